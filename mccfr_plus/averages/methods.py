@@ -112,7 +112,6 @@ def settle_touched(tree, strategy, average, scratch, player):
     for position in range(begin, end):
         ahead = scratch.touched[at(min(position + LOOK_AHEAD, end - 1))]
         fetch_ahead(average, ahead["parent_slot"])
-        fetch_ahead(average, ahead["first_slot"])
         fetch_ahead(scratch.seen, ahead["first_slot"])
         infoset = scratch.touched[at(position)]
         first, count = infoset["first_slot"], infoset["num_actions"]

@@ -47,12 +47,12 @@ def own_traversal(tree, strategy, scratch, player):
             note_visit(scratch, num_visits, payload, count, reach)
             num_visits += 1
             if ALL_OWN:
-                _, _, _, opened = reopen(tree, scratch, keep(tree, scratch, node, pending))
+                _, _, _, opened = reopen(tree, scratch, keep(tree, scratch, node))
                 for action in range(count):
                     probability = strategy[payload + action]
                     if probability > 0.0:
                         child = child_of(tree, scratch, opened, payload, action)
-                        kept = keep(tree, scratch, child, pending)
+                        kept = keep(tree, scratch, child)
                         push(stack, pending, kept, payload + action, reach * probability)
                         pending += 1
                 if pending == 0:  # another thread writes this strategy, of which all was 0 just now

@@ -105,7 +105,7 @@ def traversal(parameters, sampling_weights, tree, strategy, scratch, player):
                     break
                 nodes_touched += 1
                 if kind == player or (ALL_CHANCE if kind == CHANCE else ALL_OPPONENTS):
-                    push(stack, pending, keep(tree, scratch, node, pending), child_slot, child_weight)
+                    push(stack, pending, keep(tree, scratch, node), child_slot, child_weight)
                     pending += 1
                     break
                 first = payload_of(tree, scratch, node)

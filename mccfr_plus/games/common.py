@@ -2,6 +2,7 @@
 
 from mccfr_plus.games.rules import CHANCE, MOVER
 from mccfr_plus.kernels.compile import inline_kernel, kernel
+from mccfr_plus.kernels.intrinsics import at, lowest_bit
 
 
 @kernel
@@ -13,12 +14,11 @@ def chance_begins(parameters, table, state):
 @inline_kernel
 def list_bits(mask, actions):
     """Writes the positions of the bits that are set, ascending, and returns how many there are."""
-    count, position = 0, 0
+    count = 0
     while mask:
-        actions[count] = position
-        count += mask & 1
-        mask >>= 1
-        position += 1
+        actions[at(count)] = lowest_bit(mask)
+        mask &= mask - 1
+        count += 1
     return count
 
 

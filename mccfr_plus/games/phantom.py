@@ -14,15 +14,18 @@ import numpy as np
 from mccfr_plus.games.common import list_bits
 from mccfr_plus.games.rules import MOVER, TERMINAL, Rules
 from mccfr_plus.kernels.compile import inline_kernel, kernel
+from mccfr_plus.kernels.intrinsics import at
 
-# Words of a state: each player's marks, and above 32 bits the cells that the player has chosen; who made each choice
-# so far, a bit each, above six bits for their number; then `num_words` words per player with the cells chosen plus 1,
-# the last one in the lowest bits.
+# Words of a state: each player's marks, above 32 bits the cells that it has chosen, and at the top whether it has won;
+# who made each choice so far, a bit each, above six bits for their number; then `num_words` words per player with the
+# cells chosen plus 1, the last one in the lowest bits.
 _BOARD, _CHOICES, _CELLS = 1, 3, 4
 _TRIED = 32
 _MARKS = (1 << _TRIED) - 1
+_WON = 62
 _COUNT_BITS = 6
 _USED_BITS = 60  # of a word with cells
+_USED = (1 << _USED_BITS) - 1
 
 # Parameters; then the table of winning sets, or what `connects` needs.
 _NUM_CELLS, _ABRUPT, _SHOWN, _NUM_WORDS, _BITS, _PER_WORD, _TABLE, _COLUMNS = range(8)
@@ -62,7 +65,7 @@ def _fill_hex_table(parameters, table):
 def _wins(parameters, marks, player):
     """Returns whether a player's marks are a winning set."""
     if parameters[_TABLE]:
-        return parameters[parameters[_TABLE] + (marks >> 4)] >> (2 * (marks & 15) + player) & 1
+        return parameters[at(parameters[_TABLE] + (marks >> 4))] >> (2 * (marks & 15) + player) & 1
     return _connects(parameters, marks, player)
 
 
@@ -85,37 +88,37 @@ def start(parameters, table, state):
 @kernel
 def legal(parameters, table, state, actions):
     """A player may choose any cell once."""
-    return list_bits(~(state[_BOARD + state[MOVER]] >> _TRIED) & ((1 << parameters[_NUM_CELLS]) - 1), actions)
+    return list_bits(~(state[at(_BOARD + state[MOVER])] >> _TRIED) & ((1 << parameters[_NUM_CELLS]) - 1), actions)
 
 
 @kernel
 def apply(parameters, table, state, action):
     """Places a mark unless the opponent has one there."""
     mover, choices, bit = state[MOVER], state[_CHOICES], 1 << action
-    own, other = state[_BOARD + mover], state[_BOARD + 1 - mover]
+    own, other = state[at(_BOARD + mover)] | bit << _TRIED, state[at(_BOARD + 1 - mover)]
     state[_CHOICES] = (choices + 1) | mover << (_COUNT_BITS + (choices & 63))
     bits, num_words = parameters[_BITS], parameters[_NUM_WORDS]
     first = _CELLS + mover * num_words
-    for word in range(first + num_words - 1, first, -1):
-        state[word] = (state[word] << bits | state[word - 1] >> (_USED_BITS - bits)) & ((1 << _USED_BITS) - 1)
-    state[first] = (state[first] << bits | (action + 1)) & ((1 << _USED_BITS) - 1)
-    own |= bit << _TRIED
+    if num_words > 1:
+        for word in range(first + num_words - 1, first, -1):
+            state[at(word)] = (state[at(word)] << bits | state[at(word - 1)] >> (_USED_BITS - bits)) & _USED
+    state[at(first)] = (state[at(first)] << bits | (action + 1)) & _USED
     if other & bit:
         state[MOVER] = 1 - mover if parameters[_ABRUPT] else mover
     else:
         own |= bit
         is_full = (own | other) & _MARKS == (1 << parameters[_NUM_CELLS]) - 1
-        state[MOVER] = TERMINAL if is_full or _wins(parameters, own & _MARKS, mover) else 1 - mover
-    state[_BOARD + mover] = own
+        wins = _wins(parameters, own & _MARKS, mover)
+        own |= wins << _WON
+        state[MOVER] = TERMINAL if is_full or wins else 1 - mover
+    state[at(_BOARD + mover)] = own
 
 
 @kernel
 def returns(parameters, table, state, payoffs):
-    """The player who has won made the last choice."""
-    choices = state[_CHOICES]
-    player = _player_of(choices, (choices & 63) - 1)
-    payoffs[player] = float(_wins(parameters, state[_BOARD + player] & _MARKS, player))
-    payoffs[1 - player] = -payoffs[player]
+    """The winner's marks say so."""
+    payoffs[0] = float((state[_BOARD] >> _WON) - (state[_BOARD + 1] >> _WON))
+    payoffs[1] = -payoffs[0]
 
 
 @kernel
@@ -151,7 +154,7 @@ def look(parameters, table, state, player, view):
 @kernel
 def observe(parameters, table, state, player, action):
     """Whether the last choice placed a mark, and the number of the opponent's choices since then if that is shown."""
-    code = state[_BOARD + player] >> action & 1 if action >= 0 else 0
+    code = state[at(_BOARD + player)] >> action & 1 if action >= 0 else 0
     if parameters[_SHOWN] != NOTHING:
         choices = state[_CHOICES]
         index = (choices & 63) - 1

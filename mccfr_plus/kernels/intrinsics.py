@@ -14,6 +14,9 @@ from numba.extending import intrinsic, overload
 _CALLBACK = ctypes.CFUNCTYPE(None, ctypes.c_int64, ctypes.c_int64)
 _WORD = ir.IntType(64)
 
+# An index as an unsigned number, for which Numba leaves out the code that makes negative ones wrap.
+at = np.uint64
+
 
 def callback(function) -> ctypes._CFuncPtr:  # type: ignore[name-defined]
     """Returns an object that kernels can call by its address; it must be kept alive as long as they may."""
@@ -124,6 +127,27 @@ def _expect_false(typing_context, condition):
         return builder.call(expect, [arguments[0], bit(0)])
 
     return types.boolean(types.boolean), build
+
+
+# --- bits ---
+
+
+def lowest_bit(mask):
+    """Returns the position of the lowest bit that is set in a mask, which must not be 0."""
+    return (int(mask) & -int(mask)).bit_length() - 1
+
+
+@overload(lowest_bit, inline="always")
+def _lowest_bit_in_kernel(mask):
+    return lambda mask: _count_zeros(np.int64(mask))  # type: ignore[call-arg]
+
+
+@intrinsic
+def _count_zeros(typing_context, mask):
+    def build(context, builder, signature, arguments):
+        return builder.cttz(arguments[0], ir.IntType(1)(1))
+
+    return types.int64(types.int64), build
 
 
 # --- the cache ---

@@ -5,6 +5,7 @@ from typing import NamedTuple
 import numpy as np
 
 from mccfr_plus.kernels.compile import expression_kernel, inline_kernel, kernel
+from mccfr_plus.kernels.intrinsics import at
 from mccfr_plus.tree.arrays import Shape, TreeArrays
 
 # Entries of `Scratch.counts`.
@@ -68,9 +69,6 @@ FRAME = np.dtype(
 )
 
 DRAWN_ACTION = -1
-
-# An index as an unsigned number, for which Numba leaves out the code that makes negative ones wrap.
-at = np.uint64
 
 # What an update of several infosets side by side works with; see `minimizers.lanes`.
 LANES = 64  # infosets, at most

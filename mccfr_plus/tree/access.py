@@ -53,8 +53,8 @@ def payoff(tree, scratch, node, player):
 
 
 @expression_kernel
-def keep(tree, scratch, node, position):
-    """Returns what stands for the node that is moved on while it waits, at a position of the stack."""
+def keep(tree, scratch, node):
+    """Returns what stands for the node that is moved on while it waits on a stack: the last one goes first."""
     return node
 
 

@@ -14,6 +14,7 @@ from mccfr_plus.games.common import chance_begins, equally_likely
 from mccfr_plus.games.openspiel.base import OpenSpielRules
 from mccfr_plus.games.rules import CHANCE, MOVER, TERMINAL, Field, Layout, Parameters, Rules
 from mccfr_plus.kernels.compile import kernel
+from mccfr_plus.kernels.intrinsics import at
 
 # Words of a state: the number of what each player has rolled so far; the bids, a bit each; and the last bid plus 1,
 # with the player who made it in the lowest bit.
@@ -30,7 +31,7 @@ def _legal(parameters, table, state, actions):
     first = state[_LAST] >> 1
     count = parameters[_NUM_BIDS] - first + int(first > 0)
     for index in range(count):
-        actions[index] = first + index
+        actions[at(index)] = first + index
     return count
 
 
@@ -46,8 +47,8 @@ def _apply(parameters, table, state, action):
     mover = state[MOVER]
     if mover == CHANCE:
         player = int(state[_ROLL] >= parameters[_FIRST_ROLL])
-        rolled = parameters[_NEXT + state[_ROLL + player] * parameters[_NUM_SIDES] + action]
-        state[_ROLL + player] = rolled
+        rolled = parameters[at(_NEXT + state[at(_ROLL + player)] * parameters[_NUM_SIDES] + action)]
+        state[at(_ROLL + player)] = rolled
         if player == 1 and rolled >= parameters[_FIRST_ROLL]:
             state[MOVER] = 0
     elif action == parameters[_NUM_BIDS]:
@@ -68,10 +69,10 @@ def _returns(parameters, table, state, payoffs):
     else:
         quantity, face = bid // num_sides + 1, bid % num_sides
     for player in range(2):
-        roll = state[_ROLL + player] - parameters[_FIRST_ROLL]
-        quantity -= parameters[parameters[_MATCHES] + roll * num_sides + face]
-    payoffs[bidder] = 1.0 if quantity <= 0 else -1.0
-    payoffs[1 - bidder] = -payoffs[bidder]
+        roll = state[at(_ROLL + player)] - parameters[_FIRST_ROLL]
+        quantity -= parameters[at(parameters[_MATCHES] + roll * num_sides + face)]
+    payoffs[at(bidder)] = 1.0 if quantity <= 0 else -1.0
+    payoffs[at(1 - bidder)] = -payoffs[at(bidder)]
 
 
 @kernel
@@ -85,14 +86,14 @@ def _look(parameters, table, state, player, view):
 def _observe(parameters, table, state, player, action):
     last = state[_LAST] >> 1
     if action < 0:
-        return (state[_ROLL + player] - parameters[_FIRST_ROLL]) * (parameters[_NUM_BIDS] + 1) + last
+        return (state[at(_ROLL + player)] - parameters[_FIRST_ROLL]) * (parameters[_NUM_BIDS] + 1) + last
     return last
 
 
 @kernel
 def _infoset_number(parameters, table, state, player):
     # Whether the first bid was made follows from the others, as the player is to move.
-    roll = state[_ROLL + player] - parameters[_FIRST_ROLL]
+    roll = state[at(_ROLL + player)] - parameters[_FIRST_ROLL]
     return roll << (parameters[_NUM_BIDS] - 1) | state[_BIDS] >> 1
 
 

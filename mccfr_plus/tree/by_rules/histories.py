@@ -25,7 +25,7 @@ from mccfr_plus.tree.by_rules.frames import (
 )
 from mccfr_plus.tree.by_rules.new_infosets import infoset_at
 from mccfr_plus.tree.by_rules.payoff_matrix import list_leaf
-from mccfr_plus.tree.by_rules.positions import first_node, keep
+from mccfr_plus.tree.by_rules.positions import first_node
 from mccfr_plus.tree.by_rules.rows import (
     MAX_ACTIONS,
     MAX_DEPTH,
@@ -40,7 +40,6 @@ from mccfr_plus.tree.by_rules.rows import (
     PATHS,
     STATE_SIZE,
     find_outcomes,
-    first_waiting,
     high_of,
     low_of,
     outcomes_of,
@@ -51,7 +50,6 @@ from mccfr_plus.tree.by_rules.rows import (
     place_of_frame,
     symmetries_of,
     table_of,
-    words_before_rows,
     words_per_row,
 )
 from mccfr_plus.tree.by_rules.rules_traversal import rule_apply, rule_legal, rule_returns
@@ -120,9 +118,8 @@ def traverse_histories(tree, thread, strategy, player, depth_of_pieces, piece, n
     parameters, table, known = parameters_of(tree), table_of(tree), len(strategy)
     first_strategy = numba.carray(pointer(tree.expansion[STRATEGY]), tree.expansion[MAX_SLOTS], np.float64)
     payoffs = payoffs_of(tree, thread)
-    keep(tree, thread, first_node(tree, thread, ALL_PLAYERS), 0)
-    address = own_words(tree, thread) + 8 * (words_before_rows() + first_waiting() * words_per_row())
-    rows = numba.carray(pointer(address), (len(frames), words_per_row()), np.int64)
+    root = first_node(tree, thread, ALL_PLAYERS)
+    rows = numba.carray(pointer(root), (len(frames), words_per_row()), np.int64)
     # Where chance begins and orders do not matter, its outcomes are visited together; see `openings`.
     num_openings = 0 if RECORD_HISTORIES else tree.expansion[NUM_OPENINGS]
     room = max(num_openings, 1)
@@ -169,13 +166,13 @@ def traverse_histories(tree, thread, strategy, player, depth_of_pieces, piece, n
                 if found == 0 or load_word(tree.expansion, STATUS) != EXPANDING:
                     return False, histories, leaves
                 if RECORD_HISTORIES and low_of(found) >= known_slots:
-                    own = row[at(place_of_frame(mover))] if NUM_SYMMETRIES > 1 else 0
+                    own = row[place_of_frame(mover)] if NUM_SYMMETRIES > 1 else 0
                     _record_history(tree, thread, path, low_of(found), depth, own)
                 frame[_FIRST], frame[_COUNT] = low_of(found), high_of(found)
                 # In the cache, as the slots' actions are not.
                 num_legal = rule_legal(parameters, table, state, actions[at(depth)])
                 if NUM_SYMMETRIES > 1:
-                    own = row[at(place_of_frame(mover))]
+                    own = row[place_of_frame(mover)]
                     frame[_COUNT] = _list_turns(
                         symmetries, own, fixed[at(depth), 0], actions[at(depth)], num_legal, turns[at(depth)]
                     )
@@ -197,7 +194,7 @@ def traverse_histories(tree, thread, strategy, player, depth_of_pieces, piece, n
             reach[at(depth + 1), NUM_PLAYERS] *= probability
         else:
             slot, action, turn = frame[_FIRST] + index, actions[at(depth), at(index)], np.int64(0)
-            if NUM_SYMMETRIES > 1 and stabilizer_of(row[at(place_of_frame(mover))]) > 1:
+            if NUM_SYMMETRIES > 1 and stabilizer_of(row[place_of_frame(mover)]) > 1:
                 turn = turns[at(depth), at(index)]
                 slot = frame[_FIRST] + (turn >> _OFFSET & _BYTE)
                 reach[at(depth + 1), NUM_PLAYERS] *= (turn >> _WEIGHT & _BYTE) / (turn >> _ORBIT & _BYTE)
@@ -223,10 +220,10 @@ def traverse_histories(tree, thread, strategy, player, depth_of_pieces, piece, n
         if slot >= 0:
             child[at(STATE_SIZE + mover)] = pair(slot, action)
             if NUM_SYMMETRIES > 1:
-                own = row[at(place_of_frame(mover))]
+                own = row[place_of_frame(mover)]
                 if stabilizer_of(own) > 1:
                     played = turned(symmetries, turn >> _ELEMENT & _BYTE, turned(symmetries, element_of(own), action))
-                    child[at(place_of_frame(mover))] = after(symmetries, own, turn >> _ELEMENT & _BYTE, played)
+                    child[place_of_frame(mover)] = after(symmetries, own, turn >> _ELEMENT & _BYTE, played)
                 fixed[at(depth + 1), 0] = fixed[at(depth), 0] & fixing(symmetries, action)
         elif NUM_SYMMETRIES > 1:
             fixed[at(depth + 1), 0] = fixed[at(depth), 0]

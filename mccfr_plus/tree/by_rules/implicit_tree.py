@@ -114,7 +114,7 @@ class ImplicitTree(ExpandingTree):
         self._places = places_of(rules_game)
         self.keys = self._new_keys()
         words = self._size_of(r.words_before_rows)
-        words += self._size_of(r.words_per_row) * (self._size_of(r.first_waiting) + shape.max_stack)
+        words += self._size_of(r.words_per_row) * self._size_of(r.num_rows, max_depth)
         paths, words = 8 * words, words + self._size_of(words_per_depth) * (max_depth + 1)
         words = -(-words // 16) * 16 + 16  # threads write to lines of the cache of their own
         self.max_threads = max(threads, os.cpu_count() or 1)  # an evaluation may use more of them than the solver

@@ -25,7 +25,6 @@ from mccfr_plus.tree.by_rules.rows import (
     PRIOR_KEYS,
     PRIOR_PROBABILITIES,
     PRIOR_RANGE,
-    STATE_SIZE,
     VIEW_SIZE,
     actions_of,
     high_of,
@@ -33,6 +32,7 @@ from mccfr_plus.tree.by_rules.rows import (
     pair,
     parameters_of,
     place_of_frame,
+    place_of_last,
     slot_actions_of,
     state_of,
     symmetries_of,
@@ -85,7 +85,7 @@ def _place_of(tree, row, state, player):
     if NUM_NUMBERS > 0:
         number = rule_number(parameters_of(tree), table_of(tree), state, player)
         return np.int64(player * NUM_NUMBERS + number), np.int64(0)
-    last = row[STATE_SIZE + player]
+    last = row[place_of_last(player)]
     code = rule_observe(parameters_of(tree), table_of(tree), state, player, high_of(last))
     return low_of(last), np.int64(code)
 
@@ -93,7 +93,7 @@ def _place_of(tree, row, state, player):
 @inline_kernel
 def known_infoset(tree, row, state, player):
     """Returns the infoset of a row's player to move, or 0 if it has no number."""
-    last = low_of(row[STATE_SIZE + player])
+    last = low_of(row[place_of_last(player)])
     if NUM_NUMBERS == 0 and tree.expansion[FIRST_UNIFORM] <= last < tree.expansion[MAX_SLOTS]:
         return np.int64(0)
     slot, code = _place_of(tree, row, state, player)
@@ -134,12 +134,17 @@ def fetch_infoset(tree, scratch, infoset):
     prefetch(scratch.mark, first)
     prefetch(strategy, first)
     prefetch(scratch.gradient, first)
-    prefetch(slot_actions_of(tree.expansion), first)
+    if NUM_SYMMETRIES > 1:
+        prefetch(slot_actions_of(tree.expansion), first)
     for index in range(ENTRIES_PER_LINE, count, ENTRIES_PER_LINE):
         prefetch(strategy, first + index)
         prefetch(scratch.gradient, first + index)
-        prefetch(slot_actions_of(tree.expansion), first + index)
+        if NUM_SYMMETRIES > 1:
+            prefetch(slot_actions_of(tree.expansion), first + index)
     fetch_word(tree.expansion, first)
+    fetch_word(tree.expansion, first + count - 1)
+    prefetch(strategy, first + count - 1)
+    prefetch(scratch.gradient, first + count - 1)
 
 
 @kernel
@@ -184,7 +189,7 @@ def _new_record(expansion, row, player, actions, count, num_legal, frame, view):
     record = numba.carray(pointer(expansion[INFOSETS]), expansion[MAX_INFOSETS], INFOSET)[infoset]
     record["first_slot"] = first
     record["num_actions"] = count
-    record["parent_slot"] = low_of(row[STATE_SIZE + player])
+    record["parent_slot"] = low_of(row[place_of_last(player)])
     record["player"] = player
     keys = numba.carray(pointer(expansion[KEYS]), (expansion[MAX_INFOSETS], 2), np.int64)
     places = numba.carray(pointer(expansion[PLACES]), expansion[NUM_PLACES], np.int64)

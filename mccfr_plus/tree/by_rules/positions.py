@@ -1,9 +1,9 @@
 """Positions of a game with compiled rules, in the place of stored nodes: the functions of `access` for them.
 
-A node is a row of words that belongs to a thread: the state, each player's last slot and last action, and the infoset
-of the player to move. Row 0 is the open node, row 1 the root and what it becomes as it is moved on, then come the
-children of the open node, of which one is moved on, and the others wait on the stack. So a history takes no memory once
-it has been visited.
+A node is the address of a row of words that belongs to a thread: the state, each player's last slot and last action,
+and the infoset of the player to move. The first row is the root; the children of a node that is opened take the rows
+after those that wait. A node is moved on, and waits, where it was made. So a history takes no memory once it has been
+visited.
 
 All children are made when their parent is opened, and what their infosets have in memory is fetched then, in parallel:
 DRAM takes hundreds of nanoseconds to answer, which is longer than all that is computed at a node.
@@ -17,6 +17,7 @@ from mccfr_plus.games.rules import MOVER
 from mccfr_plus.games.rules import TERMINAL as GAME_OVER
 from mccfr_plus.kernels.compile import inline_kernel
 from mccfr_plus.kernels.intrinsics import load_word, pointer, prefetch
+from mccfr_plus.kernels.scratch import at
 from mccfr_plus.tree.access import ALL_PLAYERS
 from mccfr_plus.tree.arrays import CHANCE, TERMINAL
 from mccfr_plus.tree.by_rules.frames import (
@@ -31,7 +32,6 @@ from mccfr_plus.tree.by_rules.frames import (
 )
 from mccfr_plus.tree.by_rules.new_infosets import fetch_infoset, infoset_at, known_infoset, uniform_infoset
 from mccfr_plus.tree.by_rules.rows import (
-    FIRST_CHILD,
     FIRST_STATE,
     FIRST_UNIFORM,
     MOVED,
@@ -41,23 +41,27 @@ from mccfr_plus.tree.by_rules.rows import (
     STATE_SIZE,
     actions_of,
     find_outcomes,
-    first_waiting,
+    first_row,
     high_of,
     low_of,
     outcomes_of,
+    own_words,
     pair,
     parameters_of,
     payoffs_of,
+    place_of_end,
     place_of_frame,
-    row_of,
+    place_of_infoset,
+    place_of_last,
+    row_at,
     slot_actions_of,
-    state_of,
+    state_at,
     symmetries_of,
     table_of,
     traverser_of,
     words_per_row,
 )
-from mccfr_plus.tree.by_rules.rules_traversal import rule_apply, rule_returns
+from mccfr_plus.tree.by_rules.rules_traversal import rule_apply, rule_legal, rule_returns
 from mccfr_plus.tree.by_rules.successors import ENTRIES_PER_LINE, fetch_block, fetch_word
 from mccfr_plus.tree.expansion import EXPANDING, MAX_SLOTS, STATUS
 
@@ -66,29 +70,30 @@ from mccfr_plus.tree.expansion import EXPANDING, MAX_SLOTS, STATUS
 def first_node(tree, scratch, player):
     """Returns the root, moved on; see `access.first_node`."""
     traverser_of(tree, scratch)[0] = player
-    row = row_of(tree, scratch, MOVED)
+    node = first_row(tree, scratch)
+    row = row_at(node)
     first = numba.carray(pointer(tree.expansion[FIRST_STATE]), STATE_SIZE, np.int64)
     for word in range(STATE_SIZE):
-        row[word] = first[word]
+        row[at(word)] = first[at(word)]
     for player in range(NUM_PLAYERS):
-        row[STATE_SIZE + player] = pair(tree.expansion[MAX_SLOTS] + player, -1)
+        row[place_of_last(player)] = pair(tree.expansion[MAX_SLOTS] + player, -1)
         if NUM_SYMMETRIES > 1:
             row[place_of_frame(player)] = first_frame()
-    row[STATE_SIZE + NUM_PLAYERS] = 0
-    return MOVED
+    row[place_of_infoset()] = 0
+    row[place_of_end()] = node + 8 * words_per_row()
+    return node
 
 
 @inline_kernel
 def head(tree, scratch, node):
     """Returns the kind and the number of children of the moved node; 0 children if its infoset has no room."""
-    row = row_of(tree, scratch, node)
-    state = state_of(row)
+    row, state = row_at(node), state_at(node)
     mover = state[MOVER]
     if mover == GAME_OVER:
         return TERMINAL, 0
     if mover == CHANCE_MOVES:
         return CHANCE, find_outcomes(tree, scratch, state, MOVED)
-    found = row[STATE_SIZE + NUM_PLAYERS]
+    found = row[place_of_infoset()]
     if found == 0:  # or it was found when the parent was opened
         traverser = traverser_of(tree, scratch)[0]
         if traverser in (mover, ALL_PLAYERS):
@@ -101,27 +106,28 @@ def head(tree, scratch, node):
         if NUM_NUMBERS == 0:
             for player in range(NUM_PLAYERS):
                 if player != mover:
-                    fetch_block(tree.expansion, low_of(row[STATE_SIZE + player]))
+                    fetch_block(tree.expansion, low_of(row[place_of_last(player)]))
     if found == 0 or load_word(tree.expansion, STATUS) != EXPANDING:
         return mover, 0
-    row[STATE_SIZE + NUM_PLAYERS] = found
+    row[place_of_infoset()] = found
     return mover, high_of(found)
 
 
 @inline_kernel
 def payload_of(tree, scratch, node):
     """Returns the first slot of the moved node's infoset."""
-    return low_of(row_of(tree, scratch, node)[STATE_SIZE + NUM_PLAYERS])
+    return low_of(row_at(node)[place_of_infoset()])
 
 
 @inline_kernel
 def step(tree, scratch, node, payload, index):
     """Moves the node on to a child."""
-    row = row_of(tree, scratch, node)
-    mover = row[MOVER]
-    _move(tree, scratch, row, payload, index, MOVED)
+    mover = state_at(node)[MOVER]
     if mover >= 0:
-        fetch_word(tree.expansion, low_of(row[STATE_SIZE + mover]))
+        _list_actions(tree, scratch, node, payload)
+    _move(tree, scratch, node, payload, index, MOVED, actions_of(tree, scratch))
+    if mover >= 0:
+        fetch_word(tree.expansion, low_of(row_at(node)[place_of_last(mover)]))
     return node
 
 
@@ -130,69 +136,74 @@ def payoff(tree, scratch, node, player):
     """Returns a player's payoff at the moved node."""
     payoffs = payoffs_of(tree, scratch)
     for each in range(NUM_PLAYERS):
-        payoffs[each] = 0.0
-    rule_returns(parameters_of(tree), table_of(tree), state_of(row_of(tree, scratch, node)), payoffs)
-    return payoffs[player]
+        payoffs[at(each)] = 0.0
+    rule_returns(parameters_of(tree), table_of(tree), state_at(node), payoffs)
+    return payoffs[at(player)]
 
 
 @inline_kernel
-def keep(tree, scratch, node, position):
-    """Copies the moved node to a row that waits, and returns that row's number."""
-    _copy(tree, scratch, node, first_waiting() + position)
-    row = row_of(tree, scratch, node)
-    for player in range(NUM_PLAYERS):
-        fetch_word(tree.expansion, low_of(row[STATE_SIZE + player]))
-    return first_waiting() + position
+def keep(tree, scratch, node):
+    """Returns where the moved node's row, which waits in its place, is among the thread's words."""
+    return (node - own_words(tree, scratch)) >> 3
 
 
 @inline_kernel
 def resume(tree, scratch, kept):
     """Returns a node that has waited, as the moved one."""
-    _copy(tree, scratch, kept, MOVED)
-    return MOVED
+    return own_words(tree, scratch) + 8 * kept
 
 
 @inline_kernel
 def reopen(tree, scratch, kept):
-    """Opens a node that has waited, and makes its children; see `access.reopen`."""
-    _copy(tree, scratch, kept, OPEN)
-    row = row_of(tree, scratch, OPEN)
+    """Opens a node that has waited, and makes its children; see `access.reopen`.
+
+    The node was the last one that waited, so that all rows after it and its siblings are free.
+    """
+    node = own_words(tree, scratch) + 8 * kept
+    row = row_at(node)
     mover = row[MOVER]
     if mover == CHANCE_MOVES:
-        kind, count, payload = np.int64(CHANCE), find_outcomes(tree, scratch, state_of(row), OPEN), np.int64(0)
+        kind, count, payload = np.int64(CHANCE), find_outcomes(tree, scratch, state_at(node), OPEN), np.int64(0)
     else:
-        found = row[STATE_SIZE + NUM_PLAYERS]
+        found = row[place_of_infoset()]
         kind, count, payload = mover, high_of(found), low_of(found)
-        if payload >= tree.expansion[FIRST_UNIFORM]:
-            uniform_infoset(tree, scratch, state_of(row))  # lists the actions
+        _list_actions(tree, scratch, node, payload)
+    first, actions = row[place_of_end()], actions_of(tree, scratch)
+    end = first + 8 * words_per_row() * count
     for index in range(count):
-        _make_child(tree, scratch, payload, index)
-    return kind, count, payload, OPEN
+        _make_child(tree, scratch, node, first + 8 * words_per_row() * index, end, payload, index, actions)
+    return kind, count, payload, first
 
 
 @inline_kernel
-def _make_child(tree, scratch, payload, index):
+def _make_child(tree, scratch, parent, node, end, payload, index, actions):
     """Makes a child of the open node, and fetches what is known of its infoset."""
-    _copy(tree, scratch, OPEN, FIRST_CHILD + index)
-    row = row_of(tree, scratch, FIRST_CHILD + index)
-    _move(tree, scratch, row, payload, index, OPEN)
-    state = state_of(row)
-    if state[MOVER] >= 0:
-        found = known_infoset(tree, row, state, state[MOVER])
-        row[STATE_SIZE + NUM_PLAYERS] = found
+    row, above = row_at(node), row_at(parent)
+    for word in range(STATE_SIZE + NUM_PLAYERS):
+        row[at(word)] = above[at(word)]
+    if NUM_SYMMETRIES > 1:
+        for player in range(NUM_PLAYERS):
+            row[place_of_frame(player)] = above[place_of_frame(player)]
+    row[place_of_end()] = end
+    _move(tree, scratch, node, payload, index, OPEN, actions)
+    state = state_at(node)
+    mover = state[MOVER]
+    if mover >= 0:
+        found = known_infoset(tree, row, state, mover)
+        row[place_of_infoset()] = found
         fetch_infoset(tree, scratch, found)
 
 
 @inline_kernel
 def child_of(tree, scratch, opened, payload, index):
     """Returns a child of the open node, as the moved one."""
-    return FIRST_CHILD + index
+    return opened + 8 * words_per_row() * index
 
 
 @inline_kernel
 def outcome_probability(tree, scratch, payload, index):
     """Returns the probability of an outcome of the open node."""
-    return outcomes_of(tree, scratch, OPEN)[1][index]
+    return outcomes_of(tree, scratch, OPEN)[1][at(index)]
 
 
 @inline_kernel
@@ -201,6 +212,8 @@ def fetch_ahead(array, first, count=1):
     prefetch(array, first)
     for index in range(ENTRIES_PER_LINE, count, ENTRIES_PER_LINE):
         prefetch(array, first + index)
+    if count > 1:
+        prefetch(array, first + count - 1)
 
 
 @inline_kernel
@@ -209,6 +222,7 @@ def fetch_rows_ahead(tables, first, count):
     for row in range(len(tables)):
         for index in range(0, count, ENTRIES_PER_LINE):
             prefetch(tables, (row, np.int64(first + index)))
+        prefetch(tables, (row, np.int64(first + count - 1)))
 
 
 @inline_kernel
@@ -218,30 +232,31 @@ def cannot_expand(expansion, node, thread):
 
 
 @inline_kernel
-def _copy(tree, scratch, source, target):
-    old, new = row_of(tree, scratch, source), row_of(tree, scratch, target)
-    for word in range(words_per_row()):
-        new[word] = old[word]
+def _list_actions(tree, scratch, node, payload):
+    """Lists the actions of a node, unless `_move` reads them with the infoset's slots.
+
+    The rules list them faster than memory gives them.
+    """
+    if NUM_SYMMETRIES == 1 or payload >= tree.expansion[FIRST_UNIFORM]:
+        rule_legal(parameters_of(tree), table_of(tree), state_at(node), actions_of(tree, scratch))
 
 
 @inline_kernel
-def _move(tree, scratch, row, payload, index, outcomes):
-    """Plays an action, or the outcome of chance that is listed for a row. `row` is modified in place."""
-    state = state_of(row)
+def _move(tree, scratch, node, payload, index, outcomes, actions):
+    """Plays an action, or the outcome of chance that is listed, at a node. Its row is modified in place."""
+    row, state = row_at(node), state_at(node)
     mover = state[MOVER]
     if mover == CHANCE_MOVES:
-        action = outcomes_of(tree, scratch, outcomes)[0][index]
+        action = outcomes_of(tree, scratch, outcomes)[0][at(index)]
     else:
         slot = np.int64(payload + index)
-        if payload < tree.expansion[FIRST_UNIFORM]:
-            action = np.int64(slot_actions_of(tree.expansion)[slot])
-            if NUM_SYMMETRIES > 1:
-                action = _turn(tree, scratch, row, mover, action)
+        if NUM_SYMMETRIES > 1 and payload < tree.expansion[FIRST_UNIFORM]:
+            action = _turn(tree, scratch, row, mover, np.int64(slot_actions_of(tree.expansion)[at(slot)]))
         else:
-            action = actions_of(tree, scratch)[index]
-        row[STATE_SIZE + mover] = pair(slot, action)
+            action = actions[at(index)]
+        row[place_of_last(mover)] = pair(slot, action)
     rule_apply(parameters_of(tree), table_of(tree), state, action)
-    row[STATE_SIZE + NUM_PLAYERS] = 0
+    row[place_of_infoset()] = 0
 
 
 @inline_kernel

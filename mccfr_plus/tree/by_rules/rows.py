@@ -1,8 +1,9 @@
 """The words of a game that is traversed by rules: those that lead kernels to its arrays, and each thread's own.
 
 A thread's words are the outcomes of the open and of the moved node, payoffs, actions, what `look` writes, whose
-traversal it is, and rows. A row is a node: the state, each player's last slot and last action, and the infoset of the
-player to move. The words of `TreeArrays.expansion` that follow those of `successors` hold the addresses.
+traversal it is, and rows. A row is a node: the state, each player's last slot and last action, the infoset of the
+player to move, and the address of the row after it and its siblings. The words of `TreeArrays.expansion` that follow
+those of `successors` hold the addresses.
 """
 
 import numba
@@ -10,7 +11,7 @@ import numpy as np
 
 from mccfr_plus.kernels.compile import inline_kernel
 from mccfr_plus.kernels.intrinsics import pointer
-from mccfr_plus.kernels.scratch import THREAD
+from mccfr_plus.kernels.scratch import THREAD, at
 from mccfr_plus.tree.by_rules.frames import NUM_SYMMETRIES
 from mccfr_plus.tree.by_rules.rules_traversal import keep_possible, rule_outcomes
 from mccfr_plus.tree.by_rules.successors import NUM_BLOCK_WORDS
@@ -49,7 +50,7 @@ NUM_WORDS = MATRIX + 5
 
 # What a game's sizes are, composed in.
 STATE_SIZE, NUM_PLAYERS, MAX_ACTIONS, MAX_OUTCOMES, VIEW_SIZE, NUM_NUMBERS = 1, 2, 1, 1, 1, 0
-OPEN, MOVED, FIRST_CHILD = 0, 1, 2  # rows
+OPEN, MOVED = 0, 1  # lists of outcomes: those of the node that was opened last, and of the one that was moved last
 _LOW = 0xFFFFFFFF  # the lower half of a word
 
 
@@ -72,24 +73,37 @@ def high_of(word):
 
 
 @inline_kernel
-def first_waiting():
-    """Returns the number of the first row that waits."""
-    return FIRST_CHILD + max(MAX_ACTIONS, MAX_OUTCOMES)
-
-
-@inline_kernel
 def words_per_row():
     """Returns the length of a row.
 
-    These are the state, a pair of last slot and action per player, a pair for the infoset, and a frame per player.
+    These are the state, a pair of last slot and action per player, a pair for the infoset, the end of the row and its
+    siblings, and a frame per player.
     """
-    return STATE_SIZE + NUM_PLAYERS + 1 + (NUM_PLAYERS if NUM_SYMMETRIES > 1 else 0)
+    return STATE_SIZE + NUM_PLAYERS + 2 + (NUM_PLAYERS if NUM_SYMMETRIES > 1 else 0)
+
+
+@inline_kernel
+def place_of_last(player):
+    """Returns where in a row a player's last slot and action stand."""
+    return at(STATE_SIZE + player)
+
+
+@inline_kernel
+def place_of_infoset():
+    """Returns where in a row the infoset of the player to move stands."""
+    return at(STATE_SIZE + NUM_PLAYERS)
+
+
+@inline_kernel
+def place_of_end():
+    """Returns where in a row the address of the row after it and its siblings stands."""
+    return at(STATE_SIZE + NUM_PLAYERS + 1)
 
 
 @inline_kernel
 def place_of_frame(player):
     """Returns where in a row a player's frame stands."""
-    return STATE_SIZE + NUM_PLAYERS + 1 + player
+    return at(STATE_SIZE + NUM_PLAYERS + 2 + player)
 
 
 @inline_kernel
@@ -105,9 +119,20 @@ def own_words(tree, scratch):
 
 
 @inline_kernel
-def row_of(tree, scratch, number):
-    """Returns a row of the thread."""
-    address = own_words(tree, scratch) + 8 * (words_before_rows() + number * words_per_row())
+def num_rows(max_depth):
+    """Returns how many rows a thread needs: the root, and the children of a node at each depth."""
+    return 1 + max_depth * max(MAX_ACTIONS, MAX_OUTCOMES)
+
+
+@inline_kernel
+def first_row(tree, scratch):
+    """Returns the address of the thread's first row."""
+    return own_words(tree, scratch) + 8 * words_before_rows()
+
+
+@inline_kernel
+def row_at(address):
+    """Returns the row at an address."""
     return numba.carray(pointer(address), words_per_row(), np.int64)
 
 
@@ -115,6 +140,12 @@ def row_of(tree, scratch, number):
 def state_of(row):
     """Returns the state of a row."""
     return row[:STATE_SIZE]
+
+
+@inline_kernel
+def state_at(address):
+    """Returns the state of the row at an address."""
+    return numba.carray(pointer(address), STATE_SIZE, np.int64)
 
 
 @inline_kernel
