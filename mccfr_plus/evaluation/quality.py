@@ -31,6 +31,7 @@ from mccfr_plus.tree.sizes.size_estimate import estimate_size
 GAMES, LOCAL, SAMPLED = "games", "local best response", "sampled best response"
 
 # Shares of the time; local best responses get the rest.
+_LEAST_SECONDS = 1e-9  # of a look that comes too late: it plays the fewest games
 _RECALL_SHARE = 0.1  # for the test of perfect recall, within these limits, in seconds
 _MIN_RECALL_SECONDS, _MAX_RECALL_SECONDS = 0.2, 0.5  # 0.05 shows it of liars_dice_ir, 0.02 in one of three times
 _VALUES_SHARE = 0.13
@@ -215,13 +216,13 @@ def _local_bound(
         more = min(1.0, scale * _MOST_GROWTH, scale * games / _FEW_GAMES)
     if not looks:
         return None
-    left = begin + seconds - time.perf_counter()
+    left = max(begin + seconds - time.perf_counter(), _LEAST_SECONDS)
     last = responses(None, left)
 
     def promise(player: int, look: tuple[ExploitabilityBound, list[Choice]]) -> float:
         """Returns where the interval of a player's response would begin after the last look."""
         found = look[0].responses[player]
-        return found.value - found.half_width * math.sqrt(min(found.seconds / max(left / runs, 1e-9), 1.0))
+        return found.value - found.half_width * math.sqrt(min(found.seconds * runs / left, 1.0))
 
     best = [max(looks, key=functools.partial(promise, p))[1][p] for p in range(game.num_players())]
     bounds = [*(bound for bound, _ in looks), last.bound(best)]

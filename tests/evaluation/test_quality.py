@@ -110,6 +110,24 @@ def test_the_last_look_plays_what_promised_most_and_the_best_of_all_is_returned(
     assert [response.value for response in found.responses] == [0.5, 0.3]
 
 
+def test_a_machine_that_is_held_up_between_two_looks(monkeypatch):
+    """The last look, for which no time is left then, plays the fewest games."""
+    clock, seconds = [0.0], []
+
+    def bound(responses, choices):
+        seconds.append(responses.stop.seconds)
+        clock[0] += 2.0
+        estimate = Estimate(0.1, 0.1, 0.1, "lower bound", responses.stop.confidence, 2, 2.0)
+        return ExploitabilityBound(estimate, (estimate, estimate))
+
+    monkeypatch.setattr(quality.time, "perf_counter", lambda: clock[0])
+    monkeypatch.setattr(LocalResponses, "bound", bound)
+    game, rng = mccfr_plus.load_game("kuhn_poker"), np.random.default_rng(1)
+    assert quality._local_bound(game, {}, 1.0, confidence=0.95, seed=rng, progress=False)
+    assert len(seconds) == 2
+    assert 0 < seconds[-1] < 1e-6
+
+
 def test_gives_up_looking_ahead_after_the_deadline():
     game = mccfr_plus.load_game("kuhn_poker")
     stop, behavior = Stop(10, None, 0.95, False, deadline=time.perf_counter()), Behavior(game, {})
