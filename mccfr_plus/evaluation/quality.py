@@ -30,8 +30,9 @@ from mccfr_plus.tree.sizes.size_estimate import estimate_size
 
 GAMES, LOCAL, SAMPLED = "games", "local best response", "sampled best response"
 
-# Shares of the time; local best responses get the rest.
 _LEAST_SECONDS = 1e-9  # of a look that comes too late: it plays the fewest games
+
+# Shares of the time; local best responses get the rest.
 _RECALL_SHARE = 0.1  # for the test of perfect recall, within these limits, in seconds
 _MIN_RECALL_SECONDS, _MAX_RECALL_SECONDS = 0.2, 0.5  # 0.05 shows it of liars_dice_ir, 0.02 in one of three times
 _VALUES_SHARE = 0.13
