@@ -164,7 +164,7 @@ def test_help_lists_the_settings_of_an_algorithm(command, algorithm):
     ids=lambda flags: " ".join(flags) if flags[0].startswith("--") else "",
 )
 def test_bad_flags_are_found_before_the_game_is_compiled(command, monkeypatch, flags, parts):
-    monkeypatch.setattr("mccfr_plus.cli.components.compile_game", None)
+    monkeypatch.setattr("mccfr_plus.cli.budget.compile_game", None)
     command("solve", "kuhn_poker", "--algorithm=dream", *flags).assert_one_line_error(*parts)
 
 
@@ -199,7 +199,7 @@ def test_flags_about_tables(command):
 
 def test_games_that_no_network_sees(command, monkeypatch):
     command("solve", "leduc_poker", "--algorithm=dream", "--max_nodes=9").assert_one_line_error("budget of 9 nodes")
-    monkeypatch.setattr("mccfr_plus.cli.components.compile_game", None)
+    monkeypatch.setattr("mccfr_plus.cli.budget.compile_game", None)
     command("solve", "nim", "--algorithm=escher").assert_one_line_error("no information_state_tensor", "ESCHER")
     command("solve", "kuhn_pokr", "--algorithm=escher").assert_one_line_error("did you mean kuhn_poker")
 
