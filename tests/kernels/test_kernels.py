@@ -10,6 +10,8 @@ import pyspiel
 import pytest
 
 from mccfr_plus import Solver
+from mccfr_plus.kernels.compile import kernel
+from mccfr_plus.kernels.intrinsics import lowest_bit
 
 RUNS = """
 import hashlib, json
@@ -79,3 +81,13 @@ def test_a_player_without_decisions(scheme):
     solver = Solver(pyspiel.load_efg_game(text), scheme, seed=1).run(200)
     assert solver.average_strategy()[1] > 0.9
     assert solver.exploitability() < 0.1
+
+
+@kernel
+def lowest_bit_of(mask):
+    return lowest_bit(mask)
+
+
+@pytest.mark.parametrize(("mask", "bit"), [(1, 0), (6, 1), (1 << 62, 62), (-(1 << 63), 63), (-1, 0)])
+def test_the_lowest_bit_is_found_with_and_without_compilation(mask, bit):
+    assert lowest_bit(mask) == lowest_bit_of(mask) == bit
