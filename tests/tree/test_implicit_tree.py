@@ -37,6 +37,14 @@ COMBINATIONS = [
 ]
 
 
+# The families that wait at the same time are of several sizes and depths; and of three players, so that the average
+# has a traversal of its own.
+WAITING = [
+    ("perfect_recall_dark_hex(num_rows=2,num_cols=2)", ("external", "rm", None)),
+    (THREE, ("external", "rm", "stochastic")),
+]
+
+
 def two_solvers(game, estimator, minimizer, averaging, **options):
     return [
         Solver(game, estimator, minimizer, averaging, seed=3, tree=tree, **options).run(60)
@@ -68,6 +76,14 @@ def test_the_same_numbers_as_on_a_stored_tree(estimator, minimizer, averaging, o
     assert there.keys() == here.keys()
     for text, row in there.items():
         assert here[text] == pytest.approx(row, abs=1e-12), text
+
+
+@pytest.mark.parametrize(("game", "components"), WAITING)
+def test_nodes_that_wait_stay_as_they_are(game, components):
+    stored, implicit = two_solvers(game, *components)
+    assert stored.nodes_touched == implicit.nodes_touched
+    there, here = strategies_by_text(stored), strategies_by_text(implicit)
+    assert all(here[text] == pytest.approx(row, abs=1e-12) for text, row in there.items())
 
 
 @pytest.mark.usefixtures("interpreted_loops")
