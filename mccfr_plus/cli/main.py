@@ -18,12 +18,13 @@ import os
 import shlex
 import signal
 import sys
+import threading
 from collections.abc import Iterator, Mapping
 
 from mccfr_plus.cli.command import PROGRAM, Command, UsageError, wants_help
 from mccfr_plus.errors import MccfrPlusError
 from mccfr_plus.kernels.compile import is_no_notice
-from mccfr_plus.kernels.interrupts import SIGNALS, persistent_interrupts
+from mccfr_plus.kernels.interrupts import SIGNALS
 from mccfr_plus.user_modules import import_user_modules
 
 _CLASSES = {  # by name: the module and the class in it
@@ -69,6 +70,7 @@ BAD_INPUT, NO_OUTPUT, INTERRUPTED, BROKEN_PIPE = 2, 74, 130, 141
 _NO_OUTPUT = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
 
 _MAX_NOTES = 1000
+_UNTIL_DESTROYED = 0.05  # seconds that a destructor is given
 _MOST_CHARACTERS = 300  # of a word of an error
 
 _HELP = ("--help", "-h", "-help", "help")
@@ -87,7 +89,7 @@ def main(argv: list[str] | None = None) -> int:
     try:
         for number in before:
             signal.signal(number, signal.default_int_handler)  # which raises KeyboardInterrupt
-        with persistent_interrupts(), _logging_to_stderr():
+        with _persistent_interrupts(), _logging_to_stderr():
             _dispatch(sys.argv[1:] if argv is None else argv)
         sys.stdout.flush()
         return 0
@@ -211,3 +213,28 @@ def _logging_to_stderr() -> Iterator[None]:
         handler.close()
         logger.setLevel(before[0])
         logger.propagate = before[1]
+
+
+@contextlib.contextmanager
+def _persistent_interrupts() -> Iterator[None]:
+    """Sends a signal again whose KeyboardInterrupt was lost, because it came while Python ran a destructor.
+
+    Python can only report what a ``__del__`` raises, so that a command would go on after Ctrl-C.
+    """
+    report, thread, timers = sys.unraisablehook, threading.get_ident(), list[threading.Timer]()
+
+    def send_again(lost: "sys.UnraisableHookArgs") -> None:
+        handled = [number for number in SIGNALS if callable(signal.getsignal(number))]
+        if not issubclass(lost.exc_type, KeyboardInterrupt) or not handled:
+            report(lost)
+            return
+        timers.append(threading.Timer(_UNTIL_DESTROYED, signal.pthread_kill, (thread, handled[0])))
+        timers[-1].start()
+
+    sys.unraisablehook = send_again
+    try:
+        yield
+    finally:
+        sys.unraisablehook = report
+        for timer in timers:
+            timer.cancel()

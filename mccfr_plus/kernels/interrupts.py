@@ -7,15 +7,12 @@ handler raises there cannot be caught by the callback, and the kernel would go o
 import contextlib
 import gc
 import signal
-import sys
 import threading
 from collections.abc import Callable, Iterator
 from types import FrameType
 
 # Ctrl-C, batch systems that announce that they will kill, and terminals that are closed (not on Windows).
 SIGNALS = tuple(getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name))
-
-_UNTIL_DESTROYED = 0.05  # seconds that a destructor is given
 
 
 @contextlib.contextmanager
@@ -47,32 +44,6 @@ def deferred_signals(on_signal: Callable[[], None]) -> Iterator[None]:
             signal.signal(number, handler)
     for came, frame in waiting:
         own[signal.Signals(came)](came, frame)
-
-
-@contextlib.contextmanager
-def persistent_interrupts() -> Iterator[None]:
-    """Sends a signal again whose KeyboardInterrupt was lost, because it came while Python ran a destructor.
-
-    Python can only report what a ``__del__`` raises, so that a command would go on after Ctrl-C. To be entered in the
-    main thread.
-    """
-    report, main, timers = sys.unraisablehook, threading.get_ident(), list[threading.Timer]()
-
-    def send_again(lost: "sys.UnraisableHookArgs") -> None:
-        handled = [number for number in SIGNALS if callable(signal.getsignal(number))]
-        if not issubclass(lost.exc_type, KeyboardInterrupt) or not handled:
-            report(lost)
-            return
-        timers.append(threading.Timer(_UNTIL_DESTROYED, signal.pthread_kill, (main, handled[0])))
-        timers[-1].start()
-
-    sys.unraisablehook = send_again
-    try:
-        yield
-    finally:
-        sys.unraisablehook = report
-        for timer in timers:
-            timer.cancel()
 
 
 @contextlib.contextmanager
