@@ -156,7 +156,7 @@ def test_a_game_whose_tree_nobody_could_compile():
     ids=str,
 )  # fmt: skip
 def test_refuses_bad_parameters(arguments):
-    with pytest.raises(ConfigError, match="give|must be"):
+    with pytest.raises(ConfigError, match=r"give|must be"):
         head_to_head("kuhn_poker", {}, {}, **arguments)
 
 
