@@ -16,6 +16,7 @@ masked and renormalized before they are measured.
 
 import json
 import math
+import os
 import resource
 import statistics
 import time
@@ -29,11 +30,16 @@ from measuring import FLAGS, run, settings, spread, timed
 import mccfr_plus
 from mccfr_plus import neural
 from mccfr_plus.estimators.escher import refresh_values
+from mccfr_plus.evaluation.by_rules import RulesEvaluator
+from mccfr_plus.evaluation.policy_by_rules import memory_plan
+from mccfr_plus.evaluation.tabulation import tabulate
 from mccfr_plus.experiments.curves import Curve
 from mccfr_plus.experiments.plot import plot_curves
 from mccfr_plus.experiments.record import Point
 from mccfr_plus.neural.sampling.observer import Observer, uniform
 from mccfr_plus.neural.sampling.paths import Trajectories, corrected_regrets
+from mccfr_plus.tree.by_rules.implicit_tree import ImplicitTree
+from mccfr_plus.tree.by_rules.requirements import rules_to_traverse
 from mccfr_plus.tree.order import representative_states
 
 flags.DEFINE_string("game", None, "Game. Default: leduc_poker; batched, exact: phantom_ttt")
@@ -398,6 +404,21 @@ def batched():
     print(f"sampling alone: {paths.nodes / (CPU() - begin):,.0f} histories/s")
 
 
+def exact_evaluation(game):
+    """Returns a function from policies to their evaluations, as `evaluate_by_rules`; histories are found once."""
+    rules = rules_to_traverse(game)
+    tree = ImplicitTree(game, rules, memory_plan(rules, None, with_histories=True), os.cpu_count())
+    strategy, evaluator = np.zeros(tree.slot_capacity), RulesEvaluator(tree)
+    tree.bind(strategy)
+    histories = evaluator.find_histories()
+
+    def evaluate(policy):
+        tabulate(tree, policy, histories, strategy)
+        return evaluator.evaluate(strategy)
+
+    return evaluate
+
+
 TABULAR = {"external": "rm", "outcome": "rm"}  # minimizers, with average strategies that weigh iterations linearly
 
 
@@ -406,6 +427,7 @@ def exact():
     torch.set_num_threads(1)
     game, records, is_tabular = mccfr_plus.load_game(FLAGS.game or "phantom_ttt"), [], FLAGS.algorithm in TABULAR
     name = FLAGS.algorithm if is_tabular else f"Batched{FLAGS.algorithm}"
+    evaluate = None if is_tabular else exact_evaluation(game)
     for seed in range(1, FLAGS.seeds + 1):
         if is_tabular:
             given = {"averaging": "linear", "tree": "rules", "seed": seed} | settings(FLAGS.set)
@@ -418,7 +440,7 @@ def exact():
             while solver.nodes_touched < mark:
                 spent += timed(solver.iteration, CPU)
             begin = CPU()
-            found = solver.evaluate() if is_tabular else mccfr_plus.evaluate_by_rules(game, solver.average_policy())
+            found = solver.evaluate() if is_tabular else evaluate(solver.average_policy())
             record = {
                 "game": str(game),
                 "algorithm": name,
