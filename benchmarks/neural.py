@@ -7,13 +7,14 @@ dream     DREAM with and without baselines: exploitability, and the variance of 
 sampling  histories/s of sampling alone, on a tree and batched, over OpenSpiel's Deep CFR; with --nopeer batched alone
 batched   batched DREAM, ESCHER or NFSP on a game that is not enumerated, against uniform play as it trains
 exact     exact exploitability of the same, or of external or outcome sampling, after histories, on a game with compiled
-          rules; --out keeps it as JSON
+          rules; --out keeps it as JSON. Algorithms of one call share the numbers of information sets
 picture   the records of `exact` in --out as pictures beside that file
 
 One thread. Evaluations are not counted, nor the training of OpenSpiel's average-policy networks, whose policies are
 masked and renormalized before they are measured.
 """
 
+import itertools
 import json
 import math
 import os
@@ -48,7 +49,12 @@ flags.DEFINE_list(
     "marks", None, "When to evaluate: CPU seconds; deep_cfr: iterations; exact: histories. Default: the subject's"
 )
 flags.DEFINE_multi_string("set", [], "A field of our config, such as values='exact'; may be given several times")
-flags.DEFINE_enum("algorithm", "DREAM", ["DREAM", "ESCHER", "NFSP", "external", "outcome"], "batched, exact: which")
+flags.DEFINE_multi_string(
+    "algorithm",
+    ["DREAM"],
+    "DREAM, ESCHER, NFSP; exact: also external, outcome; may be given several times, each with settings in brackets if "
+    "they have some of their own: 'DREAM[minimizer=\"pdcfr+\"]'",
+)
 flags.DEFINE_bool("peer", True, "Run OpenSpiel's too, which takes most of the time")
 flags.DEFINE_integer("rounds", 5, "nfsp, sampling: how often both sides take turns")
 flags.DEFINE_integer("games", 4000, "batched: games of an evaluation")
@@ -386,7 +392,7 @@ def wilson(wins, games):
 def batched():
     """Mean payoff and share of games won, each with a 95 % confidence interval (normal; Wilson 1927)."""
     torch.set_num_threads(1)
-    solver, spent = new(f"Batched{FLAGS.algorithm}", FLAGS.game or "phantom_ttt", 1), 0.0
+    solver, spent = new(f"Batched{FLAGS.algorithm[0]}", FLAGS.game or "phantom_ttt", 1), 0.0
     for mark in [0.0, *marks([600.0 / 2**k for k in reversed(range(8))])]:
         spent = advance(solver.iteration, spent, mark)
         payoffs = against_uniform(solver, solver.average_policy())
@@ -425,27 +431,28 @@ TABULAR = {"external": "rm", "outcome": "rm"}  # minimizers, with average strate
 def exact():
     """The budget of Rudolph et al. 2025 is ten million steps; a step is a history that a traversal visits."""
     torch.set_num_threads(1)
-    game, records, is_tabular = mccfr_plus.load_game(FLAGS.game or "phantom_ttt"), [], FLAGS.algorithm in TABULAR
-    name = FLAGS.algorithm if is_tabular else f"Batched{FLAGS.algorithm}"
-    evaluate = None if is_tabular else exact_evaluation(game)
-    for seed in range(1, FLAGS.seeds + 1):
-        if is_tabular:
-            given = {"averaging": "linear", "tree": "rules", "seed": seed} | settings(FLAGS.set)
+    game, records, evaluate = mccfr_plus.load_game(FLAGS.game or "phantom_ttt"), [], None
+    for seed, algorithm in itertools.product(range(1, FLAGS.seeds + 1), FLAGS.algorithm):
+        name, _, options = algorithm.removesuffix("]").partition("[")
+        texts = FLAGS.set + (options.split(",") if options else [])
+        if name in TABULAR:
+            given = {"averaging": "linear", "tree": "rules", "seed": seed} | settings(texts)
             solver = mccfr_plus.Solver(game, name, TABULAR[name], **given)
             solver._prepare()
         else:
-            solver = new(name, game, seed)
+            evaluate = evaluate or exact_evaluation(game)
+            solver = new(f"Batched{name}", game, seed, **settings(texts))
         spent = 0.0
         for mark in marks([1e7]):
             while solver.nodes_touched < mark:
                 spent += timed(solver.iteration, CPU)
             begin = CPU()
-            found = solver.evaluate() if is_tabular else evaluate(solver.average_policy())
+            found = solver.evaluate() if name in TABULAR else evaluate(solver.average_policy())
             record = {
                 "game": str(game),
                 "algorithm": name,
                 "seed": seed,
-                "settings": FLAGS.set,
+                "settings": texts,
                 "histories": solver.nodes_touched,
                 "iterations": solver.iterations,
                 "cpu_seconds": round(spent, 2),
@@ -472,7 +479,7 @@ def picture():
             *((), (), each["cpu_seconds"]),
         )
         told = each["settings"] if len(settings_of[each["algorithm"]]) > 1 else []  # what tells one from another
-        key = each["game"], ", ".join([each["algorithm"].removeprefix("Batched"), *told])
+        key = each["game"], ", ".join([each["algorithm"], *told])
         runs.setdefault(key, {}).setdefault(each["seed"], []).append(point)
     curves = [Curve(*key, tuple(map(tuple, seeds.values())), 2) for key, seeds in runs.items()]
     for unit, ending in (("nodes", ".png"), ("cpu_seconds", "-seconds.png")):
