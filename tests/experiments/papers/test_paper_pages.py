@@ -47,7 +47,7 @@ def written(rows):
 def test_a_figure_is_as_recorded(paper, figure):
     record = PAPERS / paper / f"{figure}.jsonl"
     assert table(paper, figure) == written(FIGURES[paper, figure](read_curves(record)))
-    assert record.stat().st_size < 200_000
+    assert record.stat().st_size < 500_000
 
 
 @pytest.mark.parametrize("paper", CLAIMS)
