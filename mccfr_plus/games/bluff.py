@@ -16,9 +16,9 @@ from collections.abc import Sequence
 import numpy as np
 
 from mccfr_plus.games import bluff_rounds
-from mccfr_plus.games.common import chance_begins
+from mccfr_plus.games.common import rules_in
 from mccfr_plus.games.game import RulesGame
-from mccfr_plus.games.rules import CHANCE, MOVER, TERMINAL, Field, Layout, Parameters, Rules
+from mccfr_plus.games.rules import CHANCE, MOVER, TERMINAL, Field, Layout, Parameters
 from mccfr_plus.kernels.compile import kernel
 
 # Words of a state: both rolls plus 1, the bids as bits, the last bid plus 1, and in the end who loses a die.
@@ -101,7 +101,7 @@ class BluffGame(RulesGame):
     short_name = "bluff"
     long_name = "Bluff (one round of Liar's dice)"
     defaults = {"dice1": 2, "dice2": 1, "faces": 6, "payoff": "match", "starts": "loser"}  # noqa: RUF012
-    rules = Rules(start=chance_begins, legal=_legal, outcomes=_outcomes, apply=_apply, returns=_returns, look=_look)
+    rules = rules_in(globals())
 
     @classmethod
     def layout(cls, parameters: Parameters) -> Layout:

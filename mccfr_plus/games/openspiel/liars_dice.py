@@ -10,9 +10,9 @@ from functools import cached_property
 
 import numpy as np
 
-from mccfr_plus.games.common import chance_begins, equally_likely
+from mccfr_plus.games.common import equally_likely, rules_in
 from mccfr_plus.games.openspiel.base import OpenSpielRules
-from mccfr_plus.games.rules import CHANCE, MOVER, TERMINAL, Field, Layout, Parameters, Rules
+from mccfr_plus.games.rules import CHANCE, MOVER, TERMINAL, Field, Layout, Parameters
 from mccfr_plus.kernels.compile import kernel
 from mccfr_plus.kernels.intrinsics import at
 
@@ -102,16 +102,7 @@ class LiarsDiceRules(OpenSpielRules):
 
     short_name = "liars_dice"
     defaults = {"players": 2, "numdice": 1, "dice_sides": 6, "bidding_rule": "reset-face"}  # noqa: RUF012
-    rules = Rules(
-        start=chance_begins,
-        legal=_legal,
-        outcomes=_outcomes,
-        apply=_apply,
-        returns=_returns,
-        look=_look,
-        observe=_observe,
-        infoset_number=_infoset_number,
-    )
+    rules = rules_in(globals())
 
     @classmethod
     def layout(cls, parameters: Parameters) -> Layout:
