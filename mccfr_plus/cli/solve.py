@@ -30,7 +30,7 @@ from mccfr_plus.cli.command import (
     text,
     whole,
 )
-from mccfr_plus.cli.run import Watch, announce_beginning, run_and_print
+from mccfr_plus.cli.run import announce_beginning, run_and_print
 from mccfr_plus.errors import ConfigError, PolicyFileError
 from mccfr_plus.estimators import Baseline
 from mccfr_plus.neural import ALGORITHMS
@@ -284,7 +284,7 @@ def _solve(game: str, values: Any, lock: CheckpointLock | None, where: Any, stac
         "baseline_rate": config.baseline and config.baseline.rate,
     }
     heading = [["components", _components(solver, names)]]
-    run_and_print(game, solver, values, lock, Watch(values.quiet), about, heading)
+    run_and_print(game, solver, values, lock, about, heading)
 
 
 def _components(solver: Solver, names: dict[str, str]) -> str:
