@@ -39,6 +39,5 @@ def rules_in(module: Mapping[str, Any]) -> Rules:
 
     Without `_start`, chance moves first.
     """
-    kernels = {each.name: module.get(f"_{each.name}") for each in fields(Rules)}
-    kernels["start"] = kernels["start"] or chance_begins
-    return Rules(**kernels)
+    kernels: dict[str, Any] = {each.name: module.get(f"_{each.name}") for each in fields(Rules)}
+    return Rules(**kernels | {"start": kernels["start"] or chance_begins})

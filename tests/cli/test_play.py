@@ -176,7 +176,7 @@ def test_bad_input_is_one_line(command, tmp_path):
     command("play", "kuhn_poker", "uniform", "--seat=2").assert_one_line_error("--seat=2", "seats 0 to 1")
     command("play", "kuhn_poker", "uniform", "x").assert_one_line_error("unexpected argument 'x'")
     command("play", "kuhn_pokr", "uniform").assert_one_line_error("did you mean kuhn_poker")
-    command("play", "kuhn_poker", "uniform", "--port=99999").assert_one_line_error("up to 65535")
+    command("play", "kuhn_poker", "uniform", "--port=99999").assert_one_line_error("at most 65,535")
 
 
 # --- the server and its pages ---
