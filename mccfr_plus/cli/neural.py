@@ -75,13 +75,18 @@ def solve(game: str, algorithm: str, values: Any, lock: CheckpointLock | None, w
     """
     solver_class = _solver_class(algorithm, where)  # an error without torch
     base = solver_class.config_class()
+    config, seed, num_batches = base, None, values.num_batches
     if lock and values.resume:
-        config = _config_to_resume(lock, game, values, solver_class)
-    else:
-        config = base.changed(values["set"].value or ())
+        config, seed, num_batches = _kept(lock, values, solver_class)
+    config = config.changed(values["set"].value or ())
     before = base.as_dict()
     changes = ", ".join(f"{name}={value}" for name, value in config.as_dict().items() if value != before[name])
-    solver = _new_solver(game, algorithm, solver_class, config, values, lock, where)
+    plan = {} if where is None else {**cluster.plan_of(values), "cluster": where}
+    if where is not None and num_batches is not None:
+        plan["num_batches"] = num_batches
+    solver = _new_solver(game, algorithm, solver_class, config, seed, plan, values)
+    if lock and values.resume:
+        solver.restore(lock)
     with contextlib.nullcontext() if where is None else solver:  # ends the workers
         output.show_notes()
         if not values.quiet:
@@ -105,37 +110,29 @@ def _solver_class(algorithm: str, where: Any) -> Any:
     return getattr(mccfr_plus.cluster.neural, DISTRIBUTED + ALGORITHMS[algorithm])
 
 
-def _config_to_resume(lock: CheckpointLock, game: str, values: Any, solver_class: Any) -> Any:
-    """Returns the config of the checkpoint to continue from.
+def _kept(lock: CheckpointLock, values: Any, solver_class: Any) -> tuple[Any, int | None, int | None]:
+    """Returns config, seed and number of batches of the checkpoint to continue from.
 
     Raises:
-        CheckpointError: If it is damaged, or the command line names another game, another seed or other settings.
-        GameError: If the game of the command line cannot be loaded.
+        CheckpointError: If it is damaged, or the command line gives another seed or number of batches.
     """
     from mccfr_plus.neural.checkpoint import config_of, read_header
 
     header = read_header(lock, solver_class.__name__)
-    config = config_of(lock, header, solver_class.config_class)
-    wanted = config.changed(values["set"].value or ()).as_dict()
-    pairs = {name: (kept, wanted[name]) for name, kept in config.as_dict().items()}
-    checkpoints.require_same_run(lock, header, game, values, pairs)
-    return config
+    checkpoints.require_seed(lock, header, values)
+    return config_of(lock, header, solver_class.config_class), header["seed"], header["num_batches"]
 
 
 def _new_solver(
-    game: str, algorithm: str, solver_class: Any, config: Any, values: Any, lock: CheckpointLock | None, where: Any
+    game: str, algorithm: str, solver_class: Any, config: Any, seed: int | None, plan: dict[str, Any], values: Any
 ) -> Any:
     from mccfr_plus.neural.sampling.observer import check_has_tensors
 
-    plan = {} if where is None else {**cluster.plan_of(values), "cluster": where}
     loaded = load_game(game)
     check_has_tensors(loaded, solver_class.__name__)  # before a long compilation
     try:
         tree = loaded if algorithm in WITHOUT_TREE else compile_within_budget(game, values)
-        if lock and values.resume:
-            plan.pop("num_batches", None)  # the checkpoint has it
-            return solver_class.from_checkpoint(lock, tree, **plan)
-        return solver_class(tree, config, seed=seed_of(values), **plan)
+        return solver_class(tree, config, seed=seed_of(values) if seed is None else seed, **plan)
     except BudgetError as error:
         others = [name for name in WITHOUT_TREE if name.endswith(algorithm)]
         hint = f" Or take --algorithm={', '.join(others or WITHOUT_TREE)}, which compiles no tree."

@@ -253,7 +253,8 @@ def _solve(game: str, values: Any, lock: CheckpointLock | None, where: Any, stac
     if where is not None:
         solver = stack.enter_context(cluster.new_solver(game, given, values, where, to_resume))
     elif to_resume is not None:
-        config, seed = checkpoints.config_to_resume(to_resume, game, given, values)
+        arguments = checkpoints.arguments_to_resume(to_resume, given, values)
+        seed, config = arguments.pop("seed"), SolverConfig.from_specs(**arguments)
         solver = Solver.from_config(game, config, seed=seed, limits=limits).restore(to_resume)
     elif "estimator" in given:
         config = SolverConfig.from_specs(**{"minimizer": None, **given})

@@ -225,14 +225,17 @@ def test_the_checkpoint_of_another_run(command, path, tmp_path):
     command(*DEEP, f"--checkpoint={path}").assert_one_line_error("holds a checkpoint: add --resume")
     flags = ("--iterations=4", f"--checkpoint={path}", "--resume")
     for more, text in [
-        (["--algorithm=dream"], "algorithm=deep_cfr, and the command line says algorithm=dream:"),
-        (["--algorithm=tabular"], "algorithm=deep_cfr, and the command line says algorithm=tabular:"),
-        (["--set", "traversals=21"], "traversals=20, and the command line says traversals=21:"),
-        (["--set", "memory=aggregated"], "memory='reservoir', and the command line says memory='aggregated':"),
-        (["--seed=2"], "seed=1, and the command line says seed=2:"),
+        (["--algorithm=dream"], "is of a run with algorithm=deep_cfr, and the command line says algorithm=dream:"),
+        (["--algorithm=tabular"], "is of a run with algorithm=deep_cfr, and the command line says algorithm=tabular:"),
+        (["--set", "traversals=21"], "belongs to another run: its traversals is 20, and the solver's is 21."),
+        (
+            ["--set", "memory=aggregated"],
+            "belongs to another run: its memory is reservoir, and the solver's is aggregated.",
+        ),
+        (["--seed=2"], "is of a run with seed=1, and the command line says seed=2:"),
     ]:
-        command("solve", "kuhn_poker", *more, *flags).assert_one_line_error(f"{path} is of a run with {text}")
-    command("solve", "leduc_poker", *flags).assert_one_line_error("game='kuhn_poker()'", "game='leduc_poker()'")
+        command("solve", "kuhn_poker", *more, *flags).assert_one_line_error(f"{path} {text}")
+    command("solve", "leduc_poker", *flags).assert_one_line_error("its game is kuhn_poker()", "leduc_poker()")
     command("solve", "kuhn_poker", "--estimator=full", *flags).assert_one_line_error("--estimator is about")
     assert path.read_bytes() == before
     table = tmp_path / "table"
