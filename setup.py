@@ -56,6 +56,7 @@ setup(
         "mccfr_plus": ["py.typed", "references.bib"],
         "mccfr_plus.games": ["*.json"],
         "mccfr_plus.checks": ["*.efg"],
+        "mccfr_plus.experiments": ["pages/*"],
     },
     python_requires=">=3.11",
     install_requires=[

@@ -1,6 +1,5 @@
 """``--checkpoint`` and ``--resume`` of `mccfr-plus solve`: the lock, and that a run is continued as it was begun."""
 
-import dataclasses
 import os
 from pathlib import Path
 from typing import Any
@@ -11,8 +10,6 @@ from mccfr_plus.cli.command import UsageError
 from mccfr_plus.errors import CheckpointError
 from mccfr_plus.neural import ALGORITHMS
 from mccfr_plus.solver import saved_state
-from mccfr_plus.solver.config import SolverConfig
-from mccfr_plus.tree.game import load_game
 
 TABULAR = "tabular"
 DISTRIBUTED = "Distributed"  # prefix of the classes that sample on a cluster
@@ -58,68 +55,40 @@ def algorithm_in(lock: CheckpointLock, values: Any) -> str:
         raise CheckpointError(
             f"{lock} is of a run of {name}, which is none of --algorithm={', '.join(ALGORITHMS)}: load it in Python."
         )
-    if values["algorithm"].present:
-        _require_equal(lock, "algorithm", found[0], values.algorithm)
+    if values["algorithm"].present and values.algorithm != found[0]:
+        raise _contradiction(lock, "algorithm", found[0], values.algorithm)
     if (header.get("num_batches") is None) != (values.cluster is None):
         advice = "leave out --cluster" if values.cluster else "give --cluster=ray, or local, too"
         raise CheckpointError(f"{lock} is of a run with{'out' if values.cluster else ''} --cluster: {advice}.")
     return found[0]
 
 
-def config_to_resume(
-    lock: CheckpointLock, game: str, given: dict[str, Any], values: Any
-) -> tuple[SolverConfig, int | None]:
-    """Returns config and seed of a tabular solver's checkpoint to continue from.
+def arguments_to_resume(lock: CheckpointLock, given: dict[str, Any], values: Any) -> dict[str, Any]:
+    """Returns the arguments of `Solver` to continue from a checkpoint with, whose ``restore`` compares them with it.
 
     Args:
         lock: Of the checkpoint.
-        game: The game of the command line.
-        given: The arguments of `SolverConfig.from_specs` that it gives.
+        given: The arguments of `SolverConfig.from_specs` that the command line gives.
         values: Its parsed flags.
 
     Raises:
-        CheckpointError: If it is damaged, or the command line names another game, other components or another seed.
-        GameError: If the game of the command line cannot be loaded.
+        CheckpointError: If it is damaged, or the command line gives another seed.
     """
     header = saved_state.read_header(lock)
-    kept = saved_state.arguments_of(lock, header)
-    seed = kept.pop("seed")
-    given = {name: value for name, value in given.items() if (name, value) != ("tree", "auto")}
-    config, wanted = SolverConfig.from_specs(**kept), SolverConfig.from_specs(**{**kept, **given})
-    pairs: dict[str, tuple[Any, Any]] = {}
-    for name in set(given) - {"memory", "rules"}:
-        both = getattr(config, name), getattr(wanted, name)
-        if name in ("estimator", "minimizer", "averaging", "baseline"):
-            both = saved_state.describe(both[0], name), saved_state.describe(both[1], name)
-        pairs[name] = both
-    require_same_run(lock, header, game, values, pairs)
-    return dataclasses.replace(config, memory=values.memory, rules=wanted.rules), seed
+    require_seed(lock, header, values)
+    own = {name: value for name, value in given.items() if (name, value) != ("tree", "auto")}
+    return saved_state.arguments_of(lock, header) | own
 
 
-def require_same_run(
-    lock: CheckpointLock, header: dict[str, Any], game: str, values: Any, pairs: dict[str, tuple[Any, Any]]
-) -> None:
-    """Raises CheckpointError if the command line contradicts the checkpoint of the run to continue.
-
-    Args:
-        lock: Of the checkpoint.
-        game: The game of the command line.
-        values: Parsed flags: ``seed`` and ``num_batches``.
-        pairs: What the checkpoint has and what the command line has, by name.
-    """
-    _require_equal(lock, "game", header["game"], str(load_game(game)))
+def require_seed(lock: CheckpointLock, header: dict[str, Any], values: Any) -> None:
+    """Raises CheckpointError if the command line gives another seed, or number of batches, than a checkpoint has."""
     for name in ("seed", "num_batches"):
-        if values[name].value is not None:
-            _require_equal(lock, name, header[name], values[name].value)
-    for name, (kept, given) in pairs.items():
-        _require_equal(lock, name, saved_state.shown(kept), saved_state.shown(given))
+        if values[name].value not in (None, header[name]):
+            raise _contradiction(lock, name, header[name], values[name].value)
 
 
-def _require_equal(lock: CheckpointLock, name: str, kept: Any, given: Any) -> None:
-    if kept != given:
-        if name == "game":
-            kept, given = repr(kept), repr(given)
-        raise CheckpointError(
-            f"{lock} is of a run with {name}={kept}, and the command line says {name}={given}: leave that out, or "
-            "start a new run with another --checkpoint."
-        )
+def _contradiction(lock: CheckpointLock, name: str, kept: Any, given: Any) -> CheckpointError:
+    return CheckpointError(
+        f"{lock} is of a run with {name}={kept}, and the command line says {name}={given}: leave that out, or "
+        "start a new run with another --checkpoint."
+    )

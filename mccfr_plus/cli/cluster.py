@@ -23,6 +23,7 @@ logger = logging.getLogger("mccfr_plus")
 
 NUM_BATCHES, WORKERS = 8, 2  # defaults
 _TRAVERSALS = 1000
+_COMPONENTS = ("estimator", "minimizer", "averaging", "alternating")
 
 # Flags of other ways to run, which have no meaning with a cluster.
 _OTHERS = ("threads", "thread_mode", "tree", "memory", "keys", "symmetry", "baseline", "baseline_rate")
@@ -77,22 +78,24 @@ def new_solver(
         lock: Of the checkpoint to continue from, if there is one.
     """
     from mccfr_plus.cli.budget import compile_within_budget
-    from mccfr_plus.cli.checkpoints import config_to_resume
+    from mccfr_plus.cli.checkpoints import arguments_to_resume
     from mccfr_plus.cluster.solver import DistributedSolver
     from mccfr_plus.solver.config import SolverConfig
+    from mccfr_plus.solver.saved_state import read_header
 
-    plan = plan_of(values)
-    components = {name: given[name] for name in ("estimator", "minimizer", "averaging", "alternating") if name in given}
-    traversals = values.batch // plan["num_batches"] if values["batch"].present else _TRAVERSALS
-    # Errors come before the tree is compiled, which may take long.
+    plan, seed = plan_of(values), None
+    arguments = {"batch": plan["num_batches"] * _TRAVERSALS, **given}
     if lock is not None:
-        config_to_resume(lock, game, given, values)
-    else:
-        SolverConfig.from_specs(**components, batch=plan["num_batches"] * traversals)
+        arguments = arguments_to_resume(lock, given, values)
+        seed, plan["num_batches"] = arguments.pop("seed"), read_header(lock)["num_batches"]
+    components = {name: arguments[name] for name in _COMPONENTS if name in arguments}
+    # Errors come before the tree is compiled, which may take long.
+    SolverConfig.from_specs(**components, batch=arguments["batch"])
+    options = {"traversals": arguments["batch"] // plan["num_batches"], "cluster": cluster, **plan}
     tree = compile_within_budget(game, values)
     if lock is not None:
-        return DistributedSolver.from_checkpoint(lock, tree, workers=plan["workers"], cluster=cluster)
-    return DistributedSolver(tree, **components, traversals=traversals, seed=seed_of(values), cluster=cluster, **plan)
+        return DistributedSolver(tree, **components, seed=seed, **options).restore(lock)
+    return DistributedSolver(tree, **components, seed=seed_of(values), **options)
 
 
 # --- mccfr-plus compare and reproduce: whole runs ---

@@ -311,17 +311,6 @@ def memory_size() -> Kind:
     return Kind("SIZE", read)
 
 
-def port() -> Kind:
-    """A port of this machine; 0: any that is free."""
-
-    def read(argument: str | int) -> int:
-        if not str(argument).isdecimal() or int(argument) > 65535:
-            raise ValueError("must be a whole number up to 65535")
-        return int(argument)
-
-    return Kind("N", read)
-
-
 def address() -> Kind:
     """A Ray cluster, or `LOCAL`."""
 

@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-import functools
-import math
 import sys
-from collections.abc import Callable
 from typing import Any
 
 from mccfr_plus.checkpoints.lock import CheckpointLock
@@ -14,7 +11,7 @@ from mccfr_plus.cli import checkpoints, cluster, output
 from mccfr_plus.cli.budget import compile_within_budget
 from mccfr_plus.cli.checkpoints import DISTRIBUTED
 from mccfr_plus.cli.command import UsageError, seed_of
-from mccfr_plus.cli.run import Watch, run_and_print
+from mccfr_plus.cli.run import run_and_print
 from mccfr_plus.errors import BudgetError, MccfrPlusError
 from mccfr_plus.neural import ALGORITHMS, WITHOUT_TREE, default_config
 from mccfr_plus.tree.game import load_game
@@ -78,29 +75,29 @@ def solve(game: str, algorithm: str, values: Any, lock: CheckpointLock | None, w
     """
     solver_class = _solver_class(algorithm, where)  # an error without torch
     base = solver_class.config_class()
+    config, seed, num_batches = base, None, values.num_batches
     if lock and values.resume:
-        config = _config_to_resume(lock, game, values, solver_class)
-    else:
-        config = base.changed(values["set"].value or ())
+        config, seed, num_batches = _kept(lock, values, solver_class)
+    config = config.changed(values["set"].value or ())
     before = base.as_dict()
     changes = ", ".join(f"{name}={value}" for name, value in config.as_dict().items() if value != before[name])
-    solver = _new_solver(game, algorithm, solver_class, config, values, lock, where)
+    plan = {} if where is None else {**cluster.plan_of(values), "cluster": where}
+    if where is not None and num_batches is not None:
+        plan["num_batches"] = num_batches
+    solver = _new_solver(game, algorithm, solver_class, config, seed, plan, values)
+    if lock and values.resume:
+        solver.restore(lock)
     with contextlib.nullcontext() if where is None else solver:  # ends the workers
         output.show_notes()
         if not values.quiet:
             batches = "" if where is None else f" in {solver.num_batches} batches"
             settings = changes or "the default settings"
             print(f"solving with {algorithm}{batches}, seed {solver.seed}: {settings}", file=sys.stderr)
-        watch = NeuralWatch(
-            values.quiet,
-            None if values.iterations is None else values.iterations - solver.iterations,
-            None if values.seconds is None else values.seconds - solver.seconds,
-        )
         heading = [["algorithm", algorithm], ["settings", changes or "the default ones"]]
         if where is not None:
             heading.append(["batches", f"{solver.num_batches}, on cluster {values.cluster}"])
         about = {"algorithm": algorithm, "settings": solver.config.as_dict()}
-        run_and_print(game, solver, values, lock, watch, about, heading)
+        run_and_print(game, solver, values, lock, about, heading)
 
 
 def _solver_class(algorithm: str, where: Any) -> Any:
@@ -113,37 +110,29 @@ def _solver_class(algorithm: str, where: Any) -> Any:
     return getattr(mccfr_plus.cluster.neural, DISTRIBUTED + ALGORITHMS[algorithm])
 
 
-def _config_to_resume(lock: CheckpointLock, game: str, values: Any, solver_class: Any) -> Any:
-    """Returns the config of the checkpoint to continue from.
+def _kept(lock: CheckpointLock, values: Any, solver_class: Any) -> tuple[Any, int | None, int | None]:
+    """Returns config, seed and number of batches of the checkpoint to continue from.
 
     Raises:
-        CheckpointError: If it is damaged, or the command line names another game, another seed or other settings.
-        GameError: If the game of the command line cannot be loaded.
+        CheckpointError: If it is damaged, or the command line gives another seed or number of batches.
     """
     from mccfr_plus.neural.checkpoint import config_of, read_header
 
     header = read_header(lock, solver_class.__name__)
-    config = config_of(lock, header, solver_class.config_class)
-    wanted = config.changed(values["set"].value or ()).as_dict()
-    pairs = {name: (kept, wanted[name]) for name, kept in config.as_dict().items()}
-    checkpoints.require_same_run(lock, header, game, values, pairs)
-    return config
+    checkpoints.require_seed(lock, header, values)
+    return config_of(lock, header, solver_class.config_class), header["seed"], header["num_batches"]
 
 
 def _new_solver(
-    game: str, algorithm: str, solver_class: Any, config: Any, values: Any, lock: CheckpointLock | None, where: Any
+    game: str, algorithm: str, solver_class: Any, config: Any, seed: int | None, plan: dict[str, Any], values: Any
 ) -> Any:
     from mccfr_plus.neural.sampling.observer import check_has_tensors
 
-    plan = {} if where is None else {**cluster.plan_of(values), "cluster": where}
     loaded = load_game(game)
     check_has_tensors(loaded, solver_class.__name__)  # before a long compilation
     try:
         tree = loaded if algorithm in WITHOUT_TREE else compile_within_budget(game, values)
-        if lock and values.resume:
-            plan.pop("num_batches", None)  # the checkpoint has it
-            return solver_class.from_checkpoint(lock, tree, **plan)
-        return solver_class(tree, config, seed=seed_of(values), **plan)
+        return solver_class(tree, config, seed=seed_of(values) if seed is None else seed, **plan)
     except BudgetError as error:
         others = [name for name in WITHOUT_TREE if name.endswith(algorithm)]
         hint = f" Or take --algorithm={', '.join(others or WITHOUT_TREE)}, which compiles no tree."
@@ -155,42 +144,3 @@ def _new_solver(
             f"there is no room for the networks and memories of these settings ({str(error).splitlines()[0]}): give "
             "smaller ones by --set."
         ) from None
-
-
-class NeuralWatch(Watch):
-    """Callbacks of ``run`` that show the progress of a run, also within an iteration, and measure its time.
-
-    Args:
-        quiet: Whether to show nothing.
-        iterations: How many will be run, if that is a limit.
-        seconds: How long it will run, if that is one.
-    """
-
-    def __init__(self, quiet: bool, iterations: int | None, seconds: float | None):
-        super().__init__(quiet)
-        self._iterations, self._limit = iterations, math.inf if seconds is None else seconds
-        self._done, self._seconds_of_done = 0, 0.0  # iterations of this run
-
-    def callbacks(self) -> dict[str, Callable]:
-        within = functools.partial(self._show, may_evaluate=False)  # the average is incomplete
-        return {"callback": self, "on_phase": within}
-
-    def __call__(self, progress: Any) -> None:
-        self._done += 1
-        self._seconds_of_done = progress.seconds
-        super().__call__(progress)
-
-    def _line(self, progress: Any, seconds: float) -> str:
-        end = self._limit
-        if self._iterations is not None and self._done:  # if the others take as long as those before
-            end = min(end, self._iterations * self._seconds_of_done / self._done)
-        until_end = "" if end == math.inf else f", {max(end - seconds, 0.0):.0f} s left"
-        losses = " ".join(output.number(loss, 2) for loss in progress.solver.losses)
-        iteration = f"{output.count(progress.iterations)} done"
-        if progress.phase is not None:
-            iteration = f"{output.count(progress.iterations + 1)}: {progress.phase}"
-        found = f"exploitability {output.number(self._exploitability, 3)}"
-        if progress.solver.tree is None and self._exploitability is None:
-            found = f"{output.short(progress.nodes_touched)} nodes"
-        # It fits a terminal of 80 columns, with two players.
-        return f"{seconds:.1f} s{until_end}  {found}  it. {iteration}  loss {losses}"

@@ -14,7 +14,6 @@ from mccfr_plus.cli.command import (
     define,
     define_limits,
     define_switch,
-    port,
     positive,
     seed_of,
     whole,
@@ -53,7 +52,7 @@ All actions are shown when a game has ended. In the terminal, type
         define(values, "seed", whole(0), "Seed of chance and of the policy's actions. Default: random.")
         define(values, "seconds", positive("SECONDS"), "How long to solve the game if there is no POLICY.", 5.0)
         define_switch(values, "browser", "Play on a page in the browser, which is served to this machine alone.")
-        define(values, "port", port(), "Port of that page; 0: any that is free.", 0)
+        define(values, "port", whole(0, 65535), "Port of that page; 0: any that is free.", 0)
         define_limits(values)
         output.define_quiet(values)
 

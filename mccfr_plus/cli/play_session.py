@@ -7,7 +7,6 @@ import pyspiel
 
 from mccfr_plus.cli.command import UsageError
 from mccfr_plus.cli.scene import Scene, cell_of, scene_of
-from mccfr_plus.errors import ConfigError
 from mccfr_plus.evaluation.behavior import Behavior, JointPolicy, random_move
 
 
@@ -29,13 +28,10 @@ class PlaySession:
         rng: Draws chance and the policy's actions. Modified in place.
 
     Raises:
-        ConfigError: If the game has no such seat.
         PolicyError: If the policy has no answer at a state of the game.
     """
 
     def __init__(self, game: pyspiel.Game, policy: JointPolicy, seat: int | None, rng: random.Random):
-        if seat is not None and seat >= game.num_players():
-            raise ConfigError(f"--seat={seat}: {game} has seats 0 to {game.num_players() - 1}.")
         self.game, self._behavior, self._seat, self._rng = game, Behavior(game, policy), seat, rng
         self.number = 0  # of the game, from 1
         self.ended = 0  # games

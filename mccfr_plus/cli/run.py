@@ -4,7 +4,6 @@ import math
 import shutil
 import sys
 import time
-from collections.abc import Callable
 from typing import Any
 
 from mccfr_plus.bounds import nash_conv_bound, regret_bound, why_no_bound
@@ -33,10 +32,7 @@ _FIRST_LINE = 5.0  # seconds; without a terminal each next line comes when the r
 
 
 class Watch:
-    """A callback of ``run`` that shows the progress of a run and measures its time.
-
-    A subclass for other solvers defines `_line`, and `callbacks` if there are more.
-    """
+    """A callback of ``run`` that shows the progress of a run and measures its time."""
 
     def __init__(self, quiet: bool):
         self._begin, self._started = time.perf_counter(), False
@@ -46,15 +42,8 @@ class Watch:
         # By the clock on a terminal, else in seconds of the run.
         self._next_line = float("inf") if quiet else 0.0 if self._rewrites else _FIRST_LINE
 
-    def callbacks(self) -> dict[str, Callable]:
-        """Returns the callbacks of ``run``, by the names of its arguments."""
-        return {"callback": self}
-
     def __call__(self, progress: Any) -> None:
         """Shows a `Progress` of the run."""
-        self._show(progress, may_evaluate=progress.evaluation is None)
-
-    def _show(self, progress: Any, may_evaluate: bool) -> None:
         now = time.perf_counter()
         if not self._started:
             self._begin, self._started = now - progress.seconds, True  # compiling the kernels came before
@@ -63,7 +52,8 @@ class Watch:
             self._exploitability = progress.evaluation.exploitability
         if (now if self._rewrites else seconds) < self._next_line:
             return
-        if may_evaluate and now >= self._next_evaluation:
+        # Within an iteration the average is incomplete.
+        if progress.evaluation is None and progress.phase is None and now >= self._next_evaluation:
             self._evaluate(progress.solver)
         line = self._line(progress, seconds)
         if self._rewrites:
@@ -94,16 +84,21 @@ class Watch:
         self._next_evaluation = end + (end - begin) / _EVALUATION_SHARE
 
     def _line(self, progress: Any, seconds: float) -> str:
-        tree = progress.solver.tree
-        if tree.is_lazy:
+        """Returns a line that fits a terminal of 80 columns, with two players."""
+        tree, iterations = progress.solver.tree, progress.iterations
+        found = f"exploitability {output.number(self._exploitability, 3):<8}"
+        if tree is not None and tree.is_lazy:
             found = f"{output.short(tree.num_infosets):>5} information sets"
-        else:
-            found = f"exploitability {output.number(self._exploitability, 3):<8}"
-        return (  # fits a terminal of 80 columns
-            f"{seconds:6.1f} s  {found}  "
-            f"{output.short(progress.iterations):>5} iterations  {output.short(progress.iterations / seconds):>5}/s  "
-            f"{output.short(progress.nodes_touched):>5} nodes"
-        )
+        nodes = f"{output.short(progress.nodes_touched):>5} nodes"
+        losses = getattr(progress.solver, "losses", None)
+        if losses is None:
+            pace = f"{output.short(iterations):>5} iterations  {output.short(iterations / seconds):>5}/s"
+            return f"{seconds:6.1f} s  {found}  {pace}  {nodes}"
+        phase = f"{output.count(iterations)} done"
+        if progress.phase is not None:
+            phase = f"{output.count(iterations + 1)}: {progress.phase}"
+        found = nodes if tree is None and self._exploitability is None else found
+        return f"{seconds:6.1f} s  {found}  it. {phase}  loss {' '.join(output.number(loss, 2) for loss in losses)}"
 
 
 def run_to_limits(
@@ -135,7 +130,8 @@ def run_to_limits(
             target_exploitability=target,
             checkpoint=lock,
             checkpoint_interval=values.checkpoint_interval or DEFAULT_CHECKPOINT_INTERVAL,
-            **watch.callbacks(),
+            callback=watch,
+            on_phase=watch,
         )
     except (KeyboardInterrupt, CheckpointError, TrainingError) as error:
         if solver.iterations == (iterations_before if isinstance(error, CheckpointError) else 0):
@@ -152,7 +148,6 @@ def run_and_print(
     solver: Any,
     values: Any,
     lock: CheckpointLock | None,
-    watch: Watch,
     about: dict[str, Any],
     heading: list[list[str]],
 ) -> None:
@@ -168,7 +163,7 @@ def run_and_print(
     tree = solver.tree
     if tree is not None and not tree.is_lazy and tree.perfect_recall:
         solver.evaluate()  # compiles what evaluations need, before the clock starts
-    seconds, ended_by = run_to_limits(solver, values, lock, watch)
+    seconds, ended_by = run_to_limits(solver, values, lock, Watch(values.quiet))
     interrupted, diverged = isinstance(ended_by, KeyboardInterrupt), isinstance(ended_by, TrainingError)
     if tree is None and not values.quiet:
         print("computing the average policy, whose networks may have to be trained", file=sys.stderr)

@@ -30,7 +30,7 @@ from mccfr_plus.cli.command import (
     text,
     whole,
 )
-from mccfr_plus.cli.run import Watch, announce_beginning, run_and_print
+from mccfr_plus.cli.run import announce_beginning, run_and_print
 from mccfr_plus.errors import ConfigError, PolicyFileError
 from mccfr_plus.estimators import Baseline
 from mccfr_plus.neural import ALGORITHMS
@@ -253,7 +253,8 @@ def _solve(game: str, values: Any, lock: CheckpointLock | None, where: Any, stac
     if where is not None:
         solver = stack.enter_context(cluster.new_solver(game, given, values, where, to_resume))
     elif to_resume is not None:
-        config, seed = checkpoints.config_to_resume(to_resume, game, given, values)
+        arguments = checkpoints.arguments_to_resume(to_resume, given, values)
+        seed, config = arguments.pop("seed"), SolverConfig.from_specs(**arguments)
         solver = Solver.from_config(game, config, seed=seed, limits=limits).restore(to_resume)
     elif "estimator" in given:
         config = SolverConfig.from_specs(**{"minimizer": None, **given})
@@ -284,7 +285,7 @@ def _solve(game: str, values: Any, lock: CheckpointLock | None, where: Any, stac
         "baseline_rate": config.baseline and config.baseline.rate,
     }
     heading = [["components", _components(solver, names)]]
-    run_and_print(game, solver, values, lock, Watch(values.quiet), about, heading)
+    run_and_print(game, solver, values, lock, about, heading)
 
 
 def _components(solver: Solver, names: dict[str, str]) -> str:

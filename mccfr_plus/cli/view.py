@@ -7,7 +7,7 @@ from typing import Any
 from absl import flags
 
 from mccfr_plus.cli import output
-from mccfr_plus.cli.command import Command, UsageError, define, define_limits, port, text
+from mccfr_plus.cli.command import Command, UsageError, define, define_limits, text, whole
 from mccfr_plus.cli.local_server import Answer, serve_until_interrupted
 from mccfr_plus.cli.policy_source import NOTE, policy_and_tree
 from mccfr_plus.display import html_table
@@ -41,7 +41,7 @@ information states of the {strategy_table.MOST_HISTORIES:,} most probable histor
 
     def define_flags(self, values: flags.FlagValues) -> None:
         define(values, "out", text("FILE"), "Write the page there instead of serving it.")
-        define(values, "port", port(), "Port to serve on; 0: any that is free.", 0)
+        define(values, "port", whole(0, 65535), "Port to serve on; 0: any that is free.", 0)
         define_limits(values)
 
     def run(self, arguments: list[str], values: Any) -> None:

@@ -38,7 +38,7 @@ OPENSPIEL = {
 _LIBRARIES: dict[str, dict[str, Any]] = {**OPENSPIEL, NEURAL: neural.ALGORITHMS}
 KNOWN = (*ESTIMATORS, *NAMED, *(f"{library}:{name}" for library, names in _LIBRARIES.items() for name in names))
 
-_OPTIONS = {"alternating": bool, "batch": int, "baseline": bool, "threads": int, "symmetry": bool}
+_OPTIONS = ("alternating", "batch", "baseline", "threads", "symmetry")
 _TEXT = re.compile(r"(?:(?P<library>\w+):)?(?P<components>[^\[\]:]+)(?:\[(?P<options>[^\[\]]*)\])?")
 
 
@@ -82,53 +82,34 @@ def algorithm_of(text: str) -> Algorithm:
     Raises:
         ConfigError: If it is not known, or its components do not go together.
     """
-    match = _TEXT.fullmatch(text.strip())
-    if match is None:
-        raise _unknown(text, "write it as external, external/rm+/linear or external[batch=8]")
-    library, names, options = match["library"], match["components"].strip(), match["options"]
-    if library is not None:
-        if names not in _LIBRARIES.get(library, {}):
-            raise _unknown(text, f"there is no {library}:{names}")
-        if library == NEURAL:
-            return Algorithm(text.strip(), library, names, _neural_config(text, names, options))
-        if options:
-            raise ConfigError(f"algorithm {text!r}: OpenSpiel's solvers are run with their defaults, without brackets.")
-        return Algorithm(text.strip(), library, names, SolverConfig.from_specs(*OPENSPIEL[library][names]))
-    chosen: tuple[str, ...]
-    if names in NAMED:
-        chosen = NAMED[names]
-    else:
-        chosen = tuple(piece.strip() for piece in names.split("/"))
-        if chosen[0].partition("(")[0].strip() not in ESTIMATORS or len(chosen) > 3 or not all(chosen):
-            raise _unknown(text, "that is no estimator and no algorithm")
-    return Algorithm(text.strip(), OURS, "", SolverConfig.from_specs(*chosen, **_options(text, options)))
-
-
-def _neural_config(text: str, name: str, given: str | None) -> Any:
+    text = text.strip()
     try:
-        return neural.default_config(name).changed(_given(text, given).items())
+        return Algorithm(text, *_parsed(text))
     except ConfigError as error:
         raise ConfigError(f"algorithm {text!r}: {error}") from None
 
 
-def _given(text: str, given: str | None) -> dict[str, Any]:
+def _parsed(text: str) -> tuple[str, str, Any]:
+    """Returns library, name and config; see `Algorithm`."""
+    match = _TEXT.fullmatch(text)
+    library, names, given = match.groups("") if match else ("", "", "")
     try:
-        return keyword_arguments(f"{given or ''})")
+        options = keyword_arguments(f"{given})")
     except SyntaxError:
-        raise ConfigError(f"algorithm {text!r}: write options as name=value, such as [batch=8].") from None
-
-
-def _options(text: str, given: str | None) -> dict[str, Any]:
-    options = _given(text, given)
-    for name, value in options.items():
+        raise ConfigError("write options as name=value, such as [batch=8].") from None
+    names = names.strip()
+    if library == NEURAL and names in neural.ALGORITHMS:
+        return library, names, neural.default_config(names).changed(options.items())
+    if names in OPENSPIEL.get(library, {}):
+        if options:
+            raise ConfigError("OpenSpiel's solvers are run with their defaults, without brackets.")
+        return library, names, SolverConfig.from_specs(*OPENSPIEL[library][names])
+    chosen = NAMED.get(names) or tuple(piece.strip() for piece in names.split("/"))
+    if library or chosen[0].partition("(")[0].strip() not in ESTIMATORS or len(chosen) > 3 or not all(chosen):
+        near = difflib.get_close_matches(text, KNOWN, n=1)
+        hint = f" Did you mean {near[0]!r}?" if near else ""
+        raise ConfigError(f"there is none.{hint} Known are {', '.join(KNOWN)}; estimator/minimizer/average; [batch=8].")
+    for name in options:
         if name not in _OPTIONS:
-            raise ConfigError(f"algorithm {text!r}: option {name!r} is not known. Give one of {', '.join(_OPTIONS)}.")
-        if type(value) is not _OPTIONS[name]:
-            raise ConfigError(f"algorithm {text!r}: {name}={value!r} must be a {_OPTIONS[name].__name__}.")
-    return options
-
-
-def _unknown(text: str, why: str) -> ConfigError:
-    near = difflib.get_close_matches(text, KNOWN, n=1)
-    hint = f" Did you mean {near[0]!r}?" if near else ""
-    return ConfigError(f"algorithm {text!r}: {why}.{hint} Known are {', '.join(KNOWN)}.")
+            raise ConfigError(f"option {name!r} is not known. Give one of {', '.join(_OPTIONS)}.")
+    return OURS, "", SolverConfig.from_specs(*chosen, **options)

@@ -1,8 +1,8 @@
-"""Runs of comparisons on a Ray cluster: each is a task, which Ray restarts if its worker is lost.
+"""Runs of comparisons on a Ray cluster: each is a task, which is submitted again if its worker is lost.
 
-A worker writes a run's files into a temporary folder, and sends them to the `ResultCollector` when they change. This
-program fetches them there and writes them into its own directory. So machines need not share a directory, and this one
-need not be a node (``ray://``).
+A worker writes a run's files into a temporary folder, and puts them into a queue when they change. This program writes
+them into its own directory, from which a run goes on. So machines need not share a directory, and this one need not be
+a node (``ray://``).
 """
 
 import contextlib
@@ -16,7 +16,6 @@ from typing import Any, NamedTuple
 
 from mccfr_plus.checkpoints.atomic_write import atomic_write
 from mccfr_plus.cluster.cluster import WORK_SECONDS, Cluster
-from mccfr_plus.cluster.connection import ray_module
 from mccfr_plus.errors import ClusterError, MccfrPlusError, RecordError
 from mccfr_plus.experiments.comparison import about_here
 from mccfr_plus.experiments.record import record_errors
@@ -29,114 +28,16 @@ logger = logging.getLogger("mccfr_plus")
 _POLL_SECONDS = 0.2
 _TELL_SECONDS = 0.5
 _PATIENCE_SECONDS = 60.0  # with runs that were stopped and send nothing more
-_MOST_LOSSES = 10  # of workers, without a change of the record: the run itself ends them
+_MOST_LOSSES = 10  # of workers, without a change of the record
 
 
-# --- on the node of the program ---
+class Message(NamedTuple):
+    """What a worker sends."""
 
-
-class Start(NamedTuple):
-    """What a worker gets when it starts a run."""
-
+    run: int
     attempt: int  # of the run, from 1
-    files: dict[str, Any]  # references to the bytes of each file so far, by name
-    goes_on: bool  # False: end without doing anything
-    problem: str | None  # why the run is given up
-
-
-@dataclasses.dataclass
-class RunState:
-    """What the collector keeps of a run."""
-
-    files: dict[str, tuple[int, Any]]  # version, counted over all files, and reference to the bytes or None; by name
-    record: bytes = b""
-    attempt: int = 0
-    losses: int = 0  # of workers, since the record has last changed
-    is_dropped: bool = False
-
-
-class ResultCollector:
-    """Keeps the files of runs between the workers that send them and the program that fetches them.
-
-    It is an actor on the program's node. A restarted run gets its files here. From then on, the previous worker of
-    the run, which may only have been cut off, is told to stop, and its files are not taken.
-
-    Args:
-        files: References to the bytes of the files of each run so far, by name, by number of the run.
-    """
-
-    def __init__(self, files: dict[int, dict[str, Any]]):
-        self._ray = ray_module()
-        self._states = {run: RunState({name: (0, known[name]) for name in known}) for run, known in files.items()}
-        self._version = 0
-        self._progress: dict[int, float] = {}
-        self._is_stopped = False
-
-    def start(self, run: int) -> Start:
-        """Starts a run, for the first time or because its worker was lost."""
-        state = self._states[run]
-        state.losses += state.attempt > 0
-        state.attempt += 1
-        problem = None
-        if state.losses > _MOST_LOSSES:
-            problem = (
-                f"its workers were lost {state.losses} times without anything new: perhaps each was killed because "
-                "memory was short there. What was recorded is kept."
-            )
-        files = {name: reference for name, (_, reference) in state.files.items() if reference is not None}
-        return Start(state.attempt, files, self._goes_on(state), problem)
-
-    def send(self, run: int, attempt: int, name: str, content: bytes | None) -> bool:
-        """Replaces a file, or removes it if `content` is None; returns whether the worker shall go on."""
-        state = self._states[run]
-        if attempt != state.attempt:
-            return False
-        # The reference belongs to this actor: one of the worker would be lost with it.
-        self._version += 1
-        state.files[name] = self._version, None if content is None else self._ray.put(content)
-        if content is not None and name.endswith(".jsonl") and content != state.record:
-            state.record, state.losses = content, 0
-        return self._goes_on(state)
-
-    def tell(self, run: int, attempt: int, progress: float) -> bool:
-        """Takes the progress of a run, from 0 to 1; returns whether the worker shall go on."""
-        state = self._states[run]
-        if attempt != state.attempt:
-            return False
-        self._progress[run] = progress
-        return self._goes_on(state)
-
-    def _goes_on(self, state: RunState) -> bool:
-        return not state.is_dropped and not self._is_stopped
-
-    def fetch(self, known: int) -> tuple[int, list[tuple[int, str, Any]], dict[int, int], dict[int, float]]:
-        """Returns what has changed since a version.
-
-        Args:
-            known: The version of the last answer that has arrived; 0: none. A lost answer is repeated so.
-
-        Returns:
-            The version; run, name and reference of each file that was changed, in the order of the last changes; the
-            number of attempts of each run; and the progress of runs since the last call.
-        """
-        changes = sorted(
-            (version, run, name, reference)
-            for run, state in self._states.items()
-            for name, (version, reference) in state.files.items()
-            if version > known
-        )
-        progress, self._progress = self._progress, {}
-        attempts = {run: state.attempt for run, state in self._states.items()}
-        return self._version, [change[1:] for change in changes], attempts, progress
-
-    def stop(self) -> set[int]:
-        """Makes all workers save a checkpoint and end; returns the runs that were ever started."""
-        self._is_stopped = True
-        return {run for run, state in self._states.items() if state.attempt}
-
-    def drop(self, run: int) -> None:
-        """Makes a run's worker end."""
-        self._states[run].is_dropped = True
+    progress: float  # 0 .. 1
+    files: dict[str, bytes | None]  # those that have changed, by name; None: it was removed
 
 
 # --- in the program ---
@@ -150,40 +51,30 @@ def run_on_cluster(runs: Runs, about: dict[str, Any], cluster: Cluster) -> Itera
         about: See `about_here`; versions and machine are those of the worker that started the run.
     """
     ray = cluster.ray
-    numbers: dict[Any, int] = {}  # of the runs, by their tasks
-    writer: ResultWriter | None = None
+    tasks: Tasks | None = None
     try:
         _warm_up(cluster)
-        writer = ResultWriter(ray, runs)
-        task = ray.remote(_work)
-        for number, run in runs.items():
-            named = task.options(num_cpus=1, max_retries=-1, name=f"{run.game} {run.algorithm} seed {run.seed}")
-            numbers[named.remote(number, run, about, cluster.imports, writer.collector)] = number
-        waiting, heard = list(numbers), time.monotonic()
-        while waiting:
-            ended, waiting = ray.wait(waiting, num_returns=len(waiting), timeout=_POLL_SECONDS)
-            # Files of the ended runs are fetched now: they were sent before the ends.
-            progress = writer.write()
-            if progress or ended:
+        tasks = Tasks(runs, about, cluster)
+        heard = time.monotonic()
+        while tasks.numbers:
+            events = tasks.wait()
+            if events:
                 heard = time.monotonic()
             elif time.monotonic() - heard > WORK_SECONDS:
                 raise ClusterError(
                     f"no run has told anything for {WORK_SECONDS / 60:.0f} minutes: look at `ray status` whether a CPU "
                     "is free. What was recorded is kept: give the same command again to go on."
                 )
-            yield from (RunEvent(number, value, None) for number, value in progress.items())
-            for reference in ended:
-                number = numbers[reference]
-                yield RunEvent(number, 1.0, writer.failed.get(number) or ray.get(reference))
+            yield from events
     except BaseException as error:
-        if _is_loss(ray, error):
+        if isinstance(error, ray.exceptions.RayError | ConnectionError):
             raise ClusterError(
                 f"the cluster was lost ({type(error).__name__}): what was recorded is kept. Give the same command "
                 "again to go on."
             ) from None
-        if writer is not None:
+        if tasks is not None:
             with contextlib.suppress(ray.exceptions.RayError, ConnectionError):
-                _end(ray, writer, numbers)
+                tasks.end()
         raise
 
 
@@ -199,123 +90,154 @@ def _warm_up(cluster: Cluster) -> None:
         cluster.ray.get(references, timeout=WORK_SECONDS)
 
 
-def _end(ray: Any, writer: "ResultWriter", numbers: dict[Any, int]) -> None:
-    """Waits until started runs have saved a checkpoint and ended; others do not start."""
-    started = ray.get(writer.collector.stop.remote(), timeout=_PATIENCE_SECONDS)
-    waiting = []
-    for reference, number in numbers.items():
-        if number in started:
-            waiting.append(reference)
-        else:
-            ray.cancel(reference)
-    heard = time.monotonic()
-    while waiting and time.monotonic() - heard < _PATIENCE_SECONDS:
-        ended, waiting = ray.wait(waiting, num_returns=len(waiting), timeout=_POLL_SECONDS)
-        if writer.write() or ended:
-            heard = time.monotonic()
-    writer.write()
-
-
-def _is_loss(ray: Any, error: BaseException) -> bool:
-    """Returns whether an error says that the cluster, or the node of the collector, is gone."""
-    if isinstance(error, ray.exceptions.RayTaskError):
-        error = error.cause  # of a worker, which may have lost the collector
-    return isinstance(error, ray.exceptions.RayError | ConnectionError)
-
-
-class ResultWriter:
-    """Writes the files that it fetches from the collector, and starts the collector with those that are there.
+class Tasks:
+    """The tasks of runs, and the files that they send.
 
     Attributes:
-        collector: The handle of the `ResultCollector`, on this program's node or, if it is on none, on the node that
-            it is connected to.
-        failed: Of runs whose files cannot be written: why.
+        numbers: Of the runs that have not ended, by their tasks.
+        messages: The queue of `Message`, on this program's node or, if it is on none, on the node that it is connected
+            to.
+        stop: A queue that holds something once all runs shall end.
     """
 
-    def __init__(self, ray: Any, runs: Runs):
+    def __init__(self, runs: Runs, about: dict[str, Any], cluster: Cluster):
+        from ray.util.queue import Queue
         from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
-        self.failed: dict[int, str] = {}
-        self._ray, self._runs = ray, runs
-        self._known, self._attempts = 0, dict.fromkeys(runs, 1)
-        files = {}
-        for number, run in runs.items():
-            with record_errors(run.record, "read"):
-                files[number] = {
-                    path.name: ray.put(path.read_bytes()) for path in (run.record, run.checkpoint) if path.exists()
-                }
-        here = NodeAffinitySchedulingStrategy(ray.get_runtime_context().get_node_id(), soft=False)
-        self.collector = ray.remote(ResultCollector).options(num_cpus=0, scheduling_strategy=here).remote(files)
+        self._runs, self._about, self._imports, self._ray = runs, about, cluster.imports, cluster.ray
+        self._attempts, self._losses = dict.fromkeys(runs, 0), dict.fromkeys(runs, 0)
+        self._started: set[int] = set()  # runs that have sent something
+        self._failed: dict[int, str] = {}  # runs whose files cannot be written: why
+        here = NodeAffinitySchedulingStrategy(self._ray.get_runtime_context().get_node_id(), soft=False)
+        options = {"num_cpus": 0, "scheduling_strategy": here}
+        self.messages, self.stop = Queue(actor_options=options), Queue(actor_options=options)
+        self.numbers: dict[Any, int] = {}
+        for number in runs:
+            self._submit(number)
 
-    def write(self) -> dict[int, float]:
-        """Writes everything that has arrived, and returns the progress of runs that have told it."""
-        version, changes, attempts, progress = self._ray.get(
-            self.collector.fetch.remote(self._known), timeout=WORK_SECONDS
+    def _submit(self, number: int) -> None:
+        """Starts a run with the files that there are."""
+        run = self._runs[number]
+        with record_errors(run.record, "read"):
+            files = {path.name: path.read_bytes() for path in (run.record, run.checkpoint) if path.exists()}
+        self._attempts[number] += 1
+        name = f"{run.game} {run.algorithm} seed {run.seed}"
+        task = self._ray.remote(_work).options(num_cpus=1, max_retries=0, name=name)
+        sender = Sender(number, self._attempts[number], self.messages, self.stop)
+        self.numbers[task.remote(run, self._about, self._imports, files, sender)] = number
+
+    def wait(self) -> list[RunEvent]:
+        """Waits for a moment, writes what has arrived, and returns what has happened."""
+        tasks = list(self.numbers)
+        ended, _ = self._ray.wait(tasks, num_returns=len(tasks), timeout=_POLL_SECONDS)
+        # Files of the ended runs are written now: they were sent before the ends.
+        events = [RunEvent(number, progress, None) for number, progress in self.receive().items()]
+        for reference in ended:
+            number = self.numbers.pop(reference)
+            outcome = self._outcome(reference, number)
+            if outcome is not None:
+                events.append(RunEvent(number, 1.0, outcome))
+        return events
+
+    def _outcome(self, reference: Any, number: int) -> str | None:
+        """Returns how a task has ended; None: its worker was lost, and another one goes on with the run."""
+        if number in self._failed:
+            return self._failed[number]
+        try:
+            return self._ray.get(reference)
+        except self._ray.exceptions.RayTaskError as error:
+            raise error.cause from None
+        except self._ray.exceptions.RayError:
+            self._losses[number] += 1
+        if self._losses[number] > _MOST_LOSSES:
+            return (
+                f"its workers were lost {self._losses[number]} times without anything new: perhaps each was killed "
+                "because memory was short there. What was recorded is kept."
+            )
+        run = self._runs[number]
+        logger.warning(
+            "%s  %s  seed %s: worker %s was lost, and another one goes on with it",
+            *(run.game, run.algorithm, run.seed, self._attempts[number]),
         )
-        for number, attempt in attempts.items():
-            if attempt > self._attempts[number]:
-                self._attempts[number], run = attempt, self._runs[number]
-                logger.warning(
-                    "%s  %s  seed %s: worker %s was lost, and another one goes on with it",
-                    *(run.game, run.algorithm, run.seed, attempt - 1),
-                )
-        for number, name, reference in changes:
-            path, content = self._runs[number].folder / name, None if reference is None else self._ray.get(reference)
-            if number in self.failed:
-                continue
-            try:
-                with deferred_signals(lambda: None):
-                    if content is None:
-                        path.unlink(missing_ok=True)
-                    else:
-                        with atomic_write(path, RecordError) as file:
-                            file.write(content)
-            except MccfrPlusError as error:
-                self.failed[number] = " ".join(str(error).split())
-                self.collector.drop.remote(number)
-        self._known = version
+        self._submit(number)
+        return None
+
+    def receive(self) -> dict[int, float]:
+        """Writes everything that has arrived, and returns the progress of runs that have told it."""
+        progress = {}
+        with deferred_signals(lambda: None):  # what was taken from the queue must be written
+            for message in self.messages.get_nowait_batch(self.messages.qsize()):
+                number = message.run
+                if message.attempt != self._attempts[number] or number in self._failed:
+                    continue  # of a worker that was only cut off
+                self._started.add(number)
+                progress[number] = message.progress
+                try:
+                    for name, content in message.files.items():
+                        self._write(number, self._runs[number].folder / name, content)
+                except MccfrPlusError as error:
+                    self._failed[number] = " ".join(str(error).split())
+                    self._ray.cancel(*(task for task, run in self.numbers.items() if run == number), force=True)
         return progress
+
+    def _write(self, number: int, path: Path, content: bytes | None) -> None:
+        if content is None:
+            path.unlink(missing_ok=True)
+            return
+        if path == self._runs[number].record:
+            self._losses[number] = 0
+        with atomic_write(path, RecordError) as file:
+            file.write(content)
+
+    def end(self) -> None:
+        """Waits until started runs have saved a checkpoint and ended; others do not start."""
+        self.stop.put(None)
+        self.receive()
+        for reference, number in self.numbers.items():
+            if number not in self._started:
+                self._ray.cancel(reference)
+        waiting, heard = [task for task, number in self.numbers.items() if number in self._started], time.monotonic()
+        while waiting and time.monotonic() - heard < _PATIENCE_SECONDS:
+            ended, waiting = self._ray.wait(waiting, num_returns=len(waiting), timeout=_POLL_SECONDS)
+            if self.receive() or ended:
+                heard = time.monotonic()
+        self.receive()
 
 
 # --- in a worker ---
 
 
-class _Sender:
-    """Sends files and progress to the collector, and receives whether to go on.
+class Sender:
+    """Sends a run's files and progress, and finds out whether to go on. It is made in the program."""
 
-    Args:
-        run: The run, with the worker's folder.
-        start: The collector's answer to `start`; its files are written into the folder.
-    """
+    def __init__(self, run: int, attempt: int, messages: Any, stop: Any):
+        self._run, self._attempt, self._messages, self._stop = run, attempt, messages, stop
+        self._sent: dict[Path, tuple[int, int, int] | None] = {}
+        self._told, self._is_stopped = 0.0, False
 
-    def __init__(self, collector: Any, number: int, run: Run, start: Start):
-        self._ray, self._collector, self._number, self._attempt = ray_module(), collector, number, start.attempt
-        for name, reference in start.files.items():
-            (run.folder / name).write_bytes(self._ray.get(reference))
-        self._files = (run.policy, run.record, run.checkpoint)  # the record that says the end comes after the policy
-        self._sent = [_version(path) for path in self._files]
-        self._goes_on, self._answer, self._told = start.goes_on, None, 0.0
+    def watch(self, run: Run) -> None:
+        """Begins to send the files of a run, with the worker's folder, as they change from now on."""
+        # The record that says the end comes after the policy.
+        self._sent = {path: _version(path) for path in (run.policy, run.record, run.checkpoint)}
+        self._put(0.0, {})
 
     def tell(self, progress: float) -> None:
-        """Sends changed files, and waits until they have arrived; tells the progress at times, without waiting."""
-        for index, path in enumerate(self._files):
-            if _version(path) != self._sent[index]:
-                self._sent[index] = _version(path)
-                content = path.read_bytes() if path.exists() else None
-                self._receive(self._collector.send.remote(self._number, self._attempt, path.name, content))
-        if self._answer is not None and self._ray.wait([self._answer], timeout=0)[0]:
-            self._receive(self._answer)
-            self._answer = None
-        if self._answer is None and time.monotonic() - self._told > _TELL_SECONDS:
-            self._told = time.monotonic()
-            self._answer = self._collector.tell.remote(self._number, self._attempt, min(progress, 1.0))
+        """Sends changed files, and waits until they have arrived; tells the progress now and then."""
+        found = {path: _version(path) for path in self._sent}
+        changed = {path: version for path, version in found.items() if version != self._sent[path]}
+        if changed or time.monotonic() - self._told > _TELL_SECONDS:
+            files = {path.name: path.read_bytes() if version else None for path, version in changed.items()}
+            self._sent |= changed
+            self._put(progress, files)
 
-    def _receive(self, answer: Any) -> None:
-        self._goes_on = self._ray.get(answer) and self._goes_on
+    def _put(self, progress: float, files: dict[str, bytes | None]) -> None:
+        self._messages.put(Message(self._run, self._attempt, min(progress, 1.0), files))
+        self._is_stopped = not self._stop.empty()
+        self._told = time.monotonic()
 
     def stop(self) -> bool:
         """Returns whether the run shall end."""
-        return not self._goes_on
+        return self._is_stopped
 
 
 def _version(path: Path) -> tuple[int, int, int] | None:
@@ -326,18 +248,16 @@ def _version(path: Path) -> tuple[int, int, int] | None:
     return status.st_ino, status.st_size, status.st_mtime_ns
 
 
-def _work(number: int, run: Run, about: dict[str, Any], imports: tuple[str, ...], collector: Any) -> str:
+def _work(run: Run, about: dict[str, Any], imports: tuple[str, ...], files: dict[str, bytes], sender: Sender) -> str:
     for name in imports:
         import_user_module(name)
-    ray = ray_module()
-    start = ray.get(collector.start.remote(number))
-    if start.problem is not None:
-        return start.problem
-    if not start.goes_on:
-        return STOPPED
     here = about_here(about["command"])
     about = about | {name: here[name] for name in ("versions", "machine")}
     with tempfile.TemporaryDirectory(prefix="mccfr_plus_") as folder:
         moved = dataclasses.replace(run, folder=Path(folder))
-        sender = _Sender(collector, number, moved, start)
+        for name, content in files.items():
+            (moved.folder / name).write_bytes(content)
+        sender.watch(moved)
+        if sender.stop():
+            return STOPPED
         return outcome_of(moved, about, sender.tell, sender.stop).replace(folder, str(run.folder))

@@ -8,7 +8,7 @@ from typing import Any
 from mccfr_plus.display import AXES, HIGH, LOW, MEASURE_LABELS, colour_of, html_table, require_library
 from mccfr_plus.experiments.comparison import Comparison, Directory
 from mccfr_plus.experiments.curves import Curve, curves_of, final_rows
-from mccfr_plus.experiments.page import write_page
+from mccfr_plus.experiments.page import part, write_page
 from mccfr_plus.experiments.record import read_record
 from mccfr_plus.experiments.strategy_page import page_of_strategies
 from mccfr_plus.experiments.strategy_table import (
@@ -25,23 +25,6 @@ from mccfr_plus.tree.game_tree import GameTree
 REPORT_FILE = "report.html"
 _DASHES = ("solid", "dashed", "dotdash", "dotted")
 _MARKERS = ("circle", "square", "diamond", "triangle", "inverted_triangle", "plus", "star", "x")  # as `display.MARKERS`
-
-_STYLE = """<style>
-.plots { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(100%, 520px), 1fr)); gap: 14px }
-.inline { display: inline-block; width: auto }
-.plots > div { min-width: 0 }
-.scroll { overflow-x: auto }
-</style>"""
-
-_SWITCH = """
-find("unit").onchange = event => {
-  const unit = event.target.value, labels = LABELS;
-  for (const figure of Bokeh.documents.flatMap(document => document.roots())) {
-    for (const below of figure.below) if (below.type === "LogAxis") below.axis_label = labels[unit];
-    for (const {data_source} of figure.renderers) data_source.data = {...data_source.data, x: data_source.data[unit]};
-  }
-};
-""".replace("LABELS", json.dumps(AXES))
 
 
 def write_report(path: str | Path) -> Path:
@@ -67,9 +50,14 @@ def write_report(path: str | Path) -> Path:
         f'<div class="plots">{"".join(places)}</div></section>'
         f'<section><h2>Where the runs ended</h2><div class="scroll">{_final(curves)}</div></section>'
     )
-    head = _STYLE + Resources(mode="inline", minified=True, components=["bokeh"]).render() + script
+    head = (
+        f"<style>{part('report.css')}</style>"
+        + Resources(mode="inline", minified=True, components=["bokeh"]).render()
+        + script
+    )
     tables = _strategies(path, comparison, curves)
-    page = page_of_strategies(f"Comparison {path.name}", above, tables, script=_SWITCH, head=head)
+    switch = f"const LABELS = {json.dumps(AXES)};\n{part('report.js')}"
+    page = page_of_strategies(f"Comparison {path.name}", above, tables, script=switch, head=head)
     write_page(path / REPORT_FILE, page)
     return path / REPORT_FILE
 

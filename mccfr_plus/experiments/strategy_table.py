@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import pyspiel
 
+from mccfr_plus.evaluation.behavior import Behavior, row_at
 from mccfr_plus.evaluation.infoset_values import infoset_values
-from mccfr_plus.evaluation.strategies import answers_at_states, distribution
 from mccfr_plus.tree.game_tree import GameTree
 from mccfr_plus.tree.order import action_names
 
@@ -81,10 +81,9 @@ def table_of_histories(
         policy: An OpenSpiel policy, or a mapping; uniform at information states for which it has nothing.
         most_histories: How many histories are visited.
     """
-    answer = answers_at_states(policy)
+    behavior = Behavior(game, policy)
     names: dict[str, int] = {}
     rows: dict[tuple[int, str], Row] = {}
-    strategy: dict[tuple[int, str], list[float]] = {}
     reach: dict[tuple[int, str], float] = {}
     number = itertools.count()  # histories of one probability are visited in the order in which they are found
     heap = [(-1.0, next(number), game.new_initial_state())]
@@ -92,23 +91,20 @@ def table_of_histories(
     while heap and visited < most_histories:
         visited += 1
         minus_reach, _, state = heapq.heappop(heap)
-        if state.is_chance_node():
-            choices = state.chance_outcomes()
-        else:
+        found = row_at(state, behavior.row)
+        choices = dict(zip(found.actions, found.probabilities, strict=True))
+        if not state.is_chance_node():
             player, legal = state.current_player(), state.legal_actions()
             infoset = player, state.information_state_string(player)
             if infoset not in rows:
-                found = answer(state, player) or dict.fromkeys(legal, 1 / len(legal))
-                strategy[infoset] = distribution(found, legal, f"at information state {infoset[1]!r}")
                 numbers = [names.setdefault(state.action_to_string(player, action), len(names)) for action in legal]
                 unknown: list[float | None] = [None] * len(legal)
-                shown = [round(probability, 4) for probability in strategy[infoset]]
+                shown = [round(choices.get(action, 0.0), 4) for action in legal]
                 rows[infoset] = Row(*infoset, None, None, numbers, shown, unknown, unknown)
             reach[infoset] = reach.get(infoset, 0.0) - minus_reach
-            choices = zip(legal, strategy[infoset], strict=True)
-        for action, probability in choices:
-            child = state.child(action) if probability else None
-            if child is not None and not child.is_terminal():
+        for action, probability in choices.items():
+            child = state.child(action)
+            if not child.is_terminal():
                 heapq.heappush(heap, (minus_reach * probability, next(number), child))
     order = sorted(rows, key=lambda infoset: -round(reach[infoset], _DIGITS))
     which = f"{len(rows):,} information states, those of the {visited:,} most probable histories"

@@ -12,87 +12,41 @@ Reference: Gibson, Burch, Lanctot, Szafron 2012; the order of bids and the wild 
 import itertools
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 
 from mccfr_plus.games import bluff_rounds
-from mccfr_plus.games.common import chance_begins
 from mccfr_plus.games.game import RulesGame
-from mccfr_plus.games.rules import CHANCE, MOVER, TERMINAL, Field, Layout, Parameters, Rules
+from mccfr_plus.games.openspiel.liars_dice import LAST, MATCHES, MOST_BIDS, NEXT, NUM_SIDES, ROLL, RULES, SIZE
+from mccfr_plus.games.rules import MOVER, TERMINAL, Field, Layout, Parameters
 from mccfr_plus.kernels.compile import kernel
 
-# Words of a state: both rolls plus 1, the bids as bits, the last bid plus 1, and in the end who loses a die.
-_ROLL, _BIDS, _LAST, _LOSER, _SIZE = 1, 3, 4, 5, 6
-# Parameters: number of faces, bids and rolls of each player; then how often each roll shows each face.
-_FACES, _NUM_BIDS, _NUM_ROLLS, _SHOWN = 0, 1, 2, 4
-_MOST_BIDS = 62  # the bits of a word
+# The parameters are those of liar's dice, where a first roll is of all dice. Before the numbers of dice that match a
+# face, player 0's rolls first, there is how many rolls each player has.
 _MOST_ROLLS = 50_000
-
-
-@kernel
-def _legal(parameters, table, state, actions):
-    count = 0
-    for bid in range(state[_LAST], parameters[_NUM_BIDS]):
-        actions[count] = bid
-        count += 1
-    if state[_LAST] > 0:
-        actions[count] = parameters[_NUM_BIDS]
-        count += 1
-    return count
 
 
 @kernel
 def _outcomes(parameters, table, state, actions, probabilities):
     # The table has two payoffs, the probabilities of player 0's rolls, and those of player 1's.
-    player = int(state[_ROLL] > 0)
-    first = 2 + player * parameters[_NUM_ROLLS]
-    count = parameters[_NUM_ROLLS + player]
+    player, counts = int(state[ROLL] > 0), parameters[MATCHES] - 2
+    first = 2 + player * parameters[counts]
+    count = parameters[counts + player]
     for roll in range(count):
         actions[roll], probabilities[roll] = roll, table[first + roll]
     return count
 
 
 @kernel
-def _apply(parameters, table, state, action):
-    if state[MOVER] == CHANCE:
-        player = int(state[_ROLL] > 0)
-        state[_ROLL + player] = action + 1
-        state[MOVER] = 0 if player else CHANCE
-    elif action == parameters[_NUM_BIDS]:
-        caller = state[MOVER]
-        state[_LOSER] = caller if _holds(parameters, state) else 1 - caller
-        state[MOVER] = TERMINAL
-    else:
-        state[_BIDS] |= 1 << action
-        state[_LAST] = action + 1
-        state[MOVER] = 1 - state[MOVER]
-
-
-@kernel
-def _holds(parameters, state):
-    """Returns whether the dice show the last bid."""
-    faces, last = parameters[_FACES], state[_LAST] - 1
-    quantity, face, wild = last // faces + 1, last % faces, faces - 1
-    for player in range(2):
-        roll = state[_ROLL + player] - 1 + (parameters[_NUM_ROLLS] if player == 1 else 0)
-        first = _SHOWN + roll * faces
-        quantity -= parameters[first + face]
-        if face != wild:
-            quantity -= parameters[first + wild]
-    return quantity <= 0
-
-
-@kernel
 def _returns(parameters, table, state, payoffs):
-    payoffs[0] = table[state[_LOSER]]
+    faces, bid, bidder = parameters[NUM_SIDES], (state[LAST] >> 1) - 1, state[LAST] & 1
+    quantity, matches = bid // faces + 1, parameters[MATCHES]
+    for player in range(2):
+        roll = state[ROLL + player] - 1 + player * parameters[matches - 2]
+        quantity -= parameters[matches + roll * faces + bid % faces]
+    payoffs[0] = table[1 - bidder if quantity <= 0 else bidder]  # by who loses a die
     payoffs[1] = -payoffs[0]
-
-
-@kernel
-def _look(parameters, table, state, player, view):
-    view[0] = state[_ROLL + player]
-    for bid in range(parameters[_NUM_BIDS]):
-        view[1 + bid] = (state[_BIDS] >> bid) & 1
 
 
 class BluffGame(RulesGame):
@@ -101,7 +55,7 @@ class BluffGame(RulesGame):
     short_name = "bluff"
     long_name = "Bluff (one round of Liar's dice)"
     defaults = {"dice1": 2, "dice2": 1, "faces": 6, "payoff": "match", "starts": "loser"}  # noqa: RUF012
-    rules = Rules(start=chance_begins, legal=_legal, outcomes=_outcomes, apply=_apply, returns=_returns, look=_look)
+    rules = replace(RULES, outcomes=_outcomes, returns=_returns, observe=None, infoset_number=None)
 
     @classmethod
     def layout(cls, parameters: Parameters) -> Layout:
@@ -111,13 +65,15 @@ class BluffGame(RulesGame):
         match = parameters.one_of("payoff", {"match": True, "round": False})
         num_bids = sum(dice) * faces
         given = f"dice1={dice[0]}, dice2={dice[1]}, faces={faces}"
-        if num_bids > _MOST_BIDS:
-            raise ValueError(f"{given}: {num_bids} bids, (dice1 + dice2) * faces; give at most {_MOST_BIDS}.")
+        if num_bids > MOST_BIDS:
+            raise ValueError(f"{given}: {num_bids} bids, (dice1 + dice2) * faces; give at most {MOST_BIDS}.")
         if max(math.comb(count + faces - 1, count) for count in dice) > _MOST_ROLLS:
             raise ValueError(f"{given}: more than {_MOST_ROLLS:,} rolls; give fewer dice.")
         rolls = [list(itertools.combinations_with_replacement(range(faces), count)) for count in dice]
         rounds = bluff_rounds.following(dice[0], dice[1], faces, starts) if match else None
-        shown = [roll.count(face) for each in rolls for roll in each for face in range(faces)]
+        every_roll = [roll for each in rolls for roll in each]
+        matches = [sum(die in (face, faces - 1) for die in roll) for roll in every_roll for face in range(faces)]
+        most_rolls = max(map(len, rolls))
 
         def roll_text(player: int, values: Sequence[int]) -> str:
             return ".".join(str(face + 1) for face in rolls[player][values[0] - 1]) if values[0] else "-"
@@ -127,21 +83,24 @@ class BluffGame(RulesGame):
 
         def table() -> np.ndarray:
             payoffs = [-1.0, 1.0] if rounds is None else [each.value() for each in rounds]
-            return np.array([*payoffs, *(_probability(roll, faces) for each in rolls for roll in each)])
+            return np.array([*payoffs, *(_probability(roll, faces) for roll in every_roll)])
 
         return Layout(
-            state_size=_SIZE,
+            state_size=SIZE,
             fields=(
-                Field("roll", max(map(len, rolls)) + 1, private=True, write=roll_text),
+                Field("roll", most_rolls + 1, private=True, write=roll_text),
                 Field("bids", 2, num_bids, write=bids_text),
             ),
             num_distinct_actions=num_bids + 1,
-            max_chance_outcomes=max(map(len, rolls)),
+            max_chance_outcomes=most_rolls,
             max_game_length=num_bids + 1,
             max_chance_nodes=2,
             min_utility=-1.0,
             max_utility=1.0,
-            parameters=[faces, num_bids, len(rolls[0]), len(rolls[1]), *shown],
+            parameters=[
+                *(faces, num_bids, 1, False, NEXT + most_rolls + 2),
+                *(*range(1, most_rolls + 1), *map(len, rolls), *matches),
+            ],
             table=table,
         )
 

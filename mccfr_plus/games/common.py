@@ -1,6 +1,10 @@
-"""Kernels that several games share."""
+"""What several games share: kernels, and how a module's kernels become rules."""
 
-from mccfr_plus.games.rules import CHANCE, MOVER
+from collections.abc import Mapping
+from dataclasses import fields
+from typing import Any
+
+from mccfr_plus.games.rules import CHANCE, MOVER, Rules
 from mccfr_plus.kernels.compile import inline_kernel, kernel
 from mccfr_plus.kernels.intrinsics import at, lowest_bit
 
@@ -28,3 +32,12 @@ def equally_likely(count, probabilities):
     for index in range(count):
         probabilities[index] = 1.0 / count
     return count
+
+
+def rules_in(module: Mapping[str, Any]) -> Rules:
+    """Returns the rules whose kernels a module defines: `_legal` is `legal`, and so on.
+
+    Without `_start`, chance moves first.
+    """
+    kernels: dict[str, Any] = {each.name: module.get(f"_{each.name}") for each in fields(Rules)}
+    return Rules(**kernels | {"start": kernels["start"] or chance_begins})

@@ -15,9 +15,9 @@ Reference: Lanctot et al. 2009, section 5.
 
 import numpy as np
 
-from mccfr_plus.games.common import list_bits
+from mccfr_plus.games.common import list_bits, rules_in
 from mccfr_plus.games.game import RulesGame
-from mccfr_plus.games.rules import MOVER, TERMINAL, Field, Layout, Parameters, Rules
+from mccfr_plus.games.rules import MOVER, TERMINAL, Field, Layout, Parameters
 from mccfr_plus.kernels.compile import inline_kernel, kernel
 
 _WINNER = 1  # 1 + player, 0: none
@@ -113,7 +113,7 @@ class LatentTicTacToeGame(RulesGame):
     short_name = "latent_tic_tac_toe"
     long_name = "Latent Tic-Tac-Toe"
     defaults = {"win": "placement", "full": "true_board"}  # noqa: RUF012
-    rules = Rules(start=_start, legal=_legal, apply=_apply, returns=_returns, look=_look)
+    rules = rules_in(globals())
 
     @classmethod
     def layout(cls, parameters: Parameters) -> Layout:

@@ -9,8 +9,9 @@ Reference: Southey et al. 2005, "Bayes' bluff" (Leduc, 3 ranks); Farina, Kroer, 
 
 import numpy as np
 
+from mccfr_plus.games.common import rules_in
 from mccfr_plus.games.game import RulesGame
-from mccfr_plus.games.rules import CHANCE, MOVER, TERMINAL, Field, Layout, Parameters, Rules
+from mccfr_plus.games.rules import CHANCE, MOVER, TERMINAL, Field, Layout, Parameters
 from mccfr_plus.kernels.compile import kernel
 
 # Words of a state: both cards plus 1, the board plus 1, round 0 or 1, actions and raises in it, both players' money in
@@ -117,7 +118,7 @@ class LeducRanksGame(RulesGame):
     long_name = "Leduc Poker on Ranks"
     defaults = {"ranks": 13, "suits": 2}  # noqa: RUF012
     action_names = ("fold", "call", "raise")
-    rules = Rules(start=_start, legal=_legal, outcomes=_outcomes, apply=_apply, returns=_returns, look=_look)
+    rules = rules_in(globals())
 
     @classmethod
     def layout(cls, parameters: Parameters) -> Layout:

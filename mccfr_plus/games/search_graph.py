@@ -10,12 +10,20 @@ It is a list with semicolons between the entries. Each begins with a word that s
 The nodes are those in edges, numbered in the order of the text; names are made of letters, digits and underscores.
 """
 
+import itertools
 import math
 import re
 from typing import NamedTuple
 
 _MOST_NODES, _MOST_PATROLS, _MOST_POSITIONS = 100, 4, 1_000
 
+# What may follow the word that an entry begins with.
+_SYNTAX = {
+    "start": r"\w+",
+    "goals": r"(\w+(:(\d+\.?\d*|\.\d+)(e[+-]?\d+)?)?( |$))+",
+    "patrol": r"\w+(-\w+)*",
+    "edges": r"(\w+([->]\w+)+( |$))+",
+}
 THREE_COLUMNS = (
     "start S; goals g1 g2 g3; patrol a1-a2-a3; patrol c1-c2-c3; "
     "edges S-a1-b1-c1-g1 S-a2-b2-c2-g2 S-a3-b3-c3-g3 b1-b2-b3"
@@ -39,60 +47,32 @@ def read_graph(text: str) -> Graph:
         ValueError: If the text is not in the syntax, if a node is not in `edges`, or if the game would be over before
             it starts.
     """
-    words: dict[str, list[list[str]]] = {"start": [], "goals": [], "patrol": [], "edges": []}
+    found: dict[str, list[str]] = {kind: [] for kind in _SYNTAX}
     for entry in str(text).split(";"):
-        kind, *listed = entry.split() or [""]
-        _require(
-            kind in words and listed,
-            f"{entry.strip()!r} is no entry of a graph: give {', '.join(words)}, each followed by what it lists, with "
-            f"semicolons between the entries, such as {THREE_COLUMNS!r}.",
-        )
-        words[kind].append(listed)
-    for kind, entries in words.items():
-        few = "at least one" if kind == "patrol" else "one"
-        _require(entries and (kind == "patrol" or len(entries) == 1), f"{len(entries)} entries {kind!r}: give {few}.")
-    (starts,), (listed_goals,), (chains,) = words["start"], words["goals"], words["edges"]
-
-    names: dict[str, int] = {}
-    steps: set[tuple[int, int]] = set()
-    for chain in chains:
-        is_chain = re.fullmatch(r"\w+([->]\w+)+", chain)
-        _require(is_chain, f"edges {chain!r}: give names with - or > between them, such as S-a1-b1.")
-        first, *links = re.findall(r"([->]?)(\w+)", chain)
-        tail = names.setdefault(first[1], len(names))
-        for kind, name in links:
-            head = names.setdefault(name, len(names))
-            _require(tail != head, f"edges {chain!r} join a node with itself; for staying there is `wait`.")
-            steps |= {(tail, head)} if kind == ">" else {(tail, head), (head, tail)}
-            tail = head
-
-    def known(kind: str, name: str) -> int:
-        _require(name in names, f"{kind} {name!r} is no node of edges, which are {', '.join(names)}.")
-        return names[name]
-
-    goals: dict[int, float] = {}
-    for goal in listed_goals:
-        name, colon, value = goal.partition(":")
-        node = known("goal", name)
-        _require(node not in goals, f"goal {name!r} is given twice.")
-        is_number = re.fullmatch(r"(\d+\.?\d*|\.\d+)(e[+-]?\d+)?", value)
-        goals[node] = 1.0 if not colon else float(value) if is_number else 0.0
-        good = 0.0 < goals[node] < math.inf
-        _require(good, f"goal {goal!r}: give a positive value after the colon, or no colon for 1.")
-    _require(len(starts) == 1, f"start {' '.join(starts)}: give one node.")
-    patrols = []
-    for path in words["patrol"]:
-        on_path = path[0].split("-")
-        _require(
-            len(path) == 1
-            and all(re.fullmatch(r"\w+", name) for name in on_path)
-            and len(set(on_path)) == len(on_path),
-            f"patrol {' '.join(path)!r} is no path: give different nodes with - between them, such as a1-a2-a3, in one "
-            "entry for each patrol.",
-        )
-        patrols.append([known("patrol's", name) for name in on_path])
-    edges = [sorted(head for tail, head in steps if tail == node) for node in range(len(names))]
-    graph = Graph(list(names), known("start", starts[0]), goals, patrols, edges)
+        kind, _, listed = " ".join(entry.split()).partition(" ")
+        is_entry = kind in _SYNTAX and re.fullmatch(_SYNTAX[kind], listed)
+        _require(is_entry, f"{entry.strip()!r} is no entry of a graph; it is written as in {THREE_COLUMNS!r}.")
+        found[kind].append(listed)
+    counts = {kind: len(entries) for kind, entries in found.items()}
+    is_whole = counts.pop("patrol") > 0 and set(counts.values()) == {1}
+    _require(is_whole, "give one entry each of start, goals and edges, and at least one patrol.")
+    (start,), (listed_goals,), (chains,) = found["start"], found["goals"], found["edges"]
+    goals = [goal.partition(":") for goal in listed_goals.split()]
+    patrols = [path.split("-") for path in found["patrol"]]
+    number = {name: index for index, name in enumerate(dict.fromkeys(re.findall(r"\w+", chains)))}
+    for name in (start, *(goal[0] for goal in goals), *itertools.chain(*patrols)):
+        _require(name in number, f"{name!r} is no node of edges, which are {', '.join(number)}.")
+    steps = set()
+    for tail, kind, head in re.findall(r"\b(?=(\w+)([->])(\w+))", chains):
+        _require(tail != head, f"edges join {tail!r} with itself; for staying there is `wait`.")
+        steps |= {(number[tail], number[head])} | ({(number[head], number[tail])} if kind == "-" else set())
+    for what, names in (("goals", [goal[0] for goal in goals]), *(("patrol", path) for path in patrols)):
+        _require(len(set(names)) == len(names), f"{what} {' '.join(names)}: give each node once.")
+    values = {number[name]: float(value or 1.0) for name, _, value in goals}
+    _require(all(0.0 < value < math.inf for value in values.values()), "goals: give positive values.")
+    edges = [sorted(head for tail, head in steps if tail == node) for node in number.values()]
+    paths = [[number[name] for name in path] for path in patrols]
+    graph = Graph(list(number), number[start], values, paths, edges)
     _check(graph)
     return graph
 

@@ -12,7 +12,7 @@ import pytest
 
 import mccfr_plus
 from mccfr_plus.checkpoints.lock import CheckpointLock
-from mccfr_plus.cli.checkpoints import config_to_resume
+from mccfr_plus.cli.checkpoints import arguments_to_resume
 from mccfr_plus.cli.command import duration
 from mccfr_plus.cli.main import COMMANDS
 from mccfr_plus.cli.run import DEFAULT_CHECKPOINT_INTERVAL
@@ -134,17 +134,19 @@ def test_parts_and_seed_come_from_the_checkpoint(command, path):
     assert command("solve", "kuhn_poker", *parts, *options, f"--seed={first['seed']}", *flags, "--resume").code == 0
     before = path.read_bytes()
     for flag, text in [
-        ("--estimator=outcome", "estimator=outcome(epsilon=0.25), and the command line says estimator=outcome:"),
-        ("--minimizer=hedge", "minimizer=hedge"),
-        ("--averaging=uniform", "averaging=uniform"),
-        ("--batch=1", "batch=1"),
-        ("--nobaseline", "baseline=None"),
-        ("--baseline_rate=0.25", "baseline=mean(rate=0.25)"),
-        ("--alternating", "alternating=True"),
+        ("--estimator=outcome", "its estimator is outcome(epsilon=0.25), and the solver's is outcome."),
+        ("--minimizer=hedge", "the solver's is hedge."),
+        ("--averaging=uniform", "the solver's is uniform."),
+        ("--batch=1", "its batch is 3, and the solver's is 1."),
+        ("--nobaseline", "the solver's is None."),
+        ("--baseline_rate=0.25", "the solver's is mean(rate=0.25)."),
+        ("--alternating", "its alternating is False"),
         (f"--seed={first['seed'] + 1}", f"seed={first['seed']}, and the command line says seed="),
     ]:
-        command("solve", "kuhn_poker", flag, *flags, "--resume").assert_one_line_error("is of a run with", text)
-    command("solve", "leduc_poker", *flags, "--resume").assert_one_line_error("game='kuhn_poker()'", "leduc_poker")
+        command("solve", "kuhn_poker", flag, *flags, "--resume").assert_one_line_error(text)
+    command("solve", "leduc_poker", *flags, "--resume").assert_one_line_error(
+        "its game is 'kuhn_poker()'", "leduc_poker"
+    )
     assert path.read_bytes() == before
 
 
@@ -152,8 +154,8 @@ def test_memory_is_not_kept(command, path):
     command(*RUN, "--iterations=10", "--memory=3GB", f"--checkpoint={path}")
     for flags, memory in (([], None), (["--memory=2GB"], 2_000_000_000)):
         _, values = COMMANDS["solve"].parse([*RUN[1:], *flags])
-        config, seed = config_to_resume(path, "leduc_poker", arguments_of(values), values)
-        assert (config.memory, seed) == (memory, 7)
+        arguments = arguments_to_resume(path, arguments_of(values), values)
+        assert (arguments.get("memory"), arguments["seed"]) == (memory, 7)
 
 
 def test_nothing_is_overwritten(command, path, tmp_path):

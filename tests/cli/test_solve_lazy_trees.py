@@ -175,8 +175,8 @@ def test_resuming_a_grown_run(command, path):
     ("flags", "name"),
     [
         (["--tree=compiled"], "tree"),
-        (["--keys=hash"], "keys"),
-        (["--threads=2"], "threads"),
+        (["--keys=hash"], "kind of keys"),
+        (["--threads=2"], "number of threads"),
         (["--thread_mode=fast"], "thread_mode"),
     ],
 )
@@ -187,7 +187,7 @@ def test_flags_that_contradict_the_checkpoint(command, path, flags, name):
     assert command(*RUN, *first, *mode).code == 0
     before = path.read_bytes()
     again = ("solve", "leduc_poker", "--resume", f"--checkpoint={path}", "--iterations=20", "--bound_seconds=0")
-    command(*again, *flags).assert_one_line_error(f"is of a run with {name}=")
+    command(*again, *flags).assert_one_line_error(f"belongs to another run: its {name}")
     assert path.read_bytes() == before
 
 

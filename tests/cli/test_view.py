@@ -71,7 +71,7 @@ def test_what_is_refused(command, tmp_path):
     command("view", "kuhn_poker", "none.npz").assert_one_line_error("there is no file none.npz")
     command("view", "kuhn_pokr", "uniform").assert_one_line_error("kuhn_pokr")
     command("view", "kuhn_poker").assert_one_line_error("POLICY is missing")
-    command("view", "kuhn_poker", "uniform", "--port=99999").assert_one_line_error("up to 65535")
+    command("view", "kuhn_poker", "uniform", "--port=99999").assert_one_line_error("at most 65,535")
     command("view", "kuhn_poker", "uniform", f"--out={tmp_path}/none/x.html").assert_one_line_error("cannot write")
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))

@@ -7,75 +7,11 @@ import pytest
 
 from mccfr_plus import Solver, compile_game
 from mccfr_plus.experiments import run_loop
-from mccfr_plus.experiments.cluster_runs import ResultCollector, ResultWriter, _Sender
+from mccfr_plus.experiments.cluster_runs import Message, Sender, Tasks
 from mccfr_plus.experiments.comparison import Comparison, Directory
 from mccfr_plus.experiments.evaluation_points import Limit
 from mccfr_plus.experiments.record import read_record
 from mccfr_plus.experiments.run_loop import run_to_end
-
-RECORD, CHECKPOINT = "run.jsonl", "run.checkpoint"
-
-
-@pytest.fixture
-def collector(cluster):
-    return ResultCollector({0: {}, 1: {}})
-
-
-def test_a_lost_answer_can_be_repeated(collector, cluster):
-    attempt = collector.start(0).attempt
-    for name, content in ((RECORD, b"1"), (CHECKPOINT, b"2"), (RECORD, b"3")):
-        assert collector.send(0, attempt, name, content)
-
-    def fetched(known):
-        version, files, _, _ = collector.fetch(known)
-        return version, [(name, cluster.ray.get(reference)) for _, name, reference in files]
-
-    assert fetched(0) == fetched(0) == (3, [(CHECKPOINT, b"2"), (RECORD, b"3")])
-    assert fetched(2) == (3, [(RECORD, b"3")])
-    collector.send(0, attempt, CHECKPOINT, None)
-    assert collector.fetch(3)[:2] == (4, [(0, CHECKPOINT, None)])
-
-
-def test_a_restarted_run_gets_its_files_and_shuts_the_lost_worker_out(collector, cluster):
-    old = collector.start(0).attempt
-    collector.send(0, old, RECORD, b"points")
-    collector.send(0, old, CHECKPOINT, b"state")
-    start = collector.start(0)
-    assert {name: cluster.ray.get(value) for name, value in start.files.items()} == {
-        RECORD: b"points",
-        CHECKPOINT: b"state",
-    }
-    assert start.goes_on
-    assert start.problem is None
-    assert not collector.send(0, old, RECORD, b"others")
-    assert not collector.tell(0, old, 0.5)
-    assert collector.send(0, start.attempt, CHECKPOINT, None)
-    assert collector.tell(0, start.attempt, 0.5)
-    version, _, attempts, progress = collector.fetch(0)
-    assert (version, attempts, progress) == (3, {0: 2, 1: 0}, {0: 0.5})
-    assert list(collector.start(0).files) == [RECORD]
-
-
-def test_a_run_that_kills_its_workers_is_given_up(collector):
-    for _ in range(5):
-        assert collector.start(0).problem is None
-    for _ in range(2):  # the second time there is nothing new
-        collector.send(0, collector.start(0).attempt, RECORD, b"new")
-    for _ in range(9):
-        assert collector.start(0).problem is None
-    assert "lost 11 times without anything new" in collector.start(0).problem
-
-
-def test_stop_and_drop(collector):
-    attempt = collector.start(0).attempt
-    collector.drop(0)
-    assert not collector.tell(0, attempt, 0.1)
-    assert collector.start(1).goes_on
-    assert collector.stop() == {0, 1}
-    assert not collector.tell(1, 1, 0.1)
-    assert not collector.start(1).goes_on
-    assert not collector.send(1, 2, RECORD, b"last")
-    assert collector.fetch(0)[1][-1][:2] == (1, RECORD)  # files are taken all the same
 
 
 @pytest.fixture
@@ -85,22 +21,91 @@ def directory(tmp_path):
         yield directory
 
 
-def test_a_lost_run_goes_on_from_its_checkpoint(cluster, directory, tmp_path, monkeypatch):
+@pytest.fixture
+def run(directory):
+    return directory.runs()[0]
+
+
+@pytest.fixture
+def submitted(monkeypatch):
+    """Returns the files of each attempt, none of which is run."""
+    found = []
+
+    def submit(tasks, number):
+        tasks._attempts[number] += 1
+        run = tasks._runs[number]
+        found.append({path.name: path.read_bytes() for path in (run.record, run.checkpoint) if path.exists()})
+
+    monkeypatch.setattr(Tasks, "_submit", submit)
+    return found
+
+
+@pytest.fixture
+def tasks(cluster, run, submitted):
+    return Tasks({0: run}, {}, cluster)
+
+
+def lose(tasks, cluster):
+    """Returns what becomes of a run whose worker is lost."""
+
+    @cluster.ray.remote(max_retries=0)
+    def die():
+        import os
+
+        os._exit(1)
+
+    return tasks._outcome(die.remote(), 0)
+
+
+def test_only_files_of_the_last_attempt_are_written(tasks, cluster, run, submitted):
+    tasks.messages.put(Message(0, 1, 0.25, {run.record.name: b"points", run.checkpoint.name: b"state"}))
+    assert tasks.receive() == {0: 0.25}
+    assert lose(tasks, cluster) is None
+    assert submitted == [{}, {run.record.name: b"points", run.checkpoint.name: b"state"}]
+    tasks.messages.put(Message(0, 1, 0.5, {run.record.name: b"others"}))
+    assert tasks.receive() == {}
+    tasks.messages.put(Message(0, 2, 0.75, {run.checkpoint.name: None}))
+    assert tasks.receive() == {0: 0.75}
+    assert run.record.read_bytes() == b"points"
+    assert not run.checkpoint.exists()
+
+
+def test_a_run_that_kills_its_workers_is_given_up(tasks, cluster, run, monkeypatch):
+    monkeypatch.setattr("mccfr_plus.experiments.cluster_runs._MOST_LOSSES", 2)
+    for _ in range(2):
+        assert lose(tasks, cluster) is None
+    tasks.messages.put(Message(0, 3, 0.5, {run.record.name: b"new"}))
+    tasks.receive()
+    for _ in range(2):
+        assert lose(tasks, cluster) is None
+    assert "lost 3 times without anything new" in lose(tasks, cluster)
+
+
+def test_files_that_cannot_be_written_end_a_run(tasks, run):
+    run.record.mkdir()
+    tasks.numbers = {tasks._ray.put(None): 0}
+    tasks._ray = type("Ray", (), {"cancel": lambda self, task, force: None})()
+    tasks.messages.put(Message(0, 1, 0.5, {run.record.name: b"points"}))
+    tasks.receive()
+    assert "cannot write" in tasks._outcome(None, 0)
+
+
+def test_a_lost_run_goes_on_from_its_checkpoint(tasks, directory, run, tmp_path, monkeypatch):
     """In this process: what the second attempt restores is what the first one has sent."""
     tree = compile_game("kuhn_poker")
-    (run,) = directory.runs()
-    writer = ResultWriter(cluster.ray, {0: run})
     monkeypatch.setattr(run_loop, "CHECKPOINT_SECONDS", -1.0)  # one at each point
     monkeypatch.setattr(run_loop, "SAVING_SHARE", math.inf)
     restored, restore, measure = [], Solver.restore, run_loop._measure
     monkeypatch.setattr(Solver, "restore", lambda self, path: restored.append(restore(self, path).iterations))
 
     def attempt(number, lose_after):
-        start = cluster.ray.get(writer.collector.start.remote(0))
-        folder = tmp_path / f"worker{number}"
-        folder.mkdir()
-        moved = dataclasses.replace(run.on(tree), folder=folder)
-        sender = _Sender(writer.collector, 0, moved, start)
+        moved = dataclasses.replace(run.on(tree), folder=tmp_path / f"worker{number}")
+        moved.folder.mkdir()
+        for path, there in ((run.record, moved.record), (run.checkpoint, moved.checkpoint)):
+            if path.exists():
+                there.write_bytes(path.read_bytes())
+        sender = Sender(0, 1, tasks.messages, tasks.stop)
+        sender.watch(moved)
 
         def lost_measure(*arguments):
             if len(read_record(moved.record)[1]) == lose_after:
@@ -113,15 +118,15 @@ def test_a_lost_run_goes_on_from_its_checkpoint(cluster, directory, tmp_path, mo
     for number, lose_after in enumerate((5, 8)):
         with pytest.raises(KeyboardInterrupt):
             attempt(number, lose_after)
-        writer.write()
+        tasks.receive()
         assert len(read_record(run.record)[1]) == lose_after
         assert run.checkpoint.exists()
     points = read_record(run.record)[1]
     assert restored == [points[4].iterations]
     assert attempt(2, None)
     assert restored == [points[4].iterations, points[7].iterations]
-    writer.write()
-    writer.write()
+    tasks.receive()
+    tasks.receive()
     assert not run.checkpoint.exists()
     _, points, ended = read_record(run.record)
     assert [point.target for point in points] == list(run.on(tree).points)
@@ -129,13 +134,19 @@ def test_a_lost_run_goes_on_from_its_checkpoint(cluster, directory, tmp_path, mo
     assert run.policy.exists()
 
 
-def test_a_program_that_is_restarted_sends_its_files(cluster, directory):
-    (run,) = directory.runs()
+def test_stopped_runs_are_told(tasks, run):
+    sender = Sender(0, 1, tasks.messages, tasks.stop)
+    sender.watch(run)
+    assert not sender.stop()
+    tasks.stop.put(None)
+    sender._told = 0.0
+    sender.tell(0.5)
+    assert sender.stop()
+    assert tasks.receive() == {0: 0.5}
+
+
+def test_a_program_that_is_restarted_sends_its_files(cluster, run, submitted):
     run.record.write_bytes(b"points")
     run.checkpoint.write_bytes(b"state")
-    writer = ResultWriter(cluster.ray, {0: run})
-    start = cluster.ray.get(writer.collector.start.remote(0))
-    assert {name: cluster.ray.get(value) for name, value in start.files.items()} == {
-        run.record.name: b"points",
-        run.checkpoint.name: b"state",
-    }
+    Tasks({0: run}, {}, cluster)
+    assert submitted == [{run.record.name: b"points", run.checkpoint.name: b"state"}]

@@ -10,8 +10,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from mccfr_plus.games.common import rules_in
 from mccfr_plus.games.openspiel.base import OpenSpielRules
-from mccfr_plus.games.rules import MOVER, TERMINAL, Field, Layout, Parameters, Rules
+from mccfr_plus.games.rules import MOVER, TERMINAL, Field, Layout, Parameters
 from mccfr_plus.kernels.compile import inline_kernel, kernel
 
 # Words of a state: the number of moves; then for each player the cells of ships, the cells shot at, and the ships'
@@ -177,7 +178,7 @@ class BattleshipRules(OpenSpielRules):
         "allow_repeated_shots": True,
         "loss_multiplier": 1.0,
     }
-    rules = Rules(start=_start, legal=_legal, apply=_apply, returns=_returns, look=_look, observe=_observe)
+    rules = rules_in(globals())
 
     @classmethod
     def layout(cls, parameters: Parameters) -> Layout:

@@ -4,38 +4,52 @@ In each turn, one point card is up, and all players bid a card, each without see
 wins the point card, which is lost if two are highest. The turn in which all have one card left is played by itself.
 With `imp_info`, players see who has won. Without it they see all hands, but information states do not have the order of
 a player's own bids: players have imperfect recall.
+
+`mccfr_plus.games.bid_goofspiel` has these kernels, too; there, the last bids are moves.
 """
 
 from collections.abc import Sequence
 
 import pyspiel
 
-from mccfr_plus.games.common import equally_likely, list_bits
+from mccfr_plus.games.common import equally_likely, list_bits, rules_in
 from mccfr_plus.games.openspiel.base import OpenSpielRules
-from mccfr_plus.games.rules import CHANCE, MOVER, TERMINAL, Field, Layout, Parameters, Rules
+from mccfr_plus.games.rules import CHANCE, MOVER, TERMINAL, Field, Layout, Parameters
 from mccfr_plus.kernels.compile import inline_kernel, kernel
 
 # Words of a state: turns played; then sequences with four bits per turn, the first turn in the lowest ones: point cards
 # plus 1, winners plus 1 (`players` plus 1: none), and each player's bids plus 1; then each player's hand, a mask.
-_TURN, _POINT_CARDS, _WINNERS, _BIDS = 1, 2, 3, 4
-_PLAYERS, _CARDS, _TURNS, _ORDER, _HIDDEN, _RETURNS = range(6)  # parameters
-_MOST_CARDS = 15  # four bits per card in a word
-_DESCENDING, _ASCENDING, _RANDOM = range(3)
+TURN, POINT_CARDS, WINNERS, BIDS = 1, 2, 3, 4
+# Parameters: the last one says whether the turn in which all have one card left consists of moves.
+_PLAYERS, CARDS, _TURNS, ORDER, HIDDEN, _RETURNS, _ALL_MOVES = range(7)
+MOST_CARDS = 15  # four bits per card in a word
+DESCENDING, ASCENDING, RANDOM = range(3)
 _TIE = int(pyspiel.PlayerId.INVALID)
-_WIN_LOSS, _DIFFERENCE, _TOTAL = range(3)
+WIN_LOSS, _DIFFERENCE, _TOTAL, LEAD = range(4)  # the last one: over the other player
 
 
 @inline_kernel
-def _entry(sequence, turn):
+def entry(sequence, turn):
+    """Returns what a sequence has at a turn."""
     return sequence >> 4 * turn & 15
+
+
+@inline_kernel
+def points_of(state, player):
+    """Returns the points of the cards that a player has won."""
+    points = 0
+    for turn in range(state[TURN]):
+        if entry(state[WINNERS], turn) == player + 1:
+            points += entry(state[POINT_CARDS], turn)
+    return points
 
 
 @inline_kernel
 def _cards_left(parameters, state):
     """Returns the point cards that have not been up, as a mask."""
-    left = (1 << parameters[_CARDS]) - 1
-    for turn in range(parameters[_CARDS]):
-        card = _entry(state[_POINT_CARDS], turn)
+    left = (1 << parameters[CARDS]) - 1
+    for turn in range(parameters[CARDS]):
+        card = entry(state[POINT_CARDS], turn)
         if card:
             left &= ~(1 << (card - 1))
     return left
@@ -43,37 +57,44 @@ def _cards_left(parameters, state):
 
 @inline_kernel
 def _next_turn(parameters, state):
-    turn, order = state[_TURN], parameters[_ORDER]
-    state[MOVER] = CHANCE if order == _RANDOM else 0
-    if order != _RANDOM:
-        card = parameters[_CARDS] - turn if order == _DESCENDING else turn + 1
-        state[_POINT_CARDS] |= card << 4 * turn
+    turn, order = state[TURN], parameters[ORDER]
+    card = parameters[CARDS] - turn if order == DESCENDING else turn + 1
+    if order == RANDOM:
+        left = _cards_left(parameters, state)
+        if left & (left - 1) or not parameters[_ALL_MOVES]:
+            state[MOVER] = CHANCE
+            return
+        card = 1
+        while left >> card:
+            card += 1
+    state[POINT_CARDS] |= card << 4 * turn
+    state[MOVER] = 0
 
 
 @inline_kernel
 def _finish_turn(parameters, state):
     """Finds the winner of the turn."""
-    players, turn = parameters[_PLAYERS], state[_TURN]
+    players, turn = parameters[_PLAYERS], state[TURN]
     best, winner = 0, players + 1
     for player in range(players):
-        bid = _entry(state[_BIDS + player], turn)
+        bid = entry(state[BIDS + player], turn)
         if bid > best:
             best, winner = bid, player + 1
         elif bid == best:
             winner = players + 1
-    state[_WINNERS] |= winner << 4 * turn
-    state[_TURN] = turn + 1
+    state[WINNERS] |= winner << 4 * turn
+    state[TURN] = turn + 1
 
 
 @inline_kernel
 def _play_last_turn(parameters, state):
     """Plays the turn in which each player has one card left, and one point card is left."""
-    players, turn = parameters[_PLAYERS], state[_TURN]
+    players, turn = parameters[_PLAYERS], state[TURN]
     left = _cards_left(parameters, state)
-    for card in range(parameters[_CARDS]):
-        state[_POINT_CARDS] |= (left >> card & 1) * (card + 1) << 4 * turn
+    for card in range(parameters[CARDS]):
+        state[POINT_CARDS] |= (left >> card & 1) * (card + 1) << 4 * turn
         for player in range(players):
-            state[_BIDS + player] |= (state[_BIDS + players + player] >> card & 1) * (card + 1) << 4 * turn
+            state[BIDS + player] |= (state[BIDS + players + player] >> card & 1) * (card + 1) << 4 * turn
     _finish_turn(parameters, state)
 
 
@@ -81,13 +102,13 @@ def _play_last_turn(parameters, state):
 def _start(parameters, table, state):
     players = parameters[_PLAYERS]
     for player in range(players):
-        state[_BIDS + players + player] = (1 << parameters[_CARDS]) - 1
+        state[BIDS + players + player] = (1 << parameters[CARDS]) - 1
     _next_turn(parameters, state)
 
 
 @kernel
 def _legal(parameters, table, state, actions):
-    return list_bits(state[_BIDS + parameters[_PLAYERS] + state[MOVER]], actions)
+    return list_bits(state[BIDS + parameters[_PLAYERS] + state[MOVER]], actions)
 
 
 @kernel
@@ -97,20 +118,20 @@ def _outcomes(parameters, table, state, actions, probabilities):
 
 @kernel
 def _apply(parameters, table, state, action):
-    players, mover, turn = parameters[_PLAYERS], state[MOVER], state[_TURN]
+    players, mover, turn = parameters[_PLAYERS], state[MOVER], state[TURN]
     if mover == CHANCE:
-        state[_POINT_CARDS] |= (action + 1) << 4 * turn
+        state[POINT_CARDS] |= (action + 1) << 4 * turn
         state[MOVER] = 0
         return
-    state[_BIDS + mover] |= (action + 1) << 4 * turn
-    state[_BIDS + players + mover] &= ~(1 << action)
+    state[BIDS + mover] |= (action + 1) << 4 * turn
+    state[BIDS + players + mover] &= ~(1 << action)
     if mover + 1 < players:
         state[MOVER] = mover + 1
         return
     _finish_turn(parameters, state)
-    if state[_TURN] == parameters[_CARDS] - 1:
+    if state[TURN] == parameters[CARDS] - 1 and not parameters[_ALL_MOVES]:
         _play_last_turn(parameters, state)
-    if state[_TURN] == parameters[_TURNS]:
+    if state[TURN] == parameters[_TURNS]:
         state[MOVER] = TERMINAL
     else:
         _next_turn(parameters, state)
@@ -120,56 +141,58 @@ def _apply(parameters, table, state, action):
 def _returns(parameters, table, state, payoffs):
     players, kind = parameters[_PLAYERS], parameters[_RETURNS]
     total, most, num_winners = 0.0, 0.0, 0
-    for turn in range(state[_TURN]):
-        winner, points = _entry(state[_WINNERS], turn), _entry(state[_POINT_CARDS], turn)
-        if winner <= players:
-            payoffs[winner - 1] += points
-            total += points
     for player in range(players):
+        payoffs[player] = points_of(state, player)
+        total += payoffs[player]
         if payoffs[player] > most:
             most, num_winners = payoffs[player], 0
         num_winners += int(payoffs[player] == most)
     for player in range(players):
         if kind == _DIFFERENCE:
             payoffs[player] -= total / players
-        elif kind == _WIN_LOSS and num_winners == players:
+        elif kind == LEAD:
+            payoffs[player] = 2.0 * payoffs[player] - total
+        elif kind == WIN_LOSS and num_winners == players:
             payoffs[player] = 0.0
-        elif kind == _WIN_LOSS:
+        elif kind == WIN_LOSS:
             payoffs[player] = 1.0 / num_winners if payoffs[player] == most else -1.0 / (players - num_winners)
 
 
 @kernel
 def _look(parameters, table, state, player, view):
-    players, turn, turns = parameters[_PLAYERS], state[_TURN], parameters[_TURNS]
+    players, turn, turns = parameters[_PLAYERS], state[TURN], parameters[_TURNS]
     at = players
-    if parameters[_HIDDEN]:
+    if parameters[HIDDEN]:
         at = turns
         for index in range(min(turn + 1, turns)):
-            view[index] = _entry(state[_BIDS + player], index)
+            view[index] = entry(state[BIDS + player], index)
     else:
         for each in range(players):
-            bid = _entry(state[_BIDS + each], turn) if turn < turns else 0  # not seen before the end of the turn
-            view[each] = state[_BIDS + players + each] | 1 << bid >> 1
+            bid = entry(state[BIDS + each], turn) if turn < turns else 0  # not seen before the end of the turn
+            view[each] = state[BIDS + players + each] | 1 << bid >> 1
     for index in range(turn):
-        view[at + index] = _entry(state[_WINNERS], index)
-    if parameters[_ORDER] == _RANDOM:
+        view[at + index] = entry(state[WINNERS], index)
+    if parameters[ORDER] == RANDOM:
         for index in range(min(turn + 1, turns)):
-            view[at + turns + index] = _entry(state[_POINT_CARDS], index)
+            view[at + turns + index] = entry(state[POINT_CARDS], index)
 
 
 @kernel
 def _observe(parameters, table, state, player, action):
-    players, cards, turn = parameters[_PLAYERS], parameters[_CARDS], state[_TURN]
+    players, cards, turn = parameters[_PLAYERS], parameters[CARDS], state[TURN]
     code = 0
-    if action >= 0 and parameters[_HIDDEN]:
-        code = _entry(state[_WINNERS], turn - 1) - 1
+    if action >= 0 and parameters[HIDDEN]:
+        code = entry(state[WINNERS], turn - 1) - 1
     elif action >= 0:
         for each in range(players):
             if each != player:
-                code = code * cards + _entry(state[_BIDS + each], turn - 1) - 1
-    if parameters[_ORDER] == _RANDOM:
-        code = code * cards + _entry(state[_POINT_CARDS], turn) - 1
+                code = code * cards + entry(state[BIDS + each], turn - 1) - 1
+    if parameters[ORDER] == RANDOM:
+        code = code * cards + entry(state[POINT_CARDS], turn) - 1
     return code
+
+
+RULES = rules_in(globals())
 
 
 class GoofspielRules(OpenSpielRules):
@@ -185,46 +208,38 @@ class GoofspielRules(OpenSpielRules):
         "points_order": "random",
         "returns_type": "win_loss",
     }
-    rules = Rules(
-        start=_start,
-        legal=_legal,
-        outcomes=_outcomes,
-        apply=_apply,
-        returns=_returns,
-        look=_look,
-        observe=_observe,
-    )
+    rules = RULES
 
     @classmethod
     def layout(cls, parameters: Parameters) -> Layout:
         """Returns the sizes of the game; `egocentric` is for tensors only."""
         players = parameters.whole_number("players", 2, 10)
-        cards = parameters.whole_number("num_cards", 1, _MOST_CARDS, "four bits per card in a word of 64")
+        cards = parameters.whole_number("num_cards", 1, MOST_CARDS, "four bits per card in a word of 64")
         turns = _turns(parameters)
         hidden = parameters.switch("imp_info")
-        kinds = {"win_loss": _WIN_LOSS, "point_difference": _DIFFERENCE, "total_points": _TOTAL}
+        kinds = {"win_loss": WIN_LOSS, "point_difference": _DIFFERENCE, "total_points": _TOTAL}
         kind = parameters.one_of("returns_type", kinds)
-        orders = {"descending": _DESCENDING, "ascending": _ASCENDING, "random": _RANDOM}
+        orders = {"descending": DESCENDING, "ascending": ASCENDING, "random": RANDOM}
         order = parameters.one_of("points_order", orders)
         points = cards * (cards + 1) // 2
         chosen = turns - 1 if turns == cards > 1 else turns  # turns that are not played by themselves
-        prizes = cards if order == _RANDOM else 1
+        prizes = cards if order == RANDOM else 1
         fields = [Field("bids", cards + 1, turns, private=True) if hidden else Field("hands", 1 << cards, players)]
         fields.append(Field("winners", players + 2, turns))
-        if order == _RANDOM:
+        if order == RANDOM:
             fields.append(Field("point_cards", cards + 1, turns))
         return Layout(
-            state_size=_BIDS + 2 * players,
+            state_size=BIDS + 2 * players,
             fields=tuple(fields),
             num_distinct_actions=cards,
-            max_chance_outcomes=cards if order == _RANDOM else 0,
+            max_chance_outcomes=cards if order == RANDOM else 0,
             max_game_length=chosen * players,
-            max_chance_nodes=chosen if order == _RANDOM else 0,
+            max_chance_nodes=chosen if order == RANDOM else 0,
             min_utility=(-1.0, -points / players, 0.0)[kind],
             max_utility=(1.0, points - points / players, float(points))[kind],
             num_players=players,
             utility_sum=None if kind == _TOTAL else 0.0,
-            parameters=[players, cards, turns, order, hidden, kind],
+            parameters=[players, cards, turns, order, hidden, kind, False],
             max_observations=prizes * (players + 1 if hidden else cards ** (players - 1)),
             max_first_observations=prizes,
             perfect_recall=hidden,
@@ -232,13 +247,13 @@ class GoofspielRules(OpenSpielRules):
 
     def information_state(self, player: int, view: Sequence[int]) -> str:
         """Returns what the player knows, a line per thing."""
-        players, cards, turns, order, hidden, _ = self.sizes.parameters
+        players, cards, turns, order, hidden, *_ = self.sizes.parameters
         at = turns if hidden else players
         winners = [winner for winner in view[at : at + turns] if winner]
-        if order == _RANDOM:
+        if order == RANDOM:
             prizes = [card for card in view[at + turns :] if card]
         else:
-            prizes = [cards - turn if order == _DESCENDING else turn + 1 for turn in range(len(winners) + 1)]
+            prizes = [cards - turn if order == DESCENDING else turn + 1 for turn in range(len(winners) + 1)]
         points = [sum(p for p, w in zip(prizes, winners, strict=False) if w == each + 1) for each in range(players)]
         lines = [
             ("Point card sequence", prizes),

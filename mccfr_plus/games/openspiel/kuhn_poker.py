@@ -3,23 +3,27 @@
 A deck has one card more than there are players. Each player antes 1 and gets a card; the players pass or bet 1 in turn.
 After the first bet, each other player passes or bets once more. The highest card among those who bet wins, or the
 highest card if all have passed.
+
+`mccfr_plus.games.one_card_poker` has these kernels, too, and more cards.
 """
 
 from collections.abc import Sequence
 
-from mccfr_plus.games.common import chance_begins
+from mccfr_plus.games.common import equally_likely, rules_in
 from mccfr_plus.games.openspiel.base import OpenSpielRules
-from mccfr_plus.games.rules import CHANCE, MOVER, TERMINAL, Field, Layout, Parameters, Rules
+from mccfr_plus.games.rules import CHANCE, MOVER, TERMINAL, Field, Layout, Parameters
 from mccfr_plus.kernels.compile import inline_kernel, kernel
 
-# Words of a state: each player's card plus 1, four bits per player; a bit per action of a player, 1 for a bet; the
+# Words of a state: each player's card plus 1, so many bits per player; a bit per action of a player, 1 for a bet; the
 # number of outcomes and actions so far.
-_CARDS, _BETS, _COUNT, _SIZE = 1, 2, 3, 4
+_CARDS, _BETS, _COUNT, SIZE = 1, 2, 3, 4
+_PLAYERS, _DECK, _BITS = range(3)  # parameters
 
 
 @inline_kernel
-def _card(state, player):
-    return (state[_CARDS] >> 4 * player & 15) - 1
+def _card(parameters, state, player):
+    bits = parameters[_BITS]
+    return (state[_CARDS] >> bits * player & ((1 << bits) - 1)) - 1
 
 
 @inline_kernel
@@ -36,23 +40,23 @@ def _legal(parameters, table, state, actions):
 
 @kernel
 def _outcomes(parameters, table, state, actions, probabilities):
-    num_players, dealt, count = parameters[0], 0, 0
-    for player in range(state[_COUNT]):
-        dealt |= 1 << _card(state, player)
-    for card in range(num_players + 1):
-        if not dealt >> card & 1:
+    count = 0
+    for card in range(parameters[_DECK]):
+        is_left = True
+        for player in range(state[_COUNT]):
+            is_left &= _card(parameters, state, player) != card
+        if is_left:
             actions[count] = card
-            probabilities[count] = 1.0 / (num_players + 1 - state[_COUNT])
             count += 1
-    return count
+    return equally_likely(count, probabilities)
 
 
 @kernel
 def _apply(parameters, table, state, action):
-    num_players, count = parameters[0], state[_COUNT]
+    num_players, count = parameters[_PLAYERS], state[_COUNT]
     state[_COUNT] = count + 1
     if count < num_players:
-        state[_CARDS] |= (action + 1) << 4 * count
+        state[_CARDS] |= (action + 1) << parameters[_BITS] * count
         state[MOVER] = 0 if count + 1 == num_players else CHANCE
         return
     bets = state[_BETS] | action << (count - num_players)
@@ -67,39 +71,42 @@ def _apply(parameters, table, state, action):
 
 @kernel
 def _returns(parameters, table, state, payoffs):
-    num_players, has_bet, winner, pot = parameters[0], int(state[_BETS] > 0), -1, 0
+    num_players, has_bet, winner, pot = parameters[_PLAYERS], int(state[_BETS] > 0), -1, 0
     for player in range(num_players):
         bet = _did_bet(num_players, state, player)
         payoffs[player] = -1.0 - bet
         pot += 1 + bet
-        if bet == has_bet and (winner < 0 or _card(state, player) > _card(state, winner)):
+        if bet == has_bet and (winner < 0 or _card(parameters, state, player) > _card(parameters, state, winner)):
             winner = player
     payoffs[winner] += pot
 
 
 @kernel
 def _look(parameters, table, state, player, view):
-    num_players = parameters[0]
-    view[0] = state[_CARDS] >> 4 * player & 15
+    num_players = parameters[_PLAYERS]
+    view[0] = 1 + _card(parameters, state, player)
     for index in range(state[_COUNT] - num_players):
         view[1 + index] = 1 + (state[_BETS] >> index & 1)
 
 
 @kernel
 def _observe(parameters, table, state, player, action):
-    num_players, made = parameters[0], state[_COUNT] - parameters[0]
+    num_players, made = parameters[_PLAYERS], state[_COUNT] - parameters[_PLAYERS]
     if action < 0:
-        return _card(state, player) << (num_players - 1) | state[_BETS]
+        return _card(parameters, state, player) << (num_players - 1) | state[_BETS]
     return (state[_BETS] >> (made + 1 - num_players)) & ((1 << (num_players - 1)) - 1)
 
 
 @kernel
 def _infoset_number(parameters, table, state, player):
-    num_players, made = parameters[0], state[_COUNT] - parameters[0]
+    num_players, made = parameters[_PLAYERS], state[_COUNT] - parameters[_PLAYERS]
     bets = state[_BETS]
     if made >= num_players:  # the player has passed, as have all before: what follows tells who bet first
         bets = 1 << (num_players - 1) | bets >> (player + 1)
-    return _card(state, player) << num_players | bets
+    return _card(parameters, state, player) << num_players | bets
+
+
+RULES = rules_in(globals())
 
 
 class KuhnPokerRules(OpenSpielRules):
@@ -107,22 +114,13 @@ class KuhnPokerRules(OpenSpielRules):
 
     short_name = "kuhn_poker"
     defaults = {"players": 2}  # noqa: RUF012
-    rules = Rules(
-        start=chance_begins,
-        legal=_legal,
-        outcomes=_outcomes,
-        apply=_apply,
-        returns=_returns,
-        look=_look,
-        observe=_observe,
-        infoset_number=_infoset_number,
-    )
+    rules = RULES
 
     @classmethod
     def layout(cls, parameters: Parameters) -> Layout:
         players = parameters.whole_number("players", 2, 10)
         return Layout(
-            state_size=_SIZE,
+            state_size=SIZE,
             fields=(Field("card", players + 2, private=True), Field("bets", 3, 2 * players - 1)),
             num_distinct_actions=2,
             max_chance_outcomes=players + 1,
@@ -131,7 +129,7 @@ class KuhnPokerRules(OpenSpielRules):
             min_utility=-2.0,
             max_utility=2.0 * (players - 1),
             num_players=players,
-            parameters=[players],
+            parameters=[players, players + 1, 4],
             max_observations=1 << (players - 1),
             max_first_observations=(players + 1) << (players - 1),
             max_infosets=(players + 1) << players,

@@ -11,9 +11,9 @@ called: players have imperfect recall.
 
 from collections.abc import Sequence
 
-from mccfr_plus.games.common import chance_begins
+from mccfr_plus.games.common import rules_in
 from mccfr_plus.games.openspiel.base import OpenSpielRules
-from mccfr_plus.games.rules import CHANCE, MOVER, TERMINAL, Field, Layout, Parameters, Rules
+from mccfr_plus.games.rules import CHANCE, MOVER, TERMINAL, Field, Layout, Parameters
 from mccfr_plus.kernels.compile import inline_kernel, kernel
 
 # Words of a state: each player's card plus 1, five bits per player; the public card plus 1; the actions of each round,
@@ -215,15 +215,7 @@ class LeducPokerRules(OpenSpielRules):
         "suit_isomorphism": False,
         "starting_player": 0,
     }
-    rules = Rules(
-        start=chance_begins,
-        legal=_legal,
-        outcomes=_outcomes,
-        apply=_apply,
-        returns=_returns,
-        look=_look,
-        observe=_observe,
-    )
+    rules = rules_in(globals())
 
     @classmethod
     def layout(cls, parameters: Parameters) -> Layout:

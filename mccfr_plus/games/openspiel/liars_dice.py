@@ -2,6 +2,8 @@
 
 Both players roll their dice unseen. They bid a quantity and a face in turn, each bid higher than the last, or call
 "liar", which ends the game: the bidder wins if the dice of both show the bid, where the highest face is wild.
+
+`mccfr_plus.games.bluff` has these kernels, too; there, all dice of a player are rolled at once.
 """
 
 import itertools
@@ -10,26 +12,26 @@ from functools import cached_property
 
 import numpy as np
 
-from mccfr_plus.games.common import chance_begins, equally_likely
+from mccfr_plus.games.common import equally_likely, rules_in
 from mccfr_plus.games.openspiel.base import OpenSpielRules
-from mccfr_plus.games.rules import CHANCE, MOVER, TERMINAL, Field, Layout, Parameters, Rules
+from mccfr_plus.games.rules import CHANCE, MOVER, TERMINAL, Field, Layout, Parameters
 from mccfr_plus.kernels.compile import kernel
 from mccfr_plus.kernels.intrinsics import at
 
 # Words of a state: the number of what each player has rolled so far; the bids, a bit each; and the last bid plus 1,
 # with the player who made it in the lowest bit.
-_ROLL, _BIDS, _LAST, _SIZE = 1, 3, 4, 5
-# Parameters; then for each set of less than all dice the set with one more die of each face; then, from `_MATCHES` on,
+ROLL, _BIDS, LAST, SIZE = 1, 3, 4, 5
+# Parameters; then for each set of less than all dice the set with one more die of each face; then, from `MATCHES` on,
 # for each set of all dice how many match each face.
-_NUM_SIDES, _NUM_BIDS, _FIRST_ROLL, _BY_FACE, _MATCHES, _NEXT = range(6)
-_MOST_BIDS = 62  # the bits of a word
+NUM_SIDES, NUM_BIDS, _FIRST_ROLL, _BY_FACE, MATCHES, NEXT = range(6)
+MOST_BIDS = 62  # the bits of a word
 _MOST_INFOSETS = 1 << 62
 
 
 @kernel
 def _legal(parameters, table, state, actions):
-    first = state[_LAST] >> 1
-    count = parameters[_NUM_BIDS] - first + int(first > 0)
+    first = state[LAST] >> 1
+    count = parameters[NUM_BIDS] - first + int(first > 0)
     for index in range(count):
         actions[at(index)] = first + index
     return count
@@ -37,64 +39,67 @@ def _legal(parameters, table, state, actions):
 
 @kernel
 def _outcomes(parameters, table, state, actions, probabilities):
-    for face in range(parameters[_NUM_SIDES]):
+    for face in range(parameters[NUM_SIDES]):
         actions[face] = face
-    return equally_likely(parameters[_NUM_SIDES], probabilities)
+    return equally_likely(parameters[NUM_SIDES], probabilities)
 
 
 @kernel
 def _apply(parameters, table, state, action):
     mover = state[MOVER]
     if mover == CHANCE:
-        player = int(state[_ROLL] >= parameters[_FIRST_ROLL])
-        rolled = parameters[at(_NEXT + state[at(_ROLL + player)] * parameters[_NUM_SIDES] + action)]
-        state[at(_ROLL + player)] = rolled
+        player = int(state[ROLL] >= parameters[_FIRST_ROLL])
+        rolled = parameters[at(NEXT + state[at(ROLL + player)] * parameters[NUM_SIDES] + action)]
+        state[at(ROLL + player)] = rolled
         if player == 1 and rolled >= parameters[_FIRST_ROLL]:
             state[MOVER] = 0
-    elif action == parameters[_NUM_BIDS]:
+    elif action == parameters[NUM_BIDS]:
         state[MOVER] = TERMINAL
     else:
         state[_BIDS] |= 1 << action
-        state[_LAST] = (action + 1) << 1 | mover
+        state[LAST] = (action + 1) << 1 | mover
         state[MOVER] = 1 - mover
 
 
 @kernel
 def _returns(parameters, table, state, payoffs):
-    num_sides, num_bids, bidder = parameters[_NUM_SIDES], parameters[_NUM_BIDS], state[_LAST] & 1
-    bid = (state[_LAST] >> 1) - 1
+    num_sides, num_bids, bidder = parameters[NUM_SIDES], parameters[NUM_BIDS], state[LAST] & 1
+    bid = (state[LAST] >> 1) - 1
     if parameters[_BY_FACE]:
         num_dice = num_bids // num_sides
         quantity, face = bid % num_dice + 1, bid // num_dice
     else:
         quantity, face = bid // num_sides + 1, bid % num_sides
     for player in range(2):
-        roll = state[at(_ROLL + player)] - parameters[_FIRST_ROLL]
-        quantity -= parameters[at(parameters[_MATCHES] + roll * num_sides + face)]
+        roll = state[at(ROLL + player)] - parameters[_FIRST_ROLL]
+        quantity -= parameters[at(parameters[MATCHES] + roll * num_sides + face)]
     payoffs[at(bidder)] = 1.0 if quantity <= 0 else -1.0
     payoffs[at(1 - bidder)] = -payoffs[at(bidder)]
 
 
 @kernel
 def _look(parameters, table, state, player, view):
-    view[0] = state[_ROLL + player]
-    for bid in range(parameters[_NUM_BIDS]):
+    view[0] = state[ROLL + player]
+    for bid in range(parameters[NUM_BIDS]):
         view[1 + bid] = state[_BIDS] >> bid & 1
 
 
 @kernel
 def _observe(parameters, table, state, player, action):
-    last = state[_LAST] >> 1
+    last = state[LAST] >> 1
     if action < 0:
-        return (state[at(_ROLL + player)] - parameters[_FIRST_ROLL]) * (parameters[_NUM_BIDS] + 1) + last
+        return (state[at(ROLL + player)] - parameters[_FIRST_ROLL]) * (parameters[NUM_BIDS] + 1) + last
     return last
 
 
 @kernel
 def _infoset_number(parameters, table, state, player):
     # Whether the first bid was made follows from the others, as the player is to move.
-    roll = state[at(_ROLL + player)] - parameters[_FIRST_ROLL]
-    return roll << (parameters[_NUM_BIDS] - 1) | state[_BIDS] >> 1
+    roll = state[at(ROLL + player)] - parameters[_FIRST_ROLL]
+    return roll << (parameters[NUM_BIDS] - 1) | state[_BIDS] >> 1
+
+
+RULES = rules_in(globals())
 
 
 class LiarsDiceRules(OpenSpielRules):
@@ -102,26 +107,17 @@ class LiarsDiceRules(OpenSpielRules):
 
     short_name = "liars_dice"
     defaults = {"players": 2, "numdice": 1, "dice_sides": 6, "bidding_rule": "reset-face"}  # noqa: RUF012
-    rules = Rules(
-        start=chance_begins,
-        legal=_legal,
-        outcomes=_outcomes,
-        apply=_apply,
-        returns=_returns,
-        look=_look,
-        observe=_observe,
-        infoset_number=_infoset_number,
-    )
+    rules = RULES
 
     @classmethod
     def layout(cls, parameters: Parameters) -> Layout:
         parameters.whole_number("players", 2, 2, "as in OpenSpiel")
-        dice = parameters.whole_number("numdice", 1, _MOST_BIDS // 2)
-        sides = parameters.whole_number("dice_sides", 1, _MOST_BIDS // 2)
+        dice = parameters.whole_number("numdice", 1, MOST_BIDS // 2)
+        sides = parameters.whole_number("dice_sides", 1, MOST_BIDS // 2)
         by_face = parameters.one_of("bidding_rule", {"reset-face": False, "reset-quantity": True})
         num_bids = 2 * dice * sides
-        if num_bids > _MOST_BIDS:
-            raise ValueError(f"numdice={dice}, dice_sides={sides}: {num_bids} bids; give at most {_MOST_BIDS}.")
+        if num_bids > MOST_BIDS:
+            raise ValueError(f"numdice={dice}, dice_sides={sides}: {num_bids} bids; give at most {MOST_BIDS}.")
         rolls = _rolls(dice, sides)
         first = sum(len(roll) < dice for roll in rolls)
         number = {roll: index for index, roll in enumerate(rolls)}
@@ -131,7 +127,7 @@ class LiarsDiceRules(OpenSpielRules):
         num_rolls = len(rolls) - first
         num_infosets = num_rolls << (num_bids - 1)
         return Layout(
-            state_size=_SIZE,
+            state_size=SIZE,
             fields=(Field("roll", len(rolls), private=True), Field("bids", 2, num_bids)),
             num_distinct_actions=num_bids + 1,
             max_chance_outcomes=sides,
@@ -139,7 +135,7 @@ class LiarsDiceRules(OpenSpielRules):
             max_chance_nodes=2 * dice,
             min_utility=-1.0,
             max_utility=1.0,
-            parameters=np.array([sides, num_bids, first, by_face, _NEXT + len(following), *following, *matches]),
+            parameters=np.array([sides, num_bids, first, by_face, NEXT + len(following), *following, *matches]),
             max_observations=num_bids + 1,
             max_first_observations=num_rolls * (num_bids + 1),
             max_infosets=num_infosets if num_infosets <= _MOST_INFOSETS else 0,

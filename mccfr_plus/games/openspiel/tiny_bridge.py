@@ -9,9 +9,9 @@ from collections.abc import Sequence
 import numpy as np
 import pyspiel
 
-from mccfr_plus.games.common import chance_begins, equally_likely
+from mccfr_plus.games.common import equally_likely, rules_in
 from mccfr_plus.games.openspiel.base import OpenSpielRules
-from mccfr_plus.games.rules import CHANCE, MOVER, TERMINAL, Field, Layout, Parameters, Rules
+from mccfr_plus.games.rules import CHANCE, MOVER, TERMINAL, Field, Layout, Parameters
 from mccfr_plus.kernels.compile import kernel
 
 # Words of a state: each player's hand plus 1; the calls made, a bit each; and the last bid, above a bit for the player
@@ -96,16 +96,7 @@ class TinyBridgeRules(OpenSpielRules):
 
     short_name = "tiny_bridge_2p"
     defaults = {"abstracted": False}  # noqa: RUF012
-    rules = Rules(
-        start=chance_begins,
-        legal=_legal,
-        outcomes=_outcomes,
-        apply=_apply,
-        returns=_returns,
-        look=_look,
-        observe=_observe,
-        infoset_number=_infoset_number,
-    )
+    rules = rules_in(globals())
     utility = pyspiel.GameType.Utility.IDENTICAL
 
     @classmethod

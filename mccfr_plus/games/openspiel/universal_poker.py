@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from mccfr_plus.games.common import chance_begins, equally_likely
+from mccfr_plus.games.common import equally_likely, rules_in
 from mccfr_plus.games.openspiel.base import OpenSpielRules
 from mccfr_plus.games.openspiel.betting_tree import ALL_FOLDED, SHOWDOWN, Betting, Node, betting_tree, following
 from mccfr_plus.games.openspiel.card_sets import (
@@ -30,7 +30,7 @@ from mccfr_plus.games.openspiel.card_sets import (
 )
 from mccfr_plus.games.openspiel.hand_strength import RANKS, hand_strength
 from mccfr_plus.games.openspiel.poker_parameters import betting_of, deck_of, numbers_of
-from mccfr_plus.games.rules import CHANCE, MOVER, TERMINAL, Field, Layout, Parameters, Rules
+from mccfr_plus.games.rules import CHANCE, MOVER, TERMINAL, Field, Layout, Parameters
 from mccfr_plus.kernels.compile import inline_kernel, kernel
 
 # Words of a state: the betting sequence; the number of cards dealt; the board; each player's hole cards.
@@ -269,16 +269,7 @@ class UniversalPokerRules(OpenSpielRules):
         "raiseSize": "100 100",
         "stack": "1200 1200",
     }
-    rules = Rules(
-        start=chance_begins,
-        legal=_legal,
-        outcomes=_outcomes,
-        apply=_apply,
-        returns=_returns,
-        look=_look,
-        observe=_observe,
-        infoset_number=_infoset_number,
-    )
+    rules = rules_in(globals())
 
     @classmethod
     def layout(cls, parameters: Parameters) -> Layout:

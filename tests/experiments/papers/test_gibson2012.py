@@ -2,13 +2,14 @@
 
 import numpy as np
 import pytest
+from uniform_holdem import uniform_holdem_exploitability
 
 import mccfr_plus
 from mccfr_plus.experiments.curves import Curve
 from mccfr_plus.experiments.papers.gibson2012 import algorithms, claims, curves, parameters, stacks
 from mccfr_plus.experiments.papers.gibson2012.algorithms import ALGORITHMS, LABELS, OURS, OUTCOME, WITHOUT_OUTCOME
+from mccfr_plus.experiments.papers.gibson2012.games import UNIFORM
 from mccfr_plus.experiments.papers.judging import mean_of
-from mccfr_plus.experiments.papers.uniform_play import uniform_holdem_exploitability
 from mccfr_plus.experiments.record import Point
 
 
@@ -111,6 +112,16 @@ def test_uniform_play_in_holdem(stack):
     tree = mccfr_plus.compile_game(f"nl_holdem_buckets(stack={stack})")
     found = mccfr_plus.exploitability(tree, mccfr_plus.TreePolicy(tree, tree.uniform_strategy()))
     assert uniform_holdem_exploitability(stack) == pytest.approx(found, rel=1e-12)
+
+
+@pytest.mark.parametrize("game", UNIFORM)
+def test_recorded_exploitability_of_uniform_play(game):
+    if game.startswith("nl_holdem"):
+        assert uniform_holdem_exploitability(int(game[-3:-1])) == pytest.approx(UNIFORM[game], rel=1e-12)
+    elif game != "bluff":  # which `tests/games/test_bluff.py` computes without its tree
+        tree = mccfr_plus.compile_game(game)
+        found = mccfr_plus.exploitability(tree, mccfr_plus.TreePolicy(tree, tree.uniform_strategy()))
+        assert found == pytest.approx(UNIFORM[game], rel=1e-12)
 
 
 def inked(path):

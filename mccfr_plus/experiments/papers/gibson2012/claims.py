@@ -11,13 +11,12 @@ from mccfr_plus.experiments.papers.gibson2012.algorithms import (
     PAPERS_SUMS,
     SHORT_RUNS,
 )
-from mccfr_plus.experiments.papers.gibson2012.games import MILLI_BIG_BLINDS, title
+from mccfr_plus.experiments.papers.gibson2012.games import MILLI_BIG_BLINDS, UNIFORM, title
 from mccfr_plus.experiments.papers.gibson2012.parameters import TAUS, ends_of, text_of
 from mccfr_plus.experiments.papers.gibson2012.stacks import stack_of
 from mccfr_plus.experiments.papers.item import INTERVALS, Result, Row, Setting, recorded
 from mccfr_plus.experiments.papers.judging import AHEAD, NOT_TRIED, TIE, end_of, mean_of, order, verdict
 from mccfr_plus.experiments.papers.sizes import size_rows
-from mccfr_plus.experiments.papers.uniform_play import uniform_holdem_exploitability
 
 FIGURES = ("figure1a", "figure1b", "figure2a", "figure2b", "figure3a", "figure3b")
 
@@ -89,13 +88,16 @@ def rows(figures: Mapping[str, list[Curve]]) -> list[Row]:
 
 def _uniform_rows() -> list[Row]:
     """What uniform play is worth."""
-    here = MILLI_BIG_BLINDS * uniform_holdem_exploitability(36)
+    here = MILLI_BIG_BLINDS * UNIFORM["nl_holdem_buckets(stack=36)"]
     text = f"{here:.0f} mbb/g, {here / 6793 - 1:+.1%}; buckets are ours"
     found = [
         Row("2-NL Hold'em(36): uniform play is exploitable for 6793 mbb/g", "figure 2a", text,
             verdict(abs(here / 6793 - 1) < 0.01, True))
     ]  # fmt: skip
-    for game, printed, ours in (("Bluff(1, 1)", 0.780, 0.780744), ("Bluff(2, 1)", 0.784, 0.454270)):
+    for game, printed, ours in (
+        ("Bluff(1, 1)", 0.780, UNIFORM["bluff(dice1=1,dice2=1)"]),
+        ("Bluff(2, 1)", 0.784, UNIFORM["bluff"]),
+    ):
         holds = abs(ours - printed) < 1e-3
         text = f"{ours:.6f}" + (
             "" if holds else "; no reading that was tried gives the print ([games](../../background/games.md#bluff))"

@@ -7,7 +7,7 @@ from mccfr_plus.experiments.comparison import Comparison
 from mccfr_plus.experiments.curves import Curve
 from mccfr_plus.experiments.evaluation_points import Limit
 from mccfr_plus.experiments.papers.gibson2012.algorithms import ALGORITHMS, LABELS, ending_rows
-from mccfr_plus.experiments.papers.gibson2012.games import MBB, PLAIN, holdem, scale_of, title, uniform_exploitability
+from mccfr_plus.experiments.papers.gibson2012.games import MBB, PLAIN, UNIFORM, holdem, scale_of, title
 from mccfr_plus.experiments.papers.item import INTERVALS, Result, Row, Setting, record_figure
 from mccfr_plus.experiments.plot import plot_curves
 
@@ -56,7 +56,7 @@ def result(setting: Setting, name: str) -> Result:
         labels=LABELS,
         titles={game: title(game)},
         band=mean_band,
-        levels={game: scale * uniform_exploitability(game)},
+        levels={name: scale * level for name, level in UNIFORM.items()},
         scale=scale,
         ylabel=PLAIN if scale == 1 else MBB,
     )

@@ -1,7 +1,6 @@
 """Table 1: sizes of the four games, and seconds per iteration."""
 
 import gc
-import time
 from typing import Any
 
 import numpy as np
@@ -64,7 +63,6 @@ def _size_row(game: str, size: catalogue.Size, tree: GameTree) -> Row:
 def _seconds_per_iteration(tree: GameTree, scheme: str, seconds: float) -> float:
     """Returns CPU seconds of an iteration, the first one left out."""
     solver = Solver(tree, scheme, "rm", seed=1).run(1)
-    before, begin = solver.iterations, time.process_time()
-    while solver.iterations == before or time.process_time() - begin < seconds:
-        solver.run(1 if scheme == "full" else 50)
-    return (time.process_time() - begin) / (solver.iterations - before)
+    iterations, spent = solver.iterations, solver.cpu_seconds
+    solver.run(seconds=seconds)
+    return (solver.cpu_seconds - spent) / (solver.iterations - iterations)
