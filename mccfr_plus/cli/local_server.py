@@ -2,6 +2,7 @@
 
 import contextlib
 import http.server
+import socket
 import sys
 import threading
 import time
@@ -14,8 +15,9 @@ from mccfr_plus.errors import ConfigError
 LOCALHOST = "127.0.0.1"
 HTML, JSON = "text/html; charset=utf-8", "application/json"
 
+_MOST_CONNECTIONS = 16
 _MOST_BYTES = 1 << 16  # of a request's body
-_SECONDS = 20.0  # that a client may send nothing
+_SECONDS = 20.0  # that a connection may last
 _POLL_SECONDS = 0.1
 
 
@@ -34,7 +36,8 @@ class LocalServer(http.server.ThreadingHTTPServer):
     """Serves browsers on this machine.
 
     Pages of other sites cannot reach it under a name that they own (the Host header is checked), nor send what changes
-    something (POST takes JSON only, which browsers do not send to other sites without permission).
+    something (POST takes JSON only, which browsers do not send to other sites without permission). Connections that
+    exceed a limit are closed.
 
     Args:
         respond: Called in a thread per request.
@@ -49,6 +52,7 @@ class LocalServer(http.server.ThreadingHTTPServer):
 
     def __init__(self, respond: Respond, port: int):
         self.respond = respond
+        self._since: dict[Any, float] = {}  # when each open connection began
         try:
             super().__init__((LOCALHOST, port), _Handler)
         except OSError as error:
@@ -60,6 +64,27 @@ class LocalServer(http.server.ThreadingHTTPServer):
     def url(self) -> str:
         """The address for a browser."""
         return f"http://{LOCALHOST}:{self.server_address[1]}/"
+
+    def process_request(self, request: Any, client_address: Any) -> None:
+        """Starts a thread for a connection, or closes it if there are too many."""
+        if len(self._since) < _MOST_CONNECTIONS:
+            self._since[request] = time.monotonic()
+            super().process_request(request, client_address)
+        else:
+            self.shutdown_request(request)
+
+    def service_actions(self) -> None:
+        """Ends connections whose time is over, also if they send a byte now and then."""
+        for request, since in list(self._since.items()):
+            if time.monotonic() - since > _SECONDS:
+                self._since.pop(request, None)
+                with contextlib.suppress(OSError):
+                    request.shutdown(socket.SHUT_RDWR)
+
+    def shutdown_request(self, request: Any) -> None:
+        """Ends a connection. Its place is free before it is closed, and so for who sees it closed."""
+        self._since.pop(request, None)
+        super().shutdown_request(request)
 
     def handle_error(self, request: Any, client_address: Any) -> None:
         """Says nothing of browsers that hang up before they have read everything."""

@@ -243,12 +243,33 @@ def test_other_sites_are_refused(played):
     assert json.loads(request(played, "GET", "/state")[1])["turn"] == 0
 
 
-def test_a_client_that_sends_nothing_is_cut_off(monkeypatch):
-    monkeypatch.setattr(local_server._Handler, "timeout", 0.3)
-    with serving(lambda *_: Answer("x"), 0) as server, socket.create_connection(server.server_address) as idle:
-        idle.settimeout(30)
-        assert idle.recv(1) == b""
+def test_connections_are_bounded(monkeypatch):
+    monkeypatch.setattr(local_server, "_MOST_CONNECTIONS", 2)
+    monkeypatch.setattr(local_server, "_SECONDS", 0.5)
+    with serving(lambda *_: Answer("x"), 0) as server:
+        idle = [socket.create_connection(server.server_address) for _ in range(2)]
+        third = socket.create_connection(server.server_address)
+        third.settimeout(30)
+        assert third.recv(1) == b""  # closed at once
+        for each in idle:
+            each.settimeout(30)
+            assert each.recv(1) == b""  # closed after the time for a request
         assert request(server, "GET", "/")[0] == 200
+        for each in (*idle, third):
+            each.close()
+
+
+def test_a_client_that_sends_a_byte_now_and_then_is_cut_off(monkeypatch):
+    monkeypatch.setattr(local_server, "_SECONDS", 0.3)
+    with serving(lambda *_: Answer("x"), 0) as server, socket.create_connection(server.server_address) as slow:
+        slow.settimeout(0.05)
+        answer, end = None, time.monotonic() + 30
+        while answer is None and time.monotonic() < end:
+            with contextlib.suppress(TimeoutError):
+                slow.sendall(b"G")
+                answer = slow.recv(1)
+        assert answer == b""
+        assert not server._since
 
 
 @pytest.mark.parametrize("length", ["9" * 5000, "-1", "x", "\xb2", ""])
