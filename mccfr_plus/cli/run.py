@@ -36,11 +36,17 @@ class Watch:
 
     def __init__(self, quiet: bool):
         self._begin, self._started = time.perf_counter(), False
+        self._first, self._iterations, self._seconds = 0, math.inf, math.inf
         self._seconds_evaluating = self._next_evaluation = 0.0
         self._exploitability: float | None = None
         self._rewrites = not quiet and sys.stderr.isatty()
         # By the clock on a terminal, else in seconds of the run.
         self._next_line = float("inf") if quiet else 0.0 if self._rewrites else _FIRST_LINE
+
+    def expect(self, first: int, iterations: int | None, seconds: float | None) -> None:
+        """Takes the iterations that were run before, and how many, and seconds, the run has; None: no limit."""
+        self._first, self._iterations = first, math.inf if iterations is None else iterations
+        self._seconds = math.inf if seconds is None else seconds
 
     def __call__(self, progress: Any) -> None:
         """Shows a `Progress` of the run."""
@@ -90,15 +96,18 @@ class Watch:
         if tree is not None and tree.is_lazy:
             found = f"{output.short(tree.num_infosets):>5} information sets"
         nodes = f"{output.short(progress.nodes_touched):>5} nodes"
+        done = iterations - self._first  # those to come are taken to be as long
+        end = min(self._seconds, self._iterations * seconds / done if done else math.inf)
+        when = f"{seconds:.1f} s" + ("" if math.isinf(end) else f", {max(end - seconds, 0.0):.0f} s left")
         losses = getattr(progress.solver, "losses", None)
         if losses is None:
-            pace = f"{output.short(iterations):>5} iterations  {output.short(iterations / seconds):>5}/s"
-            return f"{seconds:6.1f} s  {found}  {pace}  {nodes}"
+            pace = f"{output.short(done / seconds)}/s"
+            return f"{when}  {found}  it. {output.short(iterations):>5}, {pace:>7}  {nodes}"
         phase = f"{output.count(iterations)} done"
         if progress.phase is not None:
             phase = f"{output.count(iterations + 1)}: {progress.phase}"
         found = nodes if tree is None and self._exploitability is None else found
-        return f"{seconds:6.1f} s  {found}  it. {phase}  loss {' '.join(output.number(loss, 2) for loss in losses)}"
+        return f"{when}  {found}  it. {phase}  loss {' '.join(output.number(loss, 2) for loss in losses)}"
 
 
 def run_to_limits(
@@ -122,11 +131,14 @@ def run_to_limits(
         or (target is not None and solver.exploitability() <= target)
     ):
         return seconds_before, None
+    iterations_left = None if iterations is None else iterations - iterations_before
+    seconds_left = None if seconds is None else seconds - seconds_before
+    watch.expect(iterations_before, iterations_left, seconds_left)
     ended_by = None
     try:
         solver.run(
-            None if iterations is None else iterations - iterations_before,
-            seconds=None if seconds is None else seconds - seconds_before,
+            iterations_left,
+            seconds=seconds_left,
             target_exploitability=target,
             checkpoint=lock,
             checkpoint_interval=values.checkpoint_interval or DEFAULT_CHECKPOINT_INTERVAL,

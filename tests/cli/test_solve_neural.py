@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import time
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -15,10 +16,12 @@ from checkpoint_contents import contents_of
 torch = pytest.importorskip("torch")
 import mccfr_plus  # noqa: E402
 import mccfr_plus.neural  # noqa: E402
+from mccfr_plus import Progress  # noqa: E402
 from mccfr_plus.cli.main import COMMANDS  # noqa: E402
 from mccfr_plus.cli.neural import (  # noqa: E402
     TABLE_FLAGS,
 )
+from mccfr_plus.cli.run import Watch  # noqa: E402
 from mccfr_plus.neural import (  # noqa: E402
     ALGORITHMS,
     WITHOUT_TREE,
@@ -348,7 +351,7 @@ def show_on_a_terminal(monkeypatch):
     monkeypatch.setattr("shutil.get_terminal_size", lambda *_, **__: os.terminal_size((200, 24)))
 
 
-def test_the_line_tells_phase_and_losses(command, monkeypatch):
+def test_the_line_tells_phase_losses_and_what_is_left(command, monkeypatch):
     show_on_a_terminal(monkeypatch)
     arguments = [flag for flag in DEEP if flag not in ("--quiet", "--json")]
     outcome = command(*arguments, "--iterations=3")
@@ -357,9 +360,10 @@ def test_the_line_tells_phase_and_losses(command, monkeypatch):
     phases = [line.split("it. ")[1].split("  loss")[0] for line in lines]
     steps = ["traversals 0", "training 0", "traversals 1", "training 1"]
     assert phases == [text for i in (1, 2, 3) for text in [*(f"{i}: {step}" for step in steps), f"{i} done"]]
+    assert "s left" not in lines[0]  # nobody knows yet
     assert lines[0].endswith("exploitability n/a       it. 1: traversals 0  loss n/a n/a")
     number = r"\d[\d.e+-]*"
-    expected = rf"{number} s  exploitability {number} +it. 3 done  loss {number} {number}"
+    expected = rf"{number} s, {number} s left  exploitability {number} +it. 3 done  loss {number} {number}"
     assert re.fullmatch(expected, lines[-1])
     assert len(lines[-1]) < 80
 
@@ -370,6 +374,22 @@ def test_values_are_a_phase(algorithm, command, monkeypatch):
     flags = [flag for flag in (*FAST, *SETTINGS[algorithm]) if flag not in ("--quiet", "--json")]
     outcome = command("solve", "kuhn_poker", f"--algorithm={algorithm}", *flags, "--iterations=1")
     assert " it. 1: values" in outcome.err
+
+
+def test_what_is_left():
+    tree = SimpleNamespace(is_lazy=False, perfect_recall=True)
+    solver = SimpleNamespace(tree=tree, exploitability=lambda: 0.5, losses=(0.5, None))
+
+    def line(seconds, iterations=None, limit=None, done=1):
+        watch = Watch(True)
+        watch.expect(10, iterations, limit)
+        return watch._line(Progress(solver, 10 + done, 0, seconds), seconds)
+
+    assert re.match("4.0 s  exploitability n/a +it. 11 done  loss 0.5 n/a", line(4.0))
+    assert line(4.0, limit=10.0).startswith("4.0 s, 6 s left")
+    assert line(4.0, iterations=6, done=2).startswith("4.0 s, 8 s left")  # of this run, at 2 s each
+    assert line(4.0, iterations=6, limit=5.0, done=2).startswith("4.0 s, 1 s left")
+    assert line(4.0, limit=3.0).startswith("4.0 s, 0 s left")  # the iteration under way ends
 
 
 # --- without torch ---
