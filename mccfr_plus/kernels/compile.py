@@ -86,6 +86,8 @@ class _Kernel(CPUDispatcher):
 
         Signals wait while it compiles: Numba is not made to be interrupted, and would raise errors of its own.
         """
+        if isinstance(self._cache, DiskCache) and self._cache.holds(sig, self.targetctx):  # a sent kernel has another
+            return super().compile(sig)
         with deferred_signals(lambda: None), no_collection():
             return super().compile(sig)
 
