@@ -15,18 +15,10 @@ import numpy as np
 from mccfr_plus.checks.script import plain
 from mccfr_plus.kernels.compile import compose
 from mccfr_plus.kernels.intrinsics import call_yield, pointer
-from mccfr_plus.kernels.scratch import at
 from mccfr_plus.solver import engine
 from mccfr_plus.tree.by_rules import rows, successors
 
 _composed = engine.composed
-
-
-def checked(index) -> int:
-    """Returns what `at` does, as Python indexes with it. Kernels do not wrap negative ones, and NumPy checks others."""
-    if index < 0:
-        raise IndexError(f"a kernel reads or writes at {index}")
-    return int(index)
 
 
 def _words_at(address) -> np.ndarray:
@@ -35,7 +27,6 @@ def _words_at(address) -> np.ndarray:
 
 
 _REPLACEMENTS = {
-    at: checked,
     successors._words: _words_at,
     rows.symmetries_of: lambda expansion: _words_at(expansion[rows.SYMMETRIES]),
     # A thread that looks at a barrier in Python keeps the interpreter's lock from those it waits for.

@@ -29,11 +29,6 @@ from mccfr_plus.kernels.scratch import LOOK_AHEAD, NUM_VISITS, at, refresh_reach
 from mccfr_plus.tree.access import fetch_ahead
 
 
-@inline_kernel
-def settle_nothing(tree, strategy, average, scratch, player):
-    """No-op, for methods that do nothing at the infosets that a thread updates."""
-
-
 @dataclass(frozen=True)
 class AverageMethod:
     """How the sums of the average strategy are formed.
@@ -45,18 +40,13 @@ class AverageMethod:
             end, those of the empty sequences: the weight of all iterations so far. `weight` is that of the iteration; 0
             where this was added before, which then changes nothing. Returns False, having added nothing, where a lazy
             tree could not expand.
-        settle: ``kernel(tree, strategy, average, scratch, player)``, called by each thread of a team at the infosets
-            that it updates, after `accumulate` at those that no thread owns.
         list_visit: What traversals list, which is added up after each of them; see `mccfr_plus.estimators.visits`.
-        is_shared: Whether threads of a team may each average infosets of their own.
         has_sums: Whether there are sums.
     """
 
     name: str
     accumulate: Callable
-    settle: Callable = settle_nothing
     list_visit: Callable = list_nothing
-    is_shared: bool = True
     has_sums: bool = True
 
 
@@ -74,7 +64,7 @@ def accumulate_user_defined(tree, strategy, average, scratch, player, weight):
 
 def user_defined(own: Callable) -> AverageMethod:
     """Returns the method of a user-defined average."""
-    return AverageMethod("user-defined", compose(accumulate_user_defined, average_kernel=own), is_shared=False)
+    return AverageMethod("user-defined", compose(accumulate_user_defined, average_kernel=own))
 
 
 @inline_kernel
@@ -158,7 +148,7 @@ def settled(infosets, strategy, average, marks, sums):
             sums[slot] = average[slot] + gain * strategy[slot]
 
 
-LAZY = AverageMethod("lazy", accumulate_lazy, settle_touched)
+LAZY = AverageMethod("lazy", accumulate_lazy)
 
 
 SINCE_LAST_VISIT = False  # composed in
@@ -188,8 +178,8 @@ def accumulate_touched(tree, strategy, average, scratch, player, weight):
     return True
 
 
-TOUCHED = AverageMethod("touched", accumulate_touched, is_shared=False)
-OPTIMISTIC = AverageMethod("optimistic", compose(accumulate_touched, SINCE_LAST_VISIT=True), is_shared=False)
+TOUCHED = AverageMethod("touched", accumulate_touched)
+OPTIMISTIC = AverageMethod("optimistic", compose(accumulate_touched, SINCE_LAST_VISIT=True))
 
 
 @inline_kernel

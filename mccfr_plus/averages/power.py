@@ -140,33 +140,3 @@ def uniform(method: str = "auto") -> PowerAverage:
 def linear(method: str = "auto") -> PowerAverage:
     """Returns the average in which iteration t has weight t, as in CFR+."""
     return PowerAverage(1.0, method)
-
-
-def exact(gamma: float = 0.0) -> PowerAverage:
-    """Returns the average that adds the whole strategy in every iteration."""
-    return PowerAverage(gamma, "exact")
-
-
-def lazy(gamma: float = 0.0) -> PowerAverage:
-    """Returns the exact average in O(touched) per iteration."""
-    return PowerAverage(gamma, "lazy")
-
-
-def stochastic(gamma: float = 0.0) -> PowerAverage:
-    """Returns the unbiased average over visited infosets."""
-    return PowerAverage(gamma, "stochastic")
-
-
-def sampled(gamma: float = 0.0) -> PowerAverage:
-    """Returns the empirical distribution of the actions that were drawn for the opponent."""
-    return PowerAverage(gamma, "sampled")
-
-
-def optimistic(gamma: float = 0.0) -> PowerAverage:
-    """Returns the biased average over touched infosets that takes their reach as constant between two visits."""
-    return PowerAverage(gamma, "optimistic")
-
-
-def last() -> PowerAverage:
-    """Returns the last strategy in place of an average."""
-    return PowerAverage(0.0, "last")

@@ -12,7 +12,6 @@ import numpy as np
 import pyspiel
 
 from mccfr_plus.averages import PowerAverage
-from mccfr_plus.averages import exact as exact_average
 from mccfr_plus.averages.methods import LAZY, add_visits
 from mccfr_plus.checks.exact import own_reach
 from mccfr_plus.checks.games import SPANS, THREE, name_of, random_strategy, tree_of_name, tree_of_text
@@ -122,7 +121,7 @@ def check_average(
 def _compare_with_exact(average: PowerAverage, estimator: Estimator, tree: GameTree, seed: int) -> Line:
     """Compares with the sum of what a solver plays, and with a solver that has the exact average."""
     lazy = Solver(tree, estimator, "rm", average, alternating=False, seed=seed)
-    solvers = [lazy, Solver(tree, estimator, "rm", exact_average(average.gamma), alternating=False, seed=seed)]
+    solvers = [lazy, Solver(tree, estimator, "rm", PowerAverage(average.gamma, "exact"), alternating=False, seed=seed)]
     if estimator.sampling_weights == SamplingWeights.AVERAGE:
         solvers.pop()  # it would sample by other sums: the lazy ones are not up to date
     sums, first, worst = np.zeros(tree.num_slots), tree.arrays.infosets["first_slot"], 0.0

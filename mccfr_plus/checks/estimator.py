@@ -15,7 +15,6 @@ from collections.abc import Iterable
 import numpy as np
 import pyspiel
 
-from mccfr_plus.averages import stochastic
 from mccfr_plus.checks.contract import Contract
 from mccfr_plus.checks.exact import exact_gradient
 from mccfr_plus.checks.games import name_of, tiny_trees, tree_of_name
@@ -82,7 +81,7 @@ def check_estimator(
         >>> report.lines[0].check
         'exact mean'
     """
-    config = SolverConfig.from_specs(estimator, averaging=stochastic(), baseline=baseline, batch=batch)
+    config = SolverConfig.from_specs(estimator, averaging="stochastic", baseline=baseline, batch=batch)
     estimate_with(config.estimator)  # refuses one without a kernel
     if not config.estimator.is_unbiased:
         raise ConfigError(

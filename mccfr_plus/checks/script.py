@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 from numba.core.dispatcher import Dispatcher
+from numba.extending import _Intrinsic
 
 from mccfr_plus.estimators import draws
 from mccfr_plus.kernels import random_numbers as rng
@@ -148,7 +149,9 @@ class _Translator:
             return _PlainModule(value, self)
         # Where compilation is switched off kernels are plain functions.
         is_function = isinstance(value, types.FunctionType) and not value.__module__.startswith(("numpy", "numba"))
-        return self.copy(value) if is_function or isinstance(value, Dispatcher) else value
+        if is_function or isinstance(value, Dispatcher):
+            return self.copy(value)
+        return self._copies.get(id(value), value) if isinstance(value, _Intrinsic) else value
 
 
 class _PlainModule:

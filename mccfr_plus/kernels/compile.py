@@ -16,12 +16,13 @@ from typing import Any
 
 import numba
 from numba.core import config, types
+from numba.core.compiler import Compiler
 from numba.core.registry import CPUDispatcher
 
 from mccfr_plus.errors import ConfigError
 from mccfr_plus.kernels.disk_cache import DiskCache, InlineCache, digest_of, names_of
 from mccfr_plus.kernels.interrupts import deferred_signals, no_collection
-from mccfr_plus.kernels.pipeline import AllocatingCompiler, InlineCompiler, KernelCompiler
+from mccfr_plus.kernels.pipeline import InlineCompiler, KernelCompiler
 
 logger = logging.getLogger("mccfr_plus")
 
@@ -44,12 +45,12 @@ def kernel(function: Callable) -> Any:
 
 def allocating_kernel(function: Callable) -> Any:
     """Returns the function as a kernel that may make arrays. No other kind may get arrays from it."""
-    return _dispatcher(function, _Kernel, DiskCache, _OPTIONS, AllocatingCompiler)
+    return _dispatcher(function, _Kernel, DiskCache, _OPTIONS, Compiler)
 
 
 def may_make_arrays(function: Any) -> bool:
     """Returns whether a function is an `allocating_kernel`."""
-    return isinstance(function, _Kernel) and function._compiler.pipeline_class is AllocatingCompiler  # type: ignore[attr-defined]
+    return isinstance(function, _Kernel) and function._compiler.pipeline_class is Compiler  # type: ignore[attr-defined]
 
 
 def inline_kernel(function: Callable) -> Any:

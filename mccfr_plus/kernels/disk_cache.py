@@ -37,7 +37,7 @@ def cache_folder() -> Path:
     return Path(getattr(config, "CACHE_DIR", "") or AppDirs("mccfr_plus", appauthor=False).user_cache_dir) / "kernels"
 
 
-class DiskCache(caching._Cache):
+class DiskCache(caching.NullCache):
     """The compiled versions of one kernel, in the place of Numba's own cache.
 
     The digest is computed when the kernel is first needed: what it calls may be defined later than itself.
@@ -50,32 +50,12 @@ class DiskCache(caching._Cache):
         self._kernel = kernel
         self._stem: str | None = None  # of file names
         self._is_open = False
-        self._is_enabled = True
 
     @property
     def is_off(self) -> bool:
         """Whether nothing is kept, because the code cannot be identified or the folder not be written."""
         self._open()
         return self._stem is None
-
-    @property
-    def cache_path(self) -> str:
-        """The folder of the files."""
-        return str(cache_folder())
-
-    def enable(self) -> None:
-        """Keeps compiled versions."""
-        self._is_enabled = True
-
-    def disable(self) -> None:
-        """Keeps no compiled versions."""
-        self._is_enabled = False
-
-    def flush(self) -> None:
-        """Removes what is kept of this kernel."""
-        self._open()
-        for path in cache_folder().glob(f"{self._stem}-*.nbc"):
-            path.unlink(missing_ok=True)
 
     def _open(self) -> None:
         if self._is_open:
@@ -87,7 +67,7 @@ class DiskCache(caching._Cache):
 
     def _path(self, sig: Any, codegen: Any) -> Path | None:
         self._open()
-        if self._stem is None or not self._is_enabled:
+        if self._stem is None:
             return None
         key = repr((sig, codegen.magic_tuple(), numba.__version__, compiler.__file__, _format()))
         return cache_folder() / f"{self._stem}-{hashlib.sha256(key.encode()).hexdigest()[:16]}.nbc"

@@ -15,12 +15,12 @@ from typing import Any
 
 import numba
 from llvmlite import binding
-from numba.core import typed_passes, types
+from numba.core import types
 from numba.core.codegen import JITCodeLibrary
 from numba.core.compiler import CompilerBase, DefaultPassBuilder
 from numba.core.compiler_machinery import register_pass
 from numba.core.errors import NumbaRuntimeError, UnsupportedError
-from numba.core.typed_passes import InlineOverloads, NativeLowering
+from numba.core.typed_passes import NativeLowering
 from numba.np import linalg
 
 _MAKING = {"binop", "inplace_binop", "unary", "arrayexpr", "call"}  # of array expressions, those that make an array
@@ -31,24 +31,6 @@ _ARRAY_IS_MADE = (
 )
 
 _NOT_MAKING = (numba.carray, "array.view", "array.reshape")  # of calls, those that show memory that is there
-
-
-@register_pass(mutates_CFG=True, analysis_only=False)
-class _InlineOverloads(InlineOverloads):
-    """Inlines overloads, and keeps all writes.
-
-    Numba removes what it takes for dead code afterwards. To it, an array that a call has returned, such as that of
-    `numba.carray`, is a new one: it leaves out what is written there and not read in the same function.
-    """
-
-    _name = "inline_overloads_and_keep_writes"
-
-    def run_pass(self, state: Any) -> bool:
-        remove, typed_passes.dead_code_elimination = typed_passes.dead_code_elimination, lambda *_, **__: None
-        try:
-            return super().run_pass(state)
-        finally:
-            typed_passes.dead_code_elimination = remove
 
 
 @register_pass(mutates_CFG=True, analysis_only=False)
@@ -78,33 +60,27 @@ class _InlineLowering(_Lowering):
         state.library = InlineLibrary(state.targetctx.codegen(), state.func_id.func_qualname)
         state.flags.no_compile = True
         super().run_pass(state)
-        entry_point = enter_inline(state.targetctx, state.cr.fndesc, state.library)
+        entry_point = object()  # in place of machine code: kernels that are compiled later know the library by it
+        state.targetctx.insert_user_function(entry_point, state.cr.fndesc, [state.library])
         state.cr = state.cr._replace(cfunc=entry_point)
         return True
 
 
-class AllocatingCompiler(CompilerBase):
-    """Numba's compiler, which keeps all writes."""
+class KernelCompiler(CompilerBase):
+    """Numba's compiler without reference counts."""
 
-    lowering: type[NativeLowering] = NativeLowering
-
-    def define_pipelines(self) -> list:
-        """Returns Numba's passes, of which two are replaced."""
-        replaced = {InlineOverloads: _InlineOverloads, NativeLowering: self.lowering}
-        pipeline = DefaultPassBuilder.define_nopython_pipeline(self.state)
-        pipeline.passes = [(replaced.get(step, step), text) for step, text in pipeline.passes]
-        pipeline.finalize()
-        return [pipeline]
-
-
-class KernelCompiler(AllocatingCompiler):
-    """The same, without reference counts."""
-
-    lowering = _Lowering
+    lowering: type[_Lowering] = _Lowering
 
     def __init__(self, *arguments: Any):
         _load_array_functions()
         super().__init__(*arguments)
+
+    def define_pipelines(self) -> list:
+        """Returns Numba's passes, of which one is replaced."""
+        pipeline = DefaultPassBuilder.define_nopython_pipeline(self.state)
+        pipeline.passes = [(self.lowering if step is NativeLowering else step, text) for step, text in pipeline.passes]
+        pipeline.finalize()
+        return [pipeline]
 
 
 class InlineCompiler(KernelCompiler):
@@ -158,13 +134,6 @@ def _load_array_functions() -> None:
         importlib.import_module("numba.np.arraymath")
     finally:
         linalg.ensure_blas = look
-
-
-def enter_inline(target_context: Any, descriptor: Any, library: InlineLibrary) -> object:
-    """Makes an inline kernel known to those that are compiled later; returns what stands for its machine code."""
-    entry_point = object()
-    target_context.insert_user_function(entry_point, descriptor, [library])
-    return entry_point
 
 
 def _require_no_new_arrays(state: Any) -> None:

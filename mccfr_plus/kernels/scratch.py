@@ -88,7 +88,7 @@ class Scratch(NamedTuple):
     there.
     """
 
-    gradient: np.ndarray  # [num_slots + num_players + 1 + cells] float64; then come the empty sequences, a dump, cells
+    gradient: np.ndarray  # [num_slots + num_players + 1] float64; then come the empty sequences, and a dump
     touched: np.ndarray  # [infoset_range[-1]] TOUCHED; player p's part starts at infoset_range[p]
     num_touched: np.ndarray  # [num_players] int64
     alike: np.ndarray  # [infoset_range[-1]] ALIKE, in parts as `touched`; empty if none are updated side by side
@@ -117,7 +117,6 @@ def new_scratch(
     thread: int = 0,
     stride: int = 1,
     seen: np.ndarray | None = None,
-    cells: int = 0,
     side_by_side: bool = False,
 ) -> Scratch:
     """Returns a fresh scratch for a tree.
@@ -130,12 +129,10 @@ def new_scratch(
         thread: The number of the thread that it is for.
         stride: How many iterations lie between two of this thread.
         seen: The array `Scratch.seen` of the first thread; None: its own.
-        cells: Room behind the gradient, for the values of a team's subtrees.
         side_by_side: Whether a minimizer updates infosets side by side; see `minimizers.lanes`.
     """
     values = np.zeros((0, 0)) if values is None else values
     sizes = _sizes(tree, shape, max_visits, sample_per_infoset, len(values) > 0)
-    sizes["gradient"] = (sizes["gradient"][0] + cells, np.float64)
     if side_by_side:
         sizes |= {"alike": (int(tree.infoset_range[-1]), ALIKE), "lanes": (LANE_ROWS * LANES, np.float64)}
     arrays = {name: np.zeros(length, dtype) for name, (length, dtype) in sizes.items()}

@@ -79,7 +79,6 @@ class AsymmetricPredictive(Minimizer):
     short_name: ClassVar[str] = "apcfr+"
     num_tables: ClassVar[int] = 3
     references: ClassVar[tuple[str, ...]] = ("meng2026faster",)
-    is_local: ClassVar[bool] = True
     default_average: ClassVar[str] = "power"
     kernel: ClassVar[Any] = staticmethod(asymmetric)
 

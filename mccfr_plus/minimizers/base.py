@@ -45,8 +45,6 @@ class Minimizer(abc.ABC):
             it, and only return the value.
         num_tables: Rows of the tables.
         references: Keys of `mccfr_plus.citations`.
-        is_local: Whether all that the kernel reads and writes belongs to its infoset, so that threads may update
-            different infosets at the same time.
         keeps_regrets: Whether row 0 of the tables holds cumulative regrets, negative ones too; they may lack discounts.
         needs_perfect_recall: Whether it is wrong on games of imperfect recall.
         needs_full_gradients: Whether it is wrong where an update leaves infosets out, as sampling does.
@@ -65,7 +63,6 @@ class Minimizer(abc.ABC):
     finish: ClassVar[Any] = None
     num_tables: ClassVar[int] = 1
     references: ClassVar[tuple[str, ...]] = ()
-    is_local: ClassVar[bool] = False
     keeps_regrets: ClassVar[bool] = False
     needs_perfect_recall: ClassVar[bool] = False
     needs_full_gradients: ClassVar[bool] = False
@@ -122,9 +119,8 @@ def _fetch(infoset, gradient, strategy, tables):
 def minimize(tree, strategy, tables, scratch, player, iteration, parameters):
     """Updates the player's touched infosets, children before parents, and passes their values up.
 
-    First-visit order puts parents first, so that the list is read backwards. An entry without actions stands for an
-    infoset that is up to date, whose value is in the gradient; so is that of an infoset with one action, which is not
-    updated. What stands there afterwards means nothing. `strategy`, `tables` and `scratch` are modified in place.
+    First-visit order puts parents first, so that the list is read backwards. An infoset with one action is not updated.
+    What stands in the gradient afterwards means nothing. `strategy`, `tables` and `scratch` are modified in place.
     """
     gradient, touched = scratch.gradient, scratch.touched
     prepare(tree, strategy, tables, scratch, player, iteration, parameters)

@@ -117,7 +117,6 @@ class Discounted(Minimizer):
     beta: float = 0.0
     short_name: ClassVar[str] = "dcfr"
     num_tables: ClassVar[int] = 3
-    is_local: ClassVar[bool] = True
     keeps_regrets: ClassVar[bool] = True
     kernel: ClassVar[Any] = staticmethod(discounted)
     prepare: ClassVar[Any] = staticmethod(prepare_discount)

@@ -86,7 +86,6 @@ class Hedge(Minimizer):
     decay: float = 0.0
     optimistic: bool = False
     short_name: ClassVar[str] = "hedge"
-    is_local: ClassVar[bool] = True
     keeps_regrets: ClassVar[bool] = True
     kernel: ClassVar[Any] = staticmethod(hedge)
     prepare: ClassVar[Any] = staticmethod(prepare_hedge)

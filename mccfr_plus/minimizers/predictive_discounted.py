@@ -70,7 +70,6 @@ class PredictiveDiscounted(Minimizer):
     short_name: ClassVar[str] = "pdcfr+"
     num_tables: ClassVar[int] = 2
     references: ClassVar[tuple[str, ...]] = ("xu2024minimizing",)
-    is_local: ClassVar[bool] = True
     default_average: ClassVar[str] = "power(gamma=5.0)"
     kernel: ClassVar[Any] = staticmethod(predictive_discounted)
     prepare: ClassVar[Any] = staticmethod(prepare_discount)

@@ -41,6 +41,5 @@ class PredictiveRegretMatching(Minimizer):
 
     short_name: ClassVar[str] = "prm"
     references: ClassVar[tuple[str, ...]] = ("farina2021faster",)
-    is_local: ClassVar[bool] = True
     keeps_regrets: ClassVar[bool] = True
     kernel: ClassVar[Any] = staticmethod(predictive)

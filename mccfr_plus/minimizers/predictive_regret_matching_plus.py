@@ -49,7 +49,6 @@ class PredictiveRegretMatchingPlus(Minimizer):
 
     alpha: float = 0.0
     short_name: ClassVar[str] = "prm+"
-    is_local: ClassVar[bool] = True
     default_average: ClassVar[str] = "power"
     kernel: ClassVar[Any] = staticmethod(predictive_plus)
 

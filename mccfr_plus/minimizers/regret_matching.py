@@ -38,6 +38,5 @@ class RegretMatching(Minimizer):
 
     short_name: ClassVar[str] = "rm"
     references: ClassVar[tuple[str, ...]] = ("hart2000simple",)
-    is_local: ClassVar[bool] = True
     keeps_regrets: ClassVar[bool] = True
     kernel: ClassVar[Any] = staticmethod(regret_matching)

@@ -38,6 +38,5 @@ class RegretMatchingPlus(Minimizer):
 
     short_name: ClassVar[str] = "rm+"
     references: ClassVar[tuple[str, ...]] = ("tammelin2014solving", "tammelin2015solving")
-    is_local: ClassVar[bool] = True
     default_average: ClassVar[str] = "linear"
     kernel: ClassVar[Any] = staticmethod(regret_matching_plus)

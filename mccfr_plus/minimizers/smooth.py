@@ -130,7 +130,6 @@ class SmoothPredictive(Minimizer):
     eta: float = 1.0
     short_name: ClassVar[str] = "smooth_prm+"
     references: ClassVar[tuple[str, ...]] = ("farina2023regret", "cai2025last")
-    is_local: ClassVar[bool] = True
     default_average: ClassVar[str] = "power"
     kernel: ClassVar[Any] = staticmethod(smooth_predictive)
 

@@ -8,7 +8,7 @@ import pyspiel
 from open_spiel.python import policy as openspiel_policy
 
 from mccfr_plus.errors import PolicyError
-from mccfr_plus.policies.table import SHOWN, PolicyTable, html_of
+from mccfr_plus.policies.table import SHOWN, PolicyTable, html_of, rows_of
 from mccfr_plus.tree.by_rules.rules_keys import RulesKeys, SymmetricKeys
 from mccfr_plus.tree.expanding_tree import ExpandingTree
 from mccfr_plus.tree.game import action_name
@@ -107,8 +107,7 @@ class KeyedPolicy(openspiel_policy.Policy):
         for begin in range(0, len(order), _BLOCK):  # all rows at once would take half as much again
             end = min(begin + _BLOCK, len(order))
             rows = slice(first[begin], first[end])
-            shifts = slots[order[begin:end]] - first[begin:end]
-            source = np.arange(rows.start, rows.stop) + np.repeat(shifts, counts[begin:end])
+            source = rows_of(slots[order[begin:end]], counts[begin:end])
             table.actions[rows] = tree.found_actions[source]
             table.probabilities[rows] = strategy[source]
         return cls(tree.game, table, tree.keys.copy())
@@ -136,9 +135,8 @@ class KeyedPolicy(openspiel_policy.Policy):
             return_indices=True,
         )
         counts = np.diff(self.table.first)[own]
-        within = np.arange(counts.sum()) - np.repeat(np.cumsum(counts) - counts, counts)
-        rows = np.repeat(self.table.first[own], counts) + within
-        result[np.repeat(infosets["first_slot"][found], counts) + within] = self.table.probabilities[rows]
+        rows = rows_of(self.table.first[own], counts)
+        result[rows_of(infosets["first_slot"][found], counts)] = self.table.probabilities[rows]
         return result
 
     @property

@@ -48,14 +48,12 @@ def costs_of_solver(config: SolverConfig, num_players: int, perfect_recall: bool
     shared = 2 + config.minimizer.num_tables  # strategy, average, tables
     shared += _NUMBERS_BY_RULES if by_rules else _NUMBERS_OF_POLICY
     shared += config.estimator.sampling_weights == SamplingWeights.SAMPLING
-    lists, owner = config.threads - 1, 0  # lists of what was touched, beside the first thread's
+    lists = config.threads - 1  # lists of what was touched, beside the first thread's
     lists += config.minimizer.finish is not None  # `Scratch.alike`
-    if config.is_team:
-        lists, owner = lists + 2, np.dtype(np.int32).itemsize  # `team.ThreadTeam.lists`, `WorkPartition.owners`
     return Costs(
         node=_NUMBER * num_players if config.baseline is not None else 0,
         infoset=_POLICY_COST + lists * TOUCHED.itemsize,
-        slot=shared * _NUMBER + config.threads * private + owner,
+        slot=shared * _NUMBER + config.threads * private,
     )
 
 

@@ -19,7 +19,6 @@ from mccfr_plus.kernels.loops.resumable import resumable
 from mccfr_plus.kernels.loops.single import single
 from mccfr_plus.kernels.loops.team import new_thread_team
 from mccfr_plus.kernels.loops.thread_team import thread_team
-from mccfr_plus.kernels.loops.work_partition import MAX_OWNERS, new_work_partition
 from mccfr_plus.kernels.scratch import ITERATION, NODES_TOUCHED, STEP, TRAVERSALS_DONE, Scratch, new_scratch, rollback
 from mccfr_plus.solver.config import SolverConfig
 from mccfr_plus.tree.arrays import TreeArrays
@@ -84,9 +83,6 @@ class Engine:
             self.sampling = np.zeros(tree.slot_capacity)
             if isinstance(tree, GameTree):
                 self.sampling = sampling_strategy_of(tree, estimator)
-        self._partition = (
-            new_work_partition(tree.arrays, config.threads, self._can_partition()) if config.is_team else None
-        )
         self.scratches: list[Scratch] = []
         for thread in range(config.threads):
             self.scratches.append(
@@ -100,7 +96,6 @@ class Engine:
                     thread=thread,
                     stride=1 if config.is_team else config.threads,
                     seen=self.scratches[0].mark if thread else None,
-                    cells=self._partition.num_cells if self._partition else 0,
                     side_by_side=minimizer.finish is not None,
                 )
             )
@@ -126,8 +121,7 @@ class Engine:
             access=self.tree.access if isinstance(self.tree, ImplicitTree) else None,
         )
         arrays, state = self._arrays(), State(self.strategy, self.tables, self.average)
-        self._team = new_thread_team(arrays, self.scratches, self._partition) if self._partition else None
-        team = (self._team.words,) if self._team else ()
+        team = (new_thread_team(self.scratches),) if config.is_team else ()
         self._arguments = [
             (arrays, state, scratch, self._settings(parameters), *team)
             for scratch, parameters in zip(self.scratches, self.parameters, strict=True)
@@ -167,16 +161,6 @@ class Engine:
         if wanted == SamplingWeights.REGRETS:
             return self.tables[0]
         return self.sampling
-
-    def _can_partition(self) -> bool:
-        """Returns whether threads that make one gradient can each average and update infosets of their own."""
-        return (
-            isinstance(self.tree, GameTree)
-            and self.tree.perfect_recall
-            and self.config.minimizer.is_local
-            and self.average_method.is_shared
-            and self.config.threads <= MAX_OWNERS
-        )
 
     def _max_visits(self) -> int:
         tree, estimator, method = self.tree, self.config.estimator, self.average_method

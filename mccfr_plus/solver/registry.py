@@ -58,17 +58,18 @@ MINIMIZERS: dict[str, Callable[..., Minimizer]] = {
     "reg_cfr": minimizers.RegularizedMirrorDescent,
 }
 
+
+def _average_by(method: str) -> Callable[..., PowerAverage]:
+    return lambda gamma=0.0: PowerAverage(gamma, method)
+
+
 AVERAGES: dict[str, Callable[..., PowerAverage]] = {
     "uniform": averages.uniform,
     "linear": averages.linear,
     "power": PowerAverage,
     "schedule": averages.ScheduledAverage,
-    "exact": averages.exact,
-    "lazy": averages.lazy,
-    "stochastic": averages.stochastic,
-    "sampled": averages.sampled,
-    "optimistic": averages.optimistic,
-    "last": averages.last,
+    **{method: _average_by(method) for method in ("exact", "lazy", "stochastic", "sampled", "optimistic")},
+    "last": lambda: PowerAverage(0.0, "last"),
 }
 
 

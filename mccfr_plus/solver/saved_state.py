@@ -126,12 +126,6 @@ def header_of_run(path: str | os.PathLike, solver: Any) -> dict[str, Any]:
         CheckpointError: If the file cannot be read, or is of another game, other components or other options.
     """
     header = read_header(path)
-    complain_if_different(path, header, solver)
-    return header
-
-
-def complain_if_different(path: str | os.PathLike, header: dict[str, Any], solver: Any) -> None:
-    """Raises CheckpointError if a checkpoint belongs to another game, other components or options."""
     own = _common(solver)
     for key, name in _COMMON.items():
         if header[key] != own[key]:
@@ -139,6 +133,7 @@ def complain_if_different(path: str | os.PathLike, header: dict[str, Any], solve
                 f"{path} belongs to another run: its {name} is {shown(header[key])}, and the solver's is "
                 f"{shown(own[key])}. Give the solver what the checkpoint was made with, or give another file."
             )
+    return header
 
 
 def header_of(solver: Any) -> dict[str, Any]:

@@ -1,7 +1,7 @@
 """What trees have in common whose infosets are numbered as traversals find them: `LazyTree` and `ImplicitTree`."""
 
 import abc
-from typing import ClassVar, NamedTuple, NoReturn, Protocol
+from typing import ClassVar, NamedTuple, NoReturn
 
 import numpy as np
 import pyspiel
@@ -9,7 +9,7 @@ import pyspiel
 from mccfr_plus.errors import ConfigError
 from mccfr_plus.kernels.intrinsics import address_of
 from mccfr_plus.tree import expansion as g
-from mccfr_plus.tree.arrays import Shape, TreeArrays, read_only
+from mccfr_plus.tree.arrays import NODE, OUTCOME, Shape, TreeArrays, read_only
 from mccfr_plus.tree.game_tree import Tree
 from mccfr_plus.tree.keys import Keys
 from mccfr_plus.tree.memory import KERNELS, MemoryPlan
@@ -34,26 +34,14 @@ SIZES = (g.NUM_NODES, g.NUM_INFOSETS, g.NUM_SLOTS, g.NUM_PAYOFFS, g.NUM_OUTCOMES
 _EXTENDED = 1.05  # of the plan: what checkpoints may take
 
 
-class _Places(Protocol):
-    """The arrays that every expanding tree has, as far as `TreeArrays` shows them."""
-
-    @property
-    def nodes(self) -> np.ndarray: ...
-    @property
-    def payoffs(self) -> np.ndarray: ...
-    @property
-    def chance(self) -> np.ndarray: ...
-    @property
-    def infosets(self) -> np.ndarray: ...
-    @property
-    def expansion(self) -> np.ndarray: ...
-
-
 class ExpandingTree(Tree):
     """A game whose infosets are numbered when they are first visited.
 
     Its arrays have room for all that the plan allows; what was never written takes no memory. Slots are numbered as
     they are found, not player by player. It belongs to one solver.
+
+    Args:
+        stored: The arrays that there are: those of a lazy tree, or the infosets and `expansion` alone.
 
     Attributes:
         slot_capacity: Length of arrays with an entry per slot.
@@ -62,54 +50,50 @@ class ExpandingTree(Tree):
 
     is_lazy: ClassVar[bool] = True
     keys: Keys
-    slot_capacity: int
     node_capacity: int
-    kind: ClassVar[str]  # as `Solver` calls it
+    _info_keys: np.ndarray  # [max_infosets, 2] int64
 
-    def __init__(self, game: pyspiel.Game, plan: MemoryPlan, places: _Places, shape: Shape):
+    def __init__(self, game: pyspiel.Game, plan: MemoryPlan, shape: Shape, **stored: np.ndarray):
         self.game, self.plan, self.shape = game, plan, shape
-        self._expansion, self._infosets = places.expansion, places.infosets
         num_players = game.num_players()
         slot_range = np.zeros(num_players + 1, np.int64)
         slot_range[-1] = plan.max_slots
+        none = {"nodes": np.zeros(0, NODE), "payoffs": np.zeros((0, num_players)), "chance": np.zeros(0, OUTCOME)}
         arrays = TreeArrays(
-            nodes=places.nodes,
-            payoffs=places.payoffs,
-            chance=places.chance,
-            infosets=places.infosets,
+            **{**none, **stored},
             infoset_range=np.arange(num_players + 1, dtype=np.int64) * plan.max_infosets,
             slot_range=slot_range,
-            expansion=places.expansion,
         )
+        self._expansion, self._infosets = arrays.expansion, arrays.infosets
         self.arrays = TreeArrays(*map(read_only, arrays))
         self.slot_capacity = plan.max_slots
         self._owned = False
 
-    @property
     @abc.abstractmethod
-    def found_actions(self) -> np.ndarray:
-        """OpenSpiel's action of each slot found, ``[num_slots]``."""
-
-    @property
-    @abc.abstractmethod
-    def found_keys(self) -> np.ndarray:
-        """The keys of the infosets found, ``[num_infosets, 2]`` int64."""
-
-    @property
-    @abc.abstractmethod
-    def num_nodes(self) -> int:
-        """Number of stored nodes, visited or not."""
-
-    @property
-    @abc.abstractmethod
-    def perfect_recall(self) -> bool:
-        """Whether no imperfect recall was seen so far."""
+    def sizes(self) -> Sizes:
+        """Returns how much of the arrays is in use; transient nodes are not counted."""
 
     @abc.abstractmethod
-    def require_perfect_recall(self, what: str) -> None:
-        """Raises GameError if imperfect recall was seen; `what` names what needs perfect recall."""
+    def places(self, sizes: Sizes) -> dict[str, np.ndarray]:
+        """Returns the arrays that the state of a tree of these sizes is read into, by name; see `end_loading`."""
 
     @abc.abstractmethod
+    def begin_loading(self) -> None:
+        """Clears all that was found."""
+
+    def state(self, sizes: Sizes) -> dict[str, np.ndarray]:
+        """Returns what was found, by name, in arrays that do not depend on the memory limit. Evict first."""
+        state = self.places(sizes)
+        state["infosets"] = state["infosets"].copy()
+        self._swap_orphans(state["infosets"])
+        state["texts"] = np.frombuffer(self.keys.as_bytes(), np.uint8)
+        return state
+
+    def end_loading(self, sizes: Sizes, texts: np.ndarray) -> None:
+        """Makes what was read into `places` the tree."""
+        self._expansion[list(SIZES)] = sizes[: len(SIZES)]
+        self._swap_orphans(self._infosets[: sizes.infosets])
+
     def bind(
         self,
         strategy: np.ndarray,
@@ -129,41 +113,6 @@ class ExpandingTree(Tree):
         Raises:
             ConfigError: If it is another solver's.
         """
-
-    @abc.abstractmethod
-    def evict(self) -> slice:
-        """Evicts the transient nodes and returns which they were. Not while a traversal is under way."""
-
-    @abc.abstractmethod
-    def raise_error(self) -> None:
-        """Raises what has ended the last traversal, if that was an error; the tree can then be used again.
-
-        Raises:
-            GameError: If the game has raised an error, or two information states have one key.
-        """
-
-    @abc.abstractmethod
-    def sizes(self) -> Sizes:
-        """Returns how much of the arrays is in use; transient nodes are not counted."""
-
-    @abc.abstractmethod
-    def places(self, sizes: Sizes) -> dict[str, np.ndarray]:
-        """Returns the arrays that the state of a tree of these sizes is read into, by name; see `end_loading`."""
-
-    @abc.abstractmethod
-    def state(self, sizes: Sizes) -> dict[str, np.ndarray]:
-        """Returns what was found, by name, in arrays that do not depend on the memory limit. Evict first."""
-
-    @abc.abstractmethod
-    def begin_loading(self) -> None:
-        """Clears all that was found."""
-
-    @abc.abstractmethod
-    def end_loading(self, sizes: Sizes, texts: np.ndarray) -> None:
-        """Makes what was read into `places` the tree."""
-
-    def _bind(self, strategy: np.ndarray, ones: np.ndarray | None) -> None:
-        """Makes the tree that of a solver; see `LazyTree.bind`."""
         if self._owned:
             raise ConfigError("this tree belongs to another solver: give each solver the game itself.")
         self._owned = True
@@ -177,6 +126,25 @@ class ExpandingTree(Tree):
         expansion[g.MAX_INFOSETS], expansion[g.MAX_SLOTS] = plan.max_infosets, plan.max_slots
         expansion[g.INFOSET_COST], expansion[g.SLOT_COST] = plan.infoset_cost, plan.slot_cost
         expansion[g.MAX_COST], expansion[g.NODE_COST] = plan.infosets_bytes, plan.node_cost
+
+    def evict(self) -> slice:
+        """Evicts the transient nodes and returns which they were. Not while a traversal is under way."""
+        return slice(0, 0)
+
+    def raise_error(self) -> None:
+        """Raises what has ended the last traversal, if that was an error; the tree can then be used again.
+
+        Raises:
+            GameError: If the game has raised an error, or two information states have one key.
+        """
+
+    @property
+    def perfect_recall(self) -> bool:
+        """Whether no imperfect recall was seen so far."""
+        return True
+
+    def require_perfect_recall(self, what: str) -> None:
+        """Raises GameError if imperfect recall was seen; `what` names what needs perfect recall."""
 
     def count(self, entry: int) -> int:
         """Returns an entry of ``arrays.expansion``."""
@@ -218,7 +186,7 @@ class ExpandingTree(Tree):
         """Lets traversals expand the tree again after they could not."""
         self._expansion[g.STATUS] = g.EXPANDING
 
-    def swap_orphans(self, infosets: np.ndarray) -> None:
+    def _swap_orphans(self, infosets: np.ndarray) -> None:
         """Numbers the empty sequences from the end of the places or, in files, -1, -2, ...; and back."""
         parents = infosets["parent_slot"]
         orphans = (parents >= self.plan.max_slots) | (parents < 0)
@@ -245,6 +213,11 @@ class ExpandingTree(Tree):
     # --- sizes ---
 
     @property
+    def num_nodes(self) -> int:
+        """Number of stored nodes, visited or not."""
+        return 0
+
+    @property
     def max_slots(self) -> int:
         """Largest number of (infoset, action) pairs that may be found."""
         return self.plan.max_slots
@@ -269,3 +242,13 @@ class ExpandingTree(Tree):
     def found_infosets(self) -> np.ndarray:
         """The infosets found, ``[num_infosets]`` INFOSET, parents first."""
         return self.arrays.infosets[: self.num_infosets]
+
+    @property
+    def found_actions(self) -> np.ndarray:
+        """OpenSpiel's action of each slot found, ``[num_slots]`` int64."""
+        return self.slot_action[: self.num_slots].astype(np.int64, copy=False)
+
+    @property
+    def found_keys(self) -> np.ndarray:
+        """The keys of the infosets found, ``[num_infosets, 2]`` int64."""
+        return self._info_keys[: self.num_infosets]

@@ -55,9 +55,21 @@ class Tree(abc.ABC):
         """Number of players, chance not counted."""
         return len(self.arrays.slot_range) - 1
 
-    @abc.abstractmethod
     def infoset(self, info_state: str, player: int | None = None) -> int | None:
-        """Returns the number of the infoset with this information state string, or None where there is none."""
+        """Returns the number of the infoset with this information state string, or None where there is none.
+
+        Of a tree that is not compiled, only infosets that a traversal has met are there.
+
+        Args:
+            info_state: The string that ``state.information_state_string(player)`` gives.
+            player: Whose infoset; None: the first player who has one.
+        """
+        owners = range(self.num_players) if player is None else [player]
+        return next((found for owner in owners if (found := self._find(info_state, owner)) is not None), None)
+
+    @abc.abstractmethod
+    def _find(self, info_state: str, player: int) -> int | None:
+        """Returns the number of a player's infoset, or None."""
 
     def infoset_of_state(self, state: pyspiel.State, player: int) -> int | None:
         """Returns the number of the infoset that a player is in, or None where there is none.
@@ -66,9 +78,9 @@ class Tree(abc.ABC):
             state: A state of the tree's game, or of the simultaneous game that this was converted from.
         """
         text = state.information_state_string(player)
-        infoset = self.infoset(text, player)
+        infoset = self._find(text, player)
         if infoset is None:  # the conversion to turn-based puts this line before the original's string
-            infoset = self.infoset(f"Current player: {player}\n{text}", player)
+            infoset = self._find(f"Current player: {player}\n{text}", player)
         return infoset
 
     def slots(self, infoset: int) -> slice:
@@ -168,20 +180,8 @@ class GameTree(Tree):
         ranges = self.arrays.infoset_range
         return [{self.info_states[i]: int(i) for i in range(ranges[p], ranges[p + 1])} for p in range(self.num_players)]
 
-    def infoset(self, info_state: str, player: int | None = None) -> int | None:
-        """Returns the number of the infoset with this information state string, or None where there is none.
-
-        Args:
-            info_state: The string that ``state.information_state_string(player)`` gives.
-            player: Whose infoset; None: the first player who has one.
-        """
-        if player is not None:
-            return self._lookup[player].get(info_state)
-        for table in self._lookup:
-            found = table.get(info_state)
-            if found is not None:
-                return found
-        return None
+    def _find(self, info_state: str, player: int) -> int | None:
+        return self._lookup[player].get(info_state)
 
     def infoset_of_state(self, state: pyspiel.State, player: int) -> int | None:
         """Returns the number of the infoset that a player is in, or None where there is none."""

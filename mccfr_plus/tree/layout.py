@@ -229,15 +229,20 @@ def with_leaves(arrays: TreeArrays, shape: Shape) -> TreeArrays:
 
 def _entries_of(arrays, player, last_slots, chance, payoff):
     """Returns the entries of each row, other players' slots and values of one player's leaves, row by row, added up."""
-    others = np.array([p for p in range(last_slots.shape[1]) if p != player], np.int64)  # none of one player
+    others = [p for p in range(last_slots.shape[1]) if p != player]  # none of one player
     num_keys = int(arrays.slot_range[-1]) + last_slots.shape[1]
-    order = np.flatnonzero(chance * arrays.payoffs[payoff, player]).astype(np.int32)  # the leaves that are not worth 0
+    begin, num_rows = int(arrays.slot_range[player]), int(np.diff(arrays.slot_range)[player]) + 1
+    value = chance * arrays.payoffs[payoff, player]
+    order = np.flatnonzero(value).astype(np.int32)  # the leaves that are not worth 0
     for key in [*others[::-1], player]:  # least significant first: each pass is stable
         order = _counting_sort(order, last_slots, key, num_keys)
-    length = np.zeros(int(arrays.slot_range[player + 1] - arrays.slot_range[player]) + 1, np.int32)
-    columns, value = np.empty((len(order), len(others)), np.int32), np.empty(len(order))
-    size = _add_up(arrays, player, others, order, last_slots, chance, payoff, length, columns, value)
-    return length, columns[:size], value[:size]
+    slots = last_slots[order]
+    is_first = np.ones(len(order), np.bool_)  # of the leaves with these slots
+    is_first[1:] = (slots[1:] != slots[:-1]).any(axis=1)
+    value = np.bincount(np.cumsum(is_first) - 1, value[order])
+    slots = slots[is_first]
+    row = np.minimum(slots[:, player] - begin, num_rows - 1)  # the empty sequence is the last row
+    return np.bincount(row, minlength=num_rows), slots[:, others], value
 
 
 def _blocks_of(arrays, player, length, columns, value):
@@ -245,60 +250,18 @@ def _blocks_of(arrays, player, length, columns, value):
     num_slots, num_players = int(arrays.slot_range[-1]), len(arrays.slot_range) - 1
     begin, end = int(arrays.slot_range[player]), int(arrays.slot_range[player + 1])
     empty, dump = num_slots + player, num_slots + num_players
-    longest = int(length.max())
-    order = np.arange(len(length), dtype=np.int32)
-    order = _counting_sort(order, (longest - length).reshape(-1, 1), 0, longest + 1)  # the longest row first
-    num_blocks = -(-len(order) // BLOCK)
-    name = np.append(np.arange(begin, end, dtype=np.int32), np.int32(empty))  # the empty sequence is the last row
-    block_rows = np.full(num_blocks * BLOCK, dump, np.int32)
-    block_rows[: len(order)] = name[order]
-    ends = np.cumsum(length[order[::BLOCK]] * np.int64(BLOCK))
+    order = np.argsort(-length, kind="stable")  # the longest row first
+    block_rows = np.full(-(-len(order) // BLOCK) * BLOCK, dump, np.int32)
+    block_rows[: len(order)] = np.append(np.arange(begin, end), empty)[order]
+    ends = np.cumsum(length[order[::BLOCK]] * BLOCK)
     others = np.full((int(ends[-1]), num_players - 1), num_slots, np.int32)  # a filler may point anywhere
     values = np.zeros(len(others))
-    _fill(order, ends, length, columns, value, others, values)
+    first = np.empty_like(length)  # where each row's entries go, BLOCK apart
+    first[order] = np.append(0, ends)[np.arange(len(order)) // BLOCK] + np.arange(len(order)) % BLOCK
+    place = np.arange(len(value)) - np.repeat(np.cumsum(length) - length, length)  # within the row
+    place = np.repeat(first, length) + BLOCK * place
+    others[place], values[place] = columns, value
     return ends, block_rows, others, values
-
-
-@kernel
-def _add_up(tree, player, others, order, last_slots, chance, payoff, length, columns, value):
-    """Adds up the leaves with the same last slots, which follow each other in `order`; returns how many remain.
-
-    Writes how many each row has to `length`, and their other players' slots and values to the fronts of the others.
-    """
-    begin, empty = tree.slot_range[player], tree.slot_range[-1] + player
-    size, before = 0, -1
-    for leaf in order:
-        is_new = before < 0 or last_slots[leaf, player] != last_slots[before, player]
-        for other in others:
-            is_new = is_new or last_slots[leaf, other] != last_slots[before, other]
-        if is_new:
-            row = last_slots[leaf, player]
-            length[len(length) - 1 if row == empty else row - begin] += 1
-            for index in range(len(others)):
-                columns[size, index] = last_slots[leaf, others[index]]
-            value[size] = 0.0
-            size += 1
-        value[size - 1] += chance[leaf] * tree.payoffs[payoff[leaf], player]
-        before = leaf
-    return size
-
-
-@allocating_kernel
-def _fill(order, ends, length, columns, value, others, values):
-    """Moves entries, which lie row by row, to the blocks of their rows. The last two are outputs."""
-    place = np.empty(len(order), np.int32)
-    for index in range(len(order)):
-        place[order[index]] = index
-    entry = 0
-    for row in range(len(order)):
-        block, lane = place[row] // BLOCK, place[row] % BLOCK
-        target = (ends[block - 1] if block > 0 else 0) + lane
-        for _ in range(length[row]):
-            for other in range(columns.shape[1]):
-                others[target, other] = columns[entry, other]
-            values[target] = value[entry]
-            target += BLOCK
-            entry += 1
 
 
 @allocating_kernel

@@ -70,9 +70,10 @@ class LazyTree(ExpandingTree):
             outcome_actions=np.zeros(_MAX_OUTCOMES, np.int64),
             expansion=np.zeros(g.NUM_EXPANSION, np.int64),
         )
-        self.slot_action = self._places.slot_actions
+        self.slot_action, self._info_keys = self._places.slot_actions, self._places.keys
         max_depth = game.max_game_length() + game.max_chance_nodes_in_history() + 1
-        super().__init__(game, plan, self._places, Shape(max_depth, max_stack=total, perfect_recall=True))
+        stored = {name: getattr(self._places, name) for name in ("nodes", "payoffs", "chance", "infosets", "expansion")}
+        super().__init__(game, plan, Shape(max_depth, max_stack=total, perfect_recall=True), **stored)
         self.node_capacity = total
 
     # --- lazy ---
@@ -85,7 +86,7 @@ class LazyTree(ExpandingTree):
         check_depth: bool = False,
         single_trajectory: bool = False,
     ) -> None:
-        self._bind(strategy, ones)
+        super().bind(strategy, ones)
         self.expander = Expander(
             self.game,
             self._places,
@@ -176,13 +177,6 @@ class LazyTree(ExpandingTree):
         found = {name: getattr(self._places, name)[:count] for name, count in counts.items()}
         return found | {"texts": np.zeros(text_bytes, np.uint8)}
 
-    def state(self, sizes: Sizes) -> dict[str, np.ndarray]:
-        state = self.places(sizes)
-        state["infosets"] = state["infosets"].copy()
-        self.swap_orphans(state["infosets"])
-        state["texts"] = np.frombuffer(self.keys.as_bytes(), np.uint8)
-        return state
-
     def begin_loading(self) -> None:
         self.evict()
         self._places.nodes[: self.count(g.NUM_NODES)] = 0
@@ -194,10 +188,9 @@ class LazyTree(ExpandingTree):
             left = plan.max_nodes + plan.max_transient - sizes.nodes
             self.plan = plan._replace(max_nodes=sizes.nodes, max_transient=left)
             expansion[g.MAX_NODES], expansion[g.MAX_TRANSIENT] = sizes.nodes, left
-        expansion[list(SIZES)] = sizes[: len(SIZES)]
+        super().end_loading(sizes, texts)
         expansion[g.RECALL_LOST_AT] = 0
         self.keys.restore(texts.tobytes())
-        self.swap_orphans(self._places.infosets[: sizes.infosets])
         while expansion[g.TABLE_SIZE] < 2 * sizes.infosets:
             expansion[g.TABLE_SIZE] *= 2
         g.enter_all(expansion)
@@ -239,21 +232,10 @@ class LazyTree(ExpandingTree):
                 "estimator='outcome' with averaging='stochastic', which has no guarantees on such games."
             )
 
-    def infoset(self, info_state: str, player: int | None = None) -> int | None:
-        """Returns the number of the infoset with this information state string, or None if no traversal has been there.
-
-        Args:
-            info_state: The string that ``state.information_state_string(player)`` gives.
-            player: Whose infoset; None: the first player who has one.
-        """
+    def _find(self, info_state: str, player: int) -> int | None:
         key = self.keys.find(info_state)
-        if key is None:
-            return None
-        for owner in range(self.num_players) if player is None else [player]:
-            found = int(g.find(self._places.expansion, owner, *key))
-            if found >= 0:
-                return found
-        return None
+        found = g.NONE if key is None else int(g.find(self._places.expansion, player, *key))
+        return None if found == g.NONE else found
 
     @property
     def info_states(self) -> Sequence[str]:
@@ -265,11 +247,3 @@ class LazyTree(ExpandingTree):
         if self.keys.kind != "text":
             raise ConfigError("this lazy tree keeps hashes of information states, not the texts: use keys='text'.")
         return [self.keys.texts[number] for number in self._places.keys[: self.num_infosets, 0].tolist()]
-
-    @property
-    def found_keys(self) -> np.ndarray:
-        return self._places.keys[: self.num_infosets]
-
-    @property
-    def found_actions(self) -> np.ndarray:
-        return self.slot_action[: self.num_slots]

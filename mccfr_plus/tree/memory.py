@@ -1,6 +1,7 @@
 """Memory: how much there is, the budget of a compiled tree, and how a limit is divided among the parts of others."""
 
 import ctypes
+import functools
 import gc
 import math
 import re
@@ -100,7 +101,6 @@ class Budget:
         self._estimate_margin = estimate_margin
         self.max_nodes = max_nodes
         self.max_bytes = max_bytes
-        self._estimate: float | None = None  # log10 of the number of nodes
         self._probe_at = time.monotonic() + _PROBE_AFTER_SECONDS
         self._probe_after = _PROBE_RULES_AFTER if isinstance(game, PyspielGame) else _PROBE_AFTER
 
@@ -118,26 +118,22 @@ class Budget:
             self._refuse(f"more than the memory limit of {self.max_bytes:,} bytes after {num_nodes:,} nodes", num_nodes)
 
     def check_estimate(self, num_nodes: int) -> None:
-        """Raises BudgetError if the estimate from a sample is far beyond the budget; once only."""
-        if self._estimate is None:
-            self._estimate = _log10_nodes(self._game)
-            if self._estimate > math.log10(self.max_nodes * self._estimate_margin):
-                self._refuse(f"the budget is {self.max_nodes:,} nodes", num_nodes)
+        """Raises BudgetError if the estimate from a sample is far beyond the budget."""
+        if self._log10_nodes > math.log10(self.max_nodes * self._estimate_margin):
+            self._refuse(f"the budget is {self.max_nodes:,} nodes", num_nodes)
+
+    @functools.cached_property
+    def _log10_nodes(self) -> float:
+        return probe_size(self._game).histories.log10
 
     def _refuse(self, reason: str, num_nodes: int) -> None:
-        if self._estimate is None:
-            self._estimate = _log10_nodes(self._game)
-        estimate = as_text(max(self._estimate, math.log10(max(num_nodes, 1))))
+        estimate = as_text(max(self._log10_nodes, math.log10(max(num_nodes, 1))))
         raise BudgetError(
             f"the tree of {self._game} has about {estimate} nodes (estimated from a sample); {reason}. Choose smaller "
             "parameters of the game, or raise max_nodes or max_bytes (on the command line --max_nodes, --max_bytes; "
             "about 20 bytes a node, 250 bytes and its text an information state). What the game would take: "
             "mccfr_plus.estimate_size, or mccfr-plus stats GAME --estimate."
         )
-
-
-def _log10_nodes(game: pyspiel.Game) -> float:
-    return probe_size(game).histories.log10
 
 
 class MemoryPlan(NamedTuple):

@@ -83,14 +83,14 @@ def also_words_at(address):
 
 
 def write_both(address, index):
-    if unlikely(index > 1):  # it is inlined
+    if unlikely(index > 1):
         return
     words_at(address)[index] = 1
     also_words_at(address)[1 - index] = 2
 
 
 @pytest.mark.parametrize("decorator", [kernel, allocating_kernel])
-def test_what_is_written_and_not_read_is_kept_where_overloads_are_inlined(decorator):
+def test_what_is_written_and_not_read_is_kept(decorator):
     words = np.zeros(2, np.int64)
     decorator(write_both)(address_of(words), 0)
     assert words.tolist() == [1, 2]

@@ -42,7 +42,6 @@ class FollowTheLeader(Minimizer):
     """Follow the leader."""
 
     short_name: ClassVar[str] = "leader"
-    is_local: ClassVar[bool] = True
 
     @property
     def kernel(self) -> Callable:

@@ -493,9 +493,7 @@ def test_a_hopeless_game_is_refused_at_once():
 
 @pytest.mark.parametrize("view", [(0,), (TRAIL,)], ids=["few infosets", "infosets everywhere"])
 def test_memory_stays_within_the_limit(view, monkeypatch):
-    monkeypatch.setattr(
-        "mccfr_plus.tree.memory._log10_nodes", lambda game: 0.0
-    )  # for the message; it samples histories
+    monkeypatch.setattr(Budget, "_log10_nodes", 0.0)  # for the message; it samples histories
     name = spec(f"memory{len(SPECS)}", layers(19, view), max_game_length=19, fields=(Field("seen", 2**22),))
     compile_game(spec("warm", layers(3)))
     game = pyspiel.load_game(name)

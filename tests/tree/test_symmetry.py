@@ -121,15 +121,6 @@ def test_files_and_checkpoints(tmp_path):
     assert mccfr_plus.nash_conv(PAIRS, policy) == pytest.approx(once.nash_conv(), abs=1e-12)
 
 
-def test_the_infoset_of_a_state():
-    solver = Solver("pairs_game", "external", seed=1, symmetry=True).run(200)
-    tree, keys = solver.tree, SymmetricKeys(mccfr_plus.load_game("pairs_game"))
-    for state in representative_states(mccfr_plus.compile_game("pairs_game")):
-        infoset = tree.infoset_of_state(state, state.current_player())
-        if infoset is not None:
-            assert tuple(tree.found_keys[infoset].tolist()) in keys.of_state(state, state.current_player())
-
-
 @pytest.mark.parametrize(
     "game",
     [

@@ -58,11 +58,6 @@ def accumulate(tree, strategy, average, scratch, player, weight):
 
 
 @inline_kernel
-def settle(tree, strategy, average, scratch, player):
-    """The place of `AverageMethod.settle`."""
-
-
-@inline_kernel
 def step_of(step, num_players):
     """Returns the player and whether it is updated, in a step 0 .. 2 * num_players - 1 of an iteration."""
     if ALTERNATING:
@@ -176,7 +171,6 @@ def composed(
         estimate=estimate_with(estimator, baseline, list_visit=average.list_visit, is_lazy=is_lazy, access=access),
         minimize=compose(minimize_with(minimizer), strict=False, **access_of(access)),
         accumulate=compose(average.accumulate, strict=False, IS_LAZY=is_lazy, **access_of(access)),
-        settle=average.settle,
         LISTS_VISITS=average.list_visit is not list_nothing,
         ALTERNATING=alternating,
         UPDATE_ALL_PLAYERS=estimator.updates_all_players,

@@ -18,22 +18,7 @@ from mccfr_plus.kernels.loops.components import (
     weight_of,
 )
 from mccfr_plus.kernels.loops.resumable import eviction_is_due
-from mccfr_plus.kernels.loops.team import (
-    ABOVE,
-    FAIL,
-    GO_ON,
-    IS_SHARED,
-    PAUSE,
-    SIGNAL,
-    SIZE,
-    add_team_visits,
-    gather,
-    listed,
-    merge,
-    take_share,
-    wait,
-)
-from mccfr_plus.kernels.loops.work_partition import UNOWNED
+from mccfr_plus.kernels.loops.team import FAIL, GO_ON, PAUSE, SIGNAL, SIZE, add_team_visits, merge, wait
 from mccfr_plus.kernels.scratch import (
     IS_RETRYING,
     ITERATION,
@@ -63,8 +48,7 @@ def thread_team(tree, state, scratch, settings, team, iterations):
         iterations: How many.
     """
     strategy, average, counts = state.strategy, state.average, scratch.counts
-    num_players, owner = len(tree.slot_range) - 1, counts[THREAD] + 1
-    is_leader, is_shared = counts[THREAD] == 0, team[0, IS_SHARED] == 1
+    num_players, is_leader = len(tree.slot_range) - 1, counts[THREAD] == 0
     total = team[0, SIZE] * settings.batch
     for _ in range(iterations):
         iteration = counts[ITERATION] + 1
@@ -72,22 +56,14 @@ def thread_team(tree, state, scratch, settings, team, iterations):
         for step in range(counts[STEP], 2 * num_players):
             player, is_update = step_of(step, num_players)
             if is_update:
-                # What each thread owns, then what no thread owns.
-                for phase in range(0 if is_shared else 1, 2):
-                    share = listed(team, scratch, owner if phase == 0 else ABOVE)
-                    if phase == 1 and is_shared:
-                        wait(team)
-                        if is_leader:
-                            gather(tree, scratch, team, player)
-                    if phase == 0 or is_leader:
-                        minimize(tree, strategy, state.tables, share, player, iteration, settings.minimizer)
+                if is_leader:
+                    minimize(tree, strategy, state.tables, scratch, player, iteration, settings.minimizer)
                 wait(team)
                 if ALTERNATING:
                     commit_transaction(counts)
                 continue
             begin_transaction(scratch)
             begin_gradients(tree, scratch, player)
-            has_visits = not (UPDATE_ALL_PLAYERS and player > 0)
             for number in range(num_traversals(player, settings.batch)):
                 begin_traversal(scratch, number > 0)
                 estimate(settings.estimator, settings.sampling_weights, tree, strategy, scratch, player)
@@ -100,13 +76,12 @@ def thread_team(tree, state, scratch, settings, team, iterations):
                 if load_word(tree.expansion, STATUS) != EXPANDING:
                     signal = FAIL
                 else:
-                    merge(tree, scratch, team, player, UNOWNED)
-                    if LISTS_VISITS and has_visits:
-                        add_team_visits(team, strategy, average, weight_if_new(counts, weight / total), UNOWNED)
+                    merge(tree, scratch, team, player)
+                    if LISTS_VISITS and not (UPDATE_ALL_PLAYERS and player > 0):
+                        add_team_visits(strategy, average, team, weight_if_new(counts, weight / total))
                         note_addition(counts)
-                    unowned = listed(team, scratch, UNOWNED)
-                    mean_of_traversals(unowned, tree, player, total)
-                    if accumulate(tree, strategy, average, unowned, player, weight_if_new(counts, weight)):
+                    mean_of_traversals(scratch, tree, player, total)
+                    if accumulate(tree, strategy, average, scratch, player, weight_if_new(counts, weight)):
                         note_addition(counts)
                     else:
                         signal = FAIL
@@ -119,10 +94,6 @@ def thread_team(tree, state, scratch, settings, team, iterations):
                 counts[STEP], counts[IS_RETRYING] = step, 1
                 rollback(scratch, ALTERNATING)
                 return
-            if is_shared:
-                take_share(tree, strategy, average, scratch, team, player, weight, 1.0 / total, has_visits)
-                if not ALTERNATING:  # or a thread would begin the next gradient while others read this one
-                    wait(team)
             if signal == PAUSE:
                 counts[STEP] = step + 1
                 return

@@ -4,20 +4,19 @@ from __future__ import annotations
 
 import functools
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import pyspiel
 
 from mccfr_plus.errors import ConfigError
 from mccfr_plus.games.game import RulesGame
-from mccfr_plus.games.rules import MOVER
 from mccfr_plus.kernels.compile import compose, inline_kernel, may_make_arrays
 from mccfr_plus.kernels.intrinsics import address_of
 from mccfr_plus.tree import expansion as g
-from mccfr_plus.tree.arrays import INFOSET, NODE, OUTCOME, Shape
+from mccfr_plus.tree.arrays import INFOSET, Shape
 from mccfr_plus.tree.by_rules import positions
 from mccfr_plus.tree.by_rules import rows as r
 from mccfr_plus.tree.by_rules import successors as n
@@ -60,16 +59,6 @@ def _inlined(rule: Any) -> Any:
     return rule if may_make_arrays(rule) else inline_kernel(getattr(rule, "py_func", rule))
 
 
-class StoredArrays(NamedTuple):
-    """What is stored, as `TreeArrays` shows it: infosets, and no nodes."""
-
-    nodes: np.ndarray  # [0] NODE
-    payoffs: np.ndarray  # [0, num_players] float64
-    chance: np.ndarray  # [0] OUTCOME
-    infosets: np.ndarray  # [capacity] INFOSET
-    expansion: np.ndarray  # [NUM_WORDS] int64
-
-
 class ImplicitTree(ExpandingTree):
     """A game that is traversed by its compiled rules, and whose infosets are numbered when they are first visited.
 
@@ -84,7 +73,6 @@ class ImplicitTree(ExpandingTree):
     """
 
     kind = "rules"
-    perfect_recall = True  # by the contract of `observe`
     num_symmetries = 1  # by which infosets are merged, the identity included
 
     def __init__(self, game: pyspiel.Game, rules_game: RulesGame, plan: MemoryPlan, threads: int = 1):
@@ -98,18 +86,12 @@ class ImplicitTree(ExpandingTree):
         max_depth = sizes.max_game_length + sizes.max_chance_nodes
         most_children = max(rules_game.most_actions, 1)
         shape = Shape(max_depth=max_depth, max_stack=max_depth * most_children + 1, perfect_recall=True)
-        self._stored = StoredArrays(
-            nodes=np.zeros(0, NODE),
-            payoffs=np.zeros((0, sizes.num_players)),
-            chance=np.zeros(0, OUTCOME),
-            infosets=np.zeros(plan.max_infosets, INFOSET),
-            expansion=np.zeros(r.NUM_WORDS, np.int64),
-        )
-        super().__init__(game, plan, self._stored, shape)
+        stored = {"infosets": np.zeros(plan.max_infosets, INFOSET), "expansion": np.zeros(r.NUM_WORDS, np.int64)}
+        super().__init__(game, plan, shape, **stored)
         self.node_capacity = _MOST_VISITS
         self._successors = np.zeros(self._size_of(num_successor_words, plan.max_slots), np.int64)
         self._blocks = np.zeros(n.BLOCK_WORDS_PER_INFOSET * plan.max_infosets, np.int64)
-        self._slot_actions = np.zeros(plan.max_slots, np.int32)
+        self.slot_action = np.zeros(plan.max_slots, np.int32)
         self._info_keys = np.zeros((plan.max_infosets, 2), np.int64)
         self._places = places_of(rules_game)
         self.keys = self._new_keys()
@@ -133,7 +115,7 @@ class ImplicitTree(ExpandingTree):
         expansion[r.FIRST_UNIFORM] = self.max_slots
         expansion[g.KEYS] = address_of(self._info_keys)
         expansion[n.WORDS], expansion[n.BLOCKS] = address_of(self._successors), address_of(self._blocks)
-        expansion[g.SLOT_ACTIONS] = address_of(self._slot_actions)
+        expansion[g.SLOT_ACTIONS] = address_of(self.slot_action)
 
     @cached_property
     def _constants(self) -> dict[str, int]:
@@ -186,16 +168,9 @@ class ImplicitTree(ExpandingTree):
         functions = (*(getattr(positions, name) for name in _ACCESS), r.outcome_probabilities, traverse_histories)
         return {f.__name__: compose(f, strict=False, **self.rule_kernels) for f in functions}
 
-    def bind(
-        self,
-        strategy: np.ndarray,
-        ones: np.ndarray | None = None,
-        *,
-        check_depth: bool = False,
-        single_trajectory: bool = False,
-    ) -> None:
-        """Makes the tree that of a solver; see `LazyTree.bind`."""
-        self._bind(strategy, ones)
+    def bind(self, strategy: np.ndarray, ones: np.ndarray | None = None, **_: bool) -> None:
+        """Makes the tree that of a solver; see `ExpandingTree.bind`. Histories have their depth by the rules."""
+        super().bind(strategy, ones)
         for count in range(1, self.rules_game.most_actions + 1):
             first = self.max_slots + self._size_of(num_uniform, count - 1)
             strategy[first : first + count] = 1.0 / count
@@ -247,17 +222,9 @@ class ImplicitTree(ExpandingTree):
         words = (*map(address_of, matrix[:3]), len(matrix.entries), matrix.column_bits)
         self._expansion[r.MATRIX : r.MATRIX + len(words)] = words
 
-    def evict(self) -> slice:
-        """Does nothing: no node is stored."""
-        return slice(0, 0)
-
-    def raise_error(self) -> None:
-        """Does nothing: rules raise no errors."""
-
     # --- the state ---
 
     def sizes(self) -> Sizes:
-        """Returns how much of the arrays is in use."""
         nodes, infosets, slots, payoffs, outcomes = map(self.count, SIZES)
         return Sizes(nodes, infosets, slots, payoffs, outcomes, block_words=self.count(n.NUM_BLOCK_WORDS))
 
@@ -265,24 +232,16 @@ class ImplicitTree(ExpandingTree):
         return super()._cost(sizes) + WORD * sizes.block_words
 
     def places(self, sizes: Sizes) -> dict[str, np.ndarray]:
-        """Returns the arrays that the state of a tree of these sizes is read into, by name; see `end_loading`."""
         words, ends = self._slot_words(sizes.slots)
         return {
             "infosets": self._infosets[: sizes.infosets],
             "keys": self._info_keys[: sizes.infosets],
-            "slot_actions": self._slot_actions[: sizes.slots],
+            "slot_actions": self.slot_action[: sizes.slots],
             "successors": words,
             "first_successors": ends,
             "successor_blocks": self._blocks[: sizes.block_words],
             "texts": np.zeros(0, np.uint8),
         }
-
-    def state(self, sizes: Sizes) -> dict[str, np.ndarray]:
-        """Returns what was found, by name, in arrays that do not depend on the memory limit."""
-        state = self.places(sizes)
-        state["infosets"] = state["infosets"].copy()
-        self.swap_orphans(state["infosets"])
-        return state
 
     def _slot_words(self, num_slots: int) -> tuple[np.ndarray, np.ndarray]:
         """Returns the table of successors without blocks: what so many slots, and the empty sequences, have of it."""
@@ -292,17 +251,14 @@ class ImplicitTree(ExpandingTree):
         return self._successors[:used], self._successors[end:]
 
     def begin_loading(self) -> None:
-        """Clears all that was found."""
         self._expansion[r.MATRIX] = 0
         for words in self._slot_words(self.num_slots):
             words[:] = 0
         self._blocks[: self.count(n.NUM_BLOCK_WORDS)] = 0
 
     def end_loading(self, sizes: Sizes, texts: np.ndarray) -> None:
-        """Makes what was read into `places` the tree."""
-        self._expansion[list(SIZES)] = sizes[: len(SIZES)]
+        super().end_loading(sizes, texts)
         self._expansion[n.NUM_BLOCK_WORDS] = sizes.block_words
-        self.swap_orphans(self._infosets[: sizes.infosets])
 
     def __getstate__(self) -> dict:
         return {"game": self.game, "rules_game": self.rules_game, "plan": self.plan, "threads": self.threads}
@@ -317,72 +273,6 @@ class ImplicitTree(ExpandingTree):
         """Largest number of (infoset, action) pairs that may be found; the rest is for infosets without a number."""
         return self.plan.max_slots - self._size_of(num_uniform, self.rules_game.most_actions)
 
-    @property
-    def num_nodes(self) -> int:
-        """No node is stored."""
-        return 0
-
-    @property
-    def found_actions(self) -> np.ndarray:
-        """OpenSpiel's action of each slot found, ``[num_slots]`` int64."""
-        return self._slot_actions[: self.num_slots].astype(np.int64)
-
-    def legal_actions(self, infoset: int) -> list[int]:
-        """Returns OpenSpiel's legal actions at an infoset."""
-        return self._slot_actions[self.slots(infoset)].tolist()
-
-    @property
-    def found_keys(self) -> np.ndarray:
-        """The keys of the infosets found, ``[num_infosets, 2]`` int64."""
-        return self._info_keys[: self.num_infosets]
-
-    def require_perfect_recall(self, what: str) -> None:
-        """Does nothing: games with `observe` or `infoset_number` have perfect recall."""
-
-    def infoset(self, info_state: str, player: int | None = None) -> int | None:
-        """Raises ConfigError: there are no texts of information states; see `infoset_of_state`."""
-        raise ConfigError("tree='rules' keeps no texts of information states: ask for the infoset of a state.")
-
-    def infoset_of_state(self, state: pyspiel.State, player: int) -> int | None:
-        """Returns the number of the infoset that a player is in, or None if no traversal has been there."""
-        slot = self.first_slot(state.history(), player)
-        if slot is None:
-            return None
-        return int(np.searchsorted(self.found_infosets["first_slot"], slot))
-
-    def first_slot(self, history: Sequence[int], player: int) -> int | None:
-        """Returns the first slot of the infoset at which a player is to move, or None if no traversal has been there.
-
-        Args:
-            history: The actions of players and chance from the root on.
-            player: The player to move after them.
-        """
-        rules, parameters, table = self.rules_game.rules, self.rules_game.parameters, self.rules_game.table
-        state, turns = self.rules_game.first_state.copy(), self._new_turns()
-        slot, last = self.plan.max_slots + player, -1
-        for action in history:
-            if state[MOVER] == player:
-                found = self._successor(state, player, slot, last)
-                if found == 0:
-                    return None
-                first, count = found & 0xFFFFFFFF, found >> 32
-                actions = self._slot_actions[first : first + count]
-                slot, last = first + int(np.flatnonzero(actions == turns(action))[0]), action
-            rules.apply(parameters, table, state, action)
-        found = self._successor(state, player, slot, last)
-        return None if found == 0 else found & 0xFFFFFFFF
-
-    def _new_turns(self) -> Callable[[int], int]:
-        """Returns what a player's actions, one after the other, are at their infosets."""
-        return int
-
-    def _successor(self, state: np.ndarray, player: int, slot: int, action: int) -> int:
-        game, numbers, code = self.rules_game, self._constants["NUM_NUMBERS"], 0
-        if numbers:
-            assert game.rules.infoset_number is not None
-            slot = player * numbers + game.rules.infoset_number(game.parameters, game.table, state, player)
-        else:
-            assert game.rules.observe is not None
-            code = game.rules.observe(game.parameters, game.table, state, player, action)
-        find = compose(n.find_successor, strict=False, **self._constants)
-        return int(find(self._expansion, slot, code))
+    def _find(self, info_state: str, player: int) -> int | None:
+        """Raises ConfigError: there are no texts of information states."""
+        raise ConfigError("tree='rules' keeps no texts of information states: give tree='compiled' or tree='lazy'.")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import cached_property
 
 import pyspiel
@@ -50,19 +49,6 @@ class SymmetricTree(ImplicitTree):
 
     def _new_keys(self) -> RulesKeys:
         return SymmetricKeys(self.game)
-
-    def _new_turns(self) -> Callable[[int], int]:
-        group, element, stabilizer = self.symmetries, 0, (1 << self.num_symmetries) - 1
-
-        def turns(action: int) -> int:
-            nonlocal element, stabilizer
-            images = group.permutations[:, group.permutations[element, action]]
-            turn = min((e for e in range(len(group)) if stabilizer >> e & 1), key=images.__getitem__)
-            element = int(group.products[turn, element])
-            stabilizer &= int(group.fixing[images[turn]])
-            return int(images[turn])
-
-        return turns
 
 
 def require_symmetries(game: pyspiel.Game, rules: RulesGame) -> None:
