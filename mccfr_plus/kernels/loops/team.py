@@ -34,7 +34,6 @@ from mccfr_plus.kernels.intrinsics import (
 from mccfr_plus.kernels.loops.components import LISTS_VISITS, settle
 from mccfr_plus.kernels.loops.work_partition import CELL, OWNER, UNOWNED, WorkPartition
 from mccfr_plus.kernels.scratch import (
-    MARK,
     NUM_COUNTS,
     NUM_VISITS,
     STAMP,
@@ -59,7 +58,7 @@ ROUND = 16  # how often all have passed it
 _ROW = 24
 
 # Entries of the rows of threads: addresses and lengths of arrays of their scratches.
-_GRADIENT, _TOUCHED, _NUM_TOUCHED, _VISITS, _COUNTS, _NUM_VISITS, _SHARE, _NUM_SHARE, _MARK = range(9)
+_GRADIENT, _TOUCHED, _NUM_TOUCHED, _VISITS, _COUNTS, _NUM_VISITS, _SHARE, _NUM_SHARE, _STAMPS = range(9)
 
 # Values of SIGNAL.
 GO_ON, PAUSE, FAIL = range(3)
@@ -109,7 +108,7 @@ def new_thread_team(tree: TreeArrays, scratches: Sequence[Scratch], shares: Work
         row[_VISITS] = address_of(scratch.visits)
         row[_COUNTS] = address_of(scratch.counts)
         row[_NUM_VISITS] = len(scratch.visits)
-        row[_MARK] = address_of(scratch.mark)
+        row[_STAMPS] = address_of(scratch.stamps)
     return team
 
 
@@ -147,7 +146,7 @@ def listed(team, scratch, owner):
         numba.carray(pointer(row[_NUM_SHARE]), len(scratch.num_touched), np.int64),
         scratch.alike,
         scratch.lanes,
-        scratch.mark,
+        scratch.stamps,
         scratch.seen,
         scratch.reach,
         scratch.reach_valid,
@@ -177,8 +176,8 @@ def _gradient(team, scratch, thread):
 def _has_touched(team, scratch, thread, first):
     """Returns whether a thread has touched an infoset for the current gradient."""
     row = team[thread + 1]
-    mark = numba.carray(pointer(row[_MARK]), len(scratch.mark), MARK)
-    return mark[at(first)]["stamp"] == numba.carray(pointer(row[_COUNTS]), NUM_COUNTS, np.int64)[STAMP]
+    stamps = numba.carray(pointer(row[_STAMPS]), len(scratch.stamps), np.uint16)
+    return stamps[at(first)] == numba.carray(pointer(row[_COUNTS]), NUM_COUNTS, np.int64)[STAMP]
 
 
 @kernel
