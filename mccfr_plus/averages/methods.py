@@ -109,8 +109,8 @@ def settle_touched(tree, strategy, average, scratch, player):
 
 
 @inline_kernel
-def settle_infoset(first, count, parent, strategy, average, marks):
-    """Applies the pending average update of an infoset. `average` and `marks` are modified in place.
+def settle_infoset(first, count, parent, strategy, average, seen):
+    """Applies the pending average update of an infoset. `average` and `seen` are modified in place.
 
     Args:
         first: The infoset's first slot.
@@ -118,32 +118,32 @@ def settle_infoset(first, count, parent, strategy, average, marks):
         parent: The player's last slot before it.
         strategy: ``[num_slots]``, unchanged at this infoset since it was last settled.
         average: See `AverageMethod`; the parent's sum is up to date.
-        marks: ``[num_slots]`` MARK.
+        seen: `Scratch.seen`.
     """
     above = average[at(parent)]
-    gain = above - marks[at(first)]["seen"]
+    gain = above - seen[at(first)]
     if gain != 0.0:
-        marks[at(first)]["seen"] = above
+        seen[at(first)] = above
         for slot in range(first, first + count):
             average[at(slot)] += gain * strategy[at(slot)]
 
 
 @kernel
-def settled(infosets, strategy, average, marks, sums):
+def settled(infosets, strategy, average, seen, sums):
     """Writes what `average` would be if all infosets were settled; nothing else changes, not even by rounding.
 
     Args:
         infosets: ``[num_infosets]`` INFOSET, parents first.
         strategy: ``[num_slots]``.
         average: The sums; see `AverageMethod`.
-        marks: See `settle_infoset`.
+        seen: See `settle_infoset`.
         sums: ``[num_slots + num_players]``, an output.
     """
     for slot in range(len(strategy), len(average)):
         sums[slot] = average[slot]
     for infoset in infosets:
         first = infoset["first_slot"]
-        gain = sums[infoset["parent_slot"]] - marks[first]["seen"]
+        gain = sums[infoset["parent_slot"]] - seen[first]
         for slot in range(first, first + infoset["num_actions"]):
             sums[slot] = average[slot] + gain * strategy[slot]
 
@@ -170,8 +170,8 @@ def accumulate_touched(tree, strategy, average, scratch, player, weight):
         above = reach[infoset["parent_slot"]]
         scale = weight
         if SINCE_LAST_VISIT:
-            scale = total - scratch.seen[first]["seen"]
-            scratch.seen[first]["seen"] = total
+            scale = total - scratch.seen[first]
+            scratch.seen[first] = total
         for slot in range(first, first + infoset["num_actions"]):
             reach[slot] = above * strategy[slot]
             average[slot] += scale * reach[slot]

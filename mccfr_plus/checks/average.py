@@ -45,8 +45,7 @@ def replay(parameters, sampling_weights, tree, strategies, weights, average, scr
     """Plays two strategies in turn, `length` iterations a batch, and adds them up; `sums` gets one row per batch."""
     for batch in range(len(sums)):
         average[:] = 0.0
-        for slot in range(len(scratch.mark)):
-            scratch.mark[slot]["seen"] = 0.0
+        scratch.seen[:] = 0.0
         for step in range(length):
             strategy, weight = strategies[step % 2], weights[step % 2]
             for player in range(len(tree.slot_range) - 1):

@@ -57,7 +57,7 @@ def begin_full_traversal(tree, scratch, player):
     touch_all(tree, scratch, player)
     for slot in range(tree.slot_range[player], tree.slot_range[player + 1]):
         scratch.gradient[at(slot)] = 0.0
-        scratch.mark[at(slot)]["stamp"] = scratch.counts[STAMP]
+        scratch.stamps[at(slot)] = scratch.counts[STAMP]
 
 
 @inline_kernel

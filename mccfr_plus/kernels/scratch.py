@@ -7,9 +7,10 @@ import numpy as np
 from mccfr_plus.kernels.compile import expression_kernel, inline_kernel, kernel
 from mccfr_plus.kernels.intrinsics import at
 from mccfr_plus.tree.arrays import Shape, TreeArrays
+from mccfr_plus.tree.expansion import NUM_SLOTS
 
 # Entries of `Scratch.counts`.
-STAMP = 0  # number of the current gradient; `mark` holds the number of the last one for which an infoset was entered
+STAMP = 0  # number of the current gradient; `stamps` holds that of the last one for which an infoset was entered
 NUM_VISITS = 1  # entries of `visits` in use
 NODES_TOUCHED = 2  # nodes visited since the solver was made
 ITERATION = 3  # iterations finished
@@ -41,15 +42,6 @@ VISIT = np.dtype([("first_slot", np.int32), ("num_actions", np.int32), ("weight"
 # A node that waits to be expanded: the last own slot before it, and the weight of what is below it.
 PENDING = np.dtype([("node", np.int32), ("slot", np.int32), ("weight", np.float64)])
 
-# What is kept of an infoset from one gradient to the next; one record, so that touching it costs one cache line.
-MARK = np.dtype(
-    [
-        ("stamp", np.int32),  # of the last gradient for which it was entered
-        ("seen", np.float64),  # the sum of the average at its parent's slot when it was last settled; see `averaging`
-    ],
-    align=True,
-)
-
 # The action that stands for an infoset during one traversal.
 DRAWN = np.dtype([("traversal", np.int32), ("action", np.int32)])
 
@@ -76,7 +68,9 @@ LANE_ROWS = 34  # numbers for each of them
 
 LOOK_AHEAD = 48  # entries of the list of touched infosets: what these have in large arrays is fetched so early
 
-_LAST_STAMP = 2**31 - 2  # stamps are int32 to stay small; they start again when they run out
+# Numbers of gradients and of traversals are small, so that arrays of them are; they start again when they run out.
+_LAST_STAMP = 2**16 - 1
+_LAST_TRAVERSAL = 2**31 - 2
 
 
 class Scratch(NamedTuple):
@@ -93,8 +87,11 @@ class Scratch(NamedTuple):
     num_touched: np.ndarray  # [num_players] int64
     alike: np.ndarray  # [infoset_range[-1]] ALIKE, in parts as `touched`; empty if none are updated side by side
     lanes: np.ndarray  # [LANE_ROWS * LANES] float64, or empty, too
-    mark: np.ndarray  # [num_slots] MARK, used at first slots
-    seen: np.ndarray  # the same array; with several threads the first one's for all, whose `seen` goes with the average
+    # Used at first slots: numbers of the last gradients for which infosets were entered. An array of its own, as short
+    # as can be: a traversal reads it wherever it comes, so that it should stay in the cache.
+    stamps: np.ndarray  # [num_slots] uint16
+    # Used at first slots: the average's sums at parents' slots when infosets were last settled; see `averages.methods`.
+    seen: np.ndarray  # [num_slots] float64; all threads share it, as they share the average
     reach: np.ndarray  # [num_slots + num_players] float64; own reach of each sequence, where it is up to date
     reach_valid: np.ndarray  # [num_players] int64; 1 where a player's part of `reach` fits the strategy
     visits: np.ndarray  # [max_visits] VISIT
@@ -128,15 +125,16 @@ def new_scratch(
         values: Values of histories, ``[num_players, num_nodes]`` float64; kept, not copied. None: there are none.
         thread: The number of the thread that it is for.
         stride: How many iterations lie between two of this thread.
-        seen: The array `Scratch.seen` of the first thread; None: its own.
+        seen: `Scratch.seen` of the first thread; kept, not copied. None: a new one.
         side_by_side: Whether a minimizer updates infosets side by side; see `minimizers.lanes`.
     """
     values = np.zeros((0, 0)) if values is None else values
     sizes = _sizes(tree, shape, max_visits, sample_per_infoset, len(values) > 0)
     if side_by_side:
         sizes |= {"alike": (int(tree.infoset_range[-1]), ALIKE), "lanes": (LANE_ROWS * LANES, np.float64)}
-    arrays = {name: np.zeros(length, dtype) for name, (length, dtype) in sizes.items()}
-    scratch = Scratch(**arrays, seen=arrays["mark"] if seen is None else seen, values=values, rng=rng)
+    given = {"values": values, "rng": rng} if seen is None else {"values": values, "rng": rng, "seen": seen}
+    arrays = {name: np.zeros(length, dtype) for name, (length, dtype) in sizes.items() if name not in given}
+    scratch = Scratch(**arrays, **given)
     scratch.counts[THREAD], scratch.counts[STRIDE] = thread, stride
     scratch.reach[tree.slot_range[-1] :] = 1.0
     return scratch
@@ -159,7 +157,8 @@ def _sizes(
         "num_touched": (num_players, np.int64),
         "alike": (0, ALIKE),
         "lanes": (0, np.float64),
-        "mark": (num_slots, MARK),
+        "stamps": (num_slots, np.uint16),
+        "seen": (num_slots, np.float64),
         "reach": (num_slots + num_players, np.float64),
         "reach_valid": (num_players, np.int64),
         "visits": (max_visits, VISIT),
@@ -220,8 +219,9 @@ def begin_gradient(tree, scratch, player):
     """Empties the list of infosets touched for the player's gradient. Called by the loop. Modified in place."""
     counts = scratch.counts
     if counts[STAMP] >= _LAST_STAMP:
-        for slot in range(len(scratch.mark)):
-            scratch.mark[slot]["stamp"] = 0
+        found = tree.expansion[NUM_SLOTS]  # 0: the tree is complete
+        for slot in range(found if found > 0 else len(scratch.stamps)):
+            scratch.stamps[slot] = 0
         counts[STAMP] = 0
     counts[STAMP] += 1
     scratch.num_touched[player] = 0
@@ -235,7 +235,7 @@ def begin_traversal(scratch, keep_visits=False):
     if not keep_visits:
         counts[NUM_VISITS] = 0
     if len(scratch.drawn) > 0:
-        if counts[TRAVERSAL] >= _LAST_STAMP:
+        if counts[TRAVERSAL] >= _LAST_TRAVERSAL:
             for slot in range(len(scratch.drawn)):
                 scratch.drawn[slot]["traversal"] = 0
             counts[TRAVERSAL] = 0
@@ -275,9 +275,9 @@ def enter(tree, scratch, player, first, count, parent, stamp):
         parent: The player's last slot before it.
         stamp: ``scratch.counts[STAMP]``.
     """
-    is_new = scratch.mark[at(first)]["stamp"] != stamp
+    is_new = scratch.stamps[at(first)] != stamp
     if is_new:
-        scratch.mark[at(first)]["stamp"] = stamp
+        scratch.stamps[at(first)] = stamp
         touched = scratch.touched[at(tree.infoset_range[player] + scratch.num_touched[player])]
         touched["first_slot"] = first
         touched["num_actions"] = count

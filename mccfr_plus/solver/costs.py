@@ -6,7 +6,7 @@ import numpy as np
 
 from mccfr_plus.estimators import SamplingWeights
 from mccfr_plus.games.game import RulesGame
-from mccfr_plus.kernels.scratch import DRAWN, MARK, TOUCHED, scratch_bytes
+from mccfr_plus.kernels.scratch import DRAWN, TOUCHED, scratch_bytes
 from mccfr_plus.minimizers import RegretMatching
 from mccfr_plus.solver.config import SolverConfig
 from mccfr_plus.tree.by_rules import costs as rules_costs
@@ -41,11 +41,11 @@ def costs_of(config: SolverConfig, num_players: int, perfect_recall: bool, keys:
 def costs_of_solver(config: SolverConfig, num_players: int, perfect_recall: bool, *, by_rules: bool = False) -> Costs:
     """Returns what the solver's tables and the making of a policy take, without the tree; see `costs_of`."""
     method = config.average_method(num_players, perfect_recall, by_rules=by_rules)
-    private = _NUMBER + MARK.itemsize  # the gradient and the marks of a slot
+    private = _NUMBER + np.dtype(np.uint16).itemsize  # the gradient and the stamp of a slot
     private += DRAWN.itemsize if config.estimator.samples_per_infoset else 0
     uses_reach = method.name in ("touched", "optimistic") or config.estimator.needs_leaves
     private += _NUMBER if uses_reach else 0
-    shared = 2 + config.minimizer.num_tables  # strategy, average, tables
+    shared = 3 + config.minimizer.num_tables  # strategy, average, what was seen of it, tables
     shared += _NUMBERS_BY_RULES if by_rules else _NUMBERS_OF_POLICY
     shared += config.estimator.sampling_weights == SamplingWeights.SAMPLING
     lists = config.threads - 1  # lists of what was touched, beside the first thread's

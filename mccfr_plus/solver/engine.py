@@ -33,7 +33,7 @@ _LARGE_BATCH = 100  # traversals: gradients of so many must be interruptible
 # are made once, `touched` with `full` and `alike`, depend on the tree alone, and are made again where there are none.
 _TEMPORARY = frozenset({"gradient", "touched", "num_touched", "alike", "lanes", "visits", "stack", "frames"})
 _SHARED = frozenset({"seen", "values"})  # of all threads
-_PER_SLOT = ("mark", "reach", "drawn")  # of the others, those that grow with the tree
+_PER_SLOT = ("stamps", "reach", "drawn")  # of the others, those that grow with the tree
 
 
 class Engine:
@@ -95,7 +95,7 @@ class Engine:
                     values=self.baselines,
                     thread=thread,
                     stride=1 if config.is_team else config.threads,
-                    seen=self.scratches[0].mark if thread else None,
+                    seen=self.scratches[0].seen if thread else None,
                     side_by_side=minimizer.finish is not None,
                 )
             )
@@ -379,7 +379,7 @@ class Engine:
         if self.average_method is LAZY:  # pending updates belong to the strategy of before
             infosets, sums = self.tree.found_infosets, self._settled_sums()
             self.average[: self.tree.num_slots] = sums[: self.tree.num_slots]
-            self.scratches[0].seen["seen"][infosets["first_slot"]] = self.average[infosets["parent_slot"]]
+            self.scratches[0].seen[infosets["first_slot"]] = self.average[infosets["parent_slot"]]
         self.strategy[: self.tree.num_slots] = strategy
         for scratch in self.scratches:
             scratch.reach_valid[:] = 0
@@ -410,6 +410,7 @@ class Engine:
             "strategy": self.strategy[:slots],
             "average": self.average[:slots],
             "average_of_all": self.average[self.tree.slot_capacity :],
+            "seen": self.scratches[0].seen[:slots],
             "minimizer_parameters": np.stack(self.parameters),
             **{f"tables/{row}": table[:slots] for row, table in enumerate(self.tables)},
             **{f"baselines/{row}": baseline[:nodes] for row, baseline in enumerate(self.baselines)},
@@ -444,6 +445,7 @@ class Engine:
         used = slice(0, self.tree.num_slots)
         self.tables[:, used] = 0.0
         self.average[used] = 0.0
+        self.scratches[0].seen[used] = 0.0
         self.baselines[:, : self.tree.num_nodes] = 0.0
         for scratch in self.scratches:
             for name in _PER_SLOT:

@@ -21,7 +21,7 @@ from mccfr_plus.checkpoints import file as checkpoint_file
 from mccfr_plus.checkpoints.atomic_write import TEMPORARY_SUFFIX
 from mccfr_plus.checkpoints.file import FORMAT, VERSION, check, check_writable, read_header, write
 from mccfr_plus.checkpoints.lock import CheckpointLock
-from mccfr_plus.kernels.scratch import MARK
+from mccfr_plus.kernels.scratch import VISIT
 
 HEADER = {"game": "kuhn_poker()", "nothing": None, "number": 0.1, "list": [1, "two"]}
 
@@ -33,13 +33,13 @@ def read_into(path, arrays):
 
 def some_arrays(seed=0):
     rng = np.random.default_rng(seed)
-    mark = np.zeros(5, MARK)
-    mark["stamp"], mark["seen"] = rng.integers(0, 99, 5), rng.random(5)
+    visits = np.zeros(5, VISIT)
+    visits["num_actions"], visits["weight"] = rng.integers(0, 99, 5), rng.random(5)
     return {
         "strategy": rng.random(7),
         "tables": rng.random((3, 4)),
         "empty": np.zeros((0, 0)),
-        "scratch/mark": mark,
+        "scratch/visits": visits,
         "scratch/rng": rng.integers(0, 2**64, 1, np.uint64),
     }
 
@@ -103,7 +103,7 @@ def test_other_arrays_are_refused(path, change, text):
     change(arrays)
     with pytest.raises(CheckpointError, match=text):
         read_into(path, arrays)
-    assert not any(array["seen"].any() if array.dtype.names else array.any() for array in arrays.values())
+    assert not any(array["weight"].any() if array.dtype.names else array.any() for array in arrays.values())
 
 
 def test_large_arrays_are_not_copied_in_memory(tmp_path):

@@ -56,7 +56,7 @@ def walk_with(fault):
                 elif fault != 6 and fault != 7:
                     touch(tree, scratch, player, first, count, slot)
                 if fault == 9:
-                    scratch.mark[at(first)] = 0
+                    scratch.stamps[at(first)] = 0
                     touch(tree, scratch, player, first, count, slot)
                 if fault == 3:
                     index = draw_action(strategy, first, count, rng)

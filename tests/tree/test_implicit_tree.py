@@ -90,7 +90,7 @@ def test_nodes_that_wait_stay_as_they_are(game, components):
 @pytest.mark.parametrize(("averaging", "only_entered"), [("linear", True), ("stochastic", False)])
 def test_infosets_that_only_opponents_have_met_have_no_number(averaging, only_entered):
     solver = Solver(LEDUC, "external", "rm", averaging, tree="rules", seed=3).run(30)
-    entered = solver._engine.scratches[0].mark["stamp"][solver.tree.found_infosets["first_slot"]] > 0
+    entered = solver._engine.scratches[0].stamps[solver.tree.found_infosets["first_slot"]] > 0
     assert entered.all() == only_entered
     assert solver.tree.max_slots < solver.tree.plan.max_slots  # what has no number plays these slots
     assert (solver.current_strategy() >= 0).all()

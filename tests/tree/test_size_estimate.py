@@ -440,20 +440,20 @@ def test_costs_of_lazy_trees_are_those_that_limits_are_planned_with():
 
 
 def test_costs_of_threads_by_hand():
-    """Each has a gradient (8), marks (16) and a list (12) of its own."""
+    """Each has a gradient (8), stamps (2) and a list (12) of its own."""
     parts = estimator_of("external"), minimizer_of("rm"), uniform(), None, 1, True
     one = costs_of(SolverConfig(*parts), 2, True, Keys("hash"))
     for mode in ("fast", "deterministic"):
         many = costs_of(SolverConfig(*parts, threads=3, thread_mode=mode), 2, True, Keys("hash"))
-        assert (many.node, many.infoset - one.infoset, many.slot - one.slot) == (one.node, 2 * 12, 2 * 24)
+        assert (many.node, many.infoset - one.infoset, many.slot - one.slot) == (one.node, 2 * 12, 2 * 10)
 
 
 def test_memory_by_hand():
     found = estimate_size("kuhn_poker")
     # 12 infosets with two slots; texts "0", "0pb", "0p", "0b": 3 x (1 + 3 + 2 + 2) characters.
     assert 10 ** found.compiled_bytes().log10 == pytest.approx(58 * 21 + 12 * 250 + 24)
-    assert 10 ** found.solver_bytes().log10 == pytest.approx(12 * (2 * 56 + 12))
-    assert 10 ** found.lazy_bytes().log10 == pytest.approx(58 * 20 + 12 * (108 + 2 * 80))
+    assert 10 ** found.solver_bytes().log10 == pytest.approx(12 * (2 * 50 + 12))
+    assert 10 ** found.lazy_bytes().log10 == pytest.approx(58 * 20 + 12 * (108 + 2 * 74))
     assert 10 ** found.seconds_per_iteration("full").log10 == pytest.approx(58e-8)
     assert found.compile_seconds().value == pytest.approx(58 / found.nodes_per_second)
 

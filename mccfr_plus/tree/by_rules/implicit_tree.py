@@ -47,8 +47,6 @@ _ACCESS = (
     "resume",
     "reopen",
     "child_of",
-    "fetch_ahead",
-    "fetch_rows_ahead",
     "outcome_probability",
 )
 
@@ -165,7 +163,8 @@ class ImplicitTree(ExpandingTree):
     @cached_property
     def access(self) -> Mapping[str, Any]:
         """The functions of `mccfr_plus.tree.access` for this game, by name."""
-        functions = (*(getattr(positions, name) for name in _ACCESS), r.outcome_probabilities, traverse_histories)
+        of_positions = (getattr(positions, name) for name in _ACCESS)
+        functions = (*of_positions, n.fetch_ahead, n.fetch_rows_ahead, r.outcome_probabilities, traverse_histories)
         return {f.__name__: compose(f, strict=False, **self.rule_kernels) for f in functions}
 
     def bind(self, strategy: np.ndarray, ones: np.ndarray | None = None, **_: bool) -> None:

@@ -11,6 +11,7 @@ import numpy as np
 
 from mccfr_plus.kernels.compile import inline_kernel, kernel
 from mccfr_plus.kernels.intrinsics import pointer, prefetch, publish_word, swap_word, unlikely
+from mccfr_plus.tree.access import ALL_PLAYERS
 from mccfr_plus.tree.arrays import INFOSET
 from mccfr_plus.tree.by_rules.frames import NUM_SYMMETRIES, canonical_actions, orbit_size, stabilizer_of, turn_view
 from mccfr_plus.tree.by_rules.rows import (
@@ -37,11 +38,12 @@ from mccfr_plus.tree.by_rules.rows import (
     state_of,
     symmetries_of,
     table_of,
+    traverser_of,
     view_of,
 )
 from mccfr_plus.tree.by_rules.rules_keys import key_of_view
 from mccfr_plus.tree.by_rules.rules_traversal import rule_legal, rule_look
-from mccfr_plus.tree.by_rules.successors import ENTRIES_PER_LINE, NUM_BLOCK_WORDS, enter, fetch_word, find, num_words
+from mccfr_plus.tree.by_rules.successors import NUM_BLOCK_WORDS, enter, fetch_ahead, fetch_word, find, num_words
 from mccfr_plus.tree.expansion import (
     INFOSET_COST,
     INFOSETS,
@@ -127,24 +129,17 @@ def infoset_at(tree, scratch, row, state, player):
 
 
 @inline_kernel
-def fetch_infoset(tree, scratch, infoset):
-    """Begins to fetch what traversals read of an infoset."""
-    first, count = low_of(infoset), high_of(infoset)
-    strategy = numba.carray(pointer(tree.expansion[STRATEGY]), tree.expansion[MAX_SLOTS], np.float64)
-    prefetch(scratch.mark, first)
-    prefetch(strategy, first)
-    prefetch(scratch.gradient, first)
+def fetch_infoset(tree, scratch, infoset, player):
+    """Begins to fetch what traversals read of a player's infoset, and what they write if they enter it."""
+    first, count, expansion = low_of(infoset), high_of(infoset), tree.expansion
+    fetch_word(expansion, first)
+    fetch_word(expansion, first + count - 1)
+    fetch_ahead(numba.carray(pointer(expansion[STRATEGY]), expansion[MAX_SLOTS], np.float64), first, count)
     if NUM_SYMMETRIES > 1:
-        prefetch(slot_actions_of(tree.expansion), first)
-    for index in range(ENTRIES_PER_LINE, count, ENTRIES_PER_LINE):
-        prefetch(strategy, first + index)
-        prefetch(scratch.gradient, first + index)
-        if NUM_SYMMETRIES > 1:
-            prefetch(slot_actions_of(tree.expansion), first + index)
-    fetch_word(tree.expansion, first)
-    fetch_word(tree.expansion, first + count - 1)
-    prefetch(strategy, first + count - 1)
-    prefetch(scratch.gradient, first + count - 1)
+        fetch_ahead(slot_actions_of(expansion), first, count)
+    if traverser_of(tree, scratch)[0] in (player, ALL_PLAYERS):
+        prefetch(scratch.stamps, first)
+        fetch_ahead(scratch.gradient, first, count)
 
 
 @kernel

@@ -16,7 +16,7 @@ from mccfr_plus.games.rules import CHANCE as CHANCE_MOVES
 from mccfr_plus.games.rules import MOVER
 from mccfr_plus.games.rules import TERMINAL as GAME_OVER
 from mccfr_plus.kernels.compile import inline_kernel
-from mccfr_plus.kernels.intrinsics import load_word, pointer, prefetch
+from mccfr_plus.kernels.intrinsics import load_word, pointer
 from mccfr_plus.kernels.scratch import at
 from mccfr_plus.tree.access import ALL_PLAYERS
 from mccfr_plus.tree.arrays import CHANCE, TERMINAL
@@ -62,7 +62,7 @@ from mccfr_plus.tree.by_rules.rows import (
     words_per_row,
 )
 from mccfr_plus.tree.by_rules.rules_traversal import rule_apply, rule_legal, rule_returns
-from mccfr_plus.tree.by_rules.successors import ENTRIES_PER_LINE, fetch_block, fetch_word
+from mccfr_plus.tree.by_rules.successors import fetch_block, fetch_word
 from mccfr_plus.tree.expansion import EXPANDING, MAX_SLOTS, STATUS
 
 
@@ -102,7 +102,7 @@ def head(tree, scratch, node):
             found = known_infoset(tree, row, state, mover)
             if found == 0:
                 found = uniform_infoset(tree, scratch, state)
-        fetch_infoset(tree, scratch, found)
+        fetch_infoset(tree, scratch, found, mover)
         if NUM_NUMBERS == 0:
             for player in range(NUM_PLAYERS):
                 if player != mover:
@@ -191,7 +191,7 @@ def _make_child(tree, scratch, parent, node, end, payload, index, actions):
     if mover >= 0:
         found = known_infoset(tree, row, state, mover)
         row[place_of_infoset()] = found
-        fetch_infoset(tree, scratch, found)
+        fetch_infoset(tree, scratch, found, mover)
 
 
 @inline_kernel
@@ -204,25 +204,6 @@ def child_of(tree, scratch, opened, payload, index):
 def outcome_probability(tree, scratch, payload, index):
     """Returns the probability of an outcome of the open node."""
     return outcomes_of(tree, scratch, OPEN)[1][at(index)]
-
-
-@inline_kernel
-def fetch_ahead(array, first, count=1):
-    """Begins to fetch entries of a large array."""
-    prefetch(array, first)
-    for index in range(ENTRIES_PER_LINE, count, ENTRIES_PER_LINE):
-        prefetch(array, first + index)
-    if count > 1:
-        prefetch(array, first + count - 1)
-
-
-@inline_kernel
-def fetch_rows_ahead(tables, first, count):
-    """Does so for all rows of an array of two dimensions."""
-    for row in range(len(tables)):
-        for index in range(0, count, ENTRIES_PER_LINE):
-            prefetch(tables, (row, np.int64(first + index)))
-        prefetch(tables, (row, np.int64(first + count - 1)))
 
 
 @inline_kernel

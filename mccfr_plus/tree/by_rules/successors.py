@@ -109,6 +109,24 @@ def find(expansion, slot, code):
 
 
 @inline_kernel
+def fetch_ahead(array, first, count=1):
+    """Begins to fetch entries of a large array; see `mccfr_plus.tree.access`. Without a branch for `count`."""
+    prefetch(array, first)
+    for index in range(ENTRIES_PER_LINE, count, ENTRIES_PER_LINE):
+        prefetch(array, first + index)
+    prefetch(array, first + count - 1)
+
+
+@inline_kernel
+def fetch_rows_ahead(tables, first, count):
+    """Does so for all rows of an array of two dimensions."""
+    for row in range(len(tables)):
+        for index in range(0, count, ENTRIES_PER_LINE):
+            prefetch(tables, (row, np.int64(first + index)))
+        prefetch(tables, (row, np.int64(first + count - 1)))
+
+
+@inline_kernel
 def fetch_word(expansion, slot):
     """Begins to fetch what `find` reads first."""
     prefetch(_words(expansion[WORDS]), slot << LOG_WORDS_PER_SLOT)

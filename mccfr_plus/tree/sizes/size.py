@@ -14,13 +14,13 @@ COMPILED_BYTES_PER_NODE = 21  # 16 in the tree, 5 in the recording
 COMPILED_BYTES_PER_INFOSET = 250  # key object, dictionary entries, list entries, array rows; its text comes on top
 
 # Bytes that `Solver(tree, "external", "rm")` takes on top: `costs.bytes_on_top` per slot and infoset.
-SOLVER_BYTES_PER_SLOT = 56  # strategy, average, regrets, gradient, reach: 8 each; the scratch's mark: 16
+SOLVER_BYTES_PER_SLOT = 50  # strategy, average, what was seen of it, regrets, gradient, reach: 8 each; a stamp: 2
 SOLVER_BYTES_PER_INFOSET = 12  # the list of touched infosets
 
 # Bytes of a lazy tree with the tables of `Solver(tree="lazy", "external", "rm")`: `mccfr_plus.solver.costs.costs_of`.
 LAZY_BYTES_PER_CHILD = 20  # every child of an expanded node has a record
 LAZY_BYTES_PER_INFOSET = 108
-LAZY_BYTES_PER_SLOT = 80
+LAZY_BYTES_PER_SLOT = 74
 
 # Seconds of kernels on one core of a Xeon at 2.5 GHz; `benchmarks/large_games.py sizes` measures all but traversals.
 FULL_SECONDS_PER_NODE = 1e-8  # histories of the tree, all players together: the sequence form
