@@ -12,7 +12,7 @@ import pyspiel
 
 from mccfr_plus.errors import BudgetError
 from mccfr_plus.estimators.visits import max_visits
-from mccfr_plus.evaluation.kernels import normalize
+from mccfr_plus.evaluation.kernels import normalize, own_reach
 from mccfr_plus.kernels.compile import kernel
 from mccfr_plus.kernels.random_numbers import next_word
 from mccfr_plus.neural.matching import RULES
@@ -188,14 +188,11 @@ class TreeEnv(Env):
 def add_player(tree, strategy, reach, average, player, weight):
     """Adds weight x own reach x strategy at all of a player's slots to ``average``, ``[num_slots]``.
 
-    That and ``reach``, ``[num_slots + num_players]``, whose last entries are 1, are modified in place.
+    That and ``reach``, ``[num_slots + num_players]``, are modified in place.
     """
-    for infoset in range(tree.infoset_range[player], tree.infoset_range[player + 1]):
-        record = tree.infosets[infoset]
-        first, above = record["first_slot"], reach[record["parent_slot"]]
-        for slot in range(first, first + record["num_actions"]):
-            reach[slot] = above * strategy[slot]
-            average[slot] += weight * reach[slot]
+    own_reach(tree, strategy, reach)
+    for slot in range(tree.slot_range[player], tree.slot_range[player + 1]):
+        average[slot] += weight * reach[slot]
 
 
 def tensors_of(tree: GameTree) -> list[np.ndarray]:

@@ -19,7 +19,7 @@ from typing import Any, NamedTuple, TypeVar
 import numpy as np
 
 from mccfr_plus.estimators.draws import draw_uniform
-from mccfr_plus.kernels.compile import kernel
+from mccfr_plus.kernels.compile import allocating_kernel, kernel
 from mccfr_plus.neural.config import CFR, PDCFR_PLUS
 
 _SIZE, _SEEN = 0, 1  # entries of `Store._counts`
@@ -56,14 +56,16 @@ class Store:
     def add_rows(self, **rows: np.ndarray) -> None:
         """Adds rows, ``[count, ...]`` by name of the column, the oldest ones first."""
         count, size = len(next(iter(rows.values()))), len(self)
-        places = (self.seen + np.arange(count)) % self.capacity
-        if self._is_reservoir:
-            reservoir_places(self.seen, self.capacity, self.rng, places)
-        old = places[(places >= 0) & (places < size)]
+        places = self.seen + np.arange(count)
+        if self._is_reservoir:  # row n goes to a uniform place of 0 .. n, or is dropped
+            places[places >= self.capacity] = draw_numbers(places[places >= self.capacity] + 1, self.rng)
+        else:
+            places %= self.capacity
+        is_kept = places < self.capacity
+        places = places[is_kept]
+        old = places[places < size]
         if len(old):
             self._replaced.append((old, [column[old] for column in self._columns.values()]))
-        is_kept = places >= 0
-        places = places[is_kept]
         for name, column in self._columns.items():
             column[places] = rows[name][is_kept]  # NumPy keeps the last one of several rows for one place
         self._counts[_SIZE] = min(size + count, self.capacity)
@@ -111,10 +113,8 @@ def draw_batches(count: int, size: int, rng: np.ndarray, batch_of: Callable[[np.
     """
     if 0 < count <= size:
         yield from itertools.repeat(batch_of(np.arange(count)))
-    positions = np.zeros(size, np.int64)
     while count:
-        draw_positions(count, rng, positions)
-        yield batch_of(positions.copy())
+        yield batch_of(draw_numbers(np.full(size, count), rng))
 
 
 class Batch(NamedTuple):
@@ -290,25 +290,13 @@ def infoset_columns(capacity: int, inputs: np.ndarray, num_actions: int) -> dict
     return {"infosets": infosets, "masks": np.zeros((capacity, num_actions), bool)}
 
 
-@kernel
-def reservoir_places(seen, capacity, rng, places):
-    """Writes the places of the next rows by algorithm R; -1 for rows that are dropped.
-
-    Row n, counted from 0, goes to place n; in a full reservoir to a uniform place of 0 .. n, and is dropped if that is
-    not below the capacity. `rng` and `places` are modified in place.
-    """
-    for row in range(len(places)):
-        place = seen + row
-        if place >= capacity:
-            place = draw_uniform(place + 1, rng)
-        places[row] = place if place < capacity else -1
-
-
-@kernel
-def draw_positions(count, rng, positions):
-    """Fills `positions` with uniform numbers 0 .. count - 1. `rng` and `positions` are modified in place."""
-    for index in range(len(positions)):
-        positions[index] = draw_uniform(count, rng)
+@allocating_kernel
+def draw_numbers(counts, rng):
+    """Returns a uniform number 0 .. count - 1 for each of some counts, ``[n]`` int64. `rng` is modified in place."""
+    numbers = np.empty(len(counts), np.int64)
+    for index in range(len(counts)):
+        numbers[index] = draw_uniform(counts[index], rng)
+    return numbers
 
 
 @kernel
@@ -324,6 +312,5 @@ def add_sums(rows, targets, weights, sums):
 def prepare_kernels() -> None:
     """Compiles the kernels."""
     rng, no_rows, no_sums = np.zeros(1, np.uint64), np.zeros(0, np.int64), np.zeros((0, 1))
-    reservoir_places(0, 1, rng, no_rows)
-    draw_positions(1, rng, no_rows)
+    draw_numbers(no_rows, rng)
     add_sums(no_rows, no_sums, np.zeros(0), no_sums)

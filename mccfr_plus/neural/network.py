@@ -14,7 +14,6 @@ import numpy as np
 from mccfr_plus.errors import ConfigError, TrainingError
 from mccfr_plus.kernels.random_numbers import next_word
 from mccfr_plus.neural.backend import CPU, adam, torch
-from mccfr_plus.neural.config import TrainingConfig
 
 _DENORMAL = 1e-310
 _MAX_ROWS = 1 << 15  # of a forward pass: bounds its memory
@@ -127,7 +126,7 @@ class Learner:
     Args:
         inputs: ``[num_rows, num_inputs]`` float32, the information sets that rows stand for; perhaps none.
         num_outputs: Width of the output.
-        config: Shape of the default network and how it is trained.
+        config: A `NetworkConfig`; a `TrainingConfig`, unless `fit` gets the number of steps.
         rngs: ``[2]`` uint64, states of the generators of initial parameters and of batches. Modified in place.
         name: The name of the loss in error messages.
         modules: Factories of the network and of its optimizer, and the device.
@@ -143,7 +142,7 @@ class Learner:
         self,
         inputs: np.ndarray,
         num_outputs: int,
-        config: TrainingConfig,
+        config: Any,
         rngs: np.ndarray,
         name: str,
         modules: Modules = DEFAULTS,
@@ -232,16 +231,15 @@ class Learner:
             memory: The data: its ``batches`` are those of `Batch`, or have other arrays after the information sets.
             iteration: The current one, counted from 1.
             loss: The loss of outputs and of what batches hold after the information sets; None: `squared_error`.
-            steps: How many; None: as many as the config says.
+            steps: How many, from the present parameters; None: as the config says.
 
         Returns:
             The losses of the steps. One that is not finite is a TrainingError.
         """
-        config = self.config
         self._pull()
         # Before fresh parameters are drawn: targets may come from the present ones.
-        batches = memory.batches(config.batch_size, iteration, self._of_batches)
-        if not config.warm_start:
+        batches = memory.batches(self.config.batch_size, iteration, self._of_batches)
+        if steps is None and not self.config.warm_start:
             with torch.no_grad():
                 fresh = self._new_module().state_dict()
                 for name, tensor in self.module.state_dict().items():
@@ -252,7 +250,7 @@ class Learner:
         was_set = _DENORMAL * 0.5 == 0.0
         torch.set_flush_denormal(True)
         try:
-            for batch in itertools.islice(batches, config.train_steps if steps is None else steps):
+            for batch in itertools.islice(batches, self.config.train_steps if steps is None else steps):
                 if batch is not last:  # a batch of all entries is the same object every time
                     last, (infosets, *others) = batch, batch
                     given, arguments = self._given(infosets), [self._on_device(each) for each in others]

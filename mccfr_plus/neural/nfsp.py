@@ -13,6 +13,7 @@ On a compiled tree one forward pass over all information sets replaces those at 
 
 from __future__ import annotations
 
+import dataclasses
 import itertools
 import math
 from collections.abc import Iterator
@@ -23,7 +24,7 @@ import numpy as np
 from mccfr_plus.kernels.random_numbers import new_states
 from mccfr_plus.neural.backend import torch
 from mccfr_plus.neural.batched_env import BatchedEnv
-from mccfr_plus.neural.config import BatchedNFSPConfig, NFSPConfig, TrainingConfig
+from mccfr_plus.neural.config import BatchedNFSPConfig, NFSPConfig
 from mccfr_plus.neural.env import chunks
 from mccfr_plus.neural.matching import GREEDY, SOFTMAX, greedy, masked_softmax
 from mccfr_plus.neural.memory import Store, infoset_columns
@@ -153,14 +154,15 @@ class Agent:
         self.unit = env.unit_of(player, config.scale_targets)  # divisor of the values
         inputs, num_actions = env.inputs[player], env.num_actions
 
-        def learner(name: str, rate: float, own_rngs: np.ndarray, is_trained: bool = True) -> Learner:
-            shared = {name: getattr(config, name) for name in ("hidden_layers", "gradient_clip", "batch_size")}
-            own, title = TrainingConfig(learning_rate=rate, **shared), f"{name} loss of player {player}"
-            return Learner(inputs, num_actions, own, own_rngs, title, env.modules, is_trained)
+        of_values = dataclasses.replace(config, learning_rate=config.value_learning_rate)
 
-        self.values = learner("value", config.value_learning_rate, rngs[1:3])
-        self.policy = learner("policy", config.policy_learning_rate, rngs[3:])
-        self.target = learner("target", config.value_learning_rate, np.zeros(2, np.uint64), False)
+        def learner(name: str, own: NFSPConfig, own_rngs: np.ndarray, is_trained: bool = True) -> Learner:
+            name = f"{name} loss of player {player}"
+            return Learner(inputs, num_actions, own, own_rngs, name, env.modules, is_trained)
+
+        self.values = learner("value", of_values, rngs[1:3])
+        self.policy = learner("policy", config, rngs[3:])
+        self.target = learner("target", of_values, np.zeros(2, np.uint64), is_trained=False)
         self.target.assign(self.values)
         self.updates = np.zeros(1, np.int64)
         capacities, empty = (config.transition_capacity, config.decision_capacity), (inputs, num_actions)

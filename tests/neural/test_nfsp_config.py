@@ -27,7 +27,7 @@ from mccfr_plus.neural import NFSPConfig
         ("hidden_layers", 64, "hidden_layers=64: give a tuple of widths"),
         ("hidden_layers", (64, 0), "a width in hidden_layers=0"),
         ("value_learning_rate", 0.0, "value_learning_rate=0.0: must be a positive number"),
-        ("policy_learning_rate", math.inf, "policy_learning_rate=inf"),
+        ("learning_rate", math.inf, "learning_rate=inf"),
         ("gradient_clip", -1.0, "gradient_clip=-1.0"),
         ("anticipatory", 1.1, "anticipatory=1.1: must be a probability, from 0 to 1"),
         ("anticipatory", True, "anticipatory=True"),
