@@ -16,9 +16,6 @@ import functools
 from collections.abc import Iterator
 from typing import Any
 
-import numpy as np
-import pyspiel
-
 from mccfr_plus.cluster.cluster import RAY, Closing, Cluster
 from mccfr_plus.cluster.worker_pool import WorkerPool
 from mccfr_plus.estimators.base import check_whole
@@ -26,8 +23,7 @@ from mccfr_plus.neural.algorithms import DREAM, ESCHER, DeepCFR
 from mccfr_plus.neural.env import TreeEnv
 from mccfr_plus.neural.nfsp import NFSP
 from mccfr_plus.neural.sampling.positions import TreeObserver
-from mccfr_plus.neural.solver import NeuralSolver
-from mccfr_plus.tree.game_tree import GameTree
+from mccfr_plus.neural.solver import GameOrTree, NeuralSolver, Seed
 
 
 class RemoteTreeEnv(TreeEnv):
@@ -90,9 +86,9 @@ class Distributed(Closing, NeuralSolver):
 
     def __init__(
         self,
-        game: pyspiel.Game | str | GameTree,
+        game: GameOrTree,
         config: Any = None,
-        seed: int | np.random.Generator | None = None,
+        seed: Seed = None,
         *,
         workers: int | None = None,
         num_batches: int = 8,

@@ -50,20 +50,13 @@ if TYPE_CHECKING:
     from mccfr_plus.neural.nfsp import NFSP, BatchedNFSP
     from mccfr_plus.neural.sampling.paths import Paths, corrected_regrets, plain_regrets
 
-_NEEDS_TORCH = {
-    "algorithms": "DREAM ESCHER DeepCFR BatchedDREAM BatchedDeepCFR BatchedESCHER BatchedSolver",
-    "nfsp": "NFSP BatchedNFSP",
-    "sampling.paths": "Paths corrected_regrets plain_regrets",
-    "network_policy": "NetworkPolicy",
-}
-_MODULE_OF = {name: module for module, names in _NEEDS_TORCH.items() for name in names.split()}
-
-__all__ = ["TrainingError", *(name for name in tuple(globals()) if name.endswith("Config")), *_MODULE_OF]
-
 # Short names of the classes; each has a config of that name and "Config".
 _ON_TREES = {"deep_cfr": "DeepCFR", "dream": "DREAM", "escher": "ESCHER", "nfsp": "NFSP"}
 ALGORITHMS = _ON_TREES | {f"batched_{name}": f"Batched{kind}" for name, kind in _ON_TREES.items()}
 WITHOUT_TREE = tuple(name for name in ALGORITHMS if name.startswith("batched_"))
+
+_SOLVERS = (*ALGORITHMS.values(), "BatchedSolver", "NetworkPolicy", "Paths", "corrected_regrets", "plain_regrets")
+__all__ = ["TrainingError", *(name for name in tuple(globals()) if name.endswith("Config")), *_SOLVERS]
 
 
 def default_config(algorithm: str) -> Any:
@@ -72,6 +65,8 @@ def default_config(algorithm: str) -> Any:
 
 
 def __getattr__(name: str) -> Any:
-    if name not in _MODULE_OF:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(importlib.import_module(f"{__name__}.{_MODULE_OF[name]}"), name)
+    for module in ("algorithms", "nfsp", "network_policy") if name in _SOLVERS else ():  # which import all others
+        found = vars(importlib.import_module(f"{__name__}.{module}"))
+        if name in found:
+            return found[name]
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -19,7 +19,7 @@ import numpy as np
 from mccfr_plus.errors import ConfigError
 from mccfr_plus.kernels.random_numbers import new_states
 from mccfr_plus.neural import config as configs
-from mccfr_plus.neural.batched_env import BatchedEnv
+from mccfr_plus.neural.env import BatchedEnv
 from mccfr_plus.neural.matching import MATCHING, matched, predicted_regrets
 from mccfr_plus.neural.memory import Aggregated, Bootstrapped, Reservoir, Samples, infoset_columns
 from mccfr_plus.neural.network import Learner

@@ -110,7 +110,7 @@ class NetworkConfig(Settings):
 
     Args:
         hidden_layers: Widths of the hidden layers; ``()`` for a linear model.
-        layer_norm: Whether the last hidden layer is normalized, as in Brown et al. 2019, section 5.1.
+        layer_norm: Whether the input of the last layer is normalized, as in Brown et al. 2019, section 5.1.
         skip: Whether hidden layers of equal width have skip connections, as there.
         learning_rate: Step size of Adam.
         batch_size: Samples (with aggregated memory: information sets) per training step; all, if there are no more.
@@ -123,11 +123,6 @@ class NetworkConfig(Settings):
     learning_rate: float = 2e-3
     batch_size: int = 1024
     gradient_clip: float | None = None
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if self.layer_norm and not self.hidden_layers:
-            raise ConfigError("layer_norm=True normalizes the last hidden layer, and hidden_layers=() has none.")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -180,14 +175,6 @@ class AdvantageConfig(TrainingConfig):
     @property
     def references(self) -> tuple[str, ...]:
         return () if self.minimizer == CFR else ("xu2025deep",)
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if self.memory == "reservoir" and self.memory_capacity < self.batch_size:
-            raise ConfigError(
-                f"memory_capacity={self.memory_capacity} is smaller than batch_size={self.batch_size}: a batch could "
-                "never be filled. Give a larger memory or a smaller batch."
-            )
 
     @property
     def exponents(self) -> tuple[float, float]:
@@ -336,19 +323,12 @@ class NFSPConfig(NetworkConfig):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.epsilon_end > self.epsilon_start:
-            raise ConfigError(
-                f"epsilon_end={self.epsilon_end} is above epsilon_start={self.epsilon_start}: exploration can only "
-                "become less. Give a smaller epsilon_end, or the same for a constant one."
-            )
         for name in ("transition_capacity", "decision_capacity"):
-            capacity = getattr(self, name)
-            for need in ("batch_size", "min_samples"):
-                if capacity < getattr(self, need):
-                    raise ConfigError(
-                        f"{name}={capacity} is smaller than {need}={getattr(self, need)}: a memory could never "
-                        f"hold enough. Give a larger {name} or a smaller {need}."
-                    )
+            if getattr(self, name) < self.min_samples:
+                raise ConfigError(
+                    f"{name}={getattr(self, name)} is smaller than min_samples={self.min_samples}: a memory could "
+                    f"never hold enough. Give a larger {name} or a smaller min_samples."
+                )
 
     def epsilon(self, steps: int) -> float:
         """Returns the best response's probability of exploration after a player's number of steps."""

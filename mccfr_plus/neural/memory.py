@@ -1,14 +1,4 @@
-"""What solvers keep between iterations, and what networks learn from: stores of rows, and memories of regrets.
-
-| memory of regrets | contents | loss of its batches |
-|---|---|---|
-| `Aggregated` | weighted sums of targets and of weights per row | that of all samples, up to a constant |
-| `Reservoir` | a uniform sample of all samples | the same in expectation over the contents |
-| `Bootstrapped` | the samples of one iteration | that to discounted regrets, with those before by the network |
-
-The first holds because sum_k w_k (f - y_k)^2 = W (f - Y)^2 + a term without f, with W = sum_k w_k and Y the weighted
-mean. It needs a compiled tree, whose information sets have numbers.
-"""
+"""What solvers keep between iterations, and what networks learn from: stores of rows, and memories of regrets."""
 
 from __future__ import annotations
 
@@ -21,8 +11,6 @@ import numpy as np
 from mccfr_plus.estimators.draws import draw_uniform
 from mccfr_plus.kernels.compile import allocating_kernel, kernel
 from mccfr_plus.neural.config import CFR, PDCFR_PLUS
-
-_SIZE, _SEEN = 0, 1  # entries of `Store._counts`
 
 T = TypeVar("T")
 
@@ -42,16 +30,16 @@ class Store:
         self._columns, self._is_reservoir = columns, rng is not None
         self.rng = np.zeros(1, np.uint64) if rng is None else rng
         self.capacity = len(next(iter(columns.values())))
-        self._counts = np.zeros(2, np.int64)
+        self._seen = np.zeros(1, np.int64)
         self.begin()
 
     def __len__(self) -> int:
-        return int(self._counts[_SIZE])
+        return min(self.seen, self.capacity)
 
     @property
     def seen(self) -> int:
         """Number of rows added so far, dropped ones included."""
-        return int(self._counts[_SEEN])
+        return int(self._seen[0])
 
     def add_rows(self, **rows: np.ndarray) -> None:
         """Adds rows, ``[count, ...]`` by name of the column, the oldest ones first."""
@@ -68,23 +56,22 @@ class Store:
             self._replaced.append((old, [column[old] for column in self._columns.values()]))
         for name, column in self._columns.items():
             column[places] = rows[name][is_kept]  # NumPy keeps the last one of several rows for one place
-        self._counts[_SIZE] = min(size + count, self.capacity)
-        self._counts[_SEEN] += count
+        self._seen += count
 
-    def drawn(self, size: int, rng: np.ndarray) -> Iterator[dict[str, np.ndarray]]:
-        """Yields batches of rows, by column: copies; see `draw_batches`."""
-        return draw_batches(len(self), size, rng, lambda places: {k: c[places] for k, c in self._columns.items()})
+    def batches(self, size: int, iteration: int, rng: np.ndarray) -> Iterator[tuple[np.ndarray, ...]]:
+        """Yields batches of rows, copies, a tuple of the columns; see `draw_batches`."""
+        return draw_batches(len(self), size, rng, lambda places: tuple(c[places] for c in self._columns.values()))
 
     def state(self, size: int | None = None) -> dict[str, np.ndarray]:
         """Returns the contents, or arrays to be filled with `size` rows, by name: views until something is added."""
         size = len(self) if size is None else size
         columns = {name: column[:size] for name, column in self._columns.items()}
-        return columns | {"counts": self._counts} | ({"rng": self.rng} if self._is_reservoir else {})
+        return columns | {"seen": self._seen} | ({"rng": self.rng} if self._is_reservoir else {})
 
     def begin(self) -> None:
         """Marks the present contents as those to which `rollback` returns."""
         self._replaced: list[tuple[np.ndarray, list[np.ndarray]]] = []  # places and former contents
-        self._before = self._counts.copy(), self.rng.copy()
+        self._before = self._seen.copy(), self.rng.copy()
 
     def rollback(self) -> None:
         """Restores the contents at the last `begin`."""
@@ -92,7 +79,7 @@ class Store:
             for column, before in zip(self._columns.values(), contents, strict=True):
                 column[places] = before
         self._replaced = []
-        self._counts[:], self.rng[:] = self._before
+        self._seen[:], self.rng[:] = self._before
 
 
 def named(parts: Mapping[str, Any]) -> dict[str, Any]:
@@ -151,7 +138,10 @@ class Samples(NamedTuple):
 
 
 class Aggregated:
-    """Two sums per information set instead of its samples.
+    """Two sums per information set of a compiled tree instead of its samples.
+
+    The loss is that of all samples, up to a constant: sum_k w_k (f - y_k)^2 = W (f - Y)^2 + a term without f, with
+    W = sum_k w_k and Y the weighted mean.
 
     With r^t the sum of iteration t's weighted samples, n^t that of their weights and d_t the config's discount,
 

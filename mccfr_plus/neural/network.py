@@ -36,13 +36,13 @@ DEFAULTS = Modules()
 
 
 class MLP(torch.nn.Module):
-    """Linear layers with ReLU; optionally with skip connections and a normalized last hidden layer.
+    """Linear layers with ReLU; optionally with skip connections, and the last layer's input normalized.
 
     Args:
         num_inputs: Width of the input.
         num_outputs: Width of the output.
         hidden_layers: Widths of the hidden layers; ``()`` for a linear model.
-        layer_norm: Whether the last hidden layer is normalized (Ba, Kiros, Hinton 2016).
+        layer_norm: Whether the last layer's input is normalized (Ba, Kiros, Hinton 2016).
         skip: Whether a hidden layer's input is added to its output where both are equally wide (He et al. 2016).
     """
 
@@ -154,12 +154,12 @@ class Learner:
         self.inputs = self._on_device(inputs)
         self.module = self._new_module()
         trained = [parameter for parameter in self.module.parameters() if parameter.requires_grad]
-        self.vector = torch.nn.Parameter(torch.cat([each.detach().reshape(-1) for each in trained]))
+        self.vector = torch.nn.Parameter(torch.nn.utils.parameters_to_vector(trained).detach())
         self.gradient = self.vector.grad = torch.zeros_like(self.vector)
-        sizes = [parameter.numel() for parameter in trained]
-        pieces = zip(trained, self.vector.data.split(sizes), self.gradient.split(sizes), strict=True)
-        for parameter, piece, gradient in pieces:
-            parameter.data, parameter.grad = piece.view(parameter.shape), gradient.view(parameter.shape)
+        torch.nn.utils.vector_to_parameters(self.vector.data, trained)  # which become views
+        pieces = self.gradient.split([parameter.numel() for parameter in trained])
+        for parameter, piece in zip(trained, pieces, strict=True):
+            parameter.grad = piece.view(parameter.shape)
         names = {id(parameter) for parameter in trained}
         others = {name: each for name, each in self.module.state_dict(keep_vars=True).items() if id(each) not in names}
         self._held: dict[str, tuple[torch.Tensor, torch.Tensor]] = {}  # on the device, and on the CPU
@@ -240,10 +240,7 @@ class Learner:
         # Before fresh parameters are drawn: targets may come from the present ones.
         batches = memory.batches(self.config.batch_size, iteration, self._of_batches)
         if steps is None and not self.config.warm_start:
-            with torch.no_grad():
-                fresh = self._new_module().state_dict()
-                for name, tensor in self.module.state_dict().items():
-                    tensor.copy_(fresh[name])
+            self.module.load_state_dict(self._new_module().state_dict())  # in place
             self._optimizer = self._new_optimizer()
         self.losses = []
         last: Any = None
@@ -305,8 +302,7 @@ class Learner:
         """Returns a copy of the module, on the CPU."""
         self._pull()
         result = copy.deepcopy(self.module).cpu().eval()
-        for parameter in result.parameters():
-            parameter.grad = None
+        result.zero_grad()
         return result
 
 

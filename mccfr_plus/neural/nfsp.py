@@ -23,9 +23,8 @@ import numpy as np
 
 from mccfr_plus.kernels.random_numbers import new_states
 from mccfr_plus.neural.backend import torch
-from mccfr_plus.neural.batched_env import BatchedEnv
 from mccfr_plus.neural.config import BatchedNFSPConfig, NFSPConfig
-from mccfr_plus.neural.env import chunks
+from mccfr_plus.neural.env import BatchedEnv, chunks
 from mccfr_plus.neural.matching import GREEDY, SOFTMAX, greedy, masked_softmax
 from mccfr_plus.neural.memory import Store, infoset_columns
 from mccfr_plus.neural.network import Learner
@@ -167,7 +166,8 @@ class Agent:
         self.updates = np.zeros(1, np.int64)
         capacities, empty = (config.transition_capacity, config.decision_capacity), (inputs, num_actions)
         self.transitions = Transitions(infoset_columns(capacities[0], *empty), self.target)
-        self.decisions = Decisions(infoset_columns(capacities[1], *empty), rngs[:1])
+        actions = {"actions": np.zeros(capacities[1], np.int64)}
+        self.decisions = Store(infoset_columns(capacities[1], *empty) | actions, rngs[:1])
         self.losses, self.value_losses = list[float](), list[float]()  # of the average policy and the action values
 
     def store(self, paths: Paths, player: int, is_best_response: bool) -> None:
@@ -231,22 +231,9 @@ class Transitions(Store):
 
     def batches(self, size: int, iteration: int, rng: np.ndarray) -> Iterator[tuple[np.ndarray, ...]]:
         """Yields information sets, actions and targets."""
-        for rows in self.drawn(size, rng):
-            after, masks = self._target.outputs(rows["next_infosets"]), rows["next_masks"]
-            best = np.where(masks.any(1), np.where(masks, after, -np.inf).max(1), 0.0)
-            yield rows["infosets"], rows["actions"], (rows["rewards"] + best).astype(np.float32)
-
-
-class Decisions(Store):
-    """A uniform sample of all actions of a player's best responses."""
-
-    def __init__(self, columns: dict[str, np.ndarray], rng: np.ndarray):
-        super().__init__(columns | {"actions": np.zeros(len(columns["infosets"]), np.int64)}, rng)
-
-    def batches(self, size: int, iteration: int, rng: np.ndarray) -> Iterator[tuple[np.ndarray, ...]]:
-        """Yields information sets, actions and which actions are illegal."""
-        for rows in self.drawn(size, rng):
-            yield rows["infosets"], rows["actions"], ~rows["masks"]
+        for following, masks, infosets, actions, rewards in super().batches(size, iteration, rng):
+            after = np.where(masks, self._target.outputs(following), -np.inf).max(1)
+            yield infosets, actions, (rewards + np.where(masks.any(1), after, 0.0)).astype(np.float32)
 
 
 def error_of_actions(outputs: torch.Tensor, actions: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
@@ -254,6 +241,6 @@ def error_of_actions(outputs: torch.Tensor, actions: torch.Tensor, targets: torc
     return (outputs.gather(1, actions[:, None]) - targets[:, None]).square().mean()
 
 
-def imitation_error(outputs: torch.Tensor, actions: torch.Tensor, is_illegal: torch.Tensor) -> torch.Tensor:
+def imitation_error(outputs: torch.Tensor, masks: torch.Tensor, actions: torch.Tensor) -> torch.Tensor:
     """Returns the mean of -log Pi(s, a) over decisions."""
-    return torch.nn.functional.cross_entropy(outputs.masked_fill(is_illegal, -torch.inf), actions)
+    return torch.nn.functional.cross_entropy(outputs.masked_fill(~masks, -torch.inf), actions)

@@ -11,7 +11,7 @@ import numpy as np
 import pyspiel
 
 from mccfr_plus.errors import ConfigError
-from mccfr_plus.evaluation.exact import Evaluation, evaluate, evaluate_strategy
+from mccfr_plus.evaluation.exact import Evaluation, evaluate
 from mccfr_plus.neural import checkpoint as checkpoints
 from mccfr_plus.neural.backend import device_of, torch_threads
 from mccfr_plus.neural.env import TreeEnv
@@ -158,9 +158,7 @@ class NeuralSolver(IterativeSolver):
         A batched solver compiles the game for it, once. One that is too large for that is a BudgetError; see
         `mccfr_plus.evaluation` for bounds and estimates.
         """
-        if self.tree is None:
-            return evaluate(self.whole_tree(), self.average_policy())
-        return evaluate_strategy(self.tree, self.average_strategy())
+        return evaluate(self.whole_tree(), self.average_policy())
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({str(self.game)!r}, {self.config!r})"

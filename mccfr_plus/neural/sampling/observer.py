@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable, Sequence
 from typing import Any, Self
 
@@ -108,13 +107,10 @@ class Observer:
         except (RuntimeError, ValueError, NotImplementedError):  # no observer, as in most games in Python
             observation = None
         self._observation = observation if observation is not None and observation.tensor.size == self.size else None
-        self._by_rules = by_rules
-
-    @functools.cached_property
-    def _rules(self) -> BatchRules | None:
-        """The compiled rules, if there are some that give the tensors."""
-        rules = compiled_rules(self.game) if self._by_rules else None
-        return None if rules is None or rules.tensor_cells(0, -1, 0) is None else BatchRules(rules, self.size)
+        rules = compiled_rules(game) if by_rules else None
+        self._rules: BatchRules | None = None
+        if rules is not None and rules.tensor_cells(0, -1, 0) is not None:
+            self._rules = BatchRules(rules, self.size)
 
     def write(self, state: pyspiel.State, player: int, out: np.ndarray) -> None:
         """Writes what a player knows of a state, ``[size]``."""
