@@ -202,7 +202,7 @@ def nfsp():
     """Training begins when a memory has some samples, to which both are brought before the clock starts."""
     tree, warm_up, peer_episodes = tree_of(), 2500, 500
     ours, theirs, ratios = new("NFSP", tree, 0, **NFSP), PeerNFSP(tree, 0), []
-    while ours.episodes < warm_up:
+    while ours.iterations * NFSP["episodes"] < warm_up:
         ours.iteration()
     theirs.play(warm_up)
     for number in range(FLAGS.rounds):

@@ -1,12 +1,9 @@
 """Neural solvers whose samples come from workers on a Ray cluster. They need the extras ``ray`` and ``neural``.
 
-    driver: strategy table --once per phase--> workers: batches of histories, each with its own seed
-      ^                                           |
-      '-- training <-- memories <-- regrets <-- histories, in the order of batches
-
-Workers only sample: they get the game's arrays once, need no torch, and their results depend on their arguments alone.
-Networks, memories and checkpoints stay in the driver. So results are bitwise identical for the same seed and the same
-number of batches: the number and the speed of workers, and workers that die, change nothing.
+Workers only sample: they get the game's arrays once and the strategy table once per phase, need no torch, and return
+batches of histories, each with its own seed. Their results depend on their arguments alone. Networks, memories and
+checkpoints stay in the driver, which adds histories in the order of batches. So results are bitwise identical for the
+same seed and the same number of batches: the number and the speed of workers, and workers that die, change nothing.
 """
 
 from __future__ import annotations

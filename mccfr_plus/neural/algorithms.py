@@ -20,9 +20,9 @@ from mccfr_plus.errors import ConfigError
 from mccfr_plus.kernels.random_numbers import new_states
 from mccfr_plus.neural import config as configs
 from mccfr_plus.neural.env import BatchedEnv
-from mccfr_plus.neural.matching import MATCHING, matched, predicted_regrets
 from mccfr_plus.neural.memory import Aggregated, Bootstrapped, Reservoir, Samples, infoset_columns
 from mccfr_plus.neural.network import Learner
+from mccfr_plus.neural.network_policy import MATCHING, matched, predicted_regrets
 from mccfr_plus.neural.sampling.observer import uniform
 from mccfr_plus.neural.sampling.paths import ExternalSampling, Paths, Trajectories, corrected_regrets, plain_regrets
 from mccfr_plus.neural.solver import NeuralSolver, Seed
@@ -156,7 +156,7 @@ class AdvantageSolver(NeuralSolver):
 
     def _prepare(self) -> None:
         super()._prepare()
-        if self.values is not None:
+        if isinstance(self.values, ExactValues):
             self.values.prepare()
 
 
@@ -255,7 +255,7 @@ class DREAM(AdvantageSolver):
 
     def weights(self, paths: Paths, player: int) -> np.ndarray:
         """Returns the weights of a player's samples."""
-        return np.minimum(paths.importance((player,)), self.config.weight_clip or np.inf)
+        return paths.importance((player,))
 
 
 class ESCHER(AdvantageSolver):

@@ -110,8 +110,9 @@ class NetworkConfig(Settings):
 
     Args:
         hidden_layers: Widths of the hidden layers; ``()`` for a linear model.
-        layer_norm: Whether the input of the last layer is normalized, as in Brown et al. 2019, section 5.1.
-        skip: Whether hidden layers of equal width have skip connections, as there.
+        layer_norm: Whether the last layer's input is normalized (Ba, Kiros, Hinton 2016), as in Brown et al. 2019,
+            section 5.1.
+        skip: Whether a hidden layer's input is added to its output where both are equally wide (He et al. 2016).
         learning_rate: Step size of Adam.
         batch_size: Samples (with aggregated memory: information sets) per training step; all, if there are no more.
         gradient_clip: The largest norm of a gradient; larger ones are scaled down to it. None: no limit.
@@ -207,14 +208,11 @@ class DREAMConfig(AdvantageConfig):
         epsilon: Probability of drawing an own action uniformly instead of from the strategy, in (0, 1].
         baseline: Whether action values are learned as baselines; without them this is outcome sampling.
         baseline_training: Shape and training of the network of action values.
-        weight_clip: The largest weight of a sample, which is 1 where own actions are drawn uniformly; larger ones are
-            reduced to it, which biases regrets. None: no limit.
     """
 
     epsilon: Annotated[float, _number("above 0 and at most 1")] = 0.5
     baseline: bool = True
     baseline_training: TrainingConfig = field(default_factory=TrainingConfig)
-    weight_clip: float | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -240,15 +238,14 @@ class BatchedConfig(AdvantageConfig):
     """Common settings of `BatchedSolver`s, with a reservoir as memory; see `AdvantageConfig` for the others.
 
     Args:
+        memory_capacity: The largest number of samples, and of strategies, per player in its two reservoirs.
         policy_training: Shape and training of the networks of the average policy, when that is requested.
-        policy_capacity: The largest number of strategies per player in the reservoir of the average policy.
     """
 
     memory: Literal["reservoir"] = "reservoir"
     learning_rate: float = 1e-3
     parallel_traversals: int = 1000
     policy_training: TrainingConfig = field(default_factory=lambda: TrainingConfig(train_steps=1000))
-    policy_capacity: int = 1_000_000
 
 
 @dataclass(frozen=True, kw_only=True)

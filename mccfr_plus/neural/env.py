@@ -16,10 +16,9 @@ from mccfr_plus.evaluation.kernels import normalize, own_reach
 from mccfr_plus.kernels.compile import kernel
 from mccfr_plus.kernels.random_numbers import new_states, next_word
 from mccfr_plus.neural.backend import torch_threads
-from mccfr_plus.neural.matching import RULES, SOFTMAX
 from mccfr_plus.neural.memory import Reservoir, Samples, infoset_columns
 from mccfr_plus.neural.network import Learner, cross_entropy
-from mccfr_plus.neural.network_policy import NetworkPolicy
+from mccfr_plus.neural.network_policy import RULES, SOFTMAX, NetworkPolicy
 from mccfr_plus.neural.sampling import paths
 from mccfr_plus.neural.sampling.observer import Observer, Strategies, check_has_tensors, uniform
 from mccfr_plus.neural.sampling.paths import Branches, ExternalSampling, Paths, Trajectories
@@ -39,20 +38,7 @@ Rule = Callable[[np.ndarray, np.ndarray], np.ndarray]
 
 
 class Env:
-    """Samples many histories in parallel: see `TreeEnv` and `BatchedEnv`, which have these methods, too.
-
-    | method | what it does |
-    |---|---|
-    | ``prepare()`` | compiles the kernels |
-    | ``responses(player, learner, rule, iteration)`` | what a player does by a network, until the network's next step |
-    | ``use(player, response)`` | takes that over for the next histories |
-    | ``strategies()`` | the `Strategies` of all players |
-    | ``policy_of(learners, kind, discount)`` | the policy of a network per player; see `NetworkPolicy` |
-    | ``turn(solver, histories, player, iteration)`` | yields the traversals of a turn, adds to the average policy |
-    | ``average_policy(solver)`` | the average policy of an `AdvantageSolver` |
-
-    Where all outputs are known, ``responses`` raises a TrainingError if one is not finite; it names the iteration,
-    unless that is None.
+    """Samples many histories in parallel. `TreeEnv` describes the other methods that environments have.
 
     Args:
         name: The solver, for error messages.
@@ -105,9 +91,7 @@ class Env:
 
 def chunks(count: int, size: int) -> Iterator[int]:
     """Yields parts of a number, none larger than a size."""
-    while count > 0:
-        yield min(count, size)
-        count -= size
+    return (min(size, count - start) for start in range(0, count, size))
 
 
 class TreeEnv(Env):
@@ -155,15 +139,23 @@ class TreeEnv(Env):
         table[self._slots[player][masks]] = strategies[masks]
 
     def responses(self, player: int, learner: Any, rule: Rule, iteration: int | None) -> np.ndarray:
+        """Returns what a player does by a network, until the network's next step.
+
+        Outputs that are not finite, where all are known, are a TrainingError. It names the iteration unless that is
+        None.
+        """
         return rule(learner.predict(iteration), self.masks[player])
 
     def use(self, player: int, response: np.ndarray) -> None:
+        """Takes over a player's response for the next histories."""
         self._fill(self.strategy, player, response)
 
     def strategies(self) -> Strategies:
+        """Returns the strategies of all players."""
         return self.observer.tables(self.strategy)
 
     def policy_of(self, learners: Sequence[Any], kind: str, discount: float | None = None) -> TreePolicy:
+        """Returns the policy of a network per player; see `NetworkPolicy`."""
         table = np.zeros(self.tree.num_slots)
         for player, learner in enumerate(learners):
             self._fill(table, player, self.responses(player, learner, RULES[kind], None))
@@ -174,15 +166,18 @@ class TreeEnv(Env):
         add_player(self.tree.arrays, self.strategy, self._reach, self.average, player, weight)
 
     def turn(self, solver: Any, histories: Any, player: int, iteration: int) -> Iterator[Any]:
+        """Yields the traversals of a player's turn, and adds its strategy to the average policy."""
         self.add_to_average(player, float(iteration) ** solver.config.exponents[1])
         return self.sample(histories, solver.config.traversals, solver.config.parallel_traversals)
 
     def average_policy(self, solver: Any) -> TreePolicy:
+        """Returns the average policy of an `AdvantageSolver`."""
         strategy = np.empty(self.tree.num_slots)
         normalize(self.average, self.tree.arrays.infosets, strategy)
         return TreePolicy(self.tree, strategy)
 
     def prepare(self) -> None:
+        """Compiles the kernels."""
         self.add_to_average(0, 0.0)
 
     def state(self) -> dict[str, Any]:
@@ -231,7 +226,7 @@ class BatchedEnv(Env):
         return super().state() | {f"average/player{player}": each for player, each in enumerate(self._memories)}
 
     def start(self, solver: Any, rngs: np.ndarray) -> None:
-        capacity, power = solver.config.policy_capacity, solver.config.exponents[1]
+        capacity, power = solver.config.memory_capacity, solver.config.exponents[1]
         columns = [infoset_columns(capacity, inputs, self.num_actions) for inputs in self.inputs]
         self._memories = [Reservoir(each, own, power=power) for each, own in zip(columns, rngs, strict=True)]
 
@@ -303,9 +298,8 @@ def histories_of(tree: GameTree, what: str) -> np.ndarray:
     kinds, players, num_actions = tree.arrays.nodes["kind"], tree.num_players, tree.game.num_distinct_actions()
     is_kept = kinds != TERMINAL
     rows, num_rows = np.cumsum(is_kept) - 1, int(is_kept.sum())
-    size = int(np.prod(tree.game.information_state_tensor_shape()))
-    movers, last = players * size, players * size + players + 1  # columns
-    width = last + (players - 1) * num_actions
+    movers = players * int(np.prod(tree.game.information_state_tensor_shape()))  # columns before those of the mover
+    width = movers + players + 1 + (players - 1) * num_actions
     if (num_bytes := 4 * num_rows * width) > _MAX_BYTES:
         raise BudgetError(
             f"{what} keeps a tensor for each of the {num_rows:,} histories of {tree.game} that are no leaves, "
@@ -313,21 +307,20 @@ def histories_of(tree: GameTree, what: str) -> np.ndarray:
             "tabular mccfr_plus.Solver."
         )
     tensors = np.zeros((num_rows, width), np.float32)
-    pending: list[tuple[int, pyspiel.State, tuple]] = [(0, tree.game.new_initial_state(), (None,) * (players - 1))]
+    units, none = np.eye(num_actions, dtype=np.float32), np.zeros((players - 1) * num_actions, np.float32)
+    pending = [(0, tree.game.new_initial_state(), none)]  # with the last actions
     while pending:
-        node, state, past = pending.pop()
+        node, state, last = pending.pop()
         kind, count, first, payload = tree.arrays.nodes[node].tolist()
         row = tensors[rows[node]]
-        for player in range(players):
-            row[player * size : (player + 1) * size] = state.information_state_tensor(player)
+        row[:movers] = np.concatenate([state.information_state_tensor(player) for player in range(players)])
         row[movers + (players if kind == CHANCE else kind)] = 1.0
-        for place, action in enumerate(past):
-            if action is not None:
-                row[last + place * num_actions + action] = 1.0
+        row[movers + players + 1 :] = last
         actions = tree.outcome_action if kind == CHANCE else tree.slot_action
         for index in np.flatnonzero(is_kept[first : first + count]).tolist():
             action = int(actions[payload + index])
-            pending.append((first + index, state.child(action), past if kind == CHANCE else (*past, action)[1:]))
+            after = last if kind == CHANCE else np.append(last, units[action])[num_actions:]
+            pending.append((first + index, state.child(action), after))
     _warn_of_duplicates(tree, tensors, "histories")
     return tensors
 

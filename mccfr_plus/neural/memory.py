@@ -24,27 +24,25 @@ class Store:
         columns: By name, ``[capacity, ...]``, zeros. Pages that were never written take no memory.
         rng: ``[1]`` uint64, the state of the generator of algorithm R, modified in place. None: a ring buffer, which
             keeps the latest rows.
+
+    Attributes:
+        seen: ``[1]`` int64, number of rows added so far, dropped ones included.
     """
 
     def __init__(self, columns: dict[str, np.ndarray], rng: np.ndarray | None = None):
         self._columns, self._is_reservoir = columns, rng is not None
         self.rng = np.zeros(1, np.uint64) if rng is None else rng
         self.capacity = len(next(iter(columns.values())))
-        self._seen = np.zeros(1, np.int64)
+        self.seen = np.zeros(1, np.int64)
         self.begin()
 
     def __len__(self) -> int:
-        return min(self.seen, self.capacity)
-
-    @property
-    def seen(self) -> int:
-        """Number of rows added so far, dropped ones included."""
-        return int(self._seen[0])
+        return min(int(self.seen[0]), self.capacity)
 
     def add_rows(self, **rows: np.ndarray) -> None:
         """Adds rows, ``[count, ...]`` by name of the column, the oldest ones first."""
         count, size = len(next(iter(rows.values()))), len(self)
-        places = self.seen + np.arange(count)
+        places = self.seen[0] + np.arange(count)
         if self._is_reservoir:  # row n goes to a uniform place of 0 .. n, or is dropped
             places[places >= self.capacity] = draw_numbers(places[places >= self.capacity] + 1, self.rng)
         else:
@@ -56,7 +54,7 @@ class Store:
             self._replaced.append((old, [column[old] for column in self._columns.values()]))
         for name, column in self._columns.items():
             column[places] = rows[name][is_kept]  # NumPy keeps the last one of several rows for one place
-        self._seen += count
+        self.seen += count
 
     def batches(self, size: int, iteration: int, rng: np.ndarray) -> Iterator[tuple[np.ndarray, ...]]:
         """Yields batches of rows, copies, a tuple of the columns; see `draw_batches`."""
@@ -66,12 +64,12 @@ class Store:
         """Returns the contents, or arrays to be filled with `size` rows, by name: views until something is added."""
         size = len(self) if size is None else size
         columns = {name: column[:size] for name, column in self._columns.items()}
-        return columns | {"seen": self._seen} | ({"rng": self.rng} if self._is_reservoir else {})
+        return columns | {"seen": self.seen} | ({"rng": self.rng} if self._is_reservoir else {})
 
     def begin(self) -> None:
         """Marks the present contents as those to which `rollback` returns."""
         self._replaced: list[tuple[np.ndarray, list[np.ndarray]]] = []  # places and former contents
-        self._before = self._seen.copy(), self.rng.copy()
+        self._before = self.seen.copy(), self.rng.copy()
 
     def rollback(self) -> None:
         """Restores the contents at the last `begin`."""
@@ -79,7 +77,7 @@ class Store:
             for column, before in zip(self._columns.values(), contents, strict=True):
                 column[places] = before
         self._replaced = []
-        self._seen[:], self.rng[:] = self._before
+        self.seen[:], self.rng[:] = self._before
 
 
 def named(parts: Mapping[str, Any]) -> dict[str, Any]:

@@ -36,24 +36,9 @@ DEFAULTS = Modules()
 
 
 class MLP(torch.nn.Module):
-    """Linear layers with ReLU; optionally with skip connections, and the last layer's input normalized.
+    """Linear layers with ReLU, of inputs and outputs so wide; see `NetworkConfig` for the other arguments."""
 
-    Args:
-        num_inputs: Width of the input.
-        num_outputs: Width of the output.
-        hidden_layers: Widths of the hidden layers; ``()`` for a linear model.
-        layer_norm: Whether the last layer's input is normalized (Ba, Kiros, Hinton 2016).
-        skip: Whether a hidden layer's input is added to its output where both are equally wide (He et al. 2016).
-    """
-
-    def __init__(
-        self,
-        num_inputs: int,
-        num_outputs: int,
-        hidden_layers: Sequence[int] = (128, 128),
-        layer_norm: bool = False,
-        skip: bool = False,
-    ):
+    def __init__(self, num_inputs: int, num_outputs: int, hidden_layers: Sequence[int], layer_norm: bool, skip: bool):
         super().__init__()
         sizes = (num_inputs, *hidden_layers, num_outputs)
         self.shape = {"hidden_layers": list(hidden_layers), "layer_norm": layer_norm, "skip": skip}
@@ -160,8 +145,8 @@ class Learner:
         pieces = self.gradient.split([parameter.numel() for parameter in trained])
         for parameter, piece in zip(trained, pieces, strict=True):
             parameter.grad = piece.view(parameter.shape)
-        names = {id(parameter) for parameter in trained}
-        others = {name: each for name, each in self.module.state_dict(keep_vars=True).items() if id(each) not in names}
+        state = self.module.state_dict(keep_vars=True)
+        others = {name: each for name, each in state.items() if not each.requires_grad}  # such as running means
         self._held: dict[str, tuple[torch.Tensor, torch.Tensor]] = {}  # on the device, and on the CPU
         self._hold({"parameters": self.vector} | others)
         self._generators = {"rngs": rngs} if is_trained else {}
@@ -282,21 +267,21 @@ class Learner:
             "payoffs that are not finite."
         )
 
-    def outputs(self, infosets: np.ndarray) -> np.ndarray:
-        """Returns the outputs for information sets, ``[n, num_outputs]`` float64, which are tensors or rows."""
+    def outputs(self, infosets: np.ndarray | None = None) -> np.ndarray:
+        """Returns the outputs, ``[n, num_outputs]`` float64, for information sets: tensors or rows; None: all rows."""
         self._pull()
-        return forward(self.module, self._given(infosets)).numpy().astype(np.float64)
+        given = self.inputs if infosets is None else self._given(infosets)
+        return forward(self.module, given).numpy().astype(np.float64)
 
     def predict(self, iteration: int | None = None) -> np.ndarray:
         """Returns the network's outputs for all information sets, ``[num_rows, num_outputs]`` float64.
 
         One that is not finite is a TrainingError, which names the iteration, unless that is None.
         """
-        self._pull()
-        outputs = forward(self.module, self.inputs).numpy()
+        outputs = self.outputs()
         if iteration is not None:
-            self._check(float(outputs.sum(dtype=np.float64)), "was finite, but its predictions are not", iteration)
-        return outputs.astype(np.float64)
+            self._check(float(outputs.sum()), "was finite, but its predictions are not", iteration)
+        return outputs
 
     def copy(self) -> torch.nn.Module:
         """Returns a copy of the module, on the CPU."""

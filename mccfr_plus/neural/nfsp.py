@@ -25,9 +25,9 @@ from mccfr_plus.kernels.random_numbers import new_states
 from mccfr_plus.neural.backend import torch
 from mccfr_plus.neural.config import BatchedNFSPConfig, NFSPConfig
 from mccfr_plus.neural.env import BatchedEnv, chunks
-from mccfr_plus.neural.matching import GREEDY, SOFTMAX, greedy, masked_softmax
 from mccfr_plus.neural.memory import Store, infoset_columns
 from mccfr_plus.neural.network import Learner
+from mccfr_plus.neural.network_policy import GREEDY, SOFTMAX, greedy, masked_softmax
 from mccfr_plus.neural.sampling.paths import Paths, Trajectories
 from mccfr_plus.neural.solver import NeuralSolver, Seed, mean_losses
 
@@ -85,7 +85,7 @@ class NFSP(NeuralSolver):
         for is_best, episodes in zip(combinations, counts, strict=True):
             for player in players if episodes else ():
                 env.use(player, options[player][is_best[player]])
-            for paths in env.sample(Trajectories(env.strategies()), episodes, episodes):
+            for paths in env.sample(Trajectories(env.strategies()), episodes, count):
                 for player, own in enumerate(self._players):
                     own.store(paths, player, is_best[player])
                     decided = paths.traversals[paths.players == player]
@@ -108,18 +108,11 @@ class NFSP(NeuralSolver):
         """Returns a copy of the average networks' policy, which approximates an equilibrium."""
         return self._env.policy_of([own.policy for own in self._players], SOFTMAX)
 
-    def current_policy(self) -> Any:
-        """Returns the same: all players learn at once."""
-        return self.average_policy()
+    current_policy = average_policy  # all players learn at once
 
     def best_response_policy(self) -> Any:
         """Returns a copy of the greedy policy of the action values."""
         return self._env.policy_of([own.values for own in self._players], GREEDY)
-
-    @property
-    def episodes(self) -> int:
-        """Episodes played so far."""
-        return self.iterations * self.config.episodes
 
     @property
     def value_losses(self) -> tuple[float | None, ...]:
@@ -151,23 +144,16 @@ class Agent:
     def __init__(self, env: Any, config: NFSPConfig, player: int, rngs: np.ndarray):
         self._config = config
         self.unit = env.unit_of(player, config.scale_targets)  # divisor of the values
-        inputs, num_actions = env.inputs[player], env.num_actions
-
+        sizes = env.inputs[player], env.num_actions
         of_values = dataclasses.replace(config, learning_rate=config.value_learning_rate)
-
-        def learner(name: str, own: NFSPConfig, own_rngs: np.ndarray, is_trained: bool = True) -> Learner:
-            name = f"{name} loss of player {player}"
-            return Learner(inputs, num_actions, own, own_rngs, name, env.modules, is_trained)
-
-        self.values = learner("value", of_values, rngs[1:3])
-        self.policy = learner("policy", config, rngs[3:])
-        self.target = learner("target", of_values, np.zeros(2, np.uint64), is_trained=False)
+        self.values = Learner(*sizes, of_values, rngs[1:3], f"value loss of player {player}", env.modules)
+        self.policy = Learner(*sizes, config, rngs[3:], f"policy loss of player {player}", env.modules)
+        self.target = Learner(*sizes, of_values, np.zeros(2, np.uint64), "target", env.modules, is_trained=False)
         self.target.assign(self.values)
         self.updates = np.zeros(1, np.int64)
-        capacities, empty = (config.transition_capacity, config.decision_capacity), (inputs, num_actions)
-        self.transitions = Transitions(infoset_columns(capacities[0], *empty), self.target)
-        actions = {"actions": np.zeros(capacities[1], np.int64)}
-        self.decisions = Store(infoset_columns(capacities[1], *empty) | actions, rngs[:1])
+        self.transitions = Transitions(infoset_columns(config.transition_capacity, *sizes), self.target)
+        actions = {"actions": np.zeros(config.decision_capacity, np.int64)}
+        self.decisions = Store(infoset_columns(config.decision_capacity, *sizes) | actions, rngs[:1])
         self.losses, self.value_losses = list[float](), list[float]()  # of the average policy and the action values
 
     def store(self, paths: Paths, player: int, is_best_response: bool) -> None:

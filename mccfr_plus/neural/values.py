@@ -75,9 +75,6 @@ class PathValues:
         self.learner.fit_values(histories, np.arange(len(actions)), actions, found, iteration)
         self._trained[0] = iteration
 
-    def prepare(self) -> None:
-        """There are no kernels."""
-
     def state(self) -> dict[str, np.ndarray]:
         return self.learner.state() | {"trained": self._trained}
 

@@ -34,9 +34,9 @@ from mccfr_plus.neural import (  # noqa: E402
     NetworkPolicy,
     TrainingConfig,
 )
-from mccfr_plus.neural.matching import masked_softmax, matched  # noqa: E402
 from mccfr_plus.neural.memory import Reservoir, Samples, infoset_columns  # noqa: E402
 from mccfr_plus.neural.network import MLP, squared_error  # noqa: E402
+from mccfr_plus.neural.network_policy import masked_softmax, matched  # noqa: E402
 
 NETWORK = {"hidden_layers": (16,), "train_steps": 6, "batch_size": 32}
 POLICY = TrainingConfig(**NETWORK)
@@ -161,7 +161,7 @@ FORGED = {
 @pytest.mark.parametrize(("name", "value"), [(name, value) for name, values in FORGED.items() for value in values])
 def test_forged_headers_of_policies_are_found(name, value, tmp_path):
     game = mccfr_plus.load_game("kuhn_poker")
-    NetworkPolicy(game, [MLP(11, 2, (4,)) for _ in range(2)], "softmax").save(tmp_path / "good")
+    NetworkPolicy(game, [MLP(11, 2, (4,), False, False) for _ in range(2)], "softmax").save(tmp_path / "good")
     header, arrays = contents_of(tmp_path / "good")
     checkpoint_file.write(tmp_path / "forged", {**header, name: value}, arrays)
     with pytest.raises(CheckpointError):

@@ -11,7 +11,7 @@ torch = pytest.importorskip("torch")
 import mccfr_plus  # noqa: E402
 from mccfr_plus.errors import ConfigError, TrainingError  # noqa: E402
 from mccfr_plus.neural import BatchedNFSP, BatchedNFSPConfig  # noqa: E402
-from mccfr_plus.neural.matching import greedy  # noqa: E402
+from mccfr_plus.neural.network_policy import greedy  # noqa: E402
 from mccfr_plus.neural.nfsp import Agent, error_of_actions, next_decisions  # noqa: E402
 from mccfr_plus.neural.sampling.paths import Trajectories  # noqa: E402
 

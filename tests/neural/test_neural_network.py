@@ -114,7 +114,7 @@ def test_parameters_are_one_vector():
 
 
 def test_many_rows_are_predicted_in_chunks(monkeypatch):
-    network = MLP(5, 3, (8,))
+    network = MLP(5, 3, (8,), False, False)
     inputs = torch.from_numpy(np.random.default_rng(1).normal(size=(20, 5))).float()
     whole = forward(network, inputs)
     monkeypatch.setattr("mccfr_plus.neural.network._MAX_ROWS", 7)

@@ -116,11 +116,11 @@ def test_ctrl_c_rolls_back_to_the_last_iteration(kind, config, times, path, monk
         if len(calls) == 4:  # within the second training
             raise KeyboardInterrupt
 
-    def interrupt_again():
+    def interrupt_again(before):
         calls.append(None)
         if times == 2 and len(calls) == 5:
             raise KeyboardInterrupt
-        rollback()
+        rollback(before)
 
     monkeypatch.setattr(solver, "_roll_back", interrupt_again)
     with monkeypatch.context() as patch:

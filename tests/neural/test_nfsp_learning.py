@@ -11,8 +11,8 @@ import mccfr_plus  # noqa: E402
 from mccfr_plus.errors import TrainingError  # noqa: E402
 from mccfr_plus.evaluation.infoset_values import infoset_values  # noqa: E402
 from mccfr_plus.neural import NFSP, NFSPConfig  # noqa: E402
-from mccfr_plus.neural.matching import masked_softmax  # noqa: E402
 from mccfr_plus.neural.network import DEFAULTS  # noqa: E402
+from mccfr_plus.neural.network_policy import masked_softmax  # noqa: E402
 from mccfr_plus.neural.nfsp import Agent  # noqa: E402
 
 CONFIG = NFSPConfig(hidden_layers=(16,), value_learning_rate=0.01, learning_rate=0.01, min_samples=1)

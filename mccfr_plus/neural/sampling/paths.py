@@ -80,7 +80,7 @@ class Trajectories(NamedTuple):
             if not len(live):
                 break
             movers, rows = positions.movers.copy(), np.arange(len(live))
-            infosets, histories, masks = observer.observe(positions, last)  # type: ignore[arg-type]
+            infosets, histories, masks = observer.observe(positions, last)
             table = strategies_at(movers, infosets, masks, self.strategies)
             sampling = share[movers] * uniform(0, infosets, masks) + (1.0 - share[movers]) * table
             actions = draw(sampling, positions.draws(rows, rng))
@@ -115,43 +115,43 @@ class ExternalSampling(NamedTuple):
         Raises:
             BudgetError: If a level has too many decisions.
         """
-        positions, nodes = observer.start(traversals), 0
-        levels: list[tuple[np.ndarray, ...]] = []  # the arrays of `Branches`, but values of actions instead of regrets
-        links: list[tuple[np.ndarray, np.ndarray, np.ndarray]] = []  # drawn actions; decisions above, their actions
-        parents = parent_actions = np.full(traversals, -1, np.int64)
-        while True:
+        levels: list[tuple[np.ndarray, ...]] = []  # the arrays of `Branches`, those of the last decisions first
+        nodes = 0
+
+        def values_of(positions: Any, depth: int) -> np.ndarray:
+            """Returns the player's sampled values of histories, ``[n]``, and adds the decisions to `levels`."""
+            nonlocal nodes
             nodes += positions.pass_chance(rng)
             over, left = np.flatnonzero(positions.movers == TERMINAL), np.flatnonzero(positions.movers >= 0)
-            if levels and len(over):
-                levels[-1][-1][parents[over], parent_actions[over]] = positions.returns(over)[:, self.player]
+            result = np.zeros(len(positions.movers))
+            if len(over):
+                result[over] = positions.returns(over)[:, self.player]
             if not len(left):
-                break
+                return result
             if len(left) > MAX_HISTORIES:
                 raise BudgetError(
                     f"{traversals} traversals of external sampling on {observer.game} have {len(left):,} histories at "
-                    f"depth {len(levels) + 1}, and {MAX_HISTORIES:,} are the most: give a smaller "
-                    "parallel_traversals, or use DREAM or ESCHER, which follow one history at a time."
+                    f"depth {depth}, and {MAX_HISTORIES:,} are the most: give a smaller parallel_traversals, or use "
+                    "DREAM or ESCHER, which follow one history at a time."
                 )
             positions = positions.take(left)
-            movers, (infosets, _, masks) = positions.movers.copy(), observer.observe(positions)  # type: ignore[arg-type]
-            table = strategies_at(movers, infosets, masks, self.strategies)
+            movers, (infosets, _, masks) = positions.movers.copy(), observer.observe(positions)
+            table, own = strategies_at(movers, infosets, masks, self.strategies), movers == self.player
             drawn = draw(table, positions.draws(np.arange(len(left)), rng))
-            levels.append((movers, infosets, masks, table, np.zeros(masks.shape)))
-            links.append((drawn, parents[left], parent_actions[left]))
-            followed, others = masks.copy(), np.flatnonzero(movers != self.player)
-            followed[others] = False
-            followed[others, drawn[others]] = True
-            parents, parent_actions = np.nonzero(followed)
-            positions = positions.take(parents)
-            positions.play(parent_actions)
-        for number in range(len(levels) - 1, -1, -1):  # the last values first
-            (movers, _, masks, table, values), (drawn, parents, parent_actions) = levels[number], links[number]
-            is_own, mean = movers == self.player, (table * values).sum(1)
-            if number:
-                followed = np.where(is_own, mean, values[np.arange(len(mean)), drawn])
-                levels[number - 1][-1][parents, parent_actions] = followed
-            values[:] = (values - mean[:, None]) * (masks & is_own[:, None])
-        merged: list[Any] = [np.concatenate(arrays) for arrays in zip(*levels, strict=True)]
+            followed = masks & own[:, None]
+            followed[~own, drawn[~own]] = True
+            rows, actions = np.nonzero(followed)
+            positions = positions.take(rows)
+            positions.play(actions)
+            values = np.zeros(masks.shape)
+            values[rows, actions] = values_of(positions, depth + 1)
+            mean = (table * values).sum(1)
+            result[left] = np.where(own, mean, values[np.arange(len(mean)), drawn])
+            levels.append((movers, infosets, masks, table, (values - mean[:, None]) * (masks & own[:, None])))
+            return result
+
+        values_of(observer.start(traversals), 1)
+        merged: list[Any] = [np.concatenate(arrays) for arrays in zip(*reversed(levels), strict=True)]
         return Branches(*merged, nodes)  # type: ignore[call-arg]
 
 
@@ -166,15 +166,12 @@ def corrected_regrets(paths: Paths, values: np.ndarray, player: int) -> np.ndarr
         values: ``[num_decisions, num_actions]``, the player's baselines; regrets are unbiased for any.
         player: The player. The results at other players' decisions are undefined.
     """
-    regrets, backed_up = np.zeros(values.shape), paths.returns[:, player].copy()
+    values, backed_up = values.astype(np.float64), paths.returns[:, player].copy()
     for level in reversed(paths.levels()):
-        traversals, actions, strategies = paths.traversals[level], paths.actions[level], paths.strategies[level]
-        action_values, drawn = values[level].astype(np.float64), (np.arange(len(traversals)), actions)
-        action_values[drawn] += (backed_up[traversals] - action_values[drawn]) / paths.probabilities[level]
-        mean = (strategies * action_values).sum(1)
-        regrets[level] = (action_values - mean[:, None]) * paths.masks[level]
-        backed_up[traversals] = mean
-    return regrets
+        traversals, drawn = paths.traversals[level], (np.arange(level.start, level.stop), paths.actions[level])
+        values[drawn] += (backed_up[traversals] - values[drawn]) / paths.probabilities[level]
+        backed_up[traversals] = (paths.strategies[level] * values[level]).sum(1)
+    return plain_regrets(paths, values)
 
 
 def plain_regrets(paths: Paths, values: np.ndarray) -> np.ndarray:
