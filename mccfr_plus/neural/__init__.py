@@ -1,13 +1,9 @@
 """Neural solvers: Deep CFR, DREAM, ESCHER and NFSP. They need torch: ``pip install 'mccfr_plus[neural]'``.
 
-    strategy table --many histories--> samples --memory--> batches --training--> network --one forward pass--.
-      [num_slots]     in parallel     (infoset,           (weighted                                          |
-           ^                           regrets)            targets)                                          |
-           '--------------------------------- regret matching at all infosets -------------------------------'
-
+Many histories are sampled in parallel. A memory of their regrets yields weighted targets, from which a network learns.
 For a game with a compiled tree the strategy stays a table. One forward pass over all information sets fills it once per
-update. Many histories in parallel read it, and the average strategy is exact. The batched solvers are the same
-algorithms in another environment, for games of any size.
+update, and the average strategy is exact. The batched solvers are the same algorithms in another environment, for games
+of any size.
 
 Configs and samplers work without torch. Names that need it are imported on first use.
 

@@ -6,8 +6,6 @@ For t = 1, 2, ... and each player p in turn:
    tree (`TreeEnv`), or many histories at once (`BatchedEnv`).
 2. p's network is fitted to the memory by weighted least squares. Regret matching on its outputs is p's strategy.
 3. p's strategy enters the average policy with weight t: exactly on a tree, else as samples.
-
-An algorithm says how traversals explore, and what the sampled regrets are.
 """
 
 from __future__ import annotations
@@ -86,8 +84,6 @@ class AdvantageSolver(NeuralSolver):
 
     def _before_traversals(self, player: int, iteration: int) -> None:
         """Called before a player's traversals."""
-
-    # --- implementation of `NeuralSolver` ---
 
     def _build(self, seed: Seed) -> None:
         env = self._env
@@ -182,7 +178,7 @@ class DeepCFR(AdvantageSolver):
     Raises:
         GameError: If the game cannot be loaded or compiled, has no information-state tensors or imperfect recall.
         BudgetError: If it is too large to be compiled, or the tensors of its histories are, where values are learned.
-        ConfigError: If the config is of another class, or the seed is not allowed.
+        ConfigError: If the config is of another class, the seed is not allowed, or a factory makes something else.
 
     Reference: Brown, Lerer, Gross, Sandholm 2019, "Deep counterfactual regret minimization", algorithms 1 and 2.
     Differs from it in the average strategy, which is exact, and by default in ``warm_start`` and

@@ -139,10 +139,8 @@ class TreeEnv(Env):
         table[self._slots[player][masks]] = strategies[masks]
 
     def responses(self, player: int, learner: Any, rule: Rule, iteration: int | None) -> np.ndarray:
-        """Returns what a player does by a network, until the network's next step.
-
-        Outputs that are not finite, where all are known, are a TrainingError. It names the iteration unless that is
-        None.
+        """Returns what a player does by a network, until the network's next step. Outputs that are not finite are a
+        TrainingError, if all are known; it names the iteration, unless that is None.
         """
         return rule(learner.predict(iteration), self.masks[player])
 

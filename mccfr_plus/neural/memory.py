@@ -145,12 +145,10 @@ class Aggregated:
 
         R^t = d_{t-1} R^{t-1} + r^t,    N^t = d_{t-1} N^{t-1} + n^t,
 
-    and the targets are R^t / N^t. With d_t = (t / (t + 1))^gamma that is the mean with weight t^gamma of iteration t.
-    DCFR+ cuts R^t off at 0. So does PDCFR+, whose targets are max(d_t R^t + r^t, 0) / N^t: the latest regrets predict
-    the next ones. Regret matching ignores N^t, which makes targets as large at rarely sampled information sets as at
-    others.
-
-    Targets are divided by `unit`.
+    and the targets are R^t / N^t, divided by `unit`. With d_t = (t / (t + 1))^gamma that is the mean with weight
+    t^gamma of iteration t. DCFR+ cuts R^t off at 0. So does PDCFR+, whose targets are max(d_t R^t + r^t, 0) / N^t: the
+    latest regrets predict the next ones. Regret matching ignores N^t, which makes targets as large at rarely sampled
+    information sets as at others.
 
     Reference: Xu, Li, Liu, Fu, Fu, Xing, Cheng 2024, "Minimizing weighted counterfactual regret with optimistic online
     mirror descent", equations of DCFR+ and PDCFR+; Xu et al. 2026, "Deep (predictive) discounted counterfactual regret

@@ -32,9 +32,6 @@ class Modules(NamedTuple):
     features: Features | None = None  # of information-state tensors; None: the tensors themselves
 
 
-DEFAULTS = Modules()
-
-
 class MLP(torch.nn.Module):
     """Linear layers with ReLU, of inputs and outputs so wide; see `NetworkConfig` for the other arguments."""
 
@@ -114,13 +111,11 @@ class Learner:
         config: A `NetworkConfig`; a `TrainingConfig`, unless `fit` gets the number of steps.
         rngs: ``[2]`` uint64, states of the generators of initial parameters and of batches. Modified in place.
         name: The name of the loss in error messages.
-        modules: Factories of the network and of its optimizer, and the device.
+        modules: Factories of the network and of its optimizer, and the device; None: the defaults.
         is_trained: False: parameters are assigned only.
 
     Attributes:
         losses: Of the last fit, step by step.
-
-    A factory that does not make a module with such inputs and outputs, or an optimizer, is a ConfigError.
     """
 
     def __init__(
@@ -130,12 +125,12 @@ class Learner:
         config: Any,
         rngs: np.ndarray,
         name: str,
-        modules: Modules = DEFAULTS,
+        modules: Modules | None = None,
         is_trained: bool = True,
     ):
-        self._sizes, self.config, self._modules = (inputs.shape[1], num_outputs), config, modules
+        self._sizes, self.config, self._modules = (inputs.shape[1], num_outputs), config, modules or Modules()
         self.name, self._of_parameters, self._of_batches = name, rngs[:1], rngs[1:]
-        self.device, self.losses = modules.device, list[float]()
+        self.device, self.losses = self._modules.device, list[float]()
         self.inputs = self._on_device(inputs)
         self.module = self._new_module()
         trained = [parameter for parameter in self.module.parameters() if parameter.requires_grad]

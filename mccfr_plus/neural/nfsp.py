@@ -7,8 +7,6 @@ what its best responses played. Until the iteration's episodes are played:
    average policy otherwise. Its transitions go to a ring buffer, and the decisions of its best response to a reservoir.
 2. For every `learn_every` steps a player has an update: one step of Q-learning on transitions and one of cross-entropy
    on decisions. After `target_every` updates the target network is renewed.
-
-On a compiled tree one forward pass over all information sets replaces those at the decisions of parallel episodes.
 """
 
 from __future__ import annotations
@@ -89,8 +87,7 @@ class NFSP(NeuralSolver):
                 for player, own in enumerate(self._players):
                     own.store(paths, player, is_best[player])
                     decided = paths.traversals[paths.players == player]
-                    # The end of an episode is a step too, as OpenSpiel's agents count.
-                    self._steps[player] += len(decided) + len(np.unique(decided))
+                    self._steps[player] += len(decided) + len(np.unique(decided))  # decisions, ends of episodes
 
     def _responses(self, player: int, is_best: bool, iteration: int) -> Any:
         """Returns a player's best response with exploration, or its average policy; see `Env.responses`."""

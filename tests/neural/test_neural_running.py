@@ -35,7 +35,7 @@ SOLVERS = [
     (DeepCFR, SMALL),
     (DeepCFR, DeepCFRConfig(**TRAINING, **RESERVOIR, warm_start=False)),
     (DREAM, DREAMConfig(**TRAINING, baseline_training=VALUES, minimizer="pdcfr+")),
-    (DREAM, DREAMConfig(**TRAINING, **RESERVOIR, baseline=False, weight_clip=3.0)),
+    (DREAM, DREAMConfig(**TRAINING, **RESERVOIR, baseline=False)),
     (ESCHER, ESCHERConfig(**TRAINING, value_training=VALUES, value_traversals=10)),
     (ESCHER, ESCHERConfig(**TRAINING, **RESERVOIR, values="exact")),
 ]

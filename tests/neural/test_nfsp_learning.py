@@ -11,7 +11,7 @@ import mccfr_plus  # noqa: E402
 from mccfr_plus.errors import TrainingError  # noqa: E402
 from mccfr_plus.evaluation.infoset_values import infoset_values  # noqa: E402
 from mccfr_plus.neural import NFSP, NFSPConfig  # noqa: E402
-from mccfr_plus.neural.network import DEFAULTS  # noqa: E402
+from mccfr_plus.neural.network import Modules  # noqa: E402
 from mccfr_plus.neural.network_policy import masked_softmax  # noqa: E402
 from mccfr_plus.neural.nfsp import Agent  # noqa: E402
 
@@ -21,7 +21,7 @@ DECISIONS = [(0, 3), (1, 2), (1, 0), (1, 0), (2, 2)]
 
 
 def agent_of(features, config=CONFIG, unit=4.0):
-    return Agent(OneFeature(features, DEFAULTS, unit), config, 7, np.arange(1, 6, dtype=np.uint64))
+    return Agent(OneFeature(features, Modules(), unit), config, 7, np.arange(1, 6, dtype=np.uint64))
 
 
 def autograd(learner, rows, loss_of):

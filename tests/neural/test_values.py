@@ -10,7 +10,7 @@ from mccfr_plus.estimators.escher import refresh_values  # noqa: E402
 from mccfr_plus.neural.config import TrainingConfig  # noqa: E402
 from mccfr_plus.neural.env import TreeEnv, histories_of  # noqa: E402
 from mccfr_plus.neural.memory import Batch  # noqa: E402
-from mccfr_plus.neural.network import DEFAULTS  # noqa: E402
+from mccfr_plus.neural.network import Modules  # noqa: E402
 from mccfr_plus.neural.sampling.paths import Trajectories  # noqa: E402
 from mccfr_plus.neural.values import ExactValues, TreeValues, back_up  # noqa: E402
 from mccfr_plus.tree.arrays import CHANCE, TERMINAL  # noqa: E402
@@ -45,7 +45,7 @@ def parents_of(nodes: np.ndarray) -> np.ndarray:
 
 def env_of(tree, strategy, name="X"):
     env = TreeEnv(tree, name)
-    env.strategy[:], env.modules = strategy, DEFAULTS
+    env.strategy[:], env.modules = strategy, Modules()
     return env
 
 
@@ -192,7 +192,7 @@ def test_only_sampled_histories_are_learned(uses_model, monkeypatch):
 def test_trajectories_are_counted_and_valued():
     """Visits of each prefix, and the table's values after each action."""
     env = TreeEnv("kuhn_poker(players=3)", "X")
-    env.modules = DEFAULTS
+    env.modules = Modules()
     learned = values_of(env, False)
     learned.table[:] = np.random.default_rng(1).normal(size=learned.table.shape)
     nodes, expected = env.tree.arrays.nodes, np.zeros(env.tree.num_nodes)

@@ -1,7 +1,4 @@
-"""Samples many trajectories in parallel, and estimates regrets and action values from them.
-
-External sampling runs traversals in parallel, level by level: all own actions, one action of other players.
-"""
+"""Samples many trajectories or traversals in parallel, and estimates regrets and action values from them."""
 
 from __future__ import annotations
 
@@ -104,7 +101,7 @@ class Branches(NamedTuple):
 
 
 class ExternalSampling(NamedTuple):
-    """Traversals of external sampling for a player (Brown et al. 2019, algorithm 2)."""
+    """Traversals by levels, of all own actions and one of others each (Brown et al. 2019, algorithm 2)."""
 
     strategies: Strategies  # of all players
     player: int  # whose regrets are sampled
