@@ -26,10 +26,10 @@ from mccfr_plus.neural.network import (  # noqa: E402
 )
 
 SHAPES = [
-    (5, 3, ()),
-    (5, 3, (8,)),
-    (5, 3, (8, 8, 6, 6)),
-    (5, 3, (8,), True),
+    (5, 3, (), False, False),
+    (5, 3, (8,), False, False),
+    (5, 3, (8, 8, 6, 6), False, False),
+    (5, 3, (8,), True, False),
     (5, 3, (8, 8, 6, 6), False, True),
     (8, 3, (8, 8, 8), True, True),
 ]
