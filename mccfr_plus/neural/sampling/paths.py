@@ -112,43 +112,43 @@ class ExternalSampling(NamedTuple):
         Raises:
             BudgetError: If a level has too many decisions.
         """
-        levels: list[tuple[np.ndarray, ...]] = []  # the arrays of `Branches`, those of the last decisions first
-        nodes = 0
-
-        def values_of(positions: Any, depth: int) -> np.ndarray:
-            """Returns the player's sampled values of histories, ``[n]``, and adds the decisions to `levels`."""
-            nonlocal nodes
+        positions, nodes = observer.start(traversals), 0
+        levels: list[tuple[np.ndarray, ...]] = []  # the arrays of `Branches`, but values of actions instead of regrets
+        links: list[tuple[np.ndarray, np.ndarray, np.ndarray]] = []  # drawn actions; decisions above, their actions
+        parents = parent_actions = np.full(traversals, -1, np.int64)
+        while True:
             nodes += positions.pass_chance(rng)
             over, left = np.flatnonzero(positions.movers == TERMINAL), np.flatnonzero(positions.movers >= 0)
-            result = np.zeros(len(positions.movers))
-            if len(over):
-                result[over] = positions.returns(over)[:, self.player]
+            if levels and len(over):
+                levels[-1][-1][parents[over], parent_actions[over]] = positions.returns(over)[:, self.player]
             if not len(left):
-                return result
+                break
             if len(left) > MAX_HISTORIES:
                 raise BudgetError(
                     f"{traversals} traversals of external sampling on {observer.game} have {len(left):,} histories at "
-                    f"depth {depth}, and {MAX_HISTORIES:,} are the most: give a smaller parallel_traversals, or use "
-                    "DREAM or ESCHER, which follow one history at a time."
+                    f"depth {len(levels) + 1}, and {MAX_HISTORIES:,} are the most: give a smaller "
+                    "parallel_traversals, or use DREAM or ESCHER, which follow one history at a time."
                 )
             positions = positions.take(left)
             movers, (infosets, _, masks) = positions.movers.copy(), observer.observe(positions)
-            table, own = strategies_at(movers, infosets, masks, self.strategies), movers == self.player
+            table = strategies_at(movers, infosets, masks, self.strategies)
             drawn = draw(table, positions.draws(np.arange(len(left)), rng))
-            followed = masks & own[:, None]
-            followed[~own, drawn[~own]] = True
-            rows, actions = np.nonzero(followed)
-            positions = positions.take(rows)
-            positions.play(actions)
-            values = np.zeros(masks.shape)
-            values[rows, actions] = values_of(positions, depth + 1)
-            mean = (table * values).sum(1)
-            result[left] = np.where(own, mean, values[np.arange(len(mean)), drawn])
-            levels.append((movers, infosets, masks, table, (values - mean[:, None]) * (masks & own[:, None])))
-            return result
-
-        values_of(observer.start(traversals), 1)
-        merged: list[Any] = [np.concatenate(arrays) for arrays in zip(*reversed(levels), strict=True)]
+            levels.append((movers, infosets, masks, table, np.zeros(masks.shape)))
+            links.append((drawn, parents[left], parent_actions[left]))
+            followed, others = masks.copy(), np.flatnonzero(movers != self.player)
+            followed[others] = False
+            followed[others, drawn[others]] = True
+            parents, parent_actions = np.nonzero(followed)
+            positions = positions.take(parents)
+            positions.play(parent_actions)
+        for number in range(len(levels) - 1, -1, -1):  # the last values first
+            (movers, _, masks, table, values), (drawn, parents, parent_actions) = levels[number], links[number]
+            is_own, mean = movers == self.player, (table * values).sum(1)
+            if number:
+                followed = np.where(is_own, mean, values[np.arange(len(mean)), drawn])
+                levels[number - 1][-1][parents, parent_actions] = followed
+            values[:] = (values - mean[:, None]) * (masks & is_own[:, None])
+        merged: list[Any] = [np.concatenate(arrays) for arrays in zip(*levels, strict=True)]
         return Branches(*merged, nodes)  # type: ignore[call-arg]
 
 
