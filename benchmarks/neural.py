@@ -110,7 +110,7 @@ NFSP = {  # those of OpenSpiel's Leduc example
     **{"episodes": 5000, "hidden_layers": (128,), "batch_size": 128, "learn_every": 64, "parallel_episodes": 250},
     **{"target_every": 300, "min_samples": 200, "transition_capacity": 200_000, "decision_capacity": 2_000_000},
     **{"anticipatory": 0.1, "epsilon_start": 0.06, "epsilon_end": 0.001, "epsilon_decay": 20_000_000},
-    **{"value_learning_rate": 0.01, "policy_learning_rate": 0.01, "scale_targets": False},
+    **{"value_learning_rate": 0.01, "learning_rate": 0.01, "scale_targets": False},
 }
 
 
@@ -186,7 +186,7 @@ class PeerNFSP:
             "min_buffer_size_to_learn": NFSP["min_samples"],
             "anticipatory_param": NFSP["anticipatory"],
             "rl_learning_rate": NFSP["value_learning_rate"],
-            "sl_learning_rate": NFSP["policy_learning_rate"],
+            "sl_learning_rate": NFSP["learning_rate"],
             "update_target_network_every": NFSP["target_every"] * NFSP["learn_every"],
             "epsilon_decay_duration": NFSP["epsilon_decay"],
             **{name: NFSP[name] for name in ("batch_size", "learn_every", "epsilon_start", "epsilon_end")},
@@ -208,7 +208,7 @@ def nfsp():
     """Training begins when a memory has some samples, to which both are brought before the clock starts."""
     tree, warm_up, peer_episodes = tree_of(), 2500, 500
     ours, theirs, ratios = new("NFSP", tree, 0, **NFSP), PeerNFSP(tree, 0), []
-    while ours.episodes < warm_up:
+    while ours.iterations * NFSP["episodes"] < warm_up:
         ours.iteration()
     theirs.play(warm_up)
     for number in range(FLAGS.rounds):

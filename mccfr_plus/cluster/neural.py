@@ -1,12 +1,9 @@
 """Neural solvers whose samples come from workers on a Ray cluster. They need the extras ``ray`` and ``neural``.
 
-    driver: strategy table --once per phase--> workers: batches of histories, each with its own seed
-      ^                                           |
-      '-- training <-- memories <-- regrets <-- histories, in the order of batches
-
-Workers only sample: they get the game's arrays once, need no torch, and their results depend on their arguments alone.
-Networks, memories and checkpoints stay in the driver. So results are bitwise identical for the same seed and the same
-number of batches: the number and the speed of workers, and workers that die, change nothing.
+Workers only sample: they get the game's arrays once and the strategy table once per phase, need no torch, and return
+batches of histories, each with its own seed. Their results depend on their arguments alone. Networks, memories and
+checkpoints stay in the driver, which adds histories in the order of batches. So results are bitwise identical for the
+same seed and the same number of batches: the number and the speed of workers, and workers that die, change nothing.
 """
 
 from __future__ import annotations
@@ -16,9 +13,6 @@ import functools
 from collections.abc import Iterator
 from typing import Any
 
-import numpy as np
-import pyspiel
-
 from mccfr_plus.cluster.cluster import RAY, Closing, Cluster
 from mccfr_plus.cluster.worker_pool import WorkerPool
 from mccfr_plus.estimators.base import check_whole
@@ -26,8 +20,7 @@ from mccfr_plus.neural.algorithms import DREAM, ESCHER, DeepCFR
 from mccfr_plus.neural.env import TreeEnv
 from mccfr_plus.neural.nfsp import NFSP
 from mccfr_plus.neural.sampling.positions import TreeObserver
-from mccfr_plus.neural.solver import NeuralSolver
-from mccfr_plus.tree.game_tree import GameTree
+from mccfr_plus.neural.solver import GameOrTree, NeuralSolver, Seed
 
 
 class RemoteTreeEnv(TreeEnv):
@@ -90,9 +83,9 @@ class Distributed(Closing, NeuralSolver):
 
     def __init__(
         self,
-        game: pyspiel.Game | str | GameTree,
+        game: GameOrTree,
         config: Any = None,
-        seed: int | np.random.Generator | None = None,
+        seed: Seed = None,
         *,
         workers: int | None = None,
         num_batches: int = 8,

@@ -1,13 +1,9 @@
 """Neural solvers: Deep CFR, DREAM, ESCHER and NFSP. They need torch: ``pip install 'mccfr_plus[neural]'``.
 
-    strategy table --many histories--> samples --memory--> batches --training--> network --one forward pass--.
-      [num_slots]     in parallel     (infoset,           (weighted                                          |
-           ^                           regrets)            targets)                                          |
-           '--------------------------------- regret matching at all infosets -------------------------------'
-
+Many histories are sampled in parallel. A memory of their regrets yields weighted targets, from which a network learns.
 For a game with a compiled tree the strategy stays a table. One forward pass over all information sets fills it once per
-update. Many histories in parallel read it, and the average strategy is exact. The batched solvers are the same
-algorithms in another environment, for games of any size.
+update, and the average strategy is exact. The batched solvers are the same algorithms in another environment, for games
+of any size.
 
 Configs and samplers work without torch. Names that need it are imported on first use.
 
@@ -50,20 +46,13 @@ if TYPE_CHECKING:
     from mccfr_plus.neural.nfsp import NFSP, BatchedNFSP
     from mccfr_plus.neural.sampling.paths import Paths, corrected_regrets, plain_regrets
 
-_NEEDS_TORCH = {
-    "algorithms": "DREAM ESCHER DeepCFR BatchedDREAM BatchedDeepCFR BatchedESCHER BatchedSolver",
-    "nfsp": "NFSP BatchedNFSP",
-    "sampling.paths": "Paths corrected_regrets plain_regrets",
-    "network_policy": "NetworkPolicy",
-}
-_MODULE_OF = {name: module for module, names in _NEEDS_TORCH.items() for name in names.split()}
-
-__all__ = ["TrainingError", *(name for name in tuple(globals()) if name.endswith("Config")), *_MODULE_OF]
-
 # Short names of the classes; each has a config of that name and "Config".
 _ON_TREES = {"deep_cfr": "DeepCFR", "dream": "DREAM", "escher": "ESCHER", "nfsp": "NFSP"}
 ALGORITHMS = _ON_TREES | {f"batched_{name}": f"Batched{kind}" for name, kind in _ON_TREES.items()}
 WITHOUT_TREE = tuple(name for name in ALGORITHMS if name.startswith("batched_"))
+
+_SOLVERS = (*ALGORITHMS.values(), "BatchedSolver", "NetworkPolicy", "Paths", "corrected_regrets", "plain_regrets")
+__all__ = ["TrainingError", *(name for name in tuple(globals()) if name.endswith("Config")), *_SOLVERS]
 
 
 def default_config(algorithm: str) -> Any:
@@ -72,6 +61,8 @@ def default_config(algorithm: str) -> Any:
 
 
 def __getattr__(name: str) -> Any:
-    if name not in _MODULE_OF:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(importlib.import_module(f"{__name__}.{_MODULE_OF[name]}"), name)
+    for module in ("algorithms", "nfsp", "network_policy") if name in _SOLVERS else ():  # which import all others
+        found = vars(importlib.import_module(f"{__name__}.{module}"))
+        if name in found:
+            return found[name]
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

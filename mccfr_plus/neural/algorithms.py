@@ -6,8 +6,6 @@ For t = 1, 2, ... and each player p in turn:
    tree (`TreeEnv`), or many histories at once (`BatchedEnv`).
 2. p's network is fitted to the memory by weighted least squares. Regret matching on its outputs is p's strategy.
 3. p's strategy enters the average policy with weight t: exactly on a tree, else as samples.
-
-An algorithm says how traversals explore, and what the sampled regrets are.
 """
 
 from __future__ import annotations
@@ -19,10 +17,10 @@ import numpy as np
 from mccfr_plus.errors import ConfigError
 from mccfr_plus.kernels.random_numbers import new_states
 from mccfr_plus.neural import config as configs
-from mccfr_plus.neural.batched_env import BatchedEnv
-from mccfr_plus.neural.matching import MATCHING, matched, predicted_regrets
+from mccfr_plus.neural.env import BatchedEnv
 from mccfr_plus.neural.memory import Aggregated, Bootstrapped, Reservoir, Samples, infoset_columns
 from mccfr_plus.neural.network import Learner
+from mccfr_plus.neural.network_policy import MATCHING, matched, predicted_regrets
 from mccfr_plus.neural.sampling.observer import uniform
 from mccfr_plus.neural.sampling.paths import ExternalSampling, Paths, Trajectories, corrected_regrets, plain_regrets
 from mccfr_plus.neural.solver import NeuralSolver, Seed
@@ -86,8 +84,6 @@ class AdvantageSolver(NeuralSolver):
 
     def _before_traversals(self, player: int, iteration: int) -> None:
         """Called before a player's traversals."""
-
-    # --- implementation of `NeuralSolver` ---
 
     def _build(self, seed: Seed) -> None:
         env = self._env
@@ -156,7 +152,7 @@ class AdvantageSolver(NeuralSolver):
 
     def _prepare(self) -> None:
         super()._prepare()
-        if self.values is not None:
+        if isinstance(self.values, ExactValues):
             self.values.prepare()
 
 
@@ -182,7 +178,7 @@ class DeepCFR(AdvantageSolver):
     Raises:
         GameError: If the game cannot be loaded or compiled, has no information-state tensors or imperfect recall.
         BudgetError: If it is too large to be compiled, or the tensors of its histories are, where values are learned.
-        ConfigError: If the config is of another class, or the seed is not allowed.
+        ConfigError: If the config is of another class, the seed is not allowed, or a factory makes something else.
 
     Reference: Brown, Lerer, Gross, Sandholm 2019, "Deep counterfactual regret minimization", algorithms 1 and 2.
     Differs from it in the average strategy, which is exact, and by default in ``warm_start`` and
@@ -255,7 +251,7 @@ class DREAM(AdvantageSolver):
 
     def weights(self, paths: Paths, player: int) -> np.ndarray:
         """Returns the weights of a player's samples."""
-        return np.minimum(paths.importance((player,)), self.config.weight_clip or np.inf)
+        return paths.importance((player,))
 
 
 class ESCHER(AdvantageSolver):

@@ -4,32 +4,22 @@ from __future__ import annotations
 
 import dataclasses
 import difflib
+import functools
 import math
 import types
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Annotated, Any, Literal, Self, TypeAlias, get_args, get_origin, get_type_hints
 
-import numpy as np
-
 from mccfr_plus.errors import ConfigError
-from mccfr_plus.estimators.base import check_whole
+from mccfr_plus.estimators.base import LARGEST, check_number, check_switch, check_whole
 from mccfr_plus.solver.config import check_threads
 
 CFR, DCFR_PLUS, PDCFR_PLUS = "cfr", "dcfr+", "pdcfr+"
 
 
-def _checked(is_allowed: Callable[[Any], bool], allowed: str) -> Callable[[str, Any], None]:
-    def check(name: str, value: Any) -> None:
-        if not is_allowed(value):
-            raise ConfigError(f"{name}={value!r}: must be {allowed}.")
-
-    return check
-
-
-def _number(is_allowed: Callable[[Any], bool], allowed: str) -> Callable[[str, Any], None]:
-    kinds = int | float | np.number
-    return _checked(lambda x: isinstance(x, kinds) and not isinstance(x, bool) and is_allowed(x), allowed)
+def _number(allowed: str, most: float = 1, inclusive: bool = False) -> Callable[[str, Any], None]:
+    return functools.partial(check_number, above=0, most=most, allowed=f"must be {allowed}", inclusive=inclusive)
 
 
 def _check_layers(name: str, value: Any) -> None:
@@ -42,11 +32,11 @@ def _check_layers(name: str, value: Any) -> None:
 # By the type of a field; `Annotated` ones have a check of their own.
 _CHECKS: dict[Any, Callable[[str, Any], None]] = {
     int: check_whole,
-    bool: _checked(lambda value: isinstance(value, bool), "True or False"),
-    float: _number(lambda value: 0 < value < math.inf, "a positive number"),
+    bool: check_switch,
+    float: _number("a positive number", LARGEST),
     tuple: _check_layers,
 }
-Probability: TypeAlias = Annotated[float, _number(lambda value: 0 <= value <= 1, "a probability, from 0 to 1")]
+Probability: TypeAlias = Annotated[float, _number("a probability, from 0 to 1", inclusive=True)]
 Threads: TypeAlias = Annotated[int, lambda name, value: check_threads(value)]
 
 
@@ -115,17 +105,16 @@ class Settings:
 
 
 @dataclass(frozen=True, kw_only=True)
-class TrainingConfig(Settings):
-    """Shape of a network, and how it is trained.
+class NetworkConfig(Settings):
+    """Shape of a network, and a step of its training.
 
     Args:
         hidden_layers: Widths of the hidden layers; ``()`` for a linear model.
-        layer_norm: Whether the last hidden layer is normalized, as in Brown et al. 2019, section 5.1.
-        skip: Whether hidden layers of equal width have skip connections, as there.
+        layer_norm: Whether the last layer's input is normalized (Ba, Kiros, Hinton 2016), as in Brown et al. 2019,
+            section 5.1.
+        skip: Whether a hidden layer's input is added to its output where both are equally wide (He et al. 2016).
         learning_rate: Step size of Adam.
         batch_size: Samples (with aggregated memory: information sets) per training step; all, if there are no more.
-        train_steps: Steps of Adam per network and iteration.
-        warm_start: Whether training continues with the last iteration's network and moments, or with fresh ones.
         gradient_clip: The largest norm of a gradient; larger ones are scaled down to it. None: no limit.
     """
 
@@ -134,14 +123,20 @@ class TrainingConfig(Settings):
     skip: bool = False
     learning_rate: float = 2e-3
     batch_size: int = 1024
-    train_steps: int = 40
-    warm_start: bool = True
     gradient_clip: float | None = None
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if self.layer_norm and not self.hidden_layers:
-            raise ConfigError("layer_norm=True normalizes the last hidden layer, and hidden_layers=() has none.")
+
+@dataclass(frozen=True, kw_only=True)
+class TrainingConfig(NetworkConfig):
+    """Shape of a network, and how it is trained. See `NetworkConfig` for the others.
+
+    Args:
+        train_steps: Steps of Adam per network and iteration.
+        warm_start: Whether training continues with the last iteration's network and moments, or with fresh ones.
+    """
+
+    train_steps: int = 40
+    warm_start: bool = True
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -182,14 +177,6 @@ class AdvantageConfig(TrainingConfig):
     def references(self) -> tuple[str, ...]:
         return () if self.minimizer == CFR else ("xu2025deep",)
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if self.memory == "reservoir" and self.memory_capacity < self.batch_size:
-            raise ConfigError(
-                f"memory_capacity={self.memory_capacity} is smaller than batch_size={self.batch_size}: a batch could "
-                "never be filled. Give a larger memory or a smaller batch."
-            )
-
     @property
     def exponents(self) -> tuple[float, float]:
         """Alpha of the discount of regrets, and gamma of the average's weights (Xu et al. 2024)."""
@@ -221,14 +208,11 @@ class DREAMConfig(AdvantageConfig):
         epsilon: Probability of drawing an own action uniformly instead of from the strategy, in (0, 1].
         baseline: Whether action values are learned as baselines; without them this is outcome sampling.
         baseline_training: Shape and training of the network of action values.
-        weight_clip: The largest weight of a sample, which is 1 where own actions are drawn uniformly; larger ones are
-            reduced to it, which biases regrets. None: no limit.
     """
 
-    epsilon: Annotated[float, _number(lambda value: 0 < value <= 1, "above 0 and at most 1")] = 0.5
+    epsilon: Annotated[float, _number("above 0 and at most 1")] = 0.5
     baseline: bool = True
     baseline_training: TrainingConfig = field(default_factory=TrainingConfig)
-    weight_clip: float | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -254,15 +238,14 @@ class BatchedConfig(AdvantageConfig):
     """Common settings of `BatchedSolver`s, with a reservoir as memory; see `AdvantageConfig` for the others.
 
     Args:
+        memory_capacity: The largest number of samples, and of strategies, per player in its two reservoirs.
         policy_training: Shape and training of the networks of the average policy, when that is requested.
-        policy_capacity: The largest number of strategies per player in the reservoir of the average policy.
     """
 
     memory: Literal["reservoir"] = "reservoir"
     learning_rate: float = 1e-3
     parallel_traversals: int = 1000
     policy_training: TrainingConfig = field(default_factory=lambda: TrainingConfig(train_steps=1000))
-    policy_capacity: int = 1_000_000
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -287,8 +270,8 @@ class BatchedESCHERConfig(BatchedConfig, ESCHERConfig):
 
 
 @dataclass(frozen=True, kw_only=True)
-class NFSPConfig(Settings):
-    """Settings of `NFSP`.
+class NFSPConfig(NetworkConfig):
+    """Settings of `NFSP`; see `NetworkConfig` for the others, which are those of both networks.
 
     A player's *steps* are its decisions and the ends of episodes, as OpenSpiel's agents count them. An *update* is one
     training step of each of its two networks.
@@ -300,10 +283,8 @@ class NFSPConfig(Settings):
     Args:
         episodes: Episodes per iteration.
         parallel_episodes: How many are played in parallel. Updates are made after them, as many as in the sources.
-        hidden_layers: Widths of the hidden layers of both networks; ``()`` for linear models.
+        learning_rate: Step size of Adam for the average policy.
         value_learning_rate: Step size of Adam for the action values of the best response.
-        policy_learning_rate: Step size of Adam for the average policy.
-        batch_size: Transitions, and decisions, per update; all, if there are no more.
         learn_every: Steps of a player between two of its updates.
         target_every: Updates between two copies of the value network to the target network.
         min_samples: The smallest number of samples in a memory from which a network is trained.
@@ -314,7 +295,6 @@ class NFSPConfig(Settings):
         epsilon_end: The limit of that probability.
         epsilon_decay: Steps of a player after which the distance to the limit has shrunk by a factor of e.
         scale_targets, threads: See `AdvantageConfig`.
-        gradient_clip: See `TrainingConfig`.
 
     Reference: Heinrich, Silver 2016, "Deep reinforcement learning from self-play in imperfect-information games",
     section 4.1 (Leduc hold'em), and OpenSpiel's ``python/examples/nfsp_leduc_pytorch.py``.
@@ -323,8 +303,8 @@ class NFSPConfig(Settings):
     episodes: int = 10_000
     parallel_episodes: int = 1250
     hidden_layers: tuple[int, ...] = (128,)
+    learning_rate: float = 3e-3
     value_learning_rate: float = 3e-3
-    policy_learning_rate: float = 3e-3
     batch_size: int = 512
     learn_every: int = 1024
     target_every: int = 50
@@ -336,24 +316,16 @@ class NFSPConfig(Settings):
     epsilon_end: Probability = 0.001
     epsilon_decay: int = 20_000_000
     scale_targets: bool = True
-    gradient_clip: float | None = None
     threads: Threads = 1
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.epsilon_end > self.epsilon_start:
-            raise ConfigError(
-                f"epsilon_end={self.epsilon_end} is above epsilon_start={self.epsilon_start}: exploration can only "
-                "become less. Give a smaller epsilon_end, or the same for a constant one."
-            )
         for name in ("transition_capacity", "decision_capacity"):
-            capacity = getattr(self, name)
-            for need in ("batch_size", "min_samples"):
-                if capacity < getattr(self, need):
-                    raise ConfigError(
-                        f"{name}={capacity} is smaller than {need}={getattr(self, need)}: a memory could never "
-                        f"hold enough. Give a larger {name} or a smaller {need}."
-                    )
+            if getattr(self, name) < self.min_samples:
+                raise ConfigError(
+                    f"{name}={getattr(self, name)} is smaller than min_samples={self.min_samples}: a memory could "
+                    f"never hold enough. Give a larger {name} or a smaller min_samples."
+                )
 
     def epsilon(self, steps: int) -> float:
         """Returns the best response's probability of exploration after a player's number of steps."""

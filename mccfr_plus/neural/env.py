@@ -1,4 +1,4 @@
-"""Environments of neural solvers, where histories are sampled and strategies averaged: on a compiled tree here."""
+"""Environments of neural solvers, where histories are sampled and strategies averaged: of trees, and of any game."""
 
 from __future__ import annotations
 
@@ -12,12 +12,16 @@ import pyspiel
 
 from mccfr_plus.errors import BudgetError
 from mccfr_plus.estimators.visits import max_visits
-from mccfr_plus.evaluation.kernels import normalize
+from mccfr_plus.evaluation.kernels import normalize, own_reach
 from mccfr_plus.kernels.compile import kernel
-from mccfr_plus.kernels.random_numbers import next_word
-from mccfr_plus.neural.matching import RULES
+from mccfr_plus.kernels.random_numbers import new_states, next_word
+from mccfr_plus.neural.backend import torch_threads
+from mccfr_plus.neural.memory import Reservoir, Samples, infoset_columns
+from mccfr_plus.neural.network import Learner, cross_entropy
+from mccfr_plus.neural.network_policy import RULES, SOFTMAX, NetworkPolicy
 from mccfr_plus.neural.sampling import paths
-from mccfr_plus.neural.sampling.observer import Strategies, check_has_tensors
+from mccfr_plus.neural.sampling.observer import Observer, Strategies, check_has_tensors, uniform
+from mccfr_plus.neural.sampling.paths import Branches, ExternalSampling, Paths, Trajectories
 from mccfr_plus.neural.sampling.positions import TreeObserver
 from mccfr_plus.policies.tree_policy import TreePolicy
 from mccfr_plus.tree.arrays import CHANCE, TERMINAL
@@ -34,20 +38,7 @@ Rule = Callable[[np.ndarray, np.ndarray], np.ndarray]
 
 
 class Env:
-    """Samples many histories in parallel: see `TreeEnv` and `BatchedEnv`, which have these methods, too.
-
-    | method | what it does |
-    |---|---|
-    | ``prepare()`` | compiles the kernels |
-    | ``responses(player, learner, rule, iteration)`` | what a player does by a network, until the network's next step |
-    | ``use(player, response)`` | takes that over for the next histories |
-    | ``strategies()`` | the `Strategies` of all players |
-    | ``policy_of(learners, kind, discount)`` | the policy of a network per player; see `NetworkPolicy` |
-    | ``turn(solver, histories, player, iteration)`` | yields the traversals of a turn, adds to the average policy |
-    | ``average_policy(solver)`` | the average policy of an `AdvantageSolver` |
-
-    Where all outputs are known, ``responses`` raises a TrainingError if one is not finite; it names the iteration,
-    unless that is None.
+    """Samples many histories in parallel. `TreeEnv` describes the other methods that environments have.
 
     Args:
         name: The solver, for error messages.
@@ -100,9 +91,7 @@ class Env:
 
 def chunks(count: int, size: int) -> Iterator[int]:
     """Yields parts of a number, none larger than a size."""
-    while count > 0:
-        yield min(count, size)
-        count -= size
+    return (min(size, count - start) for start in range(0, count, size))
 
 
 class TreeEnv(Env):
@@ -133,7 +122,7 @@ class TreeEnv(Env):
         self.average, self._reach = np.zeros(tree.num_slots), np.ones(tree.num_slots + self.num_players)
 
     def parts(self, histories: Any, count: int, parallel: int) -> Iterator[int]:
-        if isinstance(histories, paths.ExternalSampling):  # no level has more histories than a traversal has leaves
+        if isinstance(histories, ExternalSampling):  # no level has more histories than a traversal has leaves
             infosets = self._most_infosets[histories.player]
             parallel = min(parallel, max(paths.MAX_HISTORIES // (infosets * self.num_actions + 1), 1))
         return super().parts(histories, count, parallel)
@@ -150,15 +139,21 @@ class TreeEnv(Env):
         table[self._slots[player][masks]] = strategies[masks]
 
     def responses(self, player: int, learner: Any, rule: Rule, iteration: int | None) -> np.ndarray:
+        """Returns what a player does by a network, until the network's next step. Outputs that are not finite are a
+        TrainingError, if all are known; it names the iteration, unless that is None.
+        """
         return rule(learner.predict(iteration), self.masks[player])
 
     def use(self, player: int, response: np.ndarray) -> None:
+        """Takes over a player's response for the next histories."""
         self._fill(self.strategy, player, response)
 
     def strategies(self) -> Strategies:
+        """Returns the strategies of all players."""
         return self.observer.tables(self.strategy)
 
     def policy_of(self, learners: Sequence[Any], kind: str, discount: float | None = None) -> TreePolicy:
+        """Returns the policy of a network per player; see `NetworkPolicy`."""
         table = np.zeros(self.tree.num_slots)
         for player, learner in enumerate(learners):
             self._fill(table, player, self.responses(player, learner, RULES[kind], None))
@@ -169,33 +164,114 @@ class TreeEnv(Env):
         add_player(self.tree.arrays, self.strategy, self._reach, self.average, player, weight)
 
     def turn(self, solver: Any, histories: Any, player: int, iteration: int) -> Iterator[Any]:
+        """Yields the traversals of a player's turn, and adds its strategy to the average policy."""
         self.add_to_average(player, float(iteration) ** solver.config.exponents[1])
         return self.sample(histories, solver.config.traversals, solver.config.parallel_traversals)
 
     def average_policy(self, solver: Any) -> TreePolicy:
+        """Returns the average policy of an `AdvantageSolver`."""
         strategy = np.empty(self.tree.num_slots)
         normalize(self.average, self.tree.arrays.infosets, strategy)
         return TreePolicy(self.tree, strategy)
 
     def prepare(self) -> None:
+        """Compiles the kernels."""
         self.add_to_average(0, 0.0)
 
     def state(self) -> dict[str, Any]:
         return super().state() | {"strategy": self.strategy, "average": self.average}
 
 
+class BatchedEnv(Env):
+    """Compiled rules or pyspiel's states: information sets are tensors, and strategies networks.
+
+    The average policy is the mean of each player's strategies with weights t x own reach, or t^gamma x own reach. They
+    are sampled on histories in which the player draws by its strategy and all others explore, with weight t x (the
+    others' reach under uniform play) / (the probability of their draws): without the latter factor, iterations whose
+    others come often to an information set would count more there. With two players the traversals of the other one are
+    such histories. With more, histories of their own are sampled.
+    """
+
+    observer: Observer
+    _memories: Sequence[Reservoir] = ()  # of each player's strategies
+    _latest: tuple[tuple[int, ...], NetworkPolicy] | None = None
+
+    def __init__(self, game: Any, name: str):
+        game = load_game(game.game if isinstance(game, GameTree) else game)
+        observer = Observer(game, name)
+        ranges = [game.max_utility() - game.min_utility()] * game.num_players()
+        is_zero_sum = game.get_type().utility == pyspiel.GameType.Utility.ZERO_SUM
+        no_inputs = [np.zeros((0, observer.size), np.float32)] * game.num_players()
+        super().__init__(name, observer, no_inputs, ranges, 0.0 if is_zero_sum else None)
+        self._responses: dict[int, Any] = {}
+
+    def responses(self, player: int, learner: Learner, rule: Rule, iteration: int | None) -> Any:
+        return lambda infosets, masks: rule(learner.outputs(infosets), masks)
+
+    def use(self, player: int, response: Any) -> None:
+        self._responses[player] = response
+
+    def strategies(self) -> Strategies:
+        return lambda player, infosets, masks: self._responses[player](infosets, masks)
+
+    def policy_of(self, learners: Sequence[Learner], kind: str, discount: float | None = None) -> NetworkPolicy:
+        return NetworkPolicy(self.game, [learner.copy() for learner in learners], kind, discount)
+
+    def prepare(self) -> None:
+        Trajectories(uniform).sample(self.observer, 1, np.random.default_rng(0))
+
+    def state(self) -> dict[str, Any]:
+        return super().state() | {f"average/player{player}": each for player, each in enumerate(self._memories)}
+
+    def start(self, solver: Any, rngs: np.ndarray) -> None:
+        capacity, power = solver.config.memory_capacity, solver.config.exponents[1]
+        columns = [infoset_columns(capacity, inputs, self.num_actions) for inputs in self.inputs]
+        self._memories = [Reservoir(each, own, power=power) for each, own in zip(columns, rngs, strict=True)]
+
+    def turn(self, solver: Any, histories: Any, player: int, iteration: int) -> Iterator[Any]:
+        count, parallel = solver.config.traversals, solver.config.parallel_traversals
+        for found in self.sample(histories, count, parallel):
+            if self.num_players == 2:
+                self.add_strategies(1 - player, found, iteration)
+            yield found
+        if self.num_players > 2:  # players who do not explore leave out some information sets in some iterations
+            others = [other for other in range(self.num_players) if other != player]
+            for paths in self.sample(Trajectories(self.strategies(), others, solver.exploration), count, parallel):
+                self.add_strategies(player, paths, iteration)
+
+    def add_strategies(self, player: int, found: Branches | Paths, iteration: int) -> None:
+        """Stores a player's strategies on histories in which all others explore."""
+        weights = None
+        if isinstance(found, Paths):  # external sampling follows all actions of the other player
+            weights = found.importance([other for other in range(self.num_players) if other != player])
+        self._memories[player].add(Samples.of(found, player, found.strategies, weights), iteration)
+
+    def average_policy(self, solver: Any) -> NetworkPolicy:
+        """Returns the average policy; its networks are trained once. If that diverges, it is a TrainingError."""
+        iterations = solver.iterations
+        of_run = (iterations, *(int(memory.rng[0]) for memory in self._memories))  # those of other seeds differ
+        if self._latest is None or self._latest[0] != of_run:
+            learners = []
+            with torch_threads(solver.config.threads):
+                for player, memory in enumerate(self._memories):
+                    name = f"policy_training's loss of the average policy of player {player}"
+                    rngs = new_states(int(memory.rng[0]) ^ iterations, 2)
+                    arguments = solver.config.policy_training, rngs, name, self.modules
+                    learners.append(Learner(self.inputs[player], self.num_actions, *arguments))
+                    learners[-1].fit(memory, max(iterations, 1), cross_entropy)
+            self._latest = of_run, self.policy_of(learners, SOFTMAX)
+        return self._latest[1]
+
+
 @kernel
 def add_player(tree, strategy, reach, average, player, weight):
     """Adds weight x own reach x strategy at all of a player's slots to ``average``, ``[num_slots]``.
 
-    That and ``reach``, ``[num_slots + num_players]``, whose last entries are 1, are modified in place.
+    That and ``reach``, ``[num_slots + num_players]``, are modified in place.
     """
-    for infoset in range(tree.infoset_range[player], tree.infoset_range[player + 1]):
-        record = tree.infosets[infoset]
-        first, above = record["first_slot"], reach[record["parent_slot"]]
-        for slot in range(first, first + record["num_actions"]):
-            reach[slot] = above * strategy[slot]
-            average[slot] += weight * reach[slot]
+    own_reach(tree, strategy, reach)
+    for slot in range(tree.slot_range[player], tree.slot_range[player + 1]):
+        average[slot] += weight * reach[slot]
 
 
 def tensors_of(tree: GameTree) -> list[np.ndarray]:
@@ -220,9 +296,8 @@ def histories_of(tree: GameTree, what: str) -> np.ndarray:
     kinds, players, num_actions = tree.arrays.nodes["kind"], tree.num_players, tree.game.num_distinct_actions()
     is_kept = kinds != TERMINAL
     rows, num_rows = np.cumsum(is_kept) - 1, int(is_kept.sum())
-    size = int(np.prod(tree.game.information_state_tensor_shape()))
-    movers, last = players * size, players * size + players + 1  # columns
-    width = last + (players - 1) * num_actions
+    movers = players * int(np.prod(tree.game.information_state_tensor_shape()))  # columns before those of the mover
+    width = movers + players + 1 + (players - 1) * num_actions
     if (num_bytes := 4 * num_rows * width) > _MAX_BYTES:
         raise BudgetError(
             f"{what} keeps a tensor for each of the {num_rows:,} histories of {tree.game} that are no leaves, "
@@ -230,21 +305,20 @@ def histories_of(tree: GameTree, what: str) -> np.ndarray:
             "tabular mccfr_plus.Solver."
         )
     tensors = np.zeros((num_rows, width), np.float32)
-    pending: list[tuple[int, pyspiel.State, tuple]] = [(0, tree.game.new_initial_state(), (None,) * (players - 1))]
+    units, none = np.eye(num_actions, dtype=np.float32), np.zeros((players - 1) * num_actions, np.float32)
+    pending = [(0, tree.game.new_initial_state(), none)]  # with the last actions
     while pending:
-        node, state, past = pending.pop()
+        node, state, last = pending.pop()
         kind, count, first, payload = tree.arrays.nodes[node].tolist()
         row = tensors[rows[node]]
-        for player in range(players):
-            row[player * size : (player + 1) * size] = state.information_state_tensor(player)
+        row[:movers] = np.concatenate([state.information_state_tensor(player) for player in range(players)])
         row[movers + (players if kind == CHANCE else kind)] = 1.0
-        for place, action in enumerate(past):
-            if action is not None:
-                row[last + place * num_actions + action] = 1.0
+        row[movers + players + 1 :] = last
         actions = tree.outcome_action if kind == CHANCE else tree.slot_action
         for index in np.flatnonzero(is_kept[first : first + count]).tolist():
             action = int(actions[payload + index])
-            pending.append((first + index, state.child(action), past if kind == CHANCE else (*past, action)[1:]))
+            after = last if kind == CHANCE else np.append(last, units[action])[num_actions:]
+            pending.append((first + index, state.child(action), after))
     _warn_of_duplicates(tree, tensors, "histories")
     return tensors
 

@@ -1,14 +1,4 @@
-"""What solvers keep between iterations, and what networks learn from: stores of rows, and memories of regrets.
-
-| memory of regrets | contents | loss of its batches |
-|---|---|---|
-| `Aggregated` | weighted sums of targets and of weights per row | that of all samples, up to a constant |
-| `Reservoir` | a uniform sample of all samples | the same in expectation over the contents |
-| `Bootstrapped` | the samples of one iteration | that to discounted regrets, with those before by the network |
-
-The first holds because sum_k w_k (f - y_k)^2 = W (f - Y)^2 + a term without f, with W = sum_k w_k and Y the weighted
-mean. It needs a compiled tree, whose information sets have numbers.
-"""
+"""What solvers keep between iterations, and what networks learn from: stores of rows, and memories of regrets."""
 
 from __future__ import annotations
 
@@ -19,10 +9,8 @@ from typing import Any, NamedTuple, TypeVar
 import numpy as np
 
 from mccfr_plus.estimators.draws import draw_uniform
-from mccfr_plus.kernels.compile import kernel
+from mccfr_plus.kernels.compile import allocating_kernel, kernel
 from mccfr_plus.neural.config import CFR, PDCFR_PLUS
-
-_SIZE, _SEEN = 0, 1  # entries of `Store._counts`
 
 T = TypeVar("T")
 
@@ -36,53 +24,52 @@ class Store:
         columns: By name, ``[capacity, ...]``, zeros. Pages that were never written take no memory.
         rng: ``[1]`` uint64, the state of the generator of algorithm R, modified in place. None: a ring buffer, which
             keeps the latest rows.
+
+    Attributes:
+        seen: ``[1]`` int64, number of rows added so far, dropped ones included.
     """
 
     def __init__(self, columns: dict[str, np.ndarray], rng: np.ndarray | None = None):
         self._columns, self._is_reservoir = columns, rng is not None
         self.rng = np.zeros(1, np.uint64) if rng is None else rng
         self.capacity = len(next(iter(columns.values())))
-        self._counts = np.zeros(2, np.int64)
+        self.seen = np.zeros(1, np.int64)
         self.begin()
 
     def __len__(self) -> int:
-        return int(self._counts[_SIZE])
-
-    @property
-    def seen(self) -> int:
-        """Number of rows added so far, dropped ones included."""
-        return int(self._counts[_SEEN])
+        return min(int(self.seen[0]), self.capacity)
 
     def add_rows(self, **rows: np.ndarray) -> None:
         """Adds rows, ``[count, ...]`` by name of the column, the oldest ones first."""
         count, size = len(next(iter(rows.values()))), len(self)
-        places = (self.seen + np.arange(count)) % self.capacity
-        if self._is_reservoir:
-            reservoir_places(self.seen, self.capacity, self.rng, places)
-        old = places[(places >= 0) & (places < size)]
+        places = self.seen[0] + np.arange(count)
+        if self._is_reservoir:  # row n goes to a uniform place of 0 .. n, or is dropped
+            places[places >= self.capacity] = draw_numbers(places[places >= self.capacity] + 1, self.rng)
+        else:
+            places %= self.capacity
+        is_kept = places < self.capacity
+        places = places[is_kept]
+        old = places[places < size]
         if len(old):
             self._replaced.append((old, [column[old] for column in self._columns.values()]))
-        is_kept = places >= 0
-        places = places[is_kept]
         for name, column in self._columns.items():
             column[places] = rows[name][is_kept]  # NumPy keeps the last one of several rows for one place
-        self._counts[_SIZE] = min(size + count, self.capacity)
-        self._counts[_SEEN] += count
+        self.seen += count
 
-    def drawn(self, size: int, rng: np.ndarray) -> Iterator[dict[str, np.ndarray]]:
-        """Yields batches of rows, by column: copies; see `draw_batches`."""
-        return draw_batches(len(self), size, rng, lambda places: {k: c[places] for k, c in self._columns.items()})
+    def batches(self, size: int, iteration: int, rng: np.ndarray) -> Iterator[tuple[np.ndarray, ...]]:
+        """Yields batches of rows, copies, a tuple of the columns; see `draw_batches`."""
+        return draw_batches(len(self), size, rng, lambda places: tuple(c[places] for c in self._columns.values()))
 
     def state(self, size: int | None = None) -> dict[str, np.ndarray]:
         """Returns the contents, or arrays to be filled with `size` rows, by name: views until something is added."""
         size = len(self) if size is None else size
         columns = {name: column[:size] for name, column in self._columns.items()}
-        return columns | {"counts": self._counts} | ({"rng": self.rng} if self._is_reservoir else {})
+        return columns | {"seen": self.seen} | ({"rng": self.rng} if self._is_reservoir else {})
 
     def begin(self) -> None:
         """Marks the present contents as those to which `rollback` returns."""
         self._replaced: list[tuple[np.ndarray, list[np.ndarray]]] = []  # places and former contents
-        self._before = self._counts.copy(), self.rng.copy()
+        self._before = self.seen.copy(), self.rng.copy()
 
     def rollback(self) -> None:
         """Restores the contents at the last `begin`."""
@@ -90,7 +77,7 @@ class Store:
             for column, before in zip(self._columns.values(), contents, strict=True):
                 column[places] = before
         self._replaced = []
-        self._counts[:], self.rng[:] = self._before
+        self.seen[:], self.rng[:] = self._before
 
 
 def named(parts: Mapping[str, Any]) -> dict[str, Any]:
@@ -111,10 +98,8 @@ def draw_batches(count: int, size: int, rng: np.ndarray, batch_of: Callable[[np.
     """
     if 0 < count <= size:
         yield from itertools.repeat(batch_of(np.arange(count)))
-    positions = np.zeros(size, np.int64)
     while count:
-        draw_positions(count, rng, positions)
-        yield batch_of(positions.copy())
+        yield batch_of(draw_numbers(np.full(size, count), rng))
 
 
 class Batch(NamedTuple):
@@ -151,18 +136,19 @@ class Samples(NamedTuple):
 
 
 class Aggregated:
-    """Two sums per information set instead of its samples.
+    """Two sums per information set of a compiled tree instead of its samples.
+
+    The loss is that of all samples, up to a constant: sum_k w_k (f - y_k)^2 = W (f - Y)^2 + a term without f, with
+    W = sum_k w_k and Y the weighted mean.
 
     With r^t the sum of iteration t's weighted samples, n^t that of their weights and d_t the config's discount,
 
         R^t = d_{t-1} R^{t-1} + r^t,    N^t = d_{t-1} N^{t-1} + n^t,
 
-    and the targets are R^t / N^t. With d_t = (t / (t + 1))^gamma that is the mean with weight t^gamma of iteration t.
-    DCFR+ cuts R^t off at 0. So does PDCFR+, whose targets are max(d_t R^t + r^t, 0) / N^t: the latest regrets predict
-    the next ones. Regret matching ignores N^t, which makes targets as large at rarely sampled information sets as at
-    others.
-
-    Targets are divided by `unit`.
+    and the targets are R^t / N^t, divided by `unit`. With d_t = (t / (t + 1))^gamma that is the mean with weight
+    t^gamma of iteration t. DCFR+ cuts R^t off at 0. So does PDCFR+, whose targets are max(d_t R^t + r^t, 0) / N^t: the
+    latest regrets predict the next ones. Regret matching ignores N^t, which makes targets as large at rarely sampled
+    information sets as at others.
 
     Reference: Xu, Li, Liu, Fu, Fu, Xing, Cheng 2024, "Minimizing weighted counterfactual regret with optimistic online
     mirror descent", equations of DCFR+ and PDCFR+; Xu et al. 2026, "Deep (predictive) discounted counterfactual regret
@@ -290,25 +276,13 @@ def infoset_columns(capacity: int, inputs: np.ndarray, num_actions: int) -> dict
     return {"infosets": infosets, "masks": np.zeros((capacity, num_actions), bool)}
 
 
-@kernel
-def reservoir_places(seen, capacity, rng, places):
-    """Writes the places of the next rows by algorithm R; -1 for rows that are dropped.
-
-    Row n, counted from 0, goes to place n; in a full reservoir to a uniform place of 0 .. n, and is dropped if that is
-    not below the capacity. `rng` and `places` are modified in place.
-    """
-    for row in range(len(places)):
-        place = seen + row
-        if place >= capacity:
-            place = draw_uniform(place + 1, rng)
-        places[row] = place if place < capacity else -1
-
-
-@kernel
-def draw_positions(count, rng, positions):
-    """Fills `positions` with uniform numbers 0 .. count - 1. `rng` and `positions` are modified in place."""
-    for index in range(len(positions)):
-        positions[index] = draw_uniform(count, rng)
+@allocating_kernel
+def draw_numbers(counts, rng):
+    """Returns a uniform number 0 .. count - 1 for each of some counts, ``[n]`` int64. `rng` is modified in place."""
+    numbers = np.empty(len(counts), np.int64)
+    for index in range(len(counts)):
+        numbers[index] = draw_uniform(counts[index], rng)
+    return numbers
 
 
 @kernel
@@ -324,6 +298,5 @@ def add_sums(rows, targets, weights, sums):
 def prepare_kernels() -> None:
     """Compiles the kernels."""
     rng, no_rows, no_sums = np.zeros(1, np.uint64), np.zeros(0, np.int64), np.zeros((0, 1))
-    reservoir_places(0, 1, rng, no_rows)
-    draw_positions(1, rng, no_rows)
+    draw_numbers(no_rows, rng)
     add_sums(no_rows, no_sums, np.zeros(0), no_sums)

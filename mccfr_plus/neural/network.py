@@ -14,7 +14,6 @@ import numpy as np
 from mccfr_plus.errors import ConfigError, TrainingError
 from mccfr_plus.kernels.random_numbers import next_word
 from mccfr_plus.neural.backend import CPU, adam, torch
-from mccfr_plus.neural.config import TrainingConfig
 
 _DENORMAL = 1e-310
 _MAX_ROWS = 1 << 15  # of a forward pass: bounds its memory
@@ -33,28 +32,10 @@ class Modules(NamedTuple):
     features: Features | None = None  # of information-state tensors; None: the tensors themselves
 
 
-DEFAULTS = Modules()
-
-
 class MLP(torch.nn.Module):
-    """Linear layers with ReLU; optionally with skip connections and a normalized last hidden layer.
+    """Linear layers with ReLU, of inputs and outputs so wide; see `NetworkConfig` for the other arguments."""
 
-    Args:
-        num_inputs: Width of the input.
-        num_outputs: Width of the output.
-        hidden_layers: Widths of the hidden layers; ``()`` for a linear model.
-        layer_norm: Whether the last hidden layer is normalized (Ba, Kiros, Hinton 2016).
-        skip: Whether a hidden layer's input is added to its output where both are equally wide (He et al. 2016).
-    """
-
-    def __init__(
-        self,
-        num_inputs: int,
-        num_outputs: int,
-        hidden_layers: Sequence[int] = (128, 128),
-        layer_norm: bool = False,
-        skip: bool = False,
-    ):
+    def __init__(self, num_inputs: int, num_outputs: int, hidden_layers: Sequence[int], layer_norm: bool, skip: bool):
         super().__init__()
         sizes = (num_inputs, *hidden_layers, num_outputs)
         self.shape = {"hidden_layers": list(hidden_layers), "layer_norm": layer_norm, "skip": skip}
@@ -127,42 +108,40 @@ class Learner:
     Args:
         inputs: ``[num_rows, num_inputs]`` float32, the information sets that rows stand for; perhaps none.
         num_outputs: Width of the output.
-        config: Shape of the default network and how it is trained.
+        config: A `NetworkConfig`; a `TrainingConfig`, unless `fit` gets the number of steps.
         rngs: ``[2]`` uint64, states of the generators of initial parameters and of batches. Modified in place.
         name: The name of the loss in error messages.
-        modules: Factories of the network and of its optimizer, and the device.
+        modules: Factories of the network and of its optimizer, and the device; None: the defaults.
         is_trained: False: parameters are assigned only.
 
     Attributes:
         losses: Of the last fit, step by step.
-
-    A factory that does not make a module with such inputs and outputs, or an optimizer, is a ConfigError.
     """
 
     def __init__(
         self,
         inputs: np.ndarray,
         num_outputs: int,
-        config: TrainingConfig,
+        config: Any,
         rngs: np.ndarray,
         name: str,
-        modules: Modules = DEFAULTS,
+        modules: Modules | None = None,
         is_trained: bool = True,
     ):
-        self._sizes, self.config, self._modules = (inputs.shape[1], num_outputs), config, modules
+        self._sizes, self.config, self._modules = (inputs.shape[1], num_outputs), config, modules or Modules()
         self.name, self._of_parameters, self._of_batches = name, rngs[:1], rngs[1:]
-        self.device, self.losses = modules.device, list[float]()
+        self.device, self.losses = self._modules.device, list[float]()
         self.inputs = self._on_device(inputs)
         self.module = self._new_module()
         trained = [parameter for parameter in self.module.parameters() if parameter.requires_grad]
-        self.vector = torch.nn.Parameter(torch.cat([each.detach().reshape(-1) for each in trained]))
+        self.vector = torch.nn.Parameter(torch.nn.utils.parameters_to_vector(trained).detach())
         self.gradient = self.vector.grad = torch.zeros_like(self.vector)
-        sizes = [parameter.numel() for parameter in trained]
-        pieces = zip(trained, self.vector.data.split(sizes), self.gradient.split(sizes), strict=True)
-        for parameter, piece, gradient in pieces:
-            parameter.data, parameter.grad = piece.view(parameter.shape), gradient.view(parameter.shape)
-        names = {id(parameter) for parameter in trained}
-        others = {name: each for name, each in self.module.state_dict(keep_vars=True).items() if id(each) not in names}
+        torch.nn.utils.vector_to_parameters(self.vector.data, trained)  # which become views
+        pieces = self.gradient.split([parameter.numel() for parameter in trained])
+        for parameter, piece in zip(trained, pieces, strict=True):
+            parameter.grad = piece.view(parameter.shape)
+        state = self.module.state_dict(keep_vars=True)
+        others = {name: each for name, each in state.items() if not each.requires_grad}  # such as running means
         self._held: dict[str, tuple[torch.Tensor, torch.Tensor]] = {}  # on the device, and on the CPU
         self._hold({"parameters": self.vector} | others)
         self._generators = {"rngs": rngs} if is_trained else {}
@@ -232,27 +211,23 @@ class Learner:
             memory: The data: its ``batches`` are those of `Batch`, or have other arrays after the information sets.
             iteration: The current one, counted from 1.
             loss: The loss of outputs and of what batches hold after the information sets; None: `squared_error`.
-            steps: How many; None: as many as the config says.
+            steps: How many, from the present parameters; None: as the config says.
 
         Returns:
             The losses of the steps. One that is not finite is a TrainingError.
         """
-        config = self.config
         self._pull()
         # Before fresh parameters are drawn: targets may come from the present ones.
-        batches = memory.batches(config.batch_size, iteration, self._of_batches)
-        if not config.warm_start:
-            with torch.no_grad():
-                fresh = self._new_module().state_dict()
-                for name, tensor in self.module.state_dict().items():
-                    tensor.copy_(fresh[name])
+        batches = memory.batches(self.config.batch_size, iteration, self._of_batches)
+        if steps is None and not self.config.warm_start:
+            self.module.load_state_dict(self._new_module().state_dict())  # in place
             self._optimizer = self._new_optimizer()
         self.losses = []
         last: Any = None
         was_set = _DENORMAL * 0.5 == 0.0
         torch.set_flush_denormal(True)
         try:
-            for batch in itertools.islice(batches, config.train_steps if steps is None else steps):
+            for batch in itertools.islice(batches, self.config.train_steps if steps is None else steps):
                 if batch is not last:  # a batch of all entries is the same object every time
                     last, (infosets, *others) = batch, batch
                     given, arguments = self._given(infosets), [self._on_device(each) for each in others]
@@ -287,28 +262,27 @@ class Learner:
             "payoffs that are not finite."
         )
 
-    def outputs(self, infosets: np.ndarray) -> np.ndarray:
-        """Returns the outputs for information sets, ``[n, num_outputs]`` float64, which are tensors or rows."""
+    def outputs(self, infosets: np.ndarray | None = None) -> np.ndarray:
+        """Returns the outputs, ``[n, num_outputs]`` float64, for information sets: tensors or rows; None: all rows."""
         self._pull()
-        return forward(self.module, self._given(infosets)).numpy().astype(np.float64)
+        given = self.inputs if infosets is None else self._given(infosets)
+        return forward(self.module, given).numpy().astype(np.float64)
 
     def predict(self, iteration: int | None = None) -> np.ndarray:
         """Returns the network's outputs for all information sets, ``[num_rows, num_outputs]`` float64.
 
         One that is not finite is a TrainingError, which names the iteration, unless that is None.
         """
-        self._pull()
-        outputs = forward(self.module, self.inputs).numpy()
+        outputs = self.outputs()
         if iteration is not None:
-            self._check(float(outputs.sum(dtype=np.float64)), "was finite, but its predictions are not", iteration)
-        return outputs.astype(np.float64)
+            self._check(float(outputs.sum()), "was finite, but its predictions are not", iteration)
+        return outputs
 
     def copy(self) -> torch.nn.Module:
         """Returns a copy of the module, on the CPU."""
         self._pull()
         result = copy.deepcopy(self.module).cpu().eval()
-        for parameter in result.parameters():
-            parameter.grad = None
+        result.zero_grad()
         return result
 
 

@@ -1,10 +1,11 @@
-"""Policies of networks, for all states of games that cannot be enumerated."""
+"""Strategies from the outputs of networks, and policies of networks for games that cannot be enumerated."""
 
 from __future__ import annotations
 
+import functools
 import itertools
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Self
 
 import numpy as np
@@ -12,16 +13,65 @@ import pyspiel
 from open_spiel.python import policy as openspiel_policy
 
 from mccfr_plus.checkpoints import file as checkpoint_file
-from mccfr_plus.checkpoints.header import FLAG, NUMBER, TEXT, check_entries, list_of, object_of, or_none, whole
+from mccfr_plus.checkpoints.header import FLAG, NUMBER, TEXT, Entry, check_entries, list_of, object_of, or_none, whole
 from mccfr_plus.errors import CheckpointError
 from mccfr_plus.neural.backend import torch, torch_threads
-from mccfr_plus.neural.matching import RULES, predicted_regrets
 from mccfr_plus.neural.network import MLP, Features, NetworkFactory, array_of, forward, new_module
 from mccfr_plus.neural.sampling.observer import Observer, strategies_at
 from mccfr_plus.tree.game import load_game
 
+_SMALLEST_TOTAL = 1e-300  # keeps 1 / total finite
+
+
+def predicted_regrets(outputs: np.ndarray, discount: float) -> np.ndarray:
+    """Returns discounted positive cumulative regrets plus those predicted for the next iteration, ``[n, num_actions]``,
+    given outputs ``[n, 2 num_actions]``: cumulative and latest regrets.
+    """
+    cumulative, latest = np.split(outputs, 2, axis=1)
+    return discount * np.maximum(cumulative, 0.0) + latest
+
+
+def masked_softmax(outputs: np.ndarray, masks: np.ndarray) -> np.ndarray:
+    """Returns the softmax over legal actions, ``[n, num_actions]``; 0 at the others."""
+    shifted = np.where(masks, outputs, -np.inf)
+    weights = np.exp(shifted - shifted.max(1, keepdims=True))
+    return weights / weights.sum(1, keepdims=True)
+
+
+def greedy(outputs: np.ndarray, masks: np.ndarray) -> np.ndarray:
+    """Returns the distributions on the legal action of the largest output, the first of equal ones."""
+    result = np.zeros(masks.shape)
+    result[np.arange(len(masks)), np.where(masks, outputs, -np.inf).argmax(1)] = 1.0
+    return result
+
+
+def matched(outputs: np.ndarray, masks: np.ndarray, is_argmax: bool) -> np.ndarray:
+    """Returns regret matching over legal actions, ``[n, num_actions]``.
+
+    Where no advantage is positive, the action of the largest one is played (Brown et al. 2019, section 5.2), or a
+    uniform one.
+    """
+    positive = np.where(masks, np.maximum(outputs, 0.0), 0.0)
+    total = positive.sum(1, keepdims=True)
+    none = np.flatnonzero(~(total > _SMALLEST_TOTAL))
+    total[none] = 1.0
+    result = positive * (1.0 / total)
+    legal = masks[none]
+    result[none] = greedy(outputs[none], legal) if is_argmax else legal / legal.sum(1, keepdims=True)
+    return result
+
+
+# How outputs, which have a row per information set and a column per OpenSpiel action, become strategies.
+SOFTMAX, MATCHING, GREEDY = "softmax", "matching", "greedy"
+RULES: dict[str, Callable[[np.ndarray, np.ndarray], np.ndarray]] = {
+    SOFTMAX: masked_softmax,
+    MATCHING: functools.partial(matched, is_argmax=True),
+    GREEDY: greedy,
+}
+
 _SHAPE = object_of({"hidden_layers": list_of(whole(1)), "layer_norm": FLAG, "skip": FLAG})  # of an `MLP`
-_ENTRIES = {"game": TEXT, "kind": TEXT, "discount": or_none(NUMBER), "network": or_none(_SHAPE)}
+_KIND = Entry(f"one of {', '.join(RULES)}", tuple(RULES).__contains__)
+_ENTRIES = {"game": TEXT, "kind": _KIND, "discount": or_none(NUMBER), "network": or_none(_SHAPE)}
 
 
 class NetworkPolicy(openspiel_policy.Policy):
@@ -100,8 +150,6 @@ class NetworkPolicy(openspiel_policy.Policy):
         if header.get("network_policy") != 1:
             raise CheckpointError(f"{path} holds no network policy: give a file that NetworkPolicy.save wrote.")
         check_entries(path, header, _ENTRIES)
-        if header["kind"] not in RULES:
-            raise CheckpointError(f"{path} is damaged: its header has networks of kind {header['kind']}.")
         loaded, shape = load_game(header["game"] if game is None else game), header["network"]
         if network is None and shape is None:
             raise CheckpointError(f"{path} holds networks of a user's own: give network=, as the solver got it.")

@@ -7,12 +7,11 @@ what its best responses played. Until the iteration's episodes are played:
    average policy otherwise. Its transitions go to a ring buffer, and the decisions of its best response to a reservoir.
 2. For every `learn_every` steps a player has an update: one step of Q-learning on transitions and one of cross-entropy
    on decisions. After `target_every` updates the target network is renewed.
-
-On a compiled tree one forward pass over all information sets replaces those at the decisions of parallel episodes.
 """
 
 from __future__ import annotations
 
+import dataclasses
 import itertools
 import math
 from collections.abc import Iterator
@@ -22,12 +21,11 @@ import numpy as np
 
 from mccfr_plus.kernels.random_numbers import new_states
 from mccfr_plus.neural.backend import torch
-from mccfr_plus.neural.batched_env import BatchedEnv
-from mccfr_plus.neural.config import BatchedNFSPConfig, NFSPConfig, TrainingConfig
-from mccfr_plus.neural.env import chunks
-from mccfr_plus.neural.matching import GREEDY, SOFTMAX, greedy, masked_softmax
+from mccfr_plus.neural.config import BatchedNFSPConfig, NFSPConfig
+from mccfr_plus.neural.env import BatchedEnv, chunks
 from mccfr_plus.neural.memory import Store, infoset_columns
 from mccfr_plus.neural.network import Learner
+from mccfr_plus.neural.network_policy import GREEDY, SOFTMAX, greedy, masked_softmax
 from mccfr_plus.neural.sampling.paths import Paths, Trajectories
 from mccfr_plus.neural.solver import NeuralSolver, Seed, mean_losses
 
@@ -85,12 +83,11 @@ class NFSP(NeuralSolver):
         for is_best, episodes in zip(combinations, counts, strict=True):
             for player in players if episodes else ():
                 env.use(player, options[player][is_best[player]])
-            for paths in env.sample(Trajectories(env.strategies()), episodes, episodes):
+            for paths in env.sample(Trajectories(env.strategies()), episodes, count):
                 for player, own in enumerate(self._players):
                     own.store(paths, player, is_best[player])
                     decided = paths.traversals[paths.players == player]
-                    # The end of an episode is a step too, as OpenSpiel's agents count.
-                    self._steps[player] += len(decided) + len(np.unique(decided))
+                    self._steps[player] += len(decided) + len(np.unique(decided))  # decisions, ends of episodes
 
     def _responses(self, player: int, is_best: bool, iteration: int) -> Any:
         """Returns a player's best response with exploration, or its average policy; see `Env.responses`."""
@@ -108,18 +105,11 @@ class NFSP(NeuralSolver):
         """Returns a copy of the average networks' policy, which approximates an equilibrium."""
         return self._env.policy_of([own.policy for own in self._players], SOFTMAX)
 
-    def current_policy(self) -> Any:
-        """Returns the same: all players learn at once."""
-        return self.average_policy()
+    current_policy = average_policy  # all players learn at once
 
     def best_response_policy(self) -> Any:
         """Returns a copy of the greedy policy of the action values."""
         return self._env.policy_of([own.values for own in self._players], GREEDY)
-
-    @property
-    def episodes(self) -> int:
-        """Episodes played so far."""
-        return self.iterations * self.config.episodes
 
     @property
     def value_losses(self) -> tuple[float | None, ...]:
@@ -151,21 +141,16 @@ class Agent:
     def __init__(self, env: Any, config: NFSPConfig, player: int, rngs: np.ndarray):
         self._config = config
         self.unit = env.unit_of(player, config.scale_targets)  # divisor of the values
-        inputs, num_actions = env.inputs[player], env.num_actions
-
-        def learner(name: str, rate: float, own_rngs: np.ndarray, is_trained: bool = True) -> Learner:
-            shared = {name: getattr(config, name) for name in ("hidden_layers", "gradient_clip", "batch_size")}
-            own, title = TrainingConfig(learning_rate=rate, **shared), f"{name} loss of player {player}"
-            return Learner(inputs, num_actions, own, own_rngs, title, env.modules, is_trained)
-
-        self.values = learner("value", config.value_learning_rate, rngs[1:3])
-        self.policy = learner("policy", config.policy_learning_rate, rngs[3:])
-        self.target = learner("target", config.value_learning_rate, np.zeros(2, np.uint64), False)
+        sizes = env.inputs[player], env.num_actions
+        of_values = dataclasses.replace(config, learning_rate=config.value_learning_rate)
+        self.values = Learner(*sizes, of_values, rngs[1:3], f"value loss of player {player}", env.modules)
+        self.policy = Learner(*sizes, config, rngs[3:], f"policy loss of player {player}", env.modules)
+        self.target = Learner(*sizes, of_values, np.zeros(2, np.uint64), "target", env.modules, is_trained=False)
         self.target.assign(self.values)
         self.updates = np.zeros(1, np.int64)
-        capacities, empty = (config.transition_capacity, config.decision_capacity), (inputs, num_actions)
-        self.transitions = Transitions(infoset_columns(capacities[0], *empty), self.target)
-        self.decisions = Decisions(infoset_columns(capacities[1], *empty), rngs[:1])
+        self.transitions = Transitions(infoset_columns(config.transition_capacity, *sizes), self.target)
+        actions = {"actions": np.zeros(config.decision_capacity, np.int64)}
+        self.decisions = Store(infoset_columns(config.decision_capacity, *sizes) | actions, rngs[:1])
         self.losses, self.value_losses = list[float](), list[float]()  # of the average policy and the action values
 
     def store(self, paths: Paths, player: int, is_best_response: bool) -> None:
@@ -229,22 +214,9 @@ class Transitions(Store):
 
     def batches(self, size: int, iteration: int, rng: np.ndarray) -> Iterator[tuple[np.ndarray, ...]]:
         """Yields information sets, actions and targets."""
-        for rows in self.drawn(size, rng):
-            after, masks = self._target.outputs(rows["next_infosets"]), rows["next_masks"]
-            best = np.where(masks.any(1), np.where(masks, after, -np.inf).max(1), 0.0)
-            yield rows["infosets"], rows["actions"], (rows["rewards"] + best).astype(np.float32)
-
-
-class Decisions(Store):
-    """A uniform sample of all actions of a player's best responses."""
-
-    def __init__(self, columns: dict[str, np.ndarray], rng: np.ndarray):
-        super().__init__(columns | {"actions": np.zeros(len(columns["infosets"]), np.int64)}, rng)
-
-    def batches(self, size: int, iteration: int, rng: np.ndarray) -> Iterator[tuple[np.ndarray, ...]]:
-        """Yields information sets, actions and which actions are illegal."""
-        for rows in self.drawn(size, rng):
-            yield rows["infosets"], rows["actions"], ~rows["masks"]
+        for following, masks, infosets, actions, rewards in super().batches(size, iteration, rng):
+            after = np.where(masks, self._target.outputs(following), -np.inf).max(1)
+            yield infosets, actions, (rewards + np.where(masks.any(1), after, 0.0)).astype(np.float32)
 
 
 def error_of_actions(outputs: torch.Tensor, actions: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
@@ -252,6 +224,6 @@ def error_of_actions(outputs: torch.Tensor, actions: torch.Tensor, targets: torc
     return (outputs.gather(1, actions[:, None]) - targets[:, None]).square().mean()
 
 
-def imitation_error(outputs: torch.Tensor, actions: torch.Tensor, is_illegal: torch.Tensor) -> torch.Tensor:
+def imitation_error(outputs: torch.Tensor, masks: torch.Tensor, actions: torch.Tensor) -> torch.Tensor:
     """Returns the mean of -log Pi(s, a) over decisions."""
-    return torch.nn.functional.cross_entropy(outputs.masked_fill(is_illegal, -torch.inf), actions)
+    return torch.nn.functional.cross_entropy(outputs.masked_fill(~masks, -torch.inf), actions)

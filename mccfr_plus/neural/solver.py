@@ -11,7 +11,7 @@ import numpy as np
 import pyspiel
 
 from mccfr_plus.errors import ConfigError
-from mccfr_plus.evaluation.exact import Evaluation, evaluate, evaluate_strategy
+from mccfr_plus.evaluation.exact import Evaluation, evaluate
 from mccfr_plus.neural import checkpoint as checkpoints
 from mccfr_plus.neural.backend import device_of, torch_threads
 from mccfr_plus.neural.env import TreeEnv
@@ -32,7 +32,7 @@ class NeuralSolver(IterativeSolver):
 
     _checkpoints: ClassVar[Any] = checkpoints
     _most_iterations_at_once = 1
-    config_class: ClassVar[type]
+    config_class: ClassVar[Any]
     references: ClassVar[tuple[str, ...]] = ()  # keys of `citations.BIBLIOGRAPHY`
     environment: Any = TreeEnv  # makes the environment of the game and of the name in error messages
     _players: Sequence[Any]  # with their `state` and `losses`
@@ -51,14 +51,12 @@ class NeuralSolver(IterativeSolver):
         features: Features | None = None,
     ):
         super().__init__(seed)
-        given: Any = self.config_class() if config is None else config
-        self.config: Any = given
-        if not isinstance(given, self.config_class):
+        if config is not None and not isinstance(config, self.config_class):
             raise ConfigError(f"config={config!r}: give a {self.config_class.__name__}, or None for its defaults.")
+        self.config: Any = config or self.config_class()
         modules = Modules(network, optimizer, device_of(device), features)
         self.device = str(modules.device)  # where networks are trained, as torch calls it
         self._iterations = np.zeros(1, np.int64)
-        self._before: dict[str, np.ndarray] | None = None  # arrays at the start of the current iteration
         self._env = self.environment(game, type(self).__name__)
         self._env.modules = modules
         if isinstance(game, GameTree):
@@ -89,29 +87,24 @@ class NeuralSolver(IterativeSolver):
         before = {name: array.copy() for name, array in self._changing(np.ndarray).items()}
         for memory in self._changing(Store).values():
             memory.begin()
-        self._before = before
         try:
             with torch_threads(self.config.threads):
                 self._advance(self.iterations + 1)
             self._iterations[0] += 1
-            self._before = None  # Ctrl-C undoes the iteration up to this line
         except BaseException:
             try:
-                self._roll_back()
+                self._roll_back(before)
             except KeyboardInterrupt:  # a second one: without this, half an iteration could be saved
-                self._roll_back()
+                self._roll_back(before)
                 raise
             raise
 
-    def _roll_back(self) -> None:
-        """Restores the state before the current iteration; may be called again if it was interrupted."""
-        if self._before is None:
-            return
+    def _roll_back(self, before: dict[str, np.ndarray]) -> None:
+        """Restores the arrays and stores before the current iteration; may be called again if it was interrupted."""
         for name, array in self._changing(np.ndarray).items():
-            array[...] = self._before[name]
+            array[...] = before[name]
         for memory in self._changing(Store).values():
             memory.rollback()
-        self._before = None
 
     # --- results ---
 
@@ -158,9 +151,7 @@ class NeuralSolver(IterativeSolver):
         A batched solver compiles the game for it, once. One that is too large for that is a BudgetError; see
         `mccfr_plus.evaluation` for bounds and estimates.
         """
-        if self.tree is None:
-            return evaluate(self.whole_tree(), self.average_policy())
-        return evaluate_strategy(self.tree, self.average_strategy())
+        return evaluate(self.whole_tree(), self.average_policy())
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({str(self.game)!r}, {self.config!r})"

@@ -75,9 +75,6 @@ class PathValues:
         self.learner.fit_values(histories, np.arange(len(actions)), actions, found, iteration)
         self._trained[0] = iteration
 
-    def prepare(self) -> None:
-        """There are no kernels."""
-
     def state(self) -> dict[str, np.ndarray]:
         return self.learner.state() | {"trained": self._trained}
 
@@ -128,7 +125,7 @@ class TreeValues(ExactValues):
 
     Attributes:
         table: ``[num_players, num_nodes]`` float64, the network's values; 0 before it is trained.
-        visited: ``[num_nodes]`` int64, how often histories were sampled since `evict`.
+        visited: ``[num_nodes]`` int64, how often leaves were sampled since `evict`, and their prefixes since `learn`.
     """
 
     def __init__(self, env: Any, uses_model: bool, config: TrainingConfig, rngs: np.ndarray):
@@ -154,9 +151,7 @@ class TreeValues(ExactValues):
 
     def note(self, paths: Paths, values: np.ndarray) -> None:
         """Adds sampled histories, with the values at them, to what is learned from."""
-        visited = np.bincount(paths.ends, minlength=len(self.visited))
-        add_to_prefixes(self._env.tree.arrays.nodes, visited)
-        self.visited += visited
+        self.visited += np.bincount(paths.ends, minlength=len(self.visited))
 
     def learn(self, iteration: int) -> None:
         """Trains on the histories sampled since `evict`, and fills the table."""
@@ -175,19 +170,9 @@ class TreeValues(ExactValues):
     def prepare(self) -> None:
         with announce_compilation(back_up):
             self._back_up()
-            add_to_prefixes(self._env.tree.arrays.nodes, np.zeros_like(self.visited))
 
     def state(self) -> dict[str, np.ndarray]:
         return {"table": self.table} | self.learner.state()
-
-
-@kernel
-def add_to_prefixes(nodes, visited):
-    """Adds to each history's visits, ``[num_nodes]``, those of all histories after it. Modified in place."""
-    for node in range(len(nodes) - 1, -1, -1):
-        first = nodes[node]["first_child"]
-        for child in range(first, first + nodes[node]["num_children"]):
-            visited[node] += visited[child]
 
 
 @kernel
@@ -197,7 +182,7 @@ def back_up(tree, strategy, visited, uses_model, values, targets):
     Args:
         tree: `TreeArrays`.
         strategy: ``[num_slots]`` float64, the strategies of all players.
-        visited: ``[num_nodes]`` int64, number of samples of each history, its prefixes included.
+        visited: ``[num_nodes]`` int64, number of samples of each leaf; those of its prefixes are written to it.
         uses_model: Whether chance outcomes are weighted by their probabilities, or by their sampled frequencies.
         values: ``[num_players, num_nodes]``, used where nothing was sampled.
         targets: ``[num_players, num_nodes]``. Modified in place.
@@ -206,6 +191,8 @@ def back_up(tree, strategy, visited, uses_model, values, targets):
     for node in range(len(nodes) - 1, -1, -1):
         record = nodes[node]
         kind, child, payload = record["kind"], record["first_child"], record["payload"]
+        if kind != TERMINAL:
+            visited[node] = visited[child : child + record["num_children"]].sum()
         for player in range(len(targets)):
             if visited[node] == 0:
                 targets[player, node] = values[player, node]

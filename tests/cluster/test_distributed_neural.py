@@ -50,7 +50,7 @@ CASES = {
     "deep_cfr, pdcfr+": (DistributedDeepCFR, DeepCFRConfig(traversals=41, minimizer="pdcfr+", **NETWORK)),
     "escher": (DistributedESCHER, ESCHER_NETWORK),
     "escher, exact": (DistributedESCHER, dataclasses.replace(ESCHER_NETWORK, values="exact")),
-    "dream": (DistributedDREAM, DREAMConfig(traversals=41, baseline_training=VALUES, weight_clip=1.5, **NETWORK)),
+    "dream": (DistributedDREAM, DREAMConfig(traversals=41, baseline_training=VALUES, **NETWORK)),
     "dream, no baseline": (DistributedDREAM, DREAMConfig(traversals=41, baseline=False, **NETWORK)),
     "nfsp": (DistributedNFSP, PLAY),
 }

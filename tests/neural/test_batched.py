@@ -34,9 +34,9 @@ from mccfr_plus.neural import (  # noqa: E402
     NetworkPolicy,
     TrainingConfig,
 )
-from mccfr_plus.neural.matching import masked_softmax, matched  # noqa: E402
 from mccfr_plus.neural.memory import Reservoir, Samples, infoset_columns  # noqa: E402
 from mccfr_plus.neural.network import MLP, squared_error  # noqa: E402
+from mccfr_plus.neural.network_policy import masked_softmax, matched  # noqa: E402
 
 NETWORK = {"hidden_layers": (16,), "train_steps": 6, "batch_size": 32}
 POLICY = TrainingConfig(**NETWORK)
@@ -46,7 +46,7 @@ GAME = {BatchedDeepCFR: "liars_dice", BatchedDREAM: "phantom_ttt", BatchedESCHER
 SOLVERS = [
     (BatchedDeepCFR, BatchedDeepCFRConfig(**(COMMON | {"traversals": 4, "parallel_traversals": 3}))),
     (BatchedDREAM, BatchedDREAMConfig(**COMMON, baseline_training=POLICY)),
-    (BatchedDREAM, BatchedDREAMConfig(**COMMON, baseline=False, memory_capacity=60, policy_capacity=60)),
+    (BatchedDREAM, BatchedDREAMConfig(**COMMON, baseline=False, memory_capacity=60)),
     (BatchedESCHER, BatchedESCHERConfig(**COMMON, value_training=POLICY, value_traversals=15)),
     (BatchedDREAM, BatchedDREAMConfig(**COMMON, baseline_training=POLICY, minimizer="pdcfr+")),
     (BatchedDREAM, BatchedDREAMConfig(**COMMON, baseline_training=POLICY, minimizer="dcfr+")),
@@ -161,7 +161,7 @@ FORGED = {
 @pytest.mark.parametrize(("name", "value"), [(name, value) for name, values in FORGED.items() for value in values])
 def test_forged_headers_of_policies_are_found(name, value, tmp_path):
     game = mccfr_plus.load_game("kuhn_poker")
-    NetworkPolicy(game, [MLP(11, 2, (4,)) for _ in range(2)], "softmax").save(tmp_path / "good")
+    NetworkPolicy(game, [MLP(11, 2, (4,), False, False) for _ in range(2)], "softmax").save(tmp_path / "good")
     header, arrays = contents_of(tmp_path / "good")
     checkpoint_file.write(tmp_path / "forged", {**header, name: value}, arrays)
     with pytest.raises(CheckpointError):
@@ -361,5 +361,3 @@ def test_weights_of_dream_are_relative_to_uniform_play():
         assert weights[decision] == pytest.approx(np.prod(factors))
         assert weights[decision] <= 2.0 ** len(before)
     assert weights.max() > 1.5
-    clipped = BatchedDREAM("phantom_ttt", dataclasses.replace(SOLVERS[1][1], weight_clip=0.7), seed=1).run(2)
-    np.testing.assert_array_equal(clipped.weights(paths, 0), np.minimum(weights, 0.7))

@@ -11,7 +11,7 @@ from mccfr_plus.neural import (  # noqa: E402
     BatchedESCHER,
     TrainingConfig,
 )
-from mccfr_plus.neural.batched_env import BatchedEnv  # noqa: E402
+from mccfr_plus.neural.env import BatchedEnv  # noqa: E402
 from mccfr_plus.neural.memory import Samples  # noqa: E402
 from mccfr_plus.neural.sampling.paths import Paths  # noqa: E402
 from mccfr_plus.tree.arrays import CHANCE, TERMINAL  # noqa: E402

@@ -11,7 +11,7 @@ torch = pytest.importorskip("torch")
 import mccfr_plus  # noqa: E402
 from mccfr_plus.errors import ConfigError, TrainingError  # noqa: E402
 from mccfr_plus.neural import BatchedNFSP, BatchedNFSPConfig  # noqa: E402
-from mccfr_plus.neural.matching import greedy  # noqa: E402
+from mccfr_plus.neural.network_policy import greedy  # noqa: E402
 from mccfr_plus.neural.nfsp import Agent, error_of_actions, next_decisions  # noqa: E402
 from mccfr_plus.neural.sampling.paths import Trajectories  # noqa: E402
 
@@ -99,7 +99,7 @@ def test_action_values_converge():
     """In a matrix game against a uniform player they are mean payoffs: rows of the matrix."""
     config = BatchedNFSPConfig(
         episodes=400, anticipatory=0.0, hidden_layers=(32,), learn_every=4, batch_size=128, min_samples=50,
-        policy_learning_rate=1e-9, value_learning_rate=3e-3, transition_capacity=20_000, epsilon_start=1, epsilon_end=1,
+        learning_rate=1e-9, value_learning_rate=3e-3, transition_capacity=20_000, epsilon_start=1, epsilon_end=1,
     )  # fmt: skip
     solver = BatchedNFSP("matrix_brps", config, seed=1).run(8)
     agent = solver._players[0]

@@ -117,7 +117,7 @@ def test_reservoir_draws():
     solver = DeepCFR("kuhn_poker", RESERVOIR, seed=1).run(2)
     before = copy_of(solver)
     solver.iteration()
-    for name in ("player1/memory/rng", "player0/network/rngs", "player0/memory/counts", "player0/memory/values"):
+    for name in ("player1/memory/rng", "player0/network/rngs", "player0/memory/seen", "player0/memory/values"):
         assert not np.array_equal(before[name], solver.state()[name]), name
     assert [len(own.memory) for own in solver._players] == [100, 100]
 

@@ -35,14 +35,6 @@ def test_out_of_range(name, value, message):
         DeepCFRConfig(**{name: value})
 
 
-def test_inconsistent_settings():
-    with pytest.raises(ConfigError, match=r"memory_capacity=100 is smaller than batch_size=256.*smaller batch"):
-        DeepCFRConfig(memory="reservoir", memory_capacity=100, batch_size=256)
-    DeepCFRConfig(memory="aggregated", memory_capacity=100, batch_size=256)  # which has no use for it
-    with pytest.raises(ConfigError, match=r"hidden_layers=\(\) has none"):
-        DeepCFRConfig(layer_norm=True, hidden_layers=())
-
-
 def test_is_frozen_and_round_trips_through_json():
     config = DeepCFRConfig(hidden_layers=[32, 16], gradient_clip=1.0)
     assert config.hidden_layers == (32, 16)

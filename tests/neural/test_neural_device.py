@@ -10,7 +10,7 @@ from mccfr_plus.neural import NFSPConfig  # noqa: E402
 from mccfr_plus.neural.backend import CPU, device_of  # noqa: E402
 from mccfr_plus.neural.config import TrainingConfig  # noqa: E402
 from mccfr_plus.neural.memory import Batch  # noqa: E402
-from mccfr_plus.neural.network import DEFAULTS, Learner, Modules  # noqa: E402
+from mccfr_plus.neural.network import Learner, Modules  # noqa: E402
 from mccfr_plus.neural.nfsp import Agent  # noqa: E402
 
 CONFIG = TrainingConfig(hidden_layers=(5, 5), layer_norm=True, skip=True, gradient_clip=0.1, train_steps=70)
@@ -57,10 +57,10 @@ def test_all_tensors_are_on_the_device(make, three_rows, monkeypatch):
 
 @every_learner
 def test_a_copy_on_the_device_learns_the_same(make, three_rows, monkeypatch):
-    one, learn = make(three_rows, DEFAULTS)
+    one, learn = make(three_rows, Modules())
     with monkeypatch.context() as patch:
         patch.setattr("mccfr_plus.neural.network.CPU", torch.device("meta"))  # so that the CPU is another device
-        other, learn_there = make(three_rows, DEFAULTS)
+        other, learn_there = make(three_rows, Modules())
         before = copy_of(other)
         for _ in range(3):
             learn()
@@ -71,14 +71,14 @@ def test_a_copy_on_the_device_learns_the_same(make, three_rows, monkeypatch):
         for name, array in other.state().items():
             array[...] = before[name]  # as a rollback does
         assert float((other.vector.detach() - one.vector.detach()).abs().max()) == 0  # not yet on the device
-        np.testing.assert_array_equal(other.predict(), make(three_rows, DEFAULTS)[0].predict())
+        np.testing.assert_array_equal(other.predict(), make(three_rows, Modules())[0].predict())
 
 
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="there is no GPU")
 @every_learner
 def test_a_gpu(make, three_rows):
     (one, learn), (other, learn_there) = (
-        make(three_rows, modules) for modules in (DEFAULTS, Modules(device=torch.device("cuda")))
+        make(three_rows, modules) for modules in (Modules(), Modules(device=torch.device("cuda")))
     )
     learn()
     learn_there()

@@ -26,10 +26,10 @@ from mccfr_plus.neural.network import (  # noqa: E402
 )
 
 SHAPES = [
-    (5, 3, ()),
-    (5, 3, (8,)),
-    (5, 3, (8, 8, 6, 6)),
-    (5, 3, (8,), True),
+    (5, 3, (), False, False),
+    (5, 3, (8,), False, False),
+    (5, 3, (8, 8, 6, 6), False, False),
+    (5, 3, (8,), True, False),
     (5, 3, (8, 8, 6, 6), False, True),
     (8, 3, (8, 8, 8), True, True),
 ]
@@ -114,7 +114,7 @@ def test_parameters_are_one_vector():
 
 
 def test_many_rows_are_predicted_in_chunks(monkeypatch):
-    network = MLP(5, 3, (8,))
+    network = MLP(5, 3, (8,), False, False)
     inputs = torch.from_numpy(np.random.default_rng(1).normal(size=(20, 5))).float()
     whole = forward(network, inputs)
     monkeypatch.setattr("mccfr_plus.neural.network._MAX_ROWS", 7)

@@ -35,7 +35,7 @@ SOLVERS = [
     (DeepCFR, SMALL),
     (DeepCFR, DeepCFRConfig(**TRAINING, **RESERVOIR, warm_start=False)),
     (DREAM, DREAMConfig(**TRAINING, baseline_training=VALUES, minimizer="pdcfr+")),
-    (DREAM, DREAMConfig(**TRAINING, **RESERVOIR, baseline=False, weight_clip=3.0)),
+    (DREAM, DREAMConfig(**TRAINING, **RESERVOIR, baseline=False)),
     (ESCHER, ESCHERConfig(**TRAINING, value_training=VALUES, value_traversals=10)),
     (ESCHER, ESCHERConfig(**TRAINING, **RESERVOIR, values="exact")),
 ]
@@ -116,11 +116,11 @@ def test_ctrl_c_rolls_back_to_the_last_iteration(kind, config, times, path, monk
         if len(calls) == 4:  # within the second training
             raise KeyboardInterrupt
 
-    def interrupt_again():
+    def interrupt_again(before):
         calls.append(None)
         if times == 2 and len(calls) == 5:
             raise KeyboardInterrupt
-        rollback()
+        rollback(before)
 
     monkeypatch.setattr(solver, "_roll_back", interrupt_again)
     with monkeypatch.context() as patch:

@@ -197,7 +197,6 @@ def test_every_phase_of_an_iteration_changes_the_result():
         if name not in ("average", "strategy"):  # which are of Deep CFR
             assert not np.array_equal(before[name], after[name]), name
     assert all(loss > 0 for loss in (*solver.losses, *solver.value_losses))
-    assert solver.episodes == 450
 
 
 def test_same_seed_is_bitwise_identical_without_global_state():
@@ -280,7 +279,7 @@ def test_resumed_run_is_bitwise_identical(config, method, tmp_path):
     saved = copy_of(solver)
     copy = NFSP.from_checkpoint(path) if method == "load" else NFSP("kuhn_poker", config, seed=5).run(2).restore(path)
     assert differing(copy, saved) == []
-    assert (copy.config, copy.seed, copy.iterations, copy.episodes) == (config, 1, 4, 600)
+    assert (copy.config, copy.seed, copy.iterations) == (config, 1, 4)
     assert (copy.nodes_touched, copy.seconds, copy.history.kept()) == (
         solver.nodes_touched,
         solver.seconds,

@@ -11,17 +11,17 @@ import mccfr_plus  # noqa: E402
 from mccfr_plus.errors import TrainingError  # noqa: E402
 from mccfr_plus.evaluation.infoset_values import infoset_values  # noqa: E402
 from mccfr_plus.neural import NFSP, NFSPConfig  # noqa: E402
-from mccfr_plus.neural.matching import masked_softmax  # noqa: E402
-from mccfr_plus.neural.network import DEFAULTS  # noqa: E402
+from mccfr_plus.neural.network import Modules  # noqa: E402
+from mccfr_plus.neural.network_policy import masked_softmax  # noqa: E402
 from mccfr_plus.neural.nfsp import Agent  # noqa: E402
 
-CONFIG = NFSPConfig(hidden_layers=(16,), value_learning_rate=0.01, policy_learning_rate=0.01, min_samples=1)
+CONFIG = NFSPConfig(hidden_layers=(16,), value_learning_rate=0.01, learning_rate=0.01, min_samples=1)
 TRANSITIONS = [(0, 3, 1, 0.0), (1, 2, OVER, 8.0), (2, 2, OVER, -2.0), (1, 0, 2, 0.0)]
 DECISIONS = [(0, 3), (1, 2), (1, 0), (1, 0), (2, 2)]
 
 
 def agent_of(features, config=CONFIG, unit=4.0):
-    return Agent(OneFeature(features, DEFAULTS, unit), config, 7, np.arange(1, 6, dtype=np.uint64))
+    return Agent(OneFeature(features, Modules(), unit), config, 7, np.arange(1, 6, dtype=np.uint64))
 
 
 def autograd(learner, rows, loss_of):

@@ -28,10 +28,15 @@ def add(buffer, numbers):
     buffer.add_rows(number=numbers, double=np.stack([2 * numbers, -numbers], 1))
 
 
-def check_rows(rows):
+def check_rows(number, double):
     """Columns of a row stay together."""
-    np.testing.assert_array_equal(rows["double"][:, 0], 2 * rows["number"])
-    np.testing.assert_array_equal(rows["double"][:, 1], -rows["number"])
+    np.testing.assert_array_equal(double[:, 0], 2 * number)
+    np.testing.assert_array_equal(double[:, 1], -number)
+
+
+def check_contents(buffer):
+    state = buffer.state()
+    check_rows(state["number"], state["double"])
 
 
 def test_ring_keeps_the_latest():
@@ -41,7 +46,7 @@ def test_ring_keeps_the_latest():
     assert sorted(buffer.state()["number"].tolist()) == list(range(12, 20))
     add(buffer, range(30))  # more than the capacity
     assert sorted(buffer.state()["number"].tolist()) == list(range(22, 30))
-    check_rows(buffer.state())
+    check_contents(buffer)
     assert (len(buffer), buffer.seen) == (8, 50)
 
 
@@ -56,7 +61,7 @@ def test_reservoir_is_uniform():
         numbers = buffer.state()["number"]
         assert len(np.unique(numbers)) == len(numbers) == capacity  # without replacement
         kept[numbers] += 1
-    check_rows(buffer.state())
+    check_contents(buffer)
     share = capacity / count
     # The counts' covariance is runs * share * (1 - share) * count / (count - 1) * (identity - 1 / count).
     statistic = ((kept - runs * share) ** 2).sum() / (runs * share * (1 - share)) * (count - 1) / count
@@ -69,21 +74,21 @@ def test_draws_are_uniform(kind):
     add(buffer, range(40))
     everything = buffer.state()["number"].tolist()
     for size in (40, 99):
-        assert next(buffer.drawn(size, new_state(1)))["number"].tolist() == everything == list(range(40))
+        assert next(buffer.batches(size, 1, new_state(1)))[0].tolist() == everything == list(range(40))
     rng = new_state(1)
-    draws = list(itertools.islice(buffer.drawn(20, rng), 2000))
-    check_rows(draws[0])
-    counts = np.bincount(np.concatenate([rows["number"] for rows in draws]), minlength=40)
+    draws = list(itertools.islice(buffer.batches(20, 1, rng), 2000))
+    check_rows(*draws[0])
+    counts = np.bincount(np.concatenate([number for number, _ in draws]), minlength=40)
     assert ((counts - 1000) ** 2 / 1000).sum() < limit_of_chi_squared(39)
     add(buffer, range(40, 90))
     assert len(buffer) == 50
-    assert set(next(buffer.drawn(49, rng))["number"].tolist()) <= set(buffer.state()["number"].tolist())
+    assert set(next(buffer.batches(49, 1, rng))[0].tolist()) <= set(buffer.state()["number"].tolist())
 
 
 def test_an_empty_buffer_gives_nothing():
     buffer = buffer_of("ring")
     add(buffer, [])
-    assert list(buffer.drawn(5, new_state(1))) == list(draw_batches(0, 5, new_state(1), list)) == []
+    assert list(buffer.batches(5, 1, new_state(1))) == list(draw_batches(0, 5, new_state(1), list)) == []
 
 
 def test_batches_are_drawn_uniformly():

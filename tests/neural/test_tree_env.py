@@ -9,7 +9,7 @@ from neural_states import features_of
 import mccfr_plus
 from mccfr_plus.kernels.random_numbers import new_state
 from mccfr_plus.neural.env import TreeEnv
-from mccfr_plus.neural.matching import matched
+from mccfr_plus.neural.network_policy import matched
 from mccfr_plus.neural.sampling.paths import ExternalSampling, Trajectories
 
 

@@ -10,7 +10,7 @@ from mccfr_plus.estimators.escher import refresh_values  # noqa: E402
 from mccfr_plus.neural.config import TrainingConfig  # noqa: E402
 from mccfr_plus.neural.env import TreeEnv, histories_of  # noqa: E402
 from mccfr_plus.neural.memory import Batch  # noqa: E402
-from mccfr_plus.neural.network import DEFAULTS  # noqa: E402
+from mccfr_plus.neural.network import Modules  # noqa: E402
 from mccfr_plus.neural.sampling.paths import Trajectories  # noqa: E402
 from mccfr_plus.neural.values import ExactValues, TreeValues, back_up  # noqa: E402
 from mccfr_plus.tree.arrays import CHANCE, TERMINAL  # noqa: E402
@@ -45,7 +45,7 @@ def parents_of(nodes: np.ndarray) -> np.ndarray:
 
 def env_of(tree, strategy, name="X"):
     env = TreeEnv(tree, name)
-    env.strategy[:], env.modules = strategy, DEFAULTS
+    env.strategy[:], env.modules = strategy, Modules()
     return env
 
 
@@ -115,7 +115,7 @@ def test_targets_by_hand():
         path.append(int(nodes[path[-1]]["first_child"]) + step)
     assert nodes[path[-1]]["kind"] == TERMINAL
     visited = np.zeros(tree.num_nodes, np.int64)
-    visited[path] = 5
+    visited[path[-1]] = 5
     for uses_model in (True, False):
         targets = np.zeros_like(values)
         back_up(tree.arrays, strategy, visited, uses_model, values, targets)
@@ -141,9 +141,8 @@ def test_networks_learn_values(game, uses_model):
     tree = mccfr_plus.compile_game(game)
     strategy, config = strategy_of(tree), TrainingConfig(train_steps=600, learning_rate=3e-3, hidden_layers=(64, 64))
     # As often as chance would have it, so that frequencies are probabilities.
-    visited = np.round(720 * reach_of_chance(tree)).astype(np.int64)
     learned = values_of(env_of(tree, strategy), uses_model, config)
-    learned.visited[:] = visited
+    learned.visited[:] = np.round(1e6 * reach_of_uniform_play(tree))
     for iteration in range(1, 4):
         learned.learn(iteration)
     exact = exact_values(tree, strategy)
@@ -159,12 +158,14 @@ def test_networks_learn_values(game, uses_model):
         np.testing.assert_array_equal(learned.table[:, leaves], exact[:, leaves])
 
 
-def reach_of_chance(tree):
+def reach_of_uniform_play(tree):
     reach, nodes = np.ones(tree.num_nodes), tree.arrays.nodes
     for node in range(tree.num_nodes):
         record = nodes[node]
         for index in range(record["num_children"]):
-            share = tree.arrays.chance[record["payload"] + index]["probability"] if record["kind"] == CHANCE else 1.0
+            share = 1.0 / record["num_children"]
+            if record["kind"] == CHANCE:
+                share = tree.arrays.chance[record["payload"] + index]["probability"]
             reach[record["first_child"] + index] = reach[node] * share
     return reach
 
@@ -174,20 +175,24 @@ def test_only_sampled_histories_are_learned(uses_model, monkeypatch):
     tree = mccfr_plus.compile_game("kuhn_poker")
     learned, seen = values_of(env_of(tree, strategy_of(tree)), uses_model), []
     monkeypatch.setattr(learned.learner, "fit", lambda batch, iteration: seen.append(batch))
-    learned.visited[[0, 1]] = 3
     learned.learn(1)
-    assert seen[0].infosets.tolist() == ([0, 1] if uses_model else [])
-    after = int(tree.arrays.nodes[int(tree.arrays.nodes[1]["first_child"])]["first_child"])
-    learned.visited[[after - 1, after]] = 3
+    assert len(seen[0].infosets) == 0
+    parents, node = parents_of(tree.arrays.nodes), np.flatnonzero(tree.arrays.nodes["kind"] == TERMINAL)[0]
+    learned.visited[node] = 3
     learned.learn(1)
-    assert seen[1].weights.sum() == np.count_nonzero(learned.visited[learned._nodes])
+    path = [node]
+    while path[-1] > 0:
+        path.append(parents[path[-1]])
+    np.testing.assert_array_equal(np.flatnonzero(learned.visited), path[::-1])
+    assert set(learned.visited[path]) == {3}
+    assert seen[1].weights.sum() == np.isin(path, learned._nodes).sum() >= 2
     assert ((seen[1].targets != 0) <= (seen[1].weights > 0)).all()
 
 
 def test_trajectories_are_counted_and_valued():
     """Visits of each prefix, and the table's values after each action."""
     env = TreeEnv("kuhn_poker(players=3)", "X")
-    env.modules = DEFAULTS
+    env.modules = Modules()
     learned = values_of(env, False)
     learned.table[:] = np.random.default_rng(1).normal(size=learned.table.shape)
     nodes, expected = env.tree.arrays.nodes, np.zeros(env.tree.num_nodes)
@@ -204,6 +209,9 @@ def test_trajectories_are_counted_and_valued():
             legal = np.flatnonzero(paths.masks[decision])
             after = nodes["first_child"][node] + np.arange(len(legal))
             np.testing.assert_array_equal(values[decision][:, legal], learned.table[:, after])
+    leaves = nodes["kind"] == TERMINAL
+    np.testing.assert_array_equal(learned.visited[leaves], expected[leaves])
+    learned._back_up()
     np.testing.assert_array_equal(learned.visited, expected)
     assert learned.visited[0] == 120
     learned.evict()

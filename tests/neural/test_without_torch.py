@@ -30,7 +30,7 @@ def test_the_rest_works():
     result = run(
         "import mccfr_plus, mccfr_plus.neural\n"
         "from mccfr_plus.neural import DeepCFRConfig\n"
-        "from mccfr_plus.neural import env, memory\n"
+        "from mccfr_plus.neural import config, memory\n"
         "from mccfr_plus.neural.sampling import paths, positions\n"
         "try:\n    mccfr_plus.neural.nothing\n"
         "except AttributeError: print(DeepCFRConfig().train_steps > 0)"

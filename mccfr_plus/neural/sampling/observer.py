@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable, Sequence
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 import pyspiel
@@ -13,8 +12,7 @@ from open_spiel.python.observation import make_observation
 from mccfr_plus.errors import GameError
 from mccfr_plus.evaluation.tabulation import states_after
 from mccfr_plus.games.compiled_rules import compiled_rules
-from mccfr_plus.neural.sampling.positions import Positions
-from mccfr_plus.neural.sampling.rules_positions import BatchRules, RulesPositions
+from mccfr_plus.neural.sampling.positions import BatchRules, Positions, PyspielPositions
 
 # Returns a player's strategies, [n, num_actions] float64, given the player, information sets and legal actions
 # [n, num_actions] bool. Information sets are tensors, [n, size] float32, or on a compiled tree their rows, [n].
@@ -29,56 +27,6 @@ def check_has_tensors(game: pyspiel.Game, what: str) -> None:
             "Use the tabular mccfr_plus.Solver, which distinguishes information sets by their strings, or a game that "
             "has one."
         )
-
-
-class PyspielPositions(Positions):
-    """pyspiel's states, which are modified."""
-
-    def __init__(self, states: list[Any], observer: Observer):
-        self._states, self._observer = states, observer
-        self._find_movers()
-
-    def _find_movers(self) -> None:
-        self.movers = np.array([state.current_player() for state in self._states], np.int64)
-
-    def take(self, rows: np.ndarray) -> Self:
-        taken: set[int] = set()
-        states = []
-        for row in rows.tolist():
-            states.append(self._states[row].clone() if row in taken else self._states[row])
-            taken.add(row)
-        return type(self)(states, self._observer)
-
-    def keys(self, rows: np.ndarray) -> np.ndarray:
-        return np.array([hash(tuple(self._states[row].history())) for row in rows.tolist()], np.int64)
-
-    def play(self, actions: np.ndarray) -> None:
-        for state, action in zip(self._states, actions.tolist(), strict=True):
-            state.apply_action(action)
-        self._find_movers()
-
-    def draw_outcomes(self, rows: np.ndarray, draws: np.ndarray) -> None:
-        for row, number in zip(rows.tolist(), draws.tolist(), strict=True):
-            outcomes, probabilities = zip(*self._states[row].chance_outcomes(), strict=True)
-            ends = np.cumsum(probabilities)
-            index = int(np.searchsorted(ends, number * ends[-1], "right"))
-            self._states[row].apply_action(outcomes[min(index, len(outcomes) - 1)])
-        self._find_movers()
-
-    def observe(self, whose: np.ndarray, tensors: np.ndarray, masks: np.ndarray) -> None:
-        """Writes what players know, where a player is to move.
-
-        ``whose``, ``[n, k]``, are the players whose information-state tensors follow one another in a row of
-        ``tensors``; ``masks`` get the legal actions of the player to move.
-        """
-        size, write = self._observer.size, self._observer.write
-        for state, players, tensor, mask in zip(self._states, whose.tolist(), tensors, masks, strict=True):
-            for place, player in enumerate(players):
-                write(state, player, tensor[place * size : (place + 1) * size])
-            mask[state.legal_actions()] = True
-
-    def returns(self, rows: np.ndarray) -> np.ndarray:
-        return np.array([self._states[row].returns() for row in rows.tolist()])
 
 
 class Observer:
@@ -108,13 +56,10 @@ class Observer:
         except (RuntimeError, ValueError, NotImplementedError):  # no observer, as in most games in Python
             observation = None
         self._observation = observation if observation is not None and observation.tensor.size == self.size else None
-        self._by_rules = by_rules
-
-    @functools.cached_property
-    def _rules(self) -> BatchRules | None:
-        """The compiled rules, if there are some that give the tensors."""
-        rules = compiled_rules(self.game) if self._by_rules else None
-        return None if rules is None or rules.tensor_cells(0, -1, 0) is None else BatchRules(rules, self.size)
+        rules = compiled_rules(game) if by_rules else None
+        self._rules: BatchRules | None = None
+        if rules is not None and rules.tensor_cells(0, -1, 0) is not None:
+            self._rules = BatchRules(rules, self.size)
 
     def write(self, state: pyspiel.State, player: int, out: np.ndarray) -> None:
         """Writes what a player knows of a state, ``[size]``."""
@@ -124,13 +69,13 @@ class Observer:
             self._observation.set_from(state, player)
             out[:] = self._observation.tensor
 
-    def start(self, count: int) -> PyspielPositions | RulesPositions:
+    def start(self, count: int) -> Positions:
         """Returns so many histories at the game's beginning."""
         if self._rules is not None:
             return self._rules.start(count)
         return self.positions_of([self.game.new_initial_state() for _ in range(count)])
 
-    def after(self, actions: np.ndarray, lengths: np.ndarray) -> PyspielPositions | RulesPositions:
+    def after(self, actions: np.ndarray, lengths: np.ndarray) -> Positions:
         """Returns the histories of actions of players and chance, ``[n, any number]``, ``lengths`` of each."""
         if self._rules is None:
             return self.positions_of(list(states_after(self.game, actions, lengths)))
@@ -143,7 +88,7 @@ class Observer:
         return PyspielPositions(list(states), self)
 
     def observe(
-        self, positions: PyspielPositions | RulesPositions, last_actions: np.ndarray | None = None
+        self, positions: Any, last_actions: np.ndarray | None = None
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Returns tensors of information sets and of histories in which a player is to move, and legal actions.
 

@@ -1,7 +1,4 @@
-"""Samples many trajectories in parallel, and estimates regrets and action values from them.
-
-External sampling runs traversals in parallel, level by level: all own actions, one action of other players.
-"""
+"""Samples many trajectories or traversals in parallel, and estimates regrets and action values from them."""
 
 from __future__ import annotations
 
@@ -80,7 +77,7 @@ class Trajectories(NamedTuple):
             if not len(live):
                 break
             movers, rows = positions.movers.copy(), np.arange(len(live))
-            infosets, histories, masks = observer.observe(positions, last)  # type: ignore[arg-type]
+            infosets, histories, masks = observer.observe(positions, last)
             table = strategies_at(movers, infosets, masks, self.strategies)
             sampling = share[movers] * uniform(0, infosets, masks) + (1.0 - share[movers]) * table
             actions = draw(sampling, positions.draws(rows, rng))
@@ -104,7 +101,7 @@ class Branches(NamedTuple):
 
 
 class ExternalSampling(NamedTuple):
-    """Traversals of external sampling for a player (Brown et al. 2019, algorithm 2)."""
+    """Traversals by levels, of all own actions and one of others each (Brown et al. 2019, algorithm 2)."""
 
     strategies: Strategies  # of all players
     player: int  # whose regrets are sampled
@@ -133,7 +130,7 @@ class ExternalSampling(NamedTuple):
                     "parallel_traversals, or use DREAM or ESCHER, which follow one history at a time."
                 )
             positions = positions.take(left)
-            movers, (infosets, _, masks) = positions.movers.copy(), observer.observe(positions)  # type: ignore[arg-type]
+            movers, (infosets, _, masks) = positions.movers.copy(), observer.observe(positions)
             table = strategies_at(movers, infosets, masks, self.strategies)
             drawn = draw(table, positions.draws(np.arange(len(left)), rng))
             levels.append((movers, infosets, masks, table, np.zeros(masks.shape)))
@@ -166,15 +163,12 @@ def corrected_regrets(paths: Paths, values: np.ndarray, player: int) -> np.ndarr
         values: ``[num_decisions, num_actions]``, the player's baselines; regrets are unbiased for any.
         player: The player. The results at other players' decisions are undefined.
     """
-    regrets, backed_up = np.zeros(values.shape), paths.returns[:, player].copy()
+    values, backed_up = values.astype(np.float64), paths.returns[:, player].copy()
     for level in reversed(paths.levels()):
-        traversals, actions, strategies = paths.traversals[level], paths.actions[level], paths.strategies[level]
-        action_values, drawn = values[level].astype(np.float64), (np.arange(len(traversals)), actions)
-        action_values[drawn] += (backed_up[traversals] - action_values[drawn]) / paths.probabilities[level]
-        mean = (strategies * action_values).sum(1)
-        regrets[level] = (action_values - mean[:, None]) * paths.masks[level]
-        backed_up[traversals] = mean
-    return regrets
+        traversals, drawn = paths.traversals[level], (np.arange(level.start, level.stop), paths.actions[level])
+        values[drawn] += (backed_up[traversals] - values[drawn]) / paths.probabilities[level]
+        backed_up[traversals] = (paths.strategies[level] * values[level]).sum(1)
+    return plain_regrets(paths, values)
 
 
 def plain_regrets(paths: Paths, values: np.ndarray) -> np.ndarray:

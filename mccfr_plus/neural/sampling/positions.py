@@ -1,15 +1,19 @@
-"""Many histories of a game at once: as nodes of a tree here, as words of compiled rules, or as pyspiel's states."""
+"""Many histories of a game at once: as nodes of a tree, as pyspiel's states, or as words of compiled rules."""
 
 from __future__ import annotations
 
 import abc
 import functools
+import itertools
 from typing import Any, Self
 
 import numpy as np
 
-from mccfr_plus.games.rules import CHANCE, TERMINAL
+from mccfr_plus.games.game import RulesGame
+from mccfr_plus.games.rules import CHANCE, MOVER, TERMINAL
+from mccfr_plus.kernels.compile import compose, kernel
 from mccfr_plus.tree import arrays
+from mccfr_plus.tree.by_rules.rules_traversal import rule_apply, rule_legal, rule_look, rule_outcomes, rule_returns
 from mccfr_plus.tree.game_tree import GameTree
 
 _GOLDEN_RATIO = (5**0.5 - 1) / 2  # its multiples, modulo 1, are spread most evenly
@@ -99,7 +103,7 @@ class TreeObserver:
         records = self.records[nodes]
         return (records["first_child"] - records["payload"])[:, None] + self.slots[self.numbers(nodes)]
 
-    def observe(self, positions: TreePositions, last_actions: Any = None) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    def observe(self, positions: Any, last_actions: Any = None) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Returns the rows of the players to move, ``[n]``, nodes, ``[n]``, and legal actions, ``[n, num_actions]``."""
         numbers = self.numbers(positions.nodes)
         rows = numbers - self.tree.arrays.infoset_range[positions.movers]
@@ -145,3 +149,175 @@ class TreePositions(Positions):
     def returns(self, rows: np.ndarray) -> np.ndarray:
         tree, records = self._observer.tree, self._observer.records
         return tree.arrays.payoffs[records["payload"][self.nodes[rows]]]
+
+
+class PyspielPositions(Positions):
+    """pyspiel's states, which are modified."""
+
+    def __init__(self, states: list[Any], observer: Any):
+        self._states, self._observer = states, observer
+        self._find_movers()
+
+    def _find_movers(self) -> None:
+        self.movers = np.array([state.current_player() for state in self._states], np.int64)
+
+    def take(self, rows: np.ndarray) -> Self:
+        taken: set[int] = set()
+        states = []
+        for row in rows.tolist():
+            states.append(self._states[row].clone() if row in taken else self._states[row])
+            taken.add(row)
+        return type(self)(states, self._observer)
+
+    def keys(self, rows: np.ndarray) -> np.ndarray:
+        return np.array([hash(tuple(self._states[row].history())) for row in rows.tolist()], np.int64)
+
+    def play(self, actions: np.ndarray) -> None:
+        for state, action in zip(self._states, actions.tolist(), strict=True):
+            state.apply_action(action)
+        self._find_movers()
+
+    def draw_outcomes(self, rows: np.ndarray, draws: np.ndarray) -> None:
+        for row, number in zip(rows.tolist(), draws.tolist(), strict=True):
+            outcomes, probabilities = zip(*self._states[row].chance_outcomes(), strict=True)
+            ends = np.cumsum(probabilities)
+            index = int(np.searchsorted(ends, number * ends[-1], "right"))
+            self._states[row].apply_action(outcomes[min(index, len(outcomes) - 1)])
+        self._find_movers()
+
+    def observe(self, whose: np.ndarray, tensors: np.ndarray, masks: np.ndarray) -> None:
+        """Writes what players know, where a player is to move.
+
+        ``whose``, ``[n, k]``, are the players whose information-state tensors follow one another in a row of
+        ``tensors``; ``masks`` get the legal actions of the player to move.
+        """
+        size, write = self._observer.size, self._observer.write
+        for state, players, tensor, mask in zip(self._states, whose.tolist(), tensors, masks, strict=True):
+            for place, player in enumerate(players):
+                write(state, player, tensor[place * size : (place + 1) * size])
+            mask[state.legal_actions()] = True
+
+    def returns(self, rows: np.ndarray) -> np.ndarray:
+        return np.array([self._states[row].returns() for row in rows.tolist()])
+
+
+class BatchRules:
+    """The rules of a game with `tensor_cells` for many histories at once, and its information-state tensors as a table.
+
+    ``table`` has, of each player, the tensor of one who knows nothing, ``[num_players, size]`` float32; where the rows
+    of each entry of `look` begin; and the cells of each row, ``[num_players, num_rows, most cells]``, filled up with
+    ``size``.
+    """
+
+    def __init__(self, game: RulesGame, size: int):
+        sizes, players = game.sizes, range(game.sizes.num_players)
+        self.game, self.arguments, rules = game, (game.parameters, game.table), game.rules
+        names: dict[str, Any] = {f"rule_{name}": getattr(rules, name) for name in ("legal", "apply", "returns", "look")}
+        names["rule_outcomes"] = rules.outcomes or rule_outcomes
+        self.play, self.draw_outcomes, self.observe, self.find_returns = (
+            compose(each, strict=False, **names) for each in (_play, _draw_outcomes, _observe, _find_returns)
+        )
+        self.factors = np.random.default_rng(0).integers(2**63, size=len(game.first_state))  # of states' keys
+        self.actions = np.zeros(game.most_actions, np.int64)
+        self.probabilities = np.zeros(max(sizes.max_chance_outcomes, 1))
+        self.seen = np.zeros(sizes.view_size, np.int64)
+        values = [each.size for each in sizes.fields for _ in range(each.count)]
+        rows = [(place, value) for place, count in enumerate(values) for value in range(count)]
+        found = [[game.tensor_cells(player, *row) or () for row in rows] for player in players]
+        cells = np.full((len(players), len(rows), max(len(each) for own in found for each in own)), size, np.int64)
+        first = np.zeros((len(players), size), np.float32)
+        for player in players:
+            first[player, list(game.tensor_cells(player, -1, 0) or ())] = 1.0
+            for row, each in enumerate(found[player]):
+                cells[player, row, : len(each)] = each
+        self.table = first, np.array(list(itertools.accumulate(values[:-1], initial=0)), np.int64), cells
+
+    def start(self, count: int) -> RulesPositions:
+        """Returns so many histories at the game's beginning."""
+        return RulesPositions(self, np.tile(self.game.first_state, (count, 1)))
+
+
+class RulesPositions(Positions):
+    """Histories as states of compiled rules, ``[n, state_size]`` int64, which are modified."""
+
+    def __init__(self, rules: BatchRules, words: np.ndarray):
+        self._rules, self._words, self.movers = rules, words, words[:, MOVER]
+
+    def take(self, rows: np.ndarray) -> Self:
+        return type(self)(self._rules, self._words[rows])
+
+    def keys(self, rows: np.ndarray) -> np.ndarray:
+        return self._words[rows] @ self._rules.factors
+
+    def play(self, actions: np.ndarray) -> None:
+        self.play_on(actions[:, None], np.ones(len(actions), np.int64))
+
+    def play_on(self, actions: np.ndarray, counts: np.ndarray) -> None:
+        """Plays the first ``counts`` of the actions, ``[n, any number]``, of players and chance, in each history."""
+        self._rules.play(*self._rules.arguments, self._words, np.ascontiguousarray(actions, np.int64), counts)
+
+    def draw_outcomes(self, rows: np.ndarray, draws: np.ndarray) -> None:
+        rules = self._rules
+        rules.draw_outcomes(*rules.arguments, self._words, rows, draws, rules.actions, rules.probabilities)
+
+    def observe(self, whose: np.ndarray, tensors: np.ndarray, masks: np.ndarray) -> None:
+        rules = self._rules
+        rules.observe(*rules.arguments, self._words, whose, *rules.table, rules.actions, rules.seen, tensors, masks)
+
+    def returns(self, rows: np.ndarray) -> np.ndarray:
+        payoffs = np.zeros((len(rows), self._rules.game.sizes.num_players))
+        self._rules.find_returns(*self._rules.arguments, self._words, rows, payoffs)
+        return payoffs
+
+
+@kernel
+def _play(parameters, table, words, actions, counts):
+    for row in range(len(words)):
+        for number in range(counts[row]):
+            rule_apply(parameters, table, words[row], actions[row, number])
+
+
+@kernel
+def _draw_outcomes(parameters, table, words, rows, draws, actions, probabilities):
+    for number in range(len(rows)):
+        state = words[rows[number]]
+        count = rule_outcomes(parameters, table, state, actions, probabilities)
+        total = 0.0
+        for index in range(count):
+            total += probabilities[index]
+        index, end = 0, probabilities[0]
+        while end <= draws[number] * total and index < count - 1:
+            index += 1
+            end += probabilities[index]
+        rule_apply(parameters, table, state, actions[index])
+
+
+@kernel
+def _observe(parameters, table, words, whose, first, begins, cells, actions, seen, tensors, masks):
+    size, most = first.shape[1], cells.shape[2]
+    for row in range(len(words)):
+        state = words[row]
+        for index in range(rule_legal(parameters, table, state, actions)):
+            masks[row, actions[index]] = True
+        for number in range(whose.shape[1]):
+            player, begin = whose[row, number], number * size
+            for cell in range(size):
+                tensors[row, begin + cell] = first[player, cell]
+            for place in range(len(seen)):
+                seen[place] = 0
+            rule_look(parameters, table, state, player, seen)
+            for place in range(len(seen)):
+                for index in range(most):
+                    cell = cells[player, begins[place] + seen[place], index]
+                    if cell == size:
+                        break
+                    if cell >= 0:
+                        tensors[row, begin + cell] = 1.0
+                    else:
+                        tensors[row, begin + ~cell] = 0.0
+
+
+@kernel
+def _find_returns(parameters, table, words, rows, payoffs):
+    for number in range(len(rows)):
+        rule_returns(parameters, table, words[rows[number]], payoffs[number])
