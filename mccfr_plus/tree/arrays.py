@@ -41,6 +41,7 @@ BLOCK = 4
 
 
 NUM_EXPANSION = 37  # entries of `TreeArrays.expansion`
+NUM_SLOTS = NUM_EXPANSION - 1  # the entry of the slots found so far; the others are in `expansion`
 
 
 def read_only(array: np.ndarray) -> np.ndarray:

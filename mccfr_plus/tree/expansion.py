@@ -20,7 +20,7 @@ import numpy as np
 
 from mccfr_plus.kernels.compile import inline_kernel, kernel
 from mccfr_plus.kernels.intrinsics import call_back, head_of, load_word, pointer, publish_head, publish_word, swap_word
-from mccfr_plus.tree.arrays import CHANCE, INFOSET, NODE, NUM_EXPANSION, TERMINAL
+from mccfr_plus.tree.arrays import CHANCE, INFOSET, NODE, NUM_EXPANSION, NUM_SLOTS, TERMINAL
 
 # Entries of `TreeArrays.expansion`.
 STATUS = 0  # one of the values below
@@ -49,7 +49,6 @@ LOCK = 2  # 1 while a thread changes the tree
     NUM_TRANSIENT_PARENTS,  # permanent nodes whose children are transient
     NUM_INFOSETS,
     MAX_INFOSETS,
-    NUM_SLOTS,
     MAX_SLOTS,
     INFOSET_COST,  # bytes of an infoset,
     SLOT_COST,  # of a slot,
@@ -63,7 +62,7 @@ LOCK = 2  # 1 while a thread changes the tree
     TEXT_COST,  # bytes of all texts that are kept
     CONFLICT_NODE,  # the node at which two infosets were found to be in conflict,
     CONFLICT_INFOSET,  # and the infoset with its key
-) = range(15, NUM_EXPANSION)
+) = range(15, NUM_SLOTS)
 
 # Values of STATUS. All but the first end a traversal.
 EXPANDING, FAILED, INFOSETS_FULL, NODES_FULL, KEYS_COLLIDE, ACTIONS_DIFFER, INTERRUPTED = range(7)
