@@ -18,7 +18,8 @@ def answers_to_ctrl_c():
     signal.signal(signal.SIGINT, before)
 
 
-def test_a_signal_waits_until_a_kernel_is_compiled(monkeypatch, answers_to_ctrl_c):
+def test_a_signal_waits_until_a_kernel_is_compiled(monkeypatch, answers_to_ctrl_c, tmp_path):
+    monkeypatch.setattr("numba.core.config.CACHE_DIR", str(tmp_path))  # it is not on disk
     before = kernels.no_collection
 
     @contextlib.contextmanager
