@@ -45,6 +45,7 @@ from mccfr_plus.tree.order import representative_states
 
 flags.DEFINE_string("game", None, "Game. Default: leduc_poker; batched, exact: phantom_ttt")
 flags.DEFINE_integer("seeds", 3, "How many runs")
+flags.DEFINE_integer("first_seed", 1, "exact: the seed of the first run; the others follow")
 flags.DEFINE_list(
     "marks", None, "When to evaluate: CPU seconds; deep_cfr: iterations; exact: histories. Default: the subject's"
 )
@@ -425,6 +426,11 @@ def exact_evaluation(game):
     return evaluate
 
 
+PUBLISHED_NAMES = {
+    "phantom_ttt()": "PTTT",
+    "perfect_recall_dark_hex(gameversion=cdh,num_cols=3,num_rows=3)": "DH3",
+    "liars_dice(dice_sides=5,numdice=2)": "LD2D5F",
+}
 TABULAR = {"external": "rm", "outcome": "rm"}  # minimizers, with average strategies that weigh iterations linearly
 
 
@@ -432,7 +438,8 @@ def exact():
     """The budget of Rudolph et al. 2025 is ten million steps; a step is a history that a traversal visits."""
     torch.set_num_threads(1)
     game, records, evaluate = mccfr_plus.load_game(FLAGS.game or "phantom_ttt"), [], None
-    for seed, algorithm in itertools.product(range(1, FLAGS.seeds + 1), FLAGS.algorithm):
+    seeds = range(FLAGS.first_seed, FLAGS.first_seed + FLAGS.seeds)
+    for seed, algorithm in itertools.product(seeds, FLAGS.algorithm):
         name, _, options = algorithm.removesuffix("]").partition("[")
         texts = FLAGS.set + (options.split(",") if options else [])
         if name in TABULAR:
@@ -478,13 +485,15 @@ def picture():
             *(each["histories"], each["iterations"], each["histories"], 0.0, 2 * each["exploitability"]),
             *((), (), each["cpu_seconds"]),
         )
-        told = each["settings"] if len(settings_of[each["algorithm"]]) > 1 else []  # what tells one from another
+        is_one = each["algorithm"] in TABULAR or len(settings_of[each["algorithm"]]) == 1
+        told = [] if is_one else each["settings"]  # what tells one from another
         key = each["game"], ", ".join([each["algorithm"], *told])
         runs.setdefault(key, {}).setdefault(each["seed"], []).append(point)
     curves = [Curve(*key, tuple(map(tuple, seeds.values())), 2) for key, seeds in runs.items()]
+    algorithms = tuple(dict.fromkeys(curve.algorithm for curve in curves))
     for unit, ending in (("nodes", ".png"), ("cpu_seconds", "-seconds.png")):
         path = str(Path(FLAGS.out).with_suffix("")) + ending
-        plot_curves(curves, [path], unit=unit)
+        plot_curves(curves, [path], unit=unit, algorithms=algorithms, titles=PUBLISHED_NAMES, labels={})
 
 
 if __name__ == "__main__":
