@@ -8,7 +8,7 @@ import mccfr_plus
 from mccfr_plus.experiments.curves import Curve
 from mccfr_plus.experiments.papers.gibson2012 import algorithms, claims, curves, parameters, stacks
 from mccfr_plus.experiments.papers.gibson2012.algorithms import ALGORITHMS, LABELS, OURS, OUTCOME, WITHOUT_OUTCOME
-from mccfr_plus.experiments.papers.gibson2012.games import UNIFORM
+from mccfr_plus.experiments.papers.gibson2012.games import INFOSETS, UNIFORM, length_of
 from mccfr_plus.experiments.papers.judging import mean_of
 from mccfr_plus.experiments.record import Point
 
@@ -124,6 +124,15 @@ def test_recorded_exploitability_of_uniform_play(game):
         assert found == pytest.approx(UNIFORM[game], rel=1e-12)
 
 
+@pytest.mark.parametrize(("stack", "infosets"), INFOSETS.items())
+def test_recorded_numbers_of_infosets(stack, infosets):
+    assert mccfr_plus.compile_game(f"nl_holdem_buckets(stack={stack})").num_infosets == infosets
+
+
+def test_lengths_of_runs_are_told_per_information_set():
+    assert " 3e+07 histories, 1.1e+04 per information set;" in length_of(8, 3e7)
+
+
 def inked(path):
     """Returns the share of a picture that is not white."""
     from matplotlib import image
@@ -133,7 +142,7 @@ def inked(path):
 
 @pytest.mark.parametrize(("compute", "name"), [(parameters.epsilon, "figure1a"), (parameters.tau, "figure1b")])
 def test_parameters(setting, monkeypatch, compute, name):
-    monkeypatch.setattr(parameters, "SIZE", {"small": ("nl_holdem_buckets(stack=4)", 2e4, 2)})
+    monkeypatch.setattr(parameters, "SIZE", {"small": ("nl_holdem_buckets(stack=8)", 2e4, 2)})
     monkeypatch.setattr(parameters, "EPSILONS", (0.05, 1.0))
     monkeypatch.setattr(parameters, "TAUS", (1.0, 1e3))
     monkeypatch.setattr(parameters, "VALUES", {"epsilon": (0.05, 1.0), "tau": (1.0, 1e3)})

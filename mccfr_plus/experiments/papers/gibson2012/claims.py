@@ -11,9 +11,8 @@ from mccfr_plus.experiments.papers.gibson2012.algorithms import (
     PAPERS_SUMS,
     SHORT_RUNS,
 )
-from mccfr_plus.experiments.papers.gibson2012.games import MILLI_BIG_BLINDS, UNIFORM, title
+from mccfr_plus.experiments.papers.gibson2012.games import MILLI_BIG_BLINDS, UNIFORM, stack_of, title
 from mccfr_plus.experiments.papers.gibson2012.parameters import TAUS, ends_of, text_of
-from mccfr_plus.experiments.papers.gibson2012.stacks import stack_of
 from mccfr_plus.experiments.papers.item import INTERVALS, Result, Row, Setting, recorded
 from mccfr_plus.experiments.papers.judging import AHEAD, NOT_TRIED, TIE, end_of, mean_of, order, verdict
 from mccfr_plus.experiments.papers.sizes import size_rows
@@ -23,16 +22,18 @@ FIGURES = ("figure1a", "figure1b", "figure2a", "figure2b", "figure3a", "figure3b
 
 def result(setting: Setting, name: str) -> Result:
     """Returns the verdicts on the paper's claims."""
+    figures = recorded(setting, FIGURES)
+    lengths = [curve.x("nodes")[-1] for curves in figures.values() for curve in curves]
     notes = [
         "The claims are those of the abstract, section 6 and the captions, in our words. Printed numbers that are not "
         "in `docs/background/games.md` are as we know them, without the text at hand.",
         "Average strategy sampling (AS) is judged by the better one of its two forms with the paper's parameters: "
         "with the sums of line 9, and with the default average. ES, CS, OS: external, chance, outcome sampling.",
-        "Runs are 3e7 to 3e8 histories long, the paper's 1e12 and more. So a claim about an order that is reproduced "
-        "is reproduced at a smaller scale, and one that is not may hold for longer runs.",
+        f"Runs are {min(lengths):.0e} to {max(lengths):.0e} histories long, the paper's 1e12 and more. So a claim of "
+        "an order that is reproduced is reproduced at a smaller scale, and one that is not may hold for longer runs.",
         INTERVALS,
     ]
-    return Result(rows(recorded(setting, FIGURES)), notes)
+    return Result(rows(figures), notes)
 
 
 def rows(figures: Mapping[str, list[Curve]]) -> list[Row]:
@@ -131,9 +132,9 @@ def _parameter_claims(of_epsilon: list[Curve], of_tau: list[Curve]) -> list[Row]
 
 def _stack_claims(curves: list[Curve]) -> list[Row]:
     ratios, short, texts, little = [], [], [], []
-    stacks = sorted({stack_of(curve) for curve in curves})
+    stacks = sorted({stack_of(curve.game) for curve in curves})
     for stack in stacks:
-        ends = {curve.algorithm: end_of(curve, "exploitability") for curve in curves if stack_of(curve) == stack}
+        ends = {curve.algorithm: end_of(curve, "exploitability") for curve in curves if stack_of(curve.game) == stack}
         ours = min((ends[AVERAGE_STRATEGY], ends[PAPERS_SUMS]))
         best = min(ends["chance"], ends["external"])
         ratios.append(best.mean / ours.mean)

@@ -7,7 +7,7 @@ from mccfr_plus.experiments.comparison import Comparison
 from mccfr_plus.experiments.curves import Curve
 from mccfr_plus.experiments.evaluation_points import Limit
 from mccfr_plus.experiments.papers.gibson2012.algorithms import ALGORITHMS, LABELS, ending_rows
-from mccfr_plus.experiments.papers.gibson2012.games import MBB, PLAIN, UNIFORM, holdem, scale_of, title
+from mccfr_plus.experiments.papers.gibson2012.games import MBB, PLAIN, UNIFORM, length_of, scale_of, stack_of, title
 from mccfr_plus.experiments.papers.item import INTERVALS, Result, Row, Setting, record_figure
 from mccfr_plus.experiments.plot import plot_curves
 
@@ -29,17 +29,16 @@ _FOUR_FACES = (
 )
 _SMALLER = (
     "The paper's figure is of stacks of 36 chips, 5e9 histories, whose tree does not fit into the memory of a common "
-    "machine, and its runs are of 1e12 histories and more. Here: {game}, {nodes:.0e} histories. The buckets of cards "
-    "are ours (`docs/background/games.md`)."
+    "machine, and its runs are of 1e12 histories and more. {length}"
 )
 # Game, histories touched per run, seeds, note.
 CURVES = {
     ("figure2a", "small"): ("nl_holdem_buckets(stack=20)", 3e8, 5, _SMALLER),
-    ("figure2a", "paper"): ("nl_holdem_buckets(stack=20)", 1e10, 5, _SMALLER),
+    ("figure2a", "paper"): ("nl_holdem_buckets(stack=16)", 2e9, 5, _SMALLER),
     ("figure3a", "small"): ("bluff(dice1=1,dice2=1)", 1e8, 5, _SAME_SIZE),
-    ("figure3a", "paper"): ("bluff(dice1=1,dice2=1)", 1e10, 5, _SAME_SIZE),
+    ("figure3a", "paper"): ("bluff(dice1=1,dice2=1)", 1e9, 5, _SAME_SIZE),
     ("figure3b", "small"): ("bluff(dice1=2,dice2=1,faces=4)", 1e8, 5, _FOUR_FACES),
-    ("figure3b", "paper"): ("bluff", 1e10, 5, _SAME_SIZE),
+    ("figure3b", "paper"): ("bluff", 1e9, 5, _SAME_SIZE),
 }
 
 
@@ -60,8 +59,8 @@ def result(setting: Setting, name: str) -> Result:
         scale=scale,
         ylabel=PLAIN if scale == 1 else MBB,
     )
-    what = holdem(game) if game.startswith("nl_holdem") else game
-    notes = [NO_VALUES, OTHER_BETA, note.format(game=what, nodes=nodes), INTERVALS]
+    length = length_of(stack_of(game), nodes) if game.startswith("nl_holdem") else ""
+    notes = [NO_VALUES, OTHER_BETA, note.format(length=length, nodes=nodes), INTERVALS]
     return Result(rows(curves), notes, pictures)
 
 

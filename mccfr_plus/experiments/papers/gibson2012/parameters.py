@@ -8,7 +8,7 @@ from mccfr_plus.display import mean_band
 from mccfr_plus.experiments.comparison import Comparison
 from mccfr_plus.experiments.curves import Curve
 from mccfr_plus.experiments.evaluation_points import Limit
-from mccfr_plus.experiments.papers.gibson2012.games import MBB, MILLI_BIG_BLINDS, holdem
+from mccfr_plus.experiments.papers.gibson2012.games import MBB, MILLI_BIG_BLINDS, length_of, stack_of, title
 from mccfr_plus.experiments.papers.item import INTERVALS, Result, Row, Setting, record_figure
 from mccfr_plus.experiments.papers.judging import AHEAD, Mean, mean_of, order
 from mccfr_plus.experiments.plot import Line, plot_parameter
@@ -18,7 +18,7 @@ TAUS = (1.0, 10.0, 100.0, 1e3, 1e4, 1e5)
 TEXT = "average_strategy(epsilon={epsilon},tau={tau},beta={beta:g})"
 CHOSEN = {"epsilon": 0.05, "tau": 1000.0}  # the paper's
 BETAS = {"epsilon": (1e3, 1e5, 1e6), "tau": (1e3, 1e6)}  # for runs as short as these, and the paper's
-SIZE = {"small": ("nl_holdem_buckets(stack=8)", 3e7, 5), "paper": ("nl_holdem_buckets(stack=20)", 1e10, 5)}
+SIZE = {"small": ("nl_holdem_buckets(stack=8)", 3e7, 5), "paper": ("nl_holdem_buckets(stack=12)", 1e9, 5)}
 
 
 def epsilon(setting: Setting, name: str) -> Result:
@@ -52,7 +52,7 @@ def _parameter_figure(setting: Setting, name: str, parameter: str, values: tuple
     plot_parameter(
         lines,
         pictures,
-        title=f"{holdem(game)} after {nodes:.0e} histories",
+        title=f"{title(game)} after {nodes:.0e} histories",
         xlabel=f"{parameter} of average strategy sampling",
         ylabel=MBB,
         band=mean_band,
@@ -60,7 +60,7 @@ def _parameter_figure(setting: Setting, name: str, parameter: str, values: tuple
     notes = [
         note,
         "The paper's figure is a picture without values, of 2-NL Hold'em(30) after 1e12 histories; what the best value "
-        f"is depends on both. Here: {holdem(game)}, {nodes:.0e} histories, {seeds} seeds.",
+        f"is depends on both. {length_of(stack_of(game), nodes)} {seeds} seeds.",
         INTERVALS,
     ]
     return Result(rows(curves, parameter), notes, pictures)

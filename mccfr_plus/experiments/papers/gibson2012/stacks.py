@@ -8,12 +8,12 @@ from mccfr_plus.experiments.curves import Curve
 from mccfr_plus.experiments.evaluation_points import Limit
 from mccfr_plus.experiments.papers.gibson2012.algorithms import LABELS, WITHOUT_OUTCOME, ending_rows
 from mccfr_plus.experiments.papers.gibson2012.curves import NO_VALUES, OTHER_BETA
-from mccfr_plus.experiments.papers.gibson2012.games import MILLI_BIG_BLINDS, scale_of
+from mccfr_plus.experiments.papers.gibson2012.games import MILLI_BIG_BLINDS, scale_of, stack_of
 from mccfr_plus.experiments.papers.item import INTERVALS, Result, Row, Setting, record_figure
 from mccfr_plus.experiments.plot import Line, plot_parameter
 
 # Stacks, histories touched per run, seeds.
-STACKS = {"small": ((8, 12, 16, 20, 22), 3e8, 5), "paper": ((12, 16, 20, 22, 24), 1e10, 5)}
+STACKS = {"small": ((8, 12, 16, 20, 22), 3e8, 5), "paper": ((8, 12, 16, 20, 22), 1e9, 5)}
 
 
 def result(setting: Setting, name: str) -> Result:
@@ -25,7 +25,7 @@ def result(setting: Setting, name: str) -> Result:
     lines = []
     for algorithm in WITHOUT_OUTCOME:
         ends = [
-            scale_of(curve.game) / stack_of(curve) * curve.y("exploitability")[:, -1]
+            scale_of(curve.game) / stack_of(curve.game) * curve.y("exploitability")[:, -1]
             for curve in curves
             if curve.algorithm == algorithm
         ]
@@ -47,14 +47,10 @@ def result(setting: Setting, name: str) -> Result:
     return Result(rows(curves), [NO_VALUES, OTHER_BETA, note, INTERVALS], pictures)
 
 
-def stack_of(curve: Curve) -> int:
-    return int(curve.game.partition("stack=")[2].rstrip(")"))
-
-
 def rows(curves: Sequence[Curve]) -> list[Row]:
     """Returns where each algorithm ended, by stack, in mbb/g per chip of the stack."""
     found = []
-    for stack in sorted({stack_of(curve) for curve in curves}):
-        of_stack = [curve for curve in curves if stack_of(curve) == stack]
+    for stack in sorted({stack_of(curve.game) for curve in curves}):
+        of_stack = [curve for curve in curves if stack_of(curve.game) == stack]
         found += ending_rows(f"stacks of {stack}", of_stack, MILLI_BIG_BLINDS / stack)
     return found
