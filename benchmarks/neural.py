@@ -6,22 +6,15 @@ escher    ESCHER beside OpenSpiel's, each with its defaults: exploitability afte
 dream     DREAM with and without baselines: exploitability, and the variance of sampled regrets
 sampling  histories/s of sampling alone, on a tree and batched, over OpenSpiel's Deep CFR; with --nopeer batched alone
 batched   batched DREAM, ESCHER or NFSP on a game that is not enumerated, against uniform play as it trains
-exact     exact exploitability of the same, or of external or outcome sampling, after histories, on a game with compiled
-          rules; --out keeps it as JSON. Algorithms of one call share the numbers of information sets
-picture   the records of `exact` in --out as pictures beside that file
 
 One thread. Evaluations are not counted, nor the training of OpenSpiel's average-policy networks, whose policies are
 masked and renormalized before they are measured.
 """
 
-import itertools
-import json
 import math
-import os
 import resource
 import statistics
 import time
-from pathlib import Path
 
 import numpy as np
 import torch
@@ -31,35 +24,18 @@ from measuring import FLAGS, run, settings, spread, timed
 import mccfr_plus
 from mccfr_plus import neural
 from mccfr_plus.estimators.escher import refresh_values
-from mccfr_plus.evaluation.by_rules import RulesEvaluator
-from mccfr_plus.evaluation.policy_by_rules import memory_plan
-from mccfr_plus.evaluation.tabulation import tabulate
-from mccfr_plus.experiments.curves import Curve
-from mccfr_plus.experiments.plot import plot_curves
-from mccfr_plus.experiments.record import Point
 from mccfr_plus.neural.sampling.observer import Observer, uniform
 from mccfr_plus.neural.sampling.paths import Trajectories, corrected_regrets
-from mccfr_plus.tree.by_rules.implicit_tree import ImplicitTree
-from mccfr_plus.tree.by_rules.requirements import rules_to_traverse
 from mccfr_plus.tree.order import representative_states
 
-flags.DEFINE_string("game", None, "Game. Default: leduc_poker; batched, exact: phantom_ttt")
+flags.DEFINE_string("game", None, "Game. Default: leduc_poker; batched: phantom_ttt")
 flags.DEFINE_integer("seeds", 3, "How many runs")
-flags.DEFINE_integer("first_seed", 1, "exact: the seed of the first run; the others follow")
-flags.DEFINE_list(
-    "marks", None, "When to evaluate: CPU seconds; deep_cfr: iterations; exact: histories. Default: the subject's"
-)
+flags.DEFINE_list("marks", None, "When to evaluate: CPU seconds; deep_cfr: iterations. Default: the subject's")
 flags.DEFINE_multi_string("set", [], "A field of our config, such as values='exact'; may be given several times")
-flags.DEFINE_multi_string(
-    "algorithm",
-    ["DREAM"],
-    "DREAM, ESCHER, NFSP; exact: also external, outcome; may be given several times, each with settings in brackets if "
-    "they have some of their own: 'DREAM[minimizer=\"pdcfr+\"]'",
-)
+flags.DEFINE_string("algorithm", "DREAM", "batched: DREAM, ESCHER, NFSP")
 flags.DEFINE_bool("peer", True, "Run OpenSpiel's too, which takes most of the time")
 flags.DEFINE_integer("rounds", 5, "nfsp, sampling: how often both sides take turns")
 flags.DEFINE_integer("games", 4000, "batched: games of an evaluation")
-flags.DEFINE_string("out", None, "exact, picture: the file of the records, .json")
 
 CPU = time.process_time
 
@@ -393,7 +369,7 @@ def wilson(wins, games):
 def batched():
     """Mean payoff and share of games won, each with a 95 % confidence interval (normal; Wilson 1927)."""
     torch.set_num_threads(1)
-    solver, spent = new(f"Batched{FLAGS.algorithm[0]}", FLAGS.game or "phantom_ttt", 1), 0.0
+    solver, spent = new(f"Batched{FLAGS.algorithm}", FLAGS.game or "phantom_ttt", 1), 0.0
     for mark in [0.0, *marks([600.0 / 2**k for k in reversed(range(8))])]:
         spent = advance(solver.iteration, spent, mark)
         payoffs = against_uniform(solver, solver.average_policy())
@@ -411,91 +387,6 @@ def batched():
     print(f"sampling alone: {paths.nodes / (CPU() - begin):,.0f} histories/s")
 
 
-def exact_evaluation(game):
-    """Returns a function from policies to their evaluations, as `evaluate_by_rules`; histories are found once."""
-    rules = rules_to_traverse(game)
-    tree = ImplicitTree(game, rules, memory_plan(rules, None, with_histories=True), os.cpu_count())
-    strategy, evaluator = np.zeros(tree.slot_capacity), RulesEvaluator(tree)
-    tree.bind(strategy)
-    histories = evaluator.find_histories()
-
-    def evaluate(policy):
-        tabulate(tree, policy, histories, strategy)
-        return evaluator.evaluate(strategy)
-
-    return evaluate
-
-
-PUBLISHED_NAMES = {
-    "phantom_ttt()": "PTTT",
-    "perfect_recall_dark_hex(gameversion=cdh,num_cols=3,num_rows=3)": "DH3",
-    "liars_dice(dice_sides=5,numdice=2)": "LD2D5F",
-}
-TABULAR = {"external": "rm", "outcome": "rm"}  # minimizers, with average strategies that weigh iterations linearly
-
-
-def exact():
-    """The budget of Rudolph et al. 2025 is ten million steps; a step is a history that a traversal visits."""
-    torch.set_num_threads(1)
-    game, records, evaluate = mccfr_plus.load_game(FLAGS.game or "phantom_ttt"), [], None
-    seeds = range(FLAGS.first_seed, FLAGS.first_seed + FLAGS.seeds)
-    for seed, algorithm in itertools.product(seeds, FLAGS.algorithm):
-        name, _, options = algorithm.removesuffix("]").partition("[")
-        texts = FLAGS.set + (options.split(",") if options else [])
-        if name in TABULAR:
-            given = {"averaging": "linear", "tree": "rules", "seed": seed} | settings(texts)
-            solver = mccfr_plus.Solver(game, name, TABULAR[name], **given)
-            solver._prepare()
-        else:
-            evaluate = evaluate or exact_evaluation(game)
-            solver = new(f"Batched{name}", game, seed, **settings(texts))
-        spent = 0.0
-        for mark in marks([1e7]):
-            while solver.nodes_touched < mark:
-                spent += timed(solver.iteration, CPU)
-            begin = CPU()
-            found = solver.evaluate() if name in TABULAR else evaluate(solver.average_policy())
-            record = {
-                "game": str(game),
-                "algorithm": name,
-                "seed": seed,
-                "settings": texts,
-                "histories": solver.nodes_touched,
-                "iterations": solver.iterations,
-                "cpu_seconds": round(spent, 2),
-                "exploitability": found.nash_conv / len(found.values),
-                "values": found.values.tolist(),
-                "best_response_values": found.best_response_values.tolist(),
-                "evaluation_cpu_seconds": round(CPU() - begin, 1),
-            }
-            print(json.dumps(record), flush=True)
-            records.append(record)
-            if FLAGS.out:
-                Path(FLAGS.out).write_text(json.dumps(records, indent=1) + "\n")
-
-
-def picture():
-    """Two pictures of the records of `exact`, beside their file: against histories, and against CPU seconds."""
-    runs, records = {}, json.loads(Path(FLAGS.out).read_text())
-    settings_of = {}
-    for each in records:
-        settings_of.setdefault(each["algorithm"], set()).add(str(each["settings"]))
-    for each in records:
-        point = Point(
-            *(each["histories"], each["iterations"], each["histories"], 0.0, 2 * each["exploitability"]),
-            *((), (), each["cpu_seconds"]),
-        )
-        is_one = each["algorithm"] in TABULAR or len(settings_of[each["algorithm"]]) == 1
-        told = [] if is_one else each["settings"]  # what tells one from another
-        key = each["game"], ", ".join([each["algorithm"], *told])
-        runs.setdefault(key, {}).setdefault(each["seed"], []).append(point)
-    curves = [Curve(*key, tuple(map(tuple, seeds.values())), 2) for key, seeds in runs.items()]
-    algorithms = tuple(dict.fromkeys(curve.algorithm for curve in curves))
-    for unit, ending in (("nodes", ".png"), ("cpu_seconds", "-seconds.png")):
-        path = str(Path(FLAGS.out).with_suffix("")) + ending
-        plot_curves(curves, [path], unit=unit, algorithms=algorithms, titles=PUBLISHED_NAMES, labels={})
-
-
 if __name__ == "__main__":
-    subjects = (deep_cfr, nfsp, escher, dream, sampling, batched, exact, picture)
+    subjects = (deep_cfr, nfsp, escher, dream, sampling, batched)
     run(__doc__, {function.__name__: function for function in subjects})

@@ -67,7 +67,7 @@ def test_claims_are_as_recorded(paper):
 def test_exploitabilities_of_batched_solvers_are_as_recorded():
     """NashConv / 2 of the recorded best responses, and the table in the how-to about neural solvers."""
     text, rows = (PAPERS.parent / "how-to" / "neural.md").read_text(encoding="utf-8"), {}
-    for record in json.loads((PAPERS / "rudolph2025" / "neural.json").read_text(encoding="utf-8")):
+    for record in json.loads((PAPERS / "rudolph2025" / "exact.json").read_text(encoding="utf-8")):
         gains = np.subtract(record["best_response_values"], record["values"])
         assert record["exploitability"] == pytest.approx(gains.sum() / 2, abs=1e-12)
         assert (gains > 0).all()
