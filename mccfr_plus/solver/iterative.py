@@ -234,7 +234,8 @@ class IterativeSolver(abc.ABC):
                         if self.iterations == iterations_before:
                             why = unfinished or "its gradients take longer than the limit"
                             when = "before" if unfinished else "within"
-                            logger.warning("ended %s the first iteration (%s): give more time.", when, why)
+                            which = f"iteration {self.iterations + 1:,}" if self.iterations else "the first iteration"
+                            logger.warning("ended %s %s (%s): give more time.", when, which, why)
                         return self
                     if evaluation is not None:
                         self._history.exclude(evaluated - now)

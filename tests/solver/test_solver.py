@@ -218,6 +218,14 @@ def test_seconds(solver):
     assert solver.run(10, seconds=100).iterations == told[-1].iterations + 10  # whichever limit comes first
 
 
+def test_a_run_that_ends_within_an_iteration_says_which(solver, caplog):
+    large = Solver(solver.tree, "external", "rm", batch=300_000, seed=1)
+    large.run(seconds=1e-4)
+    large.run(1).run(seconds=1e-4)
+    told = [record.message.partition(" (")[0] for record in caplog.records if record.message.startswith("ended")]
+    assert told == ["ended within the first iteration", "ended within iteration 2"]
+
+
 def test_until(solver):
     solver.run(target_exploitability=0.05)
     assert solver.exploitability() <= 0.05
