@@ -134,7 +134,10 @@ def picture():
         told = [] if is_one else each["settings"]  # what tells one from another
         key = each["game"], ", ".join([each["algorithm"], *told])
         runs.setdefault(key, {}).setdefault(each["seed"], []).append(point)
-    every = [Curve(*key, tuple(map(tuple, seeds.values())), 2) for key, seeds in runs.items()]
+    every = []
+    for key, seeds in runs.items():
+        fewest = min(map(len, seeds.values()))  # some seeds have the last points only
+        every.append(Curve(*key, tuple(tuple(points[-fewest:]) for points in seeds.values()), 2))
     are_neural = {curve.algorithm for curve in every} - {*TABULAR}
     for name, left_out in (("neural", {*TABULAR} - {"external"}), ("tabular", are_neural)):
         curves = [curve for curve in every if curve.algorithm not in left_out]
