@@ -19,7 +19,7 @@ from mccfr_plus.tree import trial
         ("universal_poker(numPlayers=99)", r"crashes on .* \(SIG\w+\), saying .*players"),
         ("universal_poker(stack=1e308)", r"crashes on .* \(SIG\w+\)"),
         ("hanabi(players=9)", r"crashes on .* \(SIG\w+\)"),
-        ("liars_dice(numdice=1000000)", "more than 100,000"),
+        ("liars_dice(numdice=1000000)", "more than 100,000|in 5 seconds"),  # which comes first is up to the machine
         ("liars_dice(dice_sides=9999999999)", "does not accept"),
     ],
 )
