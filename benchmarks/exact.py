@@ -28,6 +28,7 @@ from mccfr_plus.evaluation.tabulation import tabulate
 from mccfr_plus.experiments.algorithm import NAMED
 from mccfr_plus.experiments.curves import Curve
 from mccfr_plus.experiments.evaluation_points import Limit
+from mccfr_plus.experiments.papers.rudolph2025 import GAMES
 from mccfr_plus.experiments.plot import plot_curves
 from mccfr_plus.experiments.record import Point
 from mccfr_plus.tree.by_rules.implicit_tree import ImplicitTree
@@ -47,11 +48,6 @@ flags.DEFINE_string("out", None, "The file of the records, .json")
 
 CPU = time.process_time
 
-PUBLISHED_NAMES = {
-    "phantom_ttt()": "PTTT",
-    "perfect_recall_dark_hex(gameversion=cdh,num_cols=3,num_rows=3)": "DH3",
-    "liars_dice(dice_sides=5,numdice=2)": "LD2D5F",
-}
 TABULAR = {  # estimator, minimizer, average
     "external": ("external", "rm", "linear"),
     "outcome": ("outcome", "rm", "linear"),
@@ -121,6 +117,7 @@ def records():
 
 def picture():
     """Draws records: neural solvers beside external sampling, and tabular ones."""
+    titles = {str(mccfr_plus.load_game(game)): benchmark.name for game, benchmark in GAMES.items()}
     runs, every_record = {}, json.loads(Path(FLAGS.out).read_text())
     settings_of = {}
     for each in every_record:
@@ -144,7 +141,7 @@ def picture():
         algorithms = tuple(dict.fromkeys(curve.algorithm for curve in curves))
         for unit, ending in (("nodes", ""), ("cpu_seconds", "-seconds")):
             path = str(Path(FLAGS.out).with_name(f"{name}{ending}.png"))
-            plot_curves(curves, [path], unit=unit, algorithms=algorithms, titles=PUBLISHED_NAMES, labels={})
+            plot_curves(curves, [path], unit=unit, algorithms=algorithms, titles=titles, labels={})
 
 
 if __name__ == "__main__":

@@ -46,7 +46,7 @@ def plot_curves(
 ) -> None:
     """Draws one panel per game, with mean and band over seeds, and writes it to files.
 
-    With two games or more, one legend serves all panels; of an odd number, it takes the last place.
+    With two games or more and `labels`, one legend serves all panels; of an odd number, it takes the last place.
 
     Args:
         curves: Of one or more games.
@@ -54,7 +54,7 @@ def plot_curves(
         unit: What the horizontal axis shows: nodes, iterations, seconds or cpu_seconds.
         measure: exploitability or nash_conv.
         algorithms: In the order of their colours; None: as they come.
-        labels: What the legend calls them; None: as they are written.
+        labels: What the legend calls them, as written where one is missing; None: as written, a legend per panel.
         styles: Numbers of colour and of dashes for each; None: a colour each, while there are any.
         titles: What games are called; None: as they are written.
         source: A line below the picture: where the numbers are from.
