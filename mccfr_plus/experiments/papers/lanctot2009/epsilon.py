@@ -12,7 +12,7 @@ from mccfr_plus.experiments.papers.lanctot2009.figure1 import GAMES, NAMES
 from mccfr_plus.experiments.plot import Line, plot_parameter
 
 EPSILONS = (0.1, 0.3, 0.6, 0.9)
-_EPSILON_NODES = {"small": 1e8, "paper": 1e9}
+_EPSILON_NODES = {"small": 1e8, "paper": 5e8}
 
 
 def result(setting: Setting, name: str) -> Result:

@@ -47,7 +47,6 @@ NAMES = {
     PRINCESS: "Princess and Monster",
 }
 GAMES = tuple(NAMES)
-_OTHERS = tuple(game for game in GAMES if game != LATENT)
 _ALL_EXTERNAL, _ALL_OUTCOME = (EXTERNAL, EXTERNAL_PER_NODE), (OUTCOME, OUTCOME_PER_PLAYER)
 # All games have the paper's sizes. As many points as take little of the time: an evaluation of Goofspiel or latent
 # tic-tac-toe goes over 98 or 58 million histories for each player.
@@ -63,10 +62,8 @@ FIGURE = {
     "paper": (
         Runs("vanilla", (VANILLA,), GAMES, 4e10, 9),
         Runs("pruned", (PRUNED,), GAMES, 5e9, 13),
-        Runs("external", _ALL_EXTERNAL, _OTHERS, 2e9, 8),
-        Runs("external-latent", _ALL_EXTERNAL, (LATENT,), 4e9, 8),
-        Runs("outcome", _ALL_OUTCOME, _OTHERS, 1e9, 13),
-        Runs("outcome-latent", _ALL_OUTCOME, (LATENT,), 4e9, 13),
+        Runs("external", _ALL_EXTERNAL, GAMES, 2e9, 8),
+        Runs("outcome", _ALL_OUTCOME, GAMES, 1e9, 13),
     ),
 }
 LEVEL = 0.5  # of b1 + b2
