@@ -28,6 +28,7 @@ from mccfr_plus.games.openspiel.goofspiel import (
     TURN,
     WIN_LOSS,
     WINNERS,
+    code_sizes,
     entry,
     points_of,
 )
@@ -67,7 +68,7 @@ class BidGoofspielGame(RulesGame):
     short_name = "bid_goofspiel"
     long_name = "Goofspiel With Explicit Bids"
     defaults = {"num_cards": 7, "reveal": "results", "prizes": "descending", "utility": "win_loss"}  # noqa: RUF012
-    rules = replace(RULES, look=_look, observe=None)
+    rules = replace(RULES, look=_look)
 
     @classmethod
     def layout(cls, parameters: Parameters) -> Layout:
@@ -99,6 +100,7 @@ class BidGoofspielGame(RulesGame):
             min_utility=-most,
             max_utility=most,
             parameters=[2, num_cards, num_cards, order, not bids_seen, kind, True],
+            **code_sizes(2, num_cards, is_random, not bids_seen),
         )
 
     def action_text(self, player: int, action: int) -> str:

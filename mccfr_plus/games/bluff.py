@@ -18,7 +18,17 @@ import numpy as np
 
 from mccfr_plus.games import bluff_rounds
 from mccfr_plus.games.game import RulesGame
-from mccfr_plus.games.openspiel.liars_dice import LAST, MATCHES, MOST_BIDS, NEXT, NUM_SIDES, ROLL, RULES, SIZE
+from mccfr_plus.games.openspiel.liars_dice import (
+    LAST,
+    MATCHES,
+    MOST_BIDS,
+    NEXT,
+    NUM_SIDES,
+    ROLL,
+    RULES,
+    SIZE,
+    code_sizes,
+)
 from mccfr_plus.games.rules import MOVER, TERMINAL, Field, Layout, Parameters
 from mccfr_plus.kernels.compile import kernel
 
@@ -55,7 +65,7 @@ class BluffGame(RulesGame):
     short_name = "bluff"
     long_name = "Bluff (one round of Liar's dice)"
     defaults = {"dice1": 2, "dice2": 1, "faces": 6, "payoff": "match", "starts": "loser"}  # noqa: RUF012
-    rules = replace(RULES, outcomes=_outcomes, returns=_returns, observe=None, infoset_number=None)
+    rules = replace(RULES, outcomes=_outcomes, returns=_returns)
 
     @classmethod
     def layout(cls, parameters: Parameters) -> Layout:
@@ -102,6 +112,7 @@ class BluffGame(RulesGame):
                 *(*range(1, most_rolls + 1), *map(len, rolls), *matches),
             ],
             table=table,
+            **code_sizes(most_rolls, num_bids),
         )
 
     def action_text(self, player: int, action: int) -> str:

@@ -107,6 +107,19 @@ def _look(parameters, table, state, player, view):
         view[_CELLS + cell] = _owner(state, cell) if not unseen >> cell & 1 else 0
 
 
+@kernel
+def _observe(parameters, table, state, player, action):
+    # The player's last action disclosed the opponent's choice before it, the third from the end; with its cell, the
+    # player knows whether each of the two was lost. A mark stands for the choices that were made on its cell.
+    left = 3
+    for index in range(state[_COUNT] - 1, -1, -1):
+        mark = state[_PLACED + index] - 1
+        left -= 1 + (mark & 1)
+        if left <= 0:
+            return 1 + (mark >> 1)
+    return 0
+
+
 class LatentTicTacToeGame(RulesGame):
     """Latent Tic-Tac-Toe; parameters: `win`, `full`."""
 
@@ -133,6 +146,8 @@ class LatentTicTacToeGame(RulesGame):
             min_utility=-1.0,
             max_utility=1.0,
             parameters=[at_disclosure, until_disclosed],
+            max_observations=1 + _CELLS,
+            max_first_observations=1,
         )
 
     def action_text(self, player: int, action: int) -> str:

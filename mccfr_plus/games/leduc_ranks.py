@@ -107,6 +107,13 @@ def _look(parameters, table, state, player, view):
     view[10], view[11] = state[_MONEY], state[_MONEY + 1]
 
 
+@kernel
+def _observe(parameters, table, state, player, action):
+    # Who is in front of a raise is so since the last action.
+    dealt = state[_CARD + player] - 1 if action < 0 else state[_BOARD]
+    return 2 * dealt + int(state[_MONEY + player] < state[_MONEY + 1 - player])
+
+
 class LeducRanksGame(RulesGame):
     """Leduc poker on the level of ranks; parameters: `ranks` and `suits`, the copies of each rank.
 
@@ -144,6 +151,8 @@ class LeducRanksGame(RulesGame):
             min_utility=-float(_MOST_MONEY),
             max_utility=float(_MOST_MONEY),
             parameters=[ranks, suits],
+            max_observations=2 * (ranks + 1),
+            max_first_observations=2 * ranks,
         )
 
     def outcome_text(self, outcome: int) -> str:

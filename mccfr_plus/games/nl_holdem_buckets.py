@@ -133,6 +133,15 @@ def _look(parameters, table, state, player, view):
         view[6 + index] = state[_RAISES] >> index & 1
 
 
+@kernel
+def _observe(parameters, table, state, player, action):
+    # Who is in front of a raise is so since the last action; at first, player 0 is in front of a blind.
+    paid, level = state[_PAID + player], state[_PAID + 1 - player]
+    pair = state[_PAIRS + int(action >= 0)] - 1
+    bucket = 1 + (pair % _NUM_BUCKETS if player else pair // _NUM_BUCKETS) if pair >= 0 else 0
+    return bucket * (parameters[0] + 1) + (level if paid < level else 0)
+
+
 def _read_table() -> np.ndarray:
     """Returns what the kernels get as ``table``."""
     file = importlib.resources.files("mccfr_plus.games") / "nl_holdem_buckets.json"
@@ -180,6 +189,8 @@ class NoLimitHoldemBucketsGame(RulesGame):
             min_utility=-float(stack),
             max_utility=float(stack),
             parameters=[stack],
+            max_observations=(_NUM_BUCKETS + 1) * (stack + 1),
+            max_first_observations=(_NUM_BUCKETS + 1) * (stack + 1),
             table=_read_table,
         )
 

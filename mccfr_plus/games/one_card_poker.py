@@ -4,12 +4,10 @@ Reference: Gordon 2005, "No-regret algorithms for structured prediction problems
 2009, section 5.
 """
 
-from dataclasses import replace
-
 import numpy as np
 
 from mccfr_plus.games.game import RulesGame
-from mccfr_plus.games.openspiel.kuhn_poker import RULES, SIZE
+from mccfr_plus.games.openspiel.kuhn_poker import RULES, SIZE, code_sizes
 from mccfr_plus.games.rules import Field, Layout, Parameters
 
 _MOST_CARDS, _BITS = 20_000, 15
@@ -22,7 +20,7 @@ class OneCardPokerGame(RulesGame):
     long_name = "One-Card Poker"
     defaults = {"deck_size": 500}  # noqa: RUF012
     action_names = ("pass", "bet")
-    rules = replace(RULES, observe=None, infoset_number=None)
+    rules = RULES
 
     @classmethod
     def layout(cls, parameters: Parameters) -> Layout:
@@ -40,6 +38,7 @@ class OneCardPokerGame(RulesGame):
             min_utility=-2.0,
             max_utility=2.0,
             parameters=[2, deck_size, _BITS],
+            **code_sizes(2, deck_size),
         )
 
     def outcome_text(self, outcome: int) -> str:

@@ -83,6 +83,11 @@ def _look(parameters, table, state, player, view):
         view[1 + index // 2] = state[_MOVES + index]
 
 
+@kernel
+def _observe(parameters, table, state, player, action):
+    return state[_START + player] - 1 if action < 0 else 0
+
+
 class PrincessAndMonsterGame(RulesGame):
     """Princess and monster.
 
@@ -128,6 +133,8 @@ class PrincessAndMonsterGame(RulesGame):
             max_utility=largest,
             parameters=[rows, columns, horizon, stay, same_start, princess],
             table=[shift],
+            max_observations=1,
+            max_first_observations=cells,
         )
 
     def outcome_text(self, outcome: int) -> str:

@@ -90,6 +90,11 @@ def _look(parameters, table, state, player, view):
         view[player * moves + round_] = state[_CHOICES + 2 * round_ + player]
 
 
+@kernel
+def _observe(parameters, table, state, player, action):
+    return 0
+
+
 class SearchGame(RulesGame):
     """Search game; parameters: `moves` (rounds), `graph` (see `mccfr_plus.games.search_graph`), `wait`, `crossing`.
 
@@ -141,6 +146,8 @@ class SearchGame(RulesGame):
             max_utility=largest,
             parameters=[*header, *itertools.chain(*where), *position_lists, *_packed(next_nodes, begin_nodes)],
             table=[graph.goals.get(node, 0.0) for node in range(len(nodes))],
+            max_observations=1,
+            max_first_observations=1,
         )
 
     def action_text(self, player: int, action: int) -> str:

@@ -210,3 +210,12 @@ def test_the_largest_information_state_fits_64_bits():
     state = play(50, dealt(5, 5), 48, 50, CALL)
     assert state.information_state_string(0).endswith("flop=50 end=- raises=48 50")
     assert str(state) == "buckets 5 5, r48 r50 c; buckets - -"
+
+
+def test_a_game_whose_tree_is_too_large_is_traversed_by_its_rules():
+    solver = mccfr_plus.Solver("nl_holdem_buckets(stack=12)", "external", tree="rules", seed=1).run(2000)
+    stored = mccfr_plus.compile_game("nl_holdem_buckets(stack=12)")
+    found, expected = solver.evaluate(), mccfr_plus.evaluate(stored, solver.average_policy())
+    assert solver.tree.num_infosets == stored.num_infosets
+    assert found.values == pytest.approx(expected.values, abs=1e-10)
+    assert found.best_response_values == pytest.approx(expected.best_response_values, abs=1e-10)

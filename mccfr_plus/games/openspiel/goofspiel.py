@@ -14,7 +14,7 @@ import pyspiel
 
 from mccfr_plus.games.common import equally_likely, list_bits, rules_in
 from mccfr_plus.games.openspiel.base import OpenSpielRules
-from mccfr_plus.games.rules import CHANCE, MOVER, TERMINAL, Field, Layout, Parameters
+from mccfr_plus.games.rules import CHANCE, MOVER, TERMINAL, CodeSizes, Field, Layout, Parameters
 from mccfr_plus.kernels.compile import inline_kernel, kernel
 
 # Words of a state: turns played; then sequences with four bits per turn, the first turn in the lowest ones: point cards
@@ -195,6 +195,15 @@ def _observe(parameters, table, state, player, action):
 RULES = rules_in(globals())
 
 
+def code_sizes(players: int, cards: int, random_order: bool, hidden: bool) -> CodeSizes:
+    """Returns the sizes of `_observe`."""
+    prizes = cards if random_order else 1
+    return {
+        "max_observations": prizes * (players + 1 if hidden else cards ** (players - 1)),
+        "max_first_observations": prizes,
+    }
+
+
 class GoofspielRules(OpenSpielRules):
     """The compiled rules of `goofspiel`."""
 
@@ -223,7 +232,6 @@ class GoofspielRules(OpenSpielRules):
         order = parameters.one_of("points_order", orders)
         points = cards * (cards + 1) // 2
         chosen = turns - 1 if turns == cards > 1 else turns  # turns that are not played by themselves
-        prizes = cards if order == RANDOM else 1
         fields = [Field("bids", cards + 1, turns, private=True) if hidden else Field("hands", 1 << cards, players)]
         fields.append(Field("winners", players + 2, turns))
         if order == RANDOM:
@@ -240,8 +248,7 @@ class GoofspielRules(OpenSpielRules):
             num_players=players,
             utility_sum=None if kind == _TOTAL else 0.0,
             parameters=[players, cards, turns, order, hidden, kind, False],
-            max_observations=prizes * (players + 1 if hidden else cards ** (players - 1)),
-            max_first_observations=prizes,
+            **code_sizes(players, cards, order == RANDOM, hidden),
             perfect_recall=hidden,
         )
 

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 from mccfr_plus.games.common import equally_likely, rules_in
 from mccfr_plus.games.openspiel.base import OpenSpielRules
-from mccfr_plus.games.rules import CHANCE, MOVER, TERMINAL, Field, Layout, Parameters
+from mccfr_plus.games.rules import CHANCE, MOVER, TERMINAL, CodeSizes, Field, Layout, Parameters
 from mccfr_plus.kernels.compile import inline_kernel, kernel
 
 # Words of a state: each player's card plus 1, so many bits per player; a bit per action of a player, 1 for a bet; the
@@ -109,6 +109,15 @@ def _infoset_number(parameters, table, state, player):
 RULES = rules_in(globals())
 
 
+def code_sizes(players: int, cards: int) -> CodeSizes:
+    """Returns the sizes of `_observe` and `_infoset_number`."""
+    return {
+        "max_observations": 1 << (players - 1),
+        "max_first_observations": cards << (players - 1),
+        "max_infosets": cards << players,
+    }
+
+
 class KuhnPokerRules(OpenSpielRules):
     """The compiled rules of `kuhn_poker`."""
 
@@ -130,9 +139,7 @@ class KuhnPokerRules(OpenSpielRules):
             max_utility=2.0 * (players - 1),
             num_players=players,
             parameters=[players, players + 1, 4],
-            max_observations=1 << (players - 1),
-            max_first_observations=(players + 1) << (players - 1),
-            max_infosets=(players + 1) << players,
+            **code_sizes(players, players + 1),
         )
 
     def tensor_cells(self, player: int, place: int, value: int) -> Sequence[int]:

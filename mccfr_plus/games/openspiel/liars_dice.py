@@ -14,7 +14,7 @@ import numpy as np
 
 from mccfr_plus.games.common import equally_likely, rules_in
 from mccfr_plus.games.openspiel.base import OpenSpielRules
-from mccfr_plus.games.rules import CHANCE, MOVER, TERMINAL, Field, Layout, Parameters
+from mccfr_plus.games.rules import CHANCE, MOVER, TERMINAL, CodeSizes, Field, Layout, Parameters
 from mccfr_plus.kernels.compile import kernel
 from mccfr_plus.kernels.intrinsics import at
 
@@ -102,6 +102,16 @@ def _infoset_number(parameters, table, state, player):
 RULES = rules_in(globals())
 
 
+def code_sizes(rolls: int, bids: int) -> CodeSizes:
+    """Returns the sizes of `_observe` and `_infoset_number`."""
+    infosets = rolls << (bids - 1)
+    return {
+        "max_observations": bids + 1,
+        "max_first_observations": rolls * (bids + 1),
+        "max_infosets": infosets if infosets <= _MOST_INFOSETS else 0,
+    }
+
+
 class LiarsDiceRules(OpenSpielRules):
     """The compiled rules of `liars_dice`."""
 
@@ -124,8 +134,6 @@ class LiarsDiceRules(OpenSpielRules):
         following = [number[tuple(sorted((*roll, face)))] for roll in rolls[:first] for face in range(sides)]
         # The highest face matches any bid, once.
         matches = [sum(die in (face, sides - 1) for die in roll) for roll in rolls[first:] for face in range(sides)]
-        num_rolls = len(rolls) - first
-        num_infosets = num_rolls << (num_bids - 1)
         return Layout(
             state_size=SIZE,
             fields=(Field("roll", len(rolls), private=True), Field("bids", 2, num_bids)),
@@ -136,9 +144,7 @@ class LiarsDiceRules(OpenSpielRules):
             min_utility=-1.0,
             max_utility=1.0,
             parameters=np.array([sides, num_bids, first, by_face, NEXT + len(following), *following, *matches]),
-            max_observations=num_bids + 1,
-            max_first_observations=num_rolls * (num_bids + 1),
-            max_infosets=num_infosets if num_infosets <= _MOST_INFOSETS else 0,
+            **code_sizes(len(rolls) - first, num_bids),
         )
 
     def tensor_cells(self, player: int, place: int, value: int) -> Sequence[int]:

@@ -56,7 +56,7 @@ def test_verdicts_on_parameters(ends, here, verdict):
     assert row.verdict == verdict
 
 
-def figures(ours, others, of_stack=lambda stack: (1.0, 1.01)):
+def figures(ours, others, of_stack=lambda stack: (1.0, 1.01), sizes=(8, 12, 20)):
     """Returns records in which average strategy sampling and the others end as given in all games."""
 
     def of_game(game):
@@ -68,7 +68,7 @@ def figures(ours, others, of_stack=lambda stack: (1.0, 1.01)):
         return [curve(text, *ours, game="nl_holdem_buckets(stack=8)") for text in texts]
 
     of_stacks = []
-    for stack in (8, 12, 20):
+    for stack in sizes:
         game = f"nl_holdem_buckets(stack={stack})"
         of_stacks += [
             curve(name, *(of_stack(stack) if name in OURS else (3.0, 3.01)), game=game) for name in WITHOUT_OUTCOME
@@ -105,6 +105,14 @@ def test_claims():
     assert found["Bluff(1, 1): AS converges faster than CS, ES and OS"] == "not reproduced"
     assert found["margins mostly grow with the size of the game"] == "not reproduced"
     assert found["stacks of 20 and 22: little difference between AS, ES and CS"] == "reproduced at smaller scale"
+
+
+def test_claim_about_larger_stacks():
+    what = "larger stacks: AS is significantly better than CS and ES"
+    ours, others = (1.0, 1.01), (2.0, 2.01)
+    assert verdicts(ours, others)[what] == "not tried"
+    assert verdicts(ours, others, lambda stack: (1.0, 1.01), (22, 24, 30))[what] == "reproduced at smaller scale"
+    assert verdicts(ours, others, lambda stack: (stack / 10, 3.0), (22, 24, 30))[what] == "not reproduced"
 
 
 @pytest.mark.parametrize("stack", [3, 5, 8])

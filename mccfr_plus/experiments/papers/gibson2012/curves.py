@@ -28,8 +28,8 @@ _FOUR_FACES = (
     "0.784, and in ten other readings, is in `docs/background/games.md`."
 )
 _SMALLER = (
-    "The paper's figure is of stacks of 36 chips, 5e9 histories, whose tree does not fit into the memory of a common "
-    "machine, and its runs are of 1e12 histories and more. {length}"
+    "The paper's figure is of stacks of 36 chips, whose 67 million information sets do not fit into the memory of a "
+    "common machine, and its runs are of 1e12 histories and more. {length}"
 )
 # Game, histories touched per run, seeds, note.
 CURVES = {

@@ -12,8 +12,8 @@ from mccfr_plus.experiments.papers.gibson2012.games import MILLI_BIG_BLINDS, sca
 from mccfr_plus.experiments.papers.item import INTERVALS, Result, Row, Setting, record_figure
 from mccfr_plus.experiments.plot import Line, plot_parameter
 
-# Stacks, histories touched per run, seeds.
-STACKS = {"small": ((8, 12, 16, 20, 22), 3e8, 5), "paper": ((8, 12, 16, 20, 22), 1e9, 5)}
+# Stacks, histories touched per run, seeds. From 24 on the tree does not fit: the game is traversed by its rules.
+STACKS = {"small": ((8, 12, 16, 20, 22), 3e8, 5), "paper": ((20, 22, 24, 28, 30), 5e8, 5)}
 
 
 def result(setting: Setting, name: str) -> Result:
