@@ -6,8 +6,9 @@ from typing import Any, ClassVar
 import numpy as np
 
 from mccfr_plus.errors import ConfigError
-from mccfr_plus.estimators.base import LARGEST, check_number
+from mccfr_plus.estimators.base import check_number
 
+_LARGEST_GAMMA = 30.0  # sums are numbers for 1e10 iterations
 _MOST_SCHEDULED = 10_000_000  # of which each has an entry in a table
 
 METHODS = ("auto", "exact", "lazy", "stochastic", "sampled", "optimistic", "last")
@@ -33,7 +34,7 @@ class PowerAverage:
     per gradient, before the player's strategy changes, and adds to ``average[slot]``; see `AverageMethod`.
 
     Args:
-        gamma: The exponent, finite and at least 0; ``"last"`` ignores it.
+        gamma: The exponent, from 0 to 30; ``"last"`` ignores it.
         method: How the sums are formed.
 
     Examples:
@@ -50,8 +51,8 @@ class PowerAverage:
     kernel: ClassVar[Any] = None  # of an average that is not built in
 
     def __post_init__(self) -> None:
-        allowed = "the exponent of an average must be a finite number >= 0"
-        check_number("gamma", self.gamma, 0, LARGEST, allowed, inclusive=True)
+        allowed = f"the exponent of an average must be from 0 to {_LARGEST_GAMMA:g}, as sums of larger powers overflow"
+        check_number("gamma", self.gamma, 0, _LARGEST_GAMMA, allowed, inclusive=True)
         if self.method not in METHODS:
             raise ConfigError(f"method={self.method!r}: give one of {', '.join(METHODS)}.")
 

@@ -83,14 +83,21 @@ def solve_lp(game: pyspiel.Game | str | GameTree) -> Equilibrium:
         >>> round(mccfr_plus.solve_lp("leduc_poker").value, 9)
         -0.085606424
     """
+    tree = compile_game(game)
+    require_zero_sum(tree)
+    strategy = _strategy_of(tree, np.maximum(_plans(tree), 0.0)) if tree.num_slots else np.zeros(0)
+    best_responses = evaluate_strategy(tree, strategy).best_response_values.tolist()
+    return Equilibrium(TreePolicy(tree, strategy), 0.0 - best_responses[1], best_responses[0])
+
+
+def _plans(tree: GameTree) -> np.ndarray:
+    """Returns the plans of both players, ``[num_slots]``, up to rounding."""
     try:
         from scipy.optimize import linprog
         from scipy.sparse import csr_array, hstack
     except ImportError:
         raise GameError("solve_lp needs HiGHS, which is part of SciPy 1.8 or newer: pip install scipy.") from None
 
-    tree = compile_game(game)
-    require_zero_sum(tree)
     arrays, split, num_slots = tree.arrays_with_leaves, int(tree.arrays.slot_range[1]), tree.num_slots
     payoffs = _payoffs(tree)
     scale = float(np.abs(payoffs.data).max(initial=0.0)) or 1.0
@@ -111,10 +118,7 @@ def solve_lp(game: pyspiel.Game | str | GameTree) -> Equilibrium:
     )
     if result.status != 0:
         raise GameError(f"{tree.game}: HiGHS finds no equilibrium ({result.message}). Use mccfr_plus.Solver.")
-    plans = np.concatenate([result.x[:split], -result.ineqlin.marginals])
-    strategy = _strategy_of(tree, np.maximum(plans, 0.0))
-    best_responses = evaluate_strategy(tree, strategy).best_response_values.tolist()
-    return Equilibrium(TreePolicy(tree, strategy), 0.0 - best_responses[1], best_responses[0])
+    return np.concatenate([result.x[:split], -result.ineqlin.marginals])
 
 
 def require_zero_sum(tree: GameTree) -> None:

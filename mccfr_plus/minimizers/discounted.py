@@ -46,9 +46,11 @@ def discounted(values, strategy, tables, first, last, iteration, parameters):
     """
     positive, negative = parameters[POSITIVE], parameters[NEGATIVE]
     missed_positive, missed_negative = 1.0, 1.0
-    if unlikely(tables[SEEN_POSITIVE, at(first)] != parameters[BEFORE_POSITIVE]):
-        missed_positive = math.exp(parameters[BEFORE_POSITIVE] - tables[SEEN_POSITIVE, at(first)])
-        missed_negative = math.exp(parameters[BEFORE_NEGATIVE] - tables[SEEN_NEGATIVE, at(first)])
+    seen_positive, seen_negative = tables[SEEN_POSITIVE, at(first)], tables[SEEN_NEGATIVE, at(first)]
+    # Either sum may stand still: factors near 1 change nothing in it.
+    if unlikely((seen_positive != parameters[BEFORE_POSITIVE]) | (seen_negative != parameters[BEFORE_NEGATIVE])):
+        missed_positive = math.exp(parameters[BEFORE_POSITIVE] - seen_positive)
+        missed_negative = math.exp(parameters[BEFORE_NEGATIVE] - seen_negative)
     tables[SEEN_POSITIVE, at(first)] = parameters[AFTER_POSITIVE]
     tables[SEEN_NEGATIVE, at(first)] = parameters[AFTER_NEGATIVE]
     value, total = expected_value(values, strategy, first, last), 0.0
@@ -79,8 +81,7 @@ def next_discount(parameters, iteration):
         parameters[BEFORE_NEGATIVE] = parameters[AFTER_NEGATIVE]
         parameters[POSITIVE] = _factor(parameters[AT], parameters[ALPHA])
         parameters[NEGATIVE] = _factor(parameters[AT], parameters[BETA])
-        # A factor of 1 changes the sum, too, if by next to nothing: by it an infoset knows that it was missed.
-        parameters[AFTER_POSITIVE] += min(math.log(parameters[POSITIVE]), -_SMALLEST_FACTOR)
+        parameters[AFTER_POSITIVE] += math.log(parameters[POSITIVE])
         parameters[AFTER_NEGATIVE] += math.log(parameters[NEGATIVE])
 
 
@@ -103,7 +104,8 @@ class Discounted(Minimizer):
     misses get all missed discounts when they are next touched, exactly.
 
     Args:
-        alpha: Exponent of the discount of positive regrets, t^alpha / (t^alpha + 1); infinity keeps them whole.
+        alpha: Exponent of the discount of positive regrets, t^alpha / (t^alpha + 1); infinity keeps them whole. Below
+            1, regrets to which nothing is added vanish: with 0 after a thousand iterations, whose next one is uniform.
         beta: The same for negative regrets; minus infinity drops them.
 
     Examples:

@@ -7,6 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 
 from mccfr_plus.averages.methods import LAZY, settled
+from mccfr_plus.errors import GameError
 from mccfr_plus.estimators import SamplingWeights
 from mccfr_plus.estimators.escher import refresh_values
 from mccfr_plus.estimators.visits import NO_PLAYER, list_nothing, max_visits
@@ -19,7 +20,16 @@ from mccfr_plus.kernels.loops.resumable import resumable
 from mccfr_plus.kernels.loops.single import single
 from mccfr_plus.kernels.loops.team import new_thread_team
 from mccfr_plus.kernels.loops.thread_team import thread_team
-from mccfr_plus.kernels.scratch import ITERATION, NODES_TOUCHED, STEP, TRAVERSALS_DONE, Scratch, new_scratch, rollback
+from mccfr_plus.kernels.scratch import (
+    IS_RETRYING,
+    ITERATION,
+    NODES_TOUCHED,
+    STEP,
+    TRAVERSALS_DONE,
+    Scratch,
+    new_scratch,
+    rollback,
+)
 from mccfr_plus.solver.config import SolverConfig
 from mccfr_plus.tree.arrays import TreeArrays
 from mccfr_plus.tree.by_rules.implicit_tree import ImplicitTree
@@ -28,6 +38,7 @@ from mccfr_plus.tree.expansion import EXPANDING, INFOSETS_FULL, INTERRUPTED, NOD
 from mccfr_plus.tree.game_tree import GameTree
 
 _LARGE_BATCH = 100  # traversals: gradients of so many must be interruptible
+_MANY_MOVES = 100  # in which probabilities of 1e-3 each multiply to less than a number can hold
 
 # Fields of the scratch memory that every gradient begins anew. All others carry over. The lists of all infosets that
 # are made once, `touched` with `full` and `alike`, depend on the tree alone, and are made again where there are none.
@@ -289,12 +300,32 @@ class Engine:
         with deferred_signals(self.interrupt), collection:
             if threads == 1:
                 self.run(*self._arguments[0], left[0])
-                return
-            if self._pool is None:
-                self._pool = ThreadPoolExecutor(threads, thread_name_prefix="mccfr_plus")
-            futures = [self._pool.submit(self.run, *a, n) for n, a in zip(left, self._arguments, strict=True)]
-            for future in futures:
-                future.result()
+            else:
+                if self._pool is None:
+                    self._pool = ThreadPoolExecutor(threads, thread_name_prefix="mccfr_plus")
+                futures = [self._pool.submit(self.run, *a, n) for n, a in zip(left, self._arguments, strict=True)]
+                for future in futures:
+                    future.result()
+        if any(scratch.counts[IS_RETRYING] for scratch in self.scratches):
+            self._forget_baselines()
+        self._check_weights()
+
+    def _forget_baselines(self) -> None:
+        """Makes baselines 0, where draws will be made again that these have learned from: it would be a bias."""
+        if self.config.baseline is not None:
+            self.baselines[:, : self.tree.num_nodes] = 0.0
+
+    def _check_weights(self) -> None:
+        """Raises GameError if a history was too unlikely for the weight 1 / probability, in a game of many moves."""
+        if self.tree.game.max_game_length() < _MANY_MOVES:
+            return
+        infosets = self.tree.found_infosets
+        first = infosets["first_slot"][infosets["parent_slot"] >= self.tree.slot_capacity]
+        if not np.isfinite(self.tables[:, first]).all():  # what comes before such a history has its values, too
+            raise GameError(
+                f"{self.tree.game}: a sampled history is so unlikely, below 1e-300, that its weight is no number, and "
+                "regrets are lost. Games of hundreds of moves need external sampling, a larger epsilon, or fewer moves."
+            )
 
     def _resume_lazy(self, tree: ExpandingTree, target: int) -> None:
         """Finds out why the loop has returned, and runs on to the target where that is possible."""
@@ -434,6 +465,8 @@ class Engine:
         """Goes on from a state that was read into `places`."""
         for own, loaded in zip(self.parameters, places["minimizer_parameters"], strict=True):
             own[:] = loaded
+        if any(scratch.counts[TRAVERSALS_DONE] for scratch in self.scratches):
+            self._forget_baselines()
         for scratch in self.scratches:
             scratch.num_touched[:] = 0
             rollback(scratch, self.config.alternating)  # gradients, which are scratch, are gone

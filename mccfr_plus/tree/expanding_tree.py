@@ -184,7 +184,7 @@ class ExpandingTree(Tree):
 
     def go_on(self) -> None:
         """Lets traversals expand the tree again after they could not."""
-        self._expansion[g.STATUS] = g.EXPANDING
+        self._expansion[[g.STATUS, g.REFUSED]] = g.EXPANDING, 0
 
     def _swap_orphans(self, infosets: np.ndarray) -> None:
         """Numbers the empty sequences from the end of the places or, in files, -1, -2, ...; and back."""

@@ -62,6 +62,7 @@ LOCK = 2  # 1 while a thread changes the tree
     TEXT_COST,  # bytes of all texts that are kept
     CONFLICT_NODE,  # the node at which two infosets were found to be in conflict,
     CONFLICT_INFOSET,  # and the infoset with its key
+    REFUSED,  # 1 if a traversal was not let go on, since the last `go_on`
 ) = range(15, NUM_SLOTS)
 
 # Values of STATUS. All but the first end a traversal.
@@ -90,6 +91,20 @@ def _int32_at(address, count):
     return numba.carray(pointer(address), count, np.int32)
 
 
+@inline_kernel
+def refuse(expansion):
+    """Returns False, and notes that a traversal must end early. An interruption alone lets it end where it can."""
+    if expansion[SELF] != 0:
+        publish_word(_int64_at(expansion[SELF], NUM_EXPANSION), REFUSED, 1)
+    return False
+
+
+@inline_kernel
+def was_cut_short(expansion):
+    """Returns whether a traversal of any thread had to end early; in complete trees none ever does."""
+    return load_word(expansion, REFUSED) != 0
+
+
 @kernel
 def expand(expansion, node, thread):
     """Expands an unvisited node. Returns whether it is expanded now; if not, the traversal must end.
@@ -100,18 +115,18 @@ def expand(expansion, node, thread):
         thread: The number of the traversal's thread.
     """
     if expansion[CALLBACK] == 0 or load_word(expansion, STATUS) != EXPANDING:
-        return False
+        return refuse(expansion)
     shared = _int64_at(expansion[SELF], NUM_EXPANSION)
     answer = _int64_at(expansion[ANSWERS] + 8 * expansion[ANSWER_WIDTH] * thread, expansion[ANSWER_WIDTH])
     answer[ANSWER_KIND] = _NO_ANSWER
     call_back(expansion[CALLBACK], node, thread)
     if answer[ANSWER_KIND] == _NO_ANSWER:  # also if a signal has ended the callback before its first line
         publish_word(shared, STATUS, FAILED)
-        return False
+        return refuse(expansion)
     _lock(shared)
     is_there = _put(shared, node, answer[ANSWER_KIND], answer)
     _unlock(shared)
-    return is_there
+    return is_there or refuse(expansion)
 
 
 @kernel

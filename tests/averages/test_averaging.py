@@ -272,7 +272,7 @@ def test_refuses_a_bad_method(method):
         PowerAverage(1.0, method)
 
 
-@pytest.mark.parametrize("gamma", [-1, math.nan, math.inf, "2", True, None])
+@pytest.mark.parametrize("gamma", [-1, 31, math.nan, math.inf, "2", True, None])
 def test_power_refuses_a_bad_gamma(gamma):
     with pytest.raises(ConfigError, match="gamma="):
         PowerAverage(gamma)

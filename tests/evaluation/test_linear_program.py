@@ -20,6 +20,13 @@ t "" 2 "o2" { 3.0 -3.0 }
 t "" 3 "o3" { 5.0 -5.0 }
 """
 
+# Nobody ever moves: 0.75 * 1 + 0.25 * 5.
+CHANCE_ALONE = """EFG 2 R "chance alone" { "P0" "P1" }
+c "" 1 "deal" { "end" 0.75 "go" 0.25 } 0
+t "" 1 "o1" { 1.0 -1.0 }
+t "" 2 "o2" { 5.0 -5.0 }
+"""
+
 
 @pytest.mark.parametrize("game", VALUES)
 def test_known_values(game):
@@ -44,6 +51,11 @@ def test_a_player_without_decisions():
     equilibrium = solve_lp(pyspiel.load_efg_game(ONE_SIDED))
     assert equilibrium.value == pytest.approx(2.0)
     assert equilibrium.policy.strategy().tolist() == pytest.approx([0.0, 1.0])
+
+
+def test_a_game_without_decisions():
+    equilibrium = solve_lp(pyspiel.load_efg_game(CHANCE_ALONE))
+    assert equilibrium.lower == equilibrium.upper == pytest.approx(2.0)
 
 
 def test_the_scale_of_payoffs_does_not_matter():

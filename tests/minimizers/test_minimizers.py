@@ -12,6 +12,7 @@ from mccfr_plus import ConfigError, Discounted, PowerAverage, Solver
 from mccfr_plus.evaluation.exact import evaluate_strategy
 from mccfr_plus.kernels.random_numbers import new_state
 from mccfr_plus.minimizers.base import prepare
+from mccfr_plus.minimizers.discounted import discounted, prepare_discount
 from mccfr_plus.solver import registry
 
 MINIMIZERS = tuple(naive.RULES)  # FTRL and OMD work on whole sequences: test_dilated
@@ -248,6 +249,25 @@ def test_iterations_that_touch_no_infoset_count(scheme, short_name):
         solver.iteration()
         twin.iteration()
         assert_equal(solver, twin)
+
+
+@pytest.mark.parametrize("alpha", [1.5, 5.0, 10.0, math.inf])
+@pytest.mark.parametrize("beta", [0.0, 0.5, math.inf])
+def test_discounts_of_iterations_that_missed_an_infoset(alpha, beta):
+    """Every 50th iteration touches it; R = (R + r) d in all. Factors near 1 leave their logarithms' sum as it is."""
+    rule = Discounted(alpha, beta)
+    tables, parameters = np.zeros((rule.num_tables, 2)), rule.parameters()
+    strategy, regrets = np.full(2, 0.5), np.zeros(2)
+    for t in range(1, 2001):
+        prepare_discount(None, None, tables, None, 0, t, parameters)
+        if t % 50 == 0:
+            values = np.array([1.0, 0.0] if t < 1800 else [0.0, 3.0])
+            regrets += values - strategy @ values
+            discounted(values, strategy, tables, 0, 2, t, parameters)
+        by_sign = [1.0 if math.isinf(each) else t**each / (t**each + 1.0) for each in (alpha, beta)]
+        regrets *= np.where(regrets > 0.0, *by_sign)
+    np.testing.assert_allclose(tables[0], regrets, rtol=1e-9)
+    np.testing.assert_allclose(rule.cumulative_regrets(tables, parameters, slice(0, 2)), regrets, rtol=1e-9)
 
 
 @pytest.mark.usefixtures("interpreted_loops")

@@ -23,7 +23,7 @@ from mccfr_plus.checkpoints import file as checkpoint_file
 from mccfr_plus.checkpoints import writer
 from mccfr_plus.checkpoints.atomic_write import TEMPORARY_SUFFIX
 from mccfr_plus.checkpoints.lock import CheckpointLock
-from mccfr_plus.kernels.scratch import STEP, TRAVERSALS_DONE
+from mccfr_plus.kernels.scratch import IS_RETRYING, STEP, TRAVERSALS_DONE
 from mccfr_plus.solver import saved_state
 from mccfr_plus.solver.engine import _TEMPORARY
 from mccfr_plus.solver.saved_state import arrays_of, read_header
@@ -178,6 +178,45 @@ def test_lazy_trees_go_on_bit_for_bit(game, estimator, options, keys, path):
     for one in (solver, other, copy):
         assert one.iterations == done
         assert differences(whole, one.run(then)) == []
+
+
+def test_a_gradient_goes_on_where_it_was_ended():
+    arguments = {"batch": 300_000, "alternating": False, "baseline": True, "seed": 1}
+    whole, solver = (Solver("leduc_poker", "outcome", "rm", **arguments) for _ in range(2))
+    whole.run(1)
+    ends = 0
+    while solver.iterations == 0:
+        before = solver.nodes_touched
+        solver.run(1, seconds=0.02)
+        assert solver.nodes_touched > before
+        ends += solver.iterations == 0
+    assert ends
+    assert differences(whole, solver) == []
+
+
+def test_baselines_that_know_the_next_draws_are_forgotten(path):
+    """A gradient that was ended is made again by who loads it, with the same draws."""
+    arguments = ("leduc_poker", "outcome", "rm")
+    solver = Solver(*arguments, batch=300_000, baseline=True, seed=1).run(2)
+    solver.save_checkpoint(path)
+    assert Solver.from_checkpoint(path)._engine.baselines.any()
+    counts = solver._engine.scratches[0].counts
+    while not counts[TRAVERSALS_DONE]:
+        solver.run(seconds=0.03)
+    solver.save_checkpoint(path)
+    for other in (pickle.loads(pickle.dumps(solver)), Solver.from_checkpoint(path)):
+        assert not other._engine.baselines.any()
+
+
+@pytest.mark.usefixtures("interpreted_loops")
+def test_baselines_that_know_the_next_draws_are_forgotten_on_lazy_trees(monkeypatch):
+    solver = lazy_solver("leduc_poker", "outcome", "rm", baseline=True, batch=200, seed=1)
+    engine = solver._engine
+    solver.run(3)
+    assert engine.baselines.any()
+    monkeypatch.setitem(vars(engine), "run", lambda *_: engine.scratches[0].counts.__setitem__(IS_RETRYING, 1))
+    engine._run_to(4)
+    assert not engine.baselines.any()
 
 
 @pytest.mark.usefixtures("no_waiting_for_the_disk", "interpreted_loops")

@@ -7,10 +7,12 @@ import pickle
 import statistics
 
 import combinations
+import lazy_games  # noqa: F401  (registers its game)
 import naive
 import numpy as np
 import pyspiel
 import pytest
+from lazy_trees import beside_this_process
 
 from mccfr_plus import (
     ConfigError,
@@ -248,6 +250,13 @@ def test_callback(solver):
     plain = []
     solver.run(10, callback=plain.append)
     assert {p.evaluation for p in plain} == {None}
+
+
+@pytest.mark.parametrize("estimator", ["outcome", "outcome(update_all_players=True)"])
+def test_histories_that_are_too_unlikely(estimator):
+    game = pyspiel.load_game("python_faulty(length=1500)")
+    with pytest.raises(GameError, match=r"so unlikely, below 1e-300.*external sampling"):
+        Solver(game, estimator, "rm", tree="lazy", memory=beside_this_process(5e8), seed=1).run(5)
 
 
 def test_ctrl_c_leaves_a_usable_solver(solver):

@@ -240,10 +240,10 @@ def _listed(text: str) -> list[str]:
 def _placements(width: int, height: int, length: int) -> list[int]:
     """Returns the cells of each placement of a ship as masks."""
     masks = []
-    for step, across, down in ((1, length, 1), (width, 1, length)):
+    for is_vertical, step, across, down in ((False, 1, length, 1), (True, width, 1, length)):
         ship = sum(1 << step * index for index in range(length))
         for cell in range(width * height):
             row, column = divmod(cell, width)
-            fits = row + down <= height and column + across <= width and (step == 1 or length > 1)
+            fits = row + down <= height and column + across <= width and not (is_vertical and length == 1)
             masks.append(ship << cell if fits else 0)
     return masks

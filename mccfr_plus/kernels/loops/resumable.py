@@ -2,8 +2,8 @@
 
 It stops between two traversals when it is interrupted, or when transient nodes are to be evicted
 (`expansion.evict`), and goes on there. When the tree could not expand in the middle of a traversal
-(`expansion.STATUS`), it goes back to the beginning of the transaction (`scratch.begin_transaction`), so that the next
-call makes the same traversals again.
+(`expansion.was_cut_short`), it goes back to the beginning of the transaction (`scratch.begin_transaction`), so that the
+next call makes the same traversals again.
 """
 
 from mccfr_plus.averages.methods import add_visits
@@ -34,7 +34,7 @@ from mccfr_plus.kernels.scratch import (
     rollback,
     weight_if_new,
 )
-from mccfr_plus.tree.expansion import EXPANDING, INTERRUPTED, MAX_TRANSIENT, NUM_TRANSIENT, STATUS
+from mccfr_plus.tree.expansion import INTERRUPTED, MAX_TRANSIENT, NUM_TRANSIENT, STATUS, was_cut_short
 
 
 @inline_kernel
@@ -60,30 +60,31 @@ def resumable(tree, state, scratch, settings, iterations):
                     commit_transaction(counts)
                 continue
             begin_transaction(scratch)
-            done = counts[TRAVERSALS_DONE]
+            done, wanted = counts[TRAVERSALS_DONE], num_traversals(player, batch)
             counts[TRAVERSALS_DONE] = 0
             if done == 0:  # or this gradient has begun
                 begin_gradients(tree, scratch, player)
             has_failed = False
-            for number in range(done, num_traversals(player, batch)):
+            for number in range(done, wanted):
                 status = load_word(expansion, STATUS)
                 if eviction_is_due(expansion, counts[IS_RETRYING] == 1) or status == INTERRUPTED:
                     counts[STEP], counts[TRAVERSALS_DONE] = step, number
                     return
                 begin_traversal(scratch)
                 estimate(settings.estimator, settings.sampling_weights, tree, strategy, scratch, player)
-                has_failed = expansion[STATUS] != EXPANDING
+                has_failed = was_cut_short(expansion)
                 if has_failed:
                     break
                 if LISTS_VISITS:
                     add_visits(strategy, average, scratch, weight_if_new(counts, weight / batch))
                     note_addition(counts)
-            if not has_failed and load_word(expansion, STATUS) == EXPANDING:
+            if not has_failed:
+                if load_word(expansion, STATUS) == INTERRUPTED:
+                    counts[STEP], counts[TRAVERSALS_DONE] = step, wanted
+                    return
                 if batch > 1:
                     mean_of_traversals(scratch, tree, player, batch)
                 has_failed = not accumulate(tree, strategy, average, scratch, player, weight_if_new(counts, weight))
-            else:
-                has_failed = True
             if has_failed:
                 counts[STEP], counts[IS_RETRYING] = step, 1
                 rollback(scratch, ALTERNATING)

@@ -63,7 +63,7 @@ from mccfr_plus.tree.by_rules.rows import (
 )
 from mccfr_plus.tree.by_rules.rules_traversal import rule_apply, rule_legal, rule_returns
 from mccfr_plus.tree.by_rules.successors import fetch_block, fetch_word
-from mccfr_plus.tree.expansion import EXPANDING, MAX_SLOTS, STATUS
+from mccfr_plus.tree.expansion import EXPANDING, MAX_SLOTS, STATUS, refuse
 
 
 @inline_kernel
@@ -209,7 +209,7 @@ def outcome_probability(tree, scratch, payload, index):
 @inline_kernel
 def cannot_expand(expansion, node, thread):
     """Takes the place of `expand`: what is unknown here stays so until there is room. Returns False."""
-    return False
+    return refuse(expansion)
 
 
 @inline_kernel

@@ -64,6 +64,8 @@ BATTLESHIP = {
     f"battleship({_BOARD},num_shots=4,loss_multiplier=2.5)": 300,
     "battleship(board_width=4,board_height=3,ship_sizes=[1;2;4],ship_values=[1.0;0.3;2.7],num_shots=8)": 200,
     "battleship(board_width=3,board_height=2,ship_sizes=[1;2;3],ship_values=[1.0;2.0;3.0],num_shots=5)": 200,
+    "battleship(board_width=1,board_height=6,ship_sizes=[1;2],ship_values=[1.0;2.0],num_shots=3)": 200,
+    "battleship(board_width=6,board_height=1,ship_sizes=[1;2],ship_values=[1.0;2.0],num_shots=3)": 200,
     "battleship(board_width=8,board_height=7,ship_sizes=[2;3;3;4;5],ship_values=[1;1;1;1;1],num_shots=40)": 30,
 }
 
