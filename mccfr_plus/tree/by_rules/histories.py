@@ -53,7 +53,17 @@ from mccfr_plus.tree.by_rules.rows import (
     words_per_row,
 )
 from mccfr_plus.tree.by_rules.rules_traversal import rule_apply, rule_legal, rule_returns
-from mccfr_plus.tree.expansion import EXPANDING, LOCK, MAX_SLOTS, NUM_INFOSETS, NUM_SLOTS, SELF, STATUS, STRATEGY
+from mccfr_plus.tree.expansion import (
+    EXPANDING,
+    LOCK,
+    MAX_SLOTS,
+    NUM_INFOSETS,
+    NUM_SLOTS,
+    SELF,
+    STATUS,
+    STRATEGY,
+    refuse,
+)
 
 DEPTH_OF_PIECES = 4  # subtrees below this depth are dealt out to threads
 
@@ -164,7 +174,7 @@ def traverse_histories(tree, thread, strategy, player, depth_of_pieces, piece, n
                 known_slots = load_word(tree.expansion, NUM_SLOTS) if RECORD_HISTORIES else 0
                 found = infoset_at(tree, thread, row, state, mover)
                 if found == 0 or load_word(tree.expansion, STATUS) != EXPANDING:
-                    return False, histories, leaves
+                    return refuse(tree.expansion), histories, leaves
                 if RECORD_HISTORIES and low_of(found) >= known_slots:
                     own = row[place_of_frame(mover)] if NUM_SYMMETRIES > 1 else 0
                     _record_history(tree, thread, path, low_of(found), depth, own)
