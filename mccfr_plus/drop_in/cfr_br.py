@@ -1,4 +1,4 @@
-"""Replaces `open_spiel.python.algorithms.cfr_br`: CFR against best responses, with the same policies."""
+"""Replaces `open_spiel.python.algorithms.cfr_br`: CFR against best responses."""
 
 import pyspiel
 
@@ -10,6 +10,8 @@ from mccfr_plus.minimizers import RegretMatching, RegretMatchingPlus
 
 class CFRBRSolver(DropInSolver):
     """CFR-BR: each player runs CFR against the other's best response (Johanson et al. 2012).
+
+    Where several responses are best, OpenSpiel's may take another one, and its policies are others from then on.
 
     Args:
         game: A two-player zero-sum `pyspiel.Game`.

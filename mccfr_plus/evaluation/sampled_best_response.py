@@ -6,6 +6,7 @@ nothing is stored. The player knows the information states, but not the sample. 
 traversed together.
 """
 
+import math
 import random
 import time
 from hashlib import blake2b
@@ -66,7 +67,9 @@ def sampled_best_response(
     each history, the opponents' action at each of their information states. A fixed strategy has the same mean payoff
     in sampled games as in the game. So the mean value of the best strategies of sampled games is at least the best
     response's value: E max >= max E. That is the upper bound; its interval is over `repetitions` independent sampled
-    games. The lower bound is the payoff of a response in fresh games. It takes at each information state the
+    games, and wider by what events that no sample has, such as rare mistakes, may add: an event that none of n samples
+    has is less likely than log(1 / error) / n (Hanley, Lippman-Hand 1983), and pays at most the largest payoff. The
+    lower bound is the payoff of a response in fresh games. It takes at each information state the
     action that was best over all repetitions, and follows `policy` elsewhere. Both bounds converge to the value as
     `num_samples` increases.
 
@@ -118,8 +121,10 @@ def sampled_best_response(
 
     response = Response(game, player, row_of, behavior)
     lower = payoff_estimate(game, response.row, player, rng, "lower bound", stop)
+    unseen = (game.max_utility() - values.mean) * -math.log((1 - confidence) / 2) / (num_samples * repetitions)
+    upper = mean_estimate(values, "upper bound", confidence, spent)
     return SampledBestResponse(
-        upper=None if depth is not None else mean_estimate(values, "upper bound", confidence, spent),
+        upper=None if depth is not None else upper._replace(low=upper.low - unseen, high=upper.high + unseen),
         lower=lower._replace(seconds=spent + lower.seconds),
         policy=response,
         nodes=budget.nodes,

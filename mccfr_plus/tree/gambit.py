@@ -7,6 +7,7 @@ Reference: Gambit's manual, "The extensive game (.efg) file format".
 """
 
 from collections.abc import Iterator, Sequence
+from decimal import Decimal, localcontext
 from fractions import Fraction
 from functools import cache
 from typing import TextIO
@@ -20,6 +21,8 @@ from mccfr_plus.tree.game_tree import GameTree
 from mccfr_plus.tree.order import action_names
 
 _LARGEST_DENOMINATOR = 10**6
+_LARGEST_NUMERATOR = 2**31 - 1  # OpenSpiel reads no larger one
+_DIGITS = 800  # of sums of decimals, which are exact
 _ROUNDING = 1e-12  # a number this near to a fraction with a small denominator is meant to be that
 _REPLACED = str.maketrans({'"': "'", "\\": "/", "\n": " ", "\r": " ", "\t": " "})  # readers differ on escapes
 
@@ -27,8 +30,8 @@ _REPLACED = str.maketrans({'"': "'", "\\": "/", "\n": " ", "\r": " ", "\t": " "}
 def write_efg(tree: GameTree, file: TextIO) -> None:
     """Writes a game in Gambit's format.
 
-    Probabilities of chance and payoffs are fractions: those with a denominator of at most a million where one is within
-    1e-12, and the floating-point number itself otherwise. Probabilities of chance sum to 1 exactly.
+    Probabilities of chance and payoffs are fractions with a denominator of at most a million where one is within 1e-12,
+    and otherwise decimals that are read as the same number. Probabilities of chance sum to 1 exactly.
 
     Examples:
         >>> import sys, mccfr_plus
@@ -51,7 +54,7 @@ def write_efg(tree: GameTree, file: TextIO) -> None:
 
 def _lines(tree: GameTree) -> Iterator[str]:
     arrays = tree.arrays
-    decisions, payoffs = _decisions(tree), [_list(map(_fraction, row), ", ") for row in arrays.payoffs.tolist()]
+    decisions, payoffs = _decisions(tree), [_list(map(_number, row), ", ") for row in arrays.payoffs.tolist()]
     infoset_of_slot = tree.infoset_of_slot.tolist()
     kinds, counts, firsts, payloads = (
         arrays.nodes[field].tolist() for field in ("kind", "num_children", "first_child", "payload")
@@ -113,15 +116,28 @@ def _unique(texts: Sequence[str]) -> list[str]:
     return list(found)
 
 
-def _fraction(number: float) -> Fraction:
+def _fraction(number: float) -> Fraction | None:
+    """Returns the fraction that a number is meant to be, if there is one that every reader has room for."""
     near = Fraction(number).limit_denominator(_LARGEST_DENOMINATOR)
-    return near if abs(float(near) - number) <= _ROUNDING * max(1.0, abs(number)) else Fraction(number)
+    is_near = abs(float(near) - number) <= _ROUNDING * max(1.0, abs(number))
+    return near if is_near and abs(near.numerator) <= _LARGEST_NUMERATOR else None
 
 
-def _probabilities(numbers: list[float]) -> list[Fraction]:
-    """Returns fractions that sum to 1."""
+def _decimal(number: Decimal) -> str:
+    return f"{number:f}"  # without an exponent
+
+
+def _number(number: float) -> str:
+    fraction = _fraction(number)
+    return _decimal(Decimal(repr(number))) if fraction is None else str(fraction)
+
+
+def _probabilities(numbers: list[float]) -> list[str]:
+    """Returns numbers that sum to 1: if fractions do not, as decimals, of which the largest makes up for the rest."""
     fractions = [_fraction(number) for number in numbers]
-    if sum(fractions) != 1:
-        fractions = [Fraction(number) for number in numbers]
-    total = sum(fractions)
-    return [fraction / total for fraction in fractions]
+    if all(fractions) and sum(fraction or 0 for fraction in fractions) == 1:
+        return list(map(str, fractions))
+    with localcontext(prec=_DIGITS):
+        decimals = [Decimal(repr(number)) for number in numbers]
+        decimals[int(np.argmax(numbers))] += 1 - sum(decimals)
+    return list(map(_decimal, decimals))

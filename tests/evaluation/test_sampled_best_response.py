@@ -3,6 +3,7 @@
 import math
 
 import numpy as np
+import pyspiel
 import pytest
 from references import LIMIT, random_policy, score, standard_error, tree_of, uniform_policy
 
@@ -97,6 +98,18 @@ def test_brackets_the_value_of_liars_dice(player):
 
 
 # --- limits ---
+
+
+@pytest.mark.parametrize("error", [1e-3, 1e-4])
+def test_the_upper_bound_knows_that_rare_mistakes_may_have_no_sample(error):
+    game = pyspiel.load_game_as_turn_based("matrix_pd")
+    texts = {text: {0: error, 1: 1 - error} for text in tree_of(str(game)).info_states}
+    value = best_response(game, texts, player=0).value
+    bounds = [
+        sampled_best_response(game, texts, player=0, num_samples=200, num_games=10, seed=seed).upper
+        for seed in range(20)
+    ]
+    assert min(bound.value for bound in bounds) < value <= min(bound.high for bound in bounds)
 
 
 def test_limited_depth_gives_a_lower_bound_only():

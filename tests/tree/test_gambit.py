@@ -10,9 +10,10 @@ import pytest
 
 from mccfr_plus import compile_game, expected_values, solve_lp
 from mccfr_plus.evaluation.exact import evaluate_strategy
-from mccfr_plus.tree.gambit import _probabilities, _unique, write_efg
+from mccfr_plus.tree.gambit import _number, _probabilities, _unique, write_efg
 
-GAMES = ["kuhn_poker", "kuhn_poker(players=3)", "tiny_hanabi", "matrix_bos", "liars_dice(dice_sides=2)"]
+NOISY = "add_noise(epsilon=0.3,seed=1,game=kuhn_poker())"
+GAMES = [NOISY, "kuhn_poker", "kuhn_poker(players=3)", "tiny_hanabi", "matrix_bos", "liars_dice(dice_sides=2)"]
 
 
 def efg_of(tree):
@@ -69,10 +70,12 @@ def test_numbers_are_exact():
     chance = re.findall(r'^c "" \d+ "\d+" \{ (.*) \} 0$', text, re.MULTILINE)
     assert chance[0] == '"0" 1/3 "1" 1/3 "2" 1/3'
     assert len(chance) == 4
-    for numbers in ([0.1] * 10, [1 / 7, 6 / 7], [np.pi / 4, 1 - np.pi / 4], [1e-9, 1 - 1e-9]):
-        fractions = _probabilities(numbers)
+    for numbers in ([0.1] * 10, [1 / 7, 6 / 7], [np.pi / 4, 1 - np.pi / 4], [1e-9, 1 - 1e-9], [1e-300, 0.5, 0.5]):
+        fractions = [Fraction(text) for text in _probabilities(numbers)]
         assert sum(fractions) == 1
         np.testing.assert_allclose([float(f) for f in fractions], numbers, rtol=1e-9)
+    for number in (0.1, -1 / 3, 2.0**31, -(2.0**40) / 3, 1e-7, 1e300, np.pi):
+        assert float(Fraction(_number(number))) == pytest.approx(number, rel=1e-12)
 
 
 def test_names_are_unique_and_need_no_escape():
