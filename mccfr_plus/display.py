@@ -147,7 +147,11 @@ def draw_line(
 
 
 def finish_panel(panel: Any, title: str, *, has_legend: bool = True) -> None:
-    """Adds title, grid and legend."""
+    """Adds title, grid and legend, and plain numbers to a logarithmic axis of less than a power of ten."""
+    low, high = panel.get_ylim()
+    if panel.get_yscale() == "log" and high < 10 * low:
+        for of_ticks in (panel.yaxis.set_major_formatter, panel.yaxis.set_minor_formatter):
+            of_ticks("{x:g}")
     panel.set_title(title if len(title) <= 60 else f"{title[:57]}...", fontsize=10)
     panel.grid(True, which="major", alpha=0.35)
     panel.grid(True, which="minor", alpha=0.12)
