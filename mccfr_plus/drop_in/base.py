@@ -1,11 +1,18 @@
 """The base class of all drop-in solvers: the methods of OpenSpiel's solvers on top of `Solver`'s."""
 
-from typing import Any, TypeAlias
+import os
+from typing import Any, ClassVar, Self, TypeAlias
 
 import numpy as np
 import pyspiel
 
+from mccfr_plus.errors import CheckpointError
+from mccfr_plus.estimators import Estimator
+from mccfr_plus.minimizers import Minimizer
+from mccfr_plus.solver.config import SolverConfig
+from mccfr_plus.solver.saved_state import arguments_of, read_header
 from mccfr_plus.solver.solver import Solver
+from mccfr_plus.tree.game_tree import GameTree
 
 Seed: TypeAlias = int | np.random.Generator | None
 
@@ -27,6 +34,10 @@ class DropInSolver(Solver):
       the average policy is uniform elsewhere, as OpenSpiel's is.
     """
 
+    # What a run must have to be loaded as one of the class.
+    _estimator: ClassVar[type[Estimator]]
+    _minimizers: ClassVar[tuple[type[Minimizer], ...]]
+
     def __init__(self, *components: Any, **options: Any):
         # OpenSpiel's policies are tables of texts, which a lazy tree must therefore keep.
         super().__init__(*components, **{"keys": "text", **options})
@@ -42,3 +53,32 @@ class DropInSolver(Solver):
     def tabular_current_policy(self) -> pyspiel.TabularPolicy:
         """Returns a copy of the next iteration's policy as a C++ policy."""
         return Solver.current_policy(self).to_pyspiel()
+
+    @classmethod
+    def from_checkpoint(
+        cls,
+        path: str | os.PathLike,
+        game: pyspiel.Game | str | GameTree | None = None,
+        *,
+        memory: str | int | float | None = None,
+    ) -> Self:
+        """Returns a solver as it was when a checkpoint was written, with the parameters that the file names.
+
+        Args:
+            path: The checkpoint.
+            game: Its game, or the tree if it is compiled already; None: the game that the file names.
+            memory: See `Solver`.
+
+        Raises:
+            CheckpointError: If the file is no checkpoint or damaged, of another game, or of another algorithm.
+            GameError: If the game cannot be loaded or compiled.
+        """
+        header = read_header(path)
+        arguments = arguments_of(path, header)
+        seed, config = arguments.pop("seed"), SolverConfig.from_specs(**arguments, memory=memory)
+        if not (isinstance(config.estimator, cls._estimator) and isinstance(config.minimizer, cls._minimizers)):
+            raise CheckpointError(
+                f"{path} is of a run of {config}, which is not what {cls.__name__} runs: load it with "
+                "Solver.from_checkpoint."
+            )
+        return cls.from_config(header["game"] if game is None else game, config, seed=seed).restore(path)

@@ -1,5 +1,7 @@
 """Replaces `open_spiel.python.algorithms.cfr`: CFR and CFR+ with the same policies after every iteration."""
 
+from typing import ClassVar
+
 import pyspiel
 
 # For programs that import these two; they work on OpenSpiel's dictionaries, not on this package's arrays.
@@ -9,7 +11,7 @@ from open_spiel.python.algorithms.cfr import _update_current_policy as _update_c
 from mccfr_plus.averages import linear, uniform
 from mccfr_plus.drop_in.base import DropInSolver, Seed
 from mccfr_plus.estimators import Full
-from mccfr_plus.minimizers import RegretMatching, RegretMatchingPlus
+from mccfr_plus.minimizers import Minimizer, RegretMatching, RegretMatchingPlus
 
 
 class _CFRSolver(DropInSolver):
@@ -17,6 +19,9 @@ class _CFRSolver(DropInSolver):
 
     Reference: Zinkevich et al. 2007; Tammelin et al. 2015.
     """
+
+    _estimator = Full
+    _minimizers: ClassVar[tuple[type[Minimizer], ...]] = (RegretMatching, RegretMatchingPlus)
 
     def __init__(
         self,
@@ -52,6 +57,8 @@ class CFRSolver(_CFRSolver):
         True
     """
 
+    _minimizers = (RegretMatching,)
+
     def __init__(self, game: pyspiel.Game, *, seed: Seed = None):
         super().__init__(game, True, False, False, seed=seed)
 
@@ -64,6 +71,8 @@ class CFRPlusSolver(_CFRSolver):
         >>> solver = mccfr_plus.CFRPlusSolver(pyspiel.load_game("kuhn_poker"))
         >>> solver.evaluate_and_update_policy()
     """
+
+    _minimizers = (RegretMatchingPlus,)
 
     def __init__(self, game: pyspiel.Game, *, seed: Seed = None):
         super().__init__(game, True, True, True, seed=seed)

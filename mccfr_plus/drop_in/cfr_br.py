@@ -28,6 +28,9 @@ class CFRBRSolver(DropInSolver):
         >>> solver.evaluate_and_update_policy()
     """
 
+    _estimator = BestResponseOpponent
+    _minimizers = (RegretMatching, RegretMatchingPlus)
+
     def __init__(
         self,
         game: pyspiel.Game,

@@ -19,6 +19,9 @@ class _DCFRSolver(DropInSolver):
     effect in either.
     """
 
+    _estimator = Full
+    _minimizers = (Discounted,)
+
     def __init__(
         self,
         game: pyspiel.Game,

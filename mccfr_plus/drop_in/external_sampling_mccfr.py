@@ -36,6 +36,9 @@ class ExternalSamplingSolver(DropInSolver):
         >>> solver.iteration()
     """
 
+    _estimator = ExternalSampling
+    _minimizers = (RegretMatching,)
+
     def __init__(self, game: pyspiel.Game, average_type: AverageType = AverageType.SIMPLE, *, seed: Seed = None):
         if not isinstance(average_type, AverageType):
             raise ConfigError(f"average_type={average_type!r}: give AverageType.SIMPLE or AverageType.FULL.")

@@ -29,5 +29,8 @@ class OutcomeSamplingSolver(DropInSolver):
         >>> solver.iteration()
     """
 
+    _estimator = OutcomeSampling
+    _minimizers = (RegretMatching,)
+
     def __init__(self, game: pyspiel.Game, *, seed: Seed = None):
         super().__init__(game, OutcomeSampling(epsilon=0.6), RegretMatching(), uniform(), seed=seed)

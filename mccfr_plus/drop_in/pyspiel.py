@@ -60,6 +60,9 @@ class ExternalSamplingMCCFRSolver(_CppPolicies):
         ConfigError: If `avg_type` or `seed` is something else.
     """
 
+    _estimator = ExternalSampling
+    _minimizers = (RegretMatching,)
+
     def __init__(
         self, game: pyspiel.Game, seed: Seed = 0, avg_type: pyspiel.MCCFRAverageType = pyspiel.MCCFRAverageType.SIMPLE
     ):
@@ -84,6 +87,9 @@ class OutcomeSamplingMCCFRSolver(_CppPolicies):
         GameError: If the game cannot be solved.
         ConfigError: If `epsilon` or `seed` is out of range.
     """
+
+    _estimator = OutcomeSampling
+    _minimizers = (RegretMatching,)
 
     def __init__(self, game: pyspiel.Game, epsilon: float = 0.6, seed: Seed = -1):
         if _is_negative(seed):

@@ -12,6 +12,7 @@ import pytest
 from open_spiel.python.algorithms import external_sampling_mccfr as openspiel_external_sampling_mccfr
 
 from mccfr_plus import (
+    CheckpointError,
     ConfigError,
     ExternalSampling,
     OutcomeSampling,
@@ -118,6 +119,51 @@ def test_pickled_solver_goes_on_bit_for_bit(make, game):
     assert restored.iterations == solver.iterations == 14
     assert restored.nodes_touched == solver.nodes_touched
     np.testing.assert_array_equal(_strategies(restored), _strategies(solver))
+
+
+_MORE = {
+    "cfr_br.CFRBRSolver": lambda game, **seed: drop_in.CFRBRSolver(game, True, True, **seed),
+    "discounted_cfr._DCFRSolver": lambda game, **seed: discounted_cfr._DCFRSolver(
+        game, False, True, False, 1.25, -0.5, 3, **seed
+    ),
+    "pyspiel.Outcome(0.3)": lambda game, **seed: our_pyspiel.OutcomeSamplingMCCFRSolver(game, 0.3, **seed),
+}
+
+
+@_all(_ALL | _MORE)
+def test_a_checkpoint_goes_on_bit_for_bit_as_the_same_class(make, tmp_path):
+    solver = make(pyspiel.load_game("kuhn_poker"), seed=1)
+    solver.run(7).save_checkpoint(tmp_path / "run")
+    restored = type(solver).from_checkpoint(tmp_path / "run")
+    assert type(restored) is type(solver)
+    assert type(restored.average_policy()) is type(solver.average_policy())
+    assert (restored.iterations, restored.seed) == (7, 1)
+    for _ in range(7):
+        solver.iteration()
+        restored.iteration()
+    np.testing.assert_array_equal(_strategies(restored), _strategies(solver))
+
+
+def test_a_checkpoint_of_a_lazy_tree_goes_on_with_texts(tmp_path):
+    game = pyspiel.load_game("dark_hex(board_size=4)")
+    solver = our_pyspiel.OutcomeSamplingMCCFRSolver(game, seed=1)
+    solver.run(20).save_checkpoint(tmp_path / "run")
+    restored = type(solver).from_checkpoint(tmp_path / "run", game, memory="2GB")
+    assert restored.tree.kind == solver.tree.kind == "lazy"
+    assert restored.run(20).average_policy().policy_table() == solver.run(20).average_policy().policy_table()
+
+
+def test_a_checkpoint_of_another_algorithm_is_refused(tmp_path):
+    game = pyspiel.load_game("kuhn_poker")
+    for solver, kind, runs in (
+        (drop_in.ExternalSamplingSolver(game), drop_in.CFRSolver, r"external \+ rm"),
+        (drop_in.CFRSolver(game), our_pyspiel.CFRPlusSolver, r"full \+ rm"),
+        (drop_in.CFRPlusSolver(game), drop_in.DCFRSolver, r"full \+ rm\+"),
+    ):
+        solver.run(1).save_checkpoint(tmp_path / "run")
+        said = rf"is of a run of {runs}, which is not what {kind.__name__} runs: load it with Solver\.from_checkpoint"
+        with pytest.raises(CheckpointError, match=said):
+            kind.from_checkpoint(tmp_path / "run")
 
 
 @_all(_SAMPLING)
