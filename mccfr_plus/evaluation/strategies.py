@@ -71,8 +71,24 @@ def one_per_player(policy: Any, num_players: int) -> list:
     return list(policy)
 
 
-def answers_by_text(policy: Any) -> Callable[[str], Probabilities | None] | None:
-    """Returns a function from information state strings to {action: probability}; None if the policy needs states."""
+def answers_by_text(policy: Any) -> Callable[[str, int], Probabilities | None] | None:
+    """Returns a function from (information state string, player) to {action: probability}; None if it needs states.
+
+    A policy of a simultaneous game answers in the turn-based game that it was converted to, too.
+    """
+    by_text = _by_own_text(policy)
+    if by_text is None:
+        return None
+
+    def answer(text: str, player: int) -> Probabilities | None:
+        found = by_text(text)
+        # OpenSpiel's conversion to turn-based puts this line before the original's string.
+        return by_text(text.removeprefix(f"Current player: {player}\n")) if found is None else found
+
+    return answer
+
+
+def _by_own_text(policy: Any) -> Callable[[str], Probabilities | None] | None:
     if isinstance(policy, openspiel_policy.TabularPolicy) and not isinstance(policy, TreePolicy):
         rows, lookup = policy.action_probability_array, policy.state_lookup
         return lambda text: dict(enumerate(rows[lookup[text]].tolist())) if text in lookup else None
@@ -83,14 +99,7 @@ def answers_by_text(policy: Any) -> Callable[[str], Probabilities | None] | None
 def answers_at_states(policy: Any) -> Callable[[pyspiel.State, int], Probabilities | None]:
     """Returns a function from (state, player) to {action: probability}; it returns None where the policy has none."""
     if by_text := answers_by_text(policy):
-
-        def from_text(state: pyspiel.State, player: int) -> Probabilities | None:
-            text = state.information_state_string(player)
-            found = by_text(text)
-            # OpenSpiel's conversion to turn-based puts this line before the original's string.
-            return by_text(text.removeprefix(f"Current player: {player}\n")) if found is None else found
-
-        return from_text
+        return lambda state, player: by_text(state.information_state_string(player), player)
     if isinstance(policy, openspiel_policy.Policy):
         return policy.action_probabilities
     if isinstance(policy, pyspiel.Policy):
@@ -158,6 +167,6 @@ def _answers_of_infosets(tree: GameTree, policy: AnyPolicy) -> Callable[[int, in
     if isinstance(policy, KeyedPolicy) and not isinstance(policy.keys, RulesKeys):
         return lambda infoset, player: policy.find(tree.info_states[infoset], player)
     if by_text := answers_by_text(policy):
-        return lambda infoset, _: by_text(tree.info_states[infoset])
+        return lambda infoset, player: by_text(tree.info_states[infoset], player)
     at_state, states = answers_at_states(policy), representative_states(tree)
     return lambda infoset, player: at_state(states[infoset], player)

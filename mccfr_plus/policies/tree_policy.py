@@ -150,7 +150,11 @@ class TreePolicy(openspiel_policy.TabularPolicy, Mapping):
     # --- conversions ---
 
     def to_tabular(self, states: dict | None = None) -> openspiel_policy.TabularPolicy:
-        """Returns a plain `open_spiel.python.policy.TabularPolicy` with the same probabilities."""
+        """Returns a plain `open_spiel.python.policy.TabularPolicy` with the same probabilities.
+
+        It is one of the turn-based game, `game`: it knows no states of the simultaneous game that this was converted
+        from, at which `action_probabilities` of this policy answers.
+        """
         if states is not None:
             return super().to_tabular(states)
         return self.__copy__()

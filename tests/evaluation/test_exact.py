@@ -132,6 +132,27 @@ def test_every_kind_of_policy(game):
         assert mccfr_plus.nash_conv(tree, policy) == pytest.approx(expected, abs=1e-12), kind
 
 
+@pytest.mark.parametrize(
+    "game",
+    ["matrix_pd", *(f"goofspiel(players={n},imp_info=True,num_cards=3,points_order=descending)" for n in (2, 3))],
+)
+def test_tables_of_the_simultaneous_game(game):
+    tree, original = naive.tree_of(game), pyspiel.load_game(game)
+    strategy, players = naive.random_strategy(tree, seed=8, zeros=0.3), tree.arrays.infosets["player"]
+    table = openspiel_policy.TabularPolicy(original)
+    table.action_probability_array[:] = 0.0
+    for infoset, text in enumerate(tree.info_states):
+        row = table.state_lookup[text.removeprefix(f"Current player: {players[infoset]}\n")]
+        table.action_probability_array[row, tree.legal_actions(infoset)] = strategy[tree.slots(infoset)]
+    rows = {
+        text: list(enumerate(table.action_probability_array[row].tolist())) for text, row in table.state_lookup.items()
+    }
+    for policy in (table, rows, pyspiel.TabularPolicy(rows)):
+        np.testing.assert_array_equal(strategy_of(tree, policy), strategy)
+    expected = mccfr_plus.evaluate(tree, TreePolicy(tree, strategy))
+    np.testing.assert_array_equal(mccfr_plus.evaluate(original, table).values, expected.values)
+
+
 def test_uniform_policies():
     tree = naive.tree_of("kuhn_poker")
     expected = mccfr_plus.nash_conv(tree, TreePolicy(tree, tree.uniform_strategy()))
