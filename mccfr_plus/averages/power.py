@@ -7,6 +7,7 @@ import numpy as np
 
 from mccfr_plus.errors import ConfigError
 from mccfr_plus.estimators.base import check_number
+from mccfr_plus.kernels.random_numbers import as_python
 
 _LARGEST_GAMMA = 30.0  # sums are numbers for 1e10 iterations
 _MOST_SCHEDULED = 10_000_000  # of which each has an entry in a table
@@ -109,7 +110,7 @@ class ScheduledAverage(PowerAverage):
         super().__post_init__()
         allowed = f"must be above 0 and at most gamma={self.gamma!r}; the paper has 5"
         check_number("drop", self.drop, 0, self.gamma, allowed)
-        iterations = self.iterations
+        iterations = as_python(self.iterations)
         if isinstance(iterations, bool) or not isinstance(iterations, int) or not 1 <= iterations <= _MOST_SCHEDULED:
             raise ConfigError(
                 f"iterations={iterations!r}: give the planned number of iterations, from 1 to {_MOST_SCHEDULED:,}."

@@ -52,7 +52,7 @@ def head_to_head(
         ClusterError: If workers cannot load the game, or the cluster is lost.
     """
     check_whole("num_batches", num_batches)
-    Stop(num_games, None, confidence, False)
+    confidence = Stop(num_games, None, confidence, False).confidence
     begin, ray = time.perf_counter(), cluster.ray
     game = load_game(game)
     cluster.check_game(str(game))

@@ -13,6 +13,7 @@ from mccfr_plus.errors import ConfigError
 from mccfr_plus.estimators.control_variates import controlled_traversal
 from mccfr_plus.estimators.traversal import traversal
 from mccfr_plus.kernels.compile import compose
+from mccfr_plus.kernels.random_numbers import as_python
 
 
 class SamplingWeights(Enum):
@@ -187,16 +188,18 @@ class OpponentsSampled(TraversalSampling):
 LARGEST = sys.float_info.max  # limit of what may be any finite number
 
 
-def check_number(name: str, value: Any, above: float, most: float, allowed: str, *, inclusive: bool = False) -> None:
-    """Raises ConfigError unless a value is a number within limits.
+def check_number(name: str, value: Any, above: float, most: float, allowed: str, *, inclusive: bool = False) -> Any:
+    """Returns a value as a number of Python. Raises ConfigError unless it is one within limits.
 
     Args:
         allowed: What the message says is allowed.
         inclusive: Whether the lower limit is allowed, too.
     """
-    is_number = not isinstance(value, bool) and isinstance(value, int | float | np.number)
-    if not is_number or not (above <= value <= most if inclusive else above < value <= most):
+    number = as_python(value)
+    is_number = not isinstance(number, bool) and isinstance(number, int | float)
+    if not is_number or not (above <= number <= most if inclusive else above < number <= most):
         raise ConfigError(f"{name}={value!r}: {allowed}.")
+    return number
 
 
 def check_exploration(epsilon: Any, paper: str) -> None:
@@ -213,5 +216,5 @@ def check_whole(name: str, value: object, least: int = 1) -> None:
 
 def check_switch(name: str, value: Any) -> None:
     """Raises ConfigError unless a value is True or False."""
-    if not isinstance(value, bool):
+    if not isinstance(as_python(value), bool):
         raise ConfigError(f"{name}={value!r}: must be True or False.")

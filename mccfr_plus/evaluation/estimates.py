@@ -2,9 +2,9 @@
 
 import math
 from collections.abc import Sequence
-from typing import Literal, NamedTuple, TypeAlias
+from typing import Any, Literal, NamedTuple, TypeAlias
 
-from mccfr_plus.errors import ConfigError
+from mccfr_plus.estimators.base import LARGEST, check_number
 from mccfr_plus.tree.sizes.size import student_t
 
 Kind: TypeAlias = Literal["exact", "lower bound", "upper bound", "estimate"]
@@ -138,14 +138,14 @@ def best_look(looks: Sequence[Estimate], confidence: float) -> Estimate:
     return best._replace(confidence=confidence, seconds=math.fsum(look.seconds for look in looks))
 
 
-def require_confidence(confidence: float) -> None:
-    """Raises ConfigError unless the confidence lies between 0.5 and 1."""
-    if isinstance(confidence, bool) or not isinstance(confidence, int | float) or not 0.5 <= confidence < 1:
-        raise ConfigError(f"confidence={confidence!r}: give a number from 0.5 to below 1, such as 0.95.")
+def require_confidence(confidence: float) -> float:
+    """Returns a confidence as Python's number. Raises ConfigError unless it lies between 0.5 and 1."""
+    allowed = "give a number from 0.5 to below 1, such as 0.95"
+    return check_number("confidence", confidence, 0.5, math.nextafter(1.0, 0.0), allowed, inclusive=True)
 
 
-def require_seconds(seconds: float | None, *, optional: bool = True) -> None:
-    """Raises ConfigError unless this is a positive number of seconds, or None if that is allowed."""
-    is_number = isinstance(seconds, int | float) and not isinstance(seconds, bool)
-    if not (optional if seconds is None else is_number and 0 < seconds < math.inf):
-        raise ConfigError(f"seconds={seconds!r}: give a positive number{', or None' * optional}.")
+def require_seconds(seconds: float | None, *, optional: bool = True) -> Any:
+    """Returns seconds as Python's number. Raises ConfigError unless it is above 0, or None if that is allowed."""
+    if seconds is None and optional:
+        return None
+    return check_number("seconds", seconds, 0, LARGEST, f"give a positive number{', or None' * optional}")

@@ -87,7 +87,7 @@ def head_to_head(
     game = load_game(game)
     plays = seats_of(game, first, second, random.Random(int(new_state(seed)[0])))
     plain, controlled, spent = play_until(plays, stop)
-    return result_of(plain, controlled, confidence, spent)
+    return result_of(plain, controlled, stop.confidence, spent)
 
 
 def seats_of(game: pyspiel.Game, first: JointPolicy, second: JointPolicy, rng: random.Random) -> list[ControlledPlay]:

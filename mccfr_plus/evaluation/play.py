@@ -238,8 +238,8 @@ class Stop:
             raise ConfigError("num_games and seconds are both None: give at least one of them.")
         if self.num_games is not None:
             check_whole("num_games", self.num_games, MIN_SAMPLES)
-        require_seconds(self.seconds)
-        require_confidence(self.confidence)
+        object.__setattr__(self, "seconds", require_seconds(self.seconds))
+        object.__setattr__(self, "confidence", require_confidence(self.confidence))
 
 
 def play_until(plays: Sequence[ControlledPlay], stop: Stop) -> tuple[list[Running], list[Running], float]:

@@ -117,8 +117,7 @@ def estimate_quality(
         value 0 estimate
         value 1 estimate
     """
-    require_seconds(seconds, optional=False)
-    require_confidence(confidence)
+    seconds, confidence = require_seconds(seconds, optional=False), require_confidence(confidence)
     game = load_game(game)
     rng, begin = np.random.default_rng(int(new_state(seed)[0])), time.perf_counter()
     options: dict[str, Any] = {"confidence": confidence, "seed": rng, "progress": progress}

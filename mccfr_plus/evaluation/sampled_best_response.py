@@ -100,7 +100,7 @@ def sampled_best_response(
     check_whole("repetitions", repetitions, MIN_SAMPLES)
     check_whole("max_nodes", max_nodes)
     check_whole("depth", 1 if depth is None else depth)
-    require_seconds(seconds)
+    seconds = require_seconds(seconds)
     game = load_game(game)
     require_player(game, player)
     state = new_state(seed)
@@ -121,8 +121,8 @@ def sampled_best_response(
 
     response = Response(game, player, row_of, behavior)
     lower = payoff_estimate(game, response.row, player, rng, "lower bound", stop)
-    unseen = (game.max_utility() - values.mean) * -math.log((1 - confidence) / 2) / (num_samples * repetitions)
-    upper = mean_estimate(values, "upper bound", confidence, spent)
+    unseen = (game.max_utility() - values.mean) * -math.log((1 - stop.confidence) / 2) / (num_samples * repetitions)
+    upper = mean_estimate(values, "upper bound", stop.confidence, spent)
     return SampledBestResponse(
         upper=None if depth is not None else upper._replace(low=upper.low - unseen, high=upper.high + unseen),
         lower=lower._replace(seconds=spent + lower.seconds),

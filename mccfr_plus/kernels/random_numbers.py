@@ -7,6 +7,8 @@ Reference: Steele, Lea, Flood 2014, "Fast splittable pseudorandom number generat
 constants of its reference implementation).
 """
 
+from typing import Any
+
 import numpy as np
 
 from mccfr_plus.errors import ConfigError
@@ -35,9 +37,17 @@ def new_states(seed: int | np.random.Generator | None, count: int) -> np.ndarray
     """
     if isinstance(seed, np.random.Generator):
         return seed.integers(0, 2**64, size=count, dtype=np.uint64)
-    if seed is not None and (isinstance(seed, bool) or not isinstance(seed, int | np.integer) or seed < 0):
+    number = as_python(seed)
+    if seed is not None and (isinstance(number, bool) or not isinstance(number, int) or number < 0):
         raise ConfigError(f"seed={seed!r}: give an integer >= 0, a numpy.random.Generator, or None.")
-    return np.random.SeedSequence(None if seed is None else int(seed)).generate_state(count, np.uint64)
+    return np.random.SeedSequence(number).generate_state(count, np.uint64)
+
+
+def as_python(value: Any) -> Any:
+    """Returns a number or truth value of NumPy as Python's, whose arithmetic loses no digits; others as they are."""
+    if isinstance(value, np.floating):
+        return float(value)  # `item` of a long double is no float
+    return value.item() if isinstance(value, np.generic) else value
 
 
 @inline_kernel

@@ -18,6 +18,7 @@ from mccfr_plus.checkpoints.writer import CheckpointWriter
 from mccfr_plus.errors import BudgetError, ConfigError
 from mccfr_plus.estimators.base import LARGEST, check_number, check_whole
 from mccfr_plus.evaluation.exact import Evaluation
+from mccfr_plus.kernels.random_numbers import as_python
 from mccfr_plus.solver.history import EvaluationClock, History, axes_for
 from mccfr_plus.solver.tree_choice import tree_to_evaluate
 from mccfr_plus.tree.game_tree import GameTree
@@ -176,6 +177,7 @@ class IterativeSolver(abc.ABC):
             CheckpointError: Before the run if the checkpoint cannot be written, is in use by another run, or is of
                 another game, other components or more iterations; after it if the last one could not be written.
         """
+        iterations, seconds, evaluate_every = map(as_python, (iterations, seconds, evaluate_every))
         _check_limits(iterations, seconds, target_exploitability, evaluate_every, checkpoint_interval)
         is_evaluated = target_exploitability is not None or evaluate_every is not None
         if is_evaluated:

@@ -11,12 +11,11 @@ from collections.abc import Callable, Mapping
 from dataclasses import fields, is_dataclass
 from typing import Any, TypeVar
 
-import numpy as np
-
 from mccfr_plus import averages, estimators, minimizers
 from mccfr_plus.averages import PowerAverage
 from mccfr_plus.errors import ConfigError
 from mccfr_plus.estimators import Baseline, Estimator
+from mccfr_plus.kernels.random_numbers import as_python
 from mccfr_plus.minimizers import Minimizer
 
 Component = TypeVar("Component")
@@ -109,6 +108,7 @@ def average_of(spec: PowerAverage | str | None, minimizer: Minimizer) -> PowerAv
 
 def baseline_of(spec: Baseline | str | bool | None) -> Baseline | None:
     """Returns the baseline itself, the default one for True, the one of a short name, or None for None and False."""
+    spec = as_python(spec)
     if spec is None or spec is False:
         return None
     return Baseline() if spec is True else _component("baseline", spec, BASELINES, Baseline)
@@ -147,8 +147,7 @@ def _changed(plain: Any, given: dict[str, Any]) -> dict[str, Any]:
     changed = {}
     for name, value in given.items():
         default = getattr(plain, name)
-        if isinstance(value, np.generic):
-            value = value.item()
+        value = as_python(value)
         if isinstance(default, float) and isinstance(value, int):
             value = float(value)
         if type(value) is not type(default) or value != default:

@@ -15,6 +15,7 @@ import pyspiel
 
 from mccfr_plus.errors import BudgetError, ConfigError
 from mccfr_plus.games import PyspielGame
+from mccfr_plus.kernels.random_numbers import as_python
 from mccfr_plus.tree.sizes.size import as_text
 from mccfr_plus.tree.sizes.size_estimate import probe_size
 
@@ -50,7 +51,7 @@ def bytes_of(text: str | int | float) -> int:
         >>> bytes_of("1.5GB"), bytes_of("2KiB")
         (1500000000, 2048)
     """
-    found = _TEXT.fullmatch(str(text)) if not isinstance(text, bool) else None
+    found = _TEXT.fullmatch(str(as_python(text))) if not isinstance(text, bool) else None
     size = float(found[1]) * _UNITS[(found[2] or "").upper()] if found else 0.0
     if not 1 <= size < 2**63:
         raise ConfigError(f"memory={text!r}: give a positive number of bytes, such as 4GB, 512MiB or 4e9.")

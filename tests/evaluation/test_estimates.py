@@ -5,6 +5,8 @@ import math
 import numpy as np
 import pytest
 
+import mccfr_plus
+from mccfr_plus import ConfigError
 from mccfr_plus.evaluation import Estimate
 from mccfr_plus.evaluation.estimates import Running, best_look, confidence_of_look, mean_estimate, sum_of
 from mccfr_plus.tree.sizes.size import student_t
@@ -23,6 +25,20 @@ def test_intervals_have_the_width_of_students_t(confidence, degrees, quantile):
     estimate = mean_estimate(running, "estimate", confidence, 0.0)
     assert estimate.half_width == pytest.approx(quantile * math.sqrt(running.variance_of_mean), rel=2e-4)
     assert estimate.low + estimate.high == pytest.approx(2 * running.mean)
+
+
+def test_numbers_of_numpy_are_pythons():
+    found = mccfr_plus.head_to_head(
+        "kuhn_poker", {}, {}, num_games=None, seconds=np.float32(0.01), confidence=np.float32(0.75), seed=1
+    )
+    assert (type(found.estimate.confidence), found.estimate.confidence) == (float, 0.75)
+    quality = mccfr_plus.estimate_quality("kuhn_poker", {}, seconds=np.int64(1), confidence=np.float32(0.75), seed=1)
+    assert {type(number) for each in quality.findings for number in each.estimate[:3]} == {float}
+    size = mccfr_plus.estimate_size("kuhn_poker", sample_size=np.float32(100), seconds=np.float32(9), seed=1)
+    assert size.num_nodes_seen >= 100
+    for seconds in (np.float32("nan"), np.float32("inf"), np.int64(0), np.bool_(True), np.complex64(1)):
+        with pytest.raises(ConfigError, match=r"seconds=np\..*: give a positive number, or None"):
+            mccfr_plus.head_to_head("kuhn_poker", {}, {}, seconds=seconds)
 
 
 def test_mean_and_variance():

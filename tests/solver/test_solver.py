@@ -15,10 +15,12 @@ import pytest
 from lazy_trees import beside_this_process
 
 from mccfr_plus import (
+    Baseline,
     ConfigError,
     GameError,
     PolicyError,
     PowerAverage,
+    ScheduledAverage,
     Solver,
     TreePolicy,
     evaluate,
@@ -200,6 +202,25 @@ def test_iterations_are_counted_exactly(solver):
     assert solver.run(iterations=np.int64(5)).iterations == 12
     solver.iteration()
     assert solver.iterations == 13
+
+
+def test_numbers_of_numpy(solver):
+    """Those of single precision and of few bits, which Python's timers and sums do not take as they are."""
+    assert solver.run(200).run(np.int8(100)).iterations == 300
+    before = solver.seconds
+    solver.run(seconds=np.float32(0.05), evaluate_every=np.float32(0.01), checkpoint_interval=np.float32(60))
+    assert solver.seconds - before >= 0.05
+    simultaneous = Solver(solver.tree, "full", alternating=np.bool_(False), memory=np.float32(1e9), seed=1)
+    twin = Solver(solver.tree, "full", alternating=False, seed=1)
+    np.testing.assert_array_equal(simultaneous.run(5).average_strategy(), twin.run(5).average_strategy())
+    assert Solver(solver.tree, baseline=np.bool_(True)).config.baseline == Baseline()
+    planned = ScheduledAverage(gamma=np.float32(30), iterations=np.int64(100))
+    assert registry.spec_of(planned, "averaging") == "schedule(iterations=100)"
+
+
+def test_a_limit_in_single_precision_ends_a_long_gradient():
+    solver = Solver(naive.tree_of("kuhn_poker"), "outcome", batch=10**8, seed=1)
+    assert solver.run(seconds=np.float32(0.1)).iterations == 0
 
 
 def test_chunks_do_not_change_the_result(solver):

@@ -27,6 +27,7 @@ from mccfr_plus.tree.memory import available_bytes, bytes_of, plan_memory, resid
         (2e6, 2_000_000),
         ("7B", 7),
         (np.int64(9), 9),
+        (np.float32(1e9), 10**9),
     ],
 )
 def test_sizes_as_people_write_them(text, size):

@@ -22,7 +22,7 @@ from tqdm.auto import tqdm
 
 from mccfr_plus.errors import ConfigError
 from mccfr_plus.games import PyspielGame
-from mccfr_plus.kernels.random_numbers import new_state
+from mccfr_plus.kernels.random_numbers import as_python, new_state
 from mccfr_plus.tree.arrays import CHANCE, TERMINAL
 from mccfr_plus.tree.game import load_game
 from mccfr_plus.tree.sizes.size import InfosetBounds, Interval, SizeEstimate, exactly, interval_of, log10_of
@@ -78,12 +78,13 @@ def estimate_size(
     References: Knuth 1975; Chen 1992; Vaisman, Kroese 2017 (histories; see `mccfr_plus.tree.sizes.stratified_beam`).
     Chao 1987 (infosets; see `mccfr_plus.tree.sizes.infoset_counts`).
     """
+    sample_size, seconds, confidence = map(as_python, (sample_size, seconds, confidence))
     for name, value, is_right, allowed in (
         ("sample_size", sample_size, lambda x: 1 <= x < 2**63 and x == int(x), "a whole number above 0"),
         ("seconds", 1.0 if seconds is None else seconds, lambda x: 0 < x < math.inf, "a positive number"),
         ("confidence", confidence, lambda x: 0 < x < 1, "a number above 0 and below 1"),
     ):
-        is_number = isinstance(value, int | float | np.number) and not isinstance(value, bool)
+        is_number = isinstance(value, int | float) and not isinstance(value, bool)
         if not is_number or not is_right(value):
             raise ConfigError(f"{name}={value!r}: must be {allowed}.")
     rng = np.random.default_rng(int(new_state(seed)[0]))
