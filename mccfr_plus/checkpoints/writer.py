@@ -78,13 +78,13 @@ class CheckpointWriter:
             last = f"the last good one is of iteration {self._written:,}" if self._written else "there is none yet"
             logger.warning(
                 f"no checkpoint of iteration {self._solver.iterations:,}: {failure} The run goes on; {last}. The next "
-                f"try is in {pause:.0f} seconds."
+                f"try is in {_shown(pause)} seconds."
             )
         elif pause > self._interval and not self._warned_of_slow_writes:
             self._warned_of_slow_writes = True
             logger.warning(
-                f"writing {self._lock} takes {seconds:.1f} seconds: it is written every {pause:.0f} seconds instead of "
-                f"every {self._interval:g}, so as not to take more than a tenth of the run."
+                f"writing {self._lock} takes {_shown(seconds)} seconds: it is written every {_shown(pause)} seconds "
+                f"instead of every {self._interval:g}, so as not to take more than a tenth of the run."
             )
 
     def __enter__(self) -> Self:
@@ -120,3 +120,8 @@ class CheckpointWriter:
                 "would be overwritten. Go on from it with restore, delete it, or give another name."
             )
         return iterations
+
+
+def _shown(seconds: float) -> str:
+    """Returns seconds with two digits that say something, or whole."""
+    return f"{seconds:.2g}" if seconds < 10 else f"{seconds:.0f}"

@@ -518,26 +518,33 @@ def test_a_run_writes_now_and_then_and_at_the_end(solver, path, monkeypatch):
     assert len(written) == len(counts) + 1
 
 
-def test_writing_takes_a_bounded_share(solver, path, monkeypatch, caplog):
-    """A clock of our own: each write takes 2 seconds, each chunk 0.1."""
+@pytest.mark.parametrize(
+    ("unit", "said"),
+    [
+        (1.0, "takes 2 seconds: it is written every 18 seconds instead of every 0.5, so as"),
+        (0.0125, "takes 0.025 seconds: it is written every 0.22 seconds instead of every 0.00625, so as"),
+    ],
+)
+def test_writing_takes_a_bounded_share(solver, path, monkeypatch, caplog, unit, said):
+    """A clock of our own: each write takes 2 units, each chunk 0.1."""
     now, begun = [0.0], []
 
     def slow(*_):
         begun.append(now[0])
-        now[0] += 2.0
+        now[0] += 2.0 * unit
 
     monkeypatch.setattr(writer.time, "perf_counter", lambda: now[0])
     monkeypatch.setattr(checkpoint_file, "write", slow)
     with (
         caplog.at_level(logging.WARNING, logger="mccfr_plus"),
-        writer.CheckpointWriter(solver, path, 0.5, saved_state) as checkpoint_writer,
+        writer.CheckpointWriter(solver, path, 0.5 * unit, saved_state) as checkpoint_writer,
     ):
-        while now[0] < 200.0:
-            now[0] += 0.1
+        while now[0] < 200.0 * unit:
+            now[0] += 0.1 * unit
             checkpoint_writer.maybe_write()
-    assert begun[0] == pytest.approx(0.5)
-    np.testing.assert_allclose(np.diff(begun), 20.0, atol=0.11)  # a tenth of which is the write
-    assert caplog.text.count("so as not to take more than a tenth of the run") == 1
+    assert begun[0] == pytest.approx(0.5 * unit)
+    np.testing.assert_allclose(np.diff(begun), 20.0 * unit, atol=0.11 * unit)  # a tenth of which is the write
+    assert caplog.text.count("so as not to take more than a tenth of the run") == caplog.text.count(said) == 1
 
 
 @pytest.mark.parametrize("error", [KeyboardInterrupt, ZeroDivisionError])
