@@ -182,6 +182,13 @@ def seed_of(values: Any) -> int:
     return secrets.randbits(32) if values.seed is None else values.seed
 
 
+def refuse(values: Any, names: Sequence[str], why: str) -> None:
+    """Raises UsageError if one of some flags is given, which would have no effect: why, and what to do."""
+    for name in names:
+        if values[name].present:
+            raise UsageError(f"--{name} is about {why}.")
+
+
 def wants_help(values: flags.FlagValues) -> bool:
     """Returns whether a page of the help was asked for."""
     return any(values[name].value for name in values if name == "help" or name.startswith("help_"))

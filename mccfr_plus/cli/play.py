@@ -15,6 +15,7 @@ from mccfr_plus.cli.command import (
     define_limits,
     define_switch,
     positive,
+    refuse,
     seed_of,
     whole,
 )
@@ -58,7 +59,12 @@ All actions are shown when a game has ended. In the terminal, type
 
     def run(self, arguments: list[str], values: Any) -> None:
         name, source = arguments[0], arguments[1] if len(arguments) > 1 else None
+        if values.browser:
+            refuse(values, ["games"], "games in the terminal: leave it out, or leave out --browser")
+        else:
+            refuse(values, ["port"], "the page in the browser: give --browser, too")
         if source is not None:
+            refuse(values, ["seconds", "max_nodes", "max_bytes"], "solving: leave it out, or leave out POLICY")
             require_policy(source)
         game, seed = load_game(name), seed_of(values)
         if values.seat is not None and values.seat >= game.num_players():

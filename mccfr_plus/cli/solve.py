@@ -26,6 +26,7 @@ from mccfr_plus.cli.command import (
     one_of,
     positive,
     real,
+    refuse,
     seed_of,
     text,
     whole,
@@ -222,6 +223,8 @@ class SolveCommand(Command):
             is_tabular = algorithm == TABULAR
             if is_tabular and values["set"].present:
                 raise UsageError(f"--set is about neural algorithms: give one of --algorithm={', '.join(ALGORITHMS)}.")
+            if is_tabular and not values.bounds:
+                refuse(values, ["confidence"], "bounds: give --bounds, too")
             if not is_tabular:
                 neural.check_flags(values, algorithm)
             where = None

@@ -8,7 +8,7 @@ from absl import flags
 
 from mccfr_plus.cli import output
 from mccfr_plus.cli.budget import compile_within_budget, define_budget
-from mccfr_plus.cli.command import Command, define, define_switch, fraction, positive, whole, wrapped
+from mccfr_plus.cli.command import Command, define, define_switch, fraction, positive, refuse, whole, wrapped
 from mccfr_plus.games.compiled_rules import compiled_rules
 from mccfr_plus.solver.costs import bytes_on_top
 from mccfr_plus.solver.defaults import Recommendation, recommend
@@ -17,6 +17,7 @@ from mccfr_plus.tree.sizes.infoset_estimate import InfosetEstimate, estimate_inf
 from mccfr_plus.tree.sizes.size import ESTIMATORS, InfosetBounds, Interval, SizeEstimate, as_text
 from mccfr_plus.tree.sizes.size_estimate import estimate_size
 
+_ABOUT_ESTIMATES = ("sample_size", "seconds", "confidence", "seed")  # which are arguments of `estimate_size`
 _LARGEST_SIZE = 15.0  # log10; above it bytes are written as a power of ten
 
 
@@ -61,6 +62,8 @@ visits under the uniform strategy, and how to solve the game. Seconds of iterati
 
     def run(self, arguments: list[str], values: Any) -> None:
         (game,) = arguments
+        if not values.estimate:
+            refuse(values, _ABOUT_ESTIMATES, "an estimate: give --estimate, too")
         (_estimate if values.estimate else _count)(game, values)
 
 
@@ -112,7 +115,7 @@ def _thousands(number: int) -> str:
 
 
 def _estimate(game: str, values: Any) -> None:
-    options = {name: values[name].value for name in ("sample_size", "seconds", "confidence", "seed")}
+    options = {name: values[name].value for name in _ABOUT_ESTIMATES}
     estimate = estimate_size(game, **options, progress=None)
     output.show_notes()
     recommendation = recommend(estimate, values.max_nodes, values.max_bytes)

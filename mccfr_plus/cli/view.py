@@ -7,7 +7,7 @@ from typing import Any
 from absl import flags
 
 from mccfr_plus.cli import output
-from mccfr_plus.cli.command import Command, UsageError, define, define_limits, text, whole
+from mccfr_plus.cli.command import Command, UsageError, define, define_limits, refuse, text, whole
 from mccfr_plus.cli.local_server import Answer, serve_until_interrupted
 from mccfr_plus.cli.policy_source import NOTE, policy_and_tree
 from mccfr_plus.display import html_table
@@ -46,6 +46,8 @@ information states of the {strategy_table.MOST_HISTORIES:,} most probable histor
 
     def run(self, arguments: list[str], values: Any) -> None:
         name, source = arguments
+        if values.out is not None:
+            refuse(values, ["port"], "a page that is served: leave it out, or leave out --out")
         if values.out is not None and os.path.realpath(values.out) == os.path.realpath(source):
             raise UsageError(f"--out={values.out} is the policy itself: give another name.")
         content = _page(name, source, *policy_and_tree(name, source, TreeLimits(values.max_nodes, values.max_bytes)))

@@ -158,6 +158,21 @@ def test_memory_is_not_kept(command, path):
         assert (arguments.get("memory"), arguments["seed"]) == (memory, 7)
 
 
+def test_what_changes_no_result_may_be_given_again(command, path):
+    """A compiled tree has no keys, and rules only make it: the same command goes on, with or without them."""
+    options, first = ("--keys=text", "--rules=off"), (*RUN, "--json", f"--checkpoint={path}")
+    command(*first, *options, "--iterations=10")
+    for total, flags in ((20, options), (30, ())):
+        assert command(*first, *flags, f"--iterations={total}", "--resume").json["iterations"] == total
+
+
+def test_other_keys_of_a_lazy_tree_are_an_error(command, path):
+    flags = (*RUN, "--tree=lazy", "--bound_seconds=0", f"--checkpoint={path}")
+    command(*flags, "--iterations=10")
+    again = command(*flags, "--iterations=20", "--resume", "--keys=text")
+    again.assert_one_line_error("its kind of keys is 'hash', and the solver's is 'text'")
+
+
 def test_nothing_is_overwritten(command, path, tmp_path):
     command(*RUN, "--iterations=10", f"--checkpoint={path}")
     before = path.read_bytes()

@@ -173,6 +173,33 @@ def test_counts_have_an_upper_limit(arguments, most, command):
     assert len(result.err) < 500
 
 
+_BOUNDS, _ESTIMATE, _SOLVING = "bounds: give --bounds, too", "an estimate: give --estimate, too", "leave out POLICY"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["solve", "kuhn_poker", "--confidence=.9"], _BOUNDS),
+        (["solve", "kuhn_poker", "--confidence=.9", "--cluster=local"], _BOUNDS),
+        *((["stats", "kuhn_poker", f"--{flag}"], _ESTIMATE) for flag in ("sample_size=10", "seconds=1", "seed=1")),
+        (["stats", "kuhn_poker", "--confidence=.9"], _ESTIMATE),
+        *((["play", "kuhn_poker", "uniform", f"--{flag}"], _SOLVING) for flag in ("seconds=2", "max_nodes=3")),
+        (["play", "kuhn_poker", "uniform", "--max_bytes=1e6"], _SOLVING),
+        (["play", "kuhn_poker", "uniform", "--port=100"], "the page in the browser: give --browser, too"),
+        (["play", "kuhn_poker", "uniform", "--browser", "--games=1"], "games in the terminal: leave it out, or"),
+        (["view", "kuhn_poker", "uniform", "--port=80", "--out=page.html"], "a page that is served: leave it out, or"),
+    ],
+    ids=lambda given: " ".join(given) if isinstance(given, list) else "",
+)
+def test_flags_without_effect_are_errors(arguments, said, command, monkeypatch):
+    for name in ("play.load_game", "stats.compile_within_budget", "view.policy_and_tree"):
+        monkeypatch.setattr(f"mccfr_plus.cli.{name}", None)  # found before the game is
+    flags = [flag.partition("=")[0] for flag in arguments if flag.startswith("--")]
+    found = command(*arguments)
+    found.assert_one_line_error(said)
+    assert any(f"error: {flag} is about " in found.err for flag in flags)
+
+
 def test_long_words_are_shortened_in_errors(command):
     result = command("solve", "x" * 5000)
     assert result.code == 2
