@@ -307,10 +307,10 @@ class Engine:
                 for future in futures:
                     future.result()
         if any(scratch.counts[IS_RETRYING] for scratch in self.scratches):
-            self._forget_baselines()
+            self._clear_baselines()
         self._check_weights()
 
-    def _forget_baselines(self) -> None:
+    def _clear_baselines(self) -> None:
         """Makes baselines 0, where draws will be made again that these have learned from: it would be a bias."""
         if self.config.baseline is not None:
             self.baselines[:, : self.tree.num_nodes] = 0.0
@@ -466,7 +466,7 @@ class Engine:
         for own, loaded in zip(self.parameters, places["minimizer_parameters"], strict=True):
             own[:] = loaded
         if any(scratch.counts[TRAVERSALS_DONE] for scratch in self.scratches):
-            self._forget_baselines()
+            self._clear_baselines()
         for scratch in self.scratches:
             scratch.num_touched[:] = 0
             rollback(scratch, self.config.alternating)  # gradients, which are scratch, are gone
