@@ -164,7 +164,7 @@ def pure_plans(tree: GameTree, strategy: np.ndarray, player: int) -> tuple[np.nd
     infosets = [(tree.slots(number), int(tree.arrays.infosets["parent_slot"][number])) for number in range(first, last)]
     left = np.ones(tree.num_slots + tree.num_players)
     for slots, parent in infosets:
-        left[slots] = left[parent] * strategy[slots]
+        left[slots] = left[parent] * strategy[slots] / strategy[slots].sum()  # which may miss 1 by rounding
     plans, weights, begin = [], [], tree.num_slots + player
     while left[begin] > 1e-12:  # what is left is rounding
         least, plan = left.copy(), np.zeros(len(left), bool)

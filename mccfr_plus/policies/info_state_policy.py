@@ -34,11 +34,10 @@ class InfoStatePolicy(openspiel_policy.Policy):
         player = state.current_player() if player_id is None else player_id
         if player == self.player:
             key = state.information_state_string(player)
-            row = self.rows.get(key)
-            if row is None:  # OpenSpiel's conversion to turn-based puts this line before the original's string
-                row = self.rows.get(key.removeprefix(f"Current player: {player}\n"))
-            if row is not None:
-                return dict(row)
+            line = f"Current player: {player}\n"  # of OpenSpiel's conversion to turn-based, before the original
+            for name in (key, key.removeprefix(line), line + key):
+                if name in self.rows:
+                    return dict(self.rows[name])
         actions = state.legal_actions(player)
         if not actions:  # as OpenSpiel's own policies do where a player has no choice
             return {0: 1.0}

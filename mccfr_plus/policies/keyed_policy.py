@@ -47,8 +47,19 @@ class KeyedTable(NamedTuple):
             return False
         if self.first[0] != 0 or self.first[-1] != rows or (np.diff(self.first) < 1).any():
             return False
-        players_fit = (np.diff(self.players) >= 0).all() and ((self.players >= 0) & (self.players < num_players)).all()
-        return bool(players_fit) and are_distributions(self.probabilities, self.first[:-1])
+        players_fit = ((self.players >= 0) & (self.players < num_players)).all()
+        places = self.players.astype(np.int64), *self.keys.T
+        follow = np.repeat(np.arange(count), np.diff(self.first)), self.actions
+        are_ordered = _ascend(*places) and _ascend(*follow)  # as look-ups and rules take them
+        return bool(players_fit) and are_ordered and are_distributions(self.probabilities, self.first[:-1])
+
+
+def _ascend(*columns: np.ndarray) -> bool:
+    """Returns whether each row of some columns comes after the one before, by the first column that differs."""
+    is_after = np.zeros(max(len(columns[0]) - 1, 0), bool)
+    for column in reversed(columns):
+        is_after = (column[1:] > column[:-1]) | ((column[1:] == column[:-1]) & is_after)
+    return bool(is_after.all())
 
 
 def _as_bytes(players: np.ndarray, keys: np.ndarray) -> np.ndarray:

@@ -63,6 +63,15 @@ def test_gaps_fall(game):
     assert set(drawn.profiles.reshape(-1).tolist()) == {0.0, 1.0}
 
 
+def test_pure_plans_of_probabilities_in_single_precision():
+    tree = naive.tree_of("leduc_poker")
+    rough = np.float64(np.float32(tree.uniform_strategy() * (1 - 1e-7)))
+    plans, weights = pure_plans(tree, rough, 0)
+    exact = pure_plans(tree, tree.uniform_strategy(), 0)
+    assert (plans == exact[0]).all()
+    np.testing.assert_allclose(weights, exact[1], atol=1e-6)
+
+
 @pytest.mark.parametrize("game", ["kuhn_poker(players=3)", "random:3:1"])
 def test_pure_plans_are_equivalent_to_the_strategy(game):
     tree = naive.tree_of(game)

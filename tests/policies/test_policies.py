@@ -140,6 +140,15 @@ def test_answers_states_of_the_simultaneous_original():
         policy.action_probabilities(original.new_initial_state())
 
 
+@pytest.mark.parametrize("is_of_original", [True, False])
+def test_one_players_policy_answers_states_of_both_forms_of_a_game(is_of_original):
+    original = pyspiel.load_game("goofspiel(imp_info=True,num_cards=3,points_order=descending)")
+    states = [original.new_initial_state(), pyspiel.convert_to_turn_based(original).new_initial_state()]
+    text = states[0 if is_of_original else 1].information_state_string(0)
+    policy = mccfr_plus.InfoStatePolicy(0, {text: {1: 1.0}})
+    assert [policy.action_probabilities(state, 0) for state in states] == [{1: 1.0}] * 2
+
+
 def test_unknown_states():
     policy = policy_of("kuhn_poker")
     state = pyspiel.load_game("leduc_poker").new_initial_state()
