@@ -40,6 +40,9 @@ class CoinToss(pyspiel.Game):
     def new_initial_state(self):
         return CoinTossState(self)
 
+    def make_py_observer(self, iig_obs_type=None, params=None):
+        return CoinTossObserver()
+
 
 class CoinTossState(pyspiel.State):
     """A state: the moves so far, the coin first."""
@@ -83,6 +86,19 @@ class CoinTossState(pyspiel.State):
 
     def __str__(self):
         return " ".join(map(str, self.moves))
+
+
+class CoinTossObserver:
+    """Tells OpenSpiel's C++ algorithms what players know: they do not ask a state in Python."""
+
+    def __init__(self):
+        self.tensor, self.dict = None, {}  # there are only strings
+
+    def set_from(self, state, player):
+        pass
+
+    def string_from(self, state, player):
+        return state.information_state_string(player)
 
 
 pyspiel.register_game(GAME_TYPE, CoinToss)

@@ -7,6 +7,7 @@ from absl import flags
 
 from mccfr_plus.cli import output
 from mccfr_plus.cli.command import GAME_NOTE, Command, define, names, positive, whole
+from mccfr_plus.errors import GameError
 from mccfr_plus.experiments import benchmark
 
 _UNIT = "iterations per second"
@@ -39,15 +40,19 @@ algorithms, ours and OpenSpiel's
         define(values, "seconds", positive("SECONDS"), "About how long a measurement takes.", 0.5)
         keys = (
             "unit, and rows: a list with game, algorithm, ours, openspiel (both in the unit), ratio, ratio_min, "
-            "ratio_max, rounds"
+            "ratio_max, rounds; failed: a list of texts"
         )
         output.define_json(values, keys)
 
     def run(self, arguments: list[str], values: Any) -> None:
-        rows, table = [], [["ratio", "lowest", "highest", "ours", "OpenSpiel", "algorithm", "game"]]
+        rows, failed, table = [], [], [["ratio", "lowest", "highest", "ours", "OpenSpiel", "algorithm", "game"]]
         found = benchmark.compare(values.games, values.algorithms, rounds=values.rounds, seconds=values.seconds)
         output.show_notes()
         for row in found:
+            if isinstance(row, benchmark.Failure):
+                failed.append(f"{row.game} {row.algorithm}: {row.why}")
+                print(failed[-1], file=sys.stderr)
+                continue
             rows.append(row._asdict())
             ratios = [_ratio(ratio) for ratio in (row.ratio, row.ratio_min, row.ratio_max)]
             table.append([*ratios, output.rate(row.ours), output.rate(row.openspiel), row.algorithm, row.game])
@@ -55,7 +60,10 @@ algorithms, ours and OpenSpiel's
         output.print_table(table, texts=(5, 6))
         print(f"\nratio: ours / OpenSpiel, median of {values.rounds} rounds; rates in {_UNIT}")
         if values.json:
-            output.print_json({"unit": _UNIT, "rows": rows})
+            output.print_json({"unit": _UNIT, "rows": rows, "failed": failed})
+        if failed:
+            more = f" (and {len(failed) - 1} more)" if len(failed) > 1 else ""
+            raise GameError(f"{len(failed)} of {len(rows) + len(failed)} measurements failed: {failed[0]}{more}")
 
 
 def _ratio(value: float) -> str:

@@ -66,6 +66,14 @@ class Algorithm:
         return self.config.estimator.samples or self.config.averaging.method in ("stochastic", "sampled")
 
     @property
+    def needs_compiled_tree(self) -> bool:
+        """Whether it cannot begin on a game whose tree does not fit; components of ours say so themselves.
+
+        OpenSpiel's full traversals visit every history before their first iteration, in C++ that nothing interrupts.
+        """
+        return self.library == NEURAL or (self.library in OPENSPIEL and not self.config.estimator.samples)
+
+    @property
     def evaluation_cost(self) -> float:
         """What an exact evaluation costs per history and player, in visits of this algorithm."""
         return FULL_COST if self.library == OURS and self.config.estimator == Full() else TRAVERSAL_COST

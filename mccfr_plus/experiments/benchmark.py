@@ -11,9 +11,9 @@ from typing import NamedTuple
 
 import pyspiel
 
-from mccfr_plus.errors import ConfigError
+from mccfr_plus.errors import ConfigError, GameError
 from mccfr_plus.experiments.algorithm import algorithm_of
-from mccfr_plus.experiments.solvers import solver_of
+from mccfr_plus.experiments.solvers import openspiel_errors, solver_of
 from mccfr_plus.solver.solver import Solver
 from mccfr_plus.tree.game_tree import GameTree, compile_game
 
@@ -42,14 +42,22 @@ class Row(NamedTuple):
     rounds: int
 
 
+class Failure(NamedTuple):
+    """What could not be measured for a game and an algorithm."""
+
+    game: str
+    algorithm: str
+    why: str
+
+
 def compare(
     games: Sequence[str] = GAMES,
     algorithms: Sequence[str] = ALGORITHMS,
     *,
     rounds: int = 5,
     seconds: float = 0.5,
-) -> Iterator[Row]:
-    """Yields a row for each game and algorithm as soon as it is measured.
+) -> Iterator[Row | Failure]:
+    """Yields a row for each game and algorithm as soon as it is measured, or why a solver cannot play the game.
 
     Raises:
         GameError: If a game cannot be compiled or has imperfect recall. All games are compiled first.
@@ -61,11 +69,14 @@ def compare(
     trees = {game: compile_game(game) for game in games}
     for game, tree in trees.items():
         tree.require_perfect_recall(f"the comparison on {game}")
-    return (
-        _measure(game, algorithm, *_sides(tree, algorithm), rounds, seconds)
-        for game, tree in trees.items()
-        for algorithm in algorithms
-    )
+    return (_row(game, tree, algorithm, rounds, seconds) for game, tree in trees.items() for algorithm in algorithms)
+
+
+def _row(game: str, tree: GameTree, algorithm: str, rounds: int, seconds: float) -> Row | Failure:
+    try:
+        return _measure(game, algorithm, *_sides(tree, algorithm), rounds, seconds)
+    except GameError as error:
+        return Failure(game, algorithm, " ".join(str(error).split()))
 
 
 def _sides(tree: GameTree, algorithm: str) -> tuple[Runs, Runs]:
@@ -75,7 +86,8 @@ def _sides(tree: GameTree, algorithm: str) -> tuple[Runs, Runs]:
         table = solver.average_policy().to_pyspiel()
         # The same work under two names; the first refuses games that are not two-player constant-sum.
         function = pyspiel.exploitability if tree.num_players == 2 and tree.is_constant_sum else pyspiel.nash_conv
-        return _repeated(solver.exploitability), _repeated(lambda: function(tree.game, table))
+        theirs = openspiel_errors(algorithm, tree.game)(_repeated(lambda: function(tree.game, table)))
+        return _repeated(solver.exploitability), theirs
     ours, theirs = (solver_of(tree, algorithm_of(f"{prefix}{algorithm}"), 1).run for prefix in ("", "openspiel:"))
     return ours, theirs
 

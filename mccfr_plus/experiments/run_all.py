@@ -11,9 +11,12 @@ import time
 from collections.abc import Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
-from multiprocessing import resource_tracker
+from multiprocessing import connection, resource_tracker
+from multiprocessing.process import BaseProcess
 from queue import Empty
 from typing import Any
+
+from tqdm import tqdm
 
 from mccfr_plus.cluster.cluster import Cluster
 from mccfr_plus.errors import RecordError
@@ -27,6 +30,8 @@ from mccfr_plus.user_modules import import_user_module, imported_modules
 
 _POLL_SECONDS = 0.2
 _INTERRUPT_SECONDS = 1.0
+_PATIENCE_SECONDS = 60.0  # with runs that were stopped: a checkpoint may take gigabytes
+_SAME_SIGNAL_SECONDS = 2.0  # `timeout` and terminals that are closed send a signal twice
 
 
 def in_order(directories: Sequence[Directory]) -> list[Run]:
@@ -47,7 +52,8 @@ def run_all(
 ) -> Iterator[RunEvent]:
     """Runs everything that is not recorded yet, and yields what happens.
 
-    On KeyboardInterrupt all runs write a checkpoint and end; it is raised again then.
+    On KeyboardInterrupt all runs write a checkpoint and end; it is raised again then. Processes that are left after a
+    minute, or at the next KeyboardInterrupt, are killed.
 
     Args:
         directories: One or more comparisons', entered.
@@ -75,14 +81,15 @@ def _run_in_processes(runs: Runs, about: dict[str, Any], processes: int | None) 
     _start_resource_tracker()
     context = multiprocessing.get_context("spawn")
     queue: Any = context.Queue()
-    stop = context.Event()
+    stopped, stop = context.Pipe(duplex=False)  # closing it waits for no worker, Event.set() for all
+    others = set(multiprocessing.active_children())
     count = min(processes or os.cpu_count() or 1, len(runs))
-    arguments = (queue, stop, imported_modules())
+    arguments = (queue, stopped, imported_modules())
     pool = ProcessPoolExecutor(count, mp_context=context, initializer=_begin, initargs=arguments)
-    with pool:
-        futures: dict[Future, int] = {pool.submit(_work, number, run, about): number for number, run in runs.items()}
-        waiting = set(futures)
+    with pool, stop:
         try:
+            futures = {pool.submit(_work, number, run, about): number for number, run in runs.items()}
+            waiting: set[Future] = set(futures)
             while waiting:
                 ended, waiting = wait(waiting, timeout=_POLL_SECONDS, return_when=FIRST_COMPLETED)
                 latest: dict[int, float] = {}
@@ -93,15 +100,33 @@ def _run_in_processes(runs: Runs, about: dict[str, Any], processes: int | None) 
                 for future in sorted(ended, key=futures.__getitem__):
                     yield RunEvent(futures[future], 1.0, future.result())
         except BaseException as error:
-            stop.set()
-            for future in waiting:
-                future.cancel()
+            pool.shutdown(wait=False, cancel_futures=True)
+            _end(stop, set(multiprocessing.active_children()) - others)
             if isinstance(error, BrokenProcessPool):
                 raise RecordError(
                     "a process of the comparison was killed, perhaps for want of memory: what was recorded is kept. "
                     "Give the same command again to go on, with fewer --processes if memory was short."
                 ) from None
-            raise  # leaving the pool waits for the runs that go on
+            raise
+
+
+def _end(stop: connection.Connection, workers: set[BaseProcess]) -> None:
+    """Ends workers: waits for their checkpoints, until a second signal, and kills those that are left.
+
+    A worker inside OpenSpiel's C++ hears of nothing.
+    """
+    begin = time.monotonic()
+    left: dict[Any, BaseProcess] = {worker.sentinel: worker for worker in workers}
+    while left and (seconds := begin + _PATIENCE_SECONDS - time.monotonic()) > 0:
+        try:
+            stop.close()
+            for ended in connection.wait(list(left), timeout=seconds):
+                del left[ended]
+        except KeyboardInterrupt:
+            if time.monotonic() - begin > _SAME_SIGNAL_SECONDS:
+                break
+    for worker in left.values():
+        worker.kill()
 
 
 def _start_resource_tracker() -> None:
@@ -120,16 +145,17 @@ def _start_resource_tracker() -> None:
 # --- in the processes ---
 
 _queue: Any = None
-_stop: Any = None
-_is_stopping = threading.Event()  # in this process; a signal's handler may look at it, and not at `_stop`, which locks
+_stopped: Any = None
+_is_stopping = threading.Event()  # in this process
 _is_working = threading.Event()
 
 
-def _begin(queue: Any, stop: Any, imports: tuple[str, ...]) -> None:
-    global _queue, _stop
-    _queue, _stop = queue, stop
-    for number in SIGNALS:  # a terminal, or a batch system, sends them to all processes, and the first one sets `stop`
+def _begin(queue: Any, stopped: connection.Connection, imports: tuple[str, ...]) -> None:
+    global _queue, _stopped
+    _queue, _stopped = queue, stopped
+    for number in SIGNALS:  # a terminal, or a batch system, sends them to all processes, and the first one says `stop`
         signal.signal(number, _interrupt)
+    tqdm.set_lock(threading.RLock())  # its own is a semaphore of the system, which a killed process leaves behind
     for name in imports:
         import_user_module(name)
     logging.getLogger("mccfr_plus").addFilter(is_no_notice)  # each process would tell what it compiles
@@ -144,7 +170,7 @@ def _interrupt(*_: Any) -> None:
 
 
 def _interrupt_when_stopped() -> None:
-    _stop.wait()
+    connection.wait([_stopped])
     _is_stopping.set()
     while True:  # a library may catch what the handler raises
         _thread.interrupt_main()

@@ -131,8 +131,20 @@ def run_to_end(run: Run, game: GameTree | pyspiel.Game, about: dict[str, Any], t
         # To the last point also if it is recorded: the policy is that of the run's end, and a checkpoint is older.
         try:
             is_there = _advance(solver, run.limit, target, tell, stop)
-            begin = time.perf_counter()
-            point = _measure(solver, run) if is_there and recorded < target else None
+            if is_there and recorded < target:
+                begin = time.perf_counter()
+                point = _measure(solver, run)
+                with deferred_signals(lambda: None):
+                    record.add(point)
+                recorded = point.target
+                measuring += time.perf_counter() - begin
+                begin = time.monotonic()
+                if begin - saved > pause and not is_last:
+                    solver.save_checkpoint(run.checkpoint)
+                    saved = time.monotonic()
+                    saving += saved - begin
+                    pause = max(CHECKPOINT_SECONDS, (saved - begin) / SAVING_SHARE)
+                tell(run.limit.done(solver) / run.limit.total)
         except KeyboardInterrupt:
             if not stop():
                 raise
@@ -143,19 +155,6 @@ def run_to_end(run: Run, game: GameTree | pyspiel.Game, about: dict[str, Any], t
                     solver.save_checkpoint(run.checkpoint)
             tell(run.limit.done(solver) / run.limit.total)
             return False
-        if point is None:
-            continue
-        with deferred_signals(lambda: None):
-            record.add(point)
-        recorded = record.points[-1].target
-        measuring += time.perf_counter() - begin
-        begin = time.monotonic()
-        if begin - saved > pause and not is_last:
-            solver.save_checkpoint(run.checkpoint)
-            saved = time.monotonic()
-            saving += saved - begin
-            pause = max(CHECKPOINT_SECONDS, (saved - begin) / SAVING_SHARE)
-        tell(run.limit.done(solver) / run.limit.total)
     if run.keeps_policy and (policy := solver.average_policy()) is not None:
         if isinstance(game, GameTree):
             policy = TreePolicy(game, strategy_of(game, policy))  # also of networks

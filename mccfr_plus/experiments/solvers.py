@@ -1,7 +1,9 @@
 """Solvers of a comparison: ours, tabular and neural, or one of OpenSpiel's with the same methods."""
 
+import contextlib
+import functools
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -10,7 +12,7 @@ import numpy as np
 import pyspiel
 
 from mccfr_plus import neural
-from mccfr_plus.errors import ConfigError
+from mccfr_plus.errors import ConfigError, GameError, MccfrPlusError
 from mccfr_plus.evaluation.exact import Evaluation, evaluate_strategy
 from mccfr_plus.evaluation.policy_by_rules import evaluate_by_rules
 from mccfr_plus.evaluation.strategies import strategy_of
@@ -20,20 +22,23 @@ from mccfr_plus.policies.tree_policy import TreePolicy
 from mccfr_plus.solver.iterative import CHUNK_SECONDS, IterativeSolver, next_chunk
 from mccfr_plus.solver.solver import Solver
 from mccfr_plus.tree.game_tree import GameTree
+from mccfr_plus.tree.trial import without_places
 
 
 class OpenSpielSolver:
     """One of OpenSpiel's solvers, with those methods of `Solver` that a comparison needs.
 
     OpenSpiel's solvers do not count histories. A solver of ours with the same scheme runs beside it, for as many
-    iterations, and outside of the time: `nodes_touched` is what that one has touched. They have no checkpoints.
+    iterations, and outside of the time: `nodes_touched` is what that one has touched. They have no checkpoints. What
+    they raise becomes a GameError.
     """
 
     def __init__(self, game: GameTree | pyspiel.Game, algorithm: Algorithm, seed: int):
         self._game = game
-        self._solver = _theirs(
-            algorithm.library, algorithm.name, game.game if isinstance(game, GameTree) else game, seed
-        )
+        loaded = game.game if isinstance(game, GameTree) else game
+        self._errors = functools.partial(openspiel_errors, algorithm.text, loaded)
+        with self._errors():
+            self._solver = _theirs(algorithm.library, algorithm.name, loaded, seed)
         steps = ("run_iteration", "iteration", "evaluate_and_update_policy")  # the first one that it has
         self._step = next(getattr(self._solver, step) for step in steps if hasattr(self._solver, step))
         self._counter = _ours(game, algorithm, seed)
@@ -55,8 +60,9 @@ class OpenSpielSolver:
         end = self.iterations + iterations
         while self.iterations < end:
             chunk, begin = min(self._chunk, end - self.iterations), time.perf_counter()
-            for _ in range(chunk):
-                self._step()
+            with self._errors():
+                for _ in range(chunk):
+                    self._step()
             spent = time.perf_counter() - begin
             self.seconds += spent
             self.iterations += chunk
@@ -68,17 +74,31 @@ class OpenSpielSolver:
         """Returns the average policy; None: OpenSpiel's is no policy of ours where there is no tree."""
         if not isinstance(self._game, GameTree):
             return None
-        return TreePolicy(self._game, strategy_of(self._game, self._solver.average_policy()))
+        with self._errors():
+            return TreePolicy(self._game, strategy_of(self._game, self._solver.average_policy()))
 
     def evaluate(self) -> Evaluation:
         """Returns the evaluation of the average policy."""
-        policy = self._solver.average_policy()
-        if isinstance(self._game, GameTree):
-            return evaluate_strategy(self._game, strategy_of(self._game, policy))
-        return evaluate_by_rules(self._game, policy, progress=False)
+        with self._errors():
+            policy = self._solver.average_policy()
+            if isinstance(self._game, GameTree):
+                return evaluate_strategy(self._game, strategy_of(self._game, policy))
+            return evaluate_by_rules(self._game, policy, progress=False)
 
     def save_checkpoint(self, path: Path) -> None:
         """Does nothing."""
+
+
+@contextlib.contextmanager
+def openspiel_errors(algorithm: str, game: pyspiel.Game) -> Iterator[None]:
+    """Raises a GameError for what OpenSpiel raises within the block, such as where a game in Python lacks something."""
+    try:
+        yield
+    except MccfrPlusError:
+        raise
+    except Exception as error:
+        said = f"{type(error).__name__}: {without_places(str(error))}"
+        raise GameError(f"{algorithm} fails on {game}: OpenSpiel raised {said}") from error
 
 
 AnySolver = IterativeSolver | OpenSpielSolver
@@ -91,15 +111,11 @@ def solver_of(game: GameTree | pyspiel.Game, algorithm: Algorithm, seed: int) ->
         GameError: If the algorithm cannot play the game.
         ConfigError: If it needs the whole tree, and there is none; or torch, which is missing.
     """
-    if algorithm.library == NEURAL:
-        return _neural(game, algorithm, seed)
-    return (_ours if algorithm.library == OURS else OpenSpielSolver)(game, algorithm, seed)
-
-
-def _neural(game: GameTree | pyspiel.Game, algorithm: Algorithm, seed: int) -> IterativeSolver:
-    if not isinstance(game, GameTree):
+    if not isinstance(game, GameTree) and algorithm.needs_compiled_tree:
         raise ConfigError(f"algorithm {algorithm.text!r} needs a compiled tree, and that of {game} does not fit.")
-    return getattr(neural, ALGORITHMS[algorithm.name])(game, algorithm.config, seed)
+    if algorithm.library == NEURAL:
+        return getattr(neural, ALGORITHMS[algorithm.name])(game, algorithm.config, seed)
+    return (_ours if algorithm.library == OURS else OpenSpielSolver)(game, algorithm, seed)
 
 
 def _ours(game: GameTree | pyspiel.Game, algorithm: Algorithm, seed: int) -> Solver:

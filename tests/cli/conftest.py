@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import signal
 import subprocess
 import sys
@@ -86,5 +87,6 @@ def start():
 
     yield call
     for process in processes:
-        process.kill()
+        if process.poll() is None:
+            os.killpg(process.pid, signal.SIGKILL)  # its workers, too, which may not hear of its end
         process.communicate()

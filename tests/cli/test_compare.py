@@ -1,11 +1,14 @@
 """`mccfr-plus compare`: a whole comparison, one that is killed, and what is refused."""
 
+import importlib
 import os
 import signal
 import time
+from pathlib import Path
 
 import pytest
 
+from mccfr_plus.experiments import run_all
 from mccfr_plus.experiments.record import read_record
 
 SHORT = ["--seeds=2", "--nodes=3e4", "--num_evaluations=6"]
@@ -21,6 +24,13 @@ def numbers(path):
     return {
         name: [(p.iterations, p.nodes, p.nash_conv) for p in points] for name, (_, points, _) in records(path).items()
     }
+
+
+def wait_for(condition):
+    deadline = time.monotonic() + 120
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
 
 
 def test_a_comparison(command, serial_runs, blank_pictures, tmp_path):
@@ -121,6 +131,58 @@ def test_workers_end_within_an_iteration(start, tmp_path, number):
     os.killpg(process.pid, number)
     out, err = process.communicate(timeout=120)
     assert (process.returncode, out, err) == (130, "", "mccfr-plus: interrupted\n")
+
+
+HEARS_NOTHING = """
+import itertools
+import sys
+from mccfr_plus.experiments import run_all
+from mccfr_plus.experiments.solvers import OpenSpielSolver
+
+def run(self, iterations, callback=None):
+    print("advances", file=sys.stderr, flush=True)
+    sum(itertools.repeat(0))  # C code that keeps Python's lock and never ends
+
+OpenSpielSolver.run = run
+run_all._PATIENCE_SECONDS = GIVEN
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("patience", [1, 600])
+def test_workers_that_hear_nothing_are_killed(start, tmp_path, patience):
+    """When patience ends, or at a second Ctrl-C. The other run has its checkpoint then."""
+    module, path = tmp_path / "hears_nothing.py", tmp_path / "out"
+    module.write_text(HEARS_NOTHING.replace("GIVEN", str(patience)))
+    flags = ("--algorithms=openspiel:external,external", "--seeds=1", "--processes=2", "--nodes=1e10", "--quiet")
+    process = start("compare", "kuhn_poker", *flags, f"--out={path}", f"--import={module}")
+    assert next(process.stderr) == "advances\n"
+    wait_for(lambda: any(numbers(path).values()))
+    os.killpg(process.pid, signal.SIGINT)
+    if patience == 600:
+        wait_for(lambda: any((path / "runs").glob("*.checkpoint")))
+        time.sleep(run_all._SAME_SIGNAL_SECONDS + 1)
+        assert process.poll() is None
+        os.killpg(process.pid, signal.SIGINT)
+    out, err = process.communicate(timeout=120)
+    assert (process.returncode, out, err) == (130, "", "mccfr-plus: interrupted\n")
+
+
+def test_what_openspiel_raises_ends_one_run(command, serial_runs, blank_pictures, tmp_path, monkeypatch):
+    monkeypatch.syspath_prepend(Path(__file__).parents[2] / "examples")
+    game = importlib.import_module("coin_toss").CoinToss
+    arguments = ["compare", "coin_toss", "--algorithms=openspiel:external,cfr", "--seeds=1", "--nodes=1e3"]
+    arguments += [f"--out={tmp_path / 'out'}", "--json", "--quiet"]
+    with monkeypatch.context() as patch:
+        patch.delattr(game, "make_py_observer")
+        found = command(*arguments)
+    assert found.code == 2
+    assert found.err.startswith("mccfr-plus: error: 1 of 2 runs failed: coin_toss openspiel:external seed 1: ")
+    assert "openspiel:external fails on coin_toss(): OpenSpiel raised AttributeError: 'CoinToss' object" in found.err
+    assert [row["algorithm"] for row in found.json["rows"]] == ["cfr"]
+    found = command(*arguments)
+    assert (found.code, found.json["failed"]) == (0, [])
+    assert [row["algorithm"] for row in found.json["rows"]] == ["openspiel:external", "cfr"]
 
 
 def test_a_run_that_fails_does_not_end_the_others(command, serial_runs, blank_pictures, tmp_path):

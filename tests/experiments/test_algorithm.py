@@ -43,8 +43,14 @@ def test_neural():
     solver = solver_of(tree, algorithm, seed=1)
     assert (solver.config, solver.seed) == (algorithm.config, 1)
     assert solver.whole_tree() is tree
+
+
+@pytest.mark.parametrize(
+    "name", ["neural:dream", "openspiel:cfr", "openspiel:cfr+", "openspiel_python:cfr", "openspiel_python:dcfr"]
+)
+def test_what_needs_a_compiled_tree(name):
     with pytest.raises(ConfigError, match=r"needs a compiled tree, and that of phantom_ttt\(\) does not fit"):
-        solver_of(load_game("phantom_ttt"), algorithm, seed=1)
+        solver_of(load_game("phantom_ttt"), algorithm_of(name), seed=1)
 
 
 _TABULAR = [name for name in KNOWN if not name.startswith(NEURAL)]

@@ -1,6 +1,8 @@
 """The comparison with OpenSpiel: that both sides run what the table says. Nothing is asserted about speed."""
 
+import importlib
 import json
+from pathlib import Path
 
 import pytest
 
@@ -52,3 +54,18 @@ def test_command(capsys):
     ]
     for row in result["rows"]:
         assert row["ratio_min"] <= row["ratio"] <= row["ratio_max"]
+    assert result["failed"] == []
+
+
+@pytest.mark.parametrize("algorithm", ["cfr", "exploitability"])
+def test_a_game_that_openspiel_cannot_play(capsys, monkeypatch, algorithm):
+    monkeypatch.syspath_prepend(Path(__file__).parents[2] / "examples")
+    monkeypatch.delattr(importlib.import_module("coin_toss").CoinToss, "make_py_observer")
+    arguments = ["benchmark", "--games=coin_toss,kuhn_poker", f"--algorithms={algorithm}", "--seconds=0.001", "--json"]
+    assert main(arguments) == 2
+    out, err = capsys.readouterr()
+    result = json.loads(out.splitlines()[-1])
+    assert [row["game"] for row in result["rows"]] == ["kuhn_poker"]
+    (failed,) = result["failed"]
+    assert f"{algorithm} fails on coin_toss(): OpenSpiel raised AttributeError: 'CoinToss' object" in failed
+    assert f"mccfr-plus: error: 1 of 2 measurements failed: {failed}\n" in err

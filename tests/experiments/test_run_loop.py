@@ -13,7 +13,7 @@ from mccfr_plus import Solver, compile_game, load_policy
 from mccfr_plus.errors import BudgetError, RecordError
 from mccfr_plus.experiments import run_loop
 from mccfr_plus.experiments.evaluation_points import Limit, evaluation_points
-from mccfr_plus.experiments.record import read_record
+from mccfr_plus.experiments.record import Record, read_record
 from mccfr_plus.experiments.run_loop import Run, run_to_end
 
 TREE = compile_game("kuhn_poker")
@@ -80,7 +80,7 @@ def test_points_lie_where_they_should(tmp_path, algorithm):
 
 
 @pytest.mark.usefixtures("interpreted_loops", "interpreted_evaluation")
-@pytest.mark.parametrize("algorithm", ["external", "openspiel:external", "full", "escher"])
+@pytest.mark.parametrize("algorithm", ["external", "openspiel:external", "full", "escher", "openspiel:cfr"])
 def test_a_game_that_does_not_fit_is_traversed_by_its_rules(tmp_path, monkeypatch, algorithm):
     def refused(game):
         raise BudgetError("too large")
@@ -92,8 +92,8 @@ def test_a_game_that_does_not_fit_is_traversed_by_its_rules(tmp_path, monkeypatc
     monkeypatch.setattr(run_loop, "_prepared", run_loop._prepared.__wrapped__)  # other tests share its cache
     other = replace(run, folder=tmp_path, num_evaluations=3)
     outcome = run_loop.outcome_of(other, {"command": "test"}, lambda progress: None, lambda: False)
-    if algorithm == "escher":
-        assert "needs the whole tree" in outcome
+    if algorithm in ("escher", "openspiel:cfr"):
+        assert ("needs the whole tree" if algorithm == "escher" else "needs a compiled tree") in outcome
         return
     assert outcome == run_loop.DONE
     points = [read_record(of.record)[1] for of in (run, other)]
@@ -163,6 +163,24 @@ def test_a_run_that_was_stopped_goes_on(tmp_path, algorithm, stops, monkeypatch)
     assert numbers(run.record) == numbers(uninterrupted.record)
     assert load_policy(run.policy).strategy().tobytes() == load_policy(uninterrupted.policy).strategy().tobytes()
     assert sum("run" in json.loads(line) for line in run.record.read_text().splitlines()) == 1
+
+
+@pytest.mark.parametrize(("owner", "name"), [(Record, "add"), (Solver, "save_checkpoint")])
+def test_a_run_that_is_stopped_while_it_writes_has_its_checkpoint(tmp_path, monkeypatch, owner, name):
+    monkeypatch.setattr(run_loop, "CHECKPOINT_SECONDS", -1.0)  # a checkpoint at each point
+    monkeypatch.setattr(run_loop, "SAVING_SHARE", math.inf)
+    run, writes, real = run_in(tmp_path), [], getattr(owner, name)
+
+    def write(self, *arguments):
+        writes.append(0)
+        real(self, *arguments)
+        if len(writes) == 3:
+            run.checkpoint.unlink()
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(owner, name, write)
+    assert not whole(run, stop=lambda: len(writes) >= 3)
+    assert run.checkpoint.exists()
 
 
 def test_a_run_that_was_killed_goes_on(tmp_path, monkeypatch):
