@@ -189,7 +189,7 @@ class BatchedEnv(Env):
     are sampled on histories in which the player draws by its strategy and all others explore, with weight t x (the
     others' reach under uniform play) / (the probability of their draws): without the latter factor, iterations whose
     others come often to an information set would count more there. With two players the traversals of the other one are
-    such histories. With more, histories of their own are sampled.
+    such histories. With one or more than two, histories of their own are sampled. Without samples it is uniform.
     """
 
     observer: Observer
@@ -234,7 +234,7 @@ class BatchedEnv(Env):
             if self.num_players == 2:
                 self.add_strategies(1 - player, found, iteration)
             yield found
-        if self.num_players > 2:  # players who do not explore leave out some information sets in some iterations
+        if self.num_players != 2:  # players who do not explore leave out some information sets in some iterations
             others = [other for other in range(self.num_players) if other != player]
             for paths in self.sample(Trajectories(self.strategies(), others, solver.exploration), count, parallel):
                 self.add_strategies(player, paths, iteration)
@@ -259,6 +259,8 @@ class BatchedEnv(Env):
                     arguments = solver.config.policy_training, rngs, name, self.modules
                     learners.append(Learner(self.inputs[player], self.num_actions, *arguments))
                     learners[-1].fit(memory, max(iterations, 1), cross_entropy)
+                    if not len(memory):  # outputs of 0 instead of those of initial parameters: uniform
+                        learners[-1].state()["parameters"][:] = 0.0
             self._latest = of_run, self.policy_of(learners, SOFTMAX)
         return self._latest[1]
 
