@@ -20,8 +20,7 @@ from mccfr_plus.neural import config as configs
 from mccfr_plus.neural.env import BatchedEnv
 from mccfr_plus.neural.memory import Aggregated, Bootstrapped, Reservoir, Samples, infoset_columns
 from mccfr_plus.neural.network import Learner
-from mccfr_plus.neural.network_policy import MATCHING, matched, predicted_regrets
-from mccfr_plus.neural.sampling.observer import uniform
+from mccfr_plus.neural.network_policy import MATCHING, MATCHING_OR_UNIFORM, RULES, UNIFORM, predicted_regrets
 from mccfr_plus.neural.sampling.paths import ExternalSampling, Paths, Trajectories, corrected_regrets, plain_regrets
 from mccfr_plus.neural.solver import NeuralSolver, Seed
 from mccfr_plus.neural.values import ExactValues, PathValues, TreeValues
@@ -115,16 +114,18 @@ class AdvantageSolver(NeuralSolver):
         """Whether networks have a second output per action; see `Bootstrapped`."""
         return self.config.minimizer == configs.PDCFR_PLUS and self.config.memory != "aggregated"
 
+    def _kind(self, player: int) -> str:
+        """Returns how outputs become a player's strategy, as `NetworkPolicy` has it."""
+        kind = MATCHING if self.config.fallback == "argmax" else MATCHING_OR_UNIFORM
+        return kind if self._trained[player] else UNIFORM
+
     def _use_network(self, player: int, iteration: int) -> None:
         """Takes over a player's strategy from its network: uniform before its first training."""
 
         def rule(outputs: np.ndarray, masks: np.ndarray) -> np.ndarray:
-            trained = int(self._trained[player])
-            if not trained:
-                return uniform(player, outputs, masks)
             if self._is_predictive:
-                outputs = predicted_regrets(outputs, self.config.discount(trained))
-            return matched(outputs, masks, self.config.fallback == "argmax")
+                outputs = predicted_regrets(outputs, self.config.discount(int(self._trained[player])))
+            return RULES[self._kind(player)](outputs, masks)
 
         self._trained[player] = iteration
         learner = self._players[player].learner
@@ -148,7 +149,7 @@ class AdvantageSolver(NeuralSolver):
         if self.tree is not None:
             return TreePolicy(self.tree, self._env.strategy)
         discount = self.config.discount(self.iterations) if self._is_predictive else None
-        return self._env.policy_of([own.learner for own in self._players], MATCHING, discount)
+        return self._env.policy_of([own.learner for own in self._players], self._kind(0), discount)
 
     def _prepare(self) -> None:
         super()._prepare()

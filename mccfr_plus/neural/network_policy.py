@@ -17,7 +17,7 @@ from mccfr_plus.checkpoints.header import FLAG, NUMBER, TEXT, Entry, check_entri
 from mccfr_plus.errors import CheckpointError
 from mccfr_plus.neural.backend import torch, torch_threads
 from mccfr_plus.neural.network import MLP, Features, NetworkFactory, array_of, forward, new_module
-from mccfr_plus.neural.sampling.observer import Observer, strategies_at
+from mccfr_plus.neural.sampling.observer import Observer, strategies_at, uniform
 from mccfr_plus.tree.game import load_game
 
 _SMALLEST_TOTAL = 1e-300  # keeps 1 / total finite
@@ -62,11 +62,14 @@ def matched(outputs: np.ndarray, masks: np.ndarray, is_argmax: bool) -> np.ndarr
 
 
 # How outputs, which have a row per information set and a column per OpenSpiel action, become strategies.
-SOFTMAX, MATCHING, GREEDY = "softmax", "matching", "greedy"
+SOFTMAX, GREEDY, UNIFORM = "softmax", "greedy", "uniform"
+MATCHING, MATCHING_OR_UNIFORM = "matching", "matching_or_uniform"
 RULES: dict[str, Callable[[np.ndarray, np.ndarray], np.ndarray]] = {
     SOFTMAX: masked_softmax,
     MATCHING: functools.partial(matched, is_argmax=True),
+    MATCHING_OR_UNIFORM: functools.partial(matched, is_argmax=False),
     GREEDY: greedy,
+    UNIFORM: functools.partial(uniform, 0),  # of networks before their training
 }
 
 _SHAPE = object_of({"hidden_layers": list_of(whole(1)), "layer_norm": FLAG, "skip": FLAG})  # of an `MLP`
@@ -81,7 +84,8 @@ class NetworkPolicy(openspiel_policy.Policy):
         game: The game, players in turn.
         networks: One module per player.
         kind: ``"softmax"`` of the outputs; regret ``"matching"`` on them, with the action of the largest one if none is
-            positive; or the ``"greedy"`` action of the largest one. Illegal actions are excluded.
+            positive, or ``"matching_or_uniform"``, with a uniform one; the ``"greedy"`` action of the largest one; or
+            ``"uniform"``, whatever the outputs are. Illegal actions are excluded.
         discount: See `predicted_regrets`, which then take the place of the outputs; None: they do not.
     """
 

@@ -9,9 +9,10 @@ from mccfr_plus.neural import (  # noqa: E402
     BatchedDeepCFR,
     BatchedDREAM,
     BatchedESCHER,
+    NetworkPolicy,
     TrainingConfig,
 )
-from mccfr_plus.neural.env import BatchedEnv  # noqa: E402
+from mccfr_plus.neural.env import BatchedEnv, TreeEnv  # noqa: E402
 from mccfr_plus.neural.memory import Samples  # noqa: E402
 from mccfr_plus.neural.sampling.paths import Paths  # noqa: E402
 from mccfr_plus.tree.arrays import CHANCE, TERMINAL  # noqa: E402
@@ -196,8 +197,21 @@ def test_a_single_player(kind):
     assert solver.evaluate().values[0] > -40
 
 
-def test_without_samples_the_average_policy_is_uniform():
-    small = TrainingConfig(hidden_layers=(4,), train_steps=1)
-    config = BatchedDREAM.config_class(traversals=1, train_steps=1, policy_training=small, baseline_training=small)
-    policy = BatchedDREAM("kuhn_poker", config, seed=1).average_policy()
-    assert policy.action_probabilities(policy.game.new_initial_state().child(0).child(1)) == {0: 0.5, 1: 0.5}
+@pytest.mark.parametrize("minimizer", ["cfr", "pdcfr+"])
+def test_policies_before_the_first_iteration_are_uniform(minimizer, tmp_path):
+    solver = BatchedDREAM("kuhn_poker", BatchedDREAM.config_class(minimizer=minimizer), seed=1)
+    for policy in (solver.average_policy(), solver.current_policy()):
+        policy.save(tmp_path / "policy")
+        loaded = NetworkPolicy.load(tmp_path / "policy")
+        assert loaded.action_probabilities(solver.game.new_initial_state().child(0).child(1)) == {0: 0.5, 1: 0.5}
+
+
+@pytest.mark.parametrize("fallback", ["argmax", "uniform"])
+def test_the_current_policy_is_what_is_played(fallback, tmp_path):
+    config = BatchedDeepCFR.config_class(traversals=50, train_steps=2, fallback=fallback, hidden_layers=(8,))
+    solver = BatchedDeepCFR("kuhn_poker", config, seed=1).run(1)
+    solver.current_policy().save(tmp_path / "policy")
+    tensors, masks = TreeEnv("kuhn_poker", "X").inputs[0], np.ones((6, 2), bool)
+    found = NetworkPolicy.load(tmp_path / "policy").probabilities(0, tensors, masks)
+    np.testing.assert_array_equal(found, solver._env.strategies()(0, tensors, masks))
+    assert (found == 0.5).any() == (fallback == "uniform")
