@@ -262,9 +262,10 @@ class Bootstrapped:
         regrets = regrets / self._unit
         before = self._learner.outputs(infosets)[:, : regrets.shape[1]]
         targets = self._config.discount(iteration - 1) * np.maximum(before, 0.0) + regrets
+        mean = weights.mean() if len(weights) else 1.0
         if self._config.minimizer == PDCFR_PLUS:
             targets, masks = np.concatenate([targets, regrets], axis=1), np.tile(masks, 2)
-        return Batch.of(infosets, targets, weights / weights.mean(), masks).batches(size, iteration, rng)
+        return Batch.of(infosets, targets, weights / mean, masks).batches(size, iteration, rng)
 
 
 def infoset_columns(capacity: int, inputs: np.ndarray, num_actions: int) -> dict[str, np.ndarray]:

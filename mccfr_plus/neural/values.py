@@ -73,7 +73,7 @@ class PathValues:
     def learn(self, iteration: int) -> None:
         histories, actions, found = (np.concatenate(arrays) for arrays in zip(*self._samples, strict=True))
         self.learner.fit_values(histories, np.arange(len(actions)), actions, found, iteration)
-        self._trained[0] = iteration
+        self._trained[0] = iteration if self.learner.losses else self._trained[0]
 
     def state(self) -> dict[str, np.ndarray]:
         return self.learner.state() | {"trained": self._trained}

@@ -74,7 +74,7 @@ class Trajectories(NamedTuple):
                 over, left = np.flatnonzero(is_over), np.flatnonzero(~is_over)
                 returns[live[over]], ends[live[over]] = positions.returns(over), positions.keys(over)
                 positions, live, last = positions.take(left), live[left], last[left]
-            if not len(live):
+            if levels and not len(live):  # if no history has a decision, the first level is empty
                 break
             movers, rows = positions.movers.copy(), np.arange(len(live))
             infosets, histories, masks = observer.observe(positions, last)
@@ -121,7 +121,7 @@ class ExternalSampling(NamedTuple):
             over, left = np.flatnonzero(positions.movers == TERMINAL), np.flatnonzero(positions.movers >= 0)
             if levels and len(over):
                 levels[-1][-1][parents[over], parent_actions[over]] = positions.returns(over)[:, self.player]
-            if not len(left):
+            if levels and not len(left):  # if no history has a decision, the first level is empty
                 break
             if len(left) > MAX_HISTORIES:
                 raise BudgetError(
