@@ -131,6 +131,7 @@ class Learner:
         self._sizes, self.config, self._modules = (inputs.shape[1], num_outputs), config, modules or Modules()
         self.name, self._of_parameters, self._of_batches = name, rngs[:1], rngs[1:]
         self.device, self.losses = self._modules.device, list[float]()
+        self._latest: Any = None  # inputs and other arguments of the loss, and the loss, of steps since `check`
         self.inputs = self._on_device(inputs)
         self.module = self._new_module()
         trained = [parameter for parameter in self.module.parameters() if parameter.requires_grad]
@@ -230,20 +231,28 @@ class Learner:
             for batch in itertools.islice(batches, self.config.train_steps if steps is None else steps):
                 if batch is not last:  # a batch of all entries is the same object every time
                     last, (infosets, *others) = batch, batch
-                    given, arguments = self._given(infosets), [self._on_device(each) for each in others]
-                self._step(given, arguments, loss or squared_error, iteration)
+                    arguments = [self._on_device(each) for each in others]
+                    self._latest = self._given(infosets), arguments, loss or squared_error
+                self._step(iteration)
         finally:
             torch.set_flush_denormal(was_set)
+        if steps is None:
+            self.check(iteration)
         if self.device != CPU:
             for tensor, copied in self._held.values():
                 copied.copy_(tensor.cpu())
         return self.losses
 
-    def _step(self, given: torch.Tensor, arguments: list[torch.Tensor], loss: Any, iteration: int) -> None:
+    def _loss(self) -> torch.Tensor:
+        """Returns the loss of the latest batch."""
+        given, arguments, loss = self._latest
+        return loss(self.module(given), *arguments)
+
+    def _step(self, iteration: int) -> None:
         if not self.module.training:
             self.module.train()
         self.gradient.zero_()
-        value = loss(self.module(given), *arguments)
+        value = self._loss()
         value.backward()
         number = value.item()
         self._check(number, f"is {number} at training step {len(self.losses) + 1}", iteration)
@@ -251,6 +260,17 @@ class Learner:
             torch.nn.utils.clip_grad_norm_([self.vector], self.config.gradient_clip)
         self._optimizer.step()
         self.losses.append(number)
+
+    def check(self, iteration: int) -> None:
+        """Raises a TrainingError if the last step made the loss of its batch infinite or NaN; `fit` with the config's
+        number of steps has done so.
+        """
+        if self._latest is not None:
+            self.module.eval()
+            with torch.inference_mode():
+                value = self._loss().item()
+            self._latest = None
+            self._check(value, f"is {value} after the last training step", iteration)
 
     def _check(self, value: float, what: str, iteration: int) -> None:
         if math.isfinite(value):

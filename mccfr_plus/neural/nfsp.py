@@ -72,6 +72,9 @@ class NFSP(NeuralSolver):
             self._begin_phase("training")
             for steps, own in zip(self._steps.tolist(), self._players, strict=True):
                 own.learn(steps // self.config.learn_every - int(own.updates[0]), iteration)
+        for own in self._players:
+            own.values.check(iteration)
+            own.policy.check(iteration)
 
     def _play(self, count: int, iteration: int) -> None:
         """Plays episodes and stores them: in parallel those in which the same players follow their best responses."""

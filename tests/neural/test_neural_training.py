@@ -8,6 +8,12 @@ import pytest
 
 torch = pytest.importorskip("torch")
 from mccfr_plus.errors import TrainingError  # noqa: E402
+from mccfr_plus.neural import (  # noqa: E402
+    BatchedDeepCFR,
+    BatchedDeepCFRConfig,
+    BatchedNFSP,
+    BatchedNFSPConfig,
+)
 from mccfr_plus.neural.backend import torch_threads  # noqa: E402
 from mccfr_plus.neural.config import DeepCFRConfig  # noqa: E402
 from mccfr_plus.neural.memory import Aggregated, Reservoir, Samples, infoset_columns  # noqa: E402
@@ -69,7 +75,7 @@ def test_inputs_match_their_targets(three_rows, batch_size, monkeypatch):
 
     monkeypatch.setattr(learner.module, "forward", lambda inputs: inputs + 0.0 * learner.vector[0])
     learner.fit(memory, 1, loss=look)
-    assert seen == [min(batch_size, 32)] * 30
+    assert seen == [min(batch_size, 32)] * 31  # 30 steps, and the look at the last one
 
 
 def test_warm_and_fresh_starts(three_rows, memory):
@@ -132,6 +138,25 @@ def test_divergence_names_the_loss(three_rows, memory):
         TrainingError, match=r"after iteration 2. Lower learning_rate \(it is 0.002\), set gradient_clip"
     ):
         learner_of(three_rows)._check(math.nan, "is nan", 3)
+
+
+@pytest.mark.parametrize(
+    ("kind", "config"),
+    [
+        (BatchedDeepCFR, BatchedDeepCFRConfig(traversals=100, train_steps=1, learning_rate=1e25)),
+        (
+            BatchedNFSP,
+            BatchedNFSPConfig(episodes=30, min_samples=1, target_every=1, learn_every=40, learning_rate=1e25),
+        ),
+    ],
+)
+def test_divergence_at_the_last_step_undoes_the_iteration(kind, config):
+    solver = kind("kuhn_poker", config, seed=1)
+    before = {name: array.copy() for name, array in solver.state().items()}
+    with pytest.raises(TrainingError, match=r"iteration 1: .* is (inf|nan) after the last training step"):
+        solver.run(1)
+    for name, array in before.items():
+        np.testing.assert_array_equal(solver.state()[name], array, err_msg=name)
 
 
 def test_predictions_must_be_finite(three_rows, monkeypatch):

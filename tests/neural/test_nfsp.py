@@ -140,9 +140,9 @@ def test_batch_of_a_small_memory_has_all_records():
     seen = []
     for own in solver._players:
         step = own.policy._step
-        own.policy._step = lambda given, *more, step=step, own=own: (
-            seen.append((len(given), len(own.decisions))),
-            step(given, *more),
+        own.policy._step = lambda iteration, step=step, own=own: (
+            seen.append((len(own.policy._latest[0]), len(own.decisions))),
+            step(iteration),
         )
     solver.run(1)
     assert all(size == min(60, stored) for size, stored in seen)
