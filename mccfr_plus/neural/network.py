@@ -228,12 +228,15 @@ class Learner:
         was_set = _DENORMAL * 0.5 == 0.0
         torch.set_flush_denormal(True)
         try:
-            for batch in itertools.islice(batches, self.config.train_steps if steps is None else steps):
-                if batch is not last:  # a batch of all entries is the same object every time
-                    last, (infosets, *others) = batch, batch
-                    arguments = [self._on_device(each) for each in others]
-                    self._latest = self._given(infosets), arguments, loss or squared_error
-                self._step(iteration)
+            with torch.random.fork_rng(devices=[]):  # modules may draw numbers, as dropout does
+                generator: Any = torch.default_generator if self.device == CPU else torch  # of all devices, and slower
+                generator.manual_seed(int(self._of_batches[0]) ^ iteration)
+                for batch in itertools.islice(batches, self.config.train_steps if steps is None else steps):
+                    if batch is not last:  # a batch of all entries is the same object every time
+                        last, (infosets, *others) = batch, batch
+                        arguments = [self._on_device(each) for each in others]
+                        self._latest = self._given(infosets), arguments, loss or squared_error
+                    self._step(iteration)
         finally:
             torch.set_flush_denormal(was_set)
         if steps is None:
