@@ -171,6 +171,7 @@ class DeepCFR(AdvantageSolver):
         network: Makes a `torch.nn.Module` of the numbers of its inputs and outputs, for all networks; None: the
             multilayer perceptron of the config. Its parameters, float32, become parts of one vector.
         optimizer: Makes a `torch.optim.Optimizer` of a list with that vector; None: Adam with the config's step size.
+            Momentum with dampening starts at 0, where torch's own starts at the first gradient.
         device: Where networks are trained, as torch calls it; None: on a GPU if there is one. Results differ between
             devices.
         features: Makes the inputs of networks, ``[n, any width]``, of information-state tensors, ``[n, size]`` float32;

@@ -16,6 +16,7 @@ from mccfr_plus.kernels.random_numbers import next_word
 from mccfr_plus.neural.backend import CPU, adam, torch
 
 _DENORMAL = 1e-310
+_FIRST = {"step": 0.0, "mu_product": 1.0}  # what a new optimizer has of what a step with gradient 0 changes
 _MAX_ROWS = 1 << 15  # of a forward pass: bounds its memory
 
 NetworkFactory = Callable[[int, int], torch.nn.Module]  # of the numbers of inputs and outputs
@@ -170,11 +171,12 @@ class Learner:
             if not isinstance(optimizer, torch.optim.Optimizer):
                 raise ConfigError(f"optimizer= returned {optimizer!r}: it must return a torch.optim.Optimizer.")
         before = self.vector.detach().clone()
+        self.vector.data.zero_()  # else weight decay would make gradients
         optimizer.step()  # with gradient 0: allocates its state
         self.vector.data.copy_(before)
         kept = {name: value for name, value in optimizer.state[self.vector].items() if isinstance(value, torch.Tensor)}
-        if "step" in kept:
-            kept["step"].zero_()
+        for name in kept.keys() & _FIRST:
+            kept[name].fill_(_FIRST[name])
         self._hold({f"optimizer/{name}": tensor for name, tensor in kept.items()})
         return optimizer
 

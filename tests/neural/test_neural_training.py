@@ -17,7 +17,7 @@ from mccfr_plus.neural import (  # noqa: E402
 from mccfr_plus.neural.backend import torch_threads  # noqa: E402
 from mccfr_plus.neural.config import DeepCFRConfig  # noqa: E402
 from mccfr_plus.neural.memory import Aggregated, Reservoir, Samples, infoset_columns  # noqa: E402
-from mccfr_plus.neural.network import Learner, cross_entropy, squared_error  # noqa: E402
+from mccfr_plus.neural.network import Learner, Modules, cross_entropy, squared_error  # noqa: E402
 
 CONFIG = DeepCFRConfig(hidden_layers=(16,), train_steps=30, batch_size=64)
 
@@ -46,6 +46,30 @@ def test_steps_equal_adam(three_rows, memory):
         second = 0.999 * second + 0.001 * gradient**2
         reference -= CONFIG.learning_rate * (first / (1 - 0.9**step)) / (np.sqrt(second / (1 - 0.999**step)) + 1e-8)
         np.testing.assert_allclose(learner.vector.detach(), reference, rtol=1e-4, atol=1e-5)
+
+
+OPTIMIZERS = [
+    lambda parameters: torch.optim.Adam(parameters, lr=0.01, weight_decay=0.1),
+    lambda parameters: torch.optim.AdamW(parameters, lr=0.01, weight_decay=0.1),
+    lambda parameters: torch.optim.NAdam(parameters, lr=0.01),
+    lambda parameters: torch.optim.RMSprop(parameters, lr=0.01, momentum=0.9, weight_decay=0.1),
+    lambda parameters: torch.optim.SGD(parameters, lr=0.01, momentum=0.9, weight_decay=0.1),
+    lambda parameters: torch.optim.Adagrad(parameters, lr=0.01, weight_decay=0.1),
+]
+
+
+@pytest.mark.parametrize("factory", OPTIMIZERS)
+def test_optimizers_start_as_new_ones(factory, three_rows, memory):
+    """Steps equal those of an optimizer that was not asked for its state before."""
+    config, modules = dataclasses.replace(CONFIG, train_steps=1), Modules(optimizer=factory)
+    learner = Learner(three_rows.tensors, 4, config, np.array([1, 2], np.uint64), "loss", modules)
+    reference = torch.nn.Parameter(learner.vector.detach().clone())
+    optimizer = factory([reference])
+    for _ in range(3):
+        learner.fit(memory, 1)
+        reference.grad = learner.gradient.clone()
+        optimizer.step()
+        torch.testing.assert_close(learner.vector, reference)
 
 
 def test_the_network_is_trained(three_rows, memory):
