@@ -17,7 +17,7 @@ from mccfr_plus.checkpoints.header import FLAG, NUMBER, TEXT, Entry, check_entri
 from mccfr_plus.errors import CheckpointError
 from mccfr_plus.neural.backend import torch, torch_threads
 from mccfr_plus.neural.network import MLP, Features, NetworkFactory, array_of, forward, new_module
-from mccfr_plus.neural.sampling.observer import Observer, strategies_at, uniform
+from mccfr_plus.neural.sampling.observer import Observer, check_has_tensors, strategies_at, uniform
 from mccfr_plus.tree.game import load_game
 
 _SMALLEST_TOTAL = 1e-300  # keeps 1 / total finite
@@ -148,7 +148,7 @@ class NetworkPolicy(openspiel_policy.Policy):
 
         Raises:
             CheckpointError: If the file is no policy or damaged, or of other networks.
-            GameError: If the game cannot be loaded.
+            GameError: If the game cannot be loaded or has no information-state tensors.
         """
         header = checkpoint_file.read_header(path)
         if header.get("network_policy") != 1:
@@ -157,6 +157,7 @@ class NetworkPolicy(openspiel_policy.Policy):
         loaded, shape = load_game(header["game"] if game is None else game), header["network"]
         if network is None and shape is None:
             raise CheckpointError(f"{path} holds networks of a user's own: give network=, as the solver got it.")
+        check_has_tensors(loaded, "a NetworkPolicy")
         size, actions = int(np.prod(loaded.information_state_tensor_shape())), loaded.num_distinct_actions()
         actions *= 1 if header["discount"] is None else 2
 
@@ -170,6 +171,8 @@ class NetworkPolicy(openspiel_policy.Policy):
         arrays = _arrays_of(networks)
         checkpoint_file.check(path, arrays)
         checkpoint_file.read_into(path, arrays)
+        if not all(parameter.isfinite().all() for network in networks for parameter in network.parameters()):
+            raise CheckpointError(f"{path} is damaged: parameters of its networks are not finite numbers.")
         return cls(loaded, networks, header["kind"], header["discount"])
 
 

@@ -168,6 +168,18 @@ def test_forged_headers_of_policies_are_found(name, value, tmp_path):
         NetworkPolicy.load(tmp_path / "forged")
 
 
+def test_policies_of_unfit_games_and_with_numbers_that_are_none(tmp_path):
+    game = mccfr_plus.load_game("kuhn_poker")
+    networks = [MLP(11, 2, (4,), False, False) for _ in range(2)]
+    NetworkPolicy(game, networks, "softmax").save(tmp_path / "good")
+    with pytest.raises(GameError, match="tic_tac_toe provides no information_state_tensor"):
+        NetworkPolicy.load(tmp_path / "good", "tic_tac_toe")
+    networks[1].layers[0].bias.data[2] = math.nan
+    NetworkPolicy(game, networks, "softmax").save(tmp_path / "bad")
+    with pytest.raises(CheckpointError, match="not finite"):
+        NetworkPolicy.load(tmp_path / "bad")
+
+
 def test_a_policy_without_its_game_is_no_policy(tmp_path):
     checkpoint_file.write(tmp_path / "forged", {"network_policy": 1}, {"numbers": np.ones(2)})
     with pytest.raises(PolicyFileError, match=r"lacks .*game"):
