@@ -231,8 +231,8 @@ class Learner:
         torch.set_flush_denormal(True)
         try:
             with torch.random.fork_rng(devices=[]):  # modules may draw numbers, as dropout does
-                generator: Any = torch.default_generator if self.device == CPU else torch  # of all devices, and slower
-                generator.manual_seed(int(self._of_batches[0]) ^ iteration)
+                source: Any = torch.default_generator if self.device == CPU else torch  # which seeds devices, too
+                source.manual_seed(int(self._of_batches[0]) ^ iteration)
                 for batch in itertools.islice(batches, self.config.train_steps if steps is None else steps):
                     if batch is not last:  # a batch of all entries is the same object every time
                         last, (infosets, *others) = batch, batch
@@ -267,9 +267,7 @@ class Learner:
         self.losses.append(number)
 
     def check(self, iteration: int) -> None:
-        """Raises a TrainingError if the last step made the loss of its batch infinite or NaN; `fit` with the config's
-        number of steps has done so.
-        """
+        """Raises a TrainingError if the latest batch has no finite loss after its step; `fit` without `steps` does so."""
         if self._latest is not None:
             self.module.eval()
             with torch.inference_mode():
