@@ -267,7 +267,7 @@ class Learner:
         self.losses.append(number)
 
     def check(self, iteration: int) -> None:
-        """Raises a TrainingError if the latest batch has no finite loss after its step; `fit` without `steps` does so."""
+        """Raises a TrainingError if the loss of the latest batch is not finite after its step. `fit` does so, too."""
         if self._latest is not None:
             self.module.eval()
             with torch.inference_mode():
