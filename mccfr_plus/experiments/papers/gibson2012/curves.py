@@ -22,10 +22,13 @@ OTHER_BETA = (
 )
 
 _SAME_SIZE = "The game has the paper's size; runs are of {nodes:.0e} histories, and the paper's longer."
+_UNIFORM_PLAY = (
+    "What uniform play is worth in Bluff(2, 1) with six faces, 0.454270 and not the printed 0.784, and in ten other "
+    "readings, is in `docs/background/games.md`."
+)
 _FOUR_FACES = (
     "Dice have four faces, the paper's six: 0.3 instead of 66 million histories. Runs are of {nodes:.0e} histories, "
-    "and the paper's longer. What uniform play is worth in Bluff(2, 1) with six faces, 0.454270 and not the printed "
-    "0.784, and in ten other readings, is in `docs/background/games.md`."
+    f"and the paper's longer. {_UNIFORM_PLAY}"
 )
 _SMALLER = (
     "The paper's figure is of stacks of 36 chips, whose 67 million information sets do not fit into the memory of a "
@@ -38,7 +41,7 @@ CURVES = {
     ("figure3a", "small"): ("bluff(dice1=1,dice2=1)", 1e8, 5, _SAME_SIZE),
     ("figure3a", "paper"): ("bluff(dice1=1,dice2=1)", 1e9, 5, _SAME_SIZE),
     ("figure3b", "small"): ("bluff(dice1=2,dice2=1,faces=4)", 1e8, 5, _FOUR_FACES),
-    ("figure3b", "paper"): ("bluff", 1e9, 5, _SAME_SIZE),
+    ("figure3b", "paper"): ("bluff", 1e9, 5, f"{_SAME_SIZE} {_UNIFORM_PLAY}"),
 }
 
 
