@@ -1,7 +1,7 @@
 """The base class of all drop-in solvers: the methods of OpenSpiel's solvers on top of `Solver`'s."""
 
 import os
-from typing import Any, ClassVar, Self, TypeAlias
+from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
 import pyspiel
@@ -10,9 +10,7 @@ from mccfr_plus.errors import CheckpointError
 from mccfr_plus.estimators import Estimator
 from mccfr_plus.minimizers import Minimizer
 from mccfr_plus.solver.config import SolverConfig
-from mccfr_plus.solver.saved_state import arguments_of, read_header
 from mccfr_plus.solver.solver import Solver
-from mccfr_plus.tree.game_tree import GameTree
 
 Seed: TypeAlias = int | np.random.Generator | None
 
@@ -55,30 +53,9 @@ class DropInSolver(Solver):
         return Solver.current_policy(self).to_pyspiel()
 
     @classmethod
-    def from_checkpoint(
-        cls,
-        path: str | os.PathLike,
-        game: pyspiel.Game | str | GameTree | None = None,
-        *,
-        memory: str | int | float | None = None,
-    ) -> Self:
-        """Returns a solver as it was when a checkpoint was written, with the parameters that the file names.
-
-        Args:
-            path: The checkpoint.
-            game: Its game, or the tree if it is compiled already; None: the game that the file names.
-            memory: See `Solver`.
-
-        Raises:
-            CheckpointError: If the file is no checkpoint or damaged, of another game, or of another algorithm.
-            GameError: If the game cannot be loaded or compiled.
-        """
-        header = read_header(path)
-        arguments = arguments_of(path, header)
-        seed, config = arguments.pop("seed"), SolverConfig.from_specs(**arguments, memory=memory)
+    def _check_loaded(cls, path: str | os.PathLike, config: SolverConfig) -> None:
         if not (isinstance(config.estimator, cls._estimator) and isinstance(config.minimizer, cls._minimizers)):
             raise CheckpointError(
                 f"{path} is of a run of {config}, which is not what {cls.__name__} runs: load it with "
                 "Solver.from_checkpoint."
             )
-        return cls.from_config(header["game"] if game is None else game, config, seed=seed).restore(path)

@@ -401,8 +401,8 @@ class Solver(IterativeSolver):
         game: pyspiel.Game | str | GameTree | None = None,
         *,
         memory: str | int | float | None = None,
-    ) -> "Solver":
-        """Returns a solver as it was when a checkpoint was written.
+    ) -> Self:
+        """Returns a solver as it was when a checkpoint was written, with the parameters that the file names.
 
         Args:
             path: The checkpoint.
@@ -410,13 +410,20 @@ class Solver(IterativeSolver):
             memory: See `Solver`; it need not be what it was.
 
         Raises:
-            CheckpointError: If the file is no checkpoint or damaged, of another game, or of user-defined components or
-                ones that hold a policy: then make the solver with them and `restore` it.
+            CheckpointError: If the file is no checkpoint or damaged, of another game, of components that the class does
+                not run, or of user-defined ones or ones that hold a policy: then make the solver with them and
+                `restore` it.
             GameError: If the game cannot be loaded or compiled.
         """
         header = checkpoints.read_header(path)
         arguments = checkpoints.arguments_of(path, header)
-        return cls(header["game"] if game is None else game, **arguments, memory=memory).restore(path)
+        seed, config = arguments.pop("seed"), SolverConfig.from_specs(**arguments, memory=memory)
+        cls._check_loaded(path, config)
+        return cls.from_config(header["game"] if game is None else game, config, seed=seed).restore(path)
+
+    @classmethod
+    def _check_loaded(cls, path: str | os.PathLike, config: SolverConfig) -> None:
+        """Raises CheckpointError if the class does not run the components of a checkpoint."""
 
     def __getstate__(self) -> dict:
         return {**super().__getstate__(), "_evaluator": None}

@@ -20,7 +20,7 @@ t "" 2 "o2" { 3.0 -3.0 }
 t "" 3 "o3" { 5.0 -5.0 }
 """
 
-# Nobody ever moves: 0.75 * 1 + 0.25 * 5.
+# No player ever moves: 0.75 * 1 + 0.25 * 5.
 CHANCE_ALONE = """EFG 2 R "chance alone" { "P0" "P1" }
 c "" 1 "deal" { "end" 0.75 "go" 0.25 } 0
 t "" 1 "o1" { 1.0 -1.0 }
