@@ -308,22 +308,24 @@ class Engine:
                     future.result()
         if any(scratch.counts[IS_RETRYING] for scratch in self.scratches):
             self._clear_baselines()
-        self._check_weights()
 
     def _clear_baselines(self) -> None:
         """Makes baselines 0, where draws will be made again that these have learned from: it would be a bias."""
         if self.config.baseline is not None:
             self.baselines[:, : self.tree.num_nodes] = 0.0
 
-    def _check_weights(self) -> None:
-        """Raises GameError if a history was too unlikely for the weight 1 / probability, in a game of many moves."""
-        if self.tree.game.max_game_length() < _MANY_MOVES:
+    def _check_weights(self, tree: ExpandingTree) -> None:
+        """Raises GameError if a history was too unlikely for the weight 1 / probability, in a game of many moves.
+
+        A tree with such histories is too large to be complete.
+        """
+        if tree.game.max_game_length() < _MANY_MOVES:
             return
-        infosets = self.tree.found_infosets
-        first = infosets["first_slot"][infosets["parent_slot"] >= self.tree.slot_capacity]
+        infosets = tree.found_infosets
+        first = infosets["first_slot"][infosets["parent_slot"] >= tree.slot_capacity]
         if not np.isfinite(self.tables[:, first]).all():  # what comes before such a history has its values, too
             raise GameError(
-                f"{self.tree.game}: a sampled history is so unlikely, below 1e-300, that its weight is no number, and "
+                f"{tree.game}: a sampled history is so unlikely, below 1e-300, that its weight is no number, and "
                 "regrets are lost. Games of hundreds of moves need external sampling, a larger epsilon, or fewer moves."
             )
 
@@ -332,6 +334,7 @@ class Engine:
         stuck_at = None
         while True:
             tree.raise_error()
+            self._check_weights(tree)
             if not tree.perfect_recall:
                 self._check_recall(tree)
             if tree.status == INFOSETS_FULL and not tree.extend():
