@@ -20,7 +20,8 @@ def result(setting: Setting, name: str) -> Result:
     """Returns the figure."""
     stacks, nodes, seeds = STACKS[setting.scale]
     games = {f"nl_holdem_buckets(stack={stack})": stack for stack in stacks}
-    comparison = Comparison(tuple(games), WITHOUT_OUTCOME, tuple(range(1, seeds + 1)), Limit("nodes", nodes))
+    limit = Limit("nodes", nodes)
+    comparison = Comparison(tuple(games), WITHOUT_OUTCOME, tuple(range(1, seeds + 1)), limit, num_evaluations=1)
     curves, pictures = record_figure(setting, name, {"runs": comparison})
     lines = []
     for algorithm in WITHOUT_OUTCOME:
