@@ -43,6 +43,8 @@ def nash_conv_bound(solver: Solver) -> NashConvBound:
         return _nothing("regrets bound NashConv in two-player constant-sum games only")
     if solver.average_method not in (EXACT, LAZY):
         return _nothing("the average strategy is sampled or biased, and NashConv is not linear")
+    if solver.config.threads > 1 and solver.config.thread_mode == "fast":
+        return _nothing(FAST_THREADS)
     if not solver.config.alternating:
         return NashConvBound(True, True, 0.0, "nash_conv is the sum of the average regrets")
     if not isinstance(solver.estimator, Full) or type(solver.minimizer) not in _IMPROVING:
@@ -56,6 +58,9 @@ def nash_conv_bound(solver: Solver) -> NashConvBound:
         return _nothing("the average is on a schedule, for which no slack is known")
     slack = float(tree.payoff_range[1]) / Weights.of(float(solver.averaging.gamma), solver.iterations).total
     return NashConvBound(False, True, slack, "nash_conv is at most the sum of the average regrets plus the slack")
+
+
+FAST_THREADS = "fast threads lose a part of what they add up"
 
 
 def _nothing(reason: str) -> NashConvBound:

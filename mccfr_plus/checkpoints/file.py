@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from mccfr_plus.checkpoints.atomic_write import atomic_write, require_writable
+from mccfr_plus.checkpoints.atomic_write import atomic_write, require_writable, target_of
 from mccfr_plus.errors import CheckpointError
 
 FORMAT = "mccfr_plus.checkpoint"
@@ -111,6 +111,7 @@ def check_writable(path: str | os.PathLike, num_bytes: int = 0) -> None:
 
 
 def _check_target(path: Path) -> None:
+    target_of(path, CheckpointError)
     if os.path.exists(path):
         try:
             read_header(path)

@@ -7,6 +7,7 @@ import time
 from typing import Any
 
 from mccfr_plus.bounds import nash_conv_bound, regret_bound, why_no_bound
+from mccfr_plus.bounds.nash_conv import FAST_THREADS
 from mccfr_plus.checkpoints import file as checkpoint_file
 from mccfr_plus.checkpoints.lock import CheckpointLock
 from mccfr_plus.cli import cluster, output
@@ -334,6 +335,8 @@ def _bounds(solver: Solver, confidence: float, nash_conv: float | None) -> dict[
     reason = why_no_bound(tree, *components)
     if solver.config.baseline is not None:
         reason = "with baselines the range of the estimates is unknown"
+    if solver.config.threads > 1 and solver.config.thread_mode == "fast":
+        reason = FAST_THREADS
     players = range(tree.num_players)
     found = [None if reason else regret_bound(tree, i, solver.iterations, *components, p=p) for i in players]
     regret = [bound and bound.value for bound in found]

@@ -35,6 +35,7 @@ class DropInSolver(Solver):
     # What a run must have to be loaded as one of the class.
     _estimator: ClassVar[type[Estimator]]
     _minimizers: ClassVar[tuple[type[Minimizer], ...]]
+    _fixed: ClassVar[dict[str, Any]] = {}  # what else its constructor leaves no choice of, by name
 
     def __init__(self, *components: Any, **options: Any):
         # OpenSpiel's policies are tables of texts, which a lazy tree must therefore keep.
@@ -54,7 +55,8 @@ class DropInSolver(Solver):
 
     @classmethod
     def _check_loaded(cls, path: str | os.PathLike, config: SolverConfig) -> None:
-        if not (isinstance(config.estimator, cls._estimator) and isinstance(config.minimizer, cls._minimizers)):
+        is_own = isinstance(config.estimator, cls._estimator) and isinstance(config.minimizer, cls._minimizers)
+        if not is_own or any(getattr(config, name) != value for name, value in cls._fixed.items()):
             raise CheckpointError(
                 f"{path} is of a run of {config}, which is not what {cls.__name__} runs: load it with "
                 "Solver.from_checkpoint."

@@ -1,6 +1,6 @@
 """Replaces `open_spiel.python.algorithms.cfr`: CFR and CFR+ with the same policies after every iteration."""
 
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import pyspiel
 
@@ -58,6 +58,7 @@ class CFRSolver(_CFRSolver):
     """
 
     _minimizers = (RegretMatching,)
+    _fixed: ClassVar[dict[str, Any]] = {"averaging": uniform(), "alternating": True}
 
     def __init__(self, game: pyspiel.Game, *, seed: Seed = None):
         super().__init__(game, True, False, False, seed=seed)
@@ -73,6 +74,7 @@ class CFRPlusSolver(_CFRSolver):
     """
 
     _minimizers = (RegretMatchingPlus,)
+    _fixed: ClassVar[dict[str, Any]] = {"averaging": linear(), "alternating": True}
 
     def __init__(self, game: pyspiel.Game, *, seed: Seed = None):
         super().__init__(game, True, True, True, seed=seed)

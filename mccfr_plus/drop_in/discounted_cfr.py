@@ -1,10 +1,11 @@
 """Replaces `open_spiel.python.algorithms.discounted_cfr`: discounted and linear CFR with the same policies."""
 
 import logging
+from typing import Any, ClassVar
 
 import pyspiel
 
-from mccfr_plus.averages import PowerAverage
+from mccfr_plus.averages import PowerAverage, linear
 from mccfr_plus.drop_in.base import DropInSolver, Seed
 from mccfr_plus.estimators import Full
 from mccfr_plus.minimizers import Discounted
@@ -62,6 +63,8 @@ class DCFRSolver(_DCFRSolver):
         >>> solver.evaluate_and_update_policy()
     """
 
+    _fixed: ClassVar[dict[str, Any]] = {"alternating": True}
+
     def __init__(
         self, game: pyspiel.Game, alpha: float = 3 / 2, beta: float = 0, gamma: float = 2, *, seed: Seed = None
     ):
@@ -76,6 +79,8 @@ class LCFRSolver(_DCFRSolver):
         >>> solver = mccfr_plus.LCFRSolver(pyspiel.load_game("kuhn_poker"))
         >>> solver.evaluate_and_update_policy()
     """
+
+    _fixed: ClassVar[dict[str, Any]] = {"minimizer": Discounted(1, 1), "averaging": linear(), "alternating": True}
 
     def __init__(self, game: pyspiel.Game, *, seed: Seed = None):
         super().__init__(game, True, True, False, 1, 1, 1, seed=seed)

@@ -1,7 +1,8 @@
-"""Replaces the module `pyspiel`: its four solvers are this package's, everything else is pyspiel's own.
+"""Replaces the module `pyspiel`: its solvers of CFR, CFR+, external and outcome sampling are this package's, everything
+else, `CFRBRSolver` included, is pyspiel's own.
 
 Differs from `mccfr_plus.drop_in.cfr` and its neighbours as the C++ classes differ from the Python ones: policies are
-`pyspiel.TabularPolicy`, and the sampling solvers have a fixed seed by default.
+C++ ones, and the sampling solvers have a fixed seed by default.
 
 Examples:
     >>> from mccfr_plus.drop_in import pyspiel
@@ -30,10 +31,15 @@ _MERSENNE_SEEDS = 1 << 32  # C++ takes seeds modulo this
 
 
 class _CppPolicies(DropInSolver):
-    """A drop-in whose policies are C++ ones, as pyspiel's functions and bots expect them."""
+    """A drop-in whose policies are C++ ones, as pyspiel's functions and bots expect them: uniform where unknown."""
 
-    average_policy = DropInSolver.tabular_average_policy  # type: ignore[assignment]
-    current_policy = DropInSolver.tabular_current_policy  # type: ignore[assignment]
+    def average_policy(self) -> pyspiel.PartialTabularPolicy:  # type: ignore[override]
+        """Returns a copy of the average policy, which is what converges to an equilibrium."""
+        return pyspiel.PartialTabularPolicy(self.tabular_average_policy().policy_table())
+
+    def current_policy(self) -> pyspiel.PartialTabularPolicy:  # type: ignore[override]
+        """Returns a copy of the policy of the next iteration."""
+        return pyspiel.PartialTabularPolicy(self.tabular_current_policy().policy_table())
 
 
 class CFRSolver(_CppPolicies, cfr.CFRSolver):

@@ -10,6 +10,7 @@ import pyspiel
 from open_spiel.python import policy as openspiel_policy
 
 from mccfr_plus.evaluation.strategies import AnyPolicy, answers_at_states, answers_by_text, distribution, one_per_player
+from mccfr_plus.tree.game import checked_outcomes, game_error
 
 PlayerPolicy: TypeAlias = AnyPolicy | Callable[[pyspiel.State], Mapping[int, float]]
 JointPolicy: TypeAlias = PlayerPolicy | Sequence[PlayerPolicy]
@@ -73,8 +74,12 @@ def row_at(state: pyspiel.State, row_of: RowOf) -> Row:
 
 
 def chance_row(state: pyspiel.State) -> Row:
-    """Returns the distribution of a chance node."""
-    return new_row(None, *zip(*state.chance_outcomes(), strict=True))
+    """Returns the distribution of a chance node. GameError if it is none."""
+    try:
+        outcomes = checked_outcomes(state.chance_outcomes())
+    except Exception as error:
+        raise game_error(state.get_game(), state.history(), error) from error.__cause__
+    return new_row(None, *zip(*outcomes, strict=True))
 
 
 def new_row(info_state: str | None, actions: Sequence[int], weights: Sequence[float]) -> Row:

@@ -6,6 +6,7 @@ import numpy as np
 import pyspiel
 
 from mccfr_plus.errors import PolicyError
+from mccfr_plus.estimators.base import check_whole
 from mccfr_plus.evaluation.behavior import JointPolicy
 from mccfr_plus.evaluation.by_rules import NUMBER, NUMBERS, RulesEvaluator
 from mccfr_plus.evaluation.exact import Evaluation
@@ -67,6 +68,8 @@ def evaluate_by_rules(
     rules = rules_to_traverse(loaded)
     if isinstance(policy, KeyedPolicy) and str(policy.game) != str(loaded):
         raise PolicyError(f"a policy of {policy.game} does not fit {loaded}: evaluate it on its own game.")
+    if threads is not None:
+        check_whole("threads", threads)
     count = threads or os.cpu_count() or 1
     if symmetry is None:
         symmetry = is_symmetric(policy)

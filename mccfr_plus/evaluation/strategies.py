@@ -107,7 +107,8 @@ def answers_at_states(policy: Any) -> Callable[[pyspiel.State, int], Probabiliti
         def from_cpp(state: pyspiel.State, _: int) -> Probabilities | None:
             try:
                 with quiet_openspiel():
-                    return policy.get_state_policy(state)
+                    # Not the method of pyspiel's subclasses, some of which have none that takes states alone.
+                    return pyspiel.Policy.get_state_policy(policy, state)
             except (RuntimeError, pyspiel.SpielError):  # it has no such state
                 return None
 

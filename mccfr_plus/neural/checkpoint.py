@@ -10,15 +10,16 @@ from typing import Any
 import numpy as np
 
 from mccfr_plus.checkpoints import file as checkpoint_file
+from mccfr_plus.checkpoints.game_digest import digest_of, digest_of_histories
 from mccfr_plus.checkpoints.header import ANY, NUMBER, SEED, TEXT, check_entries, objects_of, or_none, whole
 from mccfr_plus.errors import CheckpointError, ConfigError
 from mccfr_plus.neural.backend import torch
 from mccfr_plus.solver import history
-from mccfr_plus.solver.saved_state import digest_of_tree, package_version
+from mccfr_plus.solver.saved_state import package_version
 
 logger = logging.getLogger("mccfr_plus")
 
-_IDENTITY = {"algorithm": TEXT, "game": TEXT, "tree": or_none(TEXT), "config": objects_of(ANY)}
+_IDENTITY = {"algorithm": TEXT, "game": TEXT, "tree": TEXT, "config": objects_of(ANY)}
 _NUMBERS = {"seed": SEED, "iterations": whole(), "nodes_touched": whole(), "seconds": NUMBER}
 _MORE = {"versions": objects_of(TEXT), "history": history.ENTRY, "memory_sizes": objects_of(whole())}
 _ENTRIES = _IDENTITY | {"num_batches": or_none(whole(1))} | _NUMBERS | _MORE
@@ -95,7 +96,7 @@ def _identity_of(solver: Any) -> dict[str, Any]:
     return {
         "algorithm": type(solver).__name__,
         "game": str(solver.game),
-        "tree": None if solver.tree is None else digest_of_tree(solver.tree),
+        "tree": digest_of_histories(solver.game) if solver.tree is None else digest_of(solver.tree),
         "config": json.loads(json.dumps(solver.config.as_dict())),
         "num_batches": solver.num_batches,
     }

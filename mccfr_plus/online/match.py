@@ -10,6 +10,7 @@ from tqdm.auto import tqdm
 
 from mccfr_plus.errors import ConfigError, GameError
 from mccfr_plus.estimators.base import check_whole
+from mccfr_plus.evaluation.behavior import chance_row
 from mccfr_plus.kernels.random_numbers import new_state
 from mccfr_plus.tree.game import game_of_name
 
@@ -62,7 +63,7 @@ def play_games(
         progress: Whether to show a progress bar.
 
     Raises:
-        GameError: If the game is unknown or a mean-field game.
+        GameError: If the game is unknown, a mean-field game or not consistent, or a bot's action is not legal.
         ConfigError: If the number of bots or of games, or the seed, is out of range.
 
     Examples:
@@ -97,20 +98,33 @@ def _play(state: pyspiel.State, bots: Sequence[pyspiel.Bot], rng: random.Random)
         bot.restart_at(state)
     while not state.is_terminal():
         if state.is_simultaneous_node():
-            can_move = [bool(state.legal_actions(player)) for player in range(len(bots))]
-            joint = [b.step(state) if can else pyspiel.INVALID_ACTION for b, can in zip(bots, can_move, strict=True)]
+            joint = [
+                _step(bot, player, state) if state.legal_actions(player) else pyspiel.INVALID_ACTION
+                for player, bot in enumerate(bots)
+            ]
             for bot in bots:
                 bot.inform_actions(state, joint)
             state.apply_actions(joint)
             continue
         player = state.current_player()
         if player == pyspiel.PlayerId.CHANCE:
-            actions, weights = zip(*state.chance_outcomes(), strict=True)
-            action = rng.choices(actions, weights)[0]
+            row = chance_row(state)
+            action = rng.choices(row.actions, row.probabilities)[0]
         else:
-            action = bots[player].step(state)
+            action = _step(bots[player], player, state)
         for other, bot in enumerate(bots):
             if other != player:
                 bot.inform_action(state, player, action)
         state.apply_action(action)
     return state.returns()
+
+
+def _step(bot: pyspiel.Bot, player: int, state: pyspiel.State) -> int:
+    """Returns a bot's action. GameError if it is not legal, which C++ would take for a move in some games."""
+    action, legal = bot.step(state), state.legal_actions(player)
+    if action not in legal:
+        raise GameError(
+            f"the bot of player {player}, a {type(bot).__name__}, chose action {action} at history "
+            f"{state.history()}, where {legal} are legal: is it a bot for this player?"
+        )
+    return action

@@ -201,7 +201,9 @@ class KeyedPolicy(openspiel_policy.Policy):
             PolicyError: If the keys are hashes, not texts.
         """
         if self.keys.kind != "text":
-            raise PolicyError("this policy has hashes of information states, not the texts: solve with keys='text'.")
+            raise PolicyError(
+                "this policy has hashes of information states, not the texts: solve with tree='lazy' and keys='text'."
+            )
         names = [self.keys.texts[number] for number in self.table.keys[:, 0].tolist()]
         bounds = self.table.first.tolist()
         actions, probabilities = self.table.actions.tolist(), self.table.probabilities.tolist()

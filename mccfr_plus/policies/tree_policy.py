@@ -1,6 +1,7 @@
 """OpenSpiel's tabular policy, backed by a strategy array."""
 
-from collections.abc import Iterator, Mapping
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import Any
 
@@ -88,7 +89,19 @@ class TreePolicy(openspiel_policy.TabularPolicy, Mapping):
         return self._actions_and_probabilities(infoset)
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self.tree.info_states)
+        return iter(self._texts)
+
+    @cached_property
+    def _texts(self) -> Sequence[str]:
+        """The information states. PolicyError if players share some, which a mapping by text cannot tell apart."""
+        texts = self.tree.info_states
+        if len(set(texts)) < len(texts):
+            text = next(text for text, count in Counter(texts).items() if count > 1)
+            raise PolicyError(
+                f"players of {self.game} share information states such as {text!r}: a table by text holds one of "
+                "them. Use this policy as it is."
+            )
+        return texts
 
     def __len__(self) -> int:
         return self.tree.num_infosets
@@ -162,7 +175,7 @@ class TreePolicy(openspiel_policy.TabularPolicy, Mapping):
     def to_pyspiel(self) -> pyspiel.TabularPolicy:
         """Returns a C++ tabular policy with the same probabilities, for pyspiel's own functions and bots."""
         return pyspiel.TabularPolicy(
-            {key: self._actions_and_probabilities(infoset) for infoset, key in enumerate(self.tree.info_states)}
+            {key: self._actions_and_probabilities(infoset) for infoset, key in enumerate(self._texts)}
         )
 
     def to_table(self) -> PolicyTable:

@@ -120,6 +120,8 @@ class SolverConfig:
             raise ConfigError(
                 f"symmetry=True with tree={self.tree!r}: symmetries are those of rules, give tree='rules'."
             )
+        if self.keys != "hash" and (self.symmetry or self.tree == "rules"):
+            raise ConfigError(f"keys={self.keys!r} with tree='rules', where positions are the keys: use tree='lazy'.")
         if self.memory is not None:
             bytes_of(self.memory)
         self._check_threads()

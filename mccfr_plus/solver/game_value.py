@@ -11,6 +11,7 @@ from mccfr_plus.games import bluff_rounds
 from mccfr_plus.solver.solver import Solver
 from mccfr_plus.tree import GameTree, compile_game
 
+_ROUNDING = 1e-12  # of the range of payoffs
 MOST_ENTRIES = 20_000  # of a linear program that takes a second or two
 
 
@@ -42,14 +43,15 @@ class GameValue(NamedTuple):
 def game_value(game: pyspiel.Game | str | GameTree, precision: float = 1e-5) -> GameValue:
     """Returns bounds of a two-player zero-sum game's value: the values of both players' best responses.
 
-    Solves small games by `solve_lp`, which is exact. On others runs discounted CFR until the bounds are close enough.
+    Solves small games by `solve_lp`, whatever the precision. On others runs discounted CFR until the bounds are close
+    enough.
 
     Args:
         game: The game, its name or its tree.
-        precision: Half the largest distance between the bounds, positive.
+        precision: Half the largest distance between the bounds, at least 1e-12 of the range of payoffs.
 
     Raises:
-        ConfigError: If the precision is not positive.
+        ConfigError: If the precision is too small for the rounding of payoffs.
         GameError: If the game does not have two players, or their payoffs do not add up to 0.
 
     Examples:
@@ -63,8 +65,10 @@ def game_value(game: pyspiel.Game | str | GameTree, precision: float = 1e-5) -> 
     require_zero_sum(tree)
     if num_entries(tree) <= MOST_ENTRIES:
         equilibrium = solve_lp(tree)
-        if equilibrium.exploitability <= precision:
-            return GameValue(equilibrium.lower, equilibrium.upper, 0)
+        return GameValue(equilibrium.lower, equilibrium.upper, 0)
+    least = _ROUNDING * float(tree.payoff_range[0])
+    if precision < least:
+        raise ConfigError(f"precision={precision!r}: payoffs are rounded to more, give at least {least:.2g}.")
     solver = Solver(tree, estimator="full", minimizer="dcfr")
     solver.run(target_exploitability=precision)
     first, second = solver.evaluate().best_response_values.tolist()

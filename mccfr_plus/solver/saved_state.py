@@ -4,18 +4,16 @@ The arrays are all that carries from one iteration to the next, so that a restor
 The header says what they belong to: game, components, options.
 """
 
-import hashlib
 import logging
 import os
 import re
-import weakref
-from collections.abc import Iterable
 from importlib import metadata
 from typing import Any
 
 import numpy as np
 
 from mccfr_plus.checkpoints import file as checkpoint_file
+from mccfr_plus.checkpoints.game_digest import digest_of, digest_of_arrays
 from mccfr_plus.checkpoints.header import FLAG, NUMBER, SEED, TEXT, check_entries, object_of, or_none, whole
 from mccfr_plus.errors import CheckpointError
 from mccfr_plus.solver import history
@@ -28,6 +26,7 @@ logger = logging.getLogger("mccfr_plus")
 # What a solver and a checkpoint must have in common, in the order of complaint, and what it is called.
 _COMMON = {
     "game": "game",
+    "kind": "kind of tree",
     "tree": "tree, that is rules, payoffs or the order of nodes,",
     "estimator": "estimator",
     "minimizer": "minimizer",
@@ -46,6 +45,7 @@ _COMPONENT = object_of({"spec": or_none(TEXT), "text": or_none(TEXT)})
 _ENTRIES = {
     "package": TEXT,
     "game": TEXT,
+    "kind": TEXT,
     "tree": TEXT,
     "estimator": _COMPONENT,
     "minimizer": _COMPONENT,
@@ -65,8 +65,6 @@ _ENTRIES = {
     "history": history.ENTRY,
     "sizes": or_none(object_of({name: whole() for name in Sizes._fields})),
 }
-
-_digests: weakref.WeakKeyDictionary[GameTree, str] = weakref.WeakKeyDictionary()
 
 
 def save(solver: Any, path: str | os.PathLike) -> None:
@@ -165,8 +163,7 @@ def arguments_of(path: str | os.PathLike, header: dict[str, Any]) -> dict[str, A
     """
     arguments = {name: header[name] for name in ("alternating", "batch", "seed", "threads", "thread_mode")}
     arguments["thread_mode"] = arguments["thread_mode"] or "deterministic"
-    tree = "compiled" if header["sizes"] is None else header["tree"]
-    arguments |= {"tree": tree, "keys": header["keys"] if tree == "lazy" else "hash"}
+    arguments |= {"tree": header["kind"], "keys": header["keys"] if header["kind"] == "lazy" else "hash"}
     arguments["symmetry"] = header["keys"] == "symmetric"
     for name in ("estimator", "minimizer", "averaging", "baseline"):
         component = header[name]
@@ -207,7 +204,8 @@ def _common(solver: Any) -> dict[str, Any]:
     sampling, tree = solver._engine.sampling, solver.tree
     return {
         "game": str(solver.tree.game),
-        "tree": digest_of_tree(tree) if isinstance(tree, GameTree) else tree.kind,
+        "kind": tree.kind,
+        "tree": digest_of(tree),
         "estimator": describe(solver.estimator, "estimator"),
         "minimizer": describe(solver.minimizer, "minimizer"),
         "averaging": describe(solver.averaging, "averaging"),
@@ -218,27 +216,8 @@ def _common(solver: Any) -> dict[str, Any]:
         "threads": int(solver.config.threads),
         "thread_mode": solver.config.thread_mode if solver.config.threads > 1 else None,
         "keys": None if isinstance(tree, GameTree) else tree.keys.kind,
-        "sampling": _digest([sampling]) if sampling.size and isinstance(tree, GameTree) else None,
+        "sampling": digest_of_arrays([sampling]) if sampling.size and isinstance(tree, GameTree) else None,
     }
-
-
-def digest_of_tree(tree: GameTree) -> str:
-    """Returns a digest of the arrays that the solver's ones are indexed by.
-
-    `GameTree.fingerprint` would write the texts of all information states, for minutes where there are millions, and
-    does not see payoffs and chance.
-    """
-    if tree not in _digests:
-        _digests[tree] = _digest((*tree.arrays, tree.slot_action, tree.outcome_action))
-    return _digests[tree]
-
-
-def _digest(arrays: Iterable[np.ndarray]) -> str:
-    digest = hashlib.blake2b(digest_size=16)
-    for array in arrays:
-        digest.update(f"{array.dtype.descr}{array.shape}".encode())
-        digest.update(np.ascontiguousarray(array).data)
-    return digest.hexdigest()
 
 
 def package_version() -> str:

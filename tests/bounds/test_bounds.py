@@ -607,3 +607,9 @@ def test_says_why_nash_conv_measures_nothing(game, estimator, minimizer, alterna
     relation = bounds.nash_conv_bound(solver)
     assert not relation.is_bounded
     assert reason in relation.reason
+
+
+def test_fast_threads_have_no_bound():
+    fast = {"threads": 2, "thread_mode": "fast"}
+    solver = Solver("kuhn_poker", "external", "rm", "uniform", alternating=False, seed=1, **fast).run(5)
+    assert bounds.nash_conv_bound(solver).reason == "fast threads lose a part of what they add up"

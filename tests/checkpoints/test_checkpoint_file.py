@@ -275,6 +275,9 @@ def test_asks_before_the_work(path, tmp_path, monkeypatch):
         check_writable(tmp_path)
     with pytest.raises(CheckpointError, match="there is no directory"):
         check_writable(tmp_path / "a" / "b")
+    for place, reason in ((tmp_path, "is a directory"), ("/dev/null", "is a device")):
+        with pytest.raises(CheckpointError, match=reason):
+            write(place, {}, {})
     usage = namedtuple("usage", "total used free")(10**9, 10**9 - 10**6, 10**6)
     monkeypatch.setattr(shutil, "disk_usage", lambda _: usage)
     check_writable(path, 900_000)

@@ -55,7 +55,11 @@ def test_cpp_classes(name):
     solver = getattr(our_pyspiel, name)(DICE, seed=1)
     solver.run_iteration()
     policy = solver.average_policy()
-    assert isinstance(policy, pyspiel.TabularPolicy)
+    state = DICE.new_initial_state()
+    while not state.is_terminal():  # also where no traversal was
+        actions = dict(state.chance_outcomes() if state.is_chance_node() else policy.get_state_policy(state))
+        assert sum(actions.values()) == pytest.approx(1)
+        state.apply_action(min(actions))
     table = policy.policy_table()
     assert len(table) == solver.tree.num_infosets > 0
     assert all(sum(p for _, p in pairs) == pytest.approx(1) for pairs in table.values())

@@ -98,8 +98,12 @@ def test_policies_are_cpp_ones(make):
         (solver.average_policy(), solver.tabular_average_policy(), average),
         (solver.current_policy(), solver.tabular_current_policy(), current),
     ):
-        assert type(policy) is pyspiel.TabularPolicy
+        assert type(policy) is pyspiel.PartialTabularPolicy
+        state = solver.game.new_initial_state().child(0).child(1)
+        key, row = state.information_state_string(), policy.get_state_policy(state)
+        assert row == policy.get_state_policy(key) == policy.get_state_policy(state, 0)
         table = policy.policy_table()
+        assert row == table[key]
         assert table == tabular.policy_table()
         assert table == TreePolicy(solver.tree, expected).to_pyspiel().policy_table()
     assert np.abs(average - current).max() > 0.01
@@ -159,6 +163,9 @@ def test_a_checkpoint_of_another_algorithm_is_refused(tmp_path):
         (drop_in.ExternalSamplingSolver(game), drop_in.CFRSolver, r"external \+ rm"),
         (drop_in.CFRSolver(game), our_pyspiel.CFRPlusSolver, r"full \+ rm"),
         (drop_in.CFRPlusSolver(game), drop_in.DCFRSolver, r"full \+ rm\+"),
+        (drop_in.DCFRSolver(game, 1.2, 0.3, 2.5), drop_in.LCFRSolver, r"full \+ dcfr"),
+        (drop_in.cfr._CFRSolver(game, True, True, False), drop_in.CFRSolver, r"full \+ rm"),
+        (drop_in.cfr._CFRSolver(game, False, True, True), drop_in.CFRPlusSolver, r"full \+ rm\+"),
     ):
         solver.run(1).save_checkpoint(tmp_path / "run")
         said = rf"is of a run of {runs}, which is not what {kind.__name__} runs: load it with Solver\.from_checkpoint"

@@ -2,11 +2,13 @@
 
 import pyspiel
 import pytest
+from lazy_games import FaultyGame, FaultyState
 from open_spiel.python import policy as openspiel_policy
+from open_spiel.python.algorithms import exploitability
 from references import random_policy, tree_of
 
 import mccfr_plus
-from mccfr_plus import InfoStatePolicy, PolicyError
+from mccfr_plus import GameError, InfoStatePolicy, PolicyError
 from mccfr_plus.evaluation.behavior import Behavior, chance_row
 
 KUHN = pyspiel.load_game("kuhn_poker")
@@ -100,6 +102,30 @@ def test_chance_leaves_out_what_cannot_happen():
             assert dict(zip(row.actions, row.probabilities, strict=True)) == pytest.approx(
                 dict(state.chance_outcomes())
             )
+
+
+def test_probabilities_of_chance_that_are_none(monkeypatch):
+    game = FaultyGame()
+    for outcomes in ([(0, 1.5), (1, -0.5)], [(0, 0.5), (1, 0.4)], [(0, float("nan")), (1, 1.0)], []):
+        for act in (
+            lambda: mccfr_plus.head_to_head(game, {}, {}, num_games=4),
+            lambda: mccfr_plus.play_games(game, [pyspiel.make_uniform_random_bot(p, 1) for p in (0, 1)], 1),
+        ):
+            monkeypatch.setattr(FaultyState, "chance_outcomes", lambda self, found=outcomes: found)
+            with pytest.raises(GameError, match=r"history \[\].*probabilities of chance"):
+                act()
+
+
+@pytest.mark.parametrize(
+    ("policy", "same"),
+    [
+        (pyspiel.UniformPolicy(), openspiel_policy.UniformRandomPolicy(KUHN)),
+        (pyspiel.PreferredActionPolicy([0, 1]), openspiel_policy.FirstActionPolicy(KUHN)),
+    ],
+    ids=["uniform", "first action"],
+)
+def test_policies_of_cpp_that_are_no_tables(policy, same):
+    assert mccfr_plus.nash_conv(KUHN, policy) == pytest.approx(exploitability.nash_conv(KUHN, same))
 
 
 class Answers(openspiel_policy.Policy):

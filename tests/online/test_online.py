@@ -103,6 +103,26 @@ def test_play_games_refuses_bad_arguments(arguments, error):
         play_games(**{"game": KUHN, "bots": bots, "num_games": 1, **arguments})
 
 
+class Chooses(pyspiel.Bot):
+    def __init__(self, action):
+        super().__init__()
+        self._action = action
+
+    def restart_at(self, state):
+        pass
+
+    def step(self, state):
+        return self._action
+
+
+@pytest.mark.parametrize("game", ["kuhn_poker", "matrix_rps"])
+def test_play_games_refuses_illegal_actions(game):
+    for player in (0, 1):
+        bots = [Chooses(7 if each == player else 0) for each in (0, 1)]
+        with pytest.raises(GameError, match=rf"the bot of player {player}, a Chooses, chose action 7 at history"):
+            play_games(game, bots, 1, seed=1)
+
+
 # --- what it sees ---
 
 

@@ -9,6 +9,7 @@ import naive
 import numpy as np
 import pyspiel
 import pytest
+from lazy_games import FaultyGame, FaultyState
 from open_spiel.python import policy as openspiel_policy
 from open_spiel.python.algorithms import exploitability
 from open_spiel.python.bots import policy as policy_bot
@@ -89,6 +90,15 @@ def test_is_a_mapping_of_information_states():
     assert "nothing" not in policy
     with pytest.raises(KeyError):
         policy["nothing"]
+
+
+def test_players_that_share_texts_have_no_table_by_text(monkeypatch):
+    monkeypatch.setattr(FaultyState, "information_state_string", lambda self, player=None: "to move")
+    policy = Solver(FaultyGame({"length": 2}), "full").run(10).average_policy()
+    assert mccfr_plus.nash_conv(policy.game, policy) >= 0
+    for convert in (dict, TreePolicy.to_pyspiel):
+        with pytest.raises(PolicyError, match="share information states such as"):
+            convert(policy)
 
 
 def test_writing_to_the_array_changes_the_policy():

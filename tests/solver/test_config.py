@@ -35,6 +35,7 @@ CASES = [
     ({"symmetry": True, "tree": "lazy"}, "symmetry=True with tree='lazy'"),
     ({"tree": "grown"}, "tree='grown': give one of auto, compiled, lazy, rules"),
     ({"keys": "md5"}, "keys='md5': give one of hash, checked, text"),
+    ({"keys": "text", "tree": "rules"}, "keys='text' with tree='rules', where positions are the keys: use tree='lazy'"),
     ({"memory": "much"}, "memory='much': give a positive number of bytes, such as 4GB"),
     ({"thread_mode": "quick"}, "thread_mode='quick': give one of deterministic, fast"),
     ({"alternating": "no"}, "alternating='no': must be True or False"),

@@ -3,6 +3,7 @@
 import sys
 
 import numpy as np
+import pyspiel
 import pytest
 
 from mccfr_plus import ConfigError, GameError, Solver, compile_game, expected_values, game_value
@@ -79,6 +80,21 @@ def test_a_players_value_is_that_of_player_zero():
 def test_other_games_have_no_value(game):
     with pytest.raises(GameError, match="is no two-player zero-sum game"):
         game_value(game)
+
+
+def test_small_games_with_large_payoffs_end():
+    game = pyspiel.create_matrix_game(
+        "large", "Large", ["a", "b"], ["c", "d"], [[1e12, -3e12], [-2e12, 5e12]], [[-1e12, 3e12], [2e12, -5e12]]
+    )
+    value = game_value(game)
+    assert value.lower <= value.upper
+    assert value.middle == pytest.approx(-1e12 / 11)
+
+
+@pytest.mark.usefixtures("without_lp")
+def test_the_precision_must_be_reachable():
+    with pytest.raises(ConfigError, match="precision=1e-18: payoffs are rounded to more, give at least 4e-12"):
+        game_value("kuhn_poker", 1e-18)
 
 
 @pytest.mark.parametrize("precision", [0, -1e-3, float("nan"), float("inf")])

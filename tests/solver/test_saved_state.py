@@ -307,7 +307,7 @@ def test_solvers_on_lazy_trees_that_do_not_fit_a_checkpoint(path, options, name)
     lazy_solver("kuhn_poker", "external", seed=3, **own).run(20).save_checkpoint(path)
     with pytest.raises(CheckpointError, match=f"its {name} is"):
         lazy_solver("kuhn_poker", "external", **{**own, **options}).restore(path)
-    with pytest.raises(CheckpointError, match=r"its tree.* is 'lazy', and the solver's is"):
+    with pytest.raises(CheckpointError, match="its kind of tree is 'lazy', and the solver's is"):
         Solver("kuhn_poker", "external", threads=2).restore(path)
 
 
@@ -439,6 +439,16 @@ def test_the_checkpoint_of_another_run(solver, game, arguments, options, name, p
     if name == "game":
         with pytest.raises(CheckpointError, match="its game is"):
             Solver.from_checkpoint(path, other.tree)
+
+
+@pytest.mark.parametrize("tree", ["lazy", "compiled"])
+def test_the_checkpoint_of_a_game_that_is_called_the_same(tree, path):
+    first, second = naive.perturbed("kuhn_poker", 1), naive.perturbed("kuhn_poker", 2)
+    assert str(first) == str(second)
+    Solver(first, "external", tree=tree, seed=1).run(20).save_checkpoint(path)
+    with pytest.raises(CheckpointError, match="belongs to another run: its tree, that is rules, payoffs"):
+        Solver.from_checkpoint(path, second)
+    assert Solver.from_checkpoint(path, first).iterations == 20
 
 
 def matrix_game(payoff):
