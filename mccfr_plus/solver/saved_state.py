@@ -241,9 +241,9 @@ def _digest(arrays: Iterable[np.ndarray]) -> str:
     return digest.hexdigest()
 
 
-def package_version() -> str:
-    """Returns the version of this package, as checkpoints note it."""
+def package_version(name: str = "mccfr_plus") -> str:
+    """Returns the version of this package, or of another one, as checkpoints and records note it."""
     try:
-        return metadata.version("mccfr_plus")
+        return metadata.version(name)
     except metadata.PackageNotFoundError:  # run from a source tree that is not installed
         return "of unknown version"
