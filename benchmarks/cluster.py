@@ -15,6 +15,7 @@ from measuring import FLAGS, run, spread, timed
 import mccfr_plus
 from mccfr_plus.cluster import Cluster, DistributedSolver
 from mccfr_plus.cluster.batch import Batch, add_sums, begin_sums
+from mccfr_plus.kernels.loops.components import State
 from mccfr_plus.tree.arrays import read_only
 
 flags.DEFINE_string("game", "liars_dice", "rounds: game")
@@ -94,7 +95,11 @@ def steps(tree):
             for _ in range(5):
                 begin_sums(tree.arrays, engine.scratches[0], 0, 0)
                 given = (tree.arrays, engine.scratches[0], of_slot, 0, sums.first_slots, sums.values)
-                times.append((timed(lambda given=given: add_sums(*given)), timed(lambda e=engine: e._update((0,), 2))))
+                state = State(engine.strategy, engine.tables, engine.average)
+                settings = engine._settings(engine.parameters[0])
+                updated = (tree.arrays, state, engine.scratches[0], settings, 0, 0, 2)
+                adding = timed(lambda given=given: add_sums(*given))
+                times.append((adding, timed(lambda e=engine, updated=updated: e.run(*updated))))
             add, update = (1e9 * min(side) / len(sums.values) for side in zip(*times, strict=True))
             share = len(sums.values) / int(tree.arrays.slot_range[1])
             each = result.nbytes / len(sums.values)

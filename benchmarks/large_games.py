@@ -214,22 +214,16 @@ def exact():
 
 def full():
     """One run of each kind, stopped at each point for an exact evaluation, which is not counted."""
+    options = {"threads": FLAGS.threads, "symmetry": FLAGS.symmetry, "memory": FLAGS.memory}
     for game in games("phantom_ttt"):
         for minimizer in FLAGS.minimizers:
-            solver, begin = full_solver(game, minimizer), time.process_time()
-            solver.tables()  # numbers the infosets, and lists leaves if they fit the memory
-            spent = time.process_time() - begin
+            solver = mccfr_plus.Solver(game, FLAGS.estimators[0], minimizer, tree="rules", **options)
+            # Numbers the infosets, and lists leaves if they fit the memory.
+            spent = timed(solver.tables, time.process_time)
             print(f"{game} {minimizer}: {spent:.0f} CPU s before the first iteration", flush=True)
             for point in map(int, FLAGS.marks):
-                begin = time.process_time()
-                solver.run(point - solver.iterations)
-                spent += time.process_time() - begin
+                spent += timed(lambda s=solver, p=point: s.run(p - s.iterations), time.process_time)
                 print_evaluated(solver, f"{game} {minimizer}: {spent:.0f} CPU s")
-
-
-def full_solver(game, minimizer):
-    options = {"threads": FLAGS.threads, "symmetry": FLAGS.symmetry, "memory": FLAGS.memory}
-    return mccfr_plus.Solver(game, FLAGS.estimators[0], minimizer, tree="rules", **options)
 
 
 def print_evaluated(solver, run):

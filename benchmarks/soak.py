@@ -81,14 +81,14 @@ def kill_and_resume(path, common, rng):
             bar.update(min(round(time.monotonic() - begin), bar.total - bar.n))
 
 
-def finish(path, common, total, policy):
-    process = start([*common, f"--iterations={total}", "--resume", f"--policy_out={policy}"])
+def finish(arguments, name):
+    """Runs a process to its end; ends this one, and says which it was, if it fails."""
+    process = start(arguments)
     said = process.stderr.read()
     process.stderr.close()
-    code, memory = reap(process)
+    code, _ = reap(process)
     if code:
-        sys.exit(f"the last process failed: {said}")
-    return memory
+        sys.exit(f"the {name} failed: {said}")
 
 
 def contents(path):
@@ -109,15 +109,10 @@ def main(argv):
         common = [*components, f"--checkpoint={path}", f"--checkpoint_interval={FLAGS.checkpoint_interval}", "--quiet"]
         memories = list(kill_and_resume(path, common, rng))
         total = iteration_of(path) + 1000
-        finish(path, common, total, policy)
+        finish([*common, f"--iterations={total}", "--resume", f"--policy_out={policy}"], "last process")
         left = sorted(entry.name for entry in Path(folder).iterdir())
         other = Path(folder, "whole.npz")
-        whole = start([*components, f"--iterations={total}", f"--policy_out={other}", "--quiet"])
-        said = whole.stderr.read()
-        whole.stderr.close()
-        code, _ = reap(whole)
-        if code:
-            sys.exit(f"the uninterrupted run failed: {said}")
+        finish([*components, f"--iterations={total}", f"--policy_out={other}", "--quiet"], "uninterrupted run")
         same = contents(policy) == contents(other)
     third = max(len(memories) // 3, 1)
     first, last = max(memories[:third]), max(memories[-third:])

@@ -19,6 +19,7 @@ import numpy as np
 import pyspiel
 
 from mccfr_plus import compile_game
+from mccfr_plus.checks import games, script
 from mccfr_plus.solver import registry as parts
 from mccfr_plus.tree.layout import alias_table
 
@@ -225,15 +226,7 @@ def sequences_to_array(tree, values: dict, player: int) -> np.ndarray:
 
 def random_strategy(tree, seed: int, zeros: float = 0.0) -> np.ndarray:
     """Returns a random strategy; each probability is 0 with chance `zeros`, never all of an infoset."""
-    rng = np.random.default_rng(seed)
-    strategy = rng.exponential(size=tree.num_slots) + 0.05
-    strategy[rng.random(tree.num_slots) < zeros] = 0.0
-    for infoset in range(tree.num_infosets):
-        slots = tree.slots(infoset)
-        if not strategy[slots].any():
-            strategy[rng.integers(slots.start, slots.stop)] = 1.0
-        strategy[slots] /= strategy[slots].sum()
-    return strategy
+    return games.random_strategy(tree, np.random.default_rng(seed), zeros)
 
 
 # --- exact gradients, values and best responses ---
@@ -351,21 +344,10 @@ def _alias(probabilities: tuple[float, ...]) -> list[tuple[float, int]]:
     return list(zip(table["accept"].tolist(), table["alias"].tolist(), strict=True))
 
 
-class Script:
+class Script(script.Script):
     """Draws what it is told and notes the probability of that: the branches of all random outcomes, one by one."""
 
-    def __init__(self, choices: list[int]):
-        self.choices = choices
-        self.weights: list[list[float]] = []
-
-    def outcome(self, probabilities: list[float]) -> int:
-        depth = len(self.weights)
-        self.weights.append(list(probabilities))
-        if depth == len(self.choices):
-            self.choices.append(next(i for i, p in enumerate(probabilities) if p > 0))
-        return self.choices[depth]
-
-    action = outcome
+    outcome = action = script.Script.choose
 
     def exploring(self, probabilities: list[float], epsilon: float, other: list[float] | None = None) -> int:
         other = other or [1 / len(probabilities)] * len(probabilities)
@@ -380,21 +362,8 @@ class Script:
 
 def all_outcomes(sample):
     """Yields (probability, sample(draws)) for every outcome of the draws that can happen."""
-    choices: list[int] = []
-    while True:
-        script = Script(choices)
-        result = sample(script)
-        yield np.prod([w[c] for w, c in zip(script.weights, choices, strict=True)]), result
-        while choices:  # the next script in order
-            weights = script.weights[len(choices) - 1]
-            choices[-1] += 1
-            while choices[-1] < len(weights) and weights[choices[-1]] <= 0:
-                choices[-1] += 1
-            if choices[-1] < len(weights):
-                break
-            choices.pop()
-        if not choices:
-            return
+    draws = Script()
+    return script.all_outcomes(draws, lambda: sample(draws))
 
 
 # --- sampled gradients ---

@@ -110,17 +110,12 @@ def _play(session: PlaySession, games: int | None) -> None:
                 _show(session)
                 _ask(session)
             print(f"\n{session.scene.text}\n\nAll actions: {'; '.join(session.story)}")
-            print(f"You get {session.payoff:+g}. {_score(session)}")
+            print(f"You get {session.payoff:+g}. Score: {session.total}.")
             if session.ended == games:
                 return
             session.begin()
     except (EOFError, KeyboardInterrupt):
-        print(f"\n{_score(session)}")
-
-
-def _score(session: PlaySession) -> str:
-    games = "1 game" if session.ended == 1 else f"{session.ended} games"
-    return f"Score: {session.score:+g} in {games}."
+        print(f"\nScore: {session.total}.")
 
 
 def _show(session: PlaySession) -> None:

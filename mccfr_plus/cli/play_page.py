@@ -55,13 +55,12 @@ class PlayPages:
     def _view(self) -> dict[str, Any]:
         session = self._session
         payoff, moves = session.payoff, session.moves()
-        games = "1 game" if session.ended == 1 else f"{session.ended} games"
         on_board = ": choose a cell" if all(move.cell is not None for move in moves) else ""
         return {
             "turn": self._turn,
             "about": f"game {session.number}, you are player {session.seat} of {session.game.num_players()}; "
             f"policy: {self._opponent}",
-            "score": f"score {session.score:+g} in {games}",
+            "score": f"score {session.total}",
             "scene": asdict(session.scene),
             "moves": [move._asdict() for move in moves],
             "over": payoff is not None,

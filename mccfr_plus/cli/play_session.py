@@ -52,6 +52,11 @@ class PlaySession:
         return self.state.player_return(self.seat) if self.state.is_terminal() else None
 
     @property
+    def total(self) -> str:
+        """The score in words."""
+        return f"{self.score:+g} in {self.ended} game{'s' * (self.ended != 1)}"
+
+    @property
     def scene(self) -> Scene:
         """What the person knows."""
         return scene_of(self.state, self.seat)
@@ -85,24 +90,22 @@ class PlaySession:
             if moves:
                 allowed = f"give one of {', '.join(f'{move.action} ({move.name})' for move in moves)}"
             raise UsageError(f"{given!r} is not legal here: {allowed}.")
-        self._apply(found[0].action)
+        before = self.state.clone()
+        self.state.apply_action(found[0].action)
+        self._tell(before)
         self._advance()
 
     def _advance(self) -> None:
         while not self.state.is_terminal() and self.state.current_player() != self.seat:
             before = self.state.clone()
             random_move(self.state, self._behavior.row, self._rng)
-            self._tell(before, self.state.history()[-1])
+            self._tell(before)
         if self.state.is_terminal():
             self.ended += 1
             self.score += self.state.player_return(self.seat)
 
-    def _apply(self, action: int) -> None:
-        before = self.state.clone()
-        self.state.apply_action(action)
-        self._tell(before, action)
-
-    def _tell(self, before: pyspiel.State, action: int) -> None:
-        player = before.current_player()
+    def _tell(self, before: pyspiel.State) -> None:
+        """Adds the last action to the story, given the state before it."""
+        player, action = before.current_player(), self.state.history()[-1]
         who = "chance" if before.is_chance_node() else "you" if player == self.seat else f"player {player}"
         self.story.append(f"{who}: {before.action_to_string(player, action)}")

@@ -42,7 +42,8 @@ def scene_of(state: pyspiel.State, player: int) -> Scene:
     if "\n" in seen and seen.strip() not in text:
         text = f"{seen.rstrip()}\n{text}"
     found = re.match(_PATTERNS.get(name, r"(?!)"), text)
-    items = [(label.replace("_", " "), _shown(name, label, value)) for label, value in _groups(found) if value]
+    groups = found.groupdict(default="") if found else {}
+    items = [(label.replace("_", " "), _shown(name, label, value)) for label, value in groups.items() if value]
     return Scene(text.strip(), items, board, "hex" in name)
 
 
@@ -60,10 +61,6 @@ def _board(seen: str) -> list[str]:
         rows = [found[1][i : i + side] for i in range(0, side * side, side)] if found else []
     is_board = len(rows) > 1 and len({len(row) for row in rows}) == 1 and set("".join(rows)) <= set(".xo")
     return rows if is_board else []
-
-
-def _groups(found: re.Match | None) -> list[tuple[str, str]]:
-    return [] if found is None else list(found.groupdict(default="").items())
 
 
 def _shown(game: str, label: str, value: str) -> list[str]:

@@ -24,6 +24,7 @@ from mccfr_plus.kernels.scratch import (
     enter,
     new_scratch,
 )
+from mccfr_plus.policies.table import rows_of
 from mccfr_plus.tree.arrays import Shape, TreeArrays, read_only
 
 _LISTS = {"nothing": list_nothing, "infosets": list_infoset, "drawn actions": list_drawn_action}
@@ -183,9 +184,8 @@ def sparse_sums(
     """
     begin = int(tree.infoset_range[player])
     touched = scratch.touched[begin : begin + int(scratch.num_touched[player])]
-    first_slots, counts = touched["first_slot"].copy(), touched["num_actions"]
-    slots = np.repeat(first_slots - np.cumsum(counts) + counts, counts)
-    values = scratch.gradient[slots + np.arange(len(slots))]
+    first_slots = touched["first_slot"].copy()
+    values = scratch.gradient[rows_of(first_slots, touched["num_actions"])]
     found = weights[visited]
     weights[visited] = 0.0
     return SparseSums(*map(read_only, (first_slots, values, visited.copy(), found)))

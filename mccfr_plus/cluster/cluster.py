@@ -14,7 +14,6 @@ import platform
 import re
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from importlib import metadata
 from pathlib import Path
 from typing import Any, Self
 
@@ -28,6 +27,7 @@ from mccfr_plus.cluster.connection import (
     ray_module,
 )
 from mccfr_plus.errors import ClusterError, ConfigError
+from mccfr_plus.solver.saved_state import package_version
 
 logger = logging.getLogger("mccfr_plus")
 
@@ -289,16 +289,9 @@ def check_address(address: Any) -> str:
 @functools.cache
 def versions() -> dict[str, str]:
     """Returns the versions of this package and of those that its results depend on, by name."""
-    found = {"mccfr_plus": f"{_version('mccfr_plus')} (sources {_digest_of_sources()})"}
+    found = {"mccfr_plus": f"{package_version()} (sources {_digest_of_sources()})"}
     found["python"] = ".".join(platform.python_version_tuple()[:2])
-    return found | {name: _version(name) for name in _PACKAGES}
-
-
-def _version(name: str) -> str:
-    try:
-        return metadata.version(name)
-    except metadata.PackageNotFoundError:
-        return "of unknown version"
+    return found | {name: package_version(name) for name in _PACKAGES}
 
 
 def _digest_of_sources() -> str:

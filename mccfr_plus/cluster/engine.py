@@ -63,7 +63,6 @@ class DistributedEngine(Engine):
         self.sampling_seconds = 0.0  # of all workers together, likewise
 
     def _bind(self) -> None:
-        self._only = self._team = None
         self.run = composed(update, self.config.estimator, self.config.minimizer, self.average_method)
 
     # --- running ---

@@ -27,11 +27,6 @@ class Piece(NamedTuple):
     arrays: TreeArrays  # the piece's leaf table; nothing else of the tree
     rows: np.ndarray  # [rows of the piece] int32: the slots that it sums for
 
-    @property
-    def nbytes(self) -> int:
-        """Bytes of it."""
-        return sum(array.nbytes for array in self.arrays)
-
 
 class DistributedEvaluator(Closing):
     """Values, best responses, NashConv and exploitability by workers of a cluster, bitwise identical to `evaluate`.
@@ -56,8 +51,9 @@ class DistributedEvaluator(Closing):
         self._cluster, self._ray = cluster, cluster.ray
         found = cut(self.tree.arrays_with_leaves, int(pieces))
         reach = 8 * (self.tree.num_slots + self.tree.num_players)
-        cluster.check_room(max(piece.nbytes for piece in found) + reach, "a piece of the leaf tables")
-        self._rows = [(piece.player, piece.rows) for piece in found]
+        largest = max(sum(array.nbytes for array in piece.arrays) for piece in found)
+        cluster.check_room(largest + reach, "a piece of the leaf tables")
+        self._rows = [piece.rows for piece in found]
         self._pieces: list[Any] = [self._ray.put(piece) for piece in found]
 
     def evaluate(self, policy: AnyPolicy | Sequence[AnyPolicy] | np.ndarray) -> Evaluation:
@@ -81,7 +77,7 @@ class DistributedEvaluator(Closing):
         result = Evaluation(np.empty(len(players)), np.empty(len(players)))
         best = np.empty(self.tree.num_infosets, np.int32)
         with self._cluster.worker_errors("a piece of an evaluation"):
-            for (_, rows), reference in zip(self._rows, waiting, strict=True):
+            for rows, reference in zip(self._rows, waiting, strict=True):
                 gradient[rows] = self._ray.get(reference, timeout=WORK_SECONDS)
         for player in players:
             result.best_response_values[player], result.values[player] = respond(tree, reach, player, gradient, best)

@@ -2,7 +2,6 @@
 
 import contextlib
 import datetime
-import importlib.metadata
 import itertools
 import json
 import os
@@ -193,8 +192,7 @@ def about_here(command: str) -> dict[str, Any]:
         "command": command,
         "versions": {
             "python": platform.python_version(),
-            "mccfr_plus": package_version(),
-            **{name: importlib.metadata.version(name) for name in ("open_spiel", "numpy", "numba")},
+            **{name: package_version(name) for name in ("mccfr_plus", "open_spiel", "numpy", "numba")},
         },
         "machine": {"system": platform.platform(), "processor": _processor(), "cores": os.cpu_count()},
         "started": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),

@@ -105,12 +105,22 @@ class History:
         """
         return data_frame(self.columns(), library)
 
-    def plot(self, panel: Any, x: str, label: str, title: str) -> None:
-        """Adds the exploitability to axes of matplotlib; see `IterativeSolver.plot`."""
-        number = len(panel.get_lines())
-        draw_line(panel, self.columns()[x].astype(float), self.exploitability[None], number, (number, 0), label)
-        panel.set(xscale="log", yscale="log", xlabel=AXES[x], ylabel=MEASURE_LABELS["exploitability"])
-        finish_panel(panel, title)
+    def plot(self, x: str, axes: Any, label: str, title: str) -> Any:
+        """Draws the exploitability, and returns the axes; see `IterativeSolver.plot`."""
+        if x not in AXES:
+            raise ConfigError(f"x={x!r}: give one of {', '.join(AXES)}.")
+        if not len(self):
+            raise ConfigError("nothing was measured yet: give run(..., evaluate_every=SECONDS).")
+        require_library("matplotlib")
+        if axes is None:
+            from matplotlib import pyplot
+
+            axes = pyplot.subplots(layout="constrained")[1]
+        number = len(axes.get_lines())
+        draw_line(axes, self.columns()[x].astype(float), self.exploitability[None], number, (number, 0), label)
+        axes.set(xscale="log", yscale="log", xlabel=AXES[x], ylabel=MEASURE_LABELS["exploitability"])
+        finish_panel(axes, title)
+        return axes
 
     def __repr__(self) -> str:
         return f"History({len(self)} evaluations)"
@@ -119,24 +129,6 @@ class History:
         columns = self.columns()
         rows = [[f"{row[0]:,}", f"{row[1]:,}", f"{row[2]:.3g}", f"{row[3]:.4g}"] for row in self._rows[-_SHOWN:]]
         return f"<b>{self!r}</b>{html_table(list(columns), rows, numbers_from=0)}"
-
-
-def axes_for(history: History, x: str, axes: Any) -> Any:
-    """Returns axes to draw a history on: those given, or new ones.
-
-    Raises:
-        ConfigError: If nothing was measured, `x` is no column, or matplotlib is missing.
-    """
-    if x not in AXES:
-        raise ConfigError(f"x={x!r}: give one of {', '.join(AXES)}.")
-    if not len(history):
-        raise ConfigError("nothing was measured yet: give run(..., evaluate_every=SECONDS).")
-    require_library("matplotlib")
-    if axes is None:
-        from matplotlib import pyplot
-
-        axes = pyplot.subplots(layout="constrained")[1]
-    return axes
 
 
 class EvaluationClock:

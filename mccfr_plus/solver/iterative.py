@@ -19,7 +19,7 @@ from mccfr_plus.errors import BudgetError, ConfigError
 from mccfr_plus.estimators.base import LARGEST, check_number, check_whole
 from mccfr_plus.evaluation.exact import Evaluation
 from mccfr_plus.kernels.random_numbers import as_python
-from mccfr_plus.solver.history import EvaluationClock, History, axes_for
+from mccfr_plus.solver.history import EvaluationClock, History
 from mccfr_plus.solver.tree_choice import tree_to_evaluate
 from mccfr_plus.tree.game_tree import GameTree
 
@@ -293,9 +293,7 @@ class IterativeSolver(abc.ABC):
         Raises:
             ConfigError: If nothing was measured, `x` is something else, or matplotlib is missing.
         """
-        axes = axes_for(self._history, x, axes)
-        self._history.plot(axes, x, label or self._label, str(self.game))
-        return axes
+        return self._history.plot(x, axes, label or self._label, str(self.game))
 
     @property
     def _label(self) -> str:

@@ -220,9 +220,9 @@ def _common(solver: Any) -> dict[str, Any]:
     }
 
 
-def package_version() -> str:
-    """Returns the version of this package, as checkpoints note it."""
+def package_version(name: str = "mccfr_plus") -> str:
+    """Returns the version of this package, or of another one, as checkpoints and records note it."""
     try:
-        return metadata.version("mccfr_plus")
+        return metadata.version(name)
     except metadata.PackageNotFoundError:  # run from a source tree that is not installed
         return "of unknown version"

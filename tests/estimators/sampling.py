@@ -1,14 +1,14 @@
-"""Runs the estimators' kernel from Python: once, or many times with sums kept inside compiled code."""
+"""Runs the estimators' kernel from Python, with a strategy that tests choose."""
 
 from __future__ import annotations
 
 import numpy as np
 
-from mccfr_plus.checks.sampler import sample_gradient
+from mccfr_plus.checks.sampler import add_samples
 from mccfr_plus.estimators import Baseline, SamplingWeights
 from mccfr_plus.estimators.visits import NO_PLAYER, list_infoset, max_visits
-from mccfr_plus.kernels.compile import compose, kernel
-from mccfr_plus.kernels.loops.components import UPDATE_ALL_PLAYERS, estimate_with
+from mccfr_plus.kernels.compile import compose
+from mccfr_plus.kernels.loops.components import estimate_with
 from mccfr_plus.kernels.scratch import (
     NODES_TOUCHED,
     NUM_VISITS,
@@ -16,38 +16,6 @@ from mccfr_plus.kernels.scratch import (
     new_scratch,
 )
 from mccfr_plus.solver.registry import estimator_of
-
-
-@kernel
-def _sample(count, batch, parameters, sampling_weights, tree, strategy, scratch, player, signs, slots, columns):
-    """Adds up `count` gradients: what stands at touched slots and at the empty sequence, and nothing else.
-
-    `slots` are ``[3, num_slots + 1]``: sums, sums of squares, and how often they were not 0. `columns` are ``[3,
-    num_columns]``: sums and sums of squares of gradients times the columns of `signs`, and what the last one was.
-    """
-    projected = columns[2]
-    empty, traverser = tree.slot_range[-1] + player, 0 if UPDATE_ALL_PLAYERS else player
-    for _ in range(count):
-        sample_gradient(parameters, sampling_weights, tree, strategy, scratch, traverser, batch)
-        value = scratch.gradient[empty]
-        slots[0, -1] += value
-        slots[1, -1] += value**2
-        slots[2, -1] += value != 0
-        for column in range(len(projected)):
-            projected[column] = value * signs[-1, column]
-        begin = tree.infoset_range[player]
-        for position in range(begin, begin + scratch.num_touched[player]):
-            first = scratch.touched[position]["first_slot"]
-            for slot in range(first, first + scratch.touched[position]["num_actions"]):
-                value = scratch.gradient[slot]
-                slots[0, slot] += value
-                slots[1, slot] += value**2
-                slots[2, slot] += value != 0
-                for column in range(len(projected)):
-                    projected[column] += value * signs[slot, column]
-        for column in range(len(projected)):
-            columns[0, column] += projected[column]
-            columns[1, column] += projected[column] ** 2
 
 
 class Sampler:
@@ -87,17 +55,22 @@ class Sampler:
             "estimate": estimate_with(self.estimator, baseline, list_visit=list_infoset),
             "UPDATE_ALL_PLAYERS": self.estimator.updates_all_players,
         }
-        self._sample = compose(_sample, **names)
+        self._sample = compose(add_samples, **names)
 
     def use(self, strategy: np.ndarray) -> None:
         self.strategy = strategy
         self.scratch.reach_valid[:] = 0
 
     def _add(self, player: int, count: int, signs: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        slots, columns = np.zeros((3, self.tree.num_slots + 1)), np.zeros((3, signs.shape[1]))
-        arguments = self.parameters, self.sampling_weights, self.arrays, self.strategy, self.scratch, player
-        self._sample(count, self.batch, *arguments, signs, slots, columns)
-        return slots, columns
+        """Adds up gradients; see `add_samples`. Of the empty sequences, the player's own is in the last place."""
+        own = np.append(np.arange(self.tree.num_slots), self.tree.num_slots + player)
+        moments, projected = np.zeros((3, self.tree.num_slots + self.tree.num_players)), np.zeros((2, signs.shape[1]))
+        of_slots = np.zeros((moments.shape[1], signs.shape[1]))
+        of_slots[own] = signs
+        traverser = 0 if self.estimator.updates_all_players else player
+        arguments = self.parameters, self.sampling_weights, self.arrays, self.strategy, self.scratch, player, traverser
+        self._sample(count, *arguments, self.batch, of_slots, moments, projected, np.empty(signs.shape[1]))
+        return moments[:, own], projected
 
     def sum(self, player: int, count: int = 1) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Returns the sums of gradients, of their squares, and how often they were not 0, ``[num_slots + 1]``."""
@@ -105,7 +78,7 @@ class Sampler:
 
     def project(self, player: int, count: int, signs: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Returns the sums of gradients times the columns of `signs`, and of their squares, ``[num_columns]``."""
-        return tuple(self._add(player, count, signs)[1][:2])
+        return tuple(self._add(player, count, signs)[1])
 
     def touched(self, player: int) -> np.ndarray:
         begin = self.arrays.infoset_range[player]

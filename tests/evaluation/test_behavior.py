@@ -5,6 +5,7 @@ import pytest
 from lazy_games import FaultyGame, FaultyState
 from open_spiel.python import policy as openspiel_policy
 from open_spiel.python.algorithms import exploitability
+from open_spiel.python.algorithms.get_all_states import get_all_states
 from references import random_policy, tree_of
 
 import mccfr_plus
@@ -14,18 +15,8 @@ from mccfr_plus.evaluation.behavior import Behavior, chance_row
 KUHN = pyspiel.load_game("kuhn_poker")
 
 
-def states_of(game):
-    """Yields all histories of a game."""
-    pending = [game.new_initial_state()]
-    while pending:
-        state = pending.pop()
-        yield state
-        if not state.is_terminal():
-            pending.extend(state.child(action) for action in state.legal_actions())
-
-
 def decisions_of(game):
-    return [s for s in states_of(game) if not s.is_terminal() and not s.is_chance_node()]
+    return list(get_all_states(game, include_terminals=False).values())
 
 
 def kinds_of_policies():
@@ -95,7 +86,7 @@ def test_remembers_no_more_than_allowed_and_answers_all_the_same():
 
 
 def test_chance_leaves_out_what_cannot_happen():
-    for state in states_of(KUHN):
+    for state in get_all_states(KUHN, include_chance_states=True).values():
         if state.is_chance_node():
             row = chance_row(state)
             assert row.info_state is None

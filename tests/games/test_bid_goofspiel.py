@@ -4,6 +4,7 @@ import numpy as np
 import pyspiel
 import pytest
 from scipy.optimize import linprog
+from states import after
 
 import mccfr_plus
 import mccfr_plus.games
@@ -11,13 +12,6 @@ import mccfr_plus.games
 
 def load(**parameters):
     return pyspiel.load_game("bid_goofspiel", parameters)
-
-
-def play(game, *actions):
-    state = game.new_initial_state()
-    for action in actions:
-        state.apply_action(action)
-    return state
 
 
 def histories(state):
@@ -32,52 +26,52 @@ def histories(state):
 
 def test_a_game_by_hand():
     game = load(num_cards=3)
-    state = play(game, 1)  # prize 3: player 0 bids 2
+    state = after(game, 1)  # prize 3: player 0 bids 2
     assert state.current_player() == 1
     assert state.legal_actions() == [0, 1, 2]
     assert state.information_state_string(0) == "player=0 bids=2 results="
     assert state.information_state_string(1) == "player=1 bids= results="
-    state = play(game, 1, 0)  # ... player 1 bids 1, prize 2
+    state = after(game, 1, 0)  # ... player 1 bids 1, prize 2
     assert state.current_player() == 0
     assert state.legal_actions() == [0, 2]
     assert state.information_state_string(0) == "player=0 bids=2 results=0"
     assert state.information_state_string(1) == "player=1 bids=1 results=0"
-    state = play(game, 1, 0, 2, 2)  # both bid 3: prize 2 is lost
+    state = after(game, 1, 0, 2, 2)  # both bid 3: prize 2 is lost
     assert state.legal_actions() == [0]
     assert state.information_state_string(1) == "player=1 bids=13 results=0="
     assert str(state) == "prizes: 3 2 1\nbids 0: 2 3; points 3\nbids 1: 1 3; points 0"
-    state = play(game, 1, 0, 2, 2, 0, 1)  # prize 1: 1 against 2
+    state = after(game, 1, 0, 2, 2, 0, 1)  # prize 1: 1 against 2
     assert state.is_terminal()
     assert state.observation_string(0) == "player=0 bids=231 results=0=1 points=3 1"
     assert state.returns() == [1.0, -1.0]
-    assert play(load(num_cards=3, utility="point_difference"), *state.history()).returns() == [2.0, -2.0]
+    assert after(load(num_cards=3, utility="point_difference"), *state.history()).returns() == [2.0, -2.0]
 
 
 def test_equal_points_are_a_draw():
     for utility in "win_loss", "point_difference":
-        assert play(load(num_cards=3, utility=utility), 1, 1, 0, 0, 2, 2).returns() == [0.0, 0.0]
+        assert after(load(num_cards=3, utility=utility), 1, 1, 0, 0, 2, 2).returns() == [0.0, 0.0]
         # 3 points against 2 + 1
-        assert play(load(num_cards=3, utility=utility), 1, 0, 0, 2, 2, 1).returns() != [0.0, 0.0]
-    assert play(load(num_cards=3, utility="win_loss"), 2, 0, 0, 1, 1, 2).returns() == [0.0, 0.0]
+        assert after(load(num_cards=3, utility=utility), 1, 0, 0, 2, 2, 1).returns() != [0.0, 0.0]
+    assert after(load(num_cards=3, utility="win_loss"), 2, 0, 0, 1, 1, 2).returns() == [0.0, 0.0]
 
 
 def test_ascending_prizes():
-    state = play(load(num_cards=3, prizes="ascending", utility="point_difference"), 2, 0, 0, 1, 1, 2)
+    state = after(load(num_cards=3, prizes="ascending", utility="point_difference"), 2, 0, 0, 1, 1, 2)
     assert state.returns() == [-4.0, 4.0]  # 1 against 2 + 3
 
 
 def test_random_prizes_are_seen_before_the_bid_and_the_last_one_is_forced():
     game = load(num_cards=3, prizes="random")
-    state = play(game)
+    state = after(game)
     assert state.is_chance_node()
     assert state.chance_outcomes() == [(prize, pytest.approx(1 / 3)) for prize in range(3)]
-    state = play(game, 1)
+    state = after(game, 1)
     assert state.current_player() == 0
     assert state.information_state_string(0) == "player=0 bids= results= prizes=2"
-    state = play(game, 1, 0, 2)
+    state = after(game, 1, 0, 2)
     assert state.chance_outcomes() == [(0, 0.5), (2, 0.5)]
     assert state.information_state_string(0) == "player=0 bids=1 results=1 prizes=2"
-    state = play(game, 1, 0, 2, 2, 1, 0)  # after prizes 2 and 3 prize 1 follows without chance
+    state = after(game, 1, 0, 2, 2, 1, 0)  # after prizes 2 and 3 prize 1 follows without chance
     assert state.current_player() == 0
     assert state.legal_actions() == [2]
     assert state.information_state_string(0) == "player=0 bids=12 results=10 prizes=231"
@@ -86,18 +80,18 @@ def test_random_prizes_are_seen_before_the_bid_and_the_last_one_is_forced():
 
 def test_a_bid_is_not_revealed_before_the_round_is_over():
     game = load(num_cards=3, reveal="bids")
-    state = play(game, 2)
+    state = after(game, 2)
     assert state.information_state_string(0) == "player=0 bids_0= bids_1= hidden_bid=3"
     assert state.information_state_string(1) == "player=1 bids_0= bids_1= hidden_bid="
-    assert state.information_state_string(1) == play(game, 0).information_state_string(1)
-    state = play(game, 2, 0)
+    assert state.information_state_string(1) == after(game, 0).information_state_string(1)
+    state = after(game, 2, 0)
     assert state.information_state_string(0) == "player=0 bids_0=3 bids_1=1 hidden_bid="
     assert state.information_state_string(1) == "player=1 bids_0=3 bids_1=1 hidden_bid="
 
 
 def test_the_largest_game_fits():
     game = load(num_cards=15, reveal="bids", prizes="random", utility="point_difference")
-    state = play(game)
+    state = after(game)
     while not state.is_terminal():  # the highest prize left; player 0 bids his lowest card, player 1 his highest
         legal = state.legal_actions()
         state.apply_action(legal[0] if state.current_player() == 0 else legal[-1])

@@ -8,16 +8,10 @@ from pathlib import Path
 import numpy as np
 import pyspiel
 import pytest
+from states import after
 
 import mccfr_plus
 from mccfr_plus.games import bluff_rounds
-
-
-def play(game, actions):
-    state = game.new_initial_state()
-    for action in actions:
-        state.apply_action(action)
-    return state
 
 
 @pytest.mark.parametrize("parameters", ["dice1=1,dice2=1", "dice1=1,dice2=1,payoff=round"])
@@ -161,7 +155,7 @@ def test_uniform_play_is_as_documented():
 )
 def test_who_loses_a_die(rolls, bids, loser):
     game = pyspiel.load_game("bluff(payoff=round)")
-    state = play(game, [*rolls, *bids, 18])
+    state = after(game, *rolls, *bids, 18)
     assert state.returns() == ([-1.0, 1.0] if loser == 0 else [1.0, -1.0])
 
 
@@ -180,18 +174,18 @@ def test_payoffs_of_a_match_are_values_of_what_follows():
     # With two dice against one, the loser starts: (1, 1) by player 0 if player 0 loses; player 1 is out if it loses.
     value = mccfr_plus.game_value("bluff(dice1=1,dice2=1)", precision=1e-4)
     game = pyspiel.load_game("bluff(dice1=2,dice2=1)")
-    lost, won = play(game, [1, 2, 8, 18]).returns(), play(game, [1, 0, 0, 18]).returns()
+    lost, won = after(game, 1, 2, 8, 18).returns(), after(game, 1, 0, 0, 18).returns()
     assert value.lower <= lost[0] <= value.upper
     assert lost[1] == -lost[0]
     assert won == [1.0, -1.0]
     winner_starts = pyspiel.load_game("bluff(dice1=2,dice2=1,starts=winner)")
-    assert play(winner_starts, [1, 2, 8, 18]).returns()[0] == pytest.approx(-lost[0], abs=1e-12)
+    assert after(winner_starts, 1, 2, 8, 18).returns()[0] == pytest.approx(-lost[0], abs=1e-12)
 
 
 def test_values_that_are_not_kept_are_computed():
     game = pyspiel.load_game("bluff(dice1=2,dice2=1,faces=2)")
     value = mccfr_plus.game_value("bluff(dice1=1,dice2=1,faces=2)", precision=1e-6).middle
-    lost = play(game, [0, 1, 5, 6])  # three 2s, and there is one
+    lost = after(game, 0, 1, 5, 6)  # three 2s, and there is one
     assert lost.returns()[0] == pytest.approx(value, abs=2 * bluff_rounds.PRECISION)
 
 
@@ -225,7 +219,7 @@ def test_two_dice_against_one_by_enumeration():
 
 def test_texts():
     game = pyspiel.load_game("bluff")
-    state = play(game, [14, 4, 1, 11])
+    state = after(game, 14, 4, 1, 11)
     assert str(state) == "rolls 3.6 | 5, bids 1-2 2-6"
     assert state.information_state_string(0) == "player=0 roll=3.6 bids=1-2 2-6"
     assert state.information_state_string(1) == "player=1 roll=5 bids=1-2 2-6"

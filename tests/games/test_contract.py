@@ -12,6 +12,7 @@ import numpy as np
 import pyspiel
 import pytest
 from open_spiel.python.observation import make_observation
+from states import after
 
 from mccfr_plus.games import (
     CHANCE,
@@ -230,13 +231,6 @@ class ToyGame(RulesGame):
             max_utility=4.0,
             table=lambda: np.array([parameters["share"]]),
         )
-
-
-def after(game, *actions):
-    state = game.new_initial_state()
-    for action in actions:
-        state.apply_action(action)
-    return state
 
 
 def test_unknown_parameters_are_refused():

@@ -9,6 +9,7 @@ import numpy as np
 import pyspiel
 import pytest
 from holdem_counts import public_counts, tree_counts
+from states import after
 
 import mccfr_plus
 from mccfr_plus.games import NoLimitHoldemBucketsGame
@@ -37,10 +38,7 @@ def table(name):
 
 
 def play(stack, *actions):
-    state = pyspiel.load_game(f"nl_holdem_buckets(stack={stack})").new_initial_state()
-    for action in actions:
-        state.apply_action(action)
-    return state
+    return after(f"nl_holdem_buckets(stack={stack})", *actions)
 
 
 def dealt(*buckets):

@@ -2,18 +2,12 @@
 
 import pyspiel
 import pytest
+from states import after
 
 import mccfr_plus
 import mccfr_plus.games
 
 UP, RIGHT, DOWN, LEFT, STAY = range(5)
-
-
-def _play(text, *actions):
-    state = pyspiel.load_game(text).new_initial_state()
-    for action in actions:
-        state.apply_action(action)
-    return state
 
 
 def _walks(rows, columns, horizon, stay, same_start, first):
@@ -73,13 +67,13 @@ def test_chance():
 )
 @pytest.mark.parametrize("stay", [False, True])
 def test_moves(cell, moves, stay):
-    state = _play(f"princess_and_monster(stay={stay})", cell * 9 + (cell + 1) % 9)
+    state = after(f"princess_and_monster(stay={stay})", cell * 9 + (cell + 1) % 9)
     assert state.legal_actions() == moves + [STAY] * stay
 
 
 def test_capture():
     """Princess a1, monster b2. She goes to b1; he goes up and has caught her after one move of freedom."""
-    state = _play("princess_and_monster", 0 * 9 + 4, RIGHT)
+    state = after("princess_and_monster", 0 * 9 + 4, RIGHT)
     assert str(state) == ". P .\n. M .\n. . .\nmoves: right"
     assert state.current_player() == 1
     assert state.legal_actions() == [UP, RIGHT, DOWN, LEFT]
@@ -92,12 +86,12 @@ def test_capture():
 
 
 def test_princess_walks_into_the_monster():
-    assert _play("princess_and_monster", 0 * 9 + 1, RIGHT).returns() == [0.0, 0.0]
+    assert after("princess_and_monster", 0 * 9 + 1, RIGHT).returns() == [0.0, 0.0]
 
 
 def test_horizon():
     """Princess a1, monster c3, to and fro: never caught in 5 moves, whatever the order."""
-    state = _play("princess_and_monster(horizon=5)", 0 * 9 + 8, RIGHT, UP, LEFT, DOWN)
+    state = after("princess_and_monster(horizon=5)", 0 * 9 + 8, RIGHT, UP, LEFT, DOWN)
     assert not state.is_terminal()
     state.apply_action(RIGHT)
     assert state.is_terminal()
@@ -107,7 +101,7 @@ def test_horizon():
 
 def test_monster_first():
     """Player 0 is the monster then, and what is paid changes sides."""
-    state = _play("princess_and_monster(first=monster)", 0 * 9 + 4)
+    state = after("princess_and_monster(first=monster)", 0 * 9 + 4)
     assert str(state).startswith("M . .\n. P .")
     state.apply_action(RIGHT)
     state.apply_action(UP)
@@ -120,9 +114,9 @@ def test_monster_first():
 def test_same_start():
     """Starting on one cell is no capture; staying on it is."""
     text = "princess_and_monster(same_start=True,stay=True)"
-    assert not _play(text, 4 * 9 + 4).is_terminal()
-    assert _play(text, 4 * 9 + 4, STAY).returns() == [0.0, 0.0]
-    assert not _play(text, 4 * 9 + 4, UP).is_terminal()
+    assert not after(text, 4 * 9 + 4).is_terminal()
+    assert after(text, 4 * 9 + 4, STAY).returns() == [0.0, 0.0]
+    assert not after(text, 4 * 9 + 4, UP).is_terminal()
 
 
 def test_shift():

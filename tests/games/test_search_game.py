@@ -2,6 +2,7 @@
 
 import pyspiel
 import pytest
+from states import after
 
 import mccfr_plus
 import mccfr_plus.games
@@ -9,13 +10,6 @@ from mccfr_plus.games.search_graph import THREE_COLUMNS, read_graph
 
 # Nodes x 0, y 1, z 2, q 3; the patrol starts on y, and its positions 0, 1, 2 are q, y, z.
 LINE = "start x; goals z:3; patrol q-y-z; edges x-y-z-q q-x"
-
-
-def _play(text, *actions):
-    state = pyspiel.load_game(text).new_initial_state()
-    for action in actions:
-        state.apply_action(action)
-    return state
 
 
 def _histories(moves, wait, crossing, text):
@@ -88,7 +82,7 @@ def test_counts(moves, histories, sequences):
 
 
 def test_history():
-    state = _play("search_game")
+    state = after("search_game")
     assert state.legal_actions() == list(range(9))
     state.apply_action(0 * 3 + 2)
     assert state.current_player() == 1
@@ -103,7 +97,7 @@ def test_history():
 
 
 def test_capture():
-    state = _play("search_game", 0 * 3 + 1, 1)
+    state = after("search_game", 0 * 3 + 1, 1)
     assert state.is_terminal()
     assert state.returns() == [1.0, -1.0]
     assert str(state).endswith("attacker: S a1 caught")
@@ -111,14 +105,14 @@ def test_capture():
 
 def test_goal():
     """Rows 3 all along while the patrols stay on rows 1 and 2."""
-    state = _play("search_game", 0 * 3 + 1, 9, 0 * 3 + 1, 10, 0 * 3 + 1, 11, 0 * 3 + 1)
+    state = after("search_game", 0 * 3 + 1, 9, 0 * 3 + 1, 10, 0 * 3 + 1, 11, 0 * 3 + 1)
     assert not state.is_terminal()
     state.apply_action(12)
     assert state.returns() == [-1.0, 1.0]
 
 
 def test_tie():
-    state = _play("search_game(moves=2)", 4, 0, 4)
+    state = after("search_game(moves=2)", 4, 0, 4)
     assert not state.is_terminal()
     state.apply_action(0)
     assert state.is_terminal()
@@ -127,9 +121,9 @@ def test_tie():
 
 def test_caught_on_a_goal():
     text = f"search_game(graph={LINE})"
-    assert _play(text, 0, 1, 0, 2).returns() == [-3.0, 3.0]
-    assert _play(text, 0, 1, 1, 2).returns() == [-3.0, 3.0]
-    assert _play(text, 1, 0, 2, 3, 2, 2).returns() == [1.0, -1.0]
+    assert after(text, 0, 1, 0, 2).returns() == [-3.0, 3.0]
+    assert after(text, 0, 1, 1, 2).returns() == [-3.0, 3.0]
+    assert after(text, 1, 0, 2, 3, 2, 2).returns() == [1.0, -1.0]
     assert pyspiel.load_game(text).max_utility() == 3.0
 
 
@@ -137,7 +131,7 @@ def test_crossing():
     """The patrol starts on z, the later node of its path, and changes places with the attacker, who is on y by then."""
     for crossing in (False, True):
         text = f"search_game(crossing={crossing},graph=start x; goals w; patrol y-z; edges x-y-z-w)"
-        state = _play(text, 1, 1, 0, 2)
+        state = after(text, 1, 1, 0, 2)
         assert state.is_terminal() == crossing
         assert state.returns() == ([1.0, -1.0] if crossing else [0.0, 0.0])
 
@@ -145,12 +139,12 @@ def test_crossing():
 @pytest.mark.parametrize(("path", "legal"), [("a", [0]), ("a-b", [0, 1]), ("a-b-c-d", [1, 2, 3]), ("a-b-c", [0, 1, 2])])
 def test_start_of_a_patrol(path, legal):
     """The middle of the path, the later one of two."""
-    assert _play(f"search_game(graph=start s; goals g; edges s-g a-b-c-d; patrol {path})").legal_actions() == legal
+    assert after(f"search_game(graph=start s; goals g; edges s-g a-b-c-d; patrol {path})").legal_actions() == legal
 
 
 def test_wait():
-    assert _play("search_game(wait=False)", 4).legal_actions() == [1, 5, 9]
-    assert _play("search_game(wait=True)", 4).legal_actions() == [0, 1, 5, 9]
+    assert after("search_game(wait=False)", 4).legal_actions() == [1, 5, 9]
+    assert after("search_game(wait=True)", 4).legal_actions() == [0, 1, 5, 9]
 
 
 def test_read_graph():

@@ -8,6 +8,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from mccfr_plus.tree.order import representative_states
+
 
 class Features(NamedTuple):
     """A player's information sets."""
@@ -110,6 +112,31 @@ class TabularLimit:
             slots = self.tree.slots(infoset)
             if self.sums[slots].sum() > 0:
                 result[slots] = self.sums[slots] / self.sums[slots].sum()
+        return result
+
+
+class Table:
+    """A random strategy table of a compiled game, found by tensors; one player may play pure actions."""
+
+    def __init__(self, tree: Any, seed: int, pure_player: int | None = None):
+        self.tree, rng = tree, np.random.default_rng(seed)
+        self.strategy, self.rows = np.zeros(tree.num_slots), {}
+        for infoset, state in enumerate(representative_states(tree)):
+            slots = tree.slots(infoset)
+            weights = rng.exponential(size=slots.stop - slots.start) + 0.1
+            if state.current_player() == pure_player:
+                weights = (weights == weights.max()).astype(float)
+            self.strategy[slots] = weights / weights.sum()
+            key = state.current_player(), np.float32(state.information_state_tensor(state.current_player())).tobytes()
+            self.rows[key] = infoset
+
+    def infosets(self, players: Any, tensors: np.ndarray) -> np.ndarray:
+        return np.array([self.rows[int(p), row.tobytes()] for p, row in zip(players, tensors, strict=True)])
+
+    def __call__(self, player: int, tensors: np.ndarray, masks: np.ndarray) -> np.ndarray:
+        result = np.zeros(masks.shape)
+        for row, infoset in enumerate(self.infosets([player] * len(tensors), tensors)):
+            result[row, self.tree.legal_actions(infoset)] = self.strategy[self.tree.slots(infoset)]
         return result
 
 

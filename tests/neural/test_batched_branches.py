@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from neural_states import Table
 
 torch = pytest.importorskip("torch")
 import mccfr_plus  # noqa: E402
@@ -10,32 +11,6 @@ from mccfr_plus.evaluation.infoset_values import infoset_values  # noqa: E402
 from mccfr_plus.neural import BatchedDeepCFR, BatchedDeepCFRConfig, TrainingConfig  # noqa: E402
 from mccfr_plus.neural.sampling.observer import Observer  # noqa: E402
 from mccfr_plus.neural.sampling.paths import ExternalSampling  # noqa: E402
-from mccfr_plus.tree.order import representative_states  # noqa: E402
-
-
-class Table:
-    """A strategy table of a compiled game, found by tensors."""
-
-    def __init__(self, tree, seed, pure_player=None):
-        self.tree, rng = tree, np.random.default_rng(seed)
-        self.strategy, self.rows = np.zeros(tree.num_slots), {}
-        for infoset, state in enumerate(representative_states(tree)):
-            slots = tree.slots(infoset)
-            weights = rng.exponential(size=slots.stop - slots.start) + 0.1
-            if state.current_player() == pure_player:
-                weights = (weights == weights.max()).astype(float)
-            self.strategy[slots] = weights / weights.sum()
-            key = state.current_player(), np.float32(state.information_state_tensor(state.current_player())).tobytes()
-            self.rows[key] = infoset
-
-    def infosets(self, players, tensors):
-        return np.array([self.rows[int(p), row.tobytes()] for p, row in zip(players, tensors, strict=True)])
-
-    def __call__(self, player, tensors, masks):
-        result = np.zeros(masks.shape)
-        for row, infoset in enumerate(self.infosets([player] * len(tensors), tensors)):
-            result[row, self.tree.legal_actions(infoset)] = self.strategy[self.tree.slots(infoset)]
-        return result
 
 
 def counterfactual_regrets(tree, strategy):

@@ -13,6 +13,7 @@ from mccfr_plus.errors import ConfigError, TrainingError  # noqa: E402
 from mccfr_plus.neural import BatchedNFSP, BatchedNFSPConfig  # noqa: E402
 from mccfr_plus.neural.network_policy import greedy  # noqa: E402
 from mccfr_plus.neural.nfsp import Agent, error_of_actions, next_decisions  # noqa: E402
+from mccfr_plus.neural.sampling.observer import uniform  # noqa: E402
 from mccfr_plus.neural.sampling.paths import Trajectories  # noqa: E402
 
 SMALL = BatchedNFSPConfig(
@@ -24,10 +25,6 @@ SMALL = BatchedNFSPConfig(
     min_samples=20,
     target_every=3,
 )
-
-
-def uniform(player, tensors, masks):
-    return masks / masks.sum(1, keepdims=True)
 
 
 def test_transitions_lead_to_the_next_own_decision():

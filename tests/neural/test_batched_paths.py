@@ -5,12 +5,13 @@ from pathlib import Path
 import numpy as np
 import pyspiel
 import pytest
+from neural_states import Table
 
 torch = pytest.importorskip("torch")
 import mccfr_plus  # noqa: E402
 from mccfr_plus.estimators.escher import refresh_values  # noqa: E402
 from mccfr_plus.evaluation.infoset_values import infoset_values  # noqa: E402
-from mccfr_plus.neural.sampling.observer import Observer  # noqa: E402
+from mccfr_plus.neural.sampling.observer import Observer, uniform  # noqa: E402
 from mccfr_plus.neural.sampling.paths import (  # noqa: E402
     Paths,
     Trajectories,
@@ -36,33 +37,6 @@ def reach_of(paths, player):
         if paths.players[decision] == player:
             products[traversal] *= paths.probabilities[decision]
     return reach
-
-
-def uniform(player, tensors, masks):
-    return masks / masks.sum(1, keepdims=True)
-
-
-class Table:
-    """A strategy table of a compiled game, found by tensors."""
-
-    def __init__(self, tree, seed):
-        self.tree, rng = tree, np.random.default_rng(seed)
-        self.strategy = rng.exponential(size=tree.num_slots) + 0.1
-        self.rows = {}
-        for infoset, state in enumerate(mccfr_plus.tree.order.representative_states(tree)):
-            slots = tree.slots(infoset)
-            self.strategy[slots] /= self.strategy[slots].sum()
-            player = state.current_player()
-            self.rows[player, np.float32(state.information_state_tensor(player)).tobytes()] = infoset
-
-    def infosets(self, players, tensors):
-        return np.array([self.rows[p, row.tobytes()] for p, row in zip(players, tensors, strict=True)])
-
-    def __call__(self, player, tensors, masks):
-        result = np.zeros(masks.shape)
-        for row, infoset in enumerate(self.infosets([player] * len(tensors), tensors)):
-            result[row, self.tree.legal_actions(infoset)] = self.strategy[self.tree.slots(infoset)]
-        return result
 
 
 @pytest.mark.parametrize("game", GAMES)

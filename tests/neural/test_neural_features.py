@@ -7,6 +7,7 @@ import numpy as np
 import pyspiel
 import pytest
 from neural_states import features_of
+from open_spiel.python.algorithms.get_all_states import get_all_states
 
 pytest.importorskip("torch")
 import mccfr_plus
@@ -17,21 +18,11 @@ from mccfr_plus.neural.sampling.observer import check_has_tensors
 GAMES = ["kuhn_poker(players=3)", "leduc_poker", "goofspiel(num_cards=3,imp_info=True,points_order=descending)"]
 
 
-def states_of(state):
-    """Yields all decision nodes of a game."""
-    if state.is_terminal():
-        return
-    if not state.is_chance_node():
-        yield state
-    for action in state.legal_actions():
-        yield from states_of(state.child(action))
-
-
 @pytest.mark.parametrize("game", GAMES)
 def test_every_state_has_its_row(game):
     tree = mccfr_plus.compile_game(game)
     features = features_of(tree)
-    for state in states_of(tree.game.new_initial_state()):
+    for state in get_all_states(tree.game, include_terminals=False).values():
         player = state.current_player()
         infoset = tree.infoset(state.information_state_string(player), player)
         row = infoset - int(tree.arrays.infoset_range[player])

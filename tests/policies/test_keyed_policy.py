@@ -10,6 +10,7 @@ import pytest
 from lazy_trees import lazy_solver, pair
 from open_spiel.python import policy as openspiel_policy
 from open_spiel.python.algorithms import exploitability as openspiel_exploitability
+from open_spiel.python.algorithms.get_all_states import get_all_states
 from open_spiel.python.bots.policy import PolicyBot
 
 from mccfr_plus import (
@@ -29,15 +30,8 @@ GAMES = ["kuhn_poker", "leduc_poker", "kuhn_poker(players=3)", "goofspiel(num_ca
 
 
 def states_of(game):
-    """Yields all decision states of a game."""
-    stack = [game.new_initial_state()]
-    while stack:
-        state = stack.pop()
-        if state.is_terminal():
-            continue
-        if not state.is_chance_node():
-            yield state
-        stack += [state.child(action) for action in state.legal_actions()]
+    """Returns all decision states of a game."""
+    return get_all_states(game, include_terminals=False).values()
 
 
 @pytest.mark.parametrize("keys", KINDS)

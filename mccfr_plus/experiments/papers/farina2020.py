@@ -87,6 +87,9 @@ def _labels_and_styles(name: str) -> tuple[dict[str, str], dict[str, tuple[int, 
     return labels, styles
 
 
+LABELS = _labels_and_styles("figure3")[0] | _labels_and_styles("figure4")[0]
+
+
 def _method(algorithm: str) -> str:
     return MCCFR if "/rm[" in algorithm else DECAYING if "decay" in algorithm else FTRL
 
@@ -103,15 +106,14 @@ def _best_of_each(curves: list[Curve], game: str) -> dict[str, str]:
 
 def rows(curves: list[Curve]) -> list[Row]:
     """Returns where each algorithm ended, and whether the best of each method is ahead of MCCFR."""
-    labels = _labels_and_styles("figure3")[0] | _labels_and_styles("figure4")[0]
     found = []
     for game in dict.fromkeys(curve.game for curve in curves):
         ends = {curve.algorithm: end_of(curve) for curve in curves if curve.game == game}
-        found += [Row(f"{NAMES[game]}: {labels[text]}", "-", str(end), "-") for text, end in ends.items()]
+        found += [Row(f"{NAMES[game]}: {LABELS[text]}", "-", str(end), "-") for text, end in ends.items()]
         best = _best_of_each(curves, game)
         mccfr = ends[best.pop(MCCFR)]
         for text in best.values():
-            what = f"{NAMES[game]}: MCCFR / {labels[text]}, which is"
+            what = f"{NAMES[game]}: MCCFR / {LABELS[text]}, which is"
             found.append(Row(what, "-", f"{mccfr.mean / ends[text].mean:.2f}", order(ends[text], mccfr)))
     return found
 
@@ -167,8 +169,7 @@ def _order(curves: list[Curve], game: str, first: str, second: str) -> tuple[str
     """Returns whether the best of one method is ahead of the best of another, the ratio of means, and both ends."""
     best, of_game = _best_of_each(curves, game), {c.algorithm: end_of(c) for c in curves if c.game == game}
     ends = of_game[best[first]], of_game[best[second]]
-    labels = _labels_and_styles("figure3")[0] | _labels_and_styles("figure4")[0]
-    texts = [f"{labels[best[method]]} {end}" for method, end in zip((first, second), ends, strict=True)]
+    texts = [f"{LABELS[best[method]]} {end}" for method, end in zip((first, second), ends, strict=True)]
     return order(*ends), ends[1].mean / ends[0].mean, ", ".join(texts)
 
 
