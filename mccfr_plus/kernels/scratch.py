@@ -242,21 +242,15 @@ def begin_traversal(scratch, keep_visits=False):
 
 
 @inline_kernel
-def mean_of_traversals(scratch, tree, player, count):
-    """Turns the player's sum of `count` sampled gradients into their mean. `scratch` is modified in place."""
-    scale_touched(scratch, tree, player, 1.0 / count)
-    scratch.gradient[at(tree.slot_range[-1] + player)] *= 1.0 / count
-
-
-@inline_kernel
-def scale_touched(scratch, tree, player, scale):
-    """Multiplies the player's gradient at touched infosets. `scratch` is modified in place."""
+def scale_gradient(tree, scratch, player, scale):
+    """Multiplies the player's gradient at touched infosets and at the empty sequence. Modified in place."""
     begin = tree.infoset_range[player]
     for position in range(begin, begin + scratch.num_touched[player]):
         infoset = scratch.touched[at(position)]
         first = infoset["first_slot"]
         for slot in range(first, first + infoset["num_actions"]):
             scratch.gradient[at(slot)] *= scale
+    scratch.gradient[at(tree.slot_range[-1] + player)] *= scale
 
 
 @inline_kernel
