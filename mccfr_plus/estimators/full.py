@@ -12,7 +12,7 @@ from mccfr_plus.estimators.traversal import traversal
 from mccfr_plus.kernels.compile import compose, inline_kernel
 from mccfr_plus.kernels.scratch import NODES_TOUCHED, STAMP, THREAD, at, refresh_reach, scale_gradient, touch
 from mccfr_plus.tree.arrays import BLOCK
-from mccfr_plus.tree.by_rules.histories import DEPTH_OF_PIECES, traverse_histories
+from mccfr_plus.tree.by_rules.histories import traverse_histories
 from mccfr_plus.tree.by_rules.payoff_matrix import add_products, set_reach
 from mccfr_plus.tree.by_rules.rows import MATRIX, NUM_HISTORIES, THREADS
 from mccfr_plus.tree.expansion import NUM_INFOSETS
@@ -79,7 +79,7 @@ def full_by_rules(parameters, sampling_weights, tree, strategy, scratch, player)
         add_products(tree, tree.expansion[MATRIX:], scratch.reach, scratch.gradient, player, thread, threads)
         histories = tree.expansion[NUM_HISTORIES] if thread == 0 else 0
     else:
-        _, histories, _ = traverse_histories(tree, scratch, strategy, player, DEPTH_OF_PIECES, thread, threads)
+        _, histories, _ = traverse_histories(tree, scratch, strategy, player, thread, threads)
     if threads > 1:
         scale_gradient(tree, scratch, player, threads)
     scratch.counts[NODES_TOUCHED] += histories

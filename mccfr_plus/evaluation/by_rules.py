@@ -29,7 +29,7 @@ from mccfr_plus.kernels.compile import announce_compilation, compose, kernel
 from mccfr_plus.kernels.scratch import THREAD
 from mccfr_plus.tree.access import ALL_PLAYERS
 from mccfr_plus.tree.by_rules.costs import mean_cost_of_blocks
-from mccfr_plus.tree.by_rules.histories import DEPTH_OF_PIECES, traverse_histories
+from mccfr_plus.tree.by_rules.histories import traverse_histories
 from mccfr_plus.tree.by_rules.implicit_tree import ImplicitTree
 from mccfr_plus.tree.by_rules.payoff_matrix import (
     Leaves,
@@ -58,13 +58,8 @@ class Thread(NamedTuple):
 
     counts: np.ndarray  # as `Scratch.counts`: which words are its own
     gradient: np.ndarray  # [slot_capacity + num_players] float64, of all players
-    leaf_next: np.ndarray  # as in `Leaves`, as the next three
-    leaf_entries: np.ndarray
-    leaf_values: np.ndarray
-    leaf_numbers: np.ndarray
-    histories: np.ndarray  # of all threads, as in `InfosetHistories`, as the next two
-    lengths: np.ndarray
-    frames_of_infosets: np.ndarray
+    leaves: Leaves
+    found: InfosetHistories  # of all threads
 
 
 class TraversalInterrupted(Exception):
@@ -144,7 +139,7 @@ class RulesEvaluator:
         options = {"ADD_GRADIENTS": False, "LIST_LEAVES": True}
 
         def with_leaves(leaves: Sequence[Leaves]) -> list[Thread]:
-            return [thread._replace(**own._asdict()) for thread, own in zip(threads, leaves, strict=True)]
+            return [thread._replace(leaves=own) for thread, own in zip(threads, leaves, strict=True)]
 
         # One after the other, so that infosets get the same numbers every time.
         self._traverse("counting leaves", with_leaves(counted), np.zeros(0), is_serial=True, **options)
@@ -182,10 +177,8 @@ class RulesEvaluator:
             Thread(
                 counts=np.zeros(THREAD + 1, np.int64),
                 gradient=np.zeros(tree.slot_capacity + tree.num_players),
-                **no_leaves()._asdict(),
-                histories=found.actions,
-                lengths=found.lengths,
-                frames_of_infosets=found.frames,
+                leaves=no_leaves(),
+                found=found,
             )
             for _ in range(self._num_threads)
         ]
@@ -206,7 +199,7 @@ class RulesEvaluator:
         tree, nothing = self._tree, self._num_pieces
         traverse = compose(traverse_histories, strict=False, **tree.rule_kernels, **constants)
         with announce_compilation(traverse, "the evaluation by rules", 5):
-            traverse(tree.arrays, thread, np.zeros(0), ALL_PLAYERS, DEPTH_OF_PIECES, nothing, self._num_pieces)
+            traverse(tree.arrays, thread, np.zeros(0), ALL_PLAYERS, nothing, self._num_pieces)
         return traverse
 
     def _run(
@@ -222,8 +215,7 @@ class RulesEvaluator:
 
             def submit(number: int):
                 piece = pieces[number].pop(0)
-                arguments = threads[number], strategy, ALL_PLAYERS, DEPTH_OF_PIECES, piece, total
-                return pool.submit(traverse, *arguments), number
+                return pool.submit(traverse, threads[number], strategy, ALL_PLAYERS, piece, total), number
 
             running = dict(submit(number) for number in range(len(threads)) if pieces[number])
             try:
