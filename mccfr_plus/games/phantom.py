@@ -225,14 +225,6 @@ class Phantom:
         parameters[_TABLE] = _NUM_PARAMETERS
         return np.concatenate([parameters, table])
 
-    def parameters_of_hex(self, columns: int) -> np.ndarray:
-        """Returns the parameters of the kernels for hex: player 0 connects first and last row, player 1 the columns.
-
-        Args:
-            columns: Number of columns; a cell's number is ``row * columns + column``.
-        """
-        return _parameters_of_hex(self, columns)
-
     def _parameters(self) -> np.ndarray:
         parameters = np.zeros(_NUM_PARAMETERS, np.int64)
         sizes = self.num_cells, self.abrupt, self.shown, self._num_words, self._bits, self._per_word
@@ -244,7 +236,13 @@ class Phantom:
 
 
 @functools.cache
-def _parameters_of_hex(phantom: Phantom, columns: int) -> np.ndarray:
+def parameters_of_hex(phantom: Phantom, columns: int) -> np.ndarray:
+    """Returns the parameters of the kernels for hex: player 0 connects first and last row, player 1 the columns.
+
+    Args:
+        phantom: The sizes of the game.
+        columns: Number of columns; a cell's number is ``row * columns + column``.
+    """
     parameters, cells = phantom._parameters(), range(phantom.num_cells)
     last_row = phantom.num_cells - columns
 

@@ -8,7 +8,7 @@ that number, which is what OpenSpiel's information state tensor tells.
 from collections.abc import Sequence
 
 from mccfr_plus.games.openspiel.phantom_rules import PhantomRules
-from mccfr_plus.games.phantom import MOST_CELLS, NUMBER, TURNS, Phantom
+from mccfr_plus.games.phantom import MOST_CELLS, NUMBER, TURNS, Phantom, parameters_of_hex
 from mccfr_plus.games.rules import Layout, Parameters
 from mccfr_plus.games.symmetries import board_symmetries
 
@@ -31,7 +31,7 @@ class DarkHexRules(PhantomRules):
         """Returns the sizes of the game; OpenSpiel has used `board_size` for the other two by now."""
         game, columns = dark_hex(parameters, _shown(parameters))
         symmetries = board_symmetries(game.num_cells // columns, columns, reflections=False)
-        return cls.layout_of(game, game.parameters_of_hex(columns), symmetries)
+        return cls.layout_of(game, parameters_of_hex(game, columns), symmetries)
 
     def information_state(self, player: int, view: Sequence[int]) -> str:
         """Returns the board as the player knows it, the number of choices, and those that the player knows of."""
