@@ -215,8 +215,7 @@ class ImplicitTree(ExpandingTree):
     # --- the state ---
 
     def sizes(self) -> Sizes:
-        nodes, infosets, slots, payoffs, outcomes = map(self.count, SIZES)
-        return Sizes(nodes, infosets, slots, payoffs, outcomes, block_words=self.count(n.NUM_BLOCK_WORDS))
+        return Sizes(*map(self.count, SIZES))._replace(block_words=self.count(n.NUM_BLOCK_WORDS))
 
     def _cost(self, sizes: Sizes) -> int:
         return super()._cost(sizes) + WORD * sizes.block_words
