@@ -79,7 +79,7 @@ def full_by_rules(parameters, sampling_weights, tree, strategy, scratch, player)
         add_products(tree, tree.expansion[MATRIX:], scratch.reach, scratch.gradient, player, thread, threads)
         histories = tree.expansion[NUM_HISTORIES] if thread == 0 else 0
     else:
-        _, histories, _ = traverse_histories(tree, scratch, strategy, player, thread, threads)
+        _, histories = traverse_histories(tree, scratch, strategy, player, thread, threads)
     if threads > 1:
         scale_gradient(tree, scratch, player, threads)
     scratch.counts[NODES_TOUCHED] += histories

@@ -112,7 +112,7 @@ def traverse_histories(tree, thread, strategy, player, piece, num_pieces):
         num_pieces: How many there are.
 
     Returns:
-        Whether it has come to the end, and the numbers of histories and of leaves visited; see `times` below.
+        Whether it has come to the end, and the number of histories visited; see `times` below.
     """
     gradient, symmetries = thread.gradient, symmetries_of(tree.expansion)
     reach = _column(tree, thread, 0, NUM_PLAYERS + 1, np.float64)  # of the players; last of chance, or of all others
@@ -137,7 +137,7 @@ def traverse_histories(tree, thread, strategy, player, piece, num_pieces):
     opening_chance = numba.carray(pointer(tree.expansion[OPENING_CHANCE]), room, np.float64)
     opening_counts = numba.carray(pointer(tree.expansion[OPENING_COUNTS]), room, np.int64)
     times = tree.expansion[NUM_ABOVE] if num_openings > 0 else np.int64(1)  # how many histories a visit stands for
-    depth, is_new, number, histories, leaves = 0, True, 0, 0, 0
+    depth, is_new, number, histories = 0, True, 0, np.int64(0)
     while depth >= 0:
         row, frame = rows[at(depth)], frames[at(depth)]
         state = row[:STATE_SIZE]
@@ -147,7 +147,6 @@ def traverse_histories(tree, thread, strategy, player, piece, num_pieces):
             is_own = depth >= _DEPTH_OF_PIECES or piece == 0
             histories += is_own * times
             if mover == GAME_OVER:
-                leaves += is_own * times
                 if is_own and (ADD_GRADIENTS or LIST_LEAVES):
                     for each in range(NUM_PLAYERS):
                         payoffs[at(each)] = 0.0
@@ -176,7 +175,7 @@ def traverse_histories(tree, thread, strategy, player, piece, num_pieces):
                 known_slots = load_word(tree.expansion, NUM_SLOTS) if RECORD_HISTORIES else 0
                 found = infoset_at(tree, thread, row, state, mover)
                 if found == 0 or load_word(tree.expansion, STATUS) != EXPANDING:
-                    return refuse(tree.expansion), histories, leaves
+                    return refuse(tree.expansion), histories
                 if RECORD_HISTORIES and low_of(found) >= known_slots:
                     own = row[place_of_frame(mover)] if NUM_SYMMETRIES > 1 else 0
                     _record_history(tree, thread.found, path, low_of(found), depth, own)
@@ -245,7 +244,7 @@ def traverse_histories(tree, thread, strategy, player, piece, num_pieces):
         else:
             rule_apply(parameters, table, child[:STATE_SIZE], action)
         depth, is_new = depth + 1, True
-    return True, histories, leaves
+    return True, histories
 
 
 @inline_kernel
