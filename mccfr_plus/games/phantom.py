@@ -27,7 +27,7 @@ _COUNT_BITS = 6
 _USED_BITS = 60  # of a word with cells
 _USED = (1 << _USED_BITS) - 1
 
-# Parameters; then the table of winning sets, or what `connects` needs.
+# Parameters; then the table of winning sets, or what `_connects` needs.
 _NUM_CELLS, _ABRUPT, _SHOWN, _NUM_WORDS, _BITS, _PER_WORD, _TABLE, _COLUMNS = range(8)
 _EDGES, _INNER = 8, 12  # each player's two edges; cells with a neighbour to the west, and to the east
 _NUM_PARAMETERS = 14

@@ -16,7 +16,7 @@ ITERATION = 3  # iterations finished
 TRAVERSAL = 4  # number of the current traversal, for `drawn`
 THREAD = 5  # number of the thread that this scratch belongs to
 STRIDE = 6  # how many iterations lie between two of this thread: the others' are in between
-STEP = 7  # where in the current iteration the loop is, 0 between iterations; see `loop`
+STEP = 7  # where in the current iteration the loop is, 0 between iterations; see `loops`
 TRAVERSALS_DONE = 8  # traversals of the current gradient that are done, where the loop has stopped among them
 # A transaction is rolled back where a tree cannot expand in the middle of a traversal. It is a player's gradient and
 # update, or an iteration where all players are updated at its end.
@@ -44,7 +44,7 @@ PENDING = np.dtype([("node", np.int32), ("slot", np.int32), ("weight", np.float6
 # The action that stands for an infoset during one traversal.
 DRAWN = np.dtype([("traversal", np.int32), ("action", np.int32)])
 
-# A node on the path of a traversal that comes back to it. See `estimators.controlled`.
+# A node on the path of a traversal that comes back to it. See `estimators.control_variates`.
 FRAME = np.dtype(
     [
         ("node", np.int32),

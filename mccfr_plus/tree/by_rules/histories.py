@@ -82,7 +82,7 @@ LIST_LEAVES = False  # and whether leaves are counted or listed, for the payoff 
 
 @inline_kernel
 def words_per_depth():
-    """Returns how many words a thread has for each depth of the path: the columns of `_path_of`."""
+    """Returns how many words a thread has for each depth of the path: the widths of `_column`s together."""
     return NUM_PLAYERS + 1 + _FRAME_COLUMNS + 2 * MAX_ACTIONS + 2
 
 
