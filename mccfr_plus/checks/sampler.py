@@ -12,7 +12,7 @@ from mccfr_plus.estimators.visits import NO_PLAYER, max_visits
 from mccfr_plus.evaluation.strategies import sampling_strategy_of
 from mccfr_plus.kernels.compile import compose, kernel
 from mccfr_plus.kernels.loops.components import UPDATE_ALL_PLAYERS, begin_gradients, estimate, estimate_with
-from mccfr_plus.kernels.scratch import begin_traversal, mean_of_traversals, new_scratch
+from mccfr_plus.kernels.scratch import begin_traversal, new_scratch, scale_gradient
 from mccfr_plus.solver.config import SolverConfig
 from mccfr_plus.tree.game_tree import GameTree
 
@@ -29,7 +29,7 @@ def sample_gradient(parameters, sampling_weights, tree, strategy, scratch, playe
     if batch > 1:
         for other in range(len(tree.slot_range) - 1):
             if UPDATE_ALL_PLAYERS or other == player:
-                mean_of_traversals(scratch, tree, other, batch)
+                scale_gradient(tree, scratch, other, 1.0 / batch)
 
 
 @kernel

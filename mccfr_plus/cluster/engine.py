@@ -9,7 +9,7 @@ from mccfr_plus.estimators.visits import list_nothing
 from mccfr_plus.kernels.compile import kernel
 from mccfr_plus.kernels.interrupts import deferred_signals
 from mccfr_plus.kernels.loops.components import State, accumulate, composed, minimize, weight_of
-from mccfr_plus.kernels.scratch import ITERATION, NODES_TOUCHED, STEP, mean_of_traversals
+from mccfr_plus.kernels.scratch import ITERATION, NODES_TOUCHED, STEP, scale_gradient
 from mccfr_plus.solver.config import SolverConfig
 from mccfr_plus.solver.engine import Engine
 from mccfr_plus.tree.arrays import read_only
@@ -35,7 +35,7 @@ def update(tree, state, scratch, settings, first_player, last_player, iteration)
     for step in range(2 * count):  # one place that averages and one that minimizes: each is inlined once
         player = first_player + step % count
         if step < count:
-            mean_of_traversals(scratch, tree, player, settings.batch)
+            scale_gradient(tree, scratch, player, 1.0 / settings.batch)
             accumulate(tree, state.strategy, state.average, scratch, player, weight)
         else:
             minimize(tree, state.strategy, state.tables, scratch, player, iteration, settings.minimizer)

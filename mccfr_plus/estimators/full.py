@@ -9,10 +9,10 @@ from typing import ClassVar
 
 from mccfr_plus.estimators.base import Estimator, check_switch
 from mccfr_plus.estimators.traversal import traversal
-from mccfr_plus.kernels.compile import compose, inline_kernel, kernel
-from mccfr_plus.kernels.scratch import NODES_TOUCHED, STAMP, THREAD, at, refresh_reach, scale_touched, touch
+from mccfr_plus.kernels.compile import compose, inline_kernel
+from mccfr_plus.kernels.scratch import NODES_TOUCHED, STAMP, THREAD, at, refresh_reach, scale_gradient, touch
 from mccfr_plus.tree.arrays import BLOCK
-from mccfr_plus.tree.by_rules.histories import DEPTH_OF_PIECES, traverse_histories
+from mccfr_plus.tree.by_rules.histories import traverse_histories
 from mccfr_plus.tree.by_rules.payoff_matrix import add_products, set_reach
 from mccfr_plus.tree.by_rules.rows import MATRIX, NUM_HISTORIES, THREADS
 from mccfr_plus.tree.expansion import NUM_INFOSETS
@@ -47,23 +47,17 @@ def touch_all(tree, scratch, player):
     scratch.num_touched[player] = last - first
 
 
-@kernel
-def begin_full_traversal(tree, scratch, player):
-    """Lists all infosets of the player and sets their gradient to 0, for a traversal that must not list them again.
+@inline_kernel
+def full_traversal(parameters, sampling_weights, tree, strategy, scratch, player):
+    """Adds up the exact gradient of the player by a traversal of the tree. `scratch` is modified in place.
 
-    What the traversal leaves out is updated too, with a gradient of 0: so nothing changes by leaving it out, whatever
-    the minimizer does there. Modified in place.
+    All infosets are listed before, with a gradient of 0. So what the traversal leaves out is updated, too, and nothing
+    changes by leaving it out, whatever the minimizer does there.
     """
     touch_all(tree, scratch, player)
     for slot in range(tree.slot_range[player], tree.slot_range[player + 1]):
         scratch.gradient[at(slot)] = 0.0
         scratch.stamps[at(slot)] = scratch.counts[STAMP]
-
-
-@inline_kernel
-def full_traversal(parameters, sampling_weights, tree, strategy, scratch, player):
-    """Adds up the exact gradient of the player by a traversal of the tree. `scratch` is modified in place."""
-    begin_full_traversal(tree, scratch, player)
     traversal(parameters, sampling_weights, tree, strategy, scratch, player)
 
 
@@ -85,10 +79,9 @@ def full_by_rules(parameters, sampling_weights, tree, strategy, scratch, player)
         add_products(tree, tree.expansion[MATRIX:], scratch.reach, scratch.gradient, player, thread, threads)
         histories = tree.expansion[NUM_HISTORIES] if thread == 0 else 0
     else:
-        _, histories, _ = traverse_histories(tree, scratch, strategy, player, DEPTH_OF_PIECES, thread, threads)
+        _, histories = traverse_histories(tree, scratch, strategy, player, thread, threads)
     if threads > 1:
-        scale_touched(scratch, tree, player, threads)
-        scratch.gradient[at(tree.slot_range[-1] + player)] *= threads
+        scale_gradient(tree, scratch, player, threads)
     scratch.counts[NODES_TOUCHED] += histories
 
 

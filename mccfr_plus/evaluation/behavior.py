@@ -15,7 +15,7 @@ from mccfr_plus.tree.game import checked_outcomes, game_error
 PlayerPolicy: TypeAlias = AnyPolicy | Callable[[pyspiel.State], Mapping[int, float]]
 JointPolicy: TypeAlias = PlayerPolicy | Sequence[PlayerPolicy]
 
-_MAX_ROWS = 100_000  # some 50 MB
+_MAX_ROWS = 100_000  # of a player, some 50 MB
 
 
 class Row(NamedTuple):
@@ -35,13 +35,12 @@ class Behavior:
 
     The policy is a joint policy of OpenSpiel, from Python or C++; a mapping from information states to actions and
     probabilities, uniform where it has no entry; a function from states to {action: probability}; or a list of one of
-    these per player. It is called once per information state, as long as `max_rows` of a player are enough.
+    these per player. It is called once per information state, as long as a player has no more than 100,000.
     """
 
-    def __init__(self, game: pyspiel.Game, policy: JointPolicy, max_rows: int = _MAX_ROWS):
+    def __init__(self, game: pyspiel.Game, policy: JointPolicy):
         self._answers = [_answers(one) for one in one_per_player(policy, game.num_players())]
         self._rows: list[dict[str, Row]] = [{} for _ in self._answers]
-        self._max_rows = max_rows
 
     def row(self, state: pyspiel.State) -> Row:
         """Returns the distribution at a decision node."""
@@ -49,7 +48,7 @@ class Behavior:
         rows = self._rows[player]
         row = rows.get(info_state)
         if row is None:
-            if len(rows) >= self._max_rows:
+            if len(rows) >= _MAX_ROWS:
                 rows.clear()
             legal, where = state.legal_actions(), f"at information state {info_state!r} of player {player}"
             weights = distribution(self._answers[player](state, player), legal, where)

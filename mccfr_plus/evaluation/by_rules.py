@@ -10,7 +10,6 @@ Reference: Johanson, Waugh, Bowling, Zinkevich 2011, "Accelerating best response
 section 3 (one traversal for all of a player's infosets).
 """
 
-import functools
 import logging
 import os
 import time
@@ -29,7 +28,7 @@ from mccfr_plus.kernels.compile import announce_compilation, compose, kernel
 from mccfr_plus.kernels.scratch import THREAD
 from mccfr_plus.tree.access import ALL_PLAYERS
 from mccfr_plus.tree.by_rules.costs import mean_cost_of_blocks
-from mccfr_plus.tree.by_rules.histories import DEPTH_OF_PIECES, traverse_histories
+from mccfr_plus.tree.by_rules.histories import traverse_histories
 from mccfr_plus.tree.by_rules.implicit_tree import ImplicitTree
 from mccfr_plus.tree.by_rules.payoff_matrix import (
     Leaves,
@@ -58,13 +57,8 @@ class Thread(NamedTuple):
 
     counts: np.ndarray  # as `Scratch.counts`: which words are its own
     gradient: np.ndarray  # [slot_capacity + num_players] float64, of all players
-    leaf_next: np.ndarray  # as in `Leaves`, as the next three
-    leaf_entries: np.ndarray
-    leaf_values: np.ndarray
-    leaf_numbers: np.ndarray
-    histories: np.ndarray  # of all threads, as in `InfosetHistories`, as the next two
-    lengths: np.ndarray
-    frames_of_infosets: np.ndarray
+    leaves: Leaves
+    found: InfosetHistories  # of all threads
 
 
 class TraversalInterrupted(Exception):
@@ -84,7 +78,7 @@ class RulesEvaluator:
         self._tree, self._openings = tree, tree.openings
         self._num_threads = min(threads or os.cpu_count() or 1, tree.max_threads)
         self._progress = progress
-        self.num_histories = self.num_leaves = 0  # of the last traversal
+        self.num_histories = 0  # of the last traversal
         self._num_pieces = _NUM_PIECES
 
     def evaluate(self, strategy: np.ndarray) -> Evaluation:
@@ -144,7 +138,7 @@ class RulesEvaluator:
         options = {"ADD_GRADIENTS": False, "LIST_LEAVES": True}
 
         def with_leaves(leaves: Sequence[Leaves]) -> list[Thread]:
-            return [thread._replace(**own._asdict()) for thread, own in zip(threads, leaves, strict=True)]
+            return [thread._replace(leaves=own) for thread, own in zip(threads, leaves, strict=True)]
 
         # One after the other, so that infosets get the same numbers every time.
         self._traverse("counting leaves", with_leaves(counted), np.zeros(0), is_serial=True, **options)
@@ -182,10 +176,8 @@ class RulesEvaluator:
             Thread(
                 counts=np.zeros(THREAD + 1, np.int64),
                 gradient=np.zeros(tree.slot_capacity + tree.num_players),
-                **no_leaves()._asdict(),
-                histories=found.actions,
-                lengths=found.lengths,
-                frames_of_infosets=found.frames,
+                leaves=no_leaves(),
+                found=found,
             )
             for _ in range(self._num_threads)
         ]
@@ -196,33 +188,18 @@ class RulesEvaluator:
     def _traverse(
         self, what: str, threads: list[Thread], strategy: np.ndarray, *, is_serial: bool = False, **constants: bool
     ) -> None:
+        """Traverses all histories, and counts them. If it is serial, pieces follow one another."""
         traverse = self._compiled(threads[0], **constants)
-        visited = self._run(what, functools.partial(traverse, self._tree.arrays), threads, strategy, is_serial)
-        self.num_histories, self.num_leaves = visited.tolist()
-        self._num_pieces = 1 if self.num_histories < _SMALL else _NUM_PIECES
-
-    def _compiled(self, thread: Thread, **constants: bool) -> Callable[..., tuple]:
-        """Returns the kernel that traverses all histories, compiled."""
-        tree, nothing = self._tree, self._num_pieces
-        traverse = compose(traverse_histories, strict=False, **tree.rule_kernels, **constants)
-        with announce_compilation(traverse, "the evaluation by rules", 5):
-            traverse(tree.arrays, thread, np.zeros(0), ALL_PLAYERS, DEPTH_OF_PIECES, nothing, self._num_pieces)
-        return traverse
-
-    def _run(
-        self, what: str, traverse: Callable[..., tuple], threads: list[Thread], strategy: np.ndarray, is_serial: bool
-    ) -> np.ndarray:
-        """Returns the numbers of histories and of leaves visited. If it is serial, pieces follow one another."""
         tree, disable = self._tree, None if self._progress is None else not self._progress
         total = self._num_pieces
         pieces = [list(range(number, total, len(threads))) for number in range(len(threads))]
         bar = tqdm(total=total, desc=what, unit=" parts", delay=1.0, disable=disable, leave=False)
-        begin, done, visited = time.monotonic(), 0, np.zeros(2, np.int64)
+        begin, done, histories = time.monotonic(), 0, 0
         with bar, ThreadPoolExecutor(1 if is_serial else len(threads), thread_name_prefix="mccfr_plus") as pool:
 
             def submit(number: int):
                 piece = pieces[number].pop(0)
-                arguments = threads[number], strategy, ALL_PLAYERS, DEPTH_OF_PIECES, piece, total
+                arguments = tree.arrays, threads[number], strategy, ALL_PLAYERS, piece, total
                 return pool.submit(traverse, *arguments), number
 
             running = dict(submit(number) for number in range(len(threads)) if pieces[number])
@@ -231,10 +208,10 @@ class RulesEvaluator:
                     ended = wait(running, return_when=FIRST_COMPLETED).done
                     for future in sorted(ended, key=lambda future: pieces[running[future]][:1]):
                         number = running.pop(future)
-                        has_ended, *counts = future.result()
+                        has_ended, visited = future.result()
                         if not has_ended:
                             raise TraversalInterrupted if tree.status == INTERRUPTED else BudgetError(_why_full(tree))
-                        visited += counts
+                        histories += visited
                         done += 1
                         bar.update()
                         if pieces[number]:
@@ -249,7 +226,16 @@ class RulesEvaluator:
                     seconds = time.monotonic() - begin
                     raise type(error)(f"{what}: {done} of {total} parts in {seconds:.0f} s") from None
                 raise
-        return visited
+        self.num_histories = histories
+        self._num_pieces = 1 if histories < _SMALL else _NUM_PIECES
+
+    def _compiled(self, thread: Thread, **constants: bool) -> Callable[..., tuple]:
+        """Returns the kernel that traverses all histories, compiled."""
+        tree, nothing = self._tree, self._num_pieces
+        traverse = compose(traverse_histories, strict=False, **tree.rule_kernels, **constants)
+        with announce_compilation(traverse, "the evaluation by rules", 5):
+            traverse(tree.arrays, thread, np.zeros(0), ALL_PLAYERS, nothing, self._num_pieces)
+        return traverse
 
 
 def bytes_needed(rules: RulesGame, plan: MemoryPlan, estimate: InfosetEstimate) -> float:

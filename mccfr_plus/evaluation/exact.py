@@ -7,6 +7,7 @@ import numpy as np
 import pyspiel
 
 from mccfr_plus.errors import PolicyError
+from mccfr_plus.estimators.escher import refresh_values
 from mccfr_plus.evaluation import kernels
 from mccfr_plus.evaluation.strategies import AnyPolicy, strategy_of
 from mccfr_plus.kernels.compile import announce_compilation
@@ -118,9 +119,10 @@ def expected_values(game: AnyGame, policy: AnyPolicy | Sequence[AnyPolicy]) -> n
     strategy = strategy_of(tree, policy)
     if tree.perfect_recall:
         return evaluate_strategy(tree, strategy).values
-    values = np.empty((tree.num_nodes, tree.num_players))
-    kernels.node_values(tree.arrays, strategy, values)
-    return values[0].copy()
+    values = np.empty((tree.num_players, tree.num_nodes))
+    for player in range(tree.num_players):
+        refresh_values(tree.arrays, strategy, values[player], player)
+    return values[:, 0].copy()
 
 
 def nash_conv(game: AnyGame, policy: AnyPolicy | Sequence[AnyPolicy]) -> float:

@@ -4,7 +4,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from mccfr_plus.evaluation.kernels import node_values, own_reach
+from mccfr_plus.estimators.escher import refresh_values
+from mccfr_plus.evaluation.kernels import own_reach
 from mccfr_plus.kernels.compile import announce_compilation, kernel
 from mccfr_plus.tree.arrays import CHANCE
 from mccfr_plus.tree.game_tree import GameTree
@@ -25,12 +26,12 @@ def infoset_values(tree: GameTree, strategy: np.ndarray) -> InfosetValues:
     Values are conditional on the information set, with the histories in it weighted by chance's and the others'
     probabilities: counterfactual values (Zinkevich et al. 2007, equation 6) over their sum of weights.
     """
-    values = np.empty((tree.num_nodes, tree.num_players))
-    others = np.ones_like(values)
+    values, others = np.empty((tree.num_players, tree.num_nodes)), np.ones((tree.num_nodes, tree.num_players))
     weights, action_values = np.zeros(tree.num_infosets), np.zeros(tree.num_slots)
     reach = np.empty(tree.num_slots + tree.num_players)
     with announce_compilation(_add_up, "the values of information sets", 2):
-        node_values(tree.arrays, strategy, values)
+        for player in range(tree.num_players):
+            refresh_values(tree.arrays, strategy, values[player], player)
         own_reach(tree.arrays, strategy, reach)
         _add_up(tree.arrays, strategy, values, others, tree.infoset_of_slot, weights, action_values)
     counts = tree.arrays.infosets["num_actions"]
@@ -51,9 +52,9 @@ def infoset_values(tree: GameTree, strategy: np.ndarray) -> InfosetValues:
 def _add_up(tree, strategy, values, others, infoset_of_slot, weights, action_values):
     """Adds up counterfactual values over the histories of each infoset.
 
-    `values` are expected payoffs, ``[num_nodes, num_players]``. `others`, ones of that shape, becomes the probability
-    of a node without the player's own choices. `weights` gets its sum over the histories of each infoset,
-    `action_values` the sum of it times the value after each action; both are zeros at first.
+    `values` are expected payoffs, ``[num_players, num_nodes]``. `others`, ``[num_nodes, num_players]`` ones, becomes
+    the probability of a node without the player's own choices. `weights` gets its sum over the histories of each
+    infoset, `action_values` the sum of it times the value after each action; both are zeros at first.
     """
     nodes = tree.nodes
     for node in range(len(nodes)):
@@ -64,6 +65,6 @@ def _add_up(tree, strategy, values, others, infoset_of_slot, weights, action_val
             for player in range(others.shape[1]):
                 others[child + index, player] = others[node, player] * (1.0 if player == kind else probability)
             if kind >= 0:
-                action_values[label] += others[node, kind] * values[child + index, kind]
+                action_values[label] += others[node, kind] * values[kind, child + index]
         if kind >= 0:
             weights[infoset_of_slot[payload]] += others[node, kind]

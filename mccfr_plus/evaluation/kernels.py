@@ -2,7 +2,7 @@
 
 from mccfr_plus.estimators.full import exact_gradient
 from mccfr_plus.kernels.compile import inline_kernel, kernel
-from mccfr_plus.tree.arrays import CHANCE, TERMINAL, TreeArrays
+from mccfr_plus.tree.arrays import TreeArrays
 
 
 @inline_kernel
@@ -91,21 +91,3 @@ def normalize(sums, infosets, strategy):
             is_uniform = is_uniform and sums[slot] == sums[first]
         for slot in range(first, first + count):
             strategy[slot] = sums[slot] / total if total > 0.0 and not is_uniform else 1.0 / count
-
-
-@kernel
-def node_values(tree, strategy, values):
-    """Writes every player's expected payoff at every node; `values` is ``[num_nodes, num_players]``, an output."""
-    nodes = tree.nodes
-    for node in range(len(nodes) - 1, -1, -1):
-        kind, child, payload = nodes[node]["kind"], nodes[node]["first_child"], nodes[node]["payload"]
-        for player in range(values.shape[1]):
-            if kind == TERMINAL:
-                values[node, player] = tree.payoffs[payload, player]
-                continue
-            value = 0.0
-            for index in range(nodes[node]["num_children"]):
-                label = payload + index
-                probability = tree.chance[label]["probability"] if kind == CHANCE else strategy[label]
-                value += probability * values[child + index, player]
-            values[node, player] = value

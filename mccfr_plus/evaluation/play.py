@@ -47,7 +47,7 @@ _PRIOR_GAMES = 1.0  # how many games of a history weigh as much as its informati
 _ENOUGH_PAIRS = 16  # for a coefficient other than 0
 _GROUPS = 32  # by binary logarithm of visits, for each kind of place
 _LOOK_AHEAD = 32  # choices that are checked for ending the game
-_MAX_NODES = 300_000  # some 300 MB
+_MAX_NODES = 300_000  # histories, and as many information states, that are kept: some 300 MB
 
 
 class _Infoset:
@@ -140,14 +140,11 @@ class _Place:
 
 
 class ControlledPlay:
-    """Plays turn-based games and returns a player's payoffs, plain and with control variates.
+    """Plays turn-based games and returns a player's payoffs, plain and with control variates."""
 
-    Up to `max_nodes` histories and information states are kept.
-    """
-
-    def __init__(self, game: pyspiel.Game, row_of: RowOf, player: int, rng: random.Random, max_nodes: int = _MAX_NODES):
+    def __init__(self, game: pyspiel.Game, row_of: RowOf, player: int, rng: random.Random):
         self._game, self._row_of, self._player, self._rng = game, row_of, player, rng
-        self._max_nodes, self._num_nodes = max_nodes, 0
+        self._num_nodes = 0
         self._infosets: dict[tuple[int, str], _Infoset] = {}
         self._root: _Place | None = None
         self._products = [0.0] * (3 * _GROUPS)  # by group: sum of (payoff - value before) * control variate
@@ -180,7 +177,7 @@ class ControlledPlay:
                         state.apply_action(place.row.actions[chosen])
                 else:
                     state.apply_action(node.row.actions[index])
-                stored = stored and self._num_nodes < self._max_nodes
+                stored = stored and self._num_nodes < _MAX_NODES
                 child = None if state.is_terminal() else self._new_place(state)
                 payoff = state.player_return(self._player) if child is None else 0.0
                 if stored:
@@ -207,7 +204,7 @@ class ControlledPlay:
         assert row.info_state is not None
         key = state.current_player(), row.info_state
         infoset = self._infosets.get(key) or _Infoset(len(row.actions))
-        if len(self._infosets) < self._max_nodes:
+        if len(self._infosets) < _MAX_NODES:
             self._infosets[key] = infoset
         place = _Place(row, infoset)
         for index, action in enumerate(row.actions[:_LOOK_AHEAD]):

@@ -14,7 +14,7 @@ import numpy as np
 
 from mccfr_plus.games.game import RulesGame
 from mccfr_plus.games.openspiel.dark_hex import dark_hex
-from mccfr_plus.games.phantom import NOTHING, RULES, look, owner
+from mccfr_plus.games.phantom import NOTHING, RULES, look, owner, parameters_of_hex
 from mccfr_plus.games.rules import RECALLED, Field, Layout, Parameters
 from mccfr_plus.games.symmetries import board_symmetries, turned_choices
 from mccfr_plus.kernels.compile import kernel
@@ -60,7 +60,7 @@ class PerfectRecallDarkHexGame(RulesGame):
             max_game_length=game.max_game_length,
             min_utility=-1.0,
             max_utility=1.0,
-            parameters=game.parameters_of_hex(columns),
+            parameters=parameters_of_hex(game, columns),
             max_observations=game.max_observations,
             max_first_observations=game.max_first_observations,
             symmetries=board_symmetries(game.num_cells // columns, columns, reflections=False),

@@ -27,7 +27,7 @@ _COUNT_BITS = 6
 _USED_BITS = 60  # of a word with cells
 _USED = (1 << _USED_BITS) - 1
 
-# Parameters; then the table of winning sets, or what `connects` needs.
+# Parameters; then the table of winning sets, or what `_connects` needs.
 _NUM_CELLS, _ABRUPT, _SHOWN, _NUM_WORDS, _BITS, _PER_WORD, _TABLE, _COLUMNS = range(8)
 _EDGES, _INNER = 8, 12  # each player's two edges; cells with a neighbour to the west, and to the east
 _NUM_PARAMETERS = 14
@@ -225,14 +225,6 @@ class Phantom:
         parameters[_TABLE] = _NUM_PARAMETERS
         return np.concatenate([parameters, table])
 
-    def parameters_of_hex(self, columns: int) -> np.ndarray:
-        """Returns the parameters of the kernels for hex: player 0 connects first and last row, player 1 the columns.
-
-        Args:
-            columns: Number of columns; a cell's number is ``row * columns + column``.
-        """
-        return _parameters_of_hex(self, columns)
-
     def _parameters(self) -> np.ndarray:
         parameters = np.zeros(_NUM_PARAMETERS, np.int64)
         sizes = self.num_cells, self.abrupt, self.shown, self._num_words, self._bits, self._per_word
@@ -244,7 +236,13 @@ class Phantom:
 
 
 @functools.cache
-def _parameters_of_hex(phantom: Phantom, columns: int) -> np.ndarray:
+def parameters_of_hex(phantom: Phantom, columns: int) -> np.ndarray:
+    """Returns the parameters of the kernels for hex: player 0 connects first and last row, player 1 the columns.
+
+    Args:
+        phantom: The sizes of the game.
+        columns: Number of columns; a cell's number is ``row * columns + column``.
+    """
     parameters, cells = phantom._parameters(), range(phantom.num_cells)
     last_row = phantom.num_cells - columns
 

@@ -16,7 +16,7 @@ ITERATION = 3  # iterations finished
 TRAVERSAL = 4  # number of the current traversal, for `drawn`
 THREAD = 5  # number of the thread that this scratch belongs to
 STRIDE = 6  # how many iterations lie between two of this thread: the others' are in between
-STEP = 7  # where in the current iteration the loop is, 0 between iterations; see `loop`
+STEP = 7  # where in the current iteration the loop is, 0 between iterations; see `loops`
 TRAVERSALS_DONE = 8  # traversals of the current gradient that are done, where the loop has stopped among them
 # A transaction is rolled back where a tree cannot expand in the middle of a traversal. It is a player's gradient and
 # update, or an iteration where all players are updated at its end.
@@ -44,7 +44,7 @@ PENDING = np.dtype([("node", np.int32), ("slot", np.int32), ("weight", np.float6
 # The action that stands for an infoset during one traversal.
 DRAWN = np.dtype([("traversal", np.int32), ("action", np.int32)])
 
-# A node on the path of a traversal that comes back to it. See `estimators.controlled`.
+# A node on the path of a traversal that comes back to it. See `estimators.control_variates`.
 FRAME = np.dtype(
     [
         ("node", np.int32),
@@ -242,21 +242,15 @@ def begin_traversal(scratch, keep_visits=False):
 
 
 @inline_kernel
-def mean_of_traversals(scratch, tree, player, count):
-    """Turns the player's sum of `count` sampled gradients into their mean. `scratch` is modified in place."""
-    scale_touched(scratch, tree, player, 1.0 / count)
-    scratch.gradient[at(tree.slot_range[-1] + player)] *= 1.0 / count
-
-
-@inline_kernel
-def scale_touched(scratch, tree, player, scale):
-    """Multiplies the player's gradient at touched infosets. `scratch` is modified in place."""
+def scale_gradient(tree, scratch, player, scale):
+    """Multiplies the player's gradient at touched infosets and at the empty sequence. Modified in place."""
     begin = tree.infoset_range[player]
     for position in range(begin, begin + scratch.num_touched[player]):
         infoset = scratch.touched[at(position)]
         first = infoset["first_slot"]
         for slot in range(first, first + infoset["num_actions"]):
             scratch.gradient[at(slot)] *= scale
+    scratch.gradient[at(tree.slot_range[-1] + player)] *= scale
 
 
 @inline_kernel

@@ -40,12 +40,6 @@ def list_alike(tree, scratch, player):
 
 
 @inline_kernel
-def lanes_for(size):
-    """Returns how many lanes are computed for a block of this size."""
-    return (size + VECTOR - 1) // VECTOR * VECTOR
-
-
-@inline_kernel
 def threshold_in_lane(lanes, lane, row, scratch_row, count, mass):
     """Returns what one infoset's values less it sum to `mass` with, when they are cut at 0 afterwards.
 

@@ -25,7 +25,7 @@ from mccfr_plus.estimators.base import LARGEST, check_number, check_whole
 from mccfr_plus.kernels.compile import inline_kernel, kernel
 from mccfr_plus.kernels.scratch import LANES, at
 from mccfr_plus.minimizers.base import Minimizer
-from mccfr_plus.minimizers.lanes import lanes_for, list_alike, threshold_in_lane
+from mccfr_plus.minimizers.lanes import VECTOR, list_alike, threshold_in_lane
 from mccfr_plus.minimizers.smooth import raise_threshold
 
 # Rows of the tables.
@@ -85,7 +85,7 @@ def update_lanes(lanes, size, count, parameters):
     """Updates the lanes: the strategy, less gamma / n, is in the rows of scores then. Modified in place."""
     root, tau, mass = parameters[ROOT], parameters[TAU_NOW], 1.0 - parameters[GAMMA]
     share = mass / count
-    for lane in range(lanes_for(size)):
+    for lane in range((size + VECTOR - 1) // VECTOR * VECTOR):
         slowness, eta, keep = next_step(
             lanes[at(SLOWNESS * LANES + lane)], lanes[at(SQUARES * LANES + lane)], root, tau
         )  # fmt: skip

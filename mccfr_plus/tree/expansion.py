@@ -92,6 +92,19 @@ def _int32_at(address, count):
 
 
 @inline_kernel
+def lock(expansion):
+    """Waits until no other thread changes the tree. `expansion` must be writable, as for `unlock`."""
+    while swap_word(expansion, LOCK, 1) != 0:
+        pass
+
+
+@inline_kernel
+def unlock(expansion):
+    """Lets other threads change the tree again."""
+    publish_word(expansion, LOCK, 0)
+
+
+@inline_kernel
 def refuse(expansion):
     """Returns False, and notes that a traversal must end early. An interruption alone lets it end where it can."""
     if expansion[SELF] != 0:
@@ -123,9 +136,9 @@ def expand(expansion, node, thread):
     if answer[ANSWER_KIND] == _NO_ANSWER:  # also if a signal has ended the callback before its first line
         publish_word(shared, STATUS, FAILED)
         return refuse(expansion)
-    _lock(shared)
+    lock(shared)
     is_there = _put(shared, node, answer[ANSWER_KIND], answer)
-    _unlock(shared)
+    unlock(shared)
     return is_there or refuse(expansion)
 
 
@@ -335,14 +348,3 @@ def evict(expansion):
         publish_head(nodes, node, 0, 0)
     expansion[NUM_TRANSIENT_PARENTS] = 0
     expansion[NUM_TRANSIENT] = 0
-
-
-@inline_kernel
-def _lock(expansion):
-    while swap_word(expansion, LOCK, 1) != 0:
-        pass
-
-
-@inline_kernel
-def _unlock(expansion):
-    publish_word(expansion, LOCK, 0)

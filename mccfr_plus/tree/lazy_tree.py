@@ -161,8 +161,7 @@ class LazyTree(ExpandingTree):
     # --- the state ---
 
     def sizes(self) -> Sizes:
-        nodes, infosets, slots, payoffs, outcomes = map(self.count, SIZES)
-        return Sizes(nodes, infosets, slots, payoffs, outcomes, len(self.keys.as_bytes()))
+        return Sizes(*map(self.count, SIZES))._replace(text_bytes=len(self.keys.as_bytes()))
 
     def _cost(self, sizes: Sizes) -> int:
         cost = super()._cost(sizes)

@@ -69,15 +69,8 @@ def try_out(text: str) -> None:
         return
     try:
         done = subprocess.run(
-            [
-                sys.executable,
-                "-P",
-                "-c",
-                _PLAY,
-                text,
-                str(_SECONDS),
-                str(_MOST_BYTES),
-            ],  # -P: no module is taken from the working directory
+            # -P: no module is taken from the working directory
+            [sys.executable, "-P", "-c", _PLAY, text, str(_SECONDS), str(_MOST_BYTES)],
             capture_output=True,
             text=True,
             timeout=_PATIENCE * _SECONDS,

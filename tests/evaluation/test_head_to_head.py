@@ -49,10 +49,11 @@ def test_intervals_hold_from_few_games_on():
     assert abs(np.mean(np.square(scores)) - 1) < LIMIT * math.sqrt(2 / len(scores))
 
 
-def test_each_control_variate_has_mean_zero():
+def test_each_control_variate_has_mean_zero(monkeypatch):
+    monkeypatch.setattr("mccfr_plus.evaluation.play._MAX_NODES", 2000)
     game = tree_of("leduc_poker").game
     policy = random_policy("leduc_poker", 1)
-    play = ControlledPlay(game, Behavior(game, policy).row, 0, random.Random(1), max_nodes=2000)
+    play = ControlledPlay(game, Behavior(game, policy).row, 0, random.Random(1))
     for _ in range(1000):
         play.play()
     pending, seen = [play._root], 0
@@ -84,10 +85,11 @@ def test_values_become_exact():
     assert np.var([corrected for _, corrected in late]) < 0.01
 
 
-def test_memory_is_bounded_and_the_estimate_stays_right():
+def test_memory_is_bounded_and_the_estimate_stays_right(monkeypatch):
+    monkeypatch.setattr("mccfr_plus.evaluation.play._MAX_NODES", 50)
     game = tree_of("leduc_poker").game
     policy = random_policy("leduc_poker", 1)
-    play = ControlledPlay(game, Behavior(game, policy).row, 0, random.Random(1), max_nodes=50)
+    play = ControlledPlay(game, Behavior(game, policy).row, 0, random.Random(1))
     terms = [play.play()[1] for _ in range(10_000)]
     assert play._num_nodes <= 50
     assert len(play._infosets) <= 50

@@ -7,17 +7,11 @@ import pytest
 from lazy_trees import beside_this_process
 
 from mccfr_plus import Solver
-from mccfr_plus.kernels.compile import compose, kernel
+from mccfr_plus.kernels.compile import compose
 from mccfr_plus.kernels.intrinsics import address_of
 from mccfr_plus.tree.by_rules import successors as n
-from mccfr_plus.tree.by_rules.successors import enter  # by its name: `compose` finds it so
 
 COUNT_BITS, MAX_COUNT = 5, 31
-
-
-@kernel
-def _enter(expansion, slot, code, infoset):
-    enter(expansion, slot, code, infoset)
 
 
 class Table:
@@ -29,8 +23,7 @@ class Table:
         self.blocks = np.zeros(n.BLOCK_WORDS_PER_INFOSET * infosets, np.int64)
         self.expansion[[n.WORDS, n.BLOCKS]] = address_of(self.words), address_of(self.blocks)
         constants = {"COUNT_BITS": COUNT_BITS, "LOG_WORDS_PER_SLOT": log_words_per_slot}
-        self._find = compose(n.find_successor, strict=False, **constants)
-        self._enter = compose(_enter, strict=False, **constants)
+        self._find, self._enter = (compose(each, strict=False, **constants) for each in (n.find, n.enter))
 
     def enter(self, slot, code, first, count):
         self._enter(self.expansion, slot, code, count << 32 | first)

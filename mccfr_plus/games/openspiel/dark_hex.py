@@ -5,10 +5,8 @@ does not have the earlier numbers, so that players have imperfect recall. `perfe
 that number, which is what OpenSpiel's information state tensor tells.
 """
 
-from collections.abc import Sequence
-
 from mccfr_plus.games.openspiel.phantom_rules import PhantomRules
-from mccfr_plus.games.phantom import MOST_CELLS, NUMBER, TURNS, Phantom
+from mccfr_plus.games.phantom import MOST_CELLS, NUMBER, TURNS, Phantom, parameters_of_hex
 from mccfr_plus.games.rules import Layout, Parameters
 from mccfr_plus.games.symmetries import board_symmetries
 
@@ -29,17 +27,15 @@ class DarkHexRules(PhantomRules):
     @classmethod
     def layout(cls, parameters: Parameters) -> Layout:
         """Returns the sizes of the game; OpenSpiel has used `board_size` for the other two by now."""
-        game, columns = dark_hex(parameters, _shown(parameters))
+        shown = parameters.one_of("obstype", {"reveal-nothing": NUMBER, "reveal-numturns": TURNS})
+        game, columns = dark_hex(parameters, shown)
         symmetries = board_symmetries(game.num_cells // columns, columns, reflections=False)
-        return cls.layout_of(game, game.parameters_of_hex(columns), symmetries)
+        return cls.layout_of(game, parameters_of_hex(game, columns), symmetries)
 
-    def information_state(self, player: int, view: Sequence[int]) -> str:
-        """Returns the board as the player knows it, the number of choices, and those that the player knows of."""
-        return self.phantom_text(player, view, self.given["num_cols"], _shown(self.given))
-
-
-def _shown(parameters: Parameters) -> int:
-    return parameters.one_of("obstype", {"reveal-nothing": NUMBER, "reveal-numturns": TURNS})
+    @property
+    def columns(self) -> int:  # type: ignore[override]
+        """Number of columns of the board."""
+        return self.given["num_cols"]
 
 
 def dark_hex(parameters: Parameters, shown: int) -> tuple[Phantom, int]:

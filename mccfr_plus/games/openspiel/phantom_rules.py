@@ -19,10 +19,12 @@ class PhantomRules(OpenSpielRules):
 
     Attributes:
         shows_number: Whether information states have the number of all choices on a line.
+        columns: Number of columns of the board.
     """
 
     rules = phantom.RULES
     shows_number: ClassVar[bool] = False
+    columns: int
 
     @staticmethod
     def layout_of(game: Phantom, parameters: np.ndarray, symmetries: Sequence[Sequence[int]]) -> Layout:
@@ -50,7 +52,7 @@ class PhantomRules(OpenSpielRules):
 
     def tensor_cells(self, player: int, place: int, value: int) -> Sequence[int]:
         """Returns the cells of an empty board, or of a choice: its mark instead of the empty cell, and in the order."""
-        cells, turns = self.sizes.num_distinct_actions, self.sizes.fields[0].name == "turns"
+        cells, turns = self.sizes.num_distinct_actions, self._shows_turns
         begin = (9 if self.shows_number else 3) * cells + place * (cells + 2 * turns)
         if place < 0:
             return [self._board_cell(cell, 0) for cell in range(cells)]
@@ -68,18 +70,16 @@ class PhantomRules(OpenSpielRules):
         # Dark hex has nine kinds of marks, some of them for connections to edges, which information states lack.
         return 9 * cell + 4 + mark if self.shows_number else (0, 2, 1)[mark] * self.sizes.num_distinct_actions + cell
 
-    def phantom_text(self, player: int, view: Sequence[int], columns: int, shown: int) -> str:
-        """Returns the board as the player knows it, and the choices that the player knows of.
+    @property
+    def _shows_turns(self) -> bool:
+        return self.sizes.fields[0].name == "turns"
 
-        Args:
-            view: What `look` wrote.
-            columns: Number of columns of the board.
-            shown: What players see of the opponent's choices.
-        """
-        num_cells = self.sizes.num_distinct_actions
+    def information_state(self, player: int, view: Sequence[int]) -> str:
+        """Returns the board as the player knows it, the number of choices if it is shown, and the choices known."""
+        num_cells, columns = self.sizes.num_distinct_actions, self.columns
         board, turns = ["."] * num_cells, []
-        for entry in view[:num_cells] if shown != TURNS else view:
-            choice = entry - (2 if shown == TURNS else 1)
+        for entry in view if self._shows_turns else view[:num_cells]:
+            choice = entry - 1 - self._shows_turns
             if entry and choice < 0:
                 turns.append(f"{1 - player},? ")
             elif entry:
@@ -87,6 +87,6 @@ class PhantomRules(OpenSpielRules):
                 board[cell] = _SYMBOLS[player if placed else 1 - player]
                 turns.append(f"{player},{cell} ")
         rows = ["".join(board[first : first + columns]) for first in range(0, num_cells, columns)]
-        if self.shows_number or shown == TURNS:
-            rows.append(str(len(turns) if shown == TURNS else view[num_cells]))
+        if self.shows_number or self._shows_turns:
+            rows.append(str(len(turns) if self._shows_turns else view[num_cells]))
         return "\n".join([*rows, "".join(turns)])

@@ -1,13 +1,11 @@
 """OpenSpiel's `phantom_ttt`: tic-tac-toe in which players do not see each other's marks."""
 
-from collections.abc import Sequence
-
 from mccfr_plus.games.openspiel.phantom_rules import PhantomRules
 from mccfr_plus.games.phantom import NOTHING, TURNS, Phantom
 from mccfr_plus.games.rules import Layout, Parameters
 from mccfr_plus.games.symmetries import board_symmetries
 
-_NUM_CELLS, _COLUMNS = 9, 3
+_NUM_CELLS = 9
 _LINES = (0b111, 0b111000, 0b111000000, 0b1001001, 0b10010010, 0b100100100, 0b100010001, 0b1010100)
 
 
@@ -20,18 +18,12 @@ class PhantomTicTacToeRules(PhantomRules):
 
     short_name = "phantom_ttt"
     defaults = {"obstype": "reveal-nothing", "gameversion": "classical"}  # noqa: RUF012
+    columns = 3
 
     @classmethod
     def layout(cls, parameters: Parameters) -> Layout:
         abrupt = parameters.one_of("gameversion", {"classical": False, "abrupt": True})
-        game = Phantom(_NUM_CELLS, abrupt, _shown(parameters))
-        symmetries = board_symmetries(_NUM_CELLS // _COLUMNS, _COLUMNS, reflections=True)
+        shown = parameters.one_of("obstype", {"reveal-nothing": NOTHING, "reveal-numturns": TURNS})
+        game = Phantom(_NUM_CELLS, abrupt, shown)
+        symmetries = board_symmetries(_NUM_CELLS // cls.columns, cls.columns, reflections=True)
         return cls.layout_of(game, game.parameters_of(_has_line), symmetries)
-
-    def information_state(self, player: int, view: Sequence[int]) -> str:
-        """Returns the board as the player knows it, and the choices that the player knows of."""
-        return self.phantom_text(player, view, _COLUMNS, _shown(self.given))
-
-
-def _shown(parameters: Parameters) -> int:
-    return parameters.one_of("obstype", {"reveal-nothing": NOTHING, "reveal-numturns": TURNS})

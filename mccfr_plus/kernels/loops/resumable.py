@@ -29,9 +29,9 @@ from mccfr_plus.kernels.scratch import (
     begin_transaction,
     begin_traversal,
     commit_transaction,
-    mean_of_traversals,
     note_addition,
     rollback,
+    scale_gradient,
     weight_if_new,
 )
 from mccfr_plus.tree.expansion import INTERRUPTED, MAX_TRANSIENT, NUM_TRANSIENT, STATUS, was_cut_short
@@ -83,7 +83,7 @@ def resumable(tree, state, scratch, settings, iterations):
                     counts[STEP], counts[TRAVERSALS_DONE] = step, wanted
                     return
                 if batch > 1:
-                    mean_of_traversals(scratch, tree, player, batch)
+                    scale_gradient(tree, scratch, player, 1.0 / batch)
                 has_failed = not accumulate(tree, strategy, average, scratch, player, weight_if_new(counts, weight))
             if has_failed:
                 counts[STEP], counts[IS_RETRYING] = step, 1

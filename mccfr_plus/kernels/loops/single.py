@@ -13,7 +13,7 @@ from mccfr_plus.kernels.loops.components import (
     step_of,
     weight_of,
 )
-from mccfr_plus.kernels.scratch import ITERATION, begin_traversal, mean_of_traversals
+from mccfr_plus.kernels.scratch import ITERATION, begin_traversal, scale_gradient
 
 
 @kernel
@@ -45,6 +45,6 @@ def single(tree, state, scratch, settings, iterations):
                 if LISTS_VISITS:
                     add_visits(strategy, average, scratch, weight / batch)
             if batch > 1:
-                mean_of_traversals(scratch, tree, player, batch)
+                scale_gradient(tree, scratch, player, 1.0 / batch)
             accumulate(tree, strategy, average, scratch, player, weight)
         counts[ITERATION] += 1

@@ -27,9 +27,9 @@ from mccfr_plus.kernels.scratch import (
     begin_transaction,
     begin_traversal,
     commit_transaction,
-    mean_of_traversals,
     note_addition,
     rollback,
+    scale_gradient,
     weight_if_new,
 )
 from mccfr_plus.tree.expansion import EXPANDING, STATUS
@@ -80,7 +80,7 @@ def thread_team(tree, state, scratch, settings, team, iterations):
                     if LISTS_VISITS and not (UPDATE_ALL_PLAYERS and player > 0):
                         add_team_visits(strategy, average, team, weight_if_new(counts, weight / total))
                         note_addition(counts)
-                    mean_of_traversals(scratch, tree, player, total)
+                    scale_gradient(tree, scratch, player, 1.0 / total)
                     if accumulate(tree, strategy, average, scratch, player, weight_if_new(counts, weight)):
                         note_addition(counts)
                     else:

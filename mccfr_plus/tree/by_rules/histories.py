@@ -7,7 +7,7 @@ from mccfr_plus.games.rules import CHANCE as CHANCE_MOVES
 from mccfr_plus.games.rules import MOVER
 from mccfr_plus.games.rules import TERMINAL as GAME_OVER
 from mccfr_plus.kernels.compile import inline_kernel, kernel
-from mccfr_plus.kernels.intrinsics import load_word, pointer, publish_word, swap_word
+from mccfr_plus.kernels.intrinsics import load_word, pointer
 from mccfr_plus.kernels.scratch import at
 from mccfr_plus.tree.access import ALL_PLAYERS
 from mccfr_plus.tree.by_rules.frames import (
@@ -55,17 +55,18 @@ from mccfr_plus.tree.by_rules.rows import (
 from mccfr_plus.tree.by_rules.rules_traversal import rule_apply, rule_legal, rule_returns
 from mccfr_plus.tree.expansion import (
     EXPANDING,
-    LOCK,
     MAX_SLOTS,
     NUM_INFOSETS,
     NUM_SLOTS,
     SELF,
     STATUS,
     STRATEGY,
+    lock,
     refuse,
+    unlock,
 )
 
-DEPTH_OF_PIECES = 4  # subtrees below this depth are dealt out to threads
+_DEPTH_OF_PIECES = 4  # subtrees below this depth, in actions of players and chance, are dealt out to threads
 
 _NEXT, _COUNT, _FIRST, _MOVER = range(4)  # columns of the frames
 _FRAME_COLUMNS = 4
@@ -81,7 +82,7 @@ LIST_LEAVES = False  # and whether leaves are counted or listed, for the payoff 
 
 @inline_kernel
 def words_per_depth():
-    """Returns how many words a thread has for each depth of the path: the columns of `_path_of`."""
+    """Returns how many words a thread has for each depth of the path: the widths of `_column`s together."""
     return NUM_PLAYERS + 1 + _FRAME_COLUMNS + 2 * MAX_ACTIONS + 2
 
 
@@ -94,12 +95,12 @@ def _column(tree, thread, first, width, dtype):
 
 
 @kernel
-def traverse_histories(tree, thread, strategy, player, depth_of_pieces, piece, num_pieces):
+def traverse_histories(tree, thread, strategy, player, piece, num_pieces):
     """Adds gradients of a piece of the game, and numbers infosets that are met for the first time.
 
     For one player, what the others do not reach is left out; for all of them, what two players do not reach.
 
-    Histories at `depth_of_pieces` are counted; those whose number leaves the remainder `piece` belong to it, with all
+    Histories at `_DEPTH_OF_PIECES` are counted; those whose number leaves the remainder `piece` belong to it, with all
     that is below. Histories above belong to piece 0. Nothing belongs to piece `num_pieces`.
 
     Args:
@@ -107,12 +108,11 @@ def traverse_histories(tree, thread, strategy, player, depth_of_pieces, piece, n
         thread: What the thread writes: a `Scratch`, or an `evaluation.by_rules.Thread`. Modified in place.
         strategy: ``[known slots]``; at other slots play is what new infosets begin with.
         player: Whose gradient, or `ALL_PLAYERS`.
-        depth_of_pieces: In actions of players and chance.
         piece: Which one.
         num_pieces: How many there are.
 
     Returns:
-        Whether it has come to the end, and the numbers of histories and of leaves visited; see `times` below.
+        Whether it has come to the end, and the number of histories visited; see `times` below.
     """
     gradient, symmetries = thread.gradient, symmetries_of(tree.expansion)
     reach = _column(tree, thread, 0, NUM_PLAYERS + 1, np.float64)  # of the players; last of chance, or of all others
@@ -137,24 +137,25 @@ def traverse_histories(tree, thread, strategy, player, depth_of_pieces, piece, n
     opening_chance = numba.carray(pointer(tree.expansion[OPENING_CHANCE]), room, np.float64)
     opening_counts = numba.carray(pointer(tree.expansion[OPENING_COUNTS]), room, np.int64)
     times = tree.expansion[NUM_ABOVE] if num_openings > 0 else np.int64(1)  # how many histories a visit stands for
-    depth, is_new, number, histories, leaves = 0, True, 0, 0, 0
+    depth, is_new, number, histories = 0, True, 0, np.int64(0)
     while depth >= 0:
         row, frame = rows[at(depth)], frames[at(depth)]
         state = row[:STATE_SIZE]
         if is_new:
             is_new = False
             mover = state[MOVER]
-            is_own = depth >= depth_of_pieces or piece == 0
+            is_own = depth >= _DEPTH_OF_PIECES or piece == 0
             histories += is_own * times
             if mover == GAME_OVER:
-                leaves += is_own * times
                 if is_own and (ADD_GRADIENTS or LIST_LEAVES):
                     for each in range(NUM_PLAYERS):
                         payoffs[at(each)] = 0.0
                     rule_returns(parameters, table, state, payoffs)
                     if LIST_LEAVES:
-                        slots, weight = row[STATE_SIZE : STATE_SIZE + 2], reach[at(depth), NUM_PLAYERS]
-                        list_leaf(thread, tree.slot_range[-1], low_of(slots[0]), low_of(slots[1]), weight, payoffs)
+                        first, second = low_of(row[STATE_SIZE]), low_of(row[STATE_SIZE + 1])
+                        list_leaf(
+                            thread.leaves, tree.slot_range[-1], first, second, reach[at(depth), NUM_PLAYERS], payoffs
+                        )
                     for each in range(NUM_PLAYERS if ADD_GRADIENTS else 0):
                         if player not in (each, ALL_PLAYERS):
                             continue
@@ -174,10 +175,10 @@ def traverse_histories(tree, thread, strategy, player, depth_of_pieces, piece, n
                 known_slots = load_word(tree.expansion, NUM_SLOTS) if RECORD_HISTORIES else 0
                 found = infoset_at(tree, thread, row, state, mover)
                 if found == 0 or load_word(tree.expansion, STATUS) != EXPANDING:
-                    return refuse(tree.expansion), histories, leaves
+                    return refuse(tree.expansion), histories
                 if RECORD_HISTORIES and low_of(found) >= known_slots:
                     own = row[place_of_frame(mover)] if NUM_SYMMETRIES > 1 else 0
-                    _record_history(tree, thread, path, low_of(found), depth, own)
+                    _record_history(tree, thread.found, path, low_of(found), depth, own)
                 frame[_FIRST], frame[_COUNT] = low_of(found), high_of(found)
                 # In the cache, as the slots' actions are not.
                 num_legal = rule_legal(parameters, table, state, actions[at(depth)])
@@ -220,7 +221,7 @@ def traverse_histories(tree, thread, strategy, player, depth_of_pieces, piece, n
                 zeros += reach[at(depth + 1), at(each)] == 0.0
             if zeros > 1 or mover == CHANCE_MOVES or player != ALL_PLAYERS:
                 continue
-        if depth + 1 == depth_of_pieces:
+        if depth + 1 == _DEPTH_OF_PIECES:
             number += 1
             if (number - 1) % num_pieces != piece:
                 continue
@@ -243,7 +244,7 @@ def traverse_histories(tree, thread, strategy, player, depth_of_pieces, piece, n
         else:
             rule_apply(parameters, table, child[:STATE_SIZE], action)
         depth, is_new = depth + 1, True
-    return True, histories, leaves
+    return True, histories
 
 
 @inline_kernel
@@ -289,7 +290,7 @@ def _list_turns(symmetries, frame, fixed, actions, num_legal, turns):
 
 
 @inline_kernel
-def _record_history(tree, thread, path, first_slot, depth, own_frame):
+def _record_history(tree, histories, path, first_slot, depth, own_frame):
     """Records the path of a thread as the history of an infoset that is new, unless another thread has done so."""
     low, high = np.int64(0), tree.expansion[NUM_INFOSETS]
     while high - low > 1:
@@ -299,11 +300,10 @@ def _record_history(tree, thread, path, first_slot, depth, own_frame):
         else:
             high = middle
     words = numba.carray(pointer(tree.expansion[SELF]), NUM_WORDS, np.int64)
-    while swap_word(words, LOCK, 1) != 0:
-        pass
-    if thread.lengths[low] == 0:
+    lock(words)
+    if histories.lengths[low] == 0:
         for index in range(depth):
-            thread.histories[low, index] = path[index, 0]
-        thread.lengths[low] = depth + 1
-        thread.frames_of_infosets[low] = own_frame
-    publish_word(words, LOCK, 0)
+            histories.actions[low, index] = path[index, 0]
+        histories.lengths[low] = depth + 1
+        histories.frames[low] = own_frame
+    unlock(words)

@@ -20,16 +20,14 @@ from mccfr_plus.tree.arrays import INFOSET, Shape
 from mccfr_plus.tree.by_rules import positions
 from mccfr_plus.tree.by_rules import rows as r
 from mccfr_plus.tree.by_rules import successors as n
-from mccfr_plus.tree.by_rules.costs import (
-    log_words_per_slot,
-)
+from mccfr_plus.tree.by_rules.costs import log_words_per_slot
 from mccfr_plus.tree.by_rules.histories import traverse_histories, words_per_depth
 from mccfr_plus.tree.by_rules.new_infosets import num_successor_words, num_uniform
 from mccfr_plus.tree.by_rules.openings import Openings, openings_of
 from mccfr_plus.tree.by_rules.payoff_matrix import PayoffMatrix
 from mccfr_plus.tree.by_rules.requirements import WORD, can_be_implicit, uses_numbers
 from mccfr_plus.tree.by_rules.rules_keys import RulesKeys, places_of
-from mccfr_plus.tree.by_rules.rules_traversal import rule_outcomes
+from mccfr_plus.tree.by_rules.rules_traversal import kernels_of
 from mccfr_plus.tree.expanding_tree import SIZES, ExpandingTree, Sizes
 from mccfr_plus.tree.memory import MemoryPlan
 
@@ -145,20 +143,13 @@ class ImplicitTree(ExpandingTree):
     @cached_property
     def rule_kernels(self) -> dict[str, Any]:
         """What stands for the game in `positions`: its kernels and sizes, by name."""
-        rules = self.rules_game.rules
-        names: dict[str, Any] = {
-            **self._constants,
-            "rule_legal": _inlined(rules.legal),
-            "rule_apply": _inlined(rules.apply),
-            "rule_returns": _inlined(rules.returns),
-            "rule_look": rules.look,
-            "rule_outcomes": rules.outcomes or rule_outcomes,
-        }
-        if self._constants["NUM_NUMBERS"]:
-            names["rule_number"] = _inlined(rules.infoset_number)
+        rules, constants = self.rules_game.rules, self._constants
+        inlined: dict[str, Any] = {"rule_legal": rules.legal, "rule_apply": rules.apply, "rule_returns": rules.returns}
+        if constants["NUM_NUMBERS"]:
+            inlined["rule_number"] = rules.infoset_number
         else:
-            names["rule_observe"] = _inlined(rules.observe)
-        return names
+            inlined["rule_observe"] = rules.observe
+        return {**constants, **kernels_of(rules), **{name: _inlined(rule) for name, rule in inlined.items()}}
 
     @cached_property
     def access(self) -> Mapping[str, Any]:
@@ -224,8 +215,7 @@ class ImplicitTree(ExpandingTree):
     # --- the state ---
 
     def sizes(self) -> Sizes:
-        nodes, infosets, slots, payoffs, outcomes = map(self.count, SIZES)
-        return Sizes(nodes, infosets, slots, payoffs, outcomes, block_words=self.count(n.NUM_BLOCK_WORDS))
+        return Sizes(*map(self.count, SIZES))._replace(block_words=self.count(n.NUM_BLOCK_WORDS))
 
     def _cost(self, sizes: Sizes) -> int:
         return super()._cost(sizes) + WORD * sizes.block_words

@@ -10,7 +10,7 @@ import numba
 import numpy as np
 
 from mccfr_plus.kernels.compile import inline_kernel, kernel
-from mccfr_plus.kernels.intrinsics import pointer, prefetch, publish_word, swap_word, unlikely
+from mccfr_plus.kernels.intrinsics import pointer, prefetch, publish_word, unlikely
 from mccfr_plus.tree.access import ALL_PLAYERS
 from mccfr_plus.tree.arrays import INFOSET
 from mccfr_plus.tree.by_rules.frames import NUM_SYMMETRIES, canonical_actions, orbit_size, stabilizer_of, turn_view
@@ -49,7 +49,6 @@ from mccfr_plus.tree.expansion import (
     INFOSETS,
     INFOSETS_FULL,
     KEYS,
-    LOCK,
     MAX_COST,
     MAX_INFOSETS,
     MAX_SLOTS,
@@ -60,6 +59,8 @@ from mccfr_plus.tree.expansion import (
     SLOT_COST,
     STATUS,
     STRATEGY,
+    lock,
+    unlock,
 )
 
 
@@ -162,14 +163,13 @@ def new_infoset(tree, scratch, row, player, slot, code):
     if NUM_SYMMETRIES > 1:
         places = numba.carray(pointer(expansion[PLACES]), expansion[NUM_PLACES], np.int64)
         turn_view(symmetries_of(expansion), frame, places, view)
-    while swap_word(expansion, LOCK, 1) != 0:
-        pass
+    lock(expansion)
     found = find(expansion, slot, code)
     if found == 0:
         found = _new_record(expansion, row, player, actions, count, num_legal, frame, view)
         if found != 0:
             enter(expansion, slot, code, found)
-    publish_word(expansion, LOCK, 0)
+    unlock(expansion)
     return found
 
 

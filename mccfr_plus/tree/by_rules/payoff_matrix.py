@@ -26,17 +26,17 @@ _WORD_BITS = 32
 BYTES_PER_ENTRY = np.dtype(np.uint32).itemsize
 _ARRAYS_OF_ROWS = 3  # beside those of threads
 
-# Entries of `Leaves.leaf_numbers`.
+# Entries of `Leaves.numbers`.
 EMPTY, COLUMN_BITS, DISTINCT_VALUES, LAST_VALUE, LACKS_VALUES, NUM_NUMBERS = range(6)
 
 
 class Leaves(NamedTuple):
     """Leaves that are counted, and then listed, by a traversal of all histories."""
 
-    leaf_next: np.ndarray  # [num_rows] int64: how many entries a row has; then where the next one goes
-    leaf_entries: np.ndarray  # [num_entries] uint32; none while they are counted
-    leaf_values: np.ndarray  # [MOST_VALUES, 2] float64
-    leaf_numbers: np.ndarray  # [NUM_NUMBERS] int64; see above: `EMPTY` is what stands for empty sequences
+    places: np.ndarray  # [num_rows] int64: how many entries a row has; then where the next one goes
+    entries: np.ndarray  # [num_entries] uint32; none while they are counted
+    values: np.ndarray  # [MOST_VALUES, 2] float64
+    numbers: np.ndarray  # [NUM_NUMBERS] int64; see above: `EMPTY` is what stands for empty sequences
 
 
 class PayoffMatrix(NamedTuple):
@@ -63,7 +63,7 @@ def leaves_to_count(slot_capacity: int) -> Leaves:
 
 def num_entries(counted: Sequence[Leaves]) -> int:
     """Returns how many entries all threads have counted."""
-    return sum(int(leaves.leaf_next.sum()) for leaves in counted)
+    return sum(int(leaves.places.sum()) for leaves in counted)
 
 
 def bytes_of_matrix(entries: float, num_slots: float, num_threads: int) -> float:
@@ -90,23 +90,23 @@ def room_for_leaves(counted: Sequence[Leaves], num_slots: int) -> tuple[PayoffMa
     """
     bits = (num_slots + 1).bit_length()
     most = min(1 << (_WORD_BITS - bits), MOST_VALUES)
-    found = [leaves.leaf_values[: leaves.leaf_numbers[DISTINCT_VALUES]] for leaves in counted]
+    found = [leaves.values[: leaves.numbers[DISTINCT_VALUES]] for leaves in counted]
     distinct = np.unique(np.concatenate(found), axis=0)
-    if len(distinct) > most or any(leaves.leaf_numbers[LACKS_VALUES] for leaves in counted):
+    if len(distinct) > most or any(leaves.numbers[LACKS_VALUES] for leaves in counted):
         return None
     starts, rows = np.zeros(num_slots + 2, np.int64), slice(num_slots + 1)
     for leaves in counted:
-        leaves.leaf_next[num_slots] = leaves.leaf_next[-1]  # of empty sequences
-        starts[1:] += leaves.leaf_next[rows]
+        leaves.places[num_slots] = leaves.places[-1]  # of empty sequences
+        starts[1:] += leaves.places[rows]
     np.cumsum(starts, out=starts)
     entries, values, begin = np.zeros(starts[-1], np.uint32), np.zeros((MOST_VALUES, 2)), starts[:-1].copy()
     values[: len(distinct)] = distinct
     numbers, listed = np.array([num_slots, bits, len(distinct), 0, 0]), []
     for leaves in counted:  # in a row come the entries of the first thread, then those of the second one
-        counts = leaves.leaf_next[rows].copy()
-        leaves.leaf_next[rows] = begin
+        counts = leaves.places[rows].copy()
+        leaves.places[rows] = begin
         begin += counts
-        listed.append(Leaves(leaves.leaf_next, entries, values, numbers.copy()))
+        listed.append(Leaves(leaves.places, entries, values, numbers.copy()))
     return PayoffMatrix(starts, entries, np.ascontiguousarray(values.T), bits), listed
 
 
@@ -115,17 +115,17 @@ def list_leaf(leaves, capacity, row, column, weight, payoffs):
     """Counts a leaf, or lists it if there is room for entries.
 
     Args:
-        leaves: What has the fields of `Leaves`. Modified in place.
+        leaves: `Leaves`. Modified in place.
         capacity: Larger slots are empty sequences.
         row: The last slot of player 0.
         column: The last slot of player 1.
         weight: Chance's probability.
         payoffs: Both players'.
     """
-    first, second, numbers = weight * payoffs[0], weight * payoffs[1], leaves.leaf_numbers
+    first, second, numbers = weight * payoffs[0], weight * payoffs[1], leaves.numbers
     if first == 0.0 and second == 0.0:
         return
-    values, count, number = leaves.leaf_values, numbers[DISTINCT_VALUES], numbers[LAST_VALUE]
+    values, count, number = leaves.values, numbers[DISTINCT_VALUES], numbers[LAST_VALUE]
     if number >= count or values[at(number), 0] != first or values[at(number), 1] != second:
         number = 0
         while number < count and (values[at(number), 0] != first or values[at(number), 1] != second):
@@ -138,12 +138,12 @@ def list_leaf(leaves, capacity, row, column, weight, payoffs):
         numbers[LAST_VALUE] = number
     if row >= capacity:
         row = numbers[EMPTY]
-    place = leaves.leaf_next[at(row)]
-    leaves.leaf_next[at(row)] = place + 1
-    if len(leaves.leaf_entries) > 0:
+    place = leaves.places[at(row)]
+    leaves.places[at(row)] = place + 1
+    if len(leaves.entries) > 0:
         if column >= capacity:
             column = numbers[EMPTY]
-        leaves.leaf_entries[at(place)] = np.uint32(number << numbers[COLUMN_BITS] | column)
+        leaves.entries[at(place)] = np.uint32(number << numbers[COLUMN_BITS] | column)
 
 
 @kernel

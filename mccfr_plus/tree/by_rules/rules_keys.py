@@ -9,7 +9,7 @@ from mccfr_plus.games.compiled_rules import compiled_rules
 from mccfr_plus.games.game import RulesGame
 from mccfr_plus.games.rules import NOW
 from mccfr_plus.games.symmetries import Symmetries
-from mccfr_plus.kernels.compile import inline_kernel, kernel
+from mccfr_plus.kernels.compile import inline_kernel
 from mccfr_plus.tree.interning import hash_step
 from mccfr_plus.tree.keys import Keys
 
@@ -28,11 +28,6 @@ def key_of_view(view, places, key):
         word = np.uint64(view[places[index]])
         low, high = hash_step(low, word), hash_step(high, word + np.uint64(0x632BE59BD9B4E019))
     key[0], key[1] = np.int64(hash_step(low, np.uint64(1))), np.int64(hash_step(high, np.uint64(2)))
-
-
-@kernel
-def _key_of_view(view, places, key):
-    key_of_view(view, places, key)
 
 
 def places_of(game: RulesGame) -> np.ndarray:
@@ -62,7 +57,7 @@ class RulesKeys(Keys):
     def of_state(self, state: pyspiel.State, player: int) -> list[tuple[int, int]]:
         """Returns the key of what a player knows in a state; also of the simultaneous game, if it was converted."""
         key = np.empty(2, np.int64)
-        _key_of_view(self._view(state, player), self._places, key)
+        key_of_view(self._view(state, player), self._places, key)
         return [(int(key[0]), int(key[1]))]
 
     def _view(self, state: pyspiel.State, player: int) -> np.ndarray:
@@ -101,7 +96,7 @@ class SymmetricKeys(RulesKeys):
         values = self._symmetries.bases + view[self._places]
         for turned in self._symmetries.values:
             view[self._places] = turned[values]
-            _key_of_view(view, self._places, key)
+            key_of_view(view, self._places, key)
             found.append((int(key[0]), int(key[1])))
         return found
 

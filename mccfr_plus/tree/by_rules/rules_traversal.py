@@ -8,12 +8,12 @@ nodes as asked for, or when the rules contradict themselves. The next call conti
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from mccfr_plus.games.rules import CHANCE as CHANCE_MOVES
-from mccfr_plus.games.rules import MOVER
+from mccfr_plus.games.rules import MOVER, Rules
 from mccfr_plus.games.rules import TERMINAL as NO_MOVER
 from mccfr_plus.kernels.compile import inline_kernel, kernel
 from mccfr_plus.tree.arrays import CHANCE, TERMINAL
@@ -111,6 +111,12 @@ def rule_returns(parameters, table, state, payoffs):
 @kernel
 def rule_look(parameters, table, state, player, view):
     """Stands for the game's `look`."""
+
+
+def kernels_of(rules: Rules) -> dict[str, Any]:
+    """Returns the kernels of a game by the names of those that stand for them."""
+    kernels = {f"rule_{name}": getattr(rules, name) for name in ("legal", "apply", "returns", "look")}
+    return {**kernels, "rule_outcomes": rules.outcomes or rule_outcomes}  # which gives none
 
 
 @inline_kernel

@@ -41,14 +41,7 @@ def build(game: RulesGame, budget: Budget, progress: bool | None) -> tuple[Layou
 
 @cache
 def _traversal_of(rules: Rules) -> Any:
-    return compose(
-        t.traversal,
-        rule_legal=rules.legal,
-        rule_apply=rules.apply,
-        rule_returns=rules.returns,
-        rule_look=rules.look,
-        rule_outcomes=rules.outcomes or t.rule_outcomes,  # which gives none
-    )
+    return compose(t.traversal, **t.kernels_of(rules))
 
 
 class _Builder:

@@ -188,9 +188,3 @@ def _put(blocks, block, entry):
             publish_word(blocks, index, entry)
             return True
     return False
-
-
-@kernel
-def find_successor(expansion, slot, code):
-    """Calls `find`, for Python."""
-    return find(expansion, slot, code)

@@ -21,7 +21,7 @@ from mccfr_plus.games.rules import CHANCE, MOVER, TERMINAL
 from mccfr_plus.kernels.compile import compose, kernel
 from mccfr_plus.kernels.random_numbers import new_state, next_double
 from mccfr_plus.tree.by_rules.new_infosets import rule_observe
-from mccfr_plus.tree.by_rules.rules_traversal import rule_apply, rule_legal, rule_outcomes
+from mccfr_plus.tree.by_rules.rules_traversal import kernels_of, rule_apply, rule_legal, rule_outcomes
 
 _MOST_BYTES = 1 << 26  # of the states of an infoset; beyond it there is no estimate
 _BATCH = 16  # probes between looks at the clock
@@ -64,22 +64,12 @@ class _Room(NamedTuple):
     below_actions: np.ndarray  # [most actions, 2] float64, the same
 
 
-def estimate_infosets(game: RulesGame, seed: int | None = 0) -> InfosetEstimate | None:
-    """Returns estimated numbers of infosets and slots; None without `observe`, or if an infoset has too many states.
-
-    Args:
-        seed: As for `new_state`.
-    """
+def estimate_infosets(game: RulesGame) -> InfosetEstimate | None:
+    """Returns estimated numbers of infosets and slots; None without `observe`, or if an infoset has too many states."""
     rules, sizes = game.rules, game.sizes
     if rules.observe is None:
         return None
-    names = {
-        "rule_legal": rules.legal,
-        "rule_apply": rules.apply,
-        "rule_outcomes": rules.outcomes or rule_outcomes,
-        "rule_observe": rules.observe,
-    }
-    probe = compose(_probe, strict=False, **names)
+    probe = compose(_probe, strict=False, **kernels_of(rules), rule_observe=rules.observe)
     depth, capacity = sizes.max_game_length + sizes.max_chance_nodes + 1, _MOST_BYTES // (8 * sizes.state_size)
     num_codes = max(sizes.max_observations, sizes.max_first_observations)
     room = _Room(
@@ -96,7 +86,7 @@ def estimate_infosets(game: RulesGame, seed: int | None = 0) -> InfosetEstimate 
         below_codes=np.zeros((num_codes, 2)),
         below_actions=np.zeros((max(game.most_actions, 1), 2)),
     )
-    rng = new_state(seed)
+    rng = new_state(0)
     totals, variance = np.zeros(2), 0.0
     for player in range(sizes.num_players):
         samples: list[np.ndarray] = []
