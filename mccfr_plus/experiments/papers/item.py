@@ -145,7 +145,8 @@ def write_result(paper: Paper, item: Item, setting: Setting, result: Result) -> 
     Raises:
         RecordError: If it cannot be written.
     """
-    lines = [f"# {paper.citation}: {item.title}", "", f"`{setting.about['command']}`, scale {setting.scale}.", ""]
+    scale = f", scale {setting.scale}" if result.pictures else ""  # other items run nothing that has a scale
+    lines = [f"# {paper.citation}: {item.title}", "", f"`{setting.about['command']}`{scale}.", ""]
     lines += [f"![{item.title}]({picture.name})" for picture in result.pictures if picture.suffix == ".png"]
     lines += ["", "| | paper | here | verdict |", "|---|---|---|---|"]
     lines += [f"| {row.what} | {row.paper} | {row.here} | {row.verdict} |" for row in result.rows]

@@ -135,7 +135,7 @@ def _relation(curves: _Curves, game: str, first: str, second: str, unit: str = "
     means = [end_of(curve, at=at, unit=unit) for curve in pair]
     texts = [f"{LABELS[name]} {mean}" for name, mean in zip((first, second), means, strict=True)]
     of = {"nodes": "histories", "cpu_seconds": "CPU seconds"}[unit]
-    return order(*means), means[1].mean / means[0].mean, f"{', '.join(texts)} after {at:.2g} {of}"
+    return order(*means), means[1].mean / means[0].mean, f"{', '.join(texts)} after {at:.3g} {of}"
 
 
 def _pruning_rows(curves: _Curves) -> list[Row]:
