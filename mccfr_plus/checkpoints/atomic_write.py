@@ -71,6 +71,15 @@ def require_new(path: str | os.PathLike, error_type: type[MccfrPlusError]) -> No
         raise error_type(f"{path} exists already: delete it, or give another name; it is not overwritten.")
 
 
+def require_kind(path: str | os.PathLike, error_type: type[MccfrPlusError], begins: bytes) -> None:
+    """Raises `error_type` if what a new file would replace begins otherwise, and so is something else."""
+    require_writable(path, error_type)
+    if os.path.exists(path):
+        with open(path, "rb") as file:
+            if file.read(len(begins)) not in (begins, b""):
+                raise error_type(f"{path} is of another kind and not overwritten: delete it, or give another name.")
+
+
 def remove_leftovers(path: str | os.PathLike) -> None:
     """Deletes the temporary files that killed processes left beside `path`. No process may be writing it."""
     path = Path(path)

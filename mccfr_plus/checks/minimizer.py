@@ -31,6 +31,7 @@ _SHARE_OF_ROOT = 2.0  # regret may grow this many times as much as a square root
 _ITERATIONS, _FRACTION = 1_000, 0.25
 _KEPT = "kept, nothing written outside"
 _ROUNDING = 1e-6  # rules with large steps answer a difference in the last bit with a million times as much
+_MORE = 8  # rows of tables, and parameters
 _SENTINEL = 7.25  # stands in everything that belongs to the other infosets
 _MIDDLE = 1  # the infoset that is updated
 
@@ -121,9 +122,11 @@ class _SingleInfoset:
         self._scratch = new_scratch(
             tree.arrays, tree.shape, np.zeros(1, np.uint64), side_by_side=minimizer.finish is not None
         )
-        self._parameters, self._tables, self._strategy = (
-            minimizer.parameters(), minimizer.tables(tree), tree.uniform_strategy()
-        )  # fmt: skip
+        parameters, tables = minimizer.parameters(), minimizer.tables(tree)
+        # Rows and numbers that there are not, for kernels that count on more than the class says.
+        self._rows = np.concatenate([tables, np.full((_MORE, tree.slot_capacity), _SENTINEL)])
+        self._parameters = np.append(parameters, np.full(_MORE, np.nan))[: len(parameters)]
+        self._tables, self._strategy = self._rows[: len(tables)], tree.uniform_strategy()
         self._scratch.gradient[:] = self._tables[:, self._others] = self._strategy[self._others] = _SENTINEL
         self._rounds = 0
         self._play = compose(play_rounds, minimize=minimize_with(minimizer))
@@ -145,6 +148,11 @@ class _SingleInfoset:
         return values, history, earned
 
     def _check_outside(self) -> None:
+        for row in range(len(self._tables), len(self._rows)):
+            self.subject.require(
+                bool((self._rows[row] == _SENTINEL).all()), f"writes to `tables[{row}]`, which there is not",
+                f"`num_tables`, which is {len(self._tables)}", slot=self.slots.start, found=self._rows[row],
+            )  # fmt: skip
         places = {"strategy": self._strategy, "values": self._scratch.gradient[: self.tree.num_slots]}
         places |= {f"tables[{row}]": table for row, table in enumerate(self._tables)}
         for name, array in places.items():
@@ -157,7 +165,10 @@ class _SingleInfoset:
     def _check_history(self, values: np.ndarray, history: np.ndarray) -> None:
         with np.errstate(all="ignore"):
             is_one = np.abs(history.sum(axis=1) - 1.0) <= 1e-9
-        overflows = "divisions by a total that is 0, exponentials without the largest taken off, sums that overflow"
+        overflows = (
+            "divisions by a total that is 0, exponentials without the largest taken off, sums that overflow, "
+            f"`parameters()`, which has {len(self._parameters)} numbers"
+        )
         divisions = "the division by the total, and what is played where it is 0"
         cases: tuple[tuple[Any, str, str], ...] = (
             (np.isfinite(history).all(axis=1), "plays NaN or infinity", overflows),

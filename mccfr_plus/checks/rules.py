@@ -15,6 +15,7 @@ from mccfr_plus.checks.agreement import Agreement
 from mccfr_plus.checks.report import Line, Report, Subject
 from mccfr_plus.checks.symmetries import check_symmetries
 from mccfr_plus.errors import BudgetError, ConfigError, GameError
+from mccfr_plus.estimators.base import check_whole
 from mccfr_plus.games import CHANCE, MOVER, TERMINAL, PyspielGame, RulesGame, compiled_rules
 from mccfr_plus.games.openspiel import why_no_rules
 from mccfr_plus.tree.game import load_game, quiet_openspiel, record
@@ -22,7 +23,7 @@ from mccfr_plus.tree.game_tree import GameTree, build_by_rules, build_tree
 from mccfr_plus.tree.memory import Budget
 from mccfr_plus.tree.order import representative_states
 
-_MARGIN = 64
+_MARGIN = 1 << 14
 _GUARD = -7_777_777
 _SIMULATIONS = 20
 _MAX_BYTES = 1 << 34
@@ -41,13 +42,15 @@ def check_game(game: pyspiel.Game | str, *, plays: int = 300, max_nodes: int = 1
 
     Raises:
         CheckError: At the first thing that is wrong, with the history if rules and pyspiel differ.
-        ConfigError: If the game has no compiled rules.
+        ConfigError: If the game has no compiled rules, or `plays` or `max_nodes` is not positive.
 
     Examples:
         >>> import mccfr_plus
         >>> print(mccfr_plus.check_game("one_card_poker(deck_size=4)"))  # doctest: +ELLIPSIS
         one_card_poker(deck_size=4): ...
     """
+    check_whole("plays", plays)
+    check_whole("max_nodes", max_nodes)
     game = load_game(game)
     rules_game = compiled_rules(game)
     if rules_game is None:
@@ -101,7 +104,8 @@ def _simulated(game: pyspiel.Game) -> Line:
         with quiet_openspiel():
             pyspiel.random_sim_test(game, num_sims=_SIMULATIONS, serialize=True, verbose=False)
     except Exception as error:  # pyspiel raises several kinds
-        Subject(game).fail(f"OpenSpiel's random_sim_test says: {error}", "the sizes in `layout`")
+        what = str(error).split("Serialized state")[0].strip()
+        Subject(game).fail(f"OpenSpiel's random_sim_test says: {what}", "what it names, and the sizes in `layout`")
     return Line("simulation", f"{_SIMULATIONS} plays of OpenSpiel's random_sim_test", "passed")
 
 
@@ -171,6 +175,7 @@ class _Player:
             name, what, arrays = "outcomes", "outcomes", [*arrays, self._arrays.probabilities]
             order, setting = "different", "max_chance_outcomes"
         count, most = self._run(name, *arrays), getattr(self._sizes, setting)
+        self._require(isinstance(count, int), f"`{name}` returns {count!r}", f"its `return`: how many {what} there are")
         listed = self._arrays.actions[: max(count, 0)].tolist()
         is_ordered = is_chance or listed == sorted(listed)
         self._require(

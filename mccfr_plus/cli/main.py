@@ -15,6 +15,7 @@ import importlib.metadata
 import logging
 import logging.handlers
 import os
+import re
 import shlex
 import signal
 import sys
@@ -25,7 +26,7 @@ from mccfr_plus.cli.command import PROGRAM, Command, UsageError, wants_help
 from mccfr_plus.errors import MccfrPlusError
 from mccfr_plus.kernels.compile import is_no_notice
 from mccfr_plus.kernels.interrupts import SIGNALS
-from mccfr_plus.user_modules import import_user_modules
+from mccfr_plus.user_modules import import_user_modules, imported_modules
 
 _CLASSES = {  # by name: the module and the class in it
     "solve": "solve.SolveCommand",
@@ -83,6 +84,9 @@ def main(argv: list[str] | None = None) -> int:
     Args:
         argv: The arguments after the program's name; None: those of the process.
     """
+    if sys.stdout is None:  # it was closed before the process began
+        print(f"{PROGRAM}: error: cannot write standard output: it is closed.", file=sys.stderr)
+        return NO_OUTPUT
     atexit.register(gc.freeze)  # a process that ends need not look for garbage, which takes 0.2 s
     before = {number: signal.getsignal(number) for number in SIGNALS}
     before = {number: handler for number, handler in before.items() if handler is not signal.SIG_IGN}  # as by nohup
@@ -113,6 +117,13 @@ def main(argv: list[str] | None = None) -> int:
         with contextlib.suppress(OSError):  # of a terminal that is gone
             print(f"{PROGRAM}: error: cannot write standard output: {error.strerror}.", file=sys.stderr)
         return NO_OUTPUT
+    except Exception as error:
+        if not imported_modules() or not type(error).__module__.startswith("numba."):
+            raise
+        reason = re.sub(r"Failed in nopython mode pipeline \(step: [^)]*\)", "", str(error))
+        reason = " ".join(reason.split("During: typing of call")[0].split())
+        print(f"{PROGRAM}: error: a kernel cannot be compiled: {reason}", file=sys.stderr)
+        return BAD_INPUT
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)

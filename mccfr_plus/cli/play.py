@@ -130,6 +130,8 @@ def _ask(session: PlaySession) -> None:
     moves = session.moves()
     print("actions: " + "   ".join(f"{move.action} {move.name}" for move in moves))
     while True:
+        if sys.stdin is None:  # closed
+            raise EOFError
         given = input("your action (? what the policy would play, q to end): ").strip()
         if given.lower() in _QUIT:
             raise EOFError

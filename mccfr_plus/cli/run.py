@@ -318,8 +318,8 @@ def _quality_rows(solver: Any, result: dict[str, Any]) -> list[list[str]]:
             unknown = "n/a (no bound found in time; compare policies by mccfr-plus evaluate --against)"
             return [["exploitability", unknown]]
         value, low, high = (output.number(bound[name], 4) for name in ("value", "low", "high"))
-        interval = f"{100 * bound['confidence']:g} % interval {low} to {high}"
-        return [["exploitability", f"at least {value} (local best response, {interval})"]]
+        found = f"local best response: {value}, {100 * bound['confidence']:g} % interval {low} to {high}"
+        return [["exploitability", f"at least {low if bound['low'] > 0 else 0} ({found})"]]
     rows = [[f"value of player {i}", output.number(v)] for i, v in enumerate(result["values"])]
     for name in ("nash_conv", "exploitability"):
         known = f"{output.number(result[name])} in the game's payoffs"

@@ -6,7 +6,7 @@ from typing import Any
 
 from absl import flags
 
-from mccfr_plus.checkpoints.atomic_write import require_writable
+from mccfr_plus.checkpoints.atomic_write import require_kind
 from mccfr_plus.checkpoints.lock import CheckpointLock
 from mccfr_plus.cli import checkpoints, cluster, neural, output
 from mccfr_plus.cli.checkpoints import TABULAR
@@ -213,7 +213,7 @@ class SolveCommand(Command):
     def run(self, arguments: list[str], values: Any) -> None:
         (game,) = arguments
         if values.policy_out is not None:
-            require_writable(values.policy_out, PolicyFileError)
+            require_kind(values.policy_out, PolicyFileError, begins=b"PK")  # as `.npz` does
         for name, (other, advice) in _ABOUT.items():
             if values[name].value and values[other].value is None:
                 raise UsageError(f"--{name} is about a {other}: give {advice}, too.")

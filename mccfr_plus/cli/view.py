@@ -6,6 +6,7 @@ from typing import Any
 
 from absl import flags
 
+from mccfr_plus.checkpoints.atomic_write import require_kind
 from mccfr_plus.cli import output
 from mccfr_plus.cli.command import Command, UsageError, define, define_limits, refuse, text, whole
 from mccfr_plus.cli.local_server import Answer, serve_until_interrupted
@@ -50,11 +51,13 @@ information states of the {strategy_table.MOST_HISTORIES:,} most probable histor
             refuse(values, ["port"], "a page that is served: leave it out, or leave out --out")
         if values.out is not None and os.path.realpath(values.out) == os.path.realpath(source):
             raise UsageError(f"--out={values.out} is the policy itself: give another name.")
+        if values.out is not None:
+            require_kind(values.out, UsageError, begins=b"<!DOCTYPE html>")
         content = _page(name, source, *policy_and_tree(name, source, TreeLimits(values.max_nodes, values.max_bytes)))
         output.show_notes()
         if values.out is not None:
             page.write_page(values.out, content)
-            print(f"wrote {values.out} ({len(content.encode()) / 1e6:.1f} MB)")
+            print(f"wrote {values.out} ({len(content.encode()) / 1e3:,.0f} kB)")
         else:
             serve_until_interrupted(lambda _, path, __: Answer(content) if path == "/" else None, values.port)
 

@@ -1,6 +1,5 @@
 """The contract of estimators: a frozen description, and a kernel that samples a gradient, such as `traversal`."""
 
-import abc
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -26,7 +25,7 @@ class SamplingWeights(Enum):
 
 
 @dataclass(frozen=True)
-class Estimator(abc.ABC):
+class Estimator:
     """Estimates a player's utility gradient over sequences, without bias.
 
     ``kernel(parameters, sampling_weights, tree, strategy, scratch, player)`` is a Numba function. For each leaf z that
@@ -66,7 +65,7 @@ class Estimator(abc.ABC):
         (True, False)
     """
 
-    short_name: ClassVar[str]
+    short_name: ClassVar[str] = "user-defined"
     kernel: ClassVar[Any] = None
     references: ClassVar[tuple[str, ...]] = ()
     samples: ClassVar[bool] = True

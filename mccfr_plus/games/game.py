@@ -80,6 +80,10 @@ class RulesGame(ABC):
             raise ValueError(f"{self.short_name} has no parameter {', '.join(sorted(unknown))}.")
         self.given = Parameters({**self.defaults, **(params or {})})
         self.sizes = self.layout(self.given)
+        if any(number != int(number) for number in self.sizes.parameters):
+            raise ValueError(
+                f"parameters={self.sizes.parameters} of the layout must be whole: fractions go into table."
+            )
         # Not made read-only: Numba takes several times as long to accept such an array.
         self.parameters = np.array(self.sizes.parameters, np.int64)
         self.most_actions = max(self.sizes.num_distinct_actions, self.sizes.max_chance_outcomes)

@@ -5,6 +5,7 @@ has its own stack.
 """
 
 import contextlib
+import dis
 import functools
 import hashlib
 import logging
@@ -140,25 +141,28 @@ def compose(function: Any, *, strict: bool = True, **names: Any) -> Any:
         6.0
     """
     used: dict[str, FunctionType] = {}
-    composed = _compose(function, names, used)
+    composed = _compose(function, names, used, ())
     if strict and set(used) != set(names):
         raise ValueError(f"{_source(function).__name__} does not use {', '.join(sorted(set(names) - set(used)))}")
     return composed
 
 
-def _compose(function: Any, names: dict[str, Any], used: dict[str, FunctionType]) -> Any:
+def _compose(function: Any, names: dict[str, Any], used: dict[str, FunctionType], callers: tuple[Any, ...]) -> Any:
     """Returns the kernel; enters in `used` which function was the first to use each name."""
     source = _source(function)
-    replacements = {}
+    callers, replacements = (*callers, function), {}
     for name in sorted(names_of(source.__code__)):
         if name in names:
             first = used.setdefault(name, source)
             if source.__globals__.get(name, names) is not names[name]:
                 _require_same_meaning(name, names[name], source, first)
                 replacements[name] = names[name]
-        elif _is_kernel(source.__globals__.get(name)):
-            inner = _compose(source.__globals__[name], names, used)
-            if inner is not source.__globals__[name]:
+        elif _is_kernel(called := source.__globals__.get(name)):
+            if called in callers:
+                _require_attribute(name, source)
+                continue
+            inner = _compose(called, names, used, callers)
+            if inner is not called:
                 replacements[name] = inner
     if not replacements:
         return function
@@ -177,6 +181,15 @@ def _compose(function: Any, names: dict[str, Any], used: dict[str, FunctionType]
         copy.__qualname__ = f"{source.__name__}_{hashlib.sha256(label.encode()).hexdigest()[:16]}"
         _composed[key] = _kind_of(function)(copy), replacements
     return _composed[key][0]
+
+
+def _require_attribute(name: str, source: FunctionType) -> None:
+    """Raises ConfigError if code calls the global of this name; it may be that of an attribute, as in ``np.clip``."""
+    if any(each.opname == "LOAD_GLOBAL" and each.argval == name for each in dis.get_instructions(source)):
+        raise ConfigError(
+            f"The kernel {source.__name__} calls {name}, from which it was called: kernels that call themselves crash "
+            "when they are loaded from the disk. Write a loop, with a stack if need be."
+        )
 
 
 def _require_same_meaning(name: str, new: Any, source: FunctionType, first: FunctionType) -> None:

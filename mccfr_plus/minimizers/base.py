@@ -3,7 +3,6 @@
 It goes from a sampled gradient to the next strategy: children before parents, over what was touched.
 """
 
-import abc
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, ClassVar
@@ -19,7 +18,7 @@ from mccfr_plus.tree.game_tree import GameTree
 
 
 @dataclass(frozen=True)
-class Minimizer(abc.ABC):
+class Minimizer:
     """Minimizes regret at every infoset, given sampled action values.
 
     ``kernel(values, strategy, tables, first, last, iteration, parameters) -> float`` is a Numba function. It is called
@@ -57,7 +56,7 @@ class Minimizer(abc.ABC):
         array([1.5, 0. ])
     """
 
-    short_name: ClassVar[str]
+    short_name: ClassVar[str] = "user-defined"
     kernel: ClassVar[Any] = None
     prepare: ClassVar[Any] = None
     finish: ClassVar[Any] = None
@@ -77,7 +76,7 @@ class Minimizer(abc.ABC):
         """Returns the tables before the first iteration, ``[num_tables, tree.slot_capacity]`` float64."""
         return np.zeros((self.num_tables, tree.slot_capacity))
 
-    def begin(self, tree: GameTree | ExpandingTree, tables: np.ndarray) -> None:  # noqa: B027
+    def begin(self, tree: GameTree | ExpandingTree, tables: np.ndarray) -> None:
         """Writes what depends on all infosets, once they are known, if `needs_whole_tree`. Modifies `tables`."""
 
     @property

@@ -110,7 +110,7 @@ class Engine:
                     side_by_side=minimizer.finish is not None,
                 )
             )
-        self.parameters = [minimizer.parameters() for _ in self.scratches]
+        self.parameters = [np.array(minimizer.parameters(), np.float64) for _ in self.scratches]
         self._bind()
 
     def _bind(self) -> None:
@@ -152,7 +152,7 @@ class Engine:
 
     def _settings(self, minimizer_parameters: np.ndarray) -> Settings:
         config, baseline = self.config, self.config.baseline
-        parameters = config.estimator.parameters()
+        parameters = np.array(config.estimator.parameters(), np.float64)
         if baseline is not None:
             parameters = np.append(parameters, float(baseline.rate))
         return Settings(

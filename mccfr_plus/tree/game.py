@@ -96,6 +96,7 @@ def game_of_name(text: str) -> pyspiel.Game:
     if name not in names:
         near = difflib.get_close_matches(name, names, n=3, cutoff=0.5) or [n for n in names if name and name in n][:3]
         hint = f"did you mean {', '.join(near)}?" if near else "pyspiel.registered_names() lists them all."
+        hint += " A game of your own must be imported first (--import=MODULE on the command line)."
         raise GameError(f"{name!r} is no game of OpenSpiel: {hint}")
     try:
         with quiet_openspiel():
@@ -199,6 +200,16 @@ def checked_actions(actions: list[int], most: int) -> list[int]:
             f"a decision node with {len(actions)} legal actions, where num_distinct_actions() allows 1 to {most}"
         )
     return actions
+
+
+def require_end(game: pyspiel.Game, num_moves: int) -> None:
+    """Raises WrongAnswerError if a history has no end in sight: it is much longer than the game says."""
+    length, chances = game.max_game_length(), max(game.max_chance_nodes_in_history(), 0)
+    if num_moves > 10 * (length + chances) + 1000:
+        raise WrongAnswerError(
+            f"no end after {num_moves:,} moves, where max_game_length() is {length:,} and "
+            f"max_chance_nodes_in_history() {chances:,}: do moves change the state"
+        )
 
 
 def unknown_mover(player: int) -> WrongAnswerError:
@@ -373,6 +384,8 @@ class _Recorder:
             path.append(state)
             path_actions.append(actions)
             position.append(1)
+            if len(path) % _CHECK_EVERY == 0:
+                require_end(self._game, len(path))
             if len(actions) > 1:
                 state = state.child(actions[0])
             else:

@@ -1,5 +1,7 @@
 """Games that are wrong on purpose: each is caught, and the message says what to look at."""
 
+import dataclasses
+
 import numba
 import numpy as np
 import pyspiel
@@ -20,6 +22,7 @@ FAULTS = {
     "outcomes behind probabilities": "`outcomes` wrote outside of `probabilities`",
     "look before view": "`look` wrote outside of `view`",
     "look behind view": "`look` wrote outside of `view`",
+    "look far behind view": "`look` wrote outside of `view`",
     "look behind view at the end": "`look` wrote outside of `view`",
     "returns before payoffs": "`returns` wrote outside of `payoffs`",
     "returns behind payoffs": "`returns` wrote outside of `payoffs`",
@@ -64,8 +67,9 @@ _CARD, _MOVES, _COUNT = 1, 2, 5  # words of a state: card plus 1, moves plus 1, 
 
 (
     START_BEFORE, APPLY_BEHIND, LEGAL_BEFORE, LEGAL_BEHIND, OUTCOMES_BEFORE, OUTCOMES_BEHIND, CHANCE_BEFORE,
-    CHANCE_BEHIND, LOOK_BEFORE, LOOK_BEHIND, LOOK_BEHIND_LATE, RETURNS_BEFORE, RETURNS_BEHIND, PARAMETERS_BEHIND,
-    TABLE_BEFORE, UNSORTED, TWICE, HIGH, NEGATIVE, EMPTY, BOASTS, BELOW, SUM, CHANCE_NAN, CHANCE_NEGATIVE,
+    CHANCE_BEHIND, LOOK_BEFORE, LOOK_BEHIND, LOOK_FAR_BEHIND, LOOK_BEHIND_LATE, RETURNS_BEFORE,
+    RETURNS_BEHIND, PARAMETERS_BEHIND, TABLE_BEFORE, UNSORTED, TWICE, HIGH, NEGATIVE, EMPTY, BOASTS, BELOW, SUM,
+    CHANCE_NAN, CHANCE_NEGATIVE,
     OUTCOMES_TWICE, OUTCOMES_HIGH, OUTCOMES_NEGATIVE, OUTCOMES_EMPTY, LOOK_HIGH, LOOK_NEGATIVE, LOOK_CHANGES,
     LEGAL_CHANGES, RETURNS_CHANGES, LOOK_LATE, FORGETS, FORGETS_LEGAL, PAYOFF_HIGH, PAYOFF_LOW, PAYOFF_NAN, NO_SUM,
     ENDLESS, ENDLESS_CHANCE, NO_PLAYER, NEGATIVE_PLAYER, CHANGES_PARAMETERS, CHANGES_TABLE,
@@ -203,6 +207,8 @@ def _look(parameters, table, state, player, view):
         view[np.uint64(len(view))] = 1
     if fault == LOOK_HIGH and player == 1:
         view[1] = 3
+    if fault == LOOK_FAR_BEHIND:
+        view[np.uint64(len(view) + 1000)] = 1
     if fault == LOOK_NEGATIVE:
         view[0] = -1
     if fault == LOOK_CHANGES:
@@ -346,6 +352,16 @@ def test_a_check_leaves_the_game_as_it_was(fault):
     assert own.parameters.tolist() == [NUMBERS[fault], 7]
     assert own.table.tolist() == [0.25, 0.5, 0.25]
     assert own.first_state.tolist() == [CHANCE, 0, 0, 0, 0, 0]
+
+
+def test_parameters_of_a_layout_are_whole():
+    class RakeGame(SignsGame):
+        @classmethod
+        def layout(cls, parameters):
+            return dataclasses.replace(super().layout(parameters), parameters=[0.05])
+
+    with pytest.raises(ValueError, match="must be whole: fractions go into table"):
+        RakeGame()
 
 
 def test_a_game_without_compiled_rules_is_refused():

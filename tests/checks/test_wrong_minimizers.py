@@ -23,6 +23,8 @@ FAULTS = {
     "returns nothing": "does not get near an equilibrium",
     "returns NaN": "returns NaN or infinity",
     "negative probability": "with negative probability",
+    "writes to a table of another row": "writes to `tables.1.`, which there is not",
+    "reads a parameter that there is not": r"plays NaN or infinity[^$]*`parameters\(\)`, which has 1 numbers",
     "depends on the slot": "plays differently when actions and information states are listed in another order",
 }
 NUMBERS = {name: number for number, name in enumerate(FAULTS, 1)}
@@ -49,7 +51,7 @@ def rule(values, strategy, tables, first, last, iteration, parameters):
             strategy[slot] = -0.1
         if fault == 8 and slot == first:
             strategy[slot] *= 1.01
-        if fault == 13:
+        if fault == 15:
             strategy[slot] *= 1.0 + 1e-4 * (first % 7)
             strategy[slot] += 1e-4 * (first % 5)
         total += strategy[slot]
@@ -66,6 +68,10 @@ def rule(values, strategy, tables, first, last, iteration, parameters):
         values[at(last)] += 1.0
     if fault == 10:
         return 0.0
+    if fault == 13:
+        tables[at(1), first] += 1.0
+    if fault == 14:
+        strategy[first] += parameters[at(1)]
     if fault == 11:
         return value / 0.0 - value / 0.0
     return value

@@ -68,6 +68,39 @@ def test_a_module_of_the_current_folder_by_name(command, module, monkeypatch):
     assert user_modules.imported_modules() == ("imported_by_tests",)
 
 
+KERNEL = """
+import numba, numpy as np
+from mccfr_plus import Minimizer
+from mccfr_plus.solver.registry import MINIMIZERS
+
+
+@numba.njit
+def update(values, strategy, tables, first, last, iteration, parameters):
+    return strategy[first] * BODY
+
+
+class Mine(Minimizer):
+    kernel = staticmethod(update)
+
+    def parameters(self):
+        return [2.0]
+
+
+MINIMIZERS["imported_rule"] = Mine
+"""
+
+
+def test_kernels_of_a_module(command, module):
+    arguments = ("solve", "kuhn_poker", "--minimizer=imported_rule", "--estimator=full", "--iterations=2")
+    module.write_text(KERNEL.replace("BODY", "valeus[first]"), encoding="utf-8")
+    found = command(*arguments, f"--import={module}")
+    assert found.code == 2
+    assert "error: a kernel cannot be compiled: NameError: name 'valeus' is not defined" in found.err.splitlines()[-1]
+    sys.modules.pop("imported_by_tests")
+    module.write_text(KERNEL.replace("BODY", "parameters[0]"), encoding="utf-8")
+    assert "full + imported_rule" in command(*arguments, f"--import={module}").out
+
+
 @pytest.mark.parametrize("name", sorted(COMMANDS))
 def test_every_command_has_it(command, name):
     found = command(name, *["x"] * len(COMMANDS[name].positionals), "--import=no_such_module")

@@ -2,6 +2,7 @@
 
 import logging
 import re
+import shlex
 import subprocess
 import sys
 
@@ -149,6 +150,19 @@ def test_a_closed_pipe_is_no_traceback(start):
     _, errors = process.communicate(timeout=60)
     assert errors == ""
     assert process.returncode == 141
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="no such shell")
+@pytest.mark.parametrize(
+    ("arguments", "code", "said"),
+    [("stats kuhn_poker >&-", 74, "cannot write standard output"), ("play kuhn_poker uniform --seed=1 <&-", 0, "")],
+)
+def test_closed_streams_are_no_traceback(arguments, code, said):
+    line = f"{shlex.quote(sys.executable)} -m mccfr_plus {arguments}"
+    found = subprocess.run(line, shell=True, capture_output=True, text=True, check=False)
+    assert found.returncode == code
+    assert said in found.stderr
+    assert "Traceback" not in found.stderr
 
 
 def test_counts_read_as_people_write_them():

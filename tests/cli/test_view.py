@@ -21,6 +21,14 @@ def test_the_policy_is_not_overwritten(tmp_path, capsys):
     assert path.read_bytes() == b"policy"
 
 
+def test_files_of_another_kind_are_not_overwritten(command, tmp_path):
+    path = tmp_path / "notes"
+    path.write_text("notes", encoding="utf-8")
+    for flag in ("view kuhn_poker uniform --out", "solve kuhn_poker --iterations=1 --policy_out"):
+        command(*f"{flag}={path}".split()).assert_one_line_error("is of another kind and not overwritten: delete it")
+    assert path.read_text(encoding="utf-8") == "notes"
+
+
 def test_writes_a_page(command, tmp_path):
     policy, out = tmp_path / "kuhn.npz", tmp_path / "kuhn.html"
     mccfr_plus.save_policy(mccfr_plus.Solver("kuhn_poker", seed=1).run(100).average_policy(), policy)

@@ -2,6 +2,7 @@
 
 from types import FunctionType
 
+import numpy as np
 import pytest
 from numba import config
 
@@ -129,6 +130,26 @@ def test_a_name_with_two_meanings_is_refused():
         both = _with_globals(two_loops, second_loop=second)
         with pytest.raises(ConfigError, match=rf"The global {name} of .*test_compose\.\w+ is not what is composed"):
             compose(both, rule=negative, FACTOR=5.0)
+
+
+@kernel
+def floor(x):
+    """Has the name of a function that it uses."""
+    return FACTOR * np.floor(rule(x))
+
+
+@kernel
+def countdown(x):
+    return countdown(x - rule(x)) if x > 0.0 else x
+
+
+def test_an_attribute_may_have_the_name_of_a_kernel():
+    assert compose(floor, rule=other, FACTOR=3.0)(7.5) == 24.0
+
+
+def test_a_kernel_that_calls_itself_is_refused():
+    with pytest.raises(ConfigError, match="The kernel countdown calls countdown, from which it was called"):
+        compose(countdown, rule=other)
 
 
 def test_a_minimizer_without_numba_is_refused():

@@ -8,6 +8,7 @@ from lazy_games import Fault, FaultyGame, FaultyState
 from lazy_trees import lazy_solver
 
 from mccfr_plus import GameError, compile_game, estimate_size
+from mccfr_plus.tree.game import record
 from mccfr_plus.tree.keys import KINDS
 
 CODE = {
@@ -124,3 +125,12 @@ def test_more_actions_than_the_game_says(code, monkeypatch):
     monkeypatch.setattr(FaultyGame, "num_distinct_actions", lambda self: 2)
     with pytest.raises(GameError, match="decision node with 3 legal actions"):
         code(game)
+
+
+@pytest.mark.parametrize("record_all", [lambda game: record(game, lambda *_: None, False), CODE["estimate"]])
+def test_games_without_an_end(record_all, monkeypatch):
+    monkeypatch.setattr(FaultyState, "is_terminal", lambda self: False)
+    monkeypatch.setattr(FaultyState, "current_player", lambda self: len(self.history()) % 2)
+    monkeypatch.setattr(FaultyState, "_apply_action", lambda self, action: None)
+    with pytest.raises(GameError, match=r"no end after .* moves, where max_game_length\(\) is 4 and"):
+        record_all(FaultyGame({"length": 4}))

@@ -30,7 +30,15 @@ import numpy as np
 import pyspiel
 
 from mccfr_plus.tree.arrays import CHANCE, TERMINAL
-from mccfr_plus.tree.game import checked_actions, checked_outcomes, checked_returns, game_error, unknown_mover
+from mccfr_plus.tree.game import (
+    WrongAnswerError,
+    checked_actions,
+    checked_outcomes,
+    checked_returns,
+    game_error,
+    require_end,
+    unknown_mover,
+)
 from mccfr_plus.tree.sizes.infoset_counts import InfosetCounts
 
 # Measures; those of external sampling, one per player, come last.
@@ -142,6 +150,10 @@ class StratifiedBeam:
             levels.append(level)
             logs = level.logs
             found.depth = below
+            try:
+                require_end(self._game, below)
+            except WrongAnswerError as error:
+                raise game_error(self._game, [], error) from None
         if learn:
             self.pilot.learn(levels)
         return found
