@@ -183,7 +183,7 @@ def read_comparison(path: str | os.PathLike) -> Comparison:
     except (ValueError, KeyError, TypeError, RecursionError) as error:  # the last: of JSON in JSON in JSON
         if isinstance(error, RecordError | ConfigError):
             raise
-        raise RecordError(f"{spec} is no description of a comparison of this version.") from None
+        raise RecordError(f"{spec} is no description of a comparison of this version: delete it.") from None
 
 
 def about_here(command: str) -> dict[str, Any]:

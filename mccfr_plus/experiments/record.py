@@ -124,7 +124,8 @@ def read_record(path: str | os.PathLike) -> tuple[dict[str, Any], list[Point], d
                 ended = entry["end"]
         except (ValueError, KeyError, TypeError, RecursionError):
             raise RecordError(
-                f"{path} is no record of a run of this version, or is damaged: see its line {number}."
+                f"{path} is no record of a run of this version, or is damaged: see its line {number}. Without the "
+                "file, it is run again."
             ) from None
     if header is None:
         raise RecordError(f"{path} is no record of a run: it has no complete line.")

@@ -76,7 +76,7 @@ def load_game(game: pyspiel.Game | str) -> pyspiel.Game:
     if kind.dynamics == pyspiel.GameType.Dynamics.SIMULTANEOUS:
         with quiet_openspiel():
             game = pyspiel.convert_to_turn_based(game)
-        logger.info("%s has simultaneous moves: solving turn_based_simultaneous_game(game=%s(...))", name, name)
+        logger.info("%s has simultaneous moves: in turns, as turn_based_simultaneous_game(game=%s(...))", name, name)
     return game
 
 
