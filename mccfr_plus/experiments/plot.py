@@ -24,6 +24,7 @@ from mccfr_plus.errors import ConfigError, RecordError
 from mccfr_plus.experiments.curves import Curve
 
 _COLOURS = 128  # of a PNG
+_LEGEND_LINE = 0.2  # inches
 _AXES = AXES | {"cpu_seconds": "CPU seconds (without evaluations)"}
 
 
@@ -139,12 +140,14 @@ def plot_parameter(
     """
     if not lines:
         raise ConfigError("there is nothing to draw.")
-    figure = _figure(6.4, 4.9)
+    figure = _figure(6.4, 4.7 + _LEGEND_LINE * len(lines))
     panel = figure.subplots()
     for number, line in enumerate(lines):
         draw_line(panel, np.array(line.x), np.array(line.y).T, number, (number, 0), line.label, band)
     panel.set(xscale=xscale, yscale="log", xlabel=xlabel, ylabel=ylabel)
-    finish_panel(panel, title)
+    finish_panel(panel, title, has_legend=False)
+    # Not in the panel, where long labels hide lines.
+    figure.legend(*panel.get_legend_handles_labels(), loc="outside upper center", fontsize=9, frameon=False)
     _write(figure, [len(lines[0].y[0])], "", paths, band)
 
 
