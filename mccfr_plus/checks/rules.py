@@ -42,14 +42,14 @@ def check_game(game: pyspiel.Game | str, *, plays: int = 300, max_nodes: int = 1
 
     Raises:
         CheckError: At the first thing that is wrong, with the history if rules and pyspiel differ.
-        ConfigError: If the game has no compiled rules, or `plays` or `max_nodes` is not positive.
+        ConfigError: If the game has no compiled rules, or `plays` or `max_nodes` is out of range.
 
     Examples:
         >>> import mccfr_plus
         >>> print(mccfr_plus.check_game("one_card_poker(deck_size=4)"))  # doctest: +ELLIPSIS
         one_card_poker(deck_size=4): ...
     """
-    check_whole("plays", plays)
+    check_whole("plays", plays, 0)
     check_whole("max_nodes", max_nodes)
     game = load_game(game)
     rules_game = compiled_rules(game)

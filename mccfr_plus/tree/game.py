@@ -96,7 +96,7 @@ def game_of_name(text: str) -> pyspiel.Game:
     if name not in names:
         near = difflib.get_close_matches(name, names, n=3, cutoff=0.5) or [n for n in names if name and name in n][:3]
         hint = f"did you mean {', '.join(near)}?" if near else "pyspiel.registered_names() lists them all."
-        hint += " A game of your own must be imported first (--import=MODULE on the command line)."
+        hint += " A user-defined game must be imported first (--import=MODULE on the command line)."
         raise GameError(f"{name!r} is no game of OpenSpiel: {hint}")
     try:
         with quiet_openspiel():

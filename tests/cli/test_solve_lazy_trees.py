@@ -174,7 +174,7 @@ def test_resuming_a_grown_run(command, path):
 @pytest.mark.parametrize(
     ("flags", "name"),
     [
-        (["--tree=compiled"], "tree"),
+        (["--tree=compiled"], "kind of tree"),
         (["--keys=hash"], "kind of keys"),
         (["--threads=2"], "number of threads"),
         (["--thread_mode=fast"], "thread_mode"),
