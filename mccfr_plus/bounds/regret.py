@@ -155,6 +155,7 @@ def regret_bound(
     * discounted rules other than linear CFR with its linear average, and step sizes that decay;
     * rm, prm, hedge, ftrl and omd with weighted averages.
 
+    Nor is one for runs with baselines or fast threads, of which the arguments say nothing.
     `mccfr_plus.bounds.regret.why_no_bound` gives the reason.
 
     Args:
