@@ -119,7 +119,7 @@ def test_a_parameter_against_final_values(monkeypatch, tmp_path):
     assert (panel.get_xscale(), panel.get_yscale()) == ("linear", "log")
     assert (panel.get_title(), panel.get_xlabel(), panel.get_ylabel()) == ("Title", "tau", "chips")
     assert [line.get_ydata().tolist() for line in panel.lines] == [[2.0, 2.0], [5.0, 7.0]]
-    assert [text.get_text() for text in panel.get_legend().get_texts()] == ["one", "two"]
+    assert [text.get_text() for text in figures[0].legends[0].get_texts()] == ["one", "two"]
     assert len(panel.collections) == 2
     assert (tmp_path / "a.png").read_bytes().startswith(b"\x89PNG")
     with pytest.raises(ConfigError, match="nothing to draw"):
