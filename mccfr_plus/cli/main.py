@@ -120,7 +120,8 @@ def main(argv: list[str] | None = None) -> int:
     except Exception as error:
         if not imported_modules() or not type(error).__module__.startswith("numba."):
             raise
-        reason = re.sub(r"\x1b\[[\d;]*m|Failed in nopython mode pipeline \(step: [^)]*\)", "", str(error))  # colours, too
+        # Without colours, and without the steps of the compiler that failed one within the other.
+        reason = re.sub(r"\x1b\[[\d;]*m|Failed in nopython mode pipeline \(step: [^)]*\)", "", str(error))
         reason = " ".join(reason.split("During: typing of call")[0].split())
         print(f"{PROGRAM}: error: a kernel cannot be compiled: {reason}", file=sys.stderr)
         return BAD_INPUT
