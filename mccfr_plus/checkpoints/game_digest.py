@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pyspiel
 
-from mccfr_plus.tree.game import game_error
+from mccfr_plus.tree.game import checked_outcomes, game_error
 from mccfr_plus.tree.game_tree import GameTree
 
 _HISTORIES = 32  # of a game that is not stored
@@ -43,17 +43,17 @@ def digest_of_histories(game: pyspiel.Game) -> str:
         try:
             while not state.is_terminal():
                 if state.is_chance_node():
-                    seen = [(action, probability) for action, probability in state.chance_outcomes() if probability > 0]
+                    seen: tuple = checked_outcomes(state.chance_outcomes())
                     actions = [action for action, _ in seen]
                 else:
                     actions = state.legal_actions()
-                    seen = [state.current_player(), state.information_state_string(), actions]
+                    seen = state.current_player(), state.information_state_string(), actions
                 digest.update(repr(seen).encode())
                 state.apply_action(rng.choice(actions))
                 moves += 1
             digest.update(repr(list(map(float, state.returns()))).encode())
         except Exception as error:
-            raise game_error(game, state.history(), error) from error
+            raise game_error(game, state.history(), error) from error.__cause__
         if moves >= _MOVES:
             break
     return digest.hexdigest()
