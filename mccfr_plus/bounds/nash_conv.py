@@ -43,7 +43,7 @@ def nash_conv_bound(solver: Solver) -> NashConvBound:
         return _nothing("regrets bound NashConv in two-player constant-sum games only")
     if solver.average_method not in (EXACT, LAZY):
         return _nothing("the average strategy is sampled or biased, and NashConv is not linear")
-    if solver.config.threads > 1 and solver.config.thread_mode == "fast":
+    if solver.config.threads > 1 and not solver.config.is_team:
         return _nothing(FAST_THREADS)
     if not solver.config.alternating:
         return NashConvBound(True, True, 0.0, "nash_conv is the sum of the average regrets")

@@ -335,7 +335,7 @@ def _bounds(solver: Solver, confidence: float, nash_conv: float | None) -> dict[
     reason = why_no_bound(tree, *components)
     if solver.config.baseline is not None:
         reason = "with baselines the range of the estimates is unknown"
-    if solver.config.threads > 1 and solver.config.thread_mode == "fast":
+    if solver.config.threads > 1 and not solver.config.is_team:
         reason = FAST_THREADS
     players = range(tree.num_players)
     found = [None if reason else regret_bound(tree, i, solver.iterations, *components, p=p) for i in players]
