@@ -18,6 +18,7 @@ ROOT = Path(mccfr_plus.__file__).parent
 # A module belongs to the longest name here that its own begins with. It imports from its own line and those above.
 LAYERS = """
     errors
+    specs
     display
     user_modules
     kernels
@@ -46,7 +47,7 @@ ROOMS = {
 }  # fmt: skip
 FILES = {
     "__init__.py", "__main__.py", "citations.py", "display.py", "errors.py", "py.typed", "references.bib",
-    "user_modules.py",
+    "specs.py", "user_modules.py",
 }  # fmt: skip
 
 # Of types alone, for annotations.
@@ -350,4 +351,4 @@ def test_a_solve_passes_few_files():
         result = subprocess.run([sys.executable, "-c", FILES_PASSED, *command], capture_output=True, text=True)
         assert result.returncode == 0, result.stderr
     passed = [path for path in json.loads(result.stdout.splitlines()[-1]) if path.startswith(str(ROOT))]
-    assert len(passed) <= 25, "\n".join(passed)
+    assert len(passed) <= 26, "\n".join(passed)

@@ -14,7 +14,8 @@ from mccfr_plus.errors import ConfigError
 from mccfr_plus.estimators import Full
 from mccfr_plus.experiments.evaluation_points import FULL_COST, TRAVERSAL_COST
 from mccfr_plus.solver.config import SolverConfig
-from mccfr_plus.solver.registry import ESTIMATORS, keyword_arguments
+from mccfr_plus.solver.registry import ESTIMATORS
+from mccfr_plus.specs import parse_spec
 
 OURS, NEURAL, CPP, PYTHON = "mccfr_plus", "neural", "openspiel", "openspiel_python"
 
@@ -102,7 +103,7 @@ def _parsed(text: str) -> tuple[str, str, Any]:
     match = _TEXT.fullmatch(text)
     library, names, given = match.groups("") if match else ("", "", "")
     try:
-        options = keyword_arguments(f"{given})")
+        options = parse_spec(f"options({given})").parameters
     except SyntaxError:
         raise ConfigError("write options as name=value, such as [batch=8].") from None
     names = names.strip()

@@ -3,7 +3,6 @@
 A further built-in component is its own file and one line here.
 """
 
-import ast
 import difflib
 import inspect
 import math
@@ -17,6 +16,7 @@ from mccfr_plus.errors import ConfigError
 from mccfr_plus.estimators import Baseline, Estimator
 from mccfr_plus.kernels.random_numbers import as_python
 from mccfr_plus.minimizers import Minimizer
+from mccfr_plus.specs import parse_spec
 
 Component = TypeVar("Component")
 
@@ -169,31 +169,15 @@ def _component(
     allowed = ", ".join(table)
     if not isinstance(spec, str):
         raise ConfigError(f"{what}={spec!r}: give one of {allowed}, or an object of class {kind.__name__}.")
-    name, bracket, rest = spec.partition("(")
-    name = name.strip()
+    name = spec.partition("(")[0].strip()
     if name not in table:
         near = difflib.get_close_matches(name, table, n=1)
         hint = f" Did you mean {near[0]!r}?" if near else ""
         raise ConfigError(f"{what}={spec!r} is not known.{hint} Give one of {allowed}.")
     try:
-        return table[name](**keyword_arguments(rest if bracket else ")"))
+        return table[name](**parse_spec(spec).parameters)
     except SyntaxError:
         example = "write parameters as name=value, such as outcome(epsilon=0.6); infinity is 1e999"
         raise ConfigError(f"{what}={spec!r}: {example}.") from None
     except TypeError as error:
         raise ConfigError(f"{what}={spec!r}: {name} {str(error).partition('() ')[2] or error}.") from None
-
-
-def keyword_arguments(text: str) -> dict[str, Any]:
-    """Returns the arguments of a text such as ``"epsilon=0.3, tau=2)"``: only literals, nothing is evaluated.
-
-    Raises:
-        SyntaxError: If it is written otherwise.
-    """
-    try:
-        call = ast.parse(f"component({text}", mode="eval").body
-        if not isinstance(call, ast.Call) or call.args or any(k.arg is None for k in call.keywords):
-            raise ValueError
-        return {str(k.arg): ast.literal_eval(k.value) for k in call.keywords}
-    except ValueError:
-        raise SyntaxError from None
