@@ -16,7 +16,7 @@ import mccfr_plus
 from mccfr_plus.cluster import Cluster, DistributedSolver
 from mccfr_plus.cluster.batch import Batch, add_sums, begin_sums
 from mccfr_plus.kernels.loops.components import State
-from mccfr_plus.tree.arrays import read_only
+from mccfr_plus.trees.arrays import read_only
 
 flags.DEFINE_string("game", "liars_dice", "rounds: game")
 flags.DEFINE_string("estimator", "external", "rounds: estimator")

@@ -31,8 +31,8 @@ from mccfr_plus.experiments.evaluation_points import Limit
 from mccfr_plus.experiments.papers.rudolph2025 import GAMES
 from mccfr_plus.experiments.plot import plot_curves
 from mccfr_plus.experiments.record import Point
-from mccfr_plus.tree.by_rules.implicit_tree import ImplicitTree
-from mccfr_plus.tree.by_rules.requirements import rules_to_traverse
+from mccfr_plus.trees.by_rules.implicit_tree import ImplicitTree
+from mccfr_plus.trees.by_rules.requirements import rules_to_traverse
 
 flags.DEFINE_string("game", "phantom_ttt", "Game")
 flags.DEFINE_multi_string(

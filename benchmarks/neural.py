@@ -26,7 +26,7 @@ from mccfr_plus import neural
 from mccfr_plus.estimators.escher import refresh_values
 from mccfr_plus.neural.sampling.observer import Observer, uniform
 from mccfr_plus.neural.sampling.paths import Trajectories, corrected_regrets
-from mccfr_plus.tree.order import representative_states
+from mccfr_plus.trees.order import representative_states
 
 flags.DEFINE_string("game", None, "Game. Default: leduc_poker; batched: phantom_ttt")
 flags.DEFINE_integer("seeds", 3, "How many runs")

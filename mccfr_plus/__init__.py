@@ -120,7 +120,7 @@ try:
     from mccfr_plus.solver.game_value import GameValue, game_value
     from mccfr_plus.solver.iterative import Progress
     from mccfr_plus.solver.solver import Solver
-    from mccfr_plus.tree import GameTree, SizeEstimate, Statistics, compile_game, estimate_size, load_game
+    from mccfr_plus.trees import GameTree, SizeEstimate, Statistics, compile_game, estimate_size, load_game
 finally:
     if _collecting:
         gc.enable()

@@ -9,7 +9,7 @@ import numpy as np
 
 from mccfr_plus import Solver
 from mccfr_plus.solver import tree_choice
-from mccfr_plus.tree.memory import MemoryPlan, release_unused, resident_bytes
+from mccfr_plus.trees.memory import MemoryPlan, release_unused, resident_bytes
 
 PLENTY = MemoryPlan(
     limit=10**9,

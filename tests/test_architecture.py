@@ -23,12 +23,12 @@ LAYERS = """
     user_modules
     kernels
     games
-    tree
+    trees
     estimators
     minimizers
     averages
     kernels.loops
-    checkpoints
+    files
     policies
     evaluation
     solver
@@ -42,8 +42,8 @@ LAYERS = """
 LAYER_OF = {name: number for number, line in enumerate(LAYERS.split("\n")) for name in line.split()}
 
 ROOMS = {
-    "averages", "bounds", "checkpoints", "checks", "cli", "cluster", "drop_in", "estimators", "evaluation",
-    "experiments", "games", "kernels", "minimizers", "neural", "online", "policies", "solver", "tree",
+    "averages", "bounds", "checks", "cli", "cluster", "drop_in", "estimators", "evaluation",
+    "experiments", "files", "games", "kernels", "minimizers", "neural", "online", "policies", "solver", "trees",
 }  # fmt: skip
 FILES = {
     "__init__.py", "__main__.py", "citations.py", "display.py", "errors.py", "py.typed", "references.bib",
@@ -51,7 +51,7 @@ FILES = {
 }  # fmt: skip
 
 # Of types alone, for annotations.
-OPEN_IMPORTS = {"kernels.scratch imports tree.arrays"}
+OPEN_IMPORTS = {"kernels.scratch imports trees.arrays"}
 
 PUBLIC = {
     "AsymmetricPredictive", "AverageStrategySampling", "BalancedOutcomeSampling", "Baseline", "BestResponse",

@@ -26,7 +26,7 @@ from dataclasses import dataclass
 from mccfr_plus.estimators.visits import list_drawn_action, list_infoset, list_nothing
 from mccfr_plus.kernels.compile import compose, expression_kernel, inline_kernel, kernel
 from mccfr_plus.kernels.scratch import LOOK_AHEAD, NUM_VISITS, at, refresh_reach
-from mccfr_plus.tree.access import fetch_ahead
+from mccfr_plus.trees.access import fetch_ahead
 
 
 @dataclass(frozen=True)

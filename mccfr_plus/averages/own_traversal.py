@@ -7,9 +7,9 @@ from mccfr_plus.averages.methods import AverageMethod, add_visits, add_weight
 from mccfr_plus.estimators.draws import draw_action, draw_at_chance, draw_uniform
 from mccfr_plus.kernels.compile import compose, inline_kernel, kernel
 from mccfr_plus.kernels.scratch import NODES_TOUCHED, NUM_VISITS, THREAD, note_visit, push
-from mccfr_plus.tree.access import child_of, first_node, head, keep, payload_of, reopen, resume, step
-from mccfr_plus.tree.arrays import CHANCE, TERMINAL
-from mccfr_plus.tree.expansion import expand
+from mccfr_plus.trees.access import child_of, first_node, head, keep, payload_of, reopen, resume, step
+from mccfr_plus.trees.arrays import CHANCE, TERMINAL
+from mccfr_plus.trees.expansion import expand
 
 ALL_OWN, IS_LAZY = True, False  # composed in: whether all own actions are visited; whether the tree may end early
 

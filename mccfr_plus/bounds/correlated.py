@@ -31,7 +31,7 @@ from mccfr_plus.kernels.scratch import begin_gradient, new_scratch
 from mccfr_plus.minimizers import Minimizer
 from mccfr_plus.minimizers.base import minimize_with
 from mccfr_plus.solver.registry import minimizer_of
-from mccfr_plus.tree.game_tree import GameTree, compile_game
+from mccfr_plus.trees.game_tree import GameTree, compile_game
 
 METHODS = ("cfr_jr", "cfr_s")
 _MOST_BYTES = 8 * 10**9

@@ -16,7 +16,7 @@ import numpy as np
 from mccfr_plus.bounds.treeplex import infosets_of, log_actions, plan_norm, vertex_maximum
 from mccfr_plus.errors import ConfigError
 from mccfr_plus.minimizers.dilated_weights import dilated_weights
-from mccfr_plus.tree.game_tree import GameTree
+from mccfr_plus.trees.game_tree import GameTree
 
 
 def dilated_diameter(tree: GameTree, player: int, weights: np.ndarray) -> float:

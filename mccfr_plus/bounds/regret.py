@@ -70,7 +70,7 @@ from mccfr_plus.minimizers import (
 )
 from mccfr_plus.minimizers.dilated_weights import dilated_weights
 from mccfr_plus.solver.registry import average_of, estimator_of, minimizer_of
-from mccfr_plus.tree.game_tree import GameTree
+from mccfr_plus.trees.game_tree import GameTree
 
 _CUT_AT_ZERO = (RegretMatchingPlus, PredictiveRegretMatchingPlus)
 _UNWEIGHTED = (RegretMatching, PredictiveRegretMatching, Hedge, FTRL, OMD)

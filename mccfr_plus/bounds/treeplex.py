@@ -14,8 +14,8 @@ from mccfr_plus.errors import ConfigError
 from mccfr_plus.evaluation.kernels import own_reach
 from mccfr_plus.evaluation.play import require_player
 from mccfr_plus.kernels.compile import kernel
-from mccfr_plus.tree import statistics
-from mccfr_plus.tree.game_tree import GameTree
+from mccfr_plus.trees import statistics
+from mccfr_plus.trees.game_tree import GameTree
 
 
 def m_value(tree: GameTree, player: int) -> float:

@@ -28,7 +28,7 @@ from mccfr_plus.minimizers import RegretMatching
 from mccfr_plus.solver.config import SolverConfig
 from mccfr_plus.solver.registry import average_of, estimator_of
 from mccfr_plus.solver.solver import Solver
-from mccfr_plus.tree.game_tree import GameTree, compile_game
+from mccfr_plus.trees.game_tree import GameTree, compile_game
 
 _WEIGHTS = np.array([1.0, 3.0])  # of the two strategies: they differ, so that a missing weight is seen
 _BATCHES = 200

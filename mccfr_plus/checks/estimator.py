@@ -29,7 +29,7 @@ from mccfr_plus.kernels.compile import announce_compilation
 from mccfr_plus.kernels.loops.components import estimate_with
 from mccfr_plus.kernels.random_numbers import new_state
 from mccfr_plus.solver.config import SolverConfig
-from mccfr_plus.tree.game_tree import GameTree, compile_game
+from mccfr_plus.trees.game_tree import GameTree, compile_game
 
 SMALLER_GAME, LARGER_GAME = "kuhn_poker", "leduc_poker"  # of the z-tests: many samples, and many slots
 

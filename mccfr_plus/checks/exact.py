@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from mccfr_plus.tree.arrays import CHANCE, TERMINAL
-from mccfr_plus.tree.game_tree import GameTree
+from mccfr_plus.trees.arrays import CHANCE, TERMINAL
+from mccfr_plus.trees.game_tree import GameTree
 
 
 def exact_gradient(tree: GameTree, strategy: np.ndarray, player: int) -> np.ndarray:

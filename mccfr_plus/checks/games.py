@@ -8,7 +8,7 @@ from importlib import resources
 import numpy as np
 import pyspiel
 
-from mccfr_plus.tree.game_tree import GameTree, compile_game
+from mccfr_plus.trees.game_tree import GameTree, compile_game
 
 # General sum: chance is uneven, B is entered at two depths, D has a single action, and both players move twice. Three
 # players: C is entered at two depths, of which one lies behind chance. One player against chance, three decisions deep.

@@ -24,7 +24,7 @@ from mccfr_plus.minimizers import Minimizer
 from mccfr_plus.minimizers.base import minimize_with
 from mccfr_plus.solver.registry import minimizer_of
 from mccfr_plus.solver.solver import Solver
-from mccfr_plus.tree.game_tree import GameTree
+from mccfr_plus.trees.game_tree import GameTree
 
 _SHORT, _FACTOR = 1_000, 16  # rounds after which regret is measured, and how many times as many follow
 _SHARE_OF_ROOT = 2.0  # regret may grow this many times as much as a square root: noise, and starts that are too good

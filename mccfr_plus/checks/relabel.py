@@ -4,9 +4,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from mccfr_plus.tree.arrays import CHANCE, TERMINAL
-from mccfr_plus.tree.game import Recording
-from mccfr_plus.tree.game_tree import GameTree, build_tree
+from mccfr_plus.trees.arrays import CHANCE, TERMINAL
+from mccfr_plus.trees.game import Recording
+from mccfr_plus.trees.game_tree import GameTree, build_tree
 
 
 class Relabelling(NamedTuple):

@@ -7,7 +7,7 @@ import numpy as np
 
 from mccfr_plus.checks.games import name_of
 from mccfr_plus.errors import CheckError
-from mccfr_plus.tree.game_tree import GameTree
+from mccfr_plus.trees.game_tree import GameTree
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ from mccfr_plus.kernels.compile import compose, kernel
 from mccfr_plus.kernels.loops.components import UPDATE_ALL_PLAYERS, begin_gradients, estimate, estimate_with
 from mccfr_plus.kernels.scratch import begin_traversal, new_scratch, scale_gradient
 from mccfr_plus.solver.config import SolverConfig
-from mccfr_plus.tree.game_tree import GameTree
+from mccfr_plus.trees.game_tree import GameTree
 
 SENTINEL = 1e12  # stands in the gradient before every traversal, so that adding to it without `touch` is seen
 

@@ -6,7 +6,7 @@ from absl import flags
 
 from mccfr_plus.cli import output
 from mccfr_plus.cli.command import define, whole
-from mccfr_plus.tree.game_tree import (
+from mccfr_plus.trees.game_tree import (
     DEFAULT_MAX_BYTES,
     DEFAULT_MAX_NODES,
     DEFAULT_MAX_NODES_OF_RULES,

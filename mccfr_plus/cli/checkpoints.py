@@ -4,10 +4,10 @@ import os
 from pathlib import Path
 from typing import Any
 
-from mccfr_plus.checkpoints import file as checkpoint_file
-from mccfr_plus.checkpoints.lock import CheckpointLock
 from mccfr_plus.cli.command import UsageError
 from mccfr_plus.errors import CheckpointError
+from mccfr_plus.files import file as checkpoint_file
+from mccfr_plus.files.lock import CheckpointLock
 from mccfr_plus.neural import ALGORITHMS
 from mccfr_plus.solver import saved_state
 

@@ -15,9 +15,9 @@ from mccfr_plus.cli.command import LOCAL, UsageError, address, define, seed_of, 
 from mccfr_plus.user_modules import imported_modules
 
 if TYPE_CHECKING:
-    from mccfr_plus.checkpoints.lock import CheckpointLock
     from mccfr_plus.cluster.cluster import Cluster
     from mccfr_plus.cluster.solver import DistributedSolver
+    from mccfr_plus.files.lock import CheckpointLock
 
 logger = logging.getLogger("mccfr_plus")
 

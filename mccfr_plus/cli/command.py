@@ -13,7 +13,7 @@ from typing import Any, ClassVar, NamedTuple
 from absl import flags
 
 from mccfr_plus.errors import ConfigError, MccfrPlusError
-from mccfr_plus.tree.memory import bytes_of
+from mccfr_plus.trees.memory import bytes_of
 
 PROGRAM = "mccfr-plus"
 LOCAL = "local"  # in the place of a cluster's address: this machine

@@ -42,12 +42,12 @@ from mccfr_plus.evaluation.strategies import AnyPolicy
 from mccfr_plus.games import compiled_rules
 from mccfr_plus.policies.files import needs_tree
 from mccfr_plus.solver.tree_choice import TreeLimits, compiled_if_it_fits
-from mccfr_plus.tree.by_rules.requirements import can_be_implicit, rules_to_traverse
-from mccfr_plus.tree.by_rules.symmetric_tree import require_symmetries
-from mccfr_plus.tree.game import load_game
-from mccfr_plus.tree.game_tree import GameTree
-from mccfr_plus.tree.sizes.infoset_estimate import estimate_infosets
-from mccfr_plus.tree.sizes.size import as_text
+from mccfr_plus.trees.by_rules.requirements import can_be_implicit, rules_to_traverse
+from mccfr_plus.trees.by_rules.symmetric_tree import require_symmetries
+from mccfr_plus.trees.game import load_game
+from mccfr_plus.trees.game_tree import GameTree
+from mccfr_plus.trees.sizes.infoset_estimate import estimate_infosets
+from mccfr_plus.trees.sizes.size import as_text
 
 _AGAINST_SHARE = 0.4  # of the time
 _MOST_SECONDS = 3600.0  # of an exact evaluation by rules

@@ -12,18 +12,18 @@ from typing import Any, BinaryIO, TextIO
 import numpy as np
 from absl import flags
 
-from mccfr_plus.checkpoints.atomic_write import atomic_write, require_new
 from mccfr_plus.cli import output
 from mccfr_plus.cli.budget import compile_within_budget, define_budget
 from mccfr_plus.cli.command import Command, UsageError, define, one_of, text
 from mccfr_plus.cli.policy_source import NOTE, UNIFORM, read_policy, require_policy
 from mccfr_plus.errors import ConfigError, PolicyFileError
 from mccfr_plus.evaluation.strategies import strategy_of
+from mccfr_plus.files.atomic_write import atomic_write, require_new
 from mccfr_plus.policies.files import needs_tree
 from mccfr_plus.policies.keyed_policy import KeyedPolicy
 from mccfr_plus.policies.tree_policy import TreePolicy
-from mccfr_plus.tree.gambit import write_efg
-from mccfr_plus.tree.game import load_game
+from mccfr_plus.trees.gambit import write_efg
+from mccfr_plus.trees.game import load_game
 
 _PARQUET, _EFG = "parquet", "efg"
 

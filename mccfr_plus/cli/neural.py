@@ -6,15 +6,15 @@ import contextlib
 import sys
 from typing import Any
 
-from mccfr_plus.checkpoints.lock import CheckpointLock
 from mccfr_plus.cli import checkpoints, cluster, output
 from mccfr_plus.cli.budget import compile_within_budget
 from mccfr_plus.cli.checkpoints import DISTRIBUTED
 from mccfr_plus.cli.command import UsageError, seed_of
 from mccfr_plus.cli.run import run_and_print
 from mccfr_plus.errors import BudgetError, MccfrPlusError
+from mccfr_plus.files.lock import CheckpointLock
 from mccfr_plus.neural import ALGORITHMS, WITHOUT_TREE, default_config
-from mccfr_plus.tree.game import load_game
+from mccfr_plus.trees.game import load_game
 
 # Flags about tables, and what to use instead.
 TABLE_FLAGS = {

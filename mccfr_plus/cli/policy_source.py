@@ -6,13 +6,13 @@ from typing import Any
 
 import pyspiel
 
-from mccfr_plus.checkpoints import file as checkpoint_file
 from mccfr_plus.errors import CheckpointError, PolicyFileError
+from mccfr_plus.files import file as checkpoint_file
 from mccfr_plus.policies.files import load_policy, needs_tree
 from mccfr_plus.policies.tree_policy import TreePolicy
 from mccfr_plus.solver.tree_choice import TreeLimits, compiled_if_it_fits
-from mccfr_plus.tree.game import load_game
-from mccfr_plus.tree.game_tree import GameTree
+from mccfr_plus.trees.game import load_game
+from mccfr_plus.trees.game_tree import GameTree
 
 UNIFORM = "uniform"
 NOTE = f"POLICY is a file that `mccfr-plus solve GAME --policy_out=FILE` wrote, or the word `{UNIFORM}`."

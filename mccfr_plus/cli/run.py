@@ -8,19 +8,19 @@ from typing import Any
 
 from mccfr_plus.bounds import nash_conv_bound, regret_bound, why_no_bound
 from mccfr_plus.bounds.nash_conv import FAST_THREADS
-from mccfr_plus.checkpoints import file as checkpoint_file
-from mccfr_plus.checkpoints.lock import CheckpointLock
 from mccfr_plus.cli import cluster, output
 from mccfr_plus.errors import BudgetError, CheckpointError, TrainingError
 from mccfr_plus.evaluation import Evaluation, evaluate, expected_values
 from mccfr_plus.evaluation.by_rules import RulesEvaluator
 from mccfr_plus.evaluation.expected_time import estimated_seconds, estimated_seconds_to_begin, visited_histories
 from mccfr_plus.evaluation.quality import local_bound
+from mccfr_plus.files import file as checkpoint_file
+from mccfr_plus.files.lock import CheckpointLock
 from mccfr_plus.policies.files import save_policy
 from mccfr_plus.solver.solver import Solver
-from mccfr_plus.tree.by_rules.implicit_tree import ImplicitTree
-from mccfr_plus.tree.sizes.infoset_estimate import estimate_infosets
-from mccfr_plus.tree.sizes.size import as_text
+from mccfr_plus.trees.by_rules.implicit_tree import ImplicitTree
+from mccfr_plus.trees.sizes.infoset_estimate import estimate_infosets
+from mccfr_plus.trees.sizes.size import as_text
 
 DEFAULT_SECONDS = 10.0
 DEFAULT_CHECKPOINT_INTERVAL = 60.0

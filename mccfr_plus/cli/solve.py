@@ -6,8 +6,6 @@ from typing import Any
 
 from absl import flags
 
-from mccfr_plus.checkpoints.atomic_write import require_kind
-from mccfr_plus.checkpoints.lock import CheckpointLock
 from mccfr_plus.cli import checkpoints, cluster, neural, output
 from mccfr_plus.cli.checkpoints import TABULAR
 from mccfr_plus.cli.command import (
@@ -34,13 +32,15 @@ from mccfr_plus.cli.command import (
 from mccfr_plus.cli.run import announce_beginning, run_and_print
 from mccfr_plus.errors import ConfigError, PolicyFileError
 from mccfr_plus.estimators import Baseline
+from mccfr_plus.files.atomic_write import require_kind
+from mccfr_plus.files.lock import CheckpointLock
 from mccfr_plus.neural import ALGORITHMS
 from mccfr_plus.solver.config import THREAD_MODES, TREES, SolverConfig
 from mccfr_plus.solver.defaults import require_short_traversals, solver_for
 from mccfr_plus.solver.registry import AVERAGES, ESTIMATORS, MINIMIZERS
 from mccfr_plus.solver.solver import Solver
 from mccfr_plus.solver.tree_choice import TreeLimits
-from mccfr_plus.tree.keys import KINDS
+from mccfr_plus.trees.keys import KINDS
 
 _NOTES = """
 The run ends at the first limit reached, by default after ten seconds. Ctrl-C

@@ -12,10 +12,10 @@ from mccfr_plus.cli.command import Command, define, define_switch, fraction, pos
 from mccfr_plus.games.compiled_rules import compiled_rules
 from mccfr_plus.solver.costs import bytes_on_top
 from mccfr_plus.solver.defaults import Recommendation, recommend
-from mccfr_plus.tree.game import load_game
-from mccfr_plus.tree.sizes.infoset_estimate import InfosetEstimate, estimate_infosets
-from mccfr_plus.tree.sizes.size import ESTIMATORS, InfosetBounds, Interval, SizeEstimate, as_text
-from mccfr_plus.tree.sizes.size_estimate import estimate_size
+from mccfr_plus.trees.game import load_game
+from mccfr_plus.trees.sizes.infoset_estimate import InfosetEstimate, estimate_infosets
+from mccfr_plus.trees.sizes.size import ESTIMATORS, InfosetBounds, Interval, SizeEstimate, as_text
+from mccfr_plus.trees.sizes.size_estimate import estimate_size
 
 _ABOUT_ESTIMATES = ("sample_size", "seconds", "confidence", "seed")  # which are arguments of `estimate_size`
 _LARGEST_SIZE = 15.0  # log10; above it bytes are written as a power of ten

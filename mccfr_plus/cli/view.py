@@ -6,7 +6,6 @@ from typing import Any
 
 from absl import flags
 
-from mccfr_plus.checkpoints.atomic_write import require_kind
 from mccfr_plus.cli import output
 from mccfr_plus.cli.command import Command, UsageError, define, define_limits, refuse, text, whole
 from mccfr_plus.cli.local_server import Answer, serve_until_interrupted
@@ -16,9 +15,10 @@ from mccfr_plus.evaluation.exact import evaluate_strategy
 from mccfr_plus.evaluation.strategies import strategy_of
 from mccfr_plus.experiments import page, strategy_table
 from mccfr_plus.experiments.strategy_page import page_of_strategies
+from mccfr_plus.files.atomic_write import require_kind
 from mccfr_plus.solver.tree_choice import TreeLimits
-from mccfr_plus.tree.game import load_game
-from mccfr_plus.tree.game_tree import GameTree
+from mccfr_plus.trees.game import load_game
+from mccfr_plus.trees.game_tree import GameTree
 
 
 class ViewCommand(Command):

@@ -15,7 +15,7 @@ from mccfr_plus.evaluation.infoset_values import infoset_values
 from mccfr_plus.kernels.disk_cache import cache_folder
 from mccfr_plus.policies.table import reach_of
 from mccfr_plus.solver.solver import Solver
-from mccfr_plus.tree.game_tree import compile_game
+from mccfr_plus.trees.game_tree import compile_game
 
 _GAME = "kuhn_poker"  # kernels are the same for all games
 _SOLVERS = [(estimator, rule) for estimator in ("external", "outcome", "full") for rule in ("rm", "rm+")]

@@ -25,7 +25,7 @@ from mccfr_plus.kernels.scratch import (
     new_scratch,
 )
 from mccfr_plus.policies.table import rows_of
-from mccfr_plus.tree.arrays import Shape, TreeArrays, read_only
+from mccfr_plus.trees.arrays import Shape, TreeArrays, read_only
 
 _LISTS = {"nothing": list_nothing, "infosets": list_infoset, "drawn actions": list_drawn_action}
 

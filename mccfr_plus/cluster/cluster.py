@@ -316,7 +316,7 @@ def _caught(what: Callable[..., Any]) -> Callable[..., Any]:
 def _loading() -> Callable[..., str | None]:
     def load(game: str, imports: tuple[str, ...]) -> str | None:
         from mccfr_plus.errors import MccfrPlusError
-        from mccfr_plus.tree.game import load_game
+        from mccfr_plus.trees.game import load_game
         from mccfr_plus.user_modules import import_user_module
 
         try:

@@ -12,9 +12,9 @@ from mccfr_plus.kernels.loops.components import State, accumulate, composed, min
 from mccfr_plus.kernels.scratch import ITERATION, NODES_TOUCHED, STEP, scale_gradient
 from mccfr_plus.solver.config import SolverConfig
 from mccfr_plus.solver.engine import Engine
-from mccfr_plus.tree.arrays import read_only
-from mccfr_plus.tree.expanding_tree import Sizes
-from mccfr_plus.tree.game_tree import GameTree
+from mccfr_plus.trees.arrays import read_only
+from mccfr_plus.trees.expanding_tree import Sizes
+from mccfr_plus.trees.game_tree import GameTree
 
 
 @kernel

@@ -16,8 +16,8 @@ from mccfr_plus.estimators.full import exact_gradient
 from mccfr_plus.evaluation.exact import AnyGame, Evaluation
 from mccfr_plus.evaluation.kernels import own_reach, respond
 from mccfr_plus.evaluation.strategies import AnyPolicy, strategy_of
-from mccfr_plus.tree.arrays import BLOCK, TreeArrays, read_only
-from mccfr_plus.tree.game_tree import GameTree, compile_game
+from mccfr_plus.trees.arrays import BLOCK, TreeArrays, read_only
+from mccfr_plus.trees.game_tree import GameTree, compile_game
 
 
 class Piece(NamedTuple):

@@ -15,7 +15,7 @@ from mccfr_plus.evaluation.estimates import MIN_SAMPLES, Running
 from mccfr_plus.evaluation.head_to_head import HeadToHead, result_of, seats_of
 from mccfr_plus.evaluation.play import Stop, play_until
 from mccfr_plus.kernels.random_numbers import new_state
-from mccfr_plus.tree.game import load_game
+from mccfr_plus.trees.game import load_game
 from mccfr_plus.user_modules import import_user_module
 
 

@@ -17,8 +17,8 @@ from mccfr_plus.minimizers import Minimizer
 from mccfr_plus.solver import saved_state as checkpoints
 from mccfr_plus.solver.engine import Engine
 from mccfr_plus.solver.solver import Solver
-from mccfr_plus.tree.expanding_tree import ExpandingTree
-from mccfr_plus.tree.game_tree import GameTree
+from mccfr_plus.trees.expanding_tree import ExpandingTree
+from mccfr_plus.trees.game_tree import GameTree
 
 
 class DistributedSolver(Closing, Solver):

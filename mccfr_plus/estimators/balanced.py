@@ -14,8 +14,8 @@ from mccfr_plus.estimators.control_variates import controlled_traversal
 from mccfr_plus.estimators.outcome import outcome_traversal
 from mccfr_plus.kernels.compile import compose, kernel
 from mccfr_plus.kernels.scratch import at
-from mccfr_plus.tree.expanding_tree import ExpandingTree
-from mccfr_plus.tree.game_tree import GameTree
+from mccfr_plus.trees.expanding_tree import ExpandingTree
+from mccfr_plus.trees.game_tree import GameTree
 
 
 def balanced_strategy(tree: GameTree | ExpandingTree) -> np.ndarray:

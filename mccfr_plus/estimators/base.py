@@ -135,7 +135,7 @@ class Estimator:
     def needs_whole_tree(self) -> bool:
         """Whether the kernel cannot traverse a lazily expanded tree.
 
-        A user-defined kernel reads nodes itself, and would have to call `mccfr_plus.tree.expansion.expand` at nodes
+        A user-defined kernel reads nodes itself, and would have to call `mccfr_plus.trees.expansion.expand` at nodes
         that were not visited yet. A sampling strategy is a table over all infosets.
         """
         return not type(self).__module__.startswith("mccfr_plus.") or self.sampling_weights == SamplingWeights.SAMPLING

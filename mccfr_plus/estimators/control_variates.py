@@ -32,8 +32,8 @@ from mccfr_plus.estimators.visits import list_nothing as list_visit
 from mccfr_plus.kernels.compile import inline_kernel
 from mccfr_plus.kernels.intrinsics import head_of
 from mccfr_plus.kernels.scratch import NODES_TOUCHED, NUM_VISITS, THREAD, at, touch
-from mccfr_plus.tree.arrays import CHANCE, TERMINAL
-from mccfr_plus.tree.expansion import expand
+from mccfr_plus.trees.arrays import CHANCE, TERMINAL
+from mccfr_plus.trees.expansion import expand
 
 # What estimators compose in: see `traversal`, and
 ALL_CHANCE, ALL_OPPONENTS, ALL_OWN, IS_LAZY = False, False, True, False

@@ -34,8 +34,8 @@ from mccfr_plus.estimators.draws import draw_exploring, draw_outcome
 from mccfr_plus.estimators.visits import list_nothing as list_visit
 from mccfr_plus.kernels.compile import inline_kernel, kernel
 from mccfr_plus.kernels.scratch import ITERATION, NODES_TOUCHED, NUM_VISITS, at, touch
-from mccfr_plus.tree.arrays import CHANCE, TERMINAL
-from mccfr_plus.tree.game_tree import GameTree
+from mccfr_plus.trees.arrays import CHANCE, TERMINAL
+from mccfr_plus.trees.game_tree import GameTree
 
 _NODES_PER_ITERATION = 100  # of a pass over all values: about the time of the traversals between two passes
 

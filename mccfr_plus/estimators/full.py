@@ -11,11 +11,11 @@ from mccfr_plus.estimators.base import Estimator, check_switch
 from mccfr_plus.estimators.traversal import traversal
 from mccfr_plus.kernels.compile import compose, inline_kernel
 from mccfr_plus.kernels.scratch import NODES_TOUCHED, STAMP, THREAD, at, refresh_reach, scale_gradient, touch
-from mccfr_plus.tree.arrays import BLOCK
-from mccfr_plus.tree.by_rules.histories import traverse_histories
-from mccfr_plus.tree.by_rules.payoff_matrix import add_products, set_reach
-from mccfr_plus.tree.by_rules.rows import MATRIX, NUM_HISTORIES, THREADS
-from mccfr_plus.tree.expansion import NUM_INFOSETS
+from mccfr_plus.trees.arrays import BLOCK
+from mccfr_plus.trees.by_rules.histories import traverse_histories
+from mccfr_plus.trees.by_rules.payoff_matrix import add_products, set_reach
+from mccfr_plus.trees.by_rules.rows import MATRIX, NUM_HISTORIES, THREADS
+from mccfr_plus.trees.expansion import NUM_INFOSETS
 
 USE_MATRIX = True  # composed in: whether the payoff matrix is used if there is one
 

@@ -28,10 +28,10 @@ from mccfr_plus.estimators.visits import list_nothing as list_visit
 from mccfr_plus.kernels.compile import compose, inline_kernel
 from mccfr_plus.kernels.intrinsics import unlikely
 from mccfr_plus.kernels.scratch import NODES_TOUCHED, NUM_VISITS, THREAD, at, touch
-from mccfr_plus.tree.access import ALL_PLAYERS, first_node, head, payload_of, payoff, step
-from mccfr_plus.tree.arrays import CHANCE, TERMINAL
-from mccfr_plus.tree.expansion import expand
-from mccfr_plus.tree.game_tree import GameTree
+from mccfr_plus.trees.access import ALL_PLAYERS, first_node, head, payload_of, payoff, step
+from mccfr_plus.trees.arrays import CHANCE, TERMINAL
+from mccfr_plus.trees.expansion import expand
+from mccfr_plus.trees.game_tree import GameTree
 
 IS_LAZY = False  # whether the tree may end before its leaves
 ENTERS_OPPONENTS = True  # as there

@@ -24,7 +24,7 @@ from mccfr_plus.estimators.visits import list_nothing as list_visit
 from mccfr_plus.kernels.compile import inline_kernel
 from mccfr_plus.kernels.intrinsics import unlikely
 from mccfr_plus.kernels.scratch import NODES_TOUCHED, NUM_VISITS, STAMP, THREAD, at, enter, push
-from mccfr_plus.tree.access import (
+from mccfr_plus.trees.access import (
     ALL_PLAYERS,
     child_of,
     first_node,
@@ -36,8 +36,8 @@ from mccfr_plus.tree.access import (
     reopen,
     step,
 )
-from mccfr_plus.tree.arrays import CHANCE, TERMINAL
-from mccfr_plus.tree.expansion import expand
+from mccfr_plus.trees.arrays import CHANCE, TERMINAL
+from mccfr_plus.trees.expansion import expand
 
 # What estimators compose in; see `mccfr_plus.kernels.compile.compose`.
 ALL_CHANCE = False  # whether all chance outcomes are visited, or one is drawn

@@ -4,7 +4,7 @@ import numpy as np
 
 from mccfr_plus.kernels.compile import allocating_kernel, expression_kernel, inline_kernel
 from mccfr_plus.kernels.scratch import DRAWN_ACTION, note_visit
-from mccfr_plus.tree.arrays import CHANCE
+from mccfr_plus.trees.arrays import CHANCE
 
 
 @expression_kernel

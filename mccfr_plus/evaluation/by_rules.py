@@ -26,11 +26,11 @@ from mccfr_plus.evaluation.tabulation import InfosetHistories
 from mccfr_plus.games.game import RulesGame
 from mccfr_plus.kernels.compile import announce_compilation, compose, kernel
 from mccfr_plus.kernels.scratch import THREAD
-from mccfr_plus.tree.access import ALL_PLAYERS
-from mccfr_plus.tree.by_rules.costs import mean_cost_of_blocks
-from mccfr_plus.tree.by_rules.histories import traverse_histories
-from mccfr_plus.tree.by_rules.implicit_tree import ImplicitTree
-from mccfr_plus.tree.by_rules.payoff_matrix import (
+from mccfr_plus.trees.access import ALL_PLAYERS
+from mccfr_plus.trees.by_rules.costs import mean_cost_of_blocks
+from mccfr_plus.trees.by_rules.histories import traverse_histories
+from mccfr_plus.trees.by_rules.implicit_tree import ImplicitTree
+from mccfr_plus.trees.by_rules.payoff_matrix import (
     Leaves,
     both_gradients,
     bytes_of_matrix,
@@ -39,9 +39,9 @@ from mccfr_plus.tree.by_rules.payoff_matrix import (
     num_entries,
     room_for_leaves,
 )
-from mccfr_plus.tree.expansion import INTERRUPTED
-from mccfr_plus.tree.memory import MemoryPlan
-from mccfr_plus.tree.sizes.infoset_estimate import InfosetEstimate, estimate_infosets
+from mccfr_plus.trees.expansion import INTERRUPTED
+from mccfr_plus.trees.memory import MemoryPlan
+from mccfr_plus.trees.sizes.infoset_estimate import InfosetEstimate, estimate_infosets
 
 logger = logging.getLogger("mccfr_plus")
 

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from typing import Any, Literal, NamedTuple, TypeAlias
 
 from mccfr_plus.estimators.base import LARGEST, check_number
-from mccfr_plus.tree.sizes.size import student_t
+from mccfr_plus.trees.sizes.size import student_t
 
 Kind: TypeAlias = Literal["exact", "lower bound", "upper bound", "estimate"]
 

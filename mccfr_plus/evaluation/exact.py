@@ -12,7 +12,7 @@ from mccfr_plus.evaluation import kernels
 from mccfr_plus.evaluation.strategies import AnyPolicy, strategy_of
 from mccfr_plus.kernels.compile import announce_compilation
 from mccfr_plus.policies.tree_policy import TreePolicy
-from mccfr_plus.tree.game_tree import GameTree, compile_game
+from mccfr_plus.trees.game_tree import GameTree, compile_game
 
 AnyGame: TypeAlias = pyspiel.Game | str | GameTree
 

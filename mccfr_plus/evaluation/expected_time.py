@@ -5,9 +5,9 @@ import os
 import pyspiel
 
 from mccfr_plus.games.game import RulesGame
-from mccfr_plus.tree.by_rules.openings import openings_of
-from mccfr_plus.tree.sizes.size import number_of
-from mccfr_plus.tree.sizes.size_estimate import probe_size
+from mccfr_plus.trees.by_rules.openings import openings_of
+from mccfr_plus.trees.sizes.size import number_of
+from mccfr_plus.trees.sizes.size_estimate import probe_size
 
 _SECONDS_PER_HISTORY = 1.5e-8  # of one core, in phantom tic-tac-toe
 _SECONDS_PER_SLOT = 1.2e-6  # the same, for an action of an information set, in liar's dice with two dice of five faces

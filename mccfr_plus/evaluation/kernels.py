@@ -2,7 +2,7 @@
 
 from mccfr_plus.estimators.full import exact_gradient
 from mccfr_plus.kernels.compile import inline_kernel, kernel
-from mccfr_plus.tree.arrays import TreeArrays
+from mccfr_plus.trees.arrays import TreeArrays
 
 
 @inline_kernel

@@ -23,8 +23,8 @@ import pyspiel
 from mccfr_plus.errors import GameError
 from mccfr_plus.evaluation.exact import evaluate_strategy
 from mccfr_plus.policies.tree_policy import TreePolicy
-from mccfr_plus.tree.arrays import BLOCK
-from mccfr_plus.tree.game_tree import GameTree, compile_game
+from mccfr_plus.trees.arrays import BLOCK
+from mccfr_plus.trees.game_tree import GameTree, compile_game
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array

@@ -14,7 +14,7 @@ from mccfr_plus.evaluation.estimates import Estimate, Kind, sum_of
 from mccfr_plus.evaluation.lookahead import LocalResponder, Lookahead
 from mccfr_plus.evaluation.play import Stop, payoff_estimate, require_player, sum_of_payoffs
 from mccfr_plus.kernels.random_numbers import new_state
-from mccfr_plus.tree.game import load_game
+from mccfr_plus.trees.game import load_game
 
 
 class LocalBestResponse(NamedTuple):

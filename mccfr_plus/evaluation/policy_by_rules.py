@@ -13,12 +13,12 @@ from mccfr_plus.evaluation.exact import Evaluation
 from mccfr_plus.evaluation.tabulation import InfosetHistories, tabulate
 from mccfr_plus.games.game import RulesGame
 from mccfr_plus.policies.keyed_policy import KeyedPolicy
-from mccfr_plus.tree.by_rules.costs import fixed_cost, infoset_cost, slot_cost
-from mccfr_plus.tree.by_rules.implicit_tree import ImplicitTree
-from mccfr_plus.tree.by_rules.requirements import rules_to_traverse
-from mccfr_plus.tree.by_rules.symmetric_tree import SymmetricTree, require_symmetries
-from mccfr_plus.tree.game import load_game
-from mccfr_plus.tree.memory import KERNELS, MemoryPlan, plan_memory
+from mccfr_plus.trees.by_rules.costs import fixed_cost, infoset_cost, slot_cost
+from mccfr_plus.trees.by_rules.implicit_tree import ImplicitTree
+from mccfr_plus.trees.by_rules.requirements import rules_to_traverse
+from mccfr_plus.trees.by_rules.symmetric_tree import SymmetricTree, require_symmetries
+from mccfr_plus.trees.game import load_game
+from mccfr_plus.trees.memory import KERNELS, MemoryPlan, plan_memory
 
 
 def evaluate_by_rules(

@@ -28,7 +28,7 @@ from mccfr_plus.evaluation.estimates import (
 )
 from mccfr_plus.evaluation.play import Stop, payoff_estimate, require_player
 from mccfr_plus.kernels.random_numbers import new_state
-from mccfr_plus.tree.game import load_game
+from mccfr_plus.trees.game import load_game
 
 Group = list[tuple[pyspiel.State, np.ndarray]]  # histories with the numbers of the samples that come there
 

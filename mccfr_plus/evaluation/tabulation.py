@@ -18,9 +18,9 @@ from mccfr_plus.evaluation.behavior import JointPolicy, PlayerPolicy, answers_of
 from mccfr_plus.evaluation.strategies import are_distributions, distribution, one_per_player, row_of
 from mccfr_plus.games.game import RulesGame
 from mccfr_plus.policies.keyed_policy import KeyedPolicy
-from mccfr_plus.tree.by_rules.frames import element_of, stabilizer_of
-from mccfr_plus.tree.by_rules.implicit_tree import ImplicitTree
-from mccfr_plus.tree.by_rules.symmetric_tree import SymmetricTree
+from mccfr_plus.trees.by_rules.frames import element_of, stabilizer_of
+from mccfr_plus.trees.by_rules.implicit_tree import ImplicitTree
+from mccfr_plus.trees.by_rules.symmetric_tree import SymmetricTree
 
 _BATCH = 4096  # states
 _CELLS = 2**22  # of a batch's table

@@ -15,7 +15,7 @@ from mccfr_plus.errors import ConfigError, GameError
 from mccfr_plus.experiments.algorithm import algorithm_of
 from mccfr_plus.experiments.solvers import openspiel_errors, solver_of
 from mccfr_plus.solver.solver import Solver
-from mccfr_plus.tree.game_tree import GameTree, compile_game
+from mccfr_plus.trees.game_tree import GameTree, compile_game
 
 GAMES = (
     "kuhn_poker",

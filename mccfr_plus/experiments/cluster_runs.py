@@ -14,12 +14,12 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from mccfr_plus.checkpoints.atomic_write import atomic_write
 from mccfr_plus.cluster.cluster import WORK_SECONDS, Cluster
 from mccfr_plus.errors import ClusterError, MccfrPlusError, RecordError
 from mccfr_plus.experiments.comparison import about_here
 from mccfr_plus.experiments.record import record_errors
 from mccfr_plus.experiments.run_loop import STOPPED, Run, RunEvent, Runs, outcome_of, warm_up
+from mccfr_plus.files.atomic_write import atomic_write
 from mccfr_plus.kernels.interrupts import deferred_signals
 from mccfr_plus.user_modules import import_user_module
 

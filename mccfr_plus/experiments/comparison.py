@@ -10,16 +10,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self
 
-from mccfr_plus.checkpoints.atomic_write import atomic_write
-from mccfr_plus.checkpoints.lock import CheckpointLock
 from mccfr_plus.display import html_summary
 from mccfr_plus.errors import CheckpointError, ConfigError, RecordError
 from mccfr_plus.experiments.algorithm import algorithm_of
 from mccfr_plus.experiments.evaluation_points import Limit, evaluation_points
 from mccfr_plus.experiments.record import record_errors
 from mccfr_plus.experiments.run_loop import Run
+from mccfr_plus.files.atomic_write import atomic_write
+from mccfr_plus.files.lock import CheckpointLock
 from mccfr_plus.solver.saved_state import package_version
-from mccfr_plus.tree.game import load_game
+from mccfr_plus.trees.game import load_game
 
 SPEC_FILE = "comparison.json"
 FORMAT, VERSION = "mccfr_plus.comparison", 1

@@ -4,7 +4,7 @@ import math
 from typing import Any, NamedTuple
 
 from mccfr_plus.errors import ConfigError
-from mccfr_plus.tree.game_tree import GameTree
+from mccfr_plus.trees.game_tree import GameTree
 
 UNITS = ("nodes", "iterations", "seconds")
 

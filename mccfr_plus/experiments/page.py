@@ -4,8 +4,8 @@ import os
 from html import escape
 from importlib import resources
 
-from mccfr_plus.checkpoints.atomic_write import atomic_write
 from mccfr_plus.errors import RecordError
+from mccfr_plus.files.atomic_write import atomic_write
 
 
 def part(name: str) -> str:

@@ -8,7 +8,6 @@ from typing import Any, BinaryIO, NamedTuple
 
 import numpy as np
 
-from mccfr_plus.checkpoints.atomic_write import atomic_write
 from mccfr_plus.display import (
     AXES,
     BANDS,
@@ -22,6 +21,7 @@ from mccfr_plus.display import (
 )
 from mccfr_plus.errors import ConfigError, RecordError
 from mccfr_plus.experiments.curves import Curve
+from mccfr_plus.files.atomic_write import atomic_write
 
 _COLOURS = 128  # of a PNG
 _LEGEND_LINE = 0.2  # inches

@@ -20,7 +20,7 @@ from mccfr_plus.experiments.strategy_table import (
 )
 from mccfr_plus.policies.files import load_policy
 from mccfr_plus.policies.keyed_policy import KeyedPolicy
-from mccfr_plus.tree.game_tree import GameTree
+from mccfr_plus.trees.game_tree import GameTree
 
 REPORT_FILE = "report.html"
 _DASHES = ("solid", "dashed", "dotdash", "dotted")

@@ -23,9 +23,9 @@ from mccfr_plus.policies.files import save_policy
 from mccfr_plus.policies.tree_policy import TreePolicy
 from mccfr_plus.solver.iterative import IterativeSolver
 from mccfr_plus.solver.solver import Solver
-from mccfr_plus.tree.by_rules.requirements import can_be_implicit
-from mccfr_plus.tree.game import load_game
-from mccfr_plus.tree.game_tree import GameTree, compile_game
+from mccfr_plus.trees.by_rules.requirements import can_be_implicit
+from mccfr_plus.trees.game import load_game
+from mccfr_plus.trees.game_tree import GameTree, compile_game
 
 CHECKPOINT_SECONDS = 30.0  # between checkpoints, which are only written at measuring points;
 SAVING_SHARE = 0.02  # less often where they would take more than this share of the time

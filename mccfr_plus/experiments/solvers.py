@@ -21,8 +21,8 @@ from mccfr_plus.neural import ALGORITHMS
 from mccfr_plus.policies.tree_policy import TreePolicy
 from mccfr_plus.solver.iterative import CHUNK_SECONDS, IterativeSolver, next_chunk
 from mccfr_plus.solver.solver import Solver
-from mccfr_plus.tree.game_tree import GameTree
-from mccfr_plus.tree.trial import without_places
+from mccfr_plus.trees.game_tree import GameTree
+from mccfr_plus.trees.trial import without_places
 
 
 class OpenSpielSolver:

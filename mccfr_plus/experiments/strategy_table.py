@@ -10,8 +10,8 @@ import pyspiel
 
 from mccfr_plus.evaluation.behavior import Behavior, row_at
 from mccfr_plus.evaluation.infoset_values import infoset_values
-from mccfr_plus.tree.game_tree import GameTree
-from mccfr_plus.tree.order import action_names
+from mccfr_plus.trees.game_tree import GameTree
+from mccfr_plus.trees.order import action_names
 
 MOST_SLOTS = 100_000  # information states with their actions; about 4 MB of page
 MOST_HISTORIES = 10_000  # of a game without a tree

@@ -1,7 +1,7 @@
 """The contract for games whose rules are compiled: a state is a vector of integers, the rules are kernels.
 
 The `pyspiel.State` of OpenSpiel's algorithms (`mccfr_plus.games.pyspiel_game`) and the compiled tree
-(`mccfr_plus.tree`) are both made from these kernels.
+(`mccfr_plus.trees`) are both made from these kernels.
 
 A state's first word, ``state[MOVER]``, says who is to move: a player's number, `CHANCE` or `TERMINAL`, as in
 `pyspiel.PlayerId`. The game defines all other words. The kernels, compiled with ``numba.njit``:

@@ -6,7 +6,7 @@ import numpy as np
 
 from mccfr_plus.kernels.compile import expression_kernel, inline_kernel, kernel
 from mccfr_plus.kernels.intrinsics import at
-from mccfr_plus.tree.arrays import NUM_SLOTS, Shape, TreeArrays
+from mccfr_plus.trees.arrays import NUM_SLOTS, Shape, TreeArrays
 
 # Entries of `Scratch.counts`.
 STAMP = 0  # number of the current gradient; `stamps` holds that of the last one for which an infoset was entered

@@ -12,9 +12,9 @@ import numpy as np
 from mccfr_plus.errors import ConfigError
 from mccfr_plus.kernels.compile import compose, inline_kernel
 from mccfr_plus.kernels.scratch import LOOK_AHEAD, at
-from mccfr_plus.tree.access import fetch_ahead, fetch_rows_ahead
-from mccfr_plus.tree.expanding_tree import ExpandingTree
-from mccfr_plus.tree.game_tree import GameTree
+from mccfr_plus.trees.access import fetch_ahead, fetch_rows_ahead
+from mccfr_plus.trees.expanding_tree import ExpandingTree
+from mccfr_plus.trees.game_tree import GameTree
 
 
 @dataclass(frozen=True)

@@ -43,8 +43,8 @@ from mccfr_plus.minimizers.step_size import (
     step_size,
     step_size_parameters,
 )
-from mccfr_plus.tree.expanding_tree import ExpandingTree
-from mccfr_plus.tree.game_tree import GameTree
+from mccfr_plus.trees.expanding_tree import ExpandingTree
+from mccfr_plus.trees.game_tree import GameTree
 
 # Rows of the tables; VALUE and WEIGHT are used at first slots only.
 SCORE = 0  # A, the prediction included

@@ -34,8 +34,8 @@ import numpy as np
 
 from mccfr_plus.errors import ConfigError
 from mccfr_plus.kernels.compile import kernel
-from mccfr_plus.tree.expanding_tree import ExpandingTree
-from mccfr_plus.tree.game_tree import GameTree
+from mccfr_plus.trees.expanding_tree import ExpandingTree
+from mccfr_plus.trees.game_tree import GameTree
 
 CONSTANT = "constant"
 SCHEMES = ("kroer", "least", CONSTANT)

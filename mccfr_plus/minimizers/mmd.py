@@ -27,8 +27,8 @@ from mccfr_plus.estimators.base import LARGEST, check_number
 from mccfr_plus.kernels.compile import compose, inline_kernel
 from mccfr_plus.minimizers.dilated import VALUE, WEIGHT, Dilated, dilated
 from mccfr_plus.minimizers.step_size import ETA, ETA_NOW, KEEP, step_size
-from mccfr_plus.tree.expanding_tree import ExpandingTree
-from mccfr_plus.tree.game_tree import GameTree
+from mccfr_plus.trees.expanding_tree import ExpandingTree
+from mccfr_plus.trees.game_tree import GameTree
 
 MAGNET = 5  # entry of the parameters beside those of `step_size`: alpha
 

@@ -23,7 +23,7 @@ from mccfr_plus.kernels.intrinsics import unlikely
 from mccfr_plus.kernels.scratch import at
 from mccfr_plus.minimizers.base import Minimizer
 from mccfr_plus.minimizers.infoset import REGRET
-from mccfr_plus.tree.expansion import NUM_SLOTS
+from mccfr_plus.trees.expansion import NUM_SLOTS
 
 # Rows of the tables beside REGRET, which is theta.
 REFERENCE = 1  # y

@@ -9,10 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from mccfr_plus.checkpoints import file as checkpoint_file
-from mccfr_plus.checkpoints.game_digest import digest_of, digest_of_histories
-from mccfr_plus.checkpoints.header import ANY, NUMBER, SEED, TEXT, check_entries, objects_of, or_none, whole
 from mccfr_plus.errors import CheckpointError, ConfigError
+from mccfr_plus.files import file as checkpoint_file
+from mccfr_plus.files.game_digest import digest_of, digest_of_histories
+from mccfr_plus.files.header import ANY, NUMBER, SEED, TEXT, check_entries, objects_of, or_none, whole
 from mccfr_plus.neural.backend import torch
 from mccfr_plus.solver import history
 from mccfr_plus.solver.saved_state import package_version

@@ -24,10 +24,10 @@ from mccfr_plus.neural.sampling.observer import Observer, Strategies, check_has_
 from mccfr_plus.neural.sampling.paths import Branches, ExternalSampling, Paths, Trajectories
 from mccfr_plus.neural.sampling.positions import TreeObserver
 from mccfr_plus.policies.tree_policy import TreePolicy
-from mccfr_plus.tree.arrays import CHANCE, TERMINAL
-from mccfr_plus.tree.game import load_game
-from mccfr_plus.tree.game_tree import GameTree, compile_game
-from mccfr_plus.tree.order import representative_states
+from mccfr_plus.trees.arrays import CHANCE, TERMINAL
+from mccfr_plus.trees.game import load_game
+from mccfr_plus.trees.game_tree import GameTree, compile_game
+from mccfr_plus.trees.order import representative_states
 
 logger = logging.getLogger("mccfr_plus")
 

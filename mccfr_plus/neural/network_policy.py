@@ -12,13 +12,13 @@ import numpy as np
 import pyspiel
 from open_spiel.python import policy as openspiel_policy
 
-from mccfr_plus.checkpoints import file as checkpoint_file
-from mccfr_plus.checkpoints.header import FLAG, NUMBER, TEXT, Entry, check_entries, list_of, object_of, or_none, whole
 from mccfr_plus.errors import CheckpointError
+from mccfr_plus.files import file as checkpoint_file
+from mccfr_plus.files.header import FLAG, NUMBER, TEXT, Entry, check_entries, list_of, object_of, or_none, whole
 from mccfr_plus.neural.backend import torch, torch_threads
 from mccfr_plus.neural.network import MLP, Features, NetworkFactory, array_of, forward, new_module
 from mccfr_plus.neural.sampling.observer import Observer, check_has_tensors, strategies_at, uniform
-from mccfr_plus.tree.game import load_game
+from mccfr_plus.trees.game import load_game
 
 _SMALLEST_TOTAL = 1e-300  # keeps 1 / total finite
 

@@ -18,7 +18,7 @@ from mccfr_plus.neural.env import TreeEnv
 from mccfr_plus.neural.memory import Store, named, prepare_kernels
 from mccfr_plus.neural.network import Features, Modules, NetworkFactory, OptimizerFactory
 from mccfr_plus.solver.iterative import IterativeSolver
-from mccfr_plus.tree.game_tree import GameTree
+from mccfr_plus.trees.game_tree import GameTree
 
 GameOrTree: TypeAlias = pyspiel.Game | str | GameTree
 Seed: TypeAlias = int | np.random.Generator | None

@@ -13,7 +13,7 @@ from mccfr_plus.neural.env import histories_of
 from mccfr_plus.neural.memory import Batch
 from mccfr_plus.neural.network import Learner
 from mccfr_plus.neural.sampling.paths import Paths, value_targets
-from mccfr_plus.tree.arrays import CHANCE, TERMINAL
+from mccfr_plus.trees.arrays import CHANCE, TERMINAL
 
 
 class ValueLearner(Learner):

@@ -9,10 +9,10 @@ from open_spiel.python import policy as openspiel_policy
 
 from mccfr_plus.errors import PolicyError
 from mccfr_plus.policies.table import SHOWN, PolicyTable, html_of, rows_of
-from mccfr_plus.tree.by_rules.rules_keys import RulesKeys, SymmetricKeys
-from mccfr_plus.tree.expanding_tree import ExpandingTree
-from mccfr_plus.tree.game import action_name
-from mccfr_plus.tree.keys import Keys
+from mccfr_plus.trees.by_rules.rules_keys import RulesKeys, SymmetricKeys
+from mccfr_plus.trees.expanding_tree import ExpandingTree
+from mccfr_plus.trees.game import action_name
+from mccfr_plus.trees.keys import Keys
 
 _TOLERANCE = 1e-6
 _BLOCK = 1 << 16  # infosets that are copied at once

@@ -7,9 +7,9 @@ import numpy as np
 
 from mccfr_plus.display import data_frame, html_table
 from mccfr_plus.kernels.compile import announce_compilation, kernel
-from mccfr_plus.tree.arrays import CHANCE
-from mccfr_plus.tree.game_tree import GameTree
-from mccfr_plus.tree.order import action_names
+from mccfr_plus.trees.arrays import CHANCE
+from mccfr_plus.trees.game_tree import GameTree
+from mccfr_plus.trees.order import action_names
 
 SHOWN = 10  # information states in a notebook
 

@@ -11,8 +11,8 @@ from open_spiel.python import policy as openspiel_policy
 
 from mccfr_plus.errors import PolicyError
 from mccfr_plus.policies.table import SHOWN, PolicyTable, html_of, table_of_tree
-from mccfr_plus.tree.game_tree import GameTree
-from mccfr_plus.tree.order import openspiel_order, representative_states
+from mccfr_plus.trees.game_tree import GameTree
+from mccfr_plus.trees.order import openspiel_order, representative_states
 
 
 class TreePolicy(openspiel_policy.TabularPolicy, Mapping):

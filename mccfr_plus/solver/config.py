@@ -25,10 +25,10 @@ from mccfr_plus.evaluation.linear_program import require_zero_sum
 from mccfr_plus.minimizers import Minimizer
 from mccfr_plus.minimizers.dilated import Dilated
 from mccfr_plus.solver.registry import average_of, baseline_of, default_minimizer, estimator_of, minimizer_of, spec_of
-from mccfr_plus.tree.expanding_tree import ExpandingTree
-from mccfr_plus.tree.game_tree import GameTree
-from mccfr_plus.tree.keys import KINDS
-from mccfr_plus.tree.memory import bytes_of
+from mccfr_plus.trees.expanding_tree import ExpandingTree
+from mccfr_plus.trees.game_tree import GameTree
+from mccfr_plus.trees.keys import KINDS
+from mccfr_plus.trees.memory import bytes_of
 
 logger = logging.getLogger("mccfr_plus")
 

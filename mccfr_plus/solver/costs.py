@@ -9,12 +9,12 @@ from mccfr_plus.games.game import RulesGame
 from mccfr_plus.kernels.scratch import DRAWN, TOUCHED, scratch_bytes
 from mccfr_plus.minimizers import RegretMatching
 from mccfr_plus.solver.config import SolverConfig
-from mccfr_plus.tree.by_rules import costs as rules_costs
-from mccfr_plus.tree.game_tree import GameTree
-from mccfr_plus.tree.keys import Keys
-from mccfr_plus.tree.lazy_tree import NODE_COST, SLOT_ACTION_COST, infoset_cost
-from mccfr_plus.tree.memory import KERNELS, resident_bytes
-from mccfr_plus.tree.sizes.infoset_estimate import InfosetEstimate
+from mccfr_plus.trees.by_rules import costs as rules_costs
+from mccfr_plus.trees.game_tree import GameTree
+from mccfr_plus.trees.keys import Keys
+from mccfr_plus.trees.lazy_tree import NODE_COST, SLOT_ACTION_COST, infoset_cost
+from mccfr_plus.trees.memory import KERNELS, resident_bytes
+from mccfr_plus.trees.sizes.infoset_estimate import InfosetEstimate
 
 _NUMBER = np.dtype(np.float64).itemsize
 _NUMBERS_OF_POLICY = 3  # per slot, while an average policy is made: its strategy, and the policy's two arrays

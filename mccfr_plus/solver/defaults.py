@@ -14,13 +14,13 @@ from mccfr_plus.solver.costs import bytes_to_solve
 from mccfr_plus.solver.registry import default_minimizer, estimator_of
 from mccfr_plus.solver.solver import Solver
 from mccfr_plus.solver.tree_choice import TreeLimits, compiled_if_it_fits, suits_rules
-from mccfr_plus.tree.by_rules.payoff_matrix import BYTES_PER_ENTRY, bytes_of_matrix
-from mccfr_plus.tree.by_rules.requirements import can_be_implicit, rules_to_traverse
-from mccfr_plus.tree.game import load_game
-from mccfr_plus.tree.game_tree import DEFAULT_MAX_NODES, DEFAULT_MAX_NODES_OF_RULES
-from mccfr_plus.tree.sizes.infoset_estimate import estimate_infosets
-from mccfr_plus.tree.sizes.size import SizeEstimate, as_text, number_of
-from mccfr_plus.tree.sizes.size_estimate import probe_size
+from mccfr_plus.trees.by_rules.payoff_matrix import BYTES_PER_ENTRY, bytes_of_matrix
+from mccfr_plus.trees.by_rules.requirements import can_be_implicit, rules_to_traverse
+from mccfr_plus.trees.game import load_game
+from mccfr_plus.trees.game_tree import DEFAULT_MAX_NODES, DEFAULT_MAX_NODES_OF_RULES
+from mccfr_plus.trees.sizes.infoset_estimate import estimate_infosets
+from mccfr_plus.trees.sizes.size import SizeEstimate, as_text, number_of
+from mccfr_plus.trees.sizes.size_estimate import probe_size
 
 # A full iteration takes about 10 ns per history, so that a tree of this size gets some hundred of them in ten seconds.
 # After as many (games of 1 to 2 million histories, stopped early) full traversals were still 4 to 10 times closer to

@@ -31,11 +31,11 @@ from mccfr_plus.kernels.scratch import (
     rollback,
 )
 from mccfr_plus.solver.config import SolverConfig
-from mccfr_plus.tree.arrays import TreeArrays
-from mccfr_plus.tree.by_rules.implicit_tree import ImplicitTree
-from mccfr_plus.tree.expanding_tree import ExpandingTree, Sizes
-from mccfr_plus.tree.expansion import EXPANDING, INFOSETS_FULL, INTERRUPTED, NODES_FULL, STATUS
-from mccfr_plus.tree.game_tree import GameTree
+from mccfr_plus.trees.arrays import TreeArrays
+from mccfr_plus.trees.by_rules.implicit_tree import ImplicitTree
+from mccfr_plus.trees.expanding_tree import ExpandingTree, Sizes
+from mccfr_plus.trees.expansion import EXPANDING, INFOSETS_FULL, INTERRUPTED, NODES_FULL, STATUS
+from mccfr_plus.trees.game_tree import GameTree
 
 _LARGE_BATCH = 100  # traversals: gradients of so many must be interruptible
 _MANY_MOVES = 100  # in which probabilities of 1e-3 each multiply to less than a number can hold

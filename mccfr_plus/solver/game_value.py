@@ -9,7 +9,7 @@ from mccfr_plus.errors import ConfigError
 from mccfr_plus.evaluation.linear_program import num_entries, require_zero_sum, solve_lp
 from mccfr_plus.games import bluff_rounds
 from mccfr_plus.solver.solver import Solver
-from mccfr_plus.tree import GameTree, compile_game
+from mccfr_plus.trees import GameTree, compile_game
 
 _ROUNDING = 1e-12  # of the range of payoffs
 MOST_ENTRIES = 20_000  # of a linear program that takes a second or two

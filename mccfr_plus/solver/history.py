@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from mccfr_plus.checkpoints.header import NUMBER, Entry, list_of, object_of
 from mccfr_plus.display import AXES, MEASURE_LABELS, data_frame, draw_line, finish_panel, html_table, require_library
 from mccfr_plus.errors import ConfigError
 from mccfr_plus.evaluation.exact import Evaluation
+from mccfr_plus.files.header import NUMBER, Entry, list_of, object_of
 
 _FIRST_EVALUATION = 0.05  # seconds; later ones come when a run is 10 % longer, so that they cost a bounded share
 _EVALUATION_SHARE = 0.1

@@ -14,14 +14,14 @@ import numpy as np
 import pyspiel
 from tqdm.auto import tqdm
 
-from mccfr_plus.checkpoints.writer import CheckpointWriter
 from mccfr_plus.errors import BudgetError, ConfigError
 from mccfr_plus.estimators.base import LARGEST, check_number, check_whole
 from mccfr_plus.evaluation.exact import Evaluation
+from mccfr_plus.files.writer import CheckpointWriter
 from mccfr_plus.kernels.random_numbers import as_python
 from mccfr_plus.solver.history import EvaluationClock, History
 from mccfr_plus.solver.tree_choice import tree_to_evaluate
-from mccfr_plus.tree.game_tree import GameTree
+from mccfr_plus.trees.game_tree import GameTree
 
 logger = logging.getLogger("mccfr_plus")
 

@@ -12,14 +12,14 @@ from typing import Any
 
 import numpy as np
 
-from mccfr_plus.checkpoints import file as checkpoint_file
-from mccfr_plus.checkpoints.game_digest import digest_of, digest_of_arrays
-from mccfr_plus.checkpoints.header import FLAG, NUMBER, SEED, TEXT, check_entries, object_of, or_none, whole
 from mccfr_plus.errors import CheckpointError
+from mccfr_plus.files import file as checkpoint_file
+from mccfr_plus.files.game_digest import digest_of, digest_of_arrays
+from mccfr_plus.files.header import FLAG, NUMBER, SEED, TEXT, check_entries, object_of, or_none, whole
 from mccfr_plus.solver import history
 from mccfr_plus.solver.registry import spec_of
-from mccfr_plus.tree.expanding_tree import Sizes
-from mccfr_plus.tree.game_tree import GameTree
+from mccfr_plus.trees.expanding_tree import Sizes
+from mccfr_plus.trees.game_tree import GameTree
 
 logger = logging.getLogger("mccfr_plus")
 

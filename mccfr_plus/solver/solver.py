@@ -27,9 +27,9 @@ from mccfr_plus.solver.config import DETERMINISTIC, SolverConfig
 from mccfr_plus.solver.engine import Engine
 from mccfr_plus.solver.iterative import IterativeSolver
 from mccfr_plus.solver.tree_choice import TreeLimits, tree_for
-from mccfr_plus.tree.by_rules.implicit_tree import ImplicitTree
-from mccfr_plus.tree.expanding_tree import ExpandingTree
-from mccfr_plus.tree.game_tree import GameTree
+from mccfr_plus.trees.by_rules.implicit_tree import ImplicitTree
+from mccfr_plus.trees.expanding_tree import ExpandingTree
+from mccfr_plus.trees.game_tree import GameTree
 
 _SUM_TOLERANCE = 1e-6
 

@@ -11,17 +11,17 @@ from mccfr_plus.games.compiled_rules import compiled_rules
 from mccfr_plus.games.game import RulesGame
 from mccfr_plus.solver.config import SolverConfig
 from mccfr_plus.solver.costs import costs_by_rules, costs_of
-from mccfr_plus.tree.by_rules import costs as rules_costs
-from mccfr_plus.tree.by_rules.implicit_tree import ImplicitTree
-from mccfr_plus.tree.by_rules.requirements import can_be_implicit, rules_to_traverse
-from mccfr_plus.tree.by_rules.symmetric_tree import SymmetricTree, require_symmetries
-from mccfr_plus.tree.expanding_tree import ExpandingTree
-from mccfr_plus.tree.game import load_game
-from mccfr_plus.tree.game_tree import DEFAULT_MAX_BYTES, DEFAULT_MAX_NODES_OF_RULES, GameTree, compile_game
-from mccfr_plus.tree.keys import Keys
-from mccfr_plus.tree.lazy_tree import LazyTree
-from mccfr_plus.tree.memory import KERNELS, available_bytes, bytes_of, plan_memory, release_unused, resident_bytes
-from mccfr_plus.tree.sizes.size_estimate import probe_size
+from mccfr_plus.trees.by_rules import costs as rules_costs
+from mccfr_plus.trees.by_rules.implicit_tree import ImplicitTree
+from mccfr_plus.trees.by_rules.requirements import can_be_implicit, rules_to_traverse
+from mccfr_plus.trees.by_rules.symmetric_tree import SymmetricTree, require_symmetries
+from mccfr_plus.trees.expanding_tree import ExpandingTree
+from mccfr_plus.trees.game import load_game
+from mccfr_plus.trees.game_tree import DEFAULT_MAX_BYTES, DEFAULT_MAX_NODES_OF_RULES, GameTree, compile_game
+from mccfr_plus.trees.keys import Keys
+from mccfr_plus.trees.lazy_tree import LazyTree
+from mccfr_plus.trees.memory import KERNELS, available_bytes, bytes_of, plan_memory, release_unused, resident_bytes
+from mccfr_plus.trees.sizes.size_estimate import probe_size
 
 logger = logging.getLogger("mccfr_plus")
 

@@ -11,12 +11,12 @@ import time
 import pytest
 
 import mccfr_plus
-from mccfr_plus.checkpoints.lock import CheckpointLock
 from mccfr_plus.cli.checkpoints import arguments_to_resume
 from mccfr_plus.cli.command import duration
 from mccfr_plus.cli.main import COMMANDS
 from mccfr_plus.cli.run import DEFAULT_CHECKPOINT_INTERVAL
 from mccfr_plus.cli.solve import arguments_of
+from mccfr_plus.files.lock import CheckpointLock
 from mccfr_plus.solver.saved_state import read_header
 
 RUN = ("solve", "leduc_poker", "--estimator=external", "--minimizer=rm", "--seed=7")

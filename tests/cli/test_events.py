@@ -19,11 +19,11 @@ import webbrowser
 import pytest
 
 from mccfr_plus import Solver, load_policy, save_policy
-from mccfr_plus.checkpoints.atomic_write import TEMPORARY_SUFFIX
-from mccfr_plus.checkpoints.file import read_header
 from mccfr_plus.cli.main import main
 from mccfr_plus.experiments import run_loop
 from mccfr_plus.experiments.papers.lanctot2009 import figure1
+from mccfr_plus.files.atomic_write import TEMPORARY_SUFFIX
+from mccfr_plus.files.file import read_header
 
 # All are handled alike: the fast tests see one of them, and the commands that draw nothing.
 SIGNALS = [
@@ -48,7 +48,7 @@ COMMANDS = {
 # A moment is a function at whose call the event comes, for the commands that call it.
 MOMENTS = {
     "compiling the tree": (
-        "mccfr_plus.tree.game_tree.build_tree",
+        "mccfr_plus.trees.game_tree.build_tree",
         ("solve", "evaluate", "view", "export", "stats", "compare", "reproduce", "solve in batches"),
     ),
     "compiling kernels": ("mccfr_plus.solver.engine.Engine.prepare", ("solve", "compare", "reproduce")),

@@ -13,7 +13,7 @@ from mccfr_plus.evaluation import nash_conv
 SAYS_WHAT_IT_DOES = """
 import sys
 from mccfr_plus.cli.run import Watch
-from mccfr_plus.tree.by_rules import rules_tree
+from mccfr_plus.trees.by_rules import rules_tree
 
 def says(text, function):
     def call(*arguments):

@@ -9,7 +9,7 @@ from lazy_trees import differences
 
 import mccfr_plus
 from mccfr_plus.solver.saved_state import read_header
-from mccfr_plus.tree import memory
+from mccfr_plus.trees import memory
 
 RUN = ("solve", "leduc_poker", "--estimator=external", "--minimizer=rm", "--seed=7", "--quiet")
 NEW_KEYS = {

@@ -6,9 +6,9 @@ import pytest
 
 from mccfr_plus.solver import defaults
 from mccfr_plus.solver.defaults import recommend
-from mccfr_plus.tree.game_tree import DEFAULT_MAX_BYTES
-from mccfr_plus.tree.sizes.size import InfosetBounds, Interval
-from mccfr_plus.tree.sizes.size_estimate import estimate_size
+from mccfr_plus.trees.game_tree import DEFAULT_MAX_BYTES
+from mccfr_plus.trees.sizes.size import InfosetBounds, Interval
+from mccfr_plus.trees.sizes.size_estimate import estimate_size
 
 
 @pytest.fixture(scope="module")

@@ -13,8 +13,8 @@ import pytest
 from nodes import ENVIRONMENT, two_nodes
 
 import mccfr_plus
-from mccfr_plus.checkpoints.file import read_header
 from mccfr_plus.cluster import DistributedSolver
+from mccfr_plus.files.file import read_header
 
 pytestmark = pytest.mark.slow
 

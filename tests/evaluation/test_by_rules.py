@@ -15,7 +15,7 @@ from mccfr_plus.evaluation import policy_by_rules
 from mccfr_plus.evaluation.by_rules import RulesEvaluator
 from mccfr_plus.evaluation.expected_time import visited_histories
 from mccfr_plus.games.compiled_rules import compiled_rules
-from mccfr_plus.tree.by_rules.openings import openings_of
+from mccfr_plus.trees.by_rules.openings import openings_of
 
 TWO_DICE = "liars_dice(numdice=2,dice_sides=2)"
 HEX = "dark_hex(num_rows=2,num_cols=2,obstype=reveal-numturns)"

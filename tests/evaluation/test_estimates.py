@@ -9,7 +9,7 @@ import mccfr_plus
 from mccfr_plus import ConfigError
 from mccfr_plus.evaluation import Estimate
 from mccfr_plus.evaluation.estimates import Running, best_look, confidence_of_look, mean_estimate, sum_of
-from mccfr_plus.tree.sizes.size import student_t
+from mccfr_plus.trees.sizes.size import student_t
 
 
 @pytest.mark.parametrize(

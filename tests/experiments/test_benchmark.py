@@ -9,7 +9,7 @@ import pytest
 from mccfr_plus.cli.main import main
 from mccfr_plus.errors import ConfigError
 from mccfr_plus.experiments import benchmark
-from mccfr_plus.tree import compile_game
+from mccfr_plus.trees import compile_game
 
 
 @pytest.mark.parametrize("algorithm", sorted(benchmark.ALGORITHMS))

@@ -25,10 +25,10 @@ from cases import RESUMED, Case, case_of, damaged
 from interpreted import composed
 
 from mccfr_plus import Solver, save_policy
-from mccfr_plus.checkpoints.atomic_write import TEMPORARY_SUFFIX
 from mccfr_plus.cli.main import main
 from mccfr_plus.experiments import run_all
 from mccfr_plus.experiments.run_loop import RunEvent, outcome_of
+from mccfr_plus.files.atomic_write import TEMPORARY_SUFFIX
 from mccfr_plus.solver import engine
 
 CODES = (0, 2)

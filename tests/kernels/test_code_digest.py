@@ -395,7 +395,7 @@ def test_damaged_files_are_compiled_anew(tmp_path):
 
 TREE = """
 import hashlib, json, mccfr_plus
-from mccfr_plus.tree.by_rules import rules_tree
+from mccfr_plus.trees.by_rules import rules_tree
 bits = hashlib.sha256()
 for name in ("one_card_poker(deck_size=3)", "search_game(moves=1)"):
     tree = mccfr_plus.compile_game(name)

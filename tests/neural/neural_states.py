@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from mccfr_plus.tree.order import representative_states
+from mccfr_plus.trees.order import representative_states
 
 
 class Features(NamedTuple):

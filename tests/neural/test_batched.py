@@ -12,7 +12,6 @@ from neural_states import copy_of, differing
 
 torch = pytest.importorskip("torch")
 import mccfr_plus  # noqa: E402
-from mccfr_plus.checkpoints import file as checkpoint_file  # noqa: E402
 from mccfr_plus.cli.policy_source import read_policy  # noqa: E402
 from mccfr_plus.errors import (  # noqa: E402
     BudgetError,
@@ -22,6 +21,7 @@ from mccfr_plus.errors import (  # noqa: E402
     PolicyFileError,
     TrainingError,
 )
+from mccfr_plus.files import file as checkpoint_file  # noqa: E402
 from mccfr_plus.neural import (  # noqa: E402
     BatchedConfig,
     BatchedDeepCFR,

@@ -19,7 +19,7 @@ from mccfr_plus.neural.sampling.paths import (  # noqa: E402
     plain_regrets,
     value_targets,
 )
-from mccfr_plus.tree.game import load_game  # noqa: E402
+from mccfr_plus.trees.game import load_game  # noqa: E402
 
 GAMES = [
     "phantom_ttt",

@@ -12,7 +12,7 @@ from neural_states import copy_of, differing
 torch = pytest.importorskip("torch")
 import mccfr_plus  # noqa: E402
 from mccfr_plus import CheckpointError  # noqa: E402
-from mccfr_plus.checkpoints import file as checkpoint_file  # noqa: E402
+from mccfr_plus.files import file as checkpoint_file  # noqa: E402
 from mccfr_plus.neural import DeepCFR, DeepCFRConfig  # noqa: E402
 
 SMALL = DeepCFRConfig(traversals=40, hidden_layers=(8, 8), train_steps=5, batch_size=16)

@@ -12,9 +12,9 @@ from neural_states import copy_of, differing
 
 torch = pytest.importorskip("torch")
 from mccfr_plus import CheckpointError, ConfigError, Progress, Solver  # noqa: E402
-from mccfr_plus.checkpoints import file as checkpoint_file  # noqa: E402
-from mccfr_plus.checkpoints import writer  # noqa: E402
 from mccfr_plus.errors import TrainingError  # noqa: E402
+from mccfr_plus.files import file as checkpoint_file  # noqa: E402
+from mccfr_plus.files import writer  # noqa: E402
 from mccfr_plus.neural import (  # noqa: E402
     DREAM,
     ESCHER,

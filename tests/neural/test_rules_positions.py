@@ -8,7 +8,7 @@ from mccfr_plus.neural.env import TreeEnv  # noqa: E402
 from mccfr_plus.neural.sampling.observer import Observer, draw, uniform  # noqa: E402
 from mccfr_plus.neural.sampling.paths import ExternalSampling, Trajectories  # noqa: E402
 from mccfr_plus.neural.sampling.positions import Positions  # noqa: E402
-from mccfr_plus.tree.game import load_game  # noqa: E402
+from mccfr_plus.trees.game import load_game  # noqa: E402
 
 GAMES = [
     "kuhn_poker(players=3)",

@@ -13,7 +13,7 @@ from mccfr_plus.neural.memory import Batch  # noqa: E402
 from mccfr_plus.neural.network import Modules  # noqa: E402
 from mccfr_plus.neural.sampling.paths import Trajectories  # noqa: E402
 from mccfr_plus.neural.values import ExactValues, TreeValues, back_up  # noqa: E402
-from mccfr_plus.tree.arrays import CHANCE, TERMINAL  # noqa: E402
+from mccfr_plus.trees.arrays import CHANCE, TERMINAL  # noqa: E402
 
 GAMES = ["kuhn_poker", "kuhn_poker(players=3)", "goofspiel(num_cards=3,imp_info=True,points_order=descending)"]
 

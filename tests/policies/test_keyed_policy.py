@@ -24,7 +24,7 @@ from mccfr_plus import (
     save_policy,
 )
 from mccfr_plus.policies.keyed_policy import KeyedPolicy, KeyedTable
-from mccfr_plus.tree.keys import KINDS
+from mccfr_plus.trees.keys import KINDS
 
 GAMES = ["kuhn_poker", "leduc_poker", "kuhn_poker(players=3)", "goofspiel(num_cards=3)", "python_kuhn_poker"]
 

@@ -53,7 +53,7 @@ def test_every_row_is_what_openspiel_says(game):
 
 
 def test_of_large_trees_names_do_not_depend_on_the_state(monkeypatch):
-    monkeypatch.setattr("mccfr_plus.tree.order._MOST_NAMED", 3)
+    monkeypatch.setattr("mccfr_plus.trees.order._MOST_NAMED", 3)
     assert set(policy_of("leduc_poker").to_table().action_name) == {"Fold", "Call", "Raise"}
     assert set(policy_of("kuhn_poker").to_table().action_name) == {"0", "1"}  # the game itself has no names
 

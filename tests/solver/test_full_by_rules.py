@@ -14,10 +14,10 @@ import mccfr_plus
 from mccfr_plus import BudgetError, ConfigError, PolicyError, Solver
 from mccfr_plus.evaluation import by_rules
 from mccfr_plus.solver import tree_choice
-from mccfr_plus.tree.arrays import TERMINAL
-from mccfr_plus.tree.by_rules import payoff_matrix
-from mccfr_plus.tree.by_rules.implicit_tree import ImplicitTree
-from mccfr_plus.tree.order import representative_states
+from mccfr_plus.trees.arrays import TERMINAL
+from mccfr_plus.trees.by_rules import payoff_matrix
+from mccfr_plus.trees.by_rules.implicit_tree import ImplicitTree
+from mccfr_plus.trees.order import representative_states
 
 KUHN, LEDUC, THREE = "kuhn_poker", "leduc_poker", "kuhn_poker(players=3)"
 DICE = "liars_dice(numdice=2,dice_sides=2)"

@@ -7,7 +7,7 @@ from mccfr_plus.games.openspiel import registry
 from mccfr_plus.solver.config import SolverConfig
 from mccfr_plus.solver.solver import Solver
 from mccfr_plus.solver.tree_choice import TreeLimits
-from mccfr_plus.tree.info_states import InfoStates
+from mccfr_plus.trees.info_states import InfoStates
 
 STORED = "goofspiel(imp_info=True,num_cards=5,points_order=descending)"
 LIMITS = TreeLimits(max_nodes=1_000)

@@ -19,15 +19,15 @@ from combinations import AVERAGES, ESTIMATORS, MINIMIZERS
 from lazy_trees import PLENTY, differences, lazy_solver
 
 from mccfr_plus import CheckpointError, ConfigError, Full, GameError, OutcomeSampling, RegretMatching, Solver
-from mccfr_plus.checkpoints import file as checkpoint_file
-from mccfr_plus.checkpoints import writer
-from mccfr_plus.checkpoints.atomic_write import TEMPORARY_SUFFIX
-from mccfr_plus.checkpoints.lock import CheckpointLock
+from mccfr_plus.files import file as checkpoint_file
+from mccfr_plus.files import writer
+from mccfr_plus.files.atomic_write import TEMPORARY_SUFFIX
+from mccfr_plus.files.lock import CheckpointLock
 from mccfr_plus.kernels.scratch import IS_RETRYING, STEP, TRAVERSALS_DONE
 from mccfr_plus.solver import saved_state
 from mccfr_plus.solver.engine import _TEMPORARY
 from mccfr_plus.solver.saved_state import arrays_of, read_header
-from mccfr_plus.tree.expansion import EXPANDING
+from mccfr_plus.trees.expansion import EXPANDING
 
 
 @pytest.fixture

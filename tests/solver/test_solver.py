@@ -26,7 +26,7 @@ from mccfr_plus import (
     evaluate,
 )
 from mccfr_plus.solver import registry
-from mccfr_plus.tree.order import representative_states
+from mccfr_plus.trees.order import representative_states
 
 KUHN_VALUE = -1 / 18
 TURN_BASED_GOOFSPIEL = "turn_based_simultaneous_game(game=goofspiel(imp_info=True,num_cards=3,points_order=descending))"

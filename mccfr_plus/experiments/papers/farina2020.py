@@ -13,7 +13,7 @@ from mccfr_plus.experiments.papers.item import INTERVALS, Item, Paper, Result, R
 from mccfr_plus.experiments.papers.judging import AHEAD, NOT_REPRODUCED, NOT_TRIED, TIE, end_of, order, verdict
 from mccfr_plus.experiments.papers.sizes import size_rows
 from mccfr_plus.experiments.plot import plot_curves
-from mccfr_plus.tree.game_tree import compile_game
+from mccfr_plus.trees.game_tree import compile_game
 
 LEDUC = "leduc_ranks"
 GOOFSPIEL = "bid_goofspiel(num_cards=4,reveal=bids,prizes=random)"

@@ -11,7 +11,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from mccfr_plus.checkpoints.atomic_write import atomic_write
 from mccfr_plus.errors import RecordError
 from mccfr_plus.experiments.comparison import Comparison
 from mccfr_plus.experiments.curves import Curve
@@ -19,6 +18,7 @@ from mccfr_plus.experiments.evaluation_points import Limit
 from mccfr_plus.experiments.papers.item import Item, Paper, Result, Row, Setting, run_figure
 from mccfr_plus.experiments.plot import plot_curves
 from mccfr_plus.experiments.record import record_errors
+from mccfr_plus.files.atomic_write import atomic_write
 
 # Games by the name in the table. The fraction is that of the scale's iterations, for games with many histories.
 GAMES: dict[str, tuple[str, float]] = {

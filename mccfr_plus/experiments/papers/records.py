@@ -8,10 +8,10 @@ import json
 from collections.abc import Sequence
 from pathlib import Path
 
-from mccfr_plus.checkpoints.atomic_write import atomic_write
 from mccfr_plus.errors import RecordError
 from mccfr_plus.experiments.curves import Curve
 from mccfr_plus.experiments.record import Point, record_errors
+from mccfr_plus.files.atomic_write import atomic_write
 
 
 def write_curves(path: Path, curves: Sequence[Curve]) -> None:

@@ -14,7 +14,7 @@ from mccfr_plus.estimators.visits import list_nothing
 from mccfr_plus.kernels.compile import compose, inline_kernel
 from mccfr_plus.kernels.scratch import STRIDE, THREAD, begin_gradient
 from mccfr_plus.minimizers.base import Minimizer, minimize_with
-from mccfr_plus.tree.by_rules.positions import cannot_expand
+from mccfr_plus.trees.by_rules.positions import cannot_expand
 
 # Composed in; see `composed`.
 ALTERNATING = True  # whether each player is updated before the next one's gradient is estimated
@@ -112,7 +112,7 @@ def estimate_with(
         baseline: Its control variates, if it has some.
         list_visit: What it lists at opponents' infosets; see `mccfr_plus.estimators.visits`.
         is_lazy: Whether the tree is expanded lazily.
-        access: The functions of `mccfr_plus.tree.access` for a game that is not stored; see `access_of`.
+        access: The functions of `mccfr_plus.trees.access` for a game that is not stored; see `access_of`.
 
     Raises:
         ConfigError: If it has no kernel, or none that uses baselines.

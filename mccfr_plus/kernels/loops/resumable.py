@@ -34,7 +34,7 @@ from mccfr_plus.kernels.scratch import (
     scale_gradient,
     weight_if_new,
 )
-from mccfr_plus.tree.expansion import INTERRUPTED, MAX_TRANSIENT, NUM_TRANSIENT, STATUS, was_cut_short
+from mccfr_plus.trees.expansion import INTERRUPTED, MAX_TRANSIENT, NUM_TRANSIENT, STATUS, was_cut_short
 
 
 @inline_kernel

@@ -32,7 +32,7 @@ from mccfr_plus.kernels.scratch import (
     scale_gradient,
     weight_if_new,
 )
-from mccfr_plus.tree.expansion import EXPANDING, STATUS
+from mccfr_plus.trees.expansion import EXPANDING, STATUS
 
 
 @kernel

@@ -12,9 +12,9 @@ import numpy as np
 from mccfr_plus.games.game import RulesGame
 from mccfr_plus.games.rules import CHANCE, MOVER, TERMINAL
 from mccfr_plus.kernels.compile import compose, kernel
-from mccfr_plus.tree import arrays
-from mccfr_plus.tree.by_rules.rules_traversal import rule_apply, rule_legal, rule_look, rule_outcomes, rule_returns
-from mccfr_plus.tree.game_tree import GameTree
+from mccfr_plus.trees import arrays
+from mccfr_plus.trees.by_rules.rules_traversal import rule_apply, rule_legal, rule_look, rule_outcomes, rule_returns
+from mccfr_plus.trees.game_tree import GameTree
 
 _GOLDEN_RATIO = (5**0.5 - 1) / 2  # its multiples, modulo 1, are spread most evenly
 

@@ -11,8 +11,8 @@ import mccfr_plus
 from mccfr_plus.games import Rules
 from mccfr_plus.games.openspiel import kuhn_poker, registry, rules_of, why_no_rules
 from mccfr_plus.kernels.compile import kernel
-from mccfr_plus.tree.by_rules import implicit_tree
-from mccfr_plus.tree.info_states import InfoStates
+from mccfr_plus.trees.by_rules import implicit_tree
+from mccfr_plus.trees.info_states import InfoStates
 
 # Game strings, and how many random plays are compared.
 POKER = {

@@ -8,7 +8,7 @@ import numpy as np
 from mccfr_plus.experiments.papers.item import Result, Row, Setting
 from mccfr_plus.games import catalogue
 from mccfr_plus.solver.solver import Solver
-from mccfr_plus.tree.game_tree import GameTree, compile_game
+from mccfr_plus.trees.game_tree import GameTree, compile_game
 
 # Table 1, seconds per iteration: vanilla CFR, external sampling, outcome sampling.
 PRINTED_SECONDS = {

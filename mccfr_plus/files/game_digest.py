@@ -1,0 +1,68 @@
+"""Digests that tell games apart: their names and parameters do not where rules come from a file or from Python code."""
+
+import hashlib
+import random
+import weakref
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+import pyspiel
+
+from mccfr_plus.trees.game import checked_outcomes, game_error
+from mccfr_plus.trees.game_tree import GameTree
+
+_HISTORIES = 32  # of a game that is not stored
+_MOVES = 2_000  # in all of them, about: a second or two in slow games
+
+_digests: weakref.WeakKeyDictionary[Any, str] = weakref.WeakKeyDictionary()  # by tree
+
+
+def digest_of(tree: Any) -> str:
+    """Returns the digest of a tree: of its arrays if it is stored as a whole, otherwise of the game.
+
+    `GameTree.fingerprint` would write the texts of all information states, for minutes where there are millions, and
+    does not see payoffs and chance.
+    """
+    if tree not in _digests:
+        is_whole = isinstance(tree, GameTree)
+        whole = (*tree.arrays, tree.slot_action, tree.outcome_action) if is_whole else ()
+        _digests[tree] = digest_of_arrays(whole) if is_whole else digest_of_histories(tree.game)
+    return _digests[tree]
+
+
+def digest_of_histories(game: pyspiel.Game) -> str:
+    """Returns a digest of what some random histories show of a turn-based game; they are the same in each process.
+
+    Raises:
+        GameError: If the game raises an error.
+    """
+    digest, rng, moves = hashlib.blake2b(digest_size=16), random.Random(0), 0
+    for _ in range(_HISTORIES):
+        state = game.new_initial_state()
+        try:
+            while not state.is_terminal():
+                if state.is_chance_node():
+                    seen: tuple = checked_outcomes(state.chance_outcomes())
+                    actions = [action for action, _ in seen]
+                else:
+                    actions = state.legal_actions()
+                    seen = state.current_player(), state.information_state_string(), actions
+                digest.update(repr(seen).encode())
+                state.apply_action(rng.choice(actions))
+                moves += 1
+            digest.update(repr(list(map(float, state.returns()))).encode())
+        except Exception as error:
+            raise game_error(game, state.history(), error) from error.__cause__
+        if moves >= _MOVES:
+            break
+    return digest.hexdigest()
+
+
+def digest_of_arrays(arrays: Iterable[np.ndarray]) -> str:
+    """Returns a digest of arrays: their types, shapes and numbers."""
+    digest = hashlib.blake2b(digest_size=16)
+    for array in arrays:
+        digest.update(f"{array.dtype.descr}{array.shape}".encode())
+        digest.update(np.ascontiguousarray(array).data)
+    return digest.hexdigest()

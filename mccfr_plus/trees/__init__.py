@@ -1,0 +1,9 @@
+"""From a game to flat arrays: recorded game or rules_tree -> layout -> GameTree (-> statistics); or a LazyTree."""
+
+from mccfr_plus.trees.game import load_game
+from mccfr_plus.trees.game_tree import GameTree, compile_game
+from mccfr_plus.trees.sizes.size import SizeEstimate
+from mccfr_plus.trees.sizes.size_estimate import estimate_size
+from mccfr_plus.trees.statistics import Statistics
+
+__all__ = ["GameTree", "SizeEstimate", "Statistics", "compile_game", "estimate_size", "load_game"]

@@ -1,0 +1,309 @@
+"""One traversal of all histories of a game by its rules: every player's gradient, or a history of each infoset."""
+
+import numba
+import numpy as np
+
+from mccfr_plus.games.rules import CHANCE as CHANCE_MOVES
+from mccfr_plus.games.rules import MOVER
+from mccfr_plus.games.rules import TERMINAL as GAME_OVER
+from mccfr_plus.kernels.compile import inline_kernel, kernel
+from mccfr_plus.kernels.intrinsics import load_word, pointer
+from mccfr_plus.kernels.scratch import at
+from mccfr_plus.trees.access import ALL_PLAYERS
+from mccfr_plus.trees.by_rules.frames import (
+    NUM_SYMMETRIES,
+    after,
+    canonical_actions,
+    element_of,
+    fixing,
+    inverse,
+    orbit_size,
+    size_of,
+    stabilizer_of,
+    to_representative,
+    turned,
+)
+from mccfr_plus.trees.by_rules.new_infosets import infoset_at
+from mccfr_plus.trees.by_rules.payoff_matrix import list_leaf
+from mccfr_plus.trees.by_rules.positions import first_node
+from mccfr_plus.trees.by_rules.rows import (
+    MAX_ACTIONS,
+    MAX_DEPTH,
+    NUM_ABOVE,
+    NUM_OPENINGS,
+    NUM_PLAYERS,
+    NUM_WORDS,
+    OPEN,
+    OPENING_CHANCE,
+    OPENING_COUNTS,
+    OPENING_STATES,
+    PATHS,
+    STATE_SIZE,
+    find_outcomes,
+    high_of,
+    low_of,
+    outcomes_of,
+    own_words,
+    pair,
+    parameters_of,
+    payoffs_of,
+    place_of_frame,
+    symmetries_of,
+    table_of,
+    words_per_row,
+)
+from mccfr_plus.trees.by_rules.rules_traversal import rule_apply, rule_legal, rule_returns
+from mccfr_plus.trees.expansion import (
+    EXPANDING,
+    MAX_SLOTS,
+    NUM_INFOSETS,
+    NUM_SLOTS,
+    SELF,
+    STATUS,
+    STRATEGY,
+    lock,
+    refuse,
+    unlock,
+)
+
+_DEPTH_OF_PIECES = 4  # subtrees below this depth, in actions of players and chance, are dealt out to threads
+
+_NEXT, _COUNT, _FIRST, _MOVER = range(4)  # columns of the frames
+_FRAME_COLUMNS = 4
+
+# A turn: the element by which an action is turned into the one of the infoset; the number of that one; how many actions
+# it stands for; and how many children are left out for this one, which symmetries turn into it, with itself.
+_ELEMENT, _OFFSET, _ORBIT, _WEIGHT, _BYTE = 0, 8, 16, 24, 255
+
+# Composed in: whether gradients are added up, and whether a history of each infoset is recorded.
+ADD_GRADIENTS, RECORD_HISTORIES = True, False
+LIST_LEAVES = False  # and whether leaves are counted or listed, for the payoff matrix of two players
+
+
+@inline_kernel
+def words_per_depth():
+    """Returns how many words a thread has for each depth of the path: the widths of `_column`s together."""
+    return NUM_PLAYERS + 1 + _FRAME_COLUMNS + 2 * MAX_ACTIONS + 2
+
+
+@inline_kernel
+def _column(tree, thread, first, width, dtype):
+    """Returns columns of a thread's words for the path, ``[max_depth + 1, width]``, which lie one after the other."""
+    depths = tree.expansion[MAX_DEPTH] + 1
+    address = own_words(tree, thread) + tree.expansion[PATHS] + 8 * depths * first
+    return numba.carray(pointer(address), (depths, width), dtype)
+
+
+@kernel
+def traverse_histories(tree, thread, strategy, player, piece, num_pieces):
+    """Adds gradients of a piece of the game, and numbers infosets that are met for the first time.
+
+    For one player, what the others do not reach is left out; for all of them, what two players do not reach.
+
+    Histories at `_DEPTH_OF_PIECES` are counted; those whose number leaves the remainder `piece` belong to it, with all
+    that is below. Histories above belong to piece 0. Nothing belongs to piece `num_pieces`.
+
+    Args:
+        tree: `TreeArrays`.
+        thread: What the thread writes: a `Scratch`, or an `evaluation.by_rules.Thread`. Modified in place.
+        strategy: ``[known slots]``; at other slots play is what new infosets begin with.
+        player: Whose gradient, or `ALL_PLAYERS`.
+        piece: Which one.
+        num_pieces: How many there are.
+
+    Returns:
+        Whether it has come to the end, and the number of histories visited; see `times` below.
+    """
+    gradient, symmetries = thread.gradient, symmetries_of(tree.expansion)
+    reach = _column(tree, thread, 0, NUM_PLAYERS + 1, np.float64)  # of the players; last of chance, or of all others
+    frames = _column(tree, thread, NUM_PLAYERS + 1, _FRAME_COLUMNS, np.int64)
+    actions = _column(tree, thread, NUM_PLAYERS + 1 + _FRAME_COLUMNS, MAX_ACTIONS, np.int64)
+    turns = _column(tree, thread, NUM_PLAYERS + 1 + _FRAME_COLUMNS + MAX_ACTIONS, MAX_ACTIONS, np.int64)
+    # Symmetries that leave the whole history where it is, a bit each.
+    fixed = _column(tree, thread, NUM_PLAYERS + 1 + _FRAME_COLUMNS + 2 * MAX_ACTIONS, 1, np.int64)
+    path = _column(tree, thread, NUM_PLAYERS + 2 + _FRAME_COLUMNS + 2 * MAX_ACTIONS, 1, np.int64)
+    for each in range(NUM_PLAYERS + 1):
+        reach[0, each] = 1.0
+    fixed[0, 0] = (1 << NUM_SYMMETRIES) - 1
+    parameters, table, known = parameters_of(tree), table_of(tree), len(strategy)
+    first_strategy = numba.carray(pointer(tree.expansion[STRATEGY]), tree.expansion[MAX_SLOTS], np.float64)
+    payoffs = payoffs_of(tree, thread)
+    root = first_node(tree, thread, ALL_PLAYERS)
+    rows = numba.carray(pointer(root), (len(frames), words_per_row()), np.int64)
+    # Where chance begins and orders do not matter, its outcomes are visited together; see `openings`.
+    num_openings = 0 if RECORD_HISTORIES else tree.expansion[NUM_OPENINGS]
+    room = max(num_openings, 1)
+    openings = numba.carray(pointer(tree.expansion[OPENING_STATES]), (room, STATE_SIZE), np.int64)
+    opening_chance = numba.carray(pointer(tree.expansion[OPENING_CHANCE]), room, np.float64)
+    opening_counts = numba.carray(pointer(tree.expansion[OPENING_COUNTS]), room, np.int64)
+    times = tree.expansion[NUM_ABOVE] if num_openings > 0 else np.int64(1)  # how many histories a visit stands for
+    depth, is_new, number, histories = 0, True, 0, np.int64(0)
+    while depth >= 0:
+        row, frame = rows[at(depth)], frames[at(depth)]
+        state = row[:STATE_SIZE]
+        if is_new:
+            is_new = False
+            mover = state[MOVER]
+            is_own = depth >= _DEPTH_OF_PIECES or piece == 0
+            histories += is_own * times
+            if mover == GAME_OVER:
+                if is_own and (ADD_GRADIENTS or LIST_LEAVES):
+                    for each in range(NUM_PLAYERS):
+                        payoffs[at(each)] = 0.0
+                    rule_returns(parameters, table, state, payoffs)
+                    if LIST_LEAVES:
+                        first, second = low_of(row[STATE_SIZE]), low_of(row[STATE_SIZE + 1])
+                        list_leaf(
+                            thread.leaves, tree.slot_range[-1], first, second, reach[at(depth), NUM_PLAYERS], payoffs
+                        )
+                    for each in range(NUM_PLAYERS if ADD_GRADIENTS else 0):
+                        if player not in (each, ALL_PLAYERS):
+                            continue
+                        weight = reach[at(depth), NUM_PLAYERS]
+                        for other in range(NUM_PLAYERS):
+                            if other != each:
+                                weight *= reach[at(depth), at(other)]
+                        gradient[at(low_of(row[at(STATE_SIZE + each)]))] += weight * payoffs[at(each)]
+                depth -= 1
+                continue
+            frame[_NEXT], frame[_MOVER] = 0, mover
+            if mover == CHANCE_MOVES and depth == 0 and num_openings > 0:
+                frame[_COUNT] = num_openings
+            elif mover == CHANCE_MOVES:
+                frame[_COUNT] = find_outcomes(tree, thread, state, OPEN)
+            else:
+                known_slots = load_word(tree.expansion, NUM_SLOTS) if RECORD_HISTORIES else 0
+                found = infoset_at(tree, thread, row, state, mover)
+                if found == 0 or load_word(tree.expansion, STATUS) != EXPANDING:
+                    return refuse(tree.expansion), histories
+                if RECORD_HISTORIES and low_of(found) >= known_slots:
+                    own = row[place_of_frame(mover)] if NUM_SYMMETRIES > 1 else 0
+                    _record_history(tree, thread.found, path, low_of(found), depth, own)
+                frame[_FIRST], frame[_COUNT] = low_of(found), high_of(found)
+                # In the cache, as the slots' actions are not.
+                num_legal = rule_legal(parameters, table, state, actions[at(depth)])
+                if NUM_SYMMETRIES > 1:
+                    own = row[place_of_frame(mover)]
+                    frame[_COUNT] = _list_turns(
+                        symmetries, own, fixed[at(depth), 0], actions[at(depth)], num_legal, turns[at(depth)]
+                    )
+        index, mover = frame[_NEXT], frame[_MOVER]
+        if index == frame[_COUNT]:
+            depth -= 1
+            continue
+        frame[_NEXT] = index + 1
+        for each in range(NUM_PLAYERS + 1 if ADD_GRADIENTS or LIST_LEAVES else 0):
+            reach[at(depth + 1), at(each)] = reach[at(depth), at(each)]
+        slot, is_opening = np.int64(-1), depth == 0 and num_openings > 0
+        if is_opening:
+            action, probability, times = index, opening_chance[at(index)], opening_counts[at(index)]
+            reach[at(depth + 1), NUM_PLAYERS] *= probability
+        elif mover == CHANCE_MOVES:
+            find_outcomes(tree, thread, state, OPEN)
+            outcomes, probabilities = outcomes_of(tree, thread, OPEN)
+            action, probability = outcomes[at(index)], probabilities[at(index)]
+            reach[at(depth + 1), NUM_PLAYERS] *= probability
+        else:
+            slot, action, turn = frame[_FIRST] + index, actions[at(depth), at(index)], np.int64(0)
+            if NUM_SYMMETRIES > 1 and stabilizer_of(row[place_of_frame(mover)]) > 1:
+                turn = turns[at(depth), at(index)]
+                slot = frame[_FIRST] + (turn >> _OFFSET & _BYTE)
+                reach[at(depth + 1), NUM_PLAYERS] *= (turn >> _WEIGHT & _BYTE) / (turn >> _ORBIT & _BYTE)
+            probability = 1.0
+            if ADD_GRADIENTS and mover != player:  # a player's own reach is not part of its gradient
+                probability = strategy[at(slot)] if slot < known else first_strategy[at(slot)]
+                reach[at(depth + 1), at(mover if player == ALL_PLAYERS else NUM_PLAYERS)] *= probability
+        if RECORD_HISTORIES:
+            path[at(depth), 0] = action
+        if ADD_GRADIENTS and probability == 0.0:
+            zeros = 0
+            for each in range(NUM_PLAYERS):
+                zeros += reach[at(depth + 1), at(each)] == 0.0
+            if zeros > 1 or mover == CHANCE_MOVES or player != ALL_PLAYERS:
+                continue
+        if depth + 1 == _DEPTH_OF_PIECES:
+            number += 1
+            if (number - 1) % num_pieces != piece:
+                continue
+        child = rows[at(depth + 1)]
+        for word in range(STATE_SIZE + NUM_PLAYERS if NUM_SYMMETRIES == 1 else words_per_row()):
+            child[at(word)] = row[at(word)]
+        if slot >= 0:
+            child[at(STATE_SIZE + mover)] = pair(slot, action)
+            if NUM_SYMMETRIES > 1:
+                own = row[place_of_frame(mover)]
+                if stabilizer_of(own) > 1:
+                    played = turned(symmetries, turn >> _ELEMENT & _BYTE, turned(symmetries, element_of(own), action))
+                    child[place_of_frame(mover)] = after(symmetries, own, turn >> _ELEMENT & _BYTE, played)
+                fixed[at(depth + 1), 0] = fixed[at(depth), 0] & fixing(symmetries, action)
+        elif NUM_SYMMETRIES > 1:
+            fixed[at(depth + 1), 0] = fixed[at(depth), 0]
+        if is_opening:
+            for word in range(STATE_SIZE):
+                child[at(word)] = openings[at(index), at(word)]
+        else:
+            rule_apply(parameters, table, child[:STATE_SIZE], action)
+        depth, is_new = depth + 1, True
+    return True, histories
+
+
+@inline_kernel
+def _list_turns(symmetries, frame, fixed, actions, num_legal, turns):
+    """Lists the actions to visit and, if the player's stabilizer is not trivial, how each is turned.
+
+    The symmetries that leave the whole history where it is turn children into each other: one of them is visited.
+
+    Args:
+        symmetries: See `frames.packed`.
+        frame: Of the player to move.
+        fixed: The symmetries that leave the whole history where it is, a bit each.
+        actions: Legal actions. Modified in place.
+        num_legal: How many.
+        turns: An output.
+
+    Returns:
+        How many actions are left.
+    """
+    stabilizer, element = stabilizer_of(frame), element_of(frame)
+    if stabilizer == 1:
+        count = canonical_actions(symmetries, frame, actions, num_legal)
+        for index in range(count):
+            actions[at(index)] = turned(symmetries, inverse(symmetries, element), actions[at(index)])
+        return count
+    played = np.int64(0)
+    for index in range(num_legal):
+        action, _ = to_representative(symmetries, stabilizer, turned(symmetries, element, actions[at(index)]))
+        played |= np.int64(1) << action
+    count = 0
+    for index in range(num_legal):
+        action = actions[at(index)]
+        smallest, _ = to_representative(symmetries, fixed, action)
+        if smallest < action:
+            continue
+        chosen, by = to_representative(symmetries, stabilizer, turned(symmetries, element, action))
+        turn = np.int64(by) << _ELEMENT | size_of(played & ((np.int64(1) << chosen) - 1)) << _OFFSET
+        turn |= orbit_size(symmetries, stabilizer, chosen) << _ORBIT
+        turns[at(count)] = turn | orbit_size(symmetries, fixed, action) << _WEIGHT
+        actions[at(count)] = action
+        count += 1
+    return count
+
+
+@inline_kernel
+def _record_history(tree, histories, path, first_slot, depth, own_frame):
+    """Records the path of a thread as the history of an infoset that is new, unless another thread has done so."""
+    low, high = np.int64(0), tree.expansion[NUM_INFOSETS]
+    while high - low > 1:
+        middle = (low + high) // 2
+        if tree.infosets[middle]["first_slot"] <= first_slot:
+            low = middle
+        else:
+            high = middle
+    words = numba.carray(pointer(tree.expansion[SELF]), NUM_WORDS, np.int64)
+    lock(words)
+    if histories.lengths[low] == 0:
+        for index in range(depth):
+            histories.actions[low, index] = path[index, 0]
+        histories.lengths[low] = depth + 1
+        histories.frames[low] = own_frame
+    unlock(words)

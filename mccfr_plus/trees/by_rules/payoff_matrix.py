@@ -1,0 +1,223 @@
+"""The payoff matrix of a two-player game in sequence form, for games that are traversed by rules: four bytes a leaf.
+
+Row r and column c are last slots of player 0 and player 1. Where the play ends after both, there is an entry: chance's
+probability times both payoffs. Few different pairs of these occur, so that an entry is a word of 32 bits: the column in
+the lower ones, and above the number of its pair of values. Entries stand row by row, in the order of the leaves.
+
+A product with a player's reach gives the other's gradient, at one or two nanoseconds a leaf. Rows that player 0 does
+not reach are left out of player 1's.
+
+Reference: von Stengel 1996, "Efficient computation of behavior strategies", section 3.
+"""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numba
+import numpy as np
+
+from mccfr_plus.kernels.compile import inline_kernel, kernel
+from mccfr_plus.kernels.intrinsics import load_word, pointer
+from mccfr_plus.kernels.scratch import at
+from mccfr_plus.trees.expansion import EXPANDING, NUM_INFOSETS, NUM_SLOTS, STATUS, refuse
+
+MOST_VALUES = 4096
+_WORD_BITS = 32
+BYTES_PER_ENTRY = np.dtype(np.uint32).itemsize
+_ARRAYS_OF_ROWS = 3  # beside those of threads
+
+# Entries of `Leaves.numbers`.
+EMPTY, COLUMN_BITS, DISTINCT_VALUES, LAST_VALUE, LACKS_VALUES, NUM_NUMBERS = range(6)
+
+
+class Leaves(NamedTuple):
+    """Leaves that are counted, and then listed, by a traversal of all histories."""
+
+    places: np.ndarray  # [num_rows] int64: how many entries a row has; then where the next one goes
+    entries: np.ndarray  # [num_entries] uint32; none while they are counted
+    values: np.ndarray  # [MOST_VALUES, 2] float64
+    numbers: np.ndarray  # [NUM_NUMBERS] int64; see above: `EMPTY` is what stands for empty sequences
+
+
+class PayoffMatrix(NamedTuple):
+    """The matrix."""
+
+    starts: np.ndarray  # [num_slots + 2] int64: entries of row r are starts[r] .. starts[r + 1] - 1
+    entries: np.ndarray  # [num_entries] uint32
+    values: np.ndarray  # [2, MOST_VALUES] float64
+    column_bits: int
+
+
+def no_leaves() -> Leaves:
+    """Returns no room."""
+    return Leaves(np.zeros(0, np.int64), np.zeros(0, np.uint32), np.zeros((0, 2)), np.zeros(NUM_NUMBERS, np.int64))
+
+
+def leaves_to_count(slot_capacity: int) -> Leaves:
+    """Returns what counts the leaves of a game with room for so many slots."""
+    numbers = np.zeros(NUM_NUMBERS, np.int64)
+    numbers[EMPTY] = slot_capacity
+    values, words = np.zeros((MOST_VALUES, 2)), np.zeros(0, np.uint32)
+    return Leaves(np.zeros(slot_capacity + 1, np.int64), words, values, numbers)
+
+
+def num_entries(counted: Sequence[Leaves]) -> int:
+    """Returns how many entries all threads have counted."""
+    return sum(int(leaves.places.sum()) for leaves in counted)
+
+
+def bytes_of_matrix(entries: float, num_slots: float, num_threads: int) -> float:
+    """Returns what a matrix takes while it is filled, in bytes.
+
+    Args:
+        entries: Of the matrix.
+        num_slots: Of both players.
+        num_threads: Threads that fill it.
+    """
+    rows = (num_threads + _ARRAYS_OF_ROWS) * np.dtype(np.int64).itemsize
+    return entries * BYTES_PER_ENTRY + (num_slots + 1) * rows
+
+
+def room_for_leaves(counted: Sequence[Leaves], num_slots: int) -> tuple[PayoffMatrix, list[Leaves]] | None:
+    """Returns a matrix that is still empty, and what each thread fills of it, in the arrays in which it has counted.
+
+    Args:
+        counted: What each thread has counted; see `leaves_to_count`.
+        num_slots: Of both players.
+
+    Returns:
+        None if a word has no room for so many different values.
+    """
+    bits = (num_slots + 1).bit_length()
+    most = min(1 << (_WORD_BITS - bits), MOST_VALUES)
+    found = [leaves.values[: leaves.numbers[DISTINCT_VALUES]] for leaves in counted]
+    distinct = np.unique(np.concatenate(found), axis=0)
+    if len(distinct) > most or any(leaves.numbers[LACKS_VALUES] for leaves in counted):
+        return None
+    starts, rows = np.zeros(num_slots + 2, np.int64), slice(num_slots + 1)
+    for leaves in counted:
+        leaves.places[num_slots] = leaves.places[-1]  # of empty sequences
+        starts[1:] += leaves.places[rows]
+    np.cumsum(starts, out=starts)
+    entries, values, begin = np.zeros(starts[-1], np.uint32), np.zeros((MOST_VALUES, 2)), starts[:-1].copy()
+    values[: len(distinct)] = distinct
+    numbers, listed = np.array([num_slots, bits, len(distinct), 0, 0]), []
+    for leaves in counted:  # in a row come the entries of the first thread, then those of the second one
+        counts = leaves.places[rows].copy()
+        leaves.places[rows] = begin
+        begin += counts
+        listed.append(Leaves(leaves.places, entries, values, numbers.copy()))
+    return PayoffMatrix(starts, entries, np.ascontiguousarray(values.T), bits), listed
+
+
+@inline_kernel
+def list_leaf(leaves, capacity, row, column, weight, payoffs):
+    """Counts a leaf, or lists it if there is room for entries.
+
+    Args:
+        leaves: `Leaves`. Modified in place.
+        capacity: Larger slots are empty sequences.
+        row: The last slot of player 0.
+        column: The last slot of player 1.
+        weight: Chance's probability.
+        payoffs: Both players'.
+    """
+    first, second, numbers = weight * payoffs[0], weight * payoffs[1], leaves.numbers
+    if first == 0.0 and second == 0.0:
+        return
+    values, count, number = leaves.values, numbers[DISTINCT_VALUES], numbers[LAST_VALUE]
+    if number >= count or values[at(number), 0] != first or values[at(number), 1] != second:
+        number = 0
+        while number < count and (values[at(number), 0] != first or values[at(number), 1] != second):
+            number += 1
+        if number == count and count < MOST_VALUES:
+            values[at(number), 0], values[at(number), 1] = first, second
+            numbers[DISTINCT_VALUES] += 1
+        elif number == count:
+            numbers[LACKS_VALUES], number = 1, 0
+        numbers[LAST_VALUE] = number
+    if row >= capacity:
+        row = numbers[EMPTY]
+    place = leaves.places[at(row)]
+    leaves.places[at(row)] = place + 1
+    if len(leaves.entries) > 0:
+        if column >= capacity:
+            column = numbers[EMPTY]
+        leaves.entries[at(place)] = np.uint32(number << numbers[COLUMN_BITS] | column)
+
+
+@kernel
+def add_products(tree, matrix, reach, gradient, player, piece, num_pieces):
+    """Adds a piece of the matrix times the other player's reach to the player's gradient. Modified in place.
+
+    It ends early if the tree's `STATUS` says so.
+
+    Args:
+        tree: `TreeArrays`.
+        matrix: The words that hold the addresses of the matrix: starts, entries, values; the number of entries, and
+            the bits of a column.
+        reach: ``[slot_capacity + 2]``, up to date for the other player. Behind the slots it is overwritten.
+        gradient: ``[slot_capacity + 2]``. Behind the slots it is overwritten.
+        player: Whose gradient.
+        piece: The piece.
+        num_pieces: In how many the entries are divided, row by row.
+    """
+    num_slots, empty = tree.expansion[NUM_SLOTS], tree.slot_range[-1]
+    starts = numba.carray(pointer(matrix[0]), num_slots + 2, np.int64)
+    entries = numba.carray(pointer(matrix[1]), matrix[3], np.uint32)
+    values = numba.carray(pointer(matrix[2]), (2, MOST_VALUES), np.float64)
+    bits = np.uint32(matrix[4])
+    mask = np.uint32((np.int64(1) << matrix[4]) - 1)
+    begin, end = matrix[3] * piece // num_pieces, matrix[3] * (piece + 1) // num_pieces
+    reach[num_slots], gradient[num_slots] = 1.0, 0.0  # no slot stands here, so that it can be the empty sequence
+    for row in range(num_slots + 1):
+        first, last = starts[at(row)], starts[at(row + 1)]
+        if first == last or first < begin or first >= end:
+            continue
+        if load_word(tree.expansion, STATUS) != EXPANDING:
+            refuse(tree.expansion)
+            return
+        if player == 0:
+            sum_0, sum_1, sum_2, sum_3, entry = 0.0, 0.0, 0.0, 0.0, first
+            while entry + 4 <= last:
+                word_0, word_1 = entries[at(entry)], entries[at(entry + 1)]
+                word_2, word_3 = entries[at(entry + 2)], entries[at(entry + 3)]
+                sum_0 += values[0, at(word_0 >> bits)] * reach[at(word_0 & mask)]
+                sum_1 += values[0, at(word_1 >> bits)] * reach[at(word_1 & mask)]
+                sum_2 += values[0, at(word_2 >> bits)] * reach[at(word_2 & mask)]
+                sum_3 += values[0, at(word_3 >> bits)] * reach[at(word_3 & mask)]
+                entry += 4
+            while entry < last:
+                sum_0 += values[0, at(entries[at(entry)] >> bits)] * reach[at(entries[at(entry)] & mask)]
+                entry += 1
+            gradient[at(row if row < num_slots else empty)] += (sum_0 + sum_1) + (sum_2 + sum_3)
+        else:
+            above = reach[at(row if row < num_slots else empty)]
+            if above == 0.0:
+                continue
+            for entry in range(first, last):
+                word = entries[at(entry)]
+                gradient[at(word & mask)] += above * values[1, at(word >> bits)]
+    if player == 1:
+        gradient[at(empty + 1)] += gradient[at(num_slots)]
+
+
+@inline_kernel
+def set_reach(tree, strategy, reach, player):
+    """Writes a player's reach of all of its slots in a game by rules. `reach` is modified in place."""
+    infosets = tree.infosets
+    for infoset in range(tree.expansion[NUM_INFOSETS]):
+        record = infosets[at(infoset)]
+        if record["player"] == player:
+            first, above = record["first_slot"], reach[at(record["parent_slot"])]
+            for slot in range(first, first + record["num_actions"]):
+                reach[at(slot)] = above * strategy[at(slot)]
+
+
+@kernel
+def both_gradients(tree, matrix, strategy, reach, gradient):
+    """Adds both players' gradients under a strategy. See `add_products`; the last two are modified in place."""
+    for player in range(2):
+        reach[tree.slot_range[-1] + 1 - player] = 1.0
+        set_reach(tree, strategy, reach, 1 - player)
+        add_products(tree, matrix, reach, gradient, player, 0, 1)

@@ -1,0 +1,190 @@
+"""The table that leads from infoset to infoset: a slot and what the player learns next, a code, give the infoset.
+
+There is a word per slot, or one for each of the codes where these are few. It is 0 where no infoset follows, an entry
+where one does, and the place of a block where several do. A block is an array of 2, 4, 8, ... entries with linear
+probing; a full one is copied to one of twice the length. So memory follows what was found, and most look-ups read one
+word or two. An entry is a word, too:
+
+    bits 0-31   the first slot of the infoset
+    then        its number of actions, in `COUNT_BITS` bits
+    then        four bits that are 0
+    then        the code, up to bit 62
+
+Writers hold the tree's lock. Readers do not: an entry is published at once, and a block when it is complete. Blocks are
+not used again, so that a reader may go on in one that was copied: what it misses there it looks up under the lock.
+
+Reference: open addressing with linear probing (Knuth 1998, TAOCP 3, section 6.4, algorithm L).
+"""
+
+from __future__ import annotations
+
+import numba
+import numpy as np
+
+from mccfr_plus.kernels.compile import inline_kernel, kernel
+from mccfr_plus.kernels.intrinsics import load_word, pointer, prefetch, publish_word
+from mccfr_plus.trees.arrays import NUM_EXPANSION
+
+# Words of `TreeArrays.expansion` that follow those of `expansion`: addresses of the slots' words and of the blocks, and
+# how many words of these are in use.
+WORDS, BLOCKS, NUM_BLOCK_WORDS = range(NUM_EXPANSION, NUM_EXPANSION + 3)
+
+# Composed in.
+COUNT_BITS = 1
+LOG_WORDS_PER_SLOT = 0
+
+ENTRIES_PER_LINE = 8  # of the cache, of eight bytes each
+
+_SPARE_BITS = 4
+_FIRST_BITS = 32
+_ENTRY_BITS = 63
+_LOG_FETCHED = 5  # of a block: longer ones are too many lines of the cache to fetch where one is read
+_LOG_BITS = 6  # for the logarithm of a block's length, where a word tells its place
+
+BLOCK_WORDS_PER_INFOSET = 4  # at most: a block is at most twice as long as what it holds, as are all its predecessors
+
+
+def bits_of_codes(most_actions: int) -> int:
+    """Returns how many bits a code can have in a game with infosets of so many actions."""
+    return _ENTRY_BITS - _FIRST_BITS - _SPARE_BITS - most_actions.bit_length()
+
+
+@inline_kernel
+def num_words(num_slots):
+    """Returns how many words so many slots have."""
+    return num_slots << LOG_WORDS_PER_SLOT
+
+
+@inline_kernel
+def _words(address):
+    return numba.carray(pointer(address), 1, np.int64)  # kernels do not check lengths
+
+
+@inline_kernel
+def _place(slot, code):
+    return (slot << LOG_WORDS_PER_SLOT) + (code & ((1 << LOG_WORDS_PER_SLOT) - 1))
+
+
+@inline_kernel
+def _code_of(entry):
+    return entry >> (_FIRST_BITS + COUNT_BITS + _SPARE_BITS)
+
+
+@inline_kernel
+def _infoset_of(entry):
+    return entry & ((1 << (_FIRST_BITS + COUNT_BITS + _SPARE_BITS)) - 1)
+
+
+@inline_kernel
+def _log_length(block):
+    return ~block & ((1 << _LOG_BITS) - 1)
+
+
+@inline_kernel
+def _first_of(block):
+    return ~block >> _LOG_BITS
+
+
+@inline_kernel
+def find(expansion, slot, code):
+    """Returns the infoset that follows a slot and a code, first slot and number of actions, or 0 if none is known.
+
+    Args:
+        expansion: ``TreeArrays.expansion``.
+        slot: The player's last slot.
+        code: What the player has learned since.
+    """
+    word = load_word(_words(expansion[WORDS]), _place(slot, code))
+    code >>= LOG_WORDS_PER_SLOT
+    if word >= 0:
+        return _infoset_of(word) if _code_of(word) == code else np.int64(0)
+    blocks, first, length = _words(expansion[BLOCKS]), _first_of(word), np.int64(1) << _log_length(word)
+    for step in range(length):
+        entry = load_word(blocks, first + ((code + step) & (length - 1)))
+        if entry == 0:
+            break
+        if _code_of(entry) == code:
+            return _infoset_of(entry)
+    return np.int64(0)
+
+
+@inline_kernel
+def fetch_ahead(array, first, count=1):
+    """Begins to fetch entries of a large array; see `mccfr_plus.trees.access`. Without a branch for `count`."""
+    prefetch(array, first)
+    for index in range(ENTRIES_PER_LINE, count, ENTRIES_PER_LINE):
+        prefetch(array, first + index)
+    prefetch(array, first + count - 1)
+
+
+@inline_kernel
+def fetch_rows_ahead(tables, first, count):
+    """Does so for all rows of an array of two dimensions."""
+    for row in range(len(tables)):
+        for index in range(0, count, ENTRIES_PER_LINE):
+            prefetch(tables, (row, np.int64(first + index)))
+        prefetch(tables, (row, np.int64(first + count - 1)))
+
+
+@inline_kernel
+def fetch_word(expansion, slot):
+    """Begins to fetch what `find` reads first."""
+    prefetch(_words(expansion[WORDS]), slot << LOG_WORDS_PER_SLOT)
+
+
+@inline_kernel
+def fetch_block(expansion, slot):
+    """Begins to fetch what `find` reads next, where a slot has one word."""
+    if LOG_WORDS_PER_SLOT == 0:
+        word = load_word(_words(expansion[WORDS]), slot)
+        if word < 0 and _log_length(word) <= _LOG_FETCHED:
+            for index in range(0, np.int64(1) << _log_length(word), ENTRIES_PER_LINE):
+                prefetch(_words(expansion[BLOCKS]), _first_of(word) + index)
+
+
+@inline_kernel
+def enter(expansion, slot, code, infoset):
+    """Enters an infoset that follows a slot and a code, under the tree's lock; there is none yet.
+
+    Args:
+        expansion: ``TreeArrays.expansion``, writable. The arrays that it points at are modified in place.
+        slot: The player's last slot.
+        code: What the player has learned since.
+        infoset: First slot and number of actions, as `find` returns them.
+    """
+    words, blocks, place = _words(expansion[WORDS]), _words(expansion[BLOCKS]), _place(slot, code)
+    entry = infoset | (code >> LOG_WORDS_PER_SLOT) << (_FIRST_BITS + COUNT_BITS + _SPARE_BITS)
+    word = words[place]
+    if word == 0:
+        publish_word(words, place, entry)
+    elif word > 0:
+        block = _new_block(expansion, 1)
+        _put(blocks, block, word)
+        _put(blocks, block, entry)
+        publish_word(words, place, block)
+    elif not _put(blocks, word, entry):
+        block, first = _new_block(expansion, _log_length(word) + 1), _first_of(word)
+        for index in range(first, first + (np.int64(1) << _log_length(word))):
+            _put(blocks, block, blocks[index])
+        _put(blocks, block, entry)
+        publish_word(words, place, block)
+
+
+@kernel
+def _new_block(expansion, log_length):
+    """Returns the word of a new block. `expansion` is modified in place."""
+    first = expansion[NUM_BLOCK_WORDS]
+    expansion[NUM_BLOCK_WORDS] += 1 << log_length
+    return ~(first << _LOG_BITS | log_length)
+
+
+@kernel
+def _put(blocks, block, entry):
+    """Writes an entry into a block. Returns False if that is full. `blocks` is modified in place."""
+    first, length = _first_of(block), np.int64(1) << _log_length(block)
+    for step in range(length):
+        index = first + ((_code_of(entry) + step) & (length - 1))
+        if blocks[index] == 0:
+            publish_word(blocks, index, entry)
+            return True
+    return False

@@ -1,0 +1,254 @@
+"""What trees have in common whose infosets are numbered as traversals find them: `LazyTree` and `ImplicitTree`."""
+
+import abc
+from typing import ClassVar, NamedTuple, NoReturn
+
+import numpy as np
+import pyspiel
+
+from mccfr_plus.errors import ConfigError
+from mccfr_plus.kernels.intrinsics import address_of
+from mccfr_plus.trees import expansion as g
+from mccfr_plus.trees.arrays import NODE, OUTCOME, Shape, TreeArrays, read_only
+from mccfr_plus.trees.game_tree import Tree
+from mccfr_plus.trees.keys import Keys
+from mccfr_plus.trees.memory import KERNELS, MemoryPlan
+
+
+class Sizes(NamedTuple):
+    """How much of the arrays is in use."""
+
+    nodes: int
+    infosets: int
+    slots: int
+    payoffs: int
+    outcomes: int
+    text_bytes: int = 0
+    block_words: int = 0  # of the table of successors
+
+
+# Entries of `expansion` that `Sizes` lists, in its order.
+SIZES = (g.NUM_NODES, g.NUM_INFOSETS, g.NUM_SLOTS, g.NUM_PAYOFFS, g.NUM_OUTCOMES)
+
+
+_EXTENDED = 1.05  # of the plan: what checkpoints may take
+
+
+class ExpandingTree(Tree):
+    """A game whose infosets are numbered when they are first visited.
+
+    Its arrays have room for all that the plan allows; what was never written takes no memory. Slots are numbered as
+    they are found, not player by player. It belongs to one solver.
+
+    Args:
+        stored: The arrays that there are: those of a lazy tree, or the infosets and `expansion` alone.
+
+    Attributes:
+        slot_capacity: Length of arrays with an entry per slot.
+        node_capacity: Length of arrays with an entry per node; a traversal lists at most as many visits.
+    """
+
+    is_lazy: ClassVar[bool] = True
+    keys: Keys
+    node_capacity: int
+    _info_keys: np.ndarray  # [max_infosets, 2] int64
+
+    def __init__(self, game: pyspiel.Game, plan: MemoryPlan, shape: Shape, **stored: np.ndarray):
+        self.game, self.plan, self.shape = game, plan, shape
+        num_players = game.num_players()
+        slot_range = np.zeros(num_players + 1, np.int64)
+        slot_range[-1] = plan.max_slots
+        none = {"nodes": np.zeros(0, NODE), "payoffs": np.zeros((0, num_players)), "chance": np.zeros(0, OUTCOME)}
+        arrays = TreeArrays(
+            **{**none, **stored},
+            infoset_range=np.arange(num_players + 1, dtype=np.int64) * plan.max_infosets,
+            slot_range=slot_range,
+        )
+        self._expansion, self._infosets = arrays.expansion, arrays.infosets
+        self.arrays = TreeArrays(*map(read_only, arrays))
+        self.slot_capacity = plan.max_slots
+        self._owned = False
+
+    @abc.abstractmethod
+    def sizes(self) -> Sizes:
+        """Returns how much of the arrays is in use; transient nodes are not counted."""
+
+    @abc.abstractmethod
+    def places(self, sizes: Sizes) -> dict[str, np.ndarray]:
+        """Returns the arrays that the state of a tree of these sizes is read into, by name; see `end_loading`."""
+
+    @abc.abstractmethod
+    def begin_loading(self) -> None:
+        """Clears all that was found."""
+
+    def state(self, sizes: Sizes) -> dict[str, np.ndarray]:
+        """Returns what was found, by name, in arrays that do not depend on the memory limit. Evict first."""
+        state = self.places(sizes)
+        state["infosets"] = state["infosets"].copy()
+        self._swap_orphans(state["infosets"])
+        state["texts"] = np.frombuffer(self.keys.as_bytes(), np.uint8)
+        return state
+
+    def end_loading(self, sizes: Sizes, texts: np.ndarray) -> None:
+        """Makes what was read into `places` the tree."""
+        self._expansion[list(SIZES)] = sizes[: len(SIZES)]
+        self._swap_orphans(self._infosets[: sizes.infosets])
+
+    def bind(
+        self,
+        strategy: np.ndarray,
+        ones: np.ndarray | None = None,
+        *,
+        check_depth: bool = False,
+        single_trajectory: bool = False,
+    ) -> None:
+        """Makes the tree that of a solver: from now on it can expand.
+
+        Args:
+            strategy: ``[slot_capacity]`` float64: new infosets get a uniform strategy there.
+            ones: ``[slot_capacity]`` float64: new infosets get a 1 at their first slot; None for nothing.
+            check_depth: Whether histories longer than `shape.max_depth` are to be refused.
+            single_trajectory: Whether a traversal visits a single history.
+
+        Raises:
+            ConfigError: If it is another solver's.
+        """
+        if self._owned:
+            raise ConfigError("this tree belongs to another solver: give each solver the game itself.")
+        self._owned = True
+        self._bound = strategy, ones  # keeps them alive as long as kernels may write to them
+        expansion, plan = self._expansion, self.plan
+        expansion[g.SELF] = address_of(expansion)
+        expansion[g.INFOSETS] = address_of(self._infosets)
+        expansion[g.STRATEGY] = address_of(strategy)
+        expansion[g.ONES] = 0 if ones is None else address_of(ones)
+        expansion[g.MAX_NODES], expansion[g.MAX_TRANSIENT] = plan.max_nodes, plan.max_transient
+        expansion[g.MAX_INFOSETS], expansion[g.MAX_SLOTS] = plan.max_infosets, plan.max_slots
+        expansion[g.INFOSET_COST], expansion[g.SLOT_COST] = plan.infoset_cost, plan.slot_cost
+        expansion[g.MAX_COST], expansion[g.NODE_COST] = plan.infosets_bytes, plan.node_cost
+
+    def evict(self) -> slice:
+        """Evicts the transient nodes and returns which they were. Not while a traversal is under way."""
+        return slice(0, 0)
+
+    def raise_error(self) -> None:
+        """Raises what has ended the last traversal, if that was an error; the tree can then be used again.
+
+        Raises:
+            GameError: If the game has raised an error, or two information states have one key.
+        """
+
+    @property
+    def perfect_recall(self) -> bool:
+        """Whether no imperfect recall was seen so far."""
+        return True
+
+    def require_perfect_recall(self, what: str) -> None:
+        """Raises GameError if imperfect recall was seen; `what` names what needs perfect recall."""
+
+    def count(self, entry: int) -> int:
+        """Returns an entry of ``arrays.expansion``."""
+        return int(self._expansion[entry])
+
+    @property
+    def status(self) -> int:
+        """Why the last traversal has ended; see `expansion`."""
+        return self.count(g.STATUS)
+
+    def why_full(self) -> str:
+        """Returns why the tree cannot expand, and what would help."""
+        limit = f"memory={self.plan.limit / 1e6:,.0f}MB"
+        if self.status == g.INFOSETS_FULL:
+            return (
+                f"{self.num_infosets:,} information sets have filled their share of {limit}. The policy so far is "
+                "kept; it plays uniformly at random where no traversal has been. Give more memory, or smaller "
+                "parameters of the game."
+            )
+        return (
+            "a single traversal, or the traversals of all threads together, need more nodes than fit into their share "
+            f"of {limit}. Give more memory, or use estimator='outcome', whose traversals visit one history, or one "
+            "thread."
+        )
+
+    def extend(self) -> bool:
+        """Gives infosets what the process has not taken of its memory, once they are full; returns whether it has."""
+        return False
+
+    def make_room(self) -> None:
+        """Drops what is kept to save time if a policy would not fit beside it. Not while a traversal is under way."""
+
+    def interrupt(self) -> None:
+        """Ends the traversals under way soon, from any thread."""
+        if self.status == g.EXPANDING:
+            self._expansion[g.STATUS] = g.INTERRUPTED
+
+    def go_on(self) -> None:
+        """Lets traversals expand the tree again after they could not."""
+        self._expansion[[g.STATUS, g.REFUSED]] = g.EXPANDING, 0
+
+    def _swap_orphans(self, infosets: np.ndarray) -> None:
+        """Numbers the empty sequences from the end of the places or, in files, -1, -2, ...; and back."""
+        parents = infosets["parent_slot"]
+        orphans = (parents >= self.plan.max_slots) | (parents < 0)
+        parents[orphans] = self.plan.max_slots - 1 - parents[orphans]
+
+    def why_too_small(self, sizes: Sizes) -> str | None:
+        """Returns why a tree of these sizes has no room here, or None if it has."""
+        plan = self.plan
+        nodes = max(plan.max_nodes + plan.max_transient - sizes.nodes, 0) * plan.node_cost
+        room = float(plan.infosets_bytes)
+        if plan.node_cost:  # processes differ by some MB, and what `extend` gives may be more than was planned
+            room = _EXTENDED * (room + nodes + plan.state_bytes) + KERNELS
+        fits = sizes.nodes <= _EXTENDED * max(plan.max_nodes, 1) and self._cost(sizes) <= room
+        if fits and sizes.slots <= self.max_slots and sizes.infosets <= self.plan.max_infosets:
+            return None
+        return (
+            f"it has {sizes.nodes:,} nodes and {sizes.infosets:,} information sets, which do not fit into "
+            f"memory={self.plan.limit / 1e6:,.0f}MB"
+        )
+
+    def _cost(self, sizes: Sizes) -> int:
+        return sizes.infosets * self.plan.infoset_cost + sizes.slots * self.plan.slot_cost
+
+    # --- sizes ---
+
+    @property
+    def num_nodes(self) -> int:
+        """Number of stored nodes, visited or not."""
+        return 0
+
+    @property
+    def max_slots(self) -> int:
+        """Largest number of (infoset, action) pairs that may be found."""
+        return self.plan.max_slots
+
+    @property
+    def num_infosets(self) -> int:
+        """Number of information sets found so far, of all players together."""
+        return self.count(g.NUM_INFOSETS)
+
+    @property
+    def num_slots(self) -> int:
+        """Number of (infoset, action) pairs found so far."""
+        return self.count(g.NUM_SLOTS)
+
+    # --- infosets ---
+
+    def require_whole(self, what: str) -> NoReturn:
+        """Raises ConfigError; `what` names what needs a compiled tree."""
+        raise ConfigError(f"{what} needs the whole tree, and this one is not stored: give tree='compiled'.")
+
+    @property
+    def found_infosets(self) -> np.ndarray:
+        """The infosets found, ``[num_infosets]`` INFOSET, parents first."""
+        return self.arrays.infosets[: self.num_infosets]
+
+    @property
+    def found_actions(self) -> np.ndarray:
+        """OpenSpiel's action of each slot found, ``[num_slots]`` int64."""
+        return self.slot_action[: self.num_slots].astype(np.int64, copy=False)
+
+    @property
+    def found_keys(self) -> np.ndarray:
+        """The keys of the infosets found, ``[num_infosets, 2]`` int64."""
+        return self._info_keys[: self.num_infosets]

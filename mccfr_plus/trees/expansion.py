@@ -1,0 +1,350 @@
+"""Kernels that expand a node of a lazy tree when a traversal first visits it.
+
+All arrays of a lazy tree have their full length from the start; memory that was never written takes no space. A node
+whose first two fields are zero is unvisited: decision and chance nodes have children, and the kind of a leaf is not 0.
+At such a node a traversal calls `expand`. A callback into Python (`expander`) writes what pyspiel says about the node
+to the thread's row of `ANSWERS`. `expand` then finds or makes its infoset, reserves its children and publishes the
+node, and the traversal continues. The numbers of a traversal do not depend on when a node was expanded.
+
+`TreeArrays.expansion` holds counts, limits and addresses of everything that only expansion needs, so that kernels take
+one array more and not ten. In compiled trees it is all zeros.
+
+Nodes that do not fit the permanent nodes become transient nodes, which stand behind them. `evict` removes these
+between two traversals when half of their room is used. Infosets stay.
+
+Reference: open addressing with linear probing (Knuth 1998, TAOCP 3, section 6.4, algorithm L).
+"""
+
+import numba
+import numpy as np
+
+from mccfr_plus.kernels.compile import inline_kernel, kernel
+from mccfr_plus.kernels.intrinsics import call_back, head_of, load_word, pointer, publish_head, publish_word, swap_word
+from mccfr_plus.trees.arrays import CHANCE, INFOSET, NODE, NUM_EXPANSION, NUM_SLOTS, TERMINAL
+
+# Entries of `TreeArrays.expansion`.
+STATUS = 0  # one of the values below
+CALLBACK = 1  # address of the callback
+LOCK = 2  # 1 while a thread changes the tree
+(
+    SELF,  # addresses: of `expansion` itself, which kernels take as a read-only array,
+    NODES,  # of the tree's arrays,
+    PARENTS,
+    INFOSETS,
+    KEYS,
+    CHECKS,  # or 0,
+    TABLE,
+    SLOT_ACTIONS,
+    TRANSIENT_PARENTS,
+    ANSWERS,  # of the rows that the callback writes, one per thread,
+    STRATEGY,  # and of what a new infoset initializes: its uniform strategy,
+    ONES,  # and a 1 at its first slot, or 0 for nothing
+) = range(3, 15)
+(
+    ANSWER_WIDTH,  # entries of a row of `ANSWERS`
+    NUM_NODES,  # permanent nodes in use
+    MAX_NODES,  # the largest number of these, and the first transient node
+    NUM_TRANSIENT,  # transient nodes in use
+    MAX_TRANSIENT,
+    NUM_TRANSIENT_PARENTS,  # permanent nodes whose children are transient
+    NUM_INFOSETS,
+    MAX_INFOSETS,
+    MAX_SLOTS,
+    INFOSET_COST,  # bytes of an infoset,
+    SLOT_COST,  # of a slot,
+    MAX_COST,  # and of all of them together, with their texts, beside what nodes leave of their share
+    NODE_COST,  # bytes of a node
+    TABLE_SIZE,  # a power of 2
+    RECALL_LOST_AT,  # 1 + a node whose infoset was reached by another own action before, or 0
+    NUM_PAYOFFS,  # rows of the tree's payoffs in use
+    NUM_OUTCOMES,  # rows of its chance events
+    NUM_EXPANDED,  # nodes expanded so far, evicted ones included
+    TEXT_COST,  # bytes of all texts that are kept
+    CONFLICT_NODE,  # the node at which two infosets were found to be in conflict,
+    CONFLICT_INFOSET,  # and the infoset with its key
+    REFUSED,  # 1 if a traversal was not let go on, since the last `go_on`
+) = range(15, NUM_SLOTS)
+
+# Values of STATUS. All but the first end a traversal.
+EXPANDING, FAILED, INFOSETS_FULL, NODES_FULL, KEYS_COLLIDE, ACTIONS_DIFFER, INTERRUPTED = range(7)
+
+# Columns of ANSWERS. A chance node and a leaf have the row of their outcomes or payoffs, a decision node has the two
+# words of its infoset's key, a word to check it by, and its legal actions.
+ANSWER_KIND, ANSWER_COUNT, ANSWER_ROW, ANSWER_KEY, ANSWER_CHECK, ANSWER_ACTIONS = 0, 1, 2, 3, 5, 6
+_NO_ANSWER = -100
+
+NONE = -1  # in place of an infoset or a node
+
+_MIX_A = np.uint64(0x9E3779B97F4A7C15)
+_MIX_B = np.uint64(0xD6E8FEB86659FD93)
+
+
+@inline_kernel
+def _int64_at(address, count):
+    """Returns the int64 array at an address."""
+    return numba.carray(pointer(address), count, np.int64)
+
+
+@inline_kernel
+def _int32_at(address, count):
+    """Returns the int32 array at an address."""
+    return numba.carray(pointer(address), count, np.int32)
+
+
+@inline_kernel
+def lock(expansion):
+    """Waits until no other thread changes the tree. `expansion` must be writable, as for `unlock`."""
+    while swap_word(expansion, LOCK, 1) != 0:
+        pass
+
+
+@inline_kernel
+def unlock(expansion):
+    """Lets other threads change the tree again."""
+    publish_word(expansion, LOCK, 0)
+
+
+@inline_kernel
+def refuse(expansion):
+    """Returns False, and notes that a traversal must end early. An interruption alone lets it end where it can."""
+    if expansion[SELF] != 0:
+        publish_word(_int64_at(expansion[SELF], NUM_EXPANSION), REFUSED, 1)
+    return False
+
+
+@inline_kernel
+def was_cut_short(expansion):
+    """Returns whether a traversal of any thread had to end early; in complete trees none ever does."""
+    return load_word(expansion, REFUSED) != 0
+
+
+@kernel
+def expand(expansion, node, thread):
+    """Expands an unvisited node. Returns whether it is expanded now; if not, the traversal must end.
+
+    Args:
+        expansion: ``TreeArrays.expansion``; the arrays that it points at are modified in place.
+        node: The node.
+        thread: The number of the traversal's thread.
+    """
+    if expansion[CALLBACK] == 0 or load_word(expansion, STATUS) != EXPANDING:
+        return refuse(expansion)
+    shared = _int64_at(expansion[SELF], NUM_EXPANSION)
+    answer = _int64_at(expansion[ANSWERS] + 8 * expansion[ANSWER_WIDTH] * thread, expansion[ANSWER_WIDTH])
+    answer[ANSWER_KIND] = _NO_ANSWER
+    call_back(expansion[CALLBACK], node, thread)
+    if answer[ANSWER_KIND] == _NO_ANSWER:  # also if a signal has ended the callback before its first line
+        publish_word(shared, STATUS, FAILED)
+        return refuse(expansion)
+    lock(shared)
+    is_there = _put(shared, node, answer[ANSWER_KIND], answer)
+    unlock(shared)
+    return is_there or refuse(expansion)
+
+
+@kernel
+def _put(expansion, node, kind, answer):
+    """Writes the node, its infoset and its children, unless another thread has; returns whether the node is there.
+
+    The arrays that `expansion` points at are modified in place.
+    """
+    total = expansion[MAX_NODES] + expansion[MAX_TRANSIENT]
+    nodes = numba.carray(pointer(expansion[NODES]), total, NODE)
+    there, count = head_of(nodes, node)
+    if there != 0 or count != 0:
+        return True
+    expansion[NUM_EXPANDED] += 1
+    record = nodes[node]
+    if kind == TERMINAL:
+        record["payload"] = answer[ANSWER_ROW]
+        publish_head(nodes, node, TERMINAL, 0)
+        return True
+    payload, num_children = answer[ANSWER_ROW], answer[ANSWER_COUNT]
+    parents = _int32_at(expansion[PARENTS], total)
+    if kind != CHANCE:
+        infosets = numba.carray(pointer(expansion[INFOSETS]), expansion[MAX_INFOSETS], INFOSET)
+        slot = _last_own_slot(nodes, parents, node, kind, expansion[MAX_SLOTS] + kind)
+        infoset = find(expansion, kind, answer[ANSWER_KEY], answer[ANSWER_KEY + 1])
+        if infoset == NONE:
+            infoset = _new_infoset(expansion, infosets, kind, answer, slot)
+            if infoset == NONE:
+                return False
+        else:
+            status = _compare(expansion, infosets, infoset, answer)
+            if status != EXPANDING:
+                expansion[CONFLICT_NODE], expansion[CONFLICT_INFOSET] = node, infoset
+                publish_word(expansion, STATUS, status)
+                return False
+        if infosets[infoset]["parent_slot"] != slot:
+            expansion[RECALL_LOST_AT] = node + 1
+        payload, num_children = infosets[infoset]["first_slot"], infosets[infoset]["num_actions"]
+    first = _new_nodes(expansion, node, num_children)
+    if first == NONE:
+        return False
+    for child in range(first, first + num_children):
+        parents[child] = node
+    record["first_child"] = first
+    record["payload"] = payload
+    publish_head(nodes, node, kind, num_children)
+    return True
+
+
+@kernel
+def _last_own_slot(nodes, parents, node, player, empty):
+    """Returns the player's last slot before a node, or `empty`."""
+    child = node
+    while child > 0:
+        above = parents[child]
+        record = nodes[above]
+        if record["kind"] == player:
+            return np.int64(record["payload"] + child - record["first_child"])
+        child = above
+    return empty
+
+
+@kernel
+def _new_nodes(expansion, node, count):
+    """Returns the first of `count` new children of a node, or NONE if there is no room."""
+    infosets = _cost_of_infosets(expansion, expansion[NUM_INFOSETS], expansion[NUM_SLOTS])
+    fits = infosets <= _room_of_infosets(expansion, expansion[NUM_NODES] + count)
+    if fits and expansion[NUM_NODES] + count <= expansion[MAX_NODES] and expansion[NUM_TRANSIENT] == 0:
+        expansion[NUM_NODES] += count
+        return expansion[NUM_NODES] - count
+    if expansion[NUM_TRANSIENT] + count > expansion[MAX_TRANSIENT]:
+        publish_word(expansion, STATUS, NODES_FULL)
+        return NONE
+    if node < expansion[MAX_NODES]:
+        transient_parents = _int32_at(expansion[TRANSIENT_PARENTS], expansion[MAX_TRANSIENT])
+        transient_parents[expansion[NUM_TRANSIENT_PARENTS]] = node
+        expansion[NUM_TRANSIENT_PARENTS] += 1
+    expansion[NUM_TRANSIENT] += count
+    return expansion[MAX_NODES] + expansion[NUM_TRANSIENT] - count
+
+
+@inline_kernel
+def _cost_of_infosets(expansion, num_infosets, num_slots):
+    return num_infosets * expansion[INFOSET_COST] + num_slots * expansion[SLOT_COST] + expansion[TEXT_COST]
+
+
+@inline_kernel
+def _room_of_infosets(expansion, num_nodes):
+    """Returns the bytes that infosets may take: their share, and what so many nodes leave of theirs."""
+    return expansion[MAX_COST] + expansion[NODE_COST] * max(expansion[MAX_NODES] - num_nodes, 0)
+
+
+@kernel
+def _new_infoset(expansion, infosets, player, answer, parent_slot):
+    """Makes the infoset of an answer; returns its number, or NONE if there is no room."""
+    infoset, first, count = expansion[NUM_INFOSETS], expansion[NUM_SLOTS], answer[ANSWER_COUNT]
+    cost = _cost_of_infosets(expansion, infoset + 1, first + count)
+    is_full = cost > _room_of_infosets(expansion, expansion[NUM_NODES])
+    if infoset == expansion[MAX_INFOSETS] or first + count > expansion[MAX_SLOTS] or is_full:
+        publish_word(expansion, STATUS, INFOSETS_FULL)
+        return NONE
+    record = infosets[infoset]
+    record["first_slot"] = first
+    record["num_actions"] = count
+    record["parent_slot"] = parent_slot
+    record["player"] = player
+    keys = _int64_at(expansion[KEYS], 2 * expansion[MAX_INFOSETS])
+    keys[2 * infoset] = answer[ANSWER_KEY]
+    keys[2 * infoset + 1] = answer[ANSWER_KEY + 1]
+    if expansion[CHECKS] != 0:
+        _int64_at(expansion[CHECKS], expansion[MAX_INFOSETS])[infoset] = answer[ANSWER_CHECK]
+    actions = _int64_at(expansion[SLOT_ACTIONS], expansion[MAX_SLOTS])
+    strategy = numba.carray(pointer(expansion[STRATEGY]), expansion[MAX_SLOTS], np.float64)
+    for index in range(count):
+        actions[first + index] = answer[ANSWER_ACTIONS + index]
+        strategy[first + index] = 1.0 / count
+    if expansion[ONES] != 0:
+        numba.carray(pointer(expansion[ONES]), expansion[MAX_SLOTS], np.float64)[first] = 1.0
+    expansion[NUM_INFOSETS] += 1
+    expansion[NUM_SLOTS] += count
+    if 2 * expansion[NUM_INFOSETS] > expansion[TABLE_SIZE]:
+        expansion[TABLE_SIZE] *= 2
+        enter_all(expansion)
+    else:
+        _enter(expansion, infosets, infoset)
+    return infoset
+
+
+@kernel
+def _compare(expansion, infosets, infoset, answer):
+    """Returns EXPANDING if an answer is about the infoset with its key; otherwise the status that says why not."""
+    if expansion[CHECKS] != 0:
+        checks = _int64_at(expansion[CHECKS], expansion[MAX_INFOSETS])
+        if checks[infoset] != answer[ANSWER_CHECK]:
+            return KEYS_COLLIDE
+    first, count = infosets[infoset]["first_slot"], infosets[infoset]["num_actions"]
+    if count != answer[ANSWER_COUNT]:
+        return ACTIONS_DIFFER
+    actions = _int64_at(expansion[SLOT_ACTIONS], expansion[MAX_SLOTS])
+    for index in range(count):
+        if actions[first + index] != answer[ANSWER_ACTIONS + index]:
+            return ACTIONS_DIFFER
+    return EXPANDING
+
+
+# --- the table of infosets: 1 + the number of an infoset, or 0, at the first free place from its key's hash on ---
+
+
+@kernel
+def _place_of(expansion, infosets, player, low, high):
+    """Returns where in the table the player's infoset with a key stands, or belongs."""
+    keys = _int64_at(expansion[KEYS], 2 * expansion[MAX_INFOSETS])
+    table = _int32_at(expansion[TABLE], expansion[TABLE_SIZE])
+    mask = expansion[TABLE_SIZE] - 1
+    word = (np.uint64(low) + np.uint64(player)) * _MIX_A ^ np.uint64(high) * _MIX_B
+    place = np.int64((word >> np.uint64(20)) & np.uint64(mask))
+    while table[place] != 0:
+        infoset = table[place] - 1
+        is_key = keys[2 * infoset] == low and keys[2 * infoset + 1] == high
+        if is_key and infosets[infoset]["player"] == player:
+            break
+        place = (place + 1) & mask
+    return place
+
+
+@kernel
+def find(expansion, player, low, high):
+    """Returns the player's infoset with a key, or NONE."""
+    infosets = numba.carray(pointer(expansion[INFOSETS]), expansion[MAX_INFOSETS], INFOSET)
+    table = _int32_at(expansion[TABLE], expansion[TABLE_SIZE])
+    return np.int64(table[_place_of(expansion, infosets, player, low, high)]) - 1
+
+
+@kernel
+def _enter(expansion, infosets, infoset):
+    """Enters a new infoset into the table."""
+    keys = _int64_at(expansion[KEYS], 2 * expansion[MAX_INFOSETS])
+    low, high, player = keys[2 * infoset], keys[2 * infoset + 1], infosets[infoset]["player"]
+    table = _int32_at(expansion[TABLE], expansion[TABLE_SIZE])
+    table[_place_of(expansion, infosets, player, low, high)] = infoset + 1
+
+
+@kernel
+def enter_all(expansion):
+    """Fills the table, whose size has changed."""
+    infosets = numba.carray(pointer(expansion[INFOSETS]), expansion[MAX_INFOSETS], INFOSET)
+    table = _int32_at(expansion[TABLE], expansion[TABLE_SIZE])
+    for place in range(expansion[TABLE_SIZE]):
+        table[place] = 0
+    for infoset in range(expansion[NUM_INFOSETS]):
+        _enter(expansion, infosets, infoset)
+
+
+# --- transient nodes ---
+
+
+@kernel
+def evict(expansion):
+    """Removes all transient nodes. Not during a traversal. Modified in place."""
+    total = expansion[MAX_NODES] + expansion[MAX_TRANSIENT]
+    nodes = numba.carray(pointer(expansion[NODES]), total, NODE)
+    transient_parents = _int32_at(expansion[TRANSIENT_PARENTS], expansion[MAX_TRANSIENT])
+    for index in range(expansion[NUM_TRANSIENT_PARENTS]):
+        publish_head(nodes, transient_parents[index], 0, 0)
+    for node in range(expansion[MAX_NODES], expansion[MAX_NODES] + expansion[NUM_TRANSIENT]):
+        publish_head(nodes, node, 0, 0)
+    expansion[NUM_TRANSIENT_PARENTS] = 0
+    expansion[NUM_TRANSIENT] = 0

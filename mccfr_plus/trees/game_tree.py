@@ -1,0 +1,349 @@
+"""A game, compiled: immutable flat arrays and the texts that tie them to OpenSpiel."""
+
+import abc
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass, field, fields
+from functools import cached_property
+from typing import ClassVar
+
+import numpy as np
+import pyspiel
+
+from mccfr_plus.display import html_summary
+from mccfr_plus.errors import BudgetError, GameError
+from mccfr_plus.games import PyspielGame, PyspielState, RulesGame, compiled_rules
+from mccfr_plus.trees.arrays import INFOSET, Shape, TreeArrays
+from mccfr_plus.trees.by_rules import rules_tree
+from mccfr_plus.trees.game import Recording, load_game, record
+from mccfr_plus.trees.info_states import InfoStates
+from mccfr_plus.trees.layout import Layout, lay_out, with_leaves
+from mccfr_plus.trees.memory import ESTIMATE_MARGIN, Budget
+from mccfr_plus.trees.statistics import Statistics, statistics_of
+
+DEFAULT_MAX_NODES = 50_000_000
+DEFAULT_MAX_NODES_OF_RULES = 1_000_000_000  # the memory is what limits these
+DEFAULT_MAX_BYTES = 8 << 30
+_TRIAL_NODES = 20_000  # through pyspiel, which takes less time than to compile the rules
+
+
+class Tree(abc.ABC):
+    """Base class of all trees."""
+
+    game: pyspiel.Game
+    kind: ClassVar[str]  # as `Solver` calls it
+    arrays: TreeArrays
+    slot_action: np.ndarray  # OpenSpiel's action of each slot
+
+    @property
+    @abc.abstractmethod
+    def num_nodes(self) -> int:
+        """Number of histories that are stored."""
+
+    @property
+    @abc.abstractmethod
+    def num_infosets(self) -> int:
+        """Number of information sets of all players together; of a tree that is not compiled those found so far."""
+
+    def _repr_html_(self) -> str:
+        stored = {"nodes": f"{self.num_nodes:,}"} if self.num_nodes else {}
+        rows = {"kind": self.kind, "players": self.num_players, **stored, "information sets": f"{self.num_infosets:,}"}
+        return html_summary(f"Tree of {self.game}", rows)
+
+    @property
+    def num_players(self) -> int:
+        """Number of players, chance not counted."""
+        return len(self.arrays.slot_range) - 1
+
+    def infoset(self, info_state: str, player: int | None = None) -> int | None:
+        """Returns the number of the infoset with this information state string, or None where there is none.
+
+        Of a tree that is not compiled, only infosets that a traversal has met are there.
+
+        Args:
+            info_state: The string that ``state.information_state_string(player)`` gives.
+            player: Whose infoset; None: the first player who has one.
+        """
+        owners = range(self.num_players) if player is None else [player]
+        return next((found for owner in owners if (found := self._find(info_state, owner)) is not None), None)
+
+    @abc.abstractmethod
+    def _find(self, info_state: str, player: int) -> int | None:
+        """Returns the number of a player's infoset, or None."""
+
+    def infoset_of_state(self, state: pyspiel.State, player: int) -> int | None:
+        """Returns the number of the infoset that a player is in, or None where there is none.
+
+        Args:
+            state: A state of the tree's game, or of the simultaneous game that this was converted from.
+        """
+        text = state.information_state_string(player)
+        infoset = self._find(text, player)
+        if infoset is None:  # the conversion to turn-based puts this line before the original's string
+            infoset = self._find(f"Current player: {player}\n{text}", player)
+        return infoset
+
+    def slots(self, infoset: int) -> slice:
+        """Returns the slots of an infoset, in the order of its legal actions."""
+        record = self.arrays.infosets[infoset]
+        first = int(record["first_slot"])
+        return slice(first, first + int(record["num_actions"]))
+
+    def legal_actions(self, infoset: int) -> list[int]:
+        """Returns OpenSpiel's legal actions at an infoset."""
+        return self.slot_action[self.slots(infoset)].tolist()
+
+
+@dataclass(frozen=True, eq=False)
+class GameTree(Tree):
+    """A compiled game: its histories and information sets as immutable flat arrays.
+
+    Attributes:
+        game: The turn-based pyspiel game.
+        arrays: What the kernels read; see `mccfr_plus.trees.arrays`.
+        shape: Depth, stack size and perfect recall.
+        info_states: Per infoset, its information state string. A player's infosets stand together.
+        slot_action: ``[num_slots]`` int64, OpenSpiel's action of each slot.
+        outcome_action: OpenSpiel's action of each row of ``arrays.chance``, int64.
+
+    Examples:
+        >>> import mccfr_plus
+        >>> tree = mccfr_plus.compile_game("kuhn_poker")
+        >>> tree.num_nodes, tree.num_infosets, tree.num_slots
+        (58, 12, 24)
+    """
+
+    game: pyspiel.Game
+    arrays: TreeArrays = field(repr=False)
+    shape: Shape
+    info_states: Sequence[str] = field(repr=False)
+    slot_action: np.ndarray = field(repr=False)
+    outcome_action: np.ndarray = field(repr=False)
+
+    is_lazy: ClassVar[bool] = False
+    kind: ClassVar[str] = "compiled"
+
+    def __post_init__(self) -> None:
+        for array in (*self.arrays, self.slot_action, self.outcome_action):
+            array.flags.writeable = False
+
+    def __getstate__(self) -> dict:
+        # What can be derived is left out. Whether an array is read-only is not kept either: see __setstate__.
+        return {f.name: getattr(self, f.name) for f in fields(self)}
+
+    def __setstate__(self, state: dict) -> None:
+        self.__dict__.update(state)
+        self.__post_init__()  # kernels would be compiled again for writable arrays
+
+    @property
+    def num_nodes(self) -> int:
+        """Number of histories: the root, chance and terminal nodes included."""
+        return len(self.arrays.nodes)
+
+    @property
+    def num_infosets(self) -> int:
+        """Number of information sets of all players together."""
+        return len(self.arrays.infosets)
+
+    @property
+    def num_slots(self) -> int:
+        """Number of (infoset, action) pairs of all players together."""
+        return int(self.arrays.slot_range[-1])
+
+    @property
+    def slot_capacity(self) -> int:
+        """Length of arrays with an entry per slot: `num_slots`; a lazy tree has room for more."""
+        return self.num_slots
+
+    @property
+    def node_capacity(self) -> int:
+        """Length of arrays with an entry per node."""
+        return self.num_nodes
+
+    @property
+    def found_infosets(self) -> np.ndarray:
+        """The infosets, ``[num_infosets]`` INFOSET, parents first."""
+        return self.arrays.infosets
+
+    @cached_property
+    def infoset_of_slot(self) -> np.ndarray:
+        """The infoset of each slot, ``[num_slots]`` int32."""
+        return np.repeat(np.arange(self.num_infosets, dtype=np.int32), self.arrays.infosets["num_actions"])
+
+    @property
+    def perfect_recall(self) -> bool:
+        """Whether every infoset tells its player all that the player saw and did before."""
+        return self.shape.perfect_recall
+
+    @cached_property
+    def _lookup(self) -> list[dict[str, int]]:
+        ranges = self.arrays.infoset_range
+        return [{self.info_states[i]: int(i) for i in range(ranges[p], ranges[p + 1])} for p in range(self.num_players)]
+
+    def _find(self, info_state: str, player: int) -> int | None:
+        return self._lookup[player].get(info_state)
+
+    def infoset_of_state(self, state: pyspiel.State, player: int) -> int | None:
+        """Returns the number of the infoset that a player is in, or None where there is none."""
+        if isinstance(self.info_states, InfoStates) and isinstance(state, PyspielState):
+            return self.info_states.find(state, player)
+        return super().infoset_of_state(state, player)
+
+    def uniform_strategy(self) -> np.ndarray:
+        """Returns the strategy that plays every action alike, ``[num_slots]`` float64."""
+        counts = self.arrays.infosets["num_actions"]
+        return np.repeat(1.0 / counts, counts)
+
+    @cached_property
+    def arrays_with_leaves(self) -> TreeArrays:
+        """The arrays with the leaf tables of the sequence form, built when first asked for.
+
+        Raises:
+            GameError: If a player has imperfect recall: then a sequence does not determine an infoset.
+        """
+        self.require_perfect_recall("a full traversal and a best response")
+        return with_leaves(self.arrays, self.shape)
+
+    def require_perfect_recall(self, what: str) -> None:
+        """Raises GameError if the game has imperfect recall; `what` names what needs perfect recall."""
+        if not self.perfect_recall:
+            raise GameError(
+                f"{self.game.get_type().short_name} has imperfect recall (a player reaches one information set by "
+                f"different own actions), and {what} needs perfect recall. Only estimator='outcome' runs on such "
+                "games, without guarantees and without an exploitability."
+            )
+
+    def require_whole(self, what: str) -> "GameTree":
+        """Returns the tree itself; a lazy one raises an error that says what needs all of it."""
+        return self
+
+    def statistics(self) -> Statistics:
+        """Returns the sizes of the tree: histories, infosets, sequences, M-values, bytes."""
+        return self._statistics
+
+    @cached_property
+    def _statistics(self) -> Statistics:
+        return statistics_of(self.arrays, self.slot_action, self.shape)
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """A SHA-256 over all information states and their legal actions: the same for the same decisions."""
+        digest = hashlib.sha256(self.arrays.infoset_range.astype("<i8").tobytes())
+        for text in self.info_states:
+            data = text.encode()
+            digest.update(len(data).to_bytes(8, "little"))
+            digest.update(data)
+        digest.update(self.arrays.infosets["num_actions"].astype("<i4").tobytes())
+        digest.update(self.slot_action.astype("<i8").tobytes())
+        return digest.hexdigest()
+
+    @cached_property
+    def is_constant_sum(self) -> bool:
+        """Whether the payoffs of all players add up to the same number at every end of the game."""
+        sums = self.arrays.payoffs.sum(axis=1)
+        return bool(np.ptp(sums) < 1e-9)
+
+    @cached_property
+    def payoff_range(self) -> np.ndarray:
+        """Largest minus smallest payoff of each player, ``[num_players]`` float64."""
+        return np.ptp(self.arrays.payoffs, axis=0)
+
+
+def compile_game(
+    game: pyspiel.Game | str | GameTree,
+    *,
+    max_nodes: int | None = None,
+    max_bytes: int = DEFAULT_MAX_BYTES,
+    progress: bool | None = None,
+    estimate_margin: float = ESTIMATE_MARGIN,
+    rules: bool = True,
+) -> GameTree:
+    """Returns the flat-array tree of a game, traversed once: through pyspiel, or by its compiled rules if it has some.
+
+    Games may have any number of players, any payoffs, explicit chance, and simultaneous moves, which OpenSpiel's own
+    conversion makes turn-based. Games registered from Python work, too.
+
+    Args:
+        game: A `pyspiel.Game`, a game string, or a tree (returned as it is).
+        max_nodes: The largest number of histories to accept; None: 50 million, or a billion for games whose rules are
+            compiled (`mccfr_plus.games`).
+        max_bytes: The largest memory to accept, estimated from what was seen, in bytes.
+        progress: Whether to show a progress bar on work over a second; None: if standard error is a terminal.
+        estimate_margin: Give up at once if random play estimates this many times more histories than `max_nodes`.
+        rules: Whether to use compiled rules; if not, the game is traversed through pyspiel. The tree is the same.
+
+    Raises:
+        GameError: If the game is unknown or of a kind that cannot be compiled.
+        BudgetError: If its tree is larger than the budget; the message estimates its size.
+
+    Examples:
+        >>> import mccfr_plus
+        >>> mccfr_plus.compile_game("kuhn_poker").statistics().histories
+        58
+    """
+    if isinstance(game, GameTree):
+        return game
+    game = load_game(game)
+    if max_nodes is None:
+        is_own = rules and isinstance(game, PyspielGame)
+        max_nodes = DEFAULT_MAX_NODES_OF_RULES if is_own else DEFAULT_MAX_NODES
+    if max_nodes < 1 or max_bytes < 1:
+        raise GameError(f"max_nodes={max_nodes}, max_bytes={max_bytes}: both must be at least 1.")
+    # Node numbers are int32, which is what keeps a node at 16 bytes.
+    max_nodes = min(max_nodes, np.iinfo(np.int32).max - 1)
+    budget = Budget(game, max_nodes, max_bytes, estimate_margin)
+    if rules and isinstance(game, PyspielGame):
+        return build_by_rules(game, game.rules_game, budget, progress)
+    if not rules:
+        return build_tree(game, record(game, budget.check, progress))
+    is_trial = True
+
+    def check(num_nodes: int, num_bytes: int) -> None:
+        nonlocal is_trial
+        budget.check(num_nodes, num_bytes)
+        if is_trial and num_nodes > _TRIAL_NODES:
+            is_trial = False
+            found = compiled_rules(game)
+            if found is not None:
+                raise _HasRules(found)
+
+    try:
+        return build_tree(game, record(game, check, progress))
+    except _HasRules as end:
+        budget.check_estimate(_TRIAL_NODES)  # before the rules are compiled
+        return build_by_rules(game, end.rules, budget, progress)
+
+
+class _HasRules(BudgetError):
+    """Raised where a game is larger than what is tried through pyspiel, and has compiled rules."""
+
+    def __init__(self, rules: RulesGame):
+        super().__init__()
+        self.rules = rules
+
+
+def build_tree(game: pyspiel.Game, recording: Recording) -> GameTree:
+    """Returns the tree of a recording."""
+    infosets = np.zeros(len(recording.infoset_key), INFOSET)
+    infosets["player"] = recording.infoset_player
+    infosets["num_actions"] = [len(actions) for actions in recording.infoset_actions]
+    infosets["first_slot"] = np.cumsum(infosets["num_actions"]) - infosets["num_actions"]
+    layout = lay_out(
+        recording.max_depth,
+        np.frombuffer(recording.kinds, np.int8),
+        np.frombuffer(recording.payloads, np.int32),
+        infosets,
+        np.array([action for actions in recording.infoset_actions for action in actions], np.int64),
+        recording.distributions,
+        np.array(recording.payoffs, np.float64).reshape(-1, recording.num_players),
+    )
+    return _tree_of(game, layout, [recording.infoset_key[i] for i in layout.order])
+
+
+def build_by_rules(game: pyspiel.Game, rules_game: RulesGame, budget: Budget, progress: bool | None) -> GameTree:
+    """Returns the tree of a game by its compiled rules; see `compile_game`."""
+    return _tree_of(game, *rules_tree.build(rules_game, budget, progress))
+
+
+def _tree_of(game: pyspiel.Game, layout: Layout, info_states: Sequence[str]) -> GameTree:
+    return GameTree(game, layout.arrays, layout.shape, info_states, layout.slot_action, layout.outcome_action)

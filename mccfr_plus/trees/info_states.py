@@ -1,0 +1,148 @@
+"""The information states of a tree that was built from compiled rules: kept as packed keys, written out when asked for.
+
+Twenty million texts would take more memory than the tree.
+"""
+
+import operator
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple, overload
+
+import numpy as np
+
+from mccfr_plus.games.game import RulesGame
+from mccfr_plus.games.pyspiel_game import PyspielState
+from mccfr_plus.games.rules import NOW, Layout
+from mccfr_plus.kernels.compile import inline_kernel, kernel
+from mccfr_plus.trees.interning import EMPTY, num_places, place_of_row, table_of_rows
+
+_CHUNK = 4096
+_WORD = 63  # bits in use of a word: the sign stays out of it
+
+
+class InfoStates(Sequence[str]):
+    """The texts of a tree's infosets, a sequence of ``num_infosets`` strings that are made when they are read.
+
+    Args:
+        keys: ``[num_infosets, words]`` int64, as `pack` writes them.
+        players: ``[num_infosets]``, whose infoset each is.
+    """
+
+    def __init__(self, game: RulesGame, keys: np.ndarray, players: np.ndarray):
+        self._game = game
+        self._keys = keys
+        self._players = players
+        self._places: KeyLayout = key_layout(game.sizes)[0]
+        self._table: np.ndarray | None = None
+
+    def __getstate__(self) -> tuple[RulesGame, np.ndarray, np.ndarray]:
+        return self._game, self._keys, self._players
+
+    def __setstate__(self, state: tuple[RulesGame, np.ndarray, np.ndarray]) -> None:
+        self.__init__(*state)  # type: ignore[misc]
+
+    def __len__(self) -> int:
+        return len(self._keys)
+
+    @overload
+    def __getitem__(self, index: int) -> str: ...
+    @overload
+    def __getitem__(self, index: slice) -> list[str]: ...
+    def __getitem__(self, index: int | slice) -> str | list[str]:
+        if isinstance(index, slice):
+            return self._texts(range(len(self))[index])
+        return self._texts([range(len(self))[index]])[0]
+
+    def __iter__(self) -> Iterator[str]:
+        for begin in range(0, len(self), _CHUNK):
+            yield from self._texts(range(begin, min(begin + _CHUNK, len(self))))
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Sequence):
+            return NotImplemented
+        return len(self) == len(other) and all(map(operator.eq, self, other))
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def find(self, state: PyspielState, player: int) -> int | None:
+        """Returns the infoset of what a player knows in a state; None if that is of another game or no player moves."""
+        if str(state.rules_game) != str(self._game):
+            return None
+        if self._table is None:
+            self._table = table_of_rows(self._keys, len(self), num_places(len(self)))
+        key = np.zeros(self._keys.shape[1], np.int64)
+        if not pack(self._places, player, state.look(player), key):
+            return None  # `look` is out of range, so that no infoset is meant
+        found = int(self._table[place_of_row(self._table, self._keys, key)])
+        return None if found == EMPTY else found
+
+    def views(self, infosets: Sequence[int] | np.ndarray) -> np.ndarray:
+        """Returns what `look` writes at the infosets, ``[n, view_size]`` int64; 0 for fields of ``when="now"``."""
+        views = np.zeros((len(infosets), self._game.sizes.view_size), np.int64)
+        unpack(self._places, self._keys[np.asarray(infosets, np.int64)], views)
+        return views
+
+    def _texts(self, infosets: Sequence[int]) -> list[str]:
+        write, players = self._game.view_text, self._players[np.asarray(infosets, np.int64)].tolist()
+        return [write(player, view) for player, view in zip(players, self.views(infosets).tolist(), strict=True)]
+
+
+class KeyLayout(NamedTuple):
+    """Where each entry of what `look` writes goes in the words of a key, whose lowest bits are the player."""
+
+    word: np.ndarray  # [view_size] int64; -1 for entries that are not part of information states
+    shift: np.ndarray  # [view_size] int64
+    size: np.ndarray  # [view_size] int64, number of values
+    mask: np.ndarray  # [view_size] int64, the lowest bits of a word, as many as a value takes
+
+
+def key_layout(layout: Layout) -> tuple[KeyLayout, int]:
+    """Returns the places of a game's fields and the number of words of a key."""
+    word, shift, size, mask = [], [], [], []
+    current, used = 0, _bits(layout.num_players)
+    for each in layout.fields:
+        bits = _bits(each.size)
+        for _ in range(each.count):
+            size.append(each.size)
+            mask.append((1 << bits) - 1)
+            if each.when == NOW:
+                word.append(-1)
+                shift.append(0)
+                continue
+            if used + bits > _WORD:
+                current, used = current + 1, 0
+            word.append(current)
+            shift.append(used)
+            used += bits
+    arrays = (np.array(column, np.int64) for column in (word, shift, size, mask))
+    return KeyLayout(*arrays), current + 1
+
+
+def _bits(size: int) -> int:
+    return max(1, (size - 1).bit_length())
+
+
+@inline_kernel
+def pack(places, player, view, key):
+    """Writes the key of what a player knows; returns whether all entries are in range. `key` is an output."""
+    current, bits = 0, player  # the word that is being filled: entries fill one after the other
+    for entry in range(len(view)):
+        value = view[entry]
+        if value < 0 or value >= places.size[entry]:
+            return False
+        word = places.word[entry]
+        if word >= 0:
+            if word != current:
+                key[current] = bits
+                current, bits = word, 0
+            bits |= value << places.shift[entry]
+    key[current] = bits
+    return True
+
+
+@kernel
+def unpack(places, keys, views):
+    """Writes what the keys, ``[n, words]``, stand for into ``[n, view_size]`` zeros; entries that they lack stay 0."""
+    for row in range(len(keys)):
+        for entry in range(views.shape[1]):
+            if places.word[entry] >= 0:
+                views[row, entry] = (keys[row, places.word[entry]] >> places.shift[entry]) & places.mask[entry]

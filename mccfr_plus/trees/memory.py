@@ -1,0 +1,195 @@
+"""Memory: how much there is, the budget of a compiled tree, and how a limit is divided among the parts of others."""
+
+import ctypes
+import functools
+import gc
+import math
+import re
+import time
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+import psutil
+import pyspiel
+
+from mccfr_plus.errors import BudgetError, ConfigError
+from mccfr_plus.games import PyspielGame
+from mccfr_plus.kernels.random_numbers import as_python
+from mccfr_plus.trees.sizes.size import as_text
+from mccfr_plus.trees.sizes.size_estimate import probe_size
+
+_UNITS = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12, "KI": 2**10, "MI": 2**20, "GI": 2**30, "TI": 2**40}
+_TEXT = re.compile(r"\s*([0-9]*\.?[0-9]+(?:[eE][0-9]+)?)\s*([KMGT]I?)?B?\s*", re.IGNORECASE)
+
+_SHARE_OF_FREE = 0.5  # of what is free, without a limit
+# Of the limit. Infosets get the rest, and what nodes do not take: nodes can be asked for again, and regrets cannot.
+_NODES_SHARE = 0.4
+# For states of the game that are kept to save replays.
+_STATES_SHARE = 0.2
+_MOST_STATES = 4 << 30  # bytes
+_TRANSIENT_SHARE = 0.2  # of the nodes' share: for transient nodes, once the others are full
+_LEAST = 32 << 20  # bytes for a tree below which a limit is refused: arrays take memory by huge pages, some 2 MiB each
+
+KERNELS = 75_000_000  # bytes that the kernels of a solver take once they are loaded from the disk cache
+
+# Nodes after which an estimate is made, through pyspiel and by compiled rules; smaller games are compiled by then.
+_PROBE_AFTER, _PROBE_RULES_AFTER = 100_000, 2_000_000
+_PROBE_AFTER_SECONDS = 5.0  # games in Python may visit some hundred nodes in a second
+ESTIMATE_MARGIN = 20.0  # estimates from a small sample may be far too large
+
+_LAST_INDEX = int(np.iinfo(np.int32).max) - 1
+
+
+def bytes_of(text: str | int | float) -> int:
+    """Returns a number of bytes such as ``"4GB"``, ``"512MiB"``, ``"1e9"`` or ``4_000_000_000``.
+
+    Raises:
+        ConfigError: If it is no positive number of bytes.
+
+    Examples:
+        >>> bytes_of("1.5GB"), bytes_of("2KiB")
+        (1500000000, 2048)
+    """
+    found = _TEXT.fullmatch(str(as_python(text))) if not isinstance(text, bool) else None
+    size = float(found[1]) * _UNITS[(found[2] or "").upper()] if found else 0.0
+    if not 1 <= size < 2**63:
+        raise ConfigError(f"memory={text!r}: give a positive number of bytes, such as 4GB, 512MiB or 4e9.")
+    return int(size)
+
+
+def resident_bytes() -> int:
+    """Returns the memory that this process has, in bytes."""
+    return psutil.Process().memory_info().rss
+
+
+def release_unused() -> None:
+    """Gives the memory of objects that are no longer used back to the operating system.
+
+    Python collects cycles of references late, and glibc keeps what was freed in small pieces. Other C libraries have
+    no function for this.
+    """
+    gc.collect()
+    try:
+        trim = ctypes.CDLL(None).malloc_trim
+    except (AttributeError, OSError, TypeError):  # TypeError: Windows
+        return
+    trim(0)
+
+
+def available_bytes() -> int:
+    """Returns the memory that this process could still get, in bytes: of the machine, or of its container."""
+    free = psutil.virtual_memory().available
+    group = Path("/sys/fs/cgroup")
+    try:
+        limit = (group / "memory.max").read_text().strip()
+        if limit != "max":
+            free = min(free, int(limit) - int((group / "memory.current").read_text()))
+    except (OSError, ValueError):  # no such control group on this machine
+        pass
+    return max(free, 0)
+
+
+class Budget:
+    """The largest number of nodes and bytes that compiling a tree may take.
+
+    Args:
+        estimate_margin: An estimate this many times over the budget ends the traversal at once.
+    """
+
+    def __init__(self, game: pyspiel.Game, max_nodes: int, max_bytes: int, estimate_margin: float = ESTIMATE_MARGIN):
+        self._game = game
+        self._estimate_margin = estimate_margin
+        self.max_nodes = max_nodes
+        self.max_bytes = max_bytes
+        self._probe_at = time.monotonic() + _PROBE_AFTER_SECONDS
+        self._probe_after = _PROBE_RULES_AFTER if isinstance(game, PyspielGame) else _PROBE_AFTER
+
+    def check(self, num_nodes: int, num_bytes: int) -> None:
+        """Compares what was used so far with the budget.
+
+        Raises:
+            BudgetError: If it is more than the budget, or if an estimate from a sample is far beyond it.
+        """
+        if num_nodes > self._probe_after or time.monotonic() > self._probe_at:
+            self.check_estimate(num_nodes)
+        if num_nodes > self.max_nodes:
+            self._refuse(f"more than the budget of {self.max_nodes:,} nodes", num_nodes)
+        if num_bytes > self.max_bytes:
+            self._refuse(f"more than the memory limit of {self.max_bytes:,} bytes after {num_nodes:,} nodes", num_nodes)
+
+    def check_estimate(self, num_nodes: int) -> None:
+        """Raises BudgetError if the estimate from a sample is far beyond the budget."""
+        if self._log10_nodes > math.log10(self.max_nodes * self._estimate_margin):
+            self._refuse(f"the budget is {self.max_nodes:,} nodes", num_nodes)
+
+    @functools.cached_property
+    def _log10_nodes(self) -> float:
+        return probe_size(self._game).histories.log10
+
+    def _refuse(self, reason: str, num_nodes: int) -> None:
+        estimate = as_text(max(self._log10_nodes, math.log10(max(num_nodes, 1))))
+        raise BudgetError(
+            f"the tree of {self._game} has about {estimate} nodes (estimated from a sample); {reason}. Choose smaller "
+            "parameters of the game, or raise max_nodes or max_bytes (on the command line --max_nodes, --max_bytes; "
+            "about 20 bytes a node, 250 bytes and its text an information state). What the game would take: "
+            "mccfr_plus.estimate_size, or mccfr-plus stats GAME --estimate."
+        )
+
+
+class MemoryPlan(NamedTuple):
+    """The places that a lazy tree reserves and may fill."""
+
+    limit: int  # bytes of the whole process
+    max_nodes: int  # that stay
+    max_transient: int  # evicted between traversals
+    max_infosets: int
+    max_slots: int
+    infoset_cost: int  # bytes
+    slot_cost: int  # bytes
+    infosets_bytes: int  # what infosets and their slots may take together, beside what nodes leave of their share
+    state_bytes: int  # what kept states of the game may take
+    node_cost: int = 0  # bytes; 0: infosets do not get what nodes leave
+
+
+def plan_memory(
+    limit: str | int | float | None, *, node_cost: int, infoset_cost: int, slot_cost: int, reserved: int = 0
+) -> MemoryPlan:
+    """Returns how a limit on the memory of the whole process is divided.
+
+    Args:
+        limit: In bytes; None: half of what is free, on top of what the process has.
+        node_cost: Bytes of a node; 0 if nodes are not stored.
+        infoset_cost: Bytes of an infoset without its slots.
+        slot_cost: Bytes of a slot, in the tree and in the solver.
+        reserved: Bytes of what is still to come beside the tree.
+
+    Raises:
+        ConfigError: If nothing useful fits.
+    """
+    if limit is not None:
+        release_unused()
+    here = resident_bytes() + reserved
+    total = here + int(_SHARE_OF_FREE * available_bytes()) if limit is None else bytes_of(limit)
+    room = total - here
+    if room < _LEAST:
+        raise ConfigError(
+            f"memory={limit!r}: Python, OpenSpiel and the compiled kernels take {here / 1e6:,.0f} MB, and a "
+            f"lazy tree needs {_LEAST / 1e6:,.0f} MB: give at least {(here + _LEAST) / 1e6 + 1:,.0f}MB."
+        )
+    states = min(int(_STATES_SHARE * room), _MOST_STATES) if node_cost else 0
+    nodes = min(int(_NODES_SHARE * room) // node_cost, _LAST_INDEX) if node_cost else 0
+    transient = int(_TRANSIENT_SHARE * nodes)
+    infosets = room - states - nodes * node_cost
+    return MemoryPlan(
+        limit=total,
+        max_nodes=nodes - transient,
+        max_transient=transient,
+        max_infosets=min(room // (infoset_cost + slot_cost), _LAST_INDEX),
+        max_slots=min(room // slot_cost, _LAST_INDEX),
+        infoset_cost=infoset_cost,
+        slot_cost=slot_cost,
+        infosets_bytes=infosets,
+        state_bytes=states,
+        node_cost=node_cost,
+    )

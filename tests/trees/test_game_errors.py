@@ -1,0 +1,136 @@
+"""Games that raise or contradict themselves: one error names game, history and action, whichever code met it."""
+
+import math
+
+import pyspiel
+import pytest
+from lazy_games import Fault, FaultyGame, FaultyState
+from lazy_trees import lazy_solver
+
+from mccfr_plus import GameError, compile_game, estimate_size
+from mccfr_plus.trees.game import record
+from mccfr_plus.trees.keys import KINDS
+
+CODE = {
+    "compile": lambda game: compile_game(game),
+    "lazy external": lambda game: lazy_solver(game, "external", seed=1).run(20),
+    "lazy outcome": lambda game: lazy_solver(game, "outcome", seed=1).run(200),
+    "estimate": lambda game: estimate_size(game, seed=1),
+}
+
+
+@pytest.fixture(autouse=True)
+def no_fault():
+    Fault.set("", 0)
+    yield
+    Fault.set("", 0)
+
+
+@pytest.fixture(params=CODE)
+def code(request):
+    return CODE[request.param]
+
+
+@pytest.mark.parametrize(
+    ("method", "answer", "text"),
+    [
+        ("legal_actions", [], r"decision node with 0 legal actions, where num_distinct_actions\(\) allows 1 to 3"),
+        ("chance_outcomes", [(0, 0.5), (1, 0.6)], "chance sum to 1.1 instead of 1"),
+        ("chance_outcomes", [(0, 1.5), (1, -0.5)], r"finite and not negative, and not \[1.5, -0.5\]"),
+        ("chance_outcomes", [(0, 0.5), (1, math.nan)], r"finite and not negative, and not \[0.5, nan\]"),
+        ("chance_outcomes", [(0, math.inf)], "finite and not negative"),
+        ("chance_outcomes", [], "chance sum to 0"),
+        ("current_player", -5, "kind that is no decision, chance or terminal node"),
+        ("returns", [math.nan, 0.0], r"returns\(\) must be 2 finite numbers, and not \[nan, 0.0\]"),
+        ("returns", [0.0, -math.inf], "2 finite numbers"),
+        ("returns", [0.0], r"2 finite numbers, and not \[0.0\]"),
+        ("returns", [0.0, 0.0, 0.0], "2 finite numbers"),
+        ("returns", [], "2 finite numbers"),
+    ],
+)
+def test_wrong_answers(code, method, answer, text):
+    Fault.set(method, 1, answer=answer)
+    with pytest.raises(GameError, match=rf"^python_faulty\(length=4\), at history .*{text}"):
+        code("python_faulty(length=4)")
+    code("python_faulty(length=4)")  # nothing is wrong any more
+
+
+@pytest.mark.parametrize("method", ["legal_actions", "information_state_string", "apply_action", "returns"])
+def test_the_error_names_history_and_action(code, method, monkeypatch):
+    """At the first history in which 0 follows 2, 1."""
+    raised_at = []
+
+    def raising(original):
+        def method(state, *arguments):
+            moves = [*state._moves, *(arguments if original.__name__ == "_apply_action" else [])]
+            if (
+                state._coin is not None
+                and moves[:3] == [2, 1, 0]
+                and (original.__name__ != "returns" or state.is_terminal())
+            ):
+                raised_at.append([state._coin, *moves])
+                raise ZeroDivisionError("on purpose")
+            return original(state, *arguments)
+
+        return method
+
+    name = method if method in ("information_state_string", "returns") else f"_{method}"
+    monkeypatch.setattr(FaultyState, name, raising(getattr(FaultyState, name)))
+    with pytest.raises(GameError) as caught:
+        code("python_faulty(length=4)")
+    *history, action = raised_at[0]
+    where = f"at history {history}, action {action}"
+    assert str(caught.value) == f"python_faulty(length=4) raised ZeroDivisionError {where}: on purpose"
+    assert isinstance(caught.value.__cause__, ZeroDivisionError)
+
+
+def test_errors_at_the_root(code):
+    Fault.set("chance_outcomes", 1, ValueError("no coin"))
+    with pytest.raises(GameError, match=r"^python_faulty\(length=6\) raised ValueError at history \[\]: no coin"):
+        code("python_faulty")
+
+
+def fewer_actions_after_tails(monkeypatch, actions):
+    """Player 1, who does not see the coin, has other actions if it shows 1."""
+    usual = FaultyState._legal_actions
+    monkeypatch.setattr(
+        FaultyState,
+        "_legal_actions",
+        lambda state, player: actions if player == 1 and state._coin == 1 else usual(state, player),
+    )
+
+
+@pytest.mark.parametrize("actions", [[0, 1], [0, 2], [2, 1, 0]])
+@pytest.mark.parametrize("keys", KINDS)
+@pytest.mark.parametrize("estimator", ["external", "outcome"])
+def test_lazy_trees_refuse_two_sets_of_legal_actions(monkeypatch, estimator, keys, actions):
+    fewer_actions_after_tails(monkeypatch, actions)
+    with pytest.raises(GameError, match=r"^python_faulty\(length=6\), at history \[.*\], action \d: ") as caught:
+        lazy_solver("python_faulty", estimator, keys=keys, seed=1).run(200)
+    text = str(caught.value)
+    assert "information state '? [" in text
+    assert "of player 1 has two sets of legal actions, " in text
+    assert str(actions) in text
+    assert "[0, 1, 2]" in text
+
+
+def test_compiled_trees_refuse_two_sets_of_legal_actions(monkeypatch):
+    fewer_actions_after_tails(monkeypatch, [0, 1])
+    with pytest.raises(GameError, match=r"at history \[1\], action 0: .* \[0, 1, 2\] and \[0, 1\]"):
+        compile_game("python_faulty(length=2)")
+
+
+def test_more_actions_than_the_game_says(code, monkeypatch):
+    game = pyspiel.load_game("python_faulty")
+    monkeypatch.setattr(FaultyGame, "num_distinct_actions", lambda self: 2)
+    with pytest.raises(GameError, match="decision node with 3 legal actions"):
+        code(game)
+
+
+@pytest.mark.parametrize("record_all", [lambda game: record(game, lambda *_: None, False), CODE["estimate"]])
+def test_games_without_an_end(record_all, monkeypatch):
+    monkeypatch.setattr(FaultyState, "is_terminal", lambda self: False)
+    monkeypatch.setattr(FaultyState, "current_player", lambda self: len(self.history()) % 2)
+    monkeypatch.setattr(FaultyState, "_apply_action", lambda self, action: None)
+    with pytest.raises(GameError, match=r"no end after .* moves, where max_game_length\(\) is 4 and"):
+        record_all(FaultyGame({"length": 4}))

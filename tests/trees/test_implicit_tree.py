@@ -1,0 +1,193 @@
+"""Games that are traversed by their rules: the numbers of stored trees, without a stored history."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyspiel
+import pytest
+from lazy_trees import beside_this_process
+from open_spiel.python.algorithms import exploitability as openspiel
+
+import mccfr_plus
+from mccfr_plus import ConfigError, Solver
+from mccfr_plus.evaluation.by_rules import RulesEvaluator
+from mccfr_plus.trees.by_rules.requirements import uses_numbers
+
+LEDUC, KUHN, THREE = "leduc_poker", "kuhn_poker", "kuhn_poker(players=3)"
+
+# Chance is uniform in these games, so that both ways to draw an outcome use random numbers alike.
+COMBINATIONS = [
+    ("external", "rm", None, {}),
+    ("outcome(update_all_players=True)", "rm", "stochastic", {}),
+    ("external", "rm", None, {"threads": 2, "batch": 4}),
+    *(
+        pytest.param(*combination, marks=pytest.mark.slow)
+        for combination in [
+            ("external", "dcfr", "stochastic", {}),
+            ("external(sample_per_infoset=True)", "rm+", None, {}),
+            ("external(prune_below=-5.0)", "rm", None, {}),
+            ("average_strategy", "rm", "optimistic", {}),
+            ("outcome", "rm", None, {}),
+            ("outcome", "prm+", "sampled", {}),
+            ("chance", "hedge", None, {}),
+            ("opponent", "rm", "last", {}),
+            ("external", "rm", None, {"batch": 3}),
+        ]
+    ),
+]
+
+
+# The families that wait at the same time are of several sizes and depths; and of three players, so that the average
+# has a traversal of its own.
+WAITING = [
+    ("perfect_recall_dark_hex(num_rows=2,num_cols=2)", ("external", "rm", None)),
+    (THREE, ("external", "rm", "stochastic")),
+]
+
+
+def two_solvers(game, estimator, minimizer, averaging, **options):
+    return [
+        Solver(game, estimator, minimizer, averaging, seed=3, tree=tree, **options).run(60)
+        for tree in ("compiled", "rules")
+    ]
+
+
+def strategies_by_text(solver):
+    """Returns the average strategy by information state, for either kind of tree."""
+    policy, rows = solver.average_policy(), {}
+
+    def visit(state):
+        if state.is_terminal():
+            return
+        if not state.is_chance_node():
+            rows[state.information_state_string()] = list(policy.action_probabilities(state).values())
+        for action in state.legal_actions():
+            visit(state.child(action))
+
+    visit(solver.tree.game.new_initial_state())
+    return rows
+
+
+@pytest.mark.parametrize(("estimator", "minimizer", "averaging", "options"), COMBINATIONS)
+def test_the_same_numbers_as_on_a_stored_tree(estimator, minimizer, averaging, options):
+    stored, implicit = two_solvers(KUHN, estimator, minimizer, averaging, **options)
+    assert stored.nodes_touched == implicit.nodes_touched
+    there, here = strategies_by_text(stored), strategies_by_text(implicit)
+    assert there.keys() == here.keys()
+    for text, row in there.items():
+        assert here[text] == pytest.approx(row, abs=1e-12), text
+
+
+@pytest.mark.parametrize(("game", "components"), WAITING)
+def test_nodes_that_wait_stay_as_they_are(game, components):
+    stored, implicit = two_solvers(game, *components)
+    assert stored.nodes_touched == implicit.nodes_touched
+    there, here = strategies_by_text(stored), strategies_by_text(implicit)
+    assert all(here[text] == pytest.approx(row, abs=1e-12) for text, row in there.items())
+
+
+@pytest.mark.usefixtures("interpreted_loops")
+@pytest.mark.parametrize(("averaging", "only_entered"), [("linear", True), ("stochastic", False)])
+def test_infosets_that_only_opponents_have_met_have_no_number(averaging, only_entered):
+    solver = Solver(LEDUC, "external", "rm", averaging, tree="rules", seed=3).run(30)
+    entered = solver._engine.scratches[0].stamps[solver.tree.found_infosets["first_slot"]] > 0
+    assert entered.all() == only_entered
+    assert solver.tree.max_slots < solver.tree.plan.max_slots  # what has no number plays these slots
+    assert (solver.current_strategy() >= 0).all()
+
+
+@pytest.mark.usefixtures("interpreted_loops", "interpreted_evaluation")
+def test_exact_values_are_those_of_a_stored_tree():
+    stored, implicit = two_solvers(THREE, "external", "rm", None)
+    there, here = stored.evaluate(), implicit.evaluate()
+    assert here.values == pytest.approx(there.values, abs=1e-12)
+    assert here.best_response_values == pytest.approx(there.best_response_values, abs=1e-12)
+
+
+@pytest.mark.parametrize("iterations", [1, 200])
+def test_exploitability_is_openspiels(iterations):
+    solver = Solver(LEDUC, "outcome", tree="rules", seed=1).run(iterations)
+    expected = openspiel.nash_conv(solver.tree.game, solver.average_policy())
+    assert solver.nash_conv() == pytest.approx(expected, abs=1e-9)
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_every_history_is_visited_once(threads):
+    solver = Solver(LEDUC, "outcome", tree="rules", seed=1).run(1)
+    evaluator = RulesEvaluator(solver.tree, threads, progress=False)
+    evaluator.evaluate(solver.average_strategy())
+    tree = mccfr_plus.compile_game(LEDUC)
+    assert evaluator.num_histories == tree.num_nodes
+    assert solver.tree.num_infosets == tree.num_infosets
+    assert solver.tree.num_slots == tree.num_slots
+
+
+def test_what_two_players_do_not_reach_is_left_out():
+    solver = Solver(LEDUC, "full", "rm", tree="compiled").run(1)
+    policy = solver.average_policy()
+    implicit = Solver(LEDUC, "outcome", tree="rules", seed=1).run(1)
+    RulesEvaluator(implicit.tree, 1, progress=False).evaluate(implicit.average_strategy())  # numbers all infosets
+    greedy = np.zeros(implicit.tree.num_slots)
+    greedy[implicit.tree.found_infosets["first_slot"]] = 1.0
+    evaluator = RulesEvaluator(implicit.tree, 1, progress=False)
+    found = evaluator.evaluate(greedy)
+    assert evaluator.num_histories < mccfr_plus.compile_game(LEDUC).num_nodes
+    first = {
+        text: [(action, float(index == 0)) for index, (action, _) in enumerate(row)]
+        for text, row in policy.to_pyspiel().policy_table().items()
+    }
+    table = pyspiel.TabularPolicy(first)
+    assert found.nash_conv == pytest.approx(pyspiel.nash_conv(solver.tree.game, table), abs=1e-9)
+
+
+def test_a_policy_goes_into_a_file_and_back(tmp_path):
+    solver = Solver(LEDUC, "outcome", tree="rules", seed=1).run(100)
+    mccfr_plus.save_policy(solver.average_policy(), tmp_path / "leduc.npz")
+    loaded = mccfr_plus.load_policy(tmp_path / "leduc.npz")
+    assert mccfr_plus.nash_conv(LEDUC, loaded) == pytest.approx(solver.nash_conv(), abs=1e-12)
+
+
+@pytest.mark.usefixtures("interpreted_loops")
+@pytest.mark.parametrize("memory", [2e9, 4e9])
+def test_a_checkpoint_goes_on_bitwise(tmp_path, memory):
+    once = Solver(LEDUC, "external", "dcfr", tree="rules", seed=1).run(50)
+    half = Solver(LEDUC, "external", "dcfr", tree="rules", seed=1).run(20)
+    half.save_checkpoint(tmp_path / "half")
+    loaded = Solver.from_checkpoint(tmp_path / "half", memory=beside_this_process(memory)).run(30)
+    assert (loaded.average_strategy() == once.average_strategy()).all()
+    assert (loaded.tree.found_infosets["parent_slot"] >= loaded.tree.num_slots).sum() == (
+        once.tree.found_infosets["parent_slot"] >= once.tree.num_slots
+    ).sum()
+
+
+def test_phantom_tic_tac_toe_does_not_store_histories():
+    solver = Solver("phantom_ttt", "outcome", "rm", tree="rules", seed=1).run(2000)
+    assert solver.tree.num_nodes == 0
+    assert solver.iterations == 2000
+    state = solver.tree.game.new_initial_state()
+    assert sum(solver.average_policy().action_probabilities(state).values()) == pytest.approx(1.0)
+
+
+@pytest.mark.parametrize(
+    ("game", "options", "message"),
+    [
+        ("phantom_ttt", {"baseline": True}, "a baseline, which keeps a number per history"),
+        ("phantom_ttt", {"estimator": "escher"}, "escher"),
+        ("phantom_ttt", {"estimator": "external", "averaging": "exact"}, "averaging='exact': that needs the whole"),
+        ("tic_tac_toe", {}, "no compiled rules of tic_tac_toe"),
+    ],
+)
+def test_what_rules_are_not_enough_for(game, options, message):
+    with pytest.raises(ConfigError, match=message):
+        Solver(game, tree="rules", **options)
+
+
+@pytest.mark.usefixtures("interpreted_loops")
+@pytest.mark.parametrize(("game", "numbers"), [("liars_dice", True), ("liars_dice(numdice=2)", False)])
+def test_a_table_of_all_infosets_is_kept_where_it_is_small(game, numbers):
+    solver = Solver(game, "outcome", "rm", tree="rules", memory=beside_this_process(2e9), seed=1).run(100)
+    assert uses_numbers(solver.tree.rules_game) == numbers
+    assert solver.stopped is None
+    if numbers:
+        stored = Solver(game, "outcome", "rm", tree="compiled", seed=1).run(100)
+        assert stored.nodes_touched == solver.nodes_touched
