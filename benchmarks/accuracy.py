@@ -17,9 +17,10 @@ from measuring import FLAGS, run, run_to, spread
 
 import mccfr_plus
 from mccfr_plus.experiments.algorithm import algorithm_of
-from mccfr_plus.kernels.compile import compose, kernel
-from mccfr_plus.kernels.loops.components import estimate, estimate_with
+from mccfr_plus.kernels.compile import kernel
+from mccfr_plus.kernels.loops.components import ESTIMATE, estimate_with
 from mccfr_plus.kernels.scratch import begin_gradient, begin_traversal
+from mccfr_plus.kernels.slots import bind
 
 flags.DEFINE_string("games", None, "Games, with ; between them. Default: those of the subject")
 flags.DEFINE_list("marks", None, "CPU seconds, nodes or iterations after which to evaluate. Default: the subject's")
@@ -173,7 +174,7 @@ def add_moments(samples, parameters, sampling_weights, tree, strategy, scratch, 
     for _ in range(samples):
         begin_gradient(tree, scratch, player)
         begin_traversal(scratch)
-        estimate(parameters, sampling_weights, tree, strategy, scratch, player)
+        ESTIMATE(parameters, sampling_weights, tree, strategy, scratch, player)
         gradient, begin = scratch.gradient, tree.infoset_range[player]
         for position in range(begin, begin + scratch.num_touched[player]):
             first = scratch.touched[position]["first_slot"]
@@ -199,7 +200,7 @@ def add_moments(samples, parameters, sampling_weights, tree, strategy, scratch, 
 def variances(solver, baseline):
     """Returns the total variances of gradients, regrets and game values over all players, strategies held fixed."""
     config, engine, tree = solver.config, solver._engine, solver.tree
-    add = compose(add_moments, estimate=estimate_with(config.estimator, baseline))
+    add = bind(add_moments, {ESTIMATE: estimate_with(config.estimator, baseline)})
     parameters = config.estimator.parameters()
     parameters = parameters if baseline is None else np.append(parameters, float(baseline.rate))
     sums = np.zeros((6, tree.num_slots))

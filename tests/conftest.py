@@ -87,5 +87,5 @@ def interpreted_evaluation(monkeypatch):
 
     from mccfr_plus.evaluation import by_rules
 
-    compose = by_rules.compose
-    monkeypatch.setattr(by_rules, "compose", lambda *names, **options: interpreted(compose(*names, **options)))
+    bind = by_rules.bind
+    monkeypatch.setattr(by_rules, "bind", lambda *arguments, **options: interpreted(bind(*arguments, **options)))

@@ -13,8 +13,9 @@ import numba
 import numpy as np
 
 from mccfr_plus.checks.script import plain
-from mccfr_plus.kernels.compile import compose
 from mccfr_plus.kernels.intrinsics import call_yield, pointer
+from mccfr_plus.kernels.loops.team import SPINS
+from mccfr_plus.kernels.slots import bind
 from mccfr_plus.solver import engine
 from mccfr_plus.trees.by_rules import rows, successors
 
@@ -37,7 +38,7 @@ _REPLACEMENTS = {
 @functools.cache
 def interpreted(kernel: Callable) -> Callable:
     """Returns a kernel as a Python function."""
-    function = plain(compose(kernel, strict=False, _SPINS=1), _REPLACEMENTS)
+    function = plain(bind(kernel, {SPINS: 1}, partial=True), _REPLACEMENTS)
 
     def run(*arguments):
         with np.errstate(all="ignore"):  # as compiled code does

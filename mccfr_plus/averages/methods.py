@@ -24,9 +24,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from mccfr_plus.estimators.visits import list_drawn_action, list_infoset, list_nothing
-from mccfr_plus.kernels.compile import compose, expression_kernel, inline_kernel, kernel
+from mccfr_plus.kernels.compile import expression_kernel, inline_kernel, kernel
 from mccfr_plus.kernels.scratch import LOOK_AHEAD, NUM_VISITS, at, refresh_reach
-from mccfr_plus.trees.access import fetch_ahead
+from mccfr_plus.kernels.slots import Constant, bind, required_slot
+from mccfr_plus.trees.access import FETCH_AHEAD
 
 
 @dataclass(frozen=True)
@@ -50,21 +51,21 @@ class AverageMethod:
     has_sums: bool = True
 
 
-@inline_kernel
-def average_kernel(tree, strategy, average, scratch, player, weight):
-    """The place of a user-defined average's kernel."""
+@required_slot
+def USER_AVERAGE(tree, strategy, average, scratch, player, weight):
+    """The kernel of a user-defined average; see `AverageMethod`."""
 
 
 @kernel
 def accumulate_user_defined(tree, strategy, average, scratch, player, weight):
     """Calls a user-defined average's kernel. Returns True."""
-    average_kernel(tree, strategy, average, scratch, player, weight)
+    USER_AVERAGE(tree, strategy, average, scratch, player, weight)
     return True
 
 
 def user_defined(own: Callable) -> AverageMethod:
     """Returns the method of a user-defined average."""
-    return AverageMethod("user-defined", compose(accumulate_user_defined, average_kernel=own))
+    return AverageMethod("user-defined", bind(accumulate_user_defined, {USER_AVERAGE: own}, partial=True))
 
 
 @inline_kernel
@@ -101,8 +102,8 @@ def settle_touched(tree, strategy, average, scratch, player):
     end = begin + scratch.num_touched[player]
     for position in range(begin, end):
         ahead = scratch.touched[at(min(position + LOOK_AHEAD, end - 1))]
-        fetch_ahead(average, ahead["parent_slot"])
-        fetch_ahead(scratch.seen, ahead["first_slot"])
+        FETCH_AHEAD(average, ahead["parent_slot"])
+        FETCH_AHEAD(scratch.seen, ahead["first_slot"])
         infoset = scratch.touched[at(position)]
         first, count = infoset["first_slot"], infoset["num_actions"]
         settle_infoset(first, count, infoset["parent_slot"], strategy, average, scratch.seen)
@@ -151,7 +152,7 @@ def settled(infosets, strategy, average, seen, sums):
 LAZY = AverageMethod("lazy", accumulate_lazy)
 
 
-SINCE_LAST_VISIT = False  # composed in
+SINCE_LAST_VISIT = Constant("SINCE_LAST_VISIT", False, "Whether to add all iterations since the last visit.")
 
 
 @kernel
@@ -169,7 +170,7 @@ def accumulate_touched(tree, strategy, average, scratch, player, weight):
         first = infoset["first_slot"]
         above = reach[infoset["parent_slot"]]
         scale = weight
-        if SINCE_LAST_VISIT:
+        if SINCE_LAST_VISIT():
             scale = total - scratch.seen[first]
             scratch.seen[first] = total
         for slot in range(first, first + infoset["num_actions"]):
@@ -179,7 +180,7 @@ def accumulate_touched(tree, strategy, average, scratch, player, weight):
 
 
 TOUCHED = AverageMethod("touched", accumulate_touched)
-OPTIMISTIC = AverageMethod("optimistic", compose(accumulate_touched, SINCE_LAST_VISIT=True))
+OPTIMISTIC = AverageMethod("optimistic", bind(accumulate_touched, {SINCE_LAST_VISIT: True}))
 
 
 @inline_kernel

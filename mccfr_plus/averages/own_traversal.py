@@ -4,14 +4,15 @@ So they are right for any number of players, at the price of one more sampled tr
 """
 
 from mccfr_plus.averages.methods import AverageMethod, add_visits, add_weight
-from mccfr_plus.estimators.draws import draw_action, draw_at_chance, draw_uniform
-from mccfr_plus.kernels.compile import compose, inline_kernel, kernel
+from mccfr_plus.estimators.draws import DRAW_AT_CHANCE, draw_action, draw_uniform
+from mccfr_plus.kernels.compile import inline_kernel, kernel
 from mccfr_plus.kernels.scratch import NODES_TOUCHED, NUM_VISITS, THREAD, note_visit, push
-from mccfr_plus.trees.access import child_of, first_node, head, keep, payload_of, reopen, resume, step
+from mccfr_plus.kernels.slots import Constant, bind
+from mccfr_plus.trees.access import ADVANCE, CHILD_OF, FIRST_NODE, HEAD, IS_LAZY, KEEP, PAYLOAD_OF, REOPEN, RESUME
 from mccfr_plus.trees.arrays import CHANCE, TERMINAL
-from mccfr_plus.trees.expansion import expand
+from mccfr_plus.trees.expansion import EXPAND
 
-ALL_OWN, IS_LAZY = True, False  # composed in: whether all own actions are visited; whether the tree may end early
+FOLLOWS_ALL_OWN = Constant("FOLLOWS_ALL_OWN", True, "Whether all own actions are visited, or one is drawn.")
 
 
 @inline_kernel
@@ -34,40 +35,40 @@ def own_traversal(tree, strategy, scratch, player):
     """
     stack, rng = scratch.stack, scratch.rng
     pending, num_visits, nodes_touched = 0, 0, 0
-    node, reach, thread = first_node(tree, scratch, player), 1.0, scratch.counts[THREAD]
+    node, reach, thread = FIRST_NODE(tree, scratch, player), 1.0, scratch.counts[THREAD]
     while True:
-        kind, count = head(tree, scratch, node)
-        if IS_LAZY and count == 0 and kind != TERMINAL:  # not visited yet
-            if expand(tree.expansion, node, thread):
+        kind, count = HEAD(tree, scratch, node)
+        if IS_LAZY() and count == 0 and kind != TERMINAL:  # not visited yet
+            if EXPAND(tree.expansion, node, thread):
                 continue
             return False
         nodes_touched += 1
-        payload = payload_of(tree, scratch, node)
+        payload = PAYLOAD_OF(tree, scratch, node)
         if kind == player:
             note_visit(scratch, num_visits, payload, count, reach)
             num_visits += 1
-            if ALL_OWN:
-                _, _, _, opened = reopen(tree, scratch, keep(tree, scratch, node))
+            if FOLLOWS_ALL_OWN():
+                _, _, _, opened = REOPEN(tree, scratch, KEEP(tree, scratch, node))
                 for action in range(count):
                     probability = strategy[payload + action]
                     if probability > 0.0:
-                        child = child_of(tree, scratch, opened, payload, action)
-                        kept = keep(tree, scratch, child)
+                        child = CHILD_OF(tree, scratch, opened, payload, action)
+                        kept = KEEP(tree, scratch, child)
                         push(stack, pending, kept, payload + action, reach * probability)
                         pending += 1
                 if pending == 0:  # another thread writes this strategy, of which all was 0 just now
                     break
                 pending -= 1
-                node, reach = resume(tree, scratch, stack[pending]["node"]), stack[pending]["weight"]
+                node, reach = RESUME(tree, scratch, stack[pending]["node"]), stack[pending]["weight"]
             else:
-                node = step(tree, scratch, node, payload, draw_action(strategy, payload, count, rng))
+                node = ADVANCE(tree, scratch, node, payload, draw_action(strategy, payload, count, rng))
         elif kind == CHANCE:
-            node = step(tree, scratch, node, payload, draw_at_chance(tree, scratch, payload, count))
+            node = ADVANCE(tree, scratch, node, payload, DRAW_AT_CHANCE(tree, scratch, payload, count))
         elif kind != TERMINAL:
-            node = step(tree, scratch, node, payload, draw_uniform(count, rng))
+            node = ADVANCE(tree, scratch, node, payload, draw_uniform(count, rng))
         elif pending > 0:
             pending -= 1
-            node, reach = resume(tree, scratch, stack[pending]["node"]), stack[pending]["weight"]
+            node, reach = RESUME(tree, scratch, stack[pending]["node"]), stack[pending]["weight"]
         else:
             break
     scratch.counts[NUM_VISITS] = num_visits
@@ -81,4 +82,4 @@ def own_traversal_method(all_own: bool) -> AverageMethod:
     Args:
         all_own: Whether to visit all own actions, by their reach, instead of drawing one.
     """
-    return AverageMethod("own traversal", compose(accumulate, ALL_OWN=all_own))
+    return AverageMethod("own traversal", bind(accumulate, {FOLLOWS_ALL_OWN: all_own}, partial=True))

@@ -24,10 +24,11 @@ from mccfr_plus.estimators.base import check_whole
 from mccfr_plus.estimators.draws import draw_action
 from mccfr_plus.estimators.full import touch_all
 from mccfr_plus.evaluation.kernels import own_reach
-from mccfr_plus.kernels.compile import announce_compilation, compose, kernel
-from mccfr_plus.kernels.loops.components import minimize
+from mccfr_plus.kernels.compile import announce_compilation, kernel
+from mccfr_plus.kernels.loops.components import MINIMIZE
 from mccfr_plus.kernels.random_numbers import new_state
 from mccfr_plus.kernels.scratch import begin_gradient, new_scratch
+from mccfr_plus.kernels.slots import bind
 from mccfr_plus.minimizers import Minimizer
 from mccfr_plus.minimizers.base import minimize_with
 from mccfr_plus.solver.registry import minimizer_of
@@ -102,7 +103,7 @@ def solve_cce(
     scratch = new_scratch(arrays, tree.shape, new_state(seed), side_by_side=minimizer.finish is not None)
     profiles, earned = np.empty((iterations, tree.num_slots)), np.zeros(tree.num_players)
     sums, tables, profile = np.zeros((tree.num_players, size)), minimizer.tables(tree), np.empty(tree.num_slots)
-    play = compose(play_profiles, minimize=minimize_with(minimizer))
+    play = bind(play_profiles, {MINIMIZE: minimize_with(minimizer)})
     with announce_compilation(play, f"{method} + {minimizer.short_name}", 4):
         play(
             arrays, tree.uniform_strategy(), tables, scratch, minimizer.parameters(), method == "cfr_s", profile,
@@ -133,7 +134,7 @@ def play_profiles(tree, strategy, tables, scratch, parameters, samples, profile,
             earned[player] += add_gradient(tree, scratch.reach, scratch.gradient, player, 1.0, sums[player])
             touch_all(tree, scratch, player)
         for player in range(len(earned)):
-            minimize(tree, strategy, tables, scratch, player, number + 1, parameters)
+            MINIMIZE(tree, strategy, tables, scratch, player, number + 1, parameters)
 
 
 def pure_plans(tree: GameTree, strategy: np.ndarray, player: int) -> tuple[np.ndarray, np.ndarray]:

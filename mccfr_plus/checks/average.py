@@ -21,7 +21,7 @@ from mccfr_plus.checks.statistics import z_limit
 from mccfr_plus.errors import ConfigError
 from mccfr_plus.estimators import Estimator, SamplingWeights
 from mccfr_plus.kernels.compile import announce_compilation, kernel
-from mccfr_plus.kernels.loops.components import LISTS_VISITS, UPDATE_ALL_PLAYERS, accumulate, composed, weight_of
+from mccfr_plus.kernels.loops.components import ACCUMULATE, LISTS_VISITS, UPDATE_ALL_PLAYERS, composed, weight_of
 from mccfr_plus.kernels.random_numbers import new_state
 from mccfr_plus.kernels.scratch import begin_traversal
 from mccfr_plus.minimizers import RegretMatching
@@ -51,13 +51,13 @@ def replay(parameters, sampling_weights, tree, strategies, weights, average, scr
             for player in range(len(tree.slot_range) - 1):
                 scratch.reach_valid[player] = 0
             for player in range(len(tree.slot_range) - 1):
-                if player == 0 or not UPDATE_ALL_PLAYERS:
+                if player == 0 or not UPDATE_ALL_PLAYERS():
                     sample_gradient(parameters, sampling_weights, tree, strategy, scratch, player, 1)
                 else:
                     begin_traversal(scratch)
-                if LISTS_VISITS:
+                if LISTS_VISITS():
                     add_visits(strategy, average, scratch, weight)
-                accumulate(tree, strategy, average, scratch, player, weight)
+                ACCUMULATE(tree, strategy, average, scratch, player, weight)
         for slot in range(sums.shape[1]):
             sums[batch, slot] = average[slot]
 
@@ -153,7 +153,7 @@ def _play_in_turn(config: SolverConfig, tree: GameTree, strategies: np.ndarray, 
     by_sums, before = config.estimator.sampling_weights == SamplingWeights.AVERAGE, strategies.copy()
     sampling_weights = average if by_sums else sampler.sampling_weights
     method = config.average_method(tree.num_players, tree.perfect_recall)
-    run = composed(replay, config.estimator, RegretMatching(), method)
+    run = composed(replay, config.estimator, RegretMatching(), method, partial=True)
     with announce_compilation(run), np.errstate(all="ignore"):
         run(sampler.parameters, sampling_weights, sampler.arrays, strategies, _WEIGHTS, average, scratch, _LENGTH, sums)
     require, of_slot = Subject(config.averaging, tree).require, tree.infoset_of_slot

@@ -16,10 +16,11 @@ from mccfr_plus.checks.relabel import relabelled
 from mccfr_plus.checks.report import Line, Report, Subject
 from mccfr_plus.errors import ConfigError
 from mccfr_plus.evaluation.exact import evaluate_strategy
-from mccfr_plus.kernels.compile import announce_compilation, compose, kernel
-from mccfr_plus.kernels.loops.components import minimize
+from mccfr_plus.kernels.compile import announce_compilation, kernel
+from mccfr_plus.kernels.loops.components import MINIMIZE
 from mccfr_plus.kernels.random_numbers import new_state
 from mccfr_plus.kernels.scratch import begin_gradient, new_scratch
+from mccfr_plus.kernels.slots import bind
 from mccfr_plus.minimizers import Minimizer
 from mccfr_plus.minimizers.base import minimize_with
 from mccfr_plus.solver.registry import minimizer_of
@@ -105,7 +106,7 @@ def play_rounds(tree, strategy, tables, scratch, parameters, values, against, be
         touched["num_actions"] = count
         touched["parent_slot"] = record["parent_slot"]
         scratch.num_touched[0] = 1
-        minimize(tree, strategy, tables, scratch, 0, begun + number + 1, parameters)
+        MINIMIZE(tree, strategy, tables, scratch, 0, begun + number + 1, parameters)
         for action in range(count):
             history[number, action] = strategy[first + action]
 
@@ -129,7 +130,7 @@ class _SingleInfoset:
         self._tables, self._strategy = self._rows[: len(tables)], tree.uniform_strategy()
         self._scratch.gradient[:] = self._tables[:, self._others] = self._strategy[self._others] = _SENTINEL
         self._rounds = 0
-        self._play = compose(play_rounds, minimize=minimize_with(minimizer))
+        self._play = bind(play_rounds, {MINIMIZE: minimize_with(minimizer)})
 
     def play(self, values: np.ndarray, against: bool = False) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Plays rounds with ``[num_rounds, num_actions]`` values, or `against` an adversary that overwrites them.

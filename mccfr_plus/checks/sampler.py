@@ -1,7 +1,5 @@
 """Gradients of an estimator outside of a solver: one at a time, compiled or by a script, or many added up."""
 
-from typing import Any
-
 import numpy as np
 
 from mccfr_plus.checks.games import random_strategy
@@ -10,9 +8,10 @@ from mccfr_plus.errors import ConfigError, PolicyError
 from mccfr_plus.estimators import SamplingWeights
 from mccfr_plus.estimators.visits import NO_PLAYER, max_visits
 from mccfr_plus.evaluation.strategies import sampling_strategy_of
-from mccfr_plus.kernels.compile import compose, kernel
-from mccfr_plus.kernels.loops.components import UPDATE_ALL_PLAYERS, begin_gradients, estimate, estimate_with
+from mccfr_plus.kernels.compile import kernel
+from mccfr_plus.kernels.loops.components import ESTIMATE, UPDATE_ALL_PLAYERS, begin_gradients, estimate_with
 from mccfr_plus.kernels.scratch import begin_traversal, new_scratch, scale_gradient
+from mccfr_plus.kernels.slots import bind
 from mccfr_plus.solver.config import SolverConfig
 from mccfr_plus.trees.game_tree import GameTree
 
@@ -25,10 +24,10 @@ def sample_gradient(parameters, sampling_weights, tree, strategy, scratch, playe
     begin_gradients(tree, scratch, player)
     for _ in range(batch):
         begin_traversal(scratch)
-        estimate(parameters, sampling_weights, tree, strategy, scratch, player)
+        ESTIMATE(parameters, sampling_weights, tree, strategy, scratch, player)
     if batch > 1:
         for other in range(len(tree.slot_range) - 1):
-            if UPDATE_ALL_PLAYERS or other == player:
+            if UPDATE_ALL_PLAYERS() or other == player:
                 scale_gradient(tree, scratch, other, 1.0 / batch)
 
 
@@ -108,11 +107,8 @@ class Sampler:
             values=self._first_values.copy(),
         )
         list_visit = config.average_method(tree.num_players, tree.perfect_recall).list_visit
-        names: dict[str, Any] = {
-            "estimate": estimate_with(estimator, baseline, list_visit=list_visit),
-            "UPDATE_ALL_PLAYERS": self.all_players,
-        }
-        self.run = compose(add_samples, **names)
+        kernel = estimate_with(estimator, baseline, list_visit=list_visit)
+        self.run = bind(add_samples, {ESTIMATE: kernel, UPDATE_ALL_PLAYERS: self.all_players}, partial=True)
         if script is not None:
             self.run = plain(self.run, scripted_draws(script))
 

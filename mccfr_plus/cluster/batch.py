@@ -11,8 +11,8 @@ import numpy as np
 
 from mccfr_plus.estimators import Estimator
 from mccfr_plus.estimators.visits import list_drawn_action, list_infoset, list_nothing
-from mccfr_plus.kernels.compile import compose, kernel
-from mccfr_plus.kernels.loops.components import begin_gradients, estimate, estimate_with, weight_of
+from mccfr_plus.kernels.compile import kernel
+from mccfr_plus.kernels.loops.components import ESTIMATE, UPDATE_ALL_PLAYERS, begin_gradients, estimate_with, weight_of
 from mccfr_plus.kernels.scratch import (
     NODES_TOUCHED,
     NUM_VISITS,
@@ -24,6 +24,7 @@ from mccfr_plus.kernels.scratch import (
     enter,
     new_scratch,
 )
+from mccfr_plus.kernels.slots import bind
 from mccfr_plus.policies.table import rows_of
 from mccfr_plus.trees.arrays import Shape, TreeArrays, read_only
 
@@ -100,7 +101,7 @@ def traverse_batch(tree, scratch, strategy, parameters, sampling_weights, player
     begin_gradients(tree, scratch, player)
     for _ in range(traversals):
         begin_traversal(scratch)
-        estimate(parameters, sampling_weights, tree, strategy, scratch, player)
+        ESTIMATE(parameters, sampling_weights, tree, strategy, scratch, player)
         if len(weights) > 0:
             for visit in range(scratch.counts[NUM_VISITS]):
                 entry = scratch.visits[at(visit)]
@@ -205,10 +206,12 @@ class Sampler:
             max_visits=plan.max_visits,
             sample_per_infoset=estimator.samples_per_infoset,
         )
-        self._kernel = compose(
+        self._kernel = bind(
             traverse_batch,
-            estimate=estimate_with(estimator, list_visit=_LISTS[plan.visits]),
-            UPDATE_ALL_PLAYERS=estimator.updates_all_players,
+            {
+                ESTIMATE: estimate_with(estimator, list_visit=_LISTS[plan.visits]),
+                UPDATE_ALL_PLAYERS: estimator.updates_all_players,
+            },
         )
         num_slots = int(self._arrays.slot_range[-1])
         num_weights = num_slots if plan.visits != "nothing" else 0

@@ -8,7 +8,7 @@ from mccfr_plus.cluster.worker_pool import WorkerPool
 from mccfr_plus.estimators.visits import list_nothing
 from mccfr_plus.kernels.compile import kernel
 from mccfr_plus.kernels.interrupts import deferred_signals
-from mccfr_plus.kernels.loops.components import State, accumulate, composed, minimize, weight_of
+from mccfr_plus.kernels.loops.components import ACCUMULATE, MINIMIZE, State, composed, weight_of
 from mccfr_plus.kernels.scratch import ITERATION, NODES_TOUCHED, STEP, scale_gradient
 from mccfr_plus.solver.config import SolverConfig
 from mccfr_plus.solver.engine import Engine
@@ -36,9 +36,9 @@ def update(tree, state, scratch, settings, first_player, last_player, iteration)
         player = first_player + step % count
         if step < count:
             scale_gradient(tree, scratch, player, 1.0 / settings.batch)
-            accumulate(tree, state.strategy, state.average, scratch, player, weight)
+            ACCUMULATE(tree, state.strategy, state.average, scratch, player, weight)
         else:
-            minimize(tree, state.strategy, state.tables, scratch, player, iteration, settings.minimizer)
+            MINIMIZE(tree, state.strategy, state.tables, scratch, player, iteration, settings.minimizer)
 
 
 class DistributedEngine(Engine):
@@ -63,7 +63,7 @@ class DistributedEngine(Engine):
         self.sampling_seconds = 0.0  # of all workers together, likewise
 
     def _bind(self) -> None:
-        self.run = composed(update, self.config.estimator, self.config.minimizer, self.average_method)
+        self.run = composed(update, self.config.estimator, self.config.minimizer, self.average_method, partial=True)
 
     # --- running ---
 

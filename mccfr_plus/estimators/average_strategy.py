@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from mccfr_plus.estimators.base import OpponentsSampled, SamplingWeights, check_exploration, check_number
+from mccfr_plus.estimators.traversal import ALL_OWN, INCLUSION, WEIGH_ACTIONS
 from mccfr_plus.kernels.compile import inline_kernel
 from mccfr_plus.kernels.scratch import at
 
@@ -70,8 +71,8 @@ class AverageStrategySampling(OpponentsSampled):
     sample_per_infoset: bool = False
     short_name: ClassVar[str] = "average_strategy"
     references: ClassVar[tuple[str, ...]] = ("zinkevich2007regret", "lanctot2009monte", "gibson2012efficient")
-    switches: ClassVar[dict[str, Any]] = {
-        "ALL_OWN": False, "inclusion": inclusion_by_average, "weigh_actions": sum_of_averages,
+    switches: ClassVar[dict[Any, Any]] = {
+        ALL_OWN: False, INCLUSION: inclusion_by_average, WEIGH_ACTIONS: sum_of_averages,
     }  # fmt: skip
 
     def __post_init__(self) -> None:

@@ -10,10 +10,11 @@ from typing import Any, ClassVar
 import numpy as np
 
 from mccfr_plus.estimators.base import Estimator, SamplingWeights, check_exploration
-from mccfr_plus.estimators.control_variates import controlled_traversal
+from mccfr_plus.estimators.control_variates import EXPECTED, ONE_OWN, controlled_traversal
 from mccfr_plus.estimators.outcome import outcome_traversal
-from mccfr_plus.kernels.compile import compose, kernel
+from mccfr_plus.kernels.compile import kernel
 from mccfr_plus.kernels.scratch import at
+from mccfr_plus.kernels.slots import bind
 from mccfr_plus.trees.expanding_tree import ExpandingTree
 from mccfr_plus.trees.game_tree import GameTree
 
@@ -79,7 +80,7 @@ class BalancedOutcomeSampling(Estimator):
         check_exploration(self.epsilon, "the paper uses 1")
 
     def kernel_with_baseline(self, expected: bool) -> Callable:
-        return compose(controlled_traversal, ONE_OWN=True, EXPECTED=expected)
+        return bind(controlled_traversal, {ONE_OWN: True, EXPECTED: expected}, partial=True)
 
     def parameters(self) -> np.ndarray:
         return np.array([float(self.epsilon)])

@@ -9,10 +9,10 @@ from typing import Any, ClassVar
 import numpy as np
 
 from mccfr_plus.errors import ConfigError
-from mccfr_plus.estimators.control_variates import controlled_traversal
+from mccfr_plus.estimators.control_variates import EXPECTED, controlled_traversal
 from mccfr_plus.estimators.traversal import traversal
-from mccfr_plus.kernels.compile import compose
 from mccfr_plus.kernels.random_numbers import as_python
+from mccfr_plus.kernels.slots import bind
 
 
 class SamplingWeights(Enum):
@@ -150,15 +150,15 @@ class Estimator:
 class TraversalSampling(Estimator):
     """An estimator that visits all own actions, or a subset, by `traversal`; subclasses choose its switches."""
 
-    switches: ClassVar[dict[str, Any]] = {}
+    switches: ClassVar[dict[Any, Any]] = {}
 
     @property
     def kernel(self) -> Callable:  # type: ignore[override]
         """The kernel for these parameters."""
-        return compose(traversal, **self.switches)
+        return bind(traversal, self.switches, partial=True)
 
     def kernel_with_baseline(self, expected: bool) -> Callable:
-        return compose(controlled_traversal, **self.switches, EXPECTED=expected)
+        return bind(controlled_traversal, {**self.switches, EXPECTED: expected}, partial=True)
 
 
 @dataclass(frozen=True)

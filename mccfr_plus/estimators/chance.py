@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from mccfr_plus.estimators.base import TraversalSampling
+from mccfr_plus.estimators.traversal import ALL_OPPONENTS
 
 
 @dataclass(frozen=True)
@@ -19,7 +20,7 @@ class ChanceSampling(TraversalSampling):
 
     short_name: ClassVar[str] = "chance"
     references: ClassVar[tuple[str, ...]] = ("zinkevich2007regret", "lanctot2009monte")
-    switches: ClassVar[dict[str, Any]] = {"ALL_OPPONENTS": True}
+    switches: ClassVar[dict[Any, Any]] = {ALL_OPPONENTS: True}
 
     def stochastic_average(self, num_players: int) -> str:
         # Whether an infoset is touched depends on chance alone, so that each own infoset counts in every iteration

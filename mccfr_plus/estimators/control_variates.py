@@ -25,20 +25,25 @@ that it corrects the gradient over sequences and not values, so that any minimiz
 traversals that visit several children.
 """
 
-from mccfr_plus.estimators.draws import draw_at_node as draw_for_infoset
-from mccfr_plus.estimators.draws import draw_coin, draw_exploring, draw_outcome, exploring_probability
-from mccfr_plus.estimators.traversal import inclusion, weigh_actions
-from mccfr_plus.estimators.visits import list_nothing as list_visit
+from mccfr_plus.estimators.draws import (
+    DRAW_FOR_OPPONENT,
+    draw_coin,
+    draw_exploring,
+    draw_outcome,
+    exploring_probability,
+)
+from mccfr_plus.estimators.traversal import ALL_CHANCE, ALL_OPPONENTS, ALL_OWN, INCLUSION, WEIGH_ACTIONS
+from mccfr_plus.estimators.visits import LIST_VISIT
 from mccfr_plus.kernels.compile import inline_kernel
 from mccfr_plus.kernels.intrinsics import head_of
 from mccfr_plus.kernels.scratch import NODES_TOUCHED, NUM_VISITS, THREAD, at, touch
+from mccfr_plus.kernels.slots import Constant
+from mccfr_plus.trees.access import IS_LAZY
 from mccfr_plus.trees.arrays import CHANCE, TERMINAL
-from mccfr_plus.trees.expansion import expand
+from mccfr_plus.trees.expansion import EXPAND
 
-# What estimators compose in: see `traversal`, and
-ALL_CHANCE, ALL_OPPONENTS, ALL_OWN, IS_LAZY = False, False, True, False
-ONE_OWN = False  # whether a single own action is visited, drawn by `draw_exploring`
-EXPECTED = True  # whether baselines move towards expected values, or towards sampled ones
+ONE_OWN = Constant("ONE_OWN", False, "Whether a single own action is visited, drawn by `draw_exploring`.")
+EXPECTED = Constant("EXPECTED", True, "Whether baselines move towards expected values, or towards sampled ones.")
 
 
 @inline_kernel
@@ -59,8 +64,8 @@ def controlled_traversal(parameters, sampling_weights, tree, strategy, scratch, 
         record = nodes[at(node)]
         kind, count = head_of(nodes, at(node))
         has_value, value = kind == TERMINAL, 0.0
-        if IS_LAZY and count == 0 and not has_value:  # not visited yet
-            if expand(tree.expansion, node, thread):
+        if IS_LAZY() and count == 0 and not has_value:  # not visited yet
+            if EXPAND(tree.expansion, node, thread):
                 continue
             return
         nodes_touched += 1
@@ -73,11 +78,11 @@ def controlled_traversal(parameters, sampling_weights, tree, strategy, scratch, 
             depth += 1
             if kind == player:
                 touch(tree, scratch, player, payload, count, slot)
-                if not ONE_OWN and not ALL_OWN:
-                    frames[at(depth - 1)]["total"] = weigh_actions(sampling_weights, payload, count)
-            elif kind != CHANCE and not ALL_OPPONENTS:
-                index = draw_for_infoset(strategy, scratch, payload, count)
-                num_visits = list_visit(scratch, num_visits, payload, count, index, weight)
+                if not ONE_OWN() and not ALL_OWN():
+                    frames[at(depth - 1)]["total"] = WEIGH_ACTIONS(sampling_weights, payload, count)
+            elif kind != CHANCE and not ALL_OPPONENTS():
+                index = DRAW_FOR_OPPONENT(strategy, scratch, payload, count)
+                num_visits = LIST_VISIT(scratch, num_visits, payload, count, index, weight)
                 frames[at(depth - 1)]["index"] = index
         # Go on to the next child that is to be visited, of this node or of one above.
         goes_down = False
@@ -92,7 +97,7 @@ def controlled_traversal(parameters, sampling_weights, tree, strategy, scratch, 
             record = nodes[at(frame["node"])]
             kind = record["kind"]
             if kind == player:
-                if ONE_OWN:
+                if ONE_OWN():
                     goes_down = _take_one_own(
                         parameters, sampling_weights, baseline, strategy, scratch, player, frame, record
                     )
@@ -100,7 +105,7 @@ def controlled_traversal(parameters, sampling_weights, tree, strategy, scratch, 
                     goes_down = _take_next_own(
                         parameters, sampling_weights, baseline, strategy, scratch, player, frame, record
                     )
-            elif ALL_CHANCE if kind == CHANCE else ALL_OPPONENTS:
+            elif ALL_CHANCE() if kind == CHANCE else ALL_OPPONENTS():
                 goes_down = frame["next"] < record["num_children"]
                 if goes_down:
                     frame["index"] = frame["next"]
@@ -148,7 +153,7 @@ def _back_up_value(frame, nodes, baseline, player, rate, value):
         guess = baseline[at(player), at(child)]
         step = rate * (value - guess)
         baseline[at(player), at(child)] = guess + step
-        frame["value"] += frame["share"] * (step if EXPECTED else (value - guess) / frame["inclusion"])
+        frame["value"] += frame["share"] * (step if EXPECTED() else (value - guess) / frame["inclusion"])
     else:
         frame["value"] += frame["share"] * value
 
@@ -182,7 +187,7 @@ def _take_next_own(parameters, sampling_weights, baseline, strategy, scratch, pl
         index = frame["next"]
         frame["next"] += 1
         slot = record["payload"] + index
-        probability = inclusion(parameters, sampling_weights, slot, frame["total"])
+        probability = INCLUSION(parameters, sampling_weights, slot, frame["total"])
         is_visited = True
         if probability < 1.0:
             is_visited = draw_coin(probability, scratch.rng)

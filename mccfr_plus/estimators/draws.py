@@ -9,6 +9,7 @@ import numpy as np
 from mccfr_plus.kernels.compile import expression_kernel, inline_kernel
 from mccfr_plus.kernels.random_numbers import next_double
 from mccfr_plus.kernels.scratch import TRAVERSAL, at
+from mccfr_plus.kernels.slots import optional_slot
 from mccfr_plus.trees.by_rules.rows import outcome_probabilities
 
 
@@ -23,15 +24,16 @@ def draw_outcome(chance, first, count, rng):
     return column
 
 
+@optional_slot
 @expression_kernel
-def draw_at_chance(tree, scratch, payload, count):
+def DRAW_AT_CHANCE(tree, scratch, payload, count):
     """Returns the index of a chance outcome, at the node that a traversal moves on."""
     return draw_outcome(tree.chance, payload, count, scratch.rng)
 
 
 @inline_kernel
 def draw_listed_outcome(tree, scratch, payload, count):
-    """Does what `draw_at_chance` does, where the game is not stored."""
+    """Does what `DRAW_AT_CHANCE` does, where the game is not stored."""
     return draw_action(outcome_probabilities(tree, scratch), 0, count, scratch.rng)
 
 
@@ -48,6 +50,9 @@ def draw_action(strategy, first, count, rng):
 def draw_at_node(strategy, scratch, first, count):
     """Returns the index of an opponent's action, drawn on-policy and anew at every node."""
     return draw_action(strategy, first, count, scratch.rng)
+
+
+DRAW_FOR_OPPONENT = optional_slot(draw_at_node)  # or draw_per_infoset
 
 
 @inline_kernel

@@ -29,9 +29,8 @@ import numpy as np
 from mccfr_plus.errors import ConfigError
 from mccfr_plus.estimators.balanced import balanced_strategy
 from mccfr_plus.estimators.base import Estimator, SamplingWeights, check_number
-from mccfr_plus.estimators.draws import draw_at_node as draw_for_infoset
-from mccfr_plus.estimators.draws import draw_exploring, draw_outcome
-from mccfr_plus.estimators.visits import list_nothing as list_visit
+from mccfr_plus.estimators.draws import DRAW_FOR_OPPONENT, draw_exploring, draw_outcome
+from mccfr_plus.estimators.visits import LIST_VISIT
 from mccfr_plus.kernels.compile import inline_kernel, kernel
 from mccfr_plus.kernels.scratch import ITERATION, NODES_TOUCHED, NUM_VISITS, at, touch
 from mccfr_plus.trees.arrays import CHANCE, TERMINAL
@@ -121,8 +120,8 @@ def escher_traversal(parameters, exploration, tree, strategy, scratch, player):
         elif kind == CHANCE:
             index = draw_outcome(tree.chance, payload, count, rng)
         else:
-            index = draw_for_infoset(strategy, scratch, payload, count)
-            num_visits = list_visit(scratch, num_visits, payload, count, index, 1.0)
+            index = DRAW_FOR_OPPONENT(strategy, scratch, payload, count)
+            num_visits = LIST_VISIT(scratch, num_visits, payload, count, index, 1.0)
         node = record["first_child"] + index
         nodes_touched += 1
     if refresh < 0:

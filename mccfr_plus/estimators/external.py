@@ -7,6 +7,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from mccfr_plus.estimators.base import OpponentsSampled, SamplingWeights, check_number
+from mccfr_plus.estimators.traversal import ALL_OWN, INCLUSION
 from mccfr_plus.kernels.compile import inline_kernel
 from mccfr_plus.kernels.scratch import at
 
@@ -51,9 +52,9 @@ class ExternalSampling(OpponentsSampled):
         check_number("prune_probability", self.prune_probability, 0, 1, allowed)
 
     @property
-    def switches(self) -> dict[str, Any]:  # type: ignore[override]
-        """Constants of `traversal`, by name."""
-        return {} if self.prune_below is None else {"ALL_OWN": False, "inclusion": inclusion_by_regret}
+    def switches(self) -> dict[Any, Any]:  # type: ignore[override]
+        """What fills slots of `traversal`."""
+        return {} if self.prune_below is None else {ALL_OWN: False, INCLUSION: inclusion_by_regret}
 
     def parameters(self) -> np.ndarray:
         if self.prune_below is None:

@@ -8,16 +8,17 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from mccfr_plus.estimators.base import Estimator, check_switch
-from mccfr_plus.estimators.traversal import traversal
-from mccfr_plus.kernels.compile import compose, inline_kernel
+from mccfr_plus.estimators.traversal import ALL_CHANCE, ALL_OPPONENTS, PRUNE, traversal
+from mccfr_plus.kernels.compile import inline_kernel
 from mccfr_plus.kernels.scratch import NODES_TOUCHED, STAMP, THREAD, at, refresh_reach, scale_gradient, touch
+from mccfr_plus.kernels.slots import Constant, bind
 from mccfr_plus.trees.arrays import BLOCK
 from mccfr_plus.trees.by_rules.histories import traverse_histories
 from mccfr_plus.trees.by_rules.payoff_matrix import add_products, set_reach
 from mccfr_plus.trees.by_rules.rows import MATRIX, NUM_HISTORIES, THREADS
 from mccfr_plus.trees.expansion import NUM_INFOSETS
 
-USE_MATRIX = True  # composed in: whether the payoff matrix is used if there is one
+USE_MATRIX = Constant("USE_MATRIX", True, "Whether the payoff matrix is used if there is one.")
 
 
 @inline_kernel
@@ -74,7 +75,7 @@ def full_by_rules(parameters, sampling_weights, tree, strategy, scratch, player)
         if record["player"] == player:
             touch(tree, scratch, player, record["first_slot"], record["num_actions"], record["parent_slot"])
     thread = scratch.counts[THREAD]
-    if USE_MATRIX and tree.expansion[MATRIX] != 0:
+    if USE_MATRIX() and tree.expansion[MATRIX] != 0:
         set_reach(tree, strategy, scratch.reach, 1 - player)
         add_products(tree, tree.expansion[MATRIX:], scratch.reach, scratch.gradient, player, thread, threads)
         histories = tree.expansion[NUM_HISTORIES] if thread == 0 else 0
@@ -163,12 +164,12 @@ class Full(Estimator):
         """The kernel for these parameters."""
         if self.needs_leaves:
             return full_gradient
-        return compose(full_traversal, ALL_CHANCE=True, ALL_OPPONENTS=True, PRUNE=self.pruning)
+        return bind(full_traversal, {ALL_CHANCE: True, ALL_OPPONENTS: True, PRUNE: self.pruning}, partial=True)
 
     @property
     def kernel_by_rules(self) -> Callable:
         """The kernel for games that are traversed by rules, whatever the parameters."""
-        return compose(full_by_rules, USE_MATRIX=self.needs_leaves)
+        return bind(full_by_rules, {USE_MATRIX: self.needs_leaves}, partial=True)
 
     def stochastic_average(self, num_players: int) -> str:
         return "exact"

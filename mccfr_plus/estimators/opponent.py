@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from mccfr_plus.estimators.base import OpponentsSampled
+from mccfr_plus.estimators.traversal import ALL_CHANCE
 
 
 @dataclass(frozen=True)
@@ -22,5 +23,5 @@ class OpponentSampling(OpponentsSampled):
 
     short_name: ClassVar[str] = "opponent"
     references: ClassVar[tuple[str, ...]] = ("zinkevich2007regret", "lanctot2009monte", "farina2020stochastic")
-    switches: ClassVar[dict[str, Any]] = {"ALL_CHANCE": True}
+    switches: ClassVar[dict[Any, Any]] = {ALL_CHANCE: True}
     visits_all_chance: ClassVar[bool] = True

@@ -21,20 +21,18 @@ from typing import Any, ClassVar
 import numpy as np
 
 from mccfr_plus.estimators.base import Estimator, SamplingWeights, check_exploration, check_switch
-from mccfr_plus.estimators.control_variates import controlled_traversal
-from mccfr_plus.estimators.draws import draw_at_chance, draw_exploring, exploring_probability
-from mccfr_plus.estimators.draws import draw_at_node as draw_for_infoset
-from mccfr_plus.estimators.visits import list_nothing as list_visit
-from mccfr_plus.kernels.compile import compose, inline_kernel
+from mccfr_plus.estimators.control_variates import EXPECTED, ONE_OWN, controlled_traversal
+from mccfr_plus.estimators.draws import DRAW_AT_CHANCE, DRAW_FOR_OPPONENT, draw_exploring, exploring_probability
+from mccfr_plus.estimators.traversal import ENTERS_OPPONENTS
+from mccfr_plus.estimators.visits import LIST_VISIT
+from mccfr_plus.kernels.compile import inline_kernel
 from mccfr_plus.kernels.intrinsics import unlikely
 from mccfr_plus.kernels.scratch import NODES_TOUCHED, NUM_VISITS, THREAD, at, touch
-from mccfr_plus.trees.access import ALL_PLAYERS, first_node, head, payload_of, payoff, step
+from mccfr_plus.kernels.slots import bind
+from mccfr_plus.trees.access import ADVANCE, ALL_PLAYERS, FIRST_NODE, HEAD, IS_LAZY, PAYLOAD_OF, PAYOFF
 from mccfr_plus.trees.arrays import CHANCE, TERMINAL
-from mccfr_plus.trees.expansion import expand
+from mccfr_plus.trees.expansion import EXPAND
 from mccfr_plus.trees.game_tree import GameTree
-
-IS_LAZY = False  # whether the tree may end before its leaves
-ENTERS_OPPONENTS = True  # as there
 
 
 @inline_kernel
@@ -55,29 +53,29 @@ def outcome_traversal(parameters, exploration, tree, strategy, scratch, player):
     rng = scratch.rng
     slot, weight = tree.slot_range[-1] + player, 1.0
     num_visits, nodes_touched = scratch.counts[NUM_VISITS], 1
-    node, thread = first_node(tree, scratch, ALL_PLAYERS if ENTERS_OPPONENTS else player), scratch.counts[THREAD]
+    node, thread = FIRST_NODE(tree, scratch, ALL_PLAYERS if ENTERS_OPPONENTS() else player), scratch.counts[THREAD]
     while True:
-        kind, count = head(tree, scratch, node)
+        kind, count = HEAD(tree, scratch, node)
         if count == 0:
-            if IS_LAZY and unlikely(kind != TERMINAL):  # not visited yet
-                if expand(tree.expansion, node, thread):
+            if IS_LAZY() and unlikely(kind != TERMINAL):  # not visited yet
+                if EXPAND(tree.expansion, node, thread):
                     continue
                 return
             break
-        payload = payload_of(tree, scratch, node)
+        payload = PAYLOAD_OF(tree, scratch, node)
         if kind == player:
             touch(tree, scratch, player, payload, count, slot)
             index = draw_exploring(strategy, exploration, payload, count, epsilon, rng)
             slot = payload + index
             weight /= exploring_probability(strategy, exploration, slot, count, epsilon)
         elif kind == CHANCE:
-            index = draw_at_chance(tree, scratch, payload, count)
+            index = DRAW_AT_CHANCE(tree, scratch, payload, count)
         else:
-            index = draw_for_infoset(strategy, scratch, payload, count)
-            num_visits = list_visit(scratch, num_visits, payload, count, index, weight)
-        node = step(tree, scratch, node, payload, index)
+            index = DRAW_FOR_OPPONENT(strategy, scratch, payload, count)
+            num_visits = LIST_VISIT(scratch, num_visits, payload, count, index, weight)
+        node = ADVANCE(tree, scratch, node, payload, index)
         nodes_touched += 1
-    scratch.gradient[at(slot)] += weight * payoff(tree, scratch, node, player)
+    scratch.gradient[at(slot)] += weight * PAYOFF(tree, scratch, node, player)
     scratch.counts[NUM_VISITS] = num_visits
     scratch.counts[NODES_TOUCHED] += nodes_touched
 
@@ -105,34 +103,34 @@ def outcome_traversal_for_all(parameters, exploration, tree, strategy, scratch, 
         last[at(player)]["weight"] = 1.0
     weight = 1.0
     num_visits, nodes_touched = scratch.counts[NUM_VISITS], 1
-    node, thread = first_node(tree, scratch, ALL_PLAYERS), scratch.counts[THREAD]
+    node, thread = FIRST_NODE(tree, scratch, ALL_PLAYERS), scratch.counts[THREAD]
     while True:
-        kind, count = head(tree, scratch, node)
+        kind, count = HEAD(tree, scratch, node)
         if count == 0:
-            if IS_LAZY and unlikely(kind != TERMINAL):  # not visited yet
-                if expand(tree.expansion, node, thread):
+            if IS_LAZY() and unlikely(kind != TERMINAL):  # not visited yet
+                if EXPAND(tree.expansion, node, thread):
                     continue
                 return
             break
-        payload = payload_of(tree, scratch, node)
+        payload = PAYLOAD_OF(tree, scratch, node)
         if kind == CHANCE:
-            index = draw_at_chance(tree, scratch, payload, count)
+            index = DRAW_AT_CHANCE(tree, scratch, payload, count)
         else:
             touch(tree, scratch, kind, payload, count, last[at(kind)]["slot"])
-            num_visits = list_visit(scratch, num_visits, payload, count, 0, weight * last[at(kind)]["weight"])
+            num_visits = LIST_VISIT(scratch, num_visits, payload, count, 0, weight * last[at(kind)]["weight"])
             index = draw_exploring(strategy, exploration, payload, count, epsilon, rng)
             slot = payload + index
             last[at(kind)]["slot"] = slot
             last[at(kind)]["weight"] *= strategy[at(slot)]
             weight /= exploring_probability(strategy, exploration, slot, count, epsilon)
-        node = step(tree, scratch, node, payload, index)
+        node = ADVANCE(tree, scratch, node, payload, index)
         nodes_touched += 1
     for player in range(num_players):
         others = weight
         for other in range(num_players):
             if other != player:
                 others *= last[at(other)]["weight"]
-        scratch.gradient[at(last[at(player)]["slot"])] += others * payoff(tree, scratch, node, player)
+        scratch.gradient[at(last[at(player)]["slot"])] += others * PAYOFF(tree, scratch, node, player)
     scratch.counts[NUM_VISITS] = num_visits
     scratch.counts[NODES_TOUCHED] += nodes_touched
 
@@ -173,7 +171,11 @@ class OutcomeSampling(Estimator):
         return outcome_traversal_for_all if self.update_all_players else outcome_traversal
 
     def kernel_with_baseline(self, expected: bool) -> Callable | None:
-        return None if self.update_all_players else compose(controlled_traversal, ONE_OWN=True, EXPECTED=expected)
+        return (
+            None
+            if self.update_all_players
+            else bind(controlled_traversal, {ONE_OWN: True, EXPECTED: expected}, partial=True)
+        )
 
     def parameters(self) -> np.ndarray:
         return np.array([float(self.epsilon)])

@@ -18,44 +18,45 @@ References: Lanctot et al. 2009, sections 3 (chance), 3.2 (external) and 5 (prun
 poker", supplement, algorithm 1 (skipping actions of very negative regret in most iterations).
 """
 
-from mccfr_plus.estimators.draws import draw_at_chance, draw_coin
-from mccfr_plus.estimators.draws import draw_at_node as draw_for_infoset
-from mccfr_plus.estimators.visits import list_nothing as list_visit
+from mccfr_plus.estimators.draws import DRAW_AT_CHANCE, DRAW_FOR_OPPONENT, draw_coin
+from mccfr_plus.estimators.visits import LIST_VISIT
 from mccfr_plus.kernels.compile import inline_kernel
 from mccfr_plus.kernels.intrinsics import unlikely
 from mccfr_plus.kernels.scratch import NODES_TOUCHED, NUM_VISITS, STAMP, THREAD, at, enter, push
+from mccfr_plus.kernels.slots import Constant, optional_slot
 from mccfr_plus.trees.access import (
+    ADVANCE,
     ALL_PLAYERS,
-    child_of,
-    first_node,
-    head,
-    keep,
-    outcome_probability,
-    payload_of,
-    payoff,
-    reopen,
-    step,
+    CHILD_OF,
+    FIRST_NODE,
+    HEAD,
+    IS_LAZY,
+    KEEP,
+    OUTCOME_PROBABILITY,
+    PAYLOAD_OF,
+    PAYOFF,
+    REOPEN,
 )
 from mccfr_plus.trees.arrays import CHANCE, TERMINAL
-from mccfr_plus.trees.expansion import expand
+from mccfr_plus.trees.expansion import EXPAND
 
-# What estimators compose in; see `mccfr_plus.kernels.compile.compose`.
-ALL_CHANCE = False  # whether all chance outcomes are visited, or one is drawn
-ALL_OPPONENTS = False  # the same for opponents' actions
-PRUNE = False  # whether to leave out, where all of them are visited, what opponents do not play
-ALL_OWN = True  # whether all own actions are visited, or a subset by `inclusion`
-IS_LAZY = False  # whether the tree may end before its leaves
-ENTERS_OPPONENTS = True  # whether opponents' infosets are listed or drawn at once per traversal
+ALL_CHANCE = Constant("ALL_CHANCE", False, "Whether all chance outcomes are visited, or one is drawn.")
+ALL_OPPONENTS = Constant("ALL_OPPONENTS", False, "Whether all opponents' actions are visited, or one is drawn.")
+PRUNE = Constant("PRUNE", False, "Whether to leave out what opponents do not play, where all of it is visited.")
+ALL_OWN = Constant("ALL_OWN", True, "Whether all own actions are visited, or a subset by `INCLUSION`.")
+ENTERS_OPPONENTS = Constant(
+    "ENTERS_OPPONENTS", True, "Whether opponents' infosets are listed, or drawn once per traversal."
+)
 
 
-@inline_kernel
-def weigh_actions(sampling_weights, first, count):
-    """Returns what `inclusion` needs to know of an infoset: nothing, by default."""
+@optional_slot
+def WEIGH_ACTIONS(sampling_weights, first, count):
+    """Returns what `INCLUSION` needs to know of an infoset: nothing, by default."""
     return 0.0
 
 
-@inline_kernel
-def inclusion(parameters, sampling_weights, slot, total):
+@optional_slot
+def INCLUSION(parameters, sampling_weights, slot, total):
     """Returns the probability, at most 1, with which an own action is visited."""
     return 1.0
 
@@ -71,7 +72,7 @@ def traversal(parameters, sampling_weights, tree, strategy, scratch, player):
     pending, num_visits, nodes_touched = 0, scratch.counts[NUM_VISITS], 0
     # The first node to expand is a parent of the root, at which no player moves.
     expanded, count, payload = TERMINAL, 1, 0
-    opened = first_node(tree, scratch, ALL_PLAYERS if ENTERS_OPPONENTS else player)
+    opened = FIRST_NODE(tree, scratch, ALL_PLAYERS if ENTERS_OPPONENTS() else player)
     slot, weight, is_new, total = tree.slot_range[-1] + player, 1.0, False, 0.0
     while True:
         for index in range(count - 1, -1, -1):
@@ -80,50 +81,50 @@ def traversal(parameters, sampling_weights, tree, strategy, scratch, player):
                 child_slot = payload + index
                 if is_new:  # here and not by `touch`, which would need a loop of its own
                     gradient[at(child_slot)] = 0.0
-                if not ALL_OWN:
-                    probability = inclusion(parameters, sampling_weights, child_slot, total)
+                if not ALL_OWN():
+                    probability = INCLUSION(parameters, sampling_weights, child_slot, total)
                     if probability < 1.0:
                         if not draw_coin(probability, rng):
                             continue
                         child_weight = weight / probability
             elif expanded == CHANCE:
-                child_weight = weight * outcome_probability(tree, scratch, payload, index)
+                child_weight = weight * OUTCOME_PROBABILITY(tree, scratch, payload, index)
             elif expanded != TERMINAL:
                 child_weight = weight * strategy[at(payload + index)]
-                if PRUNE and child_weight == 0.0:
+                if PRUNE() and child_weight == 0.0:
                     continue
-            node = opened if expanded == TERMINAL else child_of(tree, scratch, opened, payload, index)
+            node = opened if expanded == TERMINAL else CHILD_OF(tree, scratch, opened, payload, index)
             while True:
-                kind, width = head(tree, scratch, node)
+                kind, width = HEAD(tree, scratch, node)
                 if width == 0:
-                    if IS_LAZY and unlikely(kind != TERMINAL):  # not visited yet
-                        if expand(tree.expansion, node, thread):
+                    if IS_LAZY() and unlikely(kind != TERMINAL):  # not visited yet
+                        if EXPAND(tree.expansion, node, thread):
                             continue
                         break
                     nodes_touched += 1
-                    gradient[at(child_slot)] += child_weight * payoff(tree, scratch, node, player)
+                    gradient[at(child_slot)] += child_weight * PAYOFF(tree, scratch, node, player)
                     break
                 nodes_touched += 1
-                if kind == player or (ALL_CHANCE if kind == CHANCE else ALL_OPPONENTS):
-                    push(stack, pending, keep(tree, scratch, node), child_slot, child_weight)
+                if kind == player or (ALL_CHANCE() if kind == CHANCE else ALL_OPPONENTS()):
+                    push(stack, pending, KEEP(tree, scratch, node), child_slot, child_weight)
                     pending += 1
                     break
-                first = payload_of(tree, scratch, node)
+                first = PAYLOAD_OF(tree, scratch, node)
                 if kind == CHANCE:
-                    drawn = draw_at_chance(tree, scratch, first, width)
+                    drawn = DRAW_AT_CHANCE(tree, scratch, first, width)
                 else:
-                    drawn = draw_for_infoset(strategy, scratch, first, width)
-                    num_visits = list_visit(scratch, num_visits, first, width, drawn, child_weight)
-                node = step(tree, scratch, node, first, drawn)
+                    drawn = DRAW_FOR_OPPONENT(strategy, scratch, first, width)
+                    num_visits = LIST_VISIT(scratch, num_visits, first, width, drawn, child_weight)
+                node = ADVANCE(tree, scratch, node, first, drawn)
         if pending == 0:
             break
         pending -= 1
         top = stack[at(pending)]
         slot, weight = top["slot"], top["weight"]
-        expanded, count, payload, opened = reopen(tree, scratch, top["node"])
+        expanded, count, payload, opened = REOPEN(tree, scratch, top["node"])
         if expanded == player:
             is_new = enter(tree, scratch, player, payload, count, slot, stamp)
-            if not ALL_OWN:
-                total = weigh_actions(sampling_weights, payload, count)
+            if not ALL_OWN():
+                total = WEIGH_ACTIONS(sampling_weights, payload, count)
     scratch.counts[NUM_VISITS] = num_visits
     scratch.counts[NODES_TOUCHED] += nodes_touched

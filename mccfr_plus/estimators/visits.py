@@ -1,9 +1,10 @@
-"""What a traversal notes at an opponent's infoset, for averages that need it. One of these is composed in."""
+"""What a traversal notes at an opponent's infoset, for averages that need it. One of these fills `LIST_VISIT`."""
 
 import numpy as np
 
 from mccfr_plus.kernels.compile import allocating_kernel, expression_kernel, inline_kernel
 from mccfr_plus.kernels.scratch import DRAWN_ACTION, note_visit
+from mccfr_plus.kernels.slots import optional_slot
 from mccfr_plus.trees.arrays import CHANCE
 
 
@@ -11,6 +12,9 @@ from mccfr_plus.trees.arrays import CHANCE
 def list_nothing(scratch, position, first, count, index, weight):
     """Lists nothing. Returns the number of visits listed so far."""
     return position
+
+
+LIST_VISIT = optional_slot(list_nothing)
 
 
 @inline_kernel

@@ -24,11 +24,12 @@ from mccfr_plus.errors import BudgetError
 from mccfr_plus.evaluation.exact import Evaluation
 from mccfr_plus.evaluation.tabulation import InfosetHistories
 from mccfr_plus.games.game import RulesGame
-from mccfr_plus.kernels.compile import announce_compilation, compose, kernel
+from mccfr_plus.kernels.compile import announce_compilation, kernel
 from mccfr_plus.kernels.scratch import THREAD
+from mccfr_plus.kernels.slots import Bindings, bind
 from mccfr_plus.trees.access import ALL_PLAYERS
 from mccfr_plus.trees.by_rules.costs import mean_cost_of_blocks
-from mccfr_plus.trees.by_rules.histories import traverse_histories
+from mccfr_plus.trees.by_rules.histories import ADD_GRADIENTS, LIST_LEAVES, RECORD_HISTORIES, traverse_histories
 from mccfr_plus.trees.by_rules.implicit_tree import ImplicitTree
 from mccfr_plus.trees.by_rules.payoff_matrix import (
     Leaves,
@@ -112,7 +113,7 @@ class RulesEvaluator:
 
     def compile_numbering(self, *, with_leaves: bool) -> None:
         """Compiles what `number_infosets`, or `find_payoff_matrix`, needs."""
-        self._compiled(self._threads(InfosetHistories.none())[0], ADD_GRADIENTS=False, LIST_LEAVES=with_leaves)
+        self._compiled(self._threads(InfosetHistories.none())[0], {ADD_GRADIENTS: False, LIST_LEAVES: with_leaves})
 
     def number_infosets(self) -> None:
         """Numbers all infosets: by one thread, so that their order is always the same.
@@ -122,7 +123,7 @@ class RulesEvaluator:
             TraversalInterrupted: If it was interrupted. Infosets that have a number keep it.
         """
         threads = self._threads(InfosetHistories.none())[:1]
-        self._traverse("numbering information sets", threads, np.zeros(0), ADD_GRADIENTS=False, LIST_LEAVES=False)
+        self._traverse("numbering information sets", threads, np.zeros(0), {ADD_GRADIENTS: False, LIST_LEAVES: False})
 
     def find_payoff_matrix(self) -> None:
         """Gives the tree of a game of two players its payoff matrix, by two traversals, if that fits the memory.
@@ -135,13 +136,13 @@ class RulesEvaluator:
         """
         tree, threads = self._tree, self._threads(InfosetHistories.none())
         counted = [leaves_to_count(tree.slot_capacity) for _ in threads]
-        options = {"ADD_GRADIENTS": False, "LIST_LEAVES": True}
+        options = {ADD_GRADIENTS: False, LIST_LEAVES: True}
 
         def with_leaves(leaves: Sequence[Leaves]) -> list[Thread]:
             return [thread._replace(leaves=own) for thread, own in zip(threads, leaves, strict=True)]
 
         # One after the other, so that infosets get the same numbers every time.
-        self._traverse("counting leaves", with_leaves(counted), np.zeros(0), is_serial=True, **options)
+        self._traverse("counting leaves", with_leaves(counted), np.zeros(0), options, is_serial=True)
         missing = bytes_of_matrix(num_entries(counted), tree.num_slots, len(threads)) - tree.bytes_left
         if missing > 0:
             logger.warning(
@@ -155,7 +156,7 @@ class RulesEvaluator:
             logger.warning("there are too many different payoffs for a payoff matrix, %s.", _SLOW)
         else:
             matrix, listed = room
-            self._traverse("listing leaves", with_leaves(listed), np.zeros(0), **options)
+            self._traverse("listing leaves", with_leaves(listed), np.zeros(0), options)
             tree.set_payoff_matrix(matrix, self.num_histories)
 
     def find_histories(self) -> InfosetHistories:
@@ -165,8 +166,8 @@ class RulesEvaluator:
             BudgetError: If the infosets do not fit the memory.
         """
         found = InfosetHistories.room_for(self._tree)
-        options = {"ADD_GRADIENTS": False, "RECORD_HISTORIES": True}
-        self._traverse("finding information sets", self._threads(found), np.zeros(0), **options)
+        options = {ADD_GRADIENTS: False, RECORD_HISTORIES: True}
+        self._traverse("finding information sets", self._threads(found), np.zeros(0), options)
         count = self._tree.num_infosets
         return InfosetHistories(found.actions[:count], found.lengths[:count], found.frames[:count])
 
@@ -186,10 +187,16 @@ class RulesEvaluator:
         return threads
 
     def _traverse(
-        self, what: str, threads: list[Thread], strategy: np.ndarray, *, is_serial: bool = False, **constants: bool
+        self,
+        what: str,
+        threads: list[Thread],
+        strategy: np.ndarray,
+        constants: Bindings | None = None,
+        *,
+        is_serial: bool = False,
     ) -> None:
         """Traverses all histories, and counts them. If it is serial, pieces follow one another."""
-        traverse = self._compiled(threads[0], **constants)
+        traverse = self._compiled(threads[0], constants)
         tree, disable = self._tree, None if self._progress is None else not self._progress
         total = self._num_pieces
         pieces = [list(range(number, total, len(threads))) for number in range(len(threads))]
@@ -229,10 +236,10 @@ class RulesEvaluator:
         self.num_histories = histories
         self._num_pieces = 1 if histories < _SMALL else _NUM_PIECES
 
-    def _compiled(self, thread: Thread, **constants: bool) -> Callable[..., tuple]:
+    def _compiled(self, thread: Thread, constants: Bindings | None = None) -> Callable[..., tuple]:
         """Returns the kernel that traverses all histories, compiled."""
         tree, nothing = self._tree, self._num_pieces
-        traverse = compose(traverse_histories, strict=False, **tree.rule_kernels, **constants)
+        traverse = bind(traverse_histories, {**tree.rule_slots, **(constants or {})}, partial=True)
         with announce_compilation(traverse, "the evaluation by rules", 5):
             traverse(tree.arrays, thread, np.zeros(0), ALL_PLAYERS, nothing, self._num_pieces)
         return traverse

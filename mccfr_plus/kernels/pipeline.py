@@ -15,13 +15,17 @@ from typing import Any
 
 import numba
 from llvmlite import binding
-from numba.core import types
+from numba.core import ir, types
 from numba.core.codegen import JITCodeLibrary
 from numba.core.compiler import CompilerBase, DefaultPassBuilder
-from numba.core.compiler_machinery import register_pass
+from numba.core.compiler_machinery import FunctionPass, register_pass
 from numba.core.errors import NumbaRuntimeError, UnsupportedError
+from numba.core.ir_utils import build_definitions
 from numba.core.typed_passes import NativeLowering
+from numba.core.untyped_passes import InlineInlinables, IRProcessing
 from numba.np import linalg
+
+from mccfr_plus.kernels.constants import Constant
 
 _MAKING = {"binop", "inplace_binop", "unary", "arrayexpr", "call"}  # of array expressions, those that make an array
 
@@ -66,21 +70,51 @@ class _InlineLowering(_Lowering):
         return True
 
 
-class KernelCompiler(CompilerBase):
-    """Numba's compiler without reference counts."""
+@register_pass(mutates_CFG=False, analysis_only=False)
+class _LiteralConstants(FunctionPass):
+    """Replaces each call of a `Constant` by its value, as if it were a global: the compiler drops dead branches."""
 
-    lowering: type[_Lowering] = _Lowering
+    _name = "literal_constants"
+
+    def __init__(self) -> None:
+        super().__init__()
+
+    def run_pass(self, state: Any) -> bool:
+        function, values = state.func_ir, {}
+        assignments = [each for block in function.blocks.values() for each in block.find_insts(ir.Assign)]
+        for each in assignments:
+            if isinstance(each.value, ir.Global | ir.FreeVar) and isinstance(each.value.value, Constant):
+                values[each.target.name] = each.value = ir.Global(each.value.name, each.value.value.value, each.loc)
+        for each in assignments:
+            if isinstance(each.value, ir.Expr) and each.value.op == "call" and each.value.func.name in values:
+                each.value = values[each.value.func.name]
+        function._definitions = build_definitions(function.blocks)
+        return bool(values)
+
+
+class AllocatingCompiler(CompilerBase):
+    """Numba's compiler with literal constants."""
+
+    lowering: type = NativeLowering
+
+    def define_pipelines(self) -> list:
+        """Returns Numba's passes, with one replaced and one added."""
+        pipeline = DefaultPassBuilder.define_nopython_pipeline(self.state)
+        pipeline.passes = [(self.lowering if step is NativeLowering else step, text) for step, text in pipeline.passes]
+        for after in (IRProcessing, InlineInlinables):  # what is inlined has constants of its own
+            pipeline.add_pass_after(_LiteralConstants, after)
+        pipeline.finalize()
+        return [pipeline]
+
+
+class KernelCompiler(AllocatingCompiler):
+    """The same without reference counts."""
+
+    lowering = _Lowering
 
     def __init__(self, *arguments: Any):
         _load_array_functions()
         super().__init__(*arguments)
-
-    def define_pipelines(self) -> list:
-        """Returns Numba's passes, of which one is replaced."""
-        pipeline = DefaultPassBuilder.define_nopython_pipeline(self.state)
-        pipeline.passes = [(self.lowering if step is NativeLowering else step, text) for step, text in pipeline.passes]
-        pipeline.finalize()
-        return [pipeline]
 
 
 class InlineCompiler(KernelCompiler):

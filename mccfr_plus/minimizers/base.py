@@ -10,9 +10,10 @@ from typing import Any, ClassVar
 import numpy as np
 
 from mccfr_plus.errors import ConfigError
-from mccfr_plus.kernels.compile import compose, inline_kernel
+from mccfr_plus.kernels.compile import inline_kernel
 from mccfr_plus.kernels.scratch import LOOK_AHEAD, at
-from mccfr_plus.trees.access import fetch_ahead, fetch_rows_ahead
+from mccfr_plus.kernels.slots import bind, optional_slot, required_slot
+from mccfr_plus.trees.access import FETCH_AHEAD, FETCH_ROWS_AHEAD
 from mccfr_plus.trees.expanding_tree import ExpandingTree
 from mccfr_plus.trees.game_tree import GameTree
 
@@ -89,29 +90,28 @@ class Minimizer:
         return tables[0, slots].copy()
 
 
-@inline_kernel
-def update_infoset(values, strategy, tables, first, last, iteration, parameters):
-    """The place of a minimizer's kernel."""
-    return 0.0
+@required_slot
+def UPDATE_INFOSET(values, strategy, tables, first, last, iteration, parameters):
+    """The kernel of a minimizer; see `Minimizer`."""
 
 
-@inline_kernel
-def prepare(tree, strategy, tables, scratch, player, iteration, parameters):
-    """The place of a minimizer's `prepare`. No-op by default."""
+@optional_slot
+def PREPARE(tree, strategy, tables, scratch, player, iteration, parameters):
+    """The `prepare` of a minimizer; does nothing by default."""
 
 
-@inline_kernel
-def finish(tree, strategy, tables, scratch, player, iteration, parameters):
-    """The place of a minimizer's `finish`. No-op by default."""
+@optional_slot
+def FINISH(tree, strategy, tables, scratch, player, iteration, parameters):
+    """The `finish` of a minimizer; does nothing by default."""
 
 
 @inline_kernel
 def _fetch(infoset, gradient, strategy, tables):
     """Begins to fetch what an update reads, where the game is not stored."""
-    fetch_ahead(gradient, infoset["parent_slot"])
-    fetch_ahead(gradient, infoset["first_slot"], infoset["num_actions"])
-    fetch_ahead(strategy, infoset["first_slot"], infoset["num_actions"])
-    fetch_rows_ahead(tables, infoset["first_slot"], infoset["num_actions"])
+    FETCH_AHEAD(gradient, infoset["parent_slot"])
+    FETCH_AHEAD(gradient, infoset["first_slot"], infoset["num_actions"])
+    FETCH_AHEAD(strategy, infoset["first_slot"], infoset["num_actions"])
+    FETCH_ROWS_AHEAD(tables, infoset["first_slot"], infoset["num_actions"])
 
 
 @inline_kernel
@@ -122,7 +122,7 @@ def minimize(tree, strategy, tables, scratch, player, iteration, parameters):
     What stands in the gradient afterwards means nothing. `strategy`, `tables` and `scratch` are modified in place.
     """
     gradient, touched = scratch.gradient, scratch.touched
-    prepare(tree, strategy, tables, scratch, player, iteration, parameters)
+    PREPARE(tree, strategy, tables, scratch, player, iteration, parameters)
     begin = tree.infoset_range[player]
     last = begin + scratch.num_touched[player] - 1
     for position in range(last, max(last - LOOK_AHEAD, begin - 1), -1):
@@ -134,13 +134,13 @@ def minimize(tree, strategy, tables, scratch, player, iteration, parameters):
         first = infoset["first_slot"]
         count = infoset["num_actions"]
         if count == 2:  # as most often; with a constant there are no loops
-            value = update_infoset(gradient, strategy, tables, first, first + 2, iteration, parameters)
+            value = UPDATE_INFOSET(gradient, strategy, tables, first, first + 2, iteration, parameters)
         elif count > 2:
-            value = update_infoset(gradient, strategy, tables, first, first + count, iteration, parameters)
+            value = UPDATE_INFOSET(gradient, strategy, tables, first, first + count, iteration, parameters)
         else:
             value = gradient[at(first)]
         gradient[at(infoset["parent_slot"])] += value
-    finish(tree, strategy, tables, scratch, player, iteration, parameters)
+    FINISH(tree, strategy, tables, scratch, player, iteration, parameters)
     scratch.reach_valid[player] = 0
 
 
@@ -152,9 +152,5 @@ def minimize_with(minimizer: Minimizer) -> Callable:
     """
     if minimizer.kernel is None:
         raise ConfigError(f"{minimizer!r} has no kernel: give its class one; see mccfr_plus.Minimizer.")
-    return compose(
-        minimize,
-        update_infoset=minimizer.kernel,
-        prepare=minimizer.prepare or prepare,
-        finish=minimizer.finish or finish,
-    )
+    kernels = {UPDATE_INFOSET: minimizer.kernel, PREPARE: minimizer.prepare, FINISH: minimizer.finish}
+    return bind(minimize, {place: given for place, given in kernels.items() if given is not None})

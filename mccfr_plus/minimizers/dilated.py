@@ -32,6 +32,7 @@ import numpy as np
 from mccfr_plus.errors import ConfigError
 from mccfr_plus.kernels.compile import inline_kernel, kernel
 from mccfr_plus.kernels.scratch import at
+from mccfr_plus.kernels.slots import Constant
 from mccfr_plus.minimizers.base import Minimizer
 from mccfr_plus.minimizers.dilated_weights import CONSTANT, SCHEMES, dilated_weights
 from mccfr_plus.minimizers.step_size import (
@@ -53,7 +54,7 @@ WEIGHT = 2  # beta
 PREDICTION = 3  # what the score contains as a guess; only in the optimistic forms
 
 
-RELATIVE = True  # composed in: whether uniform play has entropy 0, by log n_I in the regularizer
+RELATIVE = Constant("RELATIVE", True, "Whether uniform play has entropy 0, by log n_I in the regularizer.")
 
 
 @inline_kernel
@@ -76,7 +77,7 @@ def dilated(values, strategy, tables, first, last, iteration, parameters):
     scale = 1.0 / total
     for slot in range(first, last):
         strategy[at(slot)] = values[at(slot)] * scale
-    value = best + weight * math.log(total / (last - first) if RELATIVE else total)
+    value = best + weight * math.log(total / (last - first) if RELATIVE() else total)
     change = value - keep * tables[VALUE, at(first)]
     tables[VALUE, at(first)] = value
     return change / eta

@@ -24,8 +24,9 @@ from typing import Any, ClassVar
 import numpy as np
 
 from mccfr_plus.estimators.base import LARGEST, check_number
-from mccfr_plus.kernels.compile import compose, inline_kernel
-from mccfr_plus.minimizers.dilated import VALUE, WEIGHT, Dilated, dilated
+from mccfr_plus.kernels.compile import inline_kernel
+from mccfr_plus.kernels.slots import bind
+from mccfr_plus.minimizers.dilated import RELATIVE, VALUE, WEIGHT, Dilated, dilated
 from mccfr_plus.minimizers.step_size import ETA, ETA_NOW, KEEP, step_size
 from mccfr_plus.trees.expanding_tree import ExpandingTree
 from mccfr_plus.trees.game_tree import GameTree
@@ -72,7 +73,7 @@ class MagneticMirrorDescent(Dilated):
     short_name: ClassVar[str] = "mmd"
     default_average: ClassVar[str] = "last"
     needs_full_gradients: ClassVar[bool] = True
-    kernel: ClassVar[Any] = staticmethod(compose(dilated, RELATIVE=False))
+    kernel: ClassVar[Any] = staticmethod(bind(dilated, {RELATIVE: False}))
     prepare: ClassVar[Any] = staticmethod(prepare_magnetic)
 
     def __post_init__(self) -> None:

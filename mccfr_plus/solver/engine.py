@@ -128,8 +128,7 @@ class Engine:
             self.average_method,
             baseline=config.baseline,
             alternating=config.alternating,
-            is_lazy=is_lazy,
-            access=self.tree.access if isinstance(self.tree, ImplicitTree) else None,
+            tree_slots=self.tree.slots if isinstance(self.tree, ExpandingTree) else None,
         )
         arrays, state = self._arrays(), State(self.strategy, self.tables, self.average)
         team = (new_thread_team(self.scratches),) if config.is_team else ()

@@ -8,7 +8,9 @@ import pyspiel
 
 from mccfr_plus.errors import ConfigError
 from mccfr_plus.kernels.intrinsics import address_of
+from mccfr_plus.kernels.slots import Bindings
 from mccfr_plus.trees import expansion as g
+from mccfr_plus.trees.access import IS_LAZY
 from mccfr_plus.trees.arrays import NODE, OUTCOME, Shape, TreeArrays, read_only
 from mccfr_plus.trees.game_tree import Tree
 from mccfr_plus.trees.keys import Keys
@@ -68,6 +70,11 @@ class ExpandingTree(Tree):
         self.arrays = TreeArrays(*map(read_only, arrays))
         self.slot_capacity = plan.max_slots
         self._owned = False
+
+    @property
+    def slots(self) -> Bindings:
+        """What fills slots of estimators, minimizers and averages for this tree."""
+        return {IS_LAZY: True}
 
     @abc.abstractmethod
     def sizes(self) -> Sizes:

@@ -20,6 +20,7 @@ import numpy as np
 
 from mccfr_plus.kernels.compile import inline_kernel, kernel
 from mccfr_plus.kernels.intrinsics import call_back, head_of, load_word, pointer, publish_head, publish_word, swap_word
+from mccfr_plus.kernels.slots import optional_slot
 from mccfr_plus.trees.arrays import CHANCE, INFOSET, NODE, NUM_EXPANSION, NUM_SLOTS, TERMINAL
 
 # Entries of `TreeArrays.expansion`.
@@ -140,6 +141,9 @@ def expand(expansion, node, thread):
     is_there = _put(shared, node, answer[ANSWER_KIND], answer)
     unlock(shared)
     return is_there or refuse(expansion)
+
+
+EXPAND = optional_slot(expand)
 
 
 @kernel

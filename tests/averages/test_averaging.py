@@ -40,7 +40,7 @@ def batches_of_averages(name, scheme, method, batches=200, length=400):
     elif scheme == "average_strategy":
         sampling_weights = naive.random_strategy(tree, 3, zeros=0.3) * 1e7
     sums = np.zeros((batches, tree.num_slots))
-    composed(replay, estimator, RegretMatching(), method)(
+    composed(replay, estimator, RegretMatching(), method, partial=True)(
         estimator.parameters(),
         sampling_weights,
         tree.arrays_with_leaves,

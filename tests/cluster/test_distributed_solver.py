@@ -35,8 +35,8 @@ def interpreted_batches(monkeypatch):
     """Samples batches in plain Python, where compiling is not the point."""
     from interpreted import interpreted  # after the folder of the cache is set, see `conftest`
 
-    compose = batch.compose
-    monkeypatch.setattr(batch, "compose", lambda *kernels, **names: interpreted(compose(*kernels, **names)))
+    bind = batch.bind
+    monkeypatch.setattr(batch, "bind", lambda *arguments: interpreted(bind(*arguments)))
 
 
 def solver_of(kind="lazy", game="kuhn_poker", **changes):

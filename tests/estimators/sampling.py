@@ -7,14 +7,14 @@ import numpy as np
 from mccfr_plus.checks.sampler import add_samples
 from mccfr_plus.estimators import Baseline, SamplingWeights
 from mccfr_plus.estimators.visits import NO_PLAYER, list_infoset, max_visits
-from mccfr_plus.kernels.compile import compose
-from mccfr_plus.kernels.loops.components import estimate_with
+from mccfr_plus.kernels.loops.components import ESTIMATE, UPDATE_ALL_PLAYERS, estimate_with
 from mccfr_plus.kernels.scratch import (
     NODES_TOUCHED,
     NUM_VISITS,
     Scratch,
     new_scratch,
 )
+from mccfr_plus.kernels.slots import bind
 from mccfr_plus.solver.registry import estimator_of
 
 
@@ -51,11 +51,9 @@ class Sampler:
         self.parameters = self.estimator.parameters()
         if baseline is not None:
             self.parameters = np.append(self.parameters, baseline.rate)
-        names = {
-            "estimate": estimate_with(self.estimator, baseline, list_visit=list_infoset),
-            "UPDATE_ALL_PLAYERS": self.estimator.updates_all_players,
-        }
-        self._sample = compose(add_samples, **names)
+        estimate = estimate_with(self.estimator, baseline, list_visit=list_infoset)
+        bindings = {ESTIMATE: estimate, UPDATE_ALL_PLAYERS: self.estimator.updates_all_players}
+        self._sample = bind(add_samples, bindings)
 
     def use(self, strategy: np.ndarray) -> None:
         self.strategy = strategy

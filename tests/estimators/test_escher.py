@@ -9,9 +9,9 @@ from mccfr_plus.checks.exact import exact_gradient, own_reach
 from mccfr_plus.checks.script import Script, all_outcomes, plain, scripted_draws
 from mccfr_plus.estimators import balanced_strategy
 from mccfr_plus.estimators.escher import escher_traversal, refresh_values
-from mccfr_plus.estimators.visits import list_infoset, list_nothing
-from mccfr_plus.kernels.compile import compose
+from mccfr_plus.estimators.visits import LIST_VISIT, list_infoset, list_nothing
 from mccfr_plus.kernels.scratch import begin_gradient, begin_traversal, new_scratch
+from mccfr_plus.kernels.slots import bind
 
 GAMES = ("kuhn_poker", "random:2:2", "random:2:6", "random:2:28", "random:3:2", "random:3:12")
 LEARNED = -1
@@ -38,7 +38,7 @@ class Traverser:
         self.scratch = new_scratch(
             tree.arrays, tree.shape, np.array([state], np.uint64), max_visits=tree.num_nodes, values=self.values
         )
-        self.traversal = compose(escher_traversal, list_visit=list_visit)
+        self.traversal = bind(escher_traversal, {LIST_VISIT: list_visit})
         if script is not None:
             self.traversal = plain(self.traversal, scripted_draws(script))
 

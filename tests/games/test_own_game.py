@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from mccfr_plus.kernels.disk_cache import digest_of
+from mccfr_plus.kernels.digest import digest_of
 
 PAGE = Path(__file__).parent.parent.parent / "docs" / "tutorials" / "own-game.md"
 USE = """

@@ -23,7 +23,7 @@ from tqdm import tqdm
 
 from mccfr_plus import BudgetError, GameError, compile_game
 from mccfr_plus.games import CHANCE, MOVER, TERMINAL, Field, Layout, Rules, RulesGame, register_game
-from mccfr_plus.kernels.compile import compose
+from mccfr_plus.kernels.slots import bind
 from mccfr_plus.trees.by_rules import rules_traversal, rules_tree
 from mccfr_plus.trees.game import record
 from mccfr_plus.trees.game_tree import build_tree
@@ -459,7 +459,7 @@ def test_outcomes_beyond_the_end_are_not_read():
     def boasting(parameters, table, state, actions, probabilities):
         return 5
 
-    outcomes = compose(rules_traversal._outcomes, rule_outcomes=boasting)
+    outcomes = bind(rules_traversal._outcomes, {rules_traversal.RULE_OUTCOMES: boasting})
     nothing, actions, probabilities = np.zeros(1, np.int64), np.arange(5), np.full(5, 0.2)
     assert outcomes(nothing, np.zeros(1), nothing, actions, probabilities) == 5
     assert outcomes(nothing, np.zeros(1), nothing, actions, probabilities[:2]) == 0

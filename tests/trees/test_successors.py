@@ -7,8 +7,8 @@ import pytest
 from lazy_trees import beside_this_process
 
 from mccfr_plus import Solver
-from mccfr_plus.kernels.compile import compose
 from mccfr_plus.kernels.intrinsics import address_of
+from mccfr_plus.kernels.slots import bind
 from mccfr_plus.trees.by_rules import successors as n
 
 COUNT_BITS, MAX_COUNT = 5, 31
@@ -22,8 +22,8 @@ class Table:
         self.words = np.zeros(slots << log_words_per_slot, np.int64)
         self.blocks = np.zeros(n.BLOCK_WORDS_PER_INFOSET * infosets, np.int64)
         self.expansion[[n.WORDS, n.BLOCKS]] = address_of(self.words), address_of(self.blocks)
-        constants = {"COUNT_BITS": COUNT_BITS, "LOG_WORDS_PER_SLOT": log_words_per_slot}
-        self._find, self._enter = (compose(each, strict=False, **constants) for each in (n.find, n.enter))
+        constants = {n.COUNT_BITS: COUNT_BITS, n.LOG_WORDS_PER_SLOT: log_words_per_slot}
+        self._find, self._enter = (bind(each, constants, partial=True) for each in (n.find, n.enter))
 
     def enter(self, slot, code, first, count):
         self._enter(self.expansion, slot, code, count << 32 | first)

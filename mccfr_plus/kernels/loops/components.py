@@ -1,7 +1,7 @@
-"""What the loops call, and what they pass on: the places of the components, the bundles of arrays, and `composed`."""
+"""What the loops call and pass on: the slots of the components, the bundles of arrays, and `composed`."""
 
-from collections.abc import Callable, Mapping
-from typing import Any, NamedTuple
+from collections.abc import Callable
+from typing import NamedTuple
 
 import numpy as np
 
@@ -9,17 +9,24 @@ from mccfr_plus.averages.methods import AverageMethod
 from mccfr_plus.errors import ConfigError
 from mccfr_plus.estimators.base import Estimator
 from mccfr_plus.estimators.baseline import Baseline
-from mccfr_plus.estimators.draws import draw_at_node, draw_listed_outcome, draw_per_infoset
-from mccfr_plus.estimators.visits import list_nothing
-from mccfr_plus.kernels.compile import compose, inline_kernel
+from mccfr_plus.estimators.draws import (
+    DRAW_AT_CHANCE,
+    DRAW_FOR_OPPONENT,
+    draw_at_node,
+    draw_listed_outcome,
+    draw_per_infoset,
+)
+from mccfr_plus.estimators.traversal import ENTERS_OPPONENTS
+from mccfr_plus.estimators.visits import LIST_VISIT, list_nothing
+from mccfr_plus.kernels.compile import inline_kernel
 from mccfr_plus.kernels.scratch import STRIDE, THREAD, begin_gradient
+from mccfr_plus.kernels.slots import Bindings, Constant, bind, required_slot
 from mccfr_plus.minimizers.base import Minimizer, minimize_with
-from mccfr_plus.trees.by_rules.positions import cannot_expand
+from mccfr_plus.trees.access import FIRST_NODE
 
-# Composed in; see `composed`.
-ALTERNATING = True  # whether each player is updated before the next one's gradient is estimated
-UPDATE_ALL_PLAYERS = False  # whether the traversal for player 0 serves all players
-LISTS_VISITS = False  # whether traversals list visits, which are added to the average
+ALTERNATING = Constant("ALTERNATING", True, "Whether each player is updated before the next gradient is estimated.")
+UPDATE_ALL_PLAYERS = Constant("UPDATE_ALL_PLAYERS", False, "Whether the traversal for player 0 serves all players.")
+LISTS_VISITS = Constant("LISTS_VISITS", False, "Whether traversals list visits, which are added to the average.")
 
 
 class State(NamedTuple):
@@ -41,26 +48,25 @@ class Settings(NamedTuple):
     batch: int  # traversals per gradient, of each thread
 
 
-@inline_kernel
-def estimate(parameters, sampling_weights, tree, strategy, scratch, player):
-    """The place of an estimator's kernel; see `Estimator`."""
+@required_slot
+def ESTIMATE(parameters, sampling_weights, tree, strategy, scratch, player):
+    """Adds one sampled gradient to `scratch`; see `Estimator`."""
 
 
-@inline_kernel
-def minimize(tree, strategy, tables, scratch, player, iteration, parameters):
-    """The place of `minimizers.base.minimize` with a minimizer's kernel."""
+@required_slot
+def MINIMIZE(tree, strategy, tables, scratch, player, iteration, parameters):
+    """Updates a player's touched infosets; `minimizers.base.minimize` with a minimizer's kernel."""
 
 
-@inline_kernel
-def accumulate(tree, strategy, average, scratch, player, weight):
-    """The place of an average's kernel; see `AverageMethod`."""
-    return True
+@required_slot
+def ACCUMULATE(tree, strategy, average, scratch, player, weight):
+    """Adds the current strategy to the average; see `AverageMethod`."""
 
 
 @inline_kernel
 def step_of(step, num_players):
     """Returns the player and whether it is updated, in a step 0 .. 2 * num_players - 1 of an iteration."""
-    if ALTERNATING:
+    if ALTERNATING():
         return step // 2, step % 2 == 1
     return step % num_players, step >= num_players
 
@@ -85,7 +91,7 @@ def weight_of(iteration, gamma, scheduled):
 @inline_kernel
 def begin_gradients(tree, scratch, player):
     """Begins the gradient of the player, or with player 0 those of all that its traversal serves."""
-    if not UPDATE_ALL_PLAYERS:
+    if not UPDATE_ALL_PLAYERS():
         begin_gradient(tree, scratch, player)
     elif player == 0:
         for other in range(len(tree.slot_range) - 1):
@@ -95,7 +101,7 @@ def begin_gradients(tree, scratch, player):
 @inline_kernel
 def num_traversals(player, batch):
     """Returns how many traversals are made in a player's step."""
-    return 0 if UPDATE_ALL_PLAYERS and player > 0 else batch
+    return 0 if UPDATE_ALL_PLAYERS() and player > 0 else batch
 
 
 def estimate_with(
@@ -103,41 +109,42 @@ def estimate_with(
     baseline: Baseline | None = None,
     *,
     list_visit: Callable = list_nothing,
-    is_lazy: bool = False,
-    access: Mapping[str, Any] | None = None,
+    tree_slots: Bindings | None = None,
 ) -> Callable:
     """Returns the kernel of an estimator.
 
     Args:
         baseline: Its control variates, if it has some.
         list_visit: What it lists at opponents' infosets; see `mccfr_plus.estimators.visits`.
-        is_lazy: Whether the tree is expanded lazily.
-        access: The functions of `mccfr_plus.trees.access` for a game that is not stored; see `access_of`.
+        tree_slots: What fills slots of `mccfr_plus.trees.access`, for trees that are not stored as a whole.
 
     Raises:
         ConfigError: If it has no kernel, or none that uses baselines.
     """
+    tree_slots = _with_draws(tree_slots)
     if baseline is None:
-        kernel = estimator.kernel if access is None else estimator.kernel_by_rules
+        kernel = estimator.kernel_by_rules if FIRST_NODE in tree_slots else estimator.kernel
         what = "no kernel: give its class one; see mccfr_plus.Estimator"
     else:
         kernel = estimator.kernel_with_baseline(baseline.backup == "expected")
         what = "no kernel that uses baselines; see mccfr_plus.Estimator.kernel_with_baseline"
     if kernel is None:
         raise ConfigError(f"{estimator!r} has {what}.")
-    draw = draw_per_infoset if estimator.samples_per_infoset else draw_at_node
     # A kernel need not use all of these: a user-defined one uses none.
-    names = {**access_of(access), "IS_LAZY": is_lazy, "list_visit": list_visit, "draw_for_infoset": draw}
-    names["ENTERS_OPPONENTS"] = list_visit is not list_nothing or estimator.samples_per_infoset
-    return compose(kernel, strict=False, **names)
+    bindings = {
+        **tree_slots,
+        LIST_VISIT: list_visit,
+        DRAW_FOR_OPPONENT: draw_per_infoset if estimator.samples_per_infoset else draw_at_node,
+        ENTERS_OPPONENTS: list_visit is not list_nothing or estimator.samples_per_infoset,
+    }
+    return bind(kernel, bindings, partial=True)
 
 
-def access_of(access: Mapping[str, Any] | None) -> dict[str, Any]:
-    """Returns what is composed into a traversal of a game that is not stored; nothing for None."""
-    if access is None:
-        return {}
-    draw = compose(draw_listed_outcome, outcome_probabilities=access["outcome_probabilities"])
-    return {**access, "expand": cannot_expand, "draw_at_chance": draw}
+def _with_draws(tree_slots: Bindings | None) -> Bindings:
+    """Returns a tree's slots, with the draw of chance outcomes where the game is not stored."""
+    if tree_slots is None or FIRST_NODE not in tree_slots:
+        return tree_slots or {}
+    return {**tree_slots, DRAW_AT_CHANCE: draw_listed_outcome}
 
 
 def composed(
@@ -148,30 +155,29 @@ def composed(
     *,
     baseline: Baseline | None = None,
     alternating: bool = True,
-    is_lazy: bool = False,
-    access: Mapping[str, Any] | None = None,
+    tree_slots: Bindings | None = None,
+    partial: bool = False,
 ) -> Callable:
     """Returns a loop with the kernels of its components.
 
     Args:
-        loop: `single.single`, `thread_team.thread_team`, `resumable.resumable`, or a kernel that calls some of these
-            components.
+        loop: `single.single`, `thread_team.thread_team` or `resumable.resumable`.
         average: How the average is formed.
         baseline: The estimator's control variates, if it has some.
         alternating: Whether each player is updated before the next one's gradient is estimated.
-        is_lazy: Whether the tree is expanded lazily.
-        access: See `estimate_with`.
+        tree_slots: See `estimate_with`.
+        partial: Whether the loop may leave some of the components out.
 
     Raises:
         ConfigError: If a component has no kernel.
     """
-    return compose(
-        loop,
-        strict=False,
-        estimate=estimate_with(estimator, baseline, list_visit=average.list_visit, is_lazy=is_lazy, access=access),
-        minimize=compose(minimize_with(minimizer), strict=False, **access_of(access)),
-        accumulate=compose(average.accumulate, strict=False, IS_LAZY=is_lazy, **access_of(access)),
-        LISTS_VISITS=average.list_visit is not list_nothing,
-        ALTERNATING=alternating,
-        UPDATE_ALL_PLAYERS=estimator.updates_all_players,
-    )
+    tree_slots = _with_draws(tree_slots)
+    components = {
+        ESTIMATE: estimate_with(estimator, baseline, list_visit=average.list_visit, tree_slots=tree_slots),
+        MINIMIZE: bind(minimize_with(minimizer), tree_slots, partial=True),
+        ACCUMULATE: bind(average.accumulate, tree_slots, partial=True),
+        LISTS_VISITS: average.list_visit is not list_nothing,
+        ALTERNATING: alternating,
+        UPDATE_ALL_PLAYERS: estimator.updates_all_players,
+    }
+    return bind(loop, components, partial=partial)

@@ -10,12 +10,12 @@ from mccfr_plus.averages.methods import add_visits
 from mccfr_plus.kernels.compile import inline_kernel, kernel
 from mccfr_plus.kernels.intrinsics import load_word
 from mccfr_plus.kernels.loops.components import (
+    ACCUMULATE,
     ALTERNATING,
+    ESTIMATE,
     LISTS_VISITS,
-    accumulate,
+    MINIMIZE,
     begin_gradients,
-    estimate,
-    minimize,
     num_traversals,
     number_of_iteration,
     step_of,
@@ -55,8 +55,8 @@ def resumable(tree, state, scratch, settings, iterations):
         for step in range(counts[STEP], 2 * num_players):
             player, is_update = step_of(step, num_players)
             if is_update:
-                minimize(tree, strategy, state.tables, scratch, player, iteration, settings.minimizer)
-                if ALTERNATING:
+                MINIMIZE(tree, strategy, state.tables, scratch, player, iteration, settings.minimizer)
+                if ALTERNATING():
                     commit_transaction(counts)
                 continue
             begin_transaction(scratch)
@@ -71,11 +71,11 @@ def resumable(tree, state, scratch, settings, iterations):
                     counts[STEP], counts[TRAVERSALS_DONE] = step, number
                     return
                 begin_traversal(scratch)
-                estimate(settings.estimator, settings.sampling_weights, tree, strategy, scratch, player)
+                ESTIMATE(settings.estimator, settings.sampling_weights, tree, strategy, scratch, player)
                 has_failed = was_cut_short(expansion)
                 if has_failed:
                     break
-                if LISTS_VISITS:
+                if LISTS_VISITS():
                     add_visits(strategy, average, scratch, weight_if_new(counts, weight / batch))
                     note_addition(counts)
             if not has_failed:
@@ -84,10 +84,10 @@ def resumable(tree, state, scratch, settings, iterations):
                     return
                 if batch > 1:
                     scale_gradient(tree, scratch, player, 1.0 / batch)
-                has_failed = not accumulate(tree, strategy, average, scratch, player, weight_if_new(counts, weight))
+                has_failed = not ACCUMULATE(tree, strategy, average, scratch, player, weight_if_new(counts, weight))
             if has_failed:
                 counts[STEP], counts[IS_RETRYING] = step, 1
-                rollback(scratch, ALTERNATING)
+                rollback(scratch, ALTERNATING())
                 return
             note_addition(counts)
         commit_transaction(counts)

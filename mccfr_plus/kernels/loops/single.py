@@ -3,11 +3,11 @@
 from mccfr_plus.averages.methods import add_visits
 from mccfr_plus.kernels.compile import kernel
 from mccfr_plus.kernels.loops.components import (
+    ACCUMULATE,
+    ESTIMATE,
     LISTS_VISITS,
-    accumulate,
+    MINIMIZE,
     begin_gradients,
-    estimate,
-    minimize,
     num_traversals,
     number_of_iteration,
     step_of,
@@ -36,15 +36,15 @@ def single(tree, state, scratch, settings, iterations):
         for step in range(2 * num_players):
             player, is_update = step_of(step, num_players)
             if is_update:
-                minimize(tree, strategy, state.tables, scratch, player, iteration, settings.minimizer)
+                MINIMIZE(tree, strategy, state.tables, scratch, player, iteration, settings.minimizer)
                 continue
             begin_gradients(tree, scratch, player)
             for _ in range(num_traversals(player, batch)):
                 begin_traversal(scratch)
-                estimate(settings.estimator, settings.sampling_weights, tree, strategy, scratch, player)
-                if LISTS_VISITS:
+                ESTIMATE(settings.estimator, settings.sampling_weights, tree, strategy, scratch, player)
+                if LISTS_VISITS():
                     add_visits(strategy, average, scratch, weight / batch)
             if batch > 1:
                 scale_gradient(tree, scratch, player, 1.0 / batch)
-            accumulate(tree, strategy, average, scratch, player, weight)
+            ACCUMULATE(tree, strategy, average, scratch, player, weight)
         counts[ITERATION] += 1

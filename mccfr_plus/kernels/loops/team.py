@@ -25,6 +25,7 @@ from mccfr_plus.kernels.intrinsics import (
     yield_address,
 )
 from mccfr_plus.kernels.scratch import NUM_COUNTS, NUM_VISITS, STAMP, TOUCHED, VISIT, Scratch, at, enter
+from mccfr_plus.kernels.slots import Constant
 
 # Entries of the first row.
 SIZE = 0  # number of threads
@@ -40,7 +41,7 @@ _GRADIENT, _TOUCHED, _NUM_TOUCHED, _VISITS, _COUNTS, _NUM_VISITS = range(6)
 # Values of SIGNAL.
 GO_ON, PAUSE, FAIL = range(3)
 
-_SPINS = 4000  # looks at the barrier before another thread is let run: some microseconds
+SPINS = Constant("SPINS", 4000, "Looks at the barrier before another thread may run: some microseconds.")
 
 
 def new_thread_team(scratches: Sequence[Scratch]) -> np.ndarray:
@@ -73,7 +74,7 @@ def wait(team):
     spins = 0
     while load_word(words, ROUND) == round_:
         spins += 1
-        if spins >= _SPINS and words[YIELD] != 0:
+        if spins >= SPINS() and words[YIELD] != 0:
             spins = 0
             call_yield(words[YIELD])
 

@@ -6,13 +6,13 @@ All threads run it with the same arguments but for their scratch, and wait for o
 from mccfr_plus.kernels.compile import kernel
 from mccfr_plus.kernels.intrinsics import load_word
 from mccfr_plus.kernels.loops.components import (
+    ACCUMULATE,
     ALTERNATING,
+    ESTIMATE,
     LISTS_VISITS,
+    MINIMIZE,
     UPDATE_ALL_PLAYERS,
-    accumulate,
     begin_gradients,
-    estimate,
-    minimize,
     num_traversals,
     step_of,
     weight_of,
@@ -57,16 +57,16 @@ def thread_team(tree, state, scratch, settings, team, iterations):
             player, is_update = step_of(step, num_players)
             if is_update:
                 if is_leader:
-                    minimize(tree, strategy, state.tables, scratch, player, iteration, settings.minimizer)
+                    MINIMIZE(tree, strategy, state.tables, scratch, player, iteration, settings.minimizer)
                 wait(team)
-                if ALTERNATING:
+                if ALTERNATING():
                     commit_transaction(counts)
                 continue
             begin_transaction(scratch)
             begin_gradients(tree, scratch, player)
             for number in range(num_traversals(player, settings.batch)):
                 begin_traversal(scratch, number > 0)
-                estimate(settings.estimator, settings.sampling_weights, tree, strategy, scratch, player)
+                ESTIMATE(settings.estimator, settings.sampling_weights, tree, strategy, scratch, player)
                 if tree.expansion[STATUS] != EXPANDING:
                     break
             wait(team)
@@ -77,11 +77,11 @@ def thread_team(tree, state, scratch, settings, team, iterations):
                     signal = FAIL
                 else:
                     merge(tree, scratch, team, player)
-                    if LISTS_VISITS and not (UPDATE_ALL_PLAYERS and player > 0):
+                    if LISTS_VISITS() and not (UPDATE_ALL_PLAYERS() and player > 0):
                         add_team_visits(strategy, average, team, weight_if_new(counts, weight / total))
                         note_addition(counts)
                     scale_gradient(tree, scratch, player, 1.0 / total)
-                    if accumulate(tree, strategy, average, scratch, player, weight_if_new(counts, weight)):
+                    if ACCUMULATE(tree, strategy, average, scratch, player, weight_if_new(counts, weight)):
                         note_addition(counts)
                     else:
                         signal = FAIL
@@ -92,7 +92,7 @@ def thread_team(tree, state, scratch, settings, team, iterations):
             signal = team[0, SIGNAL]
             if signal == FAIL:
                 counts[STEP], counts[IS_RETRYING] = step, 1
-                rollback(scratch, ALTERNATING)
+                rollback(scratch, ALTERNATING())
                 return
             if signal == PAUSE:
                 counts[STEP] = step + 1

@@ -11,9 +11,17 @@ import numpy as np
 
 from mccfr_plus.games.game import RulesGame
 from mccfr_plus.games.rules import CHANCE, MOVER, TERMINAL
-from mccfr_plus.kernels.compile import compose, kernel
+from mccfr_plus.kernels.compile import kernel
+from mccfr_plus.kernels.slots import bind
 from mccfr_plus.trees import arrays
-from mccfr_plus.trees.by_rules.rules_traversal import rule_apply, rule_legal, rule_look, rule_outcomes, rule_returns
+from mccfr_plus.trees.by_rules.rules_traversal import (
+    RULE_APPLY,
+    RULE_LEGAL,
+    RULE_LOOK,
+    RULE_OUTCOMES,
+    RULE_RETURNS,
+    kernels_of,
+)
 from mccfr_plus.trees.game_tree import GameTree
 
 _GOLDEN_RATIO = (5**0.5 - 1) / 2  # its multiples, modulo 1, are spread most evenly
@@ -211,11 +219,10 @@ class BatchRules:
 
     def __init__(self, game: RulesGame, size: int):
         sizes, players = game.sizes, range(game.sizes.num_players)
-        self.game, self.arguments, rules = game, (game.parameters, game.table), game.rules
-        names: dict[str, Any] = {f"rule_{name}": getattr(rules, name) for name in ("legal", "apply", "returns", "look")}
-        names["rule_outcomes"] = rules.outcomes or rule_outcomes
+        self.game, self.arguments = game, (game.parameters, game.table)
         self.play, self.draw_outcomes, self.observe, self.find_returns = (
-            compose(each, strict=False, **names) for each in (_play, _draw_outcomes, _observe, _find_returns)
+            bind(each, kernels_of(game.rules), partial=True)
+            for each in (_play, _draw_outcomes, _observe, _find_returns)
         )
         self.factors = np.random.default_rng(0).integers(2**63, size=len(game.first_state))  # of states' keys
         self.actions = np.zeros(game.most_actions, np.int64)
@@ -274,14 +281,14 @@ class RulesPositions(Positions):
 def _play(parameters, table, words, actions, counts):
     for row in range(len(words)):
         for number in range(counts[row]):
-            rule_apply(parameters, table, words[row], actions[row, number])
+            RULE_APPLY(parameters, table, words[row], actions[row, number])
 
 
 @kernel
 def _draw_outcomes(parameters, table, words, rows, draws, actions, probabilities):
     for number in range(len(rows)):
         state = words[rows[number]]
-        count = rule_outcomes(parameters, table, state, actions, probabilities)
+        count = RULE_OUTCOMES(parameters, table, state, actions, probabilities)
         total = 0.0
         for index in range(count):
             total += probabilities[index]
@@ -289,7 +296,7 @@ def _draw_outcomes(parameters, table, words, rows, draws, actions, probabilities
         while end <= draws[number] * total and index < count - 1:
             index += 1
             end += probabilities[index]
-        rule_apply(parameters, table, state, actions[index])
+        RULE_APPLY(parameters, table, state, actions[index])
 
 
 @kernel
@@ -297,7 +304,7 @@ def _observe(parameters, table, words, whose, first, begins, cells, actions, see
     size, most = first.shape[1], cells.shape[2]
     for row in range(len(words)):
         state = words[row]
-        for index in range(rule_legal(parameters, table, state, actions)):
+        for index in range(RULE_LEGAL(parameters, table, state, actions)):
             masks[row, actions[index]] = True
         for number in range(whose.shape[1]):
             player, begin = whose[row, number], number * size
@@ -305,7 +312,7 @@ def _observe(parameters, table, words, whose, first, begins, cells, actions, see
                 tensors[row, begin + cell] = first[player, cell]
             for place in range(len(seen)):
                 seen[place] = 0
-            rule_look(parameters, table, state, player, seen)
+            RULE_LOOK(parameters, table, state, player, seen)
             for place in range(len(seen)):
                 for index in range(most):
                     cell = cells[player, begins[place] + seen[place], index]
@@ -320,4 +327,4 @@ def _observe(parameters, table, words, whose, first, begins, cells, actions, see
 @kernel
 def _find_returns(parameters, table, words, rows, payoffs):
     for number in range(len(rows)):
-        rule_returns(parameters, table, words[rows[number]], payoffs[number])
+        RULE_RETURNS(parameters, table, words[rows[number]], payoffs[number])

@@ -20,9 +20,11 @@ import numpy as np
 from mccfr_plus.games.symmetries import Symmetries
 from mccfr_plus.kernels.compile import inline_kernel
 from mccfr_plus.kernels.random_numbers import next_double
+from mccfr_plus.kernels.slots import Constant
 
-# Composed in: how many symmetries there are, 1 without any, and the actions and values that they turn.
-NUM_SYMMETRIES, NUM_TURNED, NUM_VALUES = 1, 1, 1
+NUM_SYMMETRIES = Constant("NUM_SYMMETRIES", 1, "How many symmetries there are, the identity included.")
+NUM_TURNED = Constant("NUM_TURNED", 1, "How many actions they turn.")
+NUM_VALUES = Constant("NUM_VALUES", 1, "How many values they turn.")
 
 _ELEMENT_BITS = 8
 
@@ -48,30 +50,30 @@ def stabilizer_of(frame):
 @inline_kernel
 def first_frame():
     """Returns the frame of a player who has not moved yet."""
-    return np.int64(((1 << NUM_SYMMETRIES) - 1) << _ELEMENT_BITS)
+    return np.int64(((1 << NUM_SYMMETRIES()) - 1) << _ELEMENT_BITS)
 
 
 @inline_kernel
 def turned(symmetries, element, action):
     """Returns what an element turns an action into."""
-    return symmetries[element * NUM_TURNED + action]
+    return symmetries[element * NUM_TURNED() + action]
 
 
 @inline_kernel
 def inverse(symmetries, element):
     """Returns the inverse of an element."""
-    return symmetries[NUM_SYMMETRIES * NUM_TURNED + element]
+    return symmetries[NUM_SYMMETRIES() * NUM_TURNED() + element]
 
 
 @inline_kernel
 def _product(symmetries, second, first):
-    return symmetries[NUM_SYMMETRIES * (NUM_TURNED + 1 + second) + first]
+    return symmetries[NUM_SYMMETRIES() * (NUM_TURNED() + 1 + second) + first]
 
 
 @inline_kernel
 def fixing(symmetries, action):
     """Returns the elements that leave an action where it is, a bit each."""
-    return symmetries[NUM_SYMMETRIES * (NUM_TURNED + 1 + NUM_SYMMETRIES) + action]
+    return symmetries[NUM_SYMMETRIES() * (NUM_TURNED() + 1 + NUM_SYMMETRIES()) + action]
 
 
 @inline_kernel
@@ -84,11 +86,11 @@ def turn_view(symmetries, frame, places, view):
         places: Which entries of the view make an information state.
         view: What `look` wrote.
     """
-    values = NUM_SYMMETRIES * (NUM_TURNED + 1 + NUM_SYMMETRIES) + NUM_TURNED
-    bases = values + NUM_SYMMETRIES * NUM_VALUES
+    values = NUM_SYMMETRIES() * (NUM_TURNED() + 1 + NUM_SYMMETRIES()) + NUM_TURNED()
+    bases = values + NUM_SYMMETRIES() * NUM_VALUES()
     for index in range(len(places)):
         base, place = symmetries[bases + index], places[index]
-        view[place] = symmetries[values + element_of(frame) * NUM_VALUES + base + view[place]]
+        view[place] = symmetries[values + element_of(frame) * NUM_VALUES() + base + view[place]]
 
 
 @inline_kernel
@@ -111,7 +113,7 @@ def orbit_size(symmetries, subgroup, action):
 def to_representative(symmetries, subgroup, action):
     """Returns the smallest action of an orbit, and an element of the subgroup that turns the action into it."""
     best, chosen = action, np.int64(0)
-    for element in range(NUM_SYMMETRIES):
+    for element in range(NUM_SYMMETRIES()):
         if subgroup >> element & 1 and turned(symmetries, element, action) < best:
             best, chosen = turned(symmetries, element, action), np.int64(element)
     return best, chosen

@@ -9,6 +9,7 @@ from mccfr_plus.games.rules import TERMINAL as GAME_OVER
 from mccfr_plus.kernels.compile import inline_kernel, kernel
 from mccfr_plus.kernels.intrinsics import load_word, pointer
 from mccfr_plus.kernels.scratch import at
+from mccfr_plus.kernels.slots import Constant
 from mccfr_plus.trees.access import ALL_PLAYERS
 from mccfr_plus.trees.by_rules.frames import (
     NUM_SYMMETRIES,
@@ -52,7 +53,7 @@ from mccfr_plus.trees.by_rules.rows import (
     table_of,
     words_per_row,
 )
-from mccfr_plus.trees.by_rules.rules_traversal import rule_apply, rule_legal, rule_returns
+from mccfr_plus.trees.by_rules.rules_traversal import RULE_APPLY, RULE_LEGAL, RULE_RETURNS
 from mccfr_plus.trees.expansion import (
     EXPANDING,
     MAX_SLOTS,
@@ -75,15 +76,15 @@ _FRAME_COLUMNS = 4
 # it stands for; and how many children are left out for this one, which symmetries turn into it, with itself.
 _ELEMENT, _OFFSET, _ORBIT, _WEIGHT, _BYTE = 0, 8, 16, 24, 255
 
-# Composed in: whether gradients are added up, and whether a history of each infoset is recorded.
-ADD_GRADIENTS, RECORD_HISTORIES = True, False
-LIST_LEAVES = False  # and whether leaves are counted or listed, for the payoff matrix of two players
+ADD_GRADIENTS = Constant("ADD_GRADIENTS", True, "Whether gradients are added up.")
+RECORD_HISTORIES = Constant("RECORD_HISTORIES", False, "Whether a history of each infoset is recorded.")
+LIST_LEAVES = Constant("LIST_LEAVES", False, "Whether leaves are listed, for the payoff matrix of two players.")
 
 
 @inline_kernel
 def words_per_depth():
     """Returns how many words a thread has for each depth of the path: the widths of `_column`s together."""
-    return NUM_PLAYERS + 1 + _FRAME_COLUMNS + 2 * MAX_ACTIONS + 2
+    return NUM_PLAYERS() + 1 + _FRAME_COLUMNS + 2 * MAX_ACTIONS() + 2
 
 
 @inline_kernel
@@ -115,55 +116,55 @@ def traverse_histories(tree, thread, strategy, player, piece, num_pieces):
         Whether it has come to the end, and the number of histories visited; see `times` below.
     """
     gradient, symmetries = thread.gradient, symmetries_of(tree.expansion)
-    reach = _column(tree, thread, 0, NUM_PLAYERS + 1, np.float64)  # of the players; last of chance, or of all others
-    frames = _column(tree, thread, NUM_PLAYERS + 1, _FRAME_COLUMNS, np.int64)
-    actions = _column(tree, thread, NUM_PLAYERS + 1 + _FRAME_COLUMNS, MAX_ACTIONS, np.int64)
-    turns = _column(tree, thread, NUM_PLAYERS + 1 + _FRAME_COLUMNS + MAX_ACTIONS, MAX_ACTIONS, np.int64)
+    reach = _column(tree, thread, 0, NUM_PLAYERS() + 1, np.float64)  # of the players; last of chance, or of all others
+    frames = _column(tree, thread, NUM_PLAYERS() + 1, _FRAME_COLUMNS, np.int64)
+    actions = _column(tree, thread, NUM_PLAYERS() + 1 + _FRAME_COLUMNS, MAX_ACTIONS(), np.int64)
+    turns = _column(tree, thread, NUM_PLAYERS() + 1 + _FRAME_COLUMNS + MAX_ACTIONS(), MAX_ACTIONS(), np.int64)
     # Symmetries that leave the whole history where it is, a bit each.
-    fixed = _column(tree, thread, NUM_PLAYERS + 1 + _FRAME_COLUMNS + 2 * MAX_ACTIONS, 1, np.int64)
-    path = _column(tree, thread, NUM_PLAYERS + 2 + _FRAME_COLUMNS + 2 * MAX_ACTIONS, 1, np.int64)
-    for each in range(NUM_PLAYERS + 1):
+    fixed = _column(tree, thread, NUM_PLAYERS() + 1 + _FRAME_COLUMNS + 2 * MAX_ACTIONS(), 1, np.int64)
+    path = _column(tree, thread, NUM_PLAYERS() + 2 + _FRAME_COLUMNS + 2 * MAX_ACTIONS(), 1, np.int64)
+    for each in range(NUM_PLAYERS() + 1):
         reach[0, each] = 1.0
-    fixed[0, 0] = (1 << NUM_SYMMETRIES) - 1
+    fixed[0, 0] = (1 << NUM_SYMMETRIES()) - 1
     parameters, table, known = parameters_of(tree), table_of(tree), len(strategy)
     first_strategy = numba.carray(pointer(tree.expansion[STRATEGY]), tree.expansion[MAX_SLOTS], np.float64)
     payoffs = payoffs_of(tree, thread)
     root = first_node(tree, thread, ALL_PLAYERS)
     rows = numba.carray(pointer(root), (len(frames), words_per_row()), np.int64)
     # Where chance begins and orders do not matter, its outcomes are visited together; see `openings`.
-    num_openings = 0 if RECORD_HISTORIES else tree.expansion[NUM_OPENINGS]
+    num_openings = 0 if RECORD_HISTORIES() else tree.expansion[NUM_OPENINGS]
     room = max(num_openings, 1)
-    openings = numba.carray(pointer(tree.expansion[OPENING_STATES]), (room, STATE_SIZE), np.int64)
+    openings = numba.carray(pointer(tree.expansion[OPENING_STATES]), (room, STATE_SIZE()), np.int64)
     opening_chance = numba.carray(pointer(tree.expansion[OPENING_CHANCE]), room, np.float64)
     opening_counts = numba.carray(pointer(tree.expansion[OPENING_COUNTS]), room, np.int64)
     times = tree.expansion[NUM_ABOVE] if num_openings > 0 else np.int64(1)  # how many histories a visit stands for
     depth, is_new, number, histories = 0, True, 0, np.int64(0)
     while depth >= 0:
         row, frame = rows[at(depth)], frames[at(depth)]
-        state = row[:STATE_SIZE]
+        state = row[: STATE_SIZE()]
         if is_new:
             is_new = False
             mover = state[MOVER]
             is_own = depth >= _DEPTH_OF_PIECES or piece == 0
             histories += is_own * times
             if mover == GAME_OVER:
-                if is_own and (ADD_GRADIENTS or LIST_LEAVES):
-                    for each in range(NUM_PLAYERS):
+                if is_own and (ADD_GRADIENTS() or LIST_LEAVES()):
+                    for each in range(NUM_PLAYERS()):
                         payoffs[at(each)] = 0.0
-                    rule_returns(parameters, table, state, payoffs)
-                    if LIST_LEAVES:
-                        first, second = low_of(row[STATE_SIZE]), low_of(row[STATE_SIZE + 1])
+                    RULE_RETURNS(parameters, table, state, payoffs)
+                    if LIST_LEAVES():
+                        first, second = low_of(row[STATE_SIZE()]), low_of(row[STATE_SIZE() + 1])
                         list_leaf(
-                            thread.leaves, tree.slot_range[-1], first, second, reach[at(depth), NUM_PLAYERS], payoffs
+                            thread.leaves, tree.slot_range[-1], first, second, reach[at(depth), NUM_PLAYERS()], payoffs
                         )
-                    for each in range(NUM_PLAYERS if ADD_GRADIENTS else 0):
+                    for each in range(NUM_PLAYERS() if ADD_GRADIENTS() else 0):
                         if player not in (each, ALL_PLAYERS):
                             continue
-                        weight = reach[at(depth), NUM_PLAYERS]
-                        for other in range(NUM_PLAYERS):
+                        weight = reach[at(depth), NUM_PLAYERS()]
+                        for other in range(NUM_PLAYERS()):
                             if other != each:
                                 weight *= reach[at(depth), at(other)]
-                        gradient[at(low_of(row[at(STATE_SIZE + each)]))] += weight * payoffs[at(each)]
+                        gradient[at(low_of(row[at(STATE_SIZE() + each)]))] += weight * payoffs[at(each)]
                 depth -= 1
                 continue
             frame[_NEXT], frame[_MOVER] = 0, mover
@@ -172,17 +173,17 @@ def traverse_histories(tree, thread, strategy, player, piece, num_pieces):
             elif mover == CHANCE_MOVES:
                 frame[_COUNT] = find_outcomes(tree, thread, state, OPEN)
             else:
-                known_slots = load_word(tree.expansion, NUM_SLOTS) if RECORD_HISTORIES else 0
+                known_slots = load_word(tree.expansion, NUM_SLOTS) if RECORD_HISTORIES() else 0
                 found = infoset_at(tree, thread, row, state, mover)
                 if found == 0 or load_word(tree.expansion, STATUS) != EXPANDING:
                     return refuse(tree.expansion), histories
-                if RECORD_HISTORIES and low_of(found) >= known_slots:
-                    own = row[place_of_frame(mover)] if NUM_SYMMETRIES > 1 else 0
+                if RECORD_HISTORIES() and low_of(found) >= known_slots:
+                    own = row[place_of_frame(mover)] if NUM_SYMMETRIES() > 1 else 0
                     _record_history(tree, thread.found, path, low_of(found), depth, own)
                 frame[_FIRST], frame[_COUNT] = low_of(found), high_of(found)
                 # In the cache, as the slots' actions are not.
-                num_legal = rule_legal(parameters, table, state, actions[at(depth)])
-                if NUM_SYMMETRIES > 1:
+                num_legal = RULE_LEGAL(parameters, table, state, actions[at(depth)])
+                if NUM_SYMMETRIES() > 1:
                     own = row[place_of_frame(mover)]
                     frame[_COUNT] = _list_turns(
                         symmetries, own, fixed[at(depth), 0], actions[at(depth)], num_legal, turns[at(depth)]
@@ -192,32 +193,32 @@ def traverse_histories(tree, thread, strategy, player, piece, num_pieces):
             depth -= 1
             continue
         frame[_NEXT] = index + 1
-        for each in range(NUM_PLAYERS + 1 if ADD_GRADIENTS or LIST_LEAVES else 0):
+        for each in range(NUM_PLAYERS() + 1 if ADD_GRADIENTS() or LIST_LEAVES() else 0):
             reach[at(depth + 1), at(each)] = reach[at(depth), at(each)]
         slot, is_opening = np.int64(-1), depth == 0 and num_openings > 0
         if is_opening:
             action, probability, times = index, opening_chance[at(index)], opening_counts[at(index)]
-            reach[at(depth + 1), NUM_PLAYERS] *= probability
+            reach[at(depth + 1), NUM_PLAYERS()] *= probability
         elif mover == CHANCE_MOVES:
             find_outcomes(tree, thread, state, OPEN)
             outcomes, probabilities = outcomes_of(tree, thread, OPEN)
             action, probability = outcomes[at(index)], probabilities[at(index)]
-            reach[at(depth + 1), NUM_PLAYERS] *= probability
+            reach[at(depth + 1), NUM_PLAYERS()] *= probability
         else:
             slot, action, turn = frame[_FIRST] + index, actions[at(depth), at(index)], np.int64(0)
-            if NUM_SYMMETRIES > 1 and stabilizer_of(row[place_of_frame(mover)]) > 1:
+            if NUM_SYMMETRIES() > 1 and stabilizer_of(row[place_of_frame(mover)]) > 1:
                 turn = turns[at(depth), at(index)]
                 slot = frame[_FIRST] + (turn >> _OFFSET & _BYTE)
-                reach[at(depth + 1), NUM_PLAYERS] *= (turn >> _WEIGHT & _BYTE) / (turn >> _ORBIT & _BYTE)
+                reach[at(depth + 1), NUM_PLAYERS()] *= (turn >> _WEIGHT & _BYTE) / (turn >> _ORBIT & _BYTE)
             probability = 1.0
-            if ADD_GRADIENTS and mover != player:  # a player's own reach is not part of its gradient
+            if ADD_GRADIENTS() and mover != player:  # a player's own reach is not part of its gradient
                 probability = strategy[at(slot)] if slot < known else first_strategy[at(slot)]
-                reach[at(depth + 1), at(mover if player == ALL_PLAYERS else NUM_PLAYERS)] *= probability
-        if RECORD_HISTORIES:
+                reach[at(depth + 1), at(mover if player == ALL_PLAYERS else NUM_PLAYERS())] *= probability
+        if RECORD_HISTORIES():
             path[at(depth), 0] = action
-        if ADD_GRADIENTS and probability == 0.0:
+        if ADD_GRADIENTS() and probability == 0.0:
             zeros = 0
-            for each in range(NUM_PLAYERS):
+            for each in range(NUM_PLAYERS()):
                 zeros += reach[at(depth + 1), at(each)] == 0.0
             if zeros > 1 or mover == CHANCE_MOVES or player != ALL_PLAYERS:
                 continue
@@ -226,23 +227,23 @@ def traverse_histories(tree, thread, strategy, player, piece, num_pieces):
             if (number - 1) % num_pieces != piece:
                 continue
         child = rows[at(depth + 1)]
-        for word in range(STATE_SIZE + NUM_PLAYERS if NUM_SYMMETRIES == 1 else words_per_row()):
+        for word in range(STATE_SIZE() + NUM_PLAYERS() if NUM_SYMMETRIES() == 1 else words_per_row()):
             child[at(word)] = row[at(word)]
         if slot >= 0:
-            child[at(STATE_SIZE + mover)] = pair(slot, action)
-            if NUM_SYMMETRIES > 1:
+            child[at(STATE_SIZE() + mover)] = pair(slot, action)
+            if NUM_SYMMETRIES() > 1:
                 own = row[place_of_frame(mover)]
                 if stabilizer_of(own) > 1:
                     played = turned(symmetries, turn >> _ELEMENT & _BYTE, turned(symmetries, element_of(own), action))
                     child[place_of_frame(mover)] = after(symmetries, own, turn >> _ELEMENT & _BYTE, played)
                 fixed[at(depth + 1), 0] = fixed[at(depth), 0] & fixing(symmetries, action)
-        elif NUM_SYMMETRIES > 1:
+        elif NUM_SYMMETRIES() > 1:
             fixed[at(depth + 1), 0] = fixed[at(depth), 0]
         if is_opening:
-            for word in range(STATE_SIZE):
+            for word in range(STATE_SIZE()):
                 child[at(word)] = openings[at(index), at(word)]
         else:
-            rule_apply(parameters, table, child[:STATE_SIZE], action)
+            RULE_APPLY(parameters, table, child[: STATE_SIZE()], action)
         depth, is_new = depth + 1, True
     return True, histories
 

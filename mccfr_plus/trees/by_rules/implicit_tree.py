@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 import os
-from collections.abc import Mapping
 from functools import cached_property
 from typing import Any
 
@@ -13,40 +12,29 @@ import pyspiel
 
 from mccfr_plus.errors import ConfigError
 from mccfr_plus.games.game import RulesGame
-from mccfr_plus.kernels.compile import compose, inline_kernel, may_make_arrays
+from mccfr_plus.kernels.compile import inline_kernel, may_make_arrays, source_of
 from mccfr_plus.kernels.intrinsics import address_of
+from mccfr_plus.kernels.slots import Bindings, bind
+from mccfr_plus.trees import access
 from mccfr_plus.trees import expansion as g
 from mccfr_plus.trees.arrays import INFOSET, Shape
-from mccfr_plus.trees.by_rules import positions
+from mccfr_plus.trees.by_rules import new_infosets, positions
 from mccfr_plus.trees.by_rules import rows as r
+from mccfr_plus.trees.by_rules import rules_traversal as t
 from mccfr_plus.trees.by_rules import successors as n
 from mccfr_plus.trees.by_rules.costs import log_words_per_slot
-from mccfr_plus.trees.by_rules.histories import traverse_histories, words_per_depth
+from mccfr_plus.trees.by_rules.histories import words_per_depth
 from mccfr_plus.trees.by_rules.new_infosets import num_successor_words, num_uniform
 from mccfr_plus.trees.by_rules.openings import Openings, openings_of
 from mccfr_plus.trees.by_rules.payoff_matrix import PayoffMatrix
 from mccfr_plus.trees.by_rules.requirements import WORD, can_be_implicit, uses_numbers
 from mccfr_plus.trees.by_rules.rules_keys import RulesKeys, places_of
-from mccfr_plus.trees.by_rules.rules_traversal import kernels_of
 from mccfr_plus.trees.expanding_tree import SIZES, ExpandingTree, Sizes
 from mccfr_plus.trees.memory import MemoryPlan
 
 _MOST_VISITS = 1 << 28  # that one traversal may list: room that is not used takes no memory
 
 _OF_OPENINGS = r.OPENING_STATES, r.OPENING_CHANCE, r.OPENING_COUNTS
-
-_ACCESS = (
-    "first_node",
-    "head",
-    "payload_of",
-    "step",
-    "payoff",
-    "keep",
-    "resume",
-    "reopen",
-    "child_of",
-    "outcome_probability",
-)
 
 
 @functools.cache
@@ -114,17 +102,17 @@ class ImplicitTree(ExpandingTree):
         expansion[g.SLOT_ACTIONS] = address_of(self.slot_action)
 
     @cached_property
-    def _constants(self) -> dict[str, int]:
+    def _constants(self) -> dict[Any, int]:
         sizes = self.rules_game.sizes
         return {
-            "STATE_SIZE": sizes.state_size,
-            "NUM_PLAYERS": sizes.num_players,
-            "COUNT_BITS": sizes.num_distinct_actions.bit_length(),
-            "LOG_WORDS_PER_SLOT": log_words_per_slot(self.rules_game),
-            "MAX_ACTIONS": self.rules_game.most_actions,
-            "MAX_OUTCOMES": max(sizes.max_chance_outcomes, 1),
-            "VIEW_SIZE": sizes.view_size,
-            "NUM_NUMBERS": sizes.max_infosets if uses_numbers(self.rules_game) else 0,
+            r.STATE_SIZE: sizes.state_size,
+            r.NUM_PLAYERS: sizes.num_players,
+            n.COUNT_BITS: sizes.num_distinct_actions.bit_length(),
+            n.LOG_WORDS_PER_SLOT: log_words_per_slot(self.rules_game),
+            r.MAX_ACTIONS: self.rules_game.most_actions,
+            r.MAX_OUTCOMES: max(sizes.max_chance_outcomes, 1),
+            r.VIEW_SIZE: sizes.view_size,
+            r.NUM_NUMBERS: sizes.max_infosets if uses_numbers(self.rules_game) else 0,
         }
 
     def _new_keys(self) -> RulesKeys:
@@ -137,26 +125,39 @@ class ImplicitTree(ExpandingTree):
 
     def _size_of(self, kernel: Any, *arguments: int) -> int:
         """Returns what a kernel of `positions` gives for this game, without compiling it."""
-        composed = compose(kernel, strict=False, **self._constants)
-        return int(getattr(composed, "py_func", composed)(*arguments))
+        return int(source_of(bind(kernel, self._constants, partial=True))(*arguments))
 
     @cached_property
-    def rule_kernels(self) -> dict[str, Any]:
-        """What stands for the game in `positions`: its kernels and sizes, by name."""
-        rules, constants = self.rules_game.rules, self._constants
-        inlined: dict[str, Any] = {"rule_legal": rules.legal, "rule_apply": rules.apply, "rule_returns": rules.returns}
-        if constants["NUM_NUMBERS"]:
-            inlined["rule_number"] = rules.infoset_number
+    def rule_slots(self) -> dict[Any, Any]:
+        """The game's kernels and sizes, by the slots of `positions` that they fill."""
+        rules = self.rules_game.rules
+        inlined = {t.RULE_LEGAL: rules.legal, t.RULE_APPLY: rules.apply, t.RULE_RETURNS: rules.returns}
+        if self._constants[r.NUM_NUMBERS]:
+            inlined[new_infosets.RULE_NUMBER] = rules.infoset_number
         else:
-            inlined["rule_observe"] = rules.observe
-        return {**constants, **kernels_of(rules), **{name: _inlined(rule) for name, rule in inlined.items()}}
+            inlined[new_infosets.RULE_OBSERVE] = rules.observe
+        kernels = {place: _inlined(rule) for place, rule in inlined.items()}
+        return {**self._constants, **t.kernels_of(rules), **kernels}
 
     @cached_property
-    def access(self) -> Mapping[str, Any]:
-        """The functions of `mccfr_plus.trees.access` for this game, by name."""
-        of_positions = (getattr(positions, name) for name in _ACCESS)
-        functions = (*of_positions, n.fetch_ahead, n.fetch_rows_ahead, r.outcome_probabilities, traverse_histories)
-        return {f.__name__: compose(f, strict=False, **self.rule_kernels) for f in functions}
+    def slots(self) -> Bindings:
+        """What fills slots of estimators, minimizers and averages for this game."""
+        functions = {
+            access.FIRST_NODE: positions.first_node,
+            access.HEAD: positions.head,
+            access.PAYLOAD_OF: positions.payload_of,
+            access.ADVANCE: positions.step,
+            access.PAYOFF: positions.payoff,
+            access.KEEP: positions.keep,
+            access.RESUME: positions.resume,
+            access.REOPEN: positions.reopen,
+            access.CHILD_OF: positions.child_of,
+            access.OUTCOME_PROBABILITY: positions.outcome_probability,
+            access.FETCH_AHEAD: n.fetch_ahead,
+            access.FETCH_ROWS_AHEAD: n.fetch_rows_ahead,
+            g.EXPAND: positions.cannot_expand,
+        }
+        return {**super().slots, **functions, **self.rule_slots}
 
     def bind(self, strategy: np.ndarray, ones: np.ndarray | None = None, **_: bool) -> None:
         """Makes the tree that of a solver; see `ExpandingTree.bind`. Histories have their depth by the rules."""

@@ -11,6 +11,7 @@ import numpy as np
 
 from mccfr_plus.kernels.compile import inline_kernel, kernel
 from mccfr_plus.kernels.intrinsics import pointer, prefetch, publish_word, unlikely
+from mccfr_plus.kernels.slots import optional_slot
 from mccfr_plus.trees.access import ALL_PLAYERS
 from mccfr_plus.trees.arrays import INFOSET
 from mccfr_plus.trees.by_rules.frames import NUM_SYMMETRIES, canonical_actions, orbit_size, stabilizer_of, turn_view
@@ -42,7 +43,7 @@ from mccfr_plus.trees.by_rules.rows import (
     view_of,
 )
 from mccfr_plus.trees.by_rules.rules_keys import key_of_view
-from mccfr_plus.trees.by_rules.rules_traversal import rule_legal, rule_look
+from mccfr_plus.trees.by_rules.rules_traversal import RULE_LEGAL, RULE_LOOK
 from mccfr_plus.trees.by_rules.successors import NUM_BLOCK_WORDS, enter, fetch_ahead, fetch_word, find, num_words
 from mccfr_plus.trees.expansion import (
     INFOSET_COST,
@@ -64,32 +65,32 @@ from mccfr_plus.trees.expansion import (
 )
 
 
-@inline_kernel
-def rule_observe(parameters, table, state, player, action):
-    """Stands for the game's `observe`."""
+@optional_slot
+def RULE_OBSERVE(parameters, table, state, player, action):
+    """The `observe` of the game's rules, unless they number infosets."""
     return 0
 
 
-@inline_kernel
-def rule_number(parameters, table, state, player):
-    """Stands for the game's `infoset_number`."""
+@optional_slot
+def RULE_NUMBER(parameters, table, state, player):
+    """The `infoset_number` of the game's rules, if they have one."""
     return 0
 
 
 @inline_kernel
 def num_successor_words(max_slots):
     """Returns the length of the table of successors, without blocks. Players' empty sequences are the last slots."""
-    return num_words(NUM_PLAYERS * NUM_NUMBERS if NUM_NUMBERS > 0 else max_slots + NUM_PLAYERS)
+    return num_words(NUM_PLAYERS() * NUM_NUMBERS() if NUM_NUMBERS() > 0 else max_slots + NUM_PLAYERS())
 
 
 @inline_kernel
 def _place_of(tree, row, state, player):
     """Returns slot and code that lead to the infoset of a row's player to move; see `successors`."""
-    if NUM_NUMBERS > 0:
-        number = rule_number(parameters_of(tree), table_of(tree), state, player)
-        return np.int64(player * NUM_NUMBERS + number), np.int64(0)
+    if NUM_NUMBERS() > 0:
+        number = RULE_NUMBER(parameters_of(tree), table_of(tree), state, player)
+        return np.int64(player * NUM_NUMBERS() + number), np.int64(0)
     last = row[place_of_last(player)]
-    code = rule_observe(parameters_of(tree), table_of(tree), state, player, high_of(last))
+    code = RULE_OBSERVE(parameters_of(tree), table_of(tree), state, player, high_of(last))
     return low_of(last), np.int64(code)
 
 
@@ -97,7 +98,7 @@ def _place_of(tree, row, state, player):
 def known_infoset(tree, row, state, player):
     """Returns the infoset of a row's player to move, or 0 if it has no number."""
     last = low_of(row[place_of_last(player)])
-    if NUM_NUMBERS == 0 and tree.expansion[FIRST_UNIFORM] <= last < tree.expansion[MAX_SLOTS]:
+    if NUM_NUMBERS() == 0 and tree.expansion[FIRST_UNIFORM] <= last < tree.expansion[MAX_SLOTS]:
         return np.int64(0)
     slot, code = _place_of(tree, row, state, player)
     return find(tree.expansion, slot, code)
@@ -109,7 +110,7 @@ def uniform_infoset(tree, scratch, state):
 
     There are such slots for every number of actions; see `num_uniform`.
     """
-    count = np.int64(rule_legal(parameters_of(tree), table_of(tree), state, actions_of(tree, scratch)))
+    count = np.int64(RULE_LEGAL(parameters_of(tree), table_of(tree), state, actions_of(tree, scratch)))
     return pair(tree.expansion[FIRST_UNIFORM] + num_uniform(count - 1), count)
 
 
@@ -136,7 +137,7 @@ def fetch_infoset(tree, scratch, infoset, player):
     fetch_word(expansion, first)
     fetch_word(expansion, first + count - 1)
     fetch_ahead(numba.carray(pointer(expansion[STRATEGY]), expansion[MAX_SLOTS], np.float64), first, count)
-    if NUM_SYMMETRIES > 1:
+    if NUM_SYMMETRIES() > 1:
         fetch_ahead(slot_actions_of(expansion), first, count)
     if traverser_of(tree, scratch)[0] in (player, ALL_PLAYERS):
         prefetch(scratch.stamps, first)
@@ -151,16 +152,16 @@ def new_infoset(tree, scratch, row, player, slot, code):
     """
     expansion = numba.carray(pointer(tree.expansion[SELF]), NUM_WORDS, np.int64)
     actions = actions_of(tree, scratch)
-    num_legal = rule_legal(parameters_of(tree), table_of(tree), state_of(row), actions)
+    num_legal = RULE_LEGAL(parameters_of(tree), table_of(tree), state_of(row), actions)
     count, frame = num_legal, np.int64(0)
-    if NUM_SYMMETRIES > 1:
+    if NUM_SYMMETRIES() > 1:
         frame = row[place_of_frame(player)]
         count = canonical_actions(symmetries_of(expansion), frame, actions, num_legal)
     view = view_of(tree, scratch)
-    for index in range(VIEW_SIZE):
+    for index in range(VIEW_SIZE()):
         view[index] = 0
-    rule_look(parameters_of(tree), table_of(tree), state_of(row), player, view)
-    if NUM_SYMMETRIES > 1:
+    RULE_LOOK(parameters_of(tree), table_of(tree), state_of(row), player, view)
+    if NUM_SYMMETRIES() > 1:
         places = numba.carray(pointer(expansion[PLACES]), expansion[NUM_PLACES], np.int64)
         turn_view(symmetries_of(expansion), frame, places, view)
     lock(expansion)
@@ -194,7 +195,7 @@ def _new_record(expansion, row, player, actions, count, num_legal, frame, view):
     for index in range(count):
         slot_actions[first + index] = np.int32(actions[index])
         strategy[first + index] = 1.0 / num_legal
-        if NUM_SYMMETRIES > 1 and stabilizer_of(frame) > 1:
+        if NUM_SYMMETRIES() > 1 and stabilizer_of(frame) > 1:
             strategy[first + index] *= orbit_size(symmetries_of(expansion), stabilizer_of(frame), actions[index])
     if expansion[NUM_PRIOR] > 0:
         _take_prior(expansion, player, keys[infoset], strategy, first, count)
@@ -208,7 +209,7 @@ def _new_record(expansion, row, player, actions, count, num_legal, frame, view):
 @kernel
 def _take_prior(expansion, player, key, strategy, first, count):
     """Gives a new infoset the probabilities of the prior policy, if that has some. `strategy` is modified in place."""
-    bounds = numba.carray(pointer(expansion[PRIOR_RANGE]), NUM_PLAYERS + 1, np.int64)
+    bounds = numba.carray(pointer(expansion[PRIOR_RANGE]), NUM_PLAYERS() + 1, np.int64)
     keys = numba.carray(pointer(expansion[PRIOR_KEYS]), (expansion[NUM_PRIOR], 2), np.int64)
     starts = numba.carray(pointer(expansion[PRIOR_FIRST]), expansion[NUM_PRIOR] + 1, np.int64)
     low, high = bounds[player], bounds[player + 1]

@@ -61,7 +61,7 @@ from mccfr_plus.trees.by_rules.rows import (
     traverser_of,
     words_per_row,
 )
-from mccfr_plus.trees.by_rules.rules_traversal import rule_apply, rule_legal, rule_returns
+from mccfr_plus.trees.by_rules.rules_traversal import RULE_APPLY, RULE_LEGAL, RULE_RETURNS
 from mccfr_plus.trees.by_rules.successors import fetch_block, fetch_word
 from mccfr_plus.trees.expansion import EXPANDING, MAX_SLOTS, STATUS, refuse
 
@@ -72,12 +72,12 @@ def first_node(tree, scratch, player):
     traverser_of(tree, scratch)[0] = player
     node = first_row(tree, scratch)
     row = row_at(node)
-    first = numba.carray(pointer(tree.expansion[FIRST_STATE]), STATE_SIZE, np.int64)
-    for word in range(STATE_SIZE):
+    first = numba.carray(pointer(tree.expansion[FIRST_STATE]), STATE_SIZE(), np.int64)
+    for word in range(STATE_SIZE()):
         row[at(word)] = first[at(word)]
-    for player in range(NUM_PLAYERS):
+    for player in range(NUM_PLAYERS()):
         row[place_of_last(player)] = pair(tree.expansion[MAX_SLOTS] + player, -1)
-        if NUM_SYMMETRIES > 1:
+        if NUM_SYMMETRIES() > 1:
             row[place_of_frame(player)] = first_frame()
     row[place_of_infoset()] = 0
     row[place_of_end()] = node + 8 * words_per_row()
@@ -103,8 +103,8 @@ def head(tree, scratch, node):
             if found == 0:
                 found = uniform_infoset(tree, scratch, state)
         fetch_infoset(tree, scratch, found, mover)
-        if NUM_NUMBERS == 0:
-            for player in range(NUM_PLAYERS):
+        if NUM_NUMBERS() == 0:
+            for player in range(NUM_PLAYERS()):
                 if player != mover:
                     fetch_block(tree.expansion, low_of(row[place_of_last(player)]))
     if found == 0 or load_word(tree.expansion, STATUS) != EXPANDING:
@@ -135,9 +135,9 @@ def step(tree, scratch, node, payload, index):
 def payoff(tree, scratch, node, player):
     """Returns a player's payoff at the moved node."""
     payoffs = payoffs_of(tree, scratch)
-    for each in range(NUM_PLAYERS):
+    for each in range(NUM_PLAYERS()):
         payoffs[at(each)] = 0.0
-    rule_returns(parameters_of(tree), table_of(tree), state_at(node), payoffs)
+    RULE_RETURNS(parameters_of(tree), table_of(tree), state_at(node), payoffs)
     return payoffs[at(player)]
 
 
@@ -179,10 +179,10 @@ def reopen(tree, scratch, kept):
 def _make_child(tree, scratch, parent, node, end, payload, index, actions):
     """Makes a child of the open node, and fetches what is known of its infoset."""
     row, above = row_at(node), row_at(parent)
-    for word in range(STATE_SIZE + NUM_PLAYERS):
+    for word in range(STATE_SIZE() + NUM_PLAYERS()):
         row[at(word)] = above[at(word)]
-    if NUM_SYMMETRIES > 1:
-        for player in range(NUM_PLAYERS):
+    if NUM_SYMMETRIES() > 1:
+        for player in range(NUM_PLAYERS()):
             row[place_of_frame(player)] = above[place_of_frame(player)]
     row[place_of_end()] = end
     _move(tree, scratch, node, payload, index, OPEN, actions)
@@ -218,8 +218,8 @@ def _list_actions(tree, scratch, node, payload):
 
     The rules list them faster than memory gives them.
     """
-    if NUM_SYMMETRIES == 1 or payload >= tree.expansion[FIRST_UNIFORM]:
-        rule_legal(parameters_of(tree), table_of(tree), state_at(node), actions_of(tree, scratch))
+    if NUM_SYMMETRIES() == 1 or payload >= tree.expansion[FIRST_UNIFORM]:
+        RULE_LEGAL(parameters_of(tree), table_of(tree), state_at(node), actions_of(tree, scratch))
 
 
 @inline_kernel
@@ -231,12 +231,12 @@ def _move(tree, scratch, node, payload, index, outcomes, actions):
         action = outcomes_of(tree, scratch, outcomes)[0][at(index)]
     else:
         slot = np.int64(payload + index)
-        if NUM_SYMMETRIES > 1 and payload < tree.expansion[FIRST_UNIFORM]:
+        if NUM_SYMMETRIES() > 1 and payload < tree.expansion[FIRST_UNIFORM]:
             action = _turn(tree, scratch, row, mover, np.int64(slot_actions_of(tree.expansion)[at(slot)]))
         else:
             action = actions[at(index)]
         row[place_of_last(mover)] = pair(slot, action)
-    rule_apply(parameters_of(tree), table_of(tree), state, action)
+    RULE_APPLY(parameters_of(tree), table_of(tree), state, action)
     row[place_of_infoset()] = 0
 
 

@@ -12,8 +12,9 @@ import numpy as np
 from mccfr_plus.kernels.compile import inline_kernel
 from mccfr_plus.kernels.intrinsics import pointer
 from mccfr_plus.kernels.scratch import THREAD, at
+from mccfr_plus.kernels.slots import Constant
 from mccfr_plus.trees.by_rules.frames import NUM_SYMMETRIES
-from mccfr_plus.trees.by_rules.rules_traversal import keep_possible, rule_outcomes
+from mccfr_plus.trees.by_rules.rules_traversal import RULE_OUTCOMES, keep_possible
 from mccfr_plus.trees.by_rules.successors import NUM_BLOCK_WORDS
 from mccfr_plus.trees.expansion import MAX_SLOTS, SLOT_ACTIONS
 
@@ -48,8 +49,13 @@ from mccfr_plus.trees.expansion import MAX_SLOTS, SLOT_ACTIONS
 ) = range(NUM_BLOCK_WORDS + 1, NUM_BLOCK_WORDS + 27)
 NUM_WORDS = MATRIX + 5
 
-# What a game's sizes are, composed in.
-STATE_SIZE, NUM_PLAYERS, MAX_ACTIONS, MAX_OUTCOMES, VIEW_SIZE, NUM_NUMBERS = 1, 2, 1, 1, 1, 0
+# The sizes of a game.
+STATE_SIZE = Constant("STATE_SIZE", 1, "Words of a state.")
+NUM_PLAYERS = Constant("NUM_PLAYERS", 2, "Number of players.")
+MAX_ACTIONS = Constant("MAX_ACTIONS", 1, "Legal actions, at most.")
+MAX_OUTCOMES = Constant("MAX_OUTCOMES", 1, "Outcomes of a chance node, at most.")
+VIEW_SIZE = Constant("VIEW_SIZE", 1, "Entries that `look` writes.")
+NUM_NUMBERS = Constant("NUM_NUMBERS", 0, "Infosets of a player that the rules number by themselves; 0: they do not.")
 OPEN, MOVED = 0, 1  # lists of outcomes: those of the node that was opened last, and of the one that was moved last
 _LOW = 0xFFFFFFFF  # the lower half of a word
 
@@ -79,37 +85,37 @@ def words_per_row():
     These are the state, a pair of last slot and action per player, a pair for the infoset, the end of the row and its
     siblings, and a frame per player.
     """
-    return STATE_SIZE + NUM_PLAYERS + 2 + (NUM_PLAYERS if NUM_SYMMETRIES > 1 else 0)
+    return STATE_SIZE() + NUM_PLAYERS() + 2 + (NUM_PLAYERS() if NUM_SYMMETRIES() > 1 else 0)
 
 
 @inline_kernel
 def place_of_last(player):
     """Returns where in a row a player's last slot and action stand."""
-    return at(STATE_SIZE + player)
+    return at(STATE_SIZE() + player)
 
 
 @inline_kernel
 def place_of_infoset():
     """Returns where in a row the infoset of the player to move stands."""
-    return at(STATE_SIZE + NUM_PLAYERS)
+    return at(STATE_SIZE() + NUM_PLAYERS())
 
 
 @inline_kernel
 def place_of_end():
     """Returns where in a row the address of the row after it and its siblings stands."""
-    return at(STATE_SIZE + NUM_PLAYERS + 1)
+    return at(STATE_SIZE() + NUM_PLAYERS() + 1)
 
 
 @inline_kernel
 def place_of_frame(player):
     """Returns where in a row a player's frame stands."""
-    return at(STATE_SIZE + NUM_PLAYERS + 2 + player)
+    return at(STATE_SIZE() + NUM_PLAYERS() + 2 + player)
 
 
 @inline_kernel
 def words_before_rows():
     """Returns how many words a thread has before its rows."""
-    return 4 * MAX_OUTCOMES + NUM_PLAYERS + MAX_ACTIONS + VIEW_SIZE + 1
+    return 4 * MAX_OUTCOMES() + NUM_PLAYERS() + MAX_ACTIONS() + VIEW_SIZE() + 1
 
 
 @inline_kernel
@@ -121,7 +127,7 @@ def own_words(tree, scratch):
 @inline_kernel
 def num_rows(max_depth):
     """Returns how many rows a thread needs: the root, and the children of a node at each depth."""
-    return 1 + max_depth * max(MAX_ACTIONS, MAX_OUTCOMES)
+    return 1 + max_depth * max(MAX_ACTIONS(), MAX_OUTCOMES())
 
 
 @inline_kernel
@@ -139,21 +145,21 @@ def row_at(address):
 @inline_kernel
 def state_of(row):
     """Returns the state of a row."""
-    return row[:STATE_SIZE]
+    return row[: STATE_SIZE()]
 
 
 @inline_kernel
 def state_at(address):
     """Returns the state of the row at an address."""
-    return numba.carray(pointer(address), STATE_SIZE, np.int64)
+    return numba.carray(pointer(address), STATE_SIZE(), np.int64)
 
 
 @inline_kernel
 def outcomes_of(tree, scratch, number):
     """Returns the outcomes and probabilities of row 0 or 1."""
-    address = own_words(tree, scratch) + 16 * MAX_OUTCOMES * number
-    actions = numba.carray(pointer(address), MAX_OUTCOMES, np.int64)
-    return actions, numba.carray(pointer(address + 8 * MAX_OUTCOMES), MAX_OUTCOMES, np.float64)
+    address = own_words(tree, scratch) + 16 * MAX_OUTCOMES() * number
+    actions = numba.carray(pointer(address), MAX_OUTCOMES(), np.int64)
+    return actions, numba.carray(pointer(address + 8 * MAX_OUTCOMES()), MAX_OUTCOMES(), np.float64)
 
 
 @inline_kernel
@@ -165,21 +171,21 @@ def outcome_probabilities(tree, scratch):
 @inline_kernel
 def payoffs_of(tree, scratch):
     """Returns room for the payoffs of a leaf."""
-    return numba.carray(pointer(own_words(tree, scratch) + 32 * MAX_OUTCOMES), NUM_PLAYERS, np.float64)
+    return numba.carray(pointer(own_words(tree, scratch) + 32 * MAX_OUTCOMES()), NUM_PLAYERS(), np.float64)
 
 
 @inline_kernel
 def actions_of(tree, scratch):
     """Returns room for legal actions."""
-    address = own_words(tree, scratch) + 32 * MAX_OUTCOMES + 8 * NUM_PLAYERS
-    return numba.carray(pointer(address), MAX_ACTIONS, np.int64)
+    address = own_words(tree, scratch) + 32 * MAX_OUTCOMES() + 8 * NUM_PLAYERS()
+    return numba.carray(pointer(address), MAX_ACTIONS(), np.int64)
 
 
 @inline_kernel
 def view_of(tree, scratch):
     """Returns room for what `look` writes."""
-    address = own_words(tree, scratch) + 32 * MAX_OUTCOMES + 8 * (NUM_PLAYERS + MAX_ACTIONS)
-    return numba.carray(pointer(address), VIEW_SIZE, np.int64)
+    address = own_words(tree, scratch) + 32 * MAX_OUTCOMES() + 8 * (NUM_PLAYERS() + MAX_ACTIONS())
+    return numba.carray(pointer(address), VIEW_SIZE(), np.int64)
 
 
 @inline_kernel
@@ -216,5 +222,5 @@ def symmetries_of(expansion):
 def find_outcomes(tree, scratch, state, number):
     """Lists the outcomes of positive probability for row 0 or 1, and returns how many there are."""
     actions, probabilities = outcomes_of(tree, scratch, number)
-    given = rule_outcomes(parameters_of(tree), table_of(tree), state, actions, probabilities)
+    given = RULE_OUTCOMES(parameters_of(tree), table_of(tree), state, actions, probabilities)
     return keep_possible(actions, probabilities, given)

@@ -3,7 +3,7 @@
 The kernel keeps its state in arrays. It returns when it is done, when an array is full, when it has visited as many
 nodes as asked for, or when the rules contradict themselves. The next call continues where it stopped.
 
-`rule_legal` and so on stand for a game's kernels: `mccfr_plus.kernels.compile.compose` replaces them.
+A game's kernels fill the slots `RULE_LEGAL` and so on.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from mccfr_plus.games.rules import CHANCE as CHANCE_MOVES
 from mccfr_plus.games.rules import MOVER, Rules
 from mccfr_plus.games.rules import TERMINAL as NO_MOVER
 from mccfr_plus.kernels.compile import inline_kernel, kernel
+from mccfr_plus.kernels.slots import optional_slot, required_slot
 from mccfr_plus.trees.arrays import CHANCE, TERMINAL
 from mccfr_plus.trees.info_states import pack
 from mccfr_plus.trees.interning import hash_step, index_of_row
@@ -86,37 +87,36 @@ class FoundArrays(NamedTuple):
     distribution_table: np.ndarray
 
 
-@kernel
-def rule_legal(parameters, table, state, actions):
-    """Stands for the game's `legal`."""
+@required_slot
+def RULE_LEGAL(parameters, table, state, actions):
+    """The `legal` of the game's rules."""
+
+
+@optional_slot
+def RULE_OUTCOMES(parameters, table, state, actions, probabilities):
+    """The `outcomes` of the game's rules; none by default."""
     return 0
 
 
-@kernel
-def rule_outcomes(parameters, table, state, actions, probabilities):
-    """Stands for the game's `outcomes`."""
-    return 0
+@required_slot
+def RULE_APPLY(parameters, table, state, action):
+    """The `apply` of the game's rules."""
 
 
-@kernel
-def rule_apply(parameters, table, state, action):
-    """Stands for the game's `apply`."""
+@required_slot
+def RULE_RETURNS(parameters, table, state, payoffs):
+    """The `returns` of the game's rules."""
 
 
-@kernel
-def rule_returns(parameters, table, state, payoffs):
-    """Stands for the game's `returns`."""
+@required_slot
+def RULE_LOOK(parameters, table, state, player, view):
+    """The `look` of the game's rules."""
 
 
-@kernel
-def rule_look(parameters, table, state, player, view):
-    """Stands for the game's `look`."""
-
-
-def kernels_of(rules: Rules) -> dict[str, Any]:
-    """Returns the kernels of a game by the names of those that stand for them."""
-    kernels = {f"rule_{name}": getattr(rules, name) for name in ("legal", "apply", "returns", "look")}
-    return {**kernels, "rule_outcomes": rules.outcomes or rule_outcomes}  # which gives none
+def kernels_of(rules: Rules) -> dict[Any, Any]:
+    """Returns the kernels of a game's rules by the slots that they fill."""
+    kernels = {RULE_LEGAL: rules.legal, RULE_APPLY: rules.apply, RULE_RETURNS: rules.returns, RULE_LOOK: rules.look}
+    return kernels if rules.outcomes is None else {**kernels, RULE_OUTCOMES: rules.outcomes}
 
 
 @inline_kernel
@@ -133,7 +133,7 @@ def keep_possible(actions, probabilities, given):
 @kernel
 def _outcomes(parameters, table, state, actions, probabilities):
     """Writes the possible outcomes of chance; returns how many, 0 if there are too many or they do not sum to 1."""
-    given = rule_outcomes(parameters, table, state, actions, probabilities)
+    given = RULE_OUTCOMES(parameters, table, state, actions, probabilities)
     if given > len(probabilities):
         return 0
     total = 0.0
@@ -184,7 +184,7 @@ def traversal(parameters, table, places, progress, arrays, num_players, max_visi
                 break
             for player in range(num_players):
                 payoff[player] = 0.0
-            rule_returns(parameters, table, state, payoff)
+            RULE_RETURNS(parameters, table, state, payoff)
             for player in range(num_players):
                 payoff[player] += 0.0  # -0.0 becomes 0.0
                 if not abs(payoff[player]) < np.inf:  # NaN is wrong, too
@@ -219,7 +219,7 @@ def traversal(parameters, table, places, progress, arrays, num_players, max_visi
                 break
             else:
                 kind = mover
-                count = rule_legal(parameters, table, state, choices)
+                count = RULE_LEGAL(parameters, table, state, choices)
                 if count < 1 or count > most_actions:
                     status = BAD_LEGAL
                     break
@@ -230,7 +230,7 @@ def traversal(parameters, table, places, progress, arrays, num_players, max_visi
                 owner = mover + (np.int64(checksum >> np.uint64(64 - _CHECKSUM_BITS)) << PLAYER_BITS)
                 for entry in range(len(view)):
                     view[entry] = 0
-                rule_look(parameters, table, state, mover, view)
+                RULE_LOOK(parameters, table, state, mover, view)
                 if not pack(places, mover, view, key):
                     status = BAD_VIEW
                     break
@@ -260,7 +260,7 @@ def traversal(parameters, table, places, progress, arrays, num_players, max_visi
         for word in range(state_size):
             states[depth + 1, word] = states[depth, word]
         depth += 1
-        rule_apply(parameters, table, states[depth], actions[depth - 1, child])
+        RULE_APPLY(parameters, table, states[depth], actions[depth - 1, child])
     counts[DEPTH], counts[NUM_NODES] = depth, num_nodes
     counts[NUM_INFOSETS], counts[NUM_SLOTS] = num_infosets, num_slots
     return status

@@ -9,7 +9,8 @@ import numpy as np
 
 from mccfr_plus.games.game import RulesGame
 from mccfr_plus.games.rules import Rules
-from mccfr_plus.kernels.compile import announce_compilation, compose
+from mccfr_plus.kernels.compile import announce_compilation
+from mccfr_plus.kernels.slots import bind
 from mccfr_plus.trees.arrays import INFOSET, NODE
 from mccfr_plus.trees.by_rules import rules_traversal as t
 from mccfr_plus.trees.game import WrongAnswerError, compiling_bar, game_error, show_fraction
@@ -41,7 +42,7 @@ def build(game: RulesGame, budget: Budget, progress: bool | None) -> tuple[Layou
 
 @cache
 def _traversal_of(rules: Rules) -> Any:
-    return compose(t.traversal, **t.kernels_of(rules))
+    return bind(t.traversal, t.kernels_of(rules))
 
 
 class _Builder:

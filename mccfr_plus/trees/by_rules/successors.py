@@ -23,15 +23,15 @@ import numpy as np
 
 from mccfr_plus.kernels.compile import inline_kernel, kernel
 from mccfr_plus.kernels.intrinsics import load_word, pointer, prefetch, publish_word
+from mccfr_plus.kernels.slots import Constant
 from mccfr_plus.trees.arrays import NUM_EXPANSION
 
 # Words of `TreeArrays.expansion` that follow those of `expansion`: addresses of the slots' words and of the blocks, and
 # how many words of these are in use.
 WORDS, BLOCKS, NUM_BLOCK_WORDS = range(NUM_EXPANSION, NUM_EXPANSION + 3)
 
-# Composed in.
-COUNT_BITS = 1
-LOG_WORDS_PER_SLOT = 0
+COUNT_BITS = Constant("COUNT_BITS", 1, "Bits of a number of actions.")
+LOG_WORDS_PER_SLOT = Constant("LOG_WORDS_PER_SLOT", 0, "Logarithm of the number of words of a slot.")
 
 ENTRIES_PER_LINE = 8  # of the cache, of eight bytes each
 
@@ -52,7 +52,7 @@ def bits_of_codes(most_actions: int) -> int:
 @inline_kernel
 def num_words(num_slots):
     """Returns how many words so many slots have."""
-    return num_slots << LOG_WORDS_PER_SLOT
+    return num_slots << LOG_WORDS_PER_SLOT()
 
 
 @inline_kernel
@@ -62,17 +62,17 @@ def _words(address):
 
 @inline_kernel
 def _place(slot, code):
-    return (slot << LOG_WORDS_PER_SLOT) + (code & ((1 << LOG_WORDS_PER_SLOT) - 1))
+    return (slot << LOG_WORDS_PER_SLOT()) + (code & ((1 << LOG_WORDS_PER_SLOT()) - 1))
 
 
 @inline_kernel
 def _code_of(entry):
-    return entry >> (_FIRST_BITS + COUNT_BITS + _SPARE_BITS)
+    return entry >> (_FIRST_BITS + COUNT_BITS() + _SPARE_BITS)
 
 
 @inline_kernel
 def _infoset_of(entry):
-    return entry & ((1 << (_FIRST_BITS + COUNT_BITS + _SPARE_BITS)) - 1)
+    return entry & ((1 << (_FIRST_BITS + COUNT_BITS() + _SPARE_BITS)) - 1)
 
 
 @inline_kernel
@@ -95,7 +95,7 @@ def find(expansion, slot, code):
         code: What the player has learned since.
     """
     word = load_word(_words(expansion[WORDS]), _place(slot, code))
-    code >>= LOG_WORDS_PER_SLOT
+    code >>= LOG_WORDS_PER_SLOT()
     if word >= 0:
         return _infoset_of(word) if _code_of(word) == code else np.int64(0)
     blocks, first, length = _words(expansion[BLOCKS]), _first_of(word), np.int64(1) << _log_length(word)
@@ -129,13 +129,13 @@ def fetch_rows_ahead(tables, first, count):
 @inline_kernel
 def fetch_word(expansion, slot):
     """Begins to fetch what `find` reads first."""
-    prefetch(_words(expansion[WORDS]), slot << LOG_WORDS_PER_SLOT)
+    prefetch(_words(expansion[WORDS]), slot << LOG_WORDS_PER_SLOT())
 
 
 @inline_kernel
 def fetch_block(expansion, slot):
     """Begins to fetch what `find` reads next, where a slot has one word."""
-    if LOG_WORDS_PER_SLOT == 0:
+    if LOG_WORDS_PER_SLOT() == 0:
         word = load_word(_words(expansion[WORDS]), slot)
         if word < 0 and _log_length(word) <= _LOG_FETCHED:
             for index in range(0, np.int64(1) << _log_length(word), ENTRIES_PER_LINE):
@@ -153,7 +153,7 @@ def enter(expansion, slot, code, infoset):
         infoset: First slot and number of actions, as `find` returns them.
     """
     words, blocks, place = _words(expansion[WORDS]), _words(expansion[BLOCKS]), _place(slot, code)
-    entry = infoset | (code >> LOG_WORDS_PER_SLOT) << (_FIRST_BITS + COUNT_BITS + _SPARE_BITS)
+    entry = infoset | (code >> LOG_WORDS_PER_SLOT()) << (_FIRST_BITS + COUNT_BITS() + _SPARE_BITS)
     word = words[place]
     if word == 0:
         publish_word(words, place, entry)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import cached_property
+from typing import Any
 
 import pyspiel
 
@@ -10,7 +11,7 @@ from mccfr_plus.errors import ConfigError
 from mccfr_plus.games.game import RulesGame
 from mccfr_plus.games.symmetries import Symmetries
 from mccfr_plus.kernels.intrinsics import address_of
-from mccfr_plus.trees.by_rules.frames import packed
+from mccfr_plus.trees.by_rules.frames import NUM_SYMMETRIES, NUM_TURNED, NUM_VALUES, packed
 from mccfr_plus.trees.by_rules.implicit_tree import ImplicitTree
 from mccfr_plus.trees.by_rules.rows import SYMMETRIES
 from mccfr_plus.trees.by_rules.rules_keys import RulesKeys, SymmetricKeys
@@ -39,12 +40,12 @@ class SymmetricTree(ImplicitTree):
         self._expansion[SYMMETRIES] = address_of(self._packed)
 
     @cached_property
-    def _constants(self) -> dict[str, int]:
+    def _constants(self) -> dict[Any, int]:
         return {
             **super()._constants,
-            "NUM_SYMMETRIES": self.num_symmetries,
-            "NUM_TURNED": self.rules_game.sizes.num_distinct_actions,
-            "NUM_VALUES": self.symmetries.values.shape[1],
+            NUM_SYMMETRIES: self.num_symmetries,
+            NUM_TURNED: self.rules_game.sizes.num_distinct_actions,
+            NUM_VALUES: self.symmetries.values.shape[1],
         }
 
     def _new_keys(self) -> RulesKeys:

@@ -18,10 +18,11 @@ import numpy as np
 
 from mccfr_plus.games.game import RulesGame
 from mccfr_plus.games.rules import CHANCE, MOVER, TERMINAL
-from mccfr_plus.kernels.compile import compose, kernel
+from mccfr_plus.kernels.compile import kernel
 from mccfr_plus.kernels.random_numbers import new_state, next_double
-from mccfr_plus.trees.by_rules.new_infosets import rule_observe
-from mccfr_plus.trees.by_rules.rules_traversal import kernels_of, rule_apply, rule_legal, rule_outcomes
+from mccfr_plus.kernels.slots import bind
+from mccfr_plus.trees.by_rules.new_infosets import RULE_OBSERVE
+from mccfr_plus.trees.by_rules.rules_traversal import RULE_APPLY, RULE_LEGAL, RULE_OUTCOMES, kernels_of
 
 _MOST_BYTES = 1 << 26  # of the states of an infoset; beyond it there is no estimate
 _BATCH = 16  # probes between looks at the clock
@@ -69,7 +70,7 @@ def estimate_infosets(game: RulesGame) -> InfosetEstimate | None:
     rules, sizes = game.rules, game.sizes
     if rules.observe is None:
         return None
-    probe = compose(_probe, strict=False, **kernels_of(rules), rule_observe=rules.observe)
+    probe = bind(_probe, {**kernels_of(rules), RULE_OBSERVE: rules.observe}, partial=True)
     depth, capacity = sizes.max_game_length + sizes.max_chance_nodes + 1, _MOST_BYTES // (8 * sizes.state_size)
     num_codes = max(sizes.max_observations, sizes.max_first_observations)
     room = _Room(
@@ -133,7 +134,7 @@ def _probe(parameters, table, first_state, player, room, rng):
                             return False
                         for word in range(size):
                             found[num_found, word] = state[word]
-                        codes[num_found] = rule_observe(parameters, table, state, player, last)
+                        codes[num_found] = RULE_OBSERVE(parameters, table, state, player, last)
                         num_found += 1
                         depth -= 1
                         continue
@@ -142,9 +143,9 @@ def _probe(parameters, table, first_state, player, room, rng):
                         continue
                     counts[depth, 1] = 0
                     if mover == CHANCE:
-                        counts[depth, 0] = rule_outcomes(parameters, table, state, actions[depth], room.probabilities)
+                        counts[depth, 0] = RULE_OUTCOMES(parameters, table, state, actions[depth], room.probabilities)
                     else:
-                        counts[depth, 0] = rule_legal(parameters, table, state, actions[depth])
+                        counts[depth, 0] = RULE_LEGAL(parameters, table, state, actions[depth])
                 taken = counts[depth, 1]
                 if taken == counts[depth, 0]:
                     depth -= 1
@@ -152,7 +153,7 @@ def _probe(parameters, table, first_state, player, room, rng):
                 counts[depth, 1] = taken + 1
                 for word in range(size):
                     states[depth + 1, word] = state[word]
-                rule_apply(parameters, table, states[depth + 1], actions[depth, taken])
+                RULE_APPLY(parameters, table, states[depth + 1], actions[depth, taken])
                 depth, is_new = depth + 1, True
         if num_found == 0:
             break
@@ -174,7 +175,7 @@ def _probe(parameters, table, first_state, player, room, rng):
                 for word in range(size):
                     known[num_known, word] = found[index, word]
                 num_known += 1
-        num_actions = rule_legal(parameters, table, known[0], actions[0])
+        num_actions = RULE_LEGAL(parameters, table, known[0], actions[0])
         path[length, CODE], path[length, BEFORE], path[length, WEIGHT_OF_CODE] = chosen, room.totals[0], weight
         room.totals[0] += weight
         room.totals[1] += weight * num_actions
@@ -191,7 +192,7 @@ def _probe(parameters, table, first_state, player, room, rng):
         path[length, ACTION], path[length, AFTER], path[length, WEIGHT] = last, room.totals[0], weight
         length += 1
         for index in range(num_known):
-            rule_apply(parameters, table, known[index], last)
+            RULE_APPLY(parameters, table, known[index], last)
     for step in range(length):
         _learn(room.below_codes, path[step, CODE], room.totals[0] - path[step, BEFORE], path[step, WEIGHT_OF_CODE])
         _learn(room.below_actions, path[step, ACTION], room.totals[0] - path[step, AFTER], path[step, WEIGHT])

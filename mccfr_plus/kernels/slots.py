@@ -1,0 +1,220 @@
+"""Slots: places in a kernel that a component fills, and `bind`, which fills them.
+
+A slot is declared once, with its contract as the docstring, and kernels call it like any other kernel::
+
+    @required_slot
+    def ESTIMATE(parameters, sampling_weights, tree, strategy, scratch, player):
+        \"\"\"Adds one sampled gradient; see `Estimator`.\"\"\"
+
+    ALTERNATING = Constant("ALTERNATING", True, "Whether players are updated one after the other.")
+
+`bind` returns a copy of a kernel in which slots are replaced by identity, at any depth: one source, one compiled kernel
+per combination. Passing functions as arguments would do the same, but Numba does not keep such kernels on disk.
+"""
+
+import dis
+import hashlib
+from collections.abc import Mapping
+from types import CellType, FunctionType, ModuleType
+from typing import Any
+
+from mccfr_plus.errors import ConfigError
+from mccfr_plus.kernels.compile import inline_kernel, is_kernel, recompiled, source_of
+from mccfr_plus.kernels.constants import Constant
+from mccfr_plus.kernels.digest import digest_of, names_of
+
+Bindings = Mapping[Any, Any]  # slot -> kernel, or constant -> value
+
+
+def required_slot(function: Any) -> Any:
+    """Returns a slot without a default: a kernel that calls it cannot be compiled before `bind` has filled it."""
+    return _as_slot(function, has_default=False)
+
+
+def optional_slot(function: Any) -> Any:
+    """Returns a slot that is filled with this function, or a copy of this kernel, unless `bind` replaces it."""
+    return _as_slot(function, has_default=True)
+
+
+def _as_slot(function: Any, has_default: bool) -> Any:
+    made = recompiled(function, source_of(function)) if is_kernel(function) else inline_kernel(function)
+    made.slot_has_default = has_default
+    return made
+
+
+def is_slot(value: Any) -> bool:
+    """Returns whether a value is a constant or a slot."""
+    return isinstance(value, Constant) or hasattr(value, "slot_has_default")
+
+
+def bind(kernel: Any, bindings: Bindings, *, partial: bool = False) -> Any:
+    """Returns a kernel whose slots are filled, in it, in all that it calls, and in what fills them.
+
+    The same bindings of the same kernel give the same kernel.
+
+    Args:
+        kernel: The kernel.
+        bindings: What fills each slot: a kernel with as many parameters, or the value of a constant.
+        partial: Whether some of the slots may be used nowhere, and others stay open.
+
+    Raises:
+        ConfigError: If a slot is unknown to the kernel, or stays open, or what fills it has other parameters; if a
+            kernel calls itself; if a slot is reached as an attribute of a module.
+
+    Examples:
+        >>> from mccfr_plus.kernels.compile import kernel
+        >>> FACTOR = Constant("FACTOR", 2.0)
+        >>> @kernel
+        ... def scaled(x):
+        ...     return FACTOR() * x
+        >>> bind(scaled, {FACTOR: 3.0})(2.0)
+        6.0
+    """
+    binder = _Binder(bindings)
+    bound = binder.bound(kernel, ())
+    if not partial:
+        unused = [_name(key) for key in bindings if id(key) not in binder.used]
+        if unused:
+            raise ConfigError(f"{_name(kernel)} does not use the slots {', '.join(sorted(unused))}.")
+        if binder.open:
+            raise ConfigError(f"{_name(kernel)}: nothing fills the slots {', '.join(sorted(binder.open))}.")
+    return bound
+
+
+def slots_of(kernel: Any) -> set[Any]:
+    """Returns the slots and constants that a kernel uses, in it and in all that it calls."""
+    found: dict[int, Any] = {}
+    _collect(kernel, found, set())
+    return set(found.values())
+
+
+def _collect(kernel: Any, found: dict[int, Any], seen: set[int]) -> None:
+    source = source_of(kernel)
+    if id(source) in seen:
+        return
+    seen.add(id(source))
+    for _, value in _values_of(source):
+        if is_slot(value):
+            found[id(value)] = value
+        if is_kernel(value):
+            _collect(value, found, seen)
+
+
+_bound: dict[tuple, tuple[Any, Any]] = {}  # what replaces values is kept alive, as the key holds its id
+
+
+class _Binder:
+    """Copies kernels with their slots filled; `used` and `open` list the slots that it has met."""
+
+    def __init__(self, bindings: Bindings):
+        self._bindings = {id(key): value for key, value in bindings.items()}
+        self._done: dict[int, Any] = {}
+        self.used: set[int] = set()
+        self.open: set[str] = set()
+
+    def bound(self, kernel: Any, callers: tuple[Any, ...]) -> Any:
+        """Returns a kernel with its slots filled: the kernel itself where nothing changes."""
+        if any(kernel is caller for caller in callers):
+            raise ConfigError(
+                f"The kernel {_name(kernel)} calls itself: such kernels crash when they are loaded from the disk. "
+                "Write a loop, with a stack if need be."
+            )
+        if id(kernel) not in self._done:
+            self._done[id(kernel)] = self._copied(kernel, (*callers, kernel)), kernel
+        return self._done[id(kernel)][0]
+
+    def _copied(self, kernel: Any, callers: tuple[Any, ...]) -> Any:
+        source = source_of(kernel)
+        changes = {}
+        for name, value in _values_of(source):
+            if any(value is caller for caller in callers) and not _is_loaded(name, source):
+                continue  # an attribute has the kernel's name, as in ``np.clip``
+            new = self._filled(name, value, source, callers)
+            if new is not value:
+                changes[name] = new
+        if not changes:
+            return kernel
+        key = (source, tuple((name, id(new)) for name, new in changes.items()))
+        if key not in _bound:
+            _bound[key] = recompiled(kernel, _copy(source, changes)), changes
+        return _bound[key][0]
+
+    def _filled(self, name: str, value: Any, source: FunctionType, callers: tuple[Any, ...]) -> Any:
+        """Returns what a kernel's name means from now on."""
+        if isinstance(value, ModuleType):
+            self._require_no_slots(name, value, source)
+            return value
+        if not is_slot(value):
+            return self.bound(value, callers) if is_kernel(value) else value
+        if id(value) not in self._bindings:
+            if not getattr(value, "slot_has_default", True):
+                self.open.add(_name(value))
+            return self.bound(value, callers) if is_kernel(value) else value
+        self.used.add(id(value))
+        new = self._bindings[id(value)]
+        if isinstance(value, Constant):
+            return value.with_value(new)
+        _require_same_parameters(value, new)
+        return self.bound(new, callers)
+
+    def _require_no_slots(self, name: str, module: ModuleType, source: FunctionType) -> None:
+        for attribute in names_of(source.__code__):
+            value = vars(module).get(attribute)
+            if is_slot(value) or (is_kernel(value) and slots_of(value)):
+                raise ConfigError(
+                    f"The kernel {source.__name__} reaches a slot through {name}.{attribute}: import {attribute} from "
+                    f"{module.__name__} by its name, so that it can be replaced."
+                )
+
+
+def _copy(source: FunctionType, changes: dict[str, Any]) -> FunctionType:
+    """Returns a copy of a function in which some names of globals and closures mean something else."""
+    cells = tuple(
+        CellType(changes[name]) if name in changes else cell
+        for name, cell in zip(source.__code__.co_freevars, source.__closure__ or (), strict=True)
+    )
+    names = {**source.__globals__, **changes}
+    copy = FunctionType(source.__code__, names, source.__name__, source.__defaults__, cells or None)
+    copy.__kwdefaults__ = source.__kwdefaults__
+    # Numba names symbols after this: different kernels of one source must not share a symbol, also when some of them
+    # are loaded from the disk. The name of the source tells what it was bound to before.
+    label = ";".join([source.__qualname__, *(f"{name}={_label(value)}" for name, value in changes.items())])
+    copy.__qualname__ = f"{source.__name__}_{hashlib.sha256(label.encode()).hexdigest()[:16]}"
+    return copy
+
+
+def _label(value: Any) -> str:
+    if isinstance(value, Constant):
+        return repr(value.value)
+    source = source_of(value)
+    return f"{source.__module__}.{source.__qualname__}.{digest_of(value)}"
+
+
+def _values_of(source: FunctionType) -> list[tuple[str, Any]]:
+    """Returns the names of globals and closures that a function uses, with what they mean, in a fixed order."""
+    names = source.__globals__
+    found = {name: names[name] for name in sorted(names_of(source.__code__)) if name in names}
+    for name, cell in zip(source.__code__.co_freevars, source.__closure__ or (), strict=True):
+        try:
+            found[name] = cell.cell_contents
+        except ValueError:  # not set yet
+            continue
+    return list(found.items())
+
+
+def _is_loaded(name: str, source: FunctionType) -> bool:
+    return any(each.argval == name and "GLOBAL" in each.opname for each in dis.get_instructions(source))
+
+
+def _require_same_parameters(place: Any, new: Any) -> None:
+    expected, given = source_of(place).__code__, getattr(source_of(new), "__code__", None)
+    if not is_kernel(new) or given.co_argcount != expected.co_argcount:
+        parameters = ", ".join(expected.co_varnames[: expected.co_argcount])
+        raise ConfigError(
+            f"{new!r} cannot fill {_name(place)}, a kernel of ({parameters}): compile it with numba.njit, and give it "
+            "these parameters."
+        )
+
+
+def _name(value: Any) -> str:
+    return value.name if isinstance(value, Constant) else source_of(value).__name__
