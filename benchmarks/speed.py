@@ -25,6 +25,7 @@ import tempfile
 import time
 from concurrent import futures
 from pathlib import Path
+from typing import NamedTuple
 
 from absl import flags
 from measuring import FLAGS, rate, run, spread, timed
@@ -33,6 +34,7 @@ from tqdm import tqdm
 import mccfr_plus
 from mccfr_plus.solver import registry
 
+MINIMIZERS = ("rm", "rm+", "dcfr", "prm+")
 GOOFSPIEL = "goofspiel(num_cards=5,imp_info=True,points_order=descending,returns_type=win_loss)"
 
 flags.DEFINE_string("games", f"kuhn_poker;leduc_poker;liars_dice;{GOOFSPIEL}", "Games, with ; between them")
@@ -79,76 +81,108 @@ print(json.dumps(rates))
 """
 
 
+class Side(NamedTuple):
+    """A checkout that is measured, and the folder of its compiled kernels."""
+
+    name: str
+    code: Path
+    kernels: Path
+
+
 @contextlib.contextmanager
-def checkouts():
-    """Yields the folders of code and of kernels, of the other checkout (if there is one) and of this one."""
-    with tempfile.TemporaryDirectory() as folder:
-        code = {"now": ROOT}
-        if FLAGS.before is not None:
-            code = {"before": Path(FLAGS.before).resolve(), "now": ROOT}
-            if not code["before"].is_dir():
-                code["before"] = Path(folder, "code")
-                commands = (
-                    ["clone", "-q", str(ROOT), code["before"]],
-                    ["-C", code["before"], "checkout", "-q", FLAGS.before],
-                )
-                for command in commands:
-                    subprocess.run(["git", *command], check=True)
-        caches = {side: Path(folder, f"cache_{side}") for side in code}
-        for cache in caches.values():
-            cache.mkdir()
-        yield [(side, code[side], caches[side]) for side in code]
+def checkouts(before, folder=None):
+    """Yields the sides of a comparison: "before" (unless it is None) and "now", this checkout.
+
+    Args:
+        before: A revision, or the folder of another checkout.
+        folder: Where a clone and the kernels are kept; None: in a temporary folder.
+    """
+    with tempfile.TemporaryDirectory() as temporary:
+        place = Path(folder or temporary).resolve()
+        code = {} if before is None else {"before": Path(before).resolve()}
+        if before is not None and not code["before"].is_dir():
+            code["before"] = place / f"code_{before}"
+            if not code["before"].exists():
+                git("clone", "-q", ROOT, code["before"])
+                git("-C", code["before"], "checkout", "-q", before)
+        sides = [Side(name, path, place / f"kernels_{name}") for name, path in {**code, "now": ROOT}.items()]
+        for side in sides:
+            side.kernels.mkdir(parents=True, exist_ok=True)
+        yield sides
 
 
-def process(code, cache, *arguments):
-    """Runs Python on a checkout; returns its output and its CPU seconds, those of its children included."""
-    environment = {**os.environ, "PYTHONPATH": str(code), "NUMBA_CACHE_DIR": str(cache)}
+def git(*arguments):
+    subprocess.run(["git", *arguments], check=True)
+
+
+def process(side, *arguments):
+    """Runs Python on a checkout; returns its output, and CPU seconds including those of its children."""
+    environment = {**os.environ, "PYTHONPATH": str(side.code), "NUMBA_CACHE_DIR": str(side.kernels)}
     before = os.times()
     found = subprocess.run(
-        [sys.executable, *arguments], env=environment, cwd=code, capture_output=True, text=True, check=False
+        [sys.executable, *arguments], env=environment, cwd=side.code, capture_output=True, text=True, check=False
     )
     after = os.times()
     if found.returncode:
-        sys.exit(f"{code} failed:\n{found.stderr}")
+        sys.exit(f"{side.code} failed:\n{found.stderr}")
     return found.stdout, sum(after[2:4]) - sum(before[2:4])
+
+
+def paired_rates(sides, cases, rounds, seconds):
+    """Returns iterations per CPU second, ``[side][round][case]``; the sides take turns.
+
+    Args:
+        cases: Texts "game estimator minimizer".
+        rounds: Number of measurements of each case.
+        seconds: CPU seconds of a measurement.
+    """
+    measured = {side.name: [] for side in sides}
+    for side in sides:
+        process(side, "-c", _RATES, "0.001", *cases)  # compiles the kernels
+    for number in tqdm(range(rounds), unit="round", leave=False, disable=None):
+        for side in sides if number % 2 else reversed(sides):
+            output, _ = process(side, "-c", _RATES, str(seconds), *cases)
+            measured[side.name].append(json.loads(output))
+    return list(measured.values())
 
 
 def revisions():
     if FLAGS.before is None:
         sys.exit("give --before=REVISION or --before=FOLDER.")
-    minimizers = FLAGS.minimizers or ("rm", "rm+", "dcfr", "prm+")
-    cases = [f"{game} {e} {m}" for game in games() for e in FLAGS.estimators for m in minimizers]
-    measured = {"before": [], "now": []}
-    with checkouts() as sides:
-        for _, code, cache in sides:
-            process(code, cache, "-c", _RATES, "0.001", *cases)  # compiles the kernels
-        for number in tqdm(range(FLAGS.rounds), unit="round", leave=False, disable=None):
-            for side, code, cache in sides if number % 2 else reversed(sides):
-                output, _ = process(code, cache, "-c", _RATES, str(FLAGS.seconds), *cases)
-                measured[side].append(json.loads(output))
+    cases = [f"{game} {e} {m}" for game in games() for e in FLAGS.estimators for m in FLAGS.minimizers or MINIMIZERS]
+    with checkouts(FLAGS.before) as sides:
+        measured = paired_rates(sides, cases, FLAGS.rounds, FLAGS.seconds)
     print(f"iterations per CPU second, {FLAGS.before} and now, medians of {FLAGS.rounds}")
+    print_rates(cases, measured)
+
+
+def print_rates(cases, measured):
+    """Prints what `paired_rates` has measured; returns the ratios now / before, ``[case][round]``."""
     print(f"{'game':<16}{'estimator':<11}{'minimizer':<11}{'before':>13}{'now':>13}  now / before")
-    for number, case in enumerate(cases):
-        before, now = ([rates[number] for rates in measured[side]] for side in ("before", "now"))
+    found = []
+    for case, before, now in zip(cases, *(zip(*side, strict=True) for side in measured), strict=True):
         game, estimator, minimizer = case.split()
-        ratios = [b / a for a, b in zip(before, now, strict=True)]
+        found.append([b / a for a, b in zip(before, now, strict=True)])
         medians = "".join(f"{statistics.median(side):>13,.0f}" for side in (before, now))
-        print(f"{game[:15]:<16}{estimator:<11}{minimizer:<11}{medians}  {spread(ratios)}")
+        print(f"{game[:15]:<16}{estimator:<11}{minimizer:<11}{medians}  {spread(found[-1])}", flush=True)
+    return found
+
+
+SOLVE = ("-m", "mccfr_plus", "solve", "kuhn_poker", "--quiet", "--iterations=1000")
+STARTS = {
+    "the command, empty cache": SOLVE,
+    "the same again": SOLVE,
+    "a further combination": (*SOLVE, "--estimator=outcome", "--minimizer=dcfr"),
+    "examples/custom_minimizer.py": ("examples/custom_minimizer.py", "--iterations=1000"),
+    "the same example again": ("examples/custom_minimizer.py", "--iterations=1000"),
+}
 
 
 def start():
-    solve = ["-m", "mccfr_plus", "solve", "kuhn_poker", "--quiet"]
-    steps = {
-        "the command, empty cache": [*solve, "--iterations=1000"],
-        "the same again": [*solve, "--iterations=1000"],
-        "a further combination": [*solve, "--iterations=1000", "--estimator=outcome", "--minimizer=dcfr"],
-        "examples/custom_minimizer.py": ["examples/custom_minimizer.py", "--iterations=1000"],
-        "the same example again": ["examples/custom_minimizer.py", "--iterations=1000"],
-    }
-    with checkouts() as sides:
-        print(f"{'CPU seconds of a process':<34}" + "".join(f"{side:>9}" for side, _, _ in sides))
-        for name, arguments in steps.items():
-            print(f"{name:<34}" + "".join(f"{process(code, cache, *arguments)[1]:>9.1f}" for _, code, cache in sides))
+    with checkouts(FLAGS.before) as sides:
+        print(f"{'CPU seconds of a process':<34}" + "".join(f"{side.name:>9}" for side in sides))
+        for name, arguments in STARTS.items():
+            print(f"{name:<34}" + "".join(f"{process(side, *arguments)[1]:>9.1f}" for side in sides))
 
 
 # --- components ---
@@ -171,7 +205,7 @@ ESTIMATORS = {
     "outcome, baseline": {"estimator": "outcome", "baseline": True},
     "external, stochastic average": {"estimator": "external", "averaging": "stochastic"},
 }
-MINIMIZERS = ("rm+", "linear", "dcfr", "prm", "prm+", "hedge", "ftrl", "omd", "ftrl(optimistic=True)")
+OTHER_MINIMIZERS = ("rm+", "linear", "dcfr", "prm", "prm+", "hedge", "ftrl", "omd", "ftrl(optimistic=True)")
 
 
 def components():
@@ -193,7 +227,7 @@ def components():
         options = {"estimator": name, **options}
         row(name, lambda tree, options=options: ratio(solver_of(tree, **options), solver_of(tree, "external")))
     print(f"\n{'iterations/s over external + rm':<36} {header}")
-    for name in MINIMIZERS:
+    for name in OTHER_MINIMIZERS:
         row(
             name,
             lambda tree, name=name: ratio(solver_of(tree, "external", name), solver_of(tree, "external"), "iterations"),
