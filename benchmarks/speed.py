@@ -1,17 +1,17 @@
-"""How fast solvers, compiling and evaluations are: ``python benchmarks/speed.py SUBJECT``.
+"""Speed of solvers, compiling and evaluations: ``python benchmarks/speed.py SUBJECT``.
 
+openspiel   iterations/s over OpenSpiel's C++ solvers, evaluations/s over its exploitability
 revisions   iterations/s of this checkout over another one, for games x estimators x minimizers
-start       CPU seconds of first processes: with an empty kernel cache, for a further combination, with all on disk
+start       CPU seconds of new processes: with an empty kernel cache, for a further combination, with all kernels cached
 components  nodes/s of every estimator over external sampling's, iterations/s of minimizers over rm's with sampling
 minimizers  CPU seconds of an iteration of `full` with every minimizer over rm+'s
-threads     nodes/s of several threads over one, in both modes, and of solvers that share nothing
-calls       what `Solver.iteration()` costs from Python beyond an iteration inside `Solver.run()`
+threads     nodes/s of several threads over one, in both modes, and of independent solvers
+calls       overhead of a call of `Solver.iteration()` over an iteration inside `Solver.run()`
 tree        histories/s of `compile_game` over bare traversals of pyspiel's states; bytes per history
-evaluation  what an exact evaluation costs, in visits of a run per history and player
+evaluation  cost of an exact evaluation, in visits of a run per history and player
 liteefg     iterations/s over LiteEFG's (pip install LiteEFG)
 
-Both sides of a ratio take turns; the median of the ratios counts, as the speed of a shared machine changes all the
-time. `mccfr-plus benchmark` measures the speed over OpenSpiel's C++ solvers.
+Both sides of a ratio take turns, and the median of the ratios is reported: the speed of a shared machine varies.
 """
 
 import contextlib
@@ -27,6 +27,7 @@ from concurrent import futures
 from pathlib import Path
 from typing import NamedTuple
 
+import pyspiel
 from absl import flags
 from measuring import FLAGS, rate, run, spread, timed
 from tqdm import tqdm
@@ -38,13 +39,13 @@ MINIMIZERS = ("rm", "rm+", "dcfr", "prm+")
 GOOFSPIEL = "goofspiel(num_cards=5,imp_info=True,points_order=descending,returns_type=win_loss)"
 
 flags.DEFINE_string("games", f"kuhn_poker;leduc_poker;liars_dice;{GOOFSPIEL}", "Games, with ; between them")
-flags.DEFINE_integer("rounds", 5, "How often each side is measured", lower_bound=1)
-flags.DEFINE_float("seconds", 0.5, "About how long a measurement takes", lower_bound=0.01)
-flags.DEFINE_string("before", None, "revisions, start: a revision, or the folder of a checkout, to compare with")
+flags.DEFINE_integer("rounds", 5, "Measurements of each side", lower_bound=1)
+flags.DEFINE_float("seconds", 0.5, "Approximate length of a measurement", lower_bound=0.01)
+flags.DEFINE_string("before", None, "revisions, start: the other revision, or the folder of a checkout")
 flags.DEFINE_list("estimators", ["external", "outcome", "full"], "revisions, threads: estimators")
-flags.DEFINE_list("minimizers", None, "revisions, minimizers: minimizers; by default four of them, or all")
+flags.DEFINE_list("minimizers", None, "revisions, minimizers: minimizers. Default: four, or all")
 flags.DEFINE_list("batches", ["1", "16", "256", "2048"], "threads: traversals per gradient and thread")
-flags.DEFINE_integer("threads", 2, "threads: how many")
+flags.DEFINE_integer("threads", 2, "threads: number of threads")
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -57,10 +58,59 @@ def trees():
     return {game: mccfr_plus.compile_game(game) for game in games()}
 
 
+# --- beside OpenSpiel ---
+
+
+def repeated(step):
+    """Returns a function that calls `step` a number of times."""
+
+    def run_steps(count):
+        for _ in range(count):
+            step()
+
+    return run_steps
+
+
+def speedups(ours, theirs):
+    """Returns the ratios of iterations/s of two functions that run a number of iterations; they take turns."""
+    counts = []
+    for side in (ours, theirs):
+        count, spent = 1, 0.0
+        while spent < FLAGS.seconds / 4:
+            count, spent = 4 * count, timed(lambda side=side, count=4 * count: side(count))
+        counts.append(max(1, round(count * FLAGS.seconds / spent)))
+    ratios = []
+    for _ in range(FLAGS.rounds):
+        here, there = (n / timed(lambda s=s, n=n: s(n)) for s, n in zip((ours, theirs), counts, strict=True))
+        ratios.append(here / there)
+    return ratios
+
+
+def openspiel():
+    """Exploitability is that of the same policy on both sides."""
+    sampled = {"external": pyspiel.ExternalSamplingMCCFRSolver, "outcome": pyspiel.OutcomeSamplingMCCFRSolver}
+    full = {"rm": pyspiel.CFRSolver, "rm+": pyspiel.CFRPlusSolver}
+    for game, tree in trees().items():
+        sides = {}
+        for estimator, peer in sampled.items():
+            ours = mccfr_plus.Solver(tree, estimator, "rm", seed=1)
+            sides[f"{estimator} + rm"] = ours.run, repeated(peer(tree.game, 1).run_iteration)
+        for minimizer, peer in full.items():
+            ours = mccfr_plus.Solver(tree, "full", minimizer)
+            sides[f"full + {minimizer}"] = ours.run, repeated(peer(tree.game).evaluate_and_update_policy)
+        solver = mccfr_plus.Solver(tree, "external", "rm", seed=1).run(1000)
+        table = solver.average_policy().to_pyspiel()
+        theirs = repeated(lambda game=tree.game, table=table: pyspiel.exploitability(game, table))
+        sides["exploitability"] = repeated(solver.exploitability), theirs
+        for name, (ours, theirs) in sides.items():
+            ours(1)  # compiles the kernels
+            print(f"{game[:15]:<16}{name:<16}{spread(speedups(ours, theirs), '.0f')} times as fast", flush=True)
+
+
 # --- this checkout beside another one ---
 
-# Runs in its own process, on either checkout: it uses only what both have. The fastest of short slices of CPU time
-# counts, as other work on the machine only makes slower.
+# Runs in its own process on either checkout, so it uses public names only. The fastest of many short slices of CPU time
+# counts, since other work on the machine can only slow a slice down.
 _RATES = """
 import json, sys, time
 import mccfr_plus
@@ -232,16 +282,13 @@ def components():
             name,
             lambda tree, name=name: ratio(solver_of(tree, "external", name), solver_of(tree, "external"), "iterations"),
         )
-    print(f"\n{'nodes per updated infoset':<36} {header}")
-    for name in ("external", "outcome", "balanced", "outcome(update_all_players=True)"):
-        row(name, lambda tree, name=name: nodes_per_update(solver_of(tree, name)))
     print(f"\n{'iterations/s of full over':<36} {header}")
     for name in ("full(traversal=True)", "full(pruning=True)"):
         row(name, lambda tree, name=name: 1 / ratio(solver_of(tree, name), solver_of(tree, "full"), "iterations"))
 
 
 def minimizers():
-    """Without averages, which are the same for all. rm+ itself is measured, too: it shows what the noise is."""
+    """Without averages, which all minimizers share. The row of rm+ itself shows the noise."""
     found = trees()
     print(f"{'CPU seconds over those of full + rm+':<36} " + " ".join(f"{name[:12]:>19}" for name in found))
 
@@ -254,15 +301,6 @@ def minimizers():
 
     for name in FLAGS.minimizers or registry.MINIMIZERS:
         print(f"{name:<36} " + " ".join(f"{ratio(tree, name):>19}" for tree in found.values()), flush=True)
-
-
-def nodes_per_update(solver):
-    """Returns how many nodes an iteration visits for each infoset that it updates."""
-    nodes, updated = solver.nodes_touched, 0
-    for _ in range(3000):
-        solver.iteration()
-        updated += int(solver._engine.scratches[0].num_touched.sum())
-    return (solver.nodes_touched - nodes) / updated
 
 
 def threads():
@@ -283,7 +321,7 @@ def threads():
 
 
 def rate_together(solvers):
-    """Returns nodes per second of all solvers together, each of which runs in its own thread."""
+    """Returns the sum of the solvers' nodes per second, with each in its own thread."""
     with futures.ThreadPoolExecutor(len(solvers)) as pool:
         return sum(pool.map(lambda solver: rate(solver, FLAGS.seconds), solvers))
 
@@ -310,7 +348,7 @@ def bare(state):
 
 
 def reading(root):
-    """Returns the number of histories, after reading from each what a compiler needs."""
+    """Returns the number of histories; reads from each all that `compile_game` reads."""
     states, nodes = [root], 0
     while states:
         state = states.pop()
@@ -332,7 +370,7 @@ def tree():
     sides = {
         "compile_game": lambda: mccfr_plus.compile_game(game, progress=False),
         "bare traversal": lambda: bare(game.new_initial_state()),
-        "traversal that reads what compiling needs": lambda: reading(game.new_initial_state()),
+        "traversal with the same reads": lambda: reading(game.new_initial_state()),
     }
     rounds = [[compiled.num_nodes / timed(work) for work in sides.values()] for _ in range(FLAGS.rounds)]
     print(f"liars_dice: {compiled.num_nodes:,} histories")
@@ -364,9 +402,8 @@ def evaluation():
 
 
 def liteefg():
-    """Its iteration is that of its own training loop: both players at once, then the average."""
+    """An iteration is one of LiteEFG's training loop: both players at once, then the average."""
     import LiteEFG
-    import pyspiel
     from LiteEFG.baselines.CFR import graph as CfrGraph
 
     LiteEFG.set_threads(1)
@@ -387,14 +424,9 @@ def liteefg():
                 environment.update_strategy(strategy)
 
         ours = mccfr_plus.Solver(game, estimator, "rm", alternating=False, seed=1).run(3).run
-        counts = [max(1, round(5 * FLAGS.seconds / timed(lambda side=side: side(5)))) for side in (ours, theirs)]
-        rates = [
-            [n / timed(lambda side=side, n=n: side(n)) for side, n in zip((ours, theirs), counts, strict=True)]
-            for _ in range(FLAGS.rounds)
-        ]
-        print(f"{game:12} {estimator:9} {spread([a / b for a, b in rates], '.0f')} times as fast", flush=True)
+        print(f"{game:12} {estimator:9} {spread(speedups(ours, theirs), '.0f')} times as fast", flush=True)
 
 
 if __name__ == "__main__":
-    subjects = (revisions, start, components, minimizers, threads, calls, tree, evaluation, liteefg)
+    subjects = (openspiel, revisions, start, components, minimizers, threads, calls, tree, evaluation, liteefg)
     run(__doc__, {function.__name__: function for function in subjects})

@@ -101,6 +101,8 @@ for number, (arguments, iterations) in enumerate(cases):
         found.append({"error": f"{type(error).__name__}: {error}"})
         continue
     arrays = {"average": solver.average_strategy(), "current": solver.current_strategy(), "tables": solver.tables()}
+    if arguments["tree"] == "rules" and "threads" in arguments:  # slots are in the order in which threads meet infosets
+        arrays = {name: np.sort(array) for name, array in arrays.items()}
     np.savez(f"{folder}/{number}_{sys.argv[3]}.npz", **arrays)
     digest = hashlib.sha256(b"".join(array.tobytes() for array in arrays.values()))
     found.append({"digest": digest.hexdigest(), "nodes": solver.nodes_touched})
