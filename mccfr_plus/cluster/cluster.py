@@ -20,6 +20,8 @@ from mccfr_plus.user_modules import import_user_module
 
 RAY = "ray"
 LOCAL = "local"  # no cluster: this process does the work
+_CLIENT = "ray://"
+_CLIENT_ATTEMPTS = 5  # Ray's client server forks a process for each client, which sometimes fails
 _CONNECT_SECONDS = 5.0
 _PACKAGES = ("open_spiel", "numpy", "numba")  # results depend on their versions; Ray compares Python's and its own
 
@@ -86,7 +88,7 @@ class Cluster(contextlib.AbstractContextManager):
                 address = "local"
             if address == "local":
                 options |= {"include_dashboard": False, "num_cpus": self._cpus}
-            self.ray.init(address, **options)
+            self._init(address, options)
         except (OSError, RuntimeError, ValueError) as error:
             self.ray.shutdown()  # a failed client would stay one
             raise ClusterError(f"cannot connect to Ray at {address}: {_in_short(error)}") from None
@@ -94,6 +96,16 @@ class Cluster(contextlib.AbstractContextManager):
             # Ray's handler would end the program without its result so far.
             if callable(before) and threading.current_thread() is threading.main_thread():
                 signal.signal(signal.SIGTERM, before)
+
+    def _init(self, address: str, options: dict[str, Any]) -> None:
+        for left in reversed(range(_CLIENT_ATTEMPTS if address.startswith(_CLIENT) else 1)):
+            try:
+                self.ray.init(address, **options)
+                return
+            except ConnectionError:
+                if not left:
+                    raise
+                self.ray.shutdown()
 
     @contextlib.contextmanager
     def worker_errors(self) -> Iterator[None]:
@@ -180,7 +192,7 @@ def check_address(address: Any) -> str:
 
 def _check_listens(address: str) -> None:
     """Raises ClusterError if nothing listens at an address: Ray would try for minutes."""
-    host, _, port = address.removeprefix("ray://").rpartition(":")
+    host, _, port = address.removeprefix(_CLIENT).rpartition(":")
     try:
         socket.create_connection((host.strip("[]"), int(port)), _CONNECT_SECONDS).close()
     except OSError as error:
@@ -201,5 +213,8 @@ def versions() -> dict[str, str]:
 
 
 def _in_short(error: Exception) -> str:
-    """Returns the text of an error in one line, without the worker's traceback that Ray adds."""
-    return " ".join(str(getattr(error, "cause", None) or error).split())[:400] or type(error).__name__
+    """Returns the text of an error in one line, without the traceback of another process that Ray adds."""
+    text = str(getattr(error, "cause", None) or error).strip()
+    if "Traceback" in text:
+        text = text.splitlines()[-1]
+    return " ".join(text.split())[:400] or type(error).__name__
