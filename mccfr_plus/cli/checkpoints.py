@@ -12,7 +12,6 @@ from mccfr_plus.neural import ALGORITHMS
 from mccfr_plus.solver import saved_state
 
 TABULAR = "tabular"
-DISTRIBUTED = "Distributed"  # prefix of the classes that sample on a cluster
 
 
 def lock_of(values: Any) -> CheckpointLock:
@@ -50,7 +49,7 @@ def algorithm_in(lock: CheckpointLock, values: Any) -> str:
     header = checkpoint_file.read_header(lock)
     name = header.get("algorithm")
     known = {TABULAR: None, **ALGORITHMS}
-    found = [each for each, kind in known.items() if name == kind or (kind and name == DISTRIBUTED + kind)]
+    found = [each for each, kind in known.items() if name == kind]
     if not found:
         raise CheckpointError(
             f"{lock} is of a run of {name}, which is none of --algorithm={', '.join(ALGORITHMS)}: load it in Python."
@@ -81,10 +80,9 @@ def arguments_to_resume(lock: CheckpointLock, given: dict[str, Any], values: Any
 
 
 def require_seed(lock: CheckpointLock, header: dict[str, Any], values: Any) -> None:
-    """Raises CheckpointError if the command line gives another seed, or number of batches, than a checkpoint has."""
-    for name in ("seed", "num_batches"):
-        if values[name].value not in (None, header[name]):
-            raise _contradiction(lock, name, header[name], values[name].value)
+    """Raises CheckpointError if the command line gives another seed than a checkpoint has."""
+    if values.seed not in (None, header["seed"]):
+        raise _contradiction(lock, "seed", header["seed"], values.seed)
 
 
 def _contradiction(lock: CheckpointLock, name: str, kept: Any, given: Any) -> CheckpointError:

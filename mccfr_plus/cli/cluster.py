@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import logging
-import os
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any
@@ -19,9 +17,8 @@ if TYPE_CHECKING:
     from mccfr_plus.cluster.solver import DistributedSolver
     from mccfr_plus.files.lock import CheckpointLock
 
-logger = logging.getLogger("mccfr_plus")
-
-NUM_BATCHES, WORKERS = 8, 2  # defaults
+WORKERS = 2  # default
+_NUM_BATCHES = 8
 _TRAVERSALS = 1000
 _COMPONENTS = ("estimator", "minimizer", "averaging", "alternating")
 
@@ -32,22 +29,16 @@ _OTHERS = ("threads", "thread_mode", "tree", "memory", "keys", "symmetry", "base
 # --- mccfr-plus solve: traversals of one run ---
 
 
-def check_flags(values: Any, tabular: bool) -> None:
+def check_flags(values: Any) -> None:
     """Raises UsageError if flags do not go together with ``--cluster``."""
-    given = [name for name in _OTHERS if values[name].present and values[name].value] if tabular else []
+    given = [name for name in _OTHERS if values[name].present and values[name].value]
     if given:
         raise UsageError(f"--{given[0]} with --cluster={values.cluster}: leave it out; workers use a compiled tree.")
-    num_batches = plan_of(values)["num_batches"]
-    if tabular and values["batch"].present and values.batch % num_batches:
+    if values["batch"].present and values.batch % _NUM_BATCHES:
         raise UsageError(
-            f"--batch={values.batch} with --num_batches={num_batches}: all batches have the same number of traversals, "
-            "so that --batch must be a multiple of --num_batches."
+            f"--batch={values.batch} with --cluster={values.cluster}: it must be a multiple of {_NUM_BATCHES}, the "
+            "number of equal parts that workers sample."
         )
-
-
-def plan_of(values: Any) -> dict[str, Any]:
-    """Returns how many workers sample how many batches, as arguments of a distributed solver."""
-    return {"workers": values.workers or WORKERS, "num_batches": values.num_batches or NUM_BATCHES}
 
 
 def connected(values: Any) -> AbstractContextManager[Cluster | str]:
@@ -61,9 +52,7 @@ def connected(values: Any) -> AbstractContextManager[Cluster | str]:
         return contextlib.nullcontext(LOCAL)
     from mccfr_plus.cluster.cluster import Cluster
 
-    return Cluster(
-        values.cluster, imports=imported_modules(), cpus=max(plan_of(values)["workers"], os.cpu_count() or 1)
-    )
+    return Cluster(values.cluster, imports=imported_modules())
 
 
 def new_solver(
@@ -83,15 +72,16 @@ def new_solver(
     from mccfr_plus.solver.config import SolverConfig
     from mccfr_plus.solver.saved_state import read_header
 
-    plan, seed = plan_of(values), None
-    arguments = {"batch": plan["num_batches"] * _TRAVERSALS, **given}
+    num_batches, seed = _NUM_BATCHES, None
+    arguments = {"batch": num_batches * _TRAVERSALS, **given}
     if lock is not None:
         arguments = arguments_to_resume(lock, given, values)
-        seed, plan["num_batches"] = arguments.pop("seed"), read_header(lock)["num_batches"]
+        seed, num_batches = arguments.pop("seed"), read_header(lock)["num_batches"]
     components = {name: arguments[name] for name in _COMPONENTS if name in arguments}
     # Errors come before the tree is compiled, which may take long.
     SolverConfig.from_specs(**components, batch=arguments["batch"])
-    options = {"traversals": arguments["batch"] // plan["num_batches"], "cluster": cluster, **plan}
+    options = {"num_batches": num_batches, "traversals": arguments["batch"] // num_batches, "cluster": cluster}
+    options["workers"] = values.workers or WORKERS
     tree = compile_within_budget(game, values)
     if lock is not None:
         return DistributedSolver(tree, **components, seed=seed, **options).restore(lock)
@@ -135,8 +125,6 @@ def chosen_cluster(values: Any, games: Sequence[str] = ()) -> Iterator[Cluster |
     from mccfr_plus.cluster.cluster import Cluster
 
     with Cluster(values.cluster, imports=imported_modules()) as cluster:
-        if cluster.cpus < 1:
-            logger.warning("the cluster has no CPU: runs begin when it has one.")
         for game in games:
             cluster.check_game(game)
         yield cluster

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import contextlib
 import sys
 from typing import Any
 
-from mccfr_plus.cli import checkpoints, cluster, output
+from mccfr_plus.cli import checkpoints, output
 from mccfr_plus.cli.budget import compile_within_budget
-from mccfr_plus.cli.checkpoints import DISTRIBUTED
 from mccfr_plus.cli.command import UsageError, seed_of
 from mccfr_plus.cli.run import run_and_print
 from mccfr_plus.errors import BudgetError, MccfrPlusError
@@ -37,12 +35,8 @@ def check_flags(values: Any, algorithm: str) -> None:
         raise UsageError(
             f"{flag} is about --algorithm=tabular, and --algorithm={algorithm} does not take it{more}: leave it out."
         )
-    if without_tree and values.cluster is not None:
-        others = ", ".join(name for name in ALGORITHMS if name not in WITHOUT_TREE)
-        raise UsageError(
-            f"--cluster with --algorithm={algorithm}: it samples in this process. Leave it out, or give one of "
-            f"--algorithm={others}."
-        )
+    if values.cluster is not None:
+        raise UsageError(f"--cluster with --algorithm={algorithm}: it samples in this process. Leave it out.")
 
 
 # --- settings ---
@@ -59,7 +53,7 @@ def settings_of(algorithm: str) -> str:
 # --- running ---
 
 
-def solve(game: str, algorithm: str, values: Any, lock: CheckpointLock | None, where: Any) -> None:
+def solve(game: str, algorithm: str, values: Any, lock: CheckpointLock | None) -> None:
     """Runs a neural solver, and prints and writes its result.
 
     Args:
@@ -67,72 +61,58 @@ def solve(game: str, algorithm: str, values: Any, lock: CheckpointLock | None, w
         algorithm: One of `ALGORITHMS`.
         values: Parsed flags of `mccfr-plus solve`.
         lock: Of the checkpoint, if there is to be one.
-        where: See `cluster.connected`; None: samples are made in this process.
 
     Raises:
         MccfrPlusError: For bad input; or, after the result so far, if networks diverged or the last checkpoint could
             not be written.
     """
-    solver_class = _solver_class(algorithm, where)  # an error without torch
+    solver_class = _solver_class(algorithm)  # an error without torch
     base = solver_class.config_class()
-    config, seed, num_batches = base, None, values.num_batches
+    config, seed = base, None
     if lock and values.resume:
-        config, seed, num_batches = _kept(lock, values, solver_class)
+        config, seed = _kept(lock, values, solver_class)
     config = config.changed(values["set"].value or ())
     before = base.as_dict()
     changes = ", ".join(f"{name}={value}" for name, value in config.as_dict().items() if value != before[name])
-    plan = {} if where is None else {**cluster.plan_of(values), "cluster": where}
-    if where is not None and num_batches is not None:
-        plan["num_batches"] = num_batches
-    solver = _new_solver(game, algorithm, solver_class, config, seed, plan, values)
+    solver = _new_solver(game, algorithm, solver_class, config, seed, values)
     if lock and values.resume:
         solver.restore(lock)
-    with contextlib.nullcontext() if where is None else solver:  # ends the workers
-        output.show_notes()
-        if not values.quiet:
-            batches = "" if where is None else f" in {solver.num_batches} batches"
-            settings = changes or "the default settings"
-            print(f"solving with {algorithm}{batches}, seed {solver.seed}: {settings}", file=sys.stderr)
-        heading = [["algorithm", algorithm], ["settings", changes or "the default ones"]]
-        if where is not None:
-            heading.append(["batches", f"{solver.num_batches}, on cluster {values.cluster}"])
-        about = {"algorithm": algorithm, "settings": solver.config.as_dict()}
-        run_and_print(game, solver, values, lock, about, heading)
+    output.show_notes()
+    if not values.quiet:
+        settings = changes or "the default settings"
+        print(f"solving with {algorithm}, seed {solver.seed}: {settings}", file=sys.stderr)
+    heading = [["algorithm", algorithm], ["settings", changes or "the default ones"]]
+    about = {"algorithm": algorithm, "settings": solver.config.as_dict()}
+    run_and_print(game, solver, values, lock, about, heading)
 
 
-def _solver_class(algorithm: str, where: Any) -> Any:
+def _solver_class(algorithm: str) -> Any:
     import mccfr_plus.neural
 
-    if where is None:
-        return getattr(mccfr_plus.neural, ALGORITHMS[algorithm])
-    import mccfr_plus.cluster.neural
-
-    return getattr(mccfr_plus.cluster.neural, DISTRIBUTED + ALGORITHMS[algorithm])
+    return getattr(mccfr_plus.neural, ALGORITHMS[algorithm])
 
 
-def _kept(lock: CheckpointLock, values: Any, solver_class: Any) -> tuple[Any, int | None, int | None]:
-    """Returns config, seed and number of batches of the checkpoint to continue from.
+def _kept(lock: CheckpointLock, values: Any, solver_class: Any) -> tuple[Any, int | None]:
+    """Returns config and seed of the checkpoint to continue from.
 
     Raises:
-        CheckpointError: If it is damaged, or the command line gives another seed or number of batches.
+        CheckpointError: If it is damaged, or the command line gives another seed.
     """
     from mccfr_plus.neural.checkpoint import config_of, read_header
 
     header = read_header(lock, solver_class.__name__)
     checkpoints.require_seed(lock, header, values)
-    return config_of(lock, header, solver_class.config_class), header["seed"], header["num_batches"]
+    return config_of(lock, header, solver_class.config_class), header["seed"]
 
 
-def _new_solver(
-    game: str, algorithm: str, solver_class: Any, config: Any, seed: int | None, plan: dict[str, Any], values: Any
-) -> Any:
+def _new_solver(game: str, algorithm: str, solver_class: Any, config: Any, seed: int | None, values: Any) -> Any:
     from mccfr_plus.neural.sampling.observer import check_has_tensors
 
     loaded = load_game(game)
     check_has_tensors(loaded, solver_class.__name__)  # before a long compilation
     try:
         tree = loaded if algorithm in WITHOUT_TREE else compile_within_budget(game, values)
-        return solver_class(tree, config, seed=seed_of(values) if seed is None else seed, **plan)
+        return solver_class(tree, config, seed=seed_of(values) if seed is None else seed)
     except BudgetError as error:
         others = [name for name in WITHOUT_TREE if name.endswith(algorithm)]
         hint = f" Or take --algorithm={', '.join(others or WITHOUT_TREE)}, which compiles no tree."

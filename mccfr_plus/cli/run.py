@@ -196,7 +196,7 @@ def run_and_print(
         "information_sets": tree and tree.num_infosets,
         "nodes": tree and tree.num_nodes,
         "cluster": values.cluster,
-        "workers": values.cluster and cluster.plan_of(values)["workers"],
+        "workers": values.cluster and (values.workers or cluster.WORKERS),
         "num_batches": getattr(solver, "num_batches", None),
         "stopped": str(ended_by) if diverged else getattr(solver, "stopped", None),
         "interrupted": interrupted,

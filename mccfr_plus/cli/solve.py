@@ -102,7 +102,7 @@ are errors with them. --help_neural --algorithm=NAME lists the settings for --se
 
 _CLUSTER = """
 --cluster=ray samples on a Ray cluster: the one of RAY_ADDRESS or of this machine, else a new one for this run. Results
-depend on --seed, --batch and --num_batches only.
+depend on --seed and --batch only.
 """
 
 _TOPICS = {
@@ -110,7 +110,7 @@ _TOPICS = {
         "Estimators, minimizers, averages", ("batch", "baseline", "baseline_rate", "alternating"), _COMPONENTS
     ),
     "neural": Topic("Neural networks", ("algorithm", "set"), _NEURAL),
-    "cluster": Topic("Ray clusters", ("cluster", "workers", "num_batches"), _CLUSTER),
+    "cluster": Topic("Ray clusters", ("cluster", "workers"), _CLUSTER),
     "more": Topic(
         "Trees, checkpoints, threads, bounds",
         (
@@ -135,7 +135,6 @@ _ABOUT = {
     "resume": ("checkpoint", "its file by --checkpoint=FILE"),
     "checkpoint_interval": ("checkpoint", "its file by --checkpoint=FILE"),
     "workers": ("cluster", "--cluster=ray, or local"),
-    "num_batches": ("cluster", "--cluster=ray, or local"),
 }
 
 
@@ -192,8 +191,6 @@ class SolveCommand(Command):
             whole(1, 10_000),
             f"How many processes of the cluster sample. Default: {cluster.WORKERS}.",
         )
-        meaning = "Number of batches of a gradient's traversals; results depend on it."
-        define(values, "num_batches", whole(), f"{meaning} Default: {cluster.NUM_BATCHES}.")
         define(values, "policy_out", text("FILE"), "Write the average policy there, as .npz.")
         define_switch(values, "bounds", "Print regret bounds beside what was measured.")
         define(values, "confidence", fraction(), "Probability of --bounds.", 0.95)
@@ -229,12 +226,12 @@ class SolveCommand(Command):
                 neural.check_flags(values, algorithm)
             where = None
             if values.cluster is not None:
-                cluster.check_flags(values, is_tabular)
+                cluster.check_flags(values)
                 where = stack.enter_context(cluster.connected(values))
             if is_tabular:
                 _solve(game, values, lock, where, stack)
             else:
-                neural.solve(game, algorithm, values, lock, where)
+                neural.solve(game, algorithm, values, lock)
 
 
 def arguments_of(values: Any) -> dict[str, Any]:

@@ -110,8 +110,7 @@ def read_header(path: str | os.PathLike) -> dict[str, Any]:
     header = checkpoint_file.read_header(path)
     if "algorithm" in header:
         name = header["algorithm"]
-        package = "mccfr_plus.neural" if header.get("num_batches") is None else "mccfr_plus.cluster.neural"
-        raise CheckpointError(f"{path} holds a run of {name}: load it with {package}.{name}.from_checkpoint.")
+        raise CheckpointError(f"{path} holds a run of {name}: load it with mccfr_plus.neural.{name}.from_checkpoint.")
     header.setdefault("num_batches", None)  # files of versions that knew no distributed solvers
     check_entries(path, header, _ENTRIES)
     return header

@@ -52,9 +52,9 @@ MOMENTS = {
         ("solve", "evaluate", "view", "export", "stats", "compare", "reproduce", "solve in batches"),
     ),
     "compiling kernels": ("mccfr_plus.solver.engine.Engine.prepare", ("solve", "compare", "reproduce")),
-    "making workers": ("mccfr_plus.cluster.batch.Sampler.__init__", ("solve in batches",)),
+    "making workers": ("mccfr_plus.cluster.batch.BatchWorker.__init__", ("solve in batches",)),
     "running": ("mccfr_plus.solver.engine.Engine.advance", ("solve", "compare", "reproduce")),
-    "sampling": ("mccfr_plus.cluster.batch.Sampler.work", ("solve in batches",)),
+    "sampling": ("mccfr_plus.cluster.batch.BatchWorker.sample", ("solve in batches",)),
     "evaluating": (
         "mccfr_plus.evaluation.exact.Evaluator.evaluate",
         ("solve", "evaluate", "compare", "reproduce", "solve in batches"),

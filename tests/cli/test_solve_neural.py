@@ -191,7 +191,7 @@ def test_flags_about_tables(command):
     }
     own |= {"tree", "rules", "max_nodes", "max_bytes", "json", "quiet", "import", "help", "h"}
     own |= {f"help_{topic}" for topic in COMMANDS["solve"].topics}
-    own |= {"cluster", "workers", "num_batches"}
+    own |= {"cluster", "workers"}
     assert set(COMMANDS["solve"].flags()) == own | set(TABLE_FLAGS)
 
 
