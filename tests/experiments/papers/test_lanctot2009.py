@@ -19,7 +19,7 @@ from mccfr_plus.experiments.papers.lanctot2009.figure1 import (
     VANILLA,
 )
 from mccfr_plus.experiments.record import Point
-from mccfr_plus.games.catalogue import Size
+from mccfr_plus.experiments.papers.catalogue import Size
 
 
 def curve(game, algorithm, reached, end=10**11, slow=None):
