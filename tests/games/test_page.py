@@ -23,7 +23,7 @@ def rows_after(head):
 
 def sizes_by_game():
     """Returns {game: {what is counted: the cell that says how many were enumerated}}."""
-    found = {}
+    found, name = {}, ""
     for game, _, what, _, enumerated, _ in rows_after("| game | paper | |"):
         name = game.strip("`") or name  # an empty cell continues the game above
         found.setdefault(name, {})[what] = enumerated
