@@ -1,11 +1,9 @@
 """Regret bounds, and the measured regret of a run.
 
 `treeplex` has the sizes of a game in the theorems, `dilated` the bounds of FTRL and mirror descent, `regret` the bound
-of an estimator and a minimizer, `measured` the exact regret, `correlated` coarse correlated equilibria,
-`nash_conv` the NashConv that follows from regrets.
+of an estimator and a minimizer, `measured` the exact regret, `nash_conv` the NashConv that follows from regrets.
 """
 
-from mccfr_plus.bounds.correlated import CoarseCorrelatedEquilibrium, pure_plans, solve_cce
 from mccfr_plus.bounds.dilated import dilated_bound, dilated_diameter, strong_convexity
 from mccfr_plus.bounds.measured import measured_regret
 from mccfr_plus.bounds.nash_conv import NashConvBound, nash_conv_bound
@@ -23,7 +21,6 @@ from mccfr_plus.bounds.treeplex import (
 )
 
 __all__ = [
-    "CoarseCorrelatedEquilibrium",
     "NashConvBound",
     "RegretBound",
     "action_sequences",
@@ -39,10 +36,8 @@ __all__ = [
     "nash_conv_bound",
     "outcome_delta",
     "plan_norm",
-    "pure_plans",
     "regret_bound",
     "root_square_m_value_of",
-    "solve_cce",
     "strong_convexity",
     "why_no_bound",
 ]

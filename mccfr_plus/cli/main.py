@@ -37,7 +37,6 @@ _CLASSES = {  # by name: the module and the class in it
     "play": "play.PlayCommand",
     "export": "export.ExportCommand",
     "reproduce": "reproduce.ReproduceCommand",
-    "games": "games.GamesCommand",
     "benchmark": "benchmark.BenchmarkCommand",
     "warm_up": "warm_up.WarmUpCommand",
     "completion": "completion.CompletionCommand",

@@ -12,17 +12,17 @@ import numpy as np
 from mccfr_plus.errors import CheckpointError, ConfigError
 from mccfr_plus.files import file as checkpoint_file
 from mccfr_plus.files.game_digest import digest_of, digest_of_histories
-from mccfr_plus.files.header import ANY, NUMBER, SEED, TEXT, check_entries, objects_of, or_none, whole
+from mccfr_plus.files.schema import check, natural, number, positive
 from mccfr_plus.neural.backend import torch
 from mccfr_plus.solver import history
 from mccfr_plus.solver.saved_state import package_version
 
 logger = logging.getLogger("mccfr_plus")
 
-_IDENTITY = {"algorithm": TEXT, "game": TEXT, "tree": TEXT, "config": objects_of(ANY)}
-_NUMBERS = {"seed": SEED, "iterations": whole(), "nodes_touched": whole(), "seconds": NUMBER}
-_MORE = {"versions": objects_of(TEXT), "history": history.ENTRY, "memory_sizes": objects_of(whole())}
-_ENTRIES = _IDENTITY | {"num_batches": or_none(whole(1))} | _NUMBERS | _MORE
+_IDENTITY = {"algorithm": str, "game": str, "tree": str, "config": dict}
+_NUMBERS = {"seed": (natural, None), "iterations": natural, "nodes_touched": natural, "seconds": number}
+_MORE = {"versions": {str: str}, "history": history.ENTRY, "memory_sizes": {str: natural}}
+_SCHEMA = _IDENTITY | {"num_batches": (positive, None)} | _NUMBERS | _MORE
 
 
 def save(solver: Any, path: str | os.PathLike) -> None:
@@ -60,7 +60,7 @@ def read_header(path: str | os.PathLike, algorithm: str) -> dict[str, Any]:
     if header["algorithm"] != algorithm:
         name = header["algorithm"]
         raise CheckpointError(f"{path} holds a run of {name}, not of {algorithm}: load it with {name}.from_checkpoint.")
-    check_entries(path, header, _ENTRIES)
+    check(header, _SCHEMA, path, CheckpointError)
     return header
 
 

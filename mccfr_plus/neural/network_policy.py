@@ -14,7 +14,7 @@ from open_spiel.python import policy as openspiel_policy
 
 from mccfr_plus.errors import CheckpointError
 from mccfr_plus.files import file as checkpoint_file
-from mccfr_plus.files.header import FLAG, NUMBER, TEXT, Entry, check_entries, list_of, object_of, or_none, whole
+from mccfr_plus.files.schema import check, number, positive
 from mccfr_plus.neural.backend import torch, torch_threads
 from mccfr_plus.neural.network import MLP, Features, NetworkFactory, array_of, forward, new_module
 from mccfr_plus.neural.sampling.observer import Observer, check_has_tensors, strategies_at, uniform
@@ -72,9 +72,8 @@ RULES: dict[str, Callable[[np.ndarray, np.ndarray], np.ndarray]] = {
     UNIFORM: functools.partial(uniform, 0),  # of networks before their training
 }
 
-_SHAPE = object_of({"hidden_layers": list_of(whole(1)), "layer_norm": FLAG, "skip": FLAG})  # of an `MLP`
-_KIND = Entry(f"one of {', '.join(RULES)}", tuple(RULES).__contains__)
-_ENTRIES = {"game": TEXT, "kind": _KIND, "discount": or_none(NUMBER), "network": or_none(_SHAPE)}
+_SHAPE = {"hidden_layers": [positive], "layer_norm": bool, "skip": bool}  # of an `MLP`
+_SCHEMA = {"game": str, "kind": tuple(RULES), "discount": (number, None), "network": (_SHAPE, None)}
 
 
 class NetworkPolicy(openspiel_policy.Policy):
@@ -153,7 +152,7 @@ class NetworkPolicy(openspiel_policy.Policy):
         header = checkpoint_file.read_header(path)
         if header.get("network_policy") != 1:
             raise CheckpointError(f"{path} holds no network policy: give a file that NetworkPolicy.save wrote.")
-        check_entries(path, header, _ENTRIES)
+        check(header, _SCHEMA, path, CheckpointError)
         loaded, shape = load_game(header["game"] if game is None else game), header["network"]
         if network is None and shape is None:
             raise CheckpointError(f"{path} holds networks of a user's own: give network=, as the solver got it.")

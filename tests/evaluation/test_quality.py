@@ -21,7 +21,7 @@ def standard_error(estimate):
     return estimate.half_width / 1.96
 
 
-@pytest.mark.parametrize("game", ["leduc_poker", "kuhn_poker(players=3)", "tiny_bridge_2p"])
+@pytest.mark.parametrize("game", ["leduc_poker", "kuhn_poker(players=3)", "liars_dice(dice_sides=3)"])
 def test_bounds_are_on_their_side_of_the_exact_numbers(game):
     tree = mccfr_plus.compile_game(game)
     exact = mccfr_plus.evaluate(tree, mccfr_plus.TreePolicy(tree, tree.uniform_strategy()))

@@ -26,7 +26,7 @@ _WORDS = (
 _GAMES = (
     "kuhn_poker", "leduc_poker", "liars_dice", "goofspiel", "dark_hex", "phantom_ttt", "universal_poker", "hanabi",
     "go", "bid_goofspiel", "bluff", "leduc_ranks", "nl_holdem_buckets", "search_game", "latent_tic_tac_toe",
-    "princess_and_monster", "turn_based_simultaneous_game", "repeated_game", "battleship", "tiny_bridge_2p",
+    "princess_and_monster", "turn_based_simultaneous_game", "repeated_game",
 )  # fmt: skip
 _PARAMETERS = (
     "players", "num_cards", "numdice", "dice_sides", "num_rows", "num_cols", "board_size", "numPlayers", "imp_info",

@@ -119,11 +119,11 @@ def test_other_config_game_or_algorithm(path, tmp_path):
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (lambda header: header.pop("seconds"), "its header lacks seconds"),
+        (lambda header: header.pop("seconds"), "lacks the entry .seconds."),
         (lambda header: header["config"].update(colour="red"), "has a config that this version"),
         (lambda header: header["config"].update(traversals=0), "has a config that this version.*traversals=0"),
         (lambda header: header.update(memory_sizes={"player0/memory": 3}), "its memories are"),
-        (lambda header: header["memory_sizes"].update({"player0/memory": -1}), "memory_sizes in its header"),
+        (lambda header: header["memory_sizes"].update({"player0/memory": -1}), "its entry .memory_sizes."),
         (lambda header: header.update(tree="0" * 32), r"its tree \(rules, payoffs"),
     ],
 )

@@ -2,9 +2,9 @@
 
 from collections.abc import Mapping
 
+from mccfr_plus.experiments.papers import catalogue
 from mccfr_plus.experiments.papers.item import Row
 from mccfr_plus.experiments.papers.judging import verdict
-from mccfr_plus.games import catalogue
 
 _AGREES = ("exact", "agrees as printed")
 

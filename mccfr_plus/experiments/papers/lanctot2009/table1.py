@@ -5,8 +5,8 @@ from typing import Any
 
 import numpy as np
 
+from mccfr_plus.experiments.papers import catalogue
 from mccfr_plus.experiments.papers.item import Result, Row, Setting
-from mccfr_plus.games import catalogue
 from mccfr_plus.solver.solver import Solver
 from mccfr_plus.trees.game_tree import GameTree, compile_game
 

@@ -1,6 +1,6 @@
 """What the papers print about the sizes of these games, and what the rules give (`catalogue.json`).
 
-``tests/games/test_catalogue.py`` checks the figures under `ours` by enumeration. Where a printed figure does not follow
+``tests/games/test_page.py`` checks the figures under `ours` by enumeration. Where a printed figure does not follow
 from the rules as the paper tells them, the verdict says so; no rule was changed to reproduce one.
 """
 
@@ -36,7 +36,7 @@ def _size(what: str, published: str, ours: Any, verdict: str) -> Size:
     return Size(what, published, tuple(ours) if isinstance(ours, list) else ours, verdict)
 
 
-_FILE = resources.files("mccfr_plus.games") / "catalogue.json"
+_FILE = resources.files("mccfr_plus.experiments.papers") / "catalogue.json"
 CATALOGUE = tuple(
     Published(each["game"], each["paper"], tuple(_size(*size) for size in each["sizes"]))
     for each in json.loads(_FILE.read_text(encoding="utf-8"))["games"]

@@ -154,7 +154,7 @@ def pure_plans(tree: GameTree, strategy: np.ndarray, player: int) -> tuple[np.nd
 
     Examples:
         >>> import mccfr_plus
-        >>> from mccfr_plus.bounds import pure_plans
+        >>> from mccfr_plus.solver.cce import pure_plans
         >>> tree = mccfr_plus.compile_game("kuhn_poker")
         >>> plans, weights = pure_plans(tree, tree.uniform_strategy(), 0)
         >>> weights

@@ -5,8 +5,8 @@ import numpy as np
 import pytest
 
 from mccfr_plus import ConfigError, Solver, measured_regret, solve_cce
-from mccfr_plus.bounds import pure_plans
 from mccfr_plus.evaluation.exact import evaluate_strategy
+from mccfr_plus.solver.cce import pure_plans
 
 
 @pytest.mark.parametrize("method", ["cfr_jr", "cfr_s"])
