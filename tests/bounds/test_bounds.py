@@ -408,7 +408,7 @@ def test_steps_and_variances_of_estimates_are_bounded(game, estimator):
         assert (square - mean**2).max(initial=0.0) <= regret._variance(tree, player, scale) + 1e-9
 
 
-@pytest.mark.parametrize(("game", "eta"), zip(SMALL, (0.02, 0.2, 2.0), strict=True))
+@pytest.mark.parametrize(("game", "eta"), list(zip(SMALL, (0.02, 0.2, 2.0), strict=True)))
 def test_hedge_and_dilated_bounds_dominate_real_runs(game, eta):
     tree, iterations = naive.tree_of(game), 150
     regrets = measured_regret(Player(tree, hedge_rule(tree, eta)), iterations)
