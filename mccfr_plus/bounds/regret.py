@@ -1,30 +1,15 @@
 """The tightest known regret bound of an estimator and a minimizer.
 
-Iteration t has weight w_t. A player's regret is R = max over plans x of sum over t of w_t <g_t, x - x_t>, with the
-exact gradients g_t. Bounds are on R / (sum of w_t). They have two terms:
+With weights w_t of the iterations, bounds are on R / (sum of w_t), where R = max over plans x of sum over t of
+w_t <g_t, x - x_t> with the exact gradients g_t. They have two terms:
 
-1. the regret against the estimates that the minimizer received. With ranges of estimates of at most D per block of
-   infosets and iteration, N = sqrt(sum of w_t^2), and for the rules that cut regrets at 0 N = w_T sqrt(T):
+1. the regret against the estimates that the minimizer received: factor * D * M * sqrt(A) * N, with factor 1, or 2 with
+   predictions; N = sqrt(sum of w_t^2), or w_T sqrt(T) for the rules that cut regrets at 0;
 
-       factor * D * M * sqrt(A) * N,   factor 1, with predictions 2;
+2. for sampled estimates, the deviation of these regrets from the exact ones with probability at least 1 - p: the
+   smallest of Propositions 2 and 3 of Farina, Kroer, Sandholm 2020, and Theorem 6 of Gibson et al. 2012.
 
-2. for sampled estimates, the deviation of these regrets from the exact ones: the smallest of
-
-       (Delta + D') sqrt(2 sum of w_t^2 * log(K / p))              Farina, Kroer, Sandholm 2020, Proposition 2
-       sqrt(2 V sum of w_t^2 * log(K / p))
-           + (2 / 3) w_T (Delta + D') log(K / p)                   Farina, Kroer, Sandholm 2020, Proposition 3
-       sqrt(2 |I| |B| / p) * D * sqrt(A) * sqrt(sum of w_t^2)      Gibson et al. 2012, Theorem 6
-
-   with probability at least 1 - p.
-
-An average regret never exceeds Delta, which is returned if the theorems give more. A is the largest number of
-actions, M the smaller of M_i and `largest_m_value`, K the number of pure strategies, |B| the number of own action
-sequences. V = min(D'^2, 2 max |payoff| D') bounds the variance of an estimate of <g, u - x>. Delta is the range of
-payoffs. D = D' = Delta for full, chance, opponent and external sampling; D = D' = max |payoff| / delta for outcome
-sampling (Farina et al., equation 7; with the balanced strategy delta is at least 1 / (number of sequences - 1)); where
-subsets of own actions are visited, D = D' = (largest - smallest payoff, 0 among them) / delta.
-
-docs/background/bounds.md lists the differences from the papers, with derivations.
+docs/background/bounds.md has the formulas, the meaning of all symbols, derivations, and differences from the papers.
 """
 
 import math

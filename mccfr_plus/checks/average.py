@@ -15,8 +15,8 @@ from mccfr_plus.averages import PowerAverage
 from mccfr_plus.averages.methods import LAZY, add_visits
 from mccfr_plus.checks.exact import own_reach
 from mccfr_plus.checks.games import SPANS, THREE, name_of, random_strategy, tree_of_name, tree_of_text
-from mccfr_plus.checks.report import Line, Report, Subject
-from mccfr_plus.checks.sampler import Sampler, sample_gradient
+from mccfr_plus.checks.report import CheckLine, Report, Subject
+from mccfr_plus.checks.sampler import GradientSampler, sample_gradient
 from mccfr_plus.checks.statistics import z_limit
 from mccfr_plus.errors import ConfigError
 from mccfr_plus.estimators import Estimator, SamplingWeights
@@ -70,20 +70,20 @@ def check_average(
     unbiased: bool | None = None,
     seed: int = 0,
 ) -> Report:
-    """Checks that an average is, in expectation, the average of what was played.
+    """Checks that an average is, in expectation, the average of the strategies that were played.
 
     Args:
         averaging: An average or its short name.
-        estimator: With which estimator, or its short name; only built-in ones.
-        games: On which games; None: three small ones.
+        estimator: A built-in estimator or its short name.
+        games: Games to check on; None: three small ones.
         unbiased: Whether it must be unbiased; None: as documented, all but ``"optimistic"``.
-        seed: Of strategies and draws.
+        seed: Seed of strategies and draws.
 
     Returns:
-        What was checked; ``figures["bias"]`` is the largest difference of a probability.
+        The report; ``figures["bias"]`` is the largest difference of a probability.
 
     Raises:
-        CheckError: If it is biased, or writes NaN, or adds nothing up.
+        CheckError: If it is biased, writes NaN, or adds nothing up.
         ConfigError: If the components do not go together.
 
     Examples:
@@ -95,7 +95,7 @@ def check_average(
     average, sampling = average_of(averaging, RegretMatching()), estimator_of(estimator)
     if not type(sampling).__module__.startswith("mccfr_plus."):
         raise ConfigError(f"{sampling!r}: averages are checked with the built-in estimators.")
-    new_state(seed)  # refuses what is no seed
+    new_state(seed)  # validates the seed
     must_be_unbiased = average.method != "optimistic" or average.kernel is not None if unbiased is None else unbiased
     default: tuple[str | GameTree, ...] = ("kuhn_poker", tree_of_text(SPANS), tree_of_text(THREE))
     if average.method == "sampled":
@@ -107,7 +107,7 @@ def check_average(
         config.check_game(tree)
         method = config.average_method(tree.num_players, tree.perfect_recall)
         if not method.has_sums:
-            lines.append(Line("no average", name_of(tree), "the last strategy is played: nothing is added up"))
+            lines.append(CheckLine("no average", name_of(tree), "the last strategy is played: nothing is added up"))
         elif method is LAZY:
             lines.append(_compare_with_exact(average, sampling, tree, seed))
         else:
@@ -117,8 +117,8 @@ def check_average(
     return Report(f"{average!r} with {sampling!r}", tuple(lines), {"bias": bias})
 
 
-def _compare_with_exact(average: PowerAverage, estimator: Estimator, tree: GameTree, seed: int) -> Line:
-    """Compares with the sum of what a solver plays, and with a solver that has the exact average."""
+def _compare_with_exact(average: PowerAverage, estimator: Estimator, tree: GameTree, seed: int) -> CheckLine:
+    """Compares with the sum of a solver's strategies, and with a solver that has the exact average."""
     lazy = Solver(tree, estimator, "rm", average, alternating=False, seed=seed)
     solvers = [lazy, Solver(tree, estimator, "rm", PowerAverage(average.gamma, "exact"), alternating=False, seed=seed)]
     if estimator.sampling_weights == SamplingWeights.AVERAGE:
@@ -141,12 +141,12 @@ def _compare_with_exact(average: PowerAverage, estimator: Estimator, tree: GameT
                 expected=expected, found=found,
             )  # fmt: skip
     compared = f"{name_of(tree)}, after each of {_LAZY_ITERATIONS} iterations"
-    return Line("the exact average", compared, f"largest difference {worst:.1e}")
+    return CheckLine("the exact average", compared, f"largest difference {worst:.1e}")
 
 
 def _play_in_turn(config: SolverConfig, tree: GameTree, strategies: np.ndarray, seed: int) -> np.ndarray:
     """Returns the sums of batches, ``[_BATCHES, num_slots]``, or raises CheckError if they cannot be right."""
-    sampler = Sampler(tree, config, np.random.default_rng((seed, 1)))
+    sampler = GradientSampler(tree, config, np.random.default_rng((seed, 1)), zeros=0.0)
     # No traversal visits a node twice.
     scratch = sampler.scratch._replace(visits=np.zeros(2 * tree.num_nodes, sampler.scratch.visits.dtype))
     average, sums = np.zeros(tree.num_slots + tree.num_players), np.zeros((_BATCHES, tree.num_slots))
@@ -168,7 +168,7 @@ def _play_in_turn(config: SolverConfig, tree: GameTree, strategies: np.ndarray, 
     return sums
 
 
-def _compare_with_played(config: SolverConfig, tree: GameTree, seed: int, unbiased: bool) -> tuple[Line, float]:
+def _compare_with_played(config: SolverConfig, tree: GameTree, seed: int, unbiased: bool) -> tuple[CheckLine, float]:
     """Returns a line for the report and the bias found, or raises CheckError."""
     rng = np.random.default_rng(seed)
     strategies = np.stack([random_strategy(tree, rng) for _ in _WEIGHTS])
@@ -189,7 +189,7 @@ def _compare_with_played(config: SolverConfig, tree: GameTree, seed: int, unbias
     name = config.average_method(tree.num_players, tree.perfect_recall).name
     compared = f"{name_of(tree)}, {name}, {_BATCHES * _LENGTH:,} iterations"
     if not unbiased:
-        return Line("bias", compared, f"probabilities are off by up to {bias:.3g}"), bias
+        return CheckLine("bias", compared, f"probabilities are off by up to {bias:.3g}"), bias
     how = f"{scores[slot]:.1f} standard errors, limit {limit:.1f}" if varies[slot] else "exactly"
     Subject(config.averaging, tree).require(
         scores[slot] < limit,
@@ -198,6 +198,6 @@ def _compare_with_played(config: SolverConfig, tree: GameTree, seed: int, unbias
         _REACH, slot=slot, expected=share[slot], found=found[slot],
     )  # fmt: skip
     if not varies.any():
-        return Line("exact average", compared, f"largest difference {bias:.1e}"), bias
+        return CheckLine("exact average", compared, f"largest difference {bias:.1e}"), bias
     worst = f"largest |z| {scores[slot]:.2f}, limit {limit:.2f}, {int(varies.sum())} slots"
-    return Line("z-test", compared, worst), bias
+    return CheckLine("z-test", compared, worst), bias

@@ -1,8 +1,8 @@
-"""Whether the compiled rules of a game keep their contract and agree with what OpenSpiel sees.
+"""Whether the compiled rules of a game keep their contract and agree with OpenSpiel.
 
-Random plays go through the kernels. Their arrays have guards before and behind, so that a write past an end is seen.
-More plays compare each state with pyspiel's, and OpenSpiel's own simulation test plays. A small tree is built twice,
-from the rules and through pyspiel, and both must be bitwise identical.
+Random plays go through the kernels. Their arrays have guards on both sides, so that a write past an end is found. More
+plays compare each state with pyspiel's, and OpenSpiel's own simulation test plays. A small tree is built twice, from
+the rules and through pyspiel, and both must be bitwise identical.
 """
 
 from types import SimpleNamespace
@@ -12,7 +12,7 @@ import numpy as np
 import pyspiel
 
 from mccfr_plus.checks.agreement import Agreement
-from mccfr_plus.checks.report import Line, Report, Subject
+from mccfr_plus.checks.report import CheckLine, Report, Subject
 from mccfr_plus.checks.symmetries import check_symmetries
 from mccfr_plus.errors import BudgetError, ConfigError, GameError
 from mccfr_plus.estimators.base import check_whole
@@ -30,9 +30,7 @@ _MAX_BYTES = 1 << 34
 
 
 def check_game(game: pyspiel.Game | str, *, plays: int = 300, max_nodes: int = 100_000, seed: int = 0) -> Report:
-    """Returns what was checked of a game with compiled rules, if all of it is right.
-
-    The game is of this package, of a user, or of OpenSpiel with rules of this package.
+    """Checks the compiled rules of a game: of this package, of a user, or this package's rules of OpenSpiel's games.
 
     Args:
         game: The game or its game string; choose small parameters.
@@ -41,7 +39,7 @@ def check_game(game: pyspiel.Game | str, *, plays: int = 300, max_nodes: int = 1
         seed: Seed of the plays.
 
     Raises:
-        CheckError: At the first thing that is wrong, with the history if rules and pyspiel differ.
+        CheckError: At the first fault, with the history if rules and pyspiel differ.
         ConfigError: If the game has no compiled rules, or `plays` or `max_nodes` is out of range.
 
     Examples:
@@ -59,27 +57,29 @@ def check_game(game: pyspiel.Game | str, *, plays: int = 300, max_nodes: int = 1
     subject, player = Subject(game), _Player(rules_game, rng)
     moves = sum(player.play() for _ in range(plays))
     kept = "in range, nothing written outside, nothing else changed"
-    lines = [Line("contract", f"{plays:,} plays, {moves:,} moves", kept)]
+    lines = [CheckLine("contract", f"{plays:,} plays, {moves:,} moves", kept)]
     if is_own:
         lines.append(_simulated(game))
     agreement = Agreement(game, rules_game)
     for _ in range(plays):
         agreement.play(rng)
-    lines.append(Line("states", f"{plays:,} plays, {agreement.num_states:,} states", "as through pyspiel"))
+    lines.append(CheckLine("states", f"{plays:,} plays, {agreement.num_states:,} states", "as through pyspiel"))
     if rules_game.sizes.symmetries:
         moves = check_symmetries(rules_game, plays // 10, np.random.default_rng(seed))
-        lines.append(Line("symmetries", f"{moves:,} moves", "the same once turned"))
+        lines.append(CheckLine("symmetries", f"{moves:,} moves", "the same once turned"))
     try:
         budget = Budget(game, max_nodes, _MAX_BYTES)
         budget.check_estimate(0)
         tree = build_by_rules(game, rules_game, budget, progress=False)
     except BudgetError:
-        lines.append(Line("tree", f"more than {max_nodes:,} histories", "not compared: choose smaller parameters"))
+        lines.append(CheckLine("tree", f"more than {max_nodes:,} histories", "not compared: choose smaller parameters"))
         return Report(str(game), tuple(lines))
     except GameError as error:
         subject.fail(f"its tree cannot be built: {error}", "the kernel that the message names")
     _compare_trees(game, tree)
-    lines.append(Line("tree", f"{tree.num_nodes:,} histories, from the rules and through pyspiel", "bitwise identical"))
+    lines.append(
+        CheckLine("tree", f"{tree.num_nodes:,} histories, from the rules and through pyspiel", "bitwise identical")
+    )
     says_perfect = rules_game.sizes.perfect_recall
     subject.require(
         tree.perfect_recall or not says_perfect,
@@ -87,30 +87,30 @@ def check_game(game: pyspiel.Game | str, *, plays: int = 300, max_nodes: int = 1
         "`look`: it must tell all that the player saw and did before",
     )
     recall = "perfect" if says_perfect else "imperfect, as `layout` says"
-    lines.append(Line("recall", f"{tree.num_infosets:,} information states", recall))
+    lines.append(CheckLine("recall", f"{tree.num_infosets:,} information states", recall))
     if rules_game.rules.observe is not None or rules_game.rules.infoset_number is not None:
         agreement.traverse()
         codes = "agree with information states"
-        lines.append(Line("codes", f"`observe` and `infoset_number` in {tree.num_nodes:,} histories", codes))
+        lines.append(CheckLine("codes", f"`observe` and `infoset_number` in {tree.num_nodes:,} histories", codes))
     if is_own:
         _check_tensors(game, tree)
-        lines.append(Line("tensors", "information states of different players or texts", "all different"))
+        lines.append(CheckLine("tensors", "information states of different players or texts", "all different"))
     return Report(str(game), tuple(lines))
 
 
-def _simulated(game: pyspiel.Game) -> Line:
-    """Returns what OpenSpiel's own test of a game says."""
+def _simulated(game: pyspiel.Game) -> CheckLine:
+    """Runs OpenSpiel's own test of a game."""
     try:
         with quiet_openspiel():
             pyspiel.random_sim_test(game, num_sims=_SIMULATIONS, serialize=True, verbose=False)
     except Exception as error:  # pyspiel raises several kinds
         what = str(error).split("Serialized state")[0].strip()
         Subject(game).fail(f"OpenSpiel's random_sim_test says: {what}", "what it names, and the sizes in `layout`")
-    return Line("simulation", f"{_SIMULATIONS} plays of OpenSpiel's random_sim_test", "passed")
+    return CheckLine("simulation", f"{_SIMULATIONS} plays of OpenSpiel's random_sim_test", "passed")
 
 
 class _Player:
-    """Plays a game at random. Each array lies in the middle of a larger one, whose ends must stay as they are."""
+    """Plays a game at random. Each array lies in the middle of a larger one, whose ends must not change."""
 
     def __init__(self, game: RulesGame, rng: np.random.Generator):
         sizes = game.sizes

@@ -70,7 +70,7 @@ class RulesEvaluator:
 
     Args:
         tree: The game. Infosets that were not found before are numbered on the way.
-        threads: How many threads; None: as many as there are cores, and at most as many as the tree has room for.
+        threads: Number of threads; None: one per core, within the tree's limit.
         progress: Whether to show a progress bar on work over a second; None: if standard error is a terminal.
     """
 
@@ -82,10 +82,9 @@ class RulesEvaluator:
         self._num_pieces = _NUM_PIECES
 
     def evaluate(self, strategy: np.ndarray) -> Evaluation:
-        """Returns the evaluation of a strategy, ``[num_slots]`` float64; uniform at infosets that are found on the way.
+        """Returns the evaluation of a strategy, ``[num_slots]`` float64, uniform at newly found infosets.
 
-        Raises:
-            BudgetError: If the infosets do not fit the memory.
+        BudgetError if the infosets do not fit the memory.
         """
         tree, known = self._tree, len(strategy)
         begin = np.ascontiguousarray(strategy, np.float64)
@@ -115,7 +114,7 @@ class RulesEvaluator:
         self._compiled(self._threads(InfosetHistories.none())[0], ADD_GRADIENTS=False, LIST_LEAVES=with_leaves)
 
     def number_infosets(self) -> None:
-        """Numbers all infosets: by one thread, so that their order is always the same.
+        """Numbers all infosets, by one thread, so that their order is always the same.
 
         Raises:
             BudgetError: If the infosets do not fit the memory.
@@ -125,13 +124,9 @@ class RulesEvaluator:
         self._traverse("numbering information sets", threads, np.zeros(0), ADD_GRADIENTS=False, LIST_LEAVES=False)
 
     def find_payoff_matrix(self) -> None:
-        """Gives the tree of a game of two players its payoff matrix, by two traversals, if that fits the memory.
+        """Gives the tree of a two-player game its payoff matrix, by two traversals, if the matrix fits the memory.
 
-        Infosets that have no number yet get one, as by `number_infosets`.
-
-        Raises:
-            BudgetError: If the infosets do not fit the memory.
-            TraversalInterrupted: If it was interrupted. Infosets that have a number keep it.
+        Infosets without a number get one; see `number_infosets`, also for errors.
         """
         tree, threads = self._tree, self._threads(InfosetHistories.none())
         counted = [leaves_to_count(tree.slot_capacity) for _ in threads]
@@ -159,11 +154,7 @@ class RulesEvaluator:
             tree.set_payoff_matrix(matrix, self.num_histories)
 
     def find_histories(self) -> InfosetHistories:
-        """Numbers all infosets of a tree on which none was found before, and returns a history of each.
-
-        Raises:
-            BudgetError: If the infosets do not fit the memory.
-        """
+        """Numbers all infosets of a new tree, and returns a history of each. BudgetError if memory is too small."""
         found = InfosetHistories.room_for(self._tree)
         options = {"ADD_GRADIENTS": False, "RECORD_HISTORIES": True}
         self._traverse("finding information sets", self._threads(found), np.zeros(0), **options)
@@ -172,14 +163,9 @@ class RulesEvaluator:
 
     def _threads(self, found: InfosetHistories) -> list[Thread]:
         tree = self._tree
+        none, width = no_leaves(), tree.slot_capacity + tree.num_players
         threads = [
-            Thread(
-                counts=np.zeros(THREAD + 1, np.int64),
-                gradient=np.zeros(tree.slot_capacity + tree.num_players),
-                leaves=no_leaves(),
-                found=found,
-            )
-            for _ in range(self._num_threads)
+            Thread(np.zeros(THREAD + 1, np.int64), np.zeros(width), none, found) for _ in range(self._num_threads)
         ]
         for number, thread in enumerate(threads):
             thread.counts[THREAD] = number
@@ -239,12 +225,7 @@ class RulesEvaluator:
 
 
 def bytes_needed(rules: RulesGame, plan: MemoryPlan, estimate: InfosetEstimate) -> float:
-    """Returns how much memory the process needs in all for an exact evaluation.
-
-    Args:
-        plan: What infosets and slots take, and what there is besides.
-        estimate: How many infosets and slots there are.
-    """
+    """Returns the memory that the process needs for an exact evaluation with this many infosets and slots."""
     besides = plan.limit - plan.infosets_bytes
     infoset_cost = plan.infoset_cost + mean_cost_of_blocks(rules)
     return besides + estimate.infosets * infoset_cost + estimate.slots * plan.slot_cost
@@ -274,9 +255,9 @@ def _values(infosets, strategy, gradient, below, capacity, values, best_values):
         infosets: ``[num_infosets]`` INFOSET, parents first.
         strategy: ``[num_slots]``.
         gradient: ``[num_slots]``, all players' gradients. Modified in place.
-        below: A copy of it, in which the values of the strategy go up. Modified in place.
+        below: A copy of `gradient`, for the values of the strategy. Modified in place.
         capacity: Slot of player 0's empty sequence.
-        values: ``[num_players]``, the gradients at the empty sequences. Modified in place, as the next one.
+        values: ``[num_players]``, the gradients at the empty sequences. Modified in place, as is `best_values`.
         best_values: The same.
     """
     for index in range(len(infosets) - 1, -1, -1):

@@ -121,12 +121,6 @@ def test_policies_on_leduc_are_openspiels(monkeypatch, pair):
     assert max(_differences(monkeypatch, pyspiel.load_game("leduc_poker"), pair, 5)) < _TOLERANCE
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("pair", (_CHOICES | _DISCOUNTED_CHOICES).values(), ids=(_CHOICES | _DISCOUNTED_CHOICES).keys())
-def test_all_choices_on_leduc_are_openspiels(monkeypatch, pair):
-    assert max(_differences(monkeypatch, pyspiel.load_game("leduc_poker"), pair, 20)) < _TOLERANCE
-
-
 @pytest.mark.parametrize("name", ["CFRSolver", "CFRPlusSolver"])
 @pytest.mark.parametrize("game", ["kuhn_poker", "leduc_poker", "tiny_hanabi"])
 def test_cpp_policies_are_openspiels(game, name):

@@ -111,17 +111,6 @@ def test_a_policy_of_a_lazy_tree_is_uniform_where_it_has_not_been(keys):
     assert found.nash_conv == pytest.approx(mccfr_plus.nash_conv(LEDUC, policy), abs=1e-12)
 
 
-def test_a_policy_is_asked_once_per_infoset():
-    texts = []
-
-    def policy(state):
-        texts.append((state.current_player(), state.information_state_string()))
-        return dict.fromkeys(state.legal_actions(), 1 / len(state.legal_actions()))
-
-    evaluate_by_rules(LEDUC, policy, progress=False)
-    assert len(texts) == len(set(texts)) == mccfr_plus.compile_game(LEDUC).num_infosets
-
-
 @pytest.mark.usefixtures("interpreted_evaluation")
 @pytest.mark.parametrize("game", [LEDUC, "goofspiel(num_cards=3,imp_info=True,points_order=descending)"])
 def test_a_network(game):
@@ -165,28 +154,6 @@ def test_missing_infosets_are_counted():
     expected = mccfr_plus.nash_conv(tree, uniform | policy)
     found = evaluate_by_rules(LEDUC, policy, progress=False, uniform_elsewhere=True)
     assert found.nash_conv == pytest.approx(expected, abs=1e-12)
-
-
-@pytest.mark.parametrize(
-    ("policy", "message"),
-    [
-        (lambda state: {0: 0.5}, "not a distribution"),
-        (lambda state: [0.5, 0.5], "give {action: probability}"),
-        (7, "give an OpenSpiel policy"),
-        ([{}], "1 policies for 2 players"),
-    ],
-)
-def test_what_is_no_policy(policy, message):
-    with pytest.raises(PolicyError, match=message):
-        evaluate_by_rules(LEDUC, policy, progress=False)
-
-
-def test_an_interrupt_says_how_far_it_came(monkeypatch):
-    def interrupt(state):
-        raise KeyboardInterrupt
-
-    with pytest.raises(KeyboardInterrupt, match="tabulating the policy: 0 of 936 information sets in 0 s"):
-        evaluate_by_rules(LEDUC, interrupt, progress=False)
 
 
 def test_too_little_memory_says_how_much_is_needed(monkeypatch):
