@@ -34,10 +34,7 @@ _WEIGHTS = np.array([1.0, 3.0])  # of the two strategies: they differ, so that a
 _BATCHES = 200
 _LENGTH = 100  # iterations of a batch
 _LAZY_ITERATIONS = 200
-_REACH = (
-    "own reach times strategy: the sums of an infoset must grow by the player's own reach of it, or be visited with "
-    "that probability, times `weight`, times what does not change over time"
-)
+_REACH = "own reach times strategy times `weight`: the mean by which the sums of an infoset must grow in proportion"
 
 
 @kernel
@@ -135,11 +132,9 @@ def _compare_with_exact(average: PowerAverage, estimator: Estimator, tree: GameT
         for expected in (played, *(solver.average_strategy() for solver in solvers[1:])):
             away = np.abs(found - expected)
             worst = max(worst, float(away.max()))
-            Subject(average, tree).require(
-                away <= 1e-12, f"is not the exact average after {iteration} iterations with {estimator!r}",
-                "what `settle` adds, and when: before the strategy of an infoset changes",
-                expected=expected, found=found,
-            )  # fmt: skip
+            what = f"is not the exact average after {iteration} iterations with {estimator!r}"
+            look_at = "the sums of `settle`, and when it is called: before the strategy of an infoset changes"
+            Subject(average, tree).require(away <= 1e-12, what, look_at, expected=expected, found=found)
     compared = f"{name_of(tree)}, after each of {_LAZY_ITERATIONS} iterations"
     return CheckLine("the exact average", compared, f"largest difference {worst:.1e}")
 
@@ -191,12 +186,9 @@ def _compare_with_played(config: SolverConfig, tree: GameTree, seed: int, unbias
     if not unbiased:
         return CheckLine("bias", compared, f"probabilities are off by up to {bias:.3g}"), bias
     how = f"{scores[slot]:.1f} standard errors, limit {limit:.1f}" if varies[slot] else "exactly"
-    Subject(config.averaging, tree).require(
-        scores[slot] < limit,
-        f"is biased with {config.estimator!r}: two strategies played in turn, with weights 1 and 3, over "
-        f"{_BATCHES * _LENGTH:,} iterations, average to another one ({how})",
-        _REACH, slot=slot, expected=share[slot], found=found[slot],
-    )  # fmt: skip
+    what = f"is biased with {config.estimator!r}, for two strategies played in turn with weights 1 and 3 ({how})"
+    numbers = {"expected": share[slot], "found": found[slot]}
+    Subject(config.averaging, tree).require(scores[slot] < limit, what, _REACH, slot=slot, **numbers)
     if not varies.any():
         return CheckLine("exact average", compared, f"largest difference {bias:.1e}"), bias
     worst = f"largest |z| {scores[slot]:.2f}, limit {limit:.2f}, {int(varies.sum())} slots"

@@ -39,10 +39,7 @@ _SECONDS = 2.0  # of sampling, unless the number of samples is given
 _ENOUGH = 1_000  # samples that are not 0, from which a normal limit says something about a slot
 _SIGNS = 16
 _ZEROS = 0.4  # chance of each probability to be 0, for strategies that do not play all actions
-_UNBIASED = (
-    "the weight of what a traversal adds: payoff times the reach of the others, divided by the probability with which "
-    "the traversal came here (every draw that is not on-policy needs its 1 / probability)"
-)
+_UNBIASED = "the weight of a payoff: every draw that is not on-policy needs its 1 / probability"
 
 
 def check_estimator(
@@ -149,12 +146,11 @@ class _Check:
             expected = exact_gradient(tree, sampler.strategy, player)
             error = np.abs(mean - expected)
             worst = max(worst, float(error.max()))
-            self._subject(tree, player).require(
-                error <= _TOLERANCE * max(1.0, float(np.abs(expected).max())),
-                f"is biased{' when actions are listed in another order' if is_relabelled else ''}: its mean over "
-                f"all {count} outcomes of its draws is not the gradient",
-                _UNBIASED, expected=expected, found=mean,
-            )  # fmt: skip
+            good, order = error <= _TOLERANCE * max(1.0, float(np.abs(expected).max())), ""
+            if is_relabelled:
+                order = " when actions are listed in another order"
+            what = f"is biased{order}: its mean over all {count} outcomes of its draws is not the gradient"
+            self._subject(tree, player).require(good, what, _UNBIASED, expected=expected, found=mean)
         self._note(name, compared, f"{most} outcomes, largest error {worst:.1e}")
         return True
 
@@ -163,11 +159,8 @@ class _Check:
         try:
             contract.estimate(player)
         except (IndexError, ZeroDivisionError, OverflowError) as error:
-            self._subject(sampler.tree, player).fail(
-                f"runs into {type(error).__name__} as plain Python: {error}. Compiled code would read or write "
-                "elsewhere, or go on with infinity",
-                "indices into the scratch and the tree, and divisions",
-            )
+            what = f"runs into {type(error).__name__} as plain Python: {error}"
+            self._subject(sampler.tree, player).fail(what, "indices into the scratch and the tree, and divisions")
         return sampler.found(player)
 
     def compiled(self, tree: GameTree) -> None:
@@ -182,11 +175,9 @@ class _Check:
                     with announce_compilation(sampler.run):
                         contract.estimate(player)
                     gradients.append(sampler.found(player).tobytes())
-            self._subject(tree).require(
-                found[0] == found[1],
-                "gives different gradients from the same random state",
-                "draws from anywhere but `scratch.rng`, and entries that are read before they are written",
-            )
+            what = "gives different gradients from the same random state"
+            look_at = "draws from anywhere but `scratch.rng`, and entries that are read before they are written"
+            self._subject(tree).require(found[0] == found[1], what, look_at)
         self._note("contract", f"{name_of(tree)}, {4 * len(players)} compiled traversals", "kept")
         self._note("same seed", name_of(tree), "bitwise identical")
 

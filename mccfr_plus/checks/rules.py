@@ -77,15 +77,11 @@ def check_game(game: pyspiel.Game | str, *, plays: int = 300, max_nodes: int = 1
     except GameError as error:
         subject.fail(f"its tree cannot be built: {error}", "the kernel that the message names")
     _compare_trees(game, tree)
-    lines.append(
-        CheckLine("tree", f"{tree.num_nodes:,} histories, from the rules and through pyspiel", "bitwise identical")
-    )
+    lines.append(CheckLine("tree", f"{tree.num_nodes:,} histories, by rules and through pyspiel", "bitwise identical"))
     says_perfect = rules_game.sizes.perfect_recall
-    subject.require(
-        tree.perfect_recall or not says_perfect,
-        "players have imperfect recall: one information state is reached by different own actions",
-        "`look`: it must tell all that the player saw and did before",
-    )
+    what = "players have imperfect recall: one information state is reached by different own actions"
+    look_at = "`look`: it must tell all that the player saw and did before"
+    subject.require(tree.perfect_recall or not says_perfect, what, look_at)
     recall = "perfect" if says_perfect else "imperfect, as `layout` says"
     lines.append(CheckLine("recall", f"{tree.num_infosets:,} information states", recall))
     if rules_game.rules.observe is not None or rules_game.rules.infoset_number is not None:
@@ -134,21 +130,16 @@ class _Player:
         moves = chances = 0
         while (mover := int(state[MOVER])) != TERMINAL:
             before = state.copy()
-            self._require(
-                mover == CHANCE or 0 <= mover < sizes.num_players,
-                f"state[MOVER] is {mover}", "`start` and `apply`, which must set it",
-                expected=f"a player 0 .. {sizes.num_players - 1}, CHANCE ({CHANCE}) or TERMINAL ({TERMINAL})",
-            )  # fmt: skip
+            expected = f"a player 0 .. {sizes.num_players - 1}, CHANCE ({CHANCE}) or TERMINAL ({TERMINAL})"
+            good, what = mover == CHANCE or 0 <= mover < sizes.num_players, f"state[MOVER] is {mover}"
+            self._require(good, what, "`start` and `apply`, which must set it", expected=expected)
             moves, chances = moves + (mover != CHANCE), chances + (mover == CHANCE)
             choice = int(self._rng.choice(*self._choices(mover == CHANCE)))
             self._look(before)
             self._run("apply", choice)
-            self._require(
-                moves <= sizes.max_game_length and chances <= sizes.max_chance_nodes,
-                "a history is longer than the layout says",
-                "max_game_length and max_chance_nodes, and whether `apply` ends the game",
-                expected=f"at most {sizes.max_game_length} moves of players and {sizes.max_chance_nodes} of chance",
-            )
+            good = moves <= sizes.max_game_length and chances <= sizes.max_chance_nodes
+            look_at = "max_game_length and max_chance_nodes, and whether `apply` ends the game"
+            self._require(good, "a history is longer than the layout says", look_at)
         before = state.copy()
         self._check_payoffs()
         self._look(before)  # observers look at the end of the game, too
@@ -178,11 +169,9 @@ class _Player:
         self._require(isinstance(count, int), f"`{name}` returns {count!r}", f"its `return`: how many {what} there are")
         listed = self._arrays.actions[: max(count, 0)].tolist()
         is_ordered = is_chance or listed == sorted(listed)
-        self._require(
-            1 <= count <= most and len(set(listed)) == count and is_ordered and set(listed) <= set(range(most)),
-            f"`{name}` gives {count} {what}, {listed}", f"`{name}`, and {setting} in `layout`",
-            expected=f"at least one, {order}, within 0 .. {most - 1}",
-        )  # fmt: skip
+        good = 1 <= count <= most and len(set(listed)) == count and is_ordered and set(listed) <= set(range(most))
+        what, expected = f"`{name}` gives {count} {what}, {listed}", f"at least one, {order}, within 0 .. {most - 1}"
+        self._require(good, what, f"`{name}`, and {setting} in `layout`", expected=expected)
         if not is_chance:
             return (listed,)
         probabilities = self._arrays.probabilities[:count]
@@ -197,11 +186,9 @@ class _Player:
             view[:] = 0
             self._run("look", player, view)
             for wrong in np.flatnonzero((view < 0) | (view >= self._limits)):
-                self._require(
-                    False, f"`look` writes {view[wrong]} at entry {wrong} for player {player}",
-                    "`look`, and the sizes of fields in `layout`",
-                    expected=f"a value within 0 .. {self._limits[wrong] - 1}",
-                )  # fmt: skip
+                what = f"`look` writes {view[wrong]} at entry {wrong} for player {player}"
+                expected = f"a value within 0 .. {self._limits[wrong] - 1}"
+                self._require(False, what, "`look`, and the sizes of fields in `layout`", expected=expected)
         same = np.array_equal(before, self._arrays.state)
         self._require(same, "a kernel other than `apply` changed the state", "`legal`, `outcomes`, `look`, `returns`")
 
@@ -209,11 +196,9 @@ class _Player:
         sizes, payoffs = self._sizes, self._arrays.payoffs
         payoffs[:] = 0.0
         self._run("returns", payoffs)
-        self._require(
-            payoffs.min() >= sizes.min_utility - 1e-9 and payoffs.max() <= sizes.max_utility + 1e-9,  # false for NaN
-            "a payoff is out of range", "`returns`, and min_utility and max_utility in `layout`",
-            expected=f"{sizes.min_utility:g} .. {sizes.max_utility:g}", found=payoffs,
-        )  # fmt: skip
+        good = payoffs.min() >= sizes.min_utility - 1e-9 and payoffs.max() <= sizes.max_utility + 1e-9  # false for NaN
+        look_at, expected = "`returns`, min_utility and max_utility", f"{sizes.min_utility:g} .. {sizes.max_utility:g}"
+        self._require(good, "a payoff is out of range", look_at, expected=expected, found=payoffs)
         good = sizes.utility_sum is None or abs(payoffs.sum() - sizes.utility_sum) <= 1e-9
         self._require(good, "payoffs do not add up to utility_sum", "`returns` and `layout`", found=payoffs)
 
