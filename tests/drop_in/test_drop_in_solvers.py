@@ -51,18 +51,6 @@ def _strategies(solver):
     return solver.average_strategy(), solver.current_strategy()
 
 
-@_all(_ALL)
-def test_iterations_have_three_names(make):
-    game = pyspiel.load_game("kuhn_poker")
-    solver, twin = make(game, seed=1), make(game, seed=1)
-    assert solver.iteration() is None
-    assert solver.run_iteration() is None
-    assert solver.evaluate_and_update_policy() is None
-    assert solver.iterations == 3
-    twin.run(3)
-    np.testing.assert_array_equal(_strategies(solver), _strategies(twin))
-
-
 @_all(_CPP)
 def test_policies_are_cpp_ones(make):
     solver = make(pyspiel.load_game("kuhn_poker"), seed=1)

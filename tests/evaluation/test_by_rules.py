@@ -12,10 +12,6 @@ from open_spiel.python.algorithms import exploitability as openspiel
 import mccfr_plus
 from mccfr_plus import BudgetError, PolicyError, Solver, evaluate_by_rules
 from mccfr_plus.evaluation import policy_by_rules
-from mccfr_plus.evaluation.by_rules import RulesEvaluator
-from mccfr_plus.evaluation.expected_time import visited_histories
-from mccfr_plus.games.compiled_rules import compiled_rules
-from mccfr_plus.trees.by_rules.openings import openings_of
 
 TWO_DICE = "liars_dice(numdice=2,dice_sides=2)"
 HEX = "dark_hex(num_rows=2,num_cols=2,obstype=reveal-numturns)"
@@ -59,24 +55,6 @@ def test_threads_share_the_histories(threads):
     stored = mccfr_plus.evaluate(game, openspiel_policy.UniformRandomPolicy(mccfr_plus.load_game(game)))
     assert found.values == pytest.approx(stored.values, abs=1e-12)
     assert found.best_response_values == pytest.approx(stored.best_response_values, abs=1e-12)
-
-
-@pytest.mark.slow
-@pytest.mark.usefixtures("interpreted_evaluation")
-def test_orders_of_dice_are_visited_once():
-    solver, stored = Solver(TWO_DICE, "external", tree="rules", seed=1).run(20), mccfr_plus.compile_game(TWO_DICE)
-    openings, evaluator = solver.tree.openings, RulesEvaluator(solver.tree, 1, progress=False)
-    assert sorted(openings.counts) == [1, 1, 1, 1, 2, 2, 2, 2, 4]
-    assert openings.chance == pytest.approx(openings.counts / 16)
-    histories = 10 ** mccfr_plus.estimate_size(TWO_DICE, sample_size=10_000, seed=0).histories.log10
-    visited = visited_histories(solver.tree.game, solver.tree.rules_game, False)
-    assert visited == pytest.approx(histories * 9 / 16)
-    found = evaluator.evaluate(solver.average_strategy())
-    assert evaluator.num_histories == stored.num_nodes
-    expected = mccfr_plus.evaluate(stored, solver.average_policy())
-    assert found.best_response_values == pytest.approx(expected.best_response_values, abs=1e-12)
-    for game in ("kuhn_poker", LEDUC, HEX, "universal_poker"):  # cards of each player, no chance, many cards
-        assert openings_of(compiled_rules(mccfr_plus.load_game(game))) is None
 
 
 def test_every_kind_of_policy():
@@ -125,19 +103,6 @@ def test_a_network(game):
     found = evaluate_by_rules(game, NetworkPolicy(game, networks, "softmax"), progress=False)
     stored = mccfr_plus.nash_conv(game, NetworkPolicy(game, networks, "softmax"))
     assert found.nash_conv == pytest.approx(stored, abs=1e-6)  # single precision
-
-
-def test_a_network_without_a_distribution():
-    torch = pytest.importorskip("torch")
-    from mccfr_plus.neural import NetworkPolicy
-    from mccfr_plus.neural.network import MLP
-
-    game = pyspiel.load_game(LEDUC)
-    network = MLP(game.information_state_tensor_shape()[0], 3, (8,), False, False)
-    with torch.no_grad():
-        next(iter(network.parameters())).fill_(np.nan)
-    with pytest.raises(PolicyError, match=r"at information state .* are \[nan, nan.*not a distribution"):
-        evaluate_by_rules(game, NetworkPolicy(game, [network] * 2, "softmax"), progress=False)
 
 
 def test_missing_infosets_are_counted():

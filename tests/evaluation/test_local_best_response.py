@@ -139,15 +139,6 @@ def test_never_peeks(game, options):
         assert len(decisions) == 1
 
 
-def test_decides_without_a_belief_as_the_policy_would():
-    policy = {"0": {0: 1.0}, "1": {0: 1.0}, "2": {0: 1.0}, "2b": {0: 0.3, 1: 0.7}}
-    game = tree_of("kuhn_poker").game
-    state = game.new_initial_state()
-    for action in (0, 2, 1):  # the first player bets, which he never does
-        state.apply_action(action)
-    assert responder("kuhn_poker", policy, 1).row(state).actions == (1,)
-
-
 def test_uniform_play_in_leduc_is_exploitable():
     bound = exploitability_lower_bound("leduc_poker", {}, num_games=2000, seed=1)
     exact = exploitability("leduc_poker", uniform_policy("leduc_poker"))
