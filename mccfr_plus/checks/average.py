@@ -2,8 +2,7 @@
 
 Two fixed strategies are played in turn, with different weights. The sums of the average must be in proportion to the
 weighted sums of own reach: exactly where the average does not depend on draws, by z-tests where it does. The lazy
-average needs strategies that change only where they are touched; it is compared with the exact one, and with what was
-played, in runs of a solver instead.
+average needs strategies that change only where they are touched: it is compared with the exact one in runs of a solver.
 """
 
 from collections.abc import Iterable
@@ -156,7 +155,7 @@ def _play_in_turn(config: SolverConfig, tree: GameTree, strategies: np.ndarray, 
     for good, what, look_at in (
         (before == strategies, "writes to the strategy, which it may only read", "assignments to `strategy`"),
         (np.isfinite(sums), "adds NaN or infinity to the average", "divisions in the kernel"),
-        (sums >= 0.0, "makes a sum of the average negative", "what is added: weight, reach and strategy are >= 0"),
+        (sums >= 0.0, "makes a sum of the average negative", "signs: weight, reach and strategy are >= 0"),
         ([totals != 0.0], "adds nothing up at an infoset that both strategies reach", "the infosets of the loop"),
     ):
         require(np.all(good, axis=0), what, f"{look_at} in the kernel")

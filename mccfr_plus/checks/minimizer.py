@@ -25,7 +25,7 @@ from mccfr_plus.solver.registry import minimizer_of
 from mccfr_plus.solver.solver import Solver
 from mccfr_plus.trees.game_tree import GameTree
 
-_SHORT, _FACTOR = 1_000, 16  # rounds after which regret is measured, and how many times as many follow
+_SHORT, _FACTOR = 1_000, 16  # rounds after which regret is measured, and the factor for the second measurement
 _SHARE_OF_ROOT = 2.0  # regret may grow this many times as much as a square root: noise, and starts that are too good
 _ITERATIONS, _FRACTION = 1_000, 0.25
 _KEPT = "kept, nothing written outside"

@@ -101,7 +101,7 @@ def _simulated(game: pyspiel.Game) -> CheckLine:
             pyspiel.random_sim_test(game, num_sims=_SIMULATIONS, serialize=True, verbose=False)
     except Exception as error:  # pyspiel raises several kinds
         what = str(error).split("Serialized state")[0].strip()
-        Subject(game).fail(f"OpenSpiel's random_sim_test says: {what}", "what it names, and the sizes in `layout`")
+        Subject(game).fail(f"OpenSpiel's random_sim_test says: {what}", "its message, and the sizes in `layout`")
     return CheckLine("simulation", f"{_SIMULATIONS} plays of OpenSpiel's random_sim_test", "passed")
 
 
@@ -162,7 +162,7 @@ class _Player:
         order, setting = "ascending", "num_distinct_actions"
         if is_chance:
             exists = self._game.rules.outcomes is not None
-            self._require(exists, "chance is to move, but there is no `outcomes`", "`Rules(outcomes=...)`")
+            self._require(exists, "chance is to move, but `outcomes` is missing", "`Rules(outcomes=...)`")
             name, what, arrays = "outcomes", "outcomes", [*arrays, self._arrays.probabilities]
             order, setting = "different", "max_chance_outcomes"
         count, most = self._run(name, *arrays), getattr(self._sizes, setting)
@@ -180,7 +180,7 @@ class _Player:
         return listed, None, True, probabilities / probabilities.sum()
 
     def _look(self, before: np.ndarray) -> None:
-        """Looks at the state for all players, and compares it with what it was."""
+        """Runs `look` for all players, and compares the state with the one before."""
         view = self._arrays.view
         for player in range(self._sizes.num_players):
             view[:] = 0

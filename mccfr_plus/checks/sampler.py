@@ -43,7 +43,7 @@ def add_samples(
     empty = tree.slot_range[-1] + player
     for _ in range(max(count, 1)):
         sample_gradient(parameters, sampling_weights, tree, strategy, scratch, traverser, batch)
-        if count == 0:  # what the traversal listed may be wrong
+        if count == 0:  # the touched list may be wrong
             return
         for column in range(len(sums)):
             sums[column] = 0.0

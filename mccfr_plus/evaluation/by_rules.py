@@ -10,11 +10,13 @@ Reference: Johanson, Waugh, Bowling, Zinkevich 2011, "Accelerating best response
 section 3 (one traversal for all of a player's infosets).
 """
 
+import itertools
 import logging
 import os
+import threading
 import time
-from collections.abc import Callable, Sequence
-from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
+from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor, as_completed, wait
 from typing import NamedTuple
 
 import numpy as np
@@ -92,9 +94,8 @@ class RulesEvaluator:
         if tree.matrix_words is not None:
             threads = threads[:1]
             with announce_compilation(both_gradients, "the evaluation by a payoff matrix", 2):
-                both_gradients(
-                    tree.arrays, tree.matrix_words, begin, np.zeros(tree.slot_capacity + 2), threads[0].gradient
-                )
+                reach = np.zeros(tree.slot_capacity + 2)
+                both_gradients(tree.arrays, tree.matrix_words, begin, reach, threads[0].gradient)
         else:
             self._traverse("exact evaluation", threads, begin)
         gradient = threads[0].gradient[: tree.num_slots]
@@ -139,13 +140,9 @@ class RulesEvaluator:
         self._traverse("counting leaves", with_leaves(counted), np.zeros(0), is_serial=True, **options)
         missing = bytes_of_matrix(num_entries(counted), tree.num_slots, len(threads)) - tree.bytes_left
         if missing > 0:
-            logger.warning(
-                "the payoff matrix of %s leaves does not fit memory=%.0fMB, %s: give memory=%.0fMB.",
-                f"{num_entries(counted):,}",
-                tree.plan.limit / 1e6,
-                _SLOW,
-                (tree.plan.limit + _MARGIN * missing) / 1e6,
-            )
+            sizes = f"{num_entries(counted):,} leaves does not fit memory={tree.plan.limit / 1e6:.0f}MB"
+            more = f"memory={(tree.plan.limit + _MARGIN * missing) / 1e6:.0f}MB"
+            logger.warning("the payoff matrix of %s, %s: give %s.", sizes, _SLOW, more)
         elif (room := room_for_leaves(counted, tree.num_slots)) is None:
             logger.warning("there are too many different payoffs for a payoff matrix, %s.", _SLOW)
         else:
@@ -177,40 +174,36 @@ class RulesEvaluator:
         """Traverses all histories, and counts them. If it is serial, pieces follow one another."""
         traverse = self._compiled(threads[0], **constants)
         tree, disable = self._tree, None if self._progress is None else not self._progress
-        total = self._num_pieces
-        pieces = [list(range(number, total, len(threads))) for number in range(len(threads))]
+        total, count = self._num_pieces, len(threads)
         bar = tqdm(total=total, desc=what, unit=" parts", delay=1.0, disable=disable, leave=False)
-        begin, done, histories = time.monotonic(), 0, 0
-        with bar, ThreadPoolExecutor(1 if is_serial else len(threads), thread_name_prefix="mccfr_plus") as pool:
+        begin, done, stop = time.monotonic(), itertools.count(), threading.Event()
 
-            def submit(number: int):
-                piece = pieces[number].pop(0)
-                arguments = tree.arrays, threads[number], strategy, ALL_PLAYERS, piece, total
-                return pool.submit(traverse, *arguments), number
+        def work(pieces: Iterable[int]) -> int:
+            histories = 0
+            for piece in pieces:
+                if stop.is_set():
+                    break
+                has_ended, visited = traverse(tree.arrays, threads[piece % count], strategy, ALL_PLAYERS, piece, total)
+                if not has_ended:
+                    raise TraversalInterrupted if tree.status == INTERRUPTED else BudgetError(_why_full(tree))
+                histories += visited
+                next(done)
+                bar.update()
+            return histories
 
-            running = dict(submit(number) for number in range(len(threads)) if pieces[number])
+        groups = [range(total)] if is_serial else [range(number, total, count) for number in range(count)]
+        with bar, ThreadPoolExecutor(len(groups), thread_name_prefix="mccfr_plus") as pool:
+            running = [pool.submit(work, group) for group in groups]
             try:
-                while running:
-                    ended = wait(running, return_when=FIRST_COMPLETED).done
-                    for future in sorted(ended, key=lambda future: pieces[running[future]][:1]):
-                        number = running.pop(future)
-                        has_ended, visited = future.result()
-                        if not has_ended:
-                            raise TraversalInterrupted if tree.status == INTERRUPTED else BudgetError(_why_full(tree))
-                        histories += visited
-                        done += 1
-                        bar.update()
-                        if pieces[number]:
-                            running |= dict([submit(number)])
+                histories = sum(future.result() for future in as_completed(running))
             except BaseException as error:
+                stop.set()
                 tree.interrupt()
-                for left in pieces:
-                    left.clear()
                 wait(running)
                 tree.go_on()
                 if isinstance(error, KeyboardInterrupt | TraversalInterrupted):
                     seconds = time.monotonic() - begin
-                    raise type(error)(f"{what}: {done} of {total} parts in {seconds:.0f} s") from None
+                    raise type(error)(f"{what}: {next(done)} of {total} parts in {seconds:.0f} s") from None
                 raise
         self.num_histories = histories
         self._num_pieces = 1 if histories < _SMALL else _NUM_PIECES

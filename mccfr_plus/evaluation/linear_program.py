@@ -1,7 +1,7 @@
 """Equilibria of two-player zero-sum games by the linear program of the sequence form, solved by SciPy's HiGHS.
 
 With x the plan of player 0 over its sequences, A the payoffs times chance of player 0 by the last sequences of both
-players, and v(J) what player 0 gets at least from the information set J of player 1 on,
+players, and v(J) the least payoff of player 0 from player 1's information set J on,
 
     maximize    sum of v(J) over the J that no own sequence precedes, plus the payoffs at player 1's empty sequence
     subject to  v(J) <= (A'x)[J, b] + sum of v(J') over the J' right behind (J, b)      for all (J, b)
@@ -103,7 +103,7 @@ def _plans(tree: GameTree) -> np.ndarray:
     first, second = _plan(tree, 0), _plan(tree, 1)
     begins = [(arrays.infosets["parent_slot"][slice(*arrays.infoset_range[p : p + 2])] >= num_slots) for p in range(2)]
     inner = payoffs[:split, split:num_slots]
-    of_empty = payoffs[[num_slots]][:, split:num_slots].toarray().reshape(-1)  # what player 1 decides alone
+    of_empty = payoffs[[num_slots]][:, split:num_slots].toarray().reshape(-1)  # decided by player 1 alone
     result = linprog(
         -np.concatenate([payoffs[:split][:, [num_slots + 1]].toarray().reshape(-1), begins[1].astype(float)]),
         A_ub=hstack([-inner.T, second.T], format="csr"),
@@ -126,7 +126,7 @@ def require_zero_sum(tree: GameTree) -> None:
 
 
 def num_entries(tree: GameTree) -> int:
-    """Returns how many pairs of last sequences have a payoff, which is the size of the program."""
+    """Returns the size of the program: the number of pairs of last sequences with a payoff."""
     arrays = tree.arrays_with_leaves
     return int(np.count_nonzero(arrays.leaf_value[: arrays.leaf_start[arrays.leaf_range[1]]]))
 

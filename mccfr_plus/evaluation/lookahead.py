@@ -37,7 +37,7 @@ class Beliefs:
     """The histories of a player's information states, weighted by chance's and the opponents' probabilities.
 
     They follow from those of the player's last decision; `max_histories` of them are sampled if there are more. Random
-    numbers depend on the seed and the information state alone, so that a belief is a function of what the player knows.
+    numbers depend on the seed and the information state alone, so that a belief is a function of the information state.
     """
 
     def __init__(

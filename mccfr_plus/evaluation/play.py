@@ -35,7 +35,7 @@ from mccfr_plus.evaluation import estimates
 from mccfr_plus.evaluation.behavior import Distribution, RowOf, chance_row
 from mccfr_plus.evaluation.estimates import MIN_SAMPLES, Estimate, Kind, Running
 
-_PRIOR_GAMES = 1.0  # how many games of a history weigh as much as its information state's average
+_PRIOR_GAMES = 1.0  # games of a history that weigh as much as its information state's average
 _ENOUGH_PAIRS = 16  # for a coefficient other than 0
 _GROUPS = 32  # by binary logarithm of visits, for each kind of place
 _LOOK_AHEAD = 32  # choices that are checked for ending the game
@@ -119,7 +119,7 @@ class _Place:
         count = self.counts[index] = self.counts.get(index, 0) + 1
         old, child = self.values.get(index), self.children.get(index, self)
         new = payoff if child is None else child.value
-        if child is self:  # what lies below is not kept
+        if child is self:  # places below are not kept
             new = payoff if old is None else old + (payoff - old) / count
         self.values[index] = new
         if self.infoset is not None:

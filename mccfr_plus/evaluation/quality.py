@@ -210,7 +210,7 @@ def _local_bound(
     of_players = zip(*(bound.responses for bound in bounds), strict=True)
     return ExploitabilityBound(
         best_look([bound.estimate for bound in bounds], confidence),
-        tuple(best_look(estimates, confidence) for estimates in of_players),
+        tuple(best_look(of_player, confidence) for of_player in of_players),
     )
 
 

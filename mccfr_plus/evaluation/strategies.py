@@ -121,7 +121,7 @@ def row_of(answer: Probabilities | None, legal: list[int]) -> list[float] | None
 
 
 def distribution(answer: Probabilities | None, legal: list[int], where: str) -> list[float]:
-    """Returns the probabilities of the legal actions, as they are. PolicyError if they are no distribution."""
+    """Returns the probabilities of the legal actions, as they are. PolicyError if they are not a distribution."""
     try:
         row = row_of(answer, legal)
     except (TypeError, ValueError):

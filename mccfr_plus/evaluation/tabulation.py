@@ -195,7 +195,7 @@ def _answer_after(game: pyspiel.Game, policy: PlayerPolicy) -> _Answer:
             try:
                 row_found = row_of(found, legal)
             except (TypeError, ValueError):
-                row_found = distribution(found, legal, _where(state))  # says what is wrong
+                row_found = distribution(found, legal, _where(state))  # raises PolicyError
             if row_found is not None:
                 table[row, legal], known[row] = row_found, True
         return masks, table, known

@@ -24,7 +24,7 @@ from mccfr_plus.policies.info_state_policy import InfoStatePolicy
 
 
 class OnlineOutcomeSampling(pyspiel.Bot):
-    r"""Plays any game against any opponents and learns from what a player observes, with vanishing average regret.
+    r"""Plays any game against any opponents and learns from its observations, with vanishing average regret.
 
     It observes its own information states, its legal actions and its payoff, through `end_game`. Time and memory are
     linear in the infosets that it visits.
@@ -148,8 +148,8 @@ class OnlineOutcomeSampling(pyspiel.Bot):
             raise GameError(
                 f"information state {key!r} of player {self._player} was met after other own actions, or with other "
                 f"legal actions than {infoset.actions}. Either step() was called twice for one move, restart() was not "
-                "called after an interrupted game, or the game has imperfect recall, on which there is no regret "
-                "guarantee."
+                "called after an interrupted game, or the game has imperfect recall, which "
+                "has no regret guarantee."
             )
         return infoset
 

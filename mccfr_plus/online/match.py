@@ -77,7 +77,7 @@ def play_games(
     if not isinstance(game, pyspiel.Game):
         raise GameError(f"game={game!r} is a {type(game).__name__}: give a pyspiel.Game or a game string.")
     if game.get_type().dynamics == pyspiel.GameType.Dynamics.MEAN_FIELD:
-        raise GameError(f"{game} is a mean-field game: its single player stands for a population, not for a bot.")
+        raise GameError(f"{game} is a mean-field game: its single player is a population, not a bot.")
     if len(bots) != game.num_players() or not all(isinstance(bot, pyspiel.Bot) for bot in bots):
         given = ", ".join(type(bot).__name__ for bot in bots) or "none"
         raise ConfigError(f"bots={given}: give one pyspiel.Bot for each of the {game.num_players()} players.")

@@ -162,7 +162,7 @@ class KeyedPolicy(openspiel_policy.Policy):
     def action_probabilities(self, state: pyspiel.State, player_id: int | None = None) -> dict[int, float]:
         """Returns {action: probability} of the player to move, or of `player_id` at a simultaneous node.
 
-        Accepts states of the simultaneous game too. PolicyError if the state has other legal actions than the policy.
+        Also accepts states of the simultaneous game. PolicyError if the state has other legal actions than the policy.
         """
         player = state.current_player() if player_id is None else player_id
         if player < 0:

@@ -56,7 +56,7 @@ class TreePolicy(openspiel_policy.TabularPolicy, Mapping):
     def action_probabilities(self, state: pyspiel.State, player_id: int | None = None) -> dict[int, float]:
         """Returns {action: probability} of the player to move, or of `player_id` at a simultaneous node.
 
-        Accepts states of the simultaneous game too. PolicyError if the state is of another game.
+        Also accepts states of the simultaneous game. PolicyError if the state is of another game.
         """
         player = state.current_player() if player_id is None else player_id
         if player < 0:
@@ -106,7 +106,7 @@ class TreePolicy(openspiel_policy.TabularPolicy, Mapping):
     __eq__ = object.__eq__
     __hash__ = object.__hash__
 
-    # --- what OpenSpiel's TabularPolicy has, on demand ---
+    # --- attributes of OpenSpiel's TabularPolicy, built on first use ---
 
     @cached_property
     def _order(self) -> np.ndarray:

@@ -5,13 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pyspiel
 import pytest
-from lazy_trees import PLENTY
 from open_spiel.python import policy as openspiel_policy
 from open_spiel.python.algorithms import exploitability as openspiel
 
 import mccfr_plus
-from mccfr_plus import BudgetError, PolicyError, Solver, evaluate_by_rules
-from mccfr_plus.evaluation import policy_by_rules
+from mccfr_plus import PolicyError, Solver, evaluate_by_rules
 
 TWO_DICE = "liars_dice(numdice=2,dice_sides=2)"
 HEX = "dark_hex(num_rows=2,num_cols=2,obstype=reveal-numturns)"
@@ -119,20 +117,3 @@ def test_missing_infosets_are_counted():
     expected = mccfr_plus.nash_conv(tree, uniform | policy)
     found = evaluate_by_rules(LEDUC, policy, progress=False, uniform_elsewhere=True)
     assert found.nash_conv == pytest.approx(expected, abs=1e-12)
-
-
-def test_too_little_memory_says_how_much_is_needed(monkeypatch):
-    costs = {}
-
-    def small_plan(memory, *, infoset_cost, slot_cost, **_):
-        costs.update(infoset_cost=10**6 * infoset_cost, slot_cost=10**6 * slot_cost)  # so that it makes gigabytes
-        return PLENTY._replace(infosets_bytes=20 * 10**9, limit=20 * 10**9, **costs)
-
-    monkeypatch.setattr(policy_by_rules, "plan_memory", small_plan)
-    expected = r"all information sets must have a number, and \d+ have filled memory=20,000MB"
-    with pytest.raises(BudgetError, match=expected) as error:
-        evaluate_by_rules(LEDUC, None, threads=1, progress=False)
-    advised = float(str(error.value).rsplit("memory=", 1)[1].removesuffix("MB."))
-    tree = mccfr_plus.compile_game(LEDUC)
-    right = tree.num_infosets * costs["infoset_cost"] + tree.num_slots * costs["slot_cost"]
-    assert advised == pytest.approx(1.1e-6 * right, rel=0.1)  # five standard errors of the estimate

@@ -12,8 +12,6 @@ import numpy as np
 import pyspiel
 import pytest
 from open_spiel.python.algorithms import exploitability
-from open_spiel.python.bots import policy as policy_bot
-from open_spiel.python.bots import uniform_random
 
 import mccfr_plus
 from mccfr_plus import ConfigError, GameError, MatchResult, OnlineOutcomeSampling, play_games
@@ -531,16 +529,6 @@ def test_result_of_a_match():
     np.testing.assert_allclose(result.standard_error, result.payoffs.std(axis=0, ddof=1) / 1000**0.5)
     assert abs(result.mean[0] - 0.125) < 5 * result.standard_error[0]  # what uniform play is worth
     assert np.isnan(play_games(KUHN, bots, 1).standard_error).all()
-
-
-def test_all_kinds_of_bots_play():
-    policy = mccfr_plus.Solver(KUHN, "full").run(10).average_policy()
-    bots = [pyspiel.make_policy_bot(KUHN, 0, 1, policy.to_pyspiel()), OnlineOutcomeSampling(1, epsilon=0.1)]
-    assert play_games(KUHN, bots, 10).payoffs.shape == (10, 2)
-    bots = [policy_bot.PolicyBot(0, np.random.RandomState(1), policy), pyspiel.make_uniform_random_bot(1, 1)]
-    assert play_games(KUHN, bots, 10).payoffs.shape == (10, 2)
-    bots = [OnlineOutcomeSampling(0, epsilon=0.1), uniform_random.UniformRandomBot(1, np.random.RandomState(1))]
-    assert play_games("python_kuhn_poker", bots, 10).payoffs.shape == (10, 2)  # a game written in Python
 
 
 class Listener(pyspiel.Bot):

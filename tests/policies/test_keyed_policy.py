@@ -20,7 +20,7 @@ from mccfr_plus import (
     nash_conv,
     save_policy,
 )
-from mccfr_plus.policies.keyed_policy import KeyedPolicy, KeyedTable
+from mccfr_plus.policies.keyed_policy import KeyedPolicy
 from mccfr_plus.trees.keys import KINDS
 
 GAMES = ["kuhn_poker", "leduc_poker", "kuhn_poker(players=3)", "goofspiel(num_cards=3)", "python_kuhn_poker"]
@@ -190,15 +190,6 @@ def test_every_cut_of_a_file_is_found(tmp_path):
         path.write_bytes(whole[:length])
         with pytest.raises(PolicyFileError, match="damaged"):
             load_policy(path)
-
-
-def test_consistency_asks_for_shapes_first():
-    table = KeyedTable(np.zeros(0, np.int8), np.zeros((0, 2), np.int64), np.zeros(1, np.int64),
-                       np.zeros(0, np.int64), np.zeros(0))  # fmt: skip
-    assert table.is_consistent(2)
-    for name in KeyedTable._fields:  # no list at all
-        assert not table._replace(**{name: np.array(1)}).is_consistent(2)
-    assert not table._replace(first=np.zeros(0, np.int64)).is_consistent(2)
 
 
 def test_consistency_asks_for_an_order_that_look_ups_rely_on():

@@ -142,12 +142,6 @@ def test_unknown_states():
         policy.action_probabilities(state)
 
 
-@pytest.mark.parametrize("size", [0, 23, 25])
-def test_a_strategy_of_another_shape(size):
-    with pytest.raises(PolicyError, match="does not fit"):
-        TreePolicy(naive.tree_of("kuhn_poker"), np.zeros(size))
-
-
 # --- files ---
 
 
