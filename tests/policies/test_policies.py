@@ -11,7 +11,6 @@ import pytest
 from lazy_games import FaultyGame, FaultyState
 from open_spiel.python import policy as openspiel_policy
 from open_spiel.python.algorithms import exploitability
-from open_spiel.python.bots import policy as policy_bot
 
 import mccfr_plus
 from mccfr_plus import GameError, PolicyError, PolicyFileError, Solver, TreePolicy, load_policy, save_policy
@@ -62,33 +61,6 @@ def test_openspiels_functions_accept_it(game):
     assert pyspiel.nash_conv(policy.game, policy) == pytest.approx(expected, abs=1e-10)
     if policy.game.get_type().utility == pyspiel.GameType.Utility.ZERO_SUM and policy.game.num_players() == 2:
         assert pyspiel.exploitability(policy.game, policy) == pytest.approx(expected / 2, abs=1e-10)
-
-
-def test_bots_play_it():
-    policy = policy_of("kuhn_poker", zeros=0.0)
-    rng = np.random.RandomState(1)
-    bots = [
-        policy_bot.PolicyBot(0, rng, policy),
-        pyspiel.make_policy_bot(policy.game, 1, 1234, policy.to_pyspiel()),
-    ]
-    state = policy.game.new_initial_state()
-    while not state.is_terminal():
-        if state.is_chance_node():
-            state.apply_action(state.legal_actions()[0])
-        else:
-            state.apply_action(bots[state.current_player()].step(state))
-    assert sum(state.returns()) == 0
-
-
-def test_is_a_mapping_of_information_states():
-    policy = policy_of("kuhn_poker")
-    assert sorted(policy) == sorted(policy.tree.info_states)
-    assert len(policy) == 12
-    assert dict(policy)["0"] == policy["0"]
-    assert "0" in policy
-    assert "nothing" not in policy
-    with pytest.raises(KeyError):
-        policy["nothing"]
 
 
 def test_players_that_share_texts_have_no_table_by_text(monkeypatch):
@@ -167,23 +139,6 @@ def test_unknown_states():
         state.apply_action(state.legal_actions()[0])
     with pytest.raises(PolicyError, match="does not occur"):
         policy.action_probabilities(state)
-
-
-def test_unvisited_infosets_are_uniform():
-    tree = naive.tree_of("leduc_poker")
-    solver = Solver(tree, "outcome", seed=1)
-    np.testing.assert_array_equal(solver.average_strategy(), tree.uniform_strategy())
-    solver.iteration()
-    strategy = solver.average_strategy()
-    assert np.isfinite(strategy).all()
-    changed = np.flatnonzero(strategy != tree.uniform_strategy())
-    assert len(changed) < 20
-
-
-@pytest.mark.parametrize("size", [0, 23, 25])
-def test_a_strategy_of_another_shape(size):
-    with pytest.raises(PolicyError, match="does not fit"):
-        TreePolicy(naive.tree_of("kuhn_poker"), np.zeros(size))
 
 
 # --- files ---
