@@ -63,6 +63,7 @@ def run(arguments: argparse.Namespace) -> None:
         require_new(out, PolicyFileError)
     if kind == "parquet" and not (find_spec("pandas") and find_spec("pyarrow")):
         raise ConfigError("Parquet needs pandas and pyarrow: pip install 'mccfr_plus[export]'.")
+    write: Callable[[Any], None]
     if kind == _EFG:
         tree = compile_game(name)
         write, size = functools.partial(write_efg, tree), f"{output.count(tree.num_nodes)} histories"

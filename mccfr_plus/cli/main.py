@@ -80,8 +80,9 @@ def parser_of(verb: str) -> Parser:
     parser = Parser(verb, module.SUMMARY)
     module.add_arguments(parser)
     meaning = "Import a module first, by name or file, that registers games or components; may be repeated."
-    options = {"dest": "imports", "metavar": "MODULE", "type": text, "default": []}
-    parser.add_argument("--import", action="append", help=meaning, **options)
+    parser.add_argument(
+        "--import", dest="imports", metavar="MODULE", type=text, action="append", default=[], help=meaning
+    )
     parser.set_defaults(run=module.run)
     return parser
 

@@ -32,11 +32,13 @@ button:hover { background: #e4f1fa }
 .card { display: inline-block; padding: 12px 16px; font: bold 30px/1 Georgia; border: 2px solid; border-radius: 8px }
 .dice { font-size: 52px; line-height: 1 }
 .word { display: inline-block; padding: 2px 10px; background: #e7ecf3; border-radius: 12px }
-.cell { display: inline-block; width: 56px; height: 56px; padding: 0; margin: 2px; font: bold 28px/54px system-ui;
-  text-align: center; vertical-align: top; border: 1px solid #b9c3d1; border-radius: 8px; background: #f7f9fb }
+.cell { box-sizing: border-box; display: inline-block; width: 56px; height: 56px; padding: 0; margin: 2px;
+  font: bold 28px/54px system-ui; text-align: center; vertical-align: top; background: #f7f9fb;
+  border: 1px solid #b9c3d1; border-radius: 8px }
 button.cell { border-color: #0072B2; background: #fff }
 .x { color: #0072B2 } .o { color: #D55E00 } .error { color: #b3261e }
 .bar { display: block; height: 8px; background: #E69F00 }
+details { margin: 8px 0 }
 pre { white-space: pre-wrap; overflow-wrap: anywhere; font-size: 13px }
 </style></head><body>
 <h1>{{ name }}</h1>

@@ -139,8 +139,13 @@ def _solve(arguments: argparse.Namespace, lock: CheckpointLock | None, where: An
         if solver.tree.kind == "lazy":
             require_short_traversals(solver)
     else:
-        options = {"limits": limits, "needs_exploitability": needs_exploitability}
-        solver, reason = solver_for(arguments.game, given, seed=seed_of(arguments), **options)
+        solver, reason = solver_for(
+            arguments.game,
+            given,
+            seed=seed_of(arguments),
+            limits=limits,
+            needs_exploitability=needs_exploitability,
+        )
     config, tree = solver.config, solver.tree
     if needs_exploitability and tree.kind != "rules":
         solver.whole_tree().require_perfect_recall("an exploitability")
