@@ -1,5 +1,6 @@
 """`mccfr-plus compare`: games x algorithms x seeds over the cores of this machine or of a cluster; what they reach."""
 
+import argparse
 import contextlib
 import itertools
 import operator
@@ -8,12 +9,11 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, Self
 
-from absl import flags
 from tqdm.auto import tqdm
 
 from mccfr_plus.cli import output
-from mccfr_plus.cli.cluster import check_processes, chosen_cluster, define_for_runs
-from mccfr_plus.cli.command import PROGRAM, Command, UsageError, define, names, positive, text, whole
+from mccfr_plus.cli.arguments import PROGRAM, UsageError, add_json, add_quiet, positive, specs, text, whole
+from mccfr_plus.cli.cluster import LOCAL
 from mccfr_plus.display import AXES, require_library
 from mccfr_plus.errors import ConfigError, RecordError
 from mccfr_plus.experiments.comparison import Comparison, Directory, about_here
@@ -22,84 +22,81 @@ from mccfr_plus.experiments.evaluation_points import limit_of
 from mccfr_plus.experiments.plot import plot_curves
 from mccfr_plus.experiments.report import write_report
 from mccfr_plus.experiments.run_all import STOPPED, RunEvent, in_order, run_all
+from mccfr_plus.user_modules import imported_modules
 
 _DEFAULT_ALGORITHMS = ("external", "outcome", "cfr+")
 _BAR = "{percentage:3.0f}%|{bar}| {n:.1f} of {total_fmt} runs, {elapsed} gone, {remaining} left"
 
 
-class CompareCommand(Command):
-    """Runs a matrix of games, algorithms and seeds."""
+SUMMARY = "Run algorithms side by side, over seeds, and draw what they reach."
 
-    name = "compare"
-    summary = "Run algorithms side by side, over seeds, and draw what they reach."
-    positionals = ("GAME",)
-    repeats_last = True
-    notes = """
-algorithms
-  external, outcome(epsilon=0.3), ...     an estimator with rm and its average
-  external/rm+, full/dcfr/uniform         estimator/minimizer/averaging, as for solve
-  external[batch=8,baseline=True]         with options: alternating, batch, baseline, threads, symmetry
-  cfr, cfr+, lcfr, dcfr, pcfr+            full traversals, by the names of their papers
-  openspiel:external, openspiel:cfr+ ...  OpenSpiel's C++ solvers: cfr, cfr+, external, outcome
-  openspiel_python:cfr ...                OpenSpiel's Python solvers: cfr, cfr+, lcfr, dcfr, external, outcome
-
+_NOTES = """
 Every run's record is a file of JSON lines in DIR/runs, written as it is measured. Give the same command again to go on
-where a comparison was killed or stopped (Ctrl-C): nothing that was recorded is repeated. OpenSpiel's solvers do not
-count histories: theirs are those that our solver with the same scheme has touched after as many iterations.
+where a comparison was killed or stopped (Ctrl-C): nothing that was recorded is repeated.
 """
 
-    def define_flags(self, values: flags.FlagValues) -> None:
-        meaning = "Algorithms, separated by commas; see below."
-        define(values, "algorithms", names("NAME,..."), meaning, list(_DEFAULT_ALGORITHMS))
-        define(values, "seeds", whole(1, 10_000), "Number of runs of each: seeds 1 to N.", 5)
-        define(values, "nodes", whole(), "Length of a run in histories touched, such as 1e7.")
-        define(values, "iterations", whole(), "Length of a run in iterations.")
-        define(values, "seconds", positive("SECONDS"), "Length of a run in seconds.")
-        define(values, "num_evaluations", whole(1, 10_000), "Evaluations of a run. Default: as many as cost little.")
-        define(values, "out", text("DIR"), "Directory of records and pictures; made if it is not there.")
-        define_for_runs(values)
-        keys = (
-            "out, and rows: a list with game, algorithm, seeds, nodes, iterations, seconds (means over seeds at the "
-            "end), exploitability (mean), low, high (quantiles 5 % and 95 %); failed: a list of texts; pictures"
-        )
-        output.define_json(values, keys)
-        output.define_quiet(values)
 
-    def run(self, arguments: list[str], values: Any) -> None:
-        if values.out is None:
-            raise UsageError(f"--out=DIR is missing: say where records go. See {PROGRAM} {self.name} --help.")
-        check_processes(values)
-        comparison = Comparison(
-            tuple(arguments),
-            tuple(values.algorithms),
-            tuple(range(1, values.seeds + 1)),
-            limit_of(nodes=values.nodes, iterations=values.iterations, seconds=values.seconds),
-            values.num_evaluations,
-        )
-        directory = Directory(values.out, comparison)
-        output.show_notes()
-        about = about_here(self.line)
-        failures: dict[int, str] = {}
-        with (
-            telling_what_is_kept(values.quiet),
-            chosen_cluster(values, comparison.games) as cluster,
-            directory,
-            View([directory], quiet=values.quiet) as view,
-        ):
-            for event in run_all([directory], about, values.processes, cluster):
-                view.show(event)
-                if event.failure is not None:
-                    failures[event.number] = f"{view.names[event.number]}: {event.failure}"
-        failed = [text for _, text in sorted(failures.items())]
-        _, curves = curves_of(values.out)
-        pictures = _draw(comparison, curves, directory.path, values.quiet)
-        rows = final_rows(curves)
-        _print_table(rows)
-        if values.json:
-            output.print_json({"out": values.out, "rows": rows, "failed": failed, "pictures": pictures})
-        if failed:
-            more = f" (and {len(failed) - 1} more)" if len(failed) > 1 else ""
-            raise RecordError(f"{len(failed)} of {len(directory.runs())} runs failed: {failed[0]}{more}")
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Adds the arguments of the verb."""
+    parser.epilog = _NOTES
+    add = parser.add_argument
+    add("games", metavar="GAME", nargs="+", type=text, help="Games of OpenSpiel or of this package.")
+    algorithms = list(_DEFAULT_ALGORITHMS)
+    add("--algorithms", metavar="SPEC,...", type=specs, default=algorithms, help="Separated by commas.")
+    add("--seeds", metavar="N", type=whole(1, 10_000), default=5, help="Number of runs of each: seeds 1 to N.")
+    add("--nodes", metavar="N", type=whole(), help="Length of a run in histories touched, such as 1e7.")
+    add("--iterations", metavar="N", type=whole(), help="Length of a run in iterations.")
+    add("--seconds", metavar="SECONDS", type=positive, help="Length of a run in seconds.")
+    add("--num_evaluations", metavar="N", type=whole(1, 10_000), help="Evaluations of a run.")
+    add("--out", metavar="DIR", type=text, required=True, help="Directory of records and pictures.")
+    add("--processes", metavar="N", type=whole(1, 10_000), help="Runs at a time. Default: one per core.")
+    add("--cluster", metavar="ADDRESS", type=text, default=LOCAL, help="ray, ray://HOST:PORT, HOST:PORT or local.")
+    add_json(parser)
+    add_quiet(parser)
+
+
+def run(values: argparse.Namespace) -> None:
+    """Runs the verb."""
+    if values.cluster != LOCAL and values.processes is not None:
+        raise UsageError(f"--processes={values.processes} is for --cluster={LOCAL}: leave it out.")
+    comparison = Comparison(
+        tuple(values.games),
+        tuple(values.algorithms),
+        tuple(range(1, values.seeds + 1)),
+        limit_of(nodes=values.nodes, iterations=values.iterations, seconds=values.seconds),
+        values.num_evaluations,
+    )
+    directory = Directory(values.out, comparison)
+    output.show_notes()
+    about = about_here(values.line)
+    failures: dict[int, str] = {}
+    with (
+        telling_what_is_kept(values.quiet),
+        contextlib.ExitStack() as stack,
+        directory,
+        View([directory], quiet=values.quiet) as view,
+    ):
+        cluster = None
+        if values.cluster != LOCAL:
+            from mccfr_plus.cluster.cluster import Cluster
+
+            cluster = stack.enter_context(Cluster(values.cluster, imports=imported_modules()))
+            for game in comparison.games:
+                cluster.check_game(game)
+        for event in run_all([directory], about, values.processes, cluster):
+            view.show(event)
+            if event.failure is not None:
+                failures[event.number] = f"{view.names[event.number]}: {event.failure}"
+    failed = [text for _, text in sorted(failures.items())]
+    _, curves = curves_of(values.out)
+    pictures = _draw(comparison, curves, directory.path, values.quiet)
+    rows = final_rows(curves)
+    _print_table(rows)
+    if values.json:
+        output.print_json({"out": values.out, "rows": rows, "failed": failed, "pictures": pictures})
+    if failed:
+        more = f" (and {len(failed) - 1} more)" if len(failed) > 1 else ""
+        raise RecordError(f"{len(failed)} of {len(directory.runs())} runs failed: {failed[0]}{more}")
 
 
 @contextlib.contextmanager
