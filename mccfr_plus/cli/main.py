@@ -36,9 +36,7 @@ _CLASSES = {  # by name: the module and the class in it
     "view": "view.ViewCommand",
     "play": "play.PlayCommand",
     "export": "export.ExportCommand",
-    "reproduce": "reproduce.ReproduceCommand",
     "games": "games.GamesCommand",
-    "benchmark": "benchmark.BenchmarkCommand",
     "warm_up": "warm_up.WarmUpCommand",
     "completion": "completion.CompletionCommand",
 }

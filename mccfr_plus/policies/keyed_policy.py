@@ -237,19 +237,16 @@ class KeyedPolicy(openspiel_policy.Policy):
             None,
         )
 
-    def to_dataframe(self, library: str | None = None) -> Any:
-        """Returns a row per information state found and action as a data frame.
+    def to_dataframe(self) -> Any:
+        """Returns a row per information state found and action as a pandas data frame.
 
         The columns are those of `TreePolicy.to_dataframe` without ``reach``. Where the keys are hashes,
         ``information_state`` is the key in hexadecimal digits: solve with ``keys="text"`` to get texts.
 
-        Args:
-            library: pandas or polars; None: the first of these that is installed.
-
         Raises:
-            ConfigError: If neither is installed.
+            ConfigError: If pandas is not installed.
         """
-        return self.to_table().to_dataframe(library)
+        return self.to_table().to_dataframe()
 
     def _repr_html_(self) -> str:
         title = f"Policy of {self.game}, uniform where nothing was found"

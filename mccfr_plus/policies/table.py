@@ -28,9 +28,9 @@ class PolicyTable(NamedTuple):
         """Returns the columns that are known, by name."""
         return {name: column for name, column in self._asdict().items() if column is not None}
 
-    def to_dataframe(self, library: str | None = None) -> Any:
-        """Returns the columns as a data frame; see `mccfr_plus.display.data_frame`."""
-        return data_frame(self.columns(), library)
+    def to_dataframe(self) -> Any:
+        """Returns the columns as a pandas data frame."""
+        return data_frame(self.columns())
 
 
 def table_of_tree(tree: GameTree, strategy: np.ndarray, most: int | None = None) -> PolicyTable:

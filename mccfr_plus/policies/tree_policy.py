@@ -182,17 +182,14 @@ class TreePolicy(openspiel_policy.TabularPolicy, Mapping):
         """Returns a row per information state and action, as arrays."""
         return table_of_tree(self.tree, self.strategy())
 
-    def to_dataframe(self, library: str | None = None) -> Any:
-        """Returns a row per information state and action as a data frame.
+    def to_dataframe(self) -> Any:
+        """Returns a row per information state and action as a pandas data frame.
 
         The columns are ``player``, ``information_state``, ``action`` (OpenSpiel's number), ``action_name``,
         ``probability`` and ``reach``, the probability of the information state if all players follow the policy.
 
-        Args:
-            library: pandas or polars; None: the first of these that is installed.
-
         Raises:
-            ConfigError: If neither is installed.
+            ConfigError: If pandas is not installed.
 
         Examples:
             >>> import mccfr_plus
@@ -200,7 +197,7 @@ class TreePolicy(openspiel_policy.TabularPolicy, Mapping):
             >>> policy.to_dataframe().shape
             (24, 6)
         """
-        return self.to_table().to_dataframe(library)
+        return self.to_table().to_dataframe()
 
     def __repr__(self) -> str:
         return f"TreePolicy({str(self.game)!r}, {len(self):,} information states)"

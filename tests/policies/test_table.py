@@ -67,28 +67,19 @@ def test_the_most_often_reached_come_first():
     assert found == sorted(expected.tolist(), reverse=True)[:5]
 
 
-@pytest.mark.parametrize("library", ["pandas", "polars", None])
-def test_data_frames(library):
-    if library is not None:
-        pytest.importorskip(library)
+def test_data_frames():
+    pytest.importorskip("pandas")
     policy = policy_of("kuhn_poker")
-    frame, table = policy.to_dataframe(library), policy.to_table()
+    frame, table = policy.to_dataframe(), policy.to_table()
     assert list(frame.columns) == list(table._fields)
     for name, column in table.columns().items():
         assert list(frame[name]) == list(column)
-    assert type(frame).__module__.split(".")[0] == (library or "pandas")
 
 
-def test_without_a_library(monkeypatch):
+def test_without_pandas(monkeypatch):
     monkeypatch.setitem(__import__("sys").modules, "pandas", None)
-    assert "polars" in type(policy_of("kuhn_poker").to_dataframe()).__module__
-    monkeypatch.setitem(__import__("sys").modules, "polars", None)
-    with pytest.raises(ConfigError, match="need pandas or polars: pip install pandas"):
+    with pytest.raises(ConfigError, match="need pandas: pip install pandas"):
         policy_of("kuhn_poker").to_dataframe()
-    with pytest.raises(ConfigError, match="need polars: pip install polars"):
-        policy_of("kuhn_poker").to_dataframe("polars")
-    with pytest.raises(ConfigError, match="give one of pandas, polars, or None"):
-        policy_of("kuhn_poker").to_dataframe("numpy")
 
 
 @pytest.mark.parametrize("keys", ["text", "hash"])
