@@ -47,11 +47,13 @@ class Result:
         curves: One per game and algorithm, in the order of the arguments.
         failed: Error of each run that failed, by the run's name.
         path: Directory of the records; None if they were in a temporary one.
+        about: Plain values that `save` keeps; by default command, versions, machine and time of `compare`.
     """
 
     curves: list[Curve]
     failed: dict[str, str] = field(default_factory=dict)
     path: Path | None = None
+    about: dict[str, Any] = field(default_factory=dict)
 
     @classmethod
     def load(cls, path: str | os.PathLike) -> Self:
@@ -62,22 +64,26 @@ class Result:
         """
         path = Path(path)
         if path.is_file():
-            return cls([_curve_of(path, entry) for entry in read_json_lines(path, RecordError)])
+            entries = read_json_lines(path, RecordError)
+            about = entries.pop(0)["about"] if entries and "about" in entries[0] else {}
+            return cls([_curve_of(path, entry) for entry in entries], about=about)
         return cls(curves_of(path), path=path)
 
     def save(self, path: str | os.PathLike) -> None:
-        """Writes all curves into one small file of JSON lines, with five digits, one line per curve.
+        """Writes `about` and all curves into one small file of JSON lines; numbers have five digits.
 
         Wall times and values per player are left out.
 
         Raises:
             RecordError: If the file cannot be written.
         """
+        lines: list[dict[str, Any]] = [{"about": self.about}]
+        for curve in self.curves:
+            runs = [[_short_row(point) for point in run] for run in curve.runs]
+            line = {"game": curve.game, "algorithm": curve.algorithm, "players": curve.num_players, "runs": runs}
+            lines.append(line)
         with atomic_write(Path(path), RecordError) as file:
-            for curve in self.curves:
-                runs = [[_short_row(point) for point in run] for run in curve.runs]
-                line = {"game": curve.game, "algorithm": curve.algorithm, "players": curve.num_players, "runs": runs}
-                file.write(json.dumps(line, separators=(",", ":")).encode() + b"\n")
+            file.writelines(json.dumps(line, separators=(",", ":")).encode() + b"\n" for line in lines)
 
     def to_dataframe(self) -> Any:
         """Returns a pandas data frame with a row per evaluation.
@@ -214,8 +220,9 @@ def compare(
             bar.n = sum(done)
             bar.refresh()
 
-        run_all(directory, about_here(), show, processes, cluster)
-        result = Result(curves_of(folder), dict(sorted(failed.items())), None if out is None else Path(out))
+        about = about_here()
+        run_all(directory, about, show, processes, cluster)
+        result = Result(curves_of(folder), dict(sorted(failed.items())), None if out is None else Path(out), about)
     if len(failed) == len(names):
         name, why = next(iter(result.failed.items()))
         raise RecordError(f"all {len(names)} runs failed, such as {name}: {why}")
