@@ -11,7 +11,7 @@ import os
 import platform
 import shlex
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -67,16 +67,22 @@ def recorded(setting: Setting, name: str, arguments: Arguments) -> Result:
     """Returns the curves of a figure from its record ``NAME.jsonl``, which is written first if there is a scale."""
     record = setting.folder / f"{name}.jsonl"
     if setting.scale is not None:
-        curves = []
-        for label, options in arguments(setting.scale).items():
-            folder = setting.folder / f"{name}-runs" / label
-            folder.parent.mkdir(parents=True, exist_ok=True)
-            result = compare(**options, out=folder, processes=setting.processes)
-            if result.failed:
-                raise MccfrPlusError(f"{len(result.failed)} runs failed, such as {next(iter(result.failed.items()))}")
-            curves += result.curves
-        Result(curves, about={"scale": setting.scale, "measured": measured_here()}).save(record)
+        about = {"scale": setting.scale, "measured": measured_here()}
+        Result(run(setting, name, arguments(setting.scale)), about=about).save(record)
     return Result.load(record)
+
+
+def run(setting: Setting, name: str, arguments: Mapping[str, Mapping[str, Any]]) -> list[Curve]:
+    """Runs comparisons, each in its folder of ``NAME-runs``, and returns all curves."""
+    curves = []
+    for label, options in arguments.items():
+        folder = setting.folder / f"{name}-runs" / label
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        result = compare(**options, out=folder, processes=setting.processes)
+        if result.failed:
+            raise MccfrPlusError(f"{len(result.failed)} runs failed, such as {next(iter(result.failed.items()))}")
+        curves += result.curves
+    return curves
 
 
 def measured_here() -> str:
@@ -131,6 +137,28 @@ def draw(result: Result, titles: Mapping[str, str], unit: str = "nodes", ylabel:
     return figure
 
 
+def highlight(figure: Any, best: Sequence[Collection[str]]) -> None:
+    """Makes the lines of all other labels thin, and hides their bands.
+
+    Args:
+        figure: The figure, which is modified.
+        best: Labels of the highlighted lines of each panel.
+    """
+    handles = {}
+    for axes, labels in zip(figure.axes, best, strict=True):
+        for line, band in itertools.zip_longest(axes.get_lines(), axes.collections):
+            if line.get_label() not in labels:
+                line.set(alpha=0.35, linewidth=0.9, marker="")
+            if band is not None:  # there is one if there are several seeds
+                band.set_facecolor(line.get_color())
+                band.set_visible(line.get_label() in labels)
+            if line.get_label() in labels or line.get_label() not in handles:
+                handles[line.get_label()] = line
+    for legend in figure.legends:
+        legend.remove()
+    figure.legend(handles.values(), handles, loc="outside upper center", ncols=5, fontsize=8, frameon=False)
+
+
 def scaled(curves: Sequence[Curve], factor: float) -> list[Curve]:
     """Returns curves in another unit of payoffs."""
     return [
@@ -168,13 +196,14 @@ def draw_parameter(
 # --- the script ---
 
 
-def main(script: str, citation: str, items: Mapping[str, tuple[str, Compute]]) -> None:
+def main(script: str, citation: str, items: Mapping[str, tuple[str, Compute]], folder: Path | None = None) -> None:
     """Computes the pages that the command line names, prints them and writes them.
 
     Args:
         script: The script's file.
         citation: Authors and year.
         items: Title and function of each table and figure, by name.
+        folder: Folder of the committed records; None: of the paper.
     """
     name = Path(script).stem
     listed = "\n".join(f"  {item:<11}{title}" for item, (title, _) in items.items())
@@ -189,34 +218,35 @@ def main(script: str, citation: str, items: Mapping[str, tuple[str, Compute]]) -
     for item in arguments.items:
         if item not in items:
             parser.error(f"unknown item {item!r}: give some of {', '.join(items)}.")
-    folder = arguments.out or (PAGES / name if arguments.scale is None else Path(f"{name}-{arguments.scale}"))
-    setting = Setting(arguments.scale, folder, arguments.processes)
+    committed = PAGES / name if folder is None else folder
+    chosen = arguments.out or (committed if arguments.scale is None else Path(f"{name}-{arguments.scale}"))
+    setting = Setting(arguments.scale, chosen, arguments.processes)
     try:
-        folder.mkdir(parents=True, exist_ok=True)
+        chosen.mkdir(parents=True, exist_ok=True)
         for item in arguments.items or items:
             title, compute = items[item]
             print(f"{citation}, {title}")
             page = compute(setting, item)
             for finding in page.findings:
                 print("  " + " | ".join(finding))
-            print(f"written to {write_page(folder, item, page, citation, title)}\n")
+            if page.figure is not None:
+                page.figure.savefig(chosen / f"{item}.png")
+            if chosen != folder:  # a folder of its own has no pages
+                write_page(chosen / f"{item}.md", page, citation, title)
+            print(f"written to {chosen}\n")
     except MccfrPlusError as error:
         sys.exit(f"{name}: error: {error}")
 
 
-def write_page(folder: Path, item: str, page: Page, citation: str, title: str) -> Path:
-    """Writes a page and its picture, and returns the page's path."""
+def write_page(path: Path, page: Page, citation: str, title: str) -> None:
+    """Writes a page of Markdown, whose picture is beside it."""
     scale = page.about.get("scale")
-    command = ["python", f"papers/{Path(sys.argv[0]).name}", item, *([f"--scale={scale}"] if scale else [])]
+    command = ["python", f"papers/{Path(sys.argv[0]).name}", path.stem, *([f"--scale={scale}"] if scale else [])]
     lines = [f"# {citation}: {title}", "", f"`{shlex.join(command)}`.", ""]
-    if page.figure is not None:
-        page.figure.savefig(folder / f"{item}.png")
-        lines.append(f"![{title}]({item}.png)")
+    lines += [f"![{title}]({path.stem}.png)"] if page.figure is not None else []
     lines += ["", "| | paper | here | verdict |", "|---|---|---|---|"]
     lines += [f"| {' | '.join(finding)} |" for finding in page.findings]
     lines += ["", *page.details, *([""] if page.details else []), *(f"* {note}" for note in page.notes), ""]
     if "measured" in page.about:
         lines += [f"Measured on {page.about['measured']}."]
-    path = folder / f"{item}.md"
     path.write_text("\n".join(lines).rstrip() + "\n", encoding="utf-8")
-    return path

@@ -99,25 +99,15 @@ def figure(setting: Setting, name: str) -> Page:
 def _drawn(result: Result) -> Any:
     """Returns the figure, in which only the best step size of each method has a thick line and a band."""
     figure = common.draw(result, NAMES, ylabel="saddle-point gap (NashConv)", measure="nash_conv")
-    handles = {}
-    for axes, game in zip(figure.axes, dict.fromkeys(curve.game for curve in result.curves), strict=True):
-        best = _best_of_each(result.curves, game).values()
-        for line, band in zip(axes.get_lines(), axes.collections, strict=True):
-            label = line.get_label()
-            if label != MCCFR:
-                rule, _, eta = label.rpartition(", eta ")
+    for axes in figure.axes:
+        for line in axes.get_lines():
+            rule, _, eta = line.get_label().rpartition(", eta ")
+            if rule:
                 line.set(color=_COLOURS[STEP_SIZES.index(float(eta))], linestyle=_DASHES[rule])
             else:
                 line.set(color="black")
-            band.set_facecolor(line.get_color())
-            handles.setdefault(label, line)
-            if label in best:
-                handles[label] = line
-            else:
-                line.set(alpha=0.35, linewidth=0.9, marker="")
-                band.set_visible(False)
-    figure.legends[0].remove()
-    figure.legend(handles.values(), handles, loc="outside upper center", ncols=5, fontsize=8, frameon=False)
+    games = dict.fromkeys(curve.game for curve in result.curves)
+    common.highlight(figure, [_best_of_each(result.curves, game).values() for game in games])
     return figure
 
 
