@@ -1,11 +1,11 @@
 """Farina et al. 2020: verdicts by hand, and a figure on a small setting."""
 
 import pytest
+from mccfr_plus.experiments.papers import farina2020
+from mccfr_plus.experiments.papers.farina2020 import BATTLESHIP, GAMES, LARGE, LEDUC, STEP_SIZES
 
 from mccfr_plus import Solver, compile_game
 from mccfr_plus.experiments.curves import Curve, curves_of
-from mccfr_plus.experiments.papers import farina2020
-from mccfr_plus.experiments.papers.farina2020 import BATTLESHIP, GAMES, LARGE, LEDUC, STEP_SIZES
 from mccfr_plus.experiments.record import Point
 
 MCCFR, FTRL, DECAYING = (

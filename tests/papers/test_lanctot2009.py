@@ -3,10 +3,6 @@
 import math
 
 import pytest
-
-from mccfr_plus import compile_game
-from mccfr_plus.experiments.curves import Curve
-from mccfr_plus.experiments.papers.catalogue import Size
 from mccfr_plus.experiments.papers.judging import common_end, nodes_below
 from mccfr_plus.experiments.papers.lanctot2009 import claims, epsilon, figure1, table1
 from mccfr_plus.experiments.papers.lanctot2009.figure1 import (
@@ -19,7 +15,11 @@ from mccfr_plus.experiments.papers.lanctot2009.figure1 import (
     PRUNED,
     VANILLA,
 )
+
+from mccfr_plus import compile_game
+from mccfr_plus.experiments.curves import Curve
 from mccfr_plus.experiments.record import Point
+from mccfr_plus.games.catalogue import Size
 
 
 def curve(game, algorithm, reached, end=10**11, slow=None):

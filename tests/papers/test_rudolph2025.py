@@ -1,10 +1,10 @@
 """The benchmark of Rudolph et al. 2025: values of games between exact limits."""
 
 import pytest
+from mccfr_plus.experiments.papers import rudolph2025
 
 from mccfr_plus import load_game
 from mccfr_plus.experiments.algorithm import algorithm_of
-from mccfr_plus.experiments.papers import rudolph2025
 from mccfr_plus.solver.tree_choice import suits_rules
 
 

@@ -6,11 +6,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-
-import mccfr_plus
 from mccfr_plus.experiments.papers import farina2020, gibson2012, lanctot2009, rudolph2025
 from mccfr_plus.experiments.papers.judging import VERDICTS
 from mccfr_plus.experiments.papers.records import read_curves
+
+import mccfr_plus
 
 PAPERS = Path(__file__).parents[3] / "docs" / "papers"
 

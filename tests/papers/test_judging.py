@@ -2,13 +2,13 @@
 
 import numpy as np
 import pytest
+from mccfr_plus.experiments.papers import judging
+from mccfr_plus.experiments.papers.judging import Mean, mean_of, order, values_at
+from mccfr_plus.experiments.papers.records import read_curves, write_curves
 
 from mccfr_plus.display import mean_band
 from mccfr_plus.errors import RecordError
 from mccfr_plus.experiments.curves import Curve
-from mccfr_plus.experiments.papers import judging
-from mccfr_plus.experiments.papers.judging import Mean, mean_of, order, values_at
-from mccfr_plus.experiments.papers.records import read_curves, write_curves
 from mccfr_plus.experiments.record import Point
 
 CURVE = Curve(

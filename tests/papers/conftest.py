@@ -3,9 +3,9 @@
 import contextlib
 
 import pytest
+from mccfr_plus.experiments.papers import item
 
 from mccfr_plus.experiments.comparison import about_here
-from mccfr_plus.experiments.papers import item
 from mccfr_plus.experiments.run_all import RunEvent, in_order
 from mccfr_plus.experiments.run_loop import outcome_of
 

@@ -4,8 +4,8 @@ import json
 from pathlib import Path
 
 import pytest
-
 from mccfr_plus.experiments.papers import minimizers
+
 from mccfr_plus.solver import registry
 
 

@@ -2,14 +2,14 @@
 
 import numpy as np
 import pytest
-from uniform_holdem import uniform_holdem_exploitability
-
-import mccfr_plus
-from mccfr_plus.experiments.curves import Curve
 from mccfr_plus.experiments.papers.gibson2012 import algorithms, claims, curves, parameters, stacks
 from mccfr_plus.experiments.papers.gibson2012.algorithms import ALGORITHMS, LABELS, OURS, OUTCOME, WITHOUT_OUTCOME
 from mccfr_plus.experiments.papers.gibson2012.games import INFOSETS, UNIFORM, length_of
 from mccfr_plus.experiments.papers.judging import mean_of
+from uniform_holdem import uniform_holdem_exploitability
+
+import mccfr_plus
+from mccfr_plus.experiments.curves import Curve
 from mccfr_plus.experiments.record import Point
 
 
