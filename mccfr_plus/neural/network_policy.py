@@ -164,7 +164,7 @@ class NetworkPolicy(openspiel_policy.Policy):
         def mlp(width: int, outputs: int) -> torch.nn.Module:
             needed = sum(4 * a * b for a, b in itertools.pairwise((width, *shape["hidden_layers"], outputs)))
             if needed > os.path.getsize(path):
-                raise CheckpointError(f"{path} is damaged: a network of it needs {needed:,} bytes, and it is shorter.")
+                raise CheckpointError(f"{path} is damaged: its networks do not fit into it.")
             return MLP(width, outputs, **shape)
 
         networks = [new_module(network or mlp, size, actions, features) for _ in range(loaded.num_players())]
