@@ -62,3 +62,12 @@ def device_of(name: Any) -> torch.device:
             "is one."
         ) from None
     return device
+
+
+def summary_writer(directory: str) -> Any:
+    """Returns TensorBoard's writer, or a ConfigError if TensorBoard is not installed."""
+    try:
+        from torch.utils.tensorboard import SummaryWriter
+    except ImportError:
+        raise ConfigError("TensorBoardLogger needs TensorBoard: pip install tensorboard.") from None
+    return SummaryWriter(directory)

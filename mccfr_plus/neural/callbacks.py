@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import csv
 import os
-from typing import Any
 
-from mccfr_plus.errors import ConfigError
+from mccfr_plus.neural.backend import summary_writer
 from mccfr_plus.solver.iterative import Progress
 
 
@@ -58,11 +57,7 @@ class TensorBoardLogger:
     """
 
     def __init__(self, directory: str | os.PathLike):
-        try:
-            from torch.utils.tensorboard import SummaryWriter
-        except ImportError:
-            raise ConfigError("TensorBoardLogger needs TensorBoard: pip install tensorboard.") from None
-        self._writer: Any = SummaryWriter(os.fspath(directory))
+        self._writer = summary_writer(os.fspath(directory))
 
     def __call__(self, progress: Progress) -> None:
         for name, value in scalars_of(progress).items():

@@ -18,6 +18,9 @@ from mccfr_plus.errors import ConfigError
 from mccfr_plus.estimators.base import LARGEST, check_number, check_switch, check_whole
 from mccfr_plus.solver.config import check_threads
 
+# Names of algorithms, and of their classes. Each class has a config of that name and "Config".
+ALGORITHMS = {"deep_cfr": "DeepCFR", "dream": "DREAM", "escher": "ESCHER", "nfsp": "NFSP"}
+REPRESENTATIONS = ("tree", "batched")
 CFR, DCFR_PLUS, PDCFR_PLUS = "cfr", "dcfr+", "pdcfr+"
 
 
@@ -47,6 +50,14 @@ _TREE_ONLY = {"memory": "aggregated", "values": "exact"}  # settings that need a
 def by_representation(tree: Any, batched: Any) -> Any:
     """Returns a field whose default, None, is replaced by one of two values; see `Config.resolved`."""
     return field(default=None, metadata={"tree": tree, "batched": batched})
+
+
+def check_representation(name: Any) -> None:
+    """Raises ConfigError if a name of a representation is not one of `REPRESENTATIONS` or None."""
+    if name is not None and name not in REPRESENTATIONS:
+        raise ConfigError(
+            f"representation={name!r}: give 'tree', 'batched', or leave it out for a tree if the game can be compiled."
+        )
 
 
 def _check(name: str, value: Any, kind: Any) -> None:

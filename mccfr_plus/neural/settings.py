@@ -7,11 +7,8 @@ from typing import Any, NamedTuple
 
 from mccfr_plus.errors import BudgetError, CheckpointError, ConfigError, MccfrPlusError
 from mccfr_plus.neural import config as configs
+from mccfr_plus.neural.config import ALGORITHMS, check_representation
 from mccfr_plus.specs import Spec, parse_spec
-
-# Names of algorithms, and of their classes. Each class has a config of that name and "Config".
-ALGORITHMS = {"deep_cfr": "DeepCFR", "dream": "DREAM", "escher": "ESCHER", "nfsp": "NFSP"}
-REPRESENTATIONS = ("tree", "batched")
 
 
 class Settings(NamedTuple):
@@ -19,7 +16,7 @@ class Settings(NamedTuple):
 
     name: str  # a key of `ALGORITHMS`
     config: Any
-    representation: str | None  # one of `REPRESENTATIONS`; None: a tree if the game can be compiled
+    representation: str | None  # "tree" or "batched"; None: a tree if the game can be compiled
 
 
 def settings_of(spec: str | Spec | Settings) -> Settings:
@@ -52,14 +49,6 @@ def settings_of(spec: str | Spec | Settings) -> Settings:
     if representation is not None:
         config.resolved(representation)  # for its errors
     return Settings(spec.name, config, representation)
-
-
-def check_representation(name: Any) -> None:
-    """Raises ConfigError if a name of a representation is not one of `REPRESENTATIONS` or None."""
-    if name is not None and name not in REPRESENTATIONS:
-        raise ConfigError(
-            f"representation={name!r}: give 'tree', 'batched', or leave it out for a tree if the game can be compiled."
-        )
 
 
 def new_solver(game: Any, spec: str | Spec | Settings, *, seed: Any = None, limits: Any = None) -> Any:

@@ -13,13 +13,13 @@ from mccfr_plus.errors import BudgetError, ConfigError
 from mccfr_plus.estimators.visits import max_visits
 from mccfr_plus.evaluation.kernels import normalize, own_reach
 from mccfr_plus.kernels.compile import kernel
+from mccfr_plus.neural.config import check_representation
 from mccfr_plus.neural.network_policy import RULES
 from mccfr_plus.neural.representation import BatchedRepresentation, Representation, Rule
 from mccfr_plus.neural.sampling import paths
 from mccfr_plus.neural.sampling.observer import Strategies, check_has_tensors
 from mccfr_plus.neural.sampling.paths import ExternalSampling
 from mccfr_plus.neural.sampling.positions import TreeObserver
-from mccfr_plus.neural.settings import check_representation
 from mccfr_plus.policies.tree_policy import TreePolicy
 from mccfr_plus.trees.arrays import CHANCE, TERMINAL
 from mccfr_plus.trees.game import load_game
