@@ -150,17 +150,12 @@ class NetworkConfig(Config):
 
     Args:
         hidden_layers: Widths of the hidden layers; ``()`` for a linear model.
-        layer_norm: Whether the last layer's input is normalized (Ba, Kiros, Hinton 2016), as in Brown et al. 2019,
-            section 5.1.
-        skip: Whether a hidden layer's input is added to its output where both are equally wide (He et al. 2016).
         learning_rate: Step size of Adam.
         batch_size: Samples (with aggregated memory: information sets) per training step; all, if there are no more.
         gradient_clip: The largest norm of a gradient; larger ones are scaled down to it. None: no limit.
     """
 
     hidden_layers: tuple[int, ...] = (128, 128)
-    layer_norm: bool = False
-    skip: bool = False
     learning_rate: float = 2e-3
     batch_size: int = 1024
     gradient_clip: float | None = None

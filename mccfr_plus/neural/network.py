@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import functools
 import itertools
 import math
 from collections.abc import Callable, Mapping, Sequence
@@ -48,24 +49,14 @@ class Modules(NamedTuple):
         return factories.get(role)
 
 
-class MLP(torch.nn.Module):
-    """Linear layers with ReLU; see `NetworkConfig` for the last three arguments."""
+class MLP(torch.nn.Sequential):
+    """Linear layers with ReLU between them; ``hidden_layers`` are their widths."""
 
-    def __init__(self, num_inputs: int, num_outputs: int, hidden_layers: Sequence[int], layer_norm: bool, skip: bool):
-        super().__init__()
-        sizes = (num_inputs, *hidden_layers, num_outputs)
-        self.shape = {"hidden_layers": list(hidden_layers), "layer_norm": layer_norm, "skip": skip}
-        self.layers = torch.nn.ModuleList(torch.nn.Linear(*pair) for pair in itertools.pairwise(sizes))
-        self.norm = torch.nn.LayerNorm(sizes[-2]) if layer_norm else None
-        self._skips = [skip and i > 0 and sizes[i] == sizes[i + 1] for i in range(len(hidden_layers))]
-
-    def forward(self, inputs: torch.Tensor) -> torch.Tensor:
-        """Returns the outputs, ``[n, num_outputs]``, for inputs ``[n, num_inputs]``."""
-        value, (*layers, last) = inputs, self.layers
-        for layer, is_added in zip(layers, self._skips, strict=True):
-            hidden = layer(value).relu_()
-            value = hidden + value if is_added else hidden
-        return last(value if self.norm is None else self.norm(value))
+    def __init__(self, num_inputs: int, num_outputs: int, hidden_layers: Sequence[int]):
+        self.hidden_layers = list(hidden_layers)
+        sizes = itertools.pairwise((num_inputs, *hidden_layers, num_outputs))
+        layers = [layer for pair in sizes for layer in (torch.nn.Linear(*pair), torch.nn.ReLU())]
+        super().__init__(*layers[:-1])
 
 
 def forward(module: torch.nn.Module, inputs: torch.Tensor) -> torch.Tensor:
@@ -93,14 +84,13 @@ def new_module(
         raise ConfigError(f"{what} returned {type(module).__name__}: it must return a torch.nn.Module.")
     try:
         with torch.no_grad():
-            found = tuple(module.eval()(torch.zeros(2, width)).shape)
+            found: Any = tuple(module.eval()(torch.zeros(2, width)).shape)
     except (RuntimeError, ValueError, TypeError) as error:
-        reason = " ".join(str(error).split())[:200]
-        raise ConfigError(f"{what} fails for inputs of shape (2, {width}), float32: {reason}") from None
+        found = " ".join(str(error).split())[:200]
     if found != (2, num_outputs):
         raise ConfigError(
-            f"{what} has outputs of shape {found} for two inputs of width {width}: make its last layer {num_outputs} "
-            "wide, as the second argument says."
+            f"{what} must turn two inputs of width {width}, float32, into outputs of shape (2, {num_outputs}), and "
+            f"gives {found}."
         )
     if features is not None:
         module.register_forward_pre_hook(lambda _, inputs: features(*inputs))
@@ -116,7 +106,7 @@ class Learner:
     """A module with its optimizer.
 
     Args:
-        inputs: ``[num_rows, num_inputs]`` float32, the information sets by row, if rows are known; else ``[0, size]``.
+        inputs: ``[num_rows, num_inputs]`` float32, of known information sets, perhaps none.
         num_outputs: Width of the output.
         config: A `NetworkConfig`; a `TrainingConfig`, unless `fit` gets the number of steps.
         rngs: ``[2]`` uint64, states of the generators of initial parameters and of batches. Modified in place.
@@ -146,44 +136,43 @@ class Learner:
 
     def _renew(self) -> None:
         """Makes a module with fresh parameters and its optimizer; torch's global generator stays as it is."""
-        config, modules = self.config, self._modules
-
-        def mlp(num_inputs: int, num_outputs: int) -> torch.nn.Module:
-            return MLP(num_inputs, num_outputs, config.hidden_layers, config.layer_norm, config.skip)
-
+        modules, hidden_layers = self._modules, self.config.hidden_layers
         network, optimizer = (modules.factory(name, self._role) for name in ("network", "optimizer"))
+        network = network or functools.partial(MLP, hidden_layers=hidden_layers)
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(int(next_word(self.rngs[:1])))
-            self.module = new_module(network or mlp, *self._sizes, modules.features).to(modules.device)
+            self.module = new_module(network, *self._sizes, modules.features).to(modules.device)
         trained = [parameter for parameter in self.module.parameters() if parameter.requires_grad]
-        if optimizer is None:
-            self.optimizer: Any = torch.optim.Adam(trained, config.learning_rate, fused=modules.device.type != "meta")
-        else:
-            self.optimizer = optimizer(trained)
+        adam = functools.partial(torch.optim.Adam, lr=self.config.learning_rate, fused=True)
+        self.optimizer = (optimizer or adam)(trained)
         if not isinstance(self.optimizer, torch.optim.Optimizer):
             raise ConfigError(f"optimizer= returned {self.optimizer!r}: it must return a torch.optim.Optimizer.")
 
     def state(self) -> dict[str, np.ndarray]:
         """Returns all that changes in training, by name: views where the device is the CPU."""
-        found = {f"module/{name}": array_of(tensor) for name, tensor in self.module.state_dict().items()}
+        found = {f"module/{name}": tensor for name, tensor in self.module.state_dict().items()}
         for number, values in self.optimizer.state_dict()["state"].items():
-            kept = {name: value for name, value in values.items() if value is not None}
-            found |= {f"optimizer/{number}/{name}": array_of(value) for name, value in kept.items()}
-        return found | {"rngs": self.rngs}
+            found |= {f"optimizer/{number}/{name}": value for name, value in values.items() if value is not None}
+        return {name: array_of(value) for name, value in found.items()} | {"rngs": self.rngs}
 
     def load(self, state: Mapping[str, np.ndarray]) -> None:
         """Takes over a copy of what `state` returned."""
         tensors = {name: torch.from_numpy(array.copy()) for name, array in state.items() if name != "rngs"}
         self.module.load_state_dict({name: tensors[f"module/{name}"] for name in self.module.state_dict()})
         of_optimizer: dict[int, dict[str, torch.Tensor]] = {}
-        for name, tensor in tensors.items():
-            part, _, rest = name.partition("/")
-            if part == "optimizer":
-                number, key = rest.split("/")
-                of_optimizer.setdefault(int(number), {})[key] = tensor
-        groups = self.optimizer.state_dict()["param_groups"]
-        self.optimizer.load_state_dict({"state": of_optimizer, "param_groups": groups})
+        for name in (name for name in tensors if name.startswith("optimizer/")):
+            _, number, key = name.split("/")
+            of_optimizer.setdefault(int(number), {})[key] = tensors[name]
+        self.optimizer.load_state_dict(self.optimizer.state_dict() | {"state": of_optimizer})
         self.rngs[:] = state["rngs"]
+
+    def begin(self) -> None:
+        """Keeps a copy of the present state, to which `rollback` returns."""
+        self._before = {name: array.copy() for name, array in self.state().items()}
+
+    def rollback(self) -> None:
+        """Restores the state at the last `begin`."""
+        self.load(self._before)
 
     def assign(self, other: Learner) -> None:
         """Copies the parameters of a network of the same shape."""

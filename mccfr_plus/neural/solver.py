@@ -115,17 +115,17 @@ class NeuralSolver(IterativeSolver):
     def iteration(self) -> None:
         """Runs one iteration. If that raises an error, as where a network diverges, all is as before it."""
         parts = self._parts()
-        before = copies_of(parts)
+        before = {name: part.copy() if isinstance(part, np.ndarray) else part.begin() for name, part in parts.items()}
         try:
             with torch_threads(self.config.threads):
                 self._advance(self.iterations + 1)
             self._iterations[0] += 1
         except BaseException:
-            try:
-                roll_back(parts, before)
-            except KeyboardInterrupt:  # a second one: without this, half an iteration could be saved
-                roll_back(parts, before)
-                raise
+            for name, part in parts.items():
+                if isinstance(part, np.ndarray):
+                    part[...] = before[name]
+                else:
+                    part.rollback()
             raise
 
     # --- results ---
@@ -238,30 +238,6 @@ def flat(parts: Mapping[str, Any]) -> dict[str, Any]:
         else:
             found |= {f"{name}/{inner}": each for inner, each in flat(part.parts()).items()}
     return found
-
-
-def copies_of(parts: Mapping[str, Any]) -> dict[str, Any]:
-    """Returns copies of the arrays and learners of flat parts, and marks the contents of stores."""
-    before: dict[str, Any] = {}
-    for name, part in parts.items():
-        if isinstance(part, Store):
-            part.begin()
-        elif isinstance(part, Learner):
-            before[name] = {key: array.copy() for key, array in part.state().items()}
-        else:
-            before[name] = part.copy()
-    return before
-
-
-def roll_back(parts: Mapping[str, Any], before: Mapping[str, Any]) -> None:
-    """Restores flat parts; may be called again if it was interrupted."""
-    for name, part in parts.items():
-        if isinstance(part, Store):
-            part.rollback()
-        elif isinstance(part, Learner):
-            part.load(before[name])
-        else:
-            part[...] = before[name]
 
 
 def mean_losses(losses: Iterable[list[float]]) -> tuple[float | None, ...]:

@@ -8,7 +8,6 @@ import numpy as np
 
 from mccfr_plus.estimators.escher import refresh_values
 from mccfr_plus.kernels.compile import announce_compilation, kernel
-from mccfr_plus.neural.config import TrainingConfig
 from mccfr_plus.neural.memory import Examples
 from mccfr_plus.neural.network import Learner, Modules
 from mccfr_plus.neural.sampling.paths import Paths, value_targets
@@ -23,13 +22,7 @@ class ValueLearner(Learner):
     """
 
     def __init__(
-        self,
-        representation: Any,
-        inputs: np.ndarray,
-        num_actions: int,
-        config: TrainingConfig,
-        rngs: np.ndarray,
-        modules: Modules,
+        self, representation: Any, inputs: np.ndarray, num_actions: int, config: Any, rngs: Any, modules: Modules
     ):
         self._sum = representation.constant_sum if representation.num_players == 2 else None
         heads = representation.num_players if self._sum is None else 1
@@ -60,11 +53,9 @@ class PathValues:
     It uses no model, whatever ``uses_model`` is. See `TreeValues` for the methods.
     """
 
-    def __init__(
-        self, representation: Any, uses_model: bool, config: TrainingConfig, rngs: np.ndarray, modules: Modules
-    ):
+    def __init__(self, representation: Any, uses_model: bool, *training: Any):
         no_inputs = np.zeros((0, representation.observer.history_size), np.float32)
-        self.learner = ValueLearner(representation, no_inputs, representation.num_actions, config, rngs, modules)
+        self.learner = ValueLearner(representation, no_inputs, representation.num_actions, *training)
         self._trained = np.zeros(1, np.int64)  # iteration of the last training
         self.evict()
 
@@ -131,16 +122,14 @@ class TreeValues(ExactValues):
     Args:
         representation: A `TreeRepresentation`, with the strategies.
         uses_model: Whether chance probabilities and the payoffs of unvisited leaves come from the game.
-        config, rngs, modules: See `Learner`.
+        *training: ``config``, ``rngs`` and ``modules`` of a `Learner`.
 
     Attributes:
         table: ``[num_players, num_nodes]`` float64, the network's values; 0 before it is trained.
         visited: ``[num_nodes]`` int64, how often leaves were sampled since `evict`, and their prefixes since `learn`.
     """
 
-    def __init__(
-        self, representation: Any, uses_model: bool, config: TrainingConfig, rngs: np.ndarray, modules: Modules
-    ):
+    def __init__(self, representation: Any, uses_model: bool, *training: Any):
         super().__init__(representation)
         tree, self._uses_model = representation.tree, uses_model
         self.visited, self._targets = np.zeros(tree.num_nodes, np.int64), np.zeros_like(self.table)
@@ -156,7 +145,7 @@ class TreeValues(ExactValues):
             self._nodes, self._rows = observer.children(nodes)[places, self._actions], rows[nodes[places]]
         num_actions = int(self._actions.max(initial=0)) + 1
         inputs = histories_of(tree, representation.name)
-        self.learner = ValueLearner(representation, inputs, num_actions, config, rngs, modules)
+        self.learner = ValueLearner(representation, inputs, num_actions, *training)
 
     def evict(self) -> None:
         """Drops the sampled histories."""

@@ -132,7 +132,7 @@ def test_a_network(game):
 
     game = mccfr_plus.load_game(game)
     sizes = int(np.prod(game.information_state_tensor_shape())), game.num_distinct_actions()
-    networks = [MLP(*sizes, (8,), False, False) for _ in range(2)]
+    networks = [MLP(*sizes, (8,)) for _ in range(2)]
     found = evaluate_by_rules(game, NetworkPolicy(game, networks, "softmax"), progress=False)
     stored = mccfr_plus.nash_conv(game, NetworkPolicy(game, networks, "softmax"))
     assert found.nash_conv == pytest.approx(stored, abs=1e-6)  # single precision
@@ -144,7 +144,7 @@ def test_a_network_without_a_distribution():
     from mccfr_plus.neural.network import MLP
 
     game = pyspiel.load_game(LEDUC)
-    network = MLP(game.information_state_tensor_shape()[0], 3, (8,), False, False)
+    network = MLP(game.information_state_tensor_shape()[0], 3, (8,))
     with torch.no_grad():
         next(iter(network.parameters())).fill_(np.nan)
     with pytest.raises(PolicyError, match=r"at information state .* are \[nan, nan.*not a distribution"):
