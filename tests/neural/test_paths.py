@@ -1,7 +1,5 @@
 """Parallel trajectories: agreement with pyspiel, frequencies, mean regrets that agree with exact ones."""
 
-from pathlib import Path
-
 import numpy as np
 import pyspiel
 import pytest
@@ -232,21 +230,3 @@ def test_observers_write_the_tensors(name, monkeypatch):
         observer.positions_of([state]).observe(np.array([[0, 1]]), found, masks)
         both = [state.information_state_tensor(player) for player in range(2)]
         np.testing.assert_allclose(found[0], np.concatenate(both))
-
-
-def test_the_algorithm_of_the_docs():
-    """The how-to's outcome-sampled Deep CFR, in under 60 lines, is DREAM with baselines 0."""
-    text = (Path(__file__).parents[2] / "docs" / "how-to" / "neural.md").read_text(encoding="utf-8")
-    (block,) = [block for block in text.split("```python\n")[1:] if "class OutcomeDeepCFR" in block]
-    block, names = block.split("```")[0], {}
-    assert len(block.splitlines()) < 60
-    exec(block, names)
-    solver = names["solver"]
-    assert solver.iterations == 5
-    for player in range(2):
-        (paths,) = solver._env.sample(solver._histories(player), 50, 50)
-        own = paths.players == player
-        expected = corrected_regrets(paths, np.zeros(paths.masks.shape), player)
-        np.testing.assert_allclose(solver.regrets(paths, player)[own], expected[own], atol=1e-12)
-        np.testing.assert_allclose(solver.weights(paths, player), paths.importance((player,)))
-        assert np.abs(expected[own]).max() > 0.5

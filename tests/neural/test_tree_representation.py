@@ -8,7 +8,7 @@ from neural_states import features_of
 
 import mccfr_plus
 from mccfr_plus.kernels.random_numbers import new_state
-from mccfr_plus.neural.env import TreeEnv
+from mccfr_plus.neural import TreeRepresentation
 from mccfr_plus.neural.network_policy import matched
 from mccfr_plus.neural.sampling.paths import ExternalSampling, Trajectories
 
@@ -25,20 +25,20 @@ def strategy_of(tree, seed):
 
 
 def test_average_is_reach_times_strategy():
-    env = TreeEnv("leduc_poker", "X")
-    tree = env.tree
+    representation = TreeRepresentation("leduc_poker")
+    tree = representation.tree
     strategies = [strategy_of(tree, seed) for seed in range(3)]
     expected = np.zeros(tree.num_slots)
     for number, strategy in enumerate(strategies):
-        env.strategy[:] = strategy
+        representation.strategy[:] = strategy
         for player in range(2):
-            env.add_to_average(player, number + 1.0)
+            representation.add_to_average(player, number + 1.0)
         reach = np.ones(tree.num_slots + 2)
         for record in tree.arrays.infosets:
             first, last = record["first_slot"], record["first_slot"] + record["num_actions"]
             reach[first:last] = reach[record["parent_slot"]] * strategy[first:last]
         expected += (number + 1.0) * reach[:-2]
-    np.testing.assert_allclose(env.average, expected, rtol=1e-13)
+    np.testing.assert_allclose(representation.average, expected, rtol=1e-13)
 
 
 @pytest.mark.parametrize("argmax", [True, False])
@@ -63,12 +63,12 @@ def test_regret_matching_uses_legal_actions_only(argmax):
 def test_external_sampling_is_divided_so_that_it_fits(monkeypatch):
     """A traversal of Leduc poker has at most some dozens of histories at a depth; 4,000 at once would exceed 100."""
     monkeypatch.setattr("mccfr_plus.neural.sampling.paths.MAX_HISTORIES", 100)
-    env = TreeEnv("leduc_poker", "X")
-    histories = ExternalSampling(env.strategies(), 0)
-    parts = list(env.parts(histories, 40, 4000))
+    representation = TreeRepresentation("leduc_poker")
+    histories = ExternalSampling(representation.strategies(), 0)
+    parts = list(representation.parts_of(histories, 40, 4000))
     assert sum(parts) == 40
     assert len(parts) > 1
-    env.rng = new_state(1)
-    found = list(env.sample(histories, 40, 4000))
-    assert env.nodes[0] == sum(each.nodes for each in found) > 400
-    assert list(env.parts(Trajectories(env.strategies()), 40, 4000)) == [40]
+    representation.rng = new_state(1)
+    found = list(representation.sample(histories, 40, 4000))
+    assert representation.nodes[0] == sum(each.nodes for each in found) > 400
+    assert list(representation.parts_of(Trajectories(representation.strategies()), 40, 4000)) == [40]

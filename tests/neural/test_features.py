@@ -12,8 +12,8 @@ from open_spiel.python.algorithms.get_all_states import get_all_states
 pytest.importorskip("torch")
 import mccfr_plus
 from mccfr_plus.errors import GameError
-from mccfr_plus.neural.env import TreeEnv, tensors_of
 from mccfr_plus.neural.sampling.observer import check_has_tensors
+from mccfr_plus.neural.tree_representation import TreeRepresentation, tensors_of
 
 GAMES = ["kuhn_poker(players=3)", "leduc_poker", "goofspiel(num_cards=3,imp_info=True,points_order=descending)"]
 
@@ -36,7 +36,7 @@ def test_game_without_tensors():
     with pytest.raises(GameError, match=r"nim provides no information_state_tensor.*a solver sees.*mccfr_plus\.Solver"):
         check_has_tensors(pyspiel.load_game("nim"), "a solver")
     with pytest.raises(GameError, match="latent_ttt provides no information_state_tensor"):
-        TreeEnv("latent_ttt", "a solver")
+        TreeRepresentation("latent_ttt")
 
 
 def test_a_warning_names_information_sets_with_the_same_tensor(caplog, monkeypatch):
@@ -48,7 +48,9 @@ def test_a_warning_names_information_sets_with_the_same_tensor(caplog, monkeypat
         def information_state_tensor(self, player):
             return np.zeros(11)
 
-    monkeypatch.setattr("mccfr_plus.neural.env.representative_states", lambda tree: [Blind()] * tree.num_infosets)
+    monkeypatch.setattr(
+        "mccfr_plus.neural.tree_representation.representative_states", lambda tree: [Blind()] * tree.num_infosets
+    )
     with caplog.at_level(logging.WARNING, "mccfr_plus"):
         tensors_of(tree)
     assert "5 of 6 information sets of player 1 have the tensor of another one" in caplog.text
@@ -57,8 +59,8 @@ def test_a_warning_names_information_sets_with_the_same_tensor(caplog, monkeypat
 def test_slots_may_have_any_order_of_actions():
     """A game need not list its legal actions in ascending order."""
     tree = mccfr_plus.compile_game("kuhn_poker")
-    env = TreeEnv(dataclasses.replace(tree, slot_action=1 - tree.slot_action), "X")
+    representation = TreeRepresentation(dataclasses.replace(tree, slot_action=1 - tree.slot_action))
     for player in range(2):
-        env.use(player, np.tile([0.25, 0.75], (6, 1)))
-    np.testing.assert_array_equal(env.strategy, np.where(env.tree.slot_action == 0, 0.25, 0.75))
-    assert env.tree.slot_action[:2].tolist() == [1, 0]
+        representation.use(player, np.tile([0.25, 0.75], (6, 1)))
+    np.testing.assert_array_equal(representation.strategy, np.where(representation.tree.slot_action == 0, 0.25, 0.75))
+    assert representation.tree.slot_action[:2].tolist() == [1, 0]
