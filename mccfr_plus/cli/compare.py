@@ -37,7 +37,6 @@ where a comparison was killed or stopped (Ctrl-C): nothing that was recorded is 
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Adds the arguments of the verb."""
     parser.epilog = _NOTES
     add = parser.add_argument
     add("games", metavar="GAME", nargs="+", type=text, help="Games of OpenSpiel or of this package.")
@@ -56,7 +55,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(values: argparse.Namespace) -> None:
-    """Runs the verb."""
     if values.cluster != LOCAL and values.processes is not None:
         raise UsageError(f"--processes={values.processes} is for --cluster={LOCAL}: leave it out.")
     comparison = Comparison(

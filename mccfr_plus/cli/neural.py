@@ -25,16 +25,7 @@ HELP = (
 
 
 def solve(arguments: argparse.Namespace, lock: CheckpointLock | None) -> None:
-    """Runs a neural solver, and prints and writes its result.
-
-    Args:
-        arguments: The parsed command line of `mccfr-plus solve`.
-        lock: The lock of the checkpoint, if there is one.
-
-    Raises:
-        MccfrPlusError: For bad input; or, after the result so far, if networks diverged or the last checkpoint could
-            not be written.
-    """
+    """Runs a neural solver, and prints and writes its result; `lock` is the checkpoint's, if there is one."""
     solver = _solver_of(arguments, lock if arguments.resume else None)
     name = {kind: name for name, kind in ALGORITHMS.items()}[type(solver).__name__]
     settings, defaults = solver.config.as_dict(), type(solver.config)().as_dict()
