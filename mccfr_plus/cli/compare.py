@@ -4,6 +4,7 @@ import argparse
 import contextlib
 import itertools
 import operator
+import shlex
 import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -66,7 +67,7 @@ def run(values: argparse.Namespace) -> None:
     )
     directory = Directory(values.out, comparison)
     output.show_notes()
-    about = about_here(values.line)
+    about = about_here(shlex.join([PROGRAM, *sys.argv[1:]]))
     failures: dict[int, str] = {}
     with (
         telling_what_is_kept(values.quiet),

@@ -13,7 +13,6 @@ import logging
 import logging.handlers
 import os
 import re
-import shlex
 import signal
 import sys
 from collections.abc import Iterator
@@ -117,8 +116,8 @@ def _run_verb(verb: str, *argv: str) -> None:
         print(parser.format_help(), end="")
         return
     arguments = parser.parse(list(argv))
-    arguments.line = shlex.join([PROGRAM, verb, *argv])  # for records
-    import_user_modules(arguments.imports)
+    if arguments.imports:
+        import_user_modules(arguments.imports)
     if getattr(arguments, "quiet", False):
         logger = logging.getLogger("mccfr_plus")
         logger.setLevel(logging.WARNING)

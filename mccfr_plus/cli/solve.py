@@ -70,7 +70,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--symmetry", action="store_true", default=None, help=meaning)
     add("--memory", type=memory_size, help="Of the process, such as 4GB. Default: half of the free one.")
     add("--threads", type=whole(), help="Number of threads. Default: 1.")
-    cluster.add_arguments(how)
+    meaning = "Sample on a Ray cluster: ray, ray://HOST:PORT or HOST:PORT; local: in this process, with equal results."
+    add("--cluster", metavar="ADDRESS", help=meaning)
+    meaning = f"Number of processes of the cluster that sample. Default: {cluster.WORKERS}."
+    add("--workers", type=whole(1, 10_000), help=meaning)
     files = parser.add_argument_group("files and output")
     add = files.add_argument
     add("--policy_out", help="Write the average policy there, as .npz.")
@@ -105,13 +108,13 @@ def run(arguments: argparse.Namespace) -> None:
 
 def _solve(arguments: argparse.Namespace, lock: CheckpointLock | None, stack: contextlib.ExitStack) -> None:
     """Runs a tabular solver, and prints and writes its result; `stack` ends the workers of a cluster."""
-    where = cluster.connected(arguments, stack)
     given = {name: getattr(arguments, name) for name in _OPTIONS if getattr(arguments, name) is not None}
     to_resume, reason = lock if arguments.resume else None, ""
     limits = TreeLimits(progress=False if arguments.quiet else None)
     needs_exploitability = bool(arguments.target_exploitability or arguments.eval_every or arguments.log)
     solver: Solver
-    if where is not None:
+    if arguments.cluster is not None:
+        where = cluster.connected(arguments, stack)
         solver = stack.enter_context(cluster.new_solver(arguments, given, where, to_resume))
     elif to_resume is not None:
         kept = checkpoints.arguments_to_resume(to_resume, given, arguments)
