@@ -54,9 +54,6 @@ __all__ = [
 ]
 
 
-WITHOUT_TREE: tuple[str, ...] = ()  # for the command, until it uses `settings_of`
-
-
 def default_config(algorithm: str) -> Any:
     """Returns the default config of one of `ALGORITHMS`."""
     return settings_of(algorithm).config

@@ -159,6 +159,7 @@ def test_games_above_the_limit_of_full_traversals_are_sampled(command, monkeypat
 
 
 def test_a_bound_in_place_of_the_exploitability(command, monkeypatch):
+    monkeypatch.setattr(run, "BOUND_SECONDS", 6.0)
     outcome = command(*LEDUC, "--tree=lazy", "--iterations=300")
     bound = outcome.json["exploitability_bound"]
     assert bound["kind"] == "lower bound"
