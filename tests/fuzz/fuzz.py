@@ -79,7 +79,7 @@ def value_of(rng: random.Random) -> str:
     return rng.choice(NUMBERS if rng.random() < 0.5 else WORDS)
 
 
-# --- kinds of cases: each returns the arguments, and damages files in the current folder ---
+# Kinds of cases: each returns the arguments, and may damage files in the current folder.
 
 
 def game_case(rng: random.Random) -> list[str]:
@@ -164,9 +164,6 @@ def damage(path: Path, rng: random.Random) -> None:
 KINDS = {game_case: 15, flags_case: 50, file_case: 35}
 
 
-# --- running ---
-
-
 def call(line: list[str]) -> tuple[int, str, str]:
     out, err, before = io.StringIO(), io.StringIO(), sys.stdin
     sys.stdin = io.StringIO("q\n")
@@ -194,7 +191,7 @@ def problem_of(seed: int, number: int, originals: Path) -> str | None:
     folder = Path(tempfile.mkdtemp(prefix="fuzz_"))
     shutil.copytree(originals, folder, dirs_exist_ok=True)
     os.chdir(folder)
-    line: list[str] = []
+    line = []
     try:
         os.mkfifo("pipe")
         Path("loop").symlink_to("loop")
@@ -233,9 +230,8 @@ def run_cases(seed: int, first: int, last: int) -> None:
 def main_of_parent() -> int:
     """Runs cases in processes and prints those that fail; returns 1 if one did."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--cases", type=int, default=2000, help="how many; default: 2000")
-    parser.add_argument("--seed", type=int, default=1, help="of the cases; default: 1")
-    parser.add_argument("--only", type=int, help="the number of one case to repeat")
+    for name, default in (("cases", 2000), ("seed", 1), ("only", None)):
+        parser.add_argument(f"--{name}", type=int, default=default)
     parser.add_argument("--range", type=int, nargs=2, help=argparse.SUPPRESS)  # of a process that this one starts
     given = parser.parse_args()
     if given.range:
