@@ -29,7 +29,8 @@ def solve(arguments: argparse.Namespace, lock: CheckpointLock | None) -> None:
         solver.restore(resumed)  # compares the settings
         checkpoints.require_seed(resumed, solver.seed, arguments)
     name = {kind: name for name, kind in ALGORITHMS.items()}[type(solver).__name__]
-    settings, defaults = solver.config.as_dict(), type(solver.config)().as_dict()
+    plain = type(solver.config)().resolved(solver.representation.kind)
+    settings, defaults = solver.config.as_dict(), plain.as_dict()
     changes = ", ".join(f"{name}={value}" for name, value in settings.items() if value != defaults[name])
     output.show_notes()
     if not arguments.quiet:
