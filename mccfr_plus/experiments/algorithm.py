@@ -71,7 +71,9 @@ class Algorithm:
 
         OpenSpiel's full traversals visit every history before their first iteration, in C++ that nothing interrupts.
         """
-        return self.library == NEURAL or (self.library in OPENSPIEL and not self.config.estimator.samples)
+        if self.library == NEURAL:
+            return self.config.representation != "batched"
+        return self.library in OPENSPIEL and not self.config.estimator.samples
 
     @property
     def evaluation_cost(self) -> float:
@@ -112,7 +114,7 @@ def _parsed(text: str) -> tuple[str, str, Any]:
     full_name, parameters = parse_spec(text)
     library, _, name = full_name.rpartition(":")
     if full_name in _NEURAL or (library == NEURAL and name in neural.ALGORITHMS):
-        return NEURAL, name, neural.default_config(name).changed(parameters.items())
+        return NEURAL, name, neural.settings_of(text.removeprefix(f"{NEURAL}:"))
     if name in OPENSPIEL.get(library, {}):
         if parameters:
             raise ConfigError("OpenSpiel's solvers run with their defaults, without parameters.")
