@@ -112,7 +112,7 @@ def solver_of(game: GameTree | pyspiel.Game, algorithm: Algorithm, seed: int) ->
     if not isinstance(game, GameTree) and algorithm.needs_compiled_tree:
         raise ConfigError(f"algorithm {algorithm.text!r} needs a compiled tree, and that of {game} does not fit.")
     if algorithm.library == NEURAL:
-        return getattr(neural, ALGORITHMS[algorithm.name])(game, algorithm.config, seed)
+        return getattr(neural, ALGORITHMS[algorithm.name])(game, algorithm.config, seed=seed)
     if algorithm.library == USER and algorithm.factory is not None:
         solver = algorithm.factory(game, seed)
         missing = [name for name in _NEEDED if not hasattr(solver, name)]

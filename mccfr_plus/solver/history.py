@@ -10,18 +10,18 @@ import numpy as np
 from mccfr_plus.display import AXES, MEASURE_LABELS, data_frame, draw_line, finish_axes, html_table, require_library
 from mccfr_plus.errors import ConfigError
 from mccfr_plus.evaluation.exact import Evaluation
-from mccfr_plus.files.header import NUMBER, Entry, list_of, object_of
+from mccfr_plus.files.schema import number
 
 _FIRST_EVALUATION = 0.05  # seconds; later ones come when a run is 10 % longer, so that they cost a bounded share
 _EVALUATION_SHARE = 0.1
 _SHOWN = 20  # rows in a notebook: the last ones
 
-_ROW = Entry(
-    "four numbers",
-    lambda row: isinstance(row, list) and len(row) == 4 and all(type(number) in (int, float) for number in row),
-)
-# What a checkpoint's header holds of it.
-ENTRY = object_of({"rows": list_of(_ROW), "seconds_evaluating": NUMBER})
+
+def _is_row(row: Any) -> bool:
+    return isinstance(row, list) and len(row) == 4 and all(type(each) in (int, float) for each in row)
+
+
+ENTRY = {"rows": [_is_row], "seconds_evaluating": number}  # of a checkpoint's header; see `History.kept`
 
 
 @dataclass(repr=False, eq=False)
