@@ -15,7 +15,6 @@ import pytest
 
 from mccfr_plus import Solver, load_policy, save_policy
 from mccfr_plus.cli.main import main
-from mccfr_plus.experiments import run_loop
 from mccfr_plus.files.atomic_write import TEMPORARY_SUFFIX
 from mccfr_plus.files.file import read_header
 
@@ -66,10 +65,9 @@ def handlers():
 
 
 @pytest.fixture
-def folder(tmp_path, monkeypatch, interpreted_loops, serial_runs, blank_pictures):
+def folder(tmp_path, monkeypatch, interpreted_loops, blank_pictures):
     save_policy(Solver("kuhn_poker", "full", "rm+").run(10).average_policy(), tmp_path / "kuhn.npz")
     monkeypatch.chdir(tmp_path)
-    run_loop._prepared.cache_clear()  # so that comparisons compile a tree
     return tmp_path
 
 
