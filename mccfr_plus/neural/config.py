@@ -1,7 +1,4 @@
-"""Settings of neural solvers: frozen dataclasses, checked when they are built.
-
-A field that is None gets its value from the representation; a solver's ``config`` has the value.
-"""
+"""Settings of neural solvers: frozen dataclasses, checked when they are built."""
 
 from __future__ import annotations
 
@@ -78,10 +75,10 @@ def _check(name: str, value: Any, kind: Any) -> None:
 
 @dataclass(frozen=True, kw_only=True)
 class Config:
-    """Base of all configs: checks each field by its type, and converts the config to plain values and back.
+    """Base of all configs: checks fields by their types, and converts the config to plain values and back.
 
-    Whole numbers are at least 1, floating-point numbers positive; None is allowed where the type says so. Other values
-    are a ConfigError.
+    Whole numbers are at least 1, floating-point numbers positive; other values are a ConfigError. Fields that are None
+    by default get a value from the representation, unless they are given.
     """
 
     def __post_init__(self) -> None:
@@ -94,10 +91,8 @@ class Config:
                 object.__setattr__(self, each.name, tuple(value))
 
     def resolved(self, representation: str) -> Self:
-        """Returns the config with the defaults of a representation, ``"tree"`` or ``"batched"``, where it has None.
-
-        Raises:
-            ConfigError: If a setting needs the other representation.
+        """Returns the config with the defaults of a representation where it has None; settings that need the other
+        representation are a ConfigError.
         """
         for name, value in _TREE_ONLY.items() if representation == "batched" else ():
             if getattr(self, name, None) == value:
