@@ -176,25 +176,21 @@ class AdvantageConfig(TrainingConfig):
     The defaults are for games with up to some thousands of information sets. See `TrainingConfig` for the others.
 
     Args:
-        traversals: Traversals per player and iteration.
-        parallel_traversals: Number of traversals that run in parallel.
-        learning_rate: Step size of Adam.
+        traversals, parallel_traversals: Traversals per player and iteration, and how many run in parallel.
         memory: ``"aggregated"``: the weighted mean of all samples of each information set, which needs a compiled tree.
             ``"reservoir"``: a uniform sample of all samples, as in the papers.
-        memory_capacity: Maximum number of samples per player in a reservoir. A batched solver has another reservoir of
-            this size per player, of strategies.
+        memory_capacity: Maximum number of samples per player in a reservoir; without a tree also of its strategies.
         weighting: ``"linear"``: iteration t has weight t in the loss and in the average policy (linear CFR);
             ``"uniform"``: all iterations have the same weight.
         minimizer: ``"cfr"``: networks learn mean regrets. ``"dcfr+"``, ``"pdcfr+"``: they learn, from an iteration's
             samples alone, their own outputs before, discounted and cut off at 0, plus the sampled regrets, the latter
             with prediction; see `Bootstrapped`. The average policy then weighs iteration t by t^gamma, and `memory` and
-            `weighting` have no effect. ``"pdcfr+"`` with DREAM is VR-DeepPDCFR+.
+            `weighting` have no effect.
         fallback: The strategy where no advantage is positive: ``"argmax"``, the action of the largest one, or
             ``"uniform"``, as in tabular CFR.
         scale_targets: Whether targets are divided by half the player's payoff range, so that its size does not matter.
-        policy_training: Shape and training of the average policy's networks, which a batched solver trains on request.
-        threads: Number of torch's threads. More than one gain little, and resumed runs are bitwise identical with one
-            only.
+        policy_training: Training of the average policy's networks, which a batched solver trains on request.
+        threads: Number of torch's threads. Resumed runs are bitwise identical with one only.
     """
 
     traversals: int = 4000

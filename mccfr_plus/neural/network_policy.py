@@ -47,10 +47,8 @@ def greedy(outputs: np.ndarray, masks: np.ndarray) -> np.ndarray:
 
 
 def matched(outputs: np.ndarray, masks: np.ndarray, is_argmax: bool) -> np.ndarray:
-    """Returns regret matching over legal actions, ``[n, num_actions]``.
-
-    Where no advantage is positive, the action of the largest one is played (Brown et al. 2019, section 5.2), or a
-    uniform one.
+    """Returns regret matching over legal actions, ``[n, num_actions]``; where no advantage is positive, the action of
+    the largest one (Brown et al. 2019, section 5.2), or a uniform one.
     """
     positive = np.where(masks, np.maximum(outputs, 0.0), 0.0)
     total = positive.sum(1, keepdims=True)
@@ -103,11 +101,8 @@ class NetworkPolicy(openspiel_policy.Policy):
         return dict(zip(actions.tolist(), row[actions].tolist(), strict=True))
 
     def probabilities_after(self, actions: np.ndarray, lengths: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Returns legal actions and their probabilities after histories, both ``[n, num_actions]``.
-
-        Args:
-            actions: ``[n, any number]`` integers, of players and chance from the root on.
-            lengths: ``[n]`` int64, how many there are in each history, after which a player is to move.
+        """Returns legal actions and their probabilities, both ``[n, num_actions]``, after histories of actions,
+        ``[n, any number]``, of players and chance from the root on, ``lengths`` of each.
         """
         return self._at(self._observer.after(actions, lengths))
 
@@ -123,11 +118,7 @@ class NetworkPolicy(openspiel_policy.Policy):
         return RULES[self.kind](outputs, masks)
 
     def save(self, path: str | os.PathLike) -> None:
-        """Writes the policy to a file by an atomic write, without pickle; an older policy is replaced.
-
-        Raises:
-            CheckpointError: If the file cannot be written, or is neither a policy nor a checkpoint.
-        """
+        """Writes the policy to a file, which may replace an older policy; if it cannot, that is a CheckpointError."""
         layers = getattr(self._networks[0], "hidden_layers", None)
         header = {"network_policy": 1, "game": str(self.game), "kind": self.kind, "discount": self._discount}
         checkpoint_file.write(path, {**header, "hidden_layers": layers}, _arrays_of(self._networks))
@@ -140,15 +131,9 @@ class NetworkPolicy(openspiel_policy.Policy):
         network: NetworkFactory | None = None,
         features: Features | None = None,
     ) -> Self:
-        """Returns the policy of a file.
+        """Returns the policy of a file; other files, and policies of other networks, are a CheckpointError.
 
-        Args:
-            game: Its game; None: the game that the file names.
-            network, features: What made its networks, as a solver takes them; None: the defaults.
-
-        Raises:
-            CheckpointError: If the file is no policy or damaged, or of other networks.
-            GameError: If the game cannot be loaded or has no information-state tensors.
+        ``game`` is its game, None: the one of the file; ``network`` and ``features`` are as the solver got them.
         """
         header = checkpoint_file.read_header(path)
         if header.get("network_policy") != 1:

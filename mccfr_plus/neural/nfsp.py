@@ -120,7 +120,7 @@ class Agent:
 
     The networks are `values`, by Q-learning with a `target` network, a copy that is renewed now and then (Mnih et al.
     2015, algorithm 1), and `policy`. They learn from `transitions` and `decisions`. Of the generators' states, ``[5]``
-    uint64, the first one is of the reservoir, and two each are of a network's initial parameters and batches.
+    uint64, the first is of the reservoir, and two each of a network's initial parameters and batches.
     """
 
     def __init__(self, representation: Any, config: NFSPConfig, player: int, rngs: np.ndarray, modules: Modules):
