@@ -142,12 +142,12 @@ class NetworkPolicy(openspiel_policy.Policy):
         loaded, layers = load_game(header["game"] if game is None else game), header["hidden_layers"]
         if network is None and layers is None:
             raise CheckpointError(f"{path} holds networks of a user's own: give network=, as the solver got it.")
-        if network is None and sum(map(math.prod, itertools.pairwise(layers))) > os.path.getsize(path):
-            raise CheckpointError(f"{path} is damaged: its networks do not fit into it.")
         check_has_tensors(loaded, "a NetworkPolicy")
-        size, actions = int(np.prod(loaded.information_state_tensor_shape())), loaded.num_distinct_actions()
+        outputs = loaded.num_distinct_actions() * (1 if header["discount"] is None else 2)
+        shape = int(np.prod(loaded.information_state_tensor_shape())), outputs
+        if not network and sum(map(math.prod, itertools.pairwise((1, *layers, 1)))) > os.path.getsize(path):
+            raise CheckpointError(f"{path} is damaged: its networks do not fit into it.")
         factory = network or functools.partial(MLP, hidden_layers=layers)
-        shape = size, actions * (1 if header["discount"] is None else 2)
         networks = [new_module(factory, *shape, features) for _ in range(loaded.num_players())]
         arrays = _arrays_of(networks)
         checkpoint_file.check(path, arrays)
