@@ -7,7 +7,7 @@ import difflib
 import functools
 import math
 import types
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Annotated, Any, Literal, Self, TypeAlias, get_args, get_origin, get_type_hints
 
@@ -115,11 +115,11 @@ class Config:
             settings |= {f"{each.name}.{name}": one for name, one in inner.items()} or {each.name: value}
         return settings
 
-    def changed(self, settings: Mapping[str, Any]) -> Self:
+    def changed(self, settings: Mapping[str, Any] | Iterable[tuple[str, Any]]) -> Self:
         """Returns the config with other values of some settings, named as in `as_dict`."""
         known, changes, inner = self.as_dict(), dict[str, Any](), dict[str, dict[str, Any]]()
         kinds = get_type_hints(type(self))
-        for name, value in settings.items():
+        for name, value in dict(settings).items():
             if name not in known:
                 hint = "".join(f" Did you mean {near!r}?" for near in difflib.get_close_matches(name, known, n=1))
                 raise ConfigError(

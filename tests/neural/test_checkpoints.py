@@ -94,7 +94,7 @@ def test_forged_headers(change, message, path):
     [
         (lambda: CASE.new("leduc_poker"), "its game is kuhn_poker"),
         (lambda: CASE._replace(config=dataclasses.replace(CASE.config, batch_size=9)).new(), "its batch_size is 16"),
-        (lambda: CASE._replace(representation="batched").new(), "its representation is tree, and the solver's is bat"),
+        (lambda: CASE._replace(representation="batched").new(), "its learning_rate is 0.002, and the solver's is 0.001"),
         (lambda: CASES["DREAM"].new(), "holds a run of DeepCFR, not of DREAM: load it with DeepCFR.from_checkpoint"),
         (lambda: mccfr_plus.Solver("kuhn_poker"), "holds a run of DeepCFR"),
         (CASE.new, "holds iteration 3, and the solver is at 0: it would be overwritten"),
