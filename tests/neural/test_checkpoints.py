@@ -94,7 +94,10 @@ def test_forged_headers(change, message, path):
     [
         (lambda: CASE.new("leduc_poker"), "its game is kuhn_poker"),
         (lambda: CASE._replace(config=dataclasses.replace(CASE.config, batch_size=9)).new(), "its batch_size is 16"),
-        (lambda: CASE._replace(representation="batched").new(), "its learning_rate is 0.002, and the solver's is 0.001"),
+        (
+            lambda: CASE._replace(representation="batched").new(),
+            "its learning_rate is 0.002, and the solver's is 0.001",
+        ),
         (lambda: CASES["DREAM"].new(), "holds a run of DeepCFR, not of DREAM: load it with DeepCFR.from_checkpoint"),
         (lambda: mccfr_plus.Solver("kuhn_poker"), "holds a run of DeepCFR"),
         (CASE.new, "holds iteration 3, and the solver is at 0: it would be overwritten"),
@@ -160,7 +163,7 @@ def test_csv(tmp_path):
     solver.run(5, callbacks=[CSVLogger(file)], callback=lambda progress: progress.iterations == 3)
     assert solver.iterations == 3
     assert [progress.iterations for progress in ended] == [1, 2]
-    rows = list(csv.DictReader(file.open()))
+    rows = list(csv.DictReader(file.read_text().splitlines()))
     assert [row["iterations"] for row in rows] == ["1", "2", "3"]
     assert [float(row["exploitability"] or -1) for row in rows] == [*solver.history.exploitability, -1]
     assert float(rows[2]["loss/player1"]) == solver.losses[1]
