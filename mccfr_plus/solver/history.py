@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from mccfr_plus.display import AXES, MEASURE_LABELS, data_frame, draw_line, finish_panel, html_table, require_library
+from mccfr_plus.display import AXES, MEASURE_LABELS, data_frame, draw_line, finish_axes, html_table, require_library
 from mccfr_plus.errors import ConfigError
 from mccfr_plus.evaluation.exact import Evaluation
 from mccfr_plus.files.schema import number
@@ -94,16 +94,13 @@ class History:
         names = ("iterations", "nodes", "seconds", "exploitability")
         return {name: getattr(self, name) for name in names}
 
-    def to_dataframe(self, library: str | None = None) -> Any:
-        """Returns a row per evaluation as a data frame.
-
-        Args:
-            library: pandas or polars; None: the first of these that is installed.
+    def to_dataframe(self) -> Any:
+        """Returns a pandas data frame with a row per evaluation.
 
         Raises:
-            ConfigError: If neither is installed.
+            ConfigError: If pandas is not installed.
         """
-        return data_frame(self.columns(), library)
+        return data_frame(self.columns())
 
     def plot(self, x: str, axes: Any, label: str, title: str) -> Any:
         """Draws the exploitability, and returns the axes; see `IterativeSolver.plot`."""
@@ -116,10 +113,8 @@ class History:
             from matplotlib import pyplot
 
             axes = pyplot.subplots(layout="constrained")[1]
-        number = len(axes.get_lines())
-        draw_line(axes, self.columns()[x].astype(float), self.exploitability[None], number, (number, 0), label)
-        axes.set(xscale="log", yscale="log", xlabel=AXES[x], ylabel=MEASURE_LABELS["exploitability"])
-        finish_panel(axes, title)
+        draw_line(axes, self.columns()[x].astype(float), self.exploitability[None], len(axes.get_lines()), label)
+        finish_axes(axes, title, AXES[x], MEASURE_LABELS["exploitability"])
         return axes
 
     def __repr__(self) -> str:

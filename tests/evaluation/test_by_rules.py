@@ -97,7 +97,7 @@ def test_a_network(game):
 
     game = mccfr_plus.load_game(game)
     sizes = int(np.prod(game.information_state_tensor_shape())), game.num_distinct_actions()
-    networks = [MLP(*sizes, (8,), False, False) for _ in range(2)]
+    networks = [MLP(*sizes, (8,)) for _ in range(2)]
     found = evaluate_by_rules(game, NetworkPolicy(game, networks, "softmax"), progress=False)
     stored = mccfr_plus.nash_conv(game, NetworkPolicy(game, networks, "softmax"))
     assert found.nash_conv == pytest.approx(stored, abs=1e-6)  # single precision
