@@ -1,7 +1,7 @@
 """The public names, which `mccfr_plus` loads when the first of them is used."""
 
 from mccfr_plus.averages import PowerAverage, ScheduledAverage
-from mccfr_plus.bounds import CoarseCorrelatedEquilibrium, RegretBound, measured_regret, regret_bound, solve_cce
+from mccfr_plus.bounds import RegretBound, measured_regret, regret_bound
 from mccfr_plus.checks import check_average, check_estimator, check_game, check_minimizer
 from mccfr_plus.citations import cite
 from mccfr_plus.drop_in import (
@@ -78,6 +78,7 @@ from mccfr_plus.online import InfoStatePolicy, MatchResult, OnlineOutcomeSamplin
 from mccfr_plus.policies.files import load_policy, save_policy
 from mccfr_plus.policies.keyed_policy import KeyedPolicy
 from mccfr_plus.policies.tree_policy import TreePolicy
+from mccfr_plus.solver.cce import CoarseCorrelatedEquilibrium, solve_cce
 from mccfr_plus.solver.game_value import GameValue, game_value
 from mccfr_plus.solver.iterative import Progress
 from mccfr_plus.solver.solver import Solver

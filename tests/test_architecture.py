@@ -33,6 +33,7 @@ LAYERS = """
     evaluation
     solver
     online drop_in bounds checks citations
+    solver.cce
     public
     neural
     cluster

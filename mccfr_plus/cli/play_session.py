@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 import pyspiel
 
-from mccfr_plus.cli.command import UsageError
+from mccfr_plus.cli.arguments import UsageError
 from mccfr_plus.cli.scene import Scene, cell_of, scene_of
 from mccfr_plus.evaluation.behavior import Behavior, JointPolicy, random_move
 

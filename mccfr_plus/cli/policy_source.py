@@ -15,7 +15,6 @@ from mccfr_plus.trees.game import load_game
 from mccfr_plus.trees.game_tree import GameTree
 
 UNIFORM = "uniform"
-NOTE = f"POLICY is a file that `mccfr-plus solve GAME --policy_out=FILE` wrote, or the word `{UNIFORM}`."
 
 
 def require_policy(source: str) -> None:

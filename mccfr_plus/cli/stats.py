@@ -1,75 +1,67 @@
 """`mccfr-plus stats`: the size of a game's tree, counted or estimated."""
 
+import argparse
 import math
 from collections.abc import Callable
 from typing import Any
 
-from absl import flags
-
 from mccfr_plus.cli import output
-from mccfr_plus.cli.budget import compile_within_budget, define_budget
-from mccfr_plus.cli.command import Command, define, define_switch, fraction, positive, refuse, whole, wrapped
+from mccfr_plus.cli.arguments import add_game, add_json, add_seed, positive, refuse, whole
 from mccfr_plus.games.compiled_rules import compiled_rules
 from mccfr_plus.solver.costs import bytes_on_top
 from mccfr_plus.solver.defaults import Recommendation, recommend
 from mccfr_plus.trees.game import load_game
+from mccfr_plus.trees.game_tree import DEFAULT_MAX_BYTES, compile_game
 from mccfr_plus.trees.sizes.infoset_estimate import InfosetEstimate, estimate_infosets
 from mccfr_plus.trees.sizes.size import ESTIMATORS, InfosetBounds, Interval, SizeEstimate, as_text
 from mccfr_plus.trees.sizes.size_estimate import estimate_size
 
-_ABOUT_ESTIMATES = ("sample_size", "seconds", "confidence", "seed")  # which are arguments of `estimate_size`
+SUMMARY = "Count a game's histories, information sets, sequences and M-values, or estimate its size."
+
 _LARGEST_SIZE = 15.0  # log10; above it bytes are written as a power of ten
-
-
-class StatsCommand(Command):
-    """Prints the sizes of a game's tree."""
-
-    name = "stats"
-    summary = "Count a game's histories, information sets, sequences and M-values, or estimate its size."
-    positionals = ("GAME",)
-    notes = """
-What is counted:
-  histories          all nodes of the tree: decisions, chance nodes and ends of the game
-  information sets   what a player can tell apart when it is to move
+_NOTES = """
+  histories          all nodes of the tree: decisions, chance nodes and terminal nodes
+  information sets   decision nodes that the player to move cannot distinguish
   sequences          (information set, action) pairs and the empty sequence
   M-value            sum over a player's own action sequences of sqrt(number of information sets reached by it),
                      which bounds the regret of CFR (Lanctot et al. 2009, section 4)
 The last lines are a row as in table 1 of that paper: |H| and |I|, histories and information sets in thousands; l, the
 longest history in moves of players; M1, M2, ... the M-values. Then memory: of the tree; of the arrays per information
-set and action, without texts; and what a solver with external sampling and regret matching needs on top.
+set and action, without texts; and the additional memory of external sampling with regret matching.
 
-With --estimate nothing is compiled, so that games of every size can be asked for: histories by kind, limits for the
-information sets, memory and time of a compiled and of a lazy tree, histories that one iteration of each scheme
-visits under the uniform strategy, and how to solve the game. Seconds of iterations are orders of magnitude.
+--estimate compiles nothing, so that it works for games of every size: histories by kind, limits for the information
+sets, memory and time of a compiled and of a lazy tree, histories that one iteration of each estimator visits under the
+uniform strategy, and a recommendation how to solve the game. Seconds of iterations are orders of magnitude.
 """
 
-    def define_flags(self, values: flags.FlagValues) -> None:
-        define_budget(values)
-        define_switch(values, "estimate", "Estimate the size from a sample instead of compiling the game.")
-        define(values, "sample_size", whole(1, 10**9), "Histories to visit, with --estimate.", 100_000)
-        define(values, "seconds", positive("SECONDS"), "When to stop at the latest, with --estimate.")
-        define(values, "confidence", fraction(), "Of each interval, with --estimate.", 0.95)
-        define(values, "seed", whole(0), "Seed of the sample, with --estimate. Default: drawn.")
-        keys = (
-            "game, players, histories, chance_nodes, terminal_nodes, max_history_length, max_moves, perfect_recall, "
-            "tree_bytes, infoset_bytes, bytes (both), solver_bytes, and lists per player: decision_nodes, infosets, "
-            "sequences, max_actions, m_values; with --estimate: game, recommendation (tree, estimator, minimizer, "
-            "symmetry, reason), and the attributes and results of mccfr_plus.SizeEstimate, an interval being "
-            "{log10, low, high} (null: 0 or no limit), and infosets_by_rules (infosets and slots of all players, "
-            "relative_error; null without compiled rules)"
-        )
-        output.define_json(values, keys)
 
-    def run(self, arguments: list[str], values: Any) -> None:
-        (game,) = arguments
-        if not values.estimate:
-            refuse(values, _ABOUT_ESTIMATES, "an estimate: give --estimate, too")
-        (_estimate if values.estimate else _count)(game, values)
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Adds the arguments of the verb."""
+    parser.epilog = _NOTES
+    add_game(parser)
+    add = parser.add_argument
+    add("--estimate", action="store_true", help="Estimate the size from a sample instead of compiling the game.")
+    meaning = "Histories to visit, with --estimate. Default: 100000."
+    add("--sample_size", metavar="N", type=whole(1, 10**9), help=meaning)
+    add("--seconds", metavar="SECONDS", type=positive, help="Time limit of --estimate.")
+    add_seed(parser, "Seed of the sample, with --estimate.")
+    add_json(parser)
 
 
-def _count(game: str, values: Any) -> None:
+def run(arguments: argparse.Namespace) -> None:
+    """Runs the verb."""
+    options = {name: getattr(arguments, name) for name in ("sample_size", "seconds", "seed")}
+    if arguments.estimate:
+        _estimate(arguments, {name: value for name, value in options.items() if value is not None})
+    else:
+        refuse(arguments, tuple(options), "needs an estimate: give --estimate")
+        _count(arguments)
+
+
+def _count(arguments: argparse.Namespace) -> None:
     """Compiles the tree, and prints its sizes."""
-    tree = compile_within_budget(game, values)
+    tree = compile_game(arguments.game)
+    output.show_notes()
     found = tree.statistics()
     num_bytes, solver_bytes = found.tree_bytes + found.infoset_bytes, bytes_on_top(tree)
     per_player = {
@@ -104,8 +96,8 @@ def _count(game: str, values: Any) -> None:
         "solver on top": output.size(solver_bytes),
     }
     output.print_table([list(row), list(row.values())], texts=())
-    if values.json:
-        own = {"game": game, "players": tree.num_players}
+    if arguments.json:
+        own = {"game": arguments.game, "players": tree.num_players}
         output.print_json({**own, **found.as_dict(), "bytes": num_bytes, "solver_bytes": solver_bytes})
 
 
@@ -114,16 +106,15 @@ def _thousands(number: int) -> str:
     return f"{number / 1000:,.0f}" if number >= 100_000 else output.number(number / 1000, 3)
 
 
-def _estimate(game: str, values: Any) -> None:
-    options = {name: values[name].value for name in _ABOUT_ESTIMATES}
-    estimate = estimate_size(game, **options, progress=None)
+def _estimate(arguments: argparse.Namespace, options: dict[str, Any]) -> None:
+    estimate = estimate_size(arguments.game, **options, progress=None)
     output.show_notes()
-    recommendation = recommend(estimate, values.max_nodes, values.max_bytes)
-    rules = None if estimate.is_exact else compiled_rules(load_game(game))
+    recommendation = recommend(estimate, None, DEFAULT_MAX_BYTES)
+    rules = None if estimate.is_exact else compiled_rules(load_game(arguments.game))
     infosets = None if rules is None else estimate_infosets(rules)
     _print_estimate(estimate, recommendation, infosets)
-    if values.json:
-        found = {"game": game, "recommendation": recommendation._asdict()}
+    if arguments.json:
+        found = {"game": arguments.game, "recommendation": recommendation._asdict()}
         output.print_json({**estimate.as_dict(), **found, "infosets_by_rules": infosets and infosets._asdict()})
 
 
@@ -175,8 +166,8 @@ def _print_estimate(estimate: SizeEstimate, recommendation: Recommendation, by_r
     }
     how = hows[tree]
     flags = f"--estimator={estimator} --minimizer={minimizer}{' --symmetry' if symmetry else ''}"
-    print(f"\n{wrapped(f'recommended: {how}, {flags}: {reason}')}\n")
-    print(wrapped(_how(estimate)))
+    print(f"\n{output.wrapped(f'recommended: {how}, {flags}: {reason}')}\n")
+    print(output.wrapped(_how(estimate)))
 
 
 def _row(name: str, interval: Interval, as_text: Callable[[float], str] = as_text) -> list[str]:
@@ -205,9 +196,9 @@ def _how(estimate: SizeEstimate) -> str:
         return f"All histories were counted, in {estimate.seconds:.1f} s."
     looked = f"{estimate.num_nodes_seen:,} histories visited in {estimate.seconds:.1f} s"
     if not estimate.is_complete:
-        return f"Time was up before the end of the game: {looked}. Give more --seconds, or no limit."
+        return f"The time limit came before the end of the game: {looked}. Give more --seconds, or no limit."
     if estimate.is_cut_off:
-        looked += ", when time was up"
+        looked += ", until the time limit"
     return (
         f"Limits with {estimate.confidence:.0%} confidence each, from {estimate.num_runs} independent samples; "
         f"{looked}. Information sets: at least, by how often samples met the same ones (can be far "

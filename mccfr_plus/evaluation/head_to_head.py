@@ -53,8 +53,7 @@ def head_to_head(
     """Returns the payoff of one policy per game against another, on average over all seats.
 
     With n players, `first` sits in each seat in turn and `second` in the n - 1 others. Control variates, learned from
-    earlier games, reduce the variance (`mccfr_plus.evaluation.play`). The estimate is unbiased for a fixed number of
-    games.
+    earlier games, reduce the variance. The estimate is unbiased for a fixed number of games.
 
     Args:
         game: A game or a game string of any size; simultaneous moves are made turn-based.
@@ -62,15 +61,15 @@ def head_to_head(
             {action: probability}, uniform where it has no entry; a function from states to that; or a list of one of
             these per player.
         second: Likewise.
-        num_games: Games in all, over all seats, rounded up to the same number in each (at least 4); None for no limit.
-        seconds: Of wall-clock time, or None for no limit.
-        confidence: Of the intervals, from 0.5 to below 1.
+        num_games: Games over all seats, rounded up to the same number in each (at least 4); None for no limit.
+        seconds: Wall-clock time, or None for no limit.
+        confidence: Confidence of the intervals, from 0.5 to below 1.
         seed: An integer >= 0 for a repeatable result, a numpy generator, or None.
         progress: Whether to show a progress bar.
 
     Raises:
         GameError: If the game is unknown, or has no explicit chance or no information states.
-        PolicyError: If a policy is none, or has no distribution over the legal actions at a state.
+        PolicyError: If a policy has no distribution over the legal actions at a state.
         ConfigError: If a number or the seed is out of range, or there is no limit at all.
 
     Examples:

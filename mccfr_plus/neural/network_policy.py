@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import itertools
+import math
 import os
 from collections.abc import Callable, Sequence
 from typing import Any, Self
@@ -14,7 +15,7 @@ from open_spiel.python import policy as openspiel_policy
 
 from mccfr_plus.errors import CheckpointError
 from mccfr_plus.files import file as checkpoint_file
-from mccfr_plus.files.header import FLAG, NUMBER, TEXT, Entry, check_entries, list_of, object_of, or_none, whole
+from mccfr_plus.files.schema import check, number, positive
 from mccfr_plus.neural.backend import torch, torch_threads
 from mccfr_plus.neural.network import MLP, Features, NetworkFactory, array_of, forward, new_module
 from mccfr_plus.neural.sampling.observer import Observer, check_has_tensors, strategies_at, uniform
@@ -72,9 +73,8 @@ RULES: dict[str, Callable[[np.ndarray, np.ndarray], np.ndarray]] = {
     UNIFORM: functools.partial(uniform, 0),  # of networks before their training
 }
 
-_SHAPE = object_of({"hidden_layers": list_of(whole(1)), "layer_norm": FLAG, "skip": FLAG})  # of an `MLP`
-_KIND = Entry(f"one of {', '.join(RULES)}", tuple(RULES).__contains__)
-_ENTRIES = {"game": TEXT, "kind": _KIND, "discount": or_none(NUMBER), "network": or_none(_SHAPE)}
+# The hidden layers of an `MLP`; None: other networks.
+_SCHEMA = {"game": str, "kind": tuple(RULES), "discount": (number, None), "hidden_layers": ([positive], None)}
 
 
 class NetworkPolicy(openspiel_policy.Policy):
@@ -127,10 +127,9 @@ class NetworkPolicy(openspiel_policy.Policy):
         Raises:
             CheckpointError: If the file cannot be written, or is neither a policy nor a checkpoint.
         """
-        header: dict[str, Any] = {"network_policy": 1, "game": str(self.game), "kind": self.kind}
-        shape = self._networks[0].shape if isinstance(self._networks[0], MLP) else None
-        header |= {"discount": self._discount, "network": shape}
-        checkpoint_file.write(path, header, _arrays_of(self._networks))
+        layers = getattr(self._networks[0], "hidden_layers", None)
+        header = {"network_policy": 1, "game": str(self.game), "kind": self.kind, "discount": self._discount}
+        checkpoint_file.write(path, {**header, "hidden_layers": layers}, _arrays_of(self._networks))
 
     @classmethod
     def load(
@@ -153,21 +152,17 @@ class NetworkPolicy(openspiel_policy.Policy):
         header = checkpoint_file.read_header(path)
         if header.get("network_policy") != 1:
             raise CheckpointError(f"{path} holds no network policy: give a file that NetworkPolicy.save wrote.")
-        check_entries(path, header, _ENTRIES)
-        loaded, shape = load_game(header["game"] if game is None else game), header["network"]
-        if network is None and shape is None:
+        check(header, _SCHEMA, path, CheckpointError)
+        loaded, layers = load_game(header["game"] if game is None else game), header["hidden_layers"]
+        if network is None and layers is None:
             raise CheckpointError(f"{path} holds networks of a user's own: give network=, as the solver got it.")
+        if network is None and sum(map(math.prod, itertools.pairwise(layers))) > os.path.getsize(path):
+            raise CheckpointError(f"{path} is damaged: its networks do not fit into it.")
         check_has_tensors(loaded, "a NetworkPolicy")
         size, actions = int(np.prod(loaded.information_state_tensor_shape())), loaded.num_distinct_actions()
-        actions *= 1 if header["discount"] is None else 2
-
-        def mlp(width: int, outputs: int) -> torch.nn.Module:
-            needed = sum(4 * a * b for a, b in itertools.pairwise((width, *shape["hidden_layers"], outputs)))
-            if needed > os.path.getsize(path):
-                raise CheckpointError(f"{path} is damaged: a network of it needs {needed:,} bytes, and it is shorter.")
-            return MLP(width, outputs, **shape)
-
-        networks = [new_module(network or mlp, size, actions, features) for _ in range(loaded.num_players())]
+        factory = network or functools.partial(MLP, hidden_layers=layers)
+        shape = size, actions * (1 if header["discount"] is None else 2)
+        networks = [new_module(factory, *shape, features) for _ in range(loaded.num_players())]
         arrays = _arrays_of(networks)
         checkpoint_file.check(path, arrays)
         checkpoint_file.read_into(path, arrays)

@@ -75,15 +75,6 @@ def npy(array: Any) -> bytes:
     return buffer.getvalue()
 
 
-def with_claimed_shape(content: bytes, shape: tuple[int, ...]) -> bytes:
-    """Returns a member whose text says that it has another shape."""
-    array = np.lib.format.read_array(io.BytesIO(content), allow_pickle=False)
-    buffer = io.BytesIO()
-    description = {"descr": np.lib.format.dtype_to_descr(array.dtype), "fortran_order": False, "shape": shape}
-    np.lib.format.write_array_header_1_0(buffer, description)
-    return buffer.getvalue() + array.tobytes()
-
-
 # In place of any array of an archive.
 ARRAYS: tuple[Any, ...] = (
     np.zeros(0), np.zeros((0, 0)), np.float64(0.5), np.full(3, np.nan), np.full(12, -1.0), np.zeros(12, np.float32),

@@ -156,7 +156,7 @@ def test_agrees_with_openspiel_in_random_playthroughs(playthroughs):
 
 # ---- counts ----
 
-# histories, infosets, longest history, M values; `test_catalogue` has those with the true board
+# histories, infosets, longest history, M values; `test_page` has those with the true board
 COUNTS = {
     ("placement", "disclosed_board"): (63_892_915, [10_566_850, 10_652_122], 17, [1_401_631, 1_047_890]),
     ("disclosure", "disclosed_board"): (102_090_259, [14_482_810, 14_482_810], 17, [1_875_336, 1_375_149]),

@@ -9,7 +9,8 @@ import pytest
 from naive_sequences import Polytope, SequenceSolver
 from open_spiel.python.algorithms import mmd_dilated
 
-from mccfr_plus import FTRL, OMD, ConfigError, PowerAverage, Solver, bounds
+from mccfr_plus import FTRL, OMD, ConfigError, PowerAverage, Solver, measured_regret
+from mccfr_plus.bounds.dilated import dilated_bound
 from mccfr_plus.kernels.random_numbers import new_state
 from mccfr_plus.minimizers.dilated_weights import dilated_weights
 
@@ -179,10 +180,10 @@ def test_regret_is_below_the_bound_with_its_best_step_size():
     for player in range(2):
         etas = np.geomspace(0.01, 10, 60)
         weights = dilated_weights(tree, "kroer")
-        eta = min(etas, key=lambda e, p=player: bounds.dilated_bound(tree, p, iterations, e, weights))
+        eta = min(etas, key=lambda e, p=player: dilated_bound(tree, p, iterations, e, weights))
         solver = Solver(tree, "full", FTRL(float(eta)), alternating=False)
-        regret = bounds.measured_regret(solver, iterations)[player]
-        limit = bounds.dilated_bound(tree, player, iterations, float(eta), weights)
+        regret = measured_regret(solver, iterations)[player]
+        limit = dilated_bound(tree, player, iterations, float(eta), weights)
         assert 0 < regret <= limit < tree.payoff_range[player]
 
 

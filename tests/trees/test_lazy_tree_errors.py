@@ -12,7 +12,6 @@ from lazy_games import Fault, FaultyGame
 from lazy_trees import differences, lazy_solver, pair
 
 from mccfr_plus import BudgetError, GameError, Solver
-from mccfr_plus.kernels.interrupts import deferred_signals
 from mccfr_plus.kernels.intrinsics import address_of, callback
 from mccfr_plus.trees import expansion as g
 
@@ -143,24 +142,6 @@ def test_ctrl_c_at_any_moment_changes_no_bit(threads, averaging):
     assert interrupted == 15
     solver.run(10)
     assert differences(expected.run(solver.iterations), solver) == []
-
-
-def test_signals_wait_for_the_end_of_a_block():
-    told, handled = [], []
-    before = signal.signal(signal.SIGTERM, lambda number, _: handled.append(number))
-    try:
-        with deferred_signals(lambda: told.append(1)):
-            os.kill(os.getpid(), signal.SIGTERM)
-            os.kill(os.getpid(), signal.SIGTERM)
-            assert (told, handled) == ([1, 1], [])
-        assert handled == [signal.SIGTERM] * 2
-        with pytest.raises(ZeroDivisionError), deferred_signals(lambda: None):
-            raise ZeroDivisionError
-        assert signal.getsignal(signal.SIGTERM)
-        os.kill(os.getpid(), signal.SIGTERM)
-        assert len(handled) == 3
-    finally:
-        signal.signal(signal.SIGTERM, before)
 
 
 def test_a_handler_that_raises_nothing_does_not_end_the_run():

@@ -28,7 +28,6 @@ GAMES = (
     "kuhn_poker(players=3)",
     "leduc_poker",
     "tiny_hanabi",
-    "tiny_bridge_2p",
     "matrix_rps",
     "matrix_bos",
     SIMULTANEOUS,
@@ -36,10 +35,9 @@ GAMES = (
     "python_kuhn_poker",
     *naive.RANDOM_GAMES,
 )
-SMALL = tuple(game for game in GAMES if game != "tiny_bridge_2p")
 
 
-@pytest.mark.parametrize("game", SMALL)
+@pytest.mark.parametrize("game", GAMES)
 def test_tree_equals_a_walk_through_pyspiel(game):
     """Node by node: kind, infoset, action labels, probabilities, payoffs, and who is whose child."""
     tree, root = naive.tree_of(game), naive.root_of(game)
@@ -71,7 +69,7 @@ def test_tree_equals_a_walk_through_pyspiel(game):
     assert seen.all()
 
 
-@pytest.mark.parametrize("game", SMALL)
+@pytest.mark.parametrize("game", GAMES)
 def test_counts_equal_a_walk_through_pyspiel(game):
     statistics, nodes = naive.tree_of(game).statistics(), list(naive.nodes_of(naive.root_of(game)))
     infosets = naive.infosets_of(naive.root_of(game))
@@ -93,12 +91,12 @@ def _most_moves(node):
     return max((int(node.player >= 0) + _most_moves(child) for child in node.children), default=0)
 
 
-@pytest.mark.parametrize("game", SMALL)
+@pytest.mark.parametrize("game", GAMES)
 def test_longest_history_without_chance(game):
     assert naive.tree_of(game).statistics().max_moves == _most_moves(naive.root_of(game))
 
 
-@pytest.mark.parametrize("game", SMALL)
+@pytest.mark.parametrize("game", GAMES)
 def test_layout(game):
     tree, root = naive.tree_of(game), naive.root_of(game)
     arrays = tree.arrays
@@ -154,16 +152,6 @@ def test_liars_dice_counts():
     assert statistics.tree_bytes <= 24 * statistics.histories
 
 
-@pytest.mark.slow
-def test_battleship_counts():
-    # Farina, Kroer, Sandholm 2020, table 1.
-    game = "battleship(board_width=2,board_height=3,ship_sizes=[2],ship_values=[1.0],num_shots=3,"
-    game += "allow_repeated_shots=False,loss_multiplier=1.0)"
-    statistics = compile_game(game).statistics()
-    assert statistics.histories == 732_607
-    assert statistics.sequences == [73_130, 253_940]
-
-
 def test_m_values_by_hand():
     # Kuhn, player 0: sequences () and (pass), each reaching three infosets by its three cards. Player 1's infosets,
     # two for each card, are all reached by the empty sequence.
@@ -171,7 +159,7 @@ def test_m_values_by_hand():
     assert naive.tree_of("matrix_rps").statistics().m_values == [1.0, 1.0]
 
 
-@pytest.mark.parametrize("game", [*SMALL, "kuhn_poker(players=4)"])
+@pytest.mark.parametrize("game", [*GAMES, "kuhn_poker(players=4)"])
 def test_order_and_states_are_those_of_a_tabular_policy(game):
     tree = naive.tree_of(game)
     order = openspiel_order(tree)
@@ -219,11 +207,11 @@ def test_alias_table_reproduces_probabilities(probabilities):
     np.testing.assert_allclose(table["probability"], probabilities, rtol=1e-15)
 
 
-@pytest.mark.parametrize("game", SMALL)
+@pytest.mark.parametrize("game", GAMES)
 def test_fingerprint_is_of_the_decisions(game):
     again = compile_game(naive.game(game))
     assert again.fingerprint == naive.tree_of(game).fingerprint
-    assert again.fingerprint != naive.tree_of("tiny_bridge_2p").fingerprint
+    assert again.fingerprint != naive.tree_of("liars_dice(dice_sides=3)").fingerprint
 
 
 # --- budgets ---

@@ -56,19 +56,6 @@ GOOFSPIEL = {
     "goofspiel(imp_info=True,num_cards=3,players=10)": 100,
     "goofspiel(imp_info=True,num_cards=1)": 10,
 }
-BRIDGE = {"tiny_bridge_2p": 1500, "tiny_bridge_2p(abstracted=True)": 1500}
-_BOARD = "board_width=2,board_height=3,ship_sizes=[2],ship_values=[1.0]"
-_SMALL_BOARD = "board_width=2,board_height=2,ship_sizes=[2],ship_values=[1.5],num_shots=2"
-BATTLESHIP = {
-    f"battleship({_BOARD},num_shots=3,allow_repeated_shots=False)": 300,
-    f"battleship({_BOARD},num_shots=4,loss_multiplier=2.5)": 300,
-    "battleship(board_width=4,board_height=3,ship_sizes=[1;2;4],ship_values=[1.0;0.3;2.7],num_shots=8)": 200,
-    "battleship(board_width=3,board_height=2,ship_sizes=[1;2;3],ship_values=[1.0;2.0;3.0],num_shots=5)": 200,
-    "battleship(board_width=1,board_height=6,ship_sizes=[1;2],ship_values=[1.0;2.0],num_shots=3)": 200,
-    "battleship(board_width=6,board_height=1,ship_sizes=[1;2],ship_values=[1.0;2.0],num_shots=3)": 200,
-    "battleship(board_width=8,board_height=7,ship_sizes=[2;3;3;4;5],ship_values=[1;1;1;1;1],num_shots=40)": 30,
-}
-
 # Texts that consist of one number are numbers to OpenSpiel's parser: a second one, which is not used, keeps them texts.
 _ONE_ROUND = "numRounds=1,firstPlayer=1 1,numBoardCards=0 0"
 _KUHN = f"numSuits=1,numRanks=3,{_ONE_ROUND}"
@@ -122,8 +109,6 @@ IMPERFECT_RECALL = {
 }
 # Compared completely.
 SMALL = [
-    f"battleship({_SMALL_BOARD},allow_repeated_shots=False)",
-    f"battleship({_SMALL_BOARD},loss_multiplier=-0.5)",
     "kuhn_poker",
     "kuhn_poker(players=3)",
     "leduc_poker",
@@ -144,8 +129,6 @@ SMALL = [
     *_SMALL_UNIVERSAL,
 ]
 LARGE = [
-    "tiny_bridge_2p",
-    "tiny_bridge_2p(abstracted=True)",
     "liars_dice",
     "dark_hex(num_rows=2,num_cols=3,obstype=reveal-numturns)",
     "dark_hex(num_rows=3,num_cols=2,gameversion=adh)",
@@ -153,7 +136,6 @@ LARGE = [
     "universal_poker(numSuits=2,numRanks=3,bettingAbstraction=fchpa)",
 ]
 NO_RULES = {
-    "battleship": "board_width=10, board_height=10: give at most 62 cells",
     "goofspiel(num_cards=4)": "goofspiel has simultaneous moves: give its turn-based form",
     "turn_based_simultaneous_game(game=goofspiel(num_cards=16))": "num_cards=16: give a whole number from 1 to 15",
     "turn_based_simultaneous_game(game=goofspiel(num_cards=4,num_turns=3))": "OpenSpiel's game does not end",
@@ -170,7 +152,7 @@ NO_RULES = {
     "universal_poker(numBoardCards=4 4)": "numBoardCards=4 4: give at most 7 in all",
 }
 
-PLAYED = BATTLESHIP | BRIDGE | GOOFSPIEL | POKER | PHANTOM | DICE | UNIVERSAL_POKER | IMPERFECT_RECALL
+PLAYED = GOOFSPIEL | POKER | PHANTOM | DICE | UNIVERSAL_POKER | IMPERFECT_RECALL
 
 
 def turned(name):
