@@ -18,6 +18,7 @@ from pathlib import Path
 import numpy as np
 import torch
 from absl import flags
+from mccfr_plus.experiments.papers.rudolph2025 import GAMES
 from measuring import FLAGS, run, settings, timed
 
 import mccfr_plus
@@ -28,7 +29,6 @@ from mccfr_plus.evaluation.tabulation import tabulate
 from mccfr_plus.experiments.algorithm import NAMED
 from mccfr_plus.experiments.curves import Curve
 from mccfr_plus.experiments.evaluation_points import Limit
-from mccfr_plus.experiments.papers.rudolph2025 import GAMES
 from mccfr_plus.experiments.plot import plot_curves
 from mccfr_plus.experiments.record import Point
 from mccfr_plus.trees.by_rules.implicit_tree import ImplicitTree
@@ -88,8 +88,8 @@ def records():
             solver = mccfr_plus.Solver(game, *TABULAR[name], tree="rules", seed=seed, **settings(texts))
         else:
             evaluate = evaluate or evaluation_of(game)
-            config = getattr(neural, f"Batched{name}Config")(**settings(texts))
-            solver = getattr(neural, f"Batched{name}")(game, config, seed=seed)
+            config = getattr(neural, f"{name}Config")(**settings(texts))
+            solver = getattr(neural, name)(game, config, representation="batched", seed=seed)
         solver._prepare()
         spent = 0.0
         for mark in map(float, FLAGS.marks):

@@ -1,13 +1,11 @@
-"""A long run under random kills: its result must be bitwise that of an uninterrupted one, and its memory constant.
+"""A long run that is killed at random times. Its result must be bitwise that of an uninterrupted run.
 
-`mccfr-plus solve --checkpoint` is started, killed (SIGKILL) after a random time, and resumed, until it has run for the
-minutes wanted. Then a last process resumes it to a total number of iterations, and an uninterrupted run of as many must
-give a bitwise identical policy. Peak memory is the system's (`ru_maxrss`) for each process that was killed. POSIX
-systems only; the uninterrupted run takes about as long again.
+Starts `mccfr-plus solve --checkpoint`, kills it (SIGKILL) after a random time and resumes it, again and again. A last
+process resumes it up to a number of iterations, and an uninterrupted run must reach the same policy. The peak memory of
+the killed processes, measured by the system (`ru_maxrss`), must not grow. POSIX systems only.
 
     python benchmarks/soak.py --minutes=2
-    python benchmarks/soak.py --game="goofspiel(num_cards=6,imp_info=True,points_order=descending)" --tree=lazy \
-        --memory=330MB    # so little that nodes are evicted all the time
+    python benchmarks/soak.py --game=liars_dice --tree=rules
 """
 
 import os
@@ -23,21 +21,23 @@ import numpy as np
 from absl import app, flags
 from tqdm import tqdm
 
-from mccfr_plus.solver.saved_state import read_header
+from mccfr_plus import Solver
 
 FLAGS = flags.FLAGS
 
-flags.DEFINE_float("minutes", 60.0, "How long to kill and resume, in minutes", lower_bound=0.1)
+flags.DEFINE_float("minutes", 60.0, "Minutes of killing and resuming", lower_bound=0.1)
 flags.DEFINE_string("game", "leduc_poker", "The game")
-flags.DEFINE_string("estimator", "external", "As for mccfr-plus solve")
-flags.DEFINE_string("minimizer", "rm", "As for mccfr-plus solve")
-flags.DEFINE_string("tree", "auto", "As for mccfr-plus solve")
-flags.DEFINE_string("memory", None, "As for mccfr-plus solve")
+flags.DEFINE_string("estimator", "external", "See mccfr-plus solve")
+flags.DEFINE_string("minimizer", "rm", "See mccfr-plus solve")
+flags.DEFINE_string("tree", "auto", "See mccfr-plus solve")
+flags.DEFINE_string("memory", None, "See mccfr-plus solve")
 flags.DEFINE_float("checkpoint_interval", 1.0, "Seconds between two checkpoints", lower_bound=0.01)
-flags.DEFINE_float("longest", 30.0, "Seconds that a process lives at the most once it runs", lower_bound=0.1)
-flags.DEFINE_integer("seed", 1, "Of the run and of the kills")
+flags.DEFINE_float(
+    "longest", 30.0, "Maximum lifetime of a process after its first checkpoint, in seconds", lower_bound=0.1
+)
+flags.DEFINE_integer("seed", 1, "Seed of the run and of the kills")
 
-_MOST_MEMORY = 1.1  # peak of the last third of the processes over that of the first third
+_HIGHEST_GROWTH = 1.1  # peak memory of the last third of the processes over that of the first third
 
 
 def start(arguments):
@@ -57,19 +57,20 @@ def reap(process):
     return process.returncode, usage.ru_maxrss * unit / (1 << 20)
 
 
-def iteration_of(path):
-    return read_header(path)["iterations"] if path.exists() else 0
+def version_of(path):
+    """Returns a number that changes with each checkpoint."""
+    return path.stat().st_mtime_ns if path.exists() else 0
 
 
 def kill_and_resume(path, common, rng):
-    """Yields the peak memory of each process, once it is killed."""
+    """Yields the peak memory of each killed process."""
     end = time.monotonic() + 60 * FLAGS.minutes
     with tqdm(total=round(60 * FLAGS.minutes), unit="s", leave=False, disable=None) as bar:
         while time.monotonic() < end:
-            begin, before = time.monotonic(), iteration_of(path)
+            begin, before = time.monotonic(), version_of(path)
             process = start([*common, "--iterations=1e15", *(["--resume"] if path.exists() else [])])
-            # Some are killed while they start; the others once they have written a later checkpoint.
-            while rng.random() < 0.999 and iteration_of(path) == before and process.poll() is None:
+            # Kills some processes while they start, most after they have written a checkpoint.
+            while rng.random() < 0.999 and version_of(path) == before and process.poll() is None:
                 time.sleep(0.02)
             time.sleep(FLAGS.longest * rng.random() ** 2)
             if process.poll() is not None:
@@ -82,7 +83,7 @@ def kill_and_resume(path, common, rng):
 
 
 def finish(arguments, name):
-    """Runs a process to its end; ends this one, and says which it was, if it fails."""
+    """Runs a process to its end; ends this process with an error if it fails."""
     process = start(arguments)
     said = process.stderr.read()
     process.stderr.close()
@@ -103,12 +104,12 @@ def main(argv):
     with tempfile.TemporaryDirectory() as folder:
         path, policy = Path(folder, "soak.checkpoint"), Path(folder, "policy.npz")
         components = [f"--estimator={FLAGS.estimator}", f"--minimizer={FLAGS.minimizer}", f"--seed={FLAGS.seed}"]
-        components += [f"--tree={FLAGS.tree}", "--bound_seconds=0"]
+        components.append(f"--tree={FLAGS.tree}")
         if FLAGS.memory:
             components.append(f"--memory={FLAGS.memory}")
         common = [*components, f"--checkpoint={path}", f"--checkpoint_interval={FLAGS.checkpoint_interval}", "--quiet"]
         memories = list(kill_and_resume(path, common, rng))
-        total = iteration_of(path) + 1000
+        total = Solver.from_checkpoint(path).iterations + 1000
         finish([*common, f"--iterations={total}", "--resume", f"--policy_out={policy}"], "last process")
         left = sorted(entry.name for entry in Path(folder).iterdir())
         other = Path(folder, "whole.npz")
@@ -118,7 +119,7 @@ def main(argv):
     first, last = max(memories[:third]), max(memories[-third:])
     checks = {
         "same policy as an uninterrupted run": same,
-        "memory does not grow": last <= _MOST_MEMORY * first,
+        "memory does not grow": last <= _HIGHEST_GROWTH * first,
         "no locks and temporary files left": left == ["policy.npz", "soak.checkpoint"],
     }
     rows = {

@@ -1,17 +1,17 @@
-"""How fast solvers, compiling and evaluations are: ``python benchmarks/speed.py SUBJECT``.
+"""Speed of solvers, compiling and evaluations: ``python benchmarks/speed.py SUBJECT``.
 
+openspiel   iterations/s over OpenSpiel's C++ solvers, evaluations/s over its exploitability
 revisions   iterations/s of this checkout over another one, for games x estimators x minimizers
-start       CPU seconds of first processes: with an empty kernel cache, for a further combination, with all on disk
+start       CPU seconds of new processes: with an empty kernel cache, for a further combination, with all kernels cached
 components  nodes/s of every estimator over external sampling's, iterations/s of minimizers over rm's with sampling
 minimizers  CPU seconds of an iteration of `full` with every minimizer over rm+'s
-threads     nodes/s of several threads over one, in both modes, and of solvers that share nothing
-calls       what `Solver.iteration()` costs from Python beyond an iteration inside `Solver.run()`
+threads     nodes/s of several threads over one, in both modes, and of independent solvers
+calls       overhead of a call of `Solver.iteration()` over an iteration inside `Solver.run()`
 tree        histories/s of `compile_game` over bare traversals of pyspiel's states; bytes per history
-evaluation  what an exact evaluation costs, in visits of a run per history and player
+evaluation  cost of an exact evaluation, in visits of a run per history and player
 liteefg     iterations/s over LiteEFG's (pip install LiteEFG)
 
-Both sides of a ratio take turns; the median of the ratios counts, as the speed of a shared machine changes all the
-time. `mccfr-plus benchmark` measures the speed over OpenSpiel's C++ solvers.
+Both sides of a ratio take turns, and the median of the ratios is reported: the speed of a shared machine varies.
 """
 
 import contextlib
@@ -25,7 +25,9 @@ import tempfile
 import time
 from concurrent import futures
 from pathlib import Path
+from typing import NamedTuple
 
+import pyspiel
 from absl import flags
 from measuring import FLAGS, rate, run, spread, timed
 from tqdm import tqdm
@@ -33,16 +35,17 @@ from tqdm import tqdm
 import mccfr_plus
 from mccfr_plus.solver import registry
 
+MINIMIZERS = ("rm", "rm+", "dcfr", "prm+")
 GOOFSPIEL = "goofspiel(num_cards=5,imp_info=True,points_order=descending,returns_type=win_loss)"
 
 flags.DEFINE_string("games", f"kuhn_poker;leduc_poker;liars_dice;{GOOFSPIEL}", "Games, with ; between them")
-flags.DEFINE_integer("rounds", 5, "How often each side is measured", lower_bound=1)
-flags.DEFINE_float("seconds", 0.5, "About how long a measurement takes", lower_bound=0.01)
-flags.DEFINE_string("before", None, "revisions, start: a revision, or the folder of a checkout, to compare with")
+flags.DEFINE_integer("rounds", 5, "Measurements of each side", lower_bound=1)
+flags.DEFINE_float("seconds", 0.5, "Approximate length of a measurement", lower_bound=0.01)
+flags.DEFINE_string("before", None, "revisions, start: the other revision, or the folder of a checkout")
 flags.DEFINE_list("estimators", ["external", "outcome", "full"], "revisions, threads: estimators")
-flags.DEFINE_list("minimizers", None, "revisions, minimizers: minimizers; by default four of them, or all")
+flags.DEFINE_list("minimizers", None, "revisions, minimizers: minimizers. Default: four, or all")
 flags.DEFINE_list("batches", ["1", "16", "256", "2048"], "threads: traversals per gradient and thread")
-flags.DEFINE_integer("threads", 2, "threads: how many")
+flags.DEFINE_integer("threads", 2, "threads: number of threads")
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -55,10 +58,59 @@ def trees():
     return {game: mccfr_plus.compile_game(game) for game in games()}
 
 
+# --- beside OpenSpiel ---
+
+
+def repeated(step):
+    """Returns a function that calls `step` a number of times."""
+
+    def run_steps(count):
+        for _ in range(count):
+            step()
+
+    return run_steps
+
+
+def speedups(ours, theirs):
+    """Returns the ratios of iterations/s of two functions that run a number of iterations; they take turns."""
+    counts = []
+    for side in (ours, theirs):
+        count, spent = 1, 0.0
+        while spent < FLAGS.seconds / 4:
+            count, spent = 4 * count, timed(lambda side=side, count=4 * count: side(count))
+        counts.append(max(1, round(count * FLAGS.seconds / spent)))
+    ratios = []
+    for _ in range(FLAGS.rounds):
+        here, there = (n / timed(lambda s=s, n=n: s(n)) for s, n in zip((ours, theirs), counts, strict=True))
+        ratios.append(here / there)
+    return ratios
+
+
+def openspiel():
+    """Exploitability is that of the same policy on both sides."""
+    sampled = {"external": pyspiel.ExternalSamplingMCCFRSolver, "outcome": pyspiel.OutcomeSamplingMCCFRSolver}
+    full = {"rm": pyspiel.CFRSolver, "rm+": pyspiel.CFRPlusSolver}
+    for game, tree in trees().items():
+        sides = {}
+        for estimator, peer in sampled.items():
+            ours = mccfr_plus.Solver(tree, estimator, "rm", seed=1)
+            sides[f"{estimator} + rm"] = ours.run, repeated(peer(tree.game, 1).run_iteration)
+        for minimizer, peer in full.items():
+            ours = mccfr_plus.Solver(tree, "full", minimizer)
+            sides[f"full + {minimizer}"] = ours.run, repeated(peer(tree.game).evaluate_and_update_policy)
+        solver = mccfr_plus.Solver(tree, "external", "rm", seed=1).run(1000)
+        table = solver.average_policy().to_pyspiel()
+        theirs = repeated(lambda game=tree.game, table=table: pyspiel.exploitability(game, table))
+        sides["exploitability"] = repeated(solver.exploitability), theirs
+        for name, (ours, theirs) in sides.items():
+            ours(1)  # compiles the kernels
+            print(f"{game[:15]:<16}{name:<16}{spread(speedups(ours, theirs), '.0f')} times as fast", flush=True)
+
+
 # --- this checkout beside another one ---
 
-# Runs in its own process, on either checkout: it uses only what both have. The fastest of short slices of CPU time
-# counts, as other work on the machine only makes slower.
+# Runs in its own process on either checkout, so it uses public names only. The fastest of many short slices of CPU time
+# counts, since other work on the machine can only slow a slice down.
 _RATES = """
 import json, sys, time
 import mccfr_plus
@@ -79,76 +131,108 @@ print(json.dumps(rates))
 """
 
 
+class Side(NamedTuple):
+    """A checkout that is measured, and the folder of its compiled kernels."""
+
+    name: str
+    code: Path
+    kernels: Path
+
+
 @contextlib.contextmanager
-def checkouts():
-    """Yields the folders of code and of kernels, of the other checkout (if there is one) and of this one."""
-    with tempfile.TemporaryDirectory() as folder:
-        code = {"now": ROOT}
-        if FLAGS.before is not None:
-            code = {"before": Path(FLAGS.before).resolve(), "now": ROOT}
-            if not code["before"].is_dir():
-                code["before"] = Path(folder, "code")
-                commands = (
-                    ["clone", "-q", str(ROOT), code["before"]],
-                    ["-C", code["before"], "checkout", "-q", FLAGS.before],
-                )
-                for command in commands:
-                    subprocess.run(["git", *command], check=True)
-        caches = {side: Path(folder, f"cache_{side}") for side in code}
-        for cache in caches.values():
-            cache.mkdir()
-        yield [(side, code[side], caches[side]) for side in code]
+def checkouts(before, folder=None):
+    """Yields the sides of a comparison: "before" (unless it is None) and "now", this checkout.
+
+    Args:
+        before: A revision, or the folder of another checkout.
+        folder: Where a clone and the kernels are kept; None: in a temporary folder.
+    """
+    with tempfile.TemporaryDirectory() as temporary:
+        place = Path(folder or temporary).resolve()
+        code = {} if before is None else {"before": Path(before).resolve()}
+        if before is not None and not code["before"].is_dir():
+            code["before"] = place / f"code_{before}"
+            if not code["before"].exists():
+                git("clone", "-q", ROOT, code["before"])
+                git("-C", code["before"], "checkout", "-q", before)
+        sides = [Side(name, path, place / f"kernels_{name}") for name, path in {**code, "now": ROOT}.items()]
+        for side in sides:
+            side.kernels.mkdir(parents=True, exist_ok=True)
+        yield sides
 
 
-def process(code, cache, *arguments):
-    """Runs Python on a checkout; returns its output and its CPU seconds, those of its children included."""
-    environment = {**os.environ, "PYTHONPATH": str(code), "NUMBA_CACHE_DIR": str(cache)}
+def git(*arguments):
+    subprocess.run(["git", *arguments], check=True)
+
+
+def process(side, *arguments):
+    """Runs Python on a checkout; returns its output, and CPU seconds including those of its children."""
+    environment = {**os.environ, "PYTHONPATH": str(side.code), "NUMBA_CACHE_DIR": str(side.kernels)}
     before = os.times()
     found = subprocess.run(
-        [sys.executable, *arguments], env=environment, cwd=code, capture_output=True, text=True, check=False
+        [sys.executable, *arguments], env=environment, cwd=side.code, capture_output=True, text=True, check=False
     )
     after = os.times()
     if found.returncode:
-        sys.exit(f"{code} failed:\n{found.stderr}")
+        sys.exit(f"{side.code} failed:\n{found.stderr}")
     return found.stdout, sum(after[2:4]) - sum(before[2:4])
+
+
+def paired_rates(sides, cases, rounds, seconds):
+    """Returns iterations per CPU second, ``[side][round][case]``; the sides take turns.
+
+    Args:
+        cases: Texts "game estimator minimizer".
+        rounds: Number of measurements of each case.
+        seconds: CPU seconds of a measurement.
+    """
+    measured = {side.name: [] for side in sides}
+    for side in sides:
+        process(side, "-c", _RATES, "0.001", *cases)  # compiles the kernels
+    for number in tqdm(range(rounds), unit="round", leave=False, disable=None):
+        for side in sides if number % 2 else reversed(sides):
+            output, _ = process(side, "-c", _RATES, str(seconds), *cases)
+            measured[side.name].append(json.loads(output))
+    return list(measured.values())
 
 
 def revisions():
     if FLAGS.before is None:
         sys.exit("give --before=REVISION or --before=FOLDER.")
-    minimizers = FLAGS.minimizers or ("rm", "rm+", "dcfr", "prm+")
-    cases = [f"{game} {e} {m}" for game in games() for e in FLAGS.estimators for m in minimizers]
-    measured = {"before": [], "now": []}
-    with checkouts() as sides:
-        for _, code, cache in sides:
-            process(code, cache, "-c", _RATES, "0.001", *cases)  # compiles the kernels
-        for number in tqdm(range(FLAGS.rounds), unit="round", leave=False, disable=None):
-            for side, code, cache in sides if number % 2 else reversed(sides):
-                output, _ = process(code, cache, "-c", _RATES, str(FLAGS.seconds), *cases)
-                measured[side].append(json.loads(output))
+    cases = [f"{game} {e} {m}" for game in games() for e in FLAGS.estimators for m in FLAGS.minimizers or MINIMIZERS]
+    with checkouts(FLAGS.before) as sides:
+        measured = paired_rates(sides, cases, FLAGS.rounds, FLAGS.seconds)
     print(f"iterations per CPU second, {FLAGS.before} and now, medians of {FLAGS.rounds}")
+    print_rates(cases, measured)
+
+
+def print_rates(cases, measured):
+    """Prints what `paired_rates` has measured; returns the ratios now / before, ``[case][round]``."""
     print(f"{'game':<16}{'estimator':<11}{'minimizer':<11}{'before':>13}{'now':>13}  now / before")
-    for number, case in enumerate(cases):
-        before, now = ([rates[number] for rates in measured[side]] for side in ("before", "now"))
+    found = []
+    for case, before, now in zip(cases, *(zip(*side, strict=True) for side in measured), strict=True):
         game, estimator, minimizer = case.split()
-        ratios = [b / a for a, b in zip(before, now, strict=True)]
+        found.append([b / a for a, b in zip(before, now, strict=True)])
         medians = "".join(f"{statistics.median(side):>13,.0f}" for side in (before, now))
-        print(f"{game[:15]:<16}{estimator:<11}{minimizer:<11}{medians}  {spread(ratios)}")
+        print(f"{game[:15]:<16}{estimator:<11}{minimizer:<11}{medians}  {spread(found[-1])}", flush=True)
+    return found
+
+
+SOLVE = ("-m", "mccfr_plus", "solve", "kuhn_poker", "--quiet", "--iterations=1000")
+STARTS = {
+    "the command, empty cache": SOLVE,
+    "the same again": SOLVE,
+    "a further combination": (*SOLVE, "--estimator=outcome", "--minimizer=dcfr"),
+    "examples/custom_minimizer.py": ("examples/custom_minimizer.py", "--iterations=1000"),
+    "the same example again": ("examples/custom_minimizer.py", "--iterations=1000"),
+}
 
 
 def start():
-    solve = ["-m", "mccfr_plus", "solve", "kuhn_poker", "--quiet"]
-    steps = {
-        "the command, empty cache": [*solve, "--iterations=1000"],
-        "the same again": [*solve, "--iterations=1000"],
-        "a further combination": [*solve, "--iterations=1000", "--estimator=outcome", "--minimizer=dcfr"],
-        "examples/custom_minimizer.py": ["examples/custom_minimizer.py", "--iterations=1000"],
-        "the same example again": ["examples/custom_minimizer.py", "--iterations=1000"],
-    }
-    with checkouts() as sides:
-        print(f"{'CPU seconds of a process':<34}" + "".join(f"{side:>9}" for side, _, _ in sides))
-        for name, arguments in steps.items():
-            print(f"{name:<34}" + "".join(f"{process(code, cache, *arguments)[1]:>9.1f}" for _, code, cache in sides))
+    with checkouts(FLAGS.before) as sides:
+        print(f"{'CPU seconds of a process':<34}" + "".join(f"{side.name:>9}" for side in sides))
+        for name, arguments in STARTS.items():
+            print(f"{name:<34}" + "".join(f"{process(side, *arguments)[1]:>9.1f}" for side in sides))
 
 
 # --- components ---
@@ -171,7 +255,7 @@ ESTIMATORS = {
     "outcome, baseline": {"estimator": "outcome", "baseline": True},
     "external, stochastic average": {"estimator": "external", "averaging": "stochastic"},
 }
-MINIMIZERS = ("rm+", "linear", "dcfr", "prm", "prm+", "hedge", "ftrl", "omd", "ftrl(optimistic=True)")
+OTHER_MINIMIZERS = ("rm+", "linear", "dcfr", "prm", "prm+", "hedge", "ftrl", "omd", "ftrl(optimistic=True)")
 
 
 def components():
@@ -193,21 +277,18 @@ def components():
         options = {"estimator": name, **options}
         row(name, lambda tree, options=options: ratio(solver_of(tree, **options), solver_of(tree, "external")))
     print(f"\n{'iterations/s over external + rm':<36} {header}")
-    for name in MINIMIZERS:
+    for name in OTHER_MINIMIZERS:
         row(
             name,
             lambda tree, name=name: ratio(solver_of(tree, "external", name), solver_of(tree, "external"), "iterations"),
         )
-    print(f"\n{'nodes per updated infoset':<36} {header}")
-    for name in ("external", "outcome", "balanced", "outcome(update_all_players=True)"):
-        row(name, lambda tree, name=name: nodes_per_update(solver_of(tree, name)))
     print(f"\n{'iterations/s of full over':<36} {header}")
     for name in ("full(traversal=True)", "full(pruning=True)"):
         row(name, lambda tree, name=name: 1 / ratio(solver_of(tree, name), solver_of(tree, "full"), "iterations"))
 
 
 def minimizers():
-    """Without averages, which are the same for all. rm+ itself is measured, too: it shows what the noise is."""
+    """Without averages, which all minimizers share. The row of rm+ itself shows the noise."""
     found = trees()
     print(f"{'CPU seconds over those of full + rm+':<36} " + " ".join(f"{name[:12]:>19}" for name in found))
 
@@ -220,15 +301,6 @@ def minimizers():
 
     for name in FLAGS.minimizers or registry.MINIMIZERS:
         print(f"{name:<36} " + " ".join(f"{ratio(tree, name):>19}" for tree in found.values()), flush=True)
-
-
-def nodes_per_update(solver):
-    """Returns how many nodes an iteration visits for each infoset that it updates."""
-    nodes, updated = solver.nodes_touched, 0
-    for _ in range(3000):
-        solver.iteration()
-        updated += int(solver._engine.scratches[0].num_touched.sum())
-    return (solver.nodes_touched - nodes) / updated
 
 
 def threads():
@@ -249,7 +321,7 @@ def threads():
 
 
 def rate_together(solvers):
-    """Returns nodes per second of all solvers together, each of which runs in its own thread."""
+    """Returns the sum of the solvers' nodes per second, with each in its own thread."""
     with futures.ThreadPoolExecutor(len(solvers)) as pool:
         return sum(pool.map(lambda solver: rate(solver, FLAGS.seconds), solvers))
 
@@ -276,7 +348,7 @@ def bare(state):
 
 
 def reading(root):
-    """Returns the number of histories, after reading from each what a compiler needs."""
+    """Returns the number of histories; reads from each all that `compile_game` reads."""
     states, nodes = [root], 0
     while states:
         state = states.pop()
@@ -298,7 +370,7 @@ def tree():
     sides = {
         "compile_game": lambda: mccfr_plus.compile_game(game, progress=False),
         "bare traversal": lambda: bare(game.new_initial_state()),
-        "traversal that reads what compiling needs": lambda: reading(game.new_initial_state()),
+        "traversal with the same reads": lambda: reading(game.new_initial_state()),
     }
     rounds = [[compiled.num_nodes / timed(work) for work in sides.values()] for _ in range(FLAGS.rounds)]
     print(f"liars_dice: {compiled.num_nodes:,} histories")
@@ -330,9 +402,8 @@ def evaluation():
 
 
 def liteefg():
-    """Its iteration is that of its own training loop: both players at once, then the average."""
+    """An iteration is one of LiteEFG's training loop: both players at once, then the average."""
     import LiteEFG
-    import pyspiel
     from LiteEFG.baselines.CFR import graph as CfrGraph
 
     LiteEFG.set_threads(1)
@@ -353,14 +424,9 @@ def liteefg():
                 environment.update_strategy(strategy)
 
         ours = mccfr_plus.Solver(game, estimator, "rm", alternating=False, seed=1).run(3).run
-        counts = [max(1, round(5 * FLAGS.seconds / timed(lambda side=side: side(5)))) for side in (ours, theirs)]
-        rates = [
-            [n / timed(lambda side=side, n=n: side(n)) for side, n in zip((ours, theirs), counts, strict=True)]
-            for _ in range(FLAGS.rounds)
-        ]
-        print(f"{game:12} {estimator:9} {spread([a / b for a, b in rates], '.0f')} times as fast", flush=True)
+        print(f"{game:12} {estimator:9} {spread(speedups(ours, theirs), '.0f')} times as fast", flush=True)
 
 
 if __name__ == "__main__":
-    subjects = (revisions, start, components, minimizers, threads, calls, tree, evaluation, liteefg)
+    subjects = (openspiel, revisions, start, components, minimizers, threads, calls, tree, evaluation, liteefg)
     run(__doc__, {function.__name__: function for function in subjects})

@@ -2,8 +2,8 @@
 
 python examples/online_play.py --game=leduc_poker --opponent=learner --games=100000
 
-Prints, at log-spaced numbers of games, what was won on average and the regret: how much more the best fixed strategy in
-hindsight would have won per game than the strategies that were played, exploration included.
+Prints, at log-spaced numbers of games, the average payoff and the regret: the additional payoff per game of the best
+fixed strategy in hindsight over the strategies that were played, exploration included.
 """
 
 import numpy as np
@@ -19,7 +19,7 @@ _OPPONENT = flags.DEFINE_enum("opponent", "uniform", ["uniform", "equilibrium", 
 _PLAYER = flags.DEFINE_integer("player", 0, "Which player learns.", lower_bound=0, upper_bound=1)
 _GAMES = flags.DEFINE_integer("games", 100_000, "How many games to play.", lower_bound=1)
 _EPSILON = flags.DEFINE_float(
-    "epsilon", None, "Exploration at each node, instead of what --games asks for.", lower_bound=1e-6, upper_bound=1.0
+    "epsilon", None, "Exploration at each node, instead of by game.", lower_bound=1e-6, upper_bound=1.0
 )
 _SEED = flags.DEFINE_integer("seed", 1, "Seed of everything.", lower_bound=0)
 
@@ -55,8 +55,8 @@ def main(_):
         both[me] = bots[me].average_policy(exploring=True)
         result = mccfr_plus.evaluate(tree, both)
         best = result.best_response_values[me]
-        # Against a fixed opponent the average strategy's value is what was won in expectation. Against one who changes
-        # it is not, as both changed together: there, what was won itself, which has more variance.
+        # Against a fixed opponent, the average strategy's value is the expected payoff. Against a learner it is not, as
+        # both strategies change: the payoffs themselves are unbiased, with more variance.
         expected = won.mean() if _OPPONENT.value == "learner" else result.values[me]
         error = won.std() / np.sqrt(games)
         print(f"{games:9d} {won.mean():9.4f} {error:7.4f} {best:11.4f} {best - expected:8.4f}", flush=True)

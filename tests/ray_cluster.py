@@ -1,7 +1,4 @@
-"""One Ray cluster for all tests of the folder `cluster`, which run in one process, one after another.
-
-It is a node on this machine, whose workers share the tests' cache of kernels.
-"""
+"""One Ray cluster of this machine for all tests of the folder `cluster`, which run in one process."""
 
 import gc
 import os
@@ -37,21 +34,21 @@ def cluster():
     # Workers unpickle functions of test modules by their names.
     _patches.setenv("PYTHONPATH", os.pathsep.join(filter(None, sys.path)))
     _patches.setenv("RAY_ADDRESS", "local")  # not another cluster of this machine
-    _clusters.append(Cluster(cpus=2, object_store=256 << 20).__enter__())
+    _clusters.append(Cluster(cpus=2).__enter__())
     return _clusters[0]
 
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_teardown(item, nextitem):
-    """Ends the cluster after the last of these tests, with all that is left of it."""
+    """Ends the cluster after the last of these tests."""
     yield
     if _clusters and (nextitem is None or not is_ray(nextitem)):
         _clusters.pop().close()
         _patches.undo()
         for process in gc.get_objects():
-            # By its type: others are asked for their class, and may warn.
+            # By its type: asking other objects for their class may warn.
             if issubclass(type(process), subprocess.Popen) and process.returncode is None:
-                process.wait(30)  # Ray has ended it, and does not look; Python would warn of it at any time later
+                process.wait(30)  # Ray has ended it and does not wait; Python would warn later
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             gc.collect()

@@ -33,6 +33,8 @@ LAYERS = """
     evaluation
     solver
     online drop_in bounds checks citations
+    solver.cce
+    public
     neural
     cluster
     experiments
@@ -46,8 +48,8 @@ ROOMS = {
     "experiments", "files", "games", "kernels", "minimizers", "neural", "online", "policies", "solver", "trees",
 }  # fmt: skip
 FILES = {
-    "__init__.py", "__main__.py", "citations.py", "display.py", "errors.py", "py.typed", "references.bib",
-    "specs.py", "user_modules.py",
+    "__init__.py", "__main__.py", "citations.py", "display.py", "errors.py", "public.py", "py.typed",
+    "references.bib", "specs.py", "user_modules.py",
 }  # fmt: skip
 
 # Of types alone, for annotations.
@@ -149,8 +151,8 @@ def test_no_circular_imports():
 def test_public_names():
     assert set(mccfr_plus.__all__) == PUBLIC | DROP_IN
     assert set(dir(mccfr_plus)) == PUBLIC | DROP_IN | {"__version__"}
-    defined = {name for name, value in vars(mccfr_plus).items() if name[0] != "_" and not inspect.ismodule(value)}
-    assert defined - {"version"} == PUBLIC | DROP_IN
+    assert {name for name in vars(mccfr_plus.public) if name[0] != "_"} == PUBLIC | DROP_IN
+    assert not hasattr(mccfr_plus, "Slver")
 
 
 def public_objects():
@@ -297,28 +299,48 @@ def test_every_module_can_be_imported_alone(tmp_path):
 
 
 IMPORT_ALL = """
-import importlib, json, random, sys
+import gc, importlib, json, logging, os, random, signal, sys, warnings
 import numpy as np
 from absl import flags
-import open_spiel.python.policy, pyspiel
-before, games = set(flags.FLAGS), set(pyspiel.registered_names())
-random.seed(1); np.random.seed(1)
-states = random.getstate(), np.random.get_state()[1].tolist()
+import numba, open_spiel.python.policy, pyspiel, scipy.optimize, tqdm.auto
+
+def settings():
+    return {
+        "signals": [str(signal.getsignal(number)) for number in sorted(signal.valid_signals())],
+        "garbage collection": [gc.isenabled(), gc.get_freeze_count()],
+        "environment": dict(os.environ),
+        "warnings": [str(each) for each in warnings.filters],
+        "logging": [str(logging.getLogger(name).handlers) for name in ("", "mccfr_plus")],
+        "random numbers": [random.getstate(), np.random.get_state()[1].tolist()],
+        "flags": sorted(flags.FLAGS),
+        "heavy modules": sorted({"torch", "matplotlib", "pandas", "ray"} & set(sys.modules)),
+        "hooks": [str(each) for each in (sys.excepthook, sys.unraisablehook)],
+    }
+
+before, games = settings(), set(pyspiel.registered_names())
 for name in sys.argv[1:]:
     importlib.import_module(name)
-same = states == (random.getstate(), np.random.get_state()[1].tolist())
-heavy = sorted({"torch", "matplotlib", "pandas", "ray"} & set(sys.modules))
-print(json.dumps([sorted(set(flags.FLAGS) - before), same, heavy, sorted(set(pyspiel.registered_names()) - games)]))
+changed = [name for name, value in settings().items() if value != before[name]]
+print(json.dumps([changed, sorted(set(pyspiel.registered_names()) - games)]))
 """
 
 
 def test_importing_has_no_side_effects():
-    modules = [module for module in MODULES if module != "__main__" and module not in needs_torch()]
+    modules = [module for module in MODULES if module not in needs_torch()]
     names = [f"mccfr_plus.{module}".removesuffix(".__init__") for module in modules]
     result = subprocess.run([sys.executable, "-c", IMPORT_ALL, *names], capture_output=True, text=True, check=True)
     own_games = sorted(game.short_name for game in mccfr_plus.games.GAMES)
-    assert json.loads(result.stdout) == [[], True, [], own_games]
+    assert json.loads(result.stdout) == [[], own_games]
     assert result.stderr == ""
+
+
+def test_the_command_refuses_bad_variables_of_numba():
+    environment = os.environ | {"NUMBA_NUM_THREADS": "0"}
+    command = [sys.executable, "-m", "mccfr_plus", "stats", "kuhn_poker"]
+    result = subprocess.run(command, capture_output=True, text=True, env=environment)
+    assert (result.returncode, result.stdout) == (2, "")
+    assert result.stderr.startswith("mccfr-plus: error: cannot start Numba: ")
+    assert result.stderr.count("\n") == 1
 
 
 FILES_PASSED = """

@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
-# Installs the package with each version of Python that is found, with the highest and (Python 3.11) the lowest declared
-# versions of its dependencies, and uses it as on strange machines: two processes that compile at once, a home and a
-# cache that cannot be written, an installation by root that another user runs.
+# Installs the package with each version of Python on this machine, with the highest and (for Python 3.11) the lowest
+# declared versions of its dependencies. Then uses it under conditions of other machines: two processes that compile at
+# the same time, a home and a cache without write permission, an installation by root that another user runs.
 #
-#     tools/versions.sh                     # python3.11, python3.12, python3.13, as far as they are there
+#     tools/versions.sh                     # python3.11, python3.12, python3.13, those that are installed
 #     tools/versions.sh 3.12                # one of them
 #     PYTHON_3_13=/opt/python tools/versions.sh 3.13
 #     VERSIONS=lowest tools/versions.sh 3.11
@@ -13,7 +13,7 @@ work=$(mktemp -d)
 chmod 755 "$work"
 trap 'rm -rf "$work"' EXIT
 
-# What every installation must do; $1 is the environment's folder. Prints nothing unless it fails.
+# Runs some commands of the installation in the environment $1. Prints nothing unless one fails.
 try() {
   local command="$1/bin/mccfr-plus" folder
   folder=$(mktemp -d "$work/run.XXXX")
@@ -23,12 +23,12 @@ try() {
     "$command" solve kuhn_poker --iterations=200 --quiet --checkpoint=run --resume >/dev/null
     "$command" evaluate kuhn_poker kuhn.npz >/dev/null
     "$command" view kuhn_poker kuhn.npz --out=kuhn.html >/dev/null
-    "$command" solve leduc_poker --tree=rules --iterations=50 --quiet --bound_seconds=0 >/dev/null
-    "$command" solve kuhn_poker --tree=lazy --rules=off --iterations=50 --quiet --bound_seconds=0 >/dev/null
+    "$command" solve leduc_poker --tree=rules --iterations=50 --quiet >/dev/null
+    "$command" solve kuhn_poker --tree=lazy --iterations=50 --quiet >/dev/null
   )
 }
 
-# The lowest versions that the installed package declares, as constraints of pip.
+# Prints the lowest declared versions of the installed package's dependencies, as constraints for pip.
 lowest() {
   "$1/bin/python" - <<'PYTHON'
 import re
@@ -41,7 +41,7 @@ for requirement in requires("mccfr_plus"):
 PYTHON
 }
 
-# The first Python of a version that can make environments: a system's own before those in folders of one user.
+# Prints the first Python of version $1 that can create environments: system installations before a user's.
 found() {
   local candidate
   for candidate in $(PATH="/usr/bin:$PATH" type -ap "python$1"); do
@@ -83,14 +83,14 @@ for version in "${@:-3.11 3.12 3.13}"; do
       other=$!
       try "$place"
       wait "$other"
-      echo "   two processes that compile at once: done"
+      echo "   two processes that compile at the same time: done"
       unset NUMBA_CACHE_DIR
       if [ "$(id -u)" = 0 ] && command -v setpriv >/dev/null; then
         mkdir -p "$work/home"
         chmod 555 "$work/home"
         nobody=(setpriv --reuid=65534 --regid=65534 --clear-groups env "HOME=$work/home")
         if ! "${nobody[@]}" "$place/bin/python" -c "" 2>/dev/null; then
-          echo "   other users cannot run this Python: give one that is not in a closed folder"
+          echo "   other users cannot run this Python: give one in a folder that they can read"
           rm -rf "$place"
           continue
         fi
@@ -99,7 +99,7 @@ for version in "${@:-3.11 3.12 3.13}"; do
           "${nobody[@]}" "$place/bin/mccfr-plus" solve kuhn_poker --iterations=100 --quiet >/dev/null
           "${nobody[@]}" NUMBA_CACHE_DIR=/proc/none "$place/bin/mccfr-plus" solve kuhn_poker --iterations=9 --quiet >/dev/null
         )
-        echo "   installed by root, run by another user, with a home and a cache that cannot be written: done"
+        echo "   installed by root, run by another user, without write permission for home and cache: done"
       fi
       rm -rf "$place"
     done

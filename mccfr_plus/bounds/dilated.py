@@ -4,8 +4,7 @@ With step size eta, regularizer psi >= 0 that is 0 at the start, Omega = max psi
 
     R^T <= Omega / eta + eta / (2 mu) * sum over t of ||g_t - m_t||_inf^2
 
-where m_t is the prediction of g_t, 0 without one; docs/background/bounds.md has the derivation. Mirror descent, with
-its second projection where it is optimistic, has the same constants.
+where m_t is the prediction of g_t, 0 without one; docs/background/bounds.md has the derivation.
 
 References: Rakhlin, Sridharan 2013, "Online learning with predictable sequences"; Syrgkanis et al. 2015, "Fast
 convergence of regularized learning in games"; `mccfr_plus.minimizers.dilated_weights` for psi and mu.
@@ -14,39 +13,28 @@ convergence of regularized learning in games"; `mccfr_plus.minimizers.dilated_we
 import numpy as np
 
 from mccfr_plus.bounds.treeplex import infosets_of, log_actions, plan_norm, vertex_maximum
-from mccfr_plus.errors import ConfigError
 from mccfr_plus.minimizers.dilated_weights import dilated_weights
 from mccfr_plus.trees.game_tree import GameTree
 
 
 def dilated_diameter(tree: GameTree, player: int, weights: np.ndarray) -> float:
-    """Returns Omega = max over plans of psi, exactly; the smallest value of psi, at the uniform strategy, is 0.
+    """Returns Omega = max over plans of psi, for the weights of `dilated_weights`, ``[num_infosets]`` float64.
 
-    psi is convex and so largest at a pure strategy, where it is sum over I of x[parent(I)] weights[I] log n_I. Omega is
-    also the largest Bregman divergence from the uniform strategy, where mirror descent starts.
-
-    Args:
-        weights: ``[num_infosets]`` float64, from `dilated_weights`.
-
-    Raises:
-        ConfigError: If the player or the weights are out of range.
-        GameError: If the game has imperfect recall.
+    psi is convex and so largest at a pure strategy, where it is sum over I of x[parent(I)] weights[I] log n_I.
     """
-    return vertex_maximum(tree, player, _checked(tree, weights) * log_actions(tree), 0.0)
+    return vertex_maximum(tree, player, weights * log_actions(tree), 0.0)
 
 
 def strong_convexity(tree: GameTree, player: int, weights: np.ndarray) -> float:
     """Returns a modulus of psi in the 1-norm: min over I of (weights[I] / least[I]) / M_Q, for any positive weights.
 
-    least are the weights of the scheme ``"least"``. This lower bound is derived in
-    `mccfr_plus.minimizers.dilated_weights`. It is 1 / M_Q for the scheme ``"least"`` and at least that for ``"kroer"``,
-    as Kroer et al. 2020 state. See `dilated_diameter` for the arguments.
+    least are the weights of the scheme ``"least"``; `mccfr_plus.minimizers.dilated_weights` derives the bound.
     """
     first, last = infosets_of(tree, player)
     if first == last:
         return float("inf")  # one plan only
     least = dilated_weights(tree, "least")[first:last]
-    return float((_checked(tree, weights)[first:last] / least).min()) / plan_norm(tree, player)
+    return float((weights[first:last] / least).min()) / plan_norm(tree, player)
 
 
 def dilated_bound(
@@ -69,33 +57,11 @@ def dilated_bound(
         weights: ``[num_infosets]`` float64, of the dilated entropy.
         gradient_bound: Bound on the entries of the gradients. None: half the player's payoff range, which holds for
             exact gradients and for those of chance, opponent and external sampling: a constant added to all payoffs
-            changes a gradient by a vector that is constant on plans. Outcome sampling needs
-            `largest_payoff` / `outcome_delta`.
+            changes a gradient by a vector that is constant on plans.
         optimistic: Whether the last gradient is the prediction of the next: then G is twice the bound.
-
-    Returns:
-        The bound on regret / T against the gradients that the minimizer received.
-
-    Raises:
-        ConfigError: If an argument is out of range.
-        GameError: If the game has imperfect recall.
     """
-    require_run(iterations, eta)
     largest = float(tree.payoff_range[player]) / 2 if gradient_bound is None else float(gradient_bound)
     if optimistic:
         largest *= 2
     deviation = eta * largest**2 / (2 * strong_convexity(tree, player, weights))
     return dilated_diameter(tree, player, weights) / (eta * iterations) + deviation
-
-
-def require_run(iterations: int, eta: float) -> None:
-    """Raises ConfigError if the number of iterations or the step size is out of range."""
-    if iterations < 1 or not eta > 0:
-        raise ConfigError(f"iterations={iterations!r}, eta={eta!r}: must be at least 1 and above 0.")
-
-
-def _checked(tree: GameTree, weights: np.ndarray) -> np.ndarray:
-    weights = np.asarray(weights, np.float64)
-    if weights.shape != (tree.num_infosets,) or not (weights > 0).all():
-        raise ConfigError(f"weights of shape {weights.shape}: give {tree.num_infosets} positive numbers.")
-    return weights

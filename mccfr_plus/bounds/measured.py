@@ -19,13 +19,12 @@ def measured_regret(solver: Solver, iterations: int, gamma: float = 0.0) -> np.n
     updates the players before i have been updated already. x_t is i's strategy.
 
     Args:
-        solver: A solver without iterations. Modified in place.
-        iterations: How many to run, at least 1.
+        solver: A solver without iterations, of a game with perfect recall. Modified in place.
+        iterations: Number of iterations to run, at least 1.
         gamma: Exponent of the weights, at least 0, usually ``solver.averaging.gamma``.
 
     Raises:
         ConfigError: If the solver has run already or an argument is out of range.
-        GameError: If the game has imperfect recall.
 
     Examples:
         >>> import mccfr_plus

@@ -1,30 +1,15 @@
 """The tightest known regret bound of an estimator and a minimizer.
 
-Iteration t has weight w_t. A player's regret is R = max over plans x of sum over t of w_t <g_t, x - x_t>, with the
-exact gradients g_t. Bounds are on R / (sum of w_t). They have two terms:
+With weights w_t of the iterations, bounds are on R / (sum of w_t), where R = max over plans x of sum over t of
+w_t <g_t, x - x_t> with the exact gradients g_t. They have two terms:
 
-1. the regret against the estimates that the minimizer received. With ranges of estimates of at most D per block of
-   infosets and iteration, N = sqrt(sum of w_t^2), and for the rules that cut regrets at 0 N = w_T sqrt(T):
+1. the regret against the estimates that the minimizer received: factor * D * M * sqrt(A) * N, with factor 1, or 2 with
+   predictions; N = sqrt(sum of w_t^2), or w_T sqrt(T) for the rules that cut regrets at 0;
 
-       factor * D * M * sqrt(A) * N,   factor 1, with predictions 2;
+2. for sampled estimates, the deviation of these regrets from the exact ones with probability at least 1 - p: the
+   smallest of Propositions 2 and 3 of Farina, Kroer, Sandholm 2020, and Theorem 6 of Gibson et al. 2012.
 
-2. for sampled estimates, the deviation of these regrets from the exact ones: the smallest of
-
-       (Delta + D') sqrt(2 sum of w_t^2 * log(K / p))              Farina, Kroer, Sandholm 2020, Proposition 2
-       sqrt(2 V sum of w_t^2 * log(K / p))
-           + (2 / 3) w_T (Delta + D') log(K / p)                   Farina, Kroer, Sandholm 2020, Proposition 3
-       sqrt(2 |I| |B| / p) * D * sqrt(A) * sqrt(sum of w_t^2)      Gibson et al. 2012, Theorem 6
-
-   with probability at least 1 - p.
-
-An average regret never exceeds Delta, which is returned if the theorems give more. A is the largest number of
-actions, M the smaller of M_i and `largest_m_value`, K the number of pure strategies, |B| the number of own action
-sequences. V = min(D'^2, 2 max |payoff| D') bounds the variance of an estimate of <g, u - x>. Delta is the range of
-payoffs. D = D' = Delta for full, chance, opponent and external sampling; D = D' = max |payoff| / delta for outcome
-sampling (Farina et al., equation 7; with the balanced strategy delta is at least 1 / (number of sequences - 1)); where
-subsets of own actions are visited, D = D' = (largest - smallest payoff, 0 among them) / delta.
-
-docs/background/bounds.md lists the differences from the papers, with derivations.
+docs/background/bounds.md has the formulas, the meaning of all symbols, derivations, and differences from the papers.
 """
 
 import math
@@ -34,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from mccfr_plus.averages import PowerAverage
-from mccfr_plus.bounds.dilated import dilated_bound, require_run
+from mccfr_plus.bounds.dilated import dilated_bound
 from mccfr_plus.bounds.treeplex import (
     action_sequences,
     check_player,
@@ -76,15 +61,17 @@ _CUT_AT_ZERO = (RegretMatchingPlus, PredictiveRegretMatchingPlus)
 _UNWEIGHTED = (RegretMatching, PredictiveRegretMatching, Hedge, FTRL, OMD)
 _PREDICTIVE = (PredictiveRegretMatching, PredictiveRegretMatchingPlus)
 
+_IN_TREE = "Lanctot et al. 2009, Theorem 3"
+_DILATED = "Farina, Kroer, Sandholm 2020, section 2.2, with the exact diameter"
 _LOCAL_THEOREM = {
-    RegretMatching: "Lanctot et al. 2009, Theorem 3",
-    RegretMatchingPlus: "Lanctot et al. 2009, Theorem 3, with RM+ of Tammelin et al. 2015",
-    Discounted: "Lanctot et al. 2009, Theorem 3, with the weights of linear CFR (derived)",
-    PredictiveRegretMatching: "Lanctot et al. 2009, Theorem 3, with the last regrets as predictions (derived)",
-    PredictiveRegretMatchingPlus: "Lanctot et al. 2009, Theorem 3, with the last regrets as predictions (derived)",
+    RegretMatching: _IN_TREE,
+    RegretMatchingPlus: f"{_IN_TREE}, with RM+ of Tammelin et al. 2015",
+    Discounted: f"{_IN_TREE}, with the weights of linear CFR (derived)",
+    PredictiveRegretMatching: f"{_IN_TREE}, with the last regrets as predictions (derived)",
+    PredictiveRegretMatchingPlus: f"{_IN_TREE}, with the last regrets as predictions (derived)",
     Hedge: "Freund, Schapire 1997 at every infoset (derived)",
-    FTRL: "Farina, Kroer, Sandholm 2020, section 2.2, with the exact diameter",
-    OMD: "Farina, Kroer, Sandholm 2020, section 2.2, with the exact diameter",
+    FTRL: _DILATED,
+    OMD: _DILATED,
 }
 _TRIVIAL = "the payoff range, which is smaller than the theorems' bounds"
 _IN_HINDSIGHT = "M_i(sigma) of Gibson et al. 2012, Theorem 5, with blocks by sequences (derived)"
@@ -100,7 +87,7 @@ class RegretBound:
     Attributes:
         value: The bound, in the game's payoffs; with weights, on the weighted average.
         theorem: Its author, year and number.
-        assumptions: What it holds for.
+        assumptions: Conditions of the theorem.
         probability: Least probability of holding; 1.0 if nothing is sampled.
 
     Examples:
@@ -146,17 +133,8 @@ def regret_bound(
     """Returns the tightest known bound on a player's average regret; None if no bound is known.
 
     The regret is external, against the other players' strategies of each iteration: so the bound holds for simultaneous
-    and alternating updates and for any number of players. docs/background/bounds.md has formulas and sources.
-
-    No bound is known for
-
-    * games of imperfect recall and user-defined components;
-    * outcome sampling that updates all players, or has a user-defined sampling strategy;
-    * discounted rules other than linear CFR with its linear average, and step sizes that decay;
-    * rm, prm, hedge, ftrl and omd with weighted averages.
-
-    Nor is one for runs with baselines or fast threads, of which the arguments say nothing.
-    `mccfr_plus.bounds.regret.why_no_bound` gives the reason.
+    and alternating updates and for any number of players, but not with baselines or fast threads.
+    docs/background/bounds.md has formulas and sources; `mccfr_plus.bounds.why_no_bound` says why there is none.
 
     Args:
         tree: The game.
@@ -225,27 +203,33 @@ def why_no_bound(
     """Returns why no bound is known for these components, in words; None if `regret_bound` has one."""
     estimator, minimizer = estimator_of(estimator), minimizer_of(minimizer)
     average = average_of(averaging, minimizer)
-    gamma = average.gamma
-    if len(average.scheduled):
-        return "no theorem is known here for averages on a schedule"
-    if not tree.perfect_recall:
-        return "the game has imperfect recall"
-    is_unknown = not type(estimator).__module__.startswith("mccfr_plus.")
-    if not estimator.is_unbiased:
-        return f"{estimator!r} estimates regrets up to a factor per information state, and bounds are about gradients"
-    if is_unknown or estimator.updates_all_players or getattr(estimator, "sampling", None) is not None:
-        return f"nothing is known here about the range of {estimator!r}'s estimates"
-    if type(minimizer) not in _LOCAL_THEOREM:
-        return f"no theorem is known here for {minimizer!r}"
-    if isinstance(minimizer, Discounted) and (minimizer != linear() or gamma != 1):
-        return f"of the discounted rules only linear with its linear average has a bound here, not {minimizer!r}"
-    if getattr(minimizer, "decay", 0.0) > 0:
-        return f"{minimizer.short_name} has a bound for constant step sizes only (decay=0)"
-    if isinstance(minimizer, Hedge) and getattr(minimizer, "optimistic", False):
-        return "no theorem is known here for optimistic hedge under CFR"
-    if type(minimizer) in _UNWEIGHTED and gamma != 0:
-        return f"{minimizer.short_name} has a bound for the uniform average only"
-    return None
+    is_own = type(estimator).__module__.startswith("mccfr_plus.")
+    has_own_scheme = estimator.updates_all_players or getattr(estimator, "sampling", None) is not None
+    is_linear = minimizer == linear() and average.gamma == 1
+    reasons = (
+        (len(average.scheduled), "no theorem is known here for averages on a schedule"),
+        (not tree.perfect_recall, "the game has imperfect recall"),
+        (not estimator.is_unbiased, f"{estimator!r} estimates regrets up to a factor, and bounds are about gradients"),
+        (not is_own or has_own_scheme, f"nothing is known here about the range of {estimator!r}'s estimates"),
+        (type(minimizer) not in _LOCAL_THEOREM, f"no theorem is known here for {minimizer!r}"),
+        (
+            isinstance(minimizer, Discounted) and not is_linear,
+            f"of the discounted rules only linear with its linear average has a bound here, not {minimizer!r}",
+        ),
+        (
+            getattr(minimizer, "decay", 0.0) > 0,
+            f"{minimizer.short_name} has a bound for constant step sizes only (decay=0)",
+        ),
+        (
+            isinstance(minimizer, Hedge) and minimizer.optimistic,
+            "no theorem is known here for optimistic hedge under CFR",
+        ),
+        (
+            type(minimizer) in _UNWEIGHTED and average.gamma != 0,
+            f"{minimizer.short_name} has a bound for the uniform average only",
+        ),
+    )
+    return next((reason for is_unknown, reason in reasons if is_unknown), None)
 
 
 def _delta(tree: GameTree, player: int, estimator: Estimator) -> float | None:
@@ -289,10 +273,7 @@ def _deviation(tree: GameTree, player: int, scale: float, weights: Weights, p: f
 
 
 def _variance(tree: GameTree, player: int, scale: float) -> float:
-    """Returns a bound on the variance of an estimate <g, u - x>, whose absolute value is at most `scale`.
-
-    Its mean absolute value is at most 2 max |payoff|, as the expectation of |g| is at most that of |payoff|.
-    """
+    """Returns a bound on the variance of an estimate <g, u - x>, whose absolute value is at most `scale`."""
     return min(scale**2, 2 * largest_payoff(tree, player) * scale)
 
 
@@ -302,24 +283,11 @@ def hedge_bound(tree: GameTree, player: int, iterations: int, eta: float, scale:
         (max over plans x of  sum over I of x[parent(I)] log(n_I) / eta
                               + sum over s with infosets below of x[s] * eta * T * scale^2 / 8) / T
 
-    Hedge has regret log(n) / eta + (eta / 8) * (sum of squared ranges of values) (Hoeffding's lemma). The infosets
-    right below one own sequence s share a range of at most `scale` in each iteration: their ranges are scale times
-    probabilities that sum to at most 1. The maximum is exact.
+    The infosets right below one own sequence s share a range of at most `scale` in each iteration: their ranges are
+    scale times probabilities that sum to at most 1. None: the player's payoff range.
 
-    Args:
-        iterations: T, at least 1.
-        eta: Step size, above 0, the same at every infoset.
-        scale: Range of the estimated values. None: the player's payoff range, right for all estimators but outcome
-            sampling, which needs `largest_payoff` / `outcome_delta`.
-
-    Raises:
-        ConfigError: If an argument is out of range.
-        GameError: If the game has imperfect recall.
-
-    Reference: Freund, Schapire 1997; Cesa-Bianchi, Lugosi 2006, Theorem 2.2, for the local regret. Derived for the
-    tree.
+    Reference: Cesa-Bianchi, Lugosi 2006, Theorem 2.2, for the local regret. Derived for the tree.
     """
-    require_run(iterations, eta)
     width = float(tree.payoff_range[check_player(tree, player)]) if scale is None else float(scale)
     blocks = eta * iterations * width**2 / 8 * (num_children(tree) > 0)
     return vertex_maximum(tree, player, log_actions(tree) / eta, blocks) / iterations

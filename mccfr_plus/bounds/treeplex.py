@@ -1,17 +1,15 @@
-"""Sizes of a player's strategy space: M_i, M_i(sigma), the largest plan, pure strategies, the rarest leaf.
+"""Sizes of a player's strategy space: M_i, the largest plan, pure strategies, the rarest leaf.
 
 A plan x gives each sequence (slot) of a player its reach; x of the empty sequence is 1. A linear function of plans is
 largest at a pure strategy. One pass over the infosets, children before parents, finds it.
 
-References: Lanctot et al. 2009, section 4 (M_i); Gibson et al. 2012, section 4 and Theorem 5 (M_i(sigma)).
+Reference: Lanctot et al. 2009, section 4 (M_i).
 """
 
 import math
 
 import numpy as np
 
-from mccfr_plus.errors import ConfigError
-from mccfr_plus.evaluation.kernels import own_reach
 from mccfr_plus.evaluation.play import require_player
 from mccfr_plus.kernels.compile import kernel
 from mccfr_plus.trees import statistics
@@ -26,65 +24,17 @@ def m_value(tree: GameTree, player: int) -> float:
     return tree.statistics().m_values[check_player(tree, player)]
 
 
-def m_value_of(tree: GameTree, player: int, strategy: np.ndarray) -> float:
-    """Returns M_i(strategy) = sum over B of reach(B) sqrt(|B|), reach(B) = max over I in B of reach(I); at most M_i.
-
-    B are the blocks of `m_value`; reach(I) is the probability that the player's actions lead to I.
-
-    Args:
-        strategy: ``[num_slots]`` float64; only the player's slots are read.
-
-    Raises:
-        ConfigError: If the game has no such player.
-        GameError: If the game has imperfect recall.
-
-    Reference: Gibson et al. 2012, section 4 and Theorem 5.
-    """
-    reach, blocks = _reach_and_blocks(tree, player, strategy)
-    largest = np.zeros(blocks.max(initial=-1) + 1)
-    np.maximum.at(largest, blocks, reach)
-    return float((largest * np.sqrt(np.bincount(blocks))).sum())
-
-
-def root_square_m_value_of(tree: GameTree, player: int, strategy: np.ndarray) -> float:
-    """Returns sum over B of sqrt(sum over I in B of reach(I)^2), at most M_i(strategy), and equal where reach is 0 or 1
-    throughout each block.
-
-    It takes the place of M_i(sigma) in Theorem 5 of Gibson et al. 2012, by Cauchy-Schwarz: sum over I in B of
-    reach(I) R(I) <= sqrt(sum of reach(I)^2) sqrt(sum of R(I)^2). See `m_value_of` for arguments and errors.
-
-    Reference: derived from Gibson et al. 2012, Theorem 5.
-    """
-    reach, blocks = _reach_and_blocks(tree, player, strategy)
-    return float(np.sqrt(np.bincount(blocks, reach**2)).sum())
-
-
-def _reach_and_blocks(tree: GameTree, player: int, strategy: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Returns the own reach and the block of each of a player's infosets."""
-    first, last = infosets_of(tree, player)
-    reach = np.empty(tree.num_slots + tree.num_players)
-    own_reach(tree.arrays, np.ascontiguousarray(strategy, np.float64), reach)
-    return reach[tree.arrays.infosets["parent_slot"][first:last]], action_sequences(tree, player)
-
-
 def largest_m_value(tree: GameTree, player: int) -> float:
-    """Returns max over strategies of sum over s of x[s] sqrt(number of infosets right below s), over own sequences s.
+    """Returns the maximum over plans x of the sum over own sequences s of x[s] sqrt(number of infosets below s).
 
-    This is M_i(sigma) with smaller blocks: infosets of one block have the same own infosets *and* actions above, and
-    so the same reach. The regret bound of Theorem 5 holds with them too, by the same argument. As sigma is the best
-    strategy in hindsight there, the maximum bounds the regret of any run. It may be larger or smaller than M_i: M_i
-    has larger blocks, but counts all.
-
-    Reference: derived from Gibson et al. 2012, Theorem 5.
+    It replaces M_i in the regret bound, and may be larger or smaller: docs/background/bounds.md derives it from Theorem
+    5 of Gibson et al. 2012, whose M_i(sigma) has larger blocks.
     """
     return vertex_maximum(tree, player, 0.0, np.sqrt(num_children(tree)))
 
 
 def plan_norm(tree: GameTree, player: int) -> float:
-    """Returns M_Q, the largest sum of a plan's entries without the empty sequence.
-
-    Reference: Kroer et al. 2020.
-    """
+    """Returns M_Q, the largest sum of a plan's entries without the empty sequence (Kroer et al. 2020)."""
     return vertex_maximum(tree, player, 0.0, np.arange(tree.num_slots + tree.num_players) < tree.num_slots)
 
 
@@ -94,11 +44,11 @@ def log_pure_strategies(tree: GameTree, player: int) -> float:
 
 
 def action_sequences(tree: GameTree, player: int) -> np.ndarray:
-    """Returns the number of each own infoset's action sequence, ``[infosets of the player]`` int64.
+    """Returns the block B of M_i of each own infoset, ``[infosets of the player]`` int64, numbered without gaps.
 
-    These are the blocks B of M_i: the infosets of the actions do not matter. Numbers are 0, 1, ... without gaps.
+    Infosets with the same own actions above share a block, whatever the infosets of these actions were.
     """
-    infosets_of(tree, player)  # refuses other players, and imperfect recall
+    infosets_of(tree, player)  # validates player and recall
     return statistics.action_sequences(tree.arrays, tree.slot_action, player)
 
 
@@ -107,25 +57,15 @@ def outcome_delta(tree: GameTree, player: int, epsilon: float, sampling: np.ndar
 
         delta_i = min over leaves z of the product of epsilon e(I, a) over the player's actions (I, a) above z
 
-    with the exploration strategy e, by default 1 / n_I. Strategies with probability 0 for these actions approach it.
-    All sequences lead to leaves, and the product decreases along them: so this is also the minimum over sequences.
-
     Args:
-        epsilon: Share of exploration, in (0, 1].
-        sampling: ``[num_slots]`` float64, e; None: uniform. With ones, this is delta_i of estimators that visit each
-            action with a probability of at least epsilon.
-
-    Raises:
-        ConfigError: If the player or epsilon is out of range.
-        GameError: If the game has imperfect recall.
+        epsilon: Exploration, in (0, 1].
+        sampling: The exploration strategy e, ``[num_slots]`` float64; None: uniform. Ones give delta_i of estimators
+            that visit each action with a probability of at least epsilon.
 
     Reference: Lanctot et al. 2009, Theorem 5; Gibson et al. 2012, Theorem 6.
     """
-    if not 0 < epsilon <= 1:
-        raise ConfigError(f"epsilon={epsilon!r}: must be above 0 and at most 1.")
     first, last = infosets_of(tree, player)
     infosets = tree.arrays.infosets
-    # The longest path, not a linear function of plans: of the infosets below an action, only one follows.
     if sampling is None:
         sampling = np.repeat(1.0 / infosets["num_actions"], infosets["num_actions"])
     steps = -np.log(epsilon * np.asarray(sampling, np.float64))
@@ -170,13 +110,9 @@ def check_player(tree: GameTree, player: int) -> int:
 
 
 def infosets_of(tree: GameTree, player: int) -> tuple[int, int]:
-    """Returns the first of a player's infosets and the one after the last.
-
-    GameError if the game has imperfect recall: infosets then have no single parent.
-    """
-    player = check_player(tree, player)
+    """Returns the range of a player's infosets. GameError if the game has imperfect recall."""
     tree.require_perfect_recall("a regret bound")
-    first, last = tree.arrays.infoset_range[player : player + 2].tolist()
+    first, last = tree.arrays.infoset_range[check_player(tree, player) :][:2].tolist()
     return first, last
 
 

@@ -24,7 +24,7 @@ class Agreement:
     calls.
 
     Attributes:
-        num_states: How many states have been compared.
+        num_states: Number of states compared.
     """
 
     def __init__(self, game: pyspiel.Game, rules_game: RulesGame):
@@ -90,7 +90,7 @@ class Agreement:
         self._same(state, "legal actions", "`legal`", legal, state.legal_actions())
         text, view = state.information_state_string(mover), np.zeros(len(self._kept), np.int64)
         self._run("look", words, mover, view)
-        for values in (view, np.where(self._kept, view, 0)):  # what is only observed must not be in it
+        for values in (view, np.where(self._kept, view, 0)):  # fields that are only observed must not be in it
             found = self._rules_game.view_text(mover, values.tolist())
             self._same(state, "the information state", _TELLS["view"], found, text)
         self._pair(state, "view", text, tuple(view[self._kept].tolist()))

@@ -2,8 +2,7 @@
 
 Two fixed strategies are played in turn, with different weights. The sums of the average must be in proportion to the
 weighted sums of own reach: exactly where the average does not depend on draws, by z-tests where it does. The lazy
-average needs strategies that change only where they are touched; it is compared with the exact one, and with what was
-played, in runs of a solver instead.
+average needs strategies that change only where they are touched: it is compared with the exact one in runs of a solver.
 """
 
 from collections.abc import Iterable
@@ -15,8 +14,8 @@ from mccfr_plus.averages import PowerAverage
 from mccfr_plus.averages.methods import LAZY, add_visits
 from mccfr_plus.checks.exact import own_reach
 from mccfr_plus.checks.games import SPANS, THREE, name_of, random_strategy, tree_of_name, tree_of_text
-from mccfr_plus.checks.report import Line, Report, Subject
-from mccfr_plus.checks.sampler import Sampler, sample_gradient
+from mccfr_plus.checks.report import CheckLine, Report, Subject
+from mccfr_plus.checks.sampler import GradientSampler, sample_gradient
 from mccfr_plus.checks.statistics import z_limit
 from mccfr_plus.errors import ConfigError
 from mccfr_plus.estimators import Estimator, SamplingWeights
@@ -34,10 +33,7 @@ _WEIGHTS = np.array([1.0, 3.0])  # of the two strategies: they differ, so that a
 _BATCHES = 200
 _LENGTH = 100  # iterations of a batch
 _LAZY_ITERATIONS = 200
-_REACH = (
-    "own reach times strategy: the sums of an infoset must grow by the player's own reach of it, or be visited with "
-    "that probability, times `weight`, times what does not change over time"
-)
+_REACH = "own reach times strategy times `weight`: the mean by which the sums of an infoset must grow in proportion"
 
 
 @kernel
@@ -70,20 +66,20 @@ def check_average(
     unbiased: bool | None = None,
     seed: int = 0,
 ) -> Report:
-    """Checks that an average is, in expectation, the average of what was played.
+    """Checks that an average is, in expectation, the average of the strategies that were played.
 
     Args:
         averaging: An average or its short name.
-        estimator: With which estimator, or its short name; only built-in ones.
-        games: On which games; None: three small ones.
+        estimator: A built-in estimator or its short name.
+        games: Games to check on; None: three small ones.
         unbiased: Whether it must be unbiased; None: as documented, all but ``"optimistic"``.
-        seed: Of strategies and draws.
+        seed: Seed of strategies and draws.
 
     Returns:
-        What was checked; ``figures["bias"]`` is the largest difference of a probability.
+        The report; ``figures["bias"]`` is the largest difference of a probability.
 
     Raises:
-        CheckError: If it is biased, or writes NaN, or adds nothing up.
+        CheckError: If it is biased, writes NaN, or adds nothing up.
         ConfigError: If the components do not go together.
 
     Examples:
@@ -95,7 +91,7 @@ def check_average(
     average, sampling = average_of(averaging, RegretMatching()), estimator_of(estimator)
     if not type(sampling).__module__.startswith("mccfr_plus."):
         raise ConfigError(f"{sampling!r}: averages are checked with the built-in estimators.")
-    new_state(seed)  # refuses what is no seed
+    new_state(seed)  # validates the seed
     must_be_unbiased = average.method != "optimistic" or average.kernel is not None if unbiased is None else unbiased
     default: tuple[str | GameTree, ...] = ("kuhn_poker", tree_of_text(SPANS), tree_of_text(THREE))
     if average.method == "sampled":
@@ -107,7 +103,7 @@ def check_average(
         config.check_game(tree)
         method = config.average_method(tree.num_players, tree.perfect_recall)
         if not method.has_sums:
-            lines.append(Line("no average", name_of(tree), "the last strategy is played: nothing is added up"))
+            lines.append(CheckLine("no average", name_of(tree), "the last strategy is played: nothing is added up"))
         elif method is LAZY:
             lines.append(_compare_with_exact(average, sampling, tree, seed))
         else:
@@ -117,8 +113,8 @@ def check_average(
     return Report(f"{average!r} with {sampling!r}", tuple(lines), {"bias": bias})
 
 
-def _compare_with_exact(average: PowerAverage, estimator: Estimator, tree: GameTree, seed: int) -> Line:
-    """Compares with the sum of what a solver plays, and with a solver that has the exact average."""
+def _compare_with_exact(average: PowerAverage, estimator: Estimator, tree: GameTree, seed: int) -> CheckLine:
+    """Compares with the sum of a solver's strategies, and with a solver that has the exact average."""
     lazy = Solver(tree, estimator, "rm", average, alternating=False, seed=seed)
     solvers = [lazy, Solver(tree, estimator, "rm", PowerAverage(average.gamma, "exact"), alternating=False, seed=seed)]
     if estimator.sampling_weights == SamplingWeights.AVERAGE:
@@ -135,18 +131,16 @@ def _compare_with_exact(average: PowerAverage, estimator: Estimator, tree: GameT
         for expected in (played, *(solver.average_strategy() for solver in solvers[1:])):
             away = np.abs(found - expected)
             worst = max(worst, float(away.max()))
-            Subject(average, tree).require(
-                away <= 1e-12, f"is not the exact average after {iteration} iterations with {estimator!r}",
-                "what `settle` adds, and when: before the strategy of an infoset changes",
-                expected=expected, found=found,
-            )  # fmt: skip
+            what = f"is not the exact average after {iteration} iterations with {estimator!r}"
+            look_at = "the sums of `settle`, and when it is called: before the strategy of an infoset changes"
+            Subject(average, tree).require(away <= 1e-12, what, look_at, expected=expected, found=found)
     compared = f"{name_of(tree)}, after each of {_LAZY_ITERATIONS} iterations"
-    return Line("the exact average", compared, f"largest difference {worst:.1e}")
+    return CheckLine("the exact average", compared, f"largest difference {worst:.1e}")
 
 
 def _play_in_turn(config: SolverConfig, tree: GameTree, strategies: np.ndarray, seed: int) -> np.ndarray:
     """Returns the sums of batches, ``[_BATCHES, num_slots]``, or raises CheckError if they cannot be right."""
-    sampler = Sampler(tree, config, np.random.default_rng((seed, 1)))
+    sampler = GradientSampler(tree, config, np.random.default_rng((seed, 1)), zeros=0.0)
     # No traversal visits a node twice.
     scratch = sampler.scratch._replace(visits=np.zeros(2 * tree.num_nodes, sampler.scratch.visits.dtype))
     average, sums = np.zeros(tree.num_slots + tree.num_players), np.zeros((_BATCHES, tree.num_slots))
@@ -161,14 +155,14 @@ def _play_in_turn(config: SolverConfig, tree: GameTree, strategies: np.ndarray, 
     for good, what, look_at in (
         (before == strategies, "writes to the strategy, which it may only read", "assignments to `strategy`"),
         (np.isfinite(sums), "adds NaN or infinity to the average", "divisions in the kernel"),
-        (sums >= 0.0, "makes a sum of the average negative", "what is added: weight, reach and strategy are >= 0"),
+        (sums >= 0.0, "makes a sum of the average negative", "signs: weight, reach and strategy are >= 0"),
         ([totals != 0.0], "adds nothing up at an infoset that both strategies reach", "the infosets of the loop"),
     ):
         require(np.all(good, axis=0), what, f"{look_at} in the kernel")
     return sums
 
 
-def _compare_with_played(config: SolverConfig, tree: GameTree, seed: int, unbiased: bool) -> tuple[Line, float]:
+def _compare_with_played(config: SolverConfig, tree: GameTree, seed: int, unbiased: bool) -> tuple[CheckLine, float]:
     """Returns a line for the report and the bias found, or raises CheckError."""
     rng = np.random.default_rng(seed)
     strategies = np.stack([random_strategy(tree, rng) for _ in _WEIGHTS])
@@ -189,15 +183,12 @@ def _compare_with_played(config: SolverConfig, tree: GameTree, seed: int, unbias
     name = config.average_method(tree.num_players, tree.perfect_recall).name
     compared = f"{name_of(tree)}, {name}, {_BATCHES * _LENGTH:,} iterations"
     if not unbiased:
-        return Line("bias", compared, f"probabilities are off by up to {bias:.3g}"), bias
+        return CheckLine("bias", compared, f"probabilities are off by up to {bias:.3g}"), bias
     how = f"{scores[slot]:.1f} standard errors, limit {limit:.1f}" if varies[slot] else "exactly"
-    Subject(config.averaging, tree).require(
-        scores[slot] < limit,
-        f"is biased with {config.estimator!r}: two strategies played in turn, with weights 1 and 3, over "
-        f"{_BATCHES * _LENGTH:,} iterations, average to another one ({how})",
-        _REACH, slot=slot, expected=share[slot], found=found[slot],
-    )  # fmt: skip
+    what = f"is biased with {config.estimator!r}, for two strategies played in turn with weights 1 and 3 ({how})"
+    numbers = {"expected": share[slot], "found": found[slot]}
+    Subject(config.averaging, tree).require(scores[slot] < limit, what, _REACH, slot=slot, **numbers)
     if not varies.any():
-        return Line("exact average", compared, f"largest difference {bias:.1e}"), bias
+        return CheckLine("exact average", compared, f"largest difference {bias:.1e}"), bias
     worst = f"largest |z| {scores[slot]:.2f}, limit {limit:.2f}, {int(varies.sum())} slots"
-    return Line("z-test", compared, worst), bias
+    return CheckLine("z-test", compared, worst), bias

@@ -32,7 +32,7 @@ Bound: TypeAlias = Callable[[int, int, float], float]
 
 
 def bound_of(minimizer: Minimizer) -> Bound | None:
-    """Returns the minimizer's ``regret_bound``, the bound of the table above, or None if neither is known."""
+    """Returns the minimizer's ``regret_bound``, the bound of the table above, or None if neither exists."""
     own = getattr(minimizer, "regret_bound", None)
     if own is not None:
         return own

@@ -1,9 +1,9 @@
-"""What a traversal may leave behind: the touched list in order, numbers at its slots, everything else as it was."""
+"""The contract of a traversal: a touched list in order, numbers at its slots, everything else unchanged."""
 
 import numpy as np
 
 from mccfr_plus.checks.report import Subject
-from mccfr_plus.checks.sampler import SENTINEL, Sampler
+from mccfr_plus.checks.sampler import SENTINEL, GradientSampler
 from mccfr_plus.kernels.scratch import ITERATION, NUM_VISITS, STAMP, TRAVERSAL
 
 _ADDED_TO_SENTINEL = 0.25 * SENTINEL  # sums of payoffs and weights are far below
@@ -11,9 +11,9 @@ _CALL = "the calls of `touch`, which lists an infoset once per gradient; write t
 
 
 class Contract:
-    """Checks all that an estimator writes in a traversal. What it must only read is copied when this is made."""
+    """Checks all writes of an estimator in a traversal, against copies of the arrays that it may only read."""
 
-    def __init__(self, sampler: Sampler):
+    def __init__(self, sampler: GradientSampler):
         self._sampler, self._tree = sampler, sampler.tree
         read_only = {name: getattr(sampler, name) for name in ("strategy", "sampling_weights", "parameters")}
         read_only |= {f"tree.{name}": array for name, array in sampler.arrays._asdict().items()}
@@ -39,32 +39,23 @@ class Contract:
         tree, records, require = self._tree, self._sampler.arrays.infosets, subject.require
         begin, end = (int(x) for x in self._sampler.arrays.infoset_range[player : player + 2])
         number = int(self._sampler.scratch.num_touched[player])
-        few = f"at most {end - begin}"
-        require(
-            0 <= number <= end - begin, "lists more infosets than the player has", _CALL, expected=few, found=number
-        )
+        require(0 <= number <= end - begin, "lists more infosets than the player has", _CALL, found=number)
         listed: set[int] = set()
         for touched in self._sampler.touched(player):
             slot, parent = int(touched["first_slot"]), int(touched["parent_slot"])
             infoset = int(tree.infoset_of_slot[slot]) if 0 <= slot < tree.num_slots else -1
-            require(
-                begin <= infoset < end and int(records[infoset]["first_slot"]) == slot,
-                "lists as touched what is no infoset of the player",
-                '`touch(tree, scratch, player, first, count, parent)`: first is the node\'s ["payload"]', slot=slot,
-                expected=f"the first slot of one of the player's {end - begin} infosets", found=slot,
-            )  # fmt: skip
+            is_own = begin <= infoset < end and int(records[infoset]["first_slot"]) == slot
+            look_at = '`touch(tree, scratch, player, first, count, parent)`: first is the node\'s ["payload"]'
+            require(is_own, "lists as touched what is no infoset of the player", look_at, slot=slot, found=slot)
+            look_at = "the arguments of `touch`: the number of actions, and the player's last own slot"
             for name in ("num_actions", "parent_slot"):
-                require(
-                    touched[name] == records[infoset][name], f"lists an infoset with a wrong {name}",
-                    "the arguments of `touch`: the number of actions, and the player's last own slot", slot=slot,
-                    expected=int(records[infoset][name]), found=int(touched[name]),
-                )  # fmt: skip
+                numbers = {"expected": int(records[infoset][name]), "found": int(touched[name])}
+                same = numbers["expected"] == numbers["found"]
+                require(same, f"lists an infoset with a wrong {name}", look_at, slot=slot, **numbers)
             require(infoset not in listed, "lists an infoset twice", _CALL, slot=slot)
-            require(
-                parent >= tree.num_slots or int(tree.infoset_of_slot[parent]) in listed,
-                "touches an infoset before its parent, which the update reads after it",
-                "where `touch` is called: on the way down, before the traversal goes on to the children", slot=slot,
-            )  # fmt: skip
+            is_after = parent >= tree.num_slots or int(tree.infoset_of_slot[parent]) in listed
+            look_at = "where `touch` is called: before the traversal goes on to the children"
+            require(is_after, "touches an infoset before its parent", look_at, slot=slot)
             listed.add(infoset)
 
     def _check_numbers(self, subject: Subject, player: int) -> None:
@@ -74,20 +65,15 @@ class Contract:
             is_touched[touched["first_slot"] : touched["first_slot"] + touched["num_actions"]] = True
         is_touched[self._tree.num_slots + player] = True
         is_other[slice(*self._sampler.arrays.slot_range[player : player + 2])] = False
+        good, look_at = ~is_touched | np.isfinite(gradient), "divisions by numbers that can be 0"
+        require(good, "writes NaN or infinity to the gradient", look_at, found=gradient)
+        good = ~is_touched | (np.abs(gradient) <= _ADDED_TO_SENTINEL / self._sampler.batch)
         require(
-            ~is_touched | np.isfinite(gradient), "writes NaN or infinity to the gradient",
-            "divisions by a probability that can be 0, and by a sum that can be 0", found=gradient,
-        )  # fmt: skip
-        require(
-            ~is_touched | (np.abs(gradient) <= _ADDED_TO_SENTINEL / self._sampler.batch),
-            "lists an infoset as touched without setting its gradient to 0",
-            "`touch`, which does both, or `enter`, after which the caller must",
+            good, "lists an infoset as touched without setting its gradient to 0", "`touch`, or the code after `enter`"
         )
-        require(
-            is_touched | is_other | (gradient == SENTINEL),
-            "adds to the gradient at an infoset that it did not touch, which the update will not see",
-            "whether `touch` is called at every own node that the traversal enters, before its slots are written",
-        )
+        good = is_touched | is_other | (gradient == SENTINEL)
+        look_at = "whether `touch` is called at every own node, before its slots are written"
+        require(good, "adds to the gradient at an infoset that it did not touch", look_at)
 
     def _check_other(self, subject: Subject, other: int, touched_before: np.ndarray) -> None:
         scratch, arrays, empty = self._sampler.scratch, self._sampler.arrays, self._tree.num_slots + other
@@ -97,25 +83,17 @@ class Contract:
         look_at = "the slot that the kernel adds to: the player's last own slot, not an opponent's"
         subject.require(good, "writes outside of its slots, for another player", look_at, found=scratch.gradient)
         infosets = slice(*arrays.infoset_range[other : other + 2])
-        subject.require(
-            scratch.touched[infosets].tobytes() == touched_before[infosets].tobytes(),
-            "writes to another player's range of the touched list", "the player that `touch` is called with",
-        )  # fmt: skip
+        same = scratch.touched[infosets].tobytes() == touched_before[infosets].tobytes()
+        subject.require(same, "writes to another player's range of the touched list", "the player argument of `touch`")
 
     def _check_shared(self, subject: Subject, expected: np.ndarray) -> None:
         scratch = self._sampler.scratch
         for name, entry in (("STAMP", STAMP), ("ITERATION", ITERATION), ("TRAVERSAL", TRAVERSAL)):
-            subject.require(
-                scratch.counts[entry] == expected[entry], f"writes to `scratch.counts[{name}]`, which is the loop's",
-                "assignments to `scratch.counts`: NODES_TOUCHED is an estimator's, and NUM_VISITS",
-                expected=int(expected[entry]), found=int(scratch.counts[entry]),
-            )  # fmt: skip
+            same, what = scratch.counts[entry] == expected[entry], f"writes to `scratch.counts[{name}]`"
+            subject.require(same, what, "assignments to `scratch.counts`: only NODES_TOUCHED and NUM_VISITS")
         visits, room = int(scratch.counts[NUM_VISITS]), len(scratch.visits)
         look_at = "`visits_all_chance` and `visits_all_own`, from which the room is computed"
         subject.require(0 <= visits <= room, f"lists {visits} visits, and there is room for {room}", look_at)
         for name, (array, copy) in self._read_only.items():
-            subject.require(
-                array.tobytes() == copy.tobytes(), f"wrote to `{name}`, which it may only read",
-                "assignments to that array in the kernel; only `scratch` may be written to",
-                expected=copy, found=array,
-            )  # fmt: skip
+            same, look_at = array.tobytes() == copy.tobytes(), "assignments to that array: only `scratch` is writable"
+            subject.require(same, f"wrote to `{name}`, which it may only read", look_at, expected=copy, found=array)

@@ -19,8 +19,8 @@ from mccfr_plus.checks.contract import Contract
 from mccfr_plus.checks.exact import exact_gradient
 from mccfr_plus.checks.games import name_of, tiny_trees, tree_of_name
 from mccfr_plus.checks.relabel import relabelled
-from mccfr_plus.checks.report import Line, Report, Subject
-from mccfr_plus.checks.sampler import Sampler
+from mccfr_plus.checks.report import CheckLine, Report, Subject
+from mccfr_plus.checks.sampler import GradientSampler
 from mccfr_plus.checks.script import DrawsDirectly, Script, all_outcomes
 from mccfr_plus.checks.statistics import FALSE_ALARM, z_limit
 from mccfr_plus.errors import ConfigError
@@ -39,10 +39,7 @@ _SECONDS = 2.0  # of sampling, unless the number of samples is given
 _ENOUGH = 1_000  # samples that are not 0, from which a normal limit says something about a slot
 _SIGNS = 16
 _ZEROS = 0.4  # chance of each probability to be 0, for strategies that do not play all actions
-_UNBIASED = (
-    "the weight of what a traversal adds: payoff times the reach of the others, divided by the probability with which "
-    "the traversal came here (every draw that is not on-policy needs its 1 / probability)"
-)
+_UNBIASED = "the weight of a payoff: every draw that is not on-policy needs its 1 / probability"
 
 
 def check_estimator(
@@ -55,24 +52,20 @@ def check_estimator(
     seed: int = 0,
     exact: bool = True,
 ) -> Report:
-    """Checks that an estimator is unbiased, touches what it should, and writes nowhere else.
+    """Checks that an estimator is unbiased, touches the right infosets, and writes nowhere else.
 
     Args:
         estimator: An estimator or its short name.
         baseline: Control variates to check it with; see `Solver`.
-        batch: How many traversals make one gradient.
-        games: On which games: all outcomes are enumerated where they are few, and the smallest and the largest game
+        batch: Number of traversals per gradient.
+        games: Games to check on: all outcomes are enumerated where they are few, and the smallest and the largest game
             are sampled. None: four tiny ones, and Kuhn and Leduc poker for the z-tests.
-        samples: How many gradients to sample per player and game; None: for about two seconds a game, so that their
-            number depends on the machine.
-        seed: Of strategies, sampling weights and draws.
+        samples: Number of gradients to sample per player and game; None: for about two seconds a game.
+        seed: Seed of strategies, sampling weights and draws.
         exact: Whether to enumerate all random outcomes, in plain Python.
 
-    Returns:
-        What was checked.
-
     Raises:
-        CheckError: At the first thing that is wrong.
+        CheckError: At the first fault.
         ConfigError: If the components do not go together, or the estimator has no kernel.
 
     Examples:
@@ -82,11 +75,10 @@ def check_estimator(
         'exact mean'
     """
     config = SolverConfig.from_specs(estimator, averaging="stochastic", baseline=baseline, batch=batch)
-    estimate_with(config.estimator)  # refuses one without a kernel
+    estimate_with(config.estimator)  # raises without a kernel
     if not config.estimator.is_unbiased:
         raise ConfigError(
-            f"{config.estimator!r} estimates regrets up to a factor per information state, and no gradient: there is "
-            "nothing to compare it with. Compare regrets."
+            f"{config.estimator!r} estimates regrets up to a factor per information state, and not a gradient."
         )
     check = _Check(config, seed)
     trees = tiny_trees() if games is None else [compile_game(game) for game in games]
@@ -106,19 +98,19 @@ def check_estimator(
 
 class _Check:
     def __init__(self, config: SolverConfig, seed: int):
-        new_state(seed)  # refuses what is no seed
+        new_state(seed)  # validates the seed
         self._config, self._seed = config, seed
-        self.lines: list[Line] = []
+        self.lines: list[CheckLine] = []
 
-    def _sampler(self, tree: GameTree, zeros: float = 0.0, *stream: int, script: Script | None = None) -> Sampler:
+    def _sampler(self, tree: GameTree, zeros: float, *stream: int, script: Script | None = None) -> GradientSampler:
         rng = np.random.default_rng((self._seed, *stream))
-        return Sampler(tree, self._config, rng, zeros, script)
+        return GradientSampler(tree, self._config, rng, zeros, script)
 
     def _subject(self, tree: GameTree, player: int | None = None) -> Subject:
         return Subject(self._config.estimator, tree, player)
 
     def _note(self, check: str, compared: str, result: str) -> None:
-        self.lines.append(Line(check, compared, result))
+        self.lines.append(CheckLine(check, compared, result))
 
     def outcomes(self, trees: list[GameTree]) -> None:
         """Compares the mean over all outcomes with the exact gradient."""
@@ -131,10 +123,10 @@ class _Check:
                         self._outcomes_of_player(other, player, is_relabelled=True)
         except DrawsDirectly:
             reason = "the kernel draws by itself and not through mccfr_plus.estimators.draws: sampled only"
-            self.lines = [Line("exact mean", "not possible", reason)]
+            self.lines = [CheckLine("exact mean", "not possible", reason)]
 
     def _outcomes_of_player(self, tree: GameTree, player: int, is_relabelled: bool = False) -> bool:
-        """Checks a player's gradient; returns whether there were few enough outcomes."""
+        """Checks a player's gradient; returns whether the outcomes were few enough."""
         worst, most, compared = 0.0, 0, f"{name_of(tree)}, player {player}"
         name = "exact mean, relabelled" if is_relabelled else "exact mean"
         for zeros in (_ZEROS,) if is_relabelled else (0.0, _ZEROS):
@@ -154,29 +146,25 @@ class _Check:
             expected = exact_gradient(tree, sampler.strategy, player)
             error = np.abs(mean - expected)
             worst = max(worst, float(error.max()))
-            self._subject(tree, player).require(
-                error <= _TOLERANCE * max(1.0, float(np.abs(expected).max())),
-                f"is biased{' when actions are listed in another order' if is_relabelled else ''}: its mean over "
-                f"all {count} outcomes of its draws is not the gradient",
-                _UNBIASED, expected=expected, found=mean,
-            )  # fmt: skip
+            good, order = error <= _TOLERANCE * max(1.0, float(np.abs(expected).max())), ""
+            if is_relabelled:
+                order = " when actions are listed in another order"
+            what = f"is biased{order}: its mean over all {count} outcomes of its draws is not the gradient"
+            self._subject(tree, player).require(good, what, _UNBIASED, expected=expected, found=mean)
         self._note(name, compared, f"{most} outcomes, largest error {worst:.1e}")
         return True
 
-    def _traversal(self, sampler: Sampler, contract: Contract, player: int) -> np.ndarray:
+    def _traversal(self, sampler: GradientSampler, contract: Contract, player: int) -> np.ndarray:
         """Returns a gradient, estimated in plain Python."""
         try:
             contract.estimate(player)
         except (IndexError, ZeroDivisionError, OverflowError) as error:
-            self._subject(sampler.tree, player).fail(
-                f"runs into {type(error).__name__} as plain Python: {error}. Compiled code would read or write "
-                "elsewhere, or go on with infinity",
-                "indices into the scratch and the tree, and divisions",
-            )
+            what = f"runs into {type(error).__name__} as plain Python: {error}"
+            self._subject(sampler.tree, player).fail(what, "indices into the scratch and the tree, and divisions")
         return sampler.found(player)
 
     def compiled(self, tree: GameTree) -> None:
-        """Checks what compiled traversals leave behind, twice from the same random state."""
+        """Checks the contract after compiled traversals, twice from the same random state."""
         players = list(range(tree.num_players)) * 10
         for zeros in (0.0, _ZEROS):
             found: list[list[bytes]] = [[], []]
@@ -187,11 +175,9 @@ class _Check:
                     with announce_compilation(sampler.run):
                         contract.estimate(player)
                     gradients.append(sampler.found(player).tobytes())
-            self._subject(tree).require(
-                found[0] == found[1],
-                "gives different gradients from the same random state",
-                "draws from anywhere but `scratch.rng`, and entries that are read before they are written",
-            )
+            what = "gives different gradients from the same random state"
+            look_at = "draws from anywhere but `scratch.rng`, and entries that are read before they are written"
+            self._subject(tree).require(found[0] == found[1], what, look_at)
         self._note("contract", f"{name_of(tree)}, {4 * len(players)} compiled traversals", "kept")
         self._note("same seed", name_of(tree), "bitwise identical")
 

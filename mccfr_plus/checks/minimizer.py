@@ -13,8 +13,7 @@ import numpy as np
 from mccfr_plus.checks.bounds import Bound, bound_of
 from mccfr_plus.checks.games import deep_text, name_of, three_infosets_text, tree_of_name, tree_of_text
 from mccfr_plus.checks.relabel import relabelled
-from mccfr_plus.checks.report import Line, Report, Subject
-from mccfr_plus.errors import ConfigError
+from mccfr_plus.checks.report import CheckLine, Report, Subject
 from mccfr_plus.evaluation.exact import evaluate_strategy
 from mccfr_plus.kernels.compile import announce_compilation, kernel
 from mccfr_plus.kernels.loops.components import MINIMIZE
@@ -27,7 +26,7 @@ from mccfr_plus.solver.registry import minimizer_of
 from mccfr_plus.solver.solver import Solver
 from mccfr_plus.trees.game_tree import GameTree
 
-_SHORT, _FACTOR = 1_000, 16  # rounds after which regret is measured, and how many times as many follow
+_SHORT, _FACTOR = 1_000, 16  # rounds after which regret is measured, and the factor for the second measurement
 _SHARE_OF_ROOT = 2.0  # regret may grow this many times as much as a square root: noise, and starts that are too good
 _ITERATIONS, _FRACTION = 1_000, 0.25
 _KEPT = "kept, nothing written outside"
@@ -37,21 +36,19 @@ _SENTINEL = 7.25  # stands in everything that belongs to the other infosets
 _MIDDLE = 1  # the infoset that is updated
 
 
-def check_minimizer(minimizer: Minimizer | str, *, bound: Bound | None = None, seed: int = 0) -> Report:
+def check_minimizer(minimizer: Minimizer | str, *, seed: int = 0) -> Report:
     """Checks that a minimizer keeps its contract and minimizes regret.
 
     Args:
         minimizer: A minimizer or its short name.
-        bound: Function of (rounds, number of actions, range of the values): the largest regret allowed at one infoset.
-            None: the minimizer's method ``regret_bound``, or the known bound of a built-in rule. Without any, regret
-            after 16,000 rounds may be at most 8 times the larger of regret and regret matching's bound after 1,000.
-        seed: Of the values.
+        seed: Seed of the values.
 
-    Returns:
-        What was checked.
+    The regret at one infoset may be at most the minimizer's method ``regret_bound(rounds, num_actions, width)``, with
+    the range of the values as width, or the known bound of a built-in rule. Without either, regret after 16,000 rounds
+    may be at most 8 times the larger of regret and regret matching's bound after 1,000.
 
     Raises:
-        CheckError: At the first thing that is wrong.
+        CheckError: At the first fault.
         ConfigError: If the minimizer has no kernel.
 
     Examples:
@@ -62,11 +59,8 @@ def check_minimizer(minimizer: Minimizer | str, *, bound: Bound | None = None, s
     """
     minimizer = minimizer_of(minimizer)
     minimize_with(minimizer)  # refuses one without a kernel
-    if bound is not None and not callable(bound):
-        raise ConfigError(f"bound={bound!r}: give a function of (rounds, number of actions, range of values), or None.")
-    new_state(seed)  # refuses what is no seed
-    rng = np.random.default_rng(seed)
-    bound = bound or bound_of(minimizer)
+    new_state(seed)  # validates the seed
+    rng, bound = np.random.default_rng(seed), bound_of(minimizer)
     deep = tree_of_text(deep_text())
     lines = (
         *_check_sizes(minimizer, rng),
@@ -87,9 +81,8 @@ def check_minimizer(minimizer: Minimizer | str, *, bound: Bound | None = None, s
 def play_rounds(tree, strategy, tables, scratch, parameters, values, against, begun, history, earned):
     """Plays rounds at the middle infoset, after `begun` others.
 
-    `values` are ``[num_rounds, num_actions]``, as is `history`, an output: the strategy after each round. `earned`,
-    an output, is what the strategy before it earned in each round. With `against`, an adversary writes the values: 0
-    for the action that is played most, 1 for all others.
+    `values` are ``[num_rounds, num_actions]``, as is `history`, an output: the strategy after each round. `earned`, an
+    output, is each round's payoff. With `against`, an adversary writes the values: 0 for the likeliest action, else 1.
     """
     record = tree.infosets[1]
     first, count = record["first_slot"], record["num_actions"]
@@ -124,7 +117,7 @@ class _SingleInfoset:
             tree.arrays, tree.shape, np.zeros(1, np.uint64), side_by_side=minimizer.finish is not None
         )
         parameters, tables = minimizer.parameters(), minimizer.tables(tree)
-        # Rows and numbers that there are not, for kernels that count on more than the class says.
+        # Additional rows and numbers, for kernels that use more than the class declares.
         self._rows = np.concatenate([tables, np.full((_MORE, tree.slot_capacity), _SENTINEL)])
         self._parameters = np.append(parameters, np.full(_MORE, np.nan))[: len(parameters)]
         self._tables, self._strategy = self._rows[: len(tables)], tree.uniform_strategy()
@@ -135,7 +128,7 @@ class _SingleInfoset:
     def play(self, values: np.ndarray, against: bool = False) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Plays rounds with ``[num_rounds, num_actions]`` values, or `against` an adversary that overwrites them.
 
-        Returns the values, the strategies after each round, and what each round earned.
+        Returns the values, the strategies after each round, and the payoff of each round.
         """
         values, history, earned = np.array(values, np.float64), np.zeros(values.shape), np.zeros(len(values))
         with announce_compilation(self._play), np.errstate(all="ignore"):
@@ -150,80 +143,71 @@ class _SingleInfoset:
 
     def _check_outside(self) -> None:
         for row in range(len(self._tables), len(self._rows)):
-            self.subject.require(
-                bool((self._rows[row] == _SENTINEL).all()), f"writes to `tables[{row}]`, which there is not",
-                f"`num_tables`, which is {len(self._tables)}", slot=self.slots.start, found=self._rows[row],
-            )  # fmt: skip
+            is_kept, what = (self._rows[row] == _SENTINEL).all(), f"writes to `tables[{row}]`, which does not exist"
+            self.subject.require(is_kept, what, f"`num_tables`, which is {len(self._tables)}", slot=self.slots.start)
         places = {"strategy": self._strategy, "values": self._scratch.gradient[: self.tree.num_slots]}
         places |= {f"tables[{row}]": table for row, table in enumerate(self._tables)}
+        own = f"slots {self.slots.start} to {self.slots.stop - 1} alone are its own"
         for name, array in places.items():
-            self.subject.require(
-                ~self._others | (array == _SENTINEL), f"writes outside of its slots, to `{name}`",
-                "the bounds of the kernel's loops: `for slot in range(first, last)`",
-                expected=f"slots {self.slots.start} to {self.slots.stop - 1} alone are its own", found=array,
-            )  # fmt: skip
+            is_kept, look_at = ~self._others | (array == _SENTINEL), "`for slot in range(first, last)`"
+            what = f"writes outside of its slots, to `{name}`"
+            self.subject.require(is_kept, what, look_at, expected=own, found=array)
 
     def _check_history(self, values: np.ndarray, history: np.ndarray) -> None:
         with np.errstate(all="ignore"):
             is_one = np.abs(history.sum(axis=1) - 1.0) <= 1e-9
-        overflows = (
-            "divisions by a total that is 0, exponentials without the largest taken off, sums that overflow, "
-            f"`parameters()`, which has {len(self._parameters)} numbers"
-        )
-        divisions = "the division by the total, and what is played where it is 0"
+        numbers = f"`parameters()`, which has {len(self._parameters)} numbers"
+        overflows = f"divisions by a total that is 0, exponentials and sums that overflow, {numbers}"
         cases: tuple[tuple[Any, str, str], ...] = (
             (np.isfinite(history).all(axis=1), "plays NaN or infinity", overflows),
-            ((history >= 0.0).all(axis=1), "plays with negative probability", "what the strategy is in proportion to"),
-            (is_one, "plays what is no distribution", divisions),
+            ((history >= 0.0).all(axis=1), "plays with negative probability", "the numbers before normalization"),
+            (is_one, "plays what is no distribution", "the division by the total, and the strategy where it is 0"),
         )
+        slot = self.slots.start
         for good, what, look_at in cases:
             bad = int(np.argmin(good))
-            found = f"{history[bad].tolist()}, after the values {values[bad].tolist()}"
+            text = f"{history[bad].tolist()}, after the values {values[bad].tolist()}"
             what = f"{what}, in round {self._rounds + bad + 1}"
-            self.subject.require(good[bad], what, look_at, slot=self.slots.start, found=found)
-        own, returned = self._tables[:, self.slots], self._scratch.gradient[self.tree.num_slots]
-        for numbers, what, look_at in (
-            (own, "keeps NaN or infinity in its tables", "what is added to `tables[:, first:last]`"),
-            (returned, "returns NaN or infinity", "the kernel's return statement: the infoset's value, for its parent"),
+            self.subject.require(good[bad], what, look_at, slot=slot, found=text)
+        for found, what, look_at in (
+            (self._tables[:, self.slots], "keeps NaN or infinity in its tables", "the sums in `tables[:, first:last]`"),
+            (self._scratch.gradient[self.tree.num_slots], "returns NaN or infinity", "the kernel's return statement"),
         ):
-            self.subject.require(bool(np.isfinite(numbers).all()), what, look_at, slot=self.slots.start, found=numbers)
+            self.subject.require(np.isfinite(found).all(), what, look_at, slot=slot, found=found)
 
 
-def _check_sizes(minimizer: Minimizer, rng: np.random.Generator) -> Iterator[Line]:
+def _check_sizes(minimizer: Minimizer, rng: np.random.Generator) -> Iterator[CheckLine]:
     """Plays values of all sizes, each size after the others."""
     infoset = _SingleInfoset(minimizer, 4)
     scales = {"ordinary": 1.0, "tiny": 1e-12, "large": 1e6, "ordinary after large": 1.0, "zero": 0.0}
     for name, scale in scales.items():
         infoset.play(scale * rng.normal(size=(50, 4)))
-        yield Line("distribution", f"{name} values, 50 rounds", _KEPT)
+        yield CheckLine("distribution", f"{name} values, 50 rounds", _KEPT)
     for constant in (0.0, 1e6, -1e6):
         _SingleInfoset(minimizer, 4).play(np.full((50, 4), constant))
-    yield Line("distribution", "constant values, 50 rounds", _KEPT)
+    yield CheckLine("distribution", "constant values, 50 rounds", _KEPT)
     _SingleInfoset(minimizer, 4).play(np.zeros((2_000, 4)), against=True)
-    yield Line("distribution", "an adversary's values, 2,000 rounds", _KEPT)
+    yield CheckLine("distribution", "an adversary's values, 2,000 rounds", _KEPT)
     _SingleInfoset(minimizer, 1).play(np.arange(-10.0, 10.0)[:, None])  # the probability is compared with 1
-    yield Line("single action", "20 rounds", "played")
+    yield CheckLine("single action", "20 rounds", "played")
 
 
-def _check_permuted(minimizer: Minimizer, rng: np.random.Generator) -> Iterator[Line]:
+def _check_permuted(minimizer: Minimizer, rng: np.random.Generator) -> Iterator[CheckLine]:
     values, order, other = rng.normal(size=(200, 5)), np.array([3, 0, 4, 1, 2]), _SingleInfoset(minimizer, 5)
     _, usual, _ = _SingleInfoset(minimizer, 5).play(values)
     _, permuted, _ = other.play(values[:, order])
     away = np.abs(usual[:, order] - permuted)
     number, action = np.unravel_index(away.argmax(), away.shape)
-    other.subject.require(
-        away.max() <= 1e-9,
-        f"treats actions by their places: after {number + 1} rounds of values in another order it does not play the "
-        "same in that order",
-        "`first` and `last - 1`: do their actions get anything that the others do not?",
-        slot=int(other.slots.start + action), expected=usual[number, order], found=permuted[number],
-    )  # fmt: skip
-    yield Line("permuted actions", "200 rounds", f"the same, largest difference {away.max():.1e}")
+    what = f"treats actions by their places: after {number + 1} rounds of permuted values its strategy differs"
+    look_at, slot = "special treatment of `first` or `last - 1`", int(other.slots.start + action)
+    found = {"expected": usual[number, order], "found": permuted[number]}
+    other.subject.require(away.max() <= 1e-9, what, look_at, slot=slot, **found)
+    yield CheckLine("permuted actions", "200 rounds", f"the same, largest difference {away.max():.1e}")
 
 
 def _check_regret(
     minimizer: Minimizer, num_actions: int, bound: Bound | None, rng: np.random.Generator
-) -> Iterator[Line]:
+) -> Iterator[CheckLine]:
     rounds = _SHORT * _FACTOR
     random, alternating = rng.uniform(-0.5, 0.5, (rounds, num_actions)), np.zeros((rounds, num_actions))
     random[:, -1] += 0.3
@@ -243,33 +227,30 @@ def _check_regret(
             root = max(float(regrets[_SHORT - 1]), width * float(np.sqrt(num_actions * _SHORT)))
             cases = [(rounds, _SHARE_OF_ROOT * float(np.sqrt(_FACTOR)) * root)]
         for count, allowed in cases:
+            regret, look_at = regrets[count - 1], "the sign of the regrets, the step size, the strategy"
             infoset.subject.require(
-                regrets[count - 1] <= allowed * (1 + 1e-9) + 1e-9, f"{what}, against {name}, after {count:,} rounds",
-                "the sign of the regrets, the step size, and whether the strategy is the next one",
-                slot=infoset.slots.start, expected=f"at most {allowed:.6g}", found=regrets[count - 1],
+                regret <= allowed * (1 + 1e-9) + 1e-9, f"{what}, against {name}, after {count:,} rounds", look_at,
+                slot=infoset.slots.start, expected=f"at most {allowed:.6g}", found=regret,
             )  # fmt: skip
         result = f"{regrets[-1]:.4g}, {limit.format(cases[-1][1])}"
-        yield Line("regret", f"{name}, {num_actions} actions, {rounds:,} rounds", result)
+        yield CheckLine("regret", f"{name}, {num_actions} actions, {rounds:,} rounds", result)
 
 
 # --- whole games ---
 
 
-def _check_converges(minimizer: Minimizer, tree: GameTree) -> Line:
+def _check_converges(minimizer: Minimizer, tree: GameTree) -> CheckLine:
     uniform = evaluate_strategy(tree, tree.uniform_strategy()).nash_conv
     found = Solver(tree, "full", minimizer).run(_ITERATIONS).nash_conv()
-    Subject(minimizer, tree).require(
-        found <= _FRACTION * uniform,
-        f"does not get near an equilibrium: NashConv of the average after {_ITERATIONS:,} iterations with exact "
-        "gradients",
-        "what the kernel returns: the infoset's value under the strategy that was played, for its parent",
-        expected=f"at most {_FRACTION * uniform:.6g}, {_FRACTION:g} times that of uniform play", found=found,
-    )  # fmt: skip
+    what = f"does not get near an equilibrium: NashConv of the average after {_ITERATIONS:,} iterations of `full`"
+    look_at = "the kernel's return value: the infoset's value under the strategy that was played, for its parent"
+    expected = f"at most {_FRACTION * uniform:.6g}, {_FRACTION:g} times that of uniform play"
+    Subject(minimizer, tree).require(found <= _FRACTION * uniform, what, look_at, expected=expected, found=found)
     compared = f"{name_of(tree)}, {_ITERATIONS:,} iterations"
-    return Line("whole game", compared, f"NashConv {found:.3g} from {uniform:.3g}")
+    return CheckLine("whole game", compared, f"NashConv {found:.3g} from {uniform:.3g}")
 
 
-def _check_relabelled(minimizer: Minimizer, tree: GameTree, rng: np.random.Generator) -> Line:
+def _check_relabelled(minimizer: Minimizer, tree: GameTree, rng: np.random.Generator) -> CheckLine:
     other = relabelled(tree, rng)
     usual, permuted = Solver(tree, "full", minimizer), Solver(other.tree, "full", minimizer)
     for iterations in (1, 2, 7, 20):
@@ -277,11 +258,9 @@ def _check_relabelled(minimizer: Minimizer, tree: GameTree, rng: np.random.Gener
         usual_strategy, strategy = other.to_new(usual.current_strategy()), permuted.current_strategy()
         away = np.abs(usual_strategy - strategy)
         slot = int(away.argmax())
-        Subject(minimizer, other.tree).require(
-            abs(expected - found) <= _ROUNDING and away[slot] <= _ROUNDING,
-            "plays differently when actions and information states are listed in another order",
-            "anything that depends on the number of a slot and not on what stands there", slot=slot,
-            expected=f"{usual_strategy[slot]:.9g}, NashConv {expected:.9g}",
-            found=f"{strategy[slot]:.9g}, NashConv {found:.9g}",
-        )  # fmt: skip
-    return Line("relabelled game", f"{name_of(tree)}, 30 iterations", "the same strategies and NashConv")
+        same = abs(expected - found) <= _ROUNDING and away[slot] <= _ROUNDING
+        what = "plays differently when actions and information states are listed in another order"
+        texts = {"expected": f"{usual_strategy[slot]:.9g}, NashConv {expected:.9g}"}
+        texts["found"] = f"{strategy[slot]:.9g}, NashConv {found:.9g}"
+        Subject(minimizer, other.tree).require(same, what, "uses of slot numbers as values", slot=slot, **texts)
+    return CheckLine("relabelled game", f"{name_of(tree)}, 30 iterations", "the same strategies and NashConv")

@@ -1,4 +1,4 @@
-"""The same game with other numbers: actions and chance outcomes in another order, and with them the infosets."""
+"""A game with its actions, chance outcomes and infosets in another order."""
 
 from typing import NamedTuple
 
@@ -13,7 +13,7 @@ class Relabelling(NamedTuple):
     """A relabelled game."""
 
     tree: GameTree
-    old_slot: np.ndarray  # [num_slots + num_players] int64: what each slot, and each empty sequence, was before
+    old_slot: np.ndarray  # [num_slots + num_players] int64: the former number of each slot and empty sequence
 
     def to_new(self, array: np.ndarray) -> np.ndarray:
         """Returns an array over the old slots, with or without the empty sequences, in the new order."""
@@ -23,7 +23,7 @@ class Relabelling(NamedTuple):
 def relabelled(tree: GameTree, rng: np.random.Generator) -> Relabelling:
     """Returns a game with actions at every infoset, and outcomes at every chance node, in a random other order.
 
-    Infosets are numbered by the first visit of a depth-first traversal, so that their order changes too.
+    Infosets are numbered by the first visit of a depth-first traversal, so that their order changes as well.
     """
     arrays = tree.arrays
     payoffs = [tuple(row) for row in arrays.payoffs.tolist()]

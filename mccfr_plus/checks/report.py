@@ -1,4 +1,4 @@
-"""What a check returns, and how it fails."""
+"""Reports of checks, and their errors."""
 
 from dataclasses import dataclass, field
 from typing import Any, NoReturn
@@ -11,20 +11,20 @@ from mccfr_plus.trees.game_tree import GameTree
 
 
 @dataclass(frozen=True)
-class Line:
-    """One thing that was checked."""
+class CheckLine:
+    """A line of a report."""
 
     check: str  # its name
-    compared: str  # what was compared with what, and where
-    result: str  # what came out
+    compared: str  # the compared objects, and where
+    result: str
 
 
 @dataclass(frozen=True)
 class Report:
-    """What was checked of a component that passed. ``str(report)`` is a table."""
+    """The checks that a component passed. ``str(report)`` is a table."""
 
-    component: str  # as text
-    lines: tuple[Line, ...]  # what was checked, in order
+    component: str
+    lines: tuple[CheckLine, ...]
     figures: dict[str, float] = field(default_factory=dict)  # further results, such as "bias"
 
     def __str__(self) -> str:
@@ -35,11 +35,11 @@ class Report:
 
 @dataclass(frozen=True)
 class Subject:
-    """What is checked, and where: each message names both."""
+    """A component, game and player that are checked: each message names them."""
 
     component: Any
     tree: GameTree | None = None
-    player: int | None = None  # None: for all of them
+    player: int | None = None  # None: all players
 
     def require(
         self, good: Any, what: str, look_at: str, *, slot: int | None = None, expected: Any = None, found: Any = None
@@ -49,11 +49,9 @@ class Subject:
         Args:
             good: A truth value, or one per slot: then the message names the first slot where it is false, and shows the
                 entries of `expected` and `found` there if they are arrays.
-            what: What is wrong otherwise, in a sentence without its full stop.
-            look_at: What the author of the component should look at.
-            slot: At which slot; behind the last one stand the empty sequences.
-            expected: What should have been found.
-            found: What was found.
+            what: The fault, as a sentence without its full stop.
+            look_at: Where to look for the cause.
+            slot: The slot; the empty sequences follow the last one.
         """
         if np.ndim(good) and not np.all(good):
             slot = int(np.argmin(good))
@@ -74,11 +72,11 @@ class Subject:
 
 
 def _place_of(tree: GameTree, slot: int) -> str:
-    """Returns a text that says which information state and action a slot is."""
+    """Returns a description of a slot's information state and action."""
     if tree.num_slots <= slot < tree.num_slots + tree.num_players:
         return f"the empty sequence of player {slot - tree.num_slots}"
     if not 0 <= slot < tree.num_slots:
-        return f"slot {slot}, which is no (information state, action) pair"
+        return f"slot {slot}, which is not an (information state, action) pair"
     infoset = int(tree.infoset_of_slot[slot])
     return (
         f"information state {tree.info_states[infoset]!r} of player {int(tree.arrays.infosets[infoset]['player'])}, "

@@ -1,8 +1,8 @@
-"""Whether the compiled rules of a game keep their contract and agree with what OpenSpiel sees.
+"""Whether the compiled rules of a game keep their contract and agree with OpenSpiel.
 
-Random plays go through the kernels. Their arrays have guards before and behind, so that a write past an end is seen.
-More plays compare each state with pyspiel's, and OpenSpiel's own simulation test plays. A small tree is built twice,
-from the rules and through pyspiel, and both must be bitwise identical.
+Random plays go through the kernels. Their arrays have guards on both sides, so that a write past an end is found. More
+plays compare each state with pyspiel's, and OpenSpiel's own simulation test plays. A small tree is built twice, from
+the rules and through pyspiel, and both must be bitwise identical.
 """
 
 from types import SimpleNamespace
@@ -12,7 +12,7 @@ import numpy as np
 import pyspiel
 
 from mccfr_plus.checks.agreement import Agreement
-from mccfr_plus.checks.report import Line, Report, Subject
+from mccfr_plus.checks.report import CheckLine, Report, Subject
 from mccfr_plus.checks.symmetries import check_symmetries
 from mccfr_plus.errors import BudgetError, ConfigError, GameError
 from mccfr_plus.estimators.base import check_whole
@@ -30,9 +30,7 @@ _MAX_BYTES = 1 << 34
 
 
 def check_game(game: pyspiel.Game | str, *, plays: int = 300, max_nodes: int = 100_000, seed: int = 0) -> Report:
-    """Returns what was checked of a game with compiled rules, if all of it is right.
-
-    The game is of this package, of a user, or of OpenSpiel with rules of this package.
+    """Checks the compiled rules of a game: of this package, of a user, or this package's rules of OpenSpiel's games.
 
     Args:
         game: The game or its game string; choose small parameters.
@@ -41,7 +39,7 @@ def check_game(game: pyspiel.Game | str, *, plays: int = 300, max_nodes: int = 1
         seed: Seed of the plays.
 
     Raises:
-        CheckError: At the first thing that is wrong, with the history if rules and pyspiel differ.
+        CheckError: At the first fault, with the history if rules and pyspiel differ.
         ConfigError: If the game has no compiled rules, or `plays` or `max_nodes` is out of range.
 
     Examples:
@@ -59,58 +57,56 @@ def check_game(game: pyspiel.Game | str, *, plays: int = 300, max_nodes: int = 1
     subject, player = Subject(game), _Player(rules_game, rng)
     moves = sum(player.play() for _ in range(plays))
     kept = "in range, nothing written outside, nothing else changed"
-    lines = [Line("contract", f"{plays:,} plays, {moves:,} moves", kept)]
+    lines = [CheckLine("contract", f"{plays:,} plays, {moves:,} moves", kept)]
     if is_own:
         lines.append(_simulated(game))
     agreement = Agreement(game, rules_game)
     for _ in range(plays):
         agreement.play(rng)
-    lines.append(Line("states", f"{plays:,} plays, {agreement.num_states:,} states", "as through pyspiel"))
+    lines.append(CheckLine("states", f"{plays:,} plays, {agreement.num_states:,} states", "as through pyspiel"))
     if rules_game.sizes.symmetries:
         moves = check_symmetries(rules_game, plays // 10, np.random.default_rng(seed))
-        lines.append(Line("symmetries", f"{moves:,} moves", "the same once turned"))
+        lines.append(CheckLine("symmetries", f"{moves:,} moves", "the same once turned"))
     try:
         budget = Budget(game, max_nodes, _MAX_BYTES)
         budget.check_estimate(0)
         tree = build_by_rules(game, rules_game, budget, progress=False)
     except BudgetError:
-        lines.append(Line("tree", f"more than {max_nodes:,} histories", "not compared: choose smaller parameters"))
+        lines.append(CheckLine("tree", f"more than {max_nodes:,} histories", "not compared: choose smaller parameters"))
         return Report(str(game), tuple(lines))
     except GameError as error:
         subject.fail(f"its tree cannot be built: {error}", "the kernel that the message names")
     _compare_trees(game, tree)
-    lines.append(Line("tree", f"{tree.num_nodes:,} histories, from the rules and through pyspiel", "bitwise identical"))
+    lines.append(CheckLine("tree", f"{tree.num_nodes:,} histories, by rules and through pyspiel", "bitwise identical"))
     says_perfect = rules_game.sizes.perfect_recall
-    subject.require(
-        tree.perfect_recall or not says_perfect,
-        "players have imperfect recall: one information state is reached by different own actions",
-        "`look`: it must tell all that the player saw and did before",
-    )
+    what = "players have imperfect recall: one information state is reached by different own actions"
+    look_at = "`look`: it must tell all that the player saw and did before"
+    subject.require(tree.perfect_recall or not says_perfect, what, look_at)
     recall = "perfect" if says_perfect else "imperfect, as `layout` says"
-    lines.append(Line("recall", f"{tree.num_infosets:,} information states", recall))
+    lines.append(CheckLine("recall", f"{tree.num_infosets:,} information states", recall))
     if rules_game.rules.observe is not None or rules_game.rules.infoset_number is not None:
         agreement.traverse()
         codes = "agree with information states"
-        lines.append(Line("codes", f"`observe` and `infoset_number` in {tree.num_nodes:,} histories", codes))
+        lines.append(CheckLine("codes", f"`observe` and `infoset_number` in {tree.num_nodes:,} histories", codes))
     if is_own:
         _check_tensors(game, tree)
-        lines.append(Line("tensors", "information states of different players or texts", "all different"))
+        lines.append(CheckLine("tensors", "information states of different players or texts", "all different"))
     return Report(str(game), tuple(lines))
 
 
-def _simulated(game: pyspiel.Game) -> Line:
-    """Returns what OpenSpiel's own test of a game says."""
+def _simulated(game: pyspiel.Game) -> CheckLine:
+    """Runs OpenSpiel's own test of a game."""
     try:
         with quiet_openspiel():
             pyspiel.random_sim_test(game, num_sims=_SIMULATIONS, serialize=True, verbose=False)
     except Exception as error:  # pyspiel raises several kinds
         what = str(error).split("Serialized state")[0].strip()
-        Subject(game).fail(f"OpenSpiel's random_sim_test says: {what}", "what it names, and the sizes in `layout`")
-    return Line("simulation", f"{_SIMULATIONS} plays of OpenSpiel's random_sim_test", "passed")
+        Subject(game).fail(f"OpenSpiel's random_sim_test says: {what}", "its message, and the sizes in `layout`")
+    return CheckLine("simulation", f"{_SIMULATIONS} plays of OpenSpiel's random_sim_test", "passed")
 
 
 class _Player:
-    """Plays a game at random. Each array lies in the middle of a larger one, whose ends must stay as they are."""
+    """Plays a game at random. Each array lies in the middle of a larger one, whose ends must not change."""
 
     def __init__(self, game: RulesGame, rng: np.random.Generator):
         sizes = game.sizes
@@ -134,21 +130,16 @@ class _Player:
         moves = chances = 0
         while (mover := int(state[MOVER])) != TERMINAL:
             before = state.copy()
-            self._require(
-                mover == CHANCE or 0 <= mover < sizes.num_players,
-                f"state[MOVER] is {mover}", "`start` and `apply`, which must set it",
-                expected=f"a player 0 .. {sizes.num_players - 1}, CHANCE ({CHANCE}) or TERMINAL ({TERMINAL})",
-            )  # fmt: skip
+            expected = f"a player 0 .. {sizes.num_players - 1}, CHANCE ({CHANCE}) or TERMINAL ({TERMINAL})"
+            good, what = mover == CHANCE or 0 <= mover < sizes.num_players, f"state[MOVER] is {mover}"
+            self._require(good, what, "`start` and `apply`, which must set it", expected=expected)
             moves, chances = moves + (mover != CHANCE), chances + (mover == CHANCE)
             choice = int(self._rng.choice(*self._choices(mover == CHANCE)))
             self._look(before)
             self._run("apply", choice)
-            self._require(
-                moves <= sizes.max_game_length and chances <= sizes.max_chance_nodes,
-                "a history is longer than the layout says",
-                "max_game_length and max_chance_nodes, and whether `apply` ends the game",
-                expected=f"at most {sizes.max_game_length} moves of players and {sizes.max_chance_nodes} of chance",
-            )
+            good = moves <= sizes.max_game_length and chances <= sizes.max_chance_nodes
+            look_at = "max_game_length and max_chance_nodes, and whether `apply` ends the game"
+            self._require(good, "a history is longer than the layout says", look_at)
         before = state.copy()
         self._check_payoffs()
         self._look(before)  # observers look at the end of the game, too
@@ -171,18 +162,16 @@ class _Player:
         order, setting = "ascending", "num_distinct_actions"
         if is_chance:
             exists = self._game.rules.outcomes is not None
-            self._require(exists, "chance is to move, but there is no `outcomes`", "`Rules(outcomes=...)`")
+            self._require(exists, "chance is to move, but `outcomes` is missing", "`Rules(outcomes=...)`")
             name, what, arrays = "outcomes", "outcomes", [*arrays, self._arrays.probabilities]
             order, setting = "different", "max_chance_outcomes"
         count, most = self._run(name, *arrays), getattr(self._sizes, setting)
         self._require(isinstance(count, int), f"`{name}` returns {count!r}", f"its `return`: how many {what} there are")
         listed = self._arrays.actions[: max(count, 0)].tolist()
         is_ordered = is_chance or listed == sorted(listed)
-        self._require(
-            1 <= count <= most and len(set(listed)) == count and is_ordered and set(listed) <= set(range(most)),
-            f"`{name}` gives {count} {what}, {listed}", f"`{name}`, and {setting} in `layout`",
-            expected=f"at least one, {order}, within 0 .. {most - 1}",
-        )  # fmt: skip
+        good = 1 <= count <= most and len(set(listed)) == count and is_ordered and set(listed) <= set(range(most))
+        what, expected = f"`{name}` gives {count} {what}, {listed}", f"at least one, {order}, within 0 .. {most - 1}"
+        self._require(good, what, f"`{name}`, and {setting} in `layout`", expected=expected)
         if not is_chance:
             return (listed,)
         probabilities = self._arrays.probabilities[:count]
@@ -191,17 +180,15 @@ class _Player:
         return listed, None, True, probabilities / probabilities.sum()
 
     def _look(self, before: np.ndarray) -> None:
-        """Looks at the state for all players, and compares it with what it was."""
+        """Runs `look` for all players, and compares the state with the one before."""
         view = self._arrays.view
         for player in range(self._sizes.num_players):
             view[:] = 0
             self._run("look", player, view)
             for wrong in np.flatnonzero((view < 0) | (view >= self._limits)):
-                self._require(
-                    False, f"`look` writes {view[wrong]} at entry {wrong} for player {player}",
-                    "`look`, and the sizes of fields in `layout`",
-                    expected=f"a value within 0 .. {self._limits[wrong] - 1}",
-                )  # fmt: skip
+                what = f"`look` writes {view[wrong]} at entry {wrong} for player {player}"
+                expected = f"a value within 0 .. {self._limits[wrong] - 1}"
+                self._require(False, what, "`look`, and the sizes of fields in `layout`", expected=expected)
         same = np.array_equal(before, self._arrays.state)
         self._require(same, "a kernel other than `apply` changed the state", "`legal`, `outcomes`, `look`, `returns`")
 
@@ -209,11 +196,9 @@ class _Player:
         sizes, payoffs = self._sizes, self._arrays.payoffs
         payoffs[:] = 0.0
         self._run("returns", payoffs)
-        self._require(
-            payoffs.min() >= sizes.min_utility - 1e-9 and payoffs.max() <= sizes.max_utility + 1e-9,  # false for NaN
-            "a payoff is out of range", "`returns`, and min_utility and max_utility in `layout`",
-            expected=f"{sizes.min_utility:g} .. {sizes.max_utility:g}", found=payoffs,
-        )  # fmt: skip
+        good = payoffs.min() >= sizes.min_utility - 1e-9 and payoffs.max() <= sizes.max_utility + 1e-9  # false for NaN
+        look_at, expected = "`returns`, min_utility and max_utility", f"{sizes.min_utility:g} .. {sizes.max_utility:g}"
+        self._require(good, "a payoff is out of range", look_at, expected=expected, found=payoffs)
         good = sizes.utility_sum is None or abs(payoffs.sum() - sizes.utility_sum) <= 1e-9
         self._require(good, "payoffs do not add up to utility_sum", "`returns` and `layout`", found=payoffs)
 

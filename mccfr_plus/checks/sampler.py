@@ -15,7 +15,7 @@ from mccfr_plus.kernels.slots import bind
 from mccfr_plus.solver.config import SolverConfig
 from mccfr_plus.trees.game_tree import GameTree
 
-SENTINEL = 1e12  # stands in the gradient before every traversal, so that adding to it without `touch` is seen
+SENTINEL = 1e12  # fills the gradient before every traversal, so that adding to it without `touch` is seen
 
 
 @kernel
@@ -44,7 +44,7 @@ def add_samples(
     empty = tree.slot_range[-1] + player
     for _ in range(max(count, 1)):
         sample_gradient(parameters, sampling_weights, tree, strategy, scratch, traverser, batch)
-        if count == 0:  # what the traversal listed may be wrong
+        if count == 0:  # the touched list may be wrong
             return
         for column in range(len(sums)):
             sums[column] = 0.0
@@ -67,20 +67,15 @@ def add_samples(
             projected[1, column] += sums[column] * sums[column]
 
 
-class Sampler:
+class GradientSampler:
     """An estimator on a tree, with a gradient that is filled with a sentinel before each traversal.
 
-    `rng` gives the strategy (`zeros` is the chance of each of its probabilities to be 0), the sampling weights,
-    baselines and draws. With a script, kernels run as plain Python and draw what it says.
+    `rng` draws the strategy (a share `zeros` of its probabilities is 0), the sampling weights, baselines and the seed.
+    With a script, kernels run as plain Python and take their draws from it.
     """
 
     def __init__(
-        self,
-        tree: GameTree,
-        config: SolverConfig,
-        rng: np.random.Generator,
-        zeros: float = 0.0,
-        script: Script | None = None,
+        self, tree: GameTree, config: SolverConfig, rng: np.random.Generator, zeros: float, script: Script | None = None
     ):
         config.check_game(tree)
         estimator, baseline = config.estimator, config.baseline
@@ -117,9 +112,9 @@ class Sampler:
         if kind == SamplingWeights.SAMPLING:
             try:
                 return sampling_strategy_of(tree, self.estimator)
-            except (ConfigError, PolicyError):  # the policy of another game: any will do
+            except (ConfigError, PolicyError):  # the policy of another game: any strategy tests the kernel
                 return random_strategy(tree, rng)
-        # Of all magnitudes, so that all branches of a rule that looks at them are taken.
+        # Of all magnitudes, so that all branches of a rule are taken.
         if kind == SamplingWeights.AVERAGE:
             random = 10.0 ** rng.uniform(-2, 8, tree.num_slots + tree.num_players)
             return np.where(rng.random(len(random)) < 0.2, 0.0, random)
@@ -127,11 +122,11 @@ class Sampler:
         return random if kind == SamplingWeights.REGRETS else np.zeros(0)
 
     def estimate(self, player: int) -> None:
-        """Estimates a player's gradient anew: in ``scratch.gradient``, where the sentinel stood before."""
+        """Estimates a player's gradient, in ``scratch.gradient``, which is filled with the sentinel before."""
         scratch = self.scratch
         scratch.gradient[:] = SENTINEL
         scratch.values[:] = self._first_values
-        if self.all_players:  # all gradients begin anew, as in the step of player 0
+        if self.all_players:  # as in the step of player 0
             scratch.num_touched[:] = 0
         with np.errstate(all="ignore"):
             self.add(player, 0, np.zeros((0, 0)), np.zeros((3, 0)), np.zeros((2, 0)))
@@ -145,7 +140,7 @@ class Sampler:
         return gradient
 
     def touched(self, player: int) -> np.ndarray:
-        """Returns what the last traversal listed for a player."""
+        """Returns a player's touched list of the last traversal."""
         begin = self.arrays.infoset_range[player]
         return self.scratch.touched[begin : begin + self.scratch.num_touched[player]]
 

@@ -24,14 +24,14 @@ class DrawsDirectly(Exception):
 
 
 class Script:
-    """Determines draws: those in `choices`, then always the first possible one. Notes their probabilities."""
+    """Determines draws: those in `choices`, then the first possible one. Records their probabilities."""
 
     def __init__(self) -> None:
         self.choices: list[int] = []
         self.chances: list[Sequence[float]] = []
 
     def choose(self, chances: Sequence[float]) -> int:
-        """Returns the index of what is drawn next from a distribution."""
+        """Returns the index of the next draw from a distribution."""
         position = len(self.chances)
         self.chances.append(chances)
         if position == len(self.choices):
@@ -39,7 +39,7 @@ class Script:
         return self.choices[position]
 
     def advance(self) -> bool:
-        """Moves on to the next outcome. Returns whether there is one."""
+        """Moves on to the next outcome; returns whether it exists."""
         while self.choices:
             chances, last = self.chances[len(self.choices) - 1], self.choices.pop()
             following = next((i for i in range(last + 1, len(chances)) if chances[i] > 0.0), None)
@@ -50,12 +50,7 @@ class Script:
 
 
 def all_outcomes(script: Script, run: Callable[[], Any]) -> Iterator[tuple[float, Any]]:
-    """Yields (probability, what `run` returned) for every outcome that can happen.
-
-    Args:
-        script: The one that the kernels inside `run` draw from.
-        run: Does one traversal.
-    """
+    """Yields (probability, result of `run`) for every possible outcome of the kernels that draw from the script."""
     script.choices = []
     while True:
         script.chances = []
@@ -117,12 +112,7 @@ def picking_chances(weights: np.ndarray) -> list[float]:
 
 
 def plain(kernel: Callable, replacements: dict[Callable, Callable]) -> Callable:
-    """Returns a kernel as a Python function that calls Python functions only.
-
-    Args:
-        kernel: A kernel, or a plain function where compilation is switched off.
-        replacements: Functions to call in place of others.
-    """
+    """Returns a kernel as a Python function that calls Python functions only, with some functions replaced."""
     return _Translator(replacements).copy(kernel)
 
 
@@ -138,13 +128,13 @@ class _Translator:
             cells = closure and tuple(types.CellType(self.value(cell.cell_contents)) for cell in closure)
             copy = types.FunctionType(source.__code__, names, source.__name__, source.__defaults__, cells)
             copy.__kwdefaults__ = source.__kwdefaults__
-            self._copies[id(source)] = copy  # before what it calls, which may call it
+            self._copies[id(source)] = copy  # before its callees are copied, which may call it
             for name in names_of(source.__code__) & set(names):
                 names[name] = self.value(names[name])
         return self._copies[id(source)]
 
     def value(self, value: Any) -> Any:
-        """Returns what a global name is to mean."""
+        """Returns the translation of a global's value."""
         if isinstance(value, types.ModuleType):
             return _PlainModule(value, self)
         # Where compilation is switched off kernels are plain functions.

@@ -1,4 +1,4 @@
-"""Whether symmetries that compiled rules name leave legal actions, what players learn, and payoffs as they are."""
+"""Whether the symmetries of compiled rules preserve legal actions, information states and payoffs."""
 
 import numpy as np
 
@@ -11,11 +11,7 @@ _LOOK_AT = "`symmetries` in `layout`, and `turned` of its fields"
 
 
 def check_symmetries(game: RulesGame, plays: int, rng: np.random.Generator) -> int:
-    """Returns how many moves of random plays are the same, move by move, once a symmetry has turned them.
-
-    Raises:
-        CheckError: At the first difference.
-    """
+    """Returns the number of moves of random plays that were compared with their images; CheckError if one differs."""
     try:
         group = Symmetries(game.sizes)
     except ValueError as error:

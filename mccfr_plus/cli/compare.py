@@ -1,120 +1,100 @@
-"""`mccfr-plus compare`: games x algorithms x seeds over the cores of this machine or of a cluster; what they reach."""
+"""`mccfr-plus compare`: runs `mccfr_plus.experiments.compare`, prints where the runs ended, and draws the curves."""
 
+import argparse
 import contextlib
 import itertools
 import operator
 import sys
-from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any, Self
-
-from absl import flags
-from tqdm.auto import tqdm
+from typing import Any
 
 from mccfr_plus.cli import output
-from mccfr_plus.cli.cluster import check_processes, chosen_cluster, define_for_runs
-from mccfr_plus.cli.command import PROGRAM, Command, UsageError, define, names, positive, text, whole
+from mccfr_plus.cli.arguments import PROGRAM, UsageError, add_json, add_quiet, positive, specs, text, whole
 from mccfr_plus.display import AXES, require_library
 from mccfr_plus.errors import ConfigError, RecordError
-from mccfr_plus.experiments.comparison import Comparison, Directory, about_here
-from mccfr_plus.experiments.curves import Curve, curves_of, final_rows
-from mccfr_plus.experiments.evaluation_points import limit_of
-from mccfr_plus.experiments.plot import plot_curves
+from mccfr_plus.experiments import Result, compare
+from mccfr_plus.experiments.plot import write_figure
 from mccfr_plus.experiments.report import write_report
-from mccfr_plus.experiments.run_all import STOPPED, RunEvent, in_order, run_all
+from mccfr_plus.user_modules import imported_modules
 
-_DEFAULT_ALGORITHMS = ("external", "outcome", "cfr+")
-_BAR = "{percentage:3.0f}%|{bar}| {n:.1f} of {total_fmt} runs, {elapsed} gone, {remaining} left"
+SUMMARY = "Run algorithms side by side, over seeds, and draw how fast they converge."
 
-
-class CompareCommand(Command):
-    """Runs a matrix of games, algorithms and seeds."""
-
-    name = "compare"
-    summary = "Run algorithms side by side, over seeds, and draw what they reach."
-    positionals = ("GAME",)
-    repeats_last = True
-    notes = """
+_NOTES = """
 algorithms
   external, outcome(epsilon=0.3), ...     an estimator with rm and its average
-  external/rm+, full/dcfr/uniform         estimator/minimizer/averaging, as for solve
-  external[batch=8,baseline=True]         with options: alternating, batch, baseline, threads, symmetry
+  external(minimizer=rm+, averaging=linear, batch=8)
+                                          also: alternating, baseline, symmetry, threads
   cfr, cfr+, lcfr, dcfr, pcfr+            full traversals, by the names of their papers
+  deep_cfr, dream(traversals=200), neural:escher, nfsp
+                                          neural solvers
   openspiel:external, openspiel:cfr+ ...  OpenSpiel's C++ solvers: cfr, cfr+, external, outcome
   openspiel_python:cfr ...                OpenSpiel's Python solvers: cfr, cfr+, lcfr, dcfr, external, outcome
 
-Every run's record is a file of JSON lines in DIR/runs, written as it is measured. Give the same command again to go on
-where a comparison was killed or stopped (Ctrl-C): nothing that was recorded is repeated. OpenSpiel's solvers do not
-count histories: theirs are those that our solver with the same scheme has touched after as many iterations.
+The same command continues a comparison that was interrupted. OpenSpiel's solvers do not count histories; their number
+is that of our solver of the same scheme after as many iterations.
 """
 
-    def define_flags(self, values: flags.FlagValues) -> None:
-        meaning = "Algorithms, separated by commas; see below."
-        define(values, "algorithms", names("NAME,..."), meaning, list(_DEFAULT_ALGORITHMS))
-        define(values, "seeds", whole(1, 10_000), "Number of runs of each: seeds 1 to N.", 5)
-        define(values, "nodes", whole(), "Length of a run in histories touched, such as 1e7.")
-        define(values, "iterations", whole(), "Length of a run in iterations.")
-        define(values, "seconds", positive("SECONDS"), "Length of a run in seconds.")
-        define(values, "num_evaluations", whole(1, 10_000), "Evaluations of a run. Default: as many as cost little.")
-        define(values, "out", text("DIR"), "Directory of records and pictures; made if it is not there.")
-        define_for_runs(values)
-        keys = (
-            "out, and rows: a list with game, algorithm, seeds, nodes, iterations, seconds (means over seeds at the "
-            "end), exploitability (mean), low, high (quantiles 5 % and 95 %); failed: a list of texts; pictures"
-        )
-        output.define_json(values, keys)
-        output.define_quiet(values)
 
-    def run(self, arguments: list[str], values: Any) -> None:
-        if values.out is None:
-            raise UsageError(f"--out=DIR is missing: say where records go. See {PROGRAM} {self.name} --help.")
-        check_processes(values)
-        comparison = Comparison(
-            tuple(arguments),
-            tuple(values.algorithms),
-            tuple(range(1, values.seeds + 1)),
-            limit_of(nodes=values.nodes, iterations=values.iterations, seconds=values.seconds),
-            values.num_evaluations,
-        )
-        directory = Directory(values.out, comparison)
-        output.show_notes()
-        about = about_here(self.line)
-        failures: dict[int, str] = {}
-        with (
-            telling_what_is_kept(values.quiet),
-            chosen_cluster(values, comparison.games) as cluster,
-            directory,
-            View([directory], quiet=values.quiet) as view,
-        ):
-            for event in run_all([directory], about, values.processes, cluster):
-                view.show(event)
-                if event.failure is not None:
-                    failures[event.number] = f"{view.names[event.number]}: {event.failure}"
-        failed = [text for _, text in sorted(failures.items())]
-        _, curves = curves_of(values.out)
-        pictures = _draw(comparison, curves, directory.path, values.quiet)
-        rows = final_rows(curves)
-        _print_table(rows)
-        if values.json:
-            output.print_json({"out": values.out, "rows": rows, "failed": failed, "pictures": pictures})
-        if failed:
-            more = f" (and {len(failed) - 1} more)" if len(failed) > 1 else ""
-            raise RecordError(f"{len(failed)} of {len(directory.runs())} runs failed: {failed[0]}{more}")
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Adds the arguments of the verb."""
+    parser.epilog = _NOTES
+    add = parser.add_argument
+    add("games", metavar="GAME", nargs="+", type=text, help="Games of OpenSpiel or of this package.")
+    algorithms, default = "Algorithms, separated by commas. Default: external, outcome, cfr+.", "external,outcome,cfr+"
+    add("--algorithms", metavar="SPEC,...", type=specs, default=specs(default), help=algorithms)
+    add("--seeds", metavar="N", type=whole(1, 10_000), default=5, help="Number of runs of each. Default: 5.")
+    add("--nodes", metavar="N", type=whole(), help="Length of a run in histories touched, such as 1e7.")
+    add("--iterations", metavar="N", type=whole(), help="Length of a run in iterations.")
+    add("--seconds", metavar="SECONDS", type=positive, help="Length of a run in seconds.")
+    add("--out", metavar="DIR", type=text, help="Directory of records, pictures and report. Default: none is kept.")
+    add("--processes", metavar="N", type=whole(1, 10_000), help="Number of parallel runs. Default: one per core.")
+    add("--cluster", metavar="ADDRESS", type=text, help="Run on a Ray cluster: ray, ray://HOST:PORT or HOST:PORT.")
+    add_json(parser)
+    add_quiet(parser)
 
 
-@contextlib.contextmanager
-def telling_what_is_kept(quiet: bool) -> Iterator[None]:
-    """Prints to standard error how to go on after Ctrl-C."""
+def run(arguments: argparse.Namespace) -> None:
+    """Runs the verb."""
+    if arguments.cluster is not None and arguments.processes is not None:
+        raise UsageError("--processes does not go together with --cluster, whose free CPUs count: leave one out.")
+    output.show_notes()
     try:
-        yield
+        with contextlib.ExitStack() as stack:
+            cluster = None
+            if arguments.cluster is not None:
+                from mccfr_plus.cluster.cluster import Cluster
+
+                cluster = stack.enter_context(Cluster(arguments.cluster, imports=imported_modules()))
+                for game in arguments.games:
+                    cluster.check_game(game)
+            result = compare(
+                arguments.games,
+                arguments.algorithms,
+                seeds=arguments.seeds,
+                nodes=arguments.nodes,
+                iterations=arguments.iterations,
+                seconds=arguments.seconds,
+                out=arguments.out,
+                processes=arguments.processes,
+                cluster=cluster,
+                progress=not arguments.quiet,
+            )
     except KeyboardInterrupt:
-        if not quiet:
-            print("stopped: what was recorded is kept, and the same command goes on from there", file=sys.stderr)
+        if arguments.out and not arguments.quiet:
+            print("what was recorded is kept; the same command continues", file=sys.stderr)
         raise
+    files = [] if result.path is None else _write_pictures(result, result.path, quiet=arguments.quiet)
+    rows = result.final_rows()
+    _print_table(rows)
+    failed = [f"{name}: {why}" for name, why in result.failed.items()]
+    if arguments.json:
+        output.print_json({"out": arguments.out, "rows": rows, "failed": failed, "pictures": files})
+    if failed:
+        raise RecordError(f"{len(failed)} runs failed, such as {failed[0]}")
 
 
-def _draw(comparison: Comparison, curves: list[Curve], path: Path, quiet: bool) -> list[str]:
-    """Writes a picture per unit and the report; returns their names. It says which library is missing, if one is."""
+def _write_pictures(result: Result, path: Path, *, quiet: bool) -> list[str]:
+    """Writes a picture per unit and the report, and returns their names; says which library is missing, if one is."""
     try:
         for library in ("matplotlib", "bokeh"):
             require_library(library)
@@ -122,14 +102,13 @@ def _draw(comparison: Comparison, curves: list[Curve], path: Path, quiet: bool) 
         if not quiet:
             print(f"{PROGRAM}: {error}", file=sys.stderr)
         return []
-    if not curves:
-        return []
-    names = []
+    files = []
     for unit in AXES:
-        files = [path / f"exploitability-{unit}.{ending}" for ending in ("png", "svg")]
-        plot_curves(curves, files, unit=unit, algorithms=comparison.algorithms, source=f"Records: {path}/runs.")
-        names += [str(file) for file in files]
-    return [*names, str(write_report(path))]
+        figure = result.plot(unit)
+        for ending in ("png", "svg"):
+            files.append(path / f"exploitability-{unit}.{ending}")
+            write_figure(figure, files[-1])
+    return [*map(str, files), str(write_report(result))]
 
 
 def _print_table(rows: list[dict[str, Any]]) -> None:
@@ -141,35 +120,3 @@ def _print_table(rows: list[dict[str, Any]]) -> None:
             spread = [output.number(row[name], 4) for name in ("exploitability", "low", "high")]
             table.append([f"  {row['algorithm']}", str(row["seeds"]), *numbers, *spread])
     output.print_table(table)
-
-
-class View:
-    """A progress bar on a terminal, and a line for each run that has ended.
-
-    Attributes:
-        names: What runs are called.
-    """
-
-    def __init__(self, directories: Sequence[Directory], *, quiet: bool):
-        self.names = [f"{run.game}  {run.algorithm}  seed {run.seed}" for run in in_order(directories)]
-        self._progress, self._num_ended, self._quiet = [0.0] * len(self.names), 0, quiet
-        disable = quiet or not sys.stderr.isatty()
-        self._bar = tqdm(total=len(self.names), bar_format=_BAR, leave=False, disable=disable)
-
-    def show(self, event: RunEvent) -> None:
-        """Shows what has happened."""
-        self._progress[event.number] = 0.0 if event.outcome == STOPPED else event.progress
-        if event.outcome is not None:
-            self._num_ended += 1
-            if not self._quiet:
-                what = f"failed: {event.failure}" if event.failure else event.outcome
-                name = self.names[event.number]
-                tqdm.write(f"{self._num_ended}/{len(self.names)}  {name}  {what}", file=sys.stderr)
-        self._bar.n = sum(self._progress)
-        self._bar.refresh()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._bar.close()

@@ -1,21 +1,18 @@
 """`mccfr-plus export`: a policy as CSV, JSON or Parquet, or a game in Gambit's format, for other programs."""
 
-import contextlib
+import argparse
 import csv
-import importlib
 import io
 import json
 import sys
-from collections.abc import Callable, Iterator
-from typing import Any, BinaryIO, TextIO
+from importlib.util import find_spec
+from typing import Any
 
 import numpy as np
-from absl import flags
 
 from mccfr_plus.cli import output
-from mccfr_plus.cli.budget import compile_within_budget, define_budget
-from mccfr_plus.cli.command import Command, UsageError, define, one_of, text
-from mccfr_plus.cli.policy_source import NOTE, UNIFORM, read_policy, require_policy
+from mccfr_plus.cli.arguments import POLICY_HELP, UsageError, add_game
+from mccfr_plus.cli.policy_source import UNIFORM, read_policy, require_policy
 from mccfr_plus.errors import ConfigError, PolicyFileError
 from mccfr_plus.evaluation.strategies import strategy_of
 from mccfr_plus.files.atomic_write import atomic_write, require_new
@@ -24,130 +21,90 @@ from mccfr_plus.policies.keyed_policy import KeyedPolicy
 from mccfr_plus.policies.tree_policy import TreePolicy
 from mccfr_plus.trees.gambit import write_efg
 from mccfr_plus.trees.game import load_game
+from mccfr_plus.trees.game_tree import compile_game
 
-_PARQUET, _EFG = "parquet", "efg"
+SUMMARY = "Write a saved policy as CSV, JSON or Parquet, or a game in Gambit's format."
 
-
-class ExportCommand(Command):
-    """Writes a policy as a table, or a game."""
-
-    name = "export"
-    summary = "Write a saved policy as CSV, JSON or Parquet, or a game in Gambit's format."
-    positionals = ("GAME",)
-    optional = ("POLICY",)
-    notes = f"""
-{NOTE}
-
---format=efg writes the game, and takes no POLICY: Gambit's extensive game, with all histories. Probabilities of chance
-and payoffs are fractions. The other formats have a row per information state and action.
-
-columns
+_NOTES = """
+csv, json and parquet write POLICY, one row per information state and action:
   player              from 0
-  information_state   its text; of policies that were solved without a compiled tree the key in hexadecimal digits,
-                      unless they were solved with --keys=text
+  information_state   its text; its key in hexadecimal digits if the policy was solved without a compiled tree
   action              OpenSpiel's number
-  action_name         what OpenSpiel calls it; its number where that depends on the state
-  probability         that the policy plays it
+  action_name         OpenSpiel's name; the number where the name depends on the state
+  probability         the policy's probability of the action
   reach               probability of the information state if all players follow the policy; only with a compiled tree
 
-JSON is a list of objects. Parquet needs pyarrow or polars: pip install 'mccfr_plus[export]'.
+JSON is a list of objects. Parquet needs pandas and pyarrow: pip install 'mccfr_plus[export]'. efg writes the game with
+all its histories, without a POLICY. Probabilities of chance and payoffs are fractions.
 """
 
-    def define_flags(self, values: flags.FlagValues) -> None:
-        define(values, "format", one_of(*_WRITERS, _PARQUET, _EFG), "What is written, and how.", "csv")
-        define(values, "out", text("FILE"), "Where to; not overwritten. Default: standard output.")
-        define_budget(values)
 
-    def run(self, arguments: list[str], values: Any) -> None:
-        name = arguments[0]
-        if values.format == _EFG:
-            _export_game(name, arguments[1:], values)
-            return
-        if len(arguments) < 2:
-            raise UsageError(f"POLICY is missing: {self.usage()}. Only --format={_EFG} goes without.")
-        source = arguments[1]
-        require_policy(source)
-        is_parquet = values.format == _PARQUET
-        if values.out is not None:
-            require_new(values.out, PolicyFileError)
-        elif is_parquet:
-            raise UsageError(f"--format={_PARQUET} is no text: give a file by --out=FILE.")
-        write_parquet = _parquet_writer() if is_parquet else None  # an error comes before the game is compiled
-        columns = _columns(name, source, values)
-        output.show_notes()
-        if values.out is None:
-            _WRITERS[values.format](columns, sys.stdout)
-            return
-        with atomic_write(values.out, PolicyFileError) as file:
-            if write_parquet is not None:
-                write_parquet(columns, file)
-            else:
-                with _lines_of(file) as lines:
-                    _WRITERS[values.format](columns, lines)
-        print(f"wrote {values.out} ({output.count(len(columns['action']))} rows)")
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.epilog = _NOTES
+    add_game(parser)
+    add = parser.add_argument
+    add("policy", metavar="POLICY", nargs="?", help=POLICY_HELP)
+    add("--format", choices=("csv", "json", "parquet", "efg"), default="csv", help="Default: csv.")
+    add("--out", help="The file; it is not overwritten. Default: standard output.")
 
 
-def _export_game(name: str, policies: list[str], values: Any) -> None:
-    if policies:
-        raise UsageError(f"unexpected argument {policies[0]!r}: --format={_EFG} writes the game, and no policy.")
-    if values.out is not None:
-        require_new(values.out, PolicyFileError)
-    tree = compile_within_budget(name, values)
+def run(arguments: argparse.Namespace) -> None:
+    source, out, kind = arguments.policy, arguments.out, arguments.format
+    if (source is None) != (kind == "efg"):
+        raise UsageError(f"--format={kind} takes {'a POLICY' if source is None else 'no POLICY'}.")
+    if out is not None:
+        require_new(out, PolicyFileError)
+    elif kind == "parquet":
+        raise UsageError("--format=parquet is not text: give --out=FILE.")
+    if kind == "parquet" and not (find_spec("pandas") and find_spec("pyarrow")):
+        raise ConfigError("Parquet needs pandas and pyarrow: pip install 'mccfr_plus[export]'.")
+    content: str | bytes
+    if kind == "efg":
+        content, size = _game_as_text(arguments.game)
+    else:
+        columns = _columns(arguments.game, source)
+        size = f"{output.count(len(columns['action']))} rows"
+        content = _as_parquet(columns) if kind == "parquet" else _as_text(columns, kind)
     output.show_notes()
-    if values.out is None:
-        write_efg(tree, sys.stdout)
+    if out is None:
+        sys.stdout.write(str(content))
         return
-    with atomic_write(values.out, PolicyFileError) as file, _lines_of(file) as lines:
-        write_efg(tree, lines)
-    print(f"wrote {values.out} ({output.count(tree.num_nodes)} histories)")
+    with atomic_write(out, PolicyFileError) as file:
+        file.write(content.encode() if isinstance(content, str) else content)
+    print(f"wrote {out} ({size})")
 
 
-@contextlib.contextmanager
-def _lines_of(file: BinaryIO) -> Iterator[TextIO]:
-    """Yields a file of text over an open file of bytes, which stays open."""
-    lines = io.TextIOWrapper(file, encoding="utf-8", newline="")
-    yield lines
-    lines.detach()
+def _game_as_text(name: str) -> tuple[str, str]:
+    """Returns a game in Gambit's format, and its size."""
+    tree, text = compile_game(name), io.StringIO()
+    write_efg(tree, text)
+    return text.getvalue(), f"{output.count(tree.num_nodes)} histories"
 
 
-def _columns(name: str, source: str, values: Any) -> dict[str, list]:
+def _columns(name: str, source: str) -> dict[str, list]:
     """Returns the policy's columns as Python's own numbers and texts."""
+    require_policy(source)
     policy: Any = None
     if source != UNIFORM and not needs_tree(source):
         policy = read_policy(source, load_game(name))
     if not isinstance(policy, KeyedPolicy):
-        tree = compile_within_budget(name, values)
+        tree = compile_game(name)
         policy = TreePolicy(tree, strategy_of(tree, policy or read_policy(source, tree)))
     columns = policy.to_table().columns()
     return {name: col.tolist() if isinstance(col, np.ndarray) else col for name, col in columns.items()}
 
 
-def _write_csv(columns: dict[str, list], file: TextIO) -> None:
-    writer = csv.writer(file, lineterminator="\n")
-    writer.writerow(columns)
-    writer.writerows(zip(*columns.values(), strict=True))
+def _as_text(columns: dict[str, list], kind: str) -> str:
+    rows = list(zip(*columns.values(), strict=True))
+    if kind == "json":
+        lines = [json.dumps(dict(zip(columns, row, strict=True)), ensure_ascii=False) for row in rows]
+        return "[\n" + ",\n".join(lines) + "\n]\n"
+    text = io.StringIO()
+    csv.writer(text, lineterminator="\n").writerows([tuple(columns), *rows])
+    return text.getvalue()
 
 
-def _write_json(columns: dict[str, list], file: TextIO) -> None:
-    separator = "[\n"
-    for row in zip(*columns.values(), strict=True):
-        file.write(separator + json.dumps(dict(zip(columns, row, strict=True)), ensure_ascii=False))
-        separator = ",\n"
-    file.write("\n]\n" if columns["action"] else "[]\n")
+def _as_parquet(columns: dict[str, list]) -> bytes:
+    import pandas
 
-
-_WRITERS: dict[str, Callable[[dict[str, list], TextIO], None]] = {"csv": _write_csv, "json": _write_json}
-
-
-def _parquet_writer() -> Callable[[dict[str, list], BinaryIO], Any]:
-    """Returns what writes columns as Parquet, by the first library that is installed."""
-    try:
-        parquet, arrow = importlib.import_module("pyarrow.parquet"), importlib.import_module("pyarrow")
-        return lambda columns, file: parquet.write_table(arrow.table(columns), file)
-    except ImportError:
-        pass
-    try:
-        polars = importlib.import_module("polars")
-        return lambda columns, file: polars.DataFrame(columns).write_parquet(file)
-    except ImportError:
-        raise ConfigError("Parquet needs pyarrow or polars: pip install 'mccfr_plus[export]'.") from None
+    return pandas.DataFrame(columns).to_parquet(index=False)

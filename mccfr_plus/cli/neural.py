@@ -1,146 +1,39 @@
-"""`mccfr-plus solve --algorithm=...` with neural networks. What needs torch is imported when it is asked for."""
+"""`mccfr-plus solve --algorithm=SPEC` with neural networks. Torch is imported only with that flag."""
 
-from __future__ import annotations
-
-import contextlib
+import argparse
 import sys
-from typing import Any
 
-from mccfr_plus.cli import checkpoints, cluster, output
-from mccfr_plus.cli.budget import compile_within_budget
-from mccfr_plus.cli.checkpoints import DISTRIBUTED
-from mccfr_plus.cli.command import UsageError, seed_of
+from mccfr_plus.cli import checkpoints, output
+from mccfr_plus.cli.arguments import seed_of
 from mccfr_plus.cli.run import run_and_print
-from mccfr_plus.errors import BudgetError, MccfrPlusError
 from mccfr_plus.files.lock import CheckpointLock
-from mccfr_plus.neural import ALGORITHMS, WITHOUT_TREE, default_config
-from mccfr_plus.trees.game import load_game
+from mccfr_plus.neural import ALGORITHMS, from_checkpoint, new_solver
+from mccfr_plus.solver.tree_choice import TreeLimits
 
-# Flags about tables, and what to use instead.
-TABLE_FLAGS = {
-    **dict.fromkeys(("estimator", "minimizer", "averaging", "batch", "baseline", "baseline_rate", "alternating"), ""),
-    **dict.fromkeys(("keys", "symmetry", "thread_mode", "bound_seconds", "bounds", "confidence"), ""),
-    "memory": " (--max_nodes and --max_bytes limit the tree)",
-    "threads": " (--set threads=N is what torch may use)",
-}
+HELP = (
+    f"Solve with neural networks (pip install 'mccfr_plus[neural]'): {', '.join(ALGORITHMS)}, with settings, as in "
+    '"dream(traversals=1000, representation=batched)".'
+)
 
 
-def check_flags(values: Any, algorithm: str) -> None:
-    """Raises UsageError if a flag has no meaning for a neural algorithm."""
-    without_tree = algorithm in WITHOUT_TREE
-    wrong = {f"--{name}": more for name, more in TABLE_FLAGS.items() if values[name].present}
-    if without_tree:
-        wrong.pop("--bound_seconds", None)
-    if values.tree == "lazy":
-        wrong["--tree=lazy"] = ""
-    for flag, more in wrong.items():
-        raise UsageError(
-            f"{flag} is about --algorithm=tabular, and --algorithm={algorithm} does not take it{more}: leave it out."
-        )
-    if without_tree and values.cluster is not None:
-        others = ", ".join(name for name in ALGORITHMS if name not in WITHOUT_TREE)
-        raise UsageError(
-            f"--cluster with --algorithm={algorithm}: it samples in this process. Leave it out, or give one of "
-            f"--algorithm={others}."
-        )
-
-
-# --- settings ---
-
-
-def settings_of(algorithm: str) -> str:
-    """Returns the help about the settings of an algorithm."""
-    lines = [f"settings of --algorithm={algorithm}, by --set NAME=VALUE, with their defaults:"]
-    for name, value in default_config(algorithm).as_dict().items():
-        lines.append(f"  {name}={value if isinstance(value, str) else repr(value).replace(' ', '')}")
-    return "\n".join(lines)
-
-
-# --- running ---
-
-
-def solve(game: str, algorithm: str, values: Any, lock: CheckpointLock | None, where: Any) -> None:
-    """Runs a neural solver, and prints and writes its result.
-
-    Args:
-        game: The game string.
-        algorithm: One of `ALGORITHMS`.
-        values: Parsed flags of `mccfr-plus solve`.
-        lock: Of the checkpoint, if there is to be one.
-        where: See `cluster.connected`; None: samples are made in this process.
-
-    Raises:
-        MccfrPlusError: For bad input; or, after the result so far, if networks diverged or the last checkpoint could
-            not be written.
-    """
-    solver_class = _solver_class(algorithm, where)  # an error without torch
-    base = solver_class.config_class()
-    config, seed, num_batches = base, None, values.num_batches
-    if lock and values.resume:
-        config, seed, num_batches = _kept(lock, values, solver_class)
-    config = config.changed(values["set"].value or ())
-    before = base.as_dict()
-    changes = ", ".join(f"{name}={value}" for name, value in config.as_dict().items() if value != before[name])
-    plan = {} if where is None else {**cluster.plan_of(values), "cluster": where}
-    if where is not None and num_batches is not None:
-        plan["num_batches"] = num_batches
-    solver = _new_solver(game, algorithm, solver_class, config, seed, plan, values)
-    if lock and values.resume:
-        solver.restore(lock)
-    with contextlib.nullcontext() if where is None else solver:  # ends the workers
-        output.show_notes()
-        if not values.quiet:
-            batches = "" if where is None else f" in {solver.num_batches} batches"
-            settings = changes or "the default settings"
-            print(f"solving with {algorithm}{batches}, seed {solver.seed}: {settings}", file=sys.stderr)
-        heading = [["algorithm", algorithm], ["settings", changes or "the default ones"]]
-        if where is not None:
-            heading.append(["batches", f"{solver.num_batches}, on cluster {values.cluster}"])
-        about = {"algorithm": algorithm, "settings": solver.config.as_dict()}
-        run_and_print(game, solver, values, lock, about, heading)
-
-
-def _solver_class(algorithm: str, where: Any) -> Any:
-    import mccfr_plus.neural
-
-    if where is None:
-        return getattr(mccfr_plus.neural, ALGORITHMS[algorithm])
-    import mccfr_plus.cluster.neural
-
-    return getattr(mccfr_plus.cluster.neural, DISTRIBUTED + ALGORITHMS[algorithm])
-
-
-def _kept(lock: CheckpointLock, values: Any, solver_class: Any) -> tuple[Any, int | None, int | None]:
-    """Returns config, seed and number of batches of the checkpoint to continue from.
-
-    Raises:
-        CheckpointError: If it is damaged, or the command line gives another seed or number of batches.
-    """
-    from mccfr_plus.neural.checkpoint import config_of, read_header
-
-    header = read_header(lock, solver_class.__name__)
-    checkpoints.require_seed(lock, header, values)
-    return config_of(lock, header, solver_class.config_class), header["seed"], header["num_batches"]
-
-
-def _new_solver(
-    game: str, algorithm: str, solver_class: Any, config: Any, seed: int | None, plan: dict[str, Any], values: Any
-) -> Any:
-    from mccfr_plus.neural.sampling.observer import check_has_tensors
-
-    loaded = load_game(game)
-    check_has_tensors(loaded, solver_class.__name__)  # before a long compilation
-    try:
-        tree = loaded if algorithm in WITHOUT_TREE else compile_within_budget(game, values)
-        return solver_class(tree, config, seed=seed_of(values) if seed is None else seed, **plan)
-    except BudgetError as error:
-        others = [name for name in WITHOUT_TREE if name.endswith(algorithm)]
-        hint = f" Or take --algorithm={', '.join(others or WITHOUT_TREE)}, which compiles no tree."
-        raise BudgetError(str(error) + hint) from None
-    except MccfrPlusError:
-        raise
-    except (MemoryError, RuntimeError) as error:  # torch's is the latter
-        raise BudgetError(
-            f"there is no room for the networks and memories of these settings ({str(error).splitlines()[0]}): give "
-            "smaller ones by --set."
-        ) from None
+def solve(arguments: argparse.Namespace, lock: CheckpointLock | None) -> None:
+    """Runs a neural solver, and prints and writes its result; `lock` is the checkpoint's, if there is one."""
+    resumed = lock if arguments.resume else None
+    if arguments.algorithm is None:
+        assert resumed is not None
+        solver = from_checkpoint(resumed, arguments.game)
+    else:
+        limits = TreeLimits(progress=False if arguments.quiet else None)
+        solver = new_solver(arguments.game, arguments.algorithm, seed=seed_of(arguments), limits=limits)
+    if resumed is not None:
+        solver.restore(resumed)  # compares the settings
+        checkpoints.require_seed(resumed, solver.seed, arguments)
+    name = {kind: name for name, kind in ALGORITHMS.items()}[type(solver).__name__]
+    plain = type(solver.config)().resolved(solver.representation.kind)
+    settings, defaults = solver.config.as_dict(), plain.as_dict()
+    changes = ", ".join(f"{name}={value}" for name, value in settings.items() if value != defaults[name])
+    output.show_notes()
+    if not arguments.quiet:
+        print(f"solving with {name}, seed {solver.seed}: {changes or 'the default settings'}", file=sys.stderr)
+    heading = [["algorithm", name], ["settings", changes or "the default ones"]]
+    run_and_print(solver, arguments, lock, {"algorithm": name, "settings": settings}, heading)

@@ -2,26 +2,15 @@
 
 import json
 import logging
+import sys
+import textwrap
+import webbrowser
 from collections.abc import Sequence
 from typing import Any
 
-from absl import flags
-
-from mccfr_plus.cli.command import define_switch
-
-
-def define_json(values: flags.FlagValues, what: str) -> None:
-    """Defines ``--json``; `what` lists the keys for the help."""
-    define_switch(values, "json", f"Also print one JSON object, as the last line of standard output: {what}.")
-
-
-def define_quiet(values: flags.FlagValues) -> None:
-    """Defines ``--quiet``."""
-    define_switch(values, "quiet", "No progress and no notes on standard error, only warnings.")
-
 
 def show_notes() -> None:
-    """Shows the package's notes that were held back until the input has proved good: an error is one line alone."""
+    """Shows the package's log messages so far. They are held back until the input is checked: errors are one line."""
     for handler in logging.getLogger("mccfr_plus").handlers:
         handler.flush()
 
@@ -29,7 +18,7 @@ def show_notes() -> None:
 def print_table(rows: Sequence[Sequence[str]], *, texts: Sequence[int] = (0,)) -> None:
     """Prints rows with their columns aligned: those of `texts` to the left, numbers to the right.
 
-    A row of one cell among longer ones is a heading: it takes no part in the widths.
+    A row of one cell among longer ones is a heading, whose width does not count.
     """
     aligned = [row for row in rows if len(row) > 1] or rows
     widths = [max(len(row[i]) for row in aligned if i < len(row)) for i in range(max(len(row) for row in aligned))]
@@ -39,7 +28,7 @@ def print_table(rows: Sequence[Sequence[str]], *, texts: Sequence[int] = (0,)) -
 
 
 def print_json(values: dict[str, Any]) -> None:
-    """Prints one line of JSON. Not-a-number, which JSON does not have, is refused: pass None."""
+    """Prints one line of JSON; use None in place of not-a-number."""
     print(json.dumps(values, allow_nan=False))
 
 
@@ -63,11 +52,6 @@ def short(value: float) -> str:
     return f"{value:.3g}T"
 
 
-def rate(value: float) -> str:
-    """Returns a number per second: whole from 100 on, three significant digits below."""
-    return count(value) if value >= 100 else number(value, 3)
-
-
 def size(num_bytes: float) -> str:
     """Returns a size in memory with its unit."""
     for unit in ("bytes", "KiB", "MiB"):
@@ -75,3 +59,18 @@ def size(num_bytes: float) -> str:
             return f"{num_bytes:.0f} {unit}" if unit == "bytes" else f"{num_bytes:.1f} {unit}"
         num_bytes /= 1024
     return f"{num_bytes:.1f} GiB"
+
+
+def wrapped(text: str, width: int = 100) -> str:
+    """Returns a text in lines of at most `width` characters, with whole words."""
+    return textwrap.fill(text, width, break_on_hyphens=False, break_long_words=False)
+
+
+def open_in_browser(address: str) -> None:
+    """Opens a page in the browser, or says that there is none."""
+    try:
+        is_open = webbrowser.open(address)
+    except (webbrowser.Error, OSError):
+        is_open = False
+    if not is_open:
+        print(f"no browser found: open {address}", file=sys.stderr)

@@ -1,104 +1,89 @@
 """`mccfr-plus play`: games against a policy, in the terminal or in the browser."""
 
+import argparse
 import random
 import sys
-import webbrowser
 from typing import Any
 
-from absl import flags
-
 from mccfr_plus.cli import output, play_page
-from mccfr_plus.cli.command import (
-    Command,
+from mccfr_plus.cli.arguments import (
+    POLICY_HELP,
     UsageError,
-    define,
-    define_limits,
-    define_switch,
+    add_game,
+    add_quiet,
+    add_seed,
     positive,
     refuse,
     seed_of,
     whole,
 )
-from mccfr_plus.cli.local_server import serve_until_interrupted
 from mccfr_plus.cli.play_session import PlaySession
-from mccfr_plus.cli.policy_source import NOTE, read_policy, require_policy
+from mccfr_plus.cli.policy_source import read_policy, require_policy
 from mccfr_plus.solver.defaults import solver_for
 from mccfr_plus.solver.tree_choice import TreeLimits
 from mccfr_plus.trees.game import load_game
 
+SUMMARY = "Play against a policy, in the terminal or in the browser."
+
+_SECONDS = 5.0
 _QUIT = ("q", "quit", "exit")
-
-
-class PlayCommand(Command):
-    """Lets a person play against a policy."""
-
-    name = "play"
-    summary = "Play against a policy, in the terminal or in the browser."
-    positionals = ("GAME",)
-    optional = ("POLICY",)
-    notes = f"""
-{NOTE}
-Without it the game is solved first, for --seconds.
-
-What is shown is what you know: the state's own text for you, and cards, dice and boards where they can be read from it.
-All actions are shown when a game has ended. In the terminal, type
+_NOTES = """
+You see what your seat knows: the state's own text, and cards, dice and boards where they can be read from it. All
+actions are shown when a game has ended. In the terminal, type
   an action     its number or its name
-  ?             the probabilities that the policy has for you
+  ?             to see the policy's probabilities at your information state
   q             to end; Ctrl-D and Ctrl-C do the same
 """
 
-    def define_flags(self, values: flags.FlagValues) -> None:
-        define(values, "seat", whole(0), "Your seat, from 0. Default: each in turn.")
-        define(values, "games", whole(), "How many games to play in the terminal. Default: until you end it.")
-        define(values, "seed", whole(0), "Seed of chance and of the policy's actions. Default: random.")
-        define(values, "seconds", positive("SECONDS"), "How long to solve the game if there is no POLICY.", 5.0)
-        define_switch(values, "browser", "Play on a page in the browser, which is served to this machine alone.")
-        define(values, "port", whole(0, 65535), "Port of that page; 0: any that is free.", 0)
-        define_limits(values)
-        output.define_quiet(values)
 
-    def run(self, arguments: list[str], values: Any) -> None:
-        name, source = arguments[0], arguments[1] if len(arguments) > 1 else None
-        if values.browser:
-            refuse(values, ["games"], "games in the terminal: leave it out, or leave out --browser")
-        else:
-            refuse(values, ["port"], "the page in the browser: give --browser, too")
-        if source is not None:
-            refuse(values, ["seconds", "max_nodes", "max_bytes"], "solving: leave it out, or leave out POLICY")
-            require_policy(source)
-        game, seed = load_game(name), seed_of(values)
-        if values.seat is not None and values.seat >= game.num_players():
-            raise UsageError(f"--seat={values.seat}: {game} has seats 0 to {game.num_players() - 1}.")
-        policy = _solved(name, seed, values) if source is None else read_policy(source, game)
-        session = PlaySession(game, policy, values.seat, random.Random(seed))
-        output.show_notes()
-        if values.browser:
-            pages = play_page.PlayPages(session, name, source or "solved just now")
-            serve_until_interrupted(pages.respond, values.port, _open)
-        else:
-            _play(session, values.games)
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.epilog = _NOTES
+    add_game(parser)
+    add = parser.add_argument
+    add("policy", metavar="POLICY", nargs="?", help=f"{POLICY_HELP} Default: solve the game first.")
+    add("--seat", type=whole(0), help="Your seat, from 0. Default: each in turn.")
+    add("--games", type=whole(), help="Number of games in the terminal. Default: until you end it.")
+    add_seed(parser, "Repeats chance and the policy's actions.")
+    meaning = f"How long to solve the game without a POLICY. Default: {_SECONDS:g}."
+    add("--seconds", type=positive, help=meaning)
+    meaning = "Play on a page that is served to this machine only (pip install 'mccfr_plus[browser]')."
+    add("--browser", action="store_true", help=meaning)
+    add("--port", type=whole(0, 65535), help="Port of that page. Default: any free one.")
+    add_quiet(parser)
 
 
-def _solved(name: str, seed: int, values: Any) -> Any:
+def run(arguments: argparse.Namespace) -> None:
+    name, source = arguments.game, arguments.policy
+    if arguments.browser:
+        refuse(arguments, ("games",), "is for the terminal: leave out --browser")
+        play_page.require_flask()
+    else:
+        refuse(arguments, ("port",), "needs --browser")
+    if source is not None:
+        refuse(arguments, ("seconds",), "is for solving the game: leave out POLICY")
+        require_policy(source)
+    game, seed = load_game(name), seed_of(arguments)
+    if arguments.seat is not None and arguments.seat >= game.num_players():
+        raise UsageError(f"--seat={arguments.seat}: {game} has seats 0 to {game.num_players() - 1}.")
+    policy = _solved(arguments, seed) if source is None else read_policy(source, game)
+    session = PlaySession(game, policy, arguments.seat, random.Random(seed))
+    output.show_notes()
+    if arguments.browser:
+        play_page.serve(play_page.app_of(session, name, source or "solved just now"), arguments.port or 0)
+    else:
+        _play(session, arguments.games)
+
+
+def _solved(arguments: argparse.Namespace, seed: int) -> Any:
     """Returns the average policy of a short run."""
-    limits = TreeLimits(values.max_nodes, values.max_bytes, False if values.quiet else None)
-    solver, _ = solver_for(name, {}, seed=seed, limits=limits)
-    if not values.quiet:
-        print(f"solving {name} for {values.seconds:g} s: for a better opponent give a POLICY", file=sys.stderr)
-    return solver.run(seconds=values.seconds, progress=not values.quiet and sys.stderr.isatty()).average_policy()
-
-
-def _open(url: str) -> None:
-    """Shows a page in the browser, or says that there is none."""
-    try:
-        is_open = webbrowser.open(url)
-    except (webbrowser.Error, OSError):
-        is_open = False
-    if not is_open:
-        print("no browser was found: open that address in one on this machine", file=sys.stderr)
-
-
-# --- in the terminal ---
+    quiet, seconds = arguments.quiet, arguments.seconds or _SECONDS
+    solver, _ = solver_for(arguments.game, {}, seed=seed, limits=TreeLimits(progress=False if quiet else None))
+    if not quiet:
+        print(
+            f"solving {arguments.game} for {seconds:g} s: a POLICY of a longer run is a better opponent",
+            file=sys.stderr,
+        )
+    return solver.run(seconds=seconds, progress=not quiet and sys.stderr.isatty()).average_policy()
 
 
 def _play(session: PlaySession, games: int | None) -> None:

@@ -1,15 +1,15 @@
-"""`mccfr-plus view`: a policy in the browser, from this machine only or as a file."""
+"""`mccfr-plus view`: writes a policy as one HTML file and opens it in the browser."""
 
+import argparse
 import os
+import tempfile
 from html import escape
+from pathlib import Path
 from typing import Any
 
-from absl import flags
-
 from mccfr_plus.cli import output
-from mccfr_plus.cli.command import Command, UsageError, define, define_limits, refuse, text, whole
-from mccfr_plus.cli.local_server import Answer, serve_until_interrupted
-from mccfr_plus.cli.policy_source import NOTE, policy_and_tree
+from mccfr_plus.cli.arguments import POLICY_HELP, UsageError, add_game
+from mccfr_plus.cli.policy_source import policy_and_tree
 from mccfr_plus.display import html_table
 from mccfr_plus.evaluation.exact import evaluate_strategy
 from mccfr_plus.evaluation.strategies import strategy_of
@@ -20,46 +20,42 @@ from mccfr_plus.solver.tree_choice import TreeLimits
 from mccfr_plus.trees.game import load_game
 from mccfr_plus.trees.game_tree import GameTree
 
+SUMMARY = "Look at a saved policy in the browser: information states, probabilities, values, regrets."
 
-class ViewCommand(Command):
-    """Shows a policy's information states, with bars for their actions."""
-
-    name = "view"
-    summary = "Look at a saved policy in the browser: information states, probabilities, values, regrets."
-    positionals = ("GAME", "POLICY")
-    notes = f"""
-{NOTE}
-
-The page is one file with everything in it. It is served to browsers on this machine until Ctrl-C, or written with
---out. Information states come in the order in which the policy reaches them. They can be searched by words. Choosing
-one shows, for each action,
-  probability   what the policy plays
-  value         the player's expected payoff after it, given that play has come there
-  regret        value - what the policy gets there: above 0, the policy should have played it more
-Values are a dash where the others never let play come. Of a game that is too large to compile, the page shows the
-information states of the {strategy_table.MOST_HISTORIES:,} most probable histories, without values.
+_NOTES = f"""
+The page is one file that needs no network. It lists information states, most often reached first, and can be searched.
+For each action of the selected one it shows
+  probability   the policy's probability of the action
+  value         the player's expected payoff after it, given that play has reached the information state
+  regret        value - the policy's value there: above 0, the policy should have played it more
+Values are a dash where the other players never let play come. Of a game that is too large to compile, the page shows
+the information states of the {strategy_table.MOST_HISTORIES:,} most probable histories, without values.
 """
 
-    def define_flags(self, values: flags.FlagValues) -> None:
-        define(values, "out", text("FILE"), "Write the page there instead of serving it.")
-        define(values, "port", whole(0, 65535), "Port to serve on; 0: any that is free.", 0)
-        define_limits(values)
 
-    def run(self, arguments: list[str], values: Any) -> None:
-        name, source = arguments
-        if values.out is not None:
-            refuse(values, ["port"], "a page that is served: leave it out, or leave out --out")
-        if values.out is not None and os.path.realpath(values.out) == os.path.realpath(source):
-            raise UsageError(f"--out={values.out} is the policy itself: give another name.")
-        if values.out is not None:
-            require_kind(values.out, UsageError, begins=b"<!DOCTYPE html>")
-        content = _page(name, source, *policy_and_tree(name, source, TreeLimits(values.max_nodes, values.max_bytes)))
-        output.show_notes()
-        if values.out is not None:
-            page.write_page(values.out, content)
-            print(f"wrote {values.out} ({len(content.encode()) / 1e3:,.0f} kB)")
-        else:
-            serve_until_interrupted(lambda _, path, __: Answer(content) if path == "/" else None, values.port)
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.epilog = _NOTES
+    add_game(parser)
+    parser.add_argument("policy", metavar="POLICY", help=POLICY_HELP)
+    parser.add_argument("--out", help="Write the page there. Default: a temporary file.")
+    meaning = "Open the page in the browser. Default: yes."
+    parser.add_argument("--open", action=argparse.BooleanOptionalAction, default=True, help=meaning)
+
+
+def run(arguments: argparse.Namespace) -> None:
+    name, source, out = arguments.game, arguments.policy, arguments.out
+    if out is not None:
+        if os.path.realpath(out) == os.path.realpath(source):
+            raise UsageError(f"--out={out} is the policy itself: give another name.")
+        require_kind(out, UsageError, begins=b"<!DOCTYPE html>")
+    content = _page(name, source, *policy_and_tree(name, source, TreeLimits()))
+    output.show_notes()
+    if out is None:
+        out = os.path.join(tempfile.mkdtemp(prefix="mccfr-plus-"), "policy.html")
+    page.write_page(out, content)
+    print(f"wrote {out} ({len(content.encode()) / 1e3:,.0f} kB)", flush=True)
+    if arguments.open:
+        output.open_in_browser(Path(out).resolve().as_uri())
 
 
 def _page(name: str, source: str, policy: Any, tree: GameTree | None) -> str:

@@ -1,60 +1,37 @@
-"""`mccfr-plus warm_up`: compiles what is usually needed, once, so that later commands start at once."""
+"""`mccfr-plus warm_up`: compiles common kernels once, so that later commands start at once."""
 
-import functools
-import sys
+import argparse
 import time
-from collections.abc import Callable
-from typing import Any
 
-from absl import flags
-from tqdm.auto import tqdm
-
-from mccfr_plus.cli import output
-from mccfr_plus.cli.command import Command
+from mccfr_plus.cli.arguments import add_quiet
 from mccfr_plus.evaluation.infoset_values import infoset_values
 from mccfr_plus.kernels.disk_cache import cache_folder
 from mccfr_plus.policies.table import reach_of
 from mccfr_plus.solver.solver import Solver
 from mccfr_plus.trees.game_tree import compile_game
 
-_GAME = "kuhn_poker"  # kernels are the same for all games
+SUMMARY = "Compile common kernels once, so that later commands start at once."
+
 _SOLVERS = [(estimator, rule) for estimator in ("external", "outcome", "full") for rule in ("rm", "rm+")]
 _SOLVERS.append(("full", "pdcfr+"))  # the default on small games
-
-
-class WarmUpCommand(Command):
-    """Compiles kernels."""
-
-    name = "warm_up"
-    summary = "Compile what is usually needed, once, so that later commands start at once."
-    notes = """
-Compiled are the estimators external, outcome and full with the minimizers rm and rm+, full with pdcfr+, and what
-evaluate, view and export need. Other combinations are compiled when they are first used, in about 4 seconds each.
-Compiled kernels are kept on the disk, until the package or Numba changes.
+_NOTES = """
+Compiled are the estimators external, outcome and full with the minimizers rm and rm+, full with pdcfr+, and the kernels
+of evaluate, view and export. Other combinations are compiled at their first use, in about 4 seconds each. Compiled
+kernels are kept on disk until the package or Numba changes.
 """
 
-    def define_flags(self, values: flags.FlagValues) -> None:
-        output.define_quiet(values)
 
-    def run(self, arguments: list[str], values: Any) -> None:
-        begin = time.perf_counter()
-        steps = self._steps()
-        disable = values.quiet or not sys.stderr.isatty()
-        for name, compile_it in (bar := tqdm(steps.items(), unit="kernel", leave=False, disable=disable)):
-            bar.set_description(name)
-            compile_it()
-        print(f"compiled, or found in {cache_folder()}: {', '.join(steps)}")
-        print(f"{time.perf_counter() - begin:.1f} s")
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.epilog = _NOTES
+    add_quiet(parser)
 
-    def _steps(self) -> dict[str, Callable[[], Any]]:
-        """Returns what to do by its name."""
-        steps: dict[str, Callable[[], Any]] = {}
-        tree = compile_game(_GAME)
-        for estimator, minimizer in _SOLVERS:
-            solver = Solver(tree, estimator, minimizer, seed=1)
-            steps[f"{estimator} + {minimizer}"] = functools.partial(solver.run, 1)
-        strategy = tree.uniform_strategy()
-        steps["evaluation"] = solver.evaluate
-        steps["values of information sets"] = lambda: infoset_values(tree, strategy)
-        steps["reach"] = lambda: reach_of(tree, strategy)
-        return steps
+
+def run(arguments: argparse.Namespace) -> None:
+    begin, tree = time.perf_counter(), compile_game("kuhn_poker")  # kernels are the same for all games
+    for estimator, minimizer in _SOLVERS:
+        Solver(tree, estimator, minimizer, seed=1).run(1).evaluate()
+    infoset_values(tree, tree.uniform_strategy())
+    reach_of(tree, tree.uniform_strategy())
+    names = ", ".join(f"{estimator} + {minimizer}" for estimator, minimizer in _SOLVERS)
+    print(f"compiled, or found in {cache_folder()}: {names}, evaluation")
+    print(f"{time.perf_counter() - begin:.1f} s")

@@ -1,8 +1,6 @@
-"""The same solvers and comparisons on a Ray cluster. Needs the extra ``ray``: ``pip install 'mccfr_plus[ray]'``."""
+"""Solvers and comparisons on a Ray cluster. Needs the extra ``ray``: ``pip install 'mccfr_plus[ray]'``."""
 
 from mccfr_plus.cluster.cluster import Cluster
-from mccfr_plus.cluster.evaluation import DistributedEvaluator
-from mccfr_plus.cluster.matches import head_to_head
 from mccfr_plus.cluster.solver import DistributedSolver
 
-__all__ = ["Cluster", "DistributedEvaluator", "DistributedSolver", "head_to_head"]
+__all__ = ["Cluster", "DistributedSolver"]

@@ -1,10 +1,9 @@
 """Batches: fixed numbers of traversals, each batch with its own random stream, and their sparse sums.
 
-A batch may touch little of a large table. So its sums are the first slots of the touched information sets, and the
-values at all slots of these, one after another.
+A batch may touch a small part of a large table. So its sums are the first slots of the touched information sets, and
+the values at all slots of these information sets, one after another.
 """
 
-import time
 from typing import NamedTuple
 
 import numpy as np
@@ -17,7 +16,6 @@ from mccfr_plus.kernels.scratch import (
     NODES_TOUCHED,
     NUM_VISITS,
     STAMP,
-    Scratch,
     at,
     begin_gradient,
     begin_traversal,
@@ -32,69 +30,53 @@ _LISTS = {"nothing": list_nothing, "infosets": list_infoset, "drawn actions": li
 
 
 class SamplingPlan(NamedTuple):
-    """What all batches of a run have in common."""
+    """The settings that all batches of a run share."""
 
     estimator: Estimator
     shape: Shape  # of the tree
-    traversals: int  # of a batch
-    max_visits: int  # of a traversal
-    visits: str  # what traversals list: "nothing", "infosets" or "drawn actions"
+    traversals: int  # per batch
+    max_visits: int  # per traversal
+    visits: str  # what traversals list for the average: "nothing", "infosets" or "drawn actions"
 
 
-class Batch(NamedTuple):
+class TraversalBatch(NamedTuple):
     """A batch to sample."""
 
     seed: int  # of the run
     iteration: int  # from 1
-    players: tuple[int, ...]  # whose gradients are estimated; all, if a traversal serves all
+    players: tuple[int, ...]  # whose gradients are estimated; all players, if one traversal serves all
     number: int  # from 0
 
 
 class SparseSums(NamedTuple):
-    """What a batch has sampled for one player."""
+    """The samples of a batch for one player."""
 
-    first_slots: np.ndarray  # [infosets] int32: of the infosets touched, parents before children
-    values: np.ndarray  # [slots of these] float64: sum of the gradients of all traversals
+    first_slots: np.ndarray  # [infosets] int32: of the touched infosets, parents before children
+    values: np.ndarray  # [slots of these infosets] float64: sum of the gradients of all traversals
     visited: np.ndarray  # [visits] int32: slots that the average needs; see `add_visits`
     visit_weights: np.ndarray  # [visits] float64
 
 
-class BatchResult(NamedTuple):
-    """The results of a batch."""
-
-    sums: tuple[SparseSums, ...]  # per player that is updated
-    nodes: int  # histories touched
-    seconds: float  # of sampling
-
-    @property
-    def nbytes(self) -> int:
-        """Bytes that are sent."""
-        return sum(array.nbytes for sums in self.sums for array in sums)
-
-
 def stream_of(seed: int, *key: int) -> np.ndarray:
-    """Returns the state of the random generator of a key, ``[1]`` uint64.
+    """Returns the state of the random generator for a key, ``[1]`` uint64.
 
     Args:
-        seed: Of the run, an integer >= 0.
-        *key: What the stream is for, such as iteration, player and batch: integers from 0 to 2^32 - 1.
+        seed: The seed of the run, an integer >= 0.
+        *key: Names the stream, for example by iteration, player and batch: integers from 0 to 2^32 - 1.
     """
     return np.random.SeedSequence(seed, spawn_key=key).generate_state(1, np.uint64)
 
 
 @kernel
 def traverse_batch(tree, scratch, strategy, parameters, sampling_weights, player, traversals, weights, visited):
-    """Makes the traversals of a batch for a player; returns how many entries of `visited` are in use.
+    """Makes the traversals of a batch for a player; returns the number of entries of `visited` in use.
 
     Args:
-        tree: `TreeArrays`.
+        tree, strategy, parameters, sampling_weights: See `Estimator`.
         scratch: `Scratch`. Modified in place: the gradient is the sum over the traversals.
-        strategy: ``[num_slots]``.
-        parameters: See `Estimator.parameters`.
-        sampling_weights: See `SamplingWeights`.
         player: The player whose gradient is estimated; 0 if a traversal serves all players.
-        traversals: How many.
-        weights: ``[num_slots]`` float64, zeros; or empty, if traversals list nothing. Modified in place: sums.
+        traversals: Number of traversals.
+        weights: ``[num_slots]`` float64, zeros; empty if traversals list nothing. Modified in place: sums.
         visited: ``[num_slots]`` int32, or empty. Modified in place: where `weights` is not 0.
     """
     num_visited = 0
@@ -122,15 +104,14 @@ def begin_sums(tree, scratch, first_player, last_player):
 
 @kernel
 def add_sums(tree, scratch, infoset_of_slot, player, first_slots, values):
-    """Adds a batch's sums to a player's gradient. `scratch` is modified in place.
+    """Adds the sums of a batch to a player's gradient.
 
     Args:
-        tree: `TreeArrays`; of it, only what belongs to infosets is read.
-        scratch: `Scratch`, after `begin_sums`.
+        tree: `TreeArrays`, of which only the arrays per infoset are read.
+        scratch: `Scratch`, after `begin_sums`. Modified in place.
         infoset_of_slot: ``[num_slots]`` int32.
         player: The player.
-        first_slots: See `SparseSums`.
-        values: Likewise.
+        first_slots, values: See `SparseSums`.
     """
     gradient, stamp, place = scratch.gradient, scratch.counts[STAMP], 0
     for first in first_slots:
@@ -148,20 +129,18 @@ def add_sums(tree, scratch, infoset_of_slot, player, first_slots, values):
 def add_visits(
     infosets, infoset_of_slot, strategy, average, visited, weights, iteration, gamma, scheduled, traversals, is_drawn
 ):
-    """Adds the visits of a batch to the sums of the average, modified in place.
+    """Adds the visits of a batch to the sums of the average.
 
     Args:
         infosets: ``[num_infosets]`` INFOSET.
         infoset_of_slot: ``[num_slots]`` int32.
         strategy: ``[num_slots]``.
-        average: See `AverageMethod`.
-        visited: First slots of infosets, or with `is_drawn` slots of the actions that were drawn.
-        weights: Theirs.
-        iteration: Its number, from 1.
-        gamma: Exponent of the weights of iterations.
-        scheduled: See `weight_of`.
-        traversals: Of all batches together.
-        is_drawn: Whether drawn actions count, and not the strategy.
+        average: See `AverageMethod`. Modified in place.
+        visited: First slots of infosets, or with `is_drawn` slots of the sampled actions.
+        weights: The weights of these slots.
+        iteration, gamma, scheduled: See `weight_of`.
+        traversals: Number of traversals in all batches together.
+        is_drawn: Whether sampled actions count instead of the strategy.
     """
     scale = weight_of(iteration, gamma, scheduled) / traversals
     for visit in range(len(visited)):
@@ -173,27 +152,8 @@ def add_visits(
             average[slot] += weight * strategy[slot]
 
 
-def sparse_sums(
-    tree: TreeArrays, scratch: Scratch, player: int, visited: np.ndarray, weights: np.ndarray
-) -> SparseSums:
-    """Returns the sums of a batch for a player, and clears the weights of visits.
-
-    Args:
-        scratch: After `traverse_batch`.
-        visited: The entries of `visited` that are in use.
-        weights: See `traverse_batch`. Modified in place: zeros again.
-    """
-    begin = int(tree.infoset_range[player])
-    touched = scratch.touched[begin : begin + int(scratch.num_touched[player])]
-    first_slots = touched["first_slot"].copy()
-    values = scratch.gradient[rows_of(first_slots, touched["num_actions"])]
-    found = weights[visited]
-    weights[visited] = 0.0
-    return SparseSums(*map(read_only, (first_slots, values, visited.copy(), found)))
-
-
-class Sampler:
-    """Samples batches. Their results depend on the arguments alone, and not on what was sampled before."""
+class BatchWorker:
+    """Samples batches of a tree. A result depends on the arguments alone, and not on batches sampled before."""
 
     def __init__(self, arrays: TreeArrays, plan: SamplingPlan):
         self._arrays, self._plan = TreeArrays(*map(read_only, arrays)), plan
@@ -213,40 +173,50 @@ class Sampler:
                 UPDATE_ALL_PLAYERS: estimator.updates_all_players,
             },
         )
-        num_slots = int(self._arrays.slot_range[-1])
-        num_weights = num_slots if plan.visits != "nothing" else 0
+        self._num_slots = int(self._arrays.slot_range[-1])
+        num_weights = self._num_slots if plan.visits != "nothing" else 0
         self._weights, self._visited = np.zeros(num_weights), np.zeros(num_weights, np.int32)
         self._parameters = estimator.parameters()
-        self._traverse(read_only(np.zeros(num_slots)), read_only(np.zeros(num_slots)), 0, 0)  # compiles the kernel
 
-    def work(self, shared: tuple[np.ndarray, np.ndarray], batch: Batch) -> BatchResult:
-        """Returns the results of a batch.
+    def prepare(self) -> None:
+        """Compiles the kernel, or loads it."""
+        zeros = read_only(np.zeros(self._num_slots))
+        self._traverse(zeros, zeros, 0, 0)
+
+    def sample(self, shared: tuple[np.ndarray, np.ndarray], batch: TraversalBatch) -> tuple[list[SparseSums], int]:
+        """Returns the sums of a batch, one per player of the batch, and the number of histories touched.
 
         Args:
             shared: The strategy, ``[num_slots]`` float64, and its sampling weights, see `SamplingWeights`.
+            batch: The batch.
         """
         strategy, sampling_weights = map(read_only, shared)
-        begin = time.perf_counter()
-        counts, plan = self._scratch.counts, self._plan
+        plan, counts = self._plan, self._scratch.counts
+        sums: list[SparseSums] = []
         before = int(counts[NODES_TOUCHED])
-        sums = []
         for player in batch.players:
             if player == batch.players[0] or not plan.estimator.updates_all_players:
                 self._rng[:] = stream_of(batch.seed, batch.iteration, player, batch.number)
                 visited = self._visited[: self._traverse(strategy, sampling_weights, player, plan.traversals)]
-            sums.append(sparse_sums(self._arrays, self._scratch, player, visited, self._weights))
+            sums.append(self._sums(player, visited))
             visited = visited[:0]
-        return BatchResult(tuple(sums), int(counts[NODES_TOUCHED]) - before, time.perf_counter() - begin)
+        return sums, int(counts[NODES_TOUCHED]) - before
 
     def _traverse(self, strategy: np.ndarray, sampling_weights: np.ndarray, player: int, traversals: int) -> int:
-        return self._kernel(
-            self._arrays,
-            self._scratch,
-            strategy,
-            self._parameters,
-            sampling_weights,
-            player,
-            traversals,
-            self._weights,
-            self._visited,
-        )
+        arguments = (strategy, self._parameters, sampling_weights, player, traversals, self._weights, self._visited)
+        return self._kernel(self._arrays, self._scratch, *arguments)
+
+    def _sums(self, player: int, visited: np.ndarray) -> SparseSums:
+        """Returns the sums of a player, and clears the weights of visits."""
+        scratch, begin = self._scratch, int(self._arrays.infoset_range[player])
+        touched = scratch.touched[begin : begin + int(scratch.num_touched[player])]
+        first_slots = touched["first_slot"].copy()
+        values = scratch.gradient[rows_of(first_slots, touched["num_actions"])]
+        weights = self._weights[visited]
+        self._weights[visited] = 0.0
+        return SparseSums(*map(read_only, (first_slots, values, visited.copy(), weights)))
+
+
+def compile_kernels(arrays: TreeArrays, plan: SamplingPlan) -> None:
+    """Compiles the kernels of workers once, rather than in all workers of a machine at the same time."""
+    BatchWorker(arrays, plan).prepare()

@@ -1,9 +1,9 @@
-"""The arrays of a solver whose gradients are sampled by a worker pool, in batches, and added up in their order."""
+"""The arrays of a solver whose gradients a worker pool samples in batches; the batches are added in their order."""
 
 import numpy as np
 
 from mccfr_plus.averages.methods import DRAWN_ACTIONS
-from mccfr_plus.cluster.batch import Batch, Sampler, SamplingPlan, add_sums, add_visits, begin_sums, stream_of
+from mccfr_plus.cluster.batch import SamplingPlan, TraversalBatch, add_sums, add_visits, begin_sums, stream_of
 from mccfr_plus.cluster.worker_pool import WorkerPool
 from mccfr_plus.estimators.visits import list_nothing
 from mccfr_plus.kernels.compile import kernel
@@ -26,13 +26,12 @@ def update(tree, state, scratch, settings, first_player, last_player, iteration)
         state: `State`. Modified in place.
         scratch: `Scratch`, with the sums of the gradients of ``settings.batch`` traversals. Modified in place.
         settings: `Settings`. Modified in place.
-        first_player: The first one.
-        last_player: The last one.
+        first_player, last_player: Players.
         iteration: Its number, from 1.
     """
     count = last_player + 1 - first_player
     weight = weight_of(iteration, settings.gamma, settings.scheduled)
-    for step in range(2 * count):  # one place that averages and one that minimizes: each is inlined once
+    for step in range(2 * count):  # one call that averages and one that minimizes: each is inlined once
         player = first_player + step % count
         if step < count:
             scale_gradient(tree, scratch, player, 1.0 / settings.batch)
@@ -42,12 +41,12 @@ def update(tree, state, scratch, settings, first_player, last_player, iteration)
 
 
 class DistributedEngine(Engine):
-    """What a distributed solver's iterations read and write.
+    """The arrays that a distributed solver's iterations read and write.
 
     Args:
-        config: The components; its batch size is that of all batches together.
+        config: The components; its batch size is the number of traversals in all batches together.
         rngs: ``[1]`` uint64, the seed of all streams.
-        num_batches: How many batches make one gradient.
+        num_batches: Number of batches per gradient.
         worker_pool: Samples them.
     """
 
@@ -59,8 +58,6 @@ class DistributedEngine(Engine):
         self._num_batches, self._worker_pool = num_batches, worker_pool
         self._seed = rngs.copy()
         super().__init__(config, tree, rngs)
-        self.bytes_received = 0  # since the engine was made
-        self.sampling_seconds = 0.0  # of all workers together, likewise
 
     def _bind(self) -> None:
         self.run = composed(update, self.config.estimator, self.config.minimizer, self.average_method, partial=True)
@@ -69,29 +66,25 @@ class DistributedEngine(Engine):
 
     def prepare(self) -> None:
         """Starts the workers, which compile their kernels."""
-        if self._worker_pool.has_started:
+        if self._worker_pool.workers:
             return
-        arrays, method = self.tree.arrays, self.average_method
+        config, method = self.config, self.average_method
         lists_visits = method.list_visit is not list_nothing
         plan = SamplingPlan(
-            self.config.estimator,
+            config.estimator,
             self.tree.shape,
-            self.config.batch // self._num_batches,
+            config.batch // self._num_batches,
             self._max_visits() if lists_visits else 0,
             "nothing" if not lists_visits else "drawn actions" if method is DRAWN_ACTIONS else "infosets",
         )
-        strategies = 2 * self.strategy.nbytes  # the last round's may still be there
-        num_bytes = sum(array.nbytes for array in arrays) + strategies
-        self._worker_pool.start(Sampler, (arrays, plan), num_bytes, "the tree with two strategies")
+        self._worker_pool.start(self.tree.arrays, plan)
 
     def advance(self, iterations: int) -> None:
         """Runs iterations. One interrupted by a limit, Ctrl-C or a lost cluster continues with its player."""
         self.prepare()
-        num_players = self.tree.num_players
-        counts, alternating = self.scratches[0].counts, self.config.alternating
-        target = self.iterations + iterations
+        counts, target = self.scratches[0].counts, self.iterations + iterations
         while self.iterations < target and not self.is_ended:
-            self._round((int(counts[STEP]) // 2,) if alternating else tuple(range(num_players)))
+            self._round((int(counts[STEP]) // 2,) if self.config.alternating else tuple(range(self.tree.num_players)))
 
     def interrupt(self) -> None:
         """Does nothing: rounds end when `is_ended` is set."""
@@ -103,40 +96,25 @@ class DistributedEngine(Engine):
         iteration, seed = int(scratch.counts[ITERATION]) + 1, int(self._seed[0])
         nodes, visits = 0, []
         begin_sums(arrays, scratch, players[0], players[-1])
-        batches = [Batch(seed, iteration, players, number) for number in range(self._num_batches)]
-        for result in self._worker_pool.work((self.strategy, self.sampling_weights()), batches):
+        batches = [TraversalBatch(seed, iteration, players, number) for number in range(self._num_batches)]
+        for found, touched in self._worker_pool.sample((self.strategy, self.sampling_weights()), batches):
             if self.is_ended:
                 return
-            nodes += result.nodes
-            self.bytes_received += result.nbytes
-            self.sampling_seconds += result.seconds
-            for player, sums in zip(players, result.sums, strict=True):
+            nodes += touched
+            for player, sums in zip(players, found, strict=True):
                 add_sums(arrays, scratch, infoset_of_slot, player, sums.first_slots, sums.values)
                 if len(sums.visited):
                     visits.append((sums.visited, sums.visit_weights))
         # Until here only scratch memory was written, which a repeated round resets.
         with deferred_signals(lambda: None):
             average, is_drawn = config.averaging, self.average_method is DRAWN_ACTIONS
-            for found in visits:
-                add_visits(
-                    arrays.infosets,
-                    infoset_of_slot,
-                    self.strategy,
-                    self.average,
-                    *found,
-                    *(iteration, average.last_gamma, average.scheduled, int(config.batch), is_drawn),
-                )
+            weighting = (iteration, average.last_gamma, average.scheduled, int(config.batch), is_drawn)
+            for visited in visits:
+                add_visits(arrays.infosets, infoset_of_slot, self.strategy, self.average, *visited, *weighting)
             # For averages with traversals of their own: a stream that no batch has.
             scratch.rng[:] = stream_of(seed, iteration, players[0], self._num_batches)
-            self.run(
-                arrays,
-                State(self.strategy, self.tables, self.average),
-                scratch,
-                self._settings(self.parameters[0]),
-                players[0],
-                players[-1],
-                iteration,
-            )
+            state, settings = State(self.strategy, self.tables, self.average), self._settings(self.parameters[0])
+            self.run(arrays, state, scratch, settings, players[0], players[-1], iteration)
             scratch.counts[NODES_TOUCHED] += nodes
             is_last = players[-1] == self.tree.num_players - 1
             scratch.counts[STEP] = 0 if is_last else 2 * (players[-1] + 1)

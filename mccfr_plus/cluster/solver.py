@@ -1,5 +1,6 @@
-"""The solver whose traversals are made by many processes, on one machine or many."""
+"""The solver whose traversals many processes make, on one machine or several."""
 
+import contextlib
 import os
 from typing import Self
 
@@ -7,7 +8,7 @@ import numpy as np
 import pyspiel
 
 from mccfr_plus.averages import PowerAverage
-from mccfr_plus.cluster.cluster import RAY, Closing, Cluster
+from mccfr_plus.cluster.cluster import RAY, Cluster
 from mccfr_plus.cluster.engine import DistributedEngine
 from mccfr_plus.cluster.worker_pool import WorkerPool
 from mccfr_plus.errors import CheckpointError, ConfigError
@@ -21,35 +22,32 @@ from mccfr_plus.trees.expanding_tree import ExpandingTree
 from mccfr_plus.trees.game_tree import GameTree
 
 
-class DistributedSolver(Closing, Solver):
+class DistributedSolver(contextlib.AbstractContextManager, Solver):
     """A `Solver` whose gradients are sampled by workers on a Ray cluster.
 
     In every round, workers get the current strategy, make a fixed number of batches of traversals, each with its own
-    random stream, and send back sparse sums. These are added up in the order of batches, and the minimizer acts. That
-    is a batch in the sense of Farina, Kroer, Sandholm 2020, section 6 (the mean of estimates), without bias. Results
-    depend on `seed`, `num_batches` and `traversals`: not on the number or the speed of workers, or on a worker's crash.
+    random stream, and return sparse sums. The driver adds the sums in the order of batches and updates. So a gradient
+    is the mean of many estimates, without bias (Farina, Kroer, Sandholm 2020, section 6). Results depend on `seed`,
+    `num_batches` and `traversals`, but not on the number or the speed of workers, or on a worker's crash.
 
     It runs, is evaluated and writes checkpoints like a `Solver`. Close it after use, or use it in a ``with`` block.
 
     Args:
-        game: A `pyspiel.Game`, a game string, or a `GameTree`. It must fit into the memory of each machine; workers
-            get the compiled tree, and need not know the game.
-        estimator: See `Solver`; one that samples.
-        minimizer: See `Solver`.
-        averaging: See `Solver`.
-        alternating: See `Solver`. False halves the number of rounds of an iteration for two players: all players'
-            traversals are made under one strategy.
-        num_batches: How many batches make one gradient. At least the number of workers, or some have nothing to do;
-            several times as many if some are slower than others.
-        traversals: How many traversals make a batch.
+        game: A `pyspiel.Game`, a game string, or a `GameTree`. It must fit into the memory of each machine. Workers
+            get the compiled tree and do not load the game.
+        estimator, minimizer, averaging: See `Solver`; the estimator must sample.
+        alternating: See `Solver`. False: one round serves all players, which takes half of the rounds for two players.
+        num_batches: Number of batches per gradient: at least the number of workers, several times as many if some
+            workers are slower than others.
+        traversals: Number of traversals per batch.
         seed: An integer for a repeatable run, a numpy generator, or None.
-        workers: How many processes sample; 0: this process, without Ray; None: as many as the cluster has CPUs.
+        workers: Number of processes that sample; None: one per CPU of the cluster.
         cluster: An address as for `Cluster`, a connected `Cluster`, or ``"local"``: this process samples, with the
             same results.
 
     Raises:
-        GameError: If the game cannot be compiled, or a component is wrong for it; BudgetError if it is too large.
-        ConfigError: If a component is unknown, parameters are out of range, components do not go together, or Ray is
+        GameError: If the game cannot be compiled, or a component does not support it; BudgetError if it is too large.
+        ConfigError: If a component is unknown, parameters are out of range, components cannot be combined, or Ray is
             needed and not installed.
 
     Examples:
@@ -98,8 +96,11 @@ class DistributedSolver(Closing, Solver):
         return DistributedEngine(self.config, tree, rngs, self.num_batches, self._worker_pool)
 
     def close(self) -> None:
-        """Ends the workers, and the connection if it was made here. The results stay; `run` would start them again."""
+        """Ends the workers, and the connection if it was made here. Results stay; `run` would start workers again."""
         self._worker_pool.close()
+
+    def __exit__(self, *error: object) -> None:
+        self.close()
 
     @classmethod
     def from_checkpoint(  # type: ignore[override]
@@ -110,17 +111,17 @@ class DistributedSolver(Closing, Solver):
         workers: int | None = 2,
         cluster: Cluster | str = RAY,
     ) -> Self:
-        """Returns a solver as it was when a checkpoint was written.
+        """Returns a solver in the state of a checkpoint.
 
         Args:
             path: The checkpoint.
-            game: Its game, or the tree if it is compiled already; None: the game that the file names.
-            workers: See `DistributedSolver`; it need not be what it was.
-            cluster: Likewise.
+            game: Its game or compiled tree; None: the game that the file names.
+            workers: See `DistributedSolver`; the number may change.
+            cluster: See `DistributedSolver`.
 
         Raises:
-            CheckpointError: If the file is no checkpoint or damaged, of another game, of a solver that is not
-                distributed, or of user-defined components.
+            CheckpointError: If the file is not a checkpoint or damaged, belongs to another game or to a solver that is
+                not distributed, or has user-defined components.
             GameError: If the game cannot be loaded or compiled.
         """
         header = checkpoints.read_header(path)

@@ -12,7 +12,7 @@ Change the import and nothing else:
 | ``import pyspiel`` | ``from mccfr_plus.drop_in import pyspiel`` |
 
 `CFRSolver` and `CFRPlusSolver` of this package are those of OpenSpiel's Python module `cfr`; the C++ ones are in
-`mccfr_plus.drop_in.pyspiel`. `DropInSolver` says what all classes have, and where they differ from OpenSpiel's.
+`mccfr_plus.drop_in.pyspiel`. `DropInSolver` describes the common methods and the differences from OpenSpiel's classes.
 """
 
 from mccfr_plus.drop_in.base import DropInSolver

@@ -18,9 +18,8 @@ Seed: TypeAlias = int | np.random.Generator | None
 class DropInSolver(Solver):
     """A `Solver` with the method names of OpenSpiel's Python and C++ solvers.
 
-    Subclasses only choose the components. They take one argument more than OpenSpiel's classes, ``seed``: an integer
-    for a repeatable run, a numpy generator, or None for entropy. They also have the methods of `Solver`: `run` makes
-    thousands of iterations in one call and is the fastest.
+    Subclasses take one argument more than OpenSpiel's classes, ``seed``: an integer for a repeatable run, a numpy
+    generator, or None for entropy. They also have the methods of `Solver`; `run` is the fastest.
 
     They differ from OpenSpiel's classes:
 
@@ -28,14 +27,13 @@ class DropInSolver(Solver):
     * numpy's global random state is neither read nor changed;
     * a pickled solver continues bitwise identically;
     * simultaneous games are accepted, through OpenSpiel's own conversion to turn-based ones;
-    * small games are compiled when the solver is built. Of larger ones, sampled traversals expand what they visit, and
-      the average policy is uniform elsewhere, as OpenSpiel's is.
+    * of games too large to compile, sampled traversals expand what they visit; the average is uniform elsewhere.
     """
 
-    # What a run must have to be loaded as one of the class.
+    # Components of the checkpoints that the class may load.
     _estimator: ClassVar[type[Estimator]]
     _minimizers: ClassVar[tuple[type[Minimizer], ...]]
-    _fixed: ClassVar[dict[str, Any]] = {}  # what else its constructor leaves no choice of, by name
+    _fixed: ClassVar[dict[str, Any]] = {}  # other settings, by name
 
     def __init__(self, *components: Any, **options: Any):
         # OpenSpiel's policies are tables of texts, which a lazy tree must therefore keep.
@@ -58,6 +56,5 @@ class DropInSolver(Solver):
         is_own = isinstance(config.estimator, cls._estimator) and isinstance(config.minimizer, cls._minimizers)
         if not is_own or any(getattr(config, name) != value for name, value in cls._fixed.items()):
             raise CheckpointError(
-                f"{path} is of a run of {config}, which is not what {cls.__name__} runs: load it with "
-                "Solver.from_checkpoint."
+                f"{path} is of a run of {config}, not of {cls.__name__}: load it with Solver.from_checkpoint."
             )

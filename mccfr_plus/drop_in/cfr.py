@@ -24,14 +24,9 @@ class _CFRSolver(DropInSolver):
     _minimizers: ClassVar[tuple[type[Minimizer], ...]] = (RegretMatching, RegretMatchingPlus)
 
     def __init__(
-        self,
-        game: pyspiel.Game,
-        alternating_updates: bool,
-        linear_averaging: bool,
-        regret_matching_plus: bool,
-        *,
+        self, game: pyspiel.Game, alternating_updates: bool, linear_averaging: bool, regret_matching_plus: bool, *,
         seed: Seed = None,
-    ):
+    ):  # fmt: skip
         minimizer = RegretMatchingPlus() if regret_matching_plus else RegretMatching()
         average = linear() if linear_averaging else uniform()
         super().__init__(game, Full(), minimizer, average, alternating=alternating_updates, seed=seed)

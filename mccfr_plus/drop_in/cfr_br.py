@@ -11,7 +11,7 @@ from mccfr_plus.minimizers import RegretMatching, RegretMatchingPlus
 class CFRBRSolver(DropInSolver):
     """CFR-BR: each player runs CFR against the other's best response (Johanson et al. 2012).
 
-    Where several responses are best, OpenSpiel's may take another one, and its policies are others from then on.
+    OpenSpiel's may take another of several best responses, and then has other policies.
 
     Args:
         game: A two-player zero-sum `pyspiel.Game`.
@@ -32,13 +32,9 @@ class CFRBRSolver(DropInSolver):
     _minimizers = (RegretMatching, RegretMatchingPlus)
 
     def __init__(
-        self,
-        game: pyspiel.Game,
-        linear_averaging: bool = False,
-        regret_matching_plus: bool = False,
-        *,
+        self, game: pyspiel.Game, linear_averaging: bool = False, regret_matching_plus: bool = False, *,
         seed: Seed = None,
-    ):
+    ):  # fmt: skip
         minimizer = RegretMatchingPlus() if regret_matching_plus else RegretMatching()
         average = PowerAverage(1.0 if linear_averaging else 0.0)
         super().__init__(game, BestResponseOpponent(), minimizer, average, seed=seed)

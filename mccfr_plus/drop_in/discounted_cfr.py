@@ -1,6 +1,5 @@
 """Replaces `open_spiel.python.algorithms.discounted_cfr`: discounted and linear CFR with the same policies."""
 
-import logging
 from typing import Any, ClassVar
 
 import pyspiel
@@ -9,8 +8,6 @@ from mccfr_plus.averages import PowerAverage, linear
 from mccfr_plus.drop_in.base import DropInSolver, Seed
 from mccfr_plus.estimators import Full
 from mccfr_plus.minimizers import Discounted
-
-logger = logging.getLogger("mccfr_plus")
 
 
 class _DCFRSolver(DropInSolver):
@@ -24,19 +21,9 @@ class _DCFRSolver(DropInSolver):
     _minimizers = (Discounted,)
 
     def __init__(
-        self,
-        game: pyspiel.Game,
-        alternating_updates: bool,
-        linear_averaging: bool,
-        regret_matching_plus: bool,
-        alpha: float,
-        beta: float,
-        gamma: float,
-        *,
-        seed: Seed = None,
-    ):
-        if regret_matching_plus:
-            logger.warning("regret_matching_plus=True has no effect on discounted CFR, as in OpenSpiel.")
+        self, game: pyspiel.Game, alternating_updates: bool, linear_averaging: bool, regret_matching_plus: bool,
+        alpha: float, beta: float, gamma: float, *, seed: Seed = None,
+    ):  # fmt: skip
         average = PowerAverage(gamma if linear_averaging else 0.0)
         super().__init__(game, Full(), Discounted(alpha, beta), average, alternating=alternating_updates, seed=seed)
 

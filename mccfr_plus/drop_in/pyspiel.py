@@ -86,7 +86,7 @@ class OutcomeSamplingMCCFRSolver(_CppPolicies):
     Args:
         game: A `pyspiel.Game` of any size: a large one is expanded where traversals go.
         epsilon: Share of uniform exploration at own nodes, in (0, 1].
-        seed: An integer for a repeatable run (negative ones, as the default, stand for one and the same fixed seed,
+        seed: An integer for a repeatable run (all negative ones, such as the default, are the same fixed seed,
             as in C++), a numpy generator, or None for entropy.
 
     Raises:

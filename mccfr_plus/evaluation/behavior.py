@@ -18,8 +18,8 @@ JointPolicy: TypeAlias = PlayerPolicy | Sequence[PlayerPolicy]
 _MAX_ROWS = 100_000  # of a player, some 50 MB
 
 
-class Row(NamedTuple):
-    """A known distribution over actions: a policy's at an information state, or chance's."""
+class Distribution(NamedTuple):
+    """A distribution over actions: of a policy at an information state, or of chance."""
 
     info_state: str | None  # None for chance
     actions: tuple[int, ...]  # those of positive probability
@@ -27,22 +27,20 @@ class Row(NamedTuple):
     cumulative: tuple[float, ...]  # the last one is 1, so that bisecting by a number below 1 stays inside
 
 
-RowOf: TypeAlias = Callable[[pyspiel.State], Row]  # the distribution at a decision node
+RowOf: TypeAlias = Callable[[pyspiel.State], Distribution]  # at decision nodes
 
 
 class Behavior:
-    """The actions of all players under a policy, in a turn-based game.
+    """The actions of all players under a policy, in a turn-based game; see `head_to_head` for kinds of policies.
 
-    The policy is a joint policy of OpenSpiel, from Python or C++; a mapping from information states to actions and
-    probabilities, uniform where it has no entry; a function from states to {action: probability}; or a list of one of
-    these per player. It is called once per information state, as long as a player has no more than 100,000.
+    The policy is called once per information state, as long as a player has no more than 100,000.
     """
 
     def __init__(self, game: pyspiel.Game, policy: JointPolicy):
         self._answers = [_answers(one) for one in one_per_player(policy, game.num_players())]
-        self._rows: list[dict[str, Row]] = [{} for _ in self._answers]
+        self._rows: list[dict[str, Distribution]] = [{} for _ in self._answers]
 
-    def row(self, state: pyspiel.State) -> Row:
+    def row(self, state: pyspiel.State) -> Distribution:
         """Returns the distribution at a decision node."""
         player, info_state = state.current_player(), state.information_state_string()
         rows = self._rows[player]
@@ -67,13 +65,13 @@ def random_move(state: pyspiel.State, row_of: RowOf, rng: random.Random) -> None
     state.apply_action(row.actions[bisect_right(row.cumulative, rng.random())])
 
 
-def row_at(state: pyspiel.State, row_of: RowOf) -> Row:
+def row_at(state: pyspiel.State, row_of: RowOf) -> Distribution:
     """Returns the distribution at a chance or decision node."""
     return chance_row(state) if state.is_chance_node() else row_of(state)
 
 
-def chance_row(state: pyspiel.State) -> Row:
-    """Returns the distribution of a chance node. GameError if it is none."""
+def chance_row(state: pyspiel.State) -> Distribution:
+    """Returns the distribution of a chance node. GameError if its probabilities are not a distribution."""
     try:
         outcomes = checked_outcomes(state.chance_outcomes())
     except Exception as error:
@@ -81,12 +79,12 @@ def chance_row(state: pyspiel.State) -> Row:
     return new_row(None, *zip(*outcomes, strict=True))
 
 
-def new_row(info_state: str | None, actions: Sequence[int], weights: Sequence[float]) -> Row:
-    """Returns a row of the actions of positive weight; the weights are made to sum to 1."""
+def new_row(info_state: str | None, actions: Sequence[int], weights: Sequence[float]) -> Distribution:
+    """Returns the distribution over the actions of positive weight, in proportion to the weights."""
     actions, weights = zip(*((a, w) for a, w in zip(actions, weights, strict=True) if w > 0), strict=True)
     total = sum(weights)
     probabilities = tuple(w / total for w in weights)
-    return Row(info_state, actions, probabilities, (*itertools.accumulate(probabilities[:-1]), 1.0))
+    return Distribution(info_state, actions, probabilities, (*itertools.accumulate(probabilities[:-1]), 1.0))
 
 
 def answers_of(policy: PlayerPolicy) -> Callable[[pyspiel.State, int], Any]:
@@ -97,6 +95,7 @@ def answers_of(policy: PlayerPolicy) -> Callable[[pyspiel.State, int], Any]:
 
 
 def _answers(policy: PlayerPolicy) -> Callable[[pyspiel.State, int], Any]:
+    """Returns the function of `answers_of`; mappings and C++ tables are uniform where they have no entry."""
     answers = answers_of(policy)
     if answers_by_text(policy) is None or isinstance(policy, openspiel_policy.Policy):
         return answers
@@ -106,17 +105,3 @@ def _answers(policy: PlayerPolicy) -> Callable[[pyspiel.State, int], Any]:
         return dict.fromkeys(state.legal_actions(), 1 / len(state.legal_actions())) if found is None else found
 
     return uniform_elsewhere
-
-
-class Response(openspiel_policy.Policy):
-    """The joint policy that was evaluated, with one player's strategy replaced by a response to it."""
-
-    def __init__(self, game: pyspiel.Game, player: int, row_of: RowOf, behavior: Behavior):
-        super().__init__(game, list(range(game.num_players())))
-        self.player = player
-        self.row = joined(player, row_of, behavior.row)
-
-    def action_probabilities(self, state: pyspiel.State, player_id: int | None = None) -> dict[int, float]:
-        """Returns {action: probability} of the player to move; `player_id` is ignored."""
-        row = self.row(state)
-        return dict(zip(row.actions, row.probabilities, strict=True))

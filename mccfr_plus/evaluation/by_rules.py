@@ -10,11 +10,13 @@ Reference: Johanson, Waugh, Bowling, Zinkevich 2011, "Accelerating best response
 section 3 (one traversal for all of a player's infosets).
 """
 
+import itertools
 import logging
 import os
+import threading
 import time
-from collections.abc import Callable, Sequence
-from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
+from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor, as_completed, wait
 from typing import NamedTuple
 
 import numpy as np
@@ -71,7 +73,7 @@ class RulesEvaluator:
 
     Args:
         tree: The game. Infosets that were not found before are numbered on the way.
-        threads: How many threads; None: as many as there are cores, and at most as many as the tree has room for.
+        threads: Number of threads; None: one per core, within the tree's limit.
         progress: Whether to show a progress bar on work over a second; None: if standard error is a terminal.
     """
 
@@ -83,10 +85,9 @@ class RulesEvaluator:
         self._num_pieces = _NUM_PIECES
 
     def evaluate(self, strategy: np.ndarray) -> Evaluation:
-        """Returns the evaluation of a strategy, ``[num_slots]`` float64; uniform at infosets that are found on the way.
+        """Returns the evaluation of a strategy, ``[num_slots]`` float64, uniform at newly found infosets.
 
-        Raises:
-            BudgetError: If the infosets do not fit the memory.
+        BudgetError if the infosets do not fit the memory.
         """
         tree, known = self._tree, len(strategy)
         begin = np.ascontiguousarray(strategy, np.float64)
@@ -94,9 +95,8 @@ class RulesEvaluator:
         if tree.matrix_words is not None:
             threads = threads[:1]
             with announce_compilation(both_gradients, "the evaluation by a payoff matrix", 2):
-                both_gradients(
-                    tree.arrays, tree.matrix_words, begin, np.zeros(tree.slot_capacity + 2), threads[0].gradient
-                )
+                reach = np.zeros(tree.slot_capacity + 2)
+                both_gradients(tree.arrays, tree.matrix_words, begin, reach, threads[0].gradient)
         else:
             self._traverse("exact evaluation", threads, begin)
         gradient = threads[0].gradient[: tree.num_slots]
@@ -116,7 +116,7 @@ class RulesEvaluator:
         self._compiled(self._threads(InfosetHistories.none())[0], {ADD_GRADIENTS: False, LIST_LEAVES: with_leaves})
 
     def number_infosets(self) -> None:
-        """Numbers all infosets: by one thread, so that their order is always the same.
+        """Numbers all infosets, by one thread, so that their order is always the same.
 
         Raises:
             BudgetError: If the infosets do not fit the memory.
@@ -126,13 +126,9 @@ class RulesEvaluator:
         self._traverse("numbering information sets", threads, np.zeros(0), {ADD_GRADIENTS: False, LIST_LEAVES: False})
 
     def find_payoff_matrix(self) -> None:
-        """Gives the tree of a game of two players its payoff matrix, by two traversals, if that fits the memory.
+        """Gives the tree of a two-player game its payoff matrix, by two traversals, if the matrix fits the memory.
 
-        Infosets that have no number yet get one, as by `number_infosets`.
-
-        Raises:
-            BudgetError: If the infosets do not fit the memory.
-            TraversalInterrupted: If it was interrupted. Infosets that have a number keep it.
+        Infosets without a number get one; see `number_infosets`, also for errors.
         """
         tree, threads = self._tree, self._threads(InfosetHistories.none())
         counted = [leaves_to_count(tree.slot_capacity) for _ in threads]
@@ -145,13 +141,9 @@ class RulesEvaluator:
         self._traverse("counting leaves", with_leaves(counted), np.zeros(0), options, is_serial=True)
         missing = bytes_of_matrix(num_entries(counted), tree.num_slots, len(threads)) - tree.bytes_left
         if missing > 0:
-            logger.warning(
-                "the payoff matrix of %s leaves does not fit memory=%.0fMB, %s: give memory=%.0fMB.",
-                f"{num_entries(counted):,}",
-                tree.plan.limit / 1e6,
-                _SLOW,
-                (tree.plan.limit + _MARGIN * missing) / 1e6,
-            )
+            sizes = f"{num_entries(counted):,} leaves does not fit memory={tree.plan.limit / 1e6:.0f}MB"
+            more = f"memory={(tree.plan.limit + _MARGIN * missing) / 1e6:.0f}MB"
+            logger.warning("the payoff matrix of %s, %s: give %s.", sizes, _SLOW, more)
         elif (room := room_for_leaves(counted, tree.num_slots)) is None:
             logger.warning("there are too many different payoffs for a payoff matrix, %s.", _SLOW)
         else:
@@ -160,11 +152,7 @@ class RulesEvaluator:
             tree.set_payoff_matrix(matrix, self.num_histories)
 
     def find_histories(self) -> InfosetHistories:
-        """Numbers all infosets of a tree on which none was found before, and returns a history of each.
-
-        Raises:
-            BudgetError: If the infosets do not fit the memory.
-        """
+        """Numbers all infosets of a new tree, and returns a history of each. BudgetError if memory is too small."""
         found = InfosetHistories.room_for(self._tree)
         options = {ADD_GRADIENTS: False, RECORD_HISTORIES: True}
         self._traverse("finding information sets", self._threads(found), np.zeros(0), options)
@@ -173,14 +161,9 @@ class RulesEvaluator:
 
     def _threads(self, found: InfosetHistories) -> list[Thread]:
         tree = self._tree
+        none, width = no_leaves(), tree.slot_capacity + tree.num_players
         threads = [
-            Thread(
-                counts=np.zeros(THREAD + 1, np.int64),
-                gradient=np.zeros(tree.slot_capacity + tree.num_players),
-                leaves=no_leaves(),
-                found=found,
-            )
-            for _ in range(self._num_threads)
+            Thread(np.zeros(THREAD + 1, np.int64), np.zeros(width), none, found) for _ in range(self._num_threads)
         ]
         for number, thread in enumerate(threads):
             thread.counts[THREAD] = number
@@ -198,40 +181,36 @@ class RulesEvaluator:
         """Traverses all histories, and counts them. If it is serial, pieces follow one another."""
         traverse = self._compiled(threads[0], constants)
         tree, disable = self._tree, None if self._progress is None else not self._progress
-        total = self._num_pieces
-        pieces = [list(range(number, total, len(threads))) for number in range(len(threads))]
+        total, count = self._num_pieces, len(threads)
         bar = tqdm(total=total, desc=what, unit=" parts", delay=1.0, disable=disable, leave=False)
-        begin, done, histories = time.monotonic(), 0, 0
-        with bar, ThreadPoolExecutor(1 if is_serial else len(threads), thread_name_prefix="mccfr_plus") as pool:
+        begin, done, stop = time.monotonic(), itertools.count(), threading.Event()
 
-            def submit(number: int):
-                piece = pieces[number].pop(0)
-                arguments = tree.arrays, threads[number], strategy, ALL_PLAYERS, piece, total
-                return pool.submit(traverse, *arguments), number
+        def work(pieces: Iterable[int]) -> int:
+            histories = 0
+            for piece in pieces:
+                if stop.is_set():
+                    break
+                has_ended, visited = traverse(tree.arrays, threads[piece % count], strategy, ALL_PLAYERS, piece, total)
+                if not has_ended:
+                    raise TraversalInterrupted if tree.status == INTERRUPTED else BudgetError(_why_full(tree))
+                histories += visited
+                next(done)
+                bar.update()
+            return histories
 
-            running = dict(submit(number) for number in range(len(threads)) if pieces[number])
+        groups = [range(total)] if is_serial else [range(number, total, count) for number in range(count)]
+        with bar, ThreadPoolExecutor(len(groups), thread_name_prefix="mccfr_plus") as pool:
+            running = [pool.submit(work, group) for group in groups]
             try:
-                while running:
-                    ended = wait(running, return_when=FIRST_COMPLETED).done
-                    for future in sorted(ended, key=lambda future: pieces[running[future]][:1]):
-                        number = running.pop(future)
-                        has_ended, visited = future.result()
-                        if not has_ended:
-                            raise TraversalInterrupted if tree.status == INTERRUPTED else BudgetError(_why_full(tree))
-                        histories += visited
-                        done += 1
-                        bar.update()
-                        if pieces[number]:
-                            running |= dict([submit(number)])
+                histories = sum(future.result() for future in as_completed(running))
             except BaseException as error:
+                stop.set()
                 tree.interrupt()
-                for left in pieces:
-                    left.clear()
                 wait(running)
                 tree.go_on()
                 if isinstance(error, KeyboardInterrupt | TraversalInterrupted):
                     seconds = time.monotonic() - begin
-                    raise type(error)(f"{what}: {done} of {total} parts in {seconds:.0f} s") from None
+                    raise type(error)(f"{what}: {next(done)} of {total} parts in {seconds:.0f} s") from None
                 raise
         self.num_histories = histories
         self._num_pieces = 1 if histories < _SMALL else _NUM_PIECES
@@ -246,12 +225,7 @@ class RulesEvaluator:
 
 
 def bytes_needed(rules: RulesGame, plan: MemoryPlan, estimate: InfosetEstimate) -> float:
-    """Returns how much memory the process needs in all for an exact evaluation.
-
-    Args:
-        plan: What infosets and slots take, and what there is besides.
-        estimate: How many infosets and slots there are.
-    """
+    """Returns the memory that the process needs for an exact evaluation with this many infosets and slots."""
     besides = plan.limit - plan.infosets_bytes
     infoset_cost = plan.infoset_cost + mean_cost_of_blocks(rules)
     return besides + estimate.infosets * infoset_cost + estimate.slots * plan.slot_cost
@@ -281,9 +255,9 @@ def _values(infosets, strategy, gradient, below, capacity, values, best_values):
         infosets: ``[num_infosets]`` INFOSET, parents first.
         strategy: ``[num_slots]``.
         gradient: ``[num_slots]``, all players' gradients. Modified in place.
-        below: A copy of it, in which the values of the strategy go up. Modified in place.
+        below: A copy of `gradient`, for the values of the strategy. Modified in place.
         capacity: Slot of player 0's empty sequence.
-        values: ``[num_players]``, the gradients at the empty sequences. Modified in place, as the next one.
+        values: ``[num_players]``, the gradients at the empty sequences. Modified in place, as is `best_values`.
         best_values: The same.
     """
     for index in range(len(infosets) - 1, -1, -1):

@@ -15,8 +15,8 @@ MIN_SAMPLES = 4  # for an interval
 class Estimate(NamedTuple):
     """A number from sampling, with a confidence interval for its mean.
 
-    The mean of a "lower bound" is at most the quantity in question: rely on `low`. The mean of an "upper bound" is at
-    least that quantity: rely on `high`.
+    The mean of a "lower bound" is at most the quantity: rely on `low`. That of an "upper bound" is at least the
+    quantity: rely on `high`.
 
     Attributes:
         value: The mean.
@@ -54,10 +54,7 @@ class Estimate(NamedTuple):
 
 
 class Running:
-    """Mean and variance of a stream of numbers.
-
-    Reference: Welford 1962, "Note on a method for calculating corrected sums of squares and products".
-    """
+    """Mean and variance of a stream of numbers (Welford 1962)."""
 
     def __init__(self) -> None:
         self.count = 0
@@ -70,18 +67,6 @@ class Running:
         distance = number - self.mean
         self.mean += distance / self.count
         self._squares += distance * (number - self.mean)
-
-    def merge(self, other: "Running") -> None:
-        """Adds the numbers of another stream.
-
-        Reference: Chan, Golub, LeVeque 1983, "Algorithms for computing the sample variance", equation 2.1.
-        """
-        count = self.count + other.count
-        if other.count:
-            distance = other.mean - self.mean
-            self._squares += other._squares + distance * distance * self.count * other.count / count
-            self.mean += distance * other.count / count
-            self.count = count
 
     @property
     def variance(self) -> float:
@@ -104,8 +89,7 @@ def mean_estimate(running: Running, kind: Kind, confidence: float, seconds: floa
 def sum_of(estimates: Sequence[Estimate], weights: Sequence[float], offset: float, kind: Kind) -> Estimate:
     """Returns the estimate for a weighted sum of independent estimates of one confidence, plus a constant.
 
-    Reference: Zou, Donner 2008, "Construction of confidence limits about effect measures: a general approach", section
-    2: limits of a sum from the limits of its terms.
+    Reference: Zou, Donner 2008, "Construction of confidence limits about effect measures: a general approach".
     """
     value = offset + math.fsum(w * term.value for w, term in zip(weights, estimates, strict=True))
     half_width = math.sqrt(math.fsum((w * term.half_width) ** 2 for w, term in zip(weights, estimates, strict=True)))
@@ -115,12 +99,7 @@ def sum_of(estimates: Sequence[Estimate], weights: Sequence[float], offset: floa
 
 
 def confidence_of_look(confidence: float, look: int | None) -> float:
-    """Returns the confidence of one of several looks of which the best is kept; see `best_look`.
-
-    Args:
-        confidence: That the best one shall have.
-        look: 1, 2, ... for those whose number is not known beforehand; None for the last one.
-    """
+    """Returns the confidence of look 1, 2, ..., or None for the last, so that `best_look` has the given confidence."""
     error = (1 - confidence) / 2
     return 1 - (error if look is None else error / (look * (look + 1)))
 
@@ -128,11 +107,10 @@ def confidence_of_look(confidence: float, look: int | None) -> float:
 def best_look(looks: Sequence[Estimate], confidence: float) -> Estimate:
     """Returns the best of several lower bounds of one quantity: the one whose interval begins highest.
 
-    The interval of look k has confidence `confidence_of_look`: it misses its mean with probability at most
-    a / (2 k (k + 1)), where a = 1 - confidence, and that of the last look with a / 2. These sum to at most a, however
-    many looks there are, because 1/2 + 1/6 + 1/12 + ... = 1. So all intervals hold together with probability 1 - a
-    (union bound; the looks need not be independent, and when to stop may depend on them). Then `low` of each look is
-    below the quantity, and so is the largest of them.
+    With `confidence_of_look`, the interval of look k misses its mean with probability at most a / (2 k (k + 1)), where
+    a = 1 - confidence, and that of the last look with a / 2. These sum to at most a: 1/2 + 1/6 + 1/12 + ... = 1. So all
+    intervals are valid simultaneously with probability 1 - a, by the union bound, and the largest `low` is below the
+    quantity. The number of looks may depend on their results.
     """
     best = max(looks, key=lambda look: look.low)
     return best._replace(confidence=confidence, seconds=math.fsum(look.seconds for look in looks))

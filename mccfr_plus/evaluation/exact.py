@@ -15,6 +15,7 @@ from mccfr_plus.policies.tree_policy import TreePolicy
 from mccfr_plus.trees.game_tree import GameTree, compile_game
 
 AnyGame: TypeAlias = pyspiel.Game | str | GameTree
+Policies: TypeAlias = AnyPolicy | Sequence[AnyPolicy]
 
 
 class Evaluation(NamedTuple):
@@ -91,7 +92,7 @@ def evaluate_strategy(tree: GameTree, strategy: np.ndarray) -> Evaluation:
     return Evaluator(tree).evaluate(strategy)
 
 
-def evaluate(game: AnyGame, policy: AnyPolicy | Sequence[AnyPolicy]) -> Evaluation:
+def evaluate(game: AnyGame, policy: Policies) -> Evaluation:
     """Returns expected values and best-response values of all players. See `nash_conv` for arguments.
 
     Examples:
@@ -104,10 +105,8 @@ def evaluate(game: AnyGame, policy: AnyPolicy | Sequence[AnyPolicy]) -> Evaluati
     return evaluate_strategy(tree, strategy_of(tree, policy))
 
 
-def expected_values(game: AnyGame, policy: AnyPolicy | Sequence[AnyPolicy]) -> np.ndarray:
-    """Returns each player's expected payoff under a policy, ``[num_players]`` float64.
-
-    See `nash_conv` for arguments and errors.
+def expected_values(game: AnyGame, policy: Policies) -> np.ndarray:
+    """Returns each player's expected payoff under a policy, ``[num_players]`` float64; see `nash_conv` for arguments.
 
     Examples:
         >>> import mccfr_plus, pyspiel
@@ -125,7 +124,7 @@ def expected_values(game: AnyGame, policy: AnyPolicy | Sequence[AnyPolicy]) -> n
     return values[:, 0].copy()
 
 
-def nash_conv(game: AnyGame, policy: AnyPolicy | Sequence[AnyPolicy]) -> float:
+def nash_conv(game: AnyGame, policy: Policies) -> float:
     """Returns the sum over players of the gain of a best response: 0 at a Nash equilibrium.
 
     Any number of players, any payoffs.
@@ -150,7 +149,7 @@ def nash_conv(game: AnyGame, policy: AnyPolicy | Sequence[AnyPolicy]) -> float:
     return evaluate_strategy(tree, strategy_of(tree, policy)).nash_conv
 
 
-def exploitability(game: AnyGame, policy: AnyPolicy | Sequence[AnyPolicy]) -> float:
+def exploitability(game: AnyGame, policy: Policies) -> float:
     """Returns NashConv divided by the number of players, which is OpenSpiel's exploitability.
 
     OpenSpiel defines it for two-player constant-sum games only. See `nash_conv` for arguments and errors.
@@ -165,13 +164,8 @@ def exploitability(game: AnyGame, policy: AnyPolicy | Sequence[AnyPolicy]) -> fl
     return nash_conv(tree, policy) / tree.num_players
 
 
-def best_response(game: AnyGame, policy: AnyPolicy | Sequence[AnyPolicy], player: int) -> BestResponse:
-    """Returns a best response of one player to a policy of the others.
-
-    Args:
-        game: See `nash_conv`, also for what is not listed here and for errors.
-        policy: The policy to respond to.
-        player: The responding player, 0 .. num_players - 1.
+def best_response(game: AnyGame, policy: Policies, player: int) -> BestResponse:
+    """Returns a best response of one player to a policy of the others; see `nash_conv` for arguments and errors.
 
     Examples:
         >>> import mccfr_plus, pyspiel

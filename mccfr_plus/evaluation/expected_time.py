@@ -26,18 +26,15 @@ def visited_histories(game: pyspiel.Game, rules: RulesGame, is_symmetric: bool) 
 
 
 def estimated_seconds(
-    histories: float,
-    with_histories: bool = False,
-    is_symmetric: bool = False,
-    slots: float = 0.0,
+    histories: float, with_histories: bool = False, is_symmetric: bool = False, slots: float = 0.0
 ) -> float:
     """Returns about how long an exact evaluation takes, without the time of the policy's own code.
 
     Args:
         histories: Number of histories that are visited.
         with_histories: Whether a history of each infoset is found first, for a policy that `is_tabulated`.
-        is_symmetric: Whether symmetries leave out the others.
-        slots: Actions of all information sets together, if none has a number yet.
+        is_symmetric: Whether one history per symmetry class is visited.
+        slots: Number of actions of all information sets together, if none has a number yet.
     """
     seconds = _SECONDS_PER_HISTORY + (_SECONDS_TO_NUMBER if with_histories else 0.0)
     seconds *= _COST_OF_SYMMETRY if is_symmetric else 1.0
@@ -47,14 +44,6 @@ def estimated_seconds(
 def estimated_seconds_to_begin(
     histories: float, slots: float, with_leaves: bool, is_symmetric: bool = False, threads: int = 1
 ) -> float:
-    """Returns about how long it takes to number all infosets, or with leaves to find the payoff matrix.
-
-    Args:
-        histories: Number of histories that are visited.
-        slots: Actions of all information sets together.
-        with_leaves: Whether there is to be a payoff matrix.
-        is_symmetric: Whether symmetries leave out the others.
-        threads: How many threads list leaves.
-    """
+    """Returns about how long it takes to number all infosets, or with leaves to find the payoff matrix."""
     seconds = _SECONDS_TO_LIST * (1 + 1 / threads) if with_leaves else _SECONDS_TO_NUMBER
     return histories * seconds * (_COST_OF_SYMMETRY if is_symmetric else 1.0) + slots * _SECONDS_PER_SLOT

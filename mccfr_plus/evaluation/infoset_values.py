@@ -53,8 +53,8 @@ def _add_up(tree, strategy, values, others, infoset_of_slot, weights, action_val
     """Adds up counterfactual values over the histories of each infoset.
 
     `values` are expected payoffs, ``[num_players, num_nodes]``. `others`, ``[num_nodes, num_players]`` ones, becomes
-    the probability of a node without the player's own choices. `weights` gets its sum over the histories of each
-    infoset, `action_values` the sum of it times the value after each action; both are zeros at first.
+    the probability of a node without the player's own choices. `weights` becomes its sum over the histories of each
+    infoset, `action_values` the sum weighted by the value after each action; both are zeros at first.
     """
     nodes = tree.nodes
     for node in range(len(nodes)):

@@ -28,19 +28,9 @@ def best_response_value(tree, reach, player, gradient, best):
         reach: Own reach of every sequence under the policy to respond to.
         player: The responding player.
         gradient: ``[num_slots + num_players + 1]``. Modified in place.
-        best: ``[num_infosets]`` int32; the player's entries become the slots of a best response, the first of equally
-            good ones.
-
-    Returns:
-        The value of the best response, and the value of the policy.
+        best: ``[num_infosets]`` int32; the player's entries become the first best slots.
     """
     exact_gradient(tree, reach, gradient, player)
-    return respond(tree, reach, player, gradient, best)
-
-
-@inline_kernel
-def respond(tree, reach, player, gradient, best):
-    """Returns the same as `best_response_value`, from the player's gradient."""
     infosets = tree.infosets
     empty = tree.slot_range[-1] + player
     on_policy = gradient[empty]
@@ -61,14 +51,8 @@ def respond(tree, reach, player, gradient, best):
 def evaluate(strategy, best_values, values, reach, gradient, best, *flat):
     """Writes the best-response and on-policy value of every player.
 
-    Args:
-        strategy: ``[num_slots]``.
-        best_values: ``[num_players]``, an output.
-        values: ``[num_players]``, an output.
-        reach: ``[num_slots + num_players]``, overwritten, as the next two.
-        gradient: ``[num_slots + num_players + 1]``, overwritten.
-        best: ``[num_infosets]`` int32, overwritten.
-        *flat: The fields of `TreeArrays`, one by one, which Numba unpacks in half the time.
+    `strategy` is ``[num_slots]``, the two outputs ``[num_players]``; see `best_response_value` for the other arrays.
+    `flat` are the fields of `TreeArrays`, one by one, which Numba unpacks in half the time.
     """
     tree = TreeArrays(*flat)
     own_reach(tree, strategy, reach)
@@ -80,8 +64,7 @@ def evaluate(strategy, best_values, values, reach, gradient, best, *flat):
 def normalize(sums, infosets, strategy):
     """Writes sums divided by their total at each infoset, uniform where that is 0; `strategy` is an output.
 
-    It may be the same memory as `sums`. It is exactly uniform where all sums are equal: rounding must not distinguish
-    an infoset without visits from one that a lazy tree does not have.
+    It may be the same memory as `sums`. It is exactly uniform where all sums are equal, as at infosets without visits.
     """
     for infoset in infosets:
         first, count = infoset["first_slot"], infoset["num_actions"]

@@ -1,7 +1,7 @@
 """Equilibria of two-player zero-sum games by the linear program of the sequence form, solved by SciPy's HiGHS.
 
 With x the plan of player 0 over its sequences, A the payoffs times chance of player 0 by the last sequences of both
-players, and v(J) what player 0 gets at least from the information set J of player 1 on,
+players, and v(J) the least payoff of player 0 from player 1's information set J on,
 
     maximize    sum of v(J) over the J that no own sequence precedes, plus the payoffs at player 1's empty sequence
     subject to  v(J) <= (A'x)[J, b] + sum of v(J') over the J' right behind (J, b)      for all (J, b)
@@ -65,11 +65,9 @@ class Equilibrium(NamedTuple):
 def solve_lp(game: pyspiel.Game | str | GameTree) -> Equilibrium:
     """Returns an exact equilibrium of a two-player zero-sum game, by linear programming.
 
-    CPU seconds, by the number of pairs of last sequences with a payoff: `leduc_poker` (4,920) less than one,
-    `leduc_ranks(ranks=13)` (95,056) 2, `liars_dice` (147,420) 4, `leduc_ranks(ranks=20)` (351,200) 16 and
-    `leduc_ranks(ranks=28)` (970,816) 93, all with an exploitability below 1e-14. Information sets count, too:
-    `goofspiel` with 5 cards and random prizes (1,574,400; 236,450 of them) took more than 10 minutes. `Solver` is the
-    better way there.
+    It takes less than a CPU second on `leduc_poker` (4,920 pairs of last sequences with a payoff), 4 on `liars_dice`
+    (147,420) and 93 on `leduc_ranks(ranks=28)` (970,816), with an exploitability below 1e-14. For larger
+    games, and those with very many information sets, use `Solver`.
 
     Args:
         game: The game, its name or its tree.
@@ -105,7 +103,7 @@ def _plans(tree: GameTree) -> np.ndarray:
     first, second = _plan(tree, 0), _plan(tree, 1)
     begins = [(arrays.infosets["parent_slot"][slice(*arrays.infoset_range[p : p + 2])] >= num_slots) for p in range(2)]
     inner = payoffs[:split, split:num_slots]
-    of_empty = payoffs[[num_slots]][:, split:num_slots].toarray().reshape(-1)  # what player 1 decides alone
+    of_empty = payoffs[[num_slots]][:, split:num_slots].toarray().reshape(-1)  # decided by player 1 alone
     result = linprog(
         -np.concatenate([payoffs[:split][:, [num_slots + 1]].toarray().reshape(-1), begins[1].astype(float)]),
         A_ub=hstack([-inner.T, second.T], format="csr"),
@@ -124,11 +122,11 @@ def _plans(tree: GameTree) -> np.ndarray:
 def require_zero_sum(tree: GameTree) -> None:
     """Raises GameError unless the game has two players whose payoffs add up to 0."""
     if tree.num_players != 2 or np.abs(tree.arrays.payoffs.sum(axis=1)).max() > 1e-9:
-        raise GameError(f"{tree.game} is no two-player zero-sum game, which this needs: the others have no value.")
+        raise GameError(f"{tree.game} is not a two-player zero-sum game, which this needs.")
 
 
 def num_entries(tree: GameTree) -> int:
-    """Returns how many pairs of last sequences have a payoff, which is the size of the program."""
+    """Returns the size of the program: the number of pairs of last sequences with a payoff."""
     arrays = tree.arrays_with_leaves
     return int(np.count_nonzero(arrays.leaf_value[: arrays.leaf_start[arrays.leaf_range[1]]]))
 

@@ -9,10 +9,11 @@ import numpy as np
 import pyspiel
 
 from mccfr_plus.estimators.base import check_whole
-from mccfr_plus.evaluation.behavior import Behavior, JointPolicy, Response, RowOf
-from mccfr_plus.evaluation.estimates import Estimate, Kind, sum_of
+from mccfr_plus.evaluation.behavior import Behavior, JointPolicy
+from mccfr_plus.evaluation.estimates import Estimate, sum_of
 from mccfr_plus.evaluation.lookahead import LocalResponder, Lookahead
 from mccfr_plus.evaluation.play import Stop, payoff_estimate, require_player, sum_of_payoffs
+from mccfr_plus.evaluation.responses import Response
 from mccfr_plus.kernels.random_numbers import new_state
 from mccfr_plus.trees.game import load_game
 
@@ -56,18 +57,16 @@ class LocalResponses:
         """Returns one player's response and the estimate of its payoff."""
         responder = LocalResponder(self.game, self.behavior, player, self.own, *choice, self.stop.deadline)
         policy = Response(self.game, player, responder.row, self.behavior)
-        return LocalBestResponse(self._payoff(policy.row, player, "lower bound"), policy)
+        return LocalBestResponse(policy.payoff(self.rng, self.stop), policy)
 
     def bound(self, choices: Iterable[Choice]) -> ExploitabilityBound:
         """Returns the lower bound of the policy's exploitability by the responses of one choice per player."""
         players, values = range(self.game.num_players()), []
         responses = tuple(self.respond(player, choice).estimate for player, choice in enumerate(choices))
         if sum_of_payoffs(self.game) is None:
-            values = [self._payoff(self.behavior.row, player, "estimate") for player in players]
+            row, rng = self.behavior.row, self.rng
+            values = [payoff_estimate(self.game, row, player, rng, "estimate", self.stop) for player in players]
         return ExploitabilityBound(mean_gain(self.game, responses, values), responses)
-
-    def _payoff(self, row_of: RowOf, player: int, kind: Kind) -> Estimate:
-        return payoff_estimate(self.game, row_of, player, self.rng, kind, self.stop)
 
 
 def mean_gain(game: pyspiel.Game, responses: Sequence[Estimate], values: Sequence[Estimate]) -> Estimate:
@@ -101,19 +100,17 @@ def local_best_response(
 
     At each of the player's information states, all consistent histories are weighted by the probabilities of chance and
     of the opponents' strategies. The player takes the action after which `rollout` has the largest expected payoff.
-    Decisions depend on information states and `seed` only: so this is a legal strategy, also where expectations are
-    sampled, and its payoff is at most the best response's value. The estimate of that payoff is unbiased: it
-    comes from games with control variates.
+    Decisions depend on information states and `seed` only: so this is a strategy, also where expectations are sampled,
+    and its payoff is at most the best response's value. Games with control variates estimate it without bias.
 
     Args:
-        game: See `head_to_head`, also for errors and for what is not listed here. It must have perfect recall.
+        game: A game with perfect recall; see `head_to_head` for the arguments not listed here and for errors.
         policy: The policy to respond to.
         player: The responding player, 0 .. num_players - 1.
-        rollout: How the player plays after the decision: None for as in `policy`, ``{}`` for uniform play, or any
-            other policy.
-        max_histories: The most histories of an exact belief; larger beliefs are samples of this size.
+        rollout: The player's policy after the decision: None for `policy`, ``{}`` for uniform play, or any other.
+        max_histories: Maximum number of histories of an exact belief; larger beliefs are samples of this size.
         num_rollouts: Plays per action where an expectation is sampled.
-        max_nodes: The most histories of an exact expectation, per decision.
+        max_nodes: Maximum number of histories of an exact expectation, per decision.
 
     Examples:
         >>> from mccfr_plus.evaluation import local_best_response
@@ -121,9 +118,8 @@ def local_best_response(
         >>> result.estimate.kind, result.estimate.low > 0.5
         ('lower bound', True)
 
-    Reference: Lisý, Bowling 2017, "Equilibrium approximation quality of current no-limit poker bots", section "Local
-    best response". Differs from it in that it takes any game, all legal actions and any rollout policy, and in the
-    control variates.
+    Reference: Lisý, Bowling 2017, "Equilibrium approximation quality of current no-limit poker bots". Differs from it
+    in that it takes any game, all legal actions and any rollout policy, and in the control variates.
     """
     stop, lookahead = Stop(num_games, seconds, confidence, progress), Lookahead(max_histories, num_rollouts, max_nodes)
     responses = _prepare(game, policy, rollout, lookahead, stop, seed)
@@ -147,22 +143,20 @@ def exploitability_lower_bound(
 ) -> ExploitabilityBound:
     """Returns a lower bound of a policy's exploitability, from each player's local best response.
 
-    It is the sum over players of (value of the local best response - value of the policy) / number of players. The
-    policy's values are needed only in games without a constant sum of payoffs. There, as many games estimate them.
+    It is the sum over players of (value of the local best response - value of the policy) / number of players. In games
+    without a constant sum of payoffs, as many games again estimate the policy's values.
 
     Args:
-        game: See `local_best_response`, also for errors and for what is not listed here.
+        game: See `local_best_response`, also for the arguments not listed here and for errors.
         policy: The policy to evaluate.
         num_games: Games per player, at least 4; None for no limit.
-        seconds: Of wall-clock time per player, or None for no limit.
+        seconds: Wall-clock time per player, or None for no limit.
 
     Examples:
         >>> from mccfr_plus.evaluation import exploitability_lower_bound
         >>> bound = exploitability_lower_bound("kuhn_poker", {}, seed=1)  # of uniform play: 0.458
         >>> 0.3 < bound.estimate.low < 0.458
         True
-
-    Reference: Lisý, Bowling 2017, "Equilibrium approximation quality of current no-limit poker bots".
     """
     stop, lookahead = Stop(num_games, seconds, confidence, progress), Lookahead(max_histories, num_rollouts, max_nodes)
     responses = _prepare(game, policy, rollout, lookahead, stop, seed)

@@ -10,7 +10,7 @@ from typing import NamedTuple, TypeAlias
 import pyspiel
 
 from mccfr_plus.errors import BudgetError
-from mccfr_plus.evaluation.behavior import Behavior, Row, RowOf, joined, new_row, random_move, row_at
+from mccfr_plus.evaluation.behavior import Behavior, Distribution, RowOf, joined, new_row, random_move, row_at
 
 Belief: TypeAlias = list[tuple[pyspiel.State, float]]  # states are not modified; weights do not sum to 1
 
@@ -36,20 +36,14 @@ class Lookahead(NamedTuple):
 class Beliefs:
     """The histories of a player's information states, weighted by chance's and the opponents' probabilities.
 
-    They follow from those of the player's last decision. If there are more than `max_histories`, as many are sampled.
-    Random numbers depend on the seed and the information state alone: with perfect recall, a belief is a function of
-    what the player knows.
+    They follow from those of the player's last decision; `max_histories` of them are sampled if there are more. Random
+    numbers depend on the seed and the information state alone, so that a belief is a function of the information state.
     """
 
     def __init__(
-        self,
-        game: pyspiel.Game,
-        behavior: Behavior,
-        player: int,
-        max_histories: int,
-        seed: int,
+        self, game: pyspiel.Game, behavior: Behavior, player: int, max_histories: int, seed: int,
         deadline: float = math.inf,
-    ):
+    ):  # fmt: skip
         self._game, self._behavior, self._player = game, behavior, player
         self._max_histories, self._seed, self._deadline = max_histories, seed, deadline
         self._groups: dict[tuple[str, int] | None, dict[str, Belief]] = {}
@@ -57,10 +51,7 @@ class Beliefs:
         self._num_kept = 0
 
     def at(self, state: pyspiel.State) -> Belief:
-        """Returns the histories that share a decision node's information state.
-
-        There are none where the opponents never let it happen, or where sampling did not find any.
-        """
+        """Returns the histories of a decision node's information state; none if they were not found or never happen."""
         replay, last, key = self._game.new_initial_state(), None, None
         start: Belief = [(replay.clone(), 1.0)]
         for action in state.history():
@@ -151,7 +142,7 @@ class Rollouts:
     def exact(self, belief: Belief, actions: list[int], max_nodes: int) -> list[float] | None:
         """Returns the expected payoff after each action; None if that takes more than `max_nodes` histories.
 
-        Histories count also if their values are kept: the result does not depend on earlier calls.
+        Histories with known values count too, so that the result does not depend on earlier calls.
         """
         if len(self._values) > _MAX_VALUES:
             self._values.clear()
@@ -206,21 +197,15 @@ class LocalResponder:
     """Decides at a player's information states by one step of lookahead. See `local_best_response`."""
 
     def __init__(
-        self,
-        game: pyspiel.Game,
-        behavior: Behavior,
-        player: int,
-        rollout: Behavior,
-        lookahead: Lookahead,
-        seed: int,
+        self, game: pyspiel.Game, behavior: Behavior, player: int, rollout: Behavior, lookahead: Lookahead, seed: int,
         deadline: float = math.inf,
-    ):
+    ):  # fmt: skip
         self._behavior, self._lookahead, self._seed, self._deadline = behavior, lookahead, seed, deadline
         self._beliefs = Beliefs(game, behavior, player, lookahead.max_histories, seed, deadline)
         self._rollouts = Rollouts(joined(player, rollout.row, behavior.row), player, deadline)
-        self._decisions: dict[str, Row] = {}
+        self._decisions: dict[str, Distribution] = {}
 
-    def row(self, state: pyspiel.State) -> Row:
+    def row(self, state: pyspiel.State) -> Distribution:
         """Returns the decision at a node of the player, a function of the information state alone."""
         info_state = state.information_state_string()
         row = self._decisions.get(info_state)

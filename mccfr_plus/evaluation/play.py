@@ -8,10 +8,9 @@ control variate has mean 0 given everything before it, and
 
 has the payoff's mean in every game. With exact values and coefficients of 1 the sum telescopes to a constant.
 
-The value of a history is the expectation of the values one step below. After a decision that few games have
-visited, it also uses average payoffs by information state and action, shifted to the level of the history. Values of
-terminal histories are exact. Control variates of different choices are uncorrelated: so each group of them, by the
-number of visits, has its own least-squares coefficient.
+The value of a history is the expectation of the values one step below. After a decision with few visits, it also uses
+average payoffs by information state and action, shifted to the level of the history. Values of terminal histories are
+exact. Control variates of different choices are uncorrelated: each group, by number of visits, has its own coefficient.
 
 Reference: Burch, Schmid, Moravcik, Morrill, Bowling 2018, "AIVAT: a new variance reduction technique for agent
 evaluation in imperfect information games". Differs from it in learned values, and in that it takes no sum over private
@@ -32,18 +31,11 @@ from tqdm.auto import tqdm
 
 from mccfr_plus.errors import ConfigError
 from mccfr_plus.estimators.base import check_whole
-from mccfr_plus.evaluation.behavior import Row, RowOf, chance_row
-from mccfr_plus.evaluation.estimates import (
-    MIN_SAMPLES,
-    Estimate,
-    Kind,
-    Running,
-    mean_estimate,
-    require_confidence,
-    require_seconds,
-)
+from mccfr_plus.evaluation import estimates
+from mccfr_plus.evaluation.behavior import Distribution, RowOf, chance_row
+from mccfr_plus.evaluation.estimates import MIN_SAMPLES, Estimate, Kind, Running
 
-_PRIOR_GAMES = 1.0  # how many games of a history weigh as much as its information state's average
+_PRIOR_GAMES = 1.0  # games of a history that weigh as much as its information state's average
 _ENOUGH_PAIRS = 16  # for a coefficient other than 0
 _GROUPS = 32  # by binary logarithm of visits, for each kind of place
 _LOOK_AHEAD = 32  # choices that are checked for ending the game
@@ -79,7 +71,7 @@ class _Place:
 
     __slots__ = ("children", "counts", "infoset", "mass", "row", "total", "value", "values", "visits")
 
-    def __init__(self, row: Row, infoset: _Infoset | None):
+    def __init__(self, row: Distribution, infoset: _Infoset | None):
         self.row = row
         self.infoset = infoset  # None for chance
         self.children: dict[int, _Place | None] = {}  # by index of the choice; None is a terminal history
@@ -127,7 +119,7 @@ class _Place:
         count = self.counts[index] = self.counts.get(index, 0) + 1
         old, child = self.values.get(index), self.children.get(index, self)
         new = payoff if child is None else child.value
-        if child is self:  # what lies below is not kept
+        if child is self:  # places below are not kept
             new = payoff if old is None else old + (payoff - old) / count
         self.values[index] = new
         if self.infoset is not None:
@@ -235,8 +227,8 @@ class Stop:
             raise ConfigError("num_games and seconds are both None: give at least one of them.")
         if self.num_games is not None:
             check_whole("num_games", self.num_games, MIN_SAMPLES)
-        object.__setattr__(self, "seconds", require_seconds(self.seconds))
-        object.__setattr__(self, "confidence", require_confidence(self.confidence))
+        object.__setattr__(self, "seconds", estimates.require_seconds(self.seconds))
+        object.__setattr__(self, "confidence", estimates.require_confidence(self.confidence))
 
 
 def play_until(plays: Sequence[ControlledPlay], stop: Stop) -> tuple[list[Running], list[Running], float]:
@@ -264,7 +256,7 @@ def payoff_estimate(
 ) -> Estimate:
     """Returns the estimate of a player's payoff, with control variates."""
     _, controlled, seconds = play_until([ControlledPlay(game, row_of, player, rng)], stop)
-    return mean_estimate(controlled[0], kind, stop.confidence, seconds)
+    return estimates.mean_estimate(controlled[0], kind, stop.confidence, seconds)
 
 
 def sum_of_payoffs(game: pyspiel.Game) -> float | None:

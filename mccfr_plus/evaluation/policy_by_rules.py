@@ -34,22 +34,18 @@ def evaluate_by_rules(
     """Returns the exact values of a policy in a game that is not stored, by one traversal of all its histories.
 
     A policy that was not solved with ``tree="rules"`` and the same `symmetry` is tabulated first: another traversal
-    finds a history of each infoset, and the policy gives its probabilities there, once per infoset, or at all states
-    that symmetries turn into each other: networks for many at once, which compiled rules play, others at pyspiel's
-    states.
+    finds a history of each infoset, where the policy gives its probabilities.
 
     Args:
         game: A game with compiled rules, or its string.
-        policy: A joint policy of OpenSpiel, from Python or C++, a mapping from information states to actions and
-            probabilities, a function from states to {action: probability}, or a list of one of these per player; None:
-            uniform play.
-        memory: Of the whole process; see `Solver`.
-        threads: How many threads; None: one per core.
+        policy: See `head_to_head`; None: uniform play.
+        memory: Memory limit of the whole process; see `Solver`.
+        threads: Number of threads; None: one per core.
         progress: Whether to show a progress bar on work over a second; None: if standard error is a terminal.
         uniform_elsewhere: Whether play is uniform at infosets that the policy lacks; otherwise they are an error.
             A `KeyedPolicy` is always uniform where its solver has not been.
-        symmetry: Whether histories and infosets that symmetries of the game turn into each other are visited once. The
-            policy must be symmetric, which is checked. None: if the policy was solved so.
+        symmetry: Whether to visit one history per symmetry class. The policy must be symmetric, which is checked.
+            None: if the policy was solved so.
 
     Raises:
         ConfigError: If the game has no such rules or symmetries, or the memory is too little to begin.
@@ -92,16 +88,7 @@ def evaluate_by_rules(
 def memory_plan(
     rules: RulesGame, memory: str | int | float | None, with_histories: bool, threads: int | None = None
 ) -> MemoryPlan:
-    """Returns how an exact evaluation divides the memory.
-
-    Args:
-        memory: Of the whole process; see `Solver`.
-        with_histories: Whether a history of each infoset is kept, for a policy that `is_tabulated`.
-        threads: How many threads; None: one per core.
-
-    Raises:
-        ConfigError: If it is too little to begin.
-    """
+    """Returns how an exact evaluation divides the memory; `with_histories`: for a policy that `is_tabulated`."""
     return plan_memory(
         memory,
         node_cost=0,

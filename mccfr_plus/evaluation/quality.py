@@ -10,15 +10,9 @@ import numpy as np
 import pyspiel
 
 from mccfr_plus.errors import BudgetError
+from mccfr_plus.evaluation import estimates
 from mccfr_plus.evaluation.behavior import Behavior, JointPolicy
-from mccfr_plus.evaluation.estimates import (
-    MIN_SAMPLES,
-    Estimate,
-    best_look,
-    confidence_of_look,
-    require_confidence,
-    require_seconds,
-)
+from mccfr_plus.evaluation.estimates import MIN_SAMPLES, Estimate, best_look, confidence_of_look
 from mccfr_plus.evaluation.head_to_head import head_to_head
 from mccfr_plus.evaluation.local_best_response import Choice, ExploitabilityBound, LocalResponses, mean_gain
 from mccfr_plus.evaluation.lookahead import Lookahead
@@ -60,7 +54,7 @@ class Finding(NamedTuple):
     """A number about a policy."""
 
     quantity: str  # "value", "best response" or "exploitability"
-    player: int | None  # None: of all players
+    player: int | None  # None: all players
     method: str  # "games", "local best response" or "sampled best response"
     estimate: Estimate
 
@@ -95,19 +89,17 @@ def estimate_quality(
     """Returns bounds and estimates of a policy's values, best responses and exploitability, within a given time.
 
     1. The players' values, by games with control variates.
-    2. Lower and upper bounds by best responses in sampled games, with as many samples as the time allows. There are
-       none if a trial with a few samples takes too long.
-    3. Lower bounds by local best responses: the best one of several looks, with more and more lookahead as far as the
-       time allows. Their intervals hold together, so that the best one is a bound, too.
+    2. Lower and upper bounds by best responses in sampled games, with as many samples as the time allows; none if a
+       trial with a few samples takes too long.
+    3. Lower bounds by local best responses: the best of several estimates, with increasing lookahead; their intervals
+       are valid simultaneously.
 
     Bounds of one quantity by two methods are two numbers: the larger of two lower bounds is biased upwards.
 
     Args:
-        game: See `head_to_head`, also for errors and for what is not listed here.
+        game: See `head_to_head`, also for the arguments not listed here and for errors.
         policy: The policy to evaluate.
-        seconds: Of wall-clock time, approximately.
-        seed: An integer >= 0, a numpy generator, or None. As time limits the samples, two calls with the same seed are
-            close, not equal.
+        seconds: Wall-clock time, approximately. It limits the samples, so that results of equal seeds differ slightly.
 
     Examples:
         >>> from mccfr_plus.evaluation import estimate_quality
@@ -117,7 +109,8 @@ def estimate_quality(
         value 0 estimate
         value 1 estimate
     """
-    seconds, confidence = require_seconds(seconds, optional=False), require_confidence(confidence)
+    seconds = estimates.require_seconds(seconds, optional=False)
+    confidence = estimates.require_confidence(confidence)
     game = load_game(game)
     rng, begin = np.random.default_rng(int(new_state(seed)[0])), time.perf_counter()
     options: dict[str, Any] = {"confidence": confidence, "seed": rng, "progress": progress}
@@ -142,7 +135,7 @@ def estimate_quality(
         )
     else:
         findings += [Finding("best response", p, LOCAL, found) for p, found in enumerate(local.responses)]
-    bounds = [(response.lower, response.upper) for response in sampled if response.upper is not None]
+    bounds = [(response.lower, response.upper) for response in sampled]
     findings += [Finding("best response", p, SAMPLED, bound) for p, pair in enumerate(bounds) for bound in pair]
     if local is not None:
         findings.append(Finding("exploitability", None, LOCAL, local.estimate))
@@ -160,15 +153,9 @@ def local_bound(
     seed: int | np.random.Generator | None = None,
     progress: bool = False,
 ) -> ExploitabilityBound | None:
-    """Returns `exploitability_lower_bound` with the lookahead that promises most within the time.
+    """Returns the best lower bound of exploitability by local best responses within the time; see `estimate_quality`.
 
-    It is the best of several looks, whose intervals hold together; see `mccfr_plus.evaluation.estimates.best_look`.
-
-    None if it allows nothing, or if a sample shows imperfect recall.
-
-    Args:
-        game: See `estimate_quality`, also for what is not listed here and for errors.
-        seconds: Of wall-clock time, for all players together, approximately.
+    None if the time is too short, or if a sample shows imperfect recall.
     """
     game, rng = load_game(game), np.random.default_rng(int(new_state(seed)[0]))
     if not _perfect_recall(game, seconds, rng):
@@ -177,19 +164,13 @@ def local_bound(
 
 
 def _local_bound(
-    game: pyspiel.Game,
-    policy: JointPolicy,
-    seconds: float,
-    *,
-    confidence: float,
-    seed: np.random.Generator,
-    progress: bool,
+    game: pyspiel.Game, policy: JointPolicy, seconds: float, *, confidence: float, seed: Any, progress: bool
 ) -> ExploitabilityBound | None:
-    """Tries local best responses with more and more lookahead, plays the most promising ones longer, and returns the
-    best bound of all these looks.
+    """Tries local best responses with increasing lookahead, plays the most promising ones longer, and returns the best
+    of all these bounds.
 
-    A response is a strategy, which depends on the lookahead and on what was sampled for it. More lookahead is not
-    always better. For each player, the last look plays the strategy that promises most after the others, in new games.
+    A response depends on the lookahead and on its samples, and more lookahead is not always better. So the last look
+    plays, for each player, the response that promises most after the others, in new games.
     """
     begin = time.perf_counter()
     behavior, rng = Behavior(game, policy), random.Random(int(seed.integers(2**62)))
@@ -229,7 +210,7 @@ def _local_bound(
     of_players = zip(*(bound.responses for bound in bounds), strict=True)
     return ExploitabilityBound(
         best_look([bound.estimate for bound in bounds], confidence),
-        tuple(best_look(estimates, confidence) for estimates in of_players),
+        tuple(best_look(of_player, confidence) for of_player in of_players),
     )
 
 
@@ -256,7 +237,6 @@ def _sampled_responses(
                 break
             responses[player:] = [found]
             limit, num_samples = end - time.perf_counter(), num_samples * _MORE_SAMPLES
-            assert found.upper is not None  # as there is no limit of depth
             cost = _COST_OF_MORE * found.upper.seconds + _LOWER_SHARE * seconds
         if len(responses) == player:
             return []

@@ -1,9 +1,7 @@
 """Best responses in sampled games: an upper and a lower bound of a best response's value.
 
-In a sampled game, everything that the player does not decide is drawn beforehand, once per sample. Chance's choice at
-each history, and the opponents' action at each of their information states, are hashes of the sample's random word:
-nothing is stored. The player knows the information states, but not the sample. Samples that share a history are
-traversed together.
+In a sampled game, each sample determines chance's choice at each history and the opponents' action at each of their
+information states: hashes of its random word. Samples that share a history are traversed together.
 """
 
 import math
@@ -18,15 +16,10 @@ from tqdm.auto import tqdm
 
 from mccfr_plus.errors import BudgetError
 from mccfr_plus.estimators.base import check_whole
-from mccfr_plus.evaluation.behavior import Behavior, JointPolicy, Response, Row, chance_row, new_row
-from mccfr_plus.evaluation.estimates import (
-    MIN_SAMPLES,
-    Estimate,
-    Running,
-    mean_estimate,
-    require_seconds,
-)
-from mccfr_plus.evaluation.play import Stop, payoff_estimate, require_player
+from mccfr_plus.evaluation.behavior import Behavior, Distribution, JointPolicy, chance_row, new_row
+from mccfr_plus.evaluation.estimates import MIN_SAMPLES, Estimate, Running, mean_estimate, require_seconds
+from mccfr_plus.evaluation.play import Stop, require_player
+from mccfr_plus.evaluation.responses import Response
 from mccfr_plus.kernels.random_numbers import new_state
 from mccfr_plus.trees.game import load_game
 
@@ -40,7 +33,7 @@ _TO_UNIT = 1.0 / (1 << 53)
 class SampledBestResponse(NamedTuple):
     """Two bounds of a best response's value, and the strategy that reaches the lower one."""
 
-    upper: Estimate | None  # of the best response's value; None if `depth` was limited
+    upper: Estimate  # of the best response's value
     lower: Estimate  # of the best response's value: the payoff of `policy` in fresh games
     policy: Response  # the evaluated policy, with the player's strategy replaced
     nodes: int  # histories that were traversed
@@ -54,7 +47,6 @@ def sampled_best_response(
     num_samples: int = 1000,
     repetitions: int = 8,
     num_games: int = 1000,
-    depth: int | None = None,
     max_nodes: int = 5_000_000,
     seconds: float | None = None,
     confidence: float = 0.95,
@@ -63,28 +55,25 @@ def sampled_best_response(
 ) -> SampledBestResponse:
     """Returns bounds of a best response's value, from best responses in sampled games.
 
-    A sampled game has `num_samples` independent draws of everything that the player does not decide: chance's choice at
-    each history, the opponents' action at each of their information states. A fixed strategy has the same mean payoff
-    in sampled games as in the game. So the mean value of the best strategies of sampled games is at least the best
-    response's value: E max >= max E. That is the upper bound; its interval is over `repetitions` independent sampled
-    games, and wider by what events that no sample has, such as rare mistakes, may add: an event that none of n samples
-    has is less likely than log(1 / error) / n (Hanley, Lippman-Hand 1983), and pays at most the largest payoff. The
-    lower bound is the payoff of a response in fresh games. It takes at each information state the
-    action that was best over all repetitions, and follows `policy` elsewhere. Both bounds converge to the value as
-    `num_samples` increases.
+    A sampled game has `num_samples` independent draws of chance's choice at each history and of the opponents' action
+    at each of their information states. A fixed strategy has the same mean payoff in sampled games as in the game. So
+    the mean value of the best strategies of sampled games is at least the best response's value: E max >= max E. That
+    is the upper bound; its interval is over `repetitions` independent sampled games. It includes events that no sample
+    has, such as rare mistakes: an event that none of n samples has is less likely than log(1 / error) / n (Hanley,
+    Lippman-Hand 1983), and pays at most the largest payoff. The lower bound is the payoff of a response in fresh games:
+    it takes the action that was best over all repetitions, and follows `policy` elsewhere. Both bounds converge to the
+    value as `num_samples` increases.
 
     Args:
-        game: See `head_to_head`, also for errors and for what is not listed here. It must have perfect recall. All own
-            actions are traversed: own decisions of a play must be few, or `depth` small.
+        game: A game with perfect recall; see `head_to_head` for the arguments not listed here and for errors. All own
+            actions are traversed: a play must have few own decisions.
         policy: The policy to respond to.
         player: The responding player, 0 .. num_players - 1.
         num_samples: Samples per sampled game, at least 1.
         repetitions: Sampled games, at least 4.
         num_games: Fresh games for the lower bound, at least 4.
-        depth: The number of free own decisions of a play, at least 1; later ones follow `policy`. None for all. With a
-            limit there is no upper bound, as better strategies may differ from `policy` later on.
-        max_nodes: The most histories of all repetitions together, of some 10 microseconds each.
-        seconds: The most wall-clock time of all repetitions together, or None for no limit.
+        max_nodes: Maximum number of histories of all repetitions together, of some 10 microseconds each.
+        seconds: Maximum wall-clock time of all repetitions together, or None for no limit.
 
     Raises:
         BudgetError: If the traversal takes more than `max_nodes` or `seconds`.
@@ -99,7 +88,6 @@ def sampled_best_response(
     check_whole("num_samples", num_samples)
     check_whole("repetitions", repetitions, MIN_SAMPLES)
     check_whole("max_nodes", max_nodes)
-    check_whole("depth", 1 if depth is None else depth)
     seconds = require_seconds(seconds)
     game = load_game(game)
     require_player(game, player)
@@ -110,21 +98,21 @@ def sampled_best_response(
     totals: dict[str, dict[int, float]] = {}
     for _ in tqdm(range(repetitions), unit="sampled game", disable=not progress):
         drawn = words.integers(0, 2**64, num_samples, np.uint64)
-        values.add(SampledGame(game, behavior, player, drawn, depth, budget).solve(totals))
+        values.add(SampledGame(game, behavior, player, drawn, budget).solve(totals))
     spent = time.perf_counter() - begin
     best = {info_state: max(sums, key=sums.__getitem__) for info_state, sums in totals.items()}
 
-    def row_of(state: pyspiel.State) -> Row:
+    def row_of(state: pyspiel.State) -> Distribution:
         info_state = state.information_state_string()
         action = best.get(info_state)
         return behavior.row(state) if action is None else new_row(info_state, (action,), (1.0,))
 
     response = Response(game, player, row_of, behavior)
-    lower = payoff_estimate(game, response.row, player, rng, "lower bound", stop)
+    lower = response.payoff(rng, stop)
     unseen = (game.max_utility() - values.mean) * -math.log((1 - stop.confidence) / 2) / (num_samples * repetitions)
     upper = mean_estimate(values, "upper bound", stop.confidence, spent)
     return SampledBestResponse(
-        upper=None if depth is not None else upper._replace(low=upper.low - unseen, high=upper.high + unseen),
+        upper=upper._replace(low=upper.low - unseen, high=upper.high + unseen),
         lower=lower._replace(seconds=spent + lower.seconds),
         policy=response,
         nodes=budget.nodes,
@@ -152,11 +140,9 @@ class Budget:
 class SampledGame:
     """One player's best decisions in a sampled game, which has a random word per sample, ``[num_samples]`` uint64."""
 
-    def __init__(
-        self, game: pyspiel.Game, behavior: Behavior, player: int, words: np.ndarray, depth: int | None, budget: Budget
-    ):
+    def __init__(self, game: pyspiel.Game, behavior: Behavior, player: int, words: np.ndarray, budget: "Budget"):
         self._game, self._behavior, self._player = game, behavior, player
-        self._words, self._depth, self._budget, self._deepest = words, depth, budget, 0
+        self._words, self._budget = words, budget
 
     def solve(self, totals: dict[str, dict[int, float]]) -> float:
         """Returns the largest average payoff in the sampled game.
@@ -164,25 +150,23 @@ class SampledGame:
         Adds the payoffs over all samples if best actions follow to `totals`, by own information state and action.
         """
         everything = np.arange(len(self._words))
-        payoff, groups = self._spread([(self._game.new_initial_state(), everything)], 0)
-        payoff += sum(self._best(info_state, group, 1, totals) for info_state, group in groups.items())
+        payoff, groups = self._spread([(self._game.new_initial_state(), everything)])
+        payoff += sum(self._best(info_state, group, totals) for info_state, group in groups.items())
         return payoff / len(self._words)
 
-    def _best(self, info_state: str, group: Group, depth: int, totals: dict[str, dict[int, float]]) -> float:
+    def _best(self, info_state: str, group: Group, totals: dict[str, dict[int, float]]) -> float:
         """Returns the sum over samples of payoffs from an own information state on, and adds to `totals`."""
-        self._deepest = max(self._deepest, depth)
         sums = totals.setdefault(info_state, {})
         best = -np.inf
         for action in group[0][0].legal_actions():
-            value, groups = self._spread([(state.child(action), samples) for state, samples in group], depth)
-            value += sum(self._best(key, below, depth + 1, totals) for key, below in groups.items())
+            value, groups = self._spread([(state.child(action), samples) for state, samples in group])
+            value += sum(self._best(key, below, totals) for key, below in groups.items())
             sums[action] = sums.get(action, 0.0) + value
             best = max(best, value)
         return best
 
-    def _spread(self, pending: Group, depth: int) -> tuple[float, dict[str, Group]]:
+    def _spread(self, pending: Group) -> tuple[float, dict[str, Group]]:
         """Follows all samples to the end or the next own decision; returns summed payoffs and these decisions."""
-        free = self._depth is None or depth < self._depth
         payoff = 0.0
         groups: dict[str, Group] = {}
         while pending:
@@ -190,22 +174,20 @@ class SampledGame:
             if exceeded := self._budget.spend():
                 raise BudgetError(
                     f"the best response in {len(self._words)} samples of {self._game.get_type().short_name} takes more "
-                    f"than {exceeded}: own decisions were {self._deepest} deep so far. Give num_samples="
-                    f"{max(1, len(self._words) // 4)}, or depth={max(1, self._deepest - 1)}, which leaves only the "
-                    "lower bound valid, or a larger budget."
+                    f"than {exceeded}: give num_samples={max(1, len(self._words) // 4)}, or a larger limit."
                 )
             if state.is_terminal():
                 payoff += state.player_return(self._player) * len(samples)
             elif state.is_chance_node():
                 pending.extend(self._split(state, samples, chance_row(state), f"chance {state.history()}"))
-            elif free and state.current_player() == self._player:
+            elif state.current_player() == self._player:
                 groups.setdefault(state.information_state_string(), []).append((state, samples))
             else:
                 row = self._behavior.row(state)
                 pending.extend(self._split(state, samples, row, f"{state.current_player()} {row.info_state}"))
         return payoff, groups
 
-    def _split(self, state: pyspiel.State, samples: np.ndarray, row: Row, place: str) -> Group:
+    def _split(self, state: pyspiel.State, samples: np.ndarray, row: Distribution, place: str) -> Group:
         """Returns the histories that a choice leads to, each with the samples that choose it."""
         if len(row.actions) == 1:
             return [(state.child(row.actions[0]), samples)]
@@ -216,10 +198,9 @@ class SampledGame:
 
 
 def uniforms(words: np.ndarray, place: str) -> np.ndarray:
-    """Returns a number in [0, 1) for each sample's word at a place, the same in every call.
+    """Returns a number in [0, 1) for each sample's word at a place: a hash of both.
 
-    Reference: Steele, Lea, Flood 2014, "Fast splittable pseudorandom number generators", figure 17: its mixing
-    function, applied twice.
+    Reference: Steele, Lea, Flood 2014, "Fast splittable pseudorandom number generators", figure 17, applied twice.
     """
     z = words
     for key in (0, int.from_bytes(blake2b(place.encode(), digest_size=8).digest(), "little")):

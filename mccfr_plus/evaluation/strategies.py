@@ -1,4 +1,4 @@
-"""What any kind of policy answers: by information state string, at a state, and as a strategy array of a tree."""
+"""Probabilities of any kind of policy: by information state string, at a state, and as a strategy array of a tree."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeAlias
@@ -24,14 +24,9 @@ _SUM_TOLERANCE = 1e-6  # of a strategy to sample by
 
 
 def strategy_of(tree: GameTree, policy: AnyPolicy | Sequence[AnyPolicy]) -> np.ndarray:
-    """Returns the probabilities of a policy, ``[num_slots]`` float64, as they are, not normalized.
+    """Returns the probabilities of a policy, or of a list of one per player, ``[num_slots]`` float64, not normalized.
 
-    Args:
-        policy: A joint policy of OpenSpiel, from Python or C++, a mapping from information states to actions and
-            probabilities, or a list of one of these per player.
-
-    Raises:
-        PolicyError: If the policy has no distribution over the legal actions at an infoset of the game.
+    PolicyError if the policy has no distribution over the legal actions at an infoset of the game.
     """
     if not isinstance(policy, list | tuple):
         return _strategy_of(tree, policy, range(tree.num_players))
@@ -42,8 +37,7 @@ def strategy_of(tree: GameTree, policy: AnyPolicy | Sequence[AnyPolicy]) -> np.n
 def sampling_strategy_of(tree: GameTree, estimator: Estimator) -> np.ndarray:
     """Returns the strategy that an estimator samples by, ``[num_slots]`` float64.
 
-    Raises:
-        ConfigError: If it is not a strategy of the game, or gives a legal action no probability.
+    ConfigError if it is not a strategy of the game, or gives a legal action no probability.
     """
     given = estimator.sampling_strategy(tree)
     strategy = np.array(given, np.float64) if isinstance(given, np.ndarray) else strategy_of(tree, given)
@@ -74,7 +68,7 @@ def one_per_player(policy: Any, num_players: int) -> list:
 def answers_by_text(policy: Any) -> Callable[[str, int], Probabilities | None] | None:
     """Returns a function from (information state string, player) to {action: probability}; None if it needs states.
 
-    A policy of a simultaneous game answers in the turn-based game that it was converted to, too.
+    A policy of a simultaneous game also answers in the turn-based game that it was converted to.
     """
     by_text = _by_own_text(policy)
     if by_text is None:
@@ -127,7 +121,7 @@ def row_of(answer: Probabilities | None, legal: list[int]) -> list[float] | None
 
 
 def distribution(answer: Probabilities | None, legal: list[int], where: str) -> list[float]:
-    """Returns the probabilities of the legal actions, as they are. PolicyError if they are no distribution."""
+    """Returns the probabilities of the legal actions, as they are. PolicyError if they are not a distribution."""
     try:
         row = row_of(answer, legal)
     except (TypeError, ValueError):

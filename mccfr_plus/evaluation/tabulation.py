@@ -1,8 +1,8 @@
 """The probabilities of any policy at all infosets of a game that is not stored.
 
 A history of each infoset is known (`tree.by_rules.histories`). The policy gives its probabilities once per infoset: a
-network at once for many histories, which compiled rules play; others at pyspiel's states. In the order of their
-actions, histories share most of their states with the one before, so that a state takes one or two moves.
+network for many histories at once, which compiled rules play; others at pyspiel's states. Histories are visited in the
+order of their actions, so that a state takes one or two moves from the one before.
 """
 
 import time
@@ -28,7 +28,6 @@ _WHAT = "tabulating the policy"
 _BESIDE = 2 + 4 + 8  # bytes per infoset, beside its history: of its length, frame and place in the order
 _SAME = 1e-9  # difference of probabilities of a symmetric policy
 
-
 _Answer = Callable[[int, np.ndarray, np.ndarray], tuple[np.ndarray, np.ndarray, np.ndarray]]
 
 
@@ -53,31 +52,28 @@ class InfosetHistories(NamedTuple):
 
     @staticmethod
     def bytes_each(game: RulesGame) -> int:
-        """Returns the bytes that a history takes, with what it is sorted by."""
+        """Returns the bytes per history, including its place in the order."""
         depth = game.sizes.max_game_length + game.sizes.max_chance_nodes
         return depth * _dtype(game).itemsize + _BESIDE
 
     def in_order(self) -> np.ndarray:
-        """Returns the infosets in an order in which those come together whose histories begin alike."""
+        """Returns the infosets in the order of their histories' actions."""
         if not self.actions.shape[1]:
             return np.arange(len(self.actions))
         rows = self.actions.view(np.dtype((np.void, self.actions.shape[1] * self.actions.itemsize)))
         return np.argsort(rows.ravel(), kind="stable")
 
     def turned(self, permutation: np.ndarray) -> "InfosetHistories":
-        """Returns the histories that a permutation of the actions makes of these."""
+        """Returns the histories under a permutation of the actions."""
         return self._replace(actions=permutation.astype(self.actions.dtype)[self.actions])
 
     def after(self, infosets: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Returns the histories of infosets: actions, ``[n, max_depth]``, and how many there are in each, ``[n]``."""
+        """Returns the histories of infosets: actions, ``[n, max_depth]``, and their numbers, ``[n]``."""
         return self.actions[infosets], self.lengths[infosets].astype(np.int64) - 1
 
 
 def states_after(game: pyspiel.Game, actions: np.ndarray, lengths: np.ndarray) -> Iterator[pyspiel.State]:
-    """Yields the states after histories of actions, as `InfosetHistories.after` returns them.
-
-    A state shares those on the way to it with the one before.
-    """
+    """Yields the states after histories of actions, as `InfosetHistories.after` returns them."""
     path: list[int] = []
     states = [game.new_initial_state()]
     for row, length in zip(actions, lengths.tolist(), strict=True):
@@ -108,15 +104,9 @@ def tabulate(
 
     Args:
         tree: The game, all of whose infosets are numbered.
-        policy: See `evaluate_by_rules`.
+        policy: See `evaluate_by_rules`, also for `uniform_elsewhere`, `progress` and errors.
         histories: A history of each infoset.
         strategy: ``[slot_capacity]`` float64, uniform. Modified in place.
-        uniform_elsewhere: Whether infosets that the policy lacks keep the uniform strategy.
-        progress: Whether to show a progress bar on work over a second; None: if standard error is a terminal.
-
-    Raises:
-        PolicyError: If the policy lacks infosets, has no distribution over the legal actions, or, on a tree with
-            symmetries, is not symmetric.
     """
     group = tree.symmetries if isinstance(tree, SymmetricTree) else None
     if group is None:
@@ -205,7 +195,7 @@ def _answer_after(game: pyspiel.Game, policy: PlayerPolicy) -> _Answer:
             try:
                 row_found = row_of(found, legal)
             except (TypeError, ValueError):
-                row_found = distribution(found, legal, _where(state))  # says what is wrong
+                row_found = distribution(found, legal, _where(state))  # raises PolicyError
             if row_found is not None:
                 table[row, legal], known[row] = row_found, True
         return masks, table, known

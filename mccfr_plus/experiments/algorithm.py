@@ -1,11 +1,7 @@
-"""Algorithms by name, ours and OpenSpiel's, so that they can be run side by side.
-
-``external``, ``outcome(epsilon=0.3)/rm+/linear``, ``external/rm[batch=8,baseline=True]``, ``cfr+``,
-``openspiel:external``, ``openspiel_python:cfr``, ``neural:dream``, ``neural:deep_cfr[traversals=200]``.
-"""
+"""Algorithms of comparisons: specs such as ``external(minimizer=rm+)``, configs, solvers as templates, factories."""
 
 import difflib
-import re
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,11 +11,12 @@ from mccfr_plus.estimators import Full
 from mccfr_plus.experiments.evaluation_points import FULL_COST, TRAVERSAL_COST
 from mccfr_plus.solver.config import SolverConfig
 from mccfr_plus.solver.registry import ESTIMATORS
-from mccfr_plus.specs import parse_spec
+from mccfr_plus.solver.solver import Solver
+from mccfr_plus.specs import Spec, parse_spec
 
-OURS, NEURAL, CPP, PYTHON = "mccfr_plus", "neural", "openspiel", "openspiel_python"
+OURS, NEURAL, CPP, PYTHON, USER = "mccfr_plus", "neural", "openspiel", "openspiel_python", "user"
 
-# Whole algorithms of ours: estimator and minimizer.
+# Names of estimator and minimizer together.
 NAMED = {
     "cfr": ("full", "rm"),
     "cfr+": ("full", "rm+"),
@@ -28,47 +25,50 @@ NAMED = {
     "pcfr+": ("full", "prm+"),
 }
 
-# OpenSpiel's solvers, and estimator and minimizer of ours that visits as many histories per iteration.
+# OpenSpiel's solvers, and our estimator and minimizer that visit as many histories per iteration.
 _SAMPLED = {"external": ("external", "rm"), "outcome": ("outcome", "rm")}
 OPENSPIEL = {
     CPP: {name: NAMED[name] for name in ("cfr", "cfr+")} | _SAMPLED,
     PYTHON: {name: NAMED[name] for name in ("cfr", "cfr+", "lcfr", "dcfr")} | _SAMPLED,
 }
 
-# Without parameters.
-_LIBRARIES: dict[str, dict[str, Any]] = {**OPENSPIEL, NEURAL: neural.ALGORITHMS}
-KNOWN = (*ESTIMATORS, *NAMED, *(f"{library}:{name}" for library, names in _LIBRARIES.items() for name in names))
+# The estimator `escher` comes before the neural algorithm, which is `neural:escher`.
+_NEURAL = {name if name not in ESTIMATORS else f"{NEURAL}:{name}": name for name in neural.ALGORITHMS}
+KNOWN = (*ESTIMATORS, *NAMED, *_NEURAL, *(f"{library}:{name}" for library in OPENSPIEL for name in OPENSPIEL[library]))
 
-_OPTIONS = ("alternating", "batch", "baseline", "threads", "symmetry")
-_TEXT = re.compile(r"(?:(?P<library>\w+):)?(?P<components>[^\[\]:]+)(?:\[(?P<options>[^\[\]]*)\])?")
+_OPTIONS = ("alternating", "baseline", "batch", "symmetry", "threads")
+_COMPONENTS = ("minimizer", "averaging")
 
 
 @dataclass(frozen=True)
 class Algorithm:
-    """What is to be run.
+    """An algorithm of a comparison.
 
     Attributes:
-        text: As it was given; the same text is the same algorithm.
-        library: ``"mccfr_plus"``, ``"neural"``, ``"openspiel"`` (C++) or ``"openspiel_python"``.
-        name: Of OpenSpiel's or the neural solver; empty for our tabular ones.
-        config: Of our solver, or of the one of ours that visits as many histories: OpenSpiel's do not count them.
+        text: Definition, as the comparison's file keeps it.
+        library: ``"mccfr_plus"``, ``"neural"``, ``"openspiel"`` (C++), ``"openspiel_python"`` or ``"user"``.
+        name: Name of OpenSpiel's or the neural solver; empty for our tabular solvers.
+        config: Config of our solver, or of our solver that visits as many histories as OpenSpiel's, which counts none;
+            settings of a neural one.
+        factory: Returns a solver of a game and a seed; of ``"user"`` only.
     """
 
     text: str
     library: str
-    name: str
-    config: Any
+    name: str = ""
+    config: Any = None
+    factory: Callable[[Any, int], Any] | None = None
 
     @property
     def is_random(self) -> bool:
-        """Whether runs with other seeds differ."""
-        if self.library == NEURAL:
+        """Whether the result depends on the seed."""
+        if self.library in (NEURAL, USER):
             return True
         return self.config.estimator.samples or self.config.averaging.method in ("stochastic", "sampled")
 
     @property
     def needs_compiled_tree(self) -> bool:
-        """Whether it cannot begin on a game whose tree does not fit; components of ours say so themselves.
+        """Whether it cannot begin on a game whose tree does not fit; our components say so themselves.
 
         OpenSpiel's full traversals visit every history before their first iteration, in C++ that nothing interrupts.
         """
@@ -76,49 +76,66 @@ class Algorithm:
 
     @property
     def evaluation_cost(self) -> float:
-        """What an exact evaluation costs per history and player, in visits of this algorithm."""
+        """Cost of an exact evaluation per history and player, in visits of this algorithm."""
         return FULL_COST if self.library == OURS and self.config.estimator == Full() else TRAVERSAL_COST
 
 
-def algorithm_of(text: str) -> Algorithm:
-    """Returns the algorithm of a name.
-
-    Args:
-        text: ``ESTIMATOR[/MINIMIZER[/AVERAGING]]`` with components as `Solver` takes them, or a whole algorithm's name
-            (`NAMED`); options of `Solver` in brackets; or ``openspiel:NAME``, ``openspiel_python:NAME``; or
-            ``neural:NAME`` with settings of its config in brackets.
+def algorithm_of(given: Any) -> Algorithm:
+    """Returns the algorithm of a spec, a config, a solver or a factory; see `mccfr_plus.experiments.compare`.
 
     Raises:
-        ConfigError: If it is not known, or its components do not go together.
+        ConfigError: If it is unknown, or its components do not go together.
     """
-    text = text.strip()
+    if isinstance(given, Solver):
+        given = given.config
+    if isinstance(given, SolverConfig):
+        return Algorithm(repr(given), OURS, config=given)
+    if callable(given):
+        return Algorithm(f"factory {name_of(given)}", USER, factory=given)
+    if not isinstance(given, str):
+        raise ConfigError(f"algorithm {given!r}: give a spec, a Solver, a SolverConfig or a factory.")
+    text = given.strip()
     try:
         return Algorithm(text, *_parsed(text))
-    except ConfigError as error:
+    except (ConfigError, SyntaxError) as error:
         raise ConfigError(f"algorithm {text!r}: {error}") from None
+
+
+def name_of(given: Any) -> str:
+    """Returns what an algorithm is called where the caller gives no name."""
+    if isinstance(given, Solver | SolverConfig):
+        return str(given.config if isinstance(given, Solver) else given)
+    return given.strip() if isinstance(given, str) else getattr(given, "__name__", type(given).__name__)
 
 
 def _parsed(text: str) -> tuple[str, str, Any]:
     """Returns library, name and config; see `Algorithm`."""
-    match = _TEXT.fullmatch(text)
-    library, names, given = match.groups("") if match else ("", "", "")
-    try:
-        options = parse_spec(f"options({given})").parameters
-    except SyntaxError:
-        raise ConfigError("write options as name=value, such as [batch=8].") from None
-    names = names.strip()
-    if library == NEURAL and names in neural.ALGORITHMS:
-        return library, names, neural.default_config(names).changed(options.items())
-    if names in OPENSPIEL.get(library, {}):
-        if options:
-            raise ConfigError("OpenSpiel's solvers are run with their defaults, without brackets.")
-        return library, names, SolverConfig.from_specs(*OPENSPIEL[library][names])
-    chosen = NAMED.get(names) or tuple(piece.strip() for piece in names.split("/"))
-    if library or chosen[0].partition("(")[0].strip() not in ESTIMATORS or len(chosen) > 3 or not all(chosen):
-        near = difflib.get_close_matches(text, KNOWN, n=1)
+    full_name, parameters = parse_spec(text)
+    library, _, name = full_name.rpartition(":")
+    if full_name in _NEURAL or (library == NEURAL and name in neural.ALGORITHMS):
+        return NEURAL, name, neural.settings_of(Spec(name, parameters))
+    if name in OPENSPIEL.get(library, {}):
+        if parameters:
+            raise ConfigError("OpenSpiel's solvers run with their defaults, without parameters.")
+        return library, name, SolverConfig.from_specs(*OPENSPIEL[library][name])
+    options = {key: parameters.pop(key) for key in (*_COMPONENTS, *_OPTIONS) if key in parameters}
+    if full_name in NAMED:
+        wrong = [key for key in (*parameters, *options) if key not in ("averaging", *_OPTIONS)]
+        if wrong:
+            raise ConfigError(f"unknown parameter {wrong[0]!r}. Give some of averaging, {', '.join(_OPTIONS)}.")
+        estimator, options["minimizer"] = NAMED[full_name]
+    elif full_name in ESTIMATORS:
+        listed = (f"{key}={_written(value)}" for key, value in parameters.items())
+        estimator = f"{full_name}({', '.join(listed)})"
+    else:
+        near = difflib.get_close_matches(full_name, KNOWN, n=1)
         hint = f" Did you mean {near[0]!r}?" if near else ""
-        raise ConfigError(f"there is none.{hint} Known are {', '.join(KNOWN)}; estimator/minimizer/average; [batch=8].")
-    for name in options:
-        if name not in _OPTIONS:
-            raise ConfigError(f"option {name!r} is not known. Give one of {', '.join(_OPTIONS)}.")
-    return OURS, "", SolverConfig.from_specs(*chosen, **options)
+        raise ConfigError(f"unknown name {full_name!r}.{hint} Known are {', '.join(KNOWN)}.")
+    return OURS, "", SolverConfig.from_specs(estimator, **options)
+
+
+def _written(value: Any) -> str:
+    """Returns a parameter as in a spec; an infinite number has no literal."""
+    if isinstance(value, float) and value in (float("inf"), -float("inf")):
+        return "1e999" if value > 0 else "-1e999"
+    return value if isinstance(value, str) else repr(value)

@@ -6,45 +6,58 @@ import itertools
 import json
 import os
 import platform
-from dataclasses import dataclass
+import shlex
+import sys
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Self
 
-from mccfr_plus.display import html_summary
+import pyspiel
+
 from mccfr_plus.errors import CheckpointError, ConfigError, RecordError
-from mccfr_plus.experiments.algorithm import algorithm_of
+from mccfr_plus.experiments.algorithm import Algorithm, algorithm_of, name_of
 from mccfr_plus.experiments.evaluation_points import Limit, evaluation_points
 from mccfr_plus.experiments.record import record_errors
 from mccfr_plus.experiments.run_loop import Run
+from mccfr_plus.files import schema
 from mccfr_plus.files.atomic_write import atomic_write
 from mccfr_plus.files.lock import CheckpointLock
 from mccfr_plus.solver.saved_state import package_version
 from mccfr_plus.trees.game import load_game
+from mccfr_plus.trees.game_tree import GameTree
 
-SPEC_FILE = "comparison.json"
-FORMAT, VERSION = "mccfr_plus.comparison", 1
-_OURS = {"runs", ".comparison.lock"}  # what a process that is killed at once leaves
+SPEC_FILE, RUNS = "comparison.json", "runs"
+FORMAT, VERSION = "mccfr_plus.comparison", 2
+_OURS = {RUNS, ".comparison.lock"}  # what a process that is killed at once leaves
+_SCHEMA = {
+    "format": FORMAT,
+    "version": VERSION,
+    "games": [str],
+    "algorithms": {str: str},
+    "seeds": [int],
+    "unit": str,
+    "total": schema.number,
+    "num_evaluations": (schema.positive, None),
+}
 
 
 @dataclass(frozen=True)
 class Comparison:
-    """What is compared.
-
-    Args:
-        algorithms: See `algorithm_of`.
-        seeds: The same for each game and algorithm.
-        num_evaluations: At how many points a run is evaluated; None: as many as cost little.
+    """Games, algorithms and seeds to compare; `comparison_of` makes one of the arguments of `compare`.
 
     Raises:
-        ConfigError: If there is nothing to compare, something twice, or an algorithm is not known.
-        GameError: If a game is not known.
+        ConfigError: If there is nothing to compare, something is given twice, or an algorithm is unknown.
+        GameError: If a game is unknown.
     """
 
-    games: tuple[str, ...]
-    algorithms: tuple[str, ...]
-    seeds: tuple[int, ...]
+    games: tuple[str, ...]  # their names
+    algorithms: tuple[str, ...]  # their names
+    seeds: tuple[int, ...]  # the same for each game and algorithm
     limit: Limit
-    num_evaluations: int | None = None
+    num_evaluations: int | None = None  # of a run; None: as many as cost little
+    game_objects: Mapping[str, Any] = field(default_factory=dict)  # of games that are not given as text
+    definitions: Mapping[str, Any] = field(default_factory=dict)  # of algorithms that have other names
 
     def __post_init__(self) -> None:
         for what, items in (("games", self.games), ("algorithms", self.algorithms), ("seeds", self.seeds)):
@@ -52,28 +65,25 @@ class Comparison:
                 raise ConfigError(f"no {what} given: a comparison needs at least one.")
             twice = [item for item in items if items.count(item) > 1]
             if twice:
-                raise ConfigError(f"{what}: {twice[0]!r} is given twice.")
-        for algorithm in self.algorithms:
-            algorithm_of(algorithm)
+                how = " Give a mapping from names to algorithms." if what == "algorithms" else ""
+                raise ConfigError(f"{what}: {twice[0]!r} is given twice.{how}")
+        for name in self.algorithms:
+            self.algorithm(name)
         for game in self.games:
-            load_game(game)
+            if game not in self.game_objects:
+                load_game(game)
         if self.num_evaluations is not None:
             evaluation_points(self.limit, self.num_evaluations)
 
-    def _repr_html_(self) -> str:
-        rows = {
-            "games": ", ".join(self.games),
-            "algorithms": ", ".join(self.algorithms),
-            "seeds": ", ".join(map(str, self.seeds)),
-            "length of a run": f"{self.limit.total:g} {self.limit.unit}",
-        }
-        return html_summary("Comparison", rows)
+    def algorithm(self, name: str) -> Algorithm:
+        """Returns the algorithm of a name."""
+        return algorithm_of(self.definitions.get(name, name))
 
     def as_dict(self) -> dict[str, Any]:
         """Returns plain values, as in the directory's file."""
         return {
             "games": list(self.games),
-            "algorithms": list(self.algorithms),
+            "algorithms": {name: self.algorithm(name).text for name in self.algorithms},
             "seeds": list(self.seeds),
             "unit": self.limit.unit,
             "total": self.limit.total,
@@ -81,12 +91,39 @@ class Comparison:
         }
 
 
+def comparison_of(
+    games: Any, algorithms: Any, seeds: int | Iterable[int], limit: Limit, num_evaluations: int | None
+) -> Comparison:
+    """Returns the comparison of the arguments of `mccfr_plus.experiments.compare`."""
+    named_games = {}
+    for game in [games] if isinstance(games, str | pyspiel.Game | GameTree) else games:
+        name = game if isinstance(game, str) else str(game.game if isinstance(game, GameTree) else game)
+        if name in named_games:
+            raise ConfigError(f"games: {name!r} is given twice.")
+        named_games[name] = game
+    if isinstance(algorithms, Mapping):
+        named = list(algorithms.items())
+    elif isinstance(algorithms, Iterable) and not isinstance(algorithms, str):
+        named = [(name_of(algorithm), algorithm) for algorithm in algorithms]
+    else:
+        named = [(name_of(algorithms), algorithms)]
+    return Comparison(
+        tuple(named_games),
+        tuple(name for name, _ in named),
+        tuple(range(1, seeds + 1)) if isinstance(seeds, int) else tuple(map(int, seeds)),
+        limit,
+        num_evaluations,
+        {name: game for name, game in named_games.items() if not isinstance(game, str)},
+        {name: definition for name, definition in named if definition != name},
+    )
+
+
 class Directory:
     """The directory of a comparison: its description, and a record per run. One process at a time writes to it.
 
     Args:
-        path: It is made if it is not there.
-        comparison: What is compared; if the directory holds a comparison already, it must be this one.
+        path: The directory, which is created if it does not exist.
+        comparison: The comparison; if the directory holds one already, it must be the same.
 
     Raises:
         RecordError: If it holds another comparison or other files, is in use, or cannot be written.
@@ -98,16 +135,16 @@ class Directory:
         self._check()
 
     def _check(self) -> None:
-        """Raises RecordError if the directory is no place for this comparison. Nothing is written."""
+        """Raises RecordError if the directory cannot hold this comparison. Nothing is written."""
         if os.path.exists(self.path) and not os.path.isdir(self.path):
             raise RecordError(f"{self.path} is a file: give a directory.")
         if os.path.exists(self.path / SPEC_FILE):
-            found = read_comparison(self.path).as_dict()
+            found = read_comparison(self.path)
             for name, value in self.comparison.as_dict().items():
                 if found[name] != value:
                     raise RecordError(
                         f"{self.path} holds another comparison: its {name} are {found[name]!r}, not {value!r}. Give "
-                        "another directory, or the same command as before."
+                        "another directory, or the same comparison as before."
                     )
         elif os.path.exists(self.path):
             with record_errors(self.path, "read"):
@@ -117,7 +154,7 @@ class Directory:
 
     def __enter__(self) -> Self:
         with record_errors(self.path):
-            (self.path / "runs").mkdir(parents=True, exist_ok=True)
+            (self.path / RUNS).mkdir(parents=True, exist_ok=True)
         try:
             self._lock = CheckpointLock(self.path / ".comparison")
         except CheckpointError as error:
@@ -146,50 +183,49 @@ class Directory:
             algorithm,
             seed,
             comparison.limit,
-            self.path / "runs",
+            self.path / RUNS,
             keeps_policy=seed == comparison.seeds[0],
             num_evaluations=comparison.num_evaluations,
-            evaluation_cost=max(algorithm_of(name).evaluation_cost for name in comparison.algorithms),
+            evaluation_cost=max(comparison.algorithm(name).evaluation_cost for name in comparison.algorithms),
+            game_object=comparison.game_objects.get(game),
+            definition=comparison.definitions.get(algorithm),
         )
 
     def runs(self) -> list[Run]:
         """Returns all runs; the first seed of all algorithms comes before the second of any.
 
-        What does not depend on the seed is run once.
+        An algorithm that does not depend on the seed runs once per game.
         """
         comparison = self.comparison
         return [
             self.run_of(game, algorithm, seed)
             for game in comparison.games
             for seed, algorithm in itertools.product(comparison.seeds, comparison.algorithms)
-            if seed == comparison.seeds[0] or algorithm_of(algorithm).is_random
+            if seed == comparison.seeds[0] or comparison.algorithm(algorithm).is_random
         ]
 
 
-def read_comparison(path: str | os.PathLike) -> Comparison:
-    """Returns the comparison that a directory holds.
+def read_comparison(path: str | os.PathLike) -> dict[str, Any]:
+    """Returns the description of the comparison that a directory holds; see `Comparison.as_dict`.
 
     Raises:
         RecordError: If it holds none, or one of another version.
     """
     spec = Path(path) / SPEC_FILE
+    with record_errors(spec, "read"):
+        content = spec.read_bytes()
     try:
-        with record_errors(spec, "read"):
-            found = json.loads(spec.read_text(encoding="utf-8"))
-        if found["format"] != FORMAT or found["version"] != VERSION:
-            raise KeyError
-        lists = {name: tuple(found[name]) for name in ("games", "algorithms", "seeds")}
-        return Comparison(**lists, limit=Limit(found["unit"], found["total"]), num_evaluations=found["num_evaluations"])
-    except (ValueError, KeyError, TypeError, RecursionError) as error:  # the last: of JSON in JSON in JSON
-        if isinstance(error, RecordError | ConfigError):
-            raise
-        raise RecordError(f"{spec} is no description of a comparison of this version: delete it.") from None
+        found = json.loads(content)
+    except (ValueError, RecursionError):  # the last: of JSON in JSON in JSON
+        found = None
+    schema.check(found, _SCHEMA, spec, RecordError)
+    return found
 
 
-def about_here(command: str) -> dict[str, Any]:
-    """Returns where and when something runs: versions, machine, command."""
+def about_here(command: str | None = None) -> dict[str, Any]:
+    """Returns where and when something runs: command (by default, of this process), versions, machine, time."""
     return {
-        "command": command,
+        "command": command or shlex.join([os.path.basename(sys.argv[0]), *sys.argv[1:]]),
         "versions": {
             "python": platform.python_version(),
             **{name: package_version(name) for name in ("mccfr_plus", "open_spiel", "numpy", "numba")},

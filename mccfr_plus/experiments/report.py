@@ -5,11 +5,14 @@ from html import escape
 from pathlib import Path
 from typing import Any
 
-from mccfr_plus.display import AXES, HIGH, LOW, MEASURE_LABELS, colour_of, html_table, require_library
-from mccfr_plus.experiments.comparison import Comparison, Directory
-from mccfr_plus.experiments.curves import Curve, curves_of, final_rows
+from mccfr_plus.display import AXES, COLOURS, HIGH, LOW, MEASURE_LABELS, html_table, require_library
+from mccfr_plus.errors import ConfigError
+from mccfr_plus.experiments.comparison import RUNS, read_comparison
+from mccfr_plus.experiments.curves import Curve
 from mccfr_plus.experiments.page import part, write_page
 from mccfr_plus.experiments.record import read_record
+from mccfr_plus.experiments.result import Result
+from mccfr_plus.experiments.run_loop import RunFiles
 from mccfr_plus.experiments.strategy_page import page_of_strategies
 from mccfr_plus.experiments.strategy_table import (
     MOST_HISTORIES,
@@ -27,45 +30,46 @@ _DASHES = ("solid", "dashed", "dotdash", "dotted")
 _MARKERS = ("circle", "square", "diamond", "triangle", "inverted_triangle", "plus", "star", "x")  # as `display.MARKERS`
 
 
-def write_report(path: str | Path) -> Path:
-    """Writes the report of a comparison's directory into it, and returns its path.
+def write_report(result: Result) -> Path:
+    """Writes the report of a comparison into its directory, and returns the report's path.
 
     Raises:
-        ConfigError: If bokeh is missing.
-        RecordError: If the directory holds no comparison, nothing was recorded, or the file cannot be written.
+        ConfigError: If bokeh is missing, or the result has no directory.
+        RecordError: If a record is damaged, or the file cannot be written.
     """
     require_library("bokeh")
     from bokeh.embed import components
     from bokeh.resources import Resources
 
-    path = Path(path)
-    comparison, curves = curves_of(path)
-    games = [game for game in comparison.games if any(curve.game == game for curve in curves)]
-    figures = [_figure(comparison, game, [curve for curve in curves if curve.game == game]) for game in games]
+    path, curves = result.path, result.curves
+    if path is None:
+        raise ConfigError("a report needs records: give `compare` a directory, out=DIR.")
+    games = list(dict.fromkeys(curve.game for curve in curves))
+    algorithms = list(dict.fromkeys(curve.algorithm for curve in curves))
+    figures = [_figure(algorithms, game, [curve for curve in curves if curve.game == game]) for game in games]
     script, places = components(tuple(figures))
     units = "".join(f"<option>{escape(unit)}</option>" for unit in AXES)
     above = (
-        f"<h1>Comparison {escape(path.name)}</h1><section class='about'>{_about(path, comparison)}</section>"
+        f"<h1>Comparison {escape(path.name)}</h1><section class='about'>{_about(path)}</section>"
         f'<section><label>horizontal axis <select id="unit" class="inline">{units}</select></label>'
         f'<div class="plots">{"".join(places)}</div></section>'
-        f'<section><h2>Where the runs ended</h2><div class="scroll">{_final(curves)}</div></section>'
+        f'<section><h2>Where the runs ended</h2><div class="scroll">{result._repr_html_()}</div></section>'
     )
     head = (
         f"<style>{part('report.css')}</style>"
         + Resources(mode="inline", minified=True, components=["bokeh"]).render()
         + script
     )
-    tables = _strategies(path, comparison, curves)
+    tables = _strategies(path, curves)
     switch = f"const LABELS = {json.dumps(AXES)};\n{part('report.js')}"
     page = page_of_strategies(f"Comparison {path.name}", above, tables, script=switch, head=head)
     write_page(path / REPORT_FILE, page)
     return path / REPORT_FILE
 
 
-def _about(path: Path, comparison: Comparison) -> str:
+def _about(path: Path) -> str:
     """Returns command, versions and machine of the records; of each only what is the same in all, or all of them."""
-    runs = Directory(path, comparison).runs()
-    headers, rows = [read_record(run.record)[0] for run in runs if run.record.exists()], []
+    headers, rows = [read_record(file)[0] for file in sorted((path / RUNS).glob("*.jsonl"))], []
     for name in ("command", "versions", "machine", "started"):
         found = list(dict.fromkeys(_flat(header.get(name, "")) for header in headers))
         shown = f"{found[0]} to {found[-1]}" if name == "started" and len(found) > 1 else "; ".join(found)
@@ -77,7 +81,7 @@ def _flat(value: Any) -> str:
     return ", ".join(f"{key} {item}" for key, item in value.items()) if isinstance(value, dict) else str(value)
 
 
-def _figure(comparison: Comparison, game: str, curves: list[Curve]) -> Any:
+def _figure(algorithms: list[str], game: str, curves: list[Curve]) -> Any:
     """Returns a game's curves; a click on the legend hides one."""
     from bokeh.models import ColumnDataSource, HoverTool
     from bokeh.plotting import figure
@@ -93,9 +97,9 @@ def _figure(comparison: Comparison, game: str, curves: list[Curve]) -> Any:
         tools="pan,wheel_zoom,box_zoom,reset,save",
     )
     for curve in curves:
-        number = comparison.algorithms.index(curve.algorithm)
+        number = algorithms.index(curve.algorithm)
         source = ColumnDataSource(_columns(curve))
-        style = {"source": source, "color": colour_of(number), "legend_label": curve.algorithm}
+        style = {"source": source, "color": COLOURS[number % len(COLOURS)], "legend_label": curve.algorithm}
         if curve.num_seeds > 1:
             shown.varea("x", "low", "high", fill_alpha=0.18, **style)
         shown.line("x", "mean", line_width=2, line_dash=_DASHES[number // 8 % len(_DASHES)], **style)
@@ -117,23 +121,13 @@ def _columns(curve: Curve) -> dict[str, list[float]]:
     return {name: [float(f"{value:.6g}") for value in column[positive]] for name, column in columns.items()}
 
 
-def _final(curves: list[Curve]) -> str:
-    units = ("nodes", "iterations", "seconds", "exploitability")
-    heading = ["game", "algorithm", "seeds", *units, f"{LOW:.0%}", f"{HIGH:.0%}"]
-    rows = [
-        [*(str(row[name]) for name in heading[:3]), *(f"{row[name]:,.4g}" for name in (*units, "low", "high"))]
-        for row in final_rows(curves)
-    ]
-    return html_table(heading, rows, numbers_from=2)
-
-
-def _strategies(path: Path, comparison: Comparison, curves: list[Curve]) -> list[StrategyTable]:
+def _strategies(path: Path, curves: list[Curve]) -> list[StrategyTable]:
     """Returns the final strategies that were saved, the best of each game first."""
-    directory, seed = Directory(path, comparison), comparison.seeds[0]
+    games, seed = list(dict.fromkeys(curve.game for curve in curves)), read_comparison(path)["seeds"][0]
     found = [
         (curve, file)
-        for curve in sorted(curves, key=lambda curve: (comparison.games.index(curve.game), curve.end()[0]))
-        if (file := directory.run_of(curve.game, curve.algorithm, seed).policy).exists()
+        for curve in sorted(curves, key=lambda curve: (games.index(curve.game), curve.mean()[-1]))
+        if (file := RunFiles(path / RUNS, curve.game, curve.algorithm, seed).policy).exists()
     ]
     trees: dict[str, GameTree] = {}  # compiled once for all policies of a game
     tables = []

@@ -1,6 +1,5 @@
 """One run of a comparison: its files, and the loop from its start, or its last checkpoint, to its end."""
 
-import functools
 import hashlib
 import re
 import time
@@ -16,7 +15,7 @@ from mccfr_plus.evaluation.strategies import strategy_of
 from mccfr_plus.experiments.algorithm import algorithm_of
 from mccfr_plus.experiments.evaluation_points import FEW, Limit, affordable_points, evaluation_points
 from mccfr_plus.experiments.record import Point, Record
-from mccfr_plus.experiments.solvers import AnySolver, solver_of
+from mccfr_plus.experiments.solvers import solver_of
 from mccfr_plus.games.compiled_rules import compiled_rules
 from mccfr_plus.kernels.interrupts import deferred_signals
 from mccfr_plus.policies.files import save_policy
@@ -36,12 +35,41 @@ Tell = Callable[[float], None]  # gets the progress of the run, from 0 to 1; its
 DONE, STOPPED = "done", "stopped"  # other outcomes are errors, as text
 
 
-@dataclass(frozen=True)
-class Run:
-    """What is run, and its files."""
+class RunFiles(NamedTuple):
+    """The files of a run."""
 
+    folder: Path
     game: str
     algorithm: str
+    seed: int
+
+    def _file(self, ending: str) -> Path:
+        digest = hashlib.blake2b(f"{self.game}\n{self.algorithm}".encode(), digest_size=4).hexdigest()
+        game, algorithm = (re.sub(r"[^a-z0-9+]+", "_", s.lower()).strip("_")[:40] for s in (self.game, self.algorithm))
+        return self.folder / f"{game}-{algorithm}-{digest}-seed{self.seed}.{ending}"
+
+    @property
+    def record(self) -> Path:
+        """File of the record."""
+        return self._file("jsonl")
+
+    @property
+    def checkpoint(self) -> Path:
+        """File of the checkpoint."""
+        return self._file("checkpoint")
+
+    @property
+    def policy(self) -> Path:
+        """File of the final policy."""
+        return self._file("policy.npz")
+
+
+@dataclass(frozen=True)
+class Run:
+    """One run of a comparison: a game, an algorithm, a seed, a length, and where its files are."""
+
+    game: str  # its name
+    algorithm: str  # its name
     seed: int
     limit: Limit
     folder: Path  # of the files
@@ -49,6 +77,8 @@ class Run:
     num_evaluations: int | None = None  # None: as many as cost little
     evaluation_cost: float = 1.0  # see `affordable_points`
     points: tuple[float, ...] = ()  # where to measure, in the limit's unit; empty until the tree is known
+    game_object: Any = None  # the game, if its name does not say all
+    definition: Any = None  # the algorithm, likewise; see `algorithm_of`
 
     def on(self, game: GameTree | pyspiel.Game) -> "Run":
         """Returns the run with its points on a game's tree, or on a game that is traversed by its rules."""
@@ -57,14 +87,10 @@ class Run:
             count = affordable_points(game, self.limit, self.evaluation_cost)
         return replace(self, points=evaluation_points(self.limit, count))
 
-    def _file(self, ending: str) -> Path:
-        digest = hashlib.blake2b(f"{self.game}\n{self.algorithm}".encode(), digest_size=4).hexdigest()
-        game, algorithm = (re.sub(r"[^a-z0-9+]+", "_", s.lower()).strip("_")[:40] for s in (self.game, self.algorithm))
-        return self.folder / f"{game}-{algorithm}-{digest}-seed{self.seed}.{ending}"
-
-    record = property(lambda self: self._file("jsonl"), doc="The record's file.")
-    checkpoint = property(lambda self: self._file("checkpoint"), doc="The checkpoint's file.")
-    policy = property(lambda self: self._file("policy.npz"), doc="The file of the final policy.")
+    files = property(lambda self: RunFiles(self.folder, self.game, self.algorithm, self.seed))
+    record = property(lambda self: self.files.record)
+    checkpoint = property(lambda self: self.files.checkpoint)
+    policy = property(lambda self: self.files.policy)
 
     def header(self, about: dict[str, Any]) -> dict[str, Any]:
         """Returns the first line of the record: what was run, and `about` where and when."""
@@ -98,10 +124,11 @@ class RunEvent(NamedTuple):
 def run_to_end(run: Run, game: GameTree | pyspiel.Game, about: dict[str, Any], tell: Tell, stop: Stop) -> bool:
     """Runs to the end; returns False if `stop` has ended it before. Recorded points are not measured again.
 
-    A solver of ours continues from its checkpoint. One of OpenSpiel's has none: it starts from the beginning, with the
-    same seed.
+    Our solvers continue from their checkpoint. OpenSpiel's and those of factories without checkpoints start from the
+    beginning, with the same seed.
 
     Args:
+        run: The run, with its points.
         game: The game's tree, or a game that is traversed by its rules.
         about: Where and when, for the record.
         tell: Called with the progress, and after each change of the run's files.
@@ -110,12 +137,14 @@ def run_to_end(run: Run, game: GameTree | pyspiel.Game, about: dict[str, Any], t
     Raises:
         RecordError: If the record is of another run, or cannot be written; recorded points are kept.
         GameError: If the algorithm cannot play the game.
+        KeyboardInterrupt: If it is raised within, after a checkpoint, unless `stop` returns True then.
     """
     record = Record(run.record, run.header(about))
     if record.ended is not None:
         return True
-    solver = solver_of(game, algorithm_of(run.algorithm), run.seed)
-    if isinstance(solver, IterativeSolver) and run.checkpoint.exists():
+    solver = solver_of(game, algorithm_of(run.definition or run.algorithm), run.seed)
+    has_checkpoints = isinstance(solver, IterativeSolver)
+    if has_checkpoints and run.checkpoint.exists():
         try:
             solver.restore(run.checkpoint)
         except CheckpointError:  # damaged, or of another version: the run starts from the beginning
@@ -125,7 +154,7 @@ def run_to_end(run: Run, game: GameTree | pyspiel.Game, about: dict[str, Any], t
     recorded = record.points[-1].target if record.points else 0.0
     saved, pause, measuring, saving = time.monotonic(), CHECKPOINT_SECONDS, 0.0, 0.0
     for target in run.points:
-        is_last = target == run.points[-1]
+        is_last, interrupt = target == run.points[-1], None
         if recorded >= target and not is_last:
             continue
         # To the last point also if it is recorded: the policy is that of the run's end, and a checkpoint is older.
@@ -139,33 +168,35 @@ def run_to_end(run: Run, game: GameTree | pyspiel.Game, about: dict[str, Any], t
                 recorded = point.target
                 measuring += time.perf_counter() - begin
                 begin = time.monotonic()
-                if begin - saved > pause and not is_last:
+                if has_checkpoints and begin - saved > pause and not is_last:
                     solver.save_checkpoint(run.checkpoint)
                     saved = time.monotonic()
                     saving += saved - begin
                     pause = max(CHECKPOINT_SECONDS, (saved - begin) / SAVING_SHARE)
                 tell(run.limit.done(solver) / run.limit.total)
-        except KeyboardInterrupt:
-            if not stop():
-                raise
-            is_there = False
+        except KeyboardInterrupt as error:
+            is_there, interrupt = False, error
         if not is_there:
-            if solver.iterations:
+            if has_checkpoints and solver.iterations:
                 with deferred_signals(lambda: None):
                     solver.save_checkpoint(run.checkpoint)
             tell(run.limit.done(solver) / run.limit.total)
+            if interrupt is not None and not stop():
+                raise interrupt
             return False
-    if run.keeps_policy and (policy := solver.average_policy()) is not None:
+    if run.keeps_policy and hasattr(solver, "average_policy") and (policy := solver.average_policy()) is not None:
         if isinstance(game, GameTree):
             policy = TreePolicy(game, strategy_of(game, policy))  # also of networks
-        save_policy(policy, run.policy)
+            save_policy(policy, run.policy)
+        elif has_checkpoints:
+            save_policy(policy, run.policy)
     record.end(seconds=solver.seconds, measuring_seconds=measuring, saving_seconds=saving)
     run.checkpoint.unlink(missing_ok=True)
     tell(1.0)
     return True
 
 
-def _advance(solver: AnySolver, limit: Limit, target: float, tell: Tell, stop: Stop) -> bool:
+def _advance(solver: Any, limit: Limit, target: float, tell: Tell, stop: Stop) -> bool:
     """Runs until a target is reached; returns False if it was stopped.
 
     The number of iterations at a time depends on the solver's history alone, so that a restored run measures where an
@@ -186,17 +217,17 @@ def _advance(solver: AnySolver, limit: Limit, target: float, tell: Tell, stop: S
     return True
 
 
-def _measure(solver: AnySolver, run: Run) -> Point:
+def _measure(solver: Any, run: Run) -> Point:
     found, done = solver.evaluate(), run.limit.done(solver)
     return Point(
         max(target for target in run.points if target <= done),
-        solver.iterations,
-        solver.nodes_touched,
-        solver.seconds,
-        found.nash_conv,
-        tuple(found.values.tolist()),
-        tuple(found.best_response_values.tolist()),
-        getattr(solver, "cpu_seconds", 0.0),
+        int(solver.iterations),
+        int(solver.nodes_touched),
+        float(solver.seconds),
+        float(found.nash_conv),
+        tuple(map(float, found.values)),
+        tuple(map(float, found.best_response_values)),
+        float(getattr(solver, "cpu_seconds", 0.0)),
     )
 
 
@@ -211,24 +242,34 @@ def warm_up() -> None:
 
 
 def outcome_of(run: Run, about: dict[str, Any], tell: Tell, stop: Stop) -> str:
-    """Runs a run, and returns `DONE`, `STOPPED`, or what went wrong; see `run_to_end`."""
+    """Runs a run, and returns `DONE`, `STOPPED`, or the error's message; see `run_to_end`."""
     try:
-        game = _prepared(run.game)
+        game = run.game_object if isinstance(run.game_object, GameTree) else _prepared(run.game, run.game_object)
         return DONE if run_to_end(run.on(game), game, about, tell, stop) else STOPPED
     except MccfrPlusError as error:
         return " ".join(str(error).split())
 
 
-@functools.lru_cache(maxsize=1)  # trees may take gigabytes, and runs on one game follow each other
-def _prepared(game: str) -> GameTree | pyspiel.Game:
+_prepared_games: dict[str, GameTree | pyspiel.Game] = {}  # the last one: trees may take gigabytes
+
+
+def forget_games() -> None:
+    """Frees the game that is kept for the next run."""
+    _prepared_games.clear()
+
+
+def _prepared(name: str, game: pyspiel.Game | None = None) -> GameTree | pyspiel.Game:
     """Returns the tree of a game or, where that does not fit and the game has rules, the game itself."""
-    loaded = load_game(game)
-    try:
-        tree = compile_game(loaded)
-    except BudgetError:
-        rules = compiled_rules(loaded)
-        if rules is None or not can_be_implicit(rules):
-            raise
-        return loaded
-    tree.require_perfect_recall("an exploitability")
-    return tree
+    if name not in _prepared_games:
+        forget_games()
+        loaded = load_game(name if game is None else game)
+        try:
+            prepared = compile_game(loaded)
+            prepared.require_perfect_recall("an exploitability")
+        except BudgetError:
+            rules = compiled_rules(loaded)
+            if rules is None or not can_be_implicit(rules):
+                raise
+            prepared = loaded
+        _prepared_games[name] = prepared
+    return _prepared_games[name]

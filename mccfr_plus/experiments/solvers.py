@@ -1,11 +1,10 @@
-"""Solvers of a comparison: ours, tabular and neural, or one of OpenSpiel's with the same methods."""
+"""Solvers of a comparison: ours, tabular and neural, OpenSpiel's with the same methods, and those of factories."""
 
 import contextlib
 import functools
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -16,21 +15,20 @@ from mccfr_plus.errors import ConfigError, GameError, MccfrPlusError
 from mccfr_plus.evaluation.exact import Evaluation, evaluate_strategy
 from mccfr_plus.evaluation.policy_by_rules import evaluate_by_rules
 from mccfr_plus.evaluation.strategies import strategy_of
-from mccfr_plus.experiments.algorithm import CPP, NEURAL, OURS, Algorithm
-from mccfr_plus.neural import ALGORITHMS
+from mccfr_plus.experiments.algorithm import CPP, NEURAL, OURS, USER, Algorithm
 from mccfr_plus.policies.tree_policy import TreePolicy
-from mccfr_plus.solver.iterative import CHUNK_SECONDS, IterativeSolver, next_chunk
+from mccfr_plus.solver.iterative import CHUNK_SECONDS, next_chunk
 from mccfr_plus.solver.solver import Solver
 from mccfr_plus.trees.game_tree import GameTree
 from mccfr_plus.trees.trial import without_places
 
 
 class OpenSpielSolver:
-    """One of OpenSpiel's solvers, with those methods of `Solver` that a comparison needs.
+    """One of OpenSpiel's solvers, with the methods of `Solver` that a comparison needs.
 
-    OpenSpiel's solvers do not count histories. A solver of ours with the same scheme runs beside it, for as many
-    iterations, and outside of the time: `nodes_touched` is what that one has touched. They have no checkpoints. What
-    they raise becomes a GameError.
+    OpenSpiel's solvers do not count histories. Our solver of the same scheme runs beside it for as many iterations,
+    outside of the measured time; `nodes_touched` is its number. There are no checkpoints. OpenSpiel's exceptions become
+    a GameError.
     """
 
     def __init__(self, game: GameTree | pyspiel.Game, algorithm: Algorithm, seed: int):
@@ -71,7 +69,7 @@ class OpenSpielSolver:
                 return
 
     def average_policy(self) -> TreePolicy | None:
-        """Returns the average policy; None: OpenSpiel's is no policy of ours where there is no tree."""
+        """Returns the average policy; None without a tree, where OpenSpiel's policy cannot be saved."""
         if not isinstance(self._game, GameTree):
             return None
         with self._errors():
@@ -84,9 +82,6 @@ class OpenSpielSolver:
             if isinstance(self._game, GameTree):
                 return evaluate_strategy(self._game, strategy_of(self._game, policy))
             return evaluate_by_rules(self._game, policy, progress=False)
-
-    def save_checkpoint(self, path: Path) -> None:
-        """Does nothing."""
 
 
 @contextlib.contextmanager
@@ -101,30 +96,43 @@ def openspiel_errors(algorithm: str, game: pyspiel.Game) -> Iterator[None]:
         raise GameError(f"{algorithm} fails on {game}: OpenSpiel raised {said}") from error
 
 
-AnySolver = IterativeSolver | OpenSpielSolver
+# What a factory's solver needs; `IterativeSolver` has all of it.
+_NEEDED = ("run", "evaluate", "iterations", "nodes_touched", "seconds")
 
 
-def solver_of(game: GameTree | pyspiel.Game, algorithm: Algorithm, seed: int) -> AnySolver:
+def solver_of(game: GameTree | pyspiel.Game, algorithm: Algorithm, seed: int) -> Any:
     """Returns the solver of an algorithm, for a game's tree or a game that is traversed by its rules.
 
     Raises:
         GameError: If the algorithm cannot play the game.
-        ConfigError: If it needs the whole tree, and there is none; or torch, which is missing.
+        ConfigError: If it needs the whole tree, and there is none; or torch, which is missing; or if a factory returns
+            something other than a solver.
     """
     if not isinstance(game, GameTree) and algorithm.needs_compiled_tree:
         raise ConfigError(f"algorithm {algorithm.text!r} needs a compiled tree, and that of {game} does not fit.")
     if algorithm.library == NEURAL:
-        return getattr(neural, ALGORITHMS[algorithm.name])(game, algorithm.config, seed)
+        return neural.new_solver(game, algorithm.config, seed=seed)
+    if algorithm.library == USER and algorithm.factory is not None:
+        solver = algorithm.factory(game, seed)
+        missing = [name for name in _NEEDED if not hasattr(solver, name)]
+        if missing:
+            raise ConfigError(
+                f"{algorithm.text} returned a {type(solver).__name__} without {missing[0]!r}: return a solver with "
+                f"{', '.join(_NEEDED)}, as `Solver` has them."
+            )
+        return solver
     return (_ours if algorithm.library == OURS else OpenSpielSolver)(game, algorithm, seed)
 
 
 def _ours(game: GameTree | pyspiel.Game, algorithm: Algorithm, seed: int) -> Solver:
-    """Returns the solver of ours with an algorithm's components; symmetries are those of rules, not of trees."""
+    """Returns our solver of an algorithm's components; symmetries are those of rules, not of trees."""
     config = algorithm.config
-    if isinstance(game, GameTree) and not config.symmetry:
-        return Solver.from_config(game, config, seed=seed)
-    loaded = game.game if isinstance(game, GameTree) else game
-    return Solver.from_config(loaded, replace(config, tree="rules"), seed=seed)
+    if isinstance(game, GameTree):
+        if not config.symmetry and config.tree in ("auto", "compiled"):
+            return Solver.from_config(game, config, seed=seed)
+        game = game.game
+    tree = "rules" if config.tree in ("auto", "compiled") else config.tree
+    return Solver.from_config(game, replace(config, tree=tree), seed=seed)
 
 
 def _theirs(library: str, name: str, game: pyspiel.Game, seed: int) -> Any:

@@ -1,8 +1,8 @@
 """The file of a checkpoint: named arrays and a JSON header.
 
-It is a zip archive like numpy's `.npz`, not compressed and without pickle: ``format.npy`` and ``version.npy``, which
-identify it, ``header.json``, and one ``.npy`` per array. Each has a checksum (CRC-32), and ``header.json`` lists the
-arrays: so damage is found. Arrays are read and written in pieces, without a copy in memory.
+It is an uncompressed zip archive like numpy's `.npz`, without pickle: ``header.json`` and one ``.npy`` per array.
+Each member has a checksum (CRC-32), so that damage is found. Arrays are read and written in pieces, without a copy in
+memory.
 """
 
 import contextlib
@@ -10,77 +10,72 @@ import json
 import os
 import zipfile
 from collections.abc import Iterator, Mapping
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from mccfr_plus.errors import CheckpointError
-from mccfr_plus.files.atomic_write import atomic_write, require_writable, target_of
+from mccfr_plus.files.atomic_write import atomic_write, require_writable
 
 FORMAT = "mccfr_plus.checkpoint"
-VERSION = 1
+VERSION = 2
 
 _HEADER = "header.json"
 _PIECE = 1 << 20  # bytes
 _MIN_ROOM = 1 << 16  # bytes of archive and header
-_MOST_BYTES_OF_SCALAR = 1 << 12
 
 
 def write(path: str | os.PathLike, header: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> None:
-    """Writes a checkpoint, which replaces the old one when it is complete and on the disk.
+    """Writes a checkpoint, which replaces an older one when it is complete and on the disk.
 
     Args:
-        header: What JSON can hold.
+        header: Entries that JSON can hold.
         arrays: By name; a name may have slashes.
 
     Raises:
-        CheckpointError: If the file cannot be written, or is something else than a checkpoint. The old file stays.
+        CheckpointError: If the file cannot be written, or is not a checkpoint. The old file stays.
     """
-    path = Path(path)
-    _check_target(path)
-    text = json.dumps({**header, "arrays": {name: _description(array) for name, array in arrays.items()}})
-    members = {"format": np.array(FORMAT), "version": np.array(VERSION), _HEADER: text, **arrays}
+    _require_checkpoint(path)
+    about = {"format": FORMAT, "version": VERSION, "arrays": _descriptions(arrays)}
     with atomic_write(path, CheckpointError) as file, zipfile.ZipFile(file, "w", zipfile.ZIP_STORED) as archive:
-        for name, content in members.items():
-            if isinstance(content, str):
-                archive.writestr(zipfile.ZipInfo(name), content)
-                continue
-            # A new ZipInfo has a fixed date: equal states are equal files.
+        # A new ZipInfo has a fixed date: equal states are equal files.
+        archive.writestr(zipfile.ZipInfo(_HEADER), json.dumps({**header, **about}))
+        for name, array in arrays.items():
             with archive.open(zipfile.ZipInfo(f"{name}.npy"), "w", force_zip64=True) as member:
-                np.lib.format.write_array(member, np.asarray(content), allow_pickle=False)
+                np.lib.format.write_array(member, array, allow_pickle=False)
 
 
 def read_header(path: str | os.PathLike) -> dict[str, Any]:
     """Returns the header of a checkpoint, without reading the arrays.
 
     Raises:
-        CheckpointError: If there is no such file, or it is no checkpoint, damaged, or of a newer version.
+        CheckpointError: If there is no such file, or it is damaged, not a checkpoint, or of another version.
     """
     with _opened(path) as (_, header):
         return header
 
 
 def check(path: str | os.PathLike, arrays: Mapping[str, np.ndarray]) -> None:
-    """Reads a checkpoint: raises an error if it is damaged or has other arrays.
+    """Reads a checkpoint, and raises an error if it is damaged or has other arrays.
 
     Args:
-        arrays: Arrays of the names, shapes and dtypes that it must have.
+        arrays: Arrays with the names, shapes and dtypes that the checkpoint must have.
 
     Raises:
-        CheckpointError: As for `read_header`, or if the arrays are others.
+        CheckpointError: As for `read_header`, or if the arrays differ.
     """
     with _opened(path) as (archive, header):
-        layout, found = {name: _description(array) for name, array in arrays.items()}, header["arrays"]
-        for name in sorted(set(layout) | set(found)):
-            if layout.get(name) != found.get(name):
+        expected, found = _descriptions(arrays), header["arrays"]
+        for name in sorted(set(expected) | set(found)):
+            if expected.get(name) != found.get(name):
                 raise CheckpointError(
                     f"{path} does not fit: its array {name!r} is {found.get(name, 'missing')}, and "
-                    f"{layout.get(name, 'none')} is needed. Use the components and the version of "
+                    f"{expected.get(name, 'none')} is needed. Use the components and the version of "
                     "mccfr_plus that wrote it."
                 )
-        for name, array in arrays.items():
-            _read(archive, name, array, fill=False)
+        members = {_HEADER, *(f"{name}.npy" for name in expected)}
+        if set(archive.namelist()) != members or archive.testzip() is not None:
+            raise ValueError
 
 
 def read_into(path: str | os.PathLike, arrays: Mapping[str, np.ndarray]) -> None:
@@ -95,7 +90,14 @@ def read_into(path: str | os.PathLike, arrays: Mapping[str, np.ndarray]) -> None
     """
     with _opened(path) as (archive, _):
         for name, array in arrays.items():
-            _read(archive, name, array, fill=True)
+            with archive.open(f"{name}.npy") as member:
+                np.lib.format.read_magic(member)
+                if np.lib.format.read_array_header_1_0(member) != (array.shape, False, array.dtype):
+                    raise ValueError
+                target = array.reshape(-1).view(np.uint8) if array.size else np.zeros(0, np.uint8)
+                for begin in range(0, len(target), _PIECE):
+                    piece = target[begin : begin + _PIECE]
+                    piece[:] = np.frombuffer(member.read(len(piece)), np.uint8)
 
 
 def check_writable(path: str | os.PathLike, num_bytes: int = 0) -> None:
@@ -105,42 +107,23 @@ def check_writable(path: str | os.PathLike, num_bytes: int = 0) -> None:
         path: The file: absent, or a checkpoint, which a new one would replace.
         num_bytes: The size of the arrays.
     """
-    path = Path(path)
     require_writable(path, CheckpointError, num_bytes + _MIN_ROOM)
-    _check_target(path)
+    _require_checkpoint(path)
 
 
-def _check_target(path: Path) -> None:
-    target_of(path, CheckpointError)
-    if os.path.exists(path):
+def _require_checkpoint(path: str | os.PathLike) -> None:
+    """Raises CheckpointError if a file exists and is not a checkpoint."""
+    if os.path.isfile(path):
         try:
             read_header(path)
         except CheckpointError as error:
             raise CheckpointError(f"{error} It is not overwritten: delete it, or give another name.") from None
 
 
-def _description(array: np.ndarray) -> list:
-    """Returns dtype and shape as JSON gives them back."""
-    return json.loads(json.dumps([np.lib.format.dtype_to_descr(array.dtype), array.shape]))
-
-
-def _read(archive: zipfile.ZipFile, name: str, array: np.ndarray, fill: bool) -> None:
-    """Reads an array to its end, where zipfile compares the checksum; writes it to `array` if `fill`."""
-    with archive.open(f"{name}.npy") as member:
-        np.lib.format.read_magic(member)
-        shape, fortran_order, dtype = np.lib.format.read_array_header_1_0(member)
-        if shape != array.shape or dtype != array.dtype or fortran_order:
-            raise ValueError
-        target = array.reshape(-1).view(np.uint8).data if fill and array.size else memoryview(b"")
-        for begin in range(0, array.nbytes, _PIECE):
-            size = min(_PIECE, array.nbytes - begin)
-            piece = member.read(size)
-            if len(piece) < size:
-                raise EOFError
-            if fill:
-                target[begin : begin + size] = piece
-        if member.read(1):
-            raise ValueError
+def _descriptions(arrays: Mapping[str, np.ndarray]) -> dict[str, list]:
+    """Returns dtype and shape of each array, as JSON gives them back."""
+    found = {name: [np.lib.format.dtype_to_descr(array.dtype), array.shape] for name, array in arrays.items()}
+    return json.loads(json.dumps(found))
 
 
 @contextlib.contextmanager
@@ -150,36 +133,17 @@ def _opened(path: str | os.PathLike) -> Iterator[tuple[zipfile.ZipFile, dict[str
         raise CheckpointError(f"there is no file {path}.")
     try:
         with open(path, "rb") as file, zipfile.ZipFile(file) as archive:
-            yield archive, _header_of(path, archive)
+            if "strategy.npy" in archive.namelist() and _HEADER not in archive.namelist():
+                raise CheckpointError(f"{path} is not a checkpoint but a policy: load it with load_policy.")
+            header = json.loads(archive.read(_HEADER))
+            if (header["format"], header["version"]) != (FORMAT, VERSION):
+                raise CheckpointError(
+                    f"{path} has version {header['version']} of {header['format']}; this mccfr_plus reads version "
+                    f"{VERSION} of {FORMAT}. Use the mccfr_plus that wrote it."
+                )
+            yield archive, header
     except CheckpointError:
         raise
     except Exception as error:  # a damaged archive may raise nearly anything, from zipfile, json and numpy
-        raise CheckpointError(
-            f"{path} is no checkpoint of mccfr_plus, or is damaged ({type(error).__name__})."
-        ) from None
-
-
-def _header_of(path: str | os.PathLike, archive: zipfile.ZipFile) -> dict[str, Any]:
-    def scalar(name: str) -> Any:
-        if archive.getinfo(f"{name}.npy").file_size > _MOST_BYTES_OF_SCALAR:
-            raise ValueError
-        with archive.open(f"{name}.npy") as member:
-            return np.lib.format.read_array(member, allow_pickle=False)
-
-    members = archive.infolist()
-    names = {member.filename for member in members}
-    kind = str(scalar("format")) if "format.npy" in names else ""
-    if kind != FORMAT:
-        what = "a policy: load it with load_policy" if kind == "mccfr_plus.policy" else "something else"
-        raise CheckpointError(f"{path} is no checkpoint of mccfr_plus but {what}.")
-    if len(names) < len(members) or any(member.compress_type != zipfile.ZIP_STORED for member in members):
-        raise ValueError  # what is stored as it is takes no more memory than the file is long
-    version = int(scalar("version"))
-    if not 1 <= version <= VERSION:
-        raise CheckpointError(
-            f"{path} has version {version} of the checkpoint format; this mccfr_plus reads up to {VERSION}. Update it."
-        )
-    header = json.loads(archive.read(_HEADER))
-    if names != {"format.npy", "version.npy", _HEADER, *(f"{name}.npy" for name in header["arrays"])}:
-        raise ValueError
-    return header
+        name = type(error).__name__
+        raise CheckpointError(f"{path} is not a checkpoint of mccfr_plus, or is damaged ({name}).") from None

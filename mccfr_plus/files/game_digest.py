@@ -1,4 +1,4 @@
-"""Digests that tell games apart: their names and parameters do not where rules come from a file or from Python code."""
+"""Digests that tell games apart whose names and parameters are equal, as rules may come from a file or Python code."""
 
 import hashlib
 import random
@@ -21,8 +21,8 @@ _digests: weakref.WeakKeyDictionary[Any, str] = weakref.WeakKeyDictionary()  # b
 def digest_of(tree: Any) -> str:
     """Returns the digest of a tree: of its arrays if it is stored as a whole, otherwise of the game.
 
-    `GameTree.fingerprint` would write the texts of all information states, for minutes where there are millions, and
-    does not see payoffs and chance.
+    `GameTree.fingerprint` would take minutes where there are millions of information states, and does not depend on
+    payoffs and chance.
     """
     if tree not in _digests:
         is_whole = isinstance(tree, GameTree)

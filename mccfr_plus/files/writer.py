@@ -3,9 +3,7 @@
 import logging
 import os
 import time
-from typing import Any, Protocol, Self
-
-import numpy as np
+from typing import Any, Self
 
 from mccfr_plus.errors import CheckpointError
 from mccfr_plus.files.file import check_writable
@@ -14,19 +12,6 @@ from mccfr_plus.files.lock import CheckpointLock
 logger = logging.getLogger("mccfr_plus")
 
 _MAX_SHARE = 0.1  # of the run's time that writing may take
-
-
-class Checkpoints(Protocol):
-    """How a kind of solver is written and read: a module with these functions."""
-
-    def save(self, solver: Any, path: str | os.PathLike) -> None:
-        """Writes a solver's state."""
-
-    def arrays_of(self, solver: Any) -> dict[str, np.ndarray]:
-        """Returns the arrays that are written."""
-
-    def header_of_run(self, path: str | os.PathLike, solver: Any) -> dict[str, Any]:
-        """Returns the header of a checkpoint; an error if it is not of the solver's run."""
 
 
 class CheckpointWriter:
@@ -38,16 +23,14 @@ class CheckpointWriter:
     Args:
         path: The file, or a `CheckpointLock` that the caller holds.
         interval: Seconds between two writes; more if writing takes over a tenth of the time.
-        checkpoints: How the solver is written and read.
+        checkpoints: A module with ``save(solver, path)``, ``arrays_of(solver)`` and ``header_of_run(path, solver)``.
 
     Raises:
         CheckpointError: If the file cannot be written, is in use, or holds another run or a later iteration.
     """
 
-    def __init__(self, solver: Any, path: str | os.PathLike, interval: float, checkpoints: Checkpoints):
-        self._solver, self._interval, self._path = solver, float(interval), path
-        self._checkpoints = checkpoints
-        self._warned_of_slow_writes = False
+    def __init__(self, solver: Any, path: str | os.PathLike, interval: float, checkpoints: Any):
+        self._solver, self._interval, self._path, self._checkpoints = solver, float(interval), path, checkpoints
         self._lock = path if isinstance(path, CheckpointLock) else CheckpointLock(path)
         try:
             self._written = self._iterations_in_file()
@@ -63,29 +46,18 @@ class CheckpointWriter:
 
     def maybe_write(self) -> None:
         """Writes the checkpoint if it is due."""
-        if time.perf_counter() < self._due:
-            return
         begin = time.perf_counter()
-        failure = None
+        if begin < self._due:
+            return
         try:
             self._write()
         except CheckpointError as error:
-            failure = error
-        seconds = time.perf_counter() - begin
-        pause = max(self._interval, seconds * (1 / _MAX_SHARE - 1))
-        self._due = begin + seconds + pause
-        if failure is not None:
-            last = f"the last good one is of iteration {self._written:,}" if self._written else "there is none yet"
             logger.warning(
-                f"no checkpoint of iteration {self._solver.iterations:,}: {failure} The run goes on; {last}. The next "
-                f"try is in {_shown(pause)} seconds."
+                f"no checkpoint of iteration {self._solver.iterations:,}: {error} The run goes on; the last good one "
+                f"is of iteration {self._written:,}."
             )
-        elif pause > self._interval and not self._warned_of_slow_writes:
-            self._warned_of_slow_writes = True
-            logger.warning(
-                f"writing {self._lock} takes {_shown(seconds)} seconds: it is written every {_shown(pause)} seconds "
-                f"instead of every {self._interval:g}, so as not to take more than a tenth of the run."
-            )
+        end = time.perf_counter()
+        self._due = end + max(self._interval, (end - begin) * (1 / _MAX_SHARE - 1))
 
     def __enter__(self) -> Self:
         return self
@@ -120,8 +92,3 @@ class CheckpointWriter:
                 "would be overwritten. Go on from it with restore, delete it, or give another name."
             )
         return iterations
-
-
-def _shown(seconds: float) -> str:
-    """Returns seconds with two digits that say something, or whole."""
-    return f"{seconds:.2g}" if seconds < 10 else f"{seconds:.0f}"

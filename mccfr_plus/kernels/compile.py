@@ -17,7 +17,7 @@ from numba.core import config, types
 from numba.core.registry import CPUDispatcher
 
 from mccfr_plus.kernels.disk_cache import DiskCache, InlineCache
-from mccfr_plus.kernels.interrupts import deferred_signals, no_collection
+from mccfr_plus.kernels.interrupts import deferred_signals
 from mccfr_plus.kernels.pipeline import AllocatingCompiler, InlineCompiler, KernelCompiler
 
 logger = logging.getLogger("mccfr_plus")
@@ -78,13 +78,10 @@ class _Kernel(CPUDispatcher):
     _cache: Any
 
     def compile(self, sig: Any) -> Any:
-        """Compiles a version without garbage collections, which take a sixth of the time, or loads it.
-
-        Signals wait while it compiles: Numba is not made to be interrupted, and would raise errors of its own.
-        """
+        """Compiles a version or loads it. Signals wait meanwhile, because Numba turns them into other errors."""
         if isinstance(self._cache, DiskCache) and self._cache.holds(sig, self.targetctx):  # a sent kernel has another
             return super().compile(sig)
-        with deferred_signals(lambda: None), no_collection():
+        with deferred_signals():
             return super().compile(sig)
 
     def get_call_template(self, args: Any, kws: Any) -> Any:

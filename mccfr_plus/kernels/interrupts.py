@@ -1,28 +1,27 @@
-"""Ctrl-C and garbage collections, kept waiting while kernels are compiled, or run that call back into Python.
+"""Signals wait while kernels are compiled, or while kernels run that call back into Python.
 
-Python runs a signal's handler at the first line of the next Python function, which is then the callback: what the
-handler raises there cannot be caught by the callback, and the kernel would go on as if it had got an answer.
+Python runs a signal's handler at the first line of the next Python function, which may be such a callback. A kernel
+does not see an exception that the handler raises there, and would go on with a wrong answer.
 """
 
 import contextlib
-import gc
 import signal
 import threading
 from collections.abc import Callable, Iterator
 from types import FrameType
 
-# Ctrl-C, batch systems that announce that they will kill, and terminals that are closed (not on Windows).
+# Ctrl-C, the warning of batch systems before they kill, and closed terminals (not on Windows).
 SIGNALS = tuple(getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name))
 
 
 @contextlib.contextmanager
-def deferred_signals(on_signal: Callable[[], None]) -> Iterator[None]:
-    """Keeps `SIGNALS`, where Python handles them, until the end of a ``with`` block, whose handlers then run.
+def deferred_signals(on_signal: Callable[[], object] = lambda: None) -> Iterator[None]:
+    """Keeps `SIGNALS`, where Python handles them, until the end of a ``with`` block; then their handlers run.
 
     Signals come to the main thread: in other threads nothing is done.
 
     Args:
-        on_signal: Called when one comes, to end what is under way soon. It must not raise anything.
+        on_signal: Called at each signal, to end the work soon. It must not raise an exception.
     """
     if threading.current_thread() is not threading.main_thread():
         yield
@@ -33,27 +32,13 @@ def deferred_signals(on_signal: Callable[[], None]) -> Iterator[None]:
         waiting.append((number, frame))
         on_signal()
 
-    handlers = {number: signal.getsignal(number) for number in SIGNALS}
-    own = {number: handler for number, handler in handlers.items() if callable(handler)}
-    for number in own:
+    handlers = {number: handler for number in SIGNALS if callable(handler := signal.getsignal(number))}
+    for number in handlers:
         signal.signal(number, wait)
     try:
         yield
     finally:
-        for number, handler in own.items():
+        for number, handler in handlers.items():
             signal.signal(number, handler)
-    for came, frame in waiting:
-        own[signal.Signals(came)](came, frame)
-
-
-@contextlib.contextmanager
-def no_collection() -> Iterator[None]:
-    """Pauses Python's garbage collector, which would look at everything that is kept, again and again."""
-    if not gc.isenabled():
-        yield
-        return
-    gc.disable()
-    try:
-        yield
-    finally:
-        gc.enable()
+    for number, frame in waiting:
+        handlers[signal.Signals(number)](number, frame)

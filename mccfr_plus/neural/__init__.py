@@ -1,11 +1,10 @@
 """Neural solvers: Deep CFR, DREAM, ESCHER and NFSP. They need torch: ``pip install 'mccfr_plus[neural]'``.
 
 Many histories are sampled in parallel. A memory of their regrets yields weighted targets, from which a network learns.
-For a game with a compiled tree the strategy stays a table. One forward pass over all information sets fills it once per
-update, and the average strategy is exact. The batched solvers are the same algorithms in another environment, for games
-of any size.
+With ``representation="tree"`` the game is compiled and the strategy is a table, which one forward pass per update
+fills; the average strategy is exact. With ``representation="batched"`` strategies are networks, for games of any size.
 
-Configs and samplers work without torch. Names that need it are imported on first use.
+Configs and `settings_of` work without torch. Names that need it are imported on first use.
 
 Examples:
     >>> from mccfr_plus.neural import DeepCFR, DeepCFRConfig
@@ -20,49 +19,42 @@ from typing import TYPE_CHECKING, Any
 
 from mccfr_plus.errors import TrainingError
 from mccfr_plus.neural.config import (
-    BatchedConfig,
-    BatchedDeepCFRConfig,
-    BatchedDREAMConfig,
-    BatchedESCHERConfig,
-    BatchedNFSPConfig,
+    AdvantageConfig,
     DeepCFRConfig,
     DREAMConfig,
     ESCHERConfig,
     NFSPConfig,
     TrainingConfig,
 )
+from mccfr_plus.neural.settings import ALGORITHMS, Settings, from_checkpoint, new_solver, settings_of
 
 if TYPE_CHECKING:
-    from mccfr_plus.neural.algorithms import (
-        DREAM,
-        ESCHER,
-        BatchedDeepCFR,
-        BatchedDREAM,
-        BatchedESCHER,
-        BatchedSolver,
-        DeepCFR,
-    )
+    from mccfr_plus.neural.algorithms import DREAM, ESCHER, AdvantageSolver, DeepCFR
+    from mccfr_plus.neural.callbacks import CSVLogger, TensorBoardLogger
     from mccfr_plus.neural.network_policy import NetworkPolicy
-    from mccfr_plus.neural.nfsp import NFSP, BatchedNFSP
+    from mccfr_plus.neural.nfsp import NFSP
+    from mccfr_plus.neural.representation import BatchedRepresentation, Representation
     from mccfr_plus.neural.sampling.paths import Paths, corrected_regrets, plain_regrets
+    from mccfr_plus.neural.tree_representation import TreeRepresentation
 
-# Short names of the classes; each has a config of that name and "Config".
-_ON_TREES = {"deep_cfr": "DeepCFR", "dream": "DREAM", "escher": "ESCHER", "nfsp": "NFSP"}
-ALGORITHMS = _ON_TREES | {f"batched_{name}": f"Batched{kind}" for name, kind in _ON_TREES.items()}
-WITHOUT_TREE = tuple(name for name in ALGORITHMS if name.startswith("batched_"))
-
-_SOLVERS = (*ALGORITHMS.values(), "BatchedSolver", "NetworkPolicy", "Paths", "corrected_regrets", "plain_regrets")
-__all__ = ["TrainingError", *(name for name in tuple(globals()) if name.endswith("Config")), *_SOLVERS]
-
-
-def default_config(algorithm: str) -> Any:
-    """Returns the default config of one of `ALGORITHMS`."""
-    return globals()[f"{ALGORITHMS[algorithm]}Config"]()
+_MODULE_OF = {
+    "algorithms": ("DREAM", "ESCHER", "AdvantageSolver", "DeepCFR"),
+    "callbacks": ("CSVLogger", "TensorBoardLogger"),
+    "network_policy": ("NetworkPolicy",),
+    "nfsp": ("NFSP",),
+    "representation": ("BatchedRepresentation", "Representation"),
+    "sampling.paths": ("Paths", "corrected_regrets", "plain_regrets"),
+    "tree_representation": ("TreeRepresentation",),
+}
+_LAZY = {name: module for module, names in _MODULE_OF.items() for name in names}
+__all__ = [
+    *("ALGORITHMS", "Settings", "TrainingError", "from_checkpoint", "new_solver", "settings_of"),
+    *(name for name in tuple(globals()) if name.endswith("Config")),
+    *_LAZY,
+]
 
 
 def __getattr__(name: str) -> Any:
-    for module in ("algorithms", "nfsp", "network_policy") if name in _SOLVERS else ():  # which import all others
-        found = vars(importlib.import_module(f"{__name__}.{module}"))
-        if name in found:
-            return found[name]
+    if name in _LAZY:
+        return getattr(importlib.import_module(f"{__name__}.{_LAZY[name]}"), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -1,9 +1,9 @@
-"""Deep CFR, DREAM and ESCHER: one network of advantages per player. Each runs on trees, and batched without one.
+"""Deep CFR, DREAM and ESCHER: one network of advantages per player. Each runs on trees and on batches of histories.
 
 For t = 1, 2, ... and each player p in turn:
 
-1. Traversals for p sample regrets, which p's memory stores with weight t. They are made by an environment: a compiled
-   tree (`TreeEnv`), or many histories at once (`BatchedEnv`).
+1. Traversals for p sample regrets, which p's memory stores with weight t. A `Representation` makes them: a compiled
+   tree, or many histories at once.
 2. p's network is fitted to the memory by weighted least squares. Regret matching on its outputs is p's strategy.
 3. p's strategy enters the average policy with weight t: exactly on a tree, else as samples.
 """
@@ -17,7 +17,6 @@ import numpy as np
 from mccfr_plus.errors import ConfigError
 from mccfr_plus.kernels.random_numbers import new_states
 from mccfr_plus.neural import config as configs
-from mccfr_plus.neural.env import BatchedEnv
 from mccfr_plus.neural.memory import Aggregated, Bootstrapped, Reservoir, Samples, infoset_columns
 from mccfr_plus.neural.network import Learner
 from mccfr_plus.neural.network_policy import MATCHING, MATCHING_OR_UNIFORM, RULES, UNIFORM, predicted_regrets
@@ -37,20 +36,18 @@ class Player(NamedTuple):
     def losses(self) -> list[float]:
         return self.learner.losses
 
-    def state(self) -> dict[str, Any]:
+    def parts(self) -> dict[str, Any]:
         return {"memory": self.memory, "network": self.learner}
 
 
 class AdvantageSolver(NeuralSolver):
-    """A solver with a network of advantages per player. See `DeepCFR` for the arguments.
+    """A solver with a network of advantages per player: the base class of user-defined algorithms.
 
-    A subclass defines `regrets`, and may define `weights`, `exploration` and ``config_class``.
-
-    Attributes:
-        values: Of histories, where the algorithm has them; see `mccfr_plus.neural.values`.
+    A subclass defines `regrets`, and may define `weights`, `exploration` and ``config_class``, an `AdvantageConfig`.
+    ``values`` are those of histories, if it has some; see `mccfr_plus.neural.values`. See `DeepCFR` for the arguments.
     """
 
-    config_class: ClassVar[type[configs.AdvantageConfig]]
+    config_class: ClassVar[type[configs.AdvantageConfig]] = configs.AdvantageConfig
     config: configs.AdvantageConfig
     values: Any = None
 
@@ -64,58 +61,59 @@ class AdvantageSolver(NeuralSolver):
 
         Their mean over the samples of an information set, with `weights`, is what the network learns.
         """
-        raise ConfigError(f"{type(self).__name__} lacks regrets(paths, player), which makes it an algorithm.")
+        raise ConfigError(f"{type(self).__name__} lacks regrets(paths, player): define it.")
 
     def weights(self, paths: Paths, player: int) -> np.ndarray | None:
         """Returns the weights of a player's samples, ``[num_decisions]``; None: all are 1."""
         return None
 
     def _histories(self, player: int) -> Trajectories | ExternalSampling:
-        """Returns what is sampled in a player's turn."""
-        return Trajectories(self._env.strategies(), (player,), self.exploration)
+        """Returns the histories to sample in a player's turn."""
+        return Trajectories(self.representation.strategies(), (player,), self.exploration)
 
     def _new_values(self, rngs: np.ndarray) -> Any:
-        """Returns the values of histories that the algorithm has, if any."""
+        """Returns the algorithm's values of histories; None: it has none."""
 
     def _learned_values(self, uses_model: bool, training: configs.TrainingConfig, rngs: np.ndarray) -> Any:
         kind = PathValues if self.tree is None else TreeValues
-        return kind(self._env, uses_model, training, rngs)
+        return kind(self.representation, uses_model, training, rngs, self.modules)
 
     def _before_traversals(self, player: int, iteration: int) -> None:
         """Called before a player's traversals."""
 
     def _build(self, seed: Seed) -> None:
-        env = self._env
-        rngs = new_states(seed, 3 + 4 * env.num_players)
-        env.rng = rngs[:1].copy()
-        self._trained = np.zeros(env.num_players, np.int64)  # iteration of the last training
-        of_players = rngs[3:].reshape(env.num_players, 4).copy()  # memories of regrets and of strategies, networks
+        representation, count = self.representation, self.representation.num_players
+        rngs = new_states(seed, 3 + 4 * count)
+        representation.rng[:] = rngs[:1]
+        self._trained = np.zeros(count, np.int64)  # iteration of the last training
+        of_players = rngs[3:].reshape(count, 4).copy()  # memories of regrets and of strategies, networks
         self._players = [self._new_player(player, own) for player, own in enumerate(of_players)]
-        env.start(self, of_players[:, 1:2])
-        for player in range(env.num_players):
+        representation.start(self, of_players[:, 1:2])
+        for player in range(count):
             self._use_network(player, 0)
         self.values = self._new_values(rngs[1:3].copy())
         self._kept = {"trained": self._trained} | ({} if self.values is None else {"values": self.values})
 
     def _new_player(self, player: int, rngs: np.ndarray) -> Player:
-        env, config = self._env, self.config
-        inputs, unit = env.inputs[player], env.unit_of(player, config.scale_targets)
-        num_outputs, name = env.num_actions * (1 + self._is_predictive), f"advantage loss of player {player}"
-        learner = Learner(inputs, num_outputs, config, rngs[2:], name, env.modules)
-        if config.memory == "aggregated":
-            return Player(learner, Aggregated(env.masks[player], config, unit))
+        representation, config = self.representation, self.config
+        inputs, unit = representation.inputs[player], representation.unit_of(player, config.scale_targets)
+        num_outputs = representation.num_actions * (1 + self._is_predictive)
+        name = f"advantage loss of player {player}"
+        learner = Learner(inputs, num_outputs, config, rngs[2:], name, "regrets", self.modules)
         if config.minimizer != configs.CFR:
             return Player(learner, Bootstrapped(learner, config, unit))
-        columns = infoset_columns(config.memory_capacity, inputs, env.num_actions)
-        return Player(learner, Reservoir(columns, rngs[:1], power=config.exponents[1], unit=unit))
+        if config.memory == "aggregated":
+            return Player(learner, Aggregated(representation.masks[player], power=config.gamma, unit=unit))
+        columns = infoset_columns(config.memory_capacity, inputs, representation.num_actions)
+        return Player(learner, Reservoir(columns, rngs[:1], power=config.gamma, unit=unit))
 
     @property
     def _is_predictive(self) -> bool:
         """Whether networks have a second output per action; see `Bootstrapped`."""
-        return self.config.minimizer == configs.PDCFR_PLUS and self.config.memory != "aggregated"
+        return self.config.minimizer == configs.PDCFR_PLUS
 
     def _kind(self, player: int) -> str:
-        """Returns how outputs become a player's strategy, as `NetworkPolicy` has it."""
+        """Returns how outputs become a player's strategy, as in `NetworkPolicy`."""
         kind = MATCHING if self.config.fallback == "argmax" else MATCHING_OR_UNIFORM
         return kind if self._trained[player] else UNIFORM
 
@@ -129,7 +127,7 @@ class AdvantageSolver(NeuralSolver):
 
         self._trained[player] = iteration
         learner = self._players[player].learner
-        self._env.use(player, self._env.responses(player, learner, rule, iteration or None))
+        self.representation.use(player, self.representation.responses(player, learner, rule, iteration or None))
 
     def _advance(self, iteration: int) -> None:
         for player, (learner, memory) in enumerate(self._players):
@@ -137,7 +135,7 @@ class AdvantageSolver(NeuralSolver):
             self._begin_phase(f"traversals {player}")
             if isinstance(memory, Bootstrapped):
                 memory.begin()
-            for found in self._env.turn(self, self._histories(player), player, iteration):
+            for found in self.representation.turn(self, self._histories(player), player, iteration):
                 regrets, weights = self.regrets(found, player), self.weights(found, player)
                 memory.add(Samples.of(found, player, regrets, weights), iteration)
             self._begin_phase(f"training {player}")
@@ -147,9 +145,9 @@ class AdvantageSolver(NeuralSolver):
     def current_policy(self) -> Any:
         """Returns a copy of the policy of the next iteration."""
         if self.tree is not None:
-            return TreePolicy(self.tree, self._env.strategy)
+            return TreePolicy(self.tree, self.representation.strategy.copy())
         discount = self.config.discount(self.iterations) if self._is_predictive else None
-        return self._env.policy_of([own.learner for own in self._players], self._kind(0), discount)
+        return self.representation.policy_of([own.learner for own in self._players], self._kind(0), discount)
 
     def _prepare(self) -> None:
         super()._prepare()
@@ -160,31 +158,32 @@ class AdvantageSolver(NeuralSolver):
 class DeepCFR(AdvantageSolver):
     """Deep CFR: a network per player learns the regrets of external sampling.
 
-    With aggregated memory and a linear model of one-hot inputs, fitted exactly, this is linear MCCFR with batches:
-    ``Solver(game, "external", "linear", batch=traversals)`` with the same traversals.
+    With aggregated memory and a linear model of one-hot inputs, fitted exactly, this is linear MCCFR with batches. A
+    traversal visits all own actions: on large games use `DREAM` or `ESCHER`, which follow one history at a time.
 
     Args:
-        game: A `pyspiel.Game`, a game string, or a `GameTree`. Any number of players, perfect recall, with
-            information-state tensors, and of a size that can be compiled.
-        config: A `DeepCFRConfig`; None: its defaults.
+        game: A `pyspiel.Game`, a game string, or a `GameTree`, with information-state tensors.
+        config: A `DeepCFRConfig`; None: its defaults. The attribute ``config`` has the values that depend on the
+            representation.
+        representation: ``"tree"``: the game, of perfect recall, is compiled, and the strategy is a table.
+            ``"batched"``: networks at many histories in parallel, for games of any size; policies are then a
+            `NetworkPolicy`, and those of the average are trained on the first call after an iteration. None: a tree if
+            the game has at most a million histories. Or a `Representation` of the game.
         seed: An integer for a repeatable run (bitwise identical on one machine), a numpy generator, or None.
-        network: Makes a `torch.nn.Module` of the numbers of its inputs and outputs, for all networks; None: the
-            multilayer perceptron of the config. Its parameters, float32, become parts of one vector.
-        optimizer: Makes a `torch.optim.Optimizer` of a list with that vector; None: Adam with the config's step size.
-            Momentum with dampening starts at 0, where torch's own starts at the first gradient.
-        device: Where networks are trained, as torch calls it; None: on a GPU if there is one. Results differ between
-            devices.
+        network: Makes a `torch.nn.Module` of the numbers of its inputs and outputs; None: an `MLP`. Or a mapping of
+            some of the roles ``"regrets"``, ``"values"`` and ``"average"`` to such functions.
+        optimizer: Makes a `torch.optim.Optimizer` of a list of parameters, or a mapping likewise; None: Adam.
+        device: Where networks are trained, as torch calls it; None: on a GPU if there is one.
         features: Makes the inputs of networks, ``[n, any width]``, of information-state tensors, ``[n, size]`` float32;
-            None: the tensors are the inputs. Networks of values get histories, which have none.
+            None: the tensors are the inputs. Networks of histories' values get histories, without features.
 
     Raises:
         GameError: If the game cannot be loaded or compiled, has no information-state tensors or imperfect recall.
         BudgetError: If it is too large to be compiled, or the tensors of its histories are, where values are learned.
-        ConfigError: If the config is of another class, the seed is not allowed, or a factory makes something else.
+        ConfigError: If the config is of another class or representation, or a factory makes something else.
 
-    Reference: Brown, Lerer, Gross, Sandholm 2019, "Deep counterfactual regret minimization", algorithms 1 and 2.
-    Differs from it in the average strategy, which is exact, and by default in ``warm_start`` and
-    ``memory="aggregated"``; so do the algorithms below from theirs.
+    Reference: Brown, Lerer, Gross, Sandholm 2019, "Deep counterfactual regret minimization", algorithms 1 and 2. On a
+    tree the average strategy is exact, and ``warm_start`` and ``memory="aggregated"`` are not in the paper.
 
     Examples:
         >>> from mccfr_plus.neural import DeepCFR, DeepCFRConfig
@@ -197,7 +196,7 @@ class DeepCFR(AdvantageSolver):
     references: ClassVar[tuple[str, ...]] = ("brown2019deep",)
 
     def _histories(self, player: int) -> ExternalSampling:
-        return ExternalSampling(self._env.strategies(), player)
+        return ExternalSampling(self.representation.strategies(), player)
 
     def regrets(self, paths: Any, player: int) -> np.ndarray:
         """Returns the regrets of `Branches`."""
@@ -207,18 +206,15 @@ class DeepCFR(AdvantageSolver):
 class DREAM(AdvantageSolver):
     """DREAM: a network of regrets per player and a network of action values, from sampled trajectories alone.
 
-    Own actions are drawn uniformly with probability epsilon. The action values are the baselines of the sampled values:
-    these stay unbiased for any baseline, and good ones reduce the variance. A sample's weight is the probability of the
-    own draws before it under uniform play, divided by their probability. At each information set this is the inverse of
-    the latter up to a constant, so that the mean does not depend on how often an iteration sampled it. Without the
-    former, a few samples of deep information sets would dominate the loss. The network of values is trained after all
-    players' traversals, on their histories.
+    Own actions are drawn uniformly with probability epsilon. Action values are the baselines of sampled values, which
+    stay unbiased for any baseline. A sample's weight is the probability of the own draws before it under uniform play,
+    divided by their probability: so the mean does not depend on how often an iteration sampled the information set.
 
     See `DeepCFR` for the arguments and errors; the config is a `DREAMConfig`.
 
     Reference: Steinberger, Lerer, Brown 2020, "DREAM: Deep regret minimization with advantage baselines and model-free
-    learning", section 4. Differs from it in values, which are learned from the latest iteration's histories with
-    targets backed up from the leaf.
+    learning", section 4. Its values differ: they are learned after all players' traversals, from this iteration's
+    histories, with targets backed up from the leaf. With ``minimizer="pdcfr+"`` it is VR-DeepPDCFR+ (Xu et al. 2026).
 
     Examples:
         >>> from mccfr_plus.neural import DREAM, DREAMConfig
@@ -260,15 +256,13 @@ class ESCHER(AdvantageSolver):
     """ESCHER: a network of regrets per player, from values of histories, without importance weights.
 
     Before a player's traversals, the values of all histories under the current strategies are computed or learned. Own
-    actions are drawn uniformly. At an own information set the regret of an action is the value of the history after it
-    less their mean over the strategy. `mccfr_plus.estimators.escher` says why that is right up to a factor, and does
-    the same with a table of regrets.
+    actions are drawn uniformly. The regret of an action is the value of the history after it less their mean over the
+    strategy; `mccfr_plus.estimators.escher` says why, and does the same with a table of regrets.
 
     See `DeepCFR` for the arguments and errors; the config is an `ESCHERConfig`.
 
     Reference: McAleer, Farina, Lanctot, Sandholm 2023, "ESCHER: Eschewing importance sampling in games by computing a
-    history value function to estimate regret", section 4. Differs from it in values, which are learned before each
-    player's traversals with targets backed up from the leaf.
+    history value function to estimate regret", section 4. Its values differ as DREAM's do.
 
     Examples:
         >>> from mccfr_plus.neural import ESCHER, ESCHERConfig
@@ -282,7 +276,7 @@ class ESCHER(AdvantageSolver):
 
     def _new_values(self, rngs: np.ndarray) -> Any:
         if self.config.values == "exact":
-            return ExactValues(self._env)
+            return ExactValues(self.representation)
         return self._learned_values(True, self.config.value_training, rngs)
 
     def _before_traversals(self, player: int, iteration: int) -> None:
@@ -292,9 +286,9 @@ class ESCHER(AdvantageSolver):
             values.refresh(player)
             return
         values.evict()
-        for explorer in range(self._env.num_players):
-            histories = Trajectories(self._env.strategies(), (explorer,), config.value_exploration)
-            for paths in self._env.sample(histories, config.value_traversals, config.parallel_traversals):
+        for explorer in range(self.representation.num_players):
+            histories = Trajectories(self.representation.strategies(), (explorer,), config.value_exploration)
+            for paths in self.representation.sample(histories, config.value_traversals, config.parallel_traversals):
                 values.note(paths, values.at(paths))
         values.learn(iteration)
 
@@ -302,63 +296,3 @@ class ESCHER(AdvantageSolver):
         """Returns action values less their mean over the strategy."""
         values = self.values.at(paths)
         return plain_regrets(paths, values[np.arange(len(values)), paths.players])
-
-
-class BatchedSolver(AdvantageSolver):
-    """A solver for games of any size, with a network of regrets per player and one for its average.
-
-    A subclass defines `regrets`, and may define `weights`, `exploration` and ``config_class``, a `BatchedConfig`.
-    `average_policy` and `current_policy` return a `NetworkPolicy`. The networks of the former are trained on the first
-    call after an iteration, which raises a TrainingError if that diverges.
-
-    Args:
-        game: A `pyspiel.Game` or a game string: sequential moves, with information-state tensors.
-        config: Of the class's ``config_class``; None: its defaults.
-        seed: See `DeepCFR`, also for ``network``, ``optimizer``, ``device`` and ``features``.
-
-    Raises:
-        GameError: If the game cannot be loaded or has no information-state tensors.
-        ConfigError: If the config is of another class, or the seed is not allowed.
-    """
-
-    config_class: ClassVar[type] = configs.BatchedConfig
-    environment = BatchedEnv
-
-
-class BatchedDeepCFR(DeepCFR, BatchedSolver):
-    """`DeepCFR` for games that are not enumerated; see `BatchedSolver` for the arguments.
-
-    A traversal visits all own actions, so its size is exponential in the number of own moves: 285,000 histories in
-    phantom tic-tac-toe. Use `BatchedDREAM` or `BatchedESCHER` for such games.
-
-    Examples:
-        >>> from mccfr_plus.neural import BatchedDeepCFR, BatchedDeepCFRConfig
-        >>> BatchedDeepCFR("liars_dice", BatchedDeepCFRConfig(traversals=3, train_steps=2), seed=1).run(1).iterations
-        1
-    """
-
-    config_class: ClassVar[type] = configs.BatchedDeepCFRConfig
-
-
-class BatchedDREAM(DREAM, BatchedSolver):
-    """`DREAM` for games that are not enumerated; see `BatchedSolver` for the arguments.
-
-    Examples:
-        >>> from mccfr_plus.neural import BatchedDREAM, BatchedDREAMConfig
-        >>> BatchedDREAM("phantom_ttt", BatchedDREAMConfig(traversals=20, train_steps=2), seed=1).run(1).iterations
-        1
-    """
-
-    config_class: ClassVar[type] = configs.BatchedDREAMConfig
-
-
-class BatchedESCHER(ESCHER, BatchedSolver):
-    """`ESCHER` for games that are not enumerated; see `BatchedSolver` for the arguments.
-
-    Examples:
-        >>> from mccfr_plus.neural import BatchedESCHER, BatchedESCHERConfig
-        >>> BatchedESCHER("phantom_ttt", BatchedESCHERConfig(traversals=20, train_steps=2), seed=1).run(1).iterations
-        1
-    """
-
-    config_class: ClassVar[type] = configs.BatchedESCHERConfig

@@ -12,17 +12,17 @@ import numpy as np
 from mccfr_plus.errors import CheckpointError, ConfigError
 from mccfr_plus.files import file as checkpoint_file
 from mccfr_plus.files.game_digest import digest_of, digest_of_histories
-from mccfr_plus.files.header import ANY, NUMBER, SEED, TEXT, check_entries, objects_of, or_none, whole
+from mccfr_plus.files.schema import check, natural, number
 from mccfr_plus.neural.backend import torch
 from mccfr_plus.solver import history
 from mccfr_plus.solver.saved_state import package_version
 
 logger = logging.getLogger("mccfr_plus")
 
-_IDENTITY = {"algorithm": TEXT, "game": TEXT, "tree": TEXT, "config": objects_of(ANY)}
-_NUMBERS = {"seed": SEED, "iterations": whole(), "nodes_touched": whole(), "seconds": NUMBER}
-_MORE = {"versions": objects_of(TEXT), "history": history.ENTRY, "memory_sizes": objects_of(whole())}
-_ENTRIES = _IDENTITY | {"num_batches": or_none(whole(1))} | _NUMBERS | _MORE
+_IDENTITY = {"algorithm": str, "game": str, "tree": str, "representation": str, "config": dict}
+_NUMBERS = {"seed": (natural, None), "iterations": natural, "nodes_touched": natural, "seconds": number}
+_MORE = {"versions": {str: str}, "history": history.ENTRY, "memory_sizes": {str: natural}}
+_SCHEMA = _IDENTITY | _NUMBERS | _MORE
 
 
 def save(solver: Any, path: str | os.PathLike) -> None:
@@ -43,24 +43,30 @@ def restore(solver: Any, path: str | os.PathLike) -> dict[str, Any]:
     theirs, sizes = header["versions"], header["memory_sizes"]
     if set(sizes) != set(solver.memory_sizes()):
         raise CheckpointError(f"{path} is damaged: its memories are {sizes}.")
-    arrays = solver.state(sizes)
+    arrays = {name: array for name, array in solver.state(sizes).items() if "/optimizer/" not in name}
+    try:  # optimizers have no state before the first step: theirs is as the file describes it
+        described = {name: each for name, each in header["arrays"].items() if "/optimizer/" in name}
+        arrays |= {name: np.zeros(shape, np.dtype(kind)) for name, (kind, shape) in described.items()}
+    except (TypeError, ValueError, MemoryError):
+        raise CheckpointError(f"{path} is damaged: it describes optimizers that are not in it.") from None
     checkpoint_file.check(path, arrays)
     checkpoint_file.read_into(path, arrays)
+    solver.load(arrays)
     if theirs != ours:
         texts = (", ".join(map(" ".join, each.items())) for each in (theirs, ours))
         logger.warning("%s was written with %s, and these are %s: results may differ in rounding.", path, *texts)
     return header
 
 
-def read_header(path: str | os.PathLike, algorithm: str) -> dict[str, Any]:
-    """Returns the header of a checkpoint of an algorithm, or a CheckpointError if it is none."""
+def read_header(path: str | os.PathLike, algorithm: str | None = None) -> dict[str, Any]:
+    """Returns the header of a checkpoint of an algorithm, or of any, or a CheckpointError if it is none."""
     header = checkpoint_file.read_header(path)
     if "algorithm" not in header:
         raise CheckpointError(f"{path} holds a tabular solver: load it with mccfr_plus.Solver.from_checkpoint.")
-    if header["algorithm"] != algorithm:
-        name = header["algorithm"]
+    name = header["algorithm"]
+    if algorithm is not None and name != algorithm:
         raise CheckpointError(f"{path} holds a run of {name}, not of {algorithm}: load it with {name}.from_checkpoint.")
-    check_entries(path, header, _ENTRIES)
+    check(header, _SCHEMA, path, CheckpointError)
     return header
 
 
@@ -81,7 +87,7 @@ def header_of_run(path: str | os.PathLike, solver: Any) -> dict[str, Any]:
 def config_of(path: str | os.PathLike, header: dict[str, Any], kind: Any) -> Any:
     """Returns the config of a checkpoint, or a CheckpointError if this version has no such config."""
     try:
-        return kind().changed(header["config"].items())
+        return kind().changed(header["config"])
     except ConfigError as error:
         raise CheckpointError(f"{path} has a config that this version of mccfr_plus does not know: {error}") from None
 
@@ -89,7 +95,7 @@ def config_of(path: str | os.PathLike, header: dict[str, Any], kind: Any) -> Any
 def _settings(header: dict[str, Any]) -> dict[str, Any]:
     """Returns what the runs of a checkpoint and of its solver must have in common, by name."""
     common = {"game": header["game"], "tree (rules, payoffs, order of nodes)": header["tree"]}
-    return common | {"num_batches": header["num_batches"]} | header["config"]
+    return common | {"representation": header["representation"]} | header["config"]
 
 
 def _identity_of(solver: Any) -> dict[str, Any]:
@@ -97,8 +103,8 @@ def _identity_of(solver: Any) -> dict[str, Any]:
         "algorithm": type(solver).__name__,
         "game": str(solver.game),
         "tree": digest_of_histories(solver.game) if solver.tree is None else digest_of(solver.tree),
+        "representation": solver.representation.kind,
         "config": json.loads(json.dumps(solver.config.as_dict())),
-        "num_batches": solver.num_batches,
     }
 
 

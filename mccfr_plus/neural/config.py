@@ -7,7 +7,7 @@ import difflib
 import functools
 import math
 import types
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Annotated, Any, Literal, Self, TypeAlias, get_args, get_origin, get_type_hints
 
@@ -15,6 +15,9 @@ from mccfr_plus.errors import ConfigError
 from mccfr_plus.estimators.base import LARGEST, check_number, check_switch, check_whole
 from mccfr_plus.solver.config import check_threads
 
+# Names of algorithms, and of their classes. Each class has a config of that name and "Config".
+ALGORITHMS = {"deep_cfr": "DeepCFR", "dream": "DREAM", "escher": "ESCHER", "nfsp": "NFSP"}
+REPRESENTATIONS = ("tree", "batched")
 CFR, DCFR_PLUS, PDCFR_PLUS = "cfr", "dcfr+", "pdcfr+"
 
 
@@ -38,6 +41,20 @@ _CHECKS: dict[Any, Callable[[str, Any], None]] = {
 }
 Probability: TypeAlias = Annotated[float, _number("a probability, from 0 to 1", inclusive=True)]
 Threads: TypeAlias = Annotated[int, lambda name, value: check_threads(value)]
+_TREE_ONLY = {"memory": "aggregated", "values": "exact"}  # settings that need a compiled tree
+
+
+def by_representation(tree: Any, batched: Any) -> Any:
+    """Returns a field whose default, None, is replaced by one of two values; see `Config.resolved`."""
+    return field(default=None, metadata={"tree": tree, "batched": batched})
+
+
+def check_representation(name: Any) -> None:
+    """Raises ConfigError if a name of a representation is not one of `REPRESENTATIONS` or None."""
+    if name is not None and name not in REPRESENTATIONS:
+        raise ConfigError(
+            f"representation={name!r}: give 'tree', 'batched', or leave it out for a tree if the game can be compiled."
+        )
 
 
 def _check(name: str, value: Any, kind: Any) -> None:
@@ -48,7 +65,7 @@ def _check(name: str, value: Any, kind: Any) -> None:
     elif get_origin(kind) is Literal:
         if value not in get_args(kind):
             raise ConfigError(f"{name}={value!r}: give one of {', '.join(get_args(kind))}.")
-    elif isinstance(kind, type) and issubclass(kind, Settings):
+    elif isinstance(kind, type) and issubclass(kind, Config):
         if not isinstance(value, kind):
             raise ConfigError(f"{name}={value!r}: give a {kind.__name__}.")
     else:
@@ -57,70 +74,83 @@ def _check(name: str, value: Any, kind: Any) -> None:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Settings:
-    """Base of all configs: checks of fields by their types, and conversion to plain values and back.
+class Config:
+    """Base of all configs: checks fields by their types, and converts the config to plain values and back.
 
-    Whole numbers are at least 1, floating-point numbers positive; None is allowed where the type says so. Values out of
-    range, or that do not go together, are a ConfigError.
+    Whole numbers are at least 1, floating-point numbers positive; other values are a ConfigError. Fields that are None
+    by default get a value from the representation, unless they are given.
     """
 
     def __post_init__(self) -> None:
         kinds = get_type_hints(type(self), include_extras=True)
         for each in dataclasses.fields(self):
             value = getattr(self, each.name)
-            _check(each.name, value, kinds[each.name])
+            if value is not None or not each.metadata:
+                _check(each.name, value, kinds[each.name])
             if isinstance(value, list):
                 object.__setattr__(self, each.name, tuple(value))
+
+    def resolved(self, representation: str) -> Self:
+        """Returns the config with the defaults of a representation where it has None; settings that need the other
+        representation are a ConfigError.
+        """
+        for name, value in _TREE_ONLY.items() if representation == "batched" else ():
+            if getattr(self, name, None) == value:
+                raise ConfigError(
+                    f"{name}={value!r} needs a compiled tree: leave it out, or give representation='tree'."
+                )
+        changes = {
+            each.name: each.metadata[representation]
+            for each in dataclasses.fields(self)
+            if each.metadata and getattr(self, each.name) is None
+        }
+        return dataclasses.replace(self, **changes)
 
     def as_dict(self) -> dict[str, Any]:
         """Returns the settings by name; those of a config within this one are called ``NAME.NAME``."""
         settings: dict[str, Any] = {}
         for each in dataclasses.fields(self):
             value = getattr(self, each.name)
-            inner = value.as_dict() if isinstance(value, Settings) else {}
+            inner = value.as_dict() if isinstance(value, Config) else {}
             settings |= {f"{each.name}.{name}": one for name, one in inner.items()} or {each.name: value}
         return settings
 
-    def changed(self, settings: Iterable[tuple[str, Any]]) -> Self:
+    def changed(self, settings: Mapping[str, Any] | Iterable[tuple[str, Any]]) -> Self:
         """Returns the config with other values of some settings, named as in `as_dict`."""
-        known, changes, seen = self.as_dict(), dict[str, Any](), set[str]()
-        for name, value in settings:
+        known, changes, inner = self.as_dict(), dict[str, Any](), dict[str, dict[str, Any]]()
+        kinds = get_type_hints(type(self))
+        for name, value in dict(settings).items():
             if name not in known:
                 hint = "".join(f" Did you mean {near!r}?" for near in difflib.get_close_matches(name, known, n=1))
-                what = f"{type(self).__name__} has no setting {name!r}."
-                raise ConfigError(f"{what}{hint} Give one of {', '.join(known)}.")
-            if name in seen:
-                raise ConfigError(f"the setting {name} is given twice: give it once.")
-            seen.add(name)
-            outer, dot, inner = name.partition(".")
+                raise ConfigError(
+                    f"{type(self).__name__} has no setting {name!r}.{hint} Give one of {', '.join(known)}."
+                )
+            outer, dot, rest = name.partition(".")
             if dot:
-                try:
-                    changes[outer] = changes.get(outer, getattr(self, outer)).changed([(inner, value)])
-                except ConfigError as error:
-                    raise ConfigError(f"{outer}: {error}") from None
+                inner.setdefault(outer, {})[rest] = value
             else:
-                is_whole = isinstance(value, float) and value.is_integer() and type(known[name]) is int
-                changes[name] = int(value) if is_whole else value  # 1e6, as --iterations takes it
+                is_whole = isinstance(value, float) and value.is_integer() and kinds[name] is int
+                changes[name] = int(value) if is_whole else value  # 1e6
+        for outer, some in inner.items():
+            try:
+                changes[outer] = getattr(self, outer).changed(some)
+            except ConfigError as error:
+                raise ConfigError(f"{outer}: {error}") from None
         return dataclasses.replace(self, **changes)
 
 
 @dataclass(frozen=True, kw_only=True)
-class NetworkConfig(Settings):
+class NetworkConfig(Config):
     """Shape of a network, and a step of its training.
 
     Args:
         hidden_layers: Widths of the hidden layers; ``()`` for a linear model.
-        layer_norm: Whether the last layer's input is normalized (Ba, Kiros, Hinton 2016), as in Brown et al. 2019,
-            section 5.1.
-        skip: Whether a hidden layer's input is added to its output where both are equally wide (He et al. 2016).
         learning_rate: Step size of Adam.
         batch_size: Samples (with aggregated memory: information sets) per training step; all, if there are no more.
         gradient_clip: The largest norm of a gradient; larger ones are scaled down to it. None: no limit.
     """
 
     hidden_layers: tuple[int, ...] = (128, 128)
-    layer_norm: bool = False
-    skip: bool = False
     learning_rate: float = 2e-3
     batch_size: int = 1024
     gradient_clip: float | None = None
@@ -141,36 +171,38 @@ class TrainingConfig(NetworkConfig):
 
 @dataclass(frozen=True, kw_only=True)
 class AdvantageConfig(TrainingConfig):
-    """Common settings of the solvers that learn a network of advantages (regrets) per player.
+    """Settings of an `AdvantageSolver`, which learns a network of advantages (regrets) per player.
 
     The defaults are for games with up to some thousands of information sets. See `TrainingConfig` for the others.
 
     Args:
-        traversals: Traversals per player and iteration.
-        parallel_traversals: How many traversals are run in parallel.
-        memory: ``"aggregated"``: the weighted mean of all samples of each information set, where there is a tree.
+        traversals, parallel_traversals: Traversals per player and iteration, and how many run in parallel.
+        memory: ``"aggregated"``: the weighted mean of all samples of each information set, which needs a compiled tree.
             ``"reservoir"``: a uniform sample of all samples, as in the papers.
-        memory_capacity: The largest number of samples per player in a reservoir.
+        memory_capacity: Maximum number of samples per player in a reservoir; without a tree also of its strategies.
         weighting: ``"linear"``: iteration t has weight t in the loss and in the average policy (linear CFR);
             ``"uniform"``: all iterations have the same weight.
-        minimizer: ``"cfr"``: networks learn mean regrets, weighted by `weighting`. ``"dcfr+"``, ``"pdcfr+"``: they
-            learn discounted regrets that are cut off at 0, the latter with prediction, and the average policy weighs
-            iteration t by t^gamma. Both ignore `weighting`. Without aggregated memory they learn, from an iteration's
-            samples alone, the network's own discounted outputs before plus the sampled regrets; see `Bootstrapped`.
+        minimizer: ``"cfr"``: networks learn mean regrets. ``"dcfr+"``, ``"pdcfr+"``: they learn, from an iteration's
+            samples alone, their own outputs before, discounted and cut off at 0, plus the sampled regrets, the latter
+            with prediction; see `Bootstrapped`. The average policy then weighs iteration t by t^gamma, and `memory` and
+            `weighting` have no effect.
         fallback: The strategy where no advantage is positive: ``"argmax"``, the action of the largest one, or
             ``"uniform"``, as in tabular CFR.
-        scale_targets: Whether half the player's payoff range is the unit of targets, so that payoffs' does not matter.
-        threads: How many torch has. More than one gain little, and resumed runs are bitwise identical with one only.
+        scale_targets: Whether targets are divided by half the player's payoff range, so that its size does not matter.
+        policy_training: Training of the average policy's networks, which a batched solver trains on request.
+        threads: Number of torch's threads. Resumed runs are bitwise identical with one only.
     """
 
     traversals: int = 4000
-    parallel_traversals: int = 4000
-    memory: Literal["aggregated", "reservoir"] = "aggregated"
+    parallel_traversals: int = by_representation(tree=4000, batched=1000)
+    learning_rate: float = by_representation(tree=2e-3, batched=1e-3)
+    memory: Literal["aggregated", "reservoir"] = by_representation(tree="aggregated", batched="reservoir")
     memory_capacity: int = 1_000_000
     weighting: Literal["linear", "uniform"] = "linear"
     minimizer: Literal["cfr", "dcfr+", "pdcfr+"] = "cfr"
     fallback: Literal["argmax", "uniform"] = "argmax"
     scale_targets: bool = True
+    policy_training: TrainingConfig = field(default_factory=lambda: TrainingConfig(train_steps=1000))
     threads: Threads = 1
 
     @property
@@ -178,18 +210,14 @@ class AdvantageConfig(TrainingConfig):
         return () if self.minimizer == CFR else ("xu2025deep",)
 
     @property
-    def exponents(self) -> tuple[float, float]:
-        """Alpha of the discount of regrets, and gamma of the average's weights (Xu et al. 2024)."""
-        linear = 1.0 if self.weighting == "linear" else 0.0
-        return {CFR: (1.0, linear), DCFR_PLUS: (1.5, 4.0), PDCFR_PLUS: (2.3, 5.0)}[self.minimizer]
+    def gamma(self) -> float:
+        """Iteration t has weight t^gamma in the average policy (Xu et al. 2024)."""
+        return {CFR: float(self.weighting == "linear"), DCFR_PLUS: 4.0, PDCFR_PLUS: 5.0}[self.minimizer]
 
     def discount(self, iteration: int) -> float:
-        """Returns the factor of the regrets of the first `iteration` iterations in the next one."""
-        alpha, gamma = self.exponents
-        if self.minimizer == CFR:
-            return (iteration / (iteration + 1.0)) ** gamma
-        power = float(iteration) ** alpha
-        return power / (power + 1.0) if iteration > 0 else 0.0
+        """Returns the factor of DCFR+ and PDCFR+ for the regrets of the first `iteration` iterations in the next."""
+        power = float(iteration) ** (1.5 if self.minimizer == DCFR_PLUS else 2.3)
+        return power / (power + 1.0)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -198,6 +226,9 @@ class DeepCFRConfig(AdvantageConfig):
 
     In the paper networks are trained from fresh parameters, ``warm_start=False``, on a reservoir.
     """
+
+    traversals: int = by_representation(tree=4000, batched=500)
+    parallel_traversals: int = by_representation(tree=4000, batched=100)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -220,53 +251,18 @@ class ESCHERConfig(AdvantageConfig):
     """Settings of `ESCHER`; see `AdvantageConfig` for the others.
 
     Args:
-        values: ``"network"``: a network learns values of histories; ``"exact"``: a pass over the tree computes them.
+        values: ``"network"``: a network learns values of histories; ``"exact"``: a pass over the compiled tree computes
+            them.
         value_traversals: Trajectories per player and update, for the network of values.
         value_exploration: Probability with which one player in turn draws an own action of these trajectories
             uniformly instead of from the strategy.
         value_training: Shape and training of that network.
     """
 
-    values: Literal["network", "exact"] = "network"
-    value_traversals: int = 1000
+    values: Literal["network", "exact"] = by_representation(tree="network", batched="network")
+    value_traversals: int = by_representation(tree=1000, batched=4000)
     value_exploration: Probability = 1.0
     value_training: TrainingConfig = field(default_factory=TrainingConfig)
-
-
-@dataclass(frozen=True, kw_only=True)
-class BatchedConfig(AdvantageConfig):
-    """Common settings of `BatchedSolver`s, with a reservoir as memory; see `AdvantageConfig` for the others.
-
-    Args:
-        memory_capacity: The largest number of samples, and of strategies, per player in its two reservoirs.
-        policy_training: Shape and training of the networks of the average policy, when that is requested.
-    """
-
-    memory: Literal["reservoir"] = "reservoir"
-    learning_rate: float = 1e-3
-    parallel_traversals: int = 1000
-    policy_training: TrainingConfig = field(default_factory=lambda: TrainingConfig(train_steps=1000))
-
-
-@dataclass(frozen=True, kw_only=True)
-class BatchedDeepCFRConfig(BatchedConfig, DeepCFRConfig):
-    """Settings of `BatchedDeepCFR`: see `BatchedConfig` and `DeepCFRConfig`."""
-
-    traversals: int = 500
-    parallel_traversals: int = 100
-
-
-@dataclass(frozen=True, kw_only=True)
-class BatchedDREAMConfig(BatchedConfig, DREAMConfig):
-    """Settings of `BatchedDREAM`: see `BatchedConfig` and `DREAMConfig`."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class BatchedESCHERConfig(BatchedConfig, ESCHERConfig):
-    """Settings of `BatchedESCHER`: see `BatchedConfig` and `ESCHERConfig`. ``values`` is ``"network"``."""
-
-    values: Literal["network"] = "network"
-    value_traversals: int = 4000
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -274,22 +270,19 @@ class NFSPConfig(NetworkConfig):
     """Settings of `NFSP`; see `NetworkConfig` for the others, which are those of both networks.
 
     A player's *steps* are its decisions and the ends of episodes, as OpenSpiel's agents count them. An *update* is one
-    training step of each of its two networks.
-
-    Episodes cost little beside training. So the defaults train less per episode, on more recent transitions, than the
-    sources: in Leduc poker exploitability was 0.24 after 33 CPU seconds, and 0.77 with ``learn_every=64,
-    batch_size=128, target_every=300, transition_capacity=200_000, anticipatory=0.1``.
+    training step of each of its two networks. Episodes cost little beside training, so the defaults train less per
+    episode than the sources, on more recent transitions.
 
     Args:
         episodes: Episodes per iteration.
-        parallel_episodes: How many are played in parallel. Updates are made after them, as many as in the sources.
+        parallel_episodes: Number of episodes that are played in parallel. Updates are made after them.
         learning_rate: Step size of Adam for the average policy.
         value_learning_rate: Step size of Adam for the action values of the best response.
         learn_every: Steps of a player between two of its updates.
         target_every: Updates between two copies of the value network to the target network.
-        min_samples: The smallest number of samples in a memory from which a network is trained.
-        transition_capacity: The largest number of transitions per player, the latest (M_RL).
-        decision_capacity: The largest number of best-response decisions per player, a uniform sample of all (M_SL).
+        min_samples: Minimum number of samples in a memory from which a network is trained.
+        transition_capacity: Maximum number of transitions per player, the latest (M_RL).
+        decision_capacity: Maximum number of best-response decisions per player, a uniform sample of all (M_SL).
         anticipatory: Probability with which a player plays its best response in an episode (eta).
         epsilon_start: Probability with which the best response plays a uniform action, at first.
         epsilon_end: The limit of that probability.
@@ -300,44 +293,33 @@ class NFSPConfig(NetworkConfig):
     section 4.1 (Leduc hold'em), and OpenSpiel's ``python/examples/nfsp_leduc_pytorch.py``.
     """
 
-    episodes: int = 10_000
-    parallel_episodes: int = 1250
+    episodes: int = by_representation(tree=10_000, batched=1000)
+    parallel_episodes: int = by_representation(tree=1250, batched=500)
     hidden_layers: tuple[int, ...] = (128,)
     learning_rate: float = 3e-3
     value_learning_rate: float = 3e-3
     batch_size: int = 512
-    learn_every: int = 1024
+    learn_every: int = by_representation(tree=1024, batched=128)
     target_every: int = 50
     min_samples: int = 1000
     transition_capacity: int = 50_000
-    decision_capacity: int = 2_000_000
+    decision_capacity: int = by_representation(tree=2_000_000, batched=1_000_000)
     anticipatory: Probability = 0.3
     epsilon_start: Probability = 0.06
     epsilon_end: Probability = 0.001
-    epsilon_decay: int = 20_000_000
+    epsilon_decay: int = by_representation(tree=20_000_000, batched=1_000_000)
     scale_targets: bool = True
     threads: Threads = 1
 
     def __post_init__(self) -> None:
         super().__post_init__()
         for name in ("transition_capacity", "decision_capacity"):
-            if getattr(self, name) < self.min_samples:
+            if (capacity := getattr(self, name)) is not None and capacity < self.min_samples:
                 raise ConfigError(
-                    f"{name}={getattr(self, name)} is smaller than min_samples={self.min_samples}: a memory could "
-                    f"never hold enough. Give a larger {name} or a smaller min_samples."
+                    f"{name}={capacity} is smaller than min_samples={self.min_samples}: a memory could never hold "
+                    f"enough. Give a larger {name} or a smaller min_samples."
                 )
 
     def epsilon(self, steps: int) -> float:
         """Returns the best response's probability of exploration after a player's number of steps."""
         return self.epsilon_end + (self.epsilon_start - self.epsilon_end) * math.exp(-steps / self.epsilon_decay)
-
-
-@dataclass(frozen=True, kw_only=True)
-class BatchedNFSPConfig(NFSPConfig):
-    """Settings of `BatchedNFSP`: see `NFSPConfig`."""
-
-    episodes: int = 1000
-    parallel_episodes: int = 500
-    learn_every: int = 128
-    decision_capacity: int = 1_000_000
-    epsilon_decay: int = 1_000_000

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
 from mccfr_plus.estimators.draws import draw_uniform
 from mccfr_plus.kernels.compile import allocating_kernel, kernel
-from mccfr_plus.neural.config import CFR, PDCFR_PLUS
+from mccfr_plus.neural.config import PDCFR_PLUS
 
 T = TypeVar("T")
 
@@ -18,12 +18,9 @@ T = TypeVar("T")
 class Store:
     """A ring buffer of rows; or a uniform sample, without replacement, of all rows (Vitter 1985, algorithm R).
 
-    An iteration that fails is undone: `rollback` restores the contents at the last `begin`.
-
     Args:
         columns: By name, ``[capacity, ...]``, zeros. Pages that were never written take no memory.
-        rng: ``[1]`` uint64, the state of the generator of algorithm R, modified in place. None: a ring buffer, which
-            keeps the latest rows.
+        rng: ``[1]`` uint64, the state of algorithm R's generator, modified in place. None: a ring of the latest rows.
 
     Attributes:
         seen: ``[1]`` int64, number of rows added so far, dropped ones included.
@@ -80,17 +77,6 @@ class Store:
         self.seen[:], self.rng[:] = self._before
 
 
-def named(parts: Mapping[str, Any]) -> dict[str, Any]:
-    """Returns the arrays and stores of parts, by name. A part is one of these, or its ``state`` returns others."""
-    found: dict[str, Any] = {}
-    for name, part in parts.items():
-        if isinstance(part, np.ndarray | Store):
-            found[name] = part
-        else:
-            found |= {f"{name}/{inner}": each for inner, each in named(part.state()).items()}
-    return found
-
-
 def draw_batches(count: int, size: int, rng: np.ndarray, batch_of: Callable[[np.ndarray], T]) -> Iterator[T]:
     """Yields batches of `count` entries without end, which `batch_of` makes of their numbers, ``[n]`` int64: all,
     always the same object, if there are at most `size`; else `size` drawn uniformly with replacement. Yields nothing if
@@ -102,21 +88,21 @@ def draw_batches(count: int, size: int, rng: np.ndarray, batch_of: Callable[[np.
         yield batch_of(draw_numbers(np.full(size, count), rng))
 
 
-class Batch(NamedTuple):
-    """The data of a training step."""
+class Examples(NamedTuple):
+    """Training examples, such as those of a step."""
 
     infosets: np.ndarray  # [n] int64, rows of the network's inputs; or the inputs, [n, size] float32
     targets: np.ndarray  # [n, num_outputs] float32; 0 at illegal actions
     weights: np.ndarray  # [n, num_outputs] float32: the sample's weight, with mean about 1; 0 at illegal actions
 
     @classmethod
-    def of(cls, infosets: np.ndarray, targets: np.ndarray, weights: np.ndarray, masks: np.ndarray) -> Batch:
-        """Returns the batch with weights ``[n]`` at legal actions."""
+    def of(cls, infosets: np.ndarray, targets: np.ndarray, weights: np.ndarray, masks: np.ndarray) -> Examples:
+        """Returns examples with weights ``[n]`` at legal actions."""
         return cls(infosets, targets.astype(np.float32, copy=False), (weights[:, None] * masks).astype(np.float32))
 
-    def batches(self, size: int, iteration: int, rng: np.ndarray) -> Iterator[Batch]:
-        """Yields batches of this batch's rows; see `draw_batches`."""
-        return draw_batches(len(self.infosets), size, rng, lambda rows: Batch(*(array[rows] for array in self)))
+    def batches(self, size: int, iteration: int, rng: np.ndarray) -> Iterator[Examples]:
+        """Yields batches of the examples; see `draw_batches`."""
+        return draw_batches(len(self.infosets), size, rng, lambda rows: Examples(*(array[rows] for array in self)))
 
 
 class Samples(NamedTuple):
@@ -136,63 +122,38 @@ class Samples(NamedTuple):
 
 
 class Aggregated:
-    """Two sums per information set of a compiled tree instead of its samples.
+    """Two sums per information set of a compiled tree instead of its samples, those of iteration t times t^power.
 
     The loss is that of all samples, up to a constant: sum_k w_k (f - y_k)^2 = W (f - Y)^2 + a term without f, with
-    W = sum_k w_k and Y the weighted mean.
-
-    With r^t the sum of iteration t's weighted samples, n^t that of their weights and d_t the config's discount,
-
-        R^t = d_{t-1} R^{t-1} + r^t,    N^t = d_{t-1} N^{t-1} + n^t,
-
-    and the targets are R^t / N^t, divided by `unit`. With d_t = (t / (t + 1))^gamma that is the mean with weight
-    t^gamma of iteration t. DCFR+ cuts R^t off at 0. So does PDCFR+, whose targets are max(d_t R^t + r^t, 0) / N^t: the
-    latest regrets predict the next ones. Regret matching ignores N^t, which makes targets as large at rarely sampled
-    information sets as at others.
-
-    Reference: Xu, Li, Liu, Fu, Fu, Xing, Cheng 2024, "Minimizing weighted counterfactual regret with optimistic online
-    mirror descent", equations of DCFR+ and PDCFR+; Xu et al. 2026, "Deep (predictive) discounted counterfactual regret
-    minimization", with networks.
+    W = sum_k w_k and Y the weighted mean, which is the target, divided by `unit`.
     """
 
-    def __init__(self, masks: np.ndarray, config: Any, unit: float = 1.0):
-        self._masks, self._config, self._unit = masks, config, unit
-        # Of the iterations before the latest one, and of that; N is the last column.
-        self._before, self._latest = np.zeros((2, len(masks), masks.shape[1] + 1))
-        self._iteration = np.zeros(1, np.int64)
+    def __init__(self, masks: np.ndarray, *, power: float = 1.0, unit: float = 1.0):
+        self._masks, self._power, self._unit = masks, power, unit
+        self.sums = np.zeros((len(masks), masks.shape[1] + 1))  # of weights x values, and of weights
 
     def add(self, samples: Samples, iteration: int) -> None:
         """Adds samples of an iteration, counted from 1."""
-        if iteration != self._iteration[0]:
-            self._before[:] = self._sums()
-            self._latest[:], self._iteration[0] = 0.0, iteration
-        add_sums(samples.infosets, samples.values, samples.weights, self._latest)
-
-    def _sums(self) -> np.ndarray:
-        discount = self._config.discount(max(int(self._iteration[0]) - 1, 0))
-        return np.maximum(discount * self._before + self._latest, -np.inf if self._config.minimizer == CFR else 0.0)
+        add_sums(samples.infosets, samples.values, samples.weights * float(iteration) ** self._power, self.sums)
 
     def means(self) -> tuple[np.ndarray, np.ndarray]:
-        """Returns the targets, ``[num_rows, num_actions]`` float64, 0 without samples, and N, ``[num_rows]``."""
-        sums = self._sums()
-        weights = sums[:, -1].copy()
-        if self._config.minimizer == PDCFR_PLUS:
-            sums = np.maximum(self._config.discount(int(self._iteration[0])) * sums + self._latest, 0.0)
-        return sums[:, :-1] / np.where(weights > 0.0, weights, 1.0)[:, None], weights
+        """Returns Y, ``[num_rows, num_actions]`` float64, 0 without samples, and W, ``[num_rows]``."""
+        weights = self.sums[:, -1]
+        return self.sums[:, :-1] / np.where(weights > 0.0, weights, 1.0)[:, None], weights
 
-    def batches(self, size: int, iteration: int, rng: np.ndarray) -> Iterator[Batch]:
-        """Yields batches of at most `size` entries for an iteration, without end; see `draw_batches`."""
+    def batches(self, size: int, iteration: int, rng: np.ndarray) -> Iterator[Examples]:
+        """Yields batches of at most `size` examples for an iteration, without end; see `draw_batches`."""
         means, weights = self.means()
         rows = np.flatnonzero(weights)
         if len(rows):
-            weights = weights[rows] / weights[rows].mean()
-            yield from Batch.of(rows, means[rows] / self._unit, weights, self._masks[rows]).batches(
+            shares = weights[rows] / weights[rows].mean()
+            yield from Examples.of(rows, means[rows] / self._unit, shares, self._masks[rows]).batches(
                 size, iteration, rng
             )
 
-    def state(self) -> dict[str, np.ndarray]:
-        """Returns the contents, by name: views."""
-        return {"before": self._before, "latest": self._latest, "iteration": self._iteration}
+    def parts(self) -> dict[str, np.ndarray]:
+        """Returns what changes in an iteration, by name; see `NeuralSolver`."""
+        return {"sums": self.sums}
 
 
 class Reservoir(Store):
@@ -212,32 +173,30 @@ class Reservoir(Store):
         """Adds samples of an iteration, counted from 1."""
         self.add_rows(**samples._asdict(), iterations=np.full(len(samples.values), iteration))
 
-    def batches(self, size: int, iteration: int, rng: np.ndarray) -> Iterator[Batch]:
+    def batches(self, size: int, iteration: int, rng: np.ndarray) -> Iterator[Examples]:
         """Yields batches; see `Aggregated.batches`."""
         stored, columns = len(self), self._columns
         weights = columns["weights"][:stored] * columns["iterations"][:stored].astype(np.float64) ** self._power
         weights /= weights.mean() if stored else 1.0
 
-        def batch_of(places: np.ndarray) -> Batch:
+        def batch_of(places: np.ndarray) -> Examples:
             infosets, masks, values = (columns[name][places] for name in ("infosets", "masks", "values"))
-            return Batch.of(infosets, values / np.float32(self._unit), weights[places], masks)
+            return Examples.of(infosets, values / np.float32(self._unit), weights[places], masks)
 
         return draw_batches(stored, size, rng, batch_of)
 
 
 class Bootstrapped:
-    """The samples of one iteration; nothing is kept for the next one.
-
-    The targets of iteration t are
+    """The samples of one iteration, of which the next one keeps nothing. The targets of iteration t are
 
         max(R, 0) (t-1)^alpha / ((t-1)^alpha + 1) + r,
 
     where R is the output of the network before and r are the sampled regrets. With prediction the network has a second
-    output per action, which learns r, and strategies match max(R, 0) t^alpha / (t^alpha + 1) + r. All is divided by
-    `unit`.
+    output per action, which learns r, and strategies match max(R, 0) t^alpha / (t^alpha + 1) + r.
 
     Reference: Xu et al. 2026, "Deep (predictive) discounted counterfactual regret minimization", where r has a network
-    of its own. With DREAM's baselines this is VR-DeepDCFR+ and VR-DeepPDCFR+.
+    of its own; with DREAM's baselines VR-DeepDCFR+ and VR-DeepPDCFR+. Tables: Xu et al. 2024, "Minimizing weighted
+    counterfactual regret with optimistic online mirror descent".
     """
 
     def __init__(self, learner: Any, config: Any, unit: float):
@@ -248,15 +207,15 @@ class Bootstrapped:
         """Drops the samples of the last iteration."""
         self._samples: list[Samples] = []
 
-    def state(self) -> dict[str, np.ndarray]:
-        """Returns what is kept between iterations: nothing."""
+    def parts(self) -> dict[str, np.ndarray]:
+        """Returns the contents that are kept between iterations: none."""
         return {}
 
     def add(self, samples: Samples, iteration: int) -> None:
         """Adds samples of the iteration."""
         self._samples.append(samples)
 
-    def batches(self, size: int, iteration: int, rng: np.ndarray) -> Iterator[Batch]:
+    def batches(self, size: int, iteration: int, rng: np.ndarray) -> Iterator[Examples]:
         """Returns batches; see `Aggregated.batches`. Their targets are those by the network as it is now."""
         infosets, masks, regrets, weights = (np.concatenate(each) for each in zip(*self._samples, strict=True))
         regrets = regrets / self._unit
@@ -265,7 +224,7 @@ class Bootstrapped:
         mean = weights.mean() if len(weights) else 1.0
         if self._config.minimizer == PDCFR_PLUS:
             targets, masks = np.concatenate([targets, regrets], axis=1), np.tile(masks, 2)
-        return Batch.of(infosets, targets, weights / mean, masks).batches(size, iteration, rng)
+        return Examples.of(infosets, targets, weights / mean, masks).batches(size, iteration, rng)
 
 
 def infoset_columns(capacity: int, inputs: np.ndarray, num_actions: int) -> dict[str, np.ndarray]:

@@ -1,10 +1,8 @@
-"""Neural fictitious self-play.
+"""Neural fictitious self-play. Until the iteration's episodes are played:
 
-Each player has two networks. Action values give its best response, which is epsilon-greedy. An average policy imitates
-what its best responses played. Until the iteration's episodes are played:
-
-1. Episodes are played in parallel. In an episode a player follows its best response with probability eta and its
-   average policy otherwise. Its transitions go to a ring buffer, and the decisions of its best response to a reservoir.
+1. Episodes are played in parallel. In an episode a player follows its best response, which is epsilon-greedy in action
+   values, with probability eta, and its average policy otherwise. Its transitions go to a ring buffer, the decisions of
+   its best response to a reservoir.
 2. For every `learn_every` steps a player has an update: one step of Q-learning on transitions and one of cross-entropy
    on decisions. After `target_every` updates the target network is renewed.
 """
@@ -21,17 +19,17 @@ import numpy as np
 
 from mccfr_plus.kernels.random_numbers import new_states
 from mccfr_plus.neural.backend import torch
-from mccfr_plus.neural.config import BatchedNFSPConfig, NFSPConfig
-from mccfr_plus.neural.env import BatchedEnv, chunks
+from mccfr_plus.neural.config import NFSPConfig
 from mccfr_plus.neural.memory import Store, infoset_columns
-from mccfr_plus.neural.network import Learner
+from mccfr_plus.neural.network import Learner, Modules
 from mccfr_plus.neural.network_policy import GREEDY, SOFTMAX, greedy, masked_softmax
+from mccfr_plus.neural.representation import chunks
 from mccfr_plus.neural.sampling.paths import Paths, Trajectories
 from mccfr_plus.neural.solver import NeuralSolver, Seed, mean_losses
 
 
 class NFSP(NeuralSolver):
-    """Neural fictitious self-play: best responses by Q-learning, and average policies by imitating them.
+    """Neural fictitious self-play: best responses by Q-learning, and average policies that imitate them.
 
     An *iteration* is ``config.episodes`` episodes and the updates that are due in them. `losses` are those of the
     average policies, `value_losses` those of the action values.
@@ -55,12 +53,12 @@ class NFSP(NeuralSolver):
     _players: list[Agent]
 
     def _build(self, seed: Seed) -> None:
-        env = self._env
-        rngs = new_states(seed, 1 + 5 * env.num_players)
-        env.rng = rngs[:1].copy()
+        representation = self.representation
+        rngs = new_states(seed, 1 + 5 * representation.num_players)
+        representation.rng[:] = rngs[:1]
         of_players = enumerate(rngs[1:].reshape(-1, 5).copy())
-        self._players = [Agent(env, self.config, player, own) for player, own in of_players]
-        self._steps = np.zeros(env.num_players, np.int64)  # decisions and ends of episodes
+        self._players = [Agent(representation, self.config, player, own, self.modules) for player, own in of_players]
+        self._steps = np.zeros(representation.num_players, np.int64)  # decisions and ends of episodes
         self._kept = {"steps": self._steps}
 
     def _advance(self, iteration: int) -> None:
@@ -72,47 +70,44 @@ class NFSP(NeuralSolver):
             self._begin_phase("training")
             for steps, own in zip(self._steps.tolist(), self._players, strict=True):
                 own.learn(steps // self.config.learn_every - int(own.updates[0]), iteration)
-        for own in self._players:
-            own.values.check(iteration)
-            own.policy.check(iteration)
 
     def _play(self, count: int, iteration: int) -> None:
         """Plays episodes and stores them: in parallel those in which the same players follow their best responses."""
-        env, eta, players = self._env, self.config.anticipatory, range(self._env.num_players)
+        representation, eta, players = self.representation, self.config.anticipatory, range(len(self._players))
         options = [[self._responses(player, is_best, iteration) for is_best in (False, True)] for player in players]
         combinations = list(itertools.product((False, True), repeat=len(players)))
         probabilities = [math.prod(eta if best else 1.0 - eta for best in is_best) for is_best in combinations]
-        counts = np.random.default_rng(env.new_seed()).multinomial(count, probabilities).tolist()
+        counts = np.random.default_rng(representation.new_seed()).multinomial(count, probabilities).tolist()
         for is_best, episodes in zip(combinations, counts, strict=True):
             for player in players if episodes else ():
-                env.use(player, options[player][is_best[player]])
-            for paths in env.sample(Trajectories(env.strategies()), episodes, count):
+                representation.use(player, options[player][is_best[player]])
+            for paths in representation.sample(Trajectories(representation.strategies()), episodes, count):
                 for player, own in enumerate(self._players):
                     own.store(paths, player, is_best[player])
                     decided = paths.traversals[paths.players == player]
                     self._steps[player] += len(decided) + len(np.unique(decided))  # decisions, ends of episodes
 
     def _responses(self, player: int, is_best: bool, iteration: int) -> Any:
-        """Returns a player's best response with exploration, or its average policy; see `Env.responses`."""
+        """Returns a player's best response with exploration, or its average policy; see `Representation`."""
         own = self._players[player]
         if not is_best:
-            return self._env.responses(player, own.policy, masked_softmax, iteration)
+            return self.representation.responses(player, own.policy, masked_softmax, iteration)
         epsilon = self.config.epsilon(int(self._steps[player]))
 
         def explored(outputs: np.ndarray, masks: np.ndarray) -> np.ndarray:
             return epsilon * masks / masks.sum(1, keepdims=True) + (1.0 - epsilon) * greedy(outputs, masks)
 
-        return self._env.responses(player, own.values, explored, iteration)
+        return self.representation.responses(player, own.values, explored, iteration)
 
     def average_policy(self) -> Any:
         """Returns a copy of the average networks' policy, which approximates an equilibrium."""
-        return self._env.policy_of([own.policy for own in self._players], SOFTMAX)
+        return self.representation.policy_of([own.policy for own in self._players], SOFTMAX)
 
     current_policy = average_policy  # all players learn at once
 
     def best_response_policy(self) -> Any:
         """Returns a copy of the greedy policy of the action values."""
-        return self._env.policy_of([own.values for own in self._players], GREEDY)
+        return self.representation.policy_of([own.values for own in self._players], GREEDY)
 
     @property
     def value_losses(self) -> tuple[float | None, ...]:
@@ -120,35 +115,23 @@ class NFSP(NeuralSolver):
         return mean_losses(own.value_losses for own in self._players)
 
 
-class BatchedNFSP(NFSP):
-    """`NFSP` for games that are not enumerated; see `BatchedSolver` for the arguments. Its policies are networks.
-
-    Examples:
-        >>> from mccfr_plus.neural import BatchedNFSP, BatchedNFSPConfig
-        >>> BatchedNFSP("phantom_ttt", BatchedNFSPConfig(episodes=20), seed=1).run(1).iterations
-        1
-    """
-
-    config_class: ClassVar[type] = BatchedNFSPConfig
-    environment = BatchedEnv
-
-
 class Agent:
     """A player whose best response learns action values, and whose average policy imitates it.
 
     The networks are `values`, by Q-learning with a `target` network, a copy that is renewed now and then (Mnih et al.
     2015, algorithm 1), and `policy`. They learn from `transitions` and `decisions`. Of the generators' states, ``[5]``
-    uint64, the first one is of the reservoir, and two each are of a network's initial parameters and batches.
+    uint64, the first is of the reservoir, and two each of a network's initial parameters and batches.
     """
 
-    def __init__(self, env: Any, config: NFSPConfig, player: int, rngs: np.ndarray):
+    def __init__(self, representation: Any, config: NFSPConfig, player: int, rngs: np.ndarray, modules: Modules):
         self._config = config
-        self.unit = env.unit_of(player, config.scale_targets)  # divisor of the values
-        sizes = env.inputs[player], env.num_actions
+        self.unit = representation.unit_of(player, config.scale_targets)  # divisor of the values
+        sizes = representation.inputs[player], representation.num_actions
         of_values = dataclasses.replace(config, learning_rate=config.value_learning_rate)
-        self.values = Learner(*sizes, of_values, rngs[1:3], f"value loss of player {player}", env.modules)
-        self.policy = Learner(*sizes, config, rngs[3:], f"policy loss of player {player}", env.modules)
-        self.target = Learner(*sizes, of_values, np.zeros(2, np.uint64), "target", env.modules, is_trained=False)
+        names = f"value loss of player {player}", f"policy loss of player {player}"
+        self.values = Learner(*sizes, of_values, rngs[1:3], names[0], "values", modules)
+        self.policy = Learner(*sizes, config, rngs[3:], names[1], "average", modules)
+        self.target = Learner(*sizes, of_values, np.zeros(2, np.uint64), "target", "values", modules)
         self.target.assign(self.values)
         self.updates = np.zeros(1, np.int64)
         self.transitions = Transitions(infoset_columns(config.transition_capacity, *sizes), self.target)
@@ -183,8 +166,8 @@ class Agent:
             if self.updates[0] % every == 0:
                 self.target.assign(self.values)
 
-    def state(self) -> dict[str, Any]:
-        """Returns what changes in an iteration, by name; see `named`."""
+    def parts(self) -> dict[str, Any]:
+        """Returns what changes in an iteration, by name; see `NeuralSolver`."""
         networks = {"values": self.values, "policy": self.policy, "target": self.target}
         memories = {"transitions": self.transitions, "decisions": self.decisions}
         return networks | memories | {"updates": self.updates}

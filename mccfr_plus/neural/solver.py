@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import abc
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, ClassVar, Self, TypeAlias
 
 import numpy as np
@@ -14,10 +14,10 @@ from mccfr_plus.errors import ConfigError
 from mccfr_plus.evaluation.exact import Evaluation, evaluate
 from mccfr_plus.neural import checkpoint as checkpoints
 from mccfr_plus.neural.backend import device_of, torch_threads
-from mccfr_plus.neural.env import TreeEnv
-from mccfr_plus.neural.memory import Store, named, prepare_kernels
-from mccfr_plus.neural.network import Features, Modules, NetworkFactory, OptimizerFactory
-from mccfr_plus.solver.iterative import IterativeSolver
+from mccfr_plus.neural.memory import Store, prepare_kernels
+from mccfr_plus.neural.network import Features, Learner, Modules
+from mccfr_plus.neural.tree_representation import new_representation
+from mccfr_plus.solver.iterative import IterativeSolver, Progress
 from mccfr_plus.trees.game_tree import GameTree
 
 GameOrTree: TypeAlias = pyspiel.Game | str | GameTree
@@ -25,40 +25,45 @@ Seed: TypeAlias = int | np.random.Generator | None
 
 
 class NeuralSolver(IterativeSolver):
-    """A solver with networks, in an environment: a compiled tree, or many histories at once.
+    """A solver with networks; see `DeepCFR` for the arguments. A subclass defines `_build` and `_advance`.
 
-    A subclass defines `_build` and `_advance`. See `DeepCFR` for the arguments.
+    Whatever changes in an iteration is a *part*: an array, which is modified in place; a `Store`; a `Learner`; or an
+    object whose ``parts()`` returns parts by name.
+
+    Attributes:
+        config: The settings, with the values that depend on the representation.
+        representation: A `Representation`.
     """
 
     _checkpoints: ClassVar[Any] = checkpoints
     _most_iterations_at_once = 1
     config_class: ClassVar[Any]
     references: ClassVar[tuple[str, ...]] = ()  # keys of `citations.BIBLIOGRAPHY`
-    environment: Any = TreeEnv  # makes the environment of the game and of the name in error messages
-    _players: Sequence[Any]  # with their `state` and `losses`
-    _kept: dict[str, Any]  # what else changes in an iteration; see `named`
-    num_batches: int | None = None  # into how many batches sampling is divided; None: it is not
+    _players: Sequence[Any]  # parts with `losses`
+    _kept: dict[str, Any]  # further parts
 
     def __init__(
         self,
         game: GameOrTree,
         config: Any = None,
-        seed: Seed = None,
         *,
-        network: NetworkFactory | None = None,
-        optimizer: OptimizerFactory | None = None,
+        representation: Any = None,
+        seed: Seed = None,
+        network: Any = None,
+        optimizer: Any = None,
         device: str | None = "cpu",
         features: Features | None = None,
     ):
         super().__init__(seed)
+        name = type(self).__name__
         if config is not None and not isinstance(config, self.config_class):
             raise ConfigError(f"config={config!r}: give a {self.config_class.__name__}, or None for its defaults.")
-        self.config: Any = config or self.config_class()
-        modules = Modules(network, optimizer, device_of(device), features)
-        self.device = str(modules.device)  # where networks are trained, as torch calls it
+        self.modules = Modules(network, optimizer, device_of(device), features)
+        self.device = str(self.modules.device)  # where networks are trained, as torch calls it
         self._iterations = np.zeros(1, np.int64)
-        self._env = self.environment(game, type(self).__name__)
-        self._env.modules = modules
+        self.representation: Any = new_representation(game, representation, name)
+        self.config: Any = (config or self.config_class()).resolved(self.representation.kind)
+        self.representation.attach(name)
         if isinstance(game, GameTree):
             self._tree_to_evaluate = game
         with torch_threads(self.config.threads):
@@ -72,11 +77,30 @@ class NeuralSolver(IterativeSolver):
     def _advance(self, iteration: int) -> None:
         """Runs an iteration, counted from 1."""
 
-    # --- running ---
+    def run(
+        self,
+        iterations: int | None = None,
+        *,
+        callbacks: Sequence[Callable[[Progress], bool | None]] = (),
+        callback: Callable[[Progress], bool | None] | None = None,
+        **options: Any,
+    ) -> Self:
+        """Runs until one of the limits given is reached; see `IterativeSolver.run` for the arguments.
+
+        ``callbacks`` are called after each iteration with a `Progress`, such as `CSVLogger` and `TensorBoardLogger`, as
+        ``callback`` is. The run ends early if one of them returns True.
+        """
+        every = [*callbacks, *([] if callback is None else [callback])]
+
+        def call_all(progress: Progress) -> bool:
+            ended = [each(progress) for each in every]
+            return any(ended)
+
+        return super().run(iterations, callback=call_all if every else None, **options)
 
     def _prepare(self) -> None:
         prepare_kernels()
-        self._env.prepare()
+        self.representation.prepare()
 
     def _run_iterations(self, count: int) -> None:
         for _ in range(count):
@@ -84,42 +108,32 @@ class NeuralSolver(IterativeSolver):
 
     def iteration(self) -> None:
         """Runs one iteration. If that raises an error, as where a network diverges, all is as before it."""
-        before = {name: array.copy() for name, array in self._changing(np.ndarray).items()}
-        for memory in self._changing(Store).values():
-            memory.begin()
+        parts = self._parts()
+        before = {name: part.copy() if isinstance(part, np.ndarray) else part.begin() for name, part in parts.items()}
         try:
             with torch_threads(self.config.threads):
                 self._advance(self.iterations + 1)
             self._iterations[0] += 1
         except BaseException:
-            try:
-                self._roll_back(before)
-            except KeyboardInterrupt:  # a second one: without this, half an iteration could be saved
-                self._roll_back(before)
-                raise
+            for name, part in parts.items():
+                if isinstance(part, np.ndarray):
+                    part[...] = before[name]
+                else:
+                    part.rollback()
             raise
-
-    def _roll_back(self, before: dict[str, np.ndarray]) -> None:
-        """Restores the arrays and stores before the current iteration; may be called again if it was interrupted."""
-        for name, array in self._changing(np.ndarray).items():
-            array[...] = before[name]
-        for memory in self._changing(Store).values():
-            memory.rollback()
-
-    # --- results ---
 
     @property
     def game(self) -> pyspiel.Game:
-        return self._env.game
+        return self.representation.game
 
     @property
     def tree(self) -> Any:
         """The game's `GameTree`; None for a batched solver."""
-        return self._env.tree
+        return self.representation.tree
 
     @property
     def nodes_touched(self) -> int:
-        return int(self._env.nodes[0])
+        return int(self.representation.nodes[0])
 
     @property
     def iterations(self) -> int:
@@ -131,11 +145,11 @@ class NeuralSolver(IterativeSolver):
         return mean_losses(own.losses for own in self._players)
 
     def average_policy(self) -> Any:
-        return self._env.average_policy(self)
+        return self.representation.average_policy(self)
 
     @abc.abstractmethod
     def current_policy(self) -> Any:
-        """Returns a copy of the policy of the next iteration."""
+        """Returns a copy of the policy that the next iteration plays."""
 
     def average_strategy(self) -> np.ndarray:
         """Returns the average strategy on a compiled tree, ``[num_slots]`` float64; uniform without reach."""
@@ -146,59 +160,67 @@ class NeuralSolver(IterativeSolver):
         return self.current_policy().strategy()
 
     def evaluate(self) -> Evaluation:
-        """Returns values, NashConv and exploitability of the average policy.
+        """Returns values, NashConv and exploitability of the average policy, on the compiled game.
 
-        A batched solver compiles the game for it, once. One that is too large for that is a BudgetError; see
-        `mccfr_plus.evaluation` for bounds and estimates.
+        A game that is too large for that is a BudgetError; see `mccfr_plus.evaluation` for bounds and estimates.
         """
         return evaluate(self.whole_tree(), self.average_policy())
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({str(self.game)!r}, {self.config!r})"
 
-    # --- checkpoints ---
-
     @classmethod
     def from_checkpoint(cls, path: str | os.PathLike, game: GameOrTree | None = None, **options: Any) -> Self:
-        """Returns the solver of a checkpoint.
+        """Returns the solver of a checkpoint; other files are a CheckpointError.
 
         Args:
             path: The checkpoint.
             game: Its game or compiled tree; None: the game that the file names.
-            **options: ``network``, ``optimizer`` and ``features`` as they were, ``device``, and others of the class.
-
-        Raises:
-            CheckpointError: If the file is no checkpoint or damaged, or of another algorithm or game.
-            GameError: If the game cannot be loaded or compiled.
+            **options: ``network``, ``optimizer`` and ``features`` as they were, and ``device``.
         """
         header = checkpoints.read_header(path, cls.__name__)
         config = checkpoints.config_of(path, header, cls.config_class)
-        if header["num_batches"] is not None:
-            options["num_batches"] = header["num_batches"]
-        solver = cls(header["game"] if game is None else game, config, seed=header["seed"], **options)
-        return solver.restore(path)
+        options = {"representation": header["representation"], "seed": header["seed"]} | options
+        return cls(header["game"] if game is None else game, config, **options).restore(path)
 
-    def _changing(self, kind: type) -> dict[str, Any]:
-        """Returns all arrays, or all stores, that change in an iteration, by name."""
+    def _parts(self) -> dict[str, Any]:
+        """Returns all arrays, stores and learners that change in an iteration, by name."""
         players = {f"player{player}": own for player, own in enumerate(self._players)}
-        parts = named({"iterations": self._iterations} | self._env.state() | self._kept | players)
-        return {name: part for name, part in parts.items() if isinstance(part, kind)}
+        return flat({"iterations": self._iterations, "sampling": self.representation} | self._kept | players)
 
     def memory_sizes(self) -> dict[str, int]:
         """Returns how many rows the memories have, by name."""
-        return {name: len(store) for name, store in self._changing(Store).items()}
+        return {name: len(part) for name, part in self._parts().items() if isinstance(part, Store)}
 
     def state(self, sizes: Mapping[str, int] | None = None) -> dict[str, np.ndarray]:
-        """Returns the state between iterations: views, by name, that are valid until the next one.
-
-        Args:
-            sizes: Of the memories, as they are in a checkpoint that is to be read; None: the present ones.
+        """Returns the state between iterations: views, by name, that are valid until the next one. `sizes` are those of
+        the memories, as they are in a checkpoint that is to be read; None: the present ones.
         """
-        state = self._changing(np.ndarray)
-        for name, store in self._changing(Store).items():
-            rows = store.state(None if sizes is None else sizes[name])
+        state: dict[str, np.ndarray] = {}
+        for name, part in self._parts().items():
+            if isinstance(part, np.ndarray):
+                state[name] = part
+                continue
+            rows = part.state(sizes[name]) if sizes and isinstance(part, Store) else part.state()
             state |= {f"{name}/{column}": array for column, array in rows.items()}
         return state
+
+    def load(self, state: Mapping[str, np.ndarray]) -> None:
+        """Takes over the learners of a state, whose other arrays are those that `state` returned."""
+        for name, part in self._parts().items():
+            if isinstance(part, Learner):
+                part.load({key[len(name) + 1 :]: array for key, array in state.items() if key.startswith(f"{name}/")})
+
+
+def flat(parts: Mapping[str, Any]) -> dict[str, Any]:
+    """Returns the arrays, stores and learners of parts, by name."""
+    found: dict[str, Any] = {}
+    for name, part in parts.items():
+        if isinstance(part, np.ndarray | Store | Learner):
+            found[name] = part
+        else:
+            found |= {f"{name}/{inner}": each for inner, each in flat(part.parts()).items()}
+    return found
 
 
 def mean_losses(losses: Iterable[list[float]]) -> tuple[float | None, ...]:

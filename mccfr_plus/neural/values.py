@@ -8,30 +8,31 @@ import numpy as np
 
 from mccfr_plus.estimators.escher import refresh_values
 from mccfr_plus.kernels.compile import announce_compilation, kernel
-from mccfr_plus.neural.config import TrainingConfig
-from mccfr_plus.neural.env import histories_of
-from mccfr_plus.neural.memory import Batch
-from mccfr_plus.neural.network import Learner
+from mccfr_plus.neural.memory import Examples
+from mccfr_plus.neural.network import Learner, Modules
 from mccfr_plus.neural.sampling.paths import Paths, value_targets
+from mccfr_plus.neural.tree_representation import histories_of
 from mccfr_plus.trees.arrays import CHANCE, TERMINAL
 
 
 class ValueLearner(Learner):
     """A network of the values of actions at histories. If payoffs of two players sum to a constant, it learns one's.
 
-    ``inputs`` are the histories that `predict` is about, perhaps none. There are ``num_actions`` outputs per player.
+    ``inputs`` are the histories of `predict`, perhaps none. There are ``num_actions`` outputs per player.
     """
 
-    def __init__(self, env: Any, inputs: np.ndarray, num_actions: int, config: TrainingConfig, rngs: np.ndarray):
-        self._sum = env.constant_sum if env.num_players == 2 else None
-        heads = env.num_players if self._sum is None else 1
-        self._units = np.array([env.unit_of(player) for player in range(heads)])
+    def __init__(
+        self, representation: Any, inputs: np.ndarray, num_actions: int, config: Any, rngs: Any, modules: Modules
+    ):
+        self._sum = representation.constant_sum if representation.num_players == 2 else None
+        heads = representation.num_players if self._sum is None else 1
+        self._units = np.array([representation.unit_of(player) for player in range(heads)])
         self._shape = (heads, num_actions)
-        name, modules = f"loss of the values of {env.name}", env.modules._replace(features=None)
-        super().__init__(inputs, heads * num_actions, config, rngs, name, modules)
+        name, modules = f"loss of the values of {representation.name}", modules._replace(features=None)
+        super().__init__(inputs, heads * num_actions, config, rngs, name, "values", modules)
 
     def values_of(self, outputs: np.ndarray) -> np.ndarray:
-        """Returns the values that outputs, float64, stand for, ``[n, num_players, num_actions]``."""
+        """Returns the values of outputs, float64, ``[n, num_players, num_actions]``."""
         values = outputs.reshape(-1, *self._shape) * self._units[:, None]
         return values if self._sum is None else np.concatenate([values, self._sum - values], axis=1)
 
@@ -43,18 +44,15 @@ class ValueLearner(Learner):
         targets[rows, :, actions] = values[:, : len(self._units)] / self._units
         weights[rows, :, actions] = 1.0
         flat = (len(infosets), self._sizes[1])
-        self.fit(Batch(infosets, targets.reshape(flat), weights.reshape(flat)), iteration)
+        self.fit(Examples(infosets, targets.reshape(flat), weights.reshape(flat)), iteration)
 
 
 class PathValues:
-    """A network with an output per action, so that one forward pass at a history replaces one at each history after it.
+    """A network with an output per action, without a model whatever ``uses_model`` is. See `TreeValues`."""
 
-    It uses no model, whatever ``uses_model`` is. See `TreeValues` for the methods.
-    """
-
-    def __init__(self, env: Any, uses_model: bool, config: TrainingConfig, rngs: np.ndarray):
-        no_inputs = np.zeros((0, env.observer.history_size), np.float32)
-        self.learner = ValueLearner(env, no_inputs, env.num_actions, config, rngs)
+    def __init__(self, representation: Any, uses_model: bool, *training: Any):
+        no_inputs = np.zeros((0, representation.observer.history_size), np.float32)
+        self.learner = ValueLearner(representation, no_inputs, representation.num_actions, *training)
         self._trained = np.zeros(1, np.int64)  # iteration of the last training
         self.evict()
 
@@ -75,8 +73,8 @@ class PathValues:
         self.learner.fit_values(histories, np.arange(len(actions)), actions, found, iteration)
         self._trained[0] = iteration if self.learner.losses else self._trained[0]
 
-    def state(self) -> dict[str, np.ndarray]:
-        return self.learner.state() | {"trained": self._trained}
+    def parts(self) -> dict[str, Any]:
+        return {"network": self.learner, "trained": self._trained}
 
 
 class ExactValues:
@@ -85,28 +83,27 @@ class ExactValues:
     ``table`` is ``[num_players, num_nodes]`` float64; at leaves it has the payoffs.
     """
 
-    def __init__(self, env: Any):
-        self._env, tree = env, env.tree
+    def __init__(self, representation: Any):
+        self._representation, tree = representation, representation.tree
         self.table = np.zeros((tree.num_players, tree.num_nodes))
         leaves = np.flatnonzero(tree.arrays.nodes["kind"] == TERMINAL)
         self.table[:, leaves] = tree.arrays.payoffs[tree.arrays.nodes["payload"][leaves]].T
 
     def at(self, paths: Paths) -> np.ndarray:
         """Returns the action values at decisions, ``[num_decisions, num_players, num_actions]``; 0 at illegal ones."""
-        children = np.where(paths.masks, self._env.observer.children(paths.histories), 0)
+        children = np.where(paths.masks, self._representation.observer.children(paths.histories), 0)
         return np.where(paths.masks, self.table[:, children], 0.0).swapaxes(0, 1)
 
     def refresh(self, player: int) -> None:
         """Writes a player's values under the current strategies to the table."""
-        refresh_values(self._env.tree.arrays, self._env.strategy, self.table[player], player)
+        refresh_values(self._representation.tree.arrays, self._representation.strategy, self.table[player], player)
 
     def prepare(self) -> None:
-        """Compiles the kernels."""
         with announce_compilation(refresh_values):
             self.refresh(0)
 
-    def state(self) -> dict[str, np.ndarray]:
-        """Returns what changes in an iteration and is not computed anew, by name."""
+    def parts(self) -> dict[str, Any]:
+        """Returns what one iteration takes over from the last one, by name."""
         return {}
 
 
@@ -115,24 +112,23 @@ class TreeValues(ExactValues):
 
     With the model it is of ESCHER's history values: chance has its probabilities, and payoffs are known. The target of
     a sampled history is the expected value of its children: their targets where they were sampled, the network's values
-    elsewhere. Without it is of DREAM's action values, an action's being in the table at the history after it. Only
-    samples are used: the value of a sampled chance node is the mean of the sampled outcomes.
+    elsewhere. Without it is of DREAM's action values, an action's being in the table at the history after it; the value
+    of a sampled chance node is the mean of the sampled outcomes.
 
     Args:
-        env: A `TreeEnv`, with the strategies.
+        representation: A `TreeRepresentation`, with the strategies.
         uses_model: Whether chance probabilities and the payoffs of unvisited leaves come from the game.
-        config, rngs: See `Learner`.
+        *training: ``config``, ``rngs`` and ``modules`` of a `Learner`.
 
     Attributes:
-        table: ``[num_players, num_nodes]`` float64, the network's values; 0 before it is trained.
         visited: ``[num_nodes]`` int64, how often leaves were sampled since `evict`, and their prefixes since `learn`.
     """
 
-    def __init__(self, env: Any, uses_model: bool, config: TrainingConfig, rngs: np.ndarray):
-        super().__init__(env)
-        tree, self._uses_model = env.tree, uses_model
+    def __init__(self, representation: Any, uses_model: bool, *training: Any):
+        super().__init__(representation)
+        tree, self._uses_model = representation.tree, uses_model
         self.visited, self._targets = np.zeros(tree.num_nodes, np.int64), np.zeros_like(self.table)
-        observer, kinds = env.observer, tree.arrays.nodes["kind"]
+        observer, kinds = representation.observer, tree.arrays.nodes["kind"]
         rows = np.cumsum(kinds != TERMINAL) - 1  # of the inputs
         # The nodes that have an output, and where: row of the inputs, action.
         self._nodes = np.flatnonzero(kinds != TERMINAL)
@@ -143,7 +139,8 @@ class TreeValues(ExactValues):
             places, self._actions = np.nonzero(observer.masks[observer.numbers(nodes)])
             self._nodes, self._rows = observer.children(nodes)[places, self._actions], rows[nodes[places]]
         num_actions = int(self._actions.max(initial=0)) + 1
-        self.learner = ValueLearner(env, histories_of(tree, env.name), num_actions, config, rngs)
+        inputs = histories_of(tree, representation.name)
+        self.learner = ValueLearner(representation, inputs, num_actions, *training)
 
     def evict(self) -> None:
         """Drops the sampled histories."""
@@ -164,15 +161,15 @@ class TreeValues(ExactValues):
         self.table[:, self._nodes] = values[self._rows, :, self._actions].T
 
     def _back_up(self) -> None:
-        env = self._env
-        back_up(env.tree.arrays, env.strategy, self.visited, self._uses_model, self.table, self._targets)
+        arrays, strategy = self._representation.tree.arrays, self._representation.strategy
+        back_up(arrays, strategy, self.visited, self._uses_model, self.table, self._targets)
 
     def prepare(self) -> None:
         with announce_compilation(back_up):
             self._back_up()
 
-    def state(self) -> dict[str, np.ndarray]:
-        return {"table": self.table} | self.learner.state()
+    def parts(self) -> dict[str, Any]:
+        return {"table": self.table, "network": self.learner}
 
 
 @kernel

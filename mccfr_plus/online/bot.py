@@ -10,7 +10,6 @@ Reference: Lanctot et al. 2009, "Monte Carlo sampling for regret minimization in
 sampling, also as an online algorithm) and section 6.
 """
 
-import logging
 import math
 import random
 
@@ -23,33 +22,26 @@ from mccfr_plus.kernels.random_numbers import new_state
 from mccfr_plus.online.memory import Infoset
 from mccfr_plus.policies.info_state_policy import InfoStatePolicy
 
-logger = logging.getLogger("mccfr_plus")
-
 
 class OnlineOutcomeSampling(pyspiel.Bot):
-    r"""Plays any game against any opponents and learns from what a player observes, with vanishing average regret.
+    r"""Plays any game against any opponents and learns from its observations, with vanishing average regret.
 
-    It observes its own information states, its legal actions and its payoff, through `end_game`. It knows neither the
-    game's tree nor its opponents. Time and memory are linear in the infosets that it visits.
+    It observes its own information states, its legal actions and its payoff, through `end_game`. Time and memory are
+    linear in the infosets that it visits.
 
     * ``epsilon``: exploration at each node, epsilon / n + (1 - epsilon) strategy for n actions. Its cost, at most
       d D epsilon a game for d own moves and payoffs in a range of D, does not vanish.
     * ``horizon`` = T: exploration of whole games, uniform play throughout with probability T^(-1/3). **Regret is
-      O(T^(2/3)), or O(T^(-1/3)) a game**, whatever the depth. No coin is tossed: actions are drawn from their
-      probability given the bot's own actions so far, which is the same distribution. After T games the exploration
-      remains.
+      O(T^(-1/3)) a game**, whatever the depth. Actions are drawn from their probability given the bot's own actions so
+      far, which is the same distribution. After T games the exploration remains.
 
+    Averages are exact sums over all games of own reach times strategy, without importance weights.
     docs/how-to/online-play.md derives this.
 
-    **The averages** are exact: sums over all games, visited or not, of own reach times strategy, with unvisited
-    infosets at uniform. They need no importance weights.
-
-    The game must have perfect recall. A game that is restarted before `end_game` is discarded.
-
     Args:
-        player: The bot's player.
+        player: The bot's player, in a game with perfect recall.
         epsilon: Exploration at each node, in (0, 1]. Give either this or `horizon`.
-        horizon: The number of games, at least 1; exploration is by game, as above.
+        horizon: The number of games, at least 1.
         seed: An integer for repeatable play, a numpy generator, or None.
 
     Raises:
@@ -93,16 +85,14 @@ class OnlineOutcomeSampling(pyspiel.Bot):
 
     def restart(self) -> None:
         """Begins a game. A game without `end_game` is discarded."""
-        if self._path:
-            logger.info("player %d: a game was restarted before end_game(payoff); it is discarded", self._player)
         self._begin(playing=True)
 
     def restart_at(self, state: pyspiel.State) -> None:
-        """Begins a game, at its start. A game without `end_game` is discarded."""
+        """Begins a game. A game without `end_game` is discarded."""
         self.restart()
 
     def inform_action(self, state: pyspiel.State, player: int, action: int) -> None:
-        """Does nothing: information states contain what a player knows of the others' actions."""
+        """Does nothing: information states contain all that the player knows."""
 
     def inform_actions(self, state: pyspiel.State, actions: list[int]) -> None:
         """Does nothing, see `inform_action`."""
@@ -158,8 +148,8 @@ class OnlineOutcomeSampling(pyspiel.Bot):
             raise GameError(
                 f"information state {key!r} of player {self._player} was met after other own actions, or with other "
                 f"legal actions than {infoset.actions}. Either step() was called twice for one move, restart() was not "
-                "called after an interrupted game, or the game has imperfect recall, on which there is no regret "
-                "guarantee."
+                "called after an interrupted game, or the game has imperfect recall, which "
+                "has no regret guarantee."
             )
         return infoset
 
@@ -172,9 +162,6 @@ class OnlineOutcomeSampling(pyspiel.Bot):
 
     def end_game(self, payoff: float) -> None:
         """Ends the game: the bot learns from its payoff. `play_games` calls this.
-
-        Args:
-            payoff: The payoff of the bot's player, finite.
 
         Raises:
             ConfigError: If the payoff is not a finite number, or no game has begun since the last one.
@@ -192,8 +179,6 @@ class OnlineOutcomeSampling(pyspiel.Bot):
                 "small to divide by. Outcome sampling cannot learn from games of this length."
             )
         self._num_games += 1
-        if self._num_games - 1 == self.horizon:
-            logger.warning("player %d plays on after its horizon of %d games", self._player, self.horizon)
         for infoset, _ in self._path:  # before strategies change, and parents first
             self._update_sums(infoset)
         for infoset, index in reversed(self._path):
@@ -211,12 +196,7 @@ class OnlineOutcomeSampling(pyspiel.Bot):
     # --- policies ---
 
     def current_policy(self, game: pyspiel.Game | None = None, *, exploring: bool = False) -> InfoStatePolicy:
-        """Returns the strategy of the next game, as a policy that further play does not change.
-
-        Args:
-            game: The game, which some of OpenSpiel's functions need.
-            exploring: Whether to include exploration, as the bot plays.
-        """
+        """Returns a copy of the strategy of the next game; see `average_policy` for the arguments."""
         return InfoStatePolicy(self._player, self._current_rows(exploring), game)
 
     def _current_rows(self, exploring: bool) -> dict[str, dict[int, float]]:
@@ -234,7 +214,7 @@ class OnlineOutcomeSampling(pyspiel.Bot):
         return rows
 
     def average_policy(self, game: pyspiel.Game | None = None, *, exploring: bool = False) -> InfoStatePolicy:
-        """Returns the average over all games of the strategies, as a policy that further play does not change.
+        """Returns a copy of the average over all games of the strategies.
 
         Args:
             game: The game, which some of OpenSpiel's functions need.

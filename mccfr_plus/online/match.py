@@ -52,14 +52,14 @@ def play_games(
 ) -> MatchResult:
     """Plays games between bots and returns the payoffs.
 
-    Each game begins with ``bot.restart_at(state)`` for all. As in OpenSpiel, bots are informed of chance's and of each
-    other's moves. If a bot has a method ``end_game(payoff)``, it is called at the end of each game.
+    As in OpenSpiel, bots are informed of chance's and of each other's moves. If a bot has a method
+    ``end_game(payoff)``, it is called at the end of each game.
 
     Args:
         game: A game or a game string; turn-based or with simultaneous moves.
         bots: One per player, in the order of players, from Python or C++.
-        num_games: How many games to play, at least 1.
-        seed: For chance's moves only: bots have their own seeds.
+        num_games: Number of games, at least 1.
+        seed: Seed of chance's moves; bots have their own seeds.
         progress: Whether to show a progress bar.
 
     Raises:
@@ -77,7 +77,7 @@ def play_games(
     if not isinstance(game, pyspiel.Game):
         raise GameError(f"game={game!r} is a {type(game).__name__}: give a pyspiel.Game or a game string.")
     if game.get_type().dynamics == pyspiel.GameType.Dynamics.MEAN_FIELD:
-        raise GameError(f"{game} is a mean-field game: its single player stands for a population, not for a bot.")
+        raise GameError(f"{game} is a mean-field game: its single player is a population, not a bot.")
     if len(bots) != game.num_players() or not all(isinstance(bot, pyspiel.Bot) for bot in bots):
         given = ", ".join(type(bot).__name__ for bot in bots) or "none"
         raise ConfigError(f"bots={given}: give one pyspiel.Bot for each of the {game.num_players()} players.")
@@ -98,10 +98,7 @@ def _play(state: pyspiel.State, bots: Sequence[pyspiel.Bot], rng: random.Random)
         bot.restart_at(state)
     while not state.is_terminal():
         if state.is_simultaneous_node():
-            joint = [
-                _step(bot, player, state) if state.legal_actions(player) else pyspiel.INVALID_ACTION
-                for player, bot in enumerate(bots)
-            ]
+            joint = [_step(bot, player, state) for player, bot in enumerate(bots)]
             for bot in bots:
                 bot.inform_actions(state, joint)
             state.apply_actions(joint)
@@ -120,8 +117,11 @@ def _play(state: pyspiel.State, bots: Sequence[pyspiel.Bot], rng: random.Random)
 
 
 def _step(bot: pyspiel.Bot, player: int, state: pyspiel.State) -> int:
-    """Returns a bot's action. GameError if it is not legal, which C++ would take for a move in some games."""
-    action, legal = bot.step(state), state.legal_actions(player)
+    """Returns a bot's action; none where it has no legal one. GameError if the action is not legal."""
+    legal = state.legal_actions(player)
+    if not legal:
+        return pyspiel.INVALID_ACTION
+    action = bot.step(state)
     if action not in legal:
         raise GameError(
             f"the bot of player {player}, a {type(bot).__name__}, chose action {action} at history "

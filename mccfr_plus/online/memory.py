@@ -1,8 +1,7 @@
 """One information set of an online learner: regrets, and exact sums of strategies.
 
-The sums are of own reach times strategy, over all games, whether or not they visited the infoset. A strategy changes
-only in games that visit its infoset: so the pending update is the strategy times the increase of the parent sequence's
-sum. It takes O(1) per visit and no importance weights.
+A strategy changes only in games that visit its infoset: so the pending update of its sum is the strategy times the
+increase of the parent sequence's sum, in O(1) per visit.
 """
 
 
@@ -38,14 +37,9 @@ class Infoset:
                 self.sums[which] = [total + gained * (floor + (1.0 - share) * p) for total, p in pairs]
 
     def observe(self, index: int, value: float) -> float:
-        """Adds an estimate to the regrets and matches them.
+        """Adds the estimated counterfactual value of the action taken to the regrets, and matches them.
 
-        Args:
-            index: The action that was taken.
-            value: The estimate of its counterfactual value; the other actions' estimates are 0.
-
-        Returns:
-            The estimate of this infoset's counterfactual value under the current strategy.
+        Returns the estimate of this infoset's counterfactual value under the strategy.
         """
         passed = self.strategy[index] * value
         regrets = [regret - passed for regret in self.regrets]

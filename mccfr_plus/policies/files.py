@@ -2,7 +2,6 @@
 
 import os
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pyspiel
@@ -13,18 +12,14 @@ from mccfr_plus.policies.keyed_policy import KeyedPolicy, KeyedTable, are_distri
 from mccfr_plus.policies.tree_policy import TreePolicy
 from mccfr_plus.trees.game import load_game
 from mccfr_plus.trees.game_tree import GameTree, compile_game
-from mccfr_plus.trees.memory import available_bytes
 
 FORMAT = "mccfr_plus.policy"
 KEYED_FORMAT = "mccfr_plus.keyed_policy"
 VERSION = 1
 
-_MOST_BYTES_OF_FORMAT = 1 << 12
-_COPIES = 3  # of what a file holds, while a policy is loaded
-
 _FIELDS = {
-    FORMAT: {"version", "game", "fingerprint", "strategy"},
-    KEYED_FORMAT: {"version", "game", "kind", "texts", *KeyedTable._fields},
+    FORMAT: {"format", "version", "game", "fingerprint", "strategy"},
+    KEYED_FORMAT: {"format", "version", "game", "kind", "texts", *KeyedTable._fields},
 }
 
 
@@ -66,7 +61,7 @@ def needs_tree(path: str | os.PathLike) -> bool:
     """Returns whether a file holds a policy for which the game must be compiled; False if it holds no policy."""
     try:
         with open(path, "rb") as file, np.load(file, allow_pickle=False) as archive:
-            return _format_of(archive) == FORMAT
+            return str(archive["format"]) == FORMAT
     except Exception:  # see `_read`; `load_policy` says what is wrong
         return False
 
@@ -79,8 +74,8 @@ def load_policy(path: str | os.PathLike, game: pyspiel.Game | str | GameTree | N
         game: The game to use it with, or its tree if it is compiled already; None: the game that the file names.
 
     Raises:
-        PolicyFileError: If there is no such file, it is damaged or no policy of this package, or it belongs to a game
-            with other information states or actions.
+        PolicyFileError: If there is no such file, it is damaged or not a policy of this package, or its game has other
+            information states or actions.
         GameError: If the game cannot be loaded or compiled.
 
     Examples:
@@ -104,7 +99,7 @@ def load_policy(path: str | os.PathLike, game: pyspiel.Game | str | GameTree | N
             f"{path} holds a policy of {name}, which has other information states or actions than {tree.game}. "
             "Evaluate it on its own game, or solve this one."
         )
-    if not are_distributions(strategy, tree.arrays.infosets["first_slot"]):
+    if strategy.dtype != np.float64 or not are_distributions(strategy, tree.arrays.infosets["first_slot"]):
         raise PolicyFileError(f"{path} is damaged: its probabilities are not distributions. Write it again.")
     return TreePolicy(tree, strategy)
 
@@ -130,54 +125,25 @@ def _keyed_policy(
 
 
 def _read(path: Path) -> dict[str, np.ndarray]:
+    """Returns the arrays of a policy file by name, those that its format has."""
     if not os.path.isfile(path):
         raise PolicyFileError(f"there is no file {path}.")
-    no_policy = f"{path} is no policy file of mccfr_plus"
+    no_policy = f"{path} is not a policy file of mccfr_plus"
     try:
         # np.load leaves a file that it has opened open if the archive is damaged.
         with open(path, "rb") as file, np.load(file, allow_pickle=False) as archive:
-            kind = _format_of(archive)
-            wanted = _FIELDS.get(kind)
-            if wanted:
-                _check_sizes(path, archive, wanted)
-            fields = {key: archive[key] for key in archive.files} if wanted else {}
+            if "header.json" in archive:
+                raise PolicyFileError(
+                    f"{no_policy} but a checkpoint: load it with Solver.from_checkpoint and take its average_policy()."
+                )
+            wanted = _FIELDS.get(str(archive["format"]), set()) if "format" in archive else set()
+            fields = {name: archive[name] for name in wanted}
     except PolicyFileError:
         raise
-    except Exception as e:  # a damaged archive may raise nearly anything, from zipfile, zlib and numpy
-        raise PolicyFileError(f"{no_policy}, or is damaged ({type(e).__name__}). Write it again.") from None
-    if kind == "mccfr_plus.checkpoint":
-        raise PolicyFileError(
-            f"{no_policy} but a checkpoint: load it with Solver.from_checkpoint and take its average_policy(), or go "
-            "on with `mccfr-plus solve GAME --checkpoint=FILE --resume --policy_out=POLICY`."
-        )
-    if wanted is None or wanted - set(fields):
+    except Exception as error:  # a damaged archive may raise nearly anything, from zipfile, zlib and numpy
+        raise PolicyFileError(f"{no_policy}, or is damaged ({type(error).__name__}). Write it again.") from None
+    if not fields:
         raise PolicyFileError(f"{no_policy}: save one with save_policy or `mccfr-plus solve GAME --policy_out=FILE`.")
-    version = fields["version"]
-    if version.shape != () or version.dtype.kind not in "iu" or not 1 <= version <= VERSION:
-        raise PolicyFileError(
-            f"{path} has version {version} of the policy format; this mccfr_plus reads up to {VERSION}. Update it."
-        )
-    if kind == FORMAT and (fields["strategy"].ndim != 1 or fields["strategy"].dtype != np.float64):
-        raise PolicyFileError(f"{path} is damaged: its strategy is no list of float64 numbers. Write it again.")
+    if fields["version"].tolist() != VERSION:
+        raise PolicyFileError(f"{path} has another version of the policy format than {VERSION}. Write it again.")
     return fields
-
-
-def _format_of(archive: Any) -> str:
-    """Returns which kind of file an archive is; "" if it does not say so, in a few bytes."""
-    sizes = {member.filename: member.file_size for member in archive.zip.infolist()}
-    return str(archive["format"]) if 0 < sizes.get("format.npy", 0) <= _MOST_BYTES_OF_FORMAT else ""
-
-
-def _check_sizes(path: Path, archive: Any, wanted: set[str]) -> None:
-    """Raises PolicyFileError before an array is read of an unknown name, or more of them than fit into memory."""
-    unknown = sorted(set(archive.files) - wanted - {"format"})
-    if unknown:
-        raise PolicyFileError(
-            f"{path} is no policy file of mccfr_plus: it has a member {unknown[0]!r} of another kind."
-        )
-    needed, free = sum(member.file_size for member in archive.zip.infolist()), available_bytes()
-    if _COPIES * needed > free:
-        raise PolicyFileError(
-            f"{path} unpacks to {needed / 1e6:,.0f} MB, and loading takes {_COPIES} times as much: "
-            f"{free / 1e6:,.0f} MB are free."
-        )

@@ -7,7 +7,7 @@ from open_spiel.python import policy as openspiel_policy
 class InfoStatePolicy(openspiel_policy.Policy):
     """One player's strategy as an OpenSpiel policy, uniform at other information states and for other players.
 
-    Answers for states of a simultaneous game and of its turn-based conversion alike.
+    It accepts states of a simultaneous game and of its turn-based conversion.
 
     Args:
         player: The player.

@@ -1,4 +1,4 @@
-"""Policies of lazy trees: probabilities under keys of information states, and uniform play elsewhere."""
+"""Policies of lazy trees: probabilities under keys of information states, uniform elsewhere."""
 
 import itertools
 from typing import Any, NamedTuple
@@ -19,12 +19,7 @@ _BLOCK = 1 << 16  # infosets that are copied at once
 
 
 def keys_of_kind(kind: str, game: pyspiel.Game) -> Keys:
-    """Returns new keys of a kind for a game.
-
-    Raises:
-        ConfigError: If there is no such kind.
-        ValueError: If the kind is that of trees by rules, and the game has no such rules.
-    """
+    """Returns new keys of a kind. ConfigError for an unknown kind, ValueError if it needs rules that a game lacks."""
     by_rules = {"rules": RulesKeys, "symmetric": SymmetricKeys}
     return by_rules[kind](game) if kind in by_rules else Keys(kind)
 
@@ -55,7 +50,7 @@ class KeyedTable(NamedTuple):
 
 
 def _ascend(*columns: np.ndarray) -> bool:
-    """Returns whether each row of some columns comes after the one before, by the first column that differs."""
+    """Returns whether rows ascend strictly, in lexicographic order of their columns."""
     is_after = np.zeros(max(len(columns[0]) - 1, 0), bool)
     for column in reversed(columns):
         is_after = (column[1:] > column[:-1]) | ((column[1:] == column[:-1]) & is_after)
@@ -76,8 +71,6 @@ def are_distributions(probabilities: np.ndarray, firsts: np.ndarray) -> bool:
 
 class KeyedPolicy(openspiel_policy.Policy):
     """A joint policy of all players at the information states that a solver has found, uniform elsewhere.
-
-    It is independent of the solver and its tree.
 
     Args:
         game: The turn-based game.
@@ -124,14 +117,9 @@ class KeyedPolicy(openspiel_policy.Policy):
         return cls(tree.game, table, tree.keys.copy())
 
     def on_tree(self, tree: ExpandingTree, strategy: np.ndarray) -> np.ndarray:
-        """Returns a strategy with this policy's probabilities at the infosets of a tree that it has some for.
+        """Returns a strategy with this policy's probabilities, and those of `strategy` at infosets that it lacks.
 
-        Args:
-            tree: Of the same game, with keys of the same kind.
-            strategy: ``[num_slots]``: the probabilities elsewhere.
-
-        Raises:
-            PolicyError: If the game or the kind of keys is another one.
+        PolicyError if the tree is of another game, or has another kind of keys.
         """
         if str(self.game) != str(tree.game) or self.keys.kind != tree.keys.kind:
             raise PolicyError(
@@ -174,10 +162,7 @@ class KeyedPolicy(openspiel_policy.Policy):
     def action_probabilities(self, state: pyspiel.State, player_id: int | None = None) -> dict[int, float]:
         """Returns {action: probability} of the player to move, or of `player_id` at a simultaneous node.
 
-        Also answers for states of the simultaneous game that the game was converted from.
-
-        Raises:
-            PolicyError: If no single player is to move, or the state has other legal actions.
+        Also accepts states of the simultaneous game. PolicyError if the state has other legal actions than the policy.
         """
         player = state.current_player() if player_id is None else player_id
         if player < 0:
@@ -195,11 +180,7 @@ class KeyedPolicy(openspiel_policy.Policy):
         return found
 
     def items(self) -> list[tuple[str, dict[int, float]]]:
-        """Returns the information states and their {action: probability}.
-
-        Raises:
-            PolicyError: If the keys are hashes, not texts.
-        """
+        """Returns the information states and their {action: probability}. PolicyError if the keys are hashes."""
         if self.keys.kind != "text":
             raise PolicyError(
                 "this policy has hashes of information states, not the texts: solve with tree='lazy' and keys='text'."
@@ -237,29 +218,19 @@ class KeyedPolicy(openspiel_policy.Policy):
             None,
         )
 
-    def to_dataframe(self, library: str | None = None) -> Any:
-        """Returns a row per information state found and action as a data frame.
+    def to_dataframe(self) -> Any:
+        """Returns the rows of `to_table` as a pandas data frame; see `TreePolicy.to_dataframe`.
 
-        The columns are those of `TreePolicy.to_dataframe` without ``reach``. Where the keys are hashes,
-        ``information_state`` is the key in hexadecimal digits: solve with ``keys="text"`` to get texts.
-
-        Args:
-            library: pandas or polars; None: the first of these that is installed.
-
-        Raises:
-            ConfigError: If neither is installed.
+        Where the keys are hashes, ``information_state`` is the key in hexadecimal digits.
         """
-        return self.to_table().to_dataframe(library)
+        return self.to_table().to_dataframe()
 
     def _repr_html_(self) -> str:
         title = f"Policy of {self.game}, uniform where nothing was found"
         return html_of(title, self.num_infosets, self._table(SHOWN))
 
     def to_pyspiel(self) -> pyspiel.TabularPolicy:
-        """Returns a C++ tabular policy with the same probabilities; see `items` for errors.
-
-        It has none at information states that were not found: some of OpenSpiel's algorithms then raise an error.
-        """
+        """Returns a C++ tabular policy of the information states that were found; see `items` for errors."""
         return pyspiel.TabularPolicy({name: list(row.items()) for name, row in self.items()})
 
     def __getstate__(self) -> dict:

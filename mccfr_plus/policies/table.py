@@ -15,7 +15,7 @@ SHOWN = 10  # information states in a notebook
 
 
 class PolicyTable(NamedTuple):
-    """The columns of a policy, ``[num_rows]`` each; the rows of an information state stand together."""
+    """The columns of a policy, ``[num_rows]`` each; the rows of an information state are adjacent."""
 
     player: np.ndarray  # int64
     information_state: list[str]  # its text; 32 hexadecimal digits where only its 128-bit key is known
@@ -28,13 +28,13 @@ class PolicyTable(NamedTuple):
         """Returns the columns that are known, by name."""
         return {name: column for name, column in self._asdict().items() if column is not None}
 
-    def to_dataframe(self, library: str | None = None) -> Any:
-        """Returns the columns as a data frame; see `mccfr_plus.display.data_frame`."""
-        return data_frame(self.columns(), library)
+    def to_dataframe(self) -> Any:
+        """Returns the columns as a pandas data frame. ConfigError if pandas is not installed."""
+        return data_frame(self.columns())
 
 
 def table_of_tree(tree: GameTree, strategy: np.ndarray, most: int | None = None) -> PolicyTable:
-    """Returns the table of a strategy, ``[num_slots]``; with `most`, of the infosets that are reached most often."""
+    """Returns the table of a strategy, ``[num_slots]``, or only its `most` infosets with the largest reach."""
     reach = reach_of(tree, strategy)
     infosets = np.arange(tree.num_infosets) if most is None else np.argsort(-reach, kind="stable")[:most]
     records = tree.arrays.infosets[infosets]
@@ -51,7 +51,7 @@ def table_of_tree(tree: GameTree, strategy: np.ndarray, most: int | None = None)
 
 
 def rows_of(firsts: np.ndarray, counts: np.ndarray) -> np.ndarray:
-    """Returns the numbers of the rows of groups that begin at `firsts` and have so many rows, one after the other."""
+    """Returns the row numbers of groups, concatenated: each begins at an entry of `firsts` and has `counts` rows."""
     counts = counts.astype(np.int64)
     ends = np.cumsum(counts)
     return np.arange(counts.sum()) + np.repeat(firsts - (ends - counts), counts)

@@ -18,10 +18,10 @@ from mccfr_plus.trees.order import openspiel_order, representative_states
 class TreePolicy(openspiel_policy.TabularPolicy, Mapping):
     """A joint policy of all players, as OpenSpiel's Python code expects one.
 
-    Later iterations of a solver do not change it. It is an `open_spiel.python.policy.TabularPolicy`, whose indexed
-    attributes (``states``, ``action_probability_array``, ...) are built on first use. Writing to
-    ``action_probability_array`` changes the policy, as in OpenSpiel. It is also a mapping from information state
-    strings to ``[(action, probability), ...]``, which `pyspiel.exploitability` and `pyspiel.nash_conv` accept.
+    It is an `open_spiel.python.policy.TabularPolicy`, whose indexed attributes (``states``,
+    ``action_probability_array``, ...) are built on first use; writing to ``action_probability_array`` changes the
+    policy. It is also a mapping from information state strings to ``[(action, probability), ...]``, which
+    `pyspiel.exploitability` and `pyspiel.nash_conv` accept. Later iterations of a solver do not change it.
 
     Args:
         tree: The game.
@@ -56,10 +56,7 @@ class TreePolicy(openspiel_policy.TabularPolicy, Mapping):
     def action_probabilities(self, state: pyspiel.State, player_id: int | None = None) -> dict[int, float]:
         """Returns {action: probability} of the player to move, or of `player_id` at a simultaneous node.
 
-        Also answers for states of the simultaneous game that the tree's game was converted from.
-
-        Raises:
-            PolicyError: If the state is of another game.
+        Also accepts states of the simultaneous game. PolicyError if the state is of another game.
         """
         player = state.current_player() if player_id is None else player_id
         if player < 0:
@@ -109,7 +106,7 @@ class TreePolicy(openspiel_policy.TabularPolicy, Mapping):
     __eq__ = object.__eq__
     __hash__ = object.__hash__
 
-    # --- what OpenSpiel's TabularPolicy has, on demand ---
+    # --- attributes of OpenSpiel's TabularPolicy, built on first use ---
 
     @cached_property
     def _order(self) -> np.ndarray:
@@ -163,11 +160,7 @@ class TreePolicy(openspiel_policy.TabularPolicy, Mapping):
     # --- conversions ---
 
     def to_tabular(self, states: dict | None = None) -> openspiel_policy.TabularPolicy:
-        """Returns a plain `open_spiel.python.policy.TabularPolicy` with the same probabilities.
-
-        It is one of the turn-based game, `game`: it knows no states of the simultaneous game that this was converted
-        from, at which `action_probabilities` of this policy answers.
-        """
+        """Returns a plain `TabularPolicy` of OpenSpiel with the same probabilities, of the turn-based game."""
         if states is not None:
             return super().to_tabular(states)
         return self.__copy__()
@@ -182,17 +175,11 @@ class TreePolicy(openspiel_policy.TabularPolicy, Mapping):
         """Returns a row per information state and action, as arrays."""
         return table_of_tree(self.tree, self.strategy())
 
-    def to_dataframe(self, library: str | None = None) -> Any:
-        """Returns a row per information state and action as a data frame.
+    def to_dataframe(self) -> Any:
+        """Returns a row per information state and action as a pandas data frame.
 
         The columns are ``player``, ``information_state``, ``action`` (OpenSpiel's number), ``action_name``,
         ``probability`` and ``reach``, the probability of the information state if all players follow the policy.
-
-        Args:
-            library: pandas or polars; None: the first of these that is installed.
-
-        Raises:
-            ConfigError: If neither is installed.
 
         Examples:
             >>> import mccfr_plus
@@ -200,7 +187,7 @@ class TreePolicy(openspiel_policy.TabularPolicy, Mapping):
             >>> policy.to_dataframe().shape
             (24, 6)
         """
-        return self.to_table().to_dataframe(library)
+        return self.to_table().to_dataframe()
 
     def __repr__(self) -> str:
         return f"TreePolicy({str(self.game)!r}, {len(self):,} information states)"

@@ -1,6 +1,5 @@
 """The arrays of a solver, the kernel that runs on them, and the threads that it runs in."""
 
-import contextlib
 import threading
 from concurrent.futures import ThreadPoolExecutor
 
@@ -14,7 +13,7 @@ from mccfr_plus.estimators.visits import NO_PLAYER, list_nothing, max_visits
 from mccfr_plus.evaluation.by_rules import RulesEvaluator, TraversalInterrupted
 from mccfr_plus.evaluation.kernels import normalize
 from mccfr_plus.evaluation.strategies import sampling_strategy_of
-from mccfr_plus.kernels.interrupts import deferred_signals, no_collection
+from mccfr_plus.kernels.interrupts import deferred_signals
 from mccfr_plus.kernels.loops.components import Settings, State, composed
 from mccfr_plus.kernels.loops.resumable import resumable
 from mccfr_plus.kernels.loops.single import single
@@ -294,9 +293,7 @@ class Engine:
                 (target - thread + threads - 1) // threads - int(scratch.counts[ITERATION])
                 for thread, scratch in enumerate(self.scratches)
             ]
-        # The states that an expander keeps are in no cycles: Python's garbage collector need not look at them.
-        collection = no_collection() if isinstance(self.tree, ExpandingTree) else contextlib.nullcontext()
-        with deferred_signals(self.interrupt), collection:
+        with deferred_signals(self.interrupt):
             if threads == 1:
                 self.run(*self._arguments[0], left[0])
             else:

@@ -7,21 +7,21 @@ from typing import Any
 
 import numpy as np
 
-from mccfr_plus.display import AXES, MEASURE_LABELS, data_frame, draw_line, finish_panel, html_table, require_library
+from mccfr_plus.display import AXES, MEASURE_LABELS, data_frame, draw_line, finish_axes, html_table, require_library
 from mccfr_plus.errors import ConfigError
 from mccfr_plus.evaluation.exact import Evaluation
-from mccfr_plus.files.header import NUMBER, Entry, list_of, object_of
+from mccfr_plus.files.schema import number
 
 _FIRST_EVALUATION = 0.05  # seconds; later ones come when a run is 10 % longer, so that they cost a bounded share
 _EVALUATION_SHARE = 0.1
 _SHOWN = 20  # rows in a notebook: the last ones
 
-_ROW = Entry(
-    "four numbers",
-    lambda row: isinstance(row, list) and len(row) == 4 and all(type(number) in (int, float) for number in row),
-)
-# What a checkpoint's header holds of it.
-ENTRY = object_of({"rows": list_of(_ROW), "seconds_evaluating": NUMBER})
+
+def _is_row(row: Any) -> bool:
+    return isinstance(row, list) and len(row) == 4 and all(type(each) in (int, float) for each in row)
+
+
+ENTRY = {"rows": [_is_row], "seconds_evaluating": number}  # of a checkpoint's header; see `History.kept`
 
 
 @dataclass(repr=False, eq=False)
@@ -94,16 +94,13 @@ class History:
         names = ("iterations", "nodes", "seconds", "exploitability")
         return {name: getattr(self, name) for name in names}
 
-    def to_dataframe(self, library: str | None = None) -> Any:
-        """Returns a row per evaluation as a data frame.
-
-        Args:
-            library: pandas or polars; None: the first of these that is installed.
+    def to_dataframe(self) -> Any:
+        """Returns a pandas data frame with a row per evaluation.
 
         Raises:
-            ConfigError: If neither is installed.
+            ConfigError: If pandas is not installed.
         """
-        return data_frame(self.columns(), library)
+        return data_frame(self.columns())
 
     def plot(self, x: str, axes: Any, label: str, title: str) -> Any:
         """Draws the exploitability, and returns the axes; see `IterativeSolver.plot`."""
@@ -116,10 +113,8 @@ class History:
             from matplotlib import pyplot
 
             axes = pyplot.subplots(layout="constrained")[1]
-        number = len(axes.get_lines())
-        draw_line(axes, self.columns()[x].astype(float), self.exploitability[None], number, (number, 0), label)
-        axes.set(xscale="log", yscale="log", xlabel=AXES[x], ylabel=MEASURE_LABELS["exploitability"])
-        finish_panel(axes, title)
+        draw_line(axes, self.columns()[x].astype(float), self.exploitability[None], len(axes.get_lines()), label)
+        finish_axes(axes, title, AXES[x], MEASURE_LABELS["exploitability"])
         return axes
 
     def __repr__(self) -> str:

@@ -15,7 +15,7 @@ import numpy as np
 from mccfr_plus.errors import CheckpointError
 from mccfr_plus.files import file as checkpoint_file
 from mccfr_plus.files.game_digest import digest_of, digest_of_arrays
-from mccfr_plus.files.header import FLAG, NUMBER, SEED, TEXT, check_entries, object_of, or_none, whole
+from mccfr_plus.files.schema import check, natural, number, positive
 from mccfr_plus.solver import history
 from mccfr_plus.solver.registry import spec_of
 from mccfr_plus.trees.expanding_tree import Sizes
@@ -41,29 +41,29 @@ _COMMON = {
     "sampling": "sampling strategy",
 }
 
-_COMPONENT = object_of({"spec": or_none(TEXT), "text": or_none(TEXT)})
-_ENTRIES = {
-    "package": TEXT,
-    "game": TEXT,
-    "kind": TEXT,
-    "tree": TEXT,
+_COMPONENT = {"spec": (str, None), "text": (str, None)}
+_SCHEMA = {
+    "package": str,
+    "game": str,
+    "kind": str,
+    "tree": str,
     "estimator": _COMPONENT,
     "minimizer": _COMPONENT,
     "averaging": _COMPONENT,
-    "baseline": or_none(_COMPONENT),
-    "alternating": FLAG,
-    "batch": whole(1),
-    "num_batches": or_none(whole(1)),
-    "threads": whole(1),
-    "thread_mode": or_none(TEXT),
-    "keys": or_none(TEXT),
-    "sampling": or_none(TEXT),
-    "iterations": whole(),
-    "nodes_touched": whole(),
-    "seconds": NUMBER,
-    "seed": SEED,
+    "baseline": (_COMPONENT, None),
+    "alternating": bool,
+    "batch": positive,
+    "num_batches": (positive, None),
+    "threads": positive,
+    "thread_mode": (str, None),
+    "keys": (str, None),
+    "sampling": (str, None),
+    "iterations": natural,
+    "nodes_touched": natural,
+    "seconds": number,
+    "seed": (natural, None),
     "history": history.ENTRY,
-    "sizes": or_none(object_of({name: whole() for name in Sizes._fields})),
+    "sizes": (dict.fromkeys(Sizes._fields, natural), None),
 }
 
 
@@ -110,10 +110,8 @@ def read_header(path: str | os.PathLike) -> dict[str, Any]:
     header = checkpoint_file.read_header(path)
     if "algorithm" in header:
         name = header["algorithm"]
-        package = "mccfr_plus.neural" if header.get("num_batches") is None else "mccfr_plus.cluster.neural"
-        raise CheckpointError(f"{path} holds a run of {name}: load it with {package}.{name}.from_checkpoint.")
-    header.setdefault("num_batches", None)  # files of versions that knew no distributed solvers
-    check_entries(path, header, _ENTRIES)
+        raise CheckpointError(f"{path} holds a run of {name}: load it with mccfr_plus.neural.{name}.from_checkpoint.")
+    check(header, _SCHEMA, path, CheckpointError)
     return header
 
 

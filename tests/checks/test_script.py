@@ -8,7 +8,7 @@ from scipy import stats
 
 from mccfr_plus.checks.games import SPANS, THREE, random_strategy, tree_of_text
 from mccfr_plus.checks.relabel import relabelled
-from mccfr_plus.checks.script import Script, all_outcomes, outcome_chances, picking_chances, plain, scripted_draws
+from mccfr_plus.checks.script import Script, all_outcomes, plain, scripted_draws
 from mccfr_plus.checks.statistics import z_limit
 from mccfr_plus.estimators import draws
 from mccfr_plus.evaluation.exact import evaluate_strategy
@@ -61,13 +61,6 @@ def test_scripted_draws_have_the_probabilities_of_the_draws(draw, count, argumen
     np.testing.assert_allclose(frequencies(draw, count, *arguments), found, atol=5 / GRID)
 
 
-def test_every_draw_is_replaced():
-    built_on_others = {"draw_at_node", "draw_per_infoset", "draw_at_chance", "draw_listed_outcome"}
-    names = {name for name in vars(draws) if name.startswith("draw_")} - built_on_others
-    replaced = {getattr(f, "py_func", f).__name__ for f in scripted_draws(Script())}
-    assert names <= replaced
-
-
 def test_all_outcomes_of_nested_draws():
     script = Script()
 
@@ -77,12 +70,6 @@ def test_all_outcomes_of_nested_draws():
 
     found = {result: probability for probability, result in all_outcomes(script, run)}
     assert found == {(0,): 0.5, (2, 0): 0.125, (2, 1): 0.375}
-
-
-def test_chances_of_tables():
-    weights = np.array([0.1, 0.5, 0.15, 0.25])
-    np.testing.assert_allclose(outcome_chances(alias_table(weights)), weights, atol=1e-15)
-    assert picking_chances(np.array([0.25, 0.75])) == [0.25, 0.75]
 
 
 @pytest.mark.parametrize("text", [SPANS, THREE])

@@ -6,7 +6,7 @@ import numba
 import numpy as np
 import pytest
 
-from mccfr_plus import CheckError, ConfigError, Estimator, check_estimator
+from mccfr_plus import CheckError, Estimator, check_estimator
 from mccfr_plus.estimators.draws import draw_action, draw_outcome, draw_uniform
 from mccfr_plus.kernels.random_numbers import next_double
 from mccfr_plus.kernels.scratch import ITERATION, STAMP, at, enter, touch
@@ -195,11 +195,3 @@ def test_the_z_test_sees_a_wrong_distribution():
 def test_other_sources_of_random_numbers_are_caught():
     with pytest.raises(CheckError, match="different gradients from the same random state"):
         check_estimator(Restless(), samples=100)
-
-
-def test_an_estimator_without_a_kernel_is_refused():
-    class NoKernel(Estimator):
-        short_name = "none"
-
-    with pytest.raises(ConfigError, match="has no kernel"):
-        check_estimator(NoKernel())

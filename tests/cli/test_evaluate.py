@@ -1,4 +1,4 @@
-"""`mccfr-plus evaluate`."""
+"""`mccfr-plus evaluate`: exact numbers, estimates beside them, and `--against`."""
 
 import numpy as np
 import pairs_game  # noqa: F401  (registers it)
@@ -6,40 +6,58 @@ import pyspiel
 import pytest
 
 import mccfr_plus
+from mccfr_plus.solver import tree_choice
+
+
+@pytest.fixture(scope="module")
+def kuhn_policy(tmp_path_factory):
+    path = tmp_path_factory.mktemp("policies") / "kuhn.npz"
+    mccfr_plus.save_policy(mccfr_plus.Solver("kuhn_poker", "full", "rm+").run(200).average_policy(), path)
+    return str(path)
+
+
+@pytest.fixture(scope="module")
+def phantom_policy(tmp_path_factory):
+    path = tmp_path_factory.mktemp("policies") / "phantom.npz"
+    solver = mccfr_plus.Solver("phantom_ttt", "outcome", tree="lazy", seed=1)
+    mccfr_plus.save_policy(solver.run(500).average_policy(), path)
+    return str(path)
 
 
 @pytest.fixture
-def kuhn_policy(tmp_path):
-    path = tmp_path / "kuhn.npz"
-    mccfr_plus.save_policy(mccfr_plus.Solver("kuhn_poker", "full", "rm+").run(100).average_policy(), path)
-    return path
+def small_memory(monkeypatch):
+    """Makes trees of more than 50 histories too large to compile."""
+    compile_game = tree_choice.compile_game
+    monkeypatch.setattr(tree_choice, "compile_game", lambda *a, **o: compile_game(*a, **{**o, "max_nodes": 50}))
 
 
-def test_uniform_policy(command):
-    outcome = command("evaluate", "leduc_poker", "uniform", "--json")
-    result = outcome.json
-    game = pyspiel.load_game("leduc_poker")
-    uniform = pyspiel.UniformRandomPolicy(game)
-    assert result["nash_conv"] == pytest.approx(pyspiel.nash_conv(game, uniform), abs=1e-10)
-    assert result["exploitability"] == pytest.approx(pyspiel.exploitability(game, uniform), abs=1e-10)
+def found(result, quantity, kind, player=None, by=None):
+    wanted = (quantity, kind, player)
+    rows = [row for row in result["estimates"] if (row["quantity"], row["kind"], row["player"]) == wanted]
+    return [row for row in rows if by in (None, row["by"])]
+
+
+def standard_error(row):
+    return (row["high"] - row["low"]) / 2 / 1.96
+
+
+@pytest.mark.parametrize("game", ["leduc_poker", "kuhn_poker(players=3)"])
+def test_uniform_policy_beside_openspiel(command, game):
+    outcome = command("evaluate", game, "uniform", "--json")
+    result, loaded = outcome.json, pyspiel.load_game(game)
+    nash_conv = pyspiel.nash_conv(loaded, pyspiel.UniformRandomPolicy(loaded))
+    assert result["kind"] == "exact"
+    assert result["nash_conv"] == pytest.approx(nash_conv, abs=1e-10)
+    assert result["exploitability"] == pytest.approx(nash_conv / loaded.num_players(), abs=1e-10)
     gains = np.subtract(result["best_response_values"], result["values"])
-    assert gains.sum() == pytest.approx(result["nash_conv"])
     for player, expected in enumerate(zip(result["values"], result["best_response_values"], gains, strict=True)):
         (line,) = (line for line in outcome.out.splitlines() if line.startswith(f"player {player} "))
         assert [float(cell) for cell in line.split()[2:]] == pytest.approx(expected, rel=1e-3)
 
 
 def test_saved_policy(command, kuhn_policy):
-    result = command("evaluate", "kuhn_poker", str(kuhn_policy), "--json").json
-    policy = mccfr_plus.load_policy(kuhn_policy)
-    assert result["exploitability"] == mccfr_plus.exploitability("kuhn_poker", policy)
-
-
-def test_three_players(command):
-    outcome = command("evaluate", "kuhn_poker(players=3)", "uniform", "--json")
-    uniform = pyspiel.UniformRandomPolicy(pyspiel.load_game("kuhn_poker(players=3)"))
-    expected = pyspiel.nash_conv(pyspiel.load_game("kuhn_poker(players=3)"), uniform)
-    assert outcome.json["nash_conv"] == pytest.approx(expected, abs=1e-10)
+    result = command("evaluate", "kuhn_poker", kuhn_policy, "--json").json
+    assert result["exploitability"] == mccfr_plus.exploitability("kuhn_poker", mccfr_plus.load_policy(kuhn_policy))
 
 
 def test_imperfect_recall(command):
@@ -49,60 +67,90 @@ def test_imperfect_recall(command):
     assert sum(outcome.json["values"]) == pytest.approx(0)
 
 
-def test_missing_file(command, tmp_path):
-    command("evaluate", "chess", f"{tmp_path}/none.npz").assert_one_line_error("there is no file")
-
-
-def test_truncated_file(command, kuhn_policy):
-    kuhn_policy.write_bytes(kuhn_policy.read_bytes()[:300])
-    command("evaluate", "kuhn_poker", str(kuhn_policy)).assert_one_line_error("truncated")
-
-
-def test_foreign_file(command, tmp_path):
-    path = tmp_path / "foreign.npz"
-    np.savez(path, weights=np.ones(3))
-    command("evaluate", "kuhn_poker", str(path)).assert_one_line_error("no policy file of mccfr_plus")
-
-
-def test_policy_of_another_game(command, kuhn_policy):
-    command("evaluate", "leduc_poker", str(kuhn_policy)).assert_one_line_error("kuhn_poker", "leduc_poker")
-
-
-@pytest.mark.usefixtures("interpreted_loops", "interpreted_evaluation")
-def test_by_rules_where_the_tree_does_not_fit(command, tmp_path):
-    policy = mccfr_plus.Solver("kuhn_poker", "outcome", tree="lazy", seed=1).run(5).average_policy()
-    mccfr_plus.save_policy(policy, tmp_path / "lazy.npz")
-    outcome = command("evaluate", "kuhn_poker", str(tmp_path / "lazy.npz"), "--max_nodes=50", "--json")
+@pytest.mark.usefixtures("interpreted_loops", "interpreted_evaluation", "small_memory")
+@pytest.mark.parametrize(("game", "options"), [("kuhn_poker", {"tree": "lazy"}), ("pairs_game", {"symmetry": True})])
+def test_by_rules_where_the_tree_does_not_fit(command, tmp_path, game, options):
+    policy = mccfr_plus.Solver(game, "outcome", seed=1, **options).run(20).average_policy()
+    mccfr_plus.save_policy(policy, tmp_path / "policy.npz")
+    outcome = command("evaluate", game, str(tmp_path / "policy.npz"), "--json")
     assert outcome.json["kind"] == "exact"
-    assert outcome.json["nash_conv"] == pytest.approx(mccfr_plus.nash_conv("kuhn_poker", policy), abs=1e-12)
-    assert "exact evaluation of 58 histories" in outcome.err
-
-
-@pytest.mark.usefixtures("interpreted_loops", "interpreted_evaluation")
-def test_symmetry(command, tmp_path):
-    game, policy = "pairs_game", str(tmp_path / "pairs.npz")
-    solved = command(
-        "solve", game, "--symmetry", "--estimator=external", "--iterations=50", f"--policy_out={policy}", "--json"
-    )
-    whole = mccfr_plus.compile_game(game)
-    assert 0 < solved.json["information_sets"] < whole.num_infosets / 4
-    plain = command("evaluate", game, policy, "--json").json
-    result = command("evaluate", game, policy, "--symmetry", "--json").json
-    assert result["nash_conv"] == pytest.approx(plain["nash_conv"], abs=1e-12)
-    assert result["nash_conv"] == pytest.approx(solved.json["nash_conv"], abs=1e-12)
-    outcome = command("evaluate", game, policy, "--max_nodes=100", "--json")
-    assert outcome.json["nash_conv"] == pytest.approx(plain["nash_conv"], abs=1e-12)
+    assert outcome.json["nash_conv"] == pytest.approx(mccfr_plus.nash_conv(game, policy), abs=1e-12)
     histories = float(outcome.err.split("exact evaluation of ")[1].split(" ")[0].replace(",", ""))
-    assert histories < whole.num_nodes / 4
+    num_nodes = mccfr_plus.compile_game(game).num_nodes
+    assert histories < num_nodes / 4 if "symmetry" in options else histories == num_nodes
 
 
-@pytest.mark.parametrize(
-    ("arguments", "part"),
-    [
-        (("leduc_poker", "uniform", "--symmetry"), "name no symmetries"),
-        (("tic_tac_toe", "uniform", "--symmetry"), "no compiled rules of tic_tac_toe"),
-        (("phantom_ttt", "uniform", "--symmetry", "--estimate"), "--symmetry is about exact evaluation by rules"),
-    ],
-)
-def test_symmetry_of_what_has_none(command, arguments, part):
-    command("evaluate", *arguments).assert_one_line_error(part)
+# --- estimates ---
+
+
+def test_estimates_agree_with_exact_numbers(command):
+    exact = command("evaluate", "kuhn_poker", "uniform", "--json").json
+    outcome = command("evaluate", "kuhn_poker", "uniform", "--estimate", "--seconds=1.5", "--seed=1", "--json")
+    result = outcome.json
+    assert (result["kind"], result["exploitability"]) == ("estimates", None)
+    for player in range(2):
+        (value,) = found(result, "value", "estimate", player)
+        assert abs(value["value"] - exact["values"][player]) < 5 * standard_error(value)
+        best = exact["best_response_values"][player]
+        for row in found(result, "best response", "lower bound", player):
+            assert row["value"] - 5 * standard_error(row) < best
+        (upper,) = found(result, "best response", "upper bound", player)
+        assert upper["value"] + 5 * standard_error(upper) > best
+    lower = found(result, "exploitability", "lower bound")
+    assert {row["by"] for row in lower} == {"local best response", "sampled best response"}
+    assert all(row["value"] - 5 * standard_error(row) < exact["exploitability"] for row in lower)
+    (upper,) = found(result, "exploitability", "upper bound")
+    assert upper["value"] + 5 * standard_error(upper) > exact["exploitability"]
+    assert "95 % from" in outcome.out
+
+
+@pytest.mark.parametrize("flags", [["--estimate", "--seconds=1"], ["--seconds=0.5"]])
+def test_a_game_that_does_not_fit(command, phantom_policy, flags):
+    outcome = command("evaluate", "phantom_ttt", phantom_policy, *flags, "--seed=1", "--json")
+    result = outcome.json
+    assert (outcome.code, result["kind"]) == (0, "estimates")
+    assert len(found(result, "exploitability", "lower bound")) == 1
+    assert any("no upper bound" in note for note in result["notes"])
+    assert ("an exact evaluation would take about " in outcome.err) == ("--estimate" not in flags)
+
+
+def test_imperfect_recall_has_no_bounds(command):
+    outcome = command("evaluate", "liars_dice_ir", "uniform", "--estimate", "--seconds=1", "--json")
+    assert {row["quantity"] for row in outcome.json["estimates"]} == {"value"}
+    assert "imperfect recall" in outcome.out
+
+
+def test_against_another_policy(command, kuhn_policy):
+    outcome = command("evaluate", "kuhn_poker", kuhn_policy, "--against=uniform", "--json")
+    exact = outcome.json["head_to_head"]
+    tree = mccfr_plus.compile_game("kuhn_poker")
+    first, second = mccfr_plus.load_policy(kuhn_policy, tree), mccfr_plus.TreePolicy(tree, tree.uniform_strategy())
+    seats = [
+        mccfr_plus.expected_values(tree, [first, second])[0],
+        mccfr_plus.expected_values(tree, [second, first])[1],
+    ]
+    assert [seat["value"] for seat in exact["by_seat"]] == pytest.approx(seats, abs=1e-12)
+    assert exact["value"] == pytest.approx(np.mean(seats), abs=1e-12)
+    assert (exact["kind"], exact["variance_reduction"]) == ("exact", None)
+    assert "won per game" in outcome.out
+    arguments = ("--against=uniform", "--estimate", "--seconds=1", "--seed=1", "--json")
+    outcome = command("evaluate", "kuhn_poker", kuhn_policy, *arguments)
+    played = outcome.json["head_to_head"]
+    assert played["kind"] == "estimate"
+    for row, right in zip([played, *played["by_seat"]], [exact, *exact["by_seat"]], strict=True):
+        assert abs(row["value"] - right["value"]) < 5 * standard_error(row)
+    assert played["variance_reduction"] > 2
+    assert "control variates reduce the variance" in outcome.out
+
+
+def test_bad_files(command, kuhn_policy, phantom_policy, tmp_path):
+    command("evaluate", "chess", f"{tmp_path}/none.npz").assert_one_line_error("there is no file")
+    command("evaluate", "chess", "uniform", "--against=none.npz").assert_one_line_error("there is no file none.npz")
+    command("evaluate", "leduc_poker", kuhn_policy).assert_one_line_error("kuhn_poker", "leduc_poker")
+    command("evaluate", "chess", phantom_policy).assert_one_line_error("phantom_ttt", "chess")
+    bad = tmp_path / "bad.npz"
+    with open(kuhn_policy, "rb") as file:
+        bad.write_bytes(file.read()[:300])
+    command("evaluate", "kuhn_poker", str(bad)).assert_one_line_error("damaged")
+    np.savez(bad, weights=np.ones(3))
+    command("evaluate", "kuhn_poker", str(bad)).assert_one_line_error("policy file of mccfr_plus")

@@ -5,7 +5,6 @@ import sys
 import pytest
 
 from mccfr_plus import user_modules
-from mccfr_plus.cli.main import COMMANDS
 from mccfr_plus.solver.registry import MINIMIZERS
 
 MODULE = """
@@ -49,7 +48,7 @@ def test_games_and_components_of_a_file(command, module, interpreted_loops):
         "python_kuhn_poker",
         "--minimizer=imported_rule",
         "--estimator=full",
-        "--iterations=20",
+        "--iterations=5",
         "--json",
     )
     command(*arguments).assert_one_line_error("imported_rule")
@@ -95,16 +94,11 @@ def test_kernels_of_a_module(command, module):
     module.write_text(KERNEL.replace("BODY", "valeus[first]"), encoding="utf-8")
     found = command(*arguments, f"--import={module}")
     assert found.code == 2
-    assert "error: a kernel cannot be compiled: NameError: name 'valeus' is not defined" in found.err.splitlines()[-1]
+    assert "error: a kernel cannot be compiled: " in found.err.splitlines()[-1]
+    assert "NameError: name 'valeus' is not defined" in found.err.splitlines()[-1]
     sys.modules.pop("imported_by_tests")
     module.write_text(KERNEL.replace("BODY", "parameters[0]"), encoding="utf-8")
     assert "full + imported_rule" in command(*arguments, f"--import={module}").out
-
-
-@pytest.mark.parametrize("name", sorted(COMMANDS))
-def test_every_command_has_it(command, name):
-    found = command(name, *["x"] * len(COMMANDS[name].positionals), "--import=no_such_module")
-    found.assert_one_line_error("--import=no_such_module: it cannot be imported (ModuleNotFoundError")
 
 
 @pytest.mark.parametrize(
@@ -114,12 +108,14 @@ def test_every_command_has_it(command, name):
 )  # fmt: skip
 def test_a_module_that_fails_is_one_line(command, module, content, expected):
     module.write_text(content, encoding="utf-8")
-    command("games", f"--import={module}").assert_one_line_error(f"--import={module}: it cannot be imported", expected)
+    found = command("stats", "kuhn_poker", f"--import={module}")
+    found.assert_one_line_error(f"--import={module}: it cannot be imported", expected)
     assert "imported_by_tests" not in sys.modules
 
 
 def test_files_that_cannot_be_meant(command, module):
-    command("games", f"--import={module}x").assert_one_line_error("there is no file")
+    command("stats", "kuhn_poker", f"--import={module}x").assert_one_line_error("there is no file")
     other = module.with_name("json.py")
     other.write_text("", encoding="utf-8")
-    command("games", f"--import={other}").assert_one_line_error("Python has another module 'json'", "rename the file")
+    found = command("stats", "kuhn_poker", f"--import={other}")
+    found.assert_one_line_error("Python has another module 'json'", "rename the file")

@@ -1,25 +1,20 @@
-"""`mccfr-plus play`: in the terminal, by requests, and in a browser; nothing is shown that the player does not know."""
+"""`mccfr-plus play`: in the terminal and in a browser; nothing is shown that the player does not know."""
 
-import contextlib
-import http.client
 import io
-import json
 import random
 import re
 import signal
 import socket
+import sys
 import threading
-import time
-import webbrowser
+import urllib.request
 
 import pytest
 from browser import found_at
 
 import mccfr_plus
-from mccfr_plus.cli import local_server
-from mccfr_plus.cli.command import UsageError
-from mccfr_plus.cli.local_server import Answer, serve_until_interrupted, serving
-from mccfr_plus.cli.play_page import PlayPages
+from mccfr_plus.cli.arguments import UsageError
+from mccfr_plus.cli.play_page import app_of
 from mccfr_plus.cli.play_session import PlaySession
 from mccfr_plus.cli.scene import scene_of
 
@@ -156,10 +151,9 @@ def test_solves_the_game_if_no_policy_is_given(command, typed, interpreted_loops
     assert float(shown["Pass"]) + float(shown["Bet"]) == pytest.approx(1, abs=2e-3)
 
 
-@pytest.mark.parametrize("options", [{"tree": "lazy"}, {"tree": "lazy", "keys": "text"}])
-def test_plays_policies_of_lazy_trees(command, typed, tmp_path, options, interpreted_loops):
+def test_plays_policies_of_lazy_trees(command, typed, tmp_path, interpreted_loops):
     file = tmp_path / "policy.npz"
-    solver = mccfr_plus.Solver("leduc_poker", "outcome", seed=1, **options).run(200)
+    solver = mccfr_plus.Solver("leduc_poker", "outcome", seed=1, tree="lazy").run(200)
     mccfr_plus.save_policy(solver.average_policy(), file)
     typed("?", "1", "1", "1", "1", "1", "1")
     found = command("play", "leduc_poker", str(file), "--games=1", "--seed=2")
@@ -167,231 +161,114 @@ def test_plays_policies_of_lazy_trees(command, typed, tmp_path, options, interpr
     assert "Score" in found.out
 
 
-def test_bad_input_is_one_line(command, tmp_path):
-    kuhn = tmp_path / "kuhn.npz"
+def test_a_policy_of_another_game(command, tmp_path):
     tree = mccfr_plus.compile_game("kuhn_poker")
-    mccfr_plus.save_policy(mccfr_plus.TreePolicy(tree, tree.uniform_strategy()), kuhn)
-    command("play", "leduc_poker", str(kuhn)).assert_one_line_error("policy of kuhn_poker()", "leduc_poker")
-    command("play", "kuhn_poker", "none.npz").assert_one_line_error("there is no file none.npz")
-    command("play", "kuhn_poker", "uniform", "--seat=2").assert_one_line_error("--seat=2", "seats 0 to 1")
-    command("play", "kuhn_poker", "uniform", "x").assert_one_line_error("unexpected argument 'x'")
-    command("play", "kuhn_pokr", "uniform").assert_one_line_error("did you mean kuhn_poker")
-    command("play", "kuhn_poker", "uniform", "--port=99999").assert_one_line_error("at most 65,535")
+    mccfr_plus.save_policy(mccfr_plus.TreePolicy(tree, tree.uniform_strategy()), tmp_path / "kuhn.npz")
+    found = command("play", "leduc_poker", str(tmp_path / "kuhn.npz"))
+    found.assert_one_line_error("policy of kuhn_poker()", "leduc_poker")
 
 
-# --- the server and its pages ---
-
-
-def request(server, method, path, body=None, **headers):
-    connection = http.client.HTTPConnection("127.0.0.1", server.server_address[1], timeout=30)
-    connection.request(method, path, body, {"Content-Type": "application/json"} | headers)
-    answer = connection.getresponse()
-    return answer.status, answer.read().decode()
+# --- the page ---
 
 
 @pytest.fixture
-def played():
-    pages = PlayPages(session_of("kuhn_poker", seat=0), "kuhn_poker", "uniform")
-    with serving(pages.respond, 0) as server:
-        yield server
+def client():
+    return app_of(session_of("kuhn_poker", seat=0), "<kuhn>", "<uniform>").test_client()
 
 
-def test_a_game_by_requests(played):
-    state = json.loads(request(played, "GET", "/state")[1])
-    assert (state["over"], state["score"], state["story"]) == (False, "score +0 in 0 games", [])
-    while not state["over"]:
-        status, text = request(played, "POST", "/play", json.dumps({"action": 1, "turn": state["turn"]}))
-        state, before = json.loads(text), state
-        assert (status, state["turn"]) == (200, before["turn"] + 1)
-    assert "score" in state
-    assert state["story"][2] == "you: Bet"
-    status, text = request(played, "POST", "/play", json.dumps({"action": 1, "turn": state["turn"]}))
-    assert status == 409
-    assert "'1' is not legal here: the game has ended." in json.loads(text)["error"]
-    assert request(played, "POST", "/next", json.dumps({"turn": state["turn"]}))[0] == 200
-    assert json.loads(request(played, "GET", "/state")[1])["about"].startswith("game 2, ")
+def token_of(page):
+    return re.search(r'name="token" value="([^"]+)"', page)[1]
 
 
-@pytest.mark.parametrize(
-    ("path", "body", "status", "text"),
-    [
-        ("/play", "{}", 409, "out of date"),
-        ("/play", '{"action": 9, "turn": 0}', 409, "'9' is not legal"),
-        ("/next", '{"turn": 0}', 409, "the game has not ended"),
-        ("/play", "[]", 400, "JSON object"),
-        ("/play", "{", 400, "JSON object"),
-        ("/other", "{}", 404, ""),
-        ("/play", "x" * 100_000, 413, ""),
-        ("/play", "[" * 60_000, 400, "JSON object"),
-    ],
-)
-def test_wrong_requests(played, path, body, status, text):
-    before = request(played, "GET", "/state")
-    found = request(played, "POST", path, body)
-    assert found[0] == status
-    assert text in found[1]
-    assert request(played, "GET", "/state") == before
+def test_a_game_by_requests(client):
+    page = client.get("/").text
+    assert "&lt;kuhn&gt;" in page
+    assert 'score <span id="score">+0 in 0 games' in page
+    while "The game is over" not in page:
+        outdated = token_of(page)
+        assert client.post("/", data={"token": outdated, "action": "1"}).status_code == 303
+        page = client.get("/").text
+    assert "you: Bet" in page
+    assert re.search(r"[+-]\d in 1 game<", page)
+    assert client.post("/", data={"token": token_of(page), "action": "1"}).status_code == 409
+    assert client.post("/", data={"token": token_of(page), "action": "next"}).status_code == 303
+    page = client.get("/").text
+    assert "game 2, you are player 0 of 2" in page
+    for data, message in [
+        ({"token": outdated, "action": "1"}, "out of date"),
+        ({"action": "1"}, "out of date"),
+        ({"token": token_of(page), "action": "9"}, "&#39;9&#39; is not legal"),
+        ({"token": token_of(page), "action": "next"}, "&#39;next&#39; is not legal"),
+    ]:
+        answer = client.post("/", data=data)
+        assert (answer.status_code, message in answer.text) == (409, True)
+    assert token_of(client.get("/").text) == token_of(page)  # nothing was played
 
 
-def test_other_sites_are_refused(played):
-    assert request(played, "GET", "/state", Host="evil.example")[0] == 403
-    assert request(played, "GET", "/state", Host=f"localhost:{played.server_address[1]}")[0] == 200
-    body = '{"action": 1, "turn": 0}'
-    assert request(played, "POST", "/play", body, Host=f"evil.example:{played.server_address[1]}")[0] == 403
-    for kind in ("text/plain", "application/x-www-form-urlencoded"):  # what a form of another site can send
-        assert request(played, "POST", "/play", body, **{"Content-Type": kind})[0] == 415
-    assert json.loads(request(played, "GET", "/state")[1])["turn"] == 0
+def test_other_sites_are_refused(client):
+    assert client.get("/", headers={"Host": "evil.example"}).status_code == 400
+    assert client.get("/", headers={"Host": "localhost:8000"}).status_code == 200
+    assert "frame-ancestors 'self'" in client.get("/").headers["Content-Security-Policy"]
 
 
-def test_connections_are_bounded(monkeypatch):
-    monkeypatch.setattr(local_server, "_MOST_CONNECTIONS", 2)
-    monkeypatch.setattr(local_server, "_SECONDS", 0.5)
-    with serving(lambda *_: Answer("x"), 0) as server:
-        idle = [socket.create_connection(server.server_address) for _ in range(2)]
-        third = socket.create_connection(server.server_address)
-        third.settimeout(30)
-        assert third.recv(1) == b""  # closed at once
-        for each in idle:
-            each.settimeout(30)
-            assert each.recv(1) == b""  # closed after the time for a request
-        assert request(server, "GET", "/")[0] == 200
-        for each in (*idle, third):
-            each.close()
-
-
-def test_a_client_that_sends_a_byte_now_and_then_is_cut_off(monkeypatch):
-    monkeypatch.setattr(local_server, "_SECONDS", 0.3)
-    with serving(lambda *_: Answer("x"), 0) as server, socket.create_connection(server.server_address) as slow:
-        slow.settimeout(0.05)
-        answer, end = None, time.monotonic() + 30
-        while answer is None and time.monotonic() < end:
-            with contextlib.suppress(TimeoutError):
-                slow.sendall(b"G")
-                answer = slow.recv(1)
-        assert answer == b""
-        assert not server._since
-
-
-@pytest.mark.parametrize("length", ["9" * 5000, "-1", "x", "\xb2", ""])
-def test_lengths_that_are_none(played, capfd, length):
-    with socket.create_connection(played.server_address) as connection:
-        head = f"POST /play HTTP/1.1\r\nContent-Type: application/json\r\nContent-Length: {length}\r\n\r\n"
-        connection.sendall(head.encode("latin-1"))
-        assert b" 413 " in connection.makefile("rb").readline()
-    assert capfd.readouterr().err == ""
-
-
-def test_the_end_waits_for_no_client():
-    with contextlib.ExitStack() as clients:
-        begin = time.monotonic()
-        with serving(lambda *_: Answer("x"), 0) as server:
-            for _ in range(8):
-                clients.enter_context(socket.create_connection(server.server_address)).sendall(b"GET / HTTP/1.1\r\n")
-        assert time.monotonic() - begin < 18  # a client may take 20
-
-
-def test_a_signal_in_another_thread_ends_it(monkeypatch):
-    """As when it comes while a connection's thread is started."""
-
-    def interrupt(_):
-        threading.Thread(target=lambda: signal.pthread_kill(threading.get_ident(), signal.SIGINT)).start()
-        late.start()
-
-    monkeypatch.setattr(local_server, "_POLL_SECONDS", 0.05)
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)
-    late = threading.Timer(60, signal.raise_signal, [signal.SIGINT])
-    try:
-        begin = time.monotonic()
-        serve_until_interrupted(lambda *_: Answer("x"), 0, interrupt)
-        assert time.monotonic() - begin < 50
-    finally:
-        late.cancel()
-        signal.signal(signal.SIGINT, before)
-
-
-def test_serves_a_page_until_ctrl_c(start, monkeypatch):
+def test_serves_the_page_until_ctrl_c(start, monkeypatch):
     monkeypatch.setenv("BROWSER", "true %s")
     process = start("play", "kuhn_poker", "uniform", "--browser")
     line = process.stdout.readline()
     found = re.fullmatch(r"http://127\.0\.0\.1:(\d+)/  \(Ctrl-C ends it\)\n", line)
     assert found, line + process.stderr.read()
-    connection = http.client.HTTPConnection("127.0.0.1", int(found[1]), timeout=30)
-    connection.request("GET", "/")
-    assert "kuhn_poker" in connection.getresponse().read().decode()
+    with urllib.request.urlopen(f"http://127.0.0.1:{found[1]}/", timeout=30) as answer:
+        assert "kuhn_poker" in answer.read().decode()
     process.send_signal(signal.SIGINT)
     out, err = process.communicate(timeout=60)
     assert (process.returncode, out, err.strip()) == (0, "", "")
 
 
-@pytest.mark.parametrize("outcome", [False, webbrowser.Error("none")])
-def test_a_missing_browser_is_one_line(monkeypatch, capsys, outcome):
-    def fail(_):
-        if isinstance(outcome, Exception):
-            raise outcome
-        return outcome
-
-    monkeypatch.setattr(webbrowser, "open", fail)
-    mccfr_plus.cli.play._open("http://127.0.0.1:1/")
-    assert capsys.readouterr().err == "no browser was found: open that address in one on this machine\n"
+def test_what_the_page_needs(command, monkeypatch):
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        found = command("play", "kuhn_poker", "uniform", "--browser", f"--port={port}")
+        found.assert_one_line_error(f"cannot serve on port {port}: Address already in use")
+    monkeypatch.setitem(sys.modules, "flask", None)
+    found = command("play", "kuhn_poker", "uniform", "--browser")
+    found.assert_one_line_error("--browser needs Flask: pip install 'mccfr_plus[browser]'")
 
 
-# --- in a browser ---
-
-PLAY = """
-<script>
-window.addEventListener("load", async () => {
-    const wait = ms => new Promise(done => setTimeout(done, ms)), find = id => document.getElementById(id);
-    const seen = [];
-    for (let i = 0; i < 100 && now === null; i++) await wait(50);
-    find("hint").click();
-    const hints = document.body.textContent.includes("%");
-    find("hint").click();
-    for (let i = 0; i < 40 && !now.over; i++) {
-        seen.push({board: now.scene.board, items: now.scene.items.length});
-        const before = now.turn, button = document.querySelector("#board button:enabled, #moves button");
-        button.click();
-        for (let j = 0; j < 100 && now.turn === before; j++) await wait(20);
-    }
-    const result = find("result").textContent, story = find("story").textContent, score = find("score").textContent;
-    find("again").click();
-    for (let j = 0; j < 100 && now.over; j++) await wait(20);
+# A page that plays in a frame until the game has ended, as a person would.
+DRIVER = """<!DOCTYPE html><iframe src="/" style="width:WIDTHpx;height:900px;border:0"></iframe><script>
+const frame = document.querySelector("iframe"), seen = [];
+frame.onload = () => {
+    const page = frame.contentDocument, text = id => page.getElementById(id)?.innerText ?? "";
+    seen.push({cells: page.querySelectorAll(".cell").length, items: page.querySelectorAll(".item").length});
+    page.querySelector("details")?.setAttribute("open", "");
+    const story = text("story"), sideways = page.documentElement.scrollWidth > frame.clientWidth;
+    if (!story) return page.querySelector("form button").click();
     const shown = document.createElement("pre");
     shown.id = "found";
-    shown.textContent = JSON.stringify({hints, seen, result, story, score, about: find("about").textContent,
-        error: find("error").textContent, sideways: document.documentElement.scrollWidth > window.innerWidth});
+    shown.textContent = JSON.stringify({seen, result: text("result"), score: text("score"), story, sideways});
     document.body.append(shown);
-});
-</script>
-"""
+};
+</script>"""
 
 
-@pytest.mark.parametrize(
-    ("game", "width"),
-    [("leduc_poker", 1400), ("liars_dice", 500), ("phantom_ttt", 500), ("bid_goofspiel(num_cards=3)", 1400)],
-)
-def test_plays_in_a_browser(game, width, tmp_path):
+@pytest.mark.parametrize(("game", "width", "cells", "items"), [("leduc_poker", 1200, 0, 2), ("phantom_ttt", 400, 9, 0)])
+def test_plays_in_a_browser(game, width, cells, items, tmp_path):
+    from werkzeug.serving import make_server
+
     session = session_of(game, seat=0)
-    pages = PlayPages(session, game, "uniform")
-
-    def respond(method, path, body):
-        answer = pages.respond(method, path, body)
-        return answer._replace(content=answer.content.replace("</body>", f"{PLAY}</body>")) if path == "/" else answer
-
-    with serving(respond, 0) as server:
-        found = found_at(server.url, tmp_path, width)
-    assert (found["hints"], found["error"], found["sideways"]) == (True, "", False)
+    app = app_of(session, game, "uniform")
+    app.add_url_rule("/drive", view_func=lambda: DRIVER.replace("WIDTH", str(width)))
+    app.after_request_funcs[None].clear()  # the page that plays has a script
+    server = make_server("127.0.0.1", 0, app, threaded=True)
+    thread = threading.Thread(target=server.serve_forever)
+    thread.start()
+    try:
+        found = found_at(f"http://127.0.0.1:{server.server_port}/drive", tmp_path, width)
+    finally:
+        server.shutdown()
+        thread.join()
     assert found["result"].startswith("The game is over: you get ")
     assert "you: " in found["story"]
-    assert found["score"] == f"score {session.score:+g} in 1 game"
-    assert found["about"].startswith("game 2, you are player 0 of 2")
-    if game == "phantom_ttt":
-        assert all(len(each["board"]) == 3 for each in found["seen"])
-    elif game != "bid_goofspiel(num_cards=3)":
-        assert all(each["items"] for each in found["seen"])
-
-
-def test_texts_are_not_read_as_html():
-    page = PlayPages(session_of("kuhn_poker"), "<b>", "<i>").respond("GET", "/", "").content
-    assert "<b>" not in page
-    assert "&lt;b&gt;" in page
-    assert "innerHTML" not in page
+    assert found["score"] == f"{session.score:+g} in 1 game"
+    assert found["sideways"] is False
+    assert all(each["cells"] == cells and each["items"] >= items for each in found["seen"])

@@ -1,202 +1,232 @@
-"""`mccfr-plus solve`."""
+"""`mccfr-plus solve`: its results are those of the Python API, on games and trees of every kind."""
+
+import json
 
 import pytest
+from naive import NEED_FULL
 
 import mccfr_plus
+from mccfr_plus.cli import run
+from mccfr_plus.files.json_lines import read_json_lines
+from mccfr_plus.solver.engine import Engine
 from mccfr_plus.solver.registry import AVERAGES, ESTIMATORS, MINIMIZERS
+from mccfr_plus.trees import memory
+
+LEDUC = ("solve", "leduc_poker", "--estimator=external", "--minimizer=rm", "--seed=7", "--quiet", "--json")
+COMPONENTS = [
+    *(("estimator", name) for name in ESTIMATORS),
+    *(("minimizer", name) for name in MINIMIZERS),
+    *(("averaging", name) for name in AVERAGES),
+]
+
+
+@pytest.fixture(autouse=True)
+def short_bounds(monkeypatch):
+    monkeypatch.setattr(run, "BOUND_SECONDS", 0.3)
 
 
 def test_prints_a_table_and_json_on_the_last_line(command):
     outcome = command("solve", "kuhn_poker", "--iterations=1000", "--json")
     assert outcome.code == 0
     result = outcome.json
-    assert result["game"] == "kuhn_poker"
-    assert result["iterations"] == 1000
-    assert result["nodes_touched"] == 1000 * 2 * 58
+    assert (result["game"], result["iterations"], result["nodes_touched"]) == ("kuhn_poker", 1000, 1000 * 2 * 58)
     assert 0 < result["exploitability"] < 1e-4
     assert result["nash_conv"] == pytest.approx(2 * result["exploitability"])
     assert result["values"] == pytest.approx([-1 / 18, 1 / 18], abs=1e-4)
     assert result["iterations_per_second"] == pytest.approx(result["iterations"] / result["seconds"])
-    assert result["interrupted"] is False
+    assert (result["interrupted"], result["tree"], result["information_sets"]) == (False, "compiled", 12)
     assert "full + pdcfr+, power(gamma=5.0) average (t^5), alternating updates" in outcome.out
     assert outcome.out.splitlines()[-2].split()[0] == "exploitability"
-    assert outcome.out.splitlines()[-2].endswith(" in the game's payoffs")
-
-
-def test_is_the_solver_of_the_library(command):
-    arguments = ["--estimator=outcome(epsilon=0.3)", "--minimizer=rm+", "--averaging=uniform", "--noalternating"]
-    result = command("solve", "--seed", "7", "leduc_poker", *arguments, "--iterations=2e3", "--json").json
-    solver = mccfr_plus.Solver("leduc_poker", "outcome(epsilon=0.3)", "rm+", "uniform", alternating=False, seed=7)
-    assert result["nash_conv"] == solver.run(2000).nash_conv()
-    assert result["estimator"] == "outcome(epsilon=0.3)"
-    assert (result["minimizer"], result["averaging"]) == ("rm+", "uniform")
-    assert (result["alternating"], result["seed"]) == (False, 7)
-
-
-def test_prints_a_seed_that_repeats_the_run(command):
-    arguments = ("solve", "kuhn_poker", "--estimator=external", "--iterations=50", "--json")
-    first = command(*arguments).json
-    again = command(*arguments, f"--seed={first['seed']}").json
-    assert again["nash_conv"] == first["nash_conv"]
-    assert command(*arguments).json["nash_conv"] != first["nash_conv"]
-
-
-def test_writes_the_average_policy(command, tmp_path):
-    path = tmp_path / "kuhn.npz"
-    result = command("solve", "kuhn_poker", "--iterations=100", f"--policy_out={path}", "--json").json
-    assert mccfr_plus.nash_conv("kuhn_poker", mccfr_plus.load_policy(path)) == pytest.approx(result["nash_conv"])
-    assert [f.name for f in tmp_path.iterdir()] == ["kuhn.npz"]
-
-
-def test_runs_until_an_exploitability(command):
-    result = command("solve", "leduc_poker", "--target_exploitability=0.05", "--json").json
-    assert 0 < result["exploitability"] <= 0.05
-
-
-def test_runs_for_a_time(command):
-    result = command("solve", "kuhn_poker", "--seconds=0.3", "--json").json
-    assert 0.3 <= result["seconds"] < 3  # far more than a busy machine needs, far less than the default
-
-
-def test_imperfect_recall_has_no_exploitability(command):
-    outcome = command("solve", "liars_dice_ir", "--iterations=1000", "--json")
-    assert outcome.code == 0
-    assert outcome.json["estimator"] == "outcome"
-    assert outcome.json["exploitability"] is None
-    assert outcome.json["nash_conv"] is None
-    assert "n/a" in outcome.out
-    assert "imperfect recall" in outcome.err
-
-
-def test_says_that_a_simultaneous_game_was_converted(command):
-    outcome = command("solve", "matrix_rps", "--iterations=10")
-    assert outcome.code == 0
-    assert "matrix_rps has simultaneous moves" in outcome.err
-
-
-def test_says_which_components_it_chose(command):
-    assert "estimator=full, minimizer=pdcfr+" in command("solve", "kuhn_poker", "--iterations=10").err
-
-
-def test_quiet_leaves_standard_error_empty(command):
+    assert "estimator=full, minimizer=pdcfr+" in outcome.err
     assert command("solve", "matrix_rps", "--iterations=10", "--quiet").err == ""
 
 
-def test_a_log_of_the_application_is_left_alone(command, caplog):
-    command("solve", "matrix_rps", "--iterations=10", "--quiet")
-    mccfr_plus.compile_game("matrix_rps")  # logs an INFO line
-    with caplog.at_level("INFO", logger="mccfr_plus"):
-        mccfr_plus.compile_game("matrix_rps")
-    assert "simultaneous" in caplog.text
+def test_a_progress_bar_on_a_terminal(command, monkeypatch):
+    monkeypatch.setattr("sys.stderr.isatty", lambda: True)
+    arguments = ("solve", "leduc_poker", "--seconds=0.6", "--eval_every=0.1s")
+    assert "exploitability=" in command(*arguments).err
+    assert command(*arguments, "--quiet").err == ""
 
 
-def test_bounds_stand_beside_what_was_measured(command):
-    arguments = ["--estimator=full", "--minimizer=rm", "--noalternating", "--iterations=1000", "--bounds", "--json"]
-    outcome = command("solve", "kuhn_poker", *arguments)
-    found = outcome.json["bounds"]
-    tree = mccfr_plus.compile_game("kuhn_poker")
-    assert found["regret"] == [mccfr_plus.regret_bound(tree, p, 1000, "full", "rm").value for p in (0, 1)]
-    assert found["sum"] == sum(found["regret"])
-    assert 0 < found["measured"] == outcome.json["nash_conv"] < found["sum"]
-    assert found["slack"] == 0
-    assert "Lanctot et al. 2009, Theorem 3" in outcome.out
-    assert "all players" in outcome.out
+OPTIONS = [
+    ("external", "rm", {}),
+    ("outcome(epsilon=0.3)", "rm+", {"averaging": "uniform", "alternating": False}),
+    ("external", "rm", {"threads": 2}),
+    ("outcome", "hedge(eta=3.0)", {"batch": 5, "baseline": True}),
+    ("external", "rm", {"tree": "lazy"}),
+    ("external", "rm", {"tree": "rules", "averaging": "stochastic(gamma=1.0)"}),
+    ("average_strategy(epsilon=0.1, tau=10.0, beta=100.0)", "omd(eta=2.0, weights='constant')", {}),
+]
 
 
-def test_bounds_of_all_players_hold_together(command):
-    arguments = [
-        "--estimator=external",
-        "--averaging=stochastic",
-        "--iterations=1e5",
-        "--bounds",
-        "--confidence=0.9",
-        "--json",
-    ]
-    outcome = command("solve", "kuhn_poker", *arguments)
-    tree = mccfr_plus.compile_game("kuhn_poker")
-    expected = [mccfr_plus.regret_bound(tree, p, 100_000, "external", "rm", p=0.05).value for p in (0, 1)]
-    assert outcome.json["bounds"]["regret"] == pytest.approx(expected)
-    assert outcome.json["bounds"]["measured"] is None
-    assert "n/a" in outcome.out
-    assert "the average strategy is sampled or biased" in outcome.out
+@pytest.mark.parametrize(("estimator", "minimizer", "options"), OPTIONS, ids=str)
+def test_is_the_solver_of_the_library(command, tmp_path, estimator, minimizer, options):
+    flags = {"averaging": "--averaging={}", "alternating": "--no-alternating", "baseline": "--baseline"}
+    given = [flags.get(name, f"--{name}={{}}").format(value) for name, value in options.items()]
+    policy = tmp_path / "policy.npz"
+    line = ("solve", "leduc_poker", f"--estimator={estimator}", f"--minimizer={minimizer}", *given, "--seed=7")
+    result = command(*line, "--iterations=2e2", f"--policy_out={policy}", "--json").json
+    solver = mccfr_plus.Solver("leduc_poker", estimator, minimizer, seed=7, **options).run(200)
+    assert (result["estimator"], result["minimizer"], result["seed"]) == (estimator, minimizer, 7)
+    assert result["nodes_touched"] == solver.nodes_touched
+    assert result["tree"] == options.get("tree", "compiled")
+    assert mccfr_plus.nash_conv("leduc_poker", mccfr_plus.load_policy(policy)) == pytest.approx(solver.nash_conv())
+    if result["tree"] == "compiled":
+        assert result["nash_conv"] == solver.nash_conv()
+    assert [entry.name for entry in tmp_path.iterdir()] == ["policy.npz"]
 
 
-def test_bounds_of_alternating_updates_have_a_slack(command):
-    found = command("solve", "kuhn_poker", "--minimizer=rm+", "--iterations=1000", "--bounds", "--json").json["bounds"]
-    assert found["measured"] <= found["sum"] + found["slack"]
-    assert found["slack"] == pytest.approx(4 / 500.5)
+@pytest.mark.parametrize(("kind", "name"), COMPONENTS)
+def test_every_component(command, interpreted_loops, kind, name):
+    others = {"estimator": "full" if name in NEED_FULL else "external", "minimizer": "rm"} | {kind: name}
+    flags = [f"--{key}={value}" for key, value in others.items()]
+    found = command("solve", "kuhn_poker", *flags, "--iterations=3", "--seed=1", "--json").json
+    assert (found[kind], found["iterations"]) == (name, 3)
+    assert found["nash_conv"] >= 0
 
 
-def test_says_where_there_is_no_bound(command):
-    outcome = command("solve", "kuhn_poker", "--minimizer=dcfr", "--iterations=10", "--bounds", "--json")
-    assert outcome.json["bounds"]["regret"] == [None, None]
-    assert outcome.json["bounds"]["sum"] is None
-    assert "only linear" in outcome.out
-    assert command("solve", "kuhn_poker", "--iterations=10", "--json").json["bounds"] is None
+@pytest.mark.parametrize("game", ["leduc_poker", "matrix_rps", "kuhn_poker(players=3)"])
+def test_games_of_every_kind(command, game):
+    found = command("solve", game, "--estimator=external", "--minimizer=rm", "--iterations=3", "--json")
+    assert (found.json["game"], found.json["iterations"]) == (game, 3)
+    assert ("has simultaneous moves" in found.err) == (game == "matrix_rps")
+
+
+def test_a_printed_seed_repeats_the_run(command):
+    arguments = ("solve", "kuhn_poker", "--estimator=external", "--iterations=50", "--json")
+    first = command(*arguments).json
+    assert command(*arguments, f"--seed={first['seed']}").json["nash_conv"] == first["nash_conv"]
+    assert command(*arguments).json["nash_conv"] != first["nash_conv"]
+
+
+def test_limits(command):
+    assert 0 < command("solve", "leduc_poker", "--target_exploitability=0.05", "--json").json["exploitability"] <= 0.05
+    assert 0.3 <= command("solve", "kuhn_poker", "--seconds=0.3", "--json").json["seconds"] < 3
+
+
+def test_a_log_of_evaluations(command, tmp_path):
+    log = tmp_path / "log.jsonl"
+    checkpoint = f"--checkpoint={tmp_path}/run"
+    result = command(*LEDUC, "--seconds=0.7", f"--log={log}", "--eval_every=0.2s", checkpoint).json
+    entries = read_json_lines(log, mccfr_plus.ConfigError)
+    assert len(entries) >= 2
+    assert set(entries[0]) == {"iterations", "nodes_touched", "seconds", "exploitability"}
+    assert entries[-1]["exploitability"] == result["exploitability"]
+    assert entries[-1]["nodes_touched"] == result["nodes_touched"]
+    for name in ("iterations", "seconds"):
+        assert [entry[name] for entry in entries] == sorted({entry[name] for entry in entries})
+    solver = mccfr_plus.Solver("leduc_poker", "external", "rm", seed=7).run(entries[0]["iterations"])
+    assert entries[0]["exploitability"] == solver.exploitability()
+    command(*LEDUC, "--seconds=9", f"--log={log}").assert_one_line_error("exists already")
+    command(*LEDUC, "--seconds=1", f"--log={log}", checkpoint, "--resume")  # continues the log
+    assert json.loads(log.read_text().splitlines()[-1])["iterations"] > entries[-1]["iterations"]
+
+
+def test_imperfect_recall_has_no_exploitability(command):
+    for more, averaging in ([], "uniform"), (["--tree=lazy"], "stochastic"):
+        outcome = command("solve", "liars_dice_ir", "--iterations=50", "--json", *more)
+        assert (outcome.code, outcome.json["estimator"], outcome.json["averaging"]) == (0, "outcome", averaging)
+        assert outcome.json["exploitability"] is outcome.json["exploitability_bound"] is None
+        assert "n/a" in outcome.out
+        assert "imperfect recall" in outcome.err
+
+
+# --- large games ---
 
 
 @pytest.mark.parametrize(
-    ("arguments", "expected"),
+    ("tree", "chosen", "estimator", "reason"),
     [
-        (["nope_game"], ["'nope_game' is no game of OpenSpiel"]),
-        (["kuhn_pokr"], ["did you mean kuhn_poker"]),
-        (["mfg_crowd_modelling"], ["mean-field"]),
-        (["pathfinding"], ["information_state_string"]),
-        (["kuhn_poker(foo=1)"], ["Unknown parameter 'foo'"]),
-        (["leduc_poker", "--tree=compiled", "--max_nodes=100"], ["budget of 100 nodes"]),
-        (["leduc_poker", "--tree=compiled", "--max_bytes=100"], ["100 bytes"]),
-        (["goofspiel", "--tree=compiled"], ["nodes"]),  # simultaneous: the note on that must not come on top
-        (["liars_dice_ir", "--estimator=full"], ["imperfect recall", "outcome"]),
-        (["liars_dice_ir", "--target_exploitability=0.1"], ["imperfect recall"]),
-        (["kuhn_poker", "--estimator=extrenal"], ["Did you mean 'external'"]),
-        (["kuhn_poker", "--estimator=outcome(epsilon=7)"], ["epsilon=7"]),
-        (["kuhn_poker", "--minimizer=cfr"], ["minimizer='cfr'"]),
-        (["kuhn_poker", "--averaging=median"], ["averaging='median'"]),
-        (["kuhn_poker", "--iterations=abc"], ["--iterations=abc", "whole number"]),
-        (["kuhn_poker", "--iterations=1.5"], ["--iterations=1.5", "whole number"]),
-        (["kuhn_poker", "--iterations=0"], ["--iterations=0", "at least 1"]),
-        (["kuhn_poker", "--iterations=-3"], ["--iterations=-3"]),
-        (["kuhn_poker", "--iterations"], ["Missing value", "--iterations"]),
-        (["kuhn_poker", "--seconds=nan"], ["--seconds=nan", "positive"]),
-        (["kuhn_poker", "--target_exploitability=0"], ["--target_exploitability=0", "positive"]),
-        (["kuhn_poker", "--seed=-1"], ["--seed=-1"]),
-        (["kuhn_poker", "--confidence=1"], ["--confidence=1", "below 1"]),
-        (["kuhn_poker", "--confidence=high"], ["--confidence=high", "above 0"]),
-        (["kuhn_poker", "--json=maybe"], ["--json=maybe", "true or false"]),
-        (["kuhn_poker", "--policy_out=/no/such/directory/p.npz"], ["no directory /no/such/directory"]),
+        ("auto", "rules", "external", "8 symmetries of the board are used"),
+        ("lazy", "lazy", "outcome", "on the lazy tree a traversal"),
     ],
 )
-def test_bad_input_is_one_line(command, arguments, expected):
-    command("solve", *arguments).assert_one_line_error(*expected)
+def test_a_large_game_is_not_compiled(command, monkeypatch, tree, chosen, estimator, reason):
+    monkeypatch.setattr(run, "_SHORT_EVALUATION", 0.0)
+    outcome = command("solve", "phantom_ttt", "--iterations=2", "--seed=1", "--json", f"--tree={tree}")
+    result = outcome.json
+    assert (result["tree"], result["estimator"], result["exploitability"]) == (chosen, estimator, None)
+    assert result["information_sets"] > 0
+    assert (result["nodes"] == 0) == (chosen == "rules")
+    assert ("symmetries of the board" in outcome.out) == (chosen == "rules")
+    assert reason in outcome.err
 
 
-def test_asks_for_the_policy_file_before_it_works(command, tmp_path):
-    # The game alone would be refused with another message.
-    command("solve", "chess", f"--policy_out={tmp_path}").assert_one_line_error("it is a directory")
-
-
-def test_a_failed_run_writes_no_policy(command, tmp_path):
-    command("solve", "liars_dice_ir", "--estimator=full", f"--policy_out={tmp_path}/p.npz").assert_one_line_error()
-    assert list(tmp_path.iterdir()) == []
-
-
-def test_help_names_all_components(command):
-    text = command("solve", "--help").out + command("solve", "--help_components").out
-    for name in (*ESTIMATORS, *MINIMIZERS, *AVERAGES):
-        assert name in text.replace(",", " ").split()
-
-
-def test_small_games_get_full_traversals(command):
-    found = command("solve", "kuhn_poker", "--iterations=3", "--json").json
-    assert [found[name] for name in ("estimator", "minimizer", "averaging")] == ["full", "pdcfr+", "power(gamma=5.0)"]
-
-
-def test_large_games_are_sampled(command, monkeypatch):
+def test_games_above_the_limit_of_full_traversals_are_sampled(command, monkeypatch):
     monkeypatch.setattr("mccfr_plus.solver.defaults._FULL_MAX_NODES", 57)
     found = command("solve", "kuhn_poker", "--iterations=3", "--json").json
     assert [found[name] for name in ("estimator", "minimizer", "averaging")] == ["external", "rm", "uniform"]
 
 
-def test_what_is_named_is_taken(command):
-    found = command("solve", "kuhn_poker", "--minimizer=dcfr", "--iterations=3", "--json").json
-    assert [found[name] for name in ("estimator", "minimizer", "averaging")] == ["full", "dcfr", "power"]
+def test_a_bound_in_place_of_the_exploitability(command, monkeypatch):
+    monkeypatch.setattr(run, "BOUND_SECONDS", 6.0)
+    outcome = command(*LEDUC, "--tree=lazy", "--iterations=300")
+    bound = outcome.json["exploitability_bound"]
+    assert bound["kind"] == "lower bound"
+    assert bound["low"] < bound["value"] < bound["high"]
+    assert outcome.json["values"] == [None, None]
+    assert "at least" in outcome.out
+    monkeypatch.setattr("mccfr_plus.cli.run.local_bound", lambda *_, **__: None)
+    assert "evaluate --against" in command(*LEDUC, "--tree=lazy", "--iterations=3").out
+
+
+def test_full_memory_ends_the_run(command, monkeypatch):
+    plan = memory.plan_memory
+    monkeypatch.setattr(memory, "_LEAST", 1)
+    monkeypatch.setattr(
+        "mccfr_plus.solver.tree_choice.plan_memory", lambda *a, **costs: plan(*a, **costs)._replace(max_infosets=200)
+    )
+    outcome = command(*LEDUC, "--tree=lazy", "--iterations=1e6")
+    assert outcome.code == 0
+    assert "memory" in outcome.json["stopped"]
+    assert "(memory full)" in outcome.out
+    assert 0 < outcome.json["iterations"] < 1e6
+
+
+def test_a_run_that_ends_before_its_first_iteration(command, monkeypatch):
+    def too_slow(engine):
+        engine.unfinished = "counting leaves: 3 of 256 parts in 60 s"
+        return False
+
+    monkeypatch.setattr(Engine, "number_infosets", too_slow)
+    outcome = command("solve", "kuhn_poker", "--tree=rules", "--estimator=full", "--seconds=0.1", "--json")
+    assert (outcome.code, outcome.json["iterations"], outcome.json["exploitability"]) == (0, 0, None)
+    assert "ended before the first iteration (counting leaves: 3 of 256 parts in 60 s): give more time" in outcome.err
+
+
+# --- bad input ---
+
+
+@pytest.mark.parametrize(
+    ("arguments", "expected"),
+    [
+        (["nope_game"], "'nope_game' is no"),
+        (["mfg_crowd_modelling"], "mean-field"),
+        (["pathfinding"], "information_state_string"),
+        (["kuhn_poker(foo=1)"], "Unknown parameter 'foo'"),
+        (["goofspiel", "--tree=compiled"], "nodes"),  # simultaneous: the note on that must not come on top
+        (["liars_dice_ir", "--estimator=full"], "imperfect recall"),
+        (["liars_dice_ir", "--target_exploitability=0.1"], "imperfect recall"),
+        (["phantom_ttt", "--tree=lazy", "--target_exploitability=0.1"], "an exact exploitability needs the whole tree"),
+        (["phantom_ttt", "--estimator=escher"], "phantom_ttt"),
+        (["battleship", "--estimator=external"], "--estimator=outcome"),
+        (["kuhn_poker", "--estimator=extrenal"], "Did you mean 'external'"),
+        (["kuhn_poker", "--estimator=outcome(epsilon=7)"], "epsilon=7"),
+        (["kuhn_poker", "--minimizer=cfr"], "minimizer='cfr'"),
+        (["kuhn_poker", "--averaging=median"], "averaging='median'"),
+        (["kuhn_poker", "--estimator=full", "--batch=2"], "samples nothing"),
+        (["kuhn_poker", "--estimator=outcome(update_all_players=True)", "--alternating"], "updated together"),
+        (["kuhn_poker", "--tree=lazy", "--estimator=full"], "tree='lazy' with estimator='full'"),
+        (["kuhn_poker", "--memory=1MB", "--tree=lazy"], "give at least"),
+        (["kuhn_poker", "--threads=10000"], "threads=10000: this machine has"),
+        (["kuhn_poker", "--policy_out=/no/such/directory/p.npz"], "no directory /no/such/directory"),
+        (["chess", "--policy_out=."], "it is a directory"),  # before the game is loaded
+        (["kuhn_poker", "--checkpoint=run", "--policy_out=run.lock"], "is the checkpoint or its lock"),
+        (["kuhn_poker", "--algorithm=dream", "--estimator=full"], "--estimator does not apply to --algorithm"),
+    ],
+    ids=str,
+)
+def test_bad_input_is_one_line(command, arguments, expected, monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path)
+    command("solve", *arguments).assert_one_line_error(expected)
+    assert list(tmp_path.iterdir()) == []

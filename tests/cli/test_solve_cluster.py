@@ -1,66 +1,40 @@
-"""`solve --cluster`: the solver of the library, with its results; what cannot work is said in one line."""
+"""`solve --cluster`: the distributed solver of the library."""
 
 import sys
 
 import pytest
 
-from mccfr_plus import Solver
 from mccfr_plus.cluster import DistributedSolver
 
-RUN = ("solve", "kuhn_poker", "--iterations=20", "--seed=3", "--quiet", "--json")
+RUN = ("solve", "kuhn_poker", "--iterations=20", "--seed=3", "--quiet", "--json", "--cluster=local")
 
 
 def test_is_the_solver_of_the_library(command):
-    found = command(*RUN, "--cluster=local", "--num_batches=4", "--batch=200").json
-    with DistributedSolver("kuhn_poker", num_batches=4, traversals=50, seed=3, cluster="local") as solver:
+    found = command(*RUN, "--batch=400").json
+    with DistributedSolver("kuhn_poker", traversals=50, seed=3, cluster="local") as solver:
         assert found["exploitability"] == solver.run(20).exploitability()
-    assert [found[name] for name in ("estimator", "batch", "num_batches", "workers", "cluster")] == [
-        "external", 200, 4, 2, "local",
-    ]  # fmt: skip
+    assert [found[name] for name in ("estimator", "batch", "workers", "cluster")] == ["external", 400, 2, "local"]
 
 
-def test_without_a_cluster_it_is_a_solver(command):
-    found = command(*RUN, "--estimator=external").json
-    assert found["exploitability"] == Solver("kuhn_poker", seed=3).run(20).exploitability()
-    assert [found[name] for name in ("num_batches", "workers", "cluster")] == [None] * 3
-
-
-def test_it_goes_on_from_its_checkpoint(command, tmp_path):
+def test_it_continues_from_its_checkpoint(command, tmp_path):
     file = f"--checkpoint={tmp_path / 'kuhn.checkpoint'}"
-    whole = command(*RUN, "--cluster=local", "--batch=80").json
-    command(*RUN, "--cluster=local", "--batch=80", "--iterations=8", file)
+    whole = command(*RUN, "--batch=80").json
+    command(*RUN, "--batch=80", "--iterations=8", file)
     resumed = command("solve", "kuhn_poker", "--iterations=20", "--resume", file, "--cluster=local", "--json").json
     assert resumed["exploitability"] == whole["exploitability"]
-    assert (resumed["iterations"], resumed["num_batches"], resumed["batch"]) == (20, 8, 80)
+    assert (resumed["iterations"], resumed["batch"]) == (20, 80)
     command("solve", "kuhn_poker", "--resume", file).assert_one_line_error("a run with --cluster: give --cluster=ray")
-    command("solve", "kuhn_poker", "--resume", file, "--cluster=local", "--num_batches=4").assert_one_line_error(
-        "num_batches=8, and the command line says num_batches=4"
-    )
 
 
 @pytest.mark.parametrize(
     ("arguments", "expected"),
     [
-        (["--workers=2"], "--workers is about a cluster: give --cluster=ray, or local, too"),
-        (["--cluster=nowhere"], "must be local, ray, ray://HOST:PORT or HOST:PORT"),
-        (["--cluster=ray://127.0.0.1:9"], "no cluster at ray://127.0.0.1:9: Connection refused"),
-        (["--cluster=127.0.0.1:9"], "no cluster at 127.0.0.1:9: Connection refused"),
-        (["--cluster=local", "--threads=2"], "--threads with --cluster=local: leave it out"),
-        (["--cluster=local", "--tree=lazy"], "--tree with --cluster=local: leave it out"),
-        (
-            ["--cluster=local", "--batch=7"],
-            "--batch=7 with --num_batches=8: all batches have the same number of traversals",
-        ),
+        (["--cluster=nowhere"], "cluster='nowhere': give 'ray', 'ray://HOST:PORT'"),
+        (["--cluster=ray://127.0.0.1:9"], "no cluster at ray://127.0.0.1:9"),
+        (["--cluster=local", "--threads=2"], "--threads does not go together with --cluster=local"),
+        (["--cluster=local", "--batch=7"], "--batch=7: with --cluster give a multiple of 8"),
         (["--cluster=local", "--estimator=full"], "estimator='full'"),
-        (["--cluster=local", "--estimator=escher"], "estimator='escher' in a distributed solver"),
-        (
-            ["--cluster=local", "--algorithm=batched_nfsp"],
-            "--cluster with --algorithm=batched_nfsp: it samples in this process",
-        ),
-        (
-            ["--num_batches=2", "--algorithm=nfsp"],
-            "--num_batches is about a cluster: give --cluster=ray, or local, too",
-        ),
+        (["--cluster=ray", "--algorithm=dream"], "--cluster does not apply to --algorithm"),
     ],
 )
 def test_bad_input_is_one_line(command, arguments, expected):

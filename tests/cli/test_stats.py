@@ -1,76 +1,51 @@
-"""`mccfr-plus stats`."""
+"""`mccfr-plus stats`: counted sizes, and estimated ones."""
 
 import pytest
-from absl import flags
 
 import mccfr_plus
-from mccfr_plus.cli.budget import define_budget
 
 
-def test_counts_of_kuhn_poker(command):
+def test_counts(command):
     result = command("stats", "kuhn_poker", "--json").json
-    assert result["game"] == "kuhn_poker"
-    assert result["histories"] == 58
-    assert result["chance_nodes"] == 4
-    assert result["terminal_nodes"] == 30
-    assert result["decision_nodes"] == [12, 12]
-    assert result["infosets"] == [6, 6]
-    assert result["sequences"] == [13, 13]
-    assert result["max_history_length"] == 5
-    assert result["max_moves"] == 3
-    assert len(result["m_values"]) == 2
+    assert (result["histories"], result["chance_nodes"], result["terminal_nodes"]) == (58, 4, 30)
+    assert (result["decision_nodes"], result["infosets"], result["sequences"]) == ([12, 12], [6, 6], [13, 13])
+    assert (result["max_history_length"], result["max_moves"], len(result["m_values"])) == (5, 3, 2)
     assert result["bytes"] == result["tree_bytes"] + result["infoset_bytes"]
-
-
-def test_table(command):
     outcome = command("stats", "kuhn_poker(players=3)")
     lines = {line.split("  ")[0]: line.split() for line in outcome.out.splitlines()}
     assert lines["histories"][-1] == "617"
     assert lines["information sets"][-4:] == ["48", "16", "16", "16"]
-    assert lines["longest history"][-1] == "8"
-    assert lines["without chance"][-1] == "5"
-    assert outcome.err == ""
+    assert (lines["longest history"][-1], lines["without chance"][-1], outcome.err) == ("8", "5", "")
 
 
-@pytest.mark.parametrize(
-    ("game", "row"),
-    [
-        ("kuhn_poker", "0.058 0.012 3 3 2"),
-        ("leduc_poker", "9.46 0.936 8 76 54 150.2 KiB 31.7 KiB"),
-        ("liars_dice", "295 24.6 13 1,602 1,271 4.5 MiB"),
-    ],
-)
-def test_row_as_in_table_1_of_lanctot_2009(command, game, row):
-    *_, names, figures = command("stats", game).out.splitlines()
-    assert names.split()[:5] == ["|H|", "(10^3)", "|I|", "(10^3)", "l"]
-    assert " ".join(figures.split()).startswith(row)
-    assert len(names) == len(figures)
+def test_a_small_game_is_counted_by_estimates(command):
+    outcome = command("stats", "kuhn_poker", "--estimate", "--json")
+    lines = {line.split("  ")[0]: line.split() for line in outcome.out.splitlines()}
+    assert lines["histories"] == ["histories", "58"]
+    assert lines["information sets of player 1"][-1] == "6"
+    assert "recommended: compile the tree, --estimator=full --minimizer=pdcfr+" in outcome.out
+    assert (outcome.json["game"], outcome.json["is_exact"], outcome.err) == ("kuhn_poker", True, "")
+    assert outcome.json["recommendation"]["estimator"] == "full"
 
 
-@pytest.mark.parametrize("game", ["kuhn_poker(players=3)", "leduc_poker", "one_card_poker(deck_size=9)"])
-def test_memory_of_a_solver_is_what_one_allocates(command, game):
-    solver = mccfr_plus.Solver(game, "external", "rm")
-    engine = solver._engine
-    own = (engine.strategy, engine.tables, engine.average, engine.baselines, engine.sampling)
-    scratch = engine.scratches[0]._asdict()
-    del scratch["rng"]  # a word
-    allocated = sum(array.nbytes for array in (*own, *scratch.values()))
-    assert command("stats", game, "--json").json["solver_bytes"] == allocated
+def test_a_large_game_has_limits(command):
+    outcome = command("stats", "phantom_ttt", "--estimate", "--sample_size=10000", "--seed=1", "--json")
+    lines = {line.split("  ")[0]: line.split("  ") for line in outcome.out.splitlines()}
+    assert sum("billion" in cell for cell in lines["histories"]) == 3
+    assert "recommended: traverse the game by its rules" in outcome.out
+    histories = outcome.json["histories"]
+    assert histories["low"] < histories["log10"] < histories["high"]
+    library = mccfr_plus.estimate_size("phantom_ttt", sample_size=10_000, seed=1)
+    assert histories["log10"] == library.histories.log10
 
 
-def test_games_with_compiled_rules_may_be_larger(command):
-    flag_values = flags.FlagValues()
-    define_budget(flag_values)
-    assert flag_values["max_nodes"].value is None
-    assert "50,000,000, or 1,000,000,000" in command("stats", "--help").out.replace("\n" + 24 * " ", " ")
-
-
-def test_says_what_is_missing(command):
-    command("stats").assert_one_line_error("GAME is missing", "mccfr-plus stats GAME")
-
-
-def test_budget(command):
-    command("stats", "chess", "--max_nodes=1000").assert_one_line_error("10^")
+@pytest.mark.parametrize("limit", ["--sample_size=1e3", "--seconds=0.000001"])
+def test_a_game_beyond_all_numbers(command, limit):
+    outcome = command("stats", "chess", "--estimate", limit, "--seed=1", "--json")
+    assert outcome.code == 0
+    assert "nan" not in outcome.out.replace("--", "")
+    assert outcome.json["histories"]["high"] is None
+    assert outcome.json["recommendation"]["estimator"] == "outcome"
 
 
 def test_information_sets_by_the_rules(command):
@@ -78,5 +53,9 @@ def test_information_sets_by_the_rules(command):
     found = outcome.json["infosets_by_rules"]
     assert found["infosets"] == pytest.approx(936, rel=10 * found["relative_error"])
     assert "information sets, by the rules" in outcome.out
-    outcome = command("stats", "liars_dice_ir", "--estimate", "--sample_size=500", "--seed=1", "--json")
-    assert outcome.json["infosets_by_rules"] is None
+
+
+def test_bad_input(command):
+    command("stats", "battleship").assert_one_line_error("--estimate", "about")
+    command("stats", "--estimate", "kuhn_pokr").assert_one_line_error("did you mean kuhn_poker")
+    command("stats", "--estimate", "mfg_crowd_modelling").assert_one_line_error("mean-field")

@@ -1,61 +1,56 @@
-"""`mccfr-plus view`: a page as a file, or served to this machine alone."""
+"""`mccfr-plus view`: one HTML file, opened in the browser."""
 
 import json
 import re
-import signal
-import socket
-import urllib.error
-import urllib.request
+import webbrowser
+from pathlib import Path
 
 import pytest
+from browser import run_script
 
 import mccfr_plus
-from mccfr_plus.cli.main import main
 
 
-def test_the_policy_is_not_overwritten(tmp_path, capsys):
-    path = tmp_path / "policy.npz"
-    path.write_bytes(b"policy")
-    assert main(["view", "kuhn_poker", str(path), f"--out={path}"]) == 2
-    assert "is the policy itself" in capsys.readouterr().err
-    assert path.read_bytes() == b"policy"
+@pytest.fixture
+def opened(monkeypatch):
+    """Returns the addresses that are opened; nothing is."""
+    addresses: list[str] = []
+    monkeypatch.setattr(webbrowser, "open", lambda address: bool(addresses.append(address)) or True)
+    return addresses
 
 
-def test_files_of_another_kind_are_not_overwritten(command, tmp_path):
-    path = tmp_path / "notes"
-    path.write_text("notes", encoding="utf-8")
-    for flag in ("view kuhn_poker uniform --out", "solve kuhn_poker --iterations=1 --policy_out"):
-        command(*f"{flag}={path}".split()).assert_one_line_error("is of another kind and not overwritten: delete it")
-    assert path.read_text(encoding="utf-8") == "notes"
+@pytest.fixture(scope="module")
+def kuhn(tmp_path_factory):
+    policy = mccfr_plus.Solver("kuhn_poker", seed=1).run(100).average_policy()
+    path = tmp_path_factory.mktemp("policy") / "kuhn.npz"
+    mccfr_plus.save_policy(policy, path)
+    return policy, path
 
 
-def test_writes_a_page(command, tmp_path):
-    policy, out = tmp_path / "kuhn.npz", tmp_path / "kuhn.html"
-    mccfr_plus.save_policy(mccfr_plus.Solver("kuhn_poker", seed=1).run(100).average_policy(), policy)
-    found = command("view", "kuhn_poker", str(policy), f"--out={out}")
+def test_writes_and_opens_a_page(command, opened, kuhn, tmp_path, monkeypatch):
+    out = tmp_path / "kuhn.html"
+    found = command("view", "kuhn_poker", str(kuhn[1]), f"--out={out}")
     assert found.code == 0, found.err
     assert str(out) in found.out
-    content = out.read_text(encoding="utf-8")
-    assert "exploitability" in content
-    assert len(content) < 50_000
+    assert opened == [out.as_uri()]
+    assert "exploitability" in out.read_text(encoding="utf-8")
+    command("view", "kuhn_poker", "uniform", f"--out={out}", "--no-open")  # replaces it
+    assert len(opened) == 1
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    command("view", "kuhn_poker", "uniform")
+    assert Path(opened[1].removeprefix("file://")).read_text(encoding="utf-8").endswith("</html>\n")
+    monkeypatch.setattr(webbrowser, "open", lambda _: False)
+    assert "no browser found: open file://" in command("view", "kuhn_poker", "uniform", f"--out={out}").err
 
 
-def test_serves_a_page_to_this_machine_until_ctrl_c(start):
-    process = start("view", "kuhn_poker", "uniform")
-    line = process.stdout.readline()
-    found = re.fullmatch(r"http://127\.0\.0\.1:(\d+)/  \(Ctrl-C ends it\)\n", line)
-    assert found, line + process.stderr.read()
-    with urllib.request.urlopen(f"http://127.0.0.1:{found[1]}/", timeout=30) as answer:
-        assert answer.headers["Content-Type"] == "text/html; charset=utf-8"
-        assert b"kuhn_poker" in answer.read()
-    elsewhere = urllib.request.Request(f"http://127.0.0.1:{found[1]}/", headers={"Host": "attacker.example"})
-    with pytest.raises(urllib.error.HTTPError, match="403"):
-        urllib.request.urlopen(elsewhere, timeout=30)
-    with pytest.raises(urllib.error.HTTPError, match="404"):
-        urllib.request.urlopen(f"http://127.0.0.1:{found[1]}/other", timeout=30)
-    process.send_signal(signal.SIGINT)
-    out, err = process.communicate(timeout=60)
-    assert (process.returncode, out, err.strip()) == (0, "", "")
+def test_the_page_in_a_browser(command, kuhn, tmp_path):
+    policy, path = kuhn
+    command("view", "kuhn_poker", str(path), f"--out={tmp_path / 'kuhn.html'}", "--no-open")
+    script = "return {text: document.body.innerText, sideways: document.documentElement.scrollWidth > innerWidth}"
+    found = run_script(tmp_path / "kuhn.html", tmp_path, script)
+    assert "12 information states" in found["text"]
+    assert f"{mccfr_plus.exploitability('kuhn_poker', policy):.6g}" in found["text"]
+    assert found["sideways"] is False
 
 
 def test_a_policy_of_a_game_without_a_tree(command, tmp_path):
@@ -63,7 +58,7 @@ def test_a_policy_of_a_game_without_a_tree(command, tmp_path):
     policy, out = tmp_path / "phantom.npz", tmp_path / "phantom.html"
     solver = mccfr_plus.Solver("phantom_ttt", "outcome", tree="rules", symmetry=True, seed=1).run(200)
     mccfr_plus.save_policy(solver.average_policy(), policy)
-    found = command("view", "phantom_ttt", str(policy), f"--out={out}")
+    found = command("view", "phantom_ttt", str(policy), f"--out={out}", "--no-open")
     assert found.code == 0, found.err
     data = re.search(r'<script type="application/json" id="policies">(.*?)</script>', out.read_text(encoding="utf-8"))
     (table,) = json.loads(data[1])
@@ -75,14 +70,13 @@ def test_a_policy_of_a_game_without_a_tree(command, tmp_path):
     assert probabilities == pytest.approx(list(expected.values()), abs=1e-4)
 
 
-def test_what_is_refused(command, tmp_path):
-    command("view", "kuhn_poker", "none.npz").assert_one_line_error("there is no file none.npz")
-    command("view", "kuhn_pokr", "uniform").assert_one_line_error("kuhn_pokr")
-    command("view", "kuhn_poker").assert_one_line_error("POLICY is missing")
-    command("view", "kuhn_poker", "uniform", "--port=99999").assert_one_line_error("at most 65,535")
+def test_files_of_another_kind_are_not_overwritten(command, kuhn, tmp_path):
+    before = kuhn[1].read_bytes()
+    command("view", "kuhn_poker", str(kuhn[1]), f"--out={kuhn[1]}").assert_one_line_error("is the policy itself")
+    assert kuhn[1].read_bytes() == before
+    notes = tmp_path / "notes"
+    notes.write_text("notes", encoding="utf-8")
+    for line in ("view kuhn_poker uniform --out", "solve kuhn_poker --iterations=1 --policy_out"):
+        command(*f"{line}={notes}".split()).assert_one_line_error("is of another kind and not overwritten: delete it")
+    assert notes.read_text(encoding="utf-8") == "notes"
     command("view", "kuhn_poker", "uniform", f"--out={tmp_path}/none/x.html").assert_one_line_error("cannot write")
-    with socket.socket() as taken:
-        taken.bind(("127.0.0.1", 0))
-        taken.listen()
-        port = taken.getsockname()[1]
-        command("view", "kuhn_poker", "uniform", f"--port={port}").assert_one_line_error(f"cannot serve on port {port}")

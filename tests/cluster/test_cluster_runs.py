@@ -1,152 +1,119 @@
-"""Files of runs on a cluster: they arrive whole and in order, and only from the last worker of a run."""
+"""Runs on Ray leave the same records as runs in this process, whatever happens to workers and the program."""
 
 import dataclasses
-import math
+import json
+import os
+import signal
+import time
 
+import lazy_games  # noqa: F401  (registers a game, here and not in workers)
 import pytest
+from nodes import two_nodes
+from processes import HERE, Killer, start
+from runs import files_of, long_runs, run_of
 
-from mccfr_plus import Solver, compile_game
-from mccfr_plus.experiments import run_loop
-from mccfr_plus.experiments.cluster_runs import Message, Sender, Tasks
-from mccfr_plus.experiments.comparison import Comparison, Directory
-from mccfr_plus.experiments.evaluation_points import Limit
-from mccfr_plus.experiments.record import read_record
-from mccfr_plus.experiments.run_loop import run_to_end
+from mccfr_plus.cluster import Cluster
+from mccfr_plus.experiments import cluster_runs
+from mccfr_plus.experiments.cluster_runs import run_on_cluster
+from mccfr_plus.experiments.run_loop import DONE, RunEvent, outcome_of
 
-
-@pytest.fixture
-def directory(tmp_path):
-    comparison = Comparison(("kuhn_poker",), ("external",), (1,), Limit("nodes", 1e5), 12)
-    with Directory(tmp_path / "out", comparison) as directory:
-        yield directory
+ABOUT = {"command": "test", "started": "today"}
 
 
-@pytest.fixture
-def run(directory):
-    return directory.runs()[0]
+def execute(runs, cluster):
+    """Returns the events of runs on a cluster, and the outcomes by number."""
+    events = list(run_on_cluster(dict(enumerate(runs)), ABOUT, cluster))
+    return events, {event.number: event.outcome for event in events if event.outcome is not None}
 
 
-@pytest.fixture
-def submitted(monkeypatch):
-    """Returns the files of each attempt, none of which is run."""
-    found = []
-
-    def submit(tasks, number):
-        tasks._attempts[number] += 1
-        run = tasks._runs[number]
-        found.append({path.name: path.read_bytes() for path in (run.record, run.checkpoint) if path.exists()})
-
-    monkeypatch.setattr(Tasks, "_submit", submit)
-    return found
+def in_this_process(runs, folder):
+    """Returns the files of the same runs in this process."""
+    folder.mkdir()
+    for run in runs:
+        moved = dataclasses.replace(run, folder=folder)
+        assert outcome_of(moved, ABOUT, lambda _: None, lambda: False) == DONE
+    return files_of(folder)
 
 
-@pytest.fixture
-def tasks(cluster, run, submitted):
-    return Tasks({0: run}, {}, cluster)
+def test_runs_leave_the_records_of_one_process(cluster, tmp_path):
+    runs = [run_of(tmp_path, algorithm=algorithm) for algorithm in ("external", "outcome")]
+    assert execute(runs, cluster)[1] == {0: DONE, 1: DONE}
+    assert files_of(tmp_path) == in_this_process(runs, tmp_path / "here")
 
 
-def lose(tasks, cluster):
-    """Returns what becomes of a run whose worker is lost."""
-
-    @cluster.ray.remote(max_retries=0)
-    def die():
-        import os
-
-        os._exit(1)
-
-    return tasks._outcome(die.remote(), 0)
+def test_progress_and_points_arrive_while_a_run_goes_on(cluster, tmp_path):
+    run, lengths = run_of(tmp_path, nodes=6e7), set()
+    for event in run_on_cluster({0: run}, ABOUT, cluster):
+        if 0.0 < event.progress < 1.0 and run.record.exists():
+            lengths.add(len(run.record.read_text().splitlines()))
+    assert event == RunEvent(0, 1.0, DONE)
+    assert any(1 < length < len(run.record.read_text().splitlines()) - 1 for length in lengths)
 
 
-def test_only_files_of_the_last_attempt_are_written(tasks, cluster, run, submitted):
-    tasks.messages.put(Message(0, 1, 0.25, {run.record.name: b"points", run.checkpoint.name: b"state"}))
-    assert tasks.receive() == {0: 0.25}
-    assert lose(tasks, cluster) is None
-    assert submitted == [{}, {run.record.name: b"points", run.checkpoint.name: b"state"}]
-    tasks.messages.put(Message(0, 1, 0.5, {run.record.name: b"others"}))
-    assert tasks.receive() == {}
-    tasks.messages.put(Message(0, 2, 0.75, {run.checkpoint.name: None}))
-    assert tasks.receive() == {0: 0.75}
-    assert run.record.read_bytes() == b"points"
-    assert not run.checkpoint.exists()
+@pytest.mark.slow
+def test_killed_workers_change_no_record(cluster, tmp_path, caplog):
+    runs = long_runs(tmp_path, 2)
+    with Killer("ray::leduc_poker", 3) as killer:
+        assert execute(runs, cluster)[1] == {0: DONE, 1: DONE}
+    assert killer.killed
+    assert "a worker was lost, and another one continues" in caplog.text
+    assert files_of(tmp_path) == in_this_process(runs, tmp_path / "here")
 
 
-def test_a_run_that_kills_its_workers_is_given_up(tasks, cluster, run, monkeypatch):
-    monkeypatch.setattr("mccfr_plus.experiments.cluster_runs._MOST_LOSSES", 2)
-    for _ in range(2):
-        assert lose(tasks, cluster) is None
-    tasks.messages.put(Message(0, 3, 0.5, {run.record.name: b"new"}))
-    tasks.receive()
-    for _ in range(2):
-        assert lose(tasks, cluster) is None
-    assert "lost 3 times without anything new" in lose(tasks, cluster)
+def test_a_run_that_kills_its_workers_fails(cluster, tmp_path, monkeypatch):
+    monkeypatch.setattr(cluster_runs, "_MOST_ATTEMPTS", 2)
+    monkeypatch.setattr(cluster_runs, "_work", lambda *_: os._exit(1))
+    assert "2 workers were lost" in execute([run_of(tmp_path)], cluster)[1][0]
 
 
-def test_files_that_cannot_be_written_end_a_run(tasks, run):
-    run.record.mkdir()
-    tasks.numbers = {tasks._ray.put(None): 0}
-    tasks._ray = type("Ray", (), {"cancel": lambda self, task, force: None})()
-    tasks.messages.put(Message(0, 1, 0.5, {run.record.name: b"points"}))
-    tasks.receive()
-    assert "cannot write" in tasks._outcome(None, 0)
+def test_a_run_that_fails_does_not_end_the_others(cluster, tmp_path):
+    damaged, unknown = run_of(tmp_path, seed=2), run_of(tmp_path, game="python_faulty(length=3)")
+    damaged.record.write_text("damaged\n")
+    outcomes = execute([damaged, unknown, run_of(tmp_path)], cluster)[1]
+    assert str(damaged.record) in outcomes[0]
+    assert "python_faulty" in outcomes[1]
+    assert outcomes[2] == DONE
+    assert damaged.record.read_text() == "damaged\n"
+    with Cluster(imports=("lazy_games",)) as importing:
+        assert execute([unknown], importing)[1] == {0: DONE}
 
 
-def test_a_lost_run_goes_on_from_its_checkpoint(tasks, directory, run, tmp_path, monkeypatch):
-    """In this process: what the second attempt restores is what the first one has sent."""
-    tree = compile_game("kuhn_poker")
-    monkeypatch.setattr(run_loop, "CHECKPOINT_SECONDS", -1.0)  # one at each point
-    monkeypatch.setattr(run_loop, "SAVING_SHARE", math.inf)
-    restored, restore, measure = [], Solver.restore, run_loop._measure
-    monkeypatch.setattr(Solver, "restore", lambda self, path: restored.append(restore(self, path).iterations))
-
-    def attempt(number, lose_after):
-        moved = dataclasses.replace(run.on(tree), folder=tmp_path / f"worker{number}")
-        moved.folder.mkdir()
-        for path, there in ((run.record, moved.record), (run.checkpoint, moved.checkpoint)):
-            if path.exists():
-                there.write_bytes(path.read_bytes())
-        sender = Sender(0, 1, tasks.messages, tasks.stop)
-        sender.watch(moved)
-
-        def lost_measure(*arguments):
-            if len(read_record(moved.record)[1]) == lose_after:
-                raise KeyboardInterrupt
-            return measure(*arguments)
-
-        monkeypatch.setattr(run_loop, "_measure", lost_measure)
-        return run_to_end(moved, tree, {}, sender.tell, sender.stop)
-
-    for number, lose_after in enumerate((5, 8)):
-        with pytest.raises(KeyboardInterrupt):
-            attempt(number, lose_after)
-        tasks.receive()
-        assert len(read_record(run.record)[1]) == lose_after
+@pytest.mark.slow
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
+def test_an_ended_program_continues(cluster, tmp_path, number):
+    """Ctrl-C reaches all processes of a terminal, and here also those of a cluster that was started for the run."""
+    where = "ray" if number == signal.SIGINT else cluster.ray.get_runtime_context().gcs_address
+    (run,) = runs = long_runs(tmp_path, 1)
+    process = start(HERE / "runs.py", tmp_path, where, 1)
+    deadline = time.monotonic() + 200
+    while time.monotonic() < deadline and process.poll() is None and not run.record.exists():
+        time.sleep(0.05)
+    time.sleep(0.5)
+    assert process.poll() is None, process.communicate()
+    os.killpg(process.pid, number) if number == signal.SIGINT else process.send_signal(number)
+    out, errors = process.communicate(timeout=120)
+    before = run.record.read_text().splitlines()
+    assert not any('"end"' in line for line in before), errors
+    if number != signal.SIGKILL:
+        assert out.splitlines()[-1] == "interrupted", errors
         assert run.checkpoint.exists()
-    points = read_record(run.record)[1]
-    assert restored == [points[4].iterations]
-    assert attempt(2, None)
-    assert restored == [points[4].iterations, points[7].iterations]
-    tasks.receive()
-    tasks.receive()
-    assert not run.checkpoint.exists()
-    _, points, ended = read_record(run.record)
-    assert [point.target for point in points] == list(run.on(tree).points)
-    assert ended["seconds"] == points[-1].seconds
-    assert run.policy.exists()
+    assert execute(runs, cluster)[1] == {0: DONE}
+    after = run.record.read_text().splitlines()
+    assert [json.loads(line) for line in after[: len(before)]] == [json.loads(line) for line in before]
+    assert files_of(tmp_path) == in_this_process(runs, tmp_path / "here")
 
 
-def test_stopped_runs_are_told(tasks, run):
-    sender = Sender(0, 1, tasks.messages, tasks.stop)
-    sender.watch(run)
-    assert not sender.stop()
-    tasks.stop.put(None)
-    sender._told = 0.0
-    sender.tell(0.5)
-    assert sender.stop()
-    assert tasks.receive() == {0: 0.5}
-
-
-def test_a_program_that_is_restarted_sends_its_files(cluster, run, submitted):
-    run.record.write_bytes(b"points")
-    run.checkpoint.write_bytes(b"state")
-    Tasks({0: run}, {}, cluster)
-    assert submitted == [{run.record.name: b"points", run.checkpoint.name: b"state"}]
+@pytest.mark.slow
+def test_a_lost_node_loses_no_record(tmp_path):
+    """Each node has one CPU, so that one of two runs is on the lost node."""
+    runs = long_runs(tmp_path, 2)
+    with two_nodes() as nodes:
+        process = start(HERE / "runs.py", tmp_path, nodes.address, 2)
+        deadline = time.monotonic() + 300
+        while time.monotonic() < deadline and process.poll() is None and not all(run.record.exists() for run in runs):
+            time.sleep(0.05)
+        nodes.kill_second()
+        out, errors = process.communicate(timeout=400)
+    assert out.splitlines()[-1] == "done", errors  # after Ray's messages
+    assert "a worker was lost, and another one continues" in errors
+    assert files_of(tmp_path) == in_this_process(runs, tmp_path / "here")

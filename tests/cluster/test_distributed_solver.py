@@ -1,19 +1,16 @@
 """Results depend on the seed and the batches alone; their mean is an unbiased gradient; wrong settings are refused."""
 
+import pickle
+
 import lazy_games  # noqa: F401  (registers a game, here and not in workers)
 import numpy as np
 import pytest
-from pool_workers import pickled
+from processes import Killer
 
-from mccfr_plus import (
-    CheckpointError,
-    ConfigError,
-    GameError,
-    Solver,
-)
-from mccfr_plus.cluster import DistributedEvaluator, DistributedSolver, batch
-from mccfr_plus.cluster.batch import stream_of
-from mccfr_plus.cluster.engine import DistributedEngine
+from mccfr_plus import CheckpointError, ConfigError, Solver
+from mccfr_plus.cluster import DistributedSolver, batch
+from mccfr_plus.cluster.batch import BatchWorker, stream_of
+from mccfr_plus.cluster.worker_pool import WorkerPool, places
 
 # Estimator, minimizer, average, alternating: all average methods, all sampling weights, shared traversals.
 KINDS = {
@@ -32,7 +29,7 @@ KINDS = {
 
 @pytest.fixture
 def interpreted_batches(monkeypatch):
-    """Samples batches in plain Python, where compiling is not the point."""
+    """Samples batches in plain Python, where compiling is not tested."""
     from interpreted import interpreted  # after the folder of the cache is set, see `conftest`
 
     bind = batch.bind
@@ -46,7 +43,7 @@ def solver_of(kind="lazy", game="kuhn_poker", **changes):
 
 
 def bits(solver):
-    """Returns the bytes of everything that results are made of."""
+    """Returns the bytes of everything that carries over to the next iteration."""
     state = solver._engine.state()
     names = [name for name in state if name.startswith(("strategy", "average", "tables", "minimizer", "stream"))]
     found = {name: np.array(state[name]).tobytes() for name in names}
@@ -54,23 +51,50 @@ def bits(solver):
     return found | {"policy": solver.average_strategy().tobytes(), "counts": counts}
 
 
+class PickledPool(WorkerPool):
+    """Sends everything to three workers of this process as Ray does: pickled, in another order, arrays read-only."""
+
+    def start(self, arrays, plan):
+        self.workers = [BatchWorker(*_sent((arrays, plan))) for _ in range(3)]
+
+    def sample(self, shared, batches):
+        results = {}
+        for number, each in reversed(list(enumerate(batches))):
+            results[number] = _sent(self.workers[number % 3].sample(_sent(shared), _sent(each)))
+        return iter([results[number] for number in range(len(batches))])
+
+
+def _sent(value):
+    buffers = []
+    data = pickle.dumps(value, protocol=5, buffer_callback=buffers.append)
+    return pickle.loads(data, buffers=[bytes(buffer.raw()) for buffer in buffers])
+
+
 def test_workers_of_a_cluster_give_identical_bits(cluster):
-    """With more workers than CPUs, a second solver and an evaluation: none of them waits for ever."""
+    """With more workers than CPUs and a second solver: neither waits for ever."""
     with (
         solver_of() as alone,
         solver_of(workers=3, cluster=cluster) as first,
         solver_of(workers=1, cluster=cluster) as second,
-        DistributedEvaluator("kuhn_poker", cluster) as evaluator,
     ):
         expected = bits(alone.run(4))
         for together in (first, second):
             assert bits(together.run(4)) == expected
-            assert evaluator.evaluate(together.average_policy()).nash_conv == alone.nash_conv()
-        assert len(first._worker_pool.actors) == 3
+        assert len(first._worker_pool.workers) == 3
 
 
-def test_a_closed_solver_can_be_run_on_and_workers_need_not_know_the_game(cluster):
-    """Workers get the tree: a game that only this program knows is sampled all the same."""
+@pytest.mark.slow
+def test_killed_workers_change_no_result(cluster):
+    """While they compile or load kernels, and while they sample."""
+    plan = {"game": "leduc_poker", "traversals": 10_000}
+    with solver_of(**plan) as alone, solver_of(**plan, cluster=cluster) as together:
+        with Killer("ray::BatchWorker", 4) as killer:
+            found = bits(together.run(100))
+        assert len(killer.killed) >= 2
+        assert found == bits(alone.run(100))
+
+
+def test_a_closed_solver_can_run_again_and_workers_need_not_load_the_game(cluster):
     game = "python_faulty(length=3)"
     with solver_of(game=game) as alone, solver_of(game=game, cluster=cluster) as together:
         expected = bits(alone.run(4))
@@ -80,23 +104,14 @@ def test_a_closed_solver_can_be_run_on_and_workers_need_not_know_the_game(cluste
 
 
 @pytest.mark.usefixtures("interpreted_batches")
-@pytest.mark.parametrize("kind", KINDS)
-def test_arrays_of_other_processes_give_identical_bits(kind):
-    with solver_of(kind) as alone, pickled(solver_of(kind)) as together:
+@pytest.mark.parametrize(
+    ("kind", "game"), [*((kind, "kuhn_poker") for kind in KINDS), ("visits", "kuhn_poker(players=3)")]
+)
+def test_arrays_of_other_processes_give_identical_bits(kind, game):
+    """With three players and `visits`, the driver makes traversals for the average, with a stream of its own."""
+    with solver_of(kind, game) as alone, solver_of(kind, game) as together:
+        together._worker_pool = together._engine._worker_pool = PickledPool(None, "local")
         assert bits(together.run(4)) == bits(alone.run(4))
-        assert len(together._worker_pool.actors) == 3
-
-
-# `test_one_batch_is_that_of_a_solver` compares all kinds.
-@pytest.mark.parametrize("kind", ["lazy", "outcome", "update_all_players"])
-def test_it_converges_as_batches_do(kind):
-    """The mean over batches is the mean over a batch: not the same draws, but about the same exploitability."""
-    estimator, minimizer, averaging, alternating = KINDS[kind]
-    whole = Solver("kuhn_poker", estimator, minimizer, averaging, alternating=alternating, batch=200, seed=1)
-    with solver_of(kind, num_batches=4, traversals=50, seed=1) as num_batches:
-        found, expected = num_batches.run(300).exploitability(), whole.run(300).exploitability()
-    assert found < 3 * expected + 0.01
-    assert num_batches.nodes_touched == pytest.approx(whole.nodes_touched, rel=0.05)
 
 
 @pytest.mark.usefixtures("interpreted_loops", "interpreted_batches")
@@ -104,14 +119,13 @@ def test_it_converges_as_batches_do(kind):
     ("kind", "averaging"),
     [
         *((kind, KINDS[kind][2]) for kind in KINDS),
-        *(("update_all_players", averaging) for averaging in ("stochastic", "optimistic")),
-        *(("lazy", averaging) for averaging in ("stochastic", "optimistic")),
+        *((kind, averaging) for kind in ("update_all_players", "lazy") for averaging in ("stochastic", "optimistic")),
     ],
 )
-def test_one_batch_is_that_of_a_solver(kind, averaging):
-    """With one batch and the stream's state in its generator, the solver in this process makes the same traversals.
+def test_one_batch_equals_a_batch_of_a_solver(kind, averaging):
+    """With the stream's state in its generator, `Solver` makes the same traversals.
 
-    A traversal for one player does so in player 0's turn; what serves all players, in the whole iteration.
+    That holds in player 0's turn for traversals for one player, else in the whole iteration.
     """
     estimator, minimizer, _, alternating = KINDS[kind]
     components = ("leduc_poker", estimator, minimizer, averaging)
@@ -132,75 +146,59 @@ def test_one_batch_is_that_of_a_solver(kind, averaging):
                 assert inside.nodes_touched == outside.nodes_touched
 
 
-def test_averages_with_traversals_of_their_own():
-    """With three players, visits do not tell reach: the driver makes the traversals, with its own stream."""
-    three = {"kind": "visits", "game": "kuhn_poker(players=3)"}
-    with solver_of(**three) as alone, pickled(solver_of(**three)) as together:
-        assert alone.average_method.name == "own traversal"
-        assert bits(together.run(4)) == bits(alone.run(4))
-
-
-def test_every_batch_has_its_own_stream():
-    """Chunks that drew the same would have the variance of one: their mean must have less."""
-
-    def spread(num_batches, traversals):
-        tables = []
-        for seed in range(200):
-            with solver_of(num_batches=num_batches, traversals=traversals, seed=seed) as solver:
-                solver.iteration()
-                tables.append(solver._engine.tables[0].copy())
-        return np.var(tables, axis=0).sum()
-
-    one, eight, together = spread(1, 1), spread(8, 1), spread(1, 8)
-    assert eight == pytest.approx(one / 8, rel=0.4)
-    assert together == pytest.approx(one / 8, rel=0.4)
+def first_regrets(seed, num_batches, traversals):
+    with solver_of("simultaneous", num_batches=num_batches, traversals=traversals, seed=seed) as solver:
+        solver.iteration()
+        return solver._engine.tables[0].copy()
 
 
 def test_the_mean_of_batches_is_the_exact_gradient():
     """Regrets of the first iteration, over many seeds, against those of full traversals (6 standard errors)."""
     exact = Solver("kuhn_poker", "full", "rm", alternating=False)
     exact.iteration()
-    found = [_first_regrets(seed) for seed in range(300)]
+    found = [first_regrets(seed, 3, 2) for seed in range(300)]
     mean, error = np.mean(found, axis=0), np.std(found, axis=0) / np.sqrt(len(found))
     assert (np.abs(mean - exact._engine.tables[0]) <= 6 * error + 1e-12).all()
 
 
-def _first_regrets(seed):
-    with solver_of("simultaneous", num_batches=3, traversals=2, seed=seed) as solver:
-        solver.iteration()
-        return solver._engine.tables[0].copy()
+def test_every_batch_has_its_own_stream():
+    """The mean of eight batches with the same stream would have the variance of one batch."""
+
+    def spread(num_batches):
+        return np.var([first_regrets(seed, num_batches, 1) for seed in range(200)], axis=0).sum()
+
+    assert spread(8) == pytest.approx(spread(1) / 8, rel=0.4)
 
 
-def test_it_goes_on_from_a_checkpoint(tmp_path):
+def test_it_resumes_from_a_checkpoint(tmp_path):
     file = tmp_path / "kuhn.checkpoint"
     with solver_of() as alone:
         expected = bits(alone.run(9))
     with solver_of() as first:
         first.run(4, checkpoint=file)
-    with pickled(DistributedSolver.from_checkpoint(file, cluster="local")) as second:
-        assert second.iterations == 4
-        assert (second.num_batches, second.traversals, second.seed) == (5, 7, 3)
+    with DistributedSolver.from_checkpoint(file, cluster="local") as second:
+        assert (second.num_batches, second.traversals, second.seed, second.iterations) == (5, 7, 3, 4)
         assert bits(second.run(5)) == expected
 
 
-def test_an_iteration_cut_short_goes_on_at_its_turn(tmp_path):
+def test_an_interrupted_iteration_continues_with_its_player(tmp_path):
     class Stop(Exception):
         pass
 
     with solver_of() as whole, solver_of() as cut:
         expected = bits(whole.run(3))
         cut.run(1)
-        worker_pool, calls = cut._worker_pool, []
-        work = worker_pool.work
+        pool, calls = cut._worker_pool, []
+        sample = pool.sample
 
-        def failing(shared, tasks):
-            for result in work(shared, tasks):
+        def failing(shared, batches):
+            for result in sample(shared, batches):
                 calls.append(result)
                 if len(calls) == 8:  # within the second player's turn
                     raise Stop
                 yield result
 
-        worker_pool.work = failing
+        pool.sample = failing
         with pytest.raises(Stop):
             cut.run(2)
         cut.save_checkpoint(tmp_path / "cut.checkpoint")
@@ -209,39 +207,25 @@ def test_an_iteration_cut_short_goes_on_at_its_turn(tmp_path):
             assert bits(loaded.run(2)) == expected
 
 
-def test_what_is_sent_is_sparse():
-    """A batch of one traversal sends what that traversal has touched, and not a table."""
-    with solver_of(game="leduc_poker", num_batches=1, traversals=1) as solver:
-        solver.iteration()
-        assert 0 < solver._engine.bytes_received < 8 * solver.tree.num_slots / 10
+def test_places_are_in_proportion_to_cpus():
+    assert sorted(places({"a": 6.0, "b": 2.0}, 4)) == ["a", "a", "a", "b"]
+    assert sorted(places({"a": 1.0, "b": 1.0}, 6)) == ["a", "a", "a", "b", "b", "b"]
 
 
-def test_limits_and_progress_are_those_of_a_solver():
-    told = []
-    with solver_of() as solver:
-        solver.run(seconds=0.3, callback=told.append)
-        assert told[-1].iterations == (before := solver.iterations) > 1
-        solver.iteration()
-        assert solver.iterations == before + 1
-        assert solver.run(target_exploitability=0.2).exploitability() <= 0.2
-
-
-@pytest.mark.parametrize("name", ["num_batches", "traversals"])
-@pytest.mark.parametrize("value", [0, -1, 1.5, True])
-def test_wrong_counts(name, value):
-    with pytest.raises(ConfigError, match=f"{name}={value!r}: must be a whole number, at least 1"):
-        solver_of(**{name: value})
-
-
-@pytest.mark.parametrize("estimator", ["full", "escher"])
-def test_estimators_that_cannot_be_distributed(estimator):
-    with pytest.raises(ConfigError, match=f"estimator='{estimator}'"):
-        DistributedSolver("kuhn_poker", estimator, cluster="local")
-
-
-def test_a_game_that_cannot_be_compiled():
-    with pytest.raises(GameError):
-        solver_of(game="dark_hex")
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"num_batches": 0}, "num_batches=0: must be a whole number, at least 1"),
+        ({"traversals": 1.5}, "traversals=1.5: must be a whole number"),
+        ({"workers": 0}, "workers=0: must be a whole number"),
+        ({"cluster": "nowhere"}, "cluster='nowhere': give 'ray'"),
+        ({"estimator": "full"}, "estimator='full'"),
+        ({"estimator": "escher"}, "estimator='escher' in a distributed solver"),
+    ],
+)
+def test_wrong_settings(arguments, message):
+    with pytest.raises(ConfigError, match=message):
+        DistributedSolver(**{"game": "kuhn_poker", "cluster": "local", **arguments})
 
 
 def test_checkpoints_of_other_plans(tmp_path):
@@ -258,8 +242,3 @@ def test_checkpoints_of_other_plans(tmp_path):
         DistributedSolver.from_checkpoint(other)
     with pytest.raises(CheckpointError, match=r"number of batches .* is 5"):
         Solver("kuhn_poker", seed=3, batch=35).restore(file)
-
-
-def test_a_solver_cannot_be_copied():
-    with solver_of() as solver, pytest.raises(TypeError, match="write a checkpoint"):
-        DistributedEngine.__getstate__(solver._engine)

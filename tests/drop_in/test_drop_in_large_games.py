@@ -38,18 +38,6 @@ def test_python_classes(make, game, iterations):
     assert solver.average_policy().items() != before
 
 
-def test_never_visited_states_are_uniform():
-    solver = drop_in.OutcomeSamplingSolver(GAME, seed=1)
-    solver.iteration()
-    policy = solver.average_policy()
-    known = {text for text, _ in policy.items()}
-    state = GAME.new_initial_state()
-    while state.information_state_string() in known:
-        state.apply_action(state.legal_actions()[0])
-    actions = state.legal_actions()
-    assert policy.action_probabilities(state) == dict.fromkeys(actions, 1 / len(actions))
-
-
 @pytest.mark.parametrize("name", ["ExternalSamplingMCCFRSolver", "OutcomeSamplingMCCFRSolver"])
 def test_cpp_classes(name):
     solver = getattr(our_pyspiel, name)(DICE, seed=1)

@@ -121,12 +121,6 @@ def test_policies_on_leduc_are_openspiels(monkeypatch, pair):
     assert max(_differences(monkeypatch, pyspiel.load_game("leduc_poker"), pair, 5)) < _TOLERANCE
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("pair", (_CHOICES | _DISCOUNTED_CHOICES).values(), ids=(_CHOICES | _DISCOUNTED_CHOICES).keys())
-def test_all_choices_on_leduc_are_openspiels(monkeypatch, pair):
-    assert max(_differences(monkeypatch, pyspiel.load_game("leduc_poker"), pair, 20)) < _TOLERANCE
-
-
 @pytest.mark.parametrize("name", ["CFRSolver", "CFRPlusSolver"])
 @pytest.mark.parametrize("game", ["kuhn_poker", "leduc_poker", "tiny_hanabi"])
 def test_cpp_policies_are_openspiels(game, name):
@@ -143,16 +137,3 @@ def test_cpp_policies_are_openspiels(game, name):
         assert set(table) == set(expected)
         for info_state, probabilities in expected.items():
             np.testing.assert_allclose(table[info_state], probabilities, rtol=0, atol=_TOLERANCE)
-
-
-def test_simultaneous_discounted_updates_are_done():
-    # With factors of 1/2 in every iteration, all regrets of an iteration keep their proportions: without alternation
-    # the second iteration plays what CFR plays, and so do the averages of two iterations.
-    game = pyspiel.load_game("leduc_poker")
-    discounted = discounted_cfr._DCFRSolver(game, False, False, False, 0.0, 0.0, 0.0)
-    plain = cfr._CFRSolver(game, False, False, False)
-    for _ in range(2):
-        discounted.iteration()
-        plain.iteration()
-    assert _difference(discounted.average_policy(), plain.average_policy()) < _TOLERANCE
-    assert np.ptp(discounted.average_strategy()) > 0.1

@@ -1,24 +1,14 @@
 """What every drop-in class has: OpenSpiel's method names, snapshots, seeds, pickling, memory kept in bounds."""
 
-import logging
-import os
 import pickle
-import subprocess
-import sys
 
 import numpy as np
 import pyspiel
 import pytest
-from open_spiel.python.algorithms import external_sampling_mccfr as openspiel_external_sampling_mccfr
 
 from mccfr_plus import (
     CheckpointError,
     ConfigError,
-    ExternalSampling,
-    OutcomeSampling,
-    PowerAverage,
-    RegretMatching,
-    Solver,
     TreePolicy,
     drop_in,
 )
@@ -59,34 +49,6 @@ def _all(makers):
 
 def _strategies(solver):
     return solver.average_strategy(), solver.current_strategy()
-
-
-@_all(_ALL)
-def test_iterations_have_three_names(make):
-    game = pyspiel.load_game("kuhn_poker")
-    solver, twin = make(game, seed=1), make(game, seed=1)
-    assert solver.iteration() is None
-    assert solver.run_iteration() is None
-    assert solver.evaluate_and_update_policy() is None
-    assert solver.iterations == 3
-    twin.run(3)
-    np.testing.assert_array_equal(_strategies(solver), _strategies(twin))
-
-
-@_all(_PYTHON)
-def test_policies_are_python_ones(make):
-    solver = make(pyspiel.load_game("kuhn_poker"), seed=1)
-    solver.run(10)
-    average, current = _strategies(solver)
-    for policy, tabular, expected in (
-        (solver.average_policy(), solver.tabular_average_policy(), average),
-        (solver.current_policy(), solver.tabular_current_policy(), current),
-    ):
-        assert isinstance(policy, TreePolicy)
-        assert isinstance(tabular, pyspiel.TabularPolicy)
-        np.testing.assert_array_equal(policy.strategy(), expected)
-        assert tabular.policy_table() == policy.to_pyspiel().policy_table()
-    assert np.abs(average - current).max() > 0.01
 
 
 @_all(_CPP)
@@ -148,15 +110,6 @@ def test_a_checkpoint_goes_on_bit_for_bit_as_the_same_class(make, tmp_path):
     np.testing.assert_array_equal(_strategies(restored), _strategies(solver))
 
 
-def test_a_checkpoint_of_a_lazy_tree_goes_on_with_texts(tmp_path):
-    game = pyspiel.load_game("dark_hex(board_size=4)")
-    solver = our_pyspiel.OutcomeSamplingMCCFRSolver(game, seed=1)
-    solver.run(20).save_checkpoint(tmp_path / "run")
-    restored = type(solver).from_checkpoint(tmp_path / "run", game, memory="2GB")
-    assert restored.tree.kind == solver.tree.kind == "lazy"
-    assert restored.run(20).average_policy().policy_table() == solver.run(20).average_policy().policy_table()
-
-
 def test_a_checkpoint_of_another_algorithm_is_refused(tmp_path):
     game = pyspiel.load_game("kuhn_poker")
     for solver, kind, runs in (
@@ -168,7 +121,7 @@ def test_a_checkpoint_of_another_algorithm_is_refused(tmp_path):
         (drop_in.cfr._CFRSolver(game, False, True, True), drop_in.CFRPlusSolver, r"full \+ rm\+"),
     ):
         solver.run(1).save_checkpoint(tmp_path / "run")
-        said = rf"is of a run of {runs}, which is not what {kind.__name__} runs: load it with Solver\.from_checkpoint"
+        said = rf"is of a run of {runs}.*, not of {kind.__name__}: load it with Solver\.from_checkpoint"
         with pytest.raises(CheckpointError, match=said):
             kind.from_checkpoint(tmp_path / "run")
 
@@ -180,17 +133,6 @@ def test_seed_repeats_a_run_and_none_does_not(make):
     np.testing.assert_array_equal(runs[0], runs[1])
     for one, other in ((0, 2), (2, 3), (3, 4)):
         assert not np.array_equal(runs[one], runs[other])
-
-
-@_all(_ALL)
-def test_numpys_global_random_state_is_neither_read_nor_changed(make):
-    game = pyspiel.load_game("kuhn_poker")
-    np.random.seed(1)  # noqa: NPY002
-    before = np.random.get_state()[1].copy()  # noqa: NPY002
-    first = _strategies(make(game, seed=5).run(20))
-    np.testing.assert_array_equal(np.random.get_state()[1], before)  # noqa: NPY002
-    np.random.seed(2)  # noqa: NPY002
-    np.testing.assert_array_equal(_strategies(make(game, seed=5).run(20)), first)
 
 
 def test_cpp_solvers_repeat_themselves_without_a_seed_as_openspiels_do():
@@ -221,42 +163,12 @@ def test_negative_seeds_mean_what_they_mean_in_cpp():
     assert not np.array_equal(external(-1), external(-2))
 
 
-def test_parts_are_what_the_arguments_say():
-    game = pyspiel.load_game("kuhn_poker")
-    for solver, estimator, exact in (
-        (drop_in.ExternalSamplingSolver(game), ExternalSampling(), False),
-        (drop_in.ExternalSamplingSolver(game, _FULL), ExternalSampling(), True),
-        (drop_in.OutcomeSamplingSolver(game), OutcomeSampling(0.6), False),
-        (our_pyspiel.ExternalSamplingMCCFRSolver(game), ExternalSampling(), False),
-        (our_pyspiel.ExternalSamplingMCCFRSolver(game, 0, _CPP_FULL), ExternalSampling(), True),
-        (our_pyspiel.OutcomeSamplingMCCFRSolver(game), OutcomeSampling(0.6), False),
-        (our_pyspiel.OutcomeSamplingMCCFRSolver(game, 0.3), OutcomeSampling(0.3), False),
-    ):
-        assert solver.estimator == estimator
-        assert solver.minimizer == RegretMatching()
-        assert solver.averaging == PowerAverage(0.0, "exact" if exact else "auto")
-        assert solver.config.alternating
-
-
 def test_wrong_average_types_are_refused():
     game = pyspiel.load_game("kuhn_poker")
     with pytest.raises(ConfigError, match=r"average_type='full': give AverageType\.SIMPLE"):
         drop_in.ExternalSamplingSolver(game, "full")
     with pytest.raises(ConfigError, match=r"avg_type=<AverageType.FULL: 1>: give pyspiel\.MCCFRAverageType\.SIMPLE"):
         our_pyspiel.ExternalSamplingMCCFRSolver(game, avg_type=_FULL)
-
-
-def test_average_type_is_openspiels():
-    assert external_sampling_mccfr.AverageType is openspiel_external_sampling_mccfr.AverageType
-
-
-def test_discounted_cfr_says_that_regret_matching_plus_has_no_effect(caplog):
-    game = pyspiel.load_game("kuhn_poker")
-    with caplog.at_level(logging.WARNING, "mccfr_plus"):
-        discounted_cfr._DCFRSolver(game, True, True, False, 1.5, 0, 2)
-        assert not caplog.records
-        discounted_cfr._DCFRSolver(game, True, True, True, 1.5, 0, 2)
-    assert "regret_matching_plus=True has no effect" in caplog.text
 
 
 def test_simultaneous_games_are_accepted():
@@ -276,48 +188,3 @@ def test_pyspiel_module_forwards_everything_else():
             assert (getattr(our_pyspiel, name) is getattr(pyspiel, name)) == (name not in replaced)
     with pytest.raises(AttributeError, match="no_such_name"):
         our_pyspiel.no_such_name  # noqa: B018
-
-
-def test_package_has_the_names_of_its_modules():
-    for module, names in (
-        (cfr, ("CFRSolver", "CFRPlusSolver", "_CFRSolver", "_InfoStateNode", "_update_current_policy")),
-        (discounted_cfr, ("DCFRSolver", "LCFRSolver", "_DCFRSolver")),
-        (external_sampling_mccfr, ("ExternalSamplingSolver", "AverageType")),
-        (outcome_sampling_mccfr, ("OutcomeSamplingSolver",)),
-        (our_pyspiel, ("ExternalSamplingMCCFRSolver", "OutcomeSamplingMCCFRSolver")),
-    ):
-        for name in names:
-            assert getattr(drop_in, name) is getattr(module, name)
-
-
-@_all(_ALL)
-def test_iteration_costs_what_the_solvers_costs(make):
-    solver = make(pyspiel.load_game("kuhn_poker"))
-    for name in ("iteration", "run_iteration", "evaluate_and_update_policy"):
-        assert getattr(type(solver), name) is Solver.iteration  # the same function: no clock needed
-
-
-_UNCOMPILED = """
-import pyspiel
-from mccfr_plus import drop_in
-
-for game in ("kuhn_poker", "kuhn_poker(players=3)"):
-    game = pyspiel.load_game(game)
-    for average_type in drop_in.AverageType:
-        drop_in.ExternalSamplingSolver(game, average_type, seed=1).run(20)
-    for make in (drop_in.CFRPlusSolver, drop_in.DCFRSolver, drop_in.OutcomeSamplingSolver):
-        make(game, seed=1).run(20)
-print("in bounds")
-"""
-
-
-def test_no_array_is_written_out_of_bounds():
-    # Compiled kernels do not check indices; the same code run by Python does.
-    done = subprocess.run(
-        [sys.executable, "-c", _UNCOMPILED],
-        env={**os.environ, "NUMBA_DISABLE_JIT": "1"},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.stdout == "in bounds\n", done.stderr

@@ -6,11 +6,11 @@ from lazy_games import FaultyGame, FaultyState
 from open_spiel.python import policy as openspiel_policy
 from open_spiel.python.algorithms import exploitability
 from open_spiel.python.algorithms.get_all_states import get_all_states
-from references import random_policy, tree_of
+from references import random_policy
 
 import mccfr_plus
 from mccfr_plus import GameError, InfoStatePolicy, PolicyError
-from mccfr_plus.evaluation.behavior import Behavior, chance_row
+from mccfr_plus.evaluation.behavior import Behavior
 
 KUHN = pyspiel.load_game("kuhn_poker")
 
@@ -46,19 +46,6 @@ def test_kinds_of_policies(kind):
         assert row.cumulative[-1] == 1.0
 
 
-def test_a_policy_from_a_solver_of_openspiel():
-    solver = pyspiel.OutcomeSamplingMCCFRSolver(KUHN)
-    for _ in range(100):
-        solver.run_iteration()
-    policy = solver.average_policy()
-    behavior = Behavior(KUHN, policy)
-    for state in decisions_of(KUHN):
-        row = behavior.row(state)
-        assert dict(zip(row.actions, row.probabilities, strict=True)) == pytest.approx(
-            {a: p for a, p in policy.action_probabilities(state).items() if p > 0}
-        )
-
-
 def test_a_mapping_is_uniform_where_it_has_no_entry():
     behavior = Behavior(KUHN, {"0": {1: 1.0}})
     state = pyspiel.load_game("kuhn_poker").new_initial_state()
@@ -76,25 +63,6 @@ def test_a_mapping_of_the_simultaneous_game_fits_its_conversion():
     state = game.new_initial_state()
     assert state.information_state_string(0) != key
     assert Behavior(game, {key: {1: 1.0}}).row(state).actions == (1,)
-
-
-def test_remembers_no_more_than_allowed_and_answers_all_the_same(monkeypatch):
-    policy = random_policy("kuhn_poker", 1)
-    small, large = Behavior(KUHN, policy), Behavior(KUHN, policy)
-    expected = [large.row(s) for s in decisions_of(KUHN)]
-    monkeypatch.setattr("mccfr_plus.evaluation.behavior._MAX_ROWS", 2)
-    assert [small.row(s) for s in decisions_of(KUHN)] == expected
-    assert all(len(rows) <= 2 for rows in small._rows)
-
-
-def test_chance_leaves_out_what_cannot_happen():
-    for state in get_all_states(KUHN, include_chance_states=True).values():
-        if state.is_chance_node():
-            row = chance_row(state)
-            assert row.info_state is None
-            assert dict(zip(row.actions, row.probabilities, strict=True)) == pytest.approx(
-                dict(state.chance_outcomes())
-            )
 
 
 def test_probabilities_of_chance_that_are_none(monkeypatch):
@@ -136,25 +104,7 @@ def test_refuses_answers_that_are_no_distribution(answer):
         Behavior(KUHN, Answers(answer)).row(decisions_of(KUHN)[0])
 
 
-def test_refuses_a_policy_of_another_game():
-    with pytest.raises(PolicyError):
-        Behavior(KUHN, mccfr_plus.Solver("leduc_poker").average_policy()).row(decisions_of(KUHN)[0])
-
-
 @pytest.mark.parametrize("policy", [None, 3, [{}], [{}, {}, {}], [{}, 3]], ids=str)
 def test_refuses_what_is_no_policy(policy):
     with pytest.raises(PolicyError, match="per player"):
         Behavior(KUHN, policy)
-
-
-def test_rows_add_up_to_the_trees_strategy():
-    """The rows of a large enough game are those that evaluation sees, too."""
-    tree = tree_of("leduc_poker")
-    policy = random_policy("leduc_poker", 2)
-    behavior = Behavior(tree.game, policy)
-    for state in decisions_of(tree.game)[::50]:
-        row = behavior.row(state)
-        known = dict(policy[state.information_state_string()])
-        assert dict(zip(row.actions, row.probabilities, strict=True)) == pytest.approx(
-            {a: p for a, p in known.items() if p}
-        )

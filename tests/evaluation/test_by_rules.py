@@ -5,17 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pyspiel
 import pytest
-from lazy_trees import PLENTY
 from open_spiel.python import policy as openspiel_policy
 from open_spiel.python.algorithms import exploitability as openspiel
 
 import mccfr_plus
-from mccfr_plus import BudgetError, PolicyError, Solver, evaluate_by_rules
-from mccfr_plus.evaluation import policy_by_rules
-from mccfr_plus.evaluation.by_rules import RulesEvaluator
-from mccfr_plus.evaluation.expected_time import visited_histories
-from mccfr_plus.games.compiled_rules import compiled_rules
-from mccfr_plus.trees.by_rules.openings import openings_of
+from mccfr_plus import PolicyError, Solver, evaluate_by_rules
 
 TWO_DICE = "liars_dice(numdice=2,dice_sides=2)"
 HEX = "dark_hex(num_rows=2,num_cols=2,obstype=reveal-numturns)"
@@ -61,24 +55,6 @@ def test_threads_share_the_histories(threads):
     assert found.best_response_values == pytest.approx(stored.best_response_values, abs=1e-12)
 
 
-@pytest.mark.slow
-@pytest.mark.usefixtures("interpreted_evaluation")
-def test_orders_of_dice_are_visited_once():
-    solver, stored = Solver(TWO_DICE, "external", tree="rules", seed=1).run(20), mccfr_plus.compile_game(TWO_DICE)
-    openings, evaluator = solver.tree.openings, RulesEvaluator(solver.tree, 1, progress=False)
-    assert sorted(openings.counts) == [1, 1, 1, 1, 2, 2, 2, 2, 4]
-    assert openings.chance == pytest.approx(openings.counts / 16)
-    histories = 10 ** mccfr_plus.estimate_size(TWO_DICE, sample_size=10_000, seed=0).histories.log10
-    visited = visited_histories(solver.tree.game, solver.tree.rules_game, False)
-    assert visited == pytest.approx(histories * 9 / 16)
-    found = evaluator.evaluate(solver.average_strategy())
-    assert evaluator.num_histories == stored.num_nodes
-    expected = mccfr_plus.evaluate(stored, solver.average_policy())
-    assert found.best_response_values == pytest.approx(expected.best_response_values, abs=1e-12)
-    for game in ("kuhn_poker", LEDUC, HEX, "universal_poker"):  # cards of each player, no chance, many cards
-        assert openings_of(compiled_rules(mccfr_plus.load_game(game))) is None
-
-
 def test_every_kind_of_policy():
     table = random_policy(LEDUC)
     stored = mccfr_plus.evaluate(LEDUC, table).nash_conv
@@ -111,17 +87,6 @@ def test_a_policy_of_a_lazy_tree_is_uniform_where_it_has_not_been(keys):
     assert found.nash_conv == pytest.approx(mccfr_plus.nash_conv(LEDUC, policy), abs=1e-12)
 
 
-def test_a_policy_is_asked_once_per_infoset():
-    texts = []
-
-    def policy(state):
-        texts.append((state.current_player(), state.information_state_string()))
-        return dict.fromkeys(state.legal_actions(), 1 / len(state.legal_actions()))
-
-    evaluate_by_rules(LEDUC, policy, progress=False)
-    assert len(texts) == len(set(texts)) == mccfr_plus.compile_game(LEDUC).num_infosets
-
-
 @pytest.mark.usefixtures("interpreted_evaluation")
 @pytest.mark.parametrize("game", [LEDUC, "goofspiel(num_cards=3,imp_info=True,points_order=descending)"])
 def test_a_network(game):
@@ -132,23 +97,10 @@ def test_a_network(game):
 
     game = mccfr_plus.load_game(game)
     sizes = int(np.prod(game.information_state_tensor_shape())), game.num_distinct_actions()
-    networks = [MLP(*sizes, (8,), False, False) for _ in range(2)]
+    networks = [MLP(*sizes, (8,)) for _ in range(2)]
     found = evaluate_by_rules(game, NetworkPolicy(game, networks, "softmax"), progress=False)
     stored = mccfr_plus.nash_conv(game, NetworkPolicy(game, networks, "softmax"))
     assert found.nash_conv == pytest.approx(stored, abs=1e-6)  # single precision
-
-
-def test_a_network_without_a_distribution():
-    torch = pytest.importorskip("torch")
-    from mccfr_plus.neural import NetworkPolicy
-    from mccfr_plus.neural.network import MLP
-
-    game = pyspiel.load_game(LEDUC)
-    network = MLP(game.information_state_tensor_shape()[0], 3, (8,), False, False)
-    with torch.no_grad():
-        next(iter(network.parameters())).fill_(np.nan)
-    with pytest.raises(PolicyError, match=r"at information state .* are \[nan, nan.*not a distribution"):
-        evaluate_by_rules(game, NetworkPolicy(game, [network] * 2, "softmax"), progress=False)
 
 
 def test_missing_infosets_are_counted():
@@ -165,42 +117,3 @@ def test_missing_infosets_are_counted():
     expected = mccfr_plus.nash_conv(tree, uniform | policy)
     found = evaluate_by_rules(LEDUC, policy, progress=False, uniform_elsewhere=True)
     assert found.nash_conv == pytest.approx(expected, abs=1e-12)
-
-
-@pytest.mark.parametrize(
-    ("policy", "message"),
-    [
-        (lambda state: {0: 0.5}, "not a distribution"),
-        (lambda state: [0.5, 0.5], "give {action: probability}"),
-        (7, "give an OpenSpiel policy"),
-        ([{}], "1 policies for 2 players"),
-    ],
-)
-def test_what_is_no_policy(policy, message):
-    with pytest.raises(PolicyError, match=message):
-        evaluate_by_rules(LEDUC, policy, progress=False)
-
-
-def test_an_interrupt_says_how_far_it_came(monkeypatch):
-    def interrupt(state):
-        raise KeyboardInterrupt
-
-    with pytest.raises(KeyboardInterrupt, match="tabulating the policy: 0 of 936 information sets in 0 s"):
-        evaluate_by_rules(LEDUC, interrupt, progress=False)
-
-
-def test_too_little_memory_says_how_much_is_needed(monkeypatch):
-    costs = {}
-
-    def small_plan(memory, *, infoset_cost, slot_cost, **_):
-        costs.update(infoset_cost=10**6 * infoset_cost, slot_cost=10**6 * slot_cost)  # so that it makes gigabytes
-        return PLENTY._replace(infosets_bytes=20 * 10**9, limit=20 * 10**9, **costs)
-
-    monkeypatch.setattr(policy_by_rules, "plan_memory", small_plan)
-    expected = r"all information sets must have a number, and \d+ have filled memory=20,000MB"
-    with pytest.raises(BudgetError, match=expected) as error:
-        evaluate_by_rules(LEDUC, None, threads=1, progress=False)
-    advised = float(str(error.value).rsplit("memory=", 1)[1].removesuffix("MB."))
-    tree = mccfr_plus.compile_game(LEDUC)
-    right = tree.num_infosets * costs["infoset_cost"] + tree.num_slots * costs["slot_cost"]
-    assert advised == pytest.approx(1.1e-6 * right, rel=0.1)  # five standard errors of the estimate

@@ -153,20 +153,6 @@ def test_tables_of_the_simultaneous_game(game):
     np.testing.assert_array_equal(mccfr_plus.evaluate(original, table).values, expected.values)
 
 
-def test_uniform_policies():
-    tree = naive.tree_of("kuhn_poker")
-    expected = mccfr_plus.nash_conv(tree, TreePolicy(tree, tree.uniform_strategy()))
-    for policy in (
-        openspiel_policy.UniformRandomPolicy(tree.game),
-        pyspiel.UniformRandomPolicy(tree.game),
-        openspiel_policy.TabularPolicy(tree.game),
-    ):
-        assert mccfr_plus.nash_conv(tree, policy) == pytest.approx(expected, abs=1e-12)
-    mixed = [openspiel_policy.FirstActionPolicy(tree.game), pyspiel.UniformRandomPolicy(tree.game)]
-    swapped = list(reversed(mixed))
-    assert mccfr_plus.expected_values(tree, mixed)[0] != pytest.approx(mccfr_plus.expected_values(tree, swapped)[0])
-
-
 def with_row(row):
     tree = naive.tree_of("kuhn_poker")
     table = {text: [(0, 0.5), (1, 0.5)] for text in tree.info_states}
@@ -202,19 +188,6 @@ def test_wrong_policies(policy):
             question("kuhn_poker", policy)
     with pytest.raises(PolicyError):
         mccfr_plus.best_response("kuhn_poker", policy, 0)
-
-
-def test_a_compiled_policy_of_another_game():
-    solver = pyspiel.CFRSolver(pyspiel.load_game("leduc_poker"))
-    solver.evaluate_and_update_policy()
-    with pytest.raises(PolicyError):  # and not pyspiel.SpielError
-        mccfr_plus.nash_conv("kuhn_poker", solver.average_policy())
-
-
-@pytest.mark.parametrize("player", [-1, 2, True, "0", None, 0.0])
-def test_wrong_players(player):
-    with pytest.raises(PolicyError, match="player="):
-        mccfr_plus.best_response("kuhn_poker", pyspiel.UniformRandomPolicy(pyspiel.load_game("kuhn_poker")), player)
 
 
 def test_a_nash_equilibrium_of_kuhn():

@@ -4,7 +4,7 @@ import naive
 import numpy as np
 import pytest
 
-from mccfr_plus import Solver, evaluate
+from mccfr_plus import Solver
 from mccfr_plus.evaluation.infoset_values import infoset_values
 
 GAMES = ["kuhn_poker", "kuhn_poker(players=3)", "leduc_poker"]
@@ -73,13 +73,3 @@ def test_reach_by_hand():
         **dict.fromkeys(("0p", "1p", "2p", "0b", "1b", "2b"), round(1 / 6, 12)),
         **dict.fromkeys(("0pb", "1pb", "2pb"), round(1 / 12, 12)),
     }
-
-
-def test_values_of_the_first_infosets_make_up_the_value_of_the_game():
-    tree = naive.tree_of("leduc_poker")
-    strategy = Solver(tree, "full", "rm+").run(50).average_strategy()
-    found = infoset_values(tree, strategy)
-    first = [n for n in range(tree.num_infosets) if tree.arrays.infosets[n]["parent_slot"] == tree.num_slots]
-    total = sum(found.reach[n] * found.values[n] for n in first)
-    assert sum(found.reach[n] for n in first) == pytest.approx(1.0)
-    assert total == pytest.approx(evaluate(tree, Solver(tree, "full", "rm+").run(50).average_policy()).values[0])

@@ -1,11 +1,10 @@
-"""Names of algorithms: what they stand for, and what is refused."""
+"""Algorithms: what specs and objects mean, and what is refused."""
 
 import pytest
 
-from mccfr_plus import ConfigError, compile_game, load_game
-from mccfr_plus.experiments.algorithm import CPP, KNOWN, NAMED, NEURAL, OPENSPIEL, OURS, PYTHON, algorithm_of
+from mccfr_plus import ConfigError, Solver, compile_game, load_game
+from mccfr_plus.experiments.algorithm import CPP, KNOWN, NAMED, NEURAL, OPENSPIEL, OURS, PYTHON, USER, algorithm_of
 from mccfr_plus.experiments.solvers import solver_of
-from mccfr_plus.neural import BatchedESCHERConfig
 from mccfr_plus.solver.config import SolverConfig
 
 
@@ -13,52 +12,63 @@ from mccfr_plus.solver.config import SolverConfig
     ("text", "components", "options"),
     [
         ("external", ("external", "rm", None), {}),
-        ("outcome(epsilon=0.3)/rm+/linear", ("outcome(epsilon=0.3)", "rm+", "linear"), {}),
-        ("external[symmetry=True]", ("external", "rm", None), {"symmetry": True}),
-        ("external[batch=8, baseline=True]", ("external", "rm", None), {"batch": 8, "baseline": True}),
-        ("full/dcfr/power(gamma=3.0)[alternating=False]", ("full", "dcfr", "power(gamma=3.0)"), {"alternating": False}),
-        (" cfr+ ", ("full", "rm+", None), {}),
+        ("outcome(epsilon=0.3, minimizer=rm+, averaging=linear)", ("outcome(epsilon=0.3)", "rm+", "linear"), {}),
+        ("outcome(minimizer=hedge(eta=0.5))", ("outcome", "hedge(eta=0.5)", None), {}),
+        ("external(symmetry=True)", ("external", "rm", None), {"symmetry": True}),
+        ("external(batch=8, baseline=True)", ("external", "rm", None), {"batch": 8, "baseline": True}),
+        (
+            "full(minimizer=dcfr, averaging=power(gamma=3.0), alternating=False)",
+            ("full", "dcfr", "power(gamma=3.0)"),
+            {"alternating": False},
+        ),
+        (" cfr+(alternating=False) ", ("full", "rm+", None), {"alternating": False}),
+        ("escher", ("escher", "rm", None), {}),
     ],
 )
-def test_ours(text, components, options):
+def test_specs_of_our_solvers(text, components, options):
     algorithm = algorithm_of(text)
-    assert (algorithm.library, algorithm.name) == (OURS, "")
+    assert (algorithm.library, algorithm.text) == (OURS, text.strip())
     assert algorithm.config == SolverConfig.from_specs(*components, **options)
-    assert algorithm.text == text.strip()
 
 
-def test_openspiels():
-    assert (algorithm_of("openspiel:cfr+").library, algorithm_of("openspiel:cfr+").name) == (CPP, "cfr+")
-    assert (algorithm_of("openspiel_python:dcfr").library, algorithm_of("openspiel_python:dcfr").name) == (
-        PYTHON,
-        "dcfr",
-    )
+def test_specs_of_other_solvers():
+    assert algorithm_of("openspiel:cfr+").library == CPP
+    assert algorithm_of("openspiel_python:dcfr").library == PYTHON
+    for text in ("dream(traversals=200)", "neural:dream(traversals=200)"):
+        algorithm = algorithm_of(text)
+        assert (algorithm.library, algorithm.name) == (NEURAL, "dream")
+    assert algorithm_of("neural:escher(traversals=1000)").library == NEURAL
+    solver = solver_of(compile_game("kuhn_poker"), algorithm, seed=1)
+    assert (solver.config.traversals, solver.seed) == (200, 1)
 
 
-def test_neural():
-    algorithm = algorithm_of("neural:batched_escher[traversals=1e3,hidden_layers=(8,)]")
-    assert (algorithm.library, algorithm.name) == (NEURAL, "batched_escher")
-    assert algorithm.config == BatchedESCHERConfig(traversals=1000, hidden_layers=(8,))
+def test_configs_solvers_and_factories():
+    config = SolverConfig.from_specs("external", "rm+", batch=2)
+    template = Solver("leduc_poker", "external", "rm+", batch=2)
+    assert algorithm_of(config).config == algorithm_of(template).config == config
     tree = compile_game("kuhn_poker")
-    solver = solver_of(tree, algorithm, seed=1)
-    assert (solver.config, solver.seed) == (algorithm.config, 1)
-    assert solver.whole_tree() is tree
+    assert solver_of(tree, algorithm_of(template), seed=3).run(10).nash_conv() == (
+        Solver(tree, "external", "rm+", batch=2, seed=3).run(10).nash_conv()
+    )
+    algorithm = algorithm_of(lambda game, seed: Solver(game, seed=seed))
+    assert (algorithm.library, algorithm.is_random) == (USER, True)
+    assert solver_of(tree, algorithm, seed=4).seed == 4
+    with pytest.raises(ConfigError, match="returned a int without 'run'"):
+        solver_of(tree, algorithm_of(lambda game, seed: seed), seed=4)
 
 
-@pytest.mark.parametrize(
-    "name", ["neural:dream", "openspiel:cfr", "openspiel:cfr+", "openspiel_python:cfr", "openspiel_python:dcfr"]
-)
-def test_what_needs_a_compiled_tree(name):
+@pytest.mark.parametrize("name", ["dream", "openspiel:cfr", "openspiel_python:dcfr"])
+def test_algorithms_that_need_a_compiled_tree(name):
     with pytest.raises(ConfigError, match=r"needs a compiled tree, and that of phantom_ttt\(\) does not fit"):
         solver_of(load_game("phantom_ttt"), algorithm_of(name), seed=1)
 
 
-_TABULAR = [name for name in KNOWN if not name.startswith(NEURAL)]
+_TABULAR = [name for name in KNOWN if algorithm_of(name).library != NEURAL]
 
 
 @pytest.mark.parametrize("name", [name for name in _TABULAR if name != "average_strategy"])
 def test_every_name_runs(name):
-    """The average policy of each is closer to an equilibrium after some iterations than uniform play is (0.458)."""
+    """The average policy is closer to an equilibrium after some iterations than uniform play is (0.458)."""
     solver = solver_of(compile_game("kuhn_poker"), algorithm_of(name), seed=1)
     solver.run(3)
     solver.run(2000 if algorithm_of(name).is_random else 60)
@@ -68,36 +78,31 @@ def test_every_name_runs(name):
 
 
 @pytest.mark.parametrize(
-    ("text", "message"),
+    ("given", "message"),
     [
         ("externl", "Did you mean 'external'.*Known are full, chance"),
-        ("external/rm/linear/more", "there is none"),
-        ("external//linear", "there is none"),
-        ("", "there is none"),
-        ("external[batch=8", "there is none"),
-        ("external/rmm", "minimizer='rmm' is not known"),
-        ("external[8]", "write options as name=value"),
-        ("external[speed=8]", "option 'speed' is not known. Give one of alternating, batch"),
-        ("external[batch=0.5]", "batch=0.5: must be a whole number"),
-        ("external[batch=True]", "batch=True: must be a whole number"),
-        ("external[batch=0]", "batch=0"),
-        ("full[batch=2]", "batch"),
-        ("openspiel:dcfr", "'openspiel:dcfr': there is none.*openspiel:cfr"),
-        ("litefg:cfr", "'litefg:cfr': there is none"),
-        ("openspiel:cfr[batch=2]", "without brackets"),
-        ("neural:cfr", "'neural:cfr': there is none"),
-        ("neural:dream[traversal=2]", "no setting 'traversal'. Did you mean 'traversals'"),
-        ("neural:dream[traversals=0]", "algorithm 'neural:dream.*': traversals=0"),
+        ("", "is not name"),
+        ("external(batch=8", "is not name"),
+        ("external(speed=8)", "speed"),
+        ("external(minimizer=rmm)", "minimizer='rmm' is not known"),
+        ("external(batch=0.5)", "batch=0.5: must be a whole number"),
+        ("full(batch=2)", "batch"),
+        ("cfr+(minimizer=rm)", "unknown parameter 'minimizer'"),
+        ("openspiel:dcfr", "unknown name 'openspiel:dcfr'.*openspiel:cfr"),
+        ("openspiel:cfr(batch=2)", "without parameters"),
+        ("neural:cfr", "unknown name 'neural:cfr'"),
+        ("dream(traversals=0)", "algorithm 'dream.*': traversals=0"),
+        (3, "give a spec, a Solver"),
     ],
 )
-def test_what_is_refused(text, message):
+def test_what_is_refused(given, message):
     with pytest.raises(ConfigError, match=message):
-        algorithm_of(text)
+        algorithm_of(given)
 
 
-def test_what_depends_on_the_seed():
-    fixed = [*NAMED, "full/rm", "openspiel:cfr", "openspiel_python:lcfr"]
-    drawn = ["external", "chance", "full/rm/stochastic", "openspiel:external", "openspiel_python:outcome"]
+def test_which_algorithms_depend_on_the_seed():
+    fixed = [*NAMED, "full", "openspiel:cfr", "openspiel_python:lcfr"]
+    drawn = ["external", "chance", "full(averaging=stochastic)", "openspiel:external", "openspiel_python:outcome"]
     assert [algorithm_of(name).is_random for name in (*fixed, *drawn)] == [False] * len(fixed) + [True] * len(drawn)
 
 
@@ -120,7 +125,7 @@ def test_nodes_of_openspiels_sampling_are_those_of_our_solver():
         assert theirs.nodes_touched == ours.nodes_touched
 
 
-def test_a_solver_stops_when_told():
+def test_openspiels_solver_stops_when_the_callback_says_so():
     solver = solver_of(compile_game("leduc_poker"), algorithm_of("openspiel:external"), seed=1)
     solver.run(10**9, callback=lambda _: solver.iterations > 100)
     assert 100 < solver.iterations < 10**6

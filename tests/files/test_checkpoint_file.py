@@ -1,15 +1,12 @@
 """The file of a checkpoint: complete or absent, damage is found, nothing foreign is overwritten, one run at a time."""
 
 import errno
-import fcntl
 import json
 import os
 import shutil
 import signal
 import subprocess
 import sys
-import tracemalloc
-import zipfile
 from collections import namedtuple
 
 import numpy as np
@@ -19,7 +16,7 @@ from checkpoint_contents import contents_of
 from mccfr_plus import CheckpointError, PolicyFileError, Solver, load_policy, save_policy
 from mccfr_plus.files import file as checkpoint_file
 from mccfr_plus.files.atomic_write import TEMPORARY_SUFFIX
-from mccfr_plus.files.file import FORMAT, VERSION, check, check_writable, read_header, write
+from mccfr_plus.files.file import VERSION, check, check_writable, read_header, write
 from mccfr_plus.files.lock import CheckpointLock
 from mccfr_plus.kernels.scratch import VISIT
 
@@ -44,12 +41,16 @@ def some_arrays(seed=0):
     }
 
 
-def assert_same(found, expected):
-    assert list(found) == list(expected)
-    for name, array in expected.items():
-        assert (found[name].shape, found[name].dtype) == (array.shape, array.dtype), name
-        for field in array.dtype.names or (...,):
-            np.testing.assert_array_equal(found[name][field], array[field])
+def no_arrays():
+    return {name: np.zeros_like(array) for name, array in some_arrays().items()}
+
+
+def bytes_of(arrays):
+    return b"".join(array.tobytes() for array in arrays.values())
+
+
+def names_in(folder):
+    return sorted(entry.name for entry in folder.iterdir())
 
 
 @pytest.fixture
@@ -62,12 +63,12 @@ def path(tmp_path):
 # --- writing and reading ---
 
 
-def test_gives_back_what_was_written(path):
-    contents = contents_of(path)
-    assert_same(contents.arrays, some_arrays())
+def test_gives_back_the_header_and_the_arrays(path):
+    contents, arrays = contents_of(path), no_arrays()
+    read_into(path, arrays)
+    assert bytes_of(arrays) == bytes_of(contents.arrays) == bytes_of(some_arrays())
     assert {key: contents.header[key] for key in HEADER} == HEADER
-    assert read_header(path) == contents.header
-    assert [entry.name for entry in path.parent.iterdir()] == [path.name]
+    assert names_in(path.parent) == [path.name]
 
 
 def test_equal_states_are_equal_files(path):
@@ -79,13 +80,8 @@ def test_equal_states_are_equal_files(path):
 def test_numpy_reads_it(path):
     with np.load(path, allow_pickle=False) as archive:
         np.testing.assert_array_equal(archive["scratch/rng"], some_arrays()["scratch/rng"])
-        assert json.loads(archive["header.json"])["game"] == HEADER["game"]
-
-
-def test_fills_arrays_in_place(path):
-    arrays = {name: np.zeros_like(array) for name, array in some_arrays().items()}
-    read_into(path, arrays)
-    assert_same(arrays, some_arrays())
+        header = json.loads(archive["header.json"])
+    assert (header["game"], header["version"]) == (HEADER["game"], VERSION)
 
 
 @pytest.mark.parametrize(
@@ -99,21 +95,12 @@ def test_fills_arrays_in_place(path):
     ids=["one less", "one more", "another shape", "another dtype"],
 )
 def test_other_arrays_are_refused(path, change, text):
-    arrays = {name: np.zeros_like(array) for name, array in some_arrays().items()}
+    arrays = no_arrays()
     change(arrays)
+    before = bytes_of(arrays)
     with pytest.raises(CheckpointError, match=text):
         read_into(path, arrays)
-    assert not any(array["weight"].any() if array.dtype.names else array.any() for array in arrays.values())
-
-
-def test_large_arrays_are_not_copied_in_memory(tmp_path):
-    large = {"large": np.zeros(8 << 20)}  # 64 MiB
-    tracemalloc.start()
-    write(tmp_path / "large", {}, large)
-    read_into(tmp_path / "large", large)
-    peak = tracemalloc.get_traced_memory()[1]
-    tracemalloc.stop()
-    assert peak < large["large"].nbytes / 2  # numpy writes pieces of 16 MiB
+    assert bytes_of(arrays) == before
 
 
 # --- damage ---
@@ -125,21 +112,19 @@ STRIDES = pytest.mark.parametrize("stride", [11, pytest.param(1, marks=pytest.ma
 def test_every_flipped_byte_is_found_or_means_nothing(path, stride):
     """Bytes that say nothing about the contents, such as dates in the archive's directory, may change."""
     good, found = path.read_bytes(), 0
-    contents = b"".join(array.tobytes() for array in some_arrays().values())
     for position in range(0, len(good), stride):
         bad = bytearray(good)
         bad[position] ^= 0xFF
         path.write_bytes(bad)
-        arrays = {name: np.zeros_like(array) for name, array in some_arrays().items()}
-        before = b"".join(array.tobytes() for array in arrays.values())
+        arrays = no_arrays()
         try:
             read_into(path, arrays)
         except CheckpointError:
             found += 1
-            assert b"".join(array.tobytes() for array in arrays.values()) == before  # all or nothing
+            assert bytes_of(arrays) == bytes_of(no_arrays())  # all or nothing
         else:
-            assert_same(arrays, some_arrays())
-    assert found > len(contents) / stride
+            assert bytes_of(arrays) == bytes_of(some_arrays())
+    assert found > len(bytes_of(some_arrays())) / stride
 
 
 @STRIDES
@@ -147,80 +132,41 @@ def test_every_truncation_is_found(path, stride):
     good = path.read_bytes()
     for length in range(0, len(good), stride):
         path.write_bytes(good[:length])
-        with pytest.raises(CheckpointError, match="no checkpoint of mccfr_plus, or is damaged"):
+        with pytest.raises(CheckpointError, match="not a checkpoint of mccfr_plus, or is damaged"):
             read_header(path)
 
 
-def test_an_array_that_says_to_be_shorter_is_found(path):
-    """What is left over would not be read, and its checksum not looked at."""
-    write(path, HEADER, {"long": np.zeros(9000)})  # longer than what zipfile reads ahead
-    good = path.read_bytes()
-    assert good.count(b"'shape': (9000,)") == 1
-    path.write_bytes(good.replace(b"'shape': (9000,)", b"'shape': (1000,)"))
-    with pytest.raises(CheckpointError, match="damaged"):
-        read_into(path, {"long": np.zeros(9000)})
-
-
-@pytest.mark.parametrize(
-    "change",
-    [
-        lambda members: members.update({"strategy.npy": members["tables.npy"]}),
-        lambda members: members.update({"strategy.npy": members["strategy.npy"] + b"more"}),
-    ],
-    ids=["exchanged", "too long"],
-)
-def test_other_contents_with_right_checksums_are_found(path, change):
-    good = some_arrays()
-    with zipfile.ZipFile(path) as archive:
-        members = {name: archive.read(name) for name in archive.namelist()}
-    change(members)
-    with zipfile.ZipFile(path, "w") as archive:
-        for name, data in members.items():
-            archive.writestr(name, data)
-    with pytest.raises(CheckpointError, match="damaged"):
-        read_into(path, {name: np.zeros_like(array) for name, array in good.items()})
-
-
-@pytest.mark.parametrize("version", [VERSION + 1, 0, -1])
-def test_a_newer_version_is_refused(path, monkeypatch, version):
+def test_another_version_is_refused(path, monkeypatch):
     path.unlink()
-    monkeypatch.setattr(checkpoint_file, "VERSION", version)
+    monkeypatch.setattr(checkpoint_file, "VERSION", VERSION + 1)
     write(path, HEADER, some_arrays())
     monkeypatch.undo()
     for question in (read_header, check_writable):
-        with pytest.raises(CheckpointError, match=f"version {version} .* reads up to {VERSION}"):
+        with pytest.raises(CheckpointError, match=f"version {VERSION + 1} .* reads version {VERSION}"):
             question(path)
 
 
-def foreign_files(folder):
-    policy = folder / "policy.npz"
-    save_policy(Solver("kuhn_poker", "full").run(1).average_policy(), policy)
-    text = folder / "notes.txt"
-    text.write_text("dear diary")
-    archive = folder / "some.npz"
-    np.savez(archive, a=np.zeros(3))
-    empty = folder / "empty"
-    empty.touch()
-    return policy, text, archive, empty
-
-
 def test_other_files_are_neither_read_nor_overwritten(tmp_path):
-    for path in foreign_files(tmp_path):
+    save_policy(Solver("kuhn_poker", "full").run(1).average_policy(), tmp_path / "policy.npz")
+    np.savez(tmp_path / "some.npz", a=np.zeros(3))
+    (tmp_path / "notes.txt").write_text("dear diary")
+    (tmp_path / "empty").touch()
+    for path in list(tmp_path.iterdir()):
         before = path.read_bytes()
-        with pytest.raises(CheckpointError, match="no checkpoint of mccfr_plus"):
+        with pytest.raises(CheckpointError, match="is not a checkpoint"):
             read_header(path)
         for act in (check_writable, CheckpointLock, lambda path: write(path, HEADER, some_arrays())):
             with pytest.raises(CheckpointError, match="not overwritten: delete it, or give another name"):
                 act(path)
         assert path.read_bytes() == before
-    assert len(list(tmp_path.iterdir())) == 4
+    assert len(names_in(tmp_path)) == 4
     with pytest.raises(CheckpointError, match="a policy: load it with load_policy"):
         read_header(tmp_path / "policy.npz")
     with pytest.raises(CheckpointError, match="there is no file"):
         read_header(tmp_path / "nothing")
 
 
-def test_a_checkpoint_is_no_policy(path):
+def test_a_checkpoint_is_not_a_policy(path):
     with pytest.raises(PolicyFileError, match=r"but a checkpoint: load it with Solver\.from_checkpoint"):
         load_policy(path)
 
@@ -228,69 +174,32 @@ def test_a_checkpoint_is_no_policy(path):
 # --- failing writes ---
 
 
-@pytest.mark.parametrize("error", [OSError(errno.ENOSPC, "No space left on device"), KeyboardInterrupt(), ValueError()])
+@pytest.mark.parametrize("error", [OSError(errno.ENOSPC, "No space left on device"), KeyboardInterrupt()], ids=repr)
 @pytest.mark.parametrize("where", ["fsync", "replace"])
-def test_what_fails_leaves_the_old_file(path, monkeypatch, error, where):
+def test_a_write_that_fails_leaves_the_old_file(path, monkeypatch, error, where):
     def fail(*_, **__):
         raise error
 
     before = path.read_bytes()
     monkeypatch.setattr(os, where, fail)
-    expected = CheckpointError if isinstance(error, OSError) else type(error)
-    with pytest.raises(expected, match="No space left" if isinstance(error, OSError) else None):
+    is_full = isinstance(error, OSError)
+    with pytest.raises(CheckpointError if is_full else KeyboardInterrupt, match="No space left" if is_full else None):
         write(path, HEADER, some_arrays(1))
     assert path.read_bytes() == before
-    assert [entry.name for entry in path.parent.iterdir()] == [path.name]
+    assert names_in(path.parent) == [path.name]
 
 
-LIMITED = """
-import resource, sys
-import numpy as np
-from mccfr_plus import CheckpointError
-from mccfr_plus.files import file as checkpoint_file
-resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, 100_000))
-try:
-    checkpoint_file.write(sys.argv[1], {}, {"a": np.zeros(int(sys.argv[2]))})
-except CheckpointError as error:
-    print(error)
-"""
-
-
-@pytest.mark.skipif(sys.platform == "win32", reason="no limits of this kind")
-@pytest.mark.parametrize("count", [12_400, 20_000, 10_000_000])  # over at the end, in the buffer, at once
-def test_a_disk_that_is_full(path, count):
-    before = path.read_bytes()
-    arguments = [sys.executable, "-c", LIMITED, str(path), str(count)]
-    result = subprocess.run(arguments, capture_output=True, text=True, check=True)
-    assert result.stderr == ""
-    assert f"cannot write {path}: " in result.stdout
-    assert path.read_bytes() == before
-    assert [entry.name for entry in path.parent.iterdir()] == [path.name]
-
-
-def test_asks_before_the_work(path, tmp_path, monkeypatch):
+def test_room_and_place_are_checked_before_the_work(path, tmp_path, monkeypatch):
     check_writable(path, 1000)
     check_writable(tmp_path / "new", 1000)
-    with pytest.raises(CheckpointError, match="is a directory"):
-        check_writable(tmp_path)
     with pytest.raises(CheckpointError, match="there is no directory"):
         check_writable(tmp_path / "a" / "b")
-    for place, reason in ((tmp_path, "is a directory"), ("/dev/null", "is a device")):
-        with pytest.raises(CheckpointError, match=reason):
-            write(place, {}, {})
     usage = namedtuple("usage", "total used free")(10**9, 10**9 - 10**6, 10**6)
     monkeypatch.setattr(shutil, "disk_usage", lambda _: usage)
     check_writable(path, 900_000)
     with pytest.raises(CheckpointError, match=r"needs 1,065,536 bytes .* 1,000,000 are free"):
         check_writable(path, 1_000_000)
-    assert [entry.name for entry in tmp_path.iterdir()] == [path.name]
-
-
-@pytest.mark.skipif(not os.path.isdir("/proc/self"), reason="needs a directory in which root cannot create files")
-def test_a_directory_that_cannot_be_written():
-    for act in (check_writable, CheckpointLock):
-        with pytest.raises(CheckpointError, match=r"cannot write /proc/self/run: .*Choose another directory or name"):
-            act("/proc/self/run")
+    assert names_in(tmp_path) == [path.name]
 
 
 # --- locks ---
@@ -323,7 +232,7 @@ def test_two_processes_cannot_hold_one_checkpoint(holder, tmp_path):
     assert (tmp_path / "run.lock").exists()  # it was killed: the file stays, the lock does not
     with CheckpointLock(tmp_path / "run"):
         pass
-    assert list(tmp_path.iterdir()) == []
+    assert names_in(tmp_path) == []
 
 
 def test_two_runs_of_one_process_cannot_either(tmp_path):
@@ -338,42 +247,22 @@ def test_two_runs_of_one_process_cannot_either(tmp_path):
         assert os.fspath(lock) == str(tmp_path / "run")
 
 
-def test_a_lock_file_deleted_while_in_use_is_no_lock(tmp_path, monkeypatch):
-    """Between opening and locking the file, its holder may delete it: the lock must be taken on a new file."""
-    flock, calls = fcntl.flock, []
-
-    def late(handle, operation):
-        if not calls:
-            (tmp_path / "run.lock").unlink()
-        calls.append(operation)
-        flock(handle, operation)
-
-    monkeypatch.setattr(fcntl, "flock", late)
-    with CheckpointLock(tmp_path / "run"), pytest.raises(CheckpointError, match="in use"):
-        CheckpointLock(tmp_path / "run")
-    assert list(tmp_path.iterdir()) == []
-
-
-def test_a_drive_that_refuses_locks(tmp_path, monkeypatch):
-    def refuse(*_):
-        raise OSError(errno.ENOLCK, "No locks available")
-
-    monkeypatch.setattr(fcntl, "flock", refuse)
-    with pytest.raises(CheckpointError, match=r"cannot lock .*run\.lock: No locks available"):
-        CheckpointLock(tmp_path / "run")
+def test_another_file_in_the_place_of_the_lock_stays(tmp_path):
+    """Such as poetry.lock beside a checkpoint that is called poetry."""
+    other = tmp_path / "poetry.lock"
+    other.write_text("[[package]]\n")
+    with pytest.raises(CheckpointError, match="is another file"):
+        CheckpointLock(tmp_path / "poetry")
+    assert other.read_text() == "[[package]]\n"
 
 
 def test_leftovers_of_killed_runs_are_deleted(path):
-    own = path.with_name(f"{path.name}.abc123{TEMPORARY_SUFFIX}")
-    others = [path.with_name(name) for name in (f"other.x{TEMPORARY_SUFFIX}", f"{path.name}.old.x{TEMPORARY_SUFFIX}")]
+    digits = "0123456789ab"
+    own = path.with_name(f"{path.name}.{digits}{TEMPORARY_SUFFIX}")
+    others = [path.with_name(f"{name}.{digits}{TEMPORARY_SUFFIX}") for name in ("other", f"{path.name}.old")]
     for leftover in (own, *others):
         leftover.write_bytes(b"half")
     with CheckpointLock(path):
         assert not own.exists()
     assert all(other.exists() for other in others)
     assert read_header(path)["game"] == HEADER["game"]
-
-
-def test_the_format_is_named_in_the_file(path):
-    with np.load(path) as archive:
-        assert (str(archive["format"]), int(archive["version"])) == (FORMAT, VERSION)

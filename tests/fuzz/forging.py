@@ -51,16 +51,13 @@ def with_entry(header: dict[str, Any], place: tuple, value: Any) -> dict[str, An
     return result
 
 
-def rewrite(
-    source: Path, target: Path, changes: dict[str, bytes | None], compression: int = zipfile.ZIP_STORED
-) -> None:
-    """Copies an archive, with other contents of some members; None: without them."""
+def rewrite(source: Path, target: Path, changes: dict[str, bytes]) -> None:
+    """Copies an archive, with other contents of some members."""
     with zipfile.ZipFile(source) as old:
-        members: dict[str, bytes | None] = {name: old.read(name) for name in old.namelist()}
-    with zipfile.ZipFile(target, "w", compression) as new:
+        members = {name: old.read(name) for name in old.namelist()}
+    with zipfile.ZipFile(target, "w") as new:
         for name, content in {**members, **changes}.items():
-            if content is not None:
-                new.writestr(zipfile.ZipInfo(name), content, compression)
+            new.writestr(zipfile.ZipInfo(name), content)
 
 
 def with_header(source: Path, target: Path, header: Any) -> None:
@@ -73,15 +70,6 @@ def npy(array: Any) -> bytes:
     buffer = io.BytesIO()
     np.lib.format.write_array(buffer, np.asarray(array), allow_pickle=True)
     return buffer.getvalue()
-
-
-def with_claimed_shape(content: bytes, shape: tuple[int, ...]) -> bytes:
-    """Returns a member whose text says that it has another shape."""
-    array = np.lib.format.read_array(io.BytesIO(content), allow_pickle=False)
-    buffer = io.BytesIO()
-    description = {"descr": np.lib.format.dtype_to_descr(array.dtype), "fortran_order": False, "shape": shape}
-    np.lib.format.write_array_header_1_0(buffer, description)
-    return buffer.getvalue() + array.tobytes()
 
 
 # In place of any array of an archive.

@@ -1,121 +1,269 @@
 """Calls the command with thousands of wrong inputs, and looks for tracebacks, wrong exit codes and half-written files.
 
-    python tests/fuzz/fuzz.py --cases=2000            # five minutes on two cores
-    python tests/fuzz/fuzz.py --cases=50000 --seed=7  # other cases
-    python tests/fuzz/fuzz.py --only=1234             # one of them again
+python tests/fuzz/fuzz.py --cases=2000 takes five minutes on two cores; --only=1234 repeats a case.
 
-The cases are game strings, flags, damaged files, and signals at any moment. A case follows from seed and number, so
-that the first 500 are the same, whatever ``--cases`` says. A case that takes more than `MOST_SECONDS` of CPU time, or a
-process that takes more than `MOST_MEGABYTES`, is a failure like a traceback.
+The cases are game strings, flags and damaged files. A case follows from seed and number. A process that dies, or takes
+two minutes for a case, is a failure like a traceback. Loops are interpreted: all components would compile for hours.
 """
 
-from __future__ import annotations
-
 import argparse
+import contextlib
+import faulthandler
+import io
+import itertools
 import json
 import os
-import queue
+import random
+import re
+import shutil
 import subprocess
 import sys
+import tempfile
 import threading
 import time
+import traceback
 from pathlib import Path
 
-from cases import case_of
+sys.path.append(str(Path(__file__).parents[1]))
 
-MOST_SECONDS = 10.0
-MOST_MEGABYTES = 2000.0  # torch and OpenSpiel are 700 of them
-_PATIENCE = 120.0  # of the clock: a case hangs
+import forging
+import interpreted
+import pyspiel
 
+from mccfr_plus import Solver, save_policy
+from mccfr_plus.cli.main import main, parser_of
+from mccfr_plus.files.atomic_write import TEMPORARY_SUFFIX
+from mccfr_plus.solver import engine
+from mccfr_plus.solver.registry import AVERAGES, ESTIMATORS, MINIMIZERS
 
-class Worker:
-    """A process that runs cases; another one is started where it dies or hangs."""
+NUMBERS = (
+    "0", "1", "2", "3", "5", "-1", "-5", "0.5", "1e3", "1e12", "1e18", "1e308", "1e999", "nan", "inf", "-inf",
+    "9" * 400, "0x10", "1_000", "1e-400", "٣", "",
+)  # fmt: skip
+WORDS = (
+    "text", "True", "None", "x" * 300, "y" * 5000, "é漢字", "\udcff", "a b", "'", '"', "(", ")", "a,b", ",,", "--", "=",
+    "%s", "{}", "../x", "/dev/null", "/proc/self/mem", "/", ".", "a/b/c", "~", "$HOME", "\n", "\t", "\x1b[31m",
+)  # fmt: skip
+GAMES = (
+    "kuhn_poker", "leduc_poker", "liars_dice", "goofspiel", "dark_hex", "phantom_ttt", "universal_poker", "hanabi",
+    "go", "bid_goofspiel", "bluff", "nl_holdem_buckets", "turn_based_simultaneous_game", "repeated_game", "battleship",
+)  # fmt: skip
+PARAMETERS = (
+    "players", "num_cards", "numdice", "dice_sides", "num_rows", "num_cols", "board_size", "numPlayers", "imp_info",
+    "points_order", "game", "dice1", "dice2", "ranks", "stack", "gameversion",
+)  # fmt: skip
+COMPONENTS = {"estimator": ESTIMATORS, "minimizer": MINIMIZERS, "averaging": AVERAGES}
 
-    def __init__(self, seed: int):
-        self.seed = seed
-        self._start()
-
-    def _start(self) -> None:
-        arguments = [sys.executable, str(Path(__file__).with_name("worker.py")), str(self.seed)]
-        self._process = subprocess.Popen(arguments, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, bufsize=1)
-        self._answers: queue.Queue[str] = queue.Queue()
-        threading.Thread(target=self._read, args=(self._process, self._answers), daemon=True).start()
-        if self._answers.get(timeout=10 * _PATIENCE) == "":
-            raise RuntimeError("the process that runs cases does not start")
-
-    @staticmethod
-    def _read(process: subprocess.Popen, answers: queue.Queue[str]) -> None:
-        assert process.stdout is not None
-        for line in process.stdout:
-            answers.put(line)
-        answers.put("")
-
-    def problem_of(self, number: int) -> str | None:
-        """Runs a case and returns what was wrong, or None."""
-        assert self._process.stdin is not None
-        self._process.stdin.write(f"{number}\n")
-        try:
-            answer = self._answers.get(timeout=_PATIENCE)
-        except queue.Empty:
-            self._process.kill()
-            self._start()
-            return f"no end in {_PATIENCE:g} seconds"
-        if not answer:
-            code = self._process.wait()
-            self._start()
-            return f"the process ended with code {code}"
-        _, problem, seconds, megabytes = json.loads(answer)
-        if problem is None and seconds > MOST_SECONDS:
-            problem = f"{seconds:.1f} seconds of CPU time"
-        if megabytes > MOST_MEGABYTES:
-            problem = problem or f"the process has taken {megabytes:.0f} MB"
-            self.close()
-            self._start()
-        return problem
-
-    def close(self) -> None:
-        """Ends the process."""
-        assert self._process.stdin is not None
-        self._process.stdin.close()
-        self._process.wait()
+# The line of each verb that cases change; it ends soon if a case happens to be right.
+SOLVE = "solve kuhn_poker --iterations=5 --seconds=0.1 --memory=300MB"
+LINES = {
+    "solve": (SOLVE,),
+    "evaluate": tuple(f"evaluate kuhn_poker {policy} --seconds=0.5" for policy in ("kuhn.npz", "keyed.npz", "uniform")),
+    "view": tuple(f"view kuhn_poker {policy} --out=page.html --no-open" for policy in ("kuhn.npz", "keyed.npz")),
+    "play": ("play kuhn_poker kuhn.npz --games=1", "play kuhn_poker keyed.npz --games=1"),
+    "export": ("export kuhn_poker kuhn.npz", "export kuhn_poker keyed.npz --out=table.csv"),
+    "stats": ("stats kuhn_poker",),
+    "compare": ("compare kuhn_poker --out=/no/such/folder --iterations=5 --seeds=1 --algorithms=external",),
+}
+NEVER = ("browser", "cluster", "workers", "help", "open", "processes")  # would serve, open pages, or start Ray
+CHECKPOINTS = {
+    "compiled.checkpoint": "--estimator=outcome --minimizer=rm --tree=compiled",
+    "lazy.checkpoint": "--estimator=outcome --minimizer=rm --tree=lazy",
+    "rules.checkpoint": "--estimator=outcome --minimizer=rm --tree=rules",
+}
 
 
-def main() -> int:
-    """Runs cases and prints those that fail; returns 1 if one did."""
+def value_of(rng: random.Random) -> str:
+    return rng.choice(NUMBERS if rng.random() < 0.5 else WORDS)
+
+
+# Kinds of cases: each returns the arguments, and may damage files in the current folder.
+
+
+def game_case(rng: random.Random) -> list[str]:
+    """A game string with parameters that no game, or no computer, can have; or a word that is nearly one."""
+    name = rng.choice(GAMES if rng.random() < 0.8 else pyspiel.registered_names())
+    count = rng.choice((0, 1, 1, 1, 2, 3))
+    parameters = ",".join(f"{rng.choice(PARAMETERS)}={value_of(rng)}" for _ in range(count))
+    text = f"{name}({parameters})" if count else name
+    if rng.random() < 0.3:
+        place = rng.randrange(len(text) + 1)
+        text = text[:place] + value_of(rng) + text[place + rng.randrange(3) :]
+    lines = (
+        SOLVE.replace("=5", "=2"),
+        "evaluate kuhn_poker uniform --estimate --seconds=0.1",
+        "compare kuhn_poker --x",
+    )
+    line = rng.choice(lines)
+    return [text if word == "kuhn_poker" else word for word in line.split()]
+
+
+def flags_case(rng: random.Random) -> list[str]:
+    """A verb with flags of its own or unknown ones, and values that may be right."""
+    verb = rng.choice(list(LINES))
+    line = rng.choice(LINES[verb]).split()
+    names = [name for name in re.findall(r"--(\w+)", parser_of(verb).format_usage()) if name not in NEVER]
+    for _ in range(rng.choice((1, 1, 2, 3))):
+        name = rng.choice(names if rng.random() < 0.9 else ["no_flag", "iterationss", "", "-", "seed"])
+        if name in COMPONENTS:
+            component = rng.choice(list(COMPONENTS[name])) if rng.random() < 0.8 else value_of(rng)
+            parameter = rng.choice(("epsilon", "alpha", "gamma", "eta", "tau", "pruning", "values", "weights", "decay"))
+            line.append(f"--{name}={component}" + (f"({parameter}={value_of(rng)})" if rng.random() < 0.6 else ""))
+        elif name in ("seconds", "iterations", "target_exploitability", "games"):
+            line.append(f"--{name}={rng.choice(('-1', 'nan', 'text', '', '0', '1e999', '0.01'))}")
+        else:
+            line.append(f"--{name}" if rng.random() < 0.15 else f"--{name}={value_of(rng)}")
+    if rng.random() < 0.2:
+        line.insert(rng.randrange(1, len(line) + 1), value_of(rng))
+    if rng.random() < 0.1:
+        line.pop(rng.randrange(len(line)))
+    return line
+
+
+def file_case(rng: random.Random) -> list[str]:
+    """A damaged file, or something else than a file, given to a verb that reads it."""
+    if rng.random() < 0.4:
+        name = rng.choice(list(CHECKPOINTS))
+        line = f"solve kuhn_poker --checkpoint={name} --resume --iterations=8 --seconds=1"
+        line += f" {CHECKPOINTS[name]}" if rng.random() < 0.3 else ""
+    else:
+        name = rng.choice(("kuhn.npz", "keyed.npz"))
+        line = rng.choice((*LINES["evaluate"], *LINES["view"], *LINES["export"], *LINES["play"]))
+        line = line.replace("kuhn.npz", name).replace("keyed.npz", name)
+    if rng.random() < 0.2:
+        return line.replace(name, rng.choice(("folder", "pipe", "loop", "link", "/dev/null", "/proc/self/mem"))).split()
+    damage(Path(name), rng)
+    return line.split()
+
+
+def damage(path: Path, rng: random.Random) -> None:
+    content = bytearray(path.read_bytes())
+    place = rng.randrange(len(content))
+    match rng.choice(("flip", "cut", "stretch", "other", "header", "array")):
+        case "flip":
+            content[place] ^= 1 << rng.randrange(8)
+        case "cut":
+            del content[place:]
+        case "stretch":
+            content[place:place] = rng.randbytes(rng.randrange(1, 200))
+        case "other":
+            content[:] = rng.choice((b"", b"\0" * 100, b"PK\x03\x04", b"{}\n", b"\x93NUMPY\x01\x00", b"[" * 10**5))
+        case "header" if path.suffix == ".checkpoint":
+            header = forging.header_of(path)
+            entry = rng.choice(list(forging.entries_of(header)))
+            return forging.with_header(path, path, forging.with_entry(header, entry, rng.choice(forging.VALUES)))
+        case _ if path.suffix == ".npz":  # not in checkpoints: kernels trust their arrays
+            with forging.zipfile.ZipFile(path) as archive:
+                name = rng.choice(archive.namelist())
+            return forging.rewrite(path, path, {name: forging.npy(rng.choice(forging.ARRAYS))})
+    path.write_bytes(content)
+
+
+KINDS = {game_case: 15, flags_case: 50, file_case: 35}
+
+
+def call(line: list[str]) -> tuple[int, str, str]:
+    out, err, before = io.StringIO(), io.StringIO(), sys.stdin
+    sys.stdin = io.StringIO("q\n")
+    try:
+        with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+            return main(line), out.getvalue(), err.getvalue()
+    finally:
+        sys.stdin = before
+
+
+def prepare(folder: Path) -> None:
+    """Writes the files that cases are given."""
+    engine.composed = interpreted.composed
+    save_policy(Solver("kuhn_poker", "full", "rm+").run(10).average_policy(), folder / "kuhn.npz")
+    lazy = Solver("kuhn_poker", "outcome", "rm", tree="lazy", seed=1, memory="300MB").run(50)
+    save_policy(lazy.average_policy(), folder / "keyed.npz")
+    for name, flags in CHECKPOINTS.items():
+        assert call(["solve", "kuhn_poker", "--iterations=5", f"--checkpoint={folder / name}", *flags.split()])[0] == 0
+    (folder / "folder").mkdir()
+
+
+def problem_of(seed: int, number: int, originals: Path) -> str | None:
+    """Runs a case in a folder of its own and returns what is wrong, or None."""
+    rng, before = random.Random(f"{seed}/{number}"), Path.cwd()
+    folder = Path(tempfile.mkdtemp(prefix="fuzz_"))
+    shutil.copytree(originals, folder, dirs_exist_ok=True)
+    os.chdir(folder)
+    line = []
+    try:
+        os.mkfifo("pipe")
+        Path("loop").symlink_to("loop")
+        Path("link").symlink_to("kuhn.npz")
+        line = rng.choices(list(KINDS), list(KINDS.values()))[0](rng)
+        kept = {name: Path(name).read_bytes() for name in ("kuhn.npz", "keyed.npz")}
+        code, out, err = call(line)
+        last = (err.splitlines() or [""])[-1]
+        if code not in (0, 2) or (code == 2 and not last.startswith("mccfr-plus: error: ")):
+            return f"{line}: exit code {code}: {err[-1000:]}"
+        if any(word in err + out for word in ("Traceback", "Exception ignored", "Warning:")):
+            return f"{line}: {err[-1500:]}"
+        left = [path.name for path in folder.rglob("*") if path.name.endswith((TEMPORARY_SUFFIX, ".lock"))]
+        changed = [name for name, content in kept.items() if Path(name).read_bytes() != content]
+        if left or (changed and "policy_out" not in " ".join(line)):
+            return f"{line}: files left {left}, changed {changed}"
+        return None
+    except (Exception, SystemExit, KeyboardInterrupt):
+        return f"{line}: {traceback.format_exc()}"
+    finally:
+        os.chdir(before)
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def run_cases(seed: int, first: int, last: int) -> None:
+    """Runs cases in this process and prints a line of JSON for each."""
+    answers = os.fdopen(os.dup(1), "w", buffering=1)
+    os.dup2(2, 1)
+    with tempfile.TemporaryDirectory(prefix="fuzz_") as originals:
+        prepare(Path(originals))
+        for number in range(first, last):
+            faulthandler.dump_traceback_later(120, exit=True)
+            print(json.dumps([number, problem_of(seed, number, Path(originals))]), file=answers)
+
+
+def main_of_parent() -> int:
+    """Runs cases in processes and prints those that fail; returns 1 if one did."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--cases", type=int, default=2000, help="how many; default: 2000")
-    parser.add_argument("--seed", type=int, default=1, help="of the cases; default: 1")
-    parser.add_argument("--processes", type=int, default=os.cpu_count(), help="default: one per core")
-    parser.add_argument("--only", type=int, help="the number of one case to repeat")
+    for name, default in (("cases", 2000), ("seed", 1), ("only", None)):
+        parser.add_argument(f"--{name}", type=int, default=default)
+    parser.add_argument("--range", type=int, nargs=2, help=argparse.SUPPRESS)  # of a process that this one starts
     given = parser.parse_args()
-    numbers: queue.Queue[int] = queue.Queue()
-    for number in range(given.cases) if given.only is None else [given.only]:
-        numbers.put(number)
+    if given.range:
+        run_cases(given.seed, *given.range)
+        return 0
     failed: list[int] = []
     begin = time.monotonic()
 
-    def work() -> None:
-        worker = Worker(given.seed)
-        while True:
-            try:
-                number = numbers.get_nowait()
-            except queue.Empty:
-                return worker.close()
-            problem = worker.problem_of(number)
-            if problem is not None:
+    def work(number: int, last: int) -> None:
+        while number < last:  # again where a process dies
+            arguments = [sys.executable, __file__, f"--seed={given.seed}", "--range", str(number), str(last)]
+            with subprocess.Popen(arguments, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as process:
+                for line in process.stdout or ():
+                    number, problem = json.loads(line)
+                    number += 1
+                    if problem is not None:
+                        failed.append(number - 1)
+                        print(f"--- case {number - 1}: {problem.strip()}", flush=True)
+            if number < last:
                 failed.append(number)
-                print(f"--- case {number}: {case_of(given.seed, number)}\n{problem.strip()}", flush=True)
+                print(f"--- case {number}: the process ended with code {process.returncode}", flush=True)
+                number += 1
 
-    count = min(given.processes, numbers.qsize())
-    threads = [threading.Thread(target=work) for _ in range(count)]
+    first, cases = (0, given.cases) if given.only is None else (given.only, 1)
+    cores = os.cpu_count() or 1
+    bounds = [first + cases * i // cores for i in range(cores + 1)]
+    threads = [threading.Thread(target=work, args=pair) for pair in itertools.pairwise(bounds)]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
-    total = given.cases if given.only is None else 1
-    print(f"{total} cases of seed {given.seed} in {time.monotonic() - begin:.0f} s, {len(failed)} failed")
+    print(f"{cases} cases of seed {given.seed} in {time.monotonic() - begin:.0f} s, {len(failed)} failed")
     return 1 if failed else 0
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main_of_parent())

@@ -1,13 +1,12 @@
-"""Signals wait while a kernel is compiled, and a failed import leaves the interpreter as it was."""
+"""Signals wait for the end of a block, and until a kernel is compiled."""
 
-import contextlib
+import os
 import signal
-import subprocess
-import sys
 
 import pytest
 
 from mccfr_plus.kernels import compile as kernels
+from mccfr_plus.kernels.interrupts import deferred_signals
 
 
 @pytest.fixture
@@ -20,19 +19,17 @@ def answers_to_ctrl_c():
 
 def test_a_signal_waits_until_a_kernel_is_compiled(monkeypatch, answers_to_ctrl_c, tmp_path):
     monkeypatch.setattr("numba.core.config.CACHE_DIR", str(tmp_path))  # it is not on disk
-    before = kernels.no_collection
+    compile_kernel = kernels.CPUDispatcher.compile
 
-    @contextlib.contextmanager
-    def interrupted():
+    def interrupted(self, sig):
         signal.raise_signal(signal.SIGINT)
-        with before():
-            yield
+        return compile_kernel(self, sig)
 
     @kernels.kernel
     def next_number(x):
         return x + 1
 
-    monkeypatch.setattr(kernels, "no_collection", interrupted)
+    monkeypatch.setattr(kernels.CPUDispatcher, "compile", interrupted)
     with pytest.raises(KeyboardInterrupt):
         next_number(1)
     assert len(next_number.overloads) == 1
@@ -40,16 +37,18 @@ def test_a_signal_waits_until_a_kernel_is_compiled(monkeypatch, answers_to_ctrl_
     assert next_number(1) == 2
 
 
-FAILED = """
-import gc, sys
-sys.modules["mccfr_plus.drop_in"] = None
-try:
-    import mccfr_plus
-except ImportError:
-    print(gc.isenabled())
-"""
-
-
-def test_an_import_that_fails_leaves_the_garbage_collector_on():
-    done = subprocess.run([sys.executable, "-c", FAILED], capture_output=True, text=True, check=True)
-    assert done.stdout == "True\n"
+def test_signals_wait_for_the_end_of_a_block():
+    told, handled = [], []
+    before = signal.signal(signal.SIGTERM, lambda number, _: handled.append(number))
+    try:
+        with deferred_signals(lambda: told.append(1)):
+            os.kill(os.getpid(), signal.SIGTERM)
+            os.kill(os.getpid(), signal.SIGTERM)
+            assert (told, handled) == ([1, 1], [])
+        assert handled == [signal.SIGTERM] * 2
+        with pytest.raises(ZeroDivisionError), deferred_signals():
+            raise ZeroDivisionError
+        os.kill(os.getpid(), signal.SIGTERM)
+        assert len(handled) == 3
+    finally:
+        signal.signal(signal.SIGTERM, before)

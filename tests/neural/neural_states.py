@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -19,11 +18,11 @@ class Features(NamedTuple):
 
 
 def features_of(tree: Any) -> list[Features]:
-    """Returns the information sets of each player, as a `TreeEnv` has them."""
-    from mccfr_plus.neural.env import TreeEnv
+    """Returns the information sets of each player, as a `TreeRepresentation` has them."""
+    from mccfr_plus.neural import TreeRepresentation
 
-    env = TreeEnv(tree, "X")
-    return [Features(*each) for each in zip(env.inputs, env.masks, strict=True)]
+    representation = TreeRepresentation(tree)
+    return [Features(*each) for each in zip(representation.inputs, representation.masks, strict=True)]
 
 
 def copy_of(thing: Any) -> dict[str, np.ndarray]:
@@ -38,31 +37,11 @@ def differing(one: Any, other: Any) -> list[str]:
     return sorted(name for name in found[0].keys() | found[1].keys() if found[0].get(name) != found[1].get(name))
 
 
-def failing_at_the_third_call(function: Callable, error: str) -> tuple[Callable, list]:
-    """Returns a module's `forward` that then returns NaN or interrupts, and the list to which each call is added."""
-    calls: list = []
-
-    def call(*arguments: Any) -> Any:
-        calls.append(function(*arguments))
-        if len(calls) < 3:
-            return calls[-1]
-        if error == "nan":
-            return calls[-1] * math.nan
-        raise KeyboardInterrupt
-
-    return call, calls
-
-
 class OneFeature:
-    """Stands for a `TreeEnv`: every player has the same information sets, and the same divisor of values."""
+    """A representation in which every player has the same information sets, and the same divisor of values."""
 
-    def __init__(self, features: Any, modules: Any, unit: float = 4.0):
-        self._features, self._unit, self.num_actions = features, unit, features.masks.shape[1]
-        self.modules = modules
-
-    @property
-    def inputs(self) -> Any:
-        return [self._features.tensors] * 9
+    def __init__(self, features: Any, unit: float = 4.0):
+        self.inputs, self._unit, self.num_actions = [features.tensors] * 9, unit, features.masks.shape[1]
 
     def unit_of(self, player: int, is_scaled: bool) -> float:
         return self._unit

@@ -6,13 +6,14 @@ import pytest
 torch = pytest.importorskip("torch")
 import mccfr_plus  # noqa: E402
 from mccfr_plus.neural import (  # noqa: E402
-    BatchedDeepCFR,
-    BatchedDREAM,
-    BatchedESCHER,
+    DREAM,
+    ESCHER,
+    BatchedRepresentation,
+    DeepCFR,
+    DREAMConfig,
     NetworkPolicy,
     TrainingConfig,
 )
-from mccfr_plus.neural.env import BatchedEnv, TreeEnv  # noqa: E402
 from mccfr_plus.neural.memory import Samples  # noqa: E402
 from mccfr_plus.neural.sampling.paths import Paths  # noqa: E402
 from mccfr_plus.trees.arrays import CHANCE, TERMINAL  # noqa: E402
@@ -92,10 +93,10 @@ class Mean:
 
 
 def average_with(tree, memories):
-    """Returns a `BatchedEnv` with other memories."""
-    env = BatchedEnv(tree.game, "X")
-    env._memories = memories
-    return env
+    """Returns a `BatchedRepresentation` with other memories."""
+    representation = BatchedRepresentation(tree.game)
+    representation._memories = memories
+    return representation
 
 
 def average_of(histories, means):
@@ -156,12 +157,13 @@ def test_three_players():
         assert (found[0].sum(1) > 0).sum() == (tree.arrays.infosets["player"] == player).sum()
 
 
-@pytest.mark.parametrize("kind", [BatchedDeepCFR, BatchedDREAM, BatchedESCHER])
+@pytest.mark.parametrize("kind", [DeepCFR, DREAM, ESCHER])
 @pytest.mark.parametrize("players", [2, 3])
 def test_who_explores_where_strategies_are_stored(kind, players, monkeypatch):
     """All players but the one whose strategies are stored."""
-    solver = kind(f"kuhn_poker(players={players})", kind.config_class(traversals=9, train_steps=1), seed=1)
-    found, add = [], solver._env.add_strategies
+    config = kind.config_class(traversals=9, train_steps=1)
+    solver = kind(f"kuhn_poker(players={players})", config, representation="batched", seed=1)
+    found, add = [], solver.representation.add_strategies
 
     def noted(player, decisions, iteration):
         found.append(player)
@@ -171,15 +173,15 @@ def test_who_explores_where_strategies_are_stored(kind, players, monkeypatch):
             np.testing.assert_allclose(decisions.probabilities[own], by_strategy)
         add(player, decisions, iteration)
 
-    monkeypatch.setattr(solver._env, "add_strategies", noted)
+    monkeypatch.setattr(solver.representation, "add_strategies", noted)
     solver.run(3)
     assert sorted(found) == sorted(list(range(players)) * 3)
 
 
 def test_average_policy_after_a_checkpoint_of_another_seed(tmp_path):
     small = TrainingConfig(hidden_layers=(), train_steps=2)
-    config = BatchedDREAM.config_class(traversals=9, train_steps=1, policy_training=small, baseline_training=small)
-    one, other = (BatchedDREAM("kuhn_poker", config, seed=seed).run(1) for seed in (1, 2))
+    config = DREAMConfig(traversals=9, train_steps=1, policy_training=small, baseline_training=small)
+    one, other = (DREAM("kuhn_poker", config, representation="batched", seed=seed).run(1) for seed in (1, 2))
     one.save_checkpoint(tmp_path / "one")
     state = one.game.new_initial_state().child(0).child(1)
     expected = one.average_policy().action_probabilities(state)
@@ -187,31 +189,20 @@ def test_average_policy_after_a_checkpoint_of_another_seed(tmp_path):
     assert other.restore(tmp_path / "one").average_policy().action_probabilities(state) == expected
 
 
-@pytest.mark.parametrize("kind", [BatchedDREAM, BatchedESCHER])
+@pytest.mark.parametrize("kind", [DREAM, ESCHER])
 def test_a_single_player(kind):
     """Its strategies are stored, too: the best policy walks around the cliff in four steps, a uniform one gets -68."""
     game = mccfr_plus.load_game("cliff_walking(height=2,width=3,horizon=6)")
     small = TrainingConfig(hidden_layers=(16,), train_steps=60, learning_rate=0.01)
     config = kind.config_class(traversals=60, hidden_layers=(16,), learning_rate=0.01, policy_training=small)
-    solver = kind(game, config, seed=1).run(6)
+    solver = kind(game, config, representation="batched", seed=1).run(6)
     assert solver.evaluate().values[0] > -40
 
 
 @pytest.mark.parametrize("minimizer", ["cfr", "pdcfr+"])
 def test_policies_before_the_first_iteration_are_uniform(minimizer, tmp_path):
-    solver = BatchedDREAM("kuhn_poker", BatchedDREAM.config_class(minimizer=minimizer), seed=1)
+    solver = DREAM("kuhn_poker", DREAMConfig(minimizer=minimizer), representation="batched", seed=1)
     for policy in (solver.average_policy(), solver.current_policy()):
         policy.save(tmp_path / "policy")
         loaded = NetworkPolicy.load(tmp_path / "policy")
         assert loaded.action_probabilities(solver.game.new_initial_state().child(0).child(1)) == {0: 0.5, 1: 0.5}
-
-
-@pytest.mark.parametrize("fallback", ["argmax", "uniform"])
-def test_the_current_policy_is_what_is_played(fallback, tmp_path):
-    config = BatchedDeepCFR.config_class(traversals=50, train_steps=2, fallback=fallback, hidden_layers=(8,))
-    solver = BatchedDeepCFR("kuhn_poker", config, seed=1).run(1)
-    solver.current_policy().save(tmp_path / "policy")
-    tensors, masks = TreeEnv("kuhn_poker", "X").inputs[0], np.ones((6, 2), bool)
-    found = NetworkPolicy.load(tmp_path / "policy").probabilities(0, tensors, masks)
-    np.testing.assert_array_equal(found, solver._env.strategies()(0, tensors, masks))
-    assert (found == 0.5).any() == (fallback == "uniform")

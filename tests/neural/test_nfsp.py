@@ -1,116 +1,219 @@
-"""NFSP: memories, schedule of updates, convergence, rollback, checkpoints."""
+"""NFSP: transitions, losses and targets by hand, exact values in the tabular limit, the schedule of updates."""
 
 import dataclasses
 import math
 
 import numpy as np
-import pyspiel
 import pytest
-from neural_states import copy_of, differing, failing_at_the_third_call
+from neural_states import OVER, OneFeature, decisions_of, features_of, transitions_of
+from solver_cases import CASES, PLAY
 
 torch = pytest.importorskip("torch")
 import mccfr_plus  # noqa: E402
-from mccfr_plus import CheckpointError  # noqa: E402
-from mccfr_plus.errors import BudgetError, ConfigError, GameError, TrainingError  # noqa: E402
 from mccfr_plus.evaluation.infoset_values import infoset_values  # noqa: E402
-from mccfr_plus.neural import NFSP, DeepCFR, NFSPConfig  # noqa: E402
+from mccfr_plus.neural import NFSP, NFSPConfig  # noqa: E402
+from mccfr_plus.neural.network import Modules  # noqa: E402
+from mccfr_plus.neural.network_policy import greedy, masked_softmax  # noqa: E402
+from mccfr_plus.neural.nfsp import Agent, next_decisions  # noqa: E402
+from mccfr_plus.neural.sampling.observer import uniform  # noqa: E402
+from mccfr_plus.neural.sampling.paths import Trajectories  # noqa: E402
 
-# Memories so small that the ring goes round and the reservoir leaves out.
-SMALL = NFSPConfig(
-    episodes=150,
-    parallel_episodes=20,
-    hidden_layers=(8,),
-    batch_size=16,
-    learn_every=32,
-    target_every=3,
-    min_samples=20,
-    transition_capacity=300,
-    decision_capacity=60,
-    anticipatory=0.3,
-)
-CONFIGS = [
-    SMALL,
-    dataclasses.replace(SMALL, parallel_episodes=60, gradient_clip=0.1, hidden_layers=(8, 8), min_samples=1),
-]
+CONFIG = NFSPConfig(hidden_layers=(16,), value_learning_rate=0.01, learning_rate=0.01, min_samples=1).resolved("tree")
+TRANSITIONS = [(0, 3, 1, 0.0), (1, 2, OVER, 8.0), (2, 2, OVER, -2.0), (1, 0, 2, 0.0)]
+DECISIONS = [(0, 3), (1, 2), (1, 0), (1, 0), (2, 2)]
 
 
-# --- what is learned ---
+def agent_of(features, config=CONFIG, unit=4.0):
+    return Agent(OneFeature(features, unit), config, 7, np.arange(1, 6, dtype=np.uint64), Modules())
 
 
-def test_kuhn_poker_is_learned():
-    """Uniform play is exploitable by 0.458; a solver that does not learn one of its networks stays there."""
-    config = NFSPConfig(episodes=500, hidden_layers=(32,), learn_every=32, min_samples=100, value_learning_rate=5e-3)
+def of_uniform_play(solver, count):
+    return Trajectories(uniform).sample(solver.representation.observer, count, np.random.default_rng(1))
+
+
+# --- memories ---
+
+
+def test_transitions_lead_to_the_next_own_decision():
+    solver = CASES["batched NFSP"].new()
+    paths, ends = of_uniform_play(solver, 50), 0
+    for player, agent in enumerate(solver._players):
+        agent.store(paths, player, False)
+        found = agent.transitions.state()
+        own = np.flatnonzero(paths.players == player)
+        following = next_decisions(paths, own)
+        assert len(agent.transitions) == len(own)
+        for row, decision in enumerate(own):
+            later = [p for p in own if p > decision and paths.traversals[p] == paths.traversals[decision]]
+            assert following[row] == (later[0] if later else -1)
+            np.testing.assert_array_equal(found["infosets"][row], paths.infosets[decision])
+            assert found["actions"][row] == paths.actions[decision]
+            if later:
+                assert found["rewards"][row] == 0
+                np.testing.assert_array_equal(found["next_infosets"][row], paths.infosets[later[0]])
+                np.testing.assert_array_equal(found["next_masks"][row], paths.masks[later[0]])
+            else:
+                # In units of half the payoff range, which is 2.
+                assert found["rewards"][row] == paths.returns[paths.traversals[decision], player] / 2
+                assert not found["next_masks"][row].any()
+                ends += 1
+    assert 50 <= ends <= 100
+
+
+@pytest.mark.parametrize("eta", [0.0, 0.3, 1.0])
+def test_frequency_of_best_responses(eta, monkeypatch):
+    config = dataclasses.replace(PLAY, anticipatory=eta, episodes=4000, parallel_episodes=1000)
     solver = NFSP("kuhn_poker", config, seed=1)
-    solver.run(target_exploitability=0.2, seconds=30)
-    assert solver.exploitability() <= 0.2
-    assert pyspiel.exploitability(solver.tree.game, solver.average_policy()) == pytest.approx(solver.exploitability())
+    played, store = np.zeros((2, 2)), Agent.store  # by player, and whether it followed its best response
+
+    def noted(agent, paths, player, is_best):
+        played[player, int(is_best)] += len(paths.returns)
+        store(agent, paths, player, is_best)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Agent, "store", noted)
+        solver._play(4000, 1)
+    assert (played.sum(1) == 4000).all()
+    assert (abs(played[:, 1] / 4000 - eta) <= 6 * math.sqrt(eta * (1 - eta) / 4000)).all()
+    for player, agent in enumerate(solver._players):
+        assert solver._steps[player] == agent.transitions.seen + 4000  # decisions, and the ends of all episodes
+        # Only best responses are to be averaged.
+        assert (agent.decisions.seen == 0) == (eta == 0.0)
+        assert (agent.decisions.seen == agent.transitions.seen) == (eta == 1.0)
 
 
-def test_action_values_become_exact():
-    """With eta = 0 all players always play the first average policy. Q-learning is off-policy and converges to
-    the values of actions before a best response to it, which enumeration gives.
-
-    The last steps of Adam, with batches of 512, leave noise of the order of the deviation of a batch's mean: payoffs
-    deviate by at most 2, and an information set has a sixth of a batch or more of its depth, so 2 / sqrt(512 / 12).
-    """
-    config = NFSPConfig(
-        episodes=2000,
-        hidden_layers=(32,),
-        batch_size=512,
-        learn_every=64,
-        parallel_episodes=50,
-        target_every=50,
-        min_samples=100,
-        anticipatory=0.0,
-        value_learning_rate=3e-3,
-    )
-    solver = NFSP("kuhn_poker", config, seed=1)
-    average = solver.average_strategy()
-    solver.run(10)
-    assert len(solver._players[0].decisions) == 0
-    assert solver.losses == (None, None)
-    np.testing.assert_array_equal(solver.average_strategy(), average)
-    tree = solver.tree
-    for player, own in enumerate(solver._players):
-        ours = slice(*tree.arrays.slot_range[player : player + 2])
-        strategy = average.copy()
-        for _ in range(3):
-            exact = infoset_values(tree, strategy).action_values
-            for infoset in range(*tree.arrays.infoset_range[player : player + 2]):
-                slots = tree.slots(infoset)
-                strategy[slots] = np.arange(slots.stop - slots.start) == exact[slots].argmax()
-        learned = own.values.predict().ravel() * 2.0  # in units of half the payoff range, which is 2
-        assert np.abs(learned - exact[ours]).max() < 2 / math.sqrt(512 / 12)
-        assert np.sqrt(np.square(learned - exact[ours]).mean()) < 0.1
-        mixed = average.copy()
-        mixed[ours] = solver.best_response_policy().strategy()[ours]
-        best = mccfr_plus.evaluate(tree, mccfr_plus.TreePolicy(tree, average)).best_response_values[player]
-        assert mccfr_plus.expected_values(tree, mccfr_plus.TreePolicy(tree, mixed))[player] > best - 0.05
+def test_best_responses_are_epsilon_greedy():
+    solver = NFSP(
+        "kuhn_poker", NFSPConfig(epsilon_start=0.2, epsilon_end=0.2), representation="batched", seed=1
+    )  # fmt: skip
+    paths = of_uniform_play(solver, 20)
+    own = np.flatnonzero(paths.players == 1)
+    tensors, masks = paths.infosets[own], paths.masks[own]
+    best = solver._responses(1, True, 1)(tensors, masks)
+    np.testing.assert_allclose(np.sort(best, 1), np.tile([0.1, 0.9], (len(own), 1)))
+    response = solver.best_response_policy().probabilities(1, tensors, masks)
+    np.testing.assert_array_equal(best.argmax(1), response.argmax(1))
+    assert set(response.ravel().tolist()) == {0.0, 1.0}
+    average = solver._responses(1, False, 1)(tensors, masks)
+    np.testing.assert_array_equal(average, solver.average_policy().probabilities(1, tensors, masks))
+    assert greedy(np.array([[5.0, 1.0, 2.0]]), np.array([[False, True, True]])).tolist() == [[0, 0, 1]]
 
 
-def test_only_best_responses_enter_the_reservoir():
-    never, always = (
-        NFSP("leduc_poker", dataclasses.replace(SMALL, anticipatory=eta, episodes=20), seed=1).run(1) for eta in (0, 1)
-    )
-    for player in range(2):
-        assert len(never._players[player].decisions) == 0
-        assert len(never._players[player].transitions) > 20  # best responses learn from average policies too
-        own = always._players[player]
-        assert own.decisions.seen == own.transitions.seen > 20
-    config = dataclasses.replace(SMALL, epsilon_start=0.0, epsilon_end=0.0, learn_every=1 << 40)  # nothing is trained
-    greedy = NFSP("leduc_poker", config, seed=1).run(1)
-    best = greedy.best_response_policy().strategy()
-    for player, own in enumerate(greedy._players):
-        begin = int(greedy.tree.arrays.infoset_range[player])
-        decisions = own.decisions.state()
-        assert len(own.decisions) > 5
-        for row, action in zip(decisions["infosets"], decisions["actions"], strict=True):
-            legal = greedy.tree.legal_actions(begin + row)
-            assert best[greedy.tree.slots(begin + row)][legal.index(action)] == 1
+# --- losses ---
+
+
+def autograd(learner, rows, loss_of):
+    """Returns a loss and its gradients by torch, for a network with one hidden layer."""
+    parameters = [each.detach().clone().requires_grad_() for each in learner.module.parameters()]
+    x = torch.nn.functional.linear(learner.inputs[torch.tensor(rows.tolist())], *parameters[:2]).relu()
+    loss = loss_of(torch.nn.functional.linear(x, *parameters[2:]))
+    loss.backward()
+    return float(loss.detach()), [each.grad for each in parameters]
+
+
+def check_loss(learner, loss, gradients):
+    assert learner.losses == [pytest.approx(loss, rel=1e-5)]
+    for parameter, gradient in zip(learner.module.parameters(), gradients, strict=True):
+        np.testing.assert_allclose(parameter.grad, gradient, rtol=1e-4, atol=1e-6)
+        assert gradient.abs().max() > 0
+
+
+def test_value_loss_equals_torch(three_rows, monkeypatch):
+    """Targets by hand: 0 + the best of row 1's legal actions; the game is over: 8 / 4; -2 / 4; 0 + that of row 2."""
+    agent = agent_of(three_rows)
+    outputs = np.array([[9, 1, 9, 2], [-0.25, -1, -2, 9], [9, 9, 1, 9]], np.float32)
+    monkeypatch.setattr(agent.target, "outputs", lambda rows: outputs[rows])
+    targets, actions = torch.tensor([-0.25, 2.0, -0.5, 1.0]), torch.tensor([3, 2, 2, 0])
+
+    def loss_of(outputs):
+        return torch.nn.functional.mse_loss(outputs[torch.arange(4), actions], targets)
+
+    expected = autograd(agent.values, np.array([0, 1, 2, 1]), loss_of)
+    agent.transitions.add_rows(**transitions_of(three_rows, TRANSITIONS))
+    agent.learn(1, 1)
+    check_loss(agent.values, *expected)
+
+
+def test_policy_loss_equals_torch(three_rows):
+    agent, decisions = agent_of(three_rows), decisions_of(three_rows, DECISIONS)
+    is_legal = torch.from_numpy(decisions["masks"])
+
+    def loss_of(outputs):
+        masked = torch.where(is_legal, outputs, -1e30)
+        return torch.nn.functional.cross_entropy(masked, torch.from_numpy(decisions["actions"]))
+
+    expected = autograd(agent.policy, decisions["infosets"], loss_of)
+    agent.decisions.add_rows(**decisions)
+    agent.learn(1, 1)
+    check_loss(agent.policy, *expected)
+
+
+def test_policy_learns_frequencies(three_rows):
+    """Of three decisions in row 1 two are action 0; action 1 is legal and never taken; 3 is illegal."""
+    agent = agent_of(three_rows)
+    agent.decisions.add_rows(**decisions_of(three_rows, DECISIONS))
+    agent.learn(1500, 1)
+    logits = agent.policy.predict()
+    legal = np.exp(logits[1, :3]) / np.exp(logits[1, :3]).sum()
+    np.testing.assert_allclose(legal, [2 / 3, 0, 1 / 3], atol=0.01)
+    assert masked_softmax(np.array([[1e5, -1e5]]), np.ones((1, 2), bool)).tolist() == [[1.0, 0.0]]
+
+
+def exact_transitions(tree, player):
+    """Returns a player's transitions in Kuhn poker under uniform play, in proportion to their probabilities."""
+    result = []
+
+    def visit(state, copies, last):
+        if state.is_terminal():
+            result.extend([(*last, OVER, state.returns()[player])] * copies)
+        elif state.is_chance_node():
+            for action, _ in state.chance_outcomes():
+                visit(state.child(action), copies, last)
+        else:
+            row = tree.infoset(state.information_state_string()) - int(tree.arrays.infoset_range[player])
+            is_own = state.current_player() == player
+            if is_own and last:
+                result.extend([(*last, row, 0.0)] * copies)
+            for action in state.legal_actions():
+                visit(state.child(action), copies // 2, (row, action) if is_own else last)
+
+    visit(tree.game.new_initial_state(), 8, None)
+    return result
+
+
+def values_of_best_response(tree, strategy, player):
+    """Returns the action values, ``[num_slots]``, if a player plays a best response afterwards, by policy iteration."""
+    strategy = strategy.copy()
+    for _ in range(3):
+        exact = infoset_values(tree, strategy).action_values
+        for infoset in range(*tree.arrays.infoset_range[player : player + 2]):
+            slots = tree.slots(infoset)
+            strategy[slots] = np.arange(slots.stop - slots.start) == exact[slots].argmax()
+    return exact
+
+
+@pytest.mark.parametrize("player", [0, 1])
+def test_tabular_limit_is_the_exact_value_of_each_action(player):
+    """One-hot features, a linear model and all transitions: Q-learning converges to the exact values."""
+    tree = mccfr_plus.compile_game("kuhn_poker")
+    features = features_of(tree)[player]
+    features = features._replace(tensors=np.eye(len(features.masks), dtype=np.float32))
+    config = dataclasses.replace(CONFIG, hidden_layers=(), value_learning_rate=0.05, target_every=400)
+    agent = agent_of(features, config, unit=2.0)
+    agent.transitions.add_rows(**transitions_of(features, exact_transitions(tree, player), unit=2.0))
+    agent.learn(4 * 400, 1)  # a player decides at most twice
+    exact = values_of_best_response(tree, tree.uniform_strategy(), player)
+    ours = slice(*tree.arrays.slot_range[player : player + 2])
+    np.testing.assert_allclose(2.0 * agent.values.predict().ravel(), exact[ours], atol=2e-3)
+    if player == 0:  # where there is a later decision, its value counts
+        assert np.abs(exact[ours] - infoset_values(tree, tree.uniform_strategy()).action_values[ours]).max() > 0.2
+
+
+# --- updates ---
 
 
 def test_schedule_of_updates(monkeypatch):
-    solver = NFSP("leduc_poker", dataclasses.replace(SMALL, min_samples=60), seed=1)
+    solver = NFSP("leduc_poker", dataclasses.replace(PLAY, min_samples=60, decision_capacity=60), seed=1)
     own, reported, expected = solver._players[1], [], {"values": 0, "policy": 0}
     learn, assign = own.learn, own.target.assign
 
@@ -134,169 +237,15 @@ def test_schedule_of_updates(monkeypatch):
     assert 0 < expected["policy"] < expected["values"] < updates
 
 
-def test_batch_of_a_small_memory_has_all_records():
-    config = dataclasses.replace(SMALL, batch_size=60, min_samples=1, episodes=40)
-    solver = NFSP("kuhn_poker", config, seed=1)
-    seen = []
-    for own in solver._players:
-        step = own.policy._step
-        own.policy._step = lambda iteration, step=step, own=own: (
-            seen.append((len(own.policy._latest[0]), len(own.decisions))),
-            step(iteration),
-        )
-    solver.run(1)
-    assert all(size == min(60, stored) for size, stored in seen)
-    assert min(seen)[0] < 60
-
-
-def test_nothing_is_learned_below_min_samples():
-    solver = NFSP("kuhn_poker", dataclasses.replace(SMALL, min_samples=60, episodes=20), seed=1)
-    state = copy_of(solver)
-    solver.run(1)
-    assert (solver.losses, solver.value_losses) == ((None, None), (None, None))
-    np.testing.assert_array_equal(solver.state()["player0/policy/parameters"], state["player0/policy/parameters"])
-
-
-# --- policies ---
-
-
-@pytest.mark.parametrize(
-    "game", ["kuhn_poker(players=3)", "leduc_poker", "goofspiel(num_cards=3,imp_info=True,points_order=descending)"]
-)
-def test_policies_are_distributions_over_legal_actions(game):
-    solver = NFSP(game, SMALL, seed=1)
-    solver.run(3)
-    for policy in (solver.average_policy(), solver.current_policy(), solver.best_response_policy()):
-        assert isinstance(policy, mccfr_plus.TreePolicy)
-        for info_state, row in policy.items():
-            actions, probabilities = zip(*row, strict=True)
-            assert list(actions) == solver.tree.legal_actions(solver.tree.infoset(info_state))
-            assert min(probabilities) >= 0
-            assert sum(probabilities) == pytest.approx(1, abs=1e-12)
-    assert np.array_equal(solver.average_strategy(), solver.current_strategy())
-    assert set(solver.best_response_policy().strategy()) == {0.0, 1.0}
-    for player, own in enumerate(solver._players):
-        logits, values = own.policy.predict().astype(np.float64), own.values.predict()
-        begin = int(solver.tree.arrays.infoset_range[player])
-        for row in range(len(logits)):
-            slots, legal = solver.tree.slots(begin + row), solver.tree.legal_actions(begin + row)
-            share = np.exp(logits[row, legal]) / np.exp(logits[row, legal]).sum()
-            np.testing.assert_allclose(solver.average_strategy()[slots], share, rtol=1e-9)
-            assert solver.best_response_policy().strategy()[slots].argmax() == values[row, legal].argmax()
-
-
-# --- runs ---
-
-
-def test_every_phase_of_an_iteration_changes_the_result():
-    solver = NFSP("leduc_poker", SMALL, seed=1).run(2)
-    before = copy_of(solver)
-    solver.iteration()
-    after = solver.state()
-    for name in before:
-        if name not in ("average", "strategy"):  # which are of Deep CFR
-            assert not np.array_equal(before[name], after[name]), name
-    assert all(loss > 0 for loss in (*solver.losses, *solver.value_losses))
-
-
-def test_same_seed_is_bitwise_identical_without_global_state():
-    numpy_before = repr(np.random.get_state(legacy=False))  # noqa: NPY002 - with its position, which every draw moves
-    torch_before, threads = torch.get_rng_state(), torch.get_num_threads()
-    first, second, other = (NFSP("kuhn_poker", SMALL, seed=seed).run(4) for seed in (1, 1, 2))
-    assert differing(first, second.state()) == []
-    assert not np.array_equal(first.current_strategy(), other.current_strategy())
-    assert repr(np.random.get_state(legacy=False)) == numpy_before  # noqa: NPY002
-    assert torch.equal(torch.get_rng_state(), torch_before)
-    assert torch.get_num_threads() == threads
-
-
-def test_limits_and_history():
-    solver = NFSP("kuhn_poker", SMALL, seed=1)
-    reported = []
-    assert solver.run(2, callback=reported.append, evaluate_every=0) is solver
-    assert solver.history.iterations.tolist() == [1, 2]
-    assert solver.history.nodes[-1] == solver.nodes_touched
-    assert solver.history.exploitability[-1] == solver.exploitability()
-    solver.run(seconds=0.05)
-    assert solver.iterations > 2
-
-
-def test_bad_games_and_configs():
-    with pytest.raises(GameError, match=r"nim provides no information_state_tensor, which is what NFSP sees"):
-        NFSP("nim")
-    with pytest.raises(BudgetError):
-        NFSP("dark_hex(board_size=4)")
-    with pytest.raises(ConfigError, match="give a NFSPConfig"):
-        NFSP("kuhn_poker", {"episodes": 3})
-    with pytest.raises(ConfigError, match="seed=-1"):
-        NFSP("kuhn_poker", seed=-1)
-    assert repr(NFSP("kuhn_poker", SMALL)) == f"NFSP('kuhn_poker()', {SMALL!r})"
-
-
-@pytest.mark.parametrize("config", CONFIGS)
-@pytest.mark.parametrize("kind", ["values", "policy"])
-@pytest.mark.parametrize("error", ["nan", "interrupt"])
-def test_failed_iteration_is_rolled_back(config, kind, error, monkeypatch):
-    solver, reference = (NFSP("kuhn_poker", config, seed=1).run(3) for _ in range(2))
-    before, seconds = copy_of(solver), solver.seconds
-    module = getattr(solver._players[1], kind).module
-    fail, calls = failing_at_the_third_call(module.forward, error)
-    with monkeypatch.context() as patch:
-        patch.setattr(module, "forward", fail)
-        if error == "nan":
-            name = {"values": "value", "policy": "policy"}[kind]
-            with pytest.raises(
-                TrainingError,
-                match=rf"iteration 4: the {name} loss of player 1 (is nan at training step|was finite, but)",
-            ):
-                solver.run(5)
-        else:
-            with pytest.raises(KeyboardInterrupt):
-                solver.run(5)
-    assert len(calls) == 3
-    assert (solver.iterations, solver.seconds) == (3, seconds)
-    assert differing(solver, before) == []
-    assert differing(solver.run(2), reference.run(2)) == []  # nothing outside of the state has changed
-
-
-@pytest.mark.parametrize("kind", ["values", "policy"])
-def test_predictions_that_are_not_finite(kind):
-    solver = NFSP("kuhn_poker", dataclasses.replace(SMALL, min_samples=60, episodes=20), seed=1)
-    getattr(solver._players[0], kind).vector.data[-1] = math.inf
-    with pytest.raises(TrainingError, match="was finite, but its predictions are not"):
-        solver.iteration()
-
-
-# --- checkpoints ---
-
-
-@pytest.mark.parametrize("config", CONFIGS)
-@pytest.mark.parametrize("method", ["load", "restore"])
-def test_resumed_run_is_bitwise_identical(config, method, tmp_path):
-    path = tmp_path / "run.checkpoint"
-    solver = NFSP("kuhn_poker", config, seed=1).run(4, evaluate_every=0)
-    solver.save_checkpoint(path)
-    saved = copy_of(solver)
-    copy = NFSP.from_checkpoint(path) if method == "load" else NFSP("kuhn_poker", config, seed=5).run(2).restore(path)
-    assert differing(copy, saved) == []
-    assert (copy.config, copy.seed, copy.iterations) == (config, 1, 4)
-    assert (copy.nodes_touched, copy.seconds, copy.history.kept()) == (
-        solver.nodes_touched,
-        solver.seconds,
-        solver.history.kept(),
-    )
-    assert np.array_equal(copy.average_strategy(), solver.average_strategy())
-    assert np.array_equal(copy.best_response_policy().strategy(), solver.best_response_policy().strategy())
-    solver.run(4)
-    copy.run(4)
-    assert differing(copy, solver) == []
-
-
-def test_checkpoints_of_other_runs_and_before_the_first_iteration(tmp_path):
-    path = tmp_path / "run.checkpoint"
-    NFSP("kuhn_poker", SMALL, seed=1).save_checkpoint(path)
-    assert differing(NFSP.from_checkpoint(path).run(2), NFSP("kuhn_poker", SMALL, seed=1).run(2)) == []
-    with pytest.raises(CheckpointError, match=r"holds a run of NFSP, not of DeepCFR: load it with NFSP.from"):
-        DeepCFR.from_checkpoint(path)
-    with pytest.raises(CheckpointError, match=r"its anticipatory is 0.3, and the solver's is 0.5"):
-        NFSP("kuhn_poker", dataclasses.replace(SMALL, anticipatory=0.5)).restore(path)
+def test_target_network_is_renewed_every_target_every_updates():
+    solver = CASES["batched NFSP"].new()
+    agent = solver._players[0]
+    agent.store(of_uniform_play(solver, 100), 0, True)
+    inputs = agent.transitions.state()["infosets"]
+    for update in range(1, 10):
+        before = agent.target.outputs(inputs)
+        agent.learn(1, 1)
+        assert agent.updates[0] == update
+        after = agent.target.outputs(inputs)
+        assert np.array_equal(after, agent.values.outputs(inputs)) == (update % 3 == 0)
+        assert np.array_equal(before, after) != (update % 3 == 0)

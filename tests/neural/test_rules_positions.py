@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 torch = pytest.importorskip("torch")
-from mccfr_plus.neural.env import TreeEnv  # noqa: E402
+from mccfr_plus.neural import TreeRepresentation  # noqa: E402
 from mccfr_plus.neural.sampling.observer import Observer, draw, uniform  # noqa: E402
 from mccfr_plus.neural.sampling.paths import ExternalSampling, Trajectories  # noqa: E402
 from mccfr_plus.neural.sampling.positions import Positions  # noqa: E402
@@ -63,13 +63,13 @@ def test_branches_are_the_same(game):
     "game", ["kuhn_poker(players=3)", "leduc_poker", "goofspiel(num_cards=3,imp_info=True,points_order=descending)"]
 )
 def test_histories_on_a_tree_are_the_same(game):
-    env = TreeEnv(game, "X")
-    tree, observer = env.tree, Observer(env.game, "X", by_rules=False)
+    representation = TreeRepresentation(game)
+    tree, observer = representation.tree, Observer(representation.game, "X", by_rules=False)
     tables, draws = [], np.random.default_rng(1)
-    for masks in env.masks:
+    for masks in representation.masks:
         weights = masks * (0.1 + draws.random(masks.shape))
         tables.append(weights / weights.sum(1, keepdims=True))
-    rows = [{row.tobytes(): number for number, row in enumerate(each)} for each in env.inputs]
+    rows = [{row.tobytes(): number for number, row in enumerate(each)} for each in representation.inputs]
 
     def by_row(player, rows, masks):
         return tables[player][rows]
@@ -78,13 +78,13 @@ def test_histories_on_a_tree_are_the_same(game):
         return tables[player][[rows[player][row.tobytes()] for row in tensors]]
 
     for sampling in (Trajectories(by_row, (0,), 0.5), ExternalSampling(by_row, 1)):
-        here = sampling.sample(env.observer, 50, np.random.default_rng(2))
+        here = sampling.sample(representation.observer, 50, np.random.default_rng(2))
         there = sampling._replace(strategies=strategies).sample(observer, 50, np.random.default_rng(2))
         for name in set(here._fields) - {"infosets", "histories", "ends"}:
             np.testing.assert_array_equal(getattr(here, name), getattr(there, name), err_msg=name)
-        tensors = [env.inputs[p][row] for p, row in zip(here.players, here.infosets, strict=True)]
+        tensors = [representation.inputs[p][row] for p, row in zip(here.players, here.infosets, strict=True)]
         np.testing.assert_array_equal(tensors, there.infosets)
-    paths = Trajectories(by_row).sample(env.observer, 50, np.random.default_rng(2))
+    paths = Trajectories(by_row).sample(representation.observer, 50, np.random.default_rng(2))
     np.testing.assert_array_equal(tree.arrays.payoffs[tree.arrays.nodes["payload"][paths.ends]], paths.returns)
     assert set(tree.arrays.nodes["kind"][paths.histories]) == set(range(tree.num_players))
 
@@ -92,10 +92,12 @@ def test_histories_on_a_tree_are_the_same(game):
 @pytest.mark.parametrize("kind", ["tree", "rules", "pyspiel"])
 def test_draws_are_spread_evenly(kind, request):
     """Means over trajectories keep the exact value as their mean, and vary much less than with independent draws."""
-    env, sampling, spreads = TreeEnv("kuhn_poker", "X"), Trajectories(uniform), []
-    observer = env.observer if kind == "tree" else Observer(env.game, "X", by_rules=kind == "rules")
+    representation, sampling, spreads = TreeRepresentation("kuhn_poker"), Trajectories(uniform), []
+    observer = (
+        representation.observer if kind == "tree" else Observer(representation.game, "X", by_rules=kind == "rules")
+    )
     if kind == "tree":
-        sampling = Trajectories(env.strategies())
+        sampling = Trajectories(representation.strategies())
     for _ in range(2):
         generators = map(np.random.default_rng, range(30))
         means = [sampling.sample(observer, 500, each).returns[:, 0].mean() for each in generators]

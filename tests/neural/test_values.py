@@ -5,14 +5,12 @@ import pytest
 
 torch = pytest.importorskip("torch")
 import mccfr_plus  # noqa: E402
-from mccfr_plus.errors import BudgetError, TrainingError  # noqa: E402
+from mccfr_plus.errors import BudgetError  # noqa: E402
 from mccfr_plus.estimators.escher import refresh_values  # noqa: E402
 from mccfr_plus.neural.config import TrainingConfig  # noqa: E402
-from mccfr_plus.neural.env import TreeEnv, histories_of  # noqa: E402
-from mccfr_plus.neural.memory import Batch  # noqa: E402
 from mccfr_plus.neural.network import Modules  # noqa: E402
-from mccfr_plus.neural.sampling.paths import Trajectories  # noqa: E402
-from mccfr_plus.neural.values import ExactValues, TreeValues, back_up  # noqa: E402
+from mccfr_plus.neural.tree_representation import TreeRepresentation, histories_of  # noqa: E402
+from mccfr_plus.neural.values import TreeValues, back_up  # noqa: E402
 from mccfr_plus.trees.arrays import CHANCE, TERMINAL  # noqa: E402
 
 GAMES = ["kuhn_poker", "kuhn_poker(players=3)", "goofspiel(num_cards=3,imp_info=True,points_order=descending)"]
@@ -43,14 +41,14 @@ def parents_of(nodes: np.ndarray) -> np.ndarray:
     return parents
 
 
-def env_of(tree, strategy, name="X"):
-    env = TreeEnv(tree, name)
-    env.strategy[:], env.modules = strategy, Modules()
-    return env
+def tree_of(tree, strategy):
+    representation = TreeRepresentation(tree)
+    representation.strategy[:] = strategy
+    return representation
 
 
-def values_of(env, uses_model, config=None):
-    return TreeValues(env, uses_model, config or TrainingConfig(), rngs())
+def values_of(representation, uses_model, config=None):
+    return TreeValues(representation, uses_model, config or TrainingConfig(), rngs(), Modules())
 
 
 def rngs():
@@ -91,7 +89,7 @@ def test_tensors_equal_those_of_the_states(game):
 
 
 def test_too_many_histories(monkeypatch):
-    monkeypatch.setattr("mccfr_plus.neural.env._MAX_BYTES", 1000)
+    monkeypatch.setattr("mccfr_plus.neural.tree_representation._MAX_BYTES", 1000)
     with pytest.raises(BudgetError, match=r"DREAM keeps a tensor for each of the \d+ histories of kuhn_poker.*smaller"):
         histories_of(mccfr_plus.compile_game("kuhn_poker"), "DREAM")
 
@@ -141,7 +139,7 @@ def test_networks_learn_values(game, uses_model):
     tree = mccfr_plus.compile_game(game)
     strategy, config = strategy_of(tree), TrainingConfig(train_steps=600, learning_rate=3e-3, hidden_layers=(64, 64))
     # As often as chance would have it, so that frequencies are probabilities.
-    learned = values_of(env_of(tree, strategy), uses_model, config)
+    learned = values_of(tree_of(tree, strategy), uses_model, config)
     learned.visited[:] = np.round(1e6 * reach_of_uniform_play(tree))
     for iteration in range(1, 4):
         learned.learn(iteration)
@@ -173,7 +171,7 @@ def reach_of_uniform_play(tree):
 @pytest.mark.parametrize("uses_model", [True, False])
 def test_only_sampled_histories_are_learned(uses_model, monkeypatch):
     tree = mccfr_plus.compile_game("kuhn_poker")
-    learned, seen = values_of(env_of(tree, strategy_of(tree)), uses_model), []
+    learned, seen = values_of(tree_of(tree, strategy_of(tree)), uses_model), []
     monkeypatch.setattr(learned.learner, "fit", lambda batch, iteration: seen.append(batch))
     learned.learn(1)
     assert len(seen[0].infosets) == 0
@@ -187,61 +185,3 @@ def test_only_sampled_histories_are_learned(uses_model, monkeypatch):
     assert set(learned.visited[path]) == {3}
     assert seen[1].weights.sum() == np.isin(path, learned._nodes).sum() >= 2
     assert ((seen[1].targets != 0) <= (seen[1].weights > 0)).all()
-
-
-def test_trajectories_are_counted_and_valued():
-    """Visits of each prefix, and the table's values after each action."""
-    env = TreeEnv("kuhn_poker(players=3)", "X")
-    env.modules = Modules()
-    learned = values_of(env, False)
-    learned.table[:] = np.random.default_rng(1).normal(size=learned.table.shape)
-    nodes, expected = env.tree.arrays.nodes, np.zeros(env.tree.num_nodes)
-    parents = parents_of(nodes)
-    for seed in range(2):
-        paths = Trajectories(env.strategies(), (0,), 0.5).sample(env.observer, 60, np.random.default_rng(seed))
-        values = learned.at(paths)
-        learned.note(paths, values)
-        for node in paths.ends:
-            while node >= 0:
-                expected[node] += 1
-                node = parents[node]
-        for decision, node in enumerate(paths.histories):
-            legal = np.flatnonzero(paths.masks[decision])
-            after = nodes["first_child"][node] + np.arange(len(legal))
-            np.testing.assert_array_equal(values[decision][:, legal], learned.table[:, after])
-    leaves = nodes["kind"] == TERMINAL
-    np.testing.assert_array_equal(learned.visited[leaves], expected[leaves])
-    learned._back_up()
-    np.testing.assert_array_equal(learned.visited, expected)
-    assert learned.visited[0] == 120
-    learned.evict()
-    assert not learned.visited.any()
-    exact = ExactValues(env)
-    exact.refresh(1)
-    np.testing.assert_allclose(exact.table[1], exact_values(env.tree, env.strategy)[1], atol=1e-13)
-
-
-def test_batches_of_a_batch():
-    rows = np.arange(50)
-    targets = Batch(rows, rows[:, None] * 2.0, np.ones((50, 1)))
-    whole = targets.batches(50, 1, rngs()[:1])
-    first = next(whole)
-    assert next(whole) is first
-    assert first.infosets.tolist() == rows.tolist()
-    drawn = targets.batches(8, 1, rngs()[:1])
-    seen = set()
-    for _ in range(200):
-        batch = next(drawn)
-        assert len(batch.infosets) == 8
-        assert (batch.targets[:, 0] == 2 * batch.infosets).all()
-        seen |= set(batch.infosets.tolist())
-    assert seen == set(rows.tolist())
-    assert list(Batch(rows[:0], np.zeros((0, 1)), np.zeros((0, 1))).batches(8, 1, rngs()[:1])) == []
-
-
-def test_divergence_names_the_network():
-    tree = mccfr_plus.compile_game("kuhn_poker")
-    learned = values_of(env_of(tree, strategy_of(tree), "ESCHER"), True, TrainingConfig(learning_rate=1e30))
-    learned.visited[:] = 1
-    with pytest.raises(TrainingError, match="iteration 7: the loss of the values of ESCHER"):
-        learned.learn(7)

@@ -1,6 +1,5 @@
 """Policies of lazy trees: the same play as those of compiled ones, in files, for OpenSpiel, without a tree."""
 
-import copy
 import pickle
 
 import naive
@@ -11,19 +10,17 @@ from lazy_trees import lazy_solver, pair
 from open_spiel.python import policy as openspiel_policy
 from open_spiel.python.algorithms import exploitability as openspiel_exploitability
 from open_spiel.python.algorithms.get_all_states import get_all_states
-from open_spiel.python.bots.policy import PolicyBot
 
 from mccfr_plus import (
     PolicyError,
     PolicyFileError,
-    Solver,
     evaluate,
     expected_values,
     load_policy,
     nash_conv,
     save_policy,
 )
-from mccfr_plus.policies.keyed_policy import KeyedPolicy, KeyedTable
+from mccfr_plus.policies.keyed_policy import KeyedPolicy
 from mccfr_plus.trees.keys import KINDS
 
 GAMES = ["kuhn_poker", "leduc_poker", "kuhn_poker(players=3)", "goofspiel(num_cards=3)", "python_kuhn_poker"]
@@ -34,8 +31,7 @@ def states_of(game):
     return get_all_states(game, include_terminals=False).values()
 
 
-@pytest.mark.parametrize("keys", KINDS)
-@pytest.mark.parametrize("game", GAMES)
+@pytest.mark.parametrize(("game", "keys"), [(game, KINDS[i % len(KINDS)]) for i, game in enumerate(GAMES)])
 def test_plays_what_a_tree_policy_plays(game, keys):
     whole, lazy = pair(game, "external", "rm", keys=keys, seed=3)
     for theirs, ours in (
@@ -68,20 +64,10 @@ def test_states_of_the_simultaneous_game():
     assert max(probabilities.values()) > 0.5
 
 
-def test_it_owns_its_numbers():
-    solver = lazy_solver("leduc_poker", "external", keys="text", seed=1).run(5)
-    policy = solver.average_policy()
-    before = policy.items()
-    solver.run(200)
-    assert policy.items() == before
-    assert len(before) == policy.num_infosets < solver.tree.num_infosets
-
-
-@pytest.mark.parametrize("copy_of", [lambda policy: pickle.loads(pickle.dumps(policy)), copy.deepcopy, copy.copy])
 @pytest.mark.parametrize("keys", KINDS)
-def test_copies_play_alike(keys, copy_of):
+def test_pickled_policies_play_alike(keys):
     policy = lazy_solver("leduc_poker", "external", keys=keys, seed=1).run(3).average_policy()
-    again = copy_of(policy)
+    again = pickle.loads(pickle.dumps(policy))
     assert str(again.game) == str(policy.game)
     assert 0 < again.num_infosets == policy.num_infosets
     for state in states_of(policy.game):
@@ -100,14 +86,6 @@ def test_elsewhere_it_plays_all_actions_alike():
             unknown += 1
     assert unknown > 1000
     assert policy.find("nonsense", 0) is None
-
-
-@pytest.mark.parametrize("keys", KINDS)
-def test_the_empty_policy(keys):
-    policy = lazy_solver("kuhn_poker", "external", keys=keys, seed=1).average_policy()
-    uniform = openspiel_policy.UniformRandomPolicy(pyspiel.load_game("kuhn_poker"))
-    assert policy.num_infosets == 0
-    assert nash_conv("kuhn_poker", policy) == pytest.approx(nash_conv("kuhn_poker", uniform), abs=1e-12)
 
 
 def test_a_policy_of_another_game():
@@ -133,25 +111,6 @@ def test_openspiels_own_numbers():
     assert pyspiel.nash_conv(game, table) == pytest.approx(expected, abs=1e-10)
     copy = openspiel_policy.tabular_policy_from_callable(game, policy.action_probabilities)
     assert openspiel_exploitability.nash_conv(game, copy) == pytest.approx(expected, abs=1e-10)
-
-
-def test_hashes_have_no_texts():
-    policy = lazy_solver("kuhn_poker", "external", seed=1).run(5).average_policy()
-    for ask in (policy.items, policy.to_pyspiel):
-        with pytest.raises(PolicyError, match="keys='text'"):
-            ask()
-
-
-def test_a_bot_plays_it():
-    game = pyspiel.load_game("kuhn_poker")
-    policy = lazy_solver("kuhn_poker", "external", seed=1).run(100).average_policy()
-    bots = [PolicyBot(player, np.random.RandomState(player), policy) for player in range(2)]
-    state = game.new_initial_state()
-    while not state.is_terminal():
-        action = 0 if state.is_chance_node() else bots[state.current_player()].step(state)
-        action = state.legal_actions()[0] if state.is_chance_node() else action
-        state.apply_action(action)
-    assert sum(state.returns()) == 0
 
 
 # --- files ---
@@ -226,15 +185,6 @@ def test_every_cut_of_a_file_is_found(tmp_path):
             load_policy(path)
 
 
-def test_consistency_asks_for_shapes_first():
-    table = KeyedTable(np.zeros(0, np.int8), np.zeros((0, 2), np.int64), np.zeros(1, np.int64),
-                       np.zeros(0, np.int64), np.zeros(0))  # fmt: skip
-    assert table.is_consistent(2)
-    for name in KeyedTable._fields:  # no list at all
-        assert not table._replace(**{name: np.array(1)}).is_consistent(2)
-    assert not table._replace(first=np.zeros(0, np.int64)).is_consistent(2)
-
-
 def test_consistency_asks_for_an_order_that_look_ups_rely_on():
     table = lazy_solver("kuhn_poker", "external", seed=1).run(50).average_policy().table
     assert table.is_consistent(2)
@@ -245,9 +195,3 @@ def test_consistency_asks_for_an_order_that_look_ups_rely_on():
     }.items():  # fmt: skip
         assert not table._replace(**{name: forged}).is_consistent(2)
     assert not table._replace(keys=np.zeros_like(table.keys)).is_consistent(2)
-
-
-def test_the_average_of_a_solver_is_uniform_before_a_run():
-    whole = Solver("kuhn_poker", "external", seed=1)
-    lazy = lazy_solver("kuhn_poker", "external", seed=1)
-    assert nash_conv("kuhn_poker", lazy.average_policy()) == whole.nash_conv()

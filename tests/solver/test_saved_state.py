@@ -6,8 +6,6 @@ import logging
 import os
 import pickle
 import re
-import shutil
-import threading
 from dataclasses import dataclass
 
 import naive
@@ -18,16 +16,14 @@ from checkpoint_contents import contents_of
 from combinations import AVERAGES, ESTIMATORS, MINIMIZERS
 from lazy_trees import PLENTY, differences, lazy_solver
 
-from mccfr_plus import CheckpointError, ConfigError, Full, GameError, OutcomeSampling, RegretMatching, Solver
+from mccfr_plus import CheckpointError, ConfigError, Full, OutcomeSampling, RegretMatching, Solver
 from mccfr_plus.files import file as checkpoint_file
 from mccfr_plus.files import writer
-from mccfr_plus.files.atomic_write import TEMPORARY_SUFFIX
 from mccfr_plus.files.lock import CheckpointLock
-from mccfr_plus.kernels.scratch import IS_RETRYING, STEP, TRAVERSALS_DONE
+from mccfr_plus.kernels.scratch import TRAVERSALS_DONE
 from mccfr_plus.solver import saved_state
 from mccfr_plus.solver.engine import _TEMPORARY
 from mccfr_plus.solver.saved_state import arrays_of, read_header
-from mccfr_plus.trees.expansion import EXPANDING
 
 
 @pytest.fixture
@@ -208,121 +204,26 @@ def test_baselines_that_know_the_next_draws_are_forgotten(path):
         assert not other._engine.baselines.any()
 
 
-@pytest.mark.usefixtures("interpreted_loops")
-def test_baselines_that_know_the_next_draws_are_forgotten_on_lazy_trees(monkeypatch):
-    solver = lazy_solver("leduc_poker", "outcome", "rm", baseline=True, batch=200, seed=1)
-    engine = solver._engine
-    solver.run(3)
-    assert engine.baselines.any()
-    monkeypatch.setitem(vars(engine), "run", lambda *_: engine.scratches[0].counts.__setitem__(IS_RETRYING, 1))
-    engine._run_to(4)
-    assert not engine.baselines.any()
-
-
-@pytest.mark.usefixtures("no_waiting_for_the_disk", "interpreted_loops")
-@pytest.mark.parametrize(
-    ("alternating", "averaging", "threads"),
-    [
-        (True, "lazy", 1),
-        (True, "stochastic", 2),
-        (True, "optimistic", 1),
-        (False, "lazy", 2),
-        (False, "stochastic", 1),
-        (False, "optimistic", 1),
-    ],
-)
-def test_a_checkpoint_within_an_iteration(alternating, averaging, threads, path):
-    """What was done of an iteration is scratch, so that it is done again, but not added to the average again.
-
-    Here the loop has stopped for transient nodes to be evicted, and an interruption came before it could go on.
-    """
-    options = {"alternating": alternating, "batch": 4, "threads": threads, "seed": 3}
-    arguments = ("leduc_poker", "external", "rm", averaging)
-    room = 130 if threads == 1 else 900
-    solver = lazy_solver(*arguments, plan=PLENTY._replace(max_nodes=1, max_transient=room), **options)
-    engine, seen = solver._engine, set()
-    run_to, rng = engine._run_to, np.random.default_rng(1)
-
-    def stop_sometimes(target):
-        run_to(target)
-        if rng.random() < 0.5 and engine.tree.status == EXPANDING and engine.iterations < target:
-            raise KeyboardInterrupt
-
-    engine._run_to = stop_sometimes
-    while solver.iterations < 10:
-        try:
-            solver._engine.advance(10 - solver.iterations)
-        except KeyboardInterrupt:
-            counts = engine.scratches[0].counts
-            seen.add((int(counts[STEP]), int(counts[TRAVERSALS_DONE])))
-            solver.save_checkpoint(path)
-            solver.restore(path)
-    assert len(seen) > 1
-    assert differences(Solver(naive.tree_of("leduc_poker"), *arguments[1:], **options).run(10), solver) == []
-
-
 @pytest.mark.usefixtures("no_waiting_for_the_disk")
 def test_less_memory_than_a_checkpoint_needs(path):
     lazy_solver("leduc_poker", "external", keys="text", seed=3).run(200).save_checkpoint(path)
-    before = path.read_bytes()
-    for little in (
-        {"max_nodes": 300},
-        {"max_infosets": 100},
-        {"max_slots": 100},
-        {"infosets_bytes": 400 * 200},
-        {"infosets_bytes": 600 * (100 + 2.5 * 50 + 250)},  # for infosets, but not for their texts
-    ):
-        other = lazy_solver("leduc_poker", "external", keys="text", plan=PLENTY._replace(**little), seed=8)
-        state, iterations = other.run(3).average_strategy(), other.iterations
+    for little in ({"max_nodes": 300}, {"max_infosets": 100}, {"max_slots": 100}, {"infosets_bytes": 400 * 200}):
+        other = lazy_solver("leduc_poker", "external", keys="text", plan=PLENTY._replace(**little), seed=8).run(3)
+        state = other.average_strategy()
         with pytest.raises(CheckpointError, match=r"does not fit: it has [0-9,]+ nodes and .*Give more memory"):
             other.restore(path)
         assert other.average_strategy().tobytes() == state.tobytes()
-        assert other.iterations == iterations > 0
-    assert path.read_bytes() == before
-    with pytest.raises(ConfigError, match="give at least"):
-        Solver.from_checkpoint(path, memory="1MB")
-
-
-@pytest.mark.usefixtures("no_waiting_for_the_disk", "interpreted_loops")
-def test_a_little_less_memory_than_a_full_tree_had(path):
-    """Another process with the same limit may have taken some more of it before it made the tree."""
-    full = lazy_solver("leduc_poker", "external", plan=PLENTY._replace(max_nodes=1000, max_transient=2000), seed=3)
-    full.run(20).save_checkpoint(path)
-    assert full.tree.sizes().nodes > 980
-    less = PLENTY._replace(max_nodes=970, max_transient=1950)
-    other = lazy_solver("leduc_poker", "external", plan=less, seed=8).run(2).restore(path).run(20)
-    assert differences(Solver(naive.tree_of("leduc_poker"), "external", seed=3).run(40), other) == []
-
-
-@pytest.mark.parametrize(
-    ("options", "name"),
-    [
-        ({"keys": "hash"}, "kind of keys"),
-        ({"threads": 3}, "number of threads"),
-        ({"thread_mode": "fast"}, "thread_mode"),
-    ],
-)
-def test_solvers_on_lazy_trees_that_do_not_fit_a_checkpoint(path, options, name):
-    own = {"keys": "text", "threads": 2}
-    lazy_solver("kuhn_poker", "external", seed=3, **own).run(20).save_checkpoint(path)
-    with pytest.raises(CheckpointError, match=f"its {name} is"):
-        lazy_solver("kuhn_poker", "external", **{**own, **options}).restore(path)
-    with pytest.raises(CheckpointError, match="its kind of tree is 'lazy', and the solver's is"):
-        Solver("kuhn_poker", "external", threads=2).restore(path)
 
 
 def test_a_solver_on_a_lazy_tree_is_built_from_the_file_alone(path):
     for options in ({"keys": "text"}, {"keys": "checked", "threads": 2}, {"threads": 2, "thread_mode": "fast"}):
-        solver = lazy_solver("leduc_poker", "external", seed=5, **options).run(40)
-        solver.save_checkpoint(path)
+        lazy_solver("leduc_poker", "external", seed=5, **options).run(40).save_checkpoint(path)
         copy = Solver.from_checkpoint(path)
-        assert copy.tree.is_lazy
         assert (copy.tree.keys.kind, copy.config.threads) == (options.get("keys", "hash"), options.get("threads", 1))
         assert copy.config.thread_mode == options.get("thread_mode", "deterministic")
         if copy.config.thread_mode == "deterministic":
-            copy.run(10)
-            whole = Solver("leduc_poker", "external", seed=5, threads=solver.config.threads).run(50)
-            assert differences(whole, copy) == []
+            whole = Solver("leduc_poker", "external", seed=5, threads=copy.config.threads).run(50)
+            assert differences(whole, copy.run(10)) == []
 
 
 @pytest.mark.parametrize("estimator", ["external(sample_per_infoset=True)", "outcome"])
@@ -402,13 +303,6 @@ def test_a_sampling_strategy_of_ones_own(path):
     Solver(tree, OutcomeSampling(sampling=pyspiel.UniformRandomPolicy(tree.game))).restore(path)
 
 
-def test_pickling_keeps_seed_and_time(solver):
-    copy = pickle.loads(pickle.dumps(solver.run(10)))
-    assert (copy.seed, copy.seconds) == (1, solver.seconds)
-    total = solver.seconds
-    assert solver.run(10).seconds > total
-
-
 # --- what is refused ---
 
 
@@ -451,22 +345,6 @@ def test_the_checkpoint_of_a_game_that_is_called_the_same(tree, path):
     assert Solver.from_checkpoint(path, first).iterations == 20
 
 
-def matrix_game(payoff):
-    return pyspiel.create_matrix_game(
-        "m", "m", ["a", "b"], ["c", "d"], [[payoff, -1], [-2, 1]], [[-payoff, 1], [2, -1]]
-    )
-
-
-def test_another_game_of_the_same_name(path):
-    """OpenSpiel's text of a matrix game does not tell its payoffs."""
-    solver, other = (Solver(matrix_game(payoff), "full", "rm") for payoff in (3, 4))
-    assert str(solver.tree.game) == str(other.tree.game)
-    solver.run(3).save_checkpoint(path)
-    with pytest.raises(CheckpointError, match="its tree, that is rules, payoffs"):
-        other.restore(path)
-    Solver(matrix_game(3), "full", "rm").restore(path)
-
-
 def test_a_damaged_checkpoint_changes_nothing(solver, path):
     solver.run(20).save_checkpoint(path)
     good = bytearray(path.read_bytes())
@@ -486,16 +364,8 @@ def test_a_damaged_checkpoint_changes_nothing(solver, path):
 def test_a_checkpoint_of_something_else(solver, path):
     checkpoint_file.write(path, {"game": "kuhn_poker()"}, {})
     for act in (lambda: Solver.from_checkpoint(path), lambda: solver.restore(path)):
-        with pytest.raises(CheckpointError, match="its header lacks alternating"):
+        with pytest.raises(CheckpointError, match="it lacks the entry 'package'"):
             act()
-
-
-def test_a_game_that_cannot_be_loaded(solver, path):
-    solver.save_checkpoint(path)
-    contents = contents_of(path)
-    checkpoint_file.write(path, {**contents.header, "game": "kuhn_pokr()"}, contents.arrays)
-    with pytest.raises(GameError, match="kuhn_poker"):
-        Solver.from_checkpoint(path)
 
 
 def test_another_version_of_the_package_is_told(solver, path, caplog):
@@ -528,33 +398,22 @@ def test_a_run_writes_now_and_then_and_at_the_end(solver, path, monkeypatch):
     assert len(written) == len(counts) + 1
 
 
-@pytest.mark.parametrize(
-    ("unit", "said"),
-    [
-        (1.0, "takes 2 seconds: it is written every 18 seconds instead of every 0.5, so as"),
-        (0.0125, "takes 0.025 seconds: it is written every 0.22 seconds instead of every 0.00625, so as"),
-    ],
-)
-def test_writing_takes_a_bounded_share(solver, path, monkeypatch, caplog, unit, said):
-    """A clock of our own: each write takes 2 units, each chunk 0.1."""
+def test_writing_takes_a_bounded_share(solver, path, monkeypatch):
+    """A clock of our own: each write takes 2 seconds, each chunk 0.1."""
     now, begun = [0.0], []
 
     def slow(*_):
         begun.append(now[0])
-        now[0] += 2.0 * unit
+        now[0] += 2.0
 
     monkeypatch.setattr(writer.time, "perf_counter", lambda: now[0])
     monkeypatch.setattr(checkpoint_file, "write", slow)
-    with (
-        caplog.at_level(logging.WARNING, logger="mccfr_plus"),
-        writer.CheckpointWriter(solver, path, 0.5 * unit, saved_state) as checkpoint_writer,
-    ):
-        while now[0] < 200.0 * unit:
-            now[0] += 0.1 * unit
+    with writer.CheckpointWriter(solver, path, 0.5, saved_state) as checkpoint_writer:
+        while now[0] < 200.0:
+            now[0] += 0.1
             checkpoint_writer.maybe_write()
-    assert begun[0] == pytest.approx(0.5 * unit)
-    np.testing.assert_allclose(np.diff(begun), 20.0 * unit, atol=0.11 * unit)  # a tenth of which is the write
-    assert caplog.text.count("so as not to take more than a tenth of the run") == caplog.text.count(said) == 1
+    assert begun[0] == pytest.approx(0.5)
+    np.testing.assert_allclose(np.diff(begun), 20.0, atol=0.11)  # a tenth of which is the write
 
 
 @pytest.mark.parametrize("error", [KeyboardInterrupt, ZeroDivisionError])
@@ -584,7 +443,6 @@ def test_a_failing_write_does_not_end_the_run(solver, path, monkeypatch, caplog)
     with caplog.at_level(logging.WARNING, logger="mccfr_plus"):
         # Until three have failed, however slow the machine; at most a minute.
         solver.run(seconds=60.0, checkpoint=path, checkpoint_interval=0.02, callback=lambda _: len(failures) == 3)
-    assert len(failures) == 3
     assert len(set(failures)) == 3  # tried again later, not at once
     assert caplog.text.count("No space left on device. The run goes on; the last good one is of iteration 10.") == 3
     assert_same_state(Solver.from_checkpoint(path, solver.tree), solver)
@@ -630,24 +488,6 @@ def test_a_checkpoint_that_is_in_use(solver, path):
     solver.run(10, checkpoint=path)
 
 
-def test_a_run_claims_its_checkpoint_and_cleans_up(solver, path):
-    leftover = path.with_name(f"{path.name}.killed{TEMPORARY_SUFFIX}")
-    leftover.write_bytes(b"half")
-    other = Solver(solver.tree, "external", "rm")
-    refused = []
-
-    def try_too(progress):
-        assert not leftover.exists()
-        try:
-            other.run(1, checkpoint=path)
-        except CheckpointError as error:
-            refused.append(str(error))
-
-    solver.run(10, checkpoint=path, callback=try_too)
-    assert refused
-    assert all(f"in use by process {os.getpid()}" in text for text in refused)
-
-
 def test_bad_arguments(solver, path, tmp_path):
     for every in (0, -1.0, float("nan"), float("inf"), "often", True):
         with pytest.raises(ConfigError, match=re.escape(f"checkpoint_interval={every!r}")):
@@ -656,19 +496,3 @@ def test_bad_arguments(solver, path, tmp_path):
         solver.run(1, checkpoint=tmp_path / "a" / "b")
     assert solver.iterations == 0
     assert list(tmp_path.iterdir()) == []
-
-
-def test_room_on_the_disk_is_looked_at_before_the_run(solver, path, monkeypatch):
-    monkeypatch.setattr(shutil, "disk_usage", lambda _: type("Usage", (), {"free": 66_000})())
-    with pytest.raises(CheckpointError, match="66,000 are free"):
-        solver.run(1, checkpoint=path)
-    assert solver.iterations == 0
-    with CheckpointLock(path):  # given back
-        pass
-
-
-def test_a_thread_of_its_own_may_run(solver, path):
-    thread = threading.Thread(target=lambda: solver.run(20, checkpoint=path))
-    thread.start()
-    thread.join()
-    assert read_header(path)["iterations"] == 20

@@ -7,14 +7,12 @@ from typing import Any
 import pyspiel
 
 from mccfr_plus.games.openspiel.base import OpenSpielRules
-from mccfr_plus.games.openspiel.battleship import BattleshipRules
 from mccfr_plus.games.openspiel.dark_hex import DarkHexRules
 from mccfr_plus.games.openspiel.goofspiel import GoofspielRules
 from mccfr_plus.games.openspiel.kuhn_poker import KuhnPokerRules
 from mccfr_plus.games.openspiel.leduc_poker import LeducPokerRules
 from mccfr_plus.games.openspiel.liars_dice import LiarsDiceRules
 from mccfr_plus.games.openspiel.phantom_ttt import PhantomTicTacToeRules
-from mccfr_plus.games.openspiel.tiny_bridge import TinyBridgeRules
 from mccfr_plus.games.openspiel.universal_poker import UniversalPokerRules
 
 _GAMES = (
@@ -24,8 +22,6 @@ _GAMES = (
     LiarsDiceRules,
     DarkHexRules,
     GoofspielRules,
-    TinyBridgeRules,
-    BattleshipRules,
     UniversalPokerRules,
 )
 GAMES: Mapping[str, type[OpenSpielRules]] = {rules.short_name: rules for rules in _GAMES}

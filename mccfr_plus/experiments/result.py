@@ -1,0 +1,248 @@
+"""`compare`, which runs a comparison, and `Result`, which holds its curves."""
+
+import contextlib
+import itertools
+import json
+import logging
+import os
+import tempfile
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Self, TypeAlias
+
+import pyspiel
+from tqdm.auto import tqdm
+
+from mccfr_plus.cluster.cluster import Cluster
+from mccfr_plus.display import HIGH, LOW, data_frame, html_table
+from mccfr_plus.errors import RecordError
+from mccfr_plus.experiments.comparison import Directory, about_here, comparison_of
+from mccfr_plus.experiments.curves import Curve, curves_of
+from mccfr_plus.experiments.evaluation_points import UNITS, limit_of
+from mccfr_plus.experiments.plot import plot_curves
+from mccfr_plus.experiments.record import Point
+from mccfr_plus.experiments.run_all import in_order, run_all
+from mccfr_plus.experiments.run_loop import STOPPED, RunEvent
+from mccfr_plus.files.atomic_write import atomic_write
+from mccfr_plus.files.json_lines import read_json_lines
+from mccfr_plus.solver.config import SolverConfig
+from mccfr_plus.solver.solver import Solver
+from mccfr_plus.trees.game_tree import GameTree
+
+logger = logging.getLogger("mccfr_plus")
+
+Game: TypeAlias = str | pyspiel.Game | GameTree
+AlgorithmLike: TypeAlias = str | Solver | SolverConfig | Callable[[Any, int], Any]
+
+_BAR = "{percentage:3.0f}%|{bar}| {n:.1f} of {total_fmt} runs, {elapsed} elapsed, {remaining} left"
+_COLUMNS = ("iterations", "nodes", "seconds", "cpu_seconds", "nash_conv")
+
+
+@dataclass(frozen=True)
+class Result:
+    """The curves of a comparison.
+
+    Attributes:
+        curves: One per game and algorithm, in the order of the arguments.
+        failed: Error of each run that failed, by the run's name.
+        path: Directory of the records; None if they were in a temporary one.
+        about: Plain values that `save` keeps; by default command, versions, machine and time of `compare`.
+    """
+
+    curves: list[Curve]
+    failed: dict[str, str] = field(default_factory=dict)
+    path: Path | None = None
+    about: dict[str, Any] = field(default_factory=dict)
+
+    @classmethod
+    def load(cls, path: str | os.PathLike) -> Self:
+        """Returns the result of a directory that `compare` has written, or of a file that `save` has written.
+
+        Raises:
+            RecordError: If there is no comparison, or a record is damaged.
+        """
+        path = Path(path)
+        if path.is_file() or path.suffix == ".jsonl":
+            entries = read_json_lines(path, RecordError)
+            about = entries.pop(0)["about"] if entries and "about" in entries[0] else {}
+            return cls([_curve_of(path, entry) for entry in entries], about=about)
+        return cls(curves_of(path), path=path)
+
+    def save(self, path: str | os.PathLike) -> None:
+        """Writes `about` and all curves into one small file of JSON lines; numbers have five digits.
+
+        Wall times and values per player are left out.
+
+        Raises:
+            RecordError: If the file cannot be written.
+        """
+        lines: list[dict[str, Any]] = [{"about": self.about}]
+        for curve in self.curves:
+            runs = [[_short_row(point) for point in run] for run in curve.runs]
+            line = {"game": curve.game, "algorithm": curve.algorithm, "players": curve.num_players, "runs": runs}
+            lines.append(line)
+        with atomic_write(Path(path), RecordError) as file:
+            file.writelines(json.dumps(line, separators=(",", ":")).encode() + b"\n" for line in lines)
+
+    def to_dataframe(self) -> Any:
+        """Returns a pandas data frame with a row per evaluation.
+
+        Columns: ``game``, ``algorithm``, ``seed``, ``iterations``, ``nodes``, ``seconds``, ``cpu_seconds``,
+        ``nash_conv``, ``exploitability``.
+
+        Raises:
+            ConfigError: If pandas is not installed.
+        """
+        columns: dict[str, list[Any]] = {name: [] for name in ("game", "algorithm", "seed", *_COLUMNS)}
+        exploitability: list[float] = []
+        for curve in self.curves:
+            for seed, run in zip(curve.seeds or itertools.count(1), curve.runs, strict=False):
+                for point in run:
+                    for name, value in (("game", curve.game), ("algorithm", curve.algorithm), ("seed", seed)):
+                        columns[name].append(value)
+                    for name in _COLUMNS:
+                        columns[name].append(getattr(point, name))
+                    exploitability.append(point.nash_conv / curve.num_players)
+        return data_frame(columns | {"exploitability": exploitability})
+
+    def plot(
+        self, unit: str = "seconds", band: str = "quantiles", ax: Any = None, *, measure: str = "exploitability"
+    ) -> Any:
+        """Draws one panel per game, with the mean and a band over seeds, and returns matplotlib's figure.
+
+        Args:
+            unit: Horizontal axis: ``"nodes"``, ``"iterations"``, ``"seconds"`` or ``"cpu_seconds"``.
+            band: ``"quantiles"`` (5 % to 95 % of the seeds) or ``"mean"`` (Student's 95 % interval of the mean).
+            ax: Axes to draw on, or a list with one per game; None: a new figure.
+            measure: ``"exploitability"`` or ``"nash_conv"``.
+
+        Raises:
+            ConfigError: If there is nothing to draw, an argument is another one, or matplotlib is missing.
+        """
+        return plot_curves(self.curves, unit=unit, band=band, measure=measure, ax=ax)
+
+    def final_rows(self) -> list[dict[str, Any]]:
+        """Returns a row per curve: where it ended, mean and quantiles of the exploitability, means of its cost."""
+        rows = []
+        for curve in self.curves:
+            mean, low, high = curve.interval("quantiles")
+            cost = {unit: float(curve.x(unit)[-1]) for unit in UNITS}
+            row = {"game": curve.game, "algorithm": curve.algorithm, "seeds": curve.num_seeds, **cost}
+            rows.append(row | {"exploitability": mean, "low": low, "high": high})
+        return rows
+
+    def __repr__(self) -> str:
+        return f"Result({len(self.curves)} curves, {len(self.failed)} failed runs)"
+
+    def _repr_html_(self) -> str:
+        numbers = (*UNITS, "exploitability", "low", "high")
+        heading = ["game", "algorithm", "seeds", *UNITS, "exploitability", f"{LOW:.0%}", f"{HIGH:.0%}"]
+        rows = [
+            [row["game"], row["algorithm"], str(row["seeds"]), *(f"{row[name]:,.4g}" for name in numbers)]
+            for row in self.final_rows()
+        ]
+        return html_table(heading, rows, numbers_from=2)
+
+
+def compare(
+    games: Game | Iterable[Game],
+    algorithms: AlgorithmLike | Sequence[AlgorithmLike] | Mapping[str, AlgorithmLike],
+    *,
+    seeds: int | Iterable[int] = 5,
+    nodes: float | None = None,
+    iterations: float | None = None,
+    seconds: float | None = None,
+    num_evaluations: int | None = None,
+    out: str | os.PathLike | None = None,
+    processes: int | None = None,
+    cluster: Cluster | None = None,
+    progress: bool = True,
+) -> Result:
+    """Runs algorithms on games over seeds, and returns how exploitable their average policies were along the runs.
+
+    Args:
+        games: Strings as for `pyspiel.load_game`, games, or a `GameTree`.
+        algorithms: Any of the following, or a mapping from names to them.
+
+            - A spec: ``"external"``, ``"outcome(epsilon=0.3, minimizer=rm+, averaging=linear)"``, ``"cfr+"``; neural:
+              ``"dream(traversals=200)"``, ``"neural:escher"``; OpenSpiel's: ``"openspiel:cfr+"`` (C++),
+              ``"openspiel_python:external"``.
+            - A `Solver` or a `SolverConfig`: a template, whose config is used with each seed.
+            - A factory ``factory(game, seed)``, which gets a `GameTree`, or a pyspiel game if its tree does not fit. It
+              returns an object with ``run(iterations, callback=)``, ``evaluate()``, ``iterations``, ``nodes_touched``
+              and ``seconds`` as `Solver` has them.
+        seeds: Number of runs of each (seeds 1, 2, ...), or the seeds. Deterministic algorithms run once.
+        nodes: Length of a run in histories touched. Give one of `nodes`, `iterations` and `seconds`.
+        iterations: Length of a run in iterations.
+        seconds: Length of a run in seconds.
+        num_evaluations: Maximum number of evaluations of a run, evenly spaced on a logarithmic axis; None: as many as
+            cost little.
+        out: Directory of the records. The same call continues a comparison that was interrupted; a factory is the same
+            if its name is. None: a temporary directory.
+        processes: Number of parallel runs; None: one per core. 1 runs everything in this process. So do, by default, a
+            `GameTree` and objects that cannot be pickled or are defined in ``__main__``. In a script, call this
+            function under ``if __name__ == "__main__":`` or with 1: the other processes import the script.
+        cluster: A `mccfr_plus.cluster.Cluster` to run on, entered; None: this machine.
+        progress: Whether to show a progress bar on a terminal or in a notebook.
+
+    Returns:
+        The curves. Runs that failed are in `Result.failed`, and logged.
+
+    Raises:
+        ConfigError: If an argument is wrong, or an algorithm unknown.
+        GameError: If a game is unknown.
+        RecordError: If `out` holds something else or cannot be written, or all runs failed.
+
+    Examples:
+        >>> from mccfr_plus.experiments import compare
+        >>> result = compare("kuhn_poker", ["cfr+", "openspiel:cfr+"], iterations=100, processes=1, progress=False)
+        >>> [(curve.algorithm, curve.num_seeds) for curve in result.curves]
+        [('cfr+', 1), ('openspiel:cfr+', 1)]
+        >>> all(curve.mean()[-1] < 0.01 for curve in result.curves)
+        True
+    """
+    limit = limit_of(nodes=nodes, iterations=iterations, seconds=seconds)
+    comparison = comparison_of(games, algorithms, seeds, limit, num_evaluations)
+    with contextlib.ExitStack() as stack:
+        folder = out or stack.enter_context(tempfile.TemporaryDirectory(prefix="mccfr_plus_"))
+        directory = stack.enter_context(Directory(folder, comparison))
+        names = [f"{run.game} {run.algorithm} seed {run.seed}" for run in in_order(directory)]
+        disable = None if progress else True  # None: only on a terminal
+        bar = stack.enter_context(tqdm(total=len(names), bar_format=_BAR, leave=False, disable=disable))
+        done, failed = [0.0] * len(names), {}
+
+        def show(event: RunEvent) -> None:
+            done[event.number] = 0.0 if event.outcome == STOPPED else event.progress
+            if event.failure is not None:
+                failed[names[event.number]] = event.failure
+                logger.warning("%s failed: %s", names[event.number], event.failure)
+            bar.n = sum(done)
+            bar.refresh()
+
+        about = about_here()
+        run_all(directory, about, show, processes, cluster)
+        result = Result(curves_of(folder), dict(sorted(failed.items())), None if out is None else Path(out), about)
+    if len(failed) == len(names):
+        name, why = next(iter(result.failed.items()))
+        raise RecordError(f"all {len(names)} runs failed, such as {name}: {why}")
+    return result
+
+
+# --- the small file of `save` ---
+
+
+def _short_row(point: Point) -> list[float]:
+    return [point.iterations, *(float(f"{x:.5g}") for x in (point.nodes, point.nash_conv, point.cpu_seconds))]
+
+
+def _curve_of(path: Path, entry: dict[str, Any]) -> Curve:
+    try:
+        runs = tuple(tuple(_point(*row) for row in run) for run in entry["runs"])
+        return Curve(entry["game"], entry["algorithm"], runs, entry["players"])
+    except (TypeError, KeyError, ValueError):
+        raise RecordError(f"{path} is not a file of `Result.save`: delete it, or give another file.") from None
+
+
+def _point(iterations: float, nodes: float, nash_conv: float, cpu_seconds: float = 0.0) -> Point:
+    return Point(nodes, int(iterations), int(nodes), 0.0, nash_conv, (), (), cpu_seconds)

@@ -1,0 +1,216 @@
+"""A compiled tree as an algorithm sees it: information sets are rows, and the strategy is a table."""
+
+from __future__ import annotations
+
+import functools
+import logging
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from mccfr_plus.errors import BudgetError, ConfigError
+from mccfr_plus.estimators.visits import max_visits
+from mccfr_plus.evaluation.kernels import normalize, own_reach
+from mccfr_plus.kernels.compile import kernel
+from mccfr_plus.neural.config import check_representation
+from mccfr_plus.neural.network_policy import RULES
+from mccfr_plus.neural.representation import BatchedRepresentation, Representation, Rule
+from mccfr_plus.neural.sampling import paths
+from mccfr_plus.neural.sampling.observer import Strategies, check_has_tensors
+from mccfr_plus.neural.sampling.paths import ExternalSampling
+from mccfr_plus.neural.sampling.positions import TreeObserver
+from mccfr_plus.policies.tree_policy import TreePolicy
+from mccfr_plus.trees.arrays import CHANCE, TERMINAL
+from mccfr_plus.trees.game import load_game
+from mccfr_plus.trees.game_tree import GameTree, compile_game
+from mccfr_plus.trees.order import representative_states
+
+logger = logging.getLogger("mccfr_plus")
+
+_MAX_BYTES = 2 << 30  # of the tensors of histories
+_MAX_NODES = 1_000_000  # of a tree that was not requested: larger ones need a long forward pass per iteration
+
+
+class TreeRepresentation(Representation):
+    """A compiled tree: information sets are rows, and the strategy is a table.
+
+    One forward pass over all information sets of a player fills its part of the table. So the average strategy is
+    exact, which replaces the memories of strategies of the papers.
+
+    Args:
+        game: A `pyspiel.Game`, a game string, or a `GameTree`: perfect recall, with information-state tensors.
+        **limits: Keyword arguments of `compile_game`; see there, and `DeepCFR`, for errors.
+
+    Attributes:
+        masks: Of each player, ``[num_rows, num_actions]`` bool, legal actions.
+        strategy: ``[num_slots]`` float64, of the next traversals.
+        average: ``[num_slots]`` float64, sums of weight x own reach x strategy.
+    """
+
+    kind = "tree"
+    observer: TreeObserver
+
+    def __init__(self, game: Any, reader: str = "a neural solver", **limits: Any):
+        game = game if isinstance(game, GameTree) else load_game(game)
+        check_has_tensors(game.game if isinstance(game, GameTree) else game, reader)
+        tree = compile_game(game, **limits)
+        tree.require_perfect_recall(reader)
+        observer = TreeObserver(tree, tree.game.num_distinct_actions())
+        constant_sum = float(tree.arrays.payoffs[0].sum()) if tree.is_constant_sum else None
+        super().__init__(observer, tensors_of(tree), tree.payoff_range, constant_sum)
+        self.tree, ends = tree, tree.arrays.infoset_range[1:-1]
+        self.masks, self._slots = np.split(observer.masks, ends), np.split(observer.slots, ends)
+        self.strategy = tree.uniform_strategy()
+        self.average, self._reach = np.zeros(tree.num_slots), np.ones(tree.num_slots + self.num_players)
+
+    def parts_of(self, histories: Any, count: int, parallel: int) -> Iterator[int]:
+        if isinstance(histories, ExternalSampling):  # no level has more histories than a traversal has leaves
+            infosets = self._most_infosets[histories.player]
+            parallel = min(parallel, max(paths.MAX_HISTORIES // (infosets * self.num_actions + 1), 1))
+        return super().parts_of(histories, count, parallel)
+
+    @functools.cached_property
+    def _most_infosets(self) -> list[int]:
+        """Of each player, how many of its information sets a traversal of external sampling may meet."""
+        nodes = self.tree.arrays.nodes
+        return [int(max_visits(nodes, player, True, False, True)) for player in range(self.num_players)]
+
+    def _fill(self, table: np.ndarray, player: int, strategies: np.ndarray) -> None:
+        """Writes a player's strategies, ``[num_rows, num_actions]``, to a table, ``[num_slots]``."""
+        masks = self.masks[player]
+        table[self._slots[player][masks]] = strategies[masks]
+
+    def responses(self, player: int, learner: Any, rule: Rule, iteration: int | None) -> np.ndarray:
+        """Returns a player's strategies by a network, until the network's next step.
+
+        Outputs that are not finite are a TrainingError, if all are known; it names the iteration, unless that is None.
+        """
+        return rule(learner.predict(iteration), self.masks[player])
+
+    def use(self, player: int, response: np.ndarray) -> None:
+        """Takes over a player's response for the next histories."""
+        self._fill(self.strategy, player, response)
+
+    def strategies(self) -> Strategies:
+        """Returns the strategies of all players."""
+        return self.observer.tables(self.strategy)
+
+    def policy_of(self, learners: Sequence[Any], kind: str, discount: float | None = None) -> TreePolicy:
+        """Returns the policy of a network per player; see `NetworkPolicy`."""
+        table = np.zeros(self.tree.num_slots)
+        for player, learner in enumerate(learners):
+            self._fill(table, player, self.responses(player, learner, RULES[kind], None))
+        return TreePolicy(self.tree, table)
+
+    def add_to_average(self, player: int, weight: float) -> None:
+        """Adds a player's strategy with a weight to the average."""
+        add_player(self.tree.arrays, self.strategy, self._reach, self.average, player, weight)
+
+    def turn(self, solver: Any, histories: Any, player: int, iteration: int) -> Iterator[Any]:
+        """Yields the traversals of a player's turn, and adds its strategy to the average policy."""
+        self.add_to_average(player, float(iteration) ** solver.config.gamma)
+        return self.sample(histories, solver.config.traversals, solver.config.parallel_traversals)
+
+    def average_policy(self, solver: Any) -> TreePolicy:
+        """Returns the average policy of an `AdvantageSolver`."""
+        strategy = np.empty(self.tree.num_slots)
+        normalize(self.average, self.tree.arrays.infosets, strategy)
+        return TreePolicy(self.tree, strategy)
+
+    def prepare(self) -> None:
+        """Compiles the kernels."""
+        self.add_to_average(0, 0.0)
+
+    def parts(self) -> dict[str, Any]:
+        return super().parts() | {"strategy": self.strategy, "average": self.average}
+
+
+def new_representation(game: Any, wanted: Any, reader: str, **limits: Any) -> Representation:
+    """Returns the representation of a game for a solver, `reader`: see `DeepCFR` for the kinds that may be wanted.
+
+    ``limits`` are keyword arguments of `compile_game`.
+    """
+    if isinstance(wanted, Representation):
+        own = game.game if isinstance(game, GameTree) else load_game(game)
+        if str(wanted.game) != str(own):
+            raise ConfigError(f"representation= is of {wanted.game}, and the game is {own}: give one game to both.")
+        return wanted
+    check_representation(wanted)
+    if wanted == "batched":
+        return BatchedRepresentation(game, reader)
+    try:
+        if wanted is None and not isinstance(game, GameTree):
+            limits = {"max_nodes": _MAX_NODES, "estimate_margin": 2.0} | limits
+        return TreeRepresentation(game, reader, **limits)
+    except BudgetError as error:
+        if wanted == "tree":
+            raise BudgetError(f"{error} Or give representation='batched', which compiles no tree.") from None
+        logger.info("%s gets representation='batched': %s", reader, error)
+    return BatchedRepresentation(game, reader)
+
+
+@kernel
+def add_player(tree, strategy, reach, average, player, weight):
+    """Adds weight x own reach x strategy at all of a player's slots to ``average``, ``[num_slots]``.
+
+    That and ``reach``, ``[num_slots + num_players]``, are modified in place.
+    """
+    own_reach(tree, strategy, reach)
+    for slot in range(tree.slot_range[player], tree.slot_range[player + 1]):
+        average[slot] += weight * reach[slot]
+
+
+def tensors_of(tree: GameTree) -> list[np.ndarray]:
+    """Returns the tensors of each player's information sets, ``[num_rows, size]`` float32.
+
+    Information sets with the same tensor are logged: a network cannot distinguish them.
+    """
+    pairs = zip(representative_states(tree), tree.arrays.infosets["player"].tolist(), strict=True)
+    tensors = np.array([state.information_state_tensor(player) for state, player in pairs], np.float32)
+    result = np.split(tensors, tree.arrays.infoset_range[1:-1])
+    for player, own in enumerate(result):
+        _warn_of_duplicates(tree, own, f"information sets of player {player}")
+    return result
+
+
+def histories_of(tree: GameTree, what: str) -> np.ndarray:
+    """Returns the tensors of all non-terminal histories, in the order of the nodes, ``[num_rows, width]`` float32.
+
+    A row is that of `Observer`, but for chance, which is one more player to move. More than 2 GiB are a BudgetError,
+    which names their reader.
+    """
+    kinds, players, num_actions = tree.arrays.nodes["kind"], tree.num_players, tree.game.num_distinct_actions()
+    is_kept = kinds != TERMINAL
+    rows, num_rows = np.cumsum(is_kept) - 1, int(is_kept.sum())
+    movers = players * int(np.prod(tree.game.information_state_tensor_shape()))  # columns before those of the mover
+    width = movers + players + 1 + (players - 1) * num_actions
+    if (num_bytes := 4 * num_rows * width) > _MAX_BYTES:
+        raise BudgetError(
+            f"{what} keeps a tensor for each of the {num_rows:,} histories of {tree.game} that are no leaves, "
+            f"{num_bytes / 2**30:.1f} GiB, and takes 2 GiB at the most: give representation='batched', or use the "
+            "tabular mccfr_plus.Solver."
+        )
+    tensors = np.zeros((num_rows, width), np.float32)
+    units, none = np.eye(num_actions, dtype=np.float32), np.zeros((players - 1) * num_actions, np.float32)
+    pending = [(0, tree.game.new_initial_state(), none)]  # with the last actions
+    while pending:
+        node, state, last = pending.pop()
+        kind, count, first, payload = tree.arrays.nodes[node].tolist()
+        row = tensors[rows[node]]
+        row[:movers] = np.concatenate([state.information_state_tensor(player) for player in range(players)])
+        row[movers + (players if kind == CHANCE else kind)] = 1.0
+        row[movers + players + 1 :] = last
+        actions = tree.outcome_action if kind == CHANCE else tree.slot_action
+        for index in np.flatnonzero(is_kept[first : first + count]).tolist():
+            action = int(actions[payload + index])
+            after = last if kind == CHANCE else np.append(last, units[action])[num_actions:]
+            pending.append((first + index, state.child(action), after))
+    _warn_of_duplicates(tree, tensors, "histories")
+    return tensors
+
+
+def _warn_of_duplicates(tree: GameTree, tensors: np.ndarray, what: str) -> None:
+    if duplicates := len(tensors) - len({row.tobytes() for row in tensors}):
+        text = "%s: %d of %d %s have the tensor of another one: a network cannot distinguish all."
+        logger.warning(text, tree.game.get_type().short_name, duplicates, len(tensors), what)

@@ -1,0 +1,180 @@
+"""Coarse correlated equilibria of games with any number of players and any payoffs, by CFR-S and CFR-Jr.
+
+Before the game a device draws one of the profiles that were played, each with the same probability, and all players
+follow it. In a coarse correlated equilibrium no player gains by a plan of its own, chosen before the draw: this gap is
+the regret of the sequence of profiles, so that it is known exactly. Average strategies have no such guarantee.
+
+* CFR-Jr: all players play their current strategies. Each product of strategies is a product of mixtures of few pure
+  plans, which `pure_plans` finds.
+* CFR-S: each player draws a pure plan from its current strategy, and regrets are those against the others' plans.
+
+Reference: Celli, Marchesi, Bianchi, Gatti 2019, "Learning to correlate in multi-player general-sum sequential games",
+sections 4 and 5.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+import pyspiel
+
+from mccfr_plus.bounds.measured import add_gradient
+from mccfr_plus.bounds.treeplex import vertex_maximum
+from mccfr_plus.errors import ConfigError
+from mccfr_plus.estimators.base import check_whole
+from mccfr_plus.estimators.draws import draw_action
+from mccfr_plus.estimators.full import touch_all
+from mccfr_plus.evaluation.kernels import own_reach
+from mccfr_plus.kernels.compile import announce_compilation, kernel
+from mccfr_plus.kernels.loops.components import MINIMIZE
+from mccfr_plus.kernels.random_numbers import new_state
+from mccfr_plus.kernels.scratch import begin_gradient, new_scratch
+from mccfr_plus.kernels.slots import bind
+from mccfr_plus.minimizers import Minimizer
+from mccfr_plus.minimizers.base import minimize_with
+from mccfr_plus.solver.registry import minimizer_of
+from mccfr_plus.trees.game_tree import GameTree, compile_game
+
+METHODS = ("cfr_jr", "cfr_s")
+_MOST_BYTES = 8 * 10**9
+
+
+class CoarseCorrelatedEquilibrium(NamedTuple):
+    """A distribution over profiles, each with the same probability.
+
+    Attributes:
+        profiles: ``[iterations, num_slots]`` float64: the strategies of all players, by slots of the tree.
+        values: ``[num_players]`` float64, expected payoffs.
+        gaps: ``[num_players]`` float64: what each player gains by its best plan against the distribution.
+
+    Examples:
+        >>> import mccfr_plus
+        >>> found = mccfr_plus.solve_cce("kuhn_poker(players=3)", 200)
+        >>> found.profiles.shape, bool(found.gap < 0.05)
+        ((200, 96), True)
+    """
+
+    profiles: np.ndarray
+    values: np.ndarray
+    gaps: np.ndarray
+
+    @property
+    def gap(self) -> float:
+        """The largest gap: 0 in a coarse correlated equilibrium."""
+        return float(self.gaps.max())
+
+
+def solve_cce(
+    game: pyspiel.Game | str | GameTree,
+    iterations: int = 1_000,
+    method: str = "cfr_jr",
+    minimizer: Minimizer | str = "rm",
+    seed: int | np.random.Generator | None = None,
+) -> CoarseCorrelatedEquilibrium:
+    """Returns an approximate coarse correlated equilibrium, with its exact gaps.
+
+    Args:
+        game: The game, its name or its tree; any number of players, any payoffs.
+        iterations: How many, at least 1. They take iterations x slots x 8 bytes.
+        method: ``"cfr_jr"``, or ``"cfr_s"``, whose profiles are pure.
+        minimizer: A minimizer or its short name.
+        seed: Of the draws of ``"cfr_s"``; see `Solver`.
+
+    Raises:
+        ConfigError: If an argument is out of range.
+        GameError: If the game cannot be compiled or has imperfect recall.
+
+    Examples:
+        >>> import mccfr_plus
+        >>> found = mccfr_plus.solve_cce("matrix_sh", 100, "cfr_s", seed=1)
+        >>> bool(found.gap < 0.2), sorted(set(found.profiles.reshape(-1).tolist()))
+        (True, [0.0, 1.0])
+    """
+    check_whole("iterations", iterations)
+    if method not in METHODS:
+        raise ConfigError(f"method={method!r}: give one of {', '.join(METHODS)}.")
+    minimizer, tree = minimizer_of(minimizer), compile_game(game)
+    tree.require_perfect_recall("a coarse correlated equilibrium")
+    if iterations * tree.num_slots * 8 > _MOST_BYTES:
+        raise ConfigError(
+            f"iterations={iterations:,} profiles of {tree.num_slots:,} probabilities take more than "
+            f"{_MOST_BYTES / 1e9:.0f} GB: give fewer iterations."
+        )
+    arrays, size = tree.arrays_with_leaves, tree.num_slots + tree.num_players
+    scratch = new_scratch(arrays, tree.shape, new_state(seed), side_by_side=minimizer.finish is not None)
+    profiles, earned = np.empty((iterations, tree.num_slots)), np.zeros(tree.num_players)
+    sums, tables, profile = np.zeros((tree.num_players, size)), minimizer.tables(tree), np.empty(tree.num_slots)
+    play = bind(play_profiles, {MINIMIZE: minimize_with(minimizer)})
+    with announce_compilation(play, f"{method} + {minimizer.short_name}", 4):
+        play(
+            arrays, tree.uniform_strategy(), tables, scratch, minimizer.parameters(), method == "cfr_s", profile,
+            profiles, sums, earned,
+        )  # fmt: skip
+    best = [vertex_maximum(tree, player, 0.0, sums[player]) for player in range(tree.num_players)]
+    return CoarseCorrelatedEquilibrium(profiles, earned / iterations, (np.array(best) - earned) / iterations)
+
+
+@kernel
+def play_profiles(tree, strategy, tables, scratch, parameters, samples, profile, profiles, sums, earned):
+    """Writes `profiles`, and adds up gradients in `sums` and payoffs in `earned`. Modified in place, as all but `tree`.
+
+    With `samples`, profiles are pure plans that are drawn.
+    """
+    for number in range(len(profiles)):
+        for infoset in tree.infosets:
+            first, count = infoset["first_slot"], infoset["num_actions"]
+            chosen = first + draw_action(strategy, first, count, scratch.rng) if samples else -1
+            for slot in range(first, first + count):
+                profile[slot] = strategy[slot]
+                if samples:
+                    profile[slot] = 1.0 if slot == chosen else 0.0
+                profiles[number, slot] = profile[slot]
+        own_reach(tree, profile, scratch.reach)
+        for player in range(len(earned)):
+            begin_gradient(tree, scratch, player)
+            earned[player] += add_gradient(tree, scratch.reach, scratch.gradient, player, 1.0, sums[player])
+            touch_all(tree, scratch, player)
+        for player in range(len(earned)):
+            MINIMIZE(tree, strategy, tables, scratch, player, number + 1, parameters)
+
+
+def pure_plans(tree: GameTree, strategy: np.ndarray, player: int) -> tuple[np.ndarray, np.ndarray]:
+    """Returns few pure plans of a player, and the probabilities with which they are equivalent to its strategy.
+
+    A plan is chosen from the last information sets up, so that its least probable sequence is as probable as possible.
+    It takes that probability, which then leaves a sequence less.
+
+    Args:
+        tree: The game.
+        strategy: ``[num_slots]`` float64.
+        player: Whose.
+
+    Returns:
+        ``[plans, num_slots]`` bool, the sequences that each plan plays, and ``[plans]`` float64.
+
+    Reference: Celli et al. 2019, algorithm 3.
+
+    Examples:
+        >>> import mccfr_plus
+        >>> from mccfr_plus.solver.cce import pure_plans
+        >>> tree = mccfr_plus.compile_game("kuhn_poker")
+        >>> plans, weights = pure_plans(tree, tree.uniform_strategy(), 0)
+        >>> weights
+        array([0.5 , 0.25, 0.25])
+    """
+    first, last = tree.arrays.infoset_range[player : player + 2].tolist()
+    infosets = [(tree.slots(number), int(tree.arrays.infosets["parent_slot"][number])) for number in range(first, last)]
+    left = np.ones(tree.num_slots + tree.num_players)
+    for slots, parent in infosets:
+        left[slots] = left[parent] * strategy[slots] / strategy[slots].sum()  # which may miss 1 by rounding
+    plans, weights, begin = [], [], tree.num_slots + player
+    while left[begin] > 1e-12:  # what is left is rounding
+        least, plan = left.copy(), np.zeros(len(left), bool)
+        for slots, parent in reversed(infosets):
+            least[parent] = min(least[parent], least[slots].max())
+        plan[begin] = True
+        for slots, parent in infosets:
+            plan[slots.start + int(least[slots].argmax())] = plan[parent]
+        weights.append(least[begin])
+        plans.append(plan[: tree.num_slots])
+        left[plan] -= least[begin]
+    return np.array(plans), np.array(weights)

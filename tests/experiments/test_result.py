@@ -1,0 +1,153 @@
+"""`compare` and its `Result`: runs in this process and in others, continued comparisons, what is refused."""
+
+import importlib
+import logging
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import mccfr_plus
+from mccfr_plus import ConfigError, Solver
+from mccfr_plus.errors import RecordError
+from mccfr_plus.experiments import Result, compare, run_loop
+from mccfr_plus.experiments.record import read_record
+
+SHORT = {"seeds": 2, "nodes": 2e4, "num_evaluations": 4, "progress": False}
+
+
+def numbers(curve):
+    return [[(point.iterations, point.nodes, point.nash_conv) for point in run] for run in curve.runs]
+
+
+def test_a_comparison_in_this_process(tmp_path):
+    algorithms = ["external(batch=2)", "cfr+", "openspiel:external"]
+    result = compare(["kuhn_poker", "leduc_poker"], algorithms, **SHORT, out=tmp_path / "out", processes=1)
+    assert [(curve.game, curve.algorithm, curve.num_seeds) for curve in result.curves] == [
+        (game, name, 1 if name == "cfr+" else 2) for game in ("kuhn_poker", "leduc_poker") for name in algorithms
+    ]
+    assert result.failed == {}
+    for curve in result.curves:
+        solver_nodes = curve.x("nodes")[-1]
+        assert 2e4 <= solver_nodes < 6e4
+        assert [len(run) for run in curve.runs] == [len(curve.x())] * curve.num_seeds
+    one = next(curve for curve in result.curves if curve.algorithm == "external(batch=2)")
+    last = one.runs[1][-1]
+    assert Solver("kuhn_poker", "external", batch=2, seed=2).run(last.iterations).nash_conv() == last.nash_conv
+    assert "external(batch=2)" in result._repr_html_()
+    # The same call reads the records; another one is refused.
+    again = compare(["kuhn_poker", "leduc_poker"], algorithms, **SHORT, out=tmp_path / "out", processes=1)
+    assert again.curves == result.curves == Result.load(tmp_path / "out").curves
+    with pytest.raises(RecordError, match="holds another comparison: its seeds"):
+        compare(["kuhn_poker", "leduc_poker"], algorithms, **SHORT | {"seeds": 3}, out=tmp_path / "out")
+
+
+def test_a_comparison_in_other_processes(tmp_path):
+    found = compare("kuhn_poker", ["external", os_solver], **SHORT, out=tmp_path / "out", processes=2)
+    here = compare("kuhn_poker", ["external", os_solver], **SHORT, processes=1)
+    assert [numbers(curve) for curve in found.curves] == [numbers(curve) for curve in here.curves]
+    header = read_record(next((tmp_path / "out" / "runs").glob("*external*.jsonl")))[0]
+    assert set(header["versions"]) == {"python", "mccfr_plus", "open_spiel", "numpy", "numba"}
+    assert header["machine"]["cores"] == os.cpu_count()
+    assert len(list((tmp_path / "out" / "runs").glob("*-seed1.policy.npz"))) == 2
+
+
+def os_solver(game, seed):
+    """A factory that other processes can import."""
+    return Solver(game, "outcome", seed=seed)
+
+
+def test_objects_that_stay_in_this_process():
+    tree = mccfr_plus.compile_game("kuhn_poker")
+    algorithms = {
+        "mine": lambda game, seed: Solver(game, "external", "rm+", seed=seed),
+        "RM+": "external(minimizer=rm+)",
+    }
+    result = compare(tree, algorithms, **SHORT)
+    mine, ours = result.curves
+    assert (mine.game, mine.algorithm, ours.algorithm) == ("kuhn_poker()", "mine", "RM+")
+    assert numbers(mine) == numbers(ours)
+    with pytest.raises(ConfigError, match="cannot be sent to other processes"):
+        compare("kuhn_poker", algorithms, **SHORT, processes=2)
+
+
+def test_an_interrupted_comparison_continues(tmp_path, monkeypatch):
+    whole = compare("leduc_poker", "external", **SHORT, processes=1)
+    monkeypatch.setattr("mccfr_plus.solver.iterative.CHUNK_SECONDS", 1e-4)
+    measure, count = run_loop._measure, []
+
+    def interrupted(solver, run):
+        count.append(1)
+        if len(count) == 3:
+            raise KeyboardInterrupt
+        return measure(solver, run)
+
+    monkeypatch.setattr(run_loop, "_measure", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        compare("leduc_poker", "external", **SHORT, out=tmp_path / "out", processes=1)
+    assert len(list((tmp_path / "out" / "runs").glob("*.checkpoint"))) == 1
+    result = compare("leduc_poker", "external", **SHORT, out=tmp_path / "out", processes=1)
+    assert [numbers(curve) for curve in result.curves] == [numbers(curve) for curve in whole.curves]
+
+
+def test_runs_that_fail_do_not_end_the_others(tmp_path, caplog):
+    with caplog.at_level(logging.WARNING, "mccfr_plus"):
+        games = ["dark_hex(num_rows=2,num_cols=3)", "kuhn_poker"]
+        result = compare(games, "external", **SHORT, processes=1)
+    assert [curve.game for curve in result.curves] == ["kuhn_poker"]
+    assert list(result.failed) == [f"{games[0]} external seed {seed}" for seed in (1, 2)]
+    assert all("imperfect recall" in why for why in result.failed.values())
+    assert "seed 2 failed: dark_hex has imperfect recall" in caplog.text
+    with pytest.raises(RecordError, match="all 2 runs failed, such as dark_hex"):
+        compare(games[0], "external", **SHORT, processes=1)
+
+
+def test_exceptions_of_openspiel_end_one_run(tmp_path, monkeypatch):
+    monkeypatch.syspath_prepend(Path(__file__).parents[2] / "examples")
+    game = importlib.import_module("coin_toss").CoinToss
+    arguments = ("coin_toss", ["openspiel:external", "cfr"])
+    options = {"iterations": 10, "seeds": 1, "out": tmp_path / "out", "processes": 1, "progress": False}
+    with monkeypatch.context() as patch:
+        patch.delattr(game, "make_py_observer")
+        result = compare(*arguments, **options)
+    (why,) = result.failed.values()
+    assert "openspiel:external fails on coin_toss(): OpenSpiel raised AttributeError: 'CoinToss' object" in why
+    assert [curve.algorithm for curve in compare(*arguments, **options).curves] == ["openspiel:external", "cfr"]
+
+
+def test_saved_in_one_file(tmp_path):
+    result = compare("kuhn_poker", ["external", "cfr"], **SHORT, processes=1)
+    result.save(tmp_path / "figure.jsonl")
+    loaded = Result.load(tmp_path / "figure.jsonl")
+    for before, after in zip(result.curves, loaded.curves, strict=True):
+        assert after.y() == pytest.approx(before.y(), rel=1e-4)
+        assert after.x("cpu_seconds") == pytest.approx(before.x("cpu_seconds"), rel=1e-4)
+        assert after.x("iterations").tolist() == before.x("iterations").tolist()
+    loaded.save(tmp_path / "again.jsonl")
+    assert (tmp_path / "again.jsonl").read_bytes() == (tmp_path / "figure.jsonl").read_bytes()
+    (tmp_path / "again.jsonl").write_text('{"game": 1}\n')
+    with pytest.raises(RecordError, match=r"is not a file of `Result.save`"):
+        Result.load(tmp_path / "again.jsonl")
+
+
+def test_data_frame():
+    pytest.importorskip("pandas")
+    result = compare("kuhn_poker", "external", **SHORT | {"seeds": [7, 9]}, processes=1)
+    frame = result.to_dataframe()
+    (curve,) = result.curves
+    assert frame["seed"].unique().tolist() == [7, 9]
+    assert frame["exploitability"].tolist() == curve.y().ravel().tolist()
+    assert frame[frame.seed == 9]["nodes"].tolist() == [point.nodes for point in curve.runs[1]]
+
+
+def test_a_script_without_a_guard_gets_one_clear_error(tmp_path):
+    script = tmp_path / "script.py"
+    script.write_text(
+        "from mccfr_plus.experiments import compare\n"
+        "compare('kuhn_poker', 'external', seeds=2, iterations=10, processes=2, progress=False)\n"
+    )
+    done = subprocess.run([sys.executable, script], capture_output=True, text=True, timeout=300)
+    assert done.returncode != 0
+    assert "In a script, call `compare` under if __name__ == '__main__':" in done.stderr

@@ -1,0 +1,66 @@
+"""Features: the tensors and legal actions that OpenSpiel gives, information set by information set."""
+
+import dataclasses
+import logging
+
+import numpy as np
+import pyspiel
+import pytest
+from neural_states import features_of
+from open_spiel.python.algorithms.get_all_states import get_all_states
+
+pytest.importorskip("torch")
+import mccfr_plus
+from mccfr_plus.errors import GameError
+from mccfr_plus.neural.sampling.observer import check_has_tensors
+from mccfr_plus.neural.tree_representation import TreeRepresentation, tensors_of
+
+GAMES = ["kuhn_poker(players=3)", "leduc_poker", "goofspiel(num_cards=3,imp_info=True,points_order=descending)"]
+
+
+@pytest.mark.parametrize("game", GAMES)
+def test_every_state_has_its_row(game):
+    tree = mccfr_plus.compile_game(game)
+    features = features_of(tree)
+    for state in get_all_states(tree.game, include_terminals=False).values():
+        player = state.current_player()
+        infoset = tree.infoset(state.information_state_string(player), player)
+        row = infoset - int(tree.arrays.infoset_range[player])
+        mine = features[player]
+        np.testing.assert_array_equal(mine.tensors[row], np.array(state.information_state_tensor(player), np.float32))
+        assert tree.legal_actions(infoset) == state.legal_actions()
+        assert mine.masks[row].astype(int).tolist() == state.legal_actions_mask(player)
+
+
+def test_game_without_tensors():
+    with pytest.raises(GameError, match=r"nim provides no information_state_tensor.*a solver sees.*mccfr_plus\.Solver"):
+        check_has_tensors(pyspiel.load_game("nim"), "a solver")
+    with pytest.raises(GameError, match="latent_ttt provides no information_state_tensor"):
+        TreeRepresentation("latent_ttt")
+
+
+def test_a_warning_names_information_sets_with_the_same_tensor(caplog, monkeypatch):
+    tree = mccfr_plus.compile_game("kuhn_poker")
+    real = tensors_of(tree)[0]
+    assert len(np.unique(real, axis=0)) == 6
+
+    class Blind:
+        def information_state_tensor(self, player):
+            return np.zeros(11)
+
+    monkeypatch.setattr(
+        "mccfr_plus.neural.tree_representation.representative_states", lambda tree: [Blind()] * tree.num_infosets
+    )
+    with caplog.at_level(logging.WARNING, "mccfr_plus"):
+        tensors_of(tree)
+    assert "5 of 6 information sets of player 1 have the tensor of another one" in caplog.text
+
+
+def test_slots_may_have_any_order_of_actions():
+    """A game need not list its legal actions in ascending order."""
+    tree = mccfr_plus.compile_game("kuhn_poker")
+    representation = TreeRepresentation(dataclasses.replace(tree, slot_action=1 - tree.slot_action))
+    for player in range(2):
+        representation.use(player, np.tile([0.25, 0.75], (6, 1)))
+    np.testing.assert_array_equal(representation.strategy, np.where(representation.tree.slot_action == 0, 0.25, 0.75))
+    assert representation.tree.slot_action[:2].tolist() == [1, 0]

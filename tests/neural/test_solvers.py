@@ -1,0 +1,357 @@
+"""All algorithms in all representations: policies, runs that resume, fail or repeat, user-defined parts."""
+
+import math
+
+import numpy as np
+import pyspiel
+import pytest
+from neural_states import copy_of, differing
+from solver_cases import CASES, every_case
+
+torch = pytest.importorskip("torch")
+import mccfr_plus  # noqa: E402
+from mccfr_plus import neural  # noqa: E402
+from mccfr_plus.errors import BudgetError, CheckpointError, ConfigError, GameError, TrainingError  # noqa: E402
+from mccfr_plus.neural import (  # noqa: E402
+    DREAM,
+    AdvantageSolver,
+    BatchedRepresentation,
+    DeepCFR,
+    DeepCFRConfig,
+    DREAMConfig,
+    ESCHERConfig,
+    NetworkPolicy,
+    NFSPConfig,
+    TrainingConfig,
+    TreeRepresentation,
+)
+
+
+@pytest.fixture
+def path(tmp_path):
+    return tmp_path / "run.checkpoint"
+
+
+# --- policies ---
+
+
+@pytest.mark.parametrize(
+    "game", ["kuhn_poker(players=3)", "goofspiel(num_cards=3,imp_info=True,points_order=descending)", "matrix_pd"]
+)
+@every_case
+def test_policies_are_distributions_over_legal_actions(case, game):
+    """More players, simultaneous moves, general-sum payoffs."""
+    solver = case.new(game).run(2)
+    assert solver.nodes_touched > 0
+    policies = [solver.average_policy(), solver.current_policy()]
+    for policy in policies + ([solver.best_response_policy()] if case.algorithm == "NFSP" else []):
+        state = solver.game.new_initial_state()
+        state = (
+            pyspiel.convert_to_turn_based(solver.game).new_initial_state() if state.is_simultaneous_node() else state
+        )
+        while not state.is_terminal():
+            if state.is_chance_node():
+                state.apply_action(state.legal_actions()[0])
+                continue
+            row = policy.action_probabilities(state)
+            assert sorted(row) == state.legal_actions()
+            assert sum(row.values()) == pytest.approx(1, abs=1e-9)
+            assert min(row.values()) >= 0
+            state.apply_action(max(row, key=row.get))
+
+
+@every_case
+def test_policies_can_be_saved(case, path):
+    solver = case.new().run(1)
+    policy, state = solver.average_policy(), solver.game.new_initial_state().child(0).child(1)
+    if case.representation == "tree":
+        assert isinstance(policy, mccfr_plus.TreePolicy)
+        return
+    policy.save(path)
+    assert NetworkPolicy.load(path).action_probabilities(state) == policy.action_probabilities(state)
+    exact = mccfr_plus.evaluate("kuhn_poker", policy)
+    assert solver.exploitability() == exact.exploitability
+
+
+CONVERGING = {
+    "Deep CFR": ("tree", DeepCFRConfig(traversals=300, hidden_layers=(32, 32))),
+    "Deep CFR, reservoir": ("tree", DeepCFRConfig(traversals=300, hidden_layers=(32, 32), memory="reservoir")),
+    "DREAM": ("tree", DREAMConfig(traversals=500, hidden_layers=(32, 32))),
+    "DREAM, PDCFR+": ("tree", DREAMConfig(traversals=500, hidden_layers=(32, 32), minimizer="pdcfr+")),
+    "ESCHER": ("tree", ESCHERConfig(traversals=500, hidden_layers=(32, 32))),
+    "ESCHER, exact": ("tree", ESCHERConfig(traversals=500, hidden_layers=(32, 32), values="exact")),
+    "batched Deep CFR": ("batched", DeepCFRConfig(traversals=200, hidden_layers=(32, 32), train_steps=60)),
+    "batched DREAM": ("batched", DREAMConfig(traversals=500, hidden_layers=(32, 32), train_steps=60)),
+    "batched ESCHER": ("batched", ESCHERConfig(traversals=500, hidden_layers=(32, 32), train_steps=60)),
+    "NFSP": ("tree", NFSPConfig(episodes=500, hidden_layers=(32,), learn_every=32, min_samples=100)),
+    "batched NFSP": ("batched", NFSPConfig(episodes=1000, hidden_layers=(64,), learn_every=32, min_samples=200)),
+}
+
+
+@pytest.mark.parametrize("name", CONVERGING)
+def test_converges_in_kuhn_poker(name):
+    """Uniform play is exploitable by 0.458; a solver whose networks learn nothing stays above these bars."""
+    representation, config = CONVERGING[name]
+    kind = type(config).__name__.removesuffix("Config")
+    bar = 0.25 if kind == "NFSP" else {"tree": 0.03, "batched": 0.12}[representation]
+    solver = getattr(neural, kind)("kuhn_poker", config, representation=representation, seed=1)
+    solver.run(target_exploitability=bar, seconds=60)
+    assert solver.exploitability() <= bar
+
+
+# Uniform play is exploitable by 2.37. A solver whose average, weights or targets are wrong stays above these.
+IN_LEDUC = {
+    "deep_cfr": (110, 0.16),
+    "deep_cfr(memory=reservoir)": (60, 0.5),
+    "dream": (84, 0.25),
+    "escher": (50, 0.5),
+    "escher(values=exact)": (120, 0.15),
+    "nfsp": (60, 0.8),
+    "dream(minimizer=pdcfr+, representation=batched)": (40, 0.8),
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("spec", IN_LEDUC)
+def test_defaults_in_leduc_poker(spec):
+    iterations, bar = IN_LEDUC[spec]
+    assert neural.new_solver("leduc_poker", spec, seed=1).run(iterations).exploitability() < bar
+
+
+# --- runs ---
+
+
+@every_case
+def test_resumed_run_is_bitwise_identical(case, path):
+    """With `from_checkpoint` and `restore`, also of a checkpoint before the first iteration."""
+    whole = case.new().run(4)
+    for first in (0, 2):
+        solver = case.new()
+        if first:
+            solver.run(first, evaluate_every=0)
+        solver.save_checkpoint(path)
+        saved = copy_of(solver)
+        for copy in (neural.from_checkpoint(path), case.new(seed=5).run(3).restore(path)):
+            assert differing(copy, saved) == []
+            assert (copy.config, copy.seed, copy.history.kept()) == (solver.config, 1, solver.history.kept())
+            assert differing(copy.run(4 - first), whole) == []
+            assert copy.nodes_touched == whole.nodes_touched
+
+
+@every_case
+def test_every_part_changes_and_nothing_global_does(case):
+    numpy_before = repr(np.random.get_state(legacy=False))  # noqa: NPY002 - with its position, which every draw moves
+    torch_before, threads = torch.get_rng_state(), torch.get_num_threads()
+    solver, other = case.new().run(2), case.new(seed=2).run(2)
+    before = copy_of(solver)
+    solver.iteration()
+    # Generators that draw only once a memory is full or larger than a batch; what is not trained; units that died.
+    same = {name for name in before if name not in differing(before, solver)}
+    assert not {
+        name for name in same if not name.endswith(("rng", "rngs", "masks", "weights")) and "network" not in name
+    }
+    assert any(name.startswith("player1") for name in before.keys() - same)
+    assert all(loss > 0 for loss in solver.losses)
+    assert differing(before, other)
+    assert repr(np.random.get_state(legacy=False)) == numpy_before  # noqa: NPY002
+    assert torch.equal(torch.get_rng_state(), torch_before)
+    assert torch.get_num_threads() == threads
+
+
+def networks_of(solver):
+    """Returns the learners of a solver by their loss's name."""
+    found = [part for part in solver._parts().values() if hasattr(part, "fit")]
+    return {learner.name: learner for learner in found if learner.name != "target"}
+
+
+@pytest.mark.parametrize("error", [TrainingError, KeyboardInterrupt])
+@every_case
+def test_failed_iteration_is_rolled_back(case, error, path, monkeypatch):
+    """Where the last network's training diverges or is interrupted at its second step."""
+    solver, reference = (case.new().run(3) for _ in range(2))
+    before = copy_of(solver)
+    name, learner = list(networks_of(solver).items())[-1]
+    if case.config == CASES["DREAM, reservoir"].config:  # without baselines, values are not trained
+        name, learner = list(networks_of(solver).items())[-2]
+    step, calls = learner._step, []
+
+    def fail(given, arguments, loss, iteration):
+        calls.append(1)
+        if len(calls) == 2 and error is KeyboardInterrupt:
+            raise KeyboardInterrupt
+        scale = math.nan if len(calls) == 2 else 1.0
+        step(given, arguments, lambda outputs, *more: loss(outputs, *more) * scale, iteration)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(learner, "_step", fail)
+        match = f"in iteration 4: the {name} is nan at training step" if error is TrainingError else None
+        with pytest.raises(error, match=match):
+            solver.run(2, checkpoint=path)
+    assert len(calls) == 2
+    assert solver.iterations == 3
+    assert differing(solver, before) == []
+    assert differing(neural.from_checkpoint(path), before) == []
+    assert differing(solver.run(2), reference.run(2)) == []
+
+
+def wild(parameters):
+    return torch.optim.SGD(parameters, lr=1e12)
+
+
+@pytest.mark.parametrize("name", ["Deep CFR", "batched NFSP"])
+def test_divergence_at_the_last_step_undoes_the_iteration(name):
+    solver = CASES[name].new(optimizer=wild)
+    before = copy_of(solver)
+    with pytest.raises(TrainingError, match=r"the solver is as it was|The solver is as it was after iteration"):
+        solver.run(9)
+    if solver.iterations == 0:
+        assert differing(solver, before) == []
+
+
+def test_divergence_of_the_average_policy_is_an_error():
+    hot = TrainingConfig(learning_rate=1e30, train_steps=30)
+    solver = DREAM("kuhn_poker", DREAMConfig(traversals=30, policy_training=hot), representation="batched", seed=1)
+    with pytest.raises(TrainingError, match=r"policy_training's loss of the average policy of player 0"):
+        solver.run(1).average_policy()
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("Deep CFR", ["traversals 0", "training 0", "traversals 1", "training 1"]),
+        ("DREAM", ["traversals 0", "training 0", "traversals 1", "training 1", "values"]),
+        ("batched ESCHER", ["values 0", "traversals 0", "training 0", "values 1", "traversals 1", "training 1"]),
+        ("NFSP", ["episodes", "training"] * 8),
+    ],
+)
+def test_phases_are_reported_in_order(name, expected):
+    reported = []
+    solver = CASES[name].new()
+    assert solver.run(2, on_phase=reported.append, callback=reported.append, evaluate_every=0) is solver
+    assert [progress.phase for progress in reported] == [*expected, None] * 2
+    assert [progress.evaluation is None for progress in reported] == [*[True] * len(expected), False] * 2
+    assert solver.history.iterations.tolist() == [1, 2]
+    assert solver.history.exploitability[-1] == solver.exploitability()
+
+
+# --- users' own networks, optimizers and features ---
+
+
+class Gated(torch.nn.Module):
+    """Not a perceptron, with a buffer that training changes, and random numbers."""
+
+    def __init__(self, num_inputs, num_outputs):
+        super().__init__()
+        self.norm = torch.nn.BatchNorm1d(num_inputs)
+        self.first, self.gate = torch.nn.Linear(num_inputs, 8), torch.nn.Linear(num_inputs, 8)
+        self.last = torch.nn.Sequential(torch.nn.Dropout(), torch.nn.Linear(8, num_outputs))
+
+    def forward(self, inputs):
+        inputs = self.norm(inputs)
+        return self.last(self.first(inputs) * self.gate(inputs).sigmoid())
+
+
+def momentum(parameters):
+    return torch.optim.SGD(parameters, lr=0.01, momentum=0.9)
+
+
+@every_case
+def test_any_network_optimizer_and_features(case, path):
+    """A run, and one that is resumed: bitwise the same, running means and momentum included."""
+    own = {"network": Gated, "optimizer": momentum, "features": lambda tensors: tensors[:, ::2]}
+    torch.manual_seed(1)
+    solver = case.new(**own).run(2)
+    assert {"norm.running_mean", "momentum_buffer"} <= {name.split("/")[-1] for name in solver.state()}
+    solver.save_checkpoint(path)
+    torch.manual_seed(2)
+    copy = type(solver).from_checkpoint(path, **own).run(1)
+    assert differing(solver.run(1), copy) == []
+    with pytest.raises(CheckpointError):
+        type(solver).from_checkpoint(path)
+    for name, learner in networks_of(solver).items():
+        size = learner.inputs.shape[1]
+        assert learner.module.first.in_features == (size if name.startswith("loss of the values") else size // 2 + 1)
+    policy = solver.average_policy()
+    if isinstance(policy, NetworkPolicy):
+        policy.save(path.with_name("policy"))
+        state = solver.game.new_initial_state().child(0).child(1)
+        found = NetworkPolicy.load(path.with_name("policy"), network=Gated, features=own["features"])
+        assert found.action_probabilities(state) == policy.action_probabilities(state)
+        with pytest.raises(CheckpointError, match="give network="):
+            NetworkPolicy.load(path.with_name("policy"))
+
+
+def test_factories_by_role():
+    made = []
+
+    def noted(num_inputs, num_outputs):
+        made.append((num_inputs, num_outputs))
+        return torch.nn.Linear(num_inputs, num_outputs)
+
+    CASES["batched DREAM"].new(network={"values": noted})
+    assert made == [(24 + 2, 2)]  # of the tensors of both players, the player to move and the last action
+    made.clear()
+    solver = CASES["batched DREAM"].new(network={"average": noted}, optimizer={"average": momentum}).run(1)
+    assert made == []
+    solver.average_policy()
+    assert made == [(11, 2)] * 2
+    assert not [name for name in solver.state() if "momentum_buffer" in name]
+    with pytest.raises(ConfigError, match="a mapping of some of regrets, values, average"):
+        CASES["DREAM"].new(network={"policy": noted})
+
+
+def test_bad_factories():
+    wrong = {  # patterns
+        r"network=<lambda> must turn two inputs of width 11.* shape \(2, 2\), and gives \(2, 7\)": lambda n, m: (
+            torch.nn.Linear(n, 7)
+        ),
+        r"shape \(2, 2\), and gives mat1 and mat2 shapes": lambda n, m: torch.nn.Linear(3, m),
+        r"returned int: it must return a torch\.nn\.Module": lambda n, m: 3,
+    }
+    for message, factory in wrong.items():
+        with pytest.raises(ConfigError, match=message):
+            DeepCFR("kuhn_poker", network=factory)
+    with pytest.raises(ConfigError, match=r"must return a torch\.optim\.Optimizer"):
+        DeepCFR("kuhn_poker", optimizer=lambda parameters: None)
+    with pytest.raises(ConfigError, match="device='nowhere': torch cannot compute there"):
+        DeepCFR("kuhn_poker", device="nowhere")
+
+
+# --- representations ---
+
+
+def test_representations():
+    assert DeepCFR("kuhn_poker").representation.kind == "tree"
+    assert DREAM("phantom_ttt").representation.kind == "batched"  # 10^10 histories
+    own = BatchedRepresentation("kuhn_poker")
+    assert DREAM("kuhn_poker", representation=own).representation is own
+    with pytest.raises(ConfigError, match="belongs to a DREAM already"):
+        DREAM("kuhn_poker", representation=own)
+    with pytest.raises(ConfigError, match=r"is of kuhn_poker\(\), and the game is leduc_poker\(\)"):
+        DREAM("leduc_poker", representation=TreeRepresentation("kuhn_poker"))
+    with pytest.raises(ConfigError, match="representation='forest': give 'tree', 'batched'"):
+        DREAM("kuhn_poker", representation="forest")
+    with pytest.raises(BudgetError, match="Or give representation='batched'"):
+        DREAM("dark_hex(board_size=4)", representation="tree")
+    tree = mccfr_plus.compile_game("kuhn_poker")
+    batched = DREAM(tree, DREAMConfig(traversals=10, train_steps=1), representation="batched", seed=1).run(1)
+    assert batched.tree is None
+    assert batched.whole_tree() is tree
+
+
+@every_case
+def test_bad_games_and_configs(case):
+    kind = getattr(neural, case.algorithm)
+    with pytest.raises(
+        GameError, match=f"nim provides no information_state_tensor, which is what {case.algorithm} sees"
+    ):
+        case.new("nim")
+    with pytest.raises(ConfigError, match=f"give an? {case.algorithm}Config"):
+        kind("kuhn_poker", {"traversals": 3})
+    with pytest.raises(ConfigError, match="seed=-1"):
+        case.new(seed=-1)
+
+
+def test_an_algorithm_needs_regrets():
+    with pytest.raises(ConfigError, match=r"AdvantageSolver lacks regrets\(paths, player\)"):
+        AdvantageSolver("kuhn_poker").run(1)

@@ -1,0 +1,173 @@
+"""With exactly fitted networks the algorithms are tabular ones; targets of DCFR+ and PDCFR+ by hand."""
+
+import dataclasses
+import itertools
+
+import numpy as np
+import pytest
+from neural_states import TabularLimit
+from solver_cases import COMMON
+
+torch = pytest.importorskip("torch")
+import mccfr_plus  # noqa: E402
+from mccfr_plus.kernels.random_numbers import new_state  # noqa: E402
+from mccfr_plus.neural import DREAM, ESCHER, DeepCFR, DeepCFRConfig, DREAMConfig, ESCHERConfig  # noqa: E402
+from mccfr_plus.neural.network import squared_error  # noqa: E402
+from mccfr_plus.neural.network_policy import matched  # noqa: E402
+
+
+class ExactFit:
+    """A linear model of one-hot features, fitted exactly to a memory: weighted means."""
+
+    losses = ()
+
+    def __init__(self, masks):
+        self.masks, self.means = masks, np.zeros(masks.shape)
+
+    def fit(self, memory, iteration):
+        self.means = np.zeros(self.masks.shape)
+        if hasattr(memory, "means"):
+            self.means, _ = memory.means()
+            return
+        rows, targets, weights = next(memory.batches(1 << 30, iteration, new_state(0)))
+        totals = np.zeros(self.masks.shape)
+        np.add.at(totals, rows, weights.astype(np.float64))
+        np.add.at(self.means, rows, weights.astype(np.float64) * targets)
+        self.means /= np.where(totals > 0, totals, 1.0)
+
+    def predict(self, iteration=None):
+        return self.means
+
+    def parts(self):
+        return {}
+
+
+def with_exact_fits(kind):
+    class WithExactFits(kind):
+        config_class = kind.config_class
+
+        def _new_player(self, player, rngs):
+            return super()._new_player(player, rngs)._replace(learner=ExactFit(self.representation.masks[player]))
+
+    return WithExactFits
+
+
+def without_ties(game):
+    """Returns the tree with other payoffs at each leaf, so that rounding does not decide the sign of a regret of 0."""
+    tree = mccfr_plus.compile_game(game)
+    nodes = tree.arrays.nodes.copy()
+    leaves = np.flatnonzero(nodes["num_children"] == 0)
+    payoffs = tree.arrays.payoffs[nodes["payload"][leaves]]
+    payoffs = payoffs + 0.1 * np.random.default_rng(1).normal(size=payoffs.shape)
+    nodes["payload"][leaves] = np.arange(len(leaves))
+    return dataclasses.replace(tree, arrays=tree.arrays._replace(nodes=nodes, payoffs=payoffs))
+
+
+@pytest.mark.parametrize(("weighting", "gamma"), [("linear", 1.0), ("uniform", 0.0)])
+@pytest.mark.parametrize(
+    ("kind", "game", "memory", "iterations"),
+    [
+        (DeepCFR, "kuhn_poker", "aggregated", 12),
+        (DeepCFR, "kuhn_poker(players=3)", "aggregated", 12),
+        (DeepCFR, "leduc_poker", "aggregated", 2),
+        (DeepCFR, "kuhn_poker(players=3)", "reservoir", 12),
+        (ESCHER, "kuhn_poker", "aggregated", 12),
+        (ESCHER, "leduc_poker", "aggregated", 3),
+    ],
+)
+def test_tabular_limit(kind, game, memory, iterations, weighting, gamma):
+    """Deep CFR is external sampling, ESCHER with exact values its table: matching ignores the scale of regrets."""
+    tree, more = without_ties(game), {"values": "exact"} if kind is ESCHER else {"memory_capacity": 100_000}
+    config = (ESCHERConfig if kind is ESCHER else DeepCFRConfig)(
+        traversals=30, weighting=weighting, fallback="uniform", memory=memory, **more
+    )
+    solver = with_exact_fits(kind)(tree, config, seed=7)
+    table, tolerance = TabularLimit(solver, gamma), 1e-9 if memory == "aggregated" else 1e-4  # single precision
+    for _ in range(iterations):
+        table.iteration()
+        np.testing.assert_allclose(solver.current_strategy(), table.strategy, atol=tolerance)
+        np.testing.assert_allclose(solver.average_strategy(), table.average(), atol=tolerance)
+    assert np.abs(table.strategy - tree.uniform_strategy()).max() > 0.4
+
+
+def test_tabular_limit_of_dream_converges_like_outcome_sampling():
+    """Weighted mean regrets, with importance weights, converge to an equilibrium."""
+    config = DREAMConfig(traversals=400, baseline=False, fallback="uniform")
+    solver = with_exact_fits(DREAM)("kuhn_poker", config, seed=1)
+    assert solver.run(600).exploitability() < 0.01  # 0.458 for uniform play
+
+
+def test_scaled_targets_make_the_unit_of_payoffs_irrelevant():
+    """Kuhn poker pays at most 2: half the payoff range is 2, and targets in that unit are half as large."""
+    batches = []
+    for scale_targets in (True, False):
+        config = DeepCFRConfig(**COMMON, scale_targets=scale_targets)
+        solver = DeepCFR("kuhn_poker", config, seed=1).run(1)
+        batches.append(next(solver._players[0].memory.batches(99, 1, new_state(0))))
+    np.testing.assert_allclose(2 * batches[0].targets, batches[1].targets, rtol=1e-6)
+    assert np.abs(batches[1].targets).max() > 0.5
+
+
+def test_weights_of_dream_are_relative_to_uniform_play():
+    """Own draws are uniform with probability 1/2: each makes a history at most twice as rare as under uniform play."""
+    config = DREAMConfig(**COMMON)
+    solver = DREAM("phantom_ttt", config, representation="batched", seed=1).run(2)
+    paths = next(solver.representation.sample(solver._histories(0), 10, 10))
+    weights = solver.weights(paths, 0)
+    for decision in range(len(weights)):
+        before = [
+            p for p in range(decision) if paths.traversals[p] == paths.traversals[decision] and paths.players[p] == 0
+        ]
+        factors = [1.0 / (paths.masks[p].sum() * paths.probabilities[p]) for p in before]
+        assert weights[decision] == pytest.approx(np.prod(factors))
+        assert weights[decision] <= 2.0 ** len(before)
+    assert weights.max() > 1.5
+
+
+@pytest.mark.parametrize("warm_start", [True, False])
+@pytest.mark.parametrize(("minimizer", "alpha", "gamma"), [("dcfr+", 1.5, 4.0), ("pdcfr+", 2.3, 5.0)])
+def test_bootstrapped_targets(minimizer, alpha, gamma, warm_start, monkeypatch):
+    """max(R, 0) (t-1)^alpha / ((t-1)^alpha + 1) + r, and r where the next regrets are predicted."""
+    own = COMMON | {"batch_size": 1000, "warm_start": warm_start, "learning_rate": 0.01, "train_steps": 20}
+    config = DREAMConfig(**own, baseline=False, minimizer=minimizer)
+    assert config.gamma == gamma
+    solver = DREAM("kuhn_poker", config, representation="batched", seed=1).run(2)
+    learner, memory = solver._players[0]
+    sampled, seen = [], []
+    add, fit = memory.add, learner.fit
+
+    def added(samples, iteration):
+        sampled.append((samples.infosets, samples.values / 2.0, samples.weights))  # half of the range is 2
+        add(samples, iteration)
+
+    def fitted(batches, iteration):
+        (batch,) = itertools.islice(batches.batches(1000, iteration, new_state(5)), 1)
+        seen.append((batch, learner.outputs(batch.infosets)))
+
+        def loss(outputs, targets, weights):
+            np.testing.assert_array_equal(targets, batch.targets)  # by the network before, also with a fresh one
+            return squared_error(outputs, targets, weights)
+
+        fit(batches, iteration, loss)
+
+    monkeypatch.setattr(memory, "add", added)
+    monkeypatch.setattr(learner, "fit", fitted)
+    solver.run(1)
+    tensors, regrets, weights = (np.concatenate(arrays) for arrays in zip(*sampled, strict=True))
+    ((batch, before),) = seen
+    np.testing.assert_array_equal(batch.infosets, tensors)
+    expected = np.maximum(before[:, :2], 0.0) * 2**alpha / (2**alpha + 1) + regrets
+    assert np.abs(expected - regrets).max() > 0.01
+    expected = expected if minimizer == "dcfr+" else np.concatenate([expected, regrets], axis=1)
+    np.testing.assert_allclose(batch.targets, expected, atol=1e-6)
+    np.testing.assert_allclose(batch.weights, np.tile(weights[:, None] / weights.mean(), expected.shape[1]), rtol=1e-6)
+    # The next strategy matches the prediction: cumulative regrets, discounted for the next iteration, plus r.
+    outputs, masks = learner.outputs(tensors), np.ones((len(tensors), 2), bool)
+    if minimizer == "pdcfr+":
+        outputs = np.maximum(outputs[:, :2], 0.0) * 3**alpha / (3**alpha + 1) + outputs[:, 2:]
+    for found in (
+        solver.representation.strategies()(0, tensors, masks),
+        solver.current_policy().probabilities(0, tensors, masks),
+    ):
+        np.testing.assert_allclose(found, matched(outputs, masks, True), atol=1e-12)
+    assert not any("memory/" in name for name in solver.state())  # nothing is kept

@@ -1,0 +1,213 @@
+"""Networks and their training: outputs, losses, Adam, inputs and targets, warm starts, divergence, devices."""
+
+import dataclasses
+import math
+
+import numpy as np
+import pytest
+
+torch = pytest.importorskip("torch")
+from mccfr_plus.errors import TrainingError  # noqa: E402
+from mccfr_plus.kernels.random_numbers import new_state  # noqa: E402
+from mccfr_plus.neural.backend import CPU, device_of  # noqa: E402
+from mccfr_plus.neural.config import TrainingConfig  # noqa: E402
+from mccfr_plus.neural.memory import Aggregated, Reservoir, Samples, infoset_columns  # noqa: E402
+from mccfr_plus.neural.network import (  # noqa: E402
+    MLP,
+    Learner,
+    Modules,
+    cross_entropy,
+    forward,
+    squared_error,
+)
+
+CONFIG = TrainingConfig(hidden_layers=(16,), train_steps=30, batch_size=64)
+NAME = "advantage loss of player 7"
+
+
+def learner_of(features, config=CONFIG, seed=1, **modules):
+    rngs = np.array([seed, seed + 1], np.uint64)
+    return Learner(features.tensors, 4, config, rngs, NAME, "regrets", Modules(**modules))
+
+
+def vector_of(learner):
+    return torch.cat([each.detach().reshape(-1) for each in learner.module.parameters()]).clone()
+
+
+def test_many_rows_are_predicted_in_pieces(monkeypatch):
+    network, inputs = MLP(5, 3, (8, 8)), torch.randn(20, 5)
+    whole = network(inputs).detach()
+    monkeypatch.setattr("mccfr_plus.neural.network._MAX_ROWS", 7)
+    np.testing.assert_allclose(forward(network, inputs), whole, rtol=1e-4, atol=1e-6)
+    assert forward(network, inputs[:0]).shape == (0, 3)
+
+
+@pytest.fixture
+def memory(three_rows):
+    memory = Aggregated(three_rows.masks)
+    values = np.array([[0, 1.0, 0, -1], [0.5, 0, -0.5, 0], [0, 0, 2, 0]])
+    memory.add(Samples(np.array([0, 1, 2], np.int32), three_rows.masks, values, np.ones(3)), 1)
+    return memory
+
+
+def test_steps_equal_adam(three_rows, memory):
+    """Kingma, Ba 2015, algorithm 1, line by line in double precision."""
+    learner = learner_of(three_rows, dataclasses.replace(CONFIG, train_steps=1))
+    reference = vector_of(learner).numpy().astype(np.float64)
+    first, second = np.zeros_like(reference), np.zeros_like(reference)
+    for step in range(1, 101):
+        learner.fit(memory, 1)
+        gradient = torch.cat([each.grad.reshape(-1) for each in learner.module.parameters()]).numpy()
+        first = 0.9 * first + 0.1 * gradient
+        second = 0.999 * second + 0.001 * gradient.astype(np.float64) ** 2
+        reference -= CONFIG.learning_rate * (first / (1 - 0.9**step)) / (np.sqrt(second / (1 - 0.999**step)) + 1e-8)
+        np.testing.assert_allclose(vector_of(learner), reference, rtol=1e-4, atol=1e-5)
+
+
+def test_the_network_is_trained(three_rows, memory):
+    learner = learner_of(three_rows, dataclasses.replace(CONFIG, train_steps=2000, learning_rate=1e-2))
+    learner.fit(memory, 1)
+    assert learner.losses[-1] < 1e-4 * learner.losses[0]
+    mask = three_rows.masks
+    batch = next(memory.batches(10, 1, new_state(0)))
+    np.testing.assert_allclose(learner.predict()[mask], batch.targets[mask], atol=0.02)
+
+
+@pytest.mark.parametrize("batch_size", [4, 64])
+def test_inputs_match_their_targets(three_rows, batch_size):
+    memory = Reservoir(infoset_columns(32, three_rows.tensors, 4), new_state(1))
+    rows = np.random.default_rng(1).integers(0, 3, 32).astype(np.int32)
+    masks = three_rows.masks[rows]
+    memory.add(Samples(rows, masks, (10.0 * rows[:, None] + 1.0) * masks, np.ones(32)), 1)
+    learner, seen = learner_of(three_rows, dataclasses.replace(CONFIG, batch_size=batch_size)), []
+    learner.module.register_forward_pre_hook(lambda _, inputs: seen.append(inputs[0]))
+
+    def look(outputs, targets, weights):
+        np.testing.assert_array_equal(targets.numpy().max(1), 10 * seen[-1].numpy()[:, 0] + 1)
+        return outputs.sum()
+
+    learner.fit(memory, 1, loss=look)
+    assert [len(each) for each in seen] == [min(batch_size, 32)] * 30
+
+
+def test_warm_and_fresh_starts(three_rows, memory):
+    warm, other = learner_of(three_rows), learner_of(three_rows)
+    warm.fit(memory, 1)
+    first = warm.losses[0]
+    warm.fit(memory, 2)
+    other.fit(memory, 1)
+    assert warm.losses[0] < 1.01 * other.losses[-1]
+    assert warm.state()["optimizer/0/step"] == 60
+    fresh = learner_of(three_rows, dataclasses.replace(CONFIG, warm_start=False))
+    for iteration in (1, 2):
+        fresh.fit(memory, iteration)
+        assert fresh.state()["optimizer/0/step"] == 30
+        assert warm.losses[-1] < fresh.losses[0] != first  # other initial parameters
+
+
+def test_gradients_are_clipped(three_rows, memory):
+    plain = {"optimizer": lambda parameters: torch.optim.SGD(parameters, lr=1.0)}
+    steps = []
+    for clip in (None, 1e3, 1e-3):
+        learner = learner_of(three_rows, dataclasses.replace(CONFIG, gradient_clip=clip, train_steps=1), **plain)
+        before = vector_of(learner)
+        learner.fit(memory, 1)
+        steps.append(float((vector_of(learner) - before).norm()))
+    assert steps[0] == steps[1] > 0.01
+    assert steps[2] == pytest.approx(1e-3, rel=1e-3)
+
+
+def test_moments_do_not_become_denormal_numbers(three_rows, memory):
+    learner = learner_of(three_rows)
+    learner.fit(memory, 1, steps=1)
+    before = torch.tensor(1e-310, dtype=torch.float64) * 0.5
+    learner.fit(memory, 1, lambda outputs, *_: 0.0 * outputs.sum(), 1500)  # 0.9^1500 is 1e-69
+    moments = torch.from_numpy(learner.state()["optimizer/0/exp_avg"])
+    assert not ((moments != 0) & (moments.abs() < 1.2e-38)).any()
+    assert torch.tensor(1e-310, dtype=torch.float64) * 0.5 == before  # what the process does is as before
+
+
+def test_empty_memory_trains_nothing(three_rows):
+    learner = learner_of(three_rows)
+    before = vector_of(learner)
+    assert learner.fit(Aggregated(three_rows.masks), 1) == []
+    assert torch.equal(before, vector_of(learner))
+
+
+def test_divergence_names_the_loss(three_rows, memory, monkeypatch):
+    learner = learner_of(three_rows, dataclasses.replace(CONFIG, learning_rate=1e30))
+    message = (
+        rf"iteration 3: the {NAME} is (inf|nan) at training step .* iteration 2. Lower learning_rate \(it is 1e\+30"
+    )
+    with pytest.raises(TrainingError, match=message):
+        learner.fit(memory, 3)
+    learner = learner_of(three_rows, dataclasses.replace(CONFIG, train_steps=1))
+    monkeypatch.setattr(learner.optimizer, "step", lambda: learner.module.layers[0].bias.data.fill_(math.inf))
+    with pytest.raises(
+        TrainingError, match=r"is finite, but its last step made parameters that are not.*set gradient_"
+    ):
+        learner.fit(memory, 1)
+    learner, outputs = learner_of(three_rows), torch.full((3, 4), math.inf)
+    monkeypatch.setattr(learner.module, "forward", lambda inputs: outputs)
+    assert learner.predict().max() == math.inf
+    with pytest.raises(TrainingError, match=r"iteration 1: the .* is finite, but its predictions are not"):
+        learner.predict(1)
+
+
+def test_cross_entropy_equals_torch():
+    draws = np.random.default_rng(2)
+    masks = draws.random((6, 5)) < 0.7
+    masks[:, 0] = True
+    targets = np.where(masks, draws.exponential(size=(6, 5)), 0)
+    targets = torch.from_numpy(targets / targets.sum(1, keepdims=True))
+    weights, legal = torch.from_numpy(draws.exponential(size=(6, 1))), torch.from_numpy(masks)
+    outputs = [torch.from_numpy(draws.normal(size=(6, 5))).requires_grad_()]
+    outputs.append(outputs[0].detach().clone().requires_grad_())
+    loss = cross_entropy(outputs[0], targets, weights * legal)
+    each = torch.nn.functional.cross_entropy(outputs[1].masked_fill(~legal, -1e30), targets, reduction="none")
+    expected = (weights[:, 0] * each).mean()
+    assert loss.item() == pytest.approx(expected.item(), rel=1e-10)
+    loss.backward()
+    expected.backward()
+    np.testing.assert_allclose(outputs[0].grad, outputs[1].grad, atol=1e-12)
+    assert (outputs[0].grad[~legal] == 0).all()
+
+
+def test_weight_0_has_no_influence():
+    outputs, targets, weights = torch.ones(2, 3), torch.zeros(2, 3), torch.ones(2, 3)
+    weights[1, 2] = 0.0
+    losses = [squared_error(outputs, targets + torch.eye(3)[2] * torch.eye(2)[1][:, None] * x, weights) for x in (0, 9)]
+    assert losses[0].item() == losses[1].item() == 2.5
+
+
+def test_states_can_be_loaded(three_rows, memory):
+    one, other = learner_of(three_rows, CONFIG), learner_of(three_rows, CONFIG, seed=5)
+    one.fit(memory, 1)
+    other.load(one.state())
+    one.fit(memory, 2)
+    assert not torch.equal(vector_of(one), vector_of(other))  # a copy
+    other.fit(memory, 2)
+    assert torch.equal(vector_of(one), vector_of(other))
+    copy = one.copy()
+    np.testing.assert_array_equal(forward(copy, one.inputs), forward(one.module, one.inputs))
+
+
+def test_all_tensors_are_on_the_device(three_rows, memory, monkeypatch):
+    """Torch's "meta" device has no numbers, but refuses tensors of others. Some numbers are read from it."""
+    assert device_of("cpu") == CPU
+    monkeypatch.setattr(torch.Tensor, "item", lambda tensor: 0.5)
+    monkeypatch.setattr(torch.Tensor, "isfinite", lambda tensor: torch.ones(1, dtype=torch.bool))
+    monkeypatch.setattr(torch.Tensor, "cpu", lambda tensor: torch.zeros(tensor.shape))
+    learner = learner_of(three_rows, device=torch.device("meta"), optimizer=torch.optim.SGD)
+    learner.fit(memory, 1)
+    assert learner.losses == [0.5] * 30
+    assert learner.predict().shape == (3, 4)
+    assert {each.device.type for each in learner.module.parameters()} == {"meta"}
+
+
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="there is no GPU")
+def test_a_gpu(three_rows, memory):
+    one, other = learner_of(three_rows), learner_of(three_rows, device=torch.device("cuda"))
+    for learner in (one, other):
+        learner.fit(memory, 1)
+    np.testing.assert_allclose(one.predict(), other.predict(), atol=1e-3)

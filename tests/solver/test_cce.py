@@ -1,0 +1,99 @@
+"""Coarse correlated equilibria: gaps by enumeration, and plans that are equivalent to strategies."""
+
+import naive
+import numpy as np
+import pytest
+
+from mccfr_plus import ConfigError, Solver, measured_regret, solve_cce
+from mccfr_plus.evaluation.exact import evaluate_strategy
+from mccfr_plus.solver.cce import pure_plans
+
+
+@pytest.mark.parametrize("method", ["cfr_jr", "cfr_s"])
+@pytest.mark.parametrize("game", ["matrix_sh", "random:3:1"])
+def test_gaps_by_enumerating_pure_plans(game, method):
+    tree, iterations = naive.tree_of(game), 5
+    found = solve_cce(tree, iterations, method, seed=3)
+    values = np.array([evaluate_strategy(tree, profile).values for profile in found.profiles])
+    np.testing.assert_allclose(found.values, values.mean(axis=0), atol=1e-12)
+    for player in range(tree.num_players):
+        best = -np.inf
+        for plan in naive_plans(tree, player):
+            profiles = found.profiles.copy()
+            own = slice(*tree.arrays.slot_range[player : player + 2])
+            profiles[:, own] = plan[own]
+            best = max(best, np.mean([evaluate_strategy(tree, profile).values[player] for profile in profiles]))
+        assert found.gaps[player] == pytest.approx(best - values[:, player].mean(), abs=1e-12)
+
+
+def naive_plans(tree, player, most=300):
+    """Yields all pure strategies of a player; of a large number, random ones and the best against the mean."""
+    first, last = tree.arrays.infoset_range[player : player + 2].tolist()
+    slots = [tree.slots(number) for number in range(first, last)]
+    strategy = np.zeros(tree.num_slots)
+
+    def expand(depth):
+        if depth == len(slots):
+            yield strategy.copy()
+            return
+        for slot in range(slots[depth].start, slots[depth].stop):
+            strategy[slots[depth]] = 0.0
+            strategy[slot] = 1.0
+            yield from expand(depth + 1)
+
+    yield from expand(0)
+
+
+def test_cfr_jr_has_the_regret_of_cfr():
+    gaps = solve_cce("kuhn_poker(players=3)", 50).gaps
+    regrets = measured_regret(Solver("kuhn_poker(players=3)", "full", "rm", "uniform", alternating=False), 50)
+    np.testing.assert_allclose(gaps, regrets, atol=1e-12)
+
+
+@pytest.mark.parametrize("game", ["kuhn_poker(players=3)", "matrix_sh", "random:3:1"])
+def test_gaps_fall(game):
+    tree = naive.tree_of(game)
+    sizes = [solve_cce(tree, n, "cfr_jr").gap for n in (10, 100, 1000)]
+    assert sizes[0] >= sizes[1] >= sizes[2]
+    # Azuma: regret against drawn plans differs by a sum of bounded differences. Eight standard errors.
+    payoffs = tree.arrays.payoffs
+    spread = float(np.ptp(payoffs, axis=0).max())
+    drawn = solve_cce(tree, 20_000, "cfr_s", seed=1)
+    assert drawn.gap <= 8 * spread * np.sqrt(tree.num_slots / 20_000)
+    assert set(drawn.profiles.reshape(-1).tolist()) == {0.0, 1.0}
+
+
+def test_pure_plans_of_probabilities_in_single_precision():
+    tree = naive.tree_of("leduc_poker")
+    rough = np.float64(np.float32(tree.uniform_strategy() * (1 - 1e-7)))
+    plans, weights = pure_plans(tree, rough, 0)
+    exact = pure_plans(tree, tree.uniform_strategy(), 0)
+    assert (plans == exact[0]).all()
+    np.testing.assert_allclose(weights, exact[1], atol=1e-6)
+
+
+@pytest.mark.parametrize("game", ["kuhn_poker(players=3)", "random:3:1"])
+def test_pure_plans_are_equivalent_to_the_strategy(game):
+    tree = naive.tree_of(game)
+    strategy = solve_cce(tree, 30).profiles[-1]
+    for player in range(tree.num_players):
+        plans, weights = pure_plans(tree, strategy, player)
+        own = slice(*tree.arrays.slot_range[player : player + 2])
+        assert weights.sum() == pytest.approx(1)
+        assert len(plans) <= own.stop - own.start
+        reach = np.ones(tree.num_slots + tree.num_players)
+        for number in range(*tree.arrays.infoset_range[player : player + 2]):
+            slots, parent = tree.slots(number), int(tree.arrays.infosets["parent_slot"][number])
+            reach[slots] = reach[parent] * strategy[slots]
+            above = plans[:, parent] if parent < tree.num_slots else 1
+            assert (plans[:, slots].sum(axis=1) == above).all()
+        np.testing.assert_allclose(weights @ plans[:, own], reach[own], atol=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "what"),
+    [((0,), "iterations=0"), ((10, "cfr"), "method='cfr'"), ((10**12,), "give fewer"), ((10, "cfr_s", "xx"), "xx")],
+)
+def test_bad_input(arguments, what):
+    with pytest.raises(ConfigError, match=what):
+        solve_cce("kuhn_poker", *arguments)
