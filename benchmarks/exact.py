@@ -88,8 +88,8 @@ def records():
             solver = mccfr_plus.Solver(game, *TABULAR[name], tree="rules", seed=seed, **settings(texts))
         else:
             evaluate = evaluate or evaluation_of(game)
-            config = getattr(neural, f"Batched{name}Config")(**settings(texts))
-            solver = getattr(neural, f"Batched{name}")(game, config, seed=seed)
+            config = getattr(neural, f"{name}Config")(**settings(texts))
+            solver = getattr(neural, name)(game, config, representation="batched", seed=seed)
         solver._prepare()
         spent = 0.0
         for mark in map(float, FLAGS.marks):

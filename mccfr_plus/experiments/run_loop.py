@@ -48,9 +48,20 @@ class RunFiles(NamedTuple):
         game, algorithm = (re.sub(r"[^a-z0-9+]+", "_", s.lower()).strip("_")[:40] for s in (self.game, self.algorithm))
         return self.folder / f"{game}-{algorithm}-{digest}-seed{self.seed}.{ending}"
 
-    record = property(lambda self: self._file("jsonl"), doc="File of the record.")
-    checkpoint = property(lambda self: self._file("checkpoint"), doc="File of the checkpoint.")
-    policy = property(lambda self: self._file("policy.npz"), doc="File of the final policy.")
+    @property
+    def record(self) -> Path:
+        """File of the record."""
+        return self._file("jsonl")
+
+    @property
+    def checkpoint(self) -> Path:
+        """File of the checkpoint."""
+        return self._file("checkpoint")
+
+    @property
+    def policy(self) -> Path:
+        """File of the final policy."""
+        return self._file("policy.npz")
 
 
 @dataclass(frozen=True)
@@ -76,10 +87,10 @@ class Run:
             count = affordable_points(game, self.limit, self.evaluation_cost)
         return replace(self, points=evaluation_points(self.limit, count))
 
-    files = property(lambda self: RunFiles(self.folder, self.game, self.algorithm, self.seed), doc="All files.")
-    record = property(lambda self: self.files.record, doc="File of the record.")
-    checkpoint = property(lambda self: self.files.checkpoint, doc="File of the checkpoint.")
-    policy = property(lambda self: self.files.policy, doc="File of the final policy.")
+    files = property(lambda self: RunFiles(self.folder, self.game, self.algorithm, self.seed))
+    record = property(lambda self: self.files.record)
+    checkpoint = property(lambda self: self.files.checkpoint)
+    policy = property(lambda self: self.files.policy)
 
     def header(self, about: dict[str, Any]) -> dict[str, Any]:
         """Returns the first line of the record: what was run, and `about` where and when."""
