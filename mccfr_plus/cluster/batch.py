@@ -212,3 +212,8 @@ class BatchWorker:
         weights = self._weights[visited]
         self._weights[visited] = 0.0
         return SparseSums(*map(read_only, (first_slots, values, visited.copy(), weights)))
+
+
+def compile_kernels(arrays: TreeArrays, plan: SamplingPlan) -> None:
+    """Compiles the kernels of workers once, rather than in all workers of a machine at the same time."""
+    BatchWorker(arrays, plan).prepare()

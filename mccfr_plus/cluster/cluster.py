@@ -102,7 +102,7 @@ class Cluster(contextlib.AbstractContextManager):
             try:
                 self.ray.init(address, **options)
                 return
-            except ConnectionError:
+            except ConnectionAbortedError:
                 if not left:
                     raise
                 self.ray.shutdown()

@@ -6,12 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from mccfr_plus.cluster.batch import BatchWorker, SamplingPlan, SparseSums, TraversalBatch
+from mccfr_plus.cluster.batch import BatchWorker, SamplingPlan, SparseSums, TraversalBatch, compile_kernels
 from mccfr_plus.cluster.cluster import LOCAL, RAY, Cluster
 from mccfr_plus.estimators.base import check_whole
 from mccfr_plus.trees.arrays import TreeArrays
-
-_RESTARTED = {"max_restarts": -1, "max_task_retries": -1}  # Ray restarts lost actors and repeats their tasks
 
 
 class WorkerPool:
@@ -32,7 +30,8 @@ class WorkerPool:
         self._is_local = cluster == LOCAL
         self._has_own_cluster = not self._is_local and not isinstance(cluster, Cluster)
         self._cluster: Any = Cluster(cluster) if self._has_own_cluster else cluster  # type: ignore[arg-type]
-        self.workers: list[Any] = []  # empty before `start`
+        self.workers: list[Any] = []  # empty before `start`; Ray restarts lost ones and repeats their tasks
+        self._arrays: Any = None  # in the cluster's shared memory, where a restarted worker reads it again
 
     def start(self, arrays: TreeArrays, plan: SamplingPlan) -> None:
         """Starts the workers, and returns when all have compiled or loaded their kernels.
@@ -56,22 +55,15 @@ class WorkerPool:
     def _start_actors(self, arrays: TreeArrays, plan: SamplingPlan) -> None:
         from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
-        ray, nodes = self._cluster.ray, self._cluster.nodes()
-        cpus = {node["NodeID"]: node["Resources"]["CPU"] for node in nodes}
-        self._arrays = ray.put(arrays)  # kept, because a restarted actor reads it again
-        waiting = places(cpus, self._num_workers or int(sum(cpus.values())))
-        # The first worker of each node compiles the kernels for the others there.
-        firsts = sorted(set(waiting))
-        for node in firsts:
-            waiting.remove(node)
-        for some in (firsts, waiting):
-            started = []
-            for node in some:
-                there = NodeAffinitySchedulingStrategy(node_id=node, soft=True)
-                actor = ray.remote(BatchWorker).options(**_RESTARTED, scheduling_strategy=there)
-                started.append(actor.remote(self._arrays, plan))
-            self.workers += started
-            ray.get([worker.prepare.remote() for worker in started])
+        ray, actor = self._cluster.ray, self._cluster.ray.remote(BatchWorker)
+        self._arrays = ray.put(arrays)
+        self._cluster.on_every_node("Its kernels could not be compiled.", compile_kernels, self._arrays, plan)
+        cpus = {node["NodeID"]: node["Resources"]["CPU"] for node in self._cluster.nodes()}
+        for node in places(cpus, self._num_workers or int(sum(cpus.values()))):
+            there = NodeAffinitySchedulingStrategy(node_id=node, soft=True)
+            options = actor.options(max_restarts=-1, max_task_retries=-1, scheduling_strategy=there)
+            self.workers.append(options.remote(self._arrays, plan))
+        ray.get([worker.prepare.remote() for worker in self.workers])
 
     def sample(
         self, shared: tuple[np.ndarray, np.ndarray], batches: Sequence[TraversalBatch]
@@ -96,7 +88,7 @@ class WorkerPool:
         if not self._is_local:
             for worker in self.workers:
                 self._cluster.ray.kill(worker)
-        self.workers = []
+        self.workers, self._arrays = [], None
         if self._has_own_cluster:
             self._cluster.close()
 

@@ -48,7 +48,7 @@ def command(capsys):
 @pytest.fixture
 def blank_pictures(monkeypatch):
     """Leaves the files of pictures empty, which take half a second each; `test_compare.test_pictures` draws them."""
-    monkeypatch.setattr(compare, "write_figure", lambda figure, path: Path(path).touch())
+    monkeypatch.setattr(compare, "write_figure", lambda _, path: Path(path).touch())
 
 
 @pytest.fixture

@@ -15,6 +15,7 @@ import pytest
 
 from mccfr_plus import Solver, load_policy, save_policy
 from mccfr_plus.cli.main import main
+from mccfr_plus.experiments import run_loop
 from mccfr_plus.files.atomic_write import TEMPORARY_SUFFIX
 from mccfr_plus.files.file import read_header
 
@@ -32,7 +33,15 @@ COMMANDS = {
     "export": ("export", "kuhn_poker", "kuhn.npz", "--out=new.csv"),
     "play": ("play", "kuhn_poker", "kuhn.npz", "--games=1"),
     "play after solving": ("play", "kuhn_poker", "--quiet"),
-    "compare": ("compare", "kuhn_poker", "--out=runs", "--iterations=20", "--seeds=1", "--algorithms=external"),
+    "compare": [
+        "compare",
+        "kuhn_poker",
+        "--out=runs",
+        "--iterations=20",
+        "--seeds=1",
+        "--algorithms=external",
+        "--processes=1",
+    ],
     "stats": ("stats", "kuhn_poker"),
 }
 
@@ -68,6 +77,7 @@ def handlers():
 def folder(tmp_path, monkeypatch, interpreted_loops, blank_pictures):
     save_policy(Solver("kuhn_poker", "full", "rm+").run(10).average_policy(), tmp_path / "kuhn.npz")
     monkeypatch.chdir(tmp_path)
+    run_loop.forget_games()  # so that comparisons compile a tree
     return tmp_path
 
 

@@ -63,7 +63,7 @@ BAD_INPUT = [
     ("solve kuhn_poker --json=maybe", "--json: ignored explicit argument 'maybe'"),
     ("solve kuhn_poker --resume", "--resume needs a checkpoint: give --checkpoint=FILE"),
     ("solve kuhn_poker --workers=2", "--workers needs a cluster: give --cluster=ray"),
-    ("compare kuhn_poker", "the following arguments are required: --out"),
+    ("compare", "the following arguments are required: GAME"),
     ("compare kuhn_poker --out=X --seeds=1e12", "at most 10,000"),
     ("stats kuhn_poker --seed=1", "--seed needs an estimate: give --estimate"),
     ("export kuhn_poker uniform --format=xml", "--format: invalid choice: 'xml'"),

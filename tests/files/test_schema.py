@@ -24,7 +24,7 @@ ROWS = [
 ]
 
 
-@pytest.mark.parametrize(("schema", "right", "wrong"), ROWS, ids=lambda each: str(each)[:30])
+@pytest.mark.parametrize(("schema", "right", "wrong"), ROWS, ids=[str(number) for number in range(len(ROWS))])
 def test_schemas(schema, right, wrong):
     for value in right:
         check({"entry": value, "more": 1}, {"entry": schema}, "file", CheckpointError)

@@ -129,29 +129,12 @@ def test_shift():
     assert pyspiel.load_game("princess_and_monster(horizon=4,shift=-6.0)").max_utility() == 6.0
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("first", ["princess", "monster"])
-def test_lanctot_counts(first):
-    """The literal reading of Lanctot et al. 2009, which is not what they print: 91.8 M, 20 K, 9,541 and 2,930."""
-    counts = mccfr_plus.compile_game(f"princess_and_monster(first={first})").statistics()
-    assert counts.histories == 13_943_668 + 1
-    assert counts.infosets == [6_725, 2_373]
-    assert counts.max_history_length == 13 + 1
-    assert counts.m_values == pytest.approx([4_583.52, 1_500.07], abs=0.005)
-
-
 @pytest.mark.parametrize(
     ("parameters", "message"),
     [
         ({"rows": 0}, "rows=0: give a whole number from 1 to 26"),
-        ({"columns": 27}, r"columns=27: give a whole number from 1 to 26 \(columns are named a .. z\)"),
-        ({"rows": 1, "columns": 1}, "rows=1, columns=1: the grid has 1 cells; from 2 to 100 are allowed"),
         ({"rows": 11, "columns": 11}, "rows=11, columns=11: the grid has 121 cells; from 2 to 100 are allowed"),
-        ({"horizon": 0}, "horizon=0: give a whole number from 1 to 60"),
-        ({"horizon": 61}, "horizon=61: give a whole number from 1 to 60"),
-        ({"first": "prince"}, "first='prince': give one of princess, monster"),
         ({"shift": float("nan")}, "shift=nan: give a finite number, such as -6.5"),
-        ({"shift": float("inf")}, "shift=inf: give a finite number"),
     ],
 )
 def test_bad_parameters(parameters, message):
