@@ -356,5 +356,3 @@ def test_observers_by_hand(recall, public, private, expected, text):
         assert observer.string_from(after(game, 1, 2), 1) == f"player=1 {text}".rstrip()
     if "past" in expected:
         assert observer.dict["past"].shape == (2, 4)
-
-
