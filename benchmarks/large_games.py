@@ -1,10 +1,10 @@
 """Large games: ``python benchmarks/large_games.py SUBJECT``.
 
-judged     two minutes on games that do not fit, here and in OpenSpiel's C++, judged by the same estimator (25 minutes)
-expansion  iterations/s of lazily expanded trees over OpenSpiel's C++, from a cold start and once the tree is there
+judged     games that do not fit into memory, beside OpenSpiel's C++; the same estimator judges both policies
+expansion  iterations/s of lazily expanded trees over OpenSpiel's C++, from a cold start and once most nodes exist
 rules      iterations/s by compiled rules over OpenSpiel's C++, from a cold start
-exact      exact exploitability by rules after so many CPU seconds of a run, and what the evaluation takes
-full       exact exploitability by rules after so many full iterations, and the CPU seconds that they take
+exact      exact exploitability by rules after CPU seconds of a run, and the cost of the evaluation
+full       exact exploitability by rules after full iterations, and their CPU seconds
 sizes      compiling from rules, and seconds per iteration, at the sizes of Lanctot et al. 2009, table 1 (5 GB)
 """
 
@@ -26,18 +26,18 @@ from mccfr_plus.evaluation import exploitability_lower_bound, head_to_head
 from mccfr_plus.trees.memory import bytes_of
 
 flags.DEFINE_string("games", None, "Games, with ; between them. Default: those of the subject")
-flags.DEFINE_list("estimators", ["outcome", "external"], "judged, expansion: estimators of both")
-flags.DEFINE_float("seconds", 60.0, "Of a run: expansion CPU seconds, judged and sizes about so many")
+flags.DEFINE_list("estimators", ["outcome", "external"], "judged, expansion: estimators of both sides")
+flags.DEFINE_float("seconds", 60.0, "Length of a run: CPU seconds in expansion, about as many in judged and sizes")
 flags.DEFINE_float("warm_seconds", 5.0, "expansion: CPU seconds of a run on an expanded tree")
-flags.DEFINE_float("judge_seconds", 60.0, "judged: of each judgement")
-flags.DEFINE_bool("prepare", True, "expansion, rules: whether a virtual machine's host is to give its memory before")
-flags.DEFINE_integer("rounds", 5, "expansion, rules: how often both are run")
+flags.DEFINE_float("judge_seconds", 60.0, "judged: length of each judgement")
+flags.DEFINE_bool("prepare", True, "expansion, rules: touch all memory first, on a virtual machine")
+flags.DEFINE_integer("rounds", 5, "expansion, rules: runs of each side")
 flags.DEFINE_list("marks", ["30", "120"], "exact: CPU seconds; full: iterations")
 flags.DEFINE_list("minimizers", ["prm+"], "full: minimizers")
 flags.DEFINE_integer("threads", 1, "full: threads")
-flags.DEFINE_bool("symmetry", False, "exact, full: whether symmetries of the board make infosets one")
+flags.DEFINE_bool("symmetry", False, "exact, full: merge infosets that are equivalent under symmetries")
 flags.DEFINE_list("averagings", ["linear", "stochastic(gamma=1.0)"], "exact: averages")
-flags.DEFINE_string("memory", "8GB", "Memory limit of ours")
+flags.DEFINE_string("memory", "8GB", "Memory limit of our solvers")
 
 THEIRS = {"outcome": pyspiel.OutcomeSamplingMCCFRSolver, "external": pyspiel.ExternalSamplingMCCFRSolver}
 
@@ -51,7 +51,7 @@ def lazy_solver(game, estimator, tree="lazy"):
 
 
 def run_theirs(solver, seconds, clock):
-    """Runs OpenSpiel's solver; returns its iterations and the seconds."""
+    """Runs OpenSpiel's solver; returns its iterations and seconds."""
     begin, done, step, spent = clock(), 0, 1, 0.0
     while spent < seconds:
         for _ in range(step):
@@ -65,7 +65,7 @@ def run_theirs(solver, seconds, clock):
 
 
 def judged():
-    """Both run for the same time by the clock on the wall; local best responses judge their average policies."""
+    """Both run for the same wall-clock time; local best responses judge their average policies."""
     estimator = FLAGS.estimators[0]
     lazy_solver("kuhn_poker", estimator).run(100)  # loads the kernels
     for name in games("phantom_ttt;liars_dice(numdice=2);dark_hex(num_rows=3,num_cols=3)"):
@@ -94,7 +94,7 @@ MOST_NEW = 1e-3  # share of new nodes on an expanded tree
 
 
 def expansion():
-    """Both take turns and get the same CPU time. "New" is the share of the nodes touched that were expanded."""
+    """Both take turns and get the same CPU time. "New" is the share of touched nodes that were new."""
     for estimator in FLAGS.estimators:  # loads the kernels
         lazy_solver("kuhn_poker", estimator).run(100)
     heading = (
@@ -134,9 +134,9 @@ def print_row(game, estimator, rows, infosets):
 
 
 def prepare_memory():
-    """Lets the host of a virtual machine give its memory, at up to 3 s per GB, before a solver is timed.
+    """Makes the host of a virtual machine provide its memory before a solver is timed, at up to 3 s per GB.
 
-    A process of its own takes it, so that the solver's begins as cold as on a machine of its own.
+    A separate process touches the memory, so that the solver starts as cold as on a physical machine.
     """
     if FLAGS.prepare:
         process = multiprocessing.get_context("spawn").Process(target=touch, args=(int(bytes_of(FLAGS.memory)),))
@@ -160,7 +160,7 @@ def cold(game, estimator, tree="lazy"):
         rows.append((ours, theirs, new))
         infosets = solver.tree.num_infosets
         if solver.stopped:
-            print(f"the memory was full after {FLAGS.memory}: the rate of ours is that until then")
+            print(f"memory of {FLAGS.memory} is full: our rate is the rate until then")
         del solver
         gc.collect()
     print_row(game, estimator, rows, infosets)
@@ -192,7 +192,7 @@ def rules():
 
 
 def exact():
-    """One run of each kind, stopped at each point for an exact evaluation, which is not counted."""
+    """Interrupts each run at each mark for an exact evaluation, whose time is not counted."""
     for game in games("phantom_ttt"):
         for estimator in FLAGS.estimators:
             for averaging in FLAGS.averagings:
@@ -213,12 +213,12 @@ def exact():
 
 
 def full():
-    """One run of each kind, stopped at each point for an exact evaluation, which is not counted."""
+    """Interrupts each run at each mark for an exact evaluation, whose time is not counted."""
     options = {"threads": FLAGS.threads, "symmetry": FLAGS.symmetry, "memory": FLAGS.memory}
     for game in games("phantom_ttt"):
         for minimizer in FLAGS.minimizers:
             solver = mccfr_plus.Solver(game, FLAGS.estimators[0], minimizer, tree="rules", **options)
-            # Numbers the infosets, and lists leaves if they fit the memory.
+            # Numbers the infosets, and lists leaves if they fit into memory.
             spent = timed(solver.tables, time.process_time)
             print(f"{game} {minimizer}: {spent:.0f} CPU s before the first iteration", flush=True)
             for point in map(int, FLAGS.marks):
@@ -227,7 +227,7 @@ def full():
 
 
 def print_evaluated(solver, run):
-    """Prints what a run has come to, and what the evaluation takes."""
+    """Prints the evaluation of a run, and its cost."""
     begin, clock = time.process_time(), time.perf_counter()
     found = solver.evaluate()
     print(
@@ -252,10 +252,10 @@ PAPER = {
 
 
 def sizes():
-    """CPU seconds; memory at the peak of compiling. The paper's machine was of 2008."""
+    """CPU seconds; peak memory of compiling. The paper's machine is of 2008."""
     columns = f"{'game':<21}{'histories':>10}{'infosets':>10}{'compiled':>10}{'nodes/s':>9}{'B/node':>7}"
     print(f"{columns}  {'estimator':<10}{'here':>9}{'paper':>9}{'ratio':>8}", flush=True)
-    for game in games(";".join(PAPER)):  # each in its own process, for its peak of memory
+    for game in games(";".join(PAPER)):  # each in its own process, to measure its peak memory
         process = multiprocessing.get_context("spawn").Process(target=size, args=(game, min(FLAGS.seconds, 10.0)))
         process.start()
         process.join()

@@ -1,4 +1,4 @@
-"""What the benchmarks have in common: subjects on the command line, clocks, medians with their range."""
+"""Helpers of the benchmarks: subjects on the command line, clocks, medians with their range."""
 
 import ast
 import os
@@ -14,7 +14,7 @@ _CHUNK = 0.05  # seconds between two readings of a clock
 
 
 def run(description, subjects):
-    """Runs the subject that the command line names: ``python SCRIPT.py SUBJECT [--flags]``.
+    """Runs the subject given on the command line: ``python SCRIPT.py SUBJECT [--flags]``.
 
     Args:
         description: The script's docstring.
@@ -40,14 +40,14 @@ def timed(work, clock=time.perf_counter):
 
 
 def rate(solver, seconds, unit="nodes_touched"):
-    """Returns nodes, or iterations, per second of a run by the clock on the wall."""
+    """Returns nodes, or iterations, per wall-clock second of a run."""
     before = getattr(solver, unit)
     spent = timed(lambda: solver.run(seconds=seconds))
     return (getattr(solver, unit) - before) / spent
 
 
 def run_to(solver, spent, target):
-    """Runs a solver until it has spent so many CPU seconds; returns how many it has."""
+    """Runs a solver until it has spent `target` CPU seconds; returns the CPU seconds spent."""
     while spent < target:
         begin = time.process_time()
         solver.run(seconds=min(_CHUNK, max(target - spent, 1e-3)))
@@ -61,5 +61,5 @@ def spread(values, form=".2f"):
 
 
 def settings(pairs):
-    """Returns the fields that --set gives."""
+    """Returns the fields given by --set."""
     return {name: ast.literal_eval(value) for name, value in (pair.split("=", 1) for pair in pairs)}

@@ -27,7 +27,7 @@ from mccfr_plus.trees.game import load_game
 from mccfr_plus.trees.game_tree import GameTree, compile_game
 
 CHECKPOINT_SECONDS = 30.0  # between checkpoints, which are only written at measuring points;
-SAVING_SHARE = 0.02  # less often where they would take more than this share of the time
+PAUSE = 50.0  # and at least so many times as long as writing one took
 
 Stop = Callable[[], bool]  # called about five times a second; True ends the run
 Tell = Callable[[float], None]  # gets the progress of the run, from 0 to 1; its files may have changed
@@ -152,7 +152,7 @@ def run_to_end(run: Run, game: GameTree | pyspiel.Game, about: dict[str, Any], t
     if isinstance(game, GameTree):
         solver.evaluate()  # compiles what evaluations need
     recorded = record.points[-1].target if record.points else 0.0
-    saved, pause, measuring, saving = time.monotonic(), CHECKPOINT_SECONDS, 0.0, 0.0
+    saved, pause = time.monotonic(), CHECKPOINT_SECONDS
     for target in run.points:
         is_last, interrupt = target == run.points[-1], None
         if recorded >= target and not is_last:
@@ -161,18 +161,15 @@ def run_to_end(run: Run, game: GameTree | pyspiel.Game, about: dict[str, Any], t
         try:
             is_there = _advance(solver, run.limit, target, tell, stop)
             if is_there and recorded < target:
-                begin = time.perf_counter()
                 point = _measure(solver, run)
                 with deferred_signals(lambda: None):
                     record.add(point)
                 recorded = point.target
-                measuring += time.perf_counter() - begin
                 begin = time.monotonic()
                 if has_checkpoints and begin - saved > pause and not is_last:
                     solver.save_checkpoint(run.checkpoint)
                     saved = time.monotonic()
-                    saving += saved - begin
-                    pause = max(CHECKPOINT_SECONDS, (saved - begin) / SAVING_SHARE)
+                    pause = max(CHECKPOINT_SECONDS, PAUSE * (saved - begin))
                 tell(run.limit.done(solver) / run.limit.total)
         except KeyboardInterrupt as error:
             is_there, interrupt = False, error
@@ -187,10 +184,9 @@ def run_to_end(run: Run, game: GameTree | pyspiel.Game, about: dict[str, Any], t
     if run.keeps_policy and hasattr(solver, "average_policy") and (policy := solver.average_policy()) is not None:
         if isinstance(game, GameTree):
             policy = TreePolicy(game, strategy_of(game, policy))  # also of networks
+        if isinstance(game, GameTree) or has_checkpoints:
             save_policy(policy, run.policy)
-        elif has_checkpoints:
-            save_policy(policy, run.policy)
-    record.end(seconds=solver.seconds, measuring_seconds=measuring, saving_seconds=saving)
+    record.end(seconds=solver.seconds)
     run.checkpoint.unlink(missing_ok=True)
     tell(1.0)
     return True

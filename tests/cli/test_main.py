@@ -57,7 +57,7 @@ BAD_INPUT = [
     ("solve kuhn_poker --seconds=nan", "--seconds: 'nan' must be a positive number"),
     ("solve kuhn_poker --target_exploitability=0", "must be a positive number"),
     ("solve kuhn_poker --checkpoint=run --checkpoint_interval=soon", "such as 90, 90s, 5m or 2h"),
-    ("solve kuhn_poker --checkpoint=", "--checkpoint: must not be empty"),
+    ("solve kuhn_poker --checkpoint=", "it is a directory"),
     ("solve kuhn_poker --memory=lots", "must be a size such as 4GB"),
     ("solve kuhn_poker --tree=big", "--tree: invalid choice: 'big'"),
     ("solve kuhn_poker --json=maybe", "--json: ignored explicit argument 'maybe'"),

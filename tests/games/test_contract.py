@@ -1,11 +1,9 @@
 """The contract for compiled rules: fields, layouts, parameters, and a toy game's states and observers."""
 
-import concurrent.futures
 import copy
 import gc
 import itertools
 import pickle
-import random
 
 import numba
 import numpy as np
@@ -314,22 +312,6 @@ def test_states_answer_however_they_came_about(copy_of):
     assert state.get_game().max_chance_nodes_in_history() == 1
 
 
-def test_copies_are_independent():
-    state = after(pyspiel.load_game("toy_game"), 1)
-    for another in (state.clone(), copy.deepcopy(state), pickle.loads(pickle.dumps(state))):
-        another.apply_action(2)
-        assert state.history() == [1]
-        assert state.legal_actions() == [0, 1, 2]
-        assert state.words.tolist() == [0, 2, 0, 0, 0]
-        assert answers(another) == EXPECTED
-    state.legal_actions().append(99)
-    state._legal_actions(0).append(99)
-    assert state.legal_actions() == [0, 1, 2]
-    start = after(state.get_game())
-    start.chance_outcomes().clear()
-    assert len(start.chance_outcomes()) == 2
-
-
 # --- observers ---
 
 PRIVATE = pyspiel.PrivateInfoType
@@ -374,23 +356,3 @@ def test_observers_by_hand(recall, public, private, expected, text):
         assert observer.string_from(after(game, 1, 2), 1) == f"player=1 {text}".rstrip()
     if "past" in expected:
         assert observer.dict["past"].shape == (2, 4)
-
-
-# --- threads ---
-
-
-def play(game, seed):
-    rng, state, seen = random.Random(seed), game.new_initial_state(), []
-    while not state.is_terminal():
-        if state.is_chance_node():
-            seen.append(state.chance_outcomes())
-        seen.append([state.legal_actions(), state.information_state_string(0), state.observation_tensor(1)])
-        state = state.child(rng.choice(state.legal_actions())) if rng.random() < 0.5 else state.clone()
-    return seen, state.returns(), state.history()
-
-
-def test_threads_share_a_game():
-    expected = [play(pyspiel.load_game("toy_game"), seed) for seed in range(60)]
-    game = pyspiel.load_game("toy_game")
-    with concurrent.futures.ThreadPoolExecutor(6) as pool:
-        assert list(pool.map(lambda seed: play(game, seed), list(range(60)) * 3)) == expected * 3

@@ -103,20 +103,6 @@ def test_history():
     assert state.legal_actions() == [CALL, RAISE]
 
 
-def test_suits():
-    """With one copy of each rank pairs are impossible; with many they become nearly independent."""
-    state = pyspiel.load_game("leduc_ranks(ranks=4,suits=1)").new_initial_state()
-    assert [outcome for outcome, _ in state.chance_outcomes()] == [
-        a * 4 + b for a in range(4) for b in range(4) if a != b
-    ]
-    state.apply_action(1)
-    state.apply_action(CALL)
-    state.apply_action(CALL)
-    assert state.chance_outcomes() == [(18, 0.5), (19, 0.5)]
-    many = pyspiel.load_game("leduc_ranks(ranks=2,suits=100)").new_initial_state()
-    assert dict(many.chance_outcomes())[0] == pytest.approx(100 * 99 / (200 * 199), abs=1e-15)
-
-
 @pytest.mark.parametrize(
     ("parameters", "message"),
     [

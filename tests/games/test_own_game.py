@@ -53,20 +53,6 @@ def test_a_second_run_of_the_program_compiles_nothing(program, monkeypatch):
 
 
 @pytest.mark.slow
-def test_it_runs_as_a_program_after_it_was_imported(program):
-    use(program)
-    for _ in range(2):
-        # Not -P, which the tests set for other processes: Numba finds the module beside the program.
-        done = subprocess.run(
-            [sys.executable, program],
-            capture_output=True,
-            text=True,
-            env={name: value for name, value in os.environ.items() if name != "PYTHONSAFEPATH"},
-        )
-        assert "6 checks passed" in done.stdout, done.stderr
-
-
-@pytest.mark.slow
 def test_a_change_of_a_rule_is_seen(program):
     assert use(program) == "85\n"
     text = program.read_text()

@@ -61,16 +61,6 @@ def test_chance():
     assert [outcome for outcome, _ in both] == list(range(81))
 
 
-@pytest.mark.parametrize(
-    ("cell", "moves"),
-    [(0, [RIGHT, DOWN]), (1, [RIGHT, DOWN, LEFT]), (4, [UP, RIGHT, DOWN, LEFT]), (8, [UP, LEFT])],
-)
-@pytest.mark.parametrize("stay", [False, True])
-def test_moves(cell, moves, stay):
-    state = after(f"princess_and_monster(stay={stay})", cell * 9 + (cell + 1) % 9)
-    assert state.legal_actions() == moves + [STAY] * stay
-
-
 def test_capture():
     """Princess a1, monster b2. She goes to b1; he goes up and has caught her after one move of freedom."""
     state = after("princess_and_monster", 0 * 9 + 4, RIGHT)
@@ -117,16 +107,6 @@ def test_same_start():
     assert not after(text, 4 * 9 + 4).is_terminal()
     assert after(text, 4 * 9 + 4, STAY).returns() == [0.0, 0.0]
     assert not after(text, 4 * 9 + 4, UP).is_terminal()
-
-
-def test_shift():
-    game = pyspiel.load_game("princess_and_monster(horizon=4,shift=-2.0)")
-    assert (game.min_utility(), game.max_utility()) == (-2.0, 2.0)
-    state = game.new_initial_state()
-    for action in (0 * 9 + 4, RIGHT, UP):
-        state.apply_action(action)
-    assert state.returns() == [-1.0, 1.0]
-    assert pyspiel.load_game("princess_and_monster(horizon=4,shift=-6.0)").max_utility() == 6.0
 
 
 @pytest.mark.parametrize(

@@ -96,21 +96,6 @@ def test_history():
     assert str(state) == "1 of 4 rounds over\npatrols:  a2+c2 a1+c3\nattacker: S a2"
 
 
-def test_capture():
-    state = after("search_game", 0 * 3 + 1, 1)
-    assert state.is_terminal()
-    assert state.returns() == [1.0, -1.0]
-    assert str(state).endswith("attacker: S a1 caught")
-
-
-def test_goal():
-    """Rows 3 all along while the patrols stay on rows 1 and 2."""
-    state = after("search_game", 0 * 3 + 1, 9, 0 * 3 + 1, 10, 0 * 3 + 1, 11, 0 * 3 + 1)
-    assert not state.is_terminal()
-    state.apply_action(12)
-    assert state.returns() == [-1.0, 1.0]
-
-
 def test_caught_on_a_goal():
     text = f"search_game(graph={LINE})"
     assert after(text, 0, 1, 0, 2).returns() == [-3.0, 3.0]

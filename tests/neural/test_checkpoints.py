@@ -147,7 +147,7 @@ def test_forged_headers_of_policies(name, value, tmp_path):
         NetworkPolicy.load(tmp_path / "forged")
     with pytest.raises(GameError, match="tic_tac_toe provides no information_state_tensor"):
         NetworkPolicy.load(tmp_path / "good", "tic_tac_toe")
-    networks[1].layers[0].bias.data[2] = torch.nan
+    networks[1][0].bias.data[2] = torch.nan
     NetworkPolicy(game, networks, "softmax").save(tmp_path / "bad")
     with pytest.raises(CheckpointError, match="not finite"):
         NetworkPolicy.load(tmp_path / "bad")

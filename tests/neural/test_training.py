@@ -142,7 +142,7 @@ def test_divergence_names_the_loss(three_rows, memory, monkeypatch):
     with pytest.raises(TrainingError, match=message):
         learner.fit(memory, 3)
     learner = learner_of(three_rows, dataclasses.replace(CONFIG, train_steps=1))
-    monkeypatch.setattr(learner.optimizer, "step", lambda: learner.module.layers[0].bias.data.fill_(math.inf))
+    monkeypatch.setattr(learner.optimizer, "step", lambda: learner.module[0].bias.data.fill_(math.inf))
     with pytest.raises(
         TrainingError, match=r"is finite, but its last step made parameters that are not.*set gradient_"
     ):
