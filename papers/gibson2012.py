@@ -17,10 +17,8 @@ from mccfr_plus.experiments import Curve, Interval, Result
 MILLI_BIG_BLINDS = 500.0  # per chip: the big blind is 2
 MBB = "exploitability ((b1 + b2) / 2, mbb/g)"
 PLAIN = "exploitability ((b1 + b2) / 2, a win is 1)"
-
 # Information sets of 2-NL Hold'em by stack; tests count them.
 INFOSETS = {8: 2_640, 12: 20_600, 16: 112_920, 20: 505_840}
-
 # (b1 + b2) / 2 of uniform play, in the game's payoffs; tests compute it.
 UNIFORM = {
     "nl_holdem_buckets(stack=16)": 5.301990335169428,
