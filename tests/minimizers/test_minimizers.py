@@ -11,7 +11,7 @@ from interpreted import interpreted
 from mccfr_plus import Discounted, PowerAverage, Solver
 from mccfr_plus.evaluation.exact import evaluate_strategy
 from mccfr_plus.kernels.random_numbers import new_state
-from mccfr_plus.minimizers.base import prepare
+from mccfr_plus.minimizers.base import PREPARE
 from mccfr_plus.minimizers.discounted import discounted, prepare_discount
 from mccfr_plus.solver import registry
 
@@ -30,7 +30,7 @@ class OneInfoset:
 
     def __init__(self, short_name):
         self.minimizer = registry.minimizer_of(short_name)
-        self.kernel, self.prepare = map(interpreted, (self.minimizer.kernel, self.minimizer.prepare or prepare))
+        self.kernel, self.prepare = map(interpreted, (self.minimizer.kernel, self.minimizer.prepare or PREPARE))
         self.parameters = self.minimizer.parameters()
         self.tables = np.zeros((self.minimizer.num_tables, 7))
         self.strategy = np.array([9.0, 9.0, 1 / 3, 1 / 3, 1 / 3, 9.0, 9.0])
