@@ -1,7 +1,6 @@
-"""Numbers of version 0.1.0 for one combination each: what `solver/test_golden.py` compares with.
+"""Results of version 0.1.0 for some combinations of components, which `solver/test_golden.py` compares with.
 
-`python tests/golden.py` prints the table anew. It was made by 0.1.0 (revision 860011f), whose one kernel held all
-components, with the short names of that version.
+Version 0.1.0 (revision 860011f) had one kernel with all components. `python tests/golden.py` prints the current table.
 """
 
 from __future__ import annotations
@@ -48,19 +47,19 @@ CASES: list[tuple[str, str, str, str | None, dict[str, Any], int]] = [
 
 
 def numbers_of(case: tuple) -> list[float]:
-    """Returns the nodes touched, and three sums over the strategies in the order of information states' texts."""
+    """Returns the nodes touched, and three weighted sums over strategies, ordered by player and information state."""
     game, estimator, minimizer, averaging, options, iterations = case
     solver = Solver(game, estimator, minimizer, averaging, seed=SEED, **options).run(iterations)
     tree, sums = solver.tree, []
     infosets = sorted(range(tree.num_infosets), key=lambda i: (tree.arrays.infosets["player"][i], tree.info_states[i]))
     order = np.concatenate([np.arange(tree.slots(i).start, tree.slots(i).stop) for i in infosets])
     weights = np.cos(np.arange(len(order)))
-    for strategy in (solver.average_strategy(), solver.current_strategy(), solver._engine.strategy[: len(order)] ** 2):
+    for strategy in (solver.average_strategy(), solver.current_strategy(), solver.current_strategy() ** 2):
         sums.append(float(weights @ strategy[order]))
     return [float(solver.nodes_touched), *sums]
 
 
-# Of the cases in their order; see `numbers_of`.
+# Results of `numbers_of` for `CASES`.
 EXPECTED = [
     [1891400.0, 14.155306102378868, 5.2202561571979595, 5.816033366185047],
     [1891400.0, 18.481731255593463, 17.1536288022493, 22.075583284824994],
