@@ -3,16 +3,13 @@
 deep_cfr  Deep CFR beside OpenSpiel's with the same hyper-parameters: CPU time and exploitability at iterations
 nfsp      NFSP beside OpenSpiel's with the same hyper-parameters: episodes per CPU second
 escher    ESCHER beside OpenSpiel's, each with its defaults: exploitability after CPU seconds
-dream     DREAM with and without baselines: exploitability, and the variance of sampled regrets
 sampling  histories/s of sampling alone, on a tree and batched, over OpenSpiel's Deep CFR; with --nopeer batched alone
-batched   batched DREAM, ESCHER or NFSP on a game that is not enumerated, against uniform play as it trains
 
 One thread. Evaluations are not counted, nor the training of OpenSpiel's average-policy networks, whose policies are
 masked and renormalized before they are measured.
 """
 
-import math
-import resource
+import itertools
 import statistics
 import time
 
@@ -23,19 +20,16 @@ from measuring import FLAGS, run, settings, spread, timed
 
 import mccfr_plus
 from mccfr_plus import neural
-from mccfr_plus.estimators.escher import refresh_values
 from mccfr_plus.neural.sampling.observer import Observer, uniform
-from mccfr_plus.neural.sampling.paths import Trajectories, corrected_regrets
+from mccfr_plus.neural.sampling.paths import Trajectories
 from mccfr_plus.trees.order import representative_states
 
-flags.DEFINE_string("game", None, "Game. Default: leduc_poker; batched: phantom_ttt")
+flags.DEFINE_string("game", None, "Game. Default: leduc_poker")
 flags.DEFINE_integer("seeds", 3, "How many runs")
 flags.DEFINE_list("marks", None, "When to evaluate: CPU seconds; deep_cfr: iterations. Default: the subject's")
 flags.DEFINE_multi_string("set", [], "A field of our config, such as values='exact'; may be given several times")
-flags.DEFINE_string("algorithm", "DREAM", "batched: DREAM, ESCHER, NFSP")
 flags.DEFINE_bool("peer", True, "Run OpenSpiel's too, which takes most of the time")
 flags.DEFINE_integer("rounds", 5, "nfsp, sampling: how often both sides take turns")
-flags.DEFINE_integer("games", 4000, "batched: games of an evaluation")
 
 CPU = time.process_time
 
@@ -49,12 +43,21 @@ def marks(default):
     return [float(mark) for mark in FLAGS.marks or default]
 
 
-def new(name, tree, seed, **fields):
+def new(name, tree, seed, representation="tree", **fields):
     """Returns a solver whose kernels are compiled."""
+    network = layer_normed if fields.pop("layer_norm", False) else None
     config = getattr(neural, f"{name}Config")(**(fields | settings(FLAGS.set)))
-    solver = getattr(neural, name)(getattr(tree, "game", tree) if "Batched" in name else tree, config, seed=seed)
+    solver = getattr(neural, name)(tree, config, representation=representation, seed=seed, network=network)
     solver._prepare()
     return solver
+
+
+def layer_normed(num_inputs, num_outputs):
+    """Returns OpenSpiel's network."""
+    sizes, layers = (num_inputs, *DEEP_CFR["hidden_layers"]), []
+    for pair in itertools.pairwise(sizes):
+        layers += [torch.nn.Linear(*pair), torch.nn.ReLU()]
+    return torch.nn.Sequential(*layers, torch.nn.LayerNorm(sizes[-1]), torch.nn.Linear(sizes[-1], num_outputs))
 
 
 def advance(iteration, spent, target):
@@ -231,59 +234,6 @@ def escher():
         print(f"{tree.game}, {mark:g} CPU seconds, medians of {FLAGS.seeds}: here {cells}", flush=True)
 
 
-# --- ours alone ---
-
-
-def variances(solver, table):
-    """Returns the variance of sampled regrets, and of weight x regret, with a table of baselines; see `dream`."""
-    plain, weighted, count, env = 0.0, 0.0, 0, solver._env
-    for player in range(solver.tree.num_players):
-        paths = next(env.sample(Trajectories(env.strategies(), (player,), 0.5), 200_000, 200_000))
-        own = paths.players == player
-        solver.values.table[:] = table
-        values = solver.values.at(paths)
-        rows, regrets = paths.infosets[own], corrected_regrets(paths, values[:, player], player)[own]
-        weights = paths.importance((player,))[own]
-        for row in np.unique(rows):
-            of_row = regrets[rows == row]  # 0 at illegal actions
-            plain += of_row.var(0).sum() * len(of_row)
-            weighted += (of_row * weights[rows == row, None]).var(0).sum() * len(of_row)
-            count += len(of_row)
-    return np.array([plain, weighted]) / count
-
-
-def dream():
-    """Variance: of the sampled regrets at an infoset, summed over actions, weighted by visits.
-
-    Once as the network gets them, and once times the samples' weights, as outcome sampling adds them to a table. True
-    values as baselines are the limit.
-    """
-    tree, (seconds,) = tree_of(), marks(["60"])
-    results = []
-    for seed in range(FLAGS.seeds):
-        solvers = [new("DREAM", tree, seed, baseline=baseline) for baseline in (True, False)]
-        for solver in solvers:
-            advance(solver.iteration, 0.0, seconds)
-        learned = solvers[0].values.table.copy()
-        true = np.zeros_like(learned)
-        for player in range(tree.num_players):
-            refresh_values(tree.arrays, solvers[0]._env.strategy, true[player], player)
-        exploitabilities = [solver.exploitability() for solver in solvers]
-        without = variances(solvers[0], np.zeros_like(learned))
-        ratios = [without / variances(solvers[0], table) for table in (learned, true)]
-        results.append([*exploitabilities, *ratios[0], *ratios[1]])
-    names = (
-        "exploitability with baselines",
-        "without",
-        "variance without / with",
-        "weighted",
-        "true values",
-        "weighted",
-    )
-    for name, values in zip(names, zip(*results, strict=True), strict=True):
-        print(f"{tree.game}, {seconds:g} CPU seconds, {name}: {spread(values, '.4g')}")
-
-
 def of_trees():
     """Returns what samples with OpenSpiel's Deep CFR and on a tree, each returning a number of histories."""
     tree = tree_of()
@@ -306,7 +256,7 @@ def of_trees():
 
     def on_tree():
         ours._use_network(0, 1)  # the forward pass that fills the table
-        return next(ours._env.sample(ours._histories(0), 4000, 4000)).nodes
+        return next(ours.representation.sample(ours._histories(0), 4000, 4000)).nodes
 
     return {"OpenSpiel": theirs, "on a tree": on_tree}
 
@@ -318,9 +268,9 @@ def sampling():
     """
     torch.set_num_threads(1)
     game, layers = mccfr_plus.load_game(FLAGS.game or "leduc_poker"), DEEP_CFR["hidden_layers"]
-    solver = new("BatchedDREAM", game, 1, hidden_layers=layers, layer_norm=True)
+    solver = new("DREAM", game, 1, "batched", hidden_layers=layers, layer_norm=True)
     solver._trained[:] = 1
-    observer, strategies = solver._env.observer, solver._env.strategies()
+    observer, strategies = solver.representation.observer, solver.representation.strategies()
 
     def batched(observer, strategies):
         return lambda: Trajectories(strategies, (0,), 0.5).sample(observer, 1000, np.random.default_rng(1)).nodes
@@ -342,51 +292,6 @@ def sampling():
         print(f"{game}, {name}: {speed:,.0f} histories/s, {speed / base:.1f} times {first}")
 
 
-# --- a game that is not enumerated ---
-
-
-def against_uniform(solver, policy):
-    """Returns payoffs of a policy, ``[games]``, in the first seat and then in the second."""
-    payoffs = []
-    for seat in range(2):
-
-        def strategies(player, tensors, masks, seat=seat):
-            return (policy.probabilities if player == seat else uniform)(player, tensors, masks)
-
-        rng = np.random.default_rng(1000 + seat)
-        paths = Trajectories(strategies).sample(solver._env.observer, FLAGS.games // 2, rng)
-        payoffs.append(paths.returns[:, seat])
-    return np.concatenate(payoffs)
-
-
-def wilson(wins, games):
-    share, z = wins / games, 1.96
-    middle = (share + z**2 / (2 * games)) / (1 + z**2 / games)
-    half = z / (1 + z**2 / games) * math.sqrt(share * (1 - share) / games + z**2 / (4 * games**2))
-    return middle - half, middle + half
-
-
-def batched():
-    """Mean payoff and share of games won, each with a 95 % confidence interval (normal; Wilson 1927)."""
-    torch.set_num_threads(1)
-    solver, spent = new(f"Batched{FLAGS.algorithm}", FLAGS.game or "phantom_ttt", 1), 0.0
-    for mark in [0.0, *marks([600.0 / 2**k for k in reversed(range(8))])]:
-        spent = advance(solver.iteration, spent, mark)
-        payoffs = against_uniform(solver, solver.average_policy())
-        error = 1.96 * payoffs.std() / math.sqrt(len(payoffs))
-        low, high = wilson(int((payoffs > 0).sum()), len(payoffs))
-        memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
-        print(
-            f"{spent:6.0f} s, iteration {solver.iterations:4d}, {solver.nodes_touched:9,d} histories: payoff "
-            f"{payoffs.mean():+.3f} +- {error:.3f}, won {(payoffs > 0).mean():.1%} ({low:.1%} to {high:.1%}), peak "
-            f"{memory:.2f} GiB",
-            flush=True,
-        )
-    policy, begin = solver.current_policy().probabilities, CPU()
-    paths = Trajectories(policy, (0,), 0.5).sample(solver._env.observer, 1000, np.random.default_rng(1))
-    print(f"sampling alone: {paths.nodes / (CPU() - begin):,.0f} histories/s")
-
-
 if __name__ == "__main__":
-    subjects = (deep_cfr, nfsp, escher, dream, sampling, batched)
+    subjects = (deep_cfr, nfsp, escher, sampling)
     run(__doc__, {function.__name__: function for function in subjects})

@@ -1,4 +1,4 @@
-"""Solves a game and prints the exploitability as it goes.
+"""Solves a game and prints its exploitability at doubling numbers of iterations.
 
 python examples/solve.py --game=leduc_poker --estimator=external --minimizer=rm --iterations=1000000
 """
@@ -10,7 +10,7 @@ import mccfr_plus
 _GAME = flags.DEFINE_string("game", "kuhn_poker", "An OpenSpiel game string.")
 _ESTIMATOR = flags.DEFINE_string("estimator", "external", "full, chance, opponent, external or outcome.")
 _MINIMIZER = flags.DEFINE_string("minimizer", "rm", "rm, rm+, linear, dcfr, prm or prm+.")
-_ITERATIONS = flags.DEFINE_integer("iterations", 100_000, "How many iterations to run.", lower_bound=1)
+_ITERATIONS = flags.DEFINE_integer("iterations", 100_000, "Number of iterations.", lower_bound=1)
 _SEED = flags.DEFINE_integer("seed", 1, "Makes the run repeatable.", lower_bound=0)
 
 
@@ -21,7 +21,7 @@ def main(_):
     while solver.iterations < _ITERATIONS.value:
         solver.run(min(step, _ITERATIONS.value - solver.iterations))
         print(f"{solver.iterations:10,}   {solver.nodes_touched:13,}   {solver.exploitability():14.6f}")
-        step = solver.iterations  # twice as many in all next time
+        step = solver.iterations
 
     # The average policy is an OpenSpiel policy: OpenSpiel's own functions take it.
     policy = solver.average_policy()

@@ -36,7 +36,7 @@ def cite(solver: Solver) -> str:
     which begin with ``@``.
 
     Raises:
-        ConfigError: If it is no solver, or a component refers to a key that does not exist.
+        ConfigError: If the argument is not a solver, or a component refers to a key that does not exist.
 
     Examples:
         >>> import mccfr_plus

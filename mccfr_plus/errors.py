@@ -23,7 +23,7 @@ class GameError(MccfrPlusError, ValueError):
 
 
 class BudgetError(GameError, MemoryError):
-    """A game tree that is larger than the node or memory budget it was given.
+    """A game tree that exceeds its node or memory budget.
 
     Examples:
         >>> import mccfr_plus
@@ -56,7 +56,7 @@ class PolicyError(MccfrPlusError, ValueError):
 
 
 class PolicyFileError(PolicyError):
-    """A file that is no policy of this package, is damaged, or belongs to another game.
+    """A file that is not a policy of this package, is damaged, or belongs to another game.
 
     Examples:
         >>> import mccfr_plus
@@ -67,7 +67,7 @@ class PolicyFileError(PolicyError):
 
 
 class CheckError(MccfrPlusError, AssertionError):
-    """A component that breaks its contract: what failed, where, what was expected and found, where to look.
+    """A component that breaks its contract. The message has the check, the place, the expected and the found value.
 
     Examples:
         >>> import mccfr_plus
@@ -93,7 +93,7 @@ class RecordError(MccfrPlusError, ValueError):
 
 
 class TrainingError(MccfrPlusError, ArithmeticError):
-    """A network that diverged: which one, when, and what to change. The solver is as it was before that iteration."""
+    """A network that diverged. The message suggests a change; the solver is in its state before that iteration."""
 
 
 class ClusterError(MccfrPlusError, RuntimeError):

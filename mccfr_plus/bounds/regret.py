@@ -84,6 +84,12 @@ _SECOND_MOMENT = "Gibson et al. 2012, Theorem 6"
 class RegretBound:
     """A bound on a player's average regret, and its source.
 
+    Attributes:
+        value: The bound, in the game's payoffs; with weights, on the weighted average.
+        theorem: Its author, year and number.
+        assumptions: Conditions of the theorem.
+        probability: Least probability of holding; 1.0 if nothing is sampled.
+
     Examples:
         >>> import mccfr_plus
         >>> bound = mccfr_plus.regret_bound(mccfr_plus.compile_game("kuhn_poker"), 0, 2000, "full", "rm")
@@ -91,10 +97,10 @@ class RegretBound:
         (0.438, 1.0)
     """
 
-    value: float  # in the game's payoffs; with weights, on the weighted average
-    theorem: str  # author, year and number
+    value: float
+    theorem: str
     assumptions: tuple[str, ...]
-    probability: float  # of holding, at least; 1.0 if nothing is sampled
+    probability: float
 
 
 @dataclass(frozen=True)

@@ -39,11 +39,7 @@ class Parser(argparse.ArgumentParser):
         raise UsageError(f"{message}. See {self.prog} --help.")
 
     def parse(self, arguments: list[str]) -> argparse.Namespace:
-        """Returns the parsed arguments; flags and others may come in any order.
-
-        Raises:
-            UsageError: If an argument is unknown, missing, or has a bad value.
-        """
+        """Returns the parsed arguments; flags and others may come in any order."""
         found, unknown = self.parse_known_intermixed_args(arguments)
         if not unknown:
             return found
@@ -52,9 +48,6 @@ class Parser(argparse.ArgumentParser):
             self.error(f"unexpected argument {word!r}")
         near = get_close_matches(word.strip("-"), re.findall(r"--([\w-]+)", self.format_usage()), n=1)
         self.error(f"unknown flag {word}" + (f", did you mean --{near[0]}" if near else ""))
-
-
-# --- arguments of several verbs ---
 
 
 def add_game(parser: argparse.ArgumentParser) -> None:
@@ -89,9 +82,6 @@ def refuse(arguments: argparse.Namespace, names: tuple[str, ...], why: str) -> N
             raise UsageError(f"--{name} {why}.")
 
 
-# --- types of values ---
-
-
 def text(argument: str) -> str:
     """Returns a text that is not empty."""
     if not argument.strip():
@@ -116,19 +106,14 @@ def whole(lowest: int = 1, highest: int = 2**63 - 1) -> Callable[[str], int]:
 
 def positive(argument: str) -> float:
     """Returns a finite number above 0."""
-    return _number(argument, math.inf, "must be a positive number")
-
-
-def fraction(argument: str) -> float:
-    """Returns a number between 0 and 1, both excluded."""
-    return _number(argument, 1.0, "must be above 0 and below 1")
+    return _number(argument, "must be a positive number")
 
 
 def duration(argument: str) -> float:
     """Returns a time above 0 in seconds: ``90``, ``90s``, ``5m``, ``2h``, ``1.5h``."""
     digits = argument.strip()
     unit = _SECONDS_OF.get(digits[-1:])
-    number = _number(digits[:-1] if unit else digits, math.inf, "must be a time above 0, such as 90, 90s, 5m or 2h")
+    number = _number(digits[:-1] if unit else digits, "must be a time above 0, such as 90, 90s, 5m or 2h")
     return number * (unit or 1.0)
 
 
@@ -151,8 +136,8 @@ def specs(argument: str) -> list[str]:
     return found
 
 
-def _number(argument: str, below: float, allowed: str) -> float:
+def _number(argument: str, allowed: str) -> float:
     with contextlib.suppress(ValueError):
-        if 0 < float(argument) < below:
+        if 0 < float(argument) < math.inf:
             return float(argument)
     raise argparse.ArgumentTypeError(f"{argument!r} {allowed}")

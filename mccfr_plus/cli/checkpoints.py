@@ -13,17 +13,11 @@ from mccfr_plus.solver import saved_state
 
 
 def lock_of(arguments: argparse.Namespace) -> CheckpointLock:
-    """Returns the lock of the command line's checkpoint. The caller releases it.
-
-    Raises:
-        UsageError: If the checkpoint or its lock is also the file of the policy.
-        CheckpointError: If there is nothing to resume, a file would be overwritten, or another run has the lock.
-    """
-    path = Path(arguments.checkpoint)
-    if arguments.policy_out is not None:
-        policy, own = os.path.realpath(arguments.policy_out), os.path.realpath(path)
-        if policy in (own, f"{own}.lock"):
-            raise UsageError(f"--policy_out={arguments.policy_out} is the checkpoint or its lock: give another name.")
+    """Returns the lock of the command line's checkpoint, where nothing is overwritten. The caller releases it."""
+    path, policy = Path(arguments.checkpoint), arguments.policy_out
+    own = os.path.realpath(path)
+    if policy is not None and os.path.realpath(policy) in (own, f"{own}.lock"):
+        raise UsageError(f"--policy_out={policy} is the checkpoint or its lock: give another name.")
     if arguments.resume and not os.path.exists(path):
         raise CheckpointError(f"there is no checkpoint {path} to resume: leave --resume out for a new run.")
     lock = CheckpointLock(path)
@@ -45,13 +39,7 @@ def arguments_to_resume(lock: CheckpointLock, given: dict[str, Any], arguments: 
     """Returns the arguments of `Solver` to continue from a checkpoint with, whose ``restore`` compares them with it.
 
     Args:
-        lock: The lock of the checkpoint.
         given: The arguments of `SolverConfig.from_specs` that the command line gives.
-        arguments: The parsed command line.
-
-    Raises:
-        CheckpointError: If the checkpoint is damaged, or the command line gives another seed, or only one of both has
-            a cluster.
     """
     header = saved_state.read_header(lock)
     require_seed(lock, header["seed"], arguments)

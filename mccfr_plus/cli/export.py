@@ -2,18 +2,16 @@
 
 import argparse
 import csv
-import functools
 import io
 import json
 import sys
-from collections.abc import Callable
 from importlib.util import find_spec
-from typing import Any, BinaryIO, TextIO
+from typing import Any
 
 import numpy as np
 
 from mccfr_plus.cli import output
-from mccfr_plus.cli.arguments import POLICY_HELP, UsageError, add_game, text
+from mccfr_plus.cli.arguments import POLICY_HELP, UsageError, add_game
 from mccfr_plus.cli.policy_source import UNIFORM, read_policy, require_policy
 from mccfr_plus.errors import ConfigError, PolicyFileError
 from mccfr_plus.evaluation.strategies import strategy_of
@@ -27,7 +25,6 @@ from mccfr_plus.trees.game_tree import compile_game
 
 SUMMARY = "Write a saved policy as CSV, JSON or Parquet, or a game in Gambit's format."
 
-_EFG = "efg"
 _NOTES = """
 csv, json and parquet write POLICY, one row per information state and action:
   player              from 0
@@ -43,51 +40,50 @@ all its histories, without a POLICY. Probabilities of chance and payoffs are fra
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Adds the arguments of the verb."""
     parser.epilog = _NOTES
     add_game(parser)
     add = parser.add_argument
-    add("policy", metavar="POLICY", nargs="?", type=text, help=POLICY_HELP)
-    add("--format", choices=("csv", "json", "parquet", _EFG), default="csv", help="Default: csv.")
-    add("--out", metavar="FILE", type=text, help="The file; it is not overwritten. Default: standard output.")
+    add("policy", metavar="POLICY", nargs="?", help=POLICY_HELP)
+    add("--format", choices=("csv", "json", "parquet", "efg"), default="csv", help="Default: csv.")
+    add("--out", help="The file; it is not overwritten. Default: standard output.")
 
 
 def run(arguments: argparse.Namespace) -> None:
-    """Runs the verb."""
-    name, source, out, kind = arguments.game, arguments.policy, arguments.out, arguments.format
-    if (source is None) != (kind == _EFG):
+    source, out, kind = arguments.policy, arguments.out, arguments.format
+    if (source is None) != (kind == "efg"):
         raise UsageError(f"--format={kind} takes {'a POLICY' if source is None else 'no POLICY'}.")
-    if kind == "parquet" and out is None:
-        raise UsageError("--format=parquet is not text: give --out=FILE.")
     if out is not None:
         require_new(out, PolicyFileError)
+    elif kind == "parquet":
+        raise UsageError("--format=parquet is not text: give --out=FILE.")
     if kind == "parquet" and not (find_spec("pandas") and find_spec("pyarrow")):
         raise ConfigError("Parquet needs pandas and pyarrow: pip install 'mccfr_plus[export]'.")
-    write: Callable[[Any], None]
-    if kind == _EFG:
-        tree = compile_game(name)
-        write, size = functools.partial(write_efg, tree), f"{output.count(tree.num_nodes)} histories"
+    content: str | bytes
+    if kind == "efg":
+        content, size = _game_as_text(arguments.game)
     else:
-        require_policy(source)
-        columns = _columns(name, source)
-        write = functools.partial(_WRITERS[kind], columns)
+        columns = _columns(arguments.game, source)
         size = f"{output.count(len(columns['action']))} rows"
+        content = _as_parquet(columns) if kind == "parquet" else _as_text(columns, kind)
     output.show_notes()
     if out is None:
-        write(sys.stdout)
+        sys.stdout.write(str(content))
         return
     with atomic_write(out, PolicyFileError) as file:
-        if kind == "parquet":
-            write(file)
-        else:
-            lines = io.TextIOWrapper(file, encoding="utf-8", newline="")
-            write(lines)
-            lines.detach()  # without closing the file
+        file.write(content.encode() if isinstance(content, str) else content)
     print(f"wrote {out} ({size})")
+
+
+def _game_as_text(name: str) -> tuple[str, str]:
+    """Returns a game in Gambit's format, and its size."""
+    tree, text = compile_game(name), io.StringIO()
+    write_efg(tree, text)
+    return text.getvalue(), f"{output.count(tree.num_nodes)} histories"
 
 
 def _columns(name: str, source: str) -> dict[str, list]:
     """Returns the policy's columns as Python's own numbers and texts."""
+    require_policy(source)
     policy: Any = None
     if source != UNIFORM and not needs_tree(source):
         policy = read_policy(source, load_game(name))
@@ -98,28 +94,17 @@ def _columns(name: str, source: str) -> dict[str, list]:
     return {name: col.tolist() if isinstance(col, np.ndarray) else col for name, col in columns.items()}
 
 
-def _write_csv(columns: dict[str, list], file: TextIO) -> None:
-    writer = csv.writer(file, lineterminator="\n")
-    writer.writerow(columns)
-    writer.writerows(zip(*columns.values(), strict=True))
+def _as_text(columns: dict[str, list], kind: str) -> str:
+    rows = list(zip(*columns.values(), strict=True))
+    if kind == "json":
+        lines = [json.dumps(dict(zip(columns, row, strict=True)), ensure_ascii=False) for row in rows]
+        return "[\n" + ",\n".join(lines) + "\n]\n"
+    text = io.StringIO()
+    csv.writer(text, lineterminator="\n").writerows([tuple(columns), *rows])
+    return text.getvalue()
 
 
-def _write_json(columns: dict[str, list], file: TextIO) -> None:
-    separator = "[\n"
-    for row in zip(*columns.values(), strict=True):
-        file.write(separator + json.dumps(dict(zip(columns, row, strict=True)), ensure_ascii=False))
-        separator = ",\n"
-    file.write("\n]\n" if columns["action"] else "[]\n")
-
-
-def _write_parquet(columns: dict[str, list], file: BinaryIO) -> None:
+def _as_parquet(columns: dict[str, list]) -> bytes:
     import pandas
 
-    pandas.DataFrame(columns).to_parquet(file, index=False)
-
-
-_WRITERS: dict[str, Callable[[dict[str, list], Any], None]] = {
-    "csv": _write_csv,
-    "json": _write_json,
-    "parquet": _write_parquet,
-}
+    return pandas.DataFrame(columns).to_parquet(index=False)

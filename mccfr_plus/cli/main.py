@@ -1,7 +1,6 @@
 """The entry point: runs a verb, and turns errors into one line and an exit code.
 
-Exit codes: 0 done (also a run that Ctrl-C ended with a result), 2 bad input or too little memory, 74 standard output
-cannot be written, 130 interrupted without a result, 141 the reader of a pipe is gone. SIGTERM and SIGHUP are treated
+Exit codes: 0 done (also a run that Ctrl-C ended with a result), and those named below. SIGTERM and SIGHUP are treated
 like Ctrl-C.
 """
 
@@ -14,7 +13,6 @@ import logging
 import logging.handlers
 import os
 import re
-import shlex
 import signal
 import sys
 from collections.abc import Iterator
@@ -30,15 +28,24 @@ VERBS = ("solve", "compare", "stats", "evaluate", "view", "play", "export", "war
 BAD_INPUT, NO_OUTPUT, INTERRUPTED, BROKEN_PIPE = 2, 74, 130, 141
 
 _NO_OUTPUT = (errno.EPIPE, errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)  # of a write to standard output
-_MAX_NOTES = 1000
+_COLOURS, _MAX_NOTES = r"\x1b\[[\d;]*m", 1000
+_OVERVIEW = """Monte Carlo counterfactual regret minimization for any OpenSpiel game.
+
+usage: {0} COMMAND [ARGUMENTS] [--flags]
+
+commands:
+{1}
+
+{0} COMMAND --help explains a command; {0} --version prints the version.
+
+examples:
+  {0} solve leduc_poker
+  {0} solve kuhn_poker --estimator=external --minimizer=rm --iterations=1e6 --policy_out=kuhn.npz
+  {0} evaluate kuhn_poker kuhn.npz"""
 
 
 def main(argv: list[str] | None = None) -> int:
-    """Runs the command line and returns its exit code.
-
-    Args:
-        argv: The arguments after the program's name. Default: those of the process.
-    """
+    """Runs the command line, by default that of the process, and returns its exit code."""
     before = {number: signal.getsignal(number) for number in SIGNALS}
     before = {number: handler for number, handler in before.items() if handler is not signal.SIG_IGN}  # as by nohup
     try:
@@ -66,9 +73,7 @@ def main(argv: list[str] | None = None) -> int:
     except Exception as error:
         if not imported_modules() or not type(error).__module__.startswith("numba."):
             raise
-        colours_and_steps = r"\x1b\[[\d;]*m|Failed in nopython mode pipeline \(step: [^)]*\)"
-        reason = re.sub(colours_and_steps, "", str(error)).split("During: typing of call")[0]
-        return _fail(BAD_INPUT, f"a kernel cannot be compiled: {reason}")
+        return _fail(BAD_INPUT, f"a kernel cannot be compiled: {re.sub(_COLOURS, '', str(error))}")
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
@@ -111,8 +116,8 @@ def _run_verb(verb: str, *argv: str) -> None:
         print(parser.format_help(), end="")
         return
     arguments = parser.parse(list(argv))
-    arguments.line = shlex.join([PROGRAM, verb, *argv])  # for records
-    import_user_modules(arguments.imports)
+    if arguments.imports:
+        import_user_modules(arguments.imports)
     if getattr(arguments, "quiet", False):
         logger = logging.getLogger("mccfr_plus")
         logger.setLevel(logging.WARNING)
@@ -123,17 +128,7 @@ def _run_verb(verb: str, *argv: str) -> None:
 
 def _overview() -> str:
     summaries = [f"  {verb:8}  {importlib.import_module(f'mccfr_plus.cli.{verb}').SUMMARY}" for verb in VERBS]
-    return "\n".join(
-        [
-            "Monte Carlo counterfactual regret minimization for any OpenSpiel game.",
-            f"\nusage: {PROGRAM} COMMAND [ARGUMENTS] [--flags]\n\ncommands:",
-            *summaries,
-            f"\n{PROGRAM} COMMAND --help explains a command; {PROGRAM} --version prints the version.\n\nexamples:",
-            f"  {PROGRAM} solve leduc_poker",
-            f"  {PROGRAM} solve kuhn_poker --estimator=external --minimizer=rm --iterations=1e6 --policy_out=kuhn.npz",
-            f"  {PROGRAM} evaluate kuhn_poker kuhn.npz",
-        ]
-    )
+    return _OVERVIEW.format(PROGRAM, "\n".join(summaries))
 
 
 @contextlib.contextmanager
@@ -143,14 +138,8 @@ def _logging_to_stderr() -> Iterator[None]:
     handler = logging.handlers.MemoryHandler(
         _MAX_NOTES, flushLevel=logging.WARNING, target=logging.StreamHandler(), flushOnClose=False
     )
-    shown: set[str] = set()
-
-    def is_new(record: logging.LogRecord) -> bool:  # that kernels are compiled is told only the first time
-        before = len(shown)
-        shown.add(record.getMessage())
-        return len(shown) > before
-
-    handler.addFilter(is_new)
+    shown: dict[str, logging.LogRecord] = {}  # each message once
+    handler.addFilter(lambda record: shown.setdefault(record.getMessage(), record) is record)
     before = logger.level, logger.propagate
     logger.addHandler(handler)
     logger.setLevel(logging.INFO)

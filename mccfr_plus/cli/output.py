@@ -52,11 +52,6 @@ def short(value: float) -> str:
     return f"{value:.3g}T"
 
 
-def rate(value: float) -> str:
-    """Returns a number per second: whole from 100 on, three significant digits below."""
-    return count(value) if value >= 100 else number(value, 3)
-
-
 def size(num_bytes: float) -> str:
     """Returns a size in memory with its unit."""
     for unit in ("bytes", "KiB", "MiB"):

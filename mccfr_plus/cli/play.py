@@ -15,7 +15,6 @@ from mccfr_plus.cli.arguments import (
     positive,
     refuse,
     seed_of,
-    text,
     whole,
 )
 from mccfr_plus.cli.play_session import PlaySession
@@ -38,24 +37,22 @@ actions are shown when a game has ended. In the terminal, type
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Adds the arguments of the verb."""
     parser.epilog = _NOTES
     add_game(parser)
     add = parser.add_argument
-    add("policy", metavar="POLICY", nargs="?", type=text, help=f"{POLICY_HELP} Default: solve the game first.")
-    add("--seat", metavar="N", type=whole(0), help="Your seat, from 0. Default: each in turn.")
-    add("--games", metavar="N", type=whole(), help="Number of games in the terminal. Default: until you end it.")
+    add("policy", metavar="POLICY", nargs="?", help=f"{POLICY_HELP} Default: solve the game first.")
+    add("--seat", type=whole(0), help="Your seat, from 0. Default: each in turn.")
+    add("--games", type=whole(), help="Number of games in the terminal. Default: until you end it.")
     add_seed(parser, "Repeats chance and the policy's actions.")
     meaning = f"How long to solve the game without a POLICY. Default: {_SECONDS:g}."
-    add("--seconds", metavar="SECONDS", type=positive, help=meaning)
+    add("--seconds", type=positive, help=meaning)
     meaning = "Play on a page that is served to this machine only (pip install 'mccfr_plus[browser]')."
     add("--browser", action="store_true", help=meaning)
-    add("--port", metavar="N", type=whole(0, 65535), help="Port of that page. Default: any free one.")
+    add("--port", type=whole(0, 65535), help="Port of that page. Default: any free one.")
     add_quiet(parser)
 
 
 def run(arguments: argparse.Namespace) -> None:
-    """Runs the verb."""
     name, source = arguments.game, arguments.policy
     if arguments.browser:
         refuse(arguments, ("games",), "is for the terminal: leave out --browser")
@@ -87,9 +84,6 @@ def _solved(arguments: argparse.Namespace, seed: int) -> Any:
             file=sys.stderr,
         )
     return solver.run(seconds=seconds, progress=not quiet and sys.stderr.isatty()).average_policy()
-
-
-# --- in the terminal ---
 
 
 def _play(session: PlaySession, games: int | None) -> None:

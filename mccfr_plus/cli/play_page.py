@@ -23,19 +23,17 @@ _PAGE = """<!DOCTYPE html>
 <title>{{ name }}</title><style>
 body { margin: 0 auto; padding: 16px; max-width: 760px; font: 16px/1.5 system-ui, sans-serif; color: #1c2430 }
 h1 { font-size: 22px; margin: 0; overflow-wrap: anywhere }
-button { font: inherit; min-height: 44px; padding: 8px 18px; margin: 4px 4px 4px 0; border: 1px solid #0072B2;
-  border-radius: 8px; background: #fff; color: inherit; cursor: pointer }
+button, .card, .cell { background: #fff; border: 1px solid #0072B2; border-radius: 8px }
+button { font: inherit; color: inherit; min-height: 44px; padding: 8px 18px; margin: 4px 4px 4px 0; cursor: pointer }
 button:hover { background: #e4f1fa }
-:focus-visible { outline: 3px solid #E69F00 }
 .label { color: #5b6675; font-size: 13px }
 .item { display: inline-block; margin: 12px 32px 12px 0 }
-.card { display: inline-block; padding: 12px 16px; font: bold 30px/1 Georgia; border: 2px solid; border-radius: 8px }
+.card { display: inline-block; padding: 12px 16px; font: bold 30px/1 Georgia }
 .dice { font-size: 52px; line-height: 1 }
 .word { display: inline-block; padding: 2px 10px; background: #e7ecf3; border-radius: 12px }
 .cell { box-sizing: border-box; display: inline-block; width: 56px; height: 56px; padding: 0; margin: 2px;
-  font: bold 28px/54px system-ui; text-align: center; vertical-align: top; background: #f7f9fb;
-  border: 1px solid #b9c3d1; border-radius: 8px }
-button.cell { border-color: #0072B2; background: #fff }
+  font: bold 28px/54px system-ui; text-align: center; vertical-align: top }
+span.cell { background: #f2f4f7; border-color: #b9c3d1 }
 .x { color: #0072B2 } .o { color: #D55E00 } .error { color: #b3261e }
 .bar { display: block; height: 8px; background: #E69F00 }
 details { margin: 8px 0 }

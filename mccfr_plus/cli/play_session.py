@@ -20,15 +20,12 @@ class Move(NamedTuple):
 
 
 class PlaySession:
-    """Games against a policy, one after the other. A game begins when the session does, or by `begin`.
+    """Games against a policy, one after the other.
 
     Args:
         policy: Plays all other seats.
-        seat: Of the person; None: each in turn.
+        seat: The person's seat; None: each in turn.
         rng: Draws chance and the policy's actions. Modified in place.
-
-    Raises:
-        PolicyError: If the policy has no answer at a state of the game.
     """
 
     def __init__(self, game: pyspiel.Game, policy: JointPolicy, seat: int | None, rng: random.Random):
@@ -73,23 +70,18 @@ class PlaySession:
         ]
 
     def play(self, given: str) -> None:
-        """Plays the person's action, and all others' up to the person's next one.
-
-        Args:
-            given: Its number or its name, in any case.
+        """Plays the person's action, given by number or name, and the other players' up to the person's next turn.
 
         Raises:
-            UsageError: If it is not legal.
+            UsageError: If the action is not legal.
         """
         moves = self.moves()
         wanted = given.strip().lower()
         found = [move for move in moves if wanted == str(move.action)]
         found = found or [move for move in moves if wanted == move.name.lower()]
         if len(found) != 1:
-            allowed = "the game has ended"
-            if moves:
-                allowed = f"give one of {', '.join(f'{move.action} ({move.name})' for move in moves)}"
-            raise UsageError(f"{given!r} is not legal here: {allowed}.")
+            allowed = ", ".join(f"{move.action} ({move.name})" for move in moves)
+            raise UsageError(f"{given!r} is not legal here: give one of {allowed or 'none, the game has ended'}.")
         before = self.state.clone()
         self.state.apply_action(found[0].action)
         self._tell(before)

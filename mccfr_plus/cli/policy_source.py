@@ -24,14 +24,10 @@ def require_policy(source: str) -> None:
 
 
 def read_policy(path: str | os.PathLike, game: pyspiel.Game | GameTree) -> Any:
-    """Returns a policy that `save_policy` wrote, or `NetworkPolicy.save`, which needs torch.
-
-    Args:
-        path: The file, or the word ``uniform``.
-        game: The game to use it with, or its tree if it is compiled already.
+    """Returns the policy of a file, which `save_policy` wrote or `NetworkPolicy.save`, or the uniform policy.
 
     Raises:
-        PolicyFileError: If it is damaged, is not a policy of this package, or is of another game.
+        PolicyFileError: If the file is damaged, is not a policy of this package, or is of another game.
         ConfigError: If it is a network and torch is missing.
     """
     if path == UNIFORM:
@@ -54,12 +50,7 @@ def read_policy(path: str | os.PathLike, game: pyspiel.Game | GameTree) -> Any:
 
 
 def policy_and_tree(name: str, source: str, limits: TreeLimits) -> tuple[Any, GameTree | None]:
-    """Returns a policy and the tree of its game; None if that does not fit and the policy can do without.
-
-    Raises:
-        PolicyFileError: See `require_policy` and `read_policy`.
-        GameError: If the game cannot be loaded; BudgetError if its tree does not fit and the policy needs it.
-    """
+    """Returns a policy and the tree of its game; None if the tree does not fit and the policy does not need it."""
     require_policy(source)
     game, is_of_tree = load_game(name), source != UNIFORM and needs_tree(source)
     policy = None if is_of_tree else read_policy(source, game)  # a bad file is an error before the game is compiled

@@ -10,15 +10,11 @@ _PATTERNS = {
     "kuhn_poker": r"(?P<your_card>\d)(?P<bets>[pb]*)",
     "leduc_poker": r".*\[Private: (?P<your_card>\d+)\].*\[Pot: (?P<pot>\d+)\](.*\[Public: (?P<public_card>\d+)\])?"
     r".*\[Round1: (?P<first_round>[\d ]*)\]\[Round2: (?P<second_round>[\d ]*)\]",
-    "leduc_ranks": r".*card=(?P<your_card>\d+)( board=(?P<public_card>\d+))? bets=(?P<first_round>\w*)"
-    r"( bets2=(?P<second_round>\w*))?",
     "liars_dice": r"(?P<your_dice>\d+) ?(?P<bids>.*)",
-    "bluff": r".*roll=(?P<your_dice>\d+) bids=(?P<bids>.*)",
 }
 _ACTIONS = {
     "kuhn_poker": {"p": "pass", "b": "bet"},
     "leduc_poker": {"0": "fold", "1": "call", "2": "raise"},
-    "leduc_ranks": {"f": "fold", "c": "call", "r": "raise"},
 }
 _DICE = "⚀⚁⚂⚃⚄⚅"
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from mccfr_plus.cli import output
-from mccfr_plus.cli.arguments import POLICY_HELP, UsageError, add_game, text
+from mccfr_plus.cli.arguments import POLICY_HELP, UsageError, add_game
 from mccfr_plus.cli.policy_source import policy_and_tree
 from mccfr_plus.display import html_table
 from mccfr_plus.evaluation.exact import evaluate_strategy
@@ -34,17 +34,15 @@ the information states of the {strategy_table.MOST_HISTORIES:,} most probable hi
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Adds the arguments of the verb."""
     parser.epilog = _NOTES
     add_game(parser)
-    parser.add_argument("policy", metavar="POLICY", type=text, help=POLICY_HELP)
-    parser.add_argument("--out", metavar="FILE", type=text, help="Write the page there. Default: a temporary file.")
+    parser.add_argument("policy", metavar="POLICY", help=POLICY_HELP)
+    parser.add_argument("--out", help="Write the page there. Default: a temporary file.")
     meaning = "Open the page in the browser. Default: yes."
     parser.add_argument("--open", action=argparse.BooleanOptionalAction, default=True, help=meaning)
 
 
 def run(arguments: argparse.Namespace) -> None:
-    """Runs the verb."""
     name, source, out = arguments.game, arguments.policy, arguments.out
     if out is not None:
         if os.path.realpath(out) == os.path.realpath(source):

@@ -57,12 +57,7 @@ class SparseSums(NamedTuple):
 
 
 def stream_of(seed: int, *key: int) -> np.ndarray:
-    """Returns the state of the random generator for a key, ``[1]`` uint64.
-
-    Args:
-        seed: The seed of the run, an integer >= 0.
-        *key: Names the stream, for example by iteration, player and batch: integers from 0 to 2^32 - 1.
-    """
+    """Returns the state of the random generator, ``[1]`` uint64, of a seed and a key, integers below 2^32."""
     return np.random.SeedSequence(seed, spawn_key=key).generate_state(1, np.uint64)
 
 
@@ -212,3 +207,8 @@ class BatchWorker:
         weights = self._weights[visited]
         self._weights[visited] = 0.0
         return SparseSums(*map(read_only, (first_slots, values, visited.copy(), weights)))
+
+
+def compile_kernels(arrays: TreeArrays, plan: SamplingPlan) -> None:
+    """Compiles the kernels of workers once, rather than in all workers of a machine at the same time."""
+    BatchWorker(arrays, plan).prepare()

@@ -102,7 +102,7 @@ class Cluster(contextlib.AbstractContextManager):
             try:
                 self.ray.init(address, **options)
                 return
-            except ConnectionError:
+            except ConnectionAbortedError:
                 if not left:
                     raise
                 self.ray.shutdown()
@@ -116,21 +116,16 @@ class Cluster(contextlib.AbstractContextManager):
             raise ClusterError(f"the cluster, or a worker of it, has failed: {_in_short(error)}") from None
 
     def nodes(self) -> list[dict[str, Any]]:
-        """Returns Ray's descriptions of the living nodes that have CPUs.
-
-        Raises:
-            ClusterError: If there is none.
-        """
+        """Returns Ray's descriptions of the living nodes that have CPUs; raises ClusterError if there is none."""
         found = [node for node in self.ray.nodes() if node["Alive"] and node["Resources"].get("CPU")]
         if not found:
             raise ClusterError("the cluster has no CPU: start a node with `ray start --num-cpus=N`.")
         return found
 
     def on_every_node(self, advice: str, function: Callable[..., Any], *arguments: Any) -> dict[str, Any]:
-        """Returns the result of a function on each node that has CPUs, by the node's name.
+        """Returns a function's results on all nodes that have CPUs, by the node's name.
 
-        Raises:
-            ClusterError: If it raises an error on a node: with the error and advice.
+        Raises ClusterError with the advice if the function fails on a node.
         """
         from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 

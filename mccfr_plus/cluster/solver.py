@@ -116,8 +116,7 @@ class DistributedSolver(contextlib.AbstractContextManager, Solver):
         Args:
             path: The checkpoint.
             game: Its game or compiled tree; None: the game that the file names.
-            workers: See `DistributedSolver`; the number may change.
-            cluster: See `DistributedSolver`.
+            workers, cluster: See `DistributedSolver`; both may differ from those of the run.
 
         Raises:
             CheckpointError: If the file is not a checkpoint or damaged, belongs to another game or to a solver that is

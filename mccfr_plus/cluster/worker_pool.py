@@ -1,17 +1,32 @@
 """A pool of workers that sample batches: actors on a Ray cluster, or this process."""
 
 import heapq
+import itertools
 from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
 
-from mccfr_plus.cluster.batch import BatchWorker, SamplingPlan, SparseSums, TraversalBatch
+from mccfr_plus.cluster.batch import BatchWorker, SamplingPlan, SparseSums, TraversalBatch, compile_kernels
 from mccfr_plus.cluster.cluster import LOCAL, RAY, Cluster
 from mccfr_plus.estimators.base import check_whole
 from mccfr_plus.trees.arrays import TreeArrays
 
-_RESTARTED = {"max_restarts": -1, "max_task_retries": -1}  # Ray restarts lost actors and repeats their tasks
+
+class _Actor:
+    """A worker on a cluster. It gets the tree with each batch, from shared memory, also if Ray has restarted it."""
+
+    def __init__(self) -> None:
+        self._worker: Any = None
+
+    def prepare(self, arrays: TreeArrays, plan: SamplingPlan) -> None:
+        if self._worker is None:
+            self._worker = BatchWorker(arrays, plan)
+            self._worker.prepare()
+
+    def sample(self, arrays: TreeArrays, plan: SamplingPlan, *arguments: Any) -> Any:
+        self.prepare(arrays, plan)
+        return self._worker.sample(*arguments)
 
 
 class WorkerPool:
@@ -23,6 +38,7 @@ class WorkerPool:
 
     Raises:
         ConfigError: If an argument is not allowed, or Ray is needed and not installed.
+        ClusterError: From `start` and `sample`, if there is no cluster, or it or a worker fails.
     """
 
     def __init__(self, num_workers: int | None = None, cluster: str | Cluster = RAY):
@@ -32,14 +48,11 @@ class WorkerPool:
         self._is_local = cluster == LOCAL
         self._has_own_cluster = not self._is_local and not isinstance(cluster, Cluster)
         self._cluster: Any = Cluster(cluster) if self._has_own_cluster else cluster  # type: ignore[arg-type]
-        self.workers: list[Any] = []  # empty before `start`
+        self.workers: list[Any] = []  # empty before `start`; Ray restarts lost ones and repeats their tasks
+        self._constants: Any = ()  # the tree, in the cluster's shared memory, and the plan
 
     def start(self, arrays: TreeArrays, plan: SamplingPlan) -> None:
-        """Starts the workers, and returns when all have compiled or loaded their kernels.
-
-        Raises:
-            ClusterError: If there is no cluster, or a worker fails.
-        """
+        """Starts the workers, and returns when all have compiled or loaded their kernels."""
         if self._is_local:
             self.workers = [BatchWorker(arrays, plan)]
             self.workers[0].prepare()
@@ -56,38 +69,27 @@ class WorkerPool:
     def _start_actors(self, arrays: TreeArrays, plan: SamplingPlan) -> None:
         from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
-        ray, nodes = self._cluster.ray, self._cluster.nodes()
-        cpus = {node["NodeID"]: node["Resources"]["CPU"] for node in nodes}
-        self._arrays = ray.put(arrays)  # kept, because a restarted actor reads it again
-        waiting = places(cpus, self._num_workers or int(sum(cpus.values())))
-        # The first worker of each node compiles the kernels for the others there.
-        firsts = sorted(set(waiting))
-        for node in firsts:
-            waiting.remove(node)
-        for some in (firsts, waiting):
-            started = []
-            for node in some:
-                there = NodeAffinitySchedulingStrategy(node_id=node, soft=True)
-                actor = ray.remote(BatchWorker).options(**_RESTARTED, scheduling_strategy=there)
-                started.append(actor.remote(self._arrays, plan))
-            self.workers += started
-            ray.get([worker.prepare.remote() for worker in started])
+        ray, actor = self._cluster.ray, self._cluster.ray.remote(_Actor)
+        self._constants = ray.put(arrays), plan
+        self._cluster.on_every_node("Its kernels could not be compiled.", compile_kernels, *self._constants)
+        cpus = {node["NodeID"]: node["Resources"]["CPU"] for node in self._cluster.nodes()}
+        for node in places(cpus, self._num_workers or int(sum(cpus.values()))):
+            there = NodeAffinitySchedulingStrategy(node_id=node, soft=True)
+            options = actor.options(max_restarts=-1, max_task_retries=-1, scheduling_strategy=there)
+            self.workers.append(options.remote())
+        ray.get([worker.prepare.remote(*self._constants) for worker in self.workers])
 
     def sample(
         self, shared: tuple[np.ndarray, np.ndarray], batches: Sequence[TraversalBatch]
     ) -> Iterator[tuple[list[SparseSums], int]]:
-        """Yields the results of batches, in their order; see `BatchWorker.sample`.
-
-        Raises:
-            ClusterError: If a worker raises an error, or the cluster is lost.
-        """
+        """Yields the results of batches, in their order; see `BatchWorker.sample`."""
         if self._is_local:
             yield from (self.workers[0].sample(shared, batch) for batch in batches)
             return
         ray = self._cluster.ray
         with self._cluster.worker_errors():
-            reference, count = ray.put(shared), len(self.workers)
-            waiting = [self.workers[n % count].sample.remote(reference, batch) for n, batch in enumerate(batches)]
+            arguments, workers = (*self._constants, ray.put(shared)), itertools.cycle(self.workers)
+            waiting = [worker.sample.remote(*arguments, batch) for worker, batch in zip(workers, batches, strict=False)]
             while waiting:
                 yield ray.get(waiting.pop(0))
 
@@ -96,7 +98,7 @@ class WorkerPool:
         if not self._is_local:
             for worker in self.workers:
                 self._cluster.ray.kill(worker)
-        self.workers = []
+        self.workers, self._constants = [], ()
         if self._has_own_cluster:
             self._cluster.close()
 

@@ -68,15 +68,6 @@ class Running:
         self.mean += distance / self.count
         self._squares += distance * (number - self.mean)
 
-    def merge(self, other: "Running") -> None:
-        """Adds the numbers of another stream (Chan, Golub, LeVeque 1983, equation 2.1)."""
-        count = self.count + other.count
-        if other.count:
-            distance = other.mean - self.mean
-            self._squares += other._squares + distance * distance * self.count * other.count / count
-            self.mean += distance * other.count / count
-            self.count = count
-
     @property
     def variance(self) -> float:
         """The sample variance; infinite for fewer than two numbers."""

@@ -8,7 +8,7 @@ import numpy as np
 import pyspiel
 
 from mccfr_plus.evaluation.behavior import Behavior, JointPolicy, joined
-from mccfr_plus.evaluation.estimates import Estimate, Running, mean_estimate, sum_of
+from mccfr_plus.evaluation.estimates import Estimate, mean_estimate, sum_of
 from mccfr_plus.evaluation.play import ControlledPlay, Stop, play_until
 from mccfr_plus.kernels.random_numbers import new_state
 from mccfr_plus.trees.game import load_game
@@ -84,27 +84,17 @@ def head_to_head(
     """
     stop = Stop(num_games, seconds, confidence, progress)
     game = load_game(game)
-    plays = seats_of(game, first, second, random.Random(int(new_state(seed)[0])))
+    rows, rng = (Behavior(game, first).row, Behavior(game, second).row), random.Random(int(new_state(seed)[0]))
+    plays = [ControlledPlay(game, joined(seat, *rows), seat, rng) for seat in range(game.num_players())]
     plain, controlled, spent = play_until(plays, stop)
-    return result_of(plain, controlled, stop.confidence, spent)
-
-
-def seats_of(game: pyspiel.Game, first: JointPolicy, second: JointPolicy, rng: random.Random) -> list[ControlledPlay]:
-    """Returns the games with `first` in seat 0, 1, ..., and `second` in all others."""
-    rows = Behavior(game, first).row, Behavior(game, second).row
-    return [ControlledPlay(game, joined(seat, *rows), seat, rng) for seat in range(game.num_players())]
-
-
-def result_of(plain: list[Running], controlled: list[Running], confidence: float, spent: float) -> HeadToHead:
-    """Returns the result of games, from payoffs and payoffs minus control variates by seat."""
     before, after = (sum(seat.variance_of_mean for seat in seats) for seats in (plain, controlled))
+    confidence = stop.confidence
     by_seat, plain_by_seat = (
         tuple(mean_estimate(seat, "estimate", confidence, spent) for seat in seats) for seats in (controlled, plain)
     )
-    weights = [1 / len(plain)] * len(plain)
+    weights = [1 / len(plays)] * len(plays)
     estimate, uncontrolled = (
         sum_of(seats, weights, 0.0, "estimate")._replace(seconds=spent) for seats in (by_seat, plain_by_seat)
     )
-    return HeadToHead(
-        estimate, uncontrolled, by_seat, 1.0 if before == 0.0 else before / after if after > 0.0 else math.inf
-    )
+    variance_reduction = 1.0 if before == 0.0 else before / after if after > 0.0 else math.inf
+    return HeadToHead(estimate, uncontrolled, by_seat, variance_reduction)

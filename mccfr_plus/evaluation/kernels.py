@@ -31,12 +31,6 @@ def best_response_value(tree, reach, player, gradient, best):
         best: ``[num_infosets]`` int32; the player's entries become the first best slots.
     """
     exact_gradient(tree, reach, gradient, player)
-    return respond(tree, reach, player, gradient, best)
-
-
-@inline_kernel
-def respond(tree, reach, player, gradient, best):
-    """Returns the same as `best_response_value`, from the player's gradient."""
     infosets = tree.infosets
     empty = tree.slot_range[-1] + player
     on_policy = gradient[empty]

@@ -12,7 +12,7 @@ from mccfr_plus.experiments.evaluation_points import FULL_COST, TRAVERSAL_COST
 from mccfr_plus.solver.config import SolverConfig
 from mccfr_plus.solver.registry import ESTIMATORS
 from mccfr_plus.solver.solver import Solver
-from mccfr_plus.specs import parse_spec
+from mccfr_plus.specs import Spec, parse_spec
 
 OURS, NEURAL, CPP, PYTHON, USER = "mccfr_plus", "neural", "openspiel", "openspiel_python", "user"
 
@@ -48,7 +48,8 @@ class Algorithm:
         text: Definition, as the comparison's file keeps it.
         library: ``"mccfr_plus"``, ``"neural"``, ``"openspiel"`` (C++), ``"openspiel_python"`` or ``"user"``.
         name: Name of OpenSpiel's or the neural solver; empty for our tabular solvers.
-        config: Config of our solver, or of our solver that visits as many histories as OpenSpiel's, which counts none.
+        config: Config of our solver, or of our solver that visits as many histories as OpenSpiel's, which counts none;
+            settings of a neural one.
         factory: Returns a solver of a game and a seed; of ``"user"`` only.
     """
 
@@ -112,7 +113,7 @@ def _parsed(text: str) -> tuple[str, str, Any]:
     full_name, parameters = parse_spec(text)
     library, _, name = full_name.rpartition(":")
     if full_name in _NEURAL or (library == NEURAL and name in neural.ALGORITHMS):
-        return NEURAL, name, neural.default_config(name).changed(parameters.items())
+        return NEURAL, name, neural.settings_of(Spec(name, parameters))
     if name in OPENSPIEL.get(library, {}):
         if parameters:
             raise ConfigError("OpenSpiel's solvers run with their defaults, without parameters.")

@@ -81,11 +81,7 @@ def run_on_cluster(runs: Runs, about: dict[str, Any], cluster: Cluster) -> Itera
 
 
 class _Tasks:
-    """The tasks of runs, and the files that they send.
-
-    Attributes:
-        numbers: The numbers of the runs that have not ended, by their tasks.
-    """
+    """The tasks of runs, and the files that they send."""
 
     def __init__(self, runs: Runs, about: dict[str, Any], cluster: Cluster):
         from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
@@ -94,7 +90,7 @@ class _Tasks:
         self._attempts = dict.fromkeys(runs, 0)
         here = NodeAffinitySchedulingStrategy(self._ray.get_runtime_context().get_node_id(), soft=False)
         self._mailbox = self._ray.remote(_Mailbox).options(num_cpus=0, scheduling_strategy=here).remote()
-        self.numbers: dict[Any, int] = {}
+        self.numbers: dict[Any, int] = {}  # of runs that have not ended, by their tasks
         for number in runs:
             self._submit(number)
 
@@ -110,7 +106,7 @@ class _Tasks:
         """Waits for a moment, writes the files that have arrived, and returns what has happened."""
         ended, _ = self._ray.wait(list(self.numbers), num_returns=len(self.numbers), timeout=_POLL_SECONDS)
         # Runs have sent their files before they end or are lost.
-        events = [RunEvent(number, progress, None) for number, progress in self._receive().items()]
+        events = self._receive()
         for reference in ended:
             number = self.numbers.pop(reference)
             try:
@@ -126,12 +122,12 @@ class _Tasks:
                     self._submit(number)
         return events
 
-    def _receive(self) -> dict[int, float]:
+    def _receive(self) -> list[RunEvent]:
         """Writes all files that have arrived, and returns the progress of their runs."""
-        progress = {}
+        events = []
         with deferred_signals(lambda: None):  # messages that were taken must be written
-            for number, done, files in self._ray.get(self._mailbox.take.remote()):
-                progress[number] = done
+            for number, progress, files in self._ray.get(self._mailbox.take.remote()):
+                events.append(RunEvent(number, progress, None))
                 for name, content in files.items():
                     path = self._runs[number].folder / name
                     if content is None:
@@ -139,7 +135,7 @@ class _Tasks:
                     else:
                         with atomic_write(path, RecordError) as file:
                             file.write(content)
-        return progress
+        return events
 
     def end(self) -> None:
         """Waits until all runs have saved a checkpoint and ended."""
@@ -175,12 +171,8 @@ class _Sender:
     def _put(self, progress: float, files: _Files) -> None:
         import ray
 
-        self._is_stopping = ray.get(self._mailbox.put.remote(self._number, min(progress, 1.0), files))
+        self.is_stopping = ray.get(self._mailbox.put.remote(self._number, min(progress, 1.0), files))
         self._told = time.monotonic()
-
-    def stop(self) -> bool:
-        """Returns whether the run shall stop."""
-        return self._is_stopping
 
 
 def _work(
@@ -196,6 +188,6 @@ def _work(
         for name, content in files.items():
             (moved.folder / name).write_bytes(content)
         sender = _Sender(number, moved, mailbox)
-        if sender.stop():
+        if sender.is_stopping:
             return STOPPED
-        return outcome_of(moved, about, sender.tell, sender.stop).replace(folder, str(run.folder))
+        return outcome_of(moved, about, sender.tell, lambda: sender.is_stopping).replace(folder, str(run.folder))

@@ -20,6 +20,7 @@ from mccfr_plus.experiments.algorithm import Algorithm, algorithm_of, name_of
 from mccfr_plus.experiments.evaluation_points import Limit, evaluation_points
 from mccfr_plus.experiments.record import record_errors
 from mccfr_plus.experiments.run_loop import Run
+from mccfr_plus.files import schema
 from mccfr_plus.files.atomic_write import atomic_write
 from mccfr_plus.files.lock import CheckpointLock
 from mccfr_plus.solver.saved_state import package_version
@@ -29,9 +30,16 @@ from mccfr_plus.trees.game_tree import GameTree
 SPEC_FILE, RUNS = "comparison.json", "runs"
 FORMAT, VERSION = "mccfr_plus.comparison", 2
 _OURS = {RUNS, ".comparison.lock"}  # what a process that is killed at once leaves
-_SCHEMA: dict[str, Any] = {
-    "games": list, "algorithms": dict, "seeds": list, "unit": str, "total": int | float, "num_evaluations": int | None,
-}  # fmt: skip
+_SCHEMA = {
+    "format": FORMAT,
+    "version": VERSION,
+    "games": [str],
+    "algorithms": {str: str},
+    "seeds": [int],
+    "unit": str,
+    "total": schema.number,
+    "num_evaluations": (schema.positive, None),
+}
 
 
 @dataclass(frozen=True)
@@ -208,12 +216,10 @@ def read_comparison(path: str | os.PathLike) -> dict[str, Any]:
         content = spec.read_bytes()
     try:
         found = json.loads(content)
-        is_ours = (found["format"], found["version"]) == (FORMAT, VERSION)
-        if is_ours and all(isinstance(found[key], kind) for key, kind in _SCHEMA.items()):
-            return found
-    except (ValueError, KeyError, TypeError, RecursionError):  # the last: of JSON in JSON in JSON
-        pass
-    raise RecordError(f"{spec} is not a comparison of this version: delete it, or give another directory.")
+    except (ValueError, RecursionError):  # the last: of JSON in JSON in JSON
+        found = None
+    schema.check(found, _SCHEMA, spec, RecordError)
+    return found
 
 
 def about_here(command: str | None = None) -> dict[str, Any]:

@@ -2,6 +2,7 @@
 
 import itertools
 import math
+import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -160,7 +161,7 @@ class Curve:
         return interval_of(self.y(measure)[:, -1] if at is None else self.value_at(at, unit, measure), band)
 
 
-def curves_of(path: str | Path) -> list[Curve]:
+def curves_of(path: str | os.PathLike) -> list[Curve]:
     """Returns the curves of a comparison's directory, without those that have no point yet.
 
     Raises:

@@ -80,8 +80,9 @@ def read_record(path: str | os.PathLike) -> tuple[dict[str, Any], list[Point], d
         points = []
         for entry in entries[1:]:
             if "point" in entry:
-                numbers = {name: tuple(v) if isinstance(v, list) else v for name, v in entry["point"].items()}
-                points.append(Point(**numbers))
+                numbers: dict[str, Any] = entry["point"]
+                lists = {name: tuple(found) for name, found in numbers.items() if isinstance(found, list)}
+                points.append(Point(**{**numbers, **lists}))
             else:
                 ended = entry["end"]
     except (IndexError, ValueError, KeyError, TypeError, AttributeError):

@@ -9,7 +9,7 @@ import tempfile
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, Self, TypeAlias
 
 import pyspiel
 from tqdm.auto import tqdm
@@ -32,8 +32,8 @@ from mccfr_plus.trees.game_tree import GameTree
 
 logger = logging.getLogger("mccfr_plus")
 
-Game = str | pyspiel.Game | GameTree
-AlgorithmLike = str | Solver | SolverConfig | Callable[[Any, int], Any]
+Game: TypeAlias = str | pyspiel.Game | GameTree
+AlgorithmLike: TypeAlias = str | Solver | SolverConfig | Callable[[Any, int], Any]
 
 _BAR = "{percentage:3.0f}%|{bar}| {n:.1f} of {total_fmt} runs, {elapsed} elapsed, {remaining} left"
 _COLUMNS = ("iterations", "nodes", "seconds", "cpu_seconds", "nash_conv")
@@ -63,7 +63,7 @@ class Result:
             RecordError: If there is no comparison, or a record is damaged.
         """
         path = Path(path)
-        if path.is_file():
+        if path.is_file() or path.suffix == ".jsonl":
             entries = read_json_lines(path, RecordError)
             about = entries.pop(0)["about"] if entries and "about" in entries[0] else {}
             return cls([_curve_of(path, entry) for entry in entries], about=about)

@@ -68,7 +68,7 @@ def run_all(
         directory: The comparison's directory, entered.
         about: See `about_here`.
         show: Called with each event.
-        processes: Number of parallel runs; None: one per core. 1: runs are made in this process.
+        processes: Number of parallel runs; None: one per core. A single one at a time is made in this process.
         cluster: Where to run, entered; None: this machine.
 
     Raises:
@@ -93,7 +93,7 @@ def run_all(
     if cluster is not None:
         for event in run_on_cluster(runs, about, cluster):
             show(event)
-    elif processes == 1 or local is not None:
+    elif processes == 1 or len(runs) == 1 or local is not None:
         _run_here(runs, about, show)
     else:
         _run_in_processes(runs, about, show, processes)

@@ -27,7 +27,7 @@ from mccfr_plus.trees.game import load_game
 from mccfr_plus.trees.game_tree import GameTree, compile_game
 
 CHECKPOINT_SECONDS = 30.0  # between checkpoints, which are only written at measuring points;
-SAVING_SHARE = 0.02  # less often where they would take more than this share of the time
+PAUSE = 50.0  # and at least so many times as long as writing one took
 
 Stop = Callable[[], bool]  # called about five times a second; True ends the run
 Tell = Callable[[float], None]  # gets the progress of the run, from 0 to 1; its files may have changed
@@ -48,9 +48,20 @@ class RunFiles(NamedTuple):
         game, algorithm = (re.sub(r"[^a-z0-9+]+", "_", s.lower()).strip("_")[:40] for s in (self.game, self.algorithm))
         return self.folder / f"{game}-{algorithm}-{digest}-seed{self.seed}.{ending}"
 
-    record = property(lambda self: self._file("jsonl"), doc="File of the record.")
-    checkpoint = property(lambda self: self._file("checkpoint"), doc="File of the checkpoint.")
-    policy = property(lambda self: self._file("policy.npz"), doc="File of the final policy.")
+    @property
+    def record(self) -> Path:
+        """File of the record."""
+        return self._file("jsonl")
+
+    @property
+    def checkpoint(self) -> Path:
+        """File of the checkpoint."""
+        return self._file("checkpoint")
+
+    @property
+    def policy(self) -> Path:
+        """File of the final policy."""
+        return self._file("policy.npz")
 
 
 @dataclass(frozen=True)
@@ -76,10 +87,10 @@ class Run:
             count = affordable_points(game, self.limit, self.evaluation_cost)
         return replace(self, points=evaluation_points(self.limit, count))
 
-    files = property(lambda self: RunFiles(self.folder, self.game, self.algorithm, self.seed), doc="All files.")
-    record = property(lambda self: self.files.record, doc="File of the record.")
-    checkpoint = property(lambda self: self.files.checkpoint, doc="File of the checkpoint.")
-    policy = property(lambda self: self.files.policy, doc="File of the final policy.")
+    files = property(lambda self: RunFiles(self.folder, self.game, self.algorithm, self.seed))
+    record = property(lambda self: self.files.record)
+    checkpoint = property(lambda self: self.files.checkpoint)
+    policy = property(lambda self: self.files.policy)
 
     def header(self, about: dict[str, Any]) -> dict[str, Any]:
         """Returns the first line of the record: what was run, and `about` where and when."""
@@ -141,7 +152,7 @@ def run_to_end(run: Run, game: GameTree | pyspiel.Game, about: dict[str, Any], t
     if isinstance(game, GameTree):
         solver.evaluate()  # compiles what evaluations need
     recorded = record.points[-1].target if record.points else 0.0
-    saved, pause, measuring, saving = time.monotonic(), CHECKPOINT_SECONDS, 0.0, 0.0
+    saved, pause = time.monotonic(), CHECKPOINT_SECONDS
     for target in run.points:
         is_last, interrupt = target == run.points[-1], None
         if recorded >= target and not is_last:
@@ -150,18 +161,15 @@ def run_to_end(run: Run, game: GameTree | pyspiel.Game, about: dict[str, Any], t
         try:
             is_there = _advance(solver, run.limit, target, tell, stop)
             if is_there and recorded < target:
-                begin = time.perf_counter()
                 point = _measure(solver, run)
                 with deferred_signals(lambda: None):
                     record.add(point)
                 recorded = point.target
-                measuring += time.perf_counter() - begin
                 begin = time.monotonic()
                 if has_checkpoints and begin - saved > pause and not is_last:
                     solver.save_checkpoint(run.checkpoint)
                     saved = time.monotonic()
-                    saving += saved - begin
-                    pause = max(CHECKPOINT_SECONDS, (saved - begin) / SAVING_SHARE)
+                    pause = max(CHECKPOINT_SECONDS, PAUSE * (saved - begin))
                 tell(run.limit.done(solver) / run.limit.total)
         except KeyboardInterrupt as error:
             is_there, interrupt = False, error
@@ -176,10 +184,9 @@ def run_to_end(run: Run, game: GameTree | pyspiel.Game, about: dict[str, Any], t
     if run.keeps_policy and hasattr(solver, "average_policy") and (policy := solver.average_policy()) is not None:
         if isinstance(game, GameTree):
             policy = TreePolicy(game, strategy_of(game, policy))  # also of networks
+        if isinstance(game, GameTree) or has_checkpoints:
             save_policy(policy, run.policy)
-        elif has_checkpoints:
-            save_policy(policy, run.policy)
-    record.end(seconds=solver.seconds, measuring_seconds=measuring, saving_seconds=saving)
+    record.end(seconds=solver.seconds)
     run.checkpoint.unlink(missing_ok=True)
     tell(1.0)
     return True

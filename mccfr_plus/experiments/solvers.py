@@ -16,7 +16,6 @@ from mccfr_plus.evaluation.exact import Evaluation, evaluate_strategy
 from mccfr_plus.evaluation.policy_by_rules import evaluate_by_rules
 from mccfr_plus.evaluation.strategies import strategy_of
 from mccfr_plus.experiments.algorithm import CPP, NEURAL, OURS, USER, Algorithm
-from mccfr_plus.neural import ALGORITHMS
 from mccfr_plus.policies.tree_policy import TreePolicy
 from mccfr_plus.solver.iterative import CHUNK_SECONDS, next_chunk
 from mccfr_plus.solver.solver import Solver
@@ -112,7 +111,7 @@ def solver_of(game: GameTree | pyspiel.Game, algorithm: Algorithm, seed: int) ->
     if not isinstance(game, GameTree) and algorithm.needs_compiled_tree:
         raise ConfigError(f"algorithm {algorithm.text!r} needs a compiled tree, and that of {game} does not fit.")
     if algorithm.library == NEURAL:
-        return getattr(neural, ALGORITHMS[algorithm.name])(game, algorithm.config, seed=seed)
+        return neural.new_solver(game, algorithm.config, seed=seed)
     if algorithm.library == USER and algorithm.factory is not None:
         solver = algorithm.factory(game, seed)
         missing = [name for name in _NEEDED if not hasattr(solver, name)]

@@ -1,8 +1,8 @@
 """Goofspiel in which every bid is a move, the forced last ones included (rules: docs/background/games.md).
 
-Each round one prize is up, in descending, ascending or random order; player 0 bids a card, then player 1 without seeing
-it. The higher card wins the prize, equal cards lose it. Then both players learn the result or both cards
-(``reveal=results`` or ``bids``). The winner of more points gets 1, or the difference in points.
+In each round there is one prize, in descending, ascending or random order. Player 0 bids a card, then player 1 without
+seeing it. The higher card wins the prize; nobody wins it if they are equal. Then both players learn the result or
+both cards (``reveal=results`` or ``bids``). The player with more points gets 1, or the difference in points.
 
 Reference: Lanctot et al. 2009, section 5 (seven cards, descending, results); Farina, Kroer and Sandholm 2020, section 5
 (four cards, random, bids).
@@ -104,11 +104,11 @@ class BidGoofspielGame(RulesGame):
         )
 
     def action_text(self, player: int, action: int) -> str:
-        """Returns which card is bid, such as "bid 7"."""
+        """Returns the card, such as "bid 7"."""
         return f"bid {action + 1}"
 
     def outcome_text(self, outcome: int) -> str:
-        """Returns which prize is up, such as "prize 7"."""
+        """Returns the prize, such as "prize 7"."""
         return f"prize {outcome + 1}"
 
     def state_text(self, state: np.ndarray) -> str:

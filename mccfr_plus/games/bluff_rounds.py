@@ -1,8 +1,8 @@
-"""The values of the rounds of Bluff that may follow a round.
+"""The values of the rounds of Bluff that can follow a round.
 
-``tools/solve_bluff_rounds.py`` computed those in ``bluff_rounds.json``, each with the bounds of two best responses.
-`solve`, set by `mccfr_plus.solver.game_value`, computes others when a game first needs them: this module is below
-solvers.
+``tools/solve_bluff_rounds.py`` computed the values in ``bluff_rounds.json`` and bounds of them by best responses.
+Other values are computed when a game first needs them, by `solve`, which `mccfr_plus.solver.game_value` sets: this
+module cannot import solvers.
 """
 
 import json
@@ -22,7 +22,7 @@ solve: Callable[[str, float], float] | None = None  # computes player 0's value 
 
 
 class Following(NamedTuple):
-    """What the players go on to: nothing, or a round."""
+    """The round that follows, or the end of the match."""
 
     dice: tuple[int, int]  # of the player who begins it and of the other player
     faces: int  # of a die
@@ -41,7 +41,7 @@ class Following(NamedTuple):
 
 
 def following(dice1: int, dice2: int, faces: int, starts: str) -> list[Following]:
-    """Returns what follows when player 0 and when player 1 loses a die.
+    """Returns the rounds that follow if player 0, and if player 1, loses a die.
 
     Raises:
         ValueError: If a round that follows is too large to be solved.

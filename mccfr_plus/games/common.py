@@ -1,4 +1,4 @@
-"""What several games share: kernels, and how a module's kernels become rules."""
+"""Kernels that several games share, and `rules_in`, which collects the kernels of a module."""
 
 from collections.abc import Mapping
 from dataclasses import fields
@@ -11,13 +11,13 @@ from mccfr_plus.kernels.intrinsics import at, lowest_bit
 
 @kernel
 def chance_begins(parameters, table, state):
-    """A game's `start` where chance is to move and all other words are 0."""
+    """Writes the initial state of a game in which chance moves first and all other words are 0."""
     state[MOVER] = CHANCE
 
 
 @inline_kernel
 def list_bits(mask, actions):
-    """Writes the positions of the bits that are set, ascending, and returns how many there are."""
+    """Writes the positions of the set bits in ascending order, and returns their number."""
     count = 0
     while mask:
         actions[at(count)] = lowest_bit(mask)
@@ -35,7 +35,7 @@ def equally_likely(count, probabilities):
 
 
 def rules_in(module: Mapping[str, Any]) -> Rules:
-    """Returns the rules whose kernels a module defines: `_legal` is `legal`, and so on.
+    """Returns the rules that a module defines: its `_legal` is the kernel `legal`, and so on.
 
     Without `_start`, chance moves first.
     """

@@ -1,4 +1,4 @@
-"""A game with compiled rules: its sizes, its kernels, and how it is written."""
+"""A game with compiled rules: its sizes, its kernels and its texts."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
@@ -12,13 +12,13 @@ from mccfr_plus.games.rules import NOW, RECALLED, Field, Layout, Parameters, Rul
 
 
 class Encoding:
-    """Turns what a player knows into a tensor: the player, then each place of each field, as one-hot vectors."""
+    """Encodes what a player knows as a tensor: the player, then each place of each field, as one-hot vectors."""
 
     def __init__(self, num_players: int, places: Sequence[tuple[int, Field]]):
         self.size = num_players  # of the tensor
-        # Of each field: where its part begins and ends, and its shape (count, size).
+        # For each field: begin and end of its part, and its shape (count, size).
         self.shapes: dict[str, tuple[int, int, tuple[int, int]]] = {}
-        # Of each entry of `look` that is shown: its position, and where its one-hot vector begins.
+        # For each entry of `look` that is shown: its position, and the begin of its one-hot vector.
         where: list[int] = []
         base: list[int] = []
         for begin, each in places:
@@ -31,12 +31,12 @@ class Encoding:
         self._base_of = dict(zip(where, base, strict=True))
 
     def write(self, player: int, view: np.ndarray, tensor: np.ndarray) -> None:
-        """Writes the tensor of what `look` wrote into zeros."""
+        """Writes the tensor for a view, the output of `look`, into zeros."""
         tensor[player] = 1.0
         tensor[self._base + view[self._where]] = 1.0
 
     def cells(self, player: int, place: int, value: int) -> list[int]:
-        """Returns which entries of the tensor are 1 if an entry of `look` has a value; see `RulesGame.tensor_cells`."""
+        """Returns the entries of the tensor that are 1 if a place has a value; see `RulesGame.tensor_cells`."""
         if place < 0:
             return [player]
         return [self._base_of[place] + value] if place in self._base_of else []
@@ -52,17 +52,17 @@ class RulesGame(ABC):
         params: Parameters that differ from the defaults.
 
     Raises:
-        ValueError: If there is no such parameter, or if one is out of range.
+        ValueError: If a parameter is unknown or out of range.
 
     Attributes:
         short_name: Its name for ``pyspiel.load_game``.
-        long_name: Its name for people.
-        defaults: Its parameters with their defaults, each a number, truth value or text.
+        long_name: Its title.
+        defaults: Its parameters with their defaults: numbers, booleans or strings.
         rules: The kernels.
-        utility: What payoffs add up to.
-        action_names: How actions are written; empty: as numbers, or as `action_text` says.
+        utility: The sum of payoffs, such as zero-sum.
+        action_names: Names of actions; if empty, `action_text` writes them, by default as numbers.
         given: The parameters with the defaults filled in.
-        sizes: What `layout` returned.
+        sizes: The `Layout` for these parameters.
         encoding_recalled: The tensor of information states.
         encoding_now: The tensor of observations.
     """
@@ -109,27 +109,27 @@ class RulesGame(ABC):
         """
 
     def action_text(self, player: int, action: int) -> str:
-        """Returns how an action of a player is written."""
+        """Returns the name of a player's action."""
         return self.action_names[action] if self.action_names else str(action)
 
     def outcome_text(self, outcome: int) -> str:
-        """Returns how an outcome of chance is written."""
+        """Returns the name of an outcome of chance."""
         return f"chance {outcome}"
 
     def state_text(self, state: np.ndarray) -> str:
-        """Returns how a state is written; an empty text stands for its history."""
+        """Returns a state as a text; if it is empty, the history is shown instead."""
         return ""
 
     def tensor_cells(self, player: int, place: int, value: int) -> Sequence[int] | None:
-        """Returns which entries of a player's information-state tensor turn to 1 if an entry of `look` has a value.
+        """Returns the entries of a player's information-state tensor that become 1 if a place has a value.
 
         Args:
             player: The player.
-            place: Which entry of `look`; -1: none, for what is 1 in the tensor of a player who knows nothing.
+            place: An entry of `look`; -1 for the entries that are 1 for a player who knows nothing.
             value: Its value.
 
         Returns:
-            Numbers of entries; ``~number`` for one that turns to 0. None if the tensor is none of this kind.
+            Numbers of entries; ``~number`` for an entry that becomes 0. None if tensors are not of this kind.
         """
         return self.encoding_recalled.cells(player, place, value)
 
@@ -147,18 +147,18 @@ class RulesGame(ABC):
         return words
 
     def look(self, words: np.ndarray, player: int) -> np.ndarray:
-        """Returns what a player knows in a state, an int64 entry per place of the game's fields."""
+        """Returns a player's view of a state: an int64 entry for each place of the game's fields."""
         view = np.zeros(self.sizes.view_size, np.int64)
         self.rules.look(self.parameters, self.table, words, player, view)
         return view
 
     def view_text(self, player: int, view: Sequence[int], places: Sequence[tuple[int, Field]] | None = None) -> str:
-        """Returns what a player knows as a text.
+        """Returns a player's view as a text.
 
         Args:
             player: The player.
-            view: What `look` wrote, as a list.
-            places: What to write, as `Layout.places` gives it; None: an information state.
+            view: The output of `look`, as a list.
+            places: The places to write, as from `Layout.places`; None for an information state.
         """
         places = self._information_state if places is None else places
         texts = [f"{each.name}={each.text(player, view[begin : begin + each.count])}" for begin, each in places]

@@ -156,7 +156,7 @@ class LeducRanksGame(RulesGame):
         )
 
     def outcome_text(self, outcome: int) -> str:
-        """Returns what is dealt, such as "deal 3 7" for the private cards and "board 3"."""
+        """Returns the cards that are dealt, such as "deal 3 7" for the private cards and "board 3"."""
         ranks = self.sizes.parameters[0]
         board = outcome - ranks * ranks
         return f"board {board}" if board >= 0 else f"deal {outcome // ranks} {outcome % ranks}"

@@ -42,7 +42,7 @@ class OneCardPokerGame(RulesGame):
         )
 
     def outcome_text(self, outcome: int) -> str:
-        """Returns which card is dealt."""
+        """Returns the card that is dealt."""
         return f"deal {outcome}"
 
     def state_text(self, state: np.ndarray) -> str:

@@ -13,7 +13,7 @@ from dataclasses import replace
 import numpy as np
 
 from mccfr_plus.games.game import RulesGame
-from mccfr_plus.games.openspiel.dark_hex import dark_hex
+from mccfr_plus.games.openspiel.phantom_games import dark_hex
 from mccfr_plus.games.phantom import NOTHING, RULES, look, owner, parameters_of_hex
 from mccfr_plus.games.rules import RECALLED, Field, Layout, Parameters
 from mccfr_plus.games.symmetries import board_symmetries, turned_choices

@@ -63,7 +63,7 @@ def _fill_hex_table(parameters, table):
 
 @inline_kernel
 def _wins(parameters, marks, player):
-    """Returns whether a player's marks are a winning set."""
+    """Returns whether a player's marks win."""
     if parameters[_TABLE]:
         return parameters[at(parameters[_TABLE] + (marks >> 4))] >> (2 * (marks & 15) + player) & 1
     return _connects(parameters, marks, player)
@@ -200,7 +200,7 @@ class Phantom:
 
     @property
     def max_game_length(self) -> int:
-        """Most choices in one history: each cell is chosen twice but for the one that ends the game."""
+        """Maximum number of choices: each cell is chosen twice, except the one that ends the game."""
         return 2 * self.num_cells - 1
 
     @property
@@ -214,10 +214,10 @@ class Phantom:
         return 1 if self.shown == NOTHING else 3  # one choice of the opponent, as the first one places a mark
 
     def parameters_of(self, wins: Callable[[int], bool]) -> np.ndarray:
-        """Returns the parameters of the kernels where both players need the same sets of marks.
+        """Returns the parameters of the kernels for games in which both players need the same sets of marks.
 
         Args:
-            wins: Whether a set of marks, a mask of cells, is a winning one.
+            wins: Returns whether a set of marks, a mask of cells, wins.
         """
         parameters, table = self._parameters(), self._empty_table()
         for marks in range(1 << self.num_cells):

@@ -138,7 +138,7 @@ class PrincessAndMonsterGame(RulesGame):
         )
 
     def outcome_text(self, outcome: int) -> str:
-        """Returns where each player starts, such as "princess a1, monster c3"."""
+        """Returns the first cells of both players, such as "princess a1, monster c3"."""
         rows, columns, *_, princess = self.sizes.parameters
         cells = divmod(outcome, rows * columns)
         names = self.sizes.fields[0].symbols or ()

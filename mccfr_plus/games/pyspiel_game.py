@@ -14,7 +14,7 @@ from mccfr_plus.games.rules import CHANCE, MOVER, NOW, RECALLED, TERMINAL
 
 
 class _Position:
-    """The words of a state and what follows from them. One object, because OpenSpiel copies attributes one by one."""
+    """The words of a state and values derived from them. One object, because OpenSpiel copies attributes one by one."""
 
     __slots__ = ("game", "legal", "mover", "outcomes", "words")
 
@@ -27,13 +27,13 @@ class _Position:
         return _Position(self.game, self.words.copy())
 
     def refresh(self) -> None:
-        """Brings what follows from the words up to date with them."""
+        """Updates the derived values after a change of the words."""
         self.mover = self.words.item(MOVER)
         self.legal: list[int] | None = None  # of the player to move or of chance, once `find_legal` was called
         self.outcomes: list[tuple[int, float]] = []
 
     def find_legal(self) -> list[int]:
-        """Returns what the player to move, or chance, may do."""
+        """Returns the legal actions of the player to move, or the outcomes of chance."""
         if self.legal is None:
             game, count, actions = self.game, 0, np.empty(self.game.most_actions, np.int64)
             if self.mover >= 0:
@@ -49,8 +49,8 @@ class _Position:
 class PyspielState(pyspiel.State):
     """A state of a `PyspielGame`. Made by ``game.new_initial_state()`` only.
 
-    C++ calls the methods with an underscore and the observer. Those of the same names without it save Python the detour
-    through C++, which takes up to ten times as long.
+    C++ calls the methods with an underscore and the observer. The methods of the same names without it spare Python the
+    detour through C++, which takes up to ten times as long.
     """
 
     def __init__(self, game: "PyspielGame"):
@@ -71,7 +71,7 @@ class PyspielState(pyspiel.State):
         return words
 
     def current_player(self) -> int:
-        """Returns who is to move: a player, chance or the terminal id (`pyspiel.PlayerId`)."""
+        """Returns the player to move, or the ids of chance or of terminal states (`pyspiel.PlayerId`)."""
         return self._position.mover
 
     def is_terminal(self) -> bool:
@@ -99,7 +99,7 @@ class PyspielState(pyspiel.State):
         return payoffs.tolist()
 
     def look(self, player: int) -> np.ndarray:
-        """Returns what a player knows, an int64 entry per place of the game's fields.
+        """Returns a player's view: an int64 entry for each place of the game's fields.
 
         Raises:
             ValueError: If there is no such player.
@@ -110,16 +110,16 @@ class PyspielState(pyspiel.State):
         return game.look(self._position.words, player)
 
     def information_state_string(self, player: int | None = None) -> str:
-        """Returns all that a player knows, as a text; None: the player to move."""
+        """Returns everything that a player knows as a text; None for the player to move."""
         player = self._position.mover if player is None else player
         return self._position.game.view_text(player, self.look(player).tolist())
 
     def information_state_tensor(self, player: int | None = None) -> list[float]:
-        """Returns all that a player knows, as one-hot vectors; None: the player to move."""
+        """Returns everything that a player knows as one-hot vectors; None for the player to move."""
         return self._tensor(player, self._position.game.encoding_recalled)
 
     def observation_tensor(self, player: int | None = None) -> list[float]:
-        """Returns what a player sees at this moment, as one-hot vectors; None: the player to move."""
+        """Returns the player's current observation as one-hot vectors; None for the player to move."""
         return self._tensor(player, self._position.game.encoding_now)
 
     def _tensor(self, player: int | None, encoding: Encoding) -> list[float]:
@@ -130,7 +130,7 @@ class PyspielState(pyspiel.State):
         return tensor.tolist()
 
     def legal_actions(self, player: int | None = None) -> list[int]:
-        """Returns what the player to move may do, or `player`, who may do nothing unless it is the one to move."""
+        """Returns the legal actions of a player: none, unless it is to move; None for the player to move."""
         return list(self._position.find_legal()) if player in (None, self._position.mover) else []
 
     _legal_actions = legal_actions
@@ -155,11 +155,11 @@ class PyspielState(pyspiel.State):
 
 
 class RulesObserver:
-    """Writes the fields that an observation consists of as one-hot vectors.
+    """Writes the fields of an observation as one-hot vectors.
 
     Attributes:
-        tensor: All of it, float32, one dimension.
-        dict: The same memory, per field, ``[count, size]``.
+        tensor: The whole observation, float32, one dimension.
+        dict: Views of the same memory for each field, ``[count, size]``.
     """
 
     def __init__(self, game: RulesGame, kind: pyspiel.IIGObservationType, params: Mapping[str, Any] | None):
@@ -176,13 +176,13 @@ class RulesObserver:
             self.dict[name] = self.tensor[begin:end].reshape(shape)
 
     def set_from(self, state: Any, player: int) -> None:
-        """Brings `tensor` and `dict` to what the player sees in the state."""
+        """Writes the player's observation of a state to `tensor` and `dict`."""
         view = state.look(player)  # first: it may refuse the player
         self.tensor.fill(0.0)
         self._encoding.write(player, view, self.tensor)
 
     def string_from(self, state: Any, player: int) -> str:
-        """Returns what the player sees in the state as a text."""
+        """Returns the player's observation of a state as a text."""
         return self._game.view_text(player, state.look(player).tolist(), self._places)
 
 
@@ -216,12 +216,12 @@ class PyspielGame(pyspiel.Game):
     def make_py_observer(
         self, iig_obs_type: pyspiel.IIGObservationType | None = None, params: Mapping[str, Any] | None = None
     ) -> RulesObserver:
-        """Returns an object that observes states, as `open_spiel.python.observation` wants it."""
+        """Returns an observer for `open_spiel.python.observation`."""
         kind = iig_obs_type or pyspiel.IIGObservationType(perfect_recall=False)
         return RulesObserver(self.rules_game, kind, params)
 
     def max_chance_nodes_in_history(self) -> int:
-        """Returns the most outcomes of chance in one history."""
+        """Returns the maximum number of chance nodes in a history."""
         return self.rules_game.sizes.max_chance_nodes
 
 
@@ -253,11 +253,11 @@ _registered: dict[str, type[RulesGame]] = {}
 def register_game(game: type[RulesGame]) -> type[RulesGame]:
     """Makes a game loadable by ``pyspiel.load_game``; also usable as a decorator of the class.
 
-    The same class defined again takes the place of the former one, as when a cell of a notebook is run a second time,
-    or when a file is both the program and a module, which Numba imports for the kernels that it keeps on disk.
+    A class that is defined a second time replaces the first: a cell of a notebook may run twice, and Numba imports a
+    program as a module for the kernels that it keeps on disk.
 
     Raises:
-        ValueError: If the class lacks something, or OpenSpiel has another game of that name.
+        ValueError: If the class is incomplete, or OpenSpiel has another game of that name.
     """
     lacking = [what for what in ("short_name", "long_name", "rules") if not hasattr(game, what)]
     lacking += sorted(game.__abstractmethods__)
@@ -274,6 +274,6 @@ def register_game(game: type[RulesGame]) -> type[RulesGame]:
 
 
 def _origin(game: type[RulesGame]) -> tuple[str, str]:
-    """Returns where a class is defined: its file, or its module where that has none, and its name there."""
+    """Returns the file in which a class is defined, or its module if that has no file, and the name of the class."""
     file = getattr(sys.modules.get(game.__module__), "__file__", None)
     return os.path.realpath(file) if file else game.__module__, game.__qualname__

@@ -44,7 +44,7 @@ from typing import Any, TypedDict, TypeVar
 import numpy as np
 import pyspiel
 
-# Position of the word of a state that says who is to move, and what may stand there beside players.
+# The word of a state with the player to move, and its values other than players.
 MOVER = 0
 CHANCE = int(pyspiel.PlayerId.CHANCE)
 TERMINAL = int(pyspiel.PlayerId.TERMINAL)
@@ -84,16 +84,16 @@ class Field:
     are not ``when="recalled"``.
 
     Args:
-        name: What it is called in texts and tensors.
-        size: How many values a place can have, at least 1.
-        count: How many places.
+        name: Its name in texts and tensors.
+        size: Number of values of a place, at least 1.
+        count: Number of places.
         private: Whether only the player sees it.
         when: ``"always"``; ``"recalled"``: part of information states only, such as the order of past moves; ``"now"``:
             part of observations only, such as a score that follows from them.
-        symbols: How values are written: a text or a sequence of texts, one per value; None: numbers. There are spaces
-            between several places unless symbols are single characters. Places whose symbol is empty are left out.
+        symbols: Texts of the values, one per value; None for numbers. Several places are separated by spaces unless all
+            symbols are single characters. Places with an empty symbol are left out.
         write: Writes the player's values of all places instead, as a text that no other values have.
-        turned: What a symmetry of the game, a permutation of actions, turns a value into; None: into itself.
+        turned: The image of a value under a symmetry of the game, a permutation of actions; None for itself.
     """
 
     name: str

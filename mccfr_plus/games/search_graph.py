@@ -1,6 +1,6 @@
 """The text in which the graph of the search game (`mccfr_plus.games.search_game`) is written.
 
-It is a list with semicolons between the entries. Each begins with a word that says what it lists:
+It is a list with semicolons between the entries. The first word of an entry is its kind:
 
     start S                     the attacker's first node
     goals g1 g2:5               nodes, each with its value where that is not 1
@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 _MOST_NODES, _MOST_PATROLS, _MOST_POSITIONS = 100, 4, 1_000
 
-# What may follow the word that an entry begins with.
+# The syntax of an entry after its first word.
 _SYNTAX = {
     "start": r"\w+",
     "goals": r"(\w+(:(\d+\.?\d*|\.\d+)(e[+-]?\d+)?)?( |$))+",
@@ -31,7 +31,7 @@ THREE_COLUMNS = (
 
 
 class Graph(NamedTuple):
-    """Where the players may go."""
+    """Nodes, edges and the paths of patrols."""
 
     nodes: list[str]  # names; everything else is numbers of nodes
     start: int  # the attacker's first node
@@ -83,7 +83,7 @@ def _require(condition: object, message: str) -> None:
 
 
 def _check(graph: Graph) -> None:
-    """Raises a ValueError if the graph is too large, or if there is nothing to win or to decide in it."""
+    """Raises a ValueError if the graph is too large, or if the attacker cannot win or has no choice."""
     nodes, start, goals, patrols, edges = graph
     for count, most, what in (
         (len(nodes), _MOST_NODES, "nodes"),

@@ -1,6 +1,6 @@
-"""Symmetries of a game: permutations of its actions that change neither what is possible nor any payoff.
+"""Symmetries of a game: permutations of its actions that preserve legal actions and payoffs.
 
-`Symmetries` has what kernels need of them; `board_symmetries` makes those of boards.
+`Symmetries` holds them as arrays for kernels; `board_symmetries` returns the symmetries of boards.
 """
 
 from collections.abc import Callable, Sequence
@@ -16,20 +16,19 @@ _MOST_ACTIONS = 62  # kernels keep sets of actions in a word
 class Symmetries:
     """The group of a game's symmetries, as arrays.
 
-    An element turns what happens in one *frame* into what happens in another: its permutation turns actions, and
-    `Field.turned` says what becomes of what players know.
+    An element maps one *frame* to another: its permutation maps actions, `Field.turned` the values that players see.
 
     Raises:
-        ValueError: If they are no group of permutations that begins with the identity, if there are more than 16, or if
-            there is chance or more than 62 actions.
+        ValueError: If they are not a group of at most 16 permutations that begins with the identity, or if the game has
+            chance or more than 62 actions.
 
     Attributes:
-        permutations: ``[num_elements, num_actions]`` int64: what an element turns an action into.
+        permutations: ``[num_elements, num_actions]`` int64: the image of each action.
         inverses: ``[num_elements]`` int64.
-        products: ``[num_elements, num_elements]`` int64: the element that turns as the second one and then the first.
-        fixing: ``[num_actions]`` int64, the elements that leave an action where it is, a bit each.
-        bases: ``[num_places]`` int64: where the values of each place of an information state begin in `values`.
-        values: ``[num_elements, num_values]`` int64: what an element turns a place's value into.
+        products: ``[num_elements, num_elements]`` int64: the second element followed by the first.
+        fixing: ``[num_actions]`` int64, the elements that fix an action, a bit each.
+        bases: ``[num_places]`` int64: the begin of each place of an information state in `values`.
+        values: ``[num_elements, num_values]`` int64: the image of each value of a place.
     """
 
     def __init__(self, sizes: Layout):
@@ -69,7 +68,7 @@ class Symmetries:
         """Returns the smallest action of each action's orbit, ``[num_actions]`` int64.
 
         Args:
-            subgroup: The elements to turn by, a bit each.
+            subgroup: The elements, a bit each.
         """
         return self.permutations[[element for element in range(len(self)) if subgroup >> element & 1]].min(0)
 

@@ -83,7 +83,7 @@ class _Kernel(CPUDispatcher):
     _cache: Any
 
     def compile(self, sig: Any) -> Any:
-        """Compiles a version or loads it. Signals wait while it compiles, because Numba turns them into other errors."""
+        """Compiles a version or loads it. Signals wait meanwhile: Numba would turn them into other errors."""
         if isinstance(self._cache, DiskCache) and self._cache.holds(sig, self.targetctx):  # a sent kernel has another
             return super().compile(sig)
         with deferred_signals():

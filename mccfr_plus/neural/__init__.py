@@ -54,14 +54,6 @@ __all__ = [
 ]
 
 
-WITHOUT_TREE: tuple[str, ...] = ()  # for the command, until it uses `settings_of`
-
-
-def default_config(algorithm: str) -> Any:
-    """Returns the default config of one of `ALGORITHMS`."""
-    return settings_of(algorithm).config
-
-
 def __getattr__(name: str) -> Any:
     if name in _LAZY:
         return getattr(importlib.import_module(f"{__name__}.{_LAZY[name]}"), name)

@@ -44,13 +44,7 @@ class AdvantageSolver(NeuralSolver):
     """A solver with a network of advantages per player: the base class of user-defined algorithms.
 
     A subclass defines `regrets`, and may define `weights`, `exploration` and ``config_class``, an `AdvantageConfig`.
-    With ``representation="batched"``, `average_policy` and `current_policy` return a `NetworkPolicy`. The networks of
-    the average are trained on the first call after an iteration, which raises a TrainingError if that diverges.
-
-    See `DeepCFR` for the arguments and errors.
-
-    Attributes:
-        values: Of histories, where the algorithm has them; see `mccfr_plus.neural.values`.
+    ``values`` are those of histories, if it has some; see `mccfr_plus.neural.values`. See `DeepCFR` for the arguments.
     """
 
     config_class: ClassVar[type[configs.AdvantageConfig]] = configs.AdvantageConfig
@@ -164,38 +158,32 @@ class AdvantageSolver(NeuralSolver):
 class DeepCFR(AdvantageSolver):
     """Deep CFR: a network per player learns the regrets of external sampling.
 
-    With aggregated memory and a linear model of one-hot inputs, fitted exactly, this is linear MCCFR with batches:
-    ``Solver(game, "external", "linear", batch=traversals)`` with the same traversals.
+    With aggregated memory and a linear model of one-hot inputs, fitted exactly, this is linear MCCFR with batches. A
+    traversal visits all own actions: on large games use `DREAM` or `ESCHER`, which follow one history at a time.
 
     Args:
-        game: A `pyspiel.Game`, a game string, or a `GameTree`, with sequential or simultaneous moves and
-            information-state tensors.
+        game: A `pyspiel.Game`, a game string, or a `GameTree`, with information-state tensors.
         config: A `DeepCFRConfig`; None: its defaults. The attribute ``config`` has the values that depend on the
             representation.
-        representation: ``"tree"``: the game is compiled, and the strategy is a table; for any number of players and
-            perfect recall. ``"batched"``: networks at many histories in parallel, for games of any size. None: a tree
-            if the game has at most a million histories. Or a `Representation` of the game.
+        representation: ``"tree"``: the game, of perfect recall, is compiled, and the strategy is a table.
+            ``"batched"``: networks at many histories in parallel, for games of any size; policies are then a
+            `NetworkPolicy`, and those of the average are trained on the first call after an iteration. None: a tree if
+            the game has at most a million histories. Or a `Representation` of the game.
         seed: An integer for a repeatable run (bitwise identical on one machine), a numpy generator, or None.
-        network: Makes a `torch.nn.Module` of the numbers of its inputs and outputs, float32; None: the multilayer
-            perceptron of the config. Or a mapping of roles (``"regrets"``, ``"values"``, ``"average"``) to such
-            functions; other roles have the default.
-        optimizer: Makes a `torch.optim.Optimizer` of a list of parameters; None: Adam with the config's step size. Or a
-            mapping of roles to such functions.
-        device: Where networks are trained, as torch calls it; None: on a GPU if there is one. Results differ between
-            devices.
+        network: Makes a `torch.nn.Module` of the numbers of its inputs and outputs; None: an `MLP`. Or a mapping of
+            some of the roles ``"regrets"``, ``"values"`` and ``"average"`` to such functions.
+        optimizer: Makes a `torch.optim.Optimizer` of a list of parameters, or a mapping likewise; None: Adam.
+        device: Where networks are trained, as torch calls it; None: on a GPU if there is one.
         features: Makes the inputs of networks, ``[n, any width]``, of information-state tensors, ``[n, size]`` float32;
             None: the tensors are the inputs. Networks of histories' values get histories, without features.
 
     Raises:
         GameError: If the game cannot be loaded or compiled, has no information-state tensors or imperfect recall.
         BudgetError: If it is too large to be compiled, or the tensors of its histories are, where values are learned.
-        ConfigError: If the config is of another class or does not fit the representation, the seed is not allowed, or a
-            factory makes something else.
+        ConfigError: If the config is of another class or representation, or a factory makes something else.
 
-    Reference: Brown, Lerer, Gross, Sandholm 2019, "Deep counterfactual regret minimization", algorithms 1 and 2.
-    On a tree it differs from it in the average strategy, which is exact, and by default in ``warm_start`` and
-    ``memory="aggregated"``; so do the algorithms below from theirs. A traversal visits all own actions, so its size is
-    exponential in the number of own moves: on large games use `DREAM` or `ESCHER`, which follow one history at a time.
+    Reference: Brown, Lerer, Gross, Sandholm 2019, "Deep counterfactual regret minimization", algorithms 1 and 2. On a
+    tree the average strategy is exact, and ``warm_start`` and ``memory="aggregated"`` are not in the paper.
 
     Examples:
         >>> from mccfr_plus.neural import DeepCFR, DeepCFRConfig
@@ -218,18 +206,15 @@ class DeepCFR(AdvantageSolver):
 class DREAM(AdvantageSolver):
     """DREAM: a network of regrets per player and a network of action values, from sampled trajectories alone.
 
-    Own actions are drawn uniformly with probability epsilon. The action values are the baselines of the sampled values:
-    these stay unbiased for any baseline, and good ones reduce the variance. A sample's weight is the probability of the
-    own draws before it under uniform play, divided by their probability. At each information set this is the inverse of
-    the latter up to a constant, so that the mean does not depend on how often an iteration sampled it. Without the
-    former, a few samples of deep information sets would dominate the loss. The network of values is trained after all
-    players' traversals, on their histories.
+    Own actions are drawn uniformly with probability epsilon. Action values are the baselines of sampled values, which
+    stay unbiased for any baseline. A sample's weight is the probability of the own draws before it under uniform play,
+    divided by their probability: so the mean does not depend on how often an iteration sampled the information set.
 
     See `DeepCFR` for the arguments and errors; the config is a `DREAMConfig`.
 
     Reference: Steinberger, Lerer, Brown 2020, "DREAM: Deep regret minimization with advantage baselines and model-free
-    learning", section 4. Differs from it in values, which are learned from the latest iteration's histories with
-    targets backed up from the leaf.
+    learning", section 4. Its values differ: they are learned after all players' traversals, from this iteration's
+    histories, with targets backed up from the leaf. With ``minimizer="pdcfr+"`` it is VR-DeepPDCFR+ (Xu et al. 2026).
 
     Examples:
         >>> from mccfr_plus.neural import DREAM, DREAMConfig
@@ -271,15 +256,13 @@ class ESCHER(AdvantageSolver):
     """ESCHER: a network of regrets per player, from values of histories, without importance weights.
 
     Before a player's traversals, the values of all histories under the current strategies are computed or learned. Own
-    actions are drawn uniformly. At an own information set the regret of an action is the value of the history after it
-    less their mean over the strategy. `mccfr_plus.estimators.escher` says why that is right up to a factor, and does
-    the same with a table of regrets.
+    actions are drawn uniformly. The regret of an action is the value of the history after it less their mean over the
+    strategy; `mccfr_plus.estimators.escher` says why, and does the same with a table of regrets.
 
     See `DeepCFR` for the arguments and errors; the config is an `ESCHERConfig`.
 
     Reference: McAleer, Farina, Lanctot, Sandholm 2023, "ESCHER: Eschewing importance sampling in games by computing a
-    history value function to estimate regret", section 4. Differs from it in values, which are learned before each
-    player's traversals with targets backed up from the leaf.
+    history value function to estimate regret", section 4. Its values differ as DREAM's do.
 
     Examples:
         >>> from mccfr_plus.neural import ESCHER, ESCHERConfig

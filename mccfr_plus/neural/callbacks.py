@@ -19,10 +19,7 @@ def scalars_of(progress: Progress) -> dict[str, float | None]:
 class CSVLogger:
     """Appends a row to a CSV file after each iteration: iterations, nodes_touched, seconds, exploitability, losses.
 
-    The exploitability is that of ``run(evaluate_every=...)``, where there was an evaluation. A new file gets a header.
-
-    Args:
-        path: The file. Rows are appended to an existing one, as is needed for a run that is resumed.
+    The exploitability is that of ``run(evaluate_every=...)``. A new file gets a header.
 
     Examples:
         >>> from mccfr_plus.neural import CSVLogger, DeepCFR
@@ -47,14 +44,7 @@ class CSVLogger:
 
 
 class TensorBoardLogger:
-    """Adds the numbers of `CSVLogger` to TensorBoard after each iteration.
-
-    Args:
-        directory: Where TensorBoard reads them: ``tensorboard --logdir DIRECTORY``.
-
-    Raises:
-        ConfigError: If TensorBoard is not installed.
-    """
+    """Adds the numbers of `CSVLogger` to TensorBoard, ``tensorboard --logdir DIRECTORY``, after each iteration."""
 
     def __init__(self, directory: str | os.PathLike):
         self._writer = summary_writer(os.fspath(directory))

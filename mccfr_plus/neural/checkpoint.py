@@ -43,8 +43,12 @@ def restore(solver: Any, path: str | os.PathLike) -> dict[str, Any]:
     theirs, sizes = header["versions"], header["memory_sizes"]
     if set(sizes) != set(solver.memory_sizes()):
         raise CheckpointError(f"{path} is damaged: its memories are {sizes}.")
-    own = {name: array for name, array in solver.state(sizes).items() if "/optimizer/" not in name}
-    arrays = own | _of_optimizers(path, header["arrays"])
+    arrays = {name: array for name, array in solver.state(sizes).items() if "/optimizer/" not in name}
+    try:  # optimizers have no state before the first step: theirs is as the file describes it
+        described = {name: each for name, each in header["arrays"].items() if "/optimizer/" in name}
+        arrays |= {name: np.zeros(shape, np.dtype(kind)) for name, (kind, shape) in described.items()}
+    except (TypeError, ValueError, MemoryError):
+        raise CheckpointError(f"{path} is damaged: it describes optimizers that are not in it.") from None
     checkpoint_file.check(path, arrays)
     checkpoint_file.read_into(path, arrays)
     solver.load(arrays)
@@ -52,18 +56,6 @@ def restore(solver: Any, path: str | os.PathLike) -> dict[str, Any]:
         texts = (", ".join(map(" ".join, each.items())) for each in (theirs, ours))
         logger.warning("%s was written with %s, and these are %s: results may differ in rounding.", path, *texts)
     return header
-
-
-def _of_optimizers(path: str | os.PathLike, arrays: dict[str, Any]) -> dict[str, np.ndarray]:
-    """Returns arrays for the state of optimizers, which is empty before the first step, as a header describes it."""
-    described = {name: described for name, described in arrays.items() if "/optimizer/" in name}
-    try:
-        result = {name: np.zeros(shape, np.dtype(kind)) for name, (kind, shape) in described.items()}
-        if sum(array.nbytes for array in result.values()) <= os.path.getsize(path):
-            return result
-    except (TypeError, ValueError, MemoryError):
-        pass
-    raise CheckpointError(f"{path} is damaged: it describes optimizers that are not in it.")
 
 
 def read_header(path: str | os.PathLike, algorithm: str | None = None) -> dict[str, Any]:

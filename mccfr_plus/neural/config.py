@@ -1,7 +1,4 @@
-"""Settings of neural solvers: frozen dataclasses, checked when they are built.
-
-A field that is None gets its value from the representation; a solver's ``config`` has the value.
-"""
+"""Settings of neural solvers: frozen dataclasses, checked when they are built."""
 
 from __future__ import annotations
 
@@ -10,7 +7,7 @@ import difflib
 import functools
 import math
 import types
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Annotated, Any, Literal, Self, TypeAlias, get_args, get_origin, get_type_hints
 
@@ -78,10 +75,10 @@ def _check(name: str, value: Any, kind: Any) -> None:
 
 @dataclass(frozen=True, kw_only=True)
 class Config:
-    """Base of all configs: checks each field by its type, and converts the config to plain values and back.
+    """Base of all configs: checks fields by their types, and converts the config to plain values and back.
 
-    Whole numbers are at least 1, floating-point numbers positive; None is allowed where the type says so. Other values
-    are a ConfigError.
+    Whole numbers are at least 1, floating-point numbers positive; other values are a ConfigError. Fields that are None
+    by default get a value from the representation, unless they are given.
     """
 
     def __post_init__(self) -> None:
@@ -94,10 +91,8 @@ class Config:
                 object.__setattr__(self, each.name, tuple(value))
 
     def resolved(self, representation: str) -> Self:
-        """Returns the config with the defaults of a representation, ``"tree"`` or ``"batched"``, where it has None.
-
-        Raises:
-            ConfigError: If a setting needs the other representation.
+        """Returns the config with the defaults of a representation where it has None; settings that need the other
+        representation are a ConfigError.
         """
         for name, value in _TREE_ONLY.items() if representation == "batched" else ():
             if getattr(self, name, None) == value:
@@ -120,11 +115,11 @@ class Config:
             settings |= {f"{each.name}.{name}": one for name, one in inner.items()} or {each.name: value}
         return settings
 
-    def changed(self, settings: Mapping[str, Any]) -> Self:
+    def changed(self, settings: Mapping[str, Any] | Iterable[tuple[str, Any]]) -> Self:
         """Returns the config with other values of some settings, named as in `as_dict`."""
         known, changes, inner = self.as_dict(), dict[str, Any](), dict[str, dict[str, Any]]()
         kinds = get_type_hints(type(self))
-        for name, value in settings.items():
+        for name, value in dict(settings).items():
             if name not in known:
                 hint = "".join(f" Did you mean {near!r}?" for near in difflib.get_close_matches(name, known, n=1))
                 raise ConfigError(
@@ -181,25 +176,21 @@ class AdvantageConfig(TrainingConfig):
     The defaults are for games with up to some thousands of information sets. See `TrainingConfig` for the others.
 
     Args:
-        traversals: Traversals per player and iteration.
-        parallel_traversals: Number of traversals that run in parallel.
-        learning_rate: Step size of Adam.
+        traversals, parallel_traversals: Traversals per player and iteration, and how many run in parallel.
         memory: ``"aggregated"``: the weighted mean of all samples of each information set, which needs a compiled tree.
             ``"reservoir"``: a uniform sample of all samples, as in the papers.
-        memory_capacity: Maximum number of samples per player in a reservoir. A batched solver has another reservoir of
-            this size per player, of strategies.
+        memory_capacity: Maximum number of samples per player in a reservoir; without a tree also of its strategies.
         weighting: ``"linear"``: iteration t has weight t in the loss and in the average policy (linear CFR);
             ``"uniform"``: all iterations have the same weight.
         minimizer: ``"cfr"``: networks learn mean regrets. ``"dcfr+"``, ``"pdcfr+"``: they learn, from an iteration's
             samples alone, their own outputs before, discounted and cut off at 0, plus the sampled regrets, the latter
             with prediction; see `Bootstrapped`. The average policy then weighs iteration t by t^gamma, and `memory` and
-            `weighting` have no effect. ``"pdcfr+"`` with DREAM is VR-DeepPDCFR+.
+            `weighting` have no effect.
         fallback: The strategy where no advantage is positive: ``"argmax"``, the action of the largest one, or
             ``"uniform"``, as in tabular CFR.
         scale_targets: Whether targets are divided by half the player's payoff range, so that its size does not matter.
-        policy_training: Shape and training of the average policy's networks, which a batched solver trains on request.
-        threads: Number of torch's threads. More than one gain little, and resumed runs are bitwise identical with one
-            only.
+        policy_training: Training of the average policy's networks, which a batched solver trains on request.
+        threads: Number of torch's threads. Resumed runs are bitwise identical with one only.
     """
 
     traversals: int = 4000

@@ -18,12 +18,9 @@ T = TypeVar("T")
 class Store:
     """A ring buffer of rows; or a uniform sample, without replacement, of all rows (Vitter 1985, algorithm R).
 
-    An iteration that fails is undone: `rollback` restores the contents at the last `begin`.
-
     Args:
         columns: By name, ``[capacity, ...]``, zeros. Pages that were never written take no memory.
-        rng: ``[1]`` uint64, the state of the generator of algorithm R, modified in place. None: a ring buffer, which
-            keeps the latest rows.
+        rng: ``[1]`` uint64, the state of algorithm R's generator, modified in place. None: a ring of the latest rows.
 
     Attributes:
         seen: ``[1]`` int64, number of rows added so far, dropped ones included.
@@ -190,19 +187,16 @@ class Reservoir(Store):
 
 
 class Bootstrapped:
-    """The samples of one iteration; nothing is kept for the next one.
-
-    The targets of iteration t are
+    """The samples of one iteration, of which the next one keeps nothing. The targets of iteration t are
 
         max(R, 0) (t-1)^alpha / ((t-1)^alpha + 1) + r,
 
     where R is the output of the network before and r are the sampled regrets. With prediction the network has a second
-    output per action, which learns r, and strategies match max(R, 0) t^alpha / (t^alpha + 1) + r. All is divided by
-    `unit`.
+    output per action, which learns r, and strategies match max(R, 0) t^alpha / (t^alpha + 1) + r.
 
     Reference: Xu et al. 2026, "Deep (predictive) discounted counterfactual regret minimization", where r has a network
-    of its own. With DREAM's baselines this is VR-DeepDCFR+ and VR-DeepPDCFR+. DCFR+ and PDCFR+ are those of Xu, Li,
-    Liu, Fu, Fu, Xing, Cheng 2024, "Minimizing weighted counterfactual regret with optimistic online mirror descent".
+    of its own; with DREAM's baselines VR-DeepDCFR+ and VR-DeepPDCFR+. Tables: Xu et al. 2024, "Minimizing weighted
+    counterfactual regret with optimistic online mirror descent".
     """
 
     def __init__(self, learner: Any, config: Any, unit: float):

@@ -188,16 +188,13 @@ class Learner:
         return self.inputs.index_select(0, self._on_device(infosets.astype(np.int64, copy=False)))
 
     def fit(self, memory: Any, iteration: int, loss: Any = None, steps: int | None = None) -> list[float]:
-        """Trains on a memory; an empty one changes nothing.
+        """Trains on a memory and returns the losses of the steps; an empty memory changes nothing.
 
         Args:
-            memory: The data: its ``batches`` are `Examples`, or have other arrays after the information sets.
+            memory: Its ``batches`` are `Examples`, or have other arrays after the information sets.
             iteration: The current one, counted from 1.
-            loss: The loss of outputs and of what batches hold after the information sets; None: `squared_error`.
+            loss: The loss of outputs and of the arrays after the information sets; None: `squared_error`.
             steps: How many, from the present parameters; None: as the config says.
-
-        Returns:
-            The losses of the steps.
 
         Raises:
             TrainingError: If a loss, or a parameter after the last step, is not finite.
@@ -249,10 +246,7 @@ class Learner:
         return forward(self.module, given).numpy().astype(np.float64)
 
     def predict(self, iteration: int | None = None) -> np.ndarray:
-        """Returns the network's outputs for all information sets, ``[num_rows, num_outputs]`` float64.
-
-        Outputs that are not finite are a TrainingError, which names the iteration, unless that is None.
-        """
+        """Returns the outputs for all rows; those that are not finite are a TrainingError, if an iteration is given."""
         outputs = self.outputs()
         if iteration is not None and not math.isfinite(outputs.sum()):
             self._fail("is finite, but its predictions are not", iteration)

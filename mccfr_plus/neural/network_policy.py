@@ -47,10 +47,8 @@ def greedy(outputs: np.ndarray, masks: np.ndarray) -> np.ndarray:
 
 
 def matched(outputs: np.ndarray, masks: np.ndarray, is_argmax: bool) -> np.ndarray:
-    """Returns regret matching over legal actions, ``[n, num_actions]``.
-
-    Where no advantage is positive, the action of the largest one is played (Brown et al. 2019, section 5.2), or a
-    uniform one.
+    """Returns regret matching over legal actions, ``[n, num_actions]``; where no advantage is positive, the action of
+    the largest one (Brown et al. 2019, section 5.2), or a uniform one.
     """
     positive = np.where(masks, np.maximum(outputs, 0.0), 0.0)
     total = positive.sum(1, keepdims=True)
@@ -102,11 +100,8 @@ class NetworkPolicy(openspiel_policy.Policy):
         return dict(zip(actions.tolist(), row[actions].tolist(), strict=True))
 
     def probabilities_after(self, actions: np.ndarray, lengths: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Returns legal actions and their probabilities after histories, both ``[n, num_actions]``.
-
-        Args:
-            actions: ``[n, any number]`` integers, of players and chance from the root on.
-            lengths: ``[n]`` int64, how many there are in each history, after which a player is to move.
+        """Returns legal actions and their probabilities, both ``[n, num_actions]``, after histories of actions,
+        ``[n, any number]``, of players and chance from the root on, ``lengths`` of each.
         """
         return self._at(self._observer.after(actions, lengths))
 
@@ -122,11 +117,7 @@ class NetworkPolicy(openspiel_policy.Policy):
         return RULES[self.kind](outputs, masks)
 
     def save(self, path: str | os.PathLike) -> None:
-        """Writes the policy to a file by an atomic write, without pickle; an older policy is replaced.
-
-        Raises:
-            CheckpointError: If the file cannot be written, or is neither a policy nor a checkpoint.
-        """
+        """Writes the policy to a file, which may replace an older policy; if it cannot, that is a CheckpointError."""
         layers = getattr(self._networks[0], "hidden_layers", None)
         header = {"network_policy": 1, "game": str(self.game), "kind": self.kind, "discount": self._discount}
         checkpoint_file.write(path, {**header, "hidden_layers": layers}, _arrays_of(self._networks))
@@ -139,15 +130,9 @@ class NetworkPolicy(openspiel_policy.Policy):
         network: NetworkFactory | None = None,
         features: Features | None = None,
     ) -> Self:
-        """Returns the policy of a file.
+        """Returns the policy of a file; other files, and policies of other networks, are a CheckpointError.
 
-        Args:
-            game: Its game; None: the game that the file names.
-            network, features: What made its networks, as a solver takes them; None: the defaults.
-
-        Raises:
-            CheckpointError: If the file is no policy or damaged, or of other networks.
-            GameError: If the game cannot be loaded or has no information-state tensors.
+        ``game`` is its game, None: the one of the file; ``network`` and ``features`` are as the solver got them.
         """
         header = checkpoint_file.read_header(path)
         if header.get("network_policy") != 1:
@@ -156,12 +141,12 @@ class NetworkPolicy(openspiel_policy.Policy):
         loaded, layers = load_game(header["game"] if game is None else game), header["hidden_layers"]
         if network is None and layers is None:
             raise CheckpointError(f"{path} holds networks of a user's own: give network=, as the solver got it.")
-        if network is None and sum(map(math.prod, itertools.pairwise(layers))) > os.path.getsize(path):
-            raise CheckpointError(f"{path} is damaged: its networks do not fit into it.")
         check_has_tensors(loaded, "a NetworkPolicy")
-        size, actions = int(np.prod(loaded.information_state_tensor_shape())), loaded.num_distinct_actions()
+        outputs = loaded.num_distinct_actions() * (1 if header["discount"] is None else 2)
+        shape = int(np.prod(loaded.information_state_tensor_shape())), outputs
+        if not network and sum(map(math.prod, itertools.pairwise((1, *layers, 1)))) > os.path.getsize(path):
+            raise CheckpointError(f"{path} is damaged: its networks do not fit into it.")
         factory = network or functools.partial(MLP, hidden_layers=layers)
-        shape = size, actions * (1 if header["discount"] is None else 2)
         networks = [new_module(factory, *shape, features) for _ in range(loaded.num_players())]
         arrays = _arrays_of(networks)
         checkpoint_file.check(path, arrays)

@@ -1,10 +1,8 @@
-"""Neural fictitious self-play.
+"""Neural fictitious self-play. Until the iteration's episodes are played:
 
-Each player has two networks. Action values give its best response, which is epsilon-greedy. An average policy imitates
-what its best responses played. Until the iteration's episodes are played:
-
-1. Episodes are played in parallel. In an episode a player follows its best response with probability eta and its
-   average policy otherwise. Its transitions go to a ring buffer, and the decisions of its best response to a reservoir.
+1. Episodes are played in parallel. In an episode a player follows its best response, which is epsilon-greedy in action
+   values, with probability eta, and its average policy otherwise. Its transitions go to a ring buffer, the decisions of
+   its best response to a reservoir.
 2. For every `learn_every` steps a player has an update: one step of Q-learning on transitions and one of cross-entropy
    on decisions. After `target_every` updates the target network is renewed.
 """
@@ -122,7 +120,7 @@ class Agent:
 
     The networks are `values`, by Q-learning with a `target` network, a copy that is renewed now and then (Mnih et al.
     2015, algorithm 1), and `policy`. They learn from `transitions` and `decisions`. Of the generators' states, ``[5]``
-    uint64, the first one is of the reservoir, and two each are of a network's initial parameters and batches.
+    uint64, the first is of the reservoir, and two each of a network's initial parameters and batches.
     """
 
     def __init__(self, representation: Any, config: NFSPConfig, player: int, rngs: np.ndarray, modules: Modules):

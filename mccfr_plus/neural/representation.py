@@ -24,9 +24,7 @@ Rule = Callable[[np.ndarray, np.ndarray], np.ndarray]
 
 
 class Representation:
-    """Samples many histories in parallel. `TreeRepresentation` describes the other methods.
-
-    It belongs to one solver, whose strategies it holds.
+    """Samples many histories in parallel, and holds the strategies of one solver. See also `TreeRepresentation`.
 
     Args:
         observer: Of the game.
@@ -35,7 +33,6 @@ class Representation:
         constant_sum: Of the payoffs of all players; None: there is none.
 
     Attributes:
-        kind: ``"tree"`` or ``"batched"``.
         name: The solver, for error messages.
         rng: ``[1]`` uint64, the state of the generator of seeds, one of which each part of the histories has.
     """
@@ -91,14 +88,10 @@ def chunks(count: int, size: int) -> Iterator[int]:
 class BatchedRepresentation(Representation):
     """Compiled rules or pyspiel's states: information sets are tensors, and strategies are networks.
 
-    The average policy is the mean of each player's strategies with weights t x own reach, or t^gamma x own reach. They
-    are sampled on histories in which the player draws by its strategy and all others explore, with weight t x (the
-    others' reach under uniform play) / (the probability of their draws): without the latter factor, iterations whose
-    others come often to an information set would count more there. With two players the traversals of the other one are
-    such histories. With one or more than two, further histories are sampled. Without samples it is uniform.
-
-    Args:
-        game: A `pyspiel.Game`, a game string, or a `GameTree`: sequential moves, with information-state tensors.
+    The average policy is the mean of each player's strategies, weighted by their gamma and own reach. They are sampled
+    on histories in which the player draws by its strategy and all others explore, with weight (the others' reach under
+    uniform play) / (the probability of their draws): else iterations whose others come often to an information set
+    would count more there. With two players the traversals of the other one are such histories.
 
     Raises:
         GameError: If the game cannot be loaded or has no information-state tensors.

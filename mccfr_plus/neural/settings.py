@@ -52,14 +52,9 @@ def settings_of(spec: str | Spec | Settings) -> Settings:
 
 
 def new_solver(game: Any, spec: str | Spec | Settings, *, seed: Any = None, limits: Any = None) -> Any:
-    """Returns the solver of a spec; see `settings_of`, and `DeepCFR` for the other arguments.
+    """Returns the solver of a spec; see `settings_of`, and `DeepCFR` for the other arguments and errors.
 
-    Args:
-        limits: Limits of a compiled tree, a `TreeLimits`; None: its defaults.
-
-    Raises:
-        BudgetError: If the game is too large to be compiled, or networks and memories do not fit into memory.
-        ConfigError, GameError: See `settings_of` and `DeepCFR`.
+    ``limits`` are those of a compiled tree, a `TreeLimits`. Too little memory for the networks is a BudgetError, too.
     """
     from mccfr_plus.neural.tree_representation import new_representation
 

@@ -25,11 +25,10 @@ Seed: TypeAlias = int | np.random.Generator | None
 
 
 class NeuralSolver(IterativeSolver):
-    """A solver with networks, on a compiled tree or on many histories at once.
+    """A solver with networks; see `DeepCFR` for the arguments. A subclass defines `_build` and `_advance`.
 
-    A subclass defines `_build` and `_advance`. See `DeepCFR` for the arguments. Whatever changes in an iteration is a
-    *part*: an array, which is modified in place; a `Store`; a `Learner`; or an object whose ``parts()`` returns parts
-    by name.
+    Whatever changes in an iteration is a *part*: an array, which is modified in place; a `Store`; a `Learner`; or an
+    object whose ``parts()`` returns parts by name.
 
     Attributes:
         config: The settings, with the values that depend on the representation.
@@ -78,8 +77,6 @@ class NeuralSolver(IterativeSolver):
     def _advance(self, iteration: int) -> None:
         """Runs an iteration, counted from 1."""
 
-    # --- running ---
-
     def run(
         self,
         iterations: int | None = None,
@@ -88,21 +85,18 @@ class NeuralSolver(IterativeSolver):
         callback: Callable[[Progress], bool | None] | None = None,
         **options: Any,
     ) -> Self:
-        """Runs until one of the limits given is reached; see `IterativeSolver.run` for ``options``.
+        """Runs until one of the limits given is reached; see `IterativeSolver.run` for the arguments.
 
-        Args:
-            iterations: How many iterations to run.
-            callbacks: Called after each iteration with a `Progress`, such as `CSVLogger` and `TensorBoardLogger`. The
-                run ends early if one of them returns True.
-            callback: One more of them.
+        ``callbacks`` are called after each iteration with a `Progress`, such as `CSVLogger` and `TensorBoardLogger`, as
+        ``callback`` is. The run ends early if one of them returns True.
         """
         every = [*callbacks, *([] if callback is None else [callback])]
 
-        def call(progress: Progress) -> bool:
+        def call_all(progress: Progress) -> bool:
             ended = [each(progress) for each in every]
             return any(ended)
 
-        return super().run(iterations, callback=call if every else None, **options)
+        return super().run(iterations, callback=call_all if every else None, **options)
 
     def _prepare(self) -> None:
         prepare_kernels()
@@ -127,8 +121,6 @@ class NeuralSolver(IterativeSolver):
                 else:
                     part.rollback()
             raise
-
-    # --- results ---
 
     @property
     def game(self) -> pyspiel.Game:
@@ -168,30 +160,23 @@ class NeuralSolver(IterativeSolver):
         return self.current_policy().strategy()
 
     def evaluate(self) -> Evaluation:
-        """Returns values, NashConv and exploitability of the average policy.
+        """Returns values, NashConv and exploitability of the average policy, on the compiled game.
 
-        A batched solver compiles the game for it, once. One that is too large for that is a BudgetError; see
-        `mccfr_plus.evaluation` for bounds and estimates.
+        A game that is too large for that is a BudgetError; see `mccfr_plus.evaluation` for bounds and estimates.
         """
         return evaluate(self.whole_tree(), self.average_policy())
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({str(self.game)!r}, {self.config!r})"
 
-    # --- checkpoints ---
-
     @classmethod
     def from_checkpoint(cls, path: str | os.PathLike, game: GameOrTree | None = None, **options: Any) -> Self:
-        """Returns the solver of a checkpoint.
+        """Returns the solver of a checkpoint; other files are a CheckpointError.
 
         Args:
             path: The checkpoint.
             game: Its game or compiled tree; None: the game that the file names.
             **options: ``network``, ``optimizer`` and ``features`` as they were, and ``device``.
-
-        Raises:
-            CheckpointError: If the file is not a checkpoint or damaged, or of another algorithm or game.
-            GameError: If the game cannot be loaded or compiled.
         """
         header = checkpoints.read_header(path, cls.__name__)
         config = checkpoints.config_of(path, header, cls.config_class)
@@ -208,10 +193,8 @@ class NeuralSolver(IterativeSolver):
         return {name: len(part) for name, part in self._parts().items() if isinstance(part, Store)}
 
     def state(self, sizes: Mapping[str, int] | None = None) -> dict[str, np.ndarray]:
-        """Returns the state between iterations: views, by name, that are valid until the next one.
-
-        Args:
-            sizes: Of the memories, as they are in a checkpoint that is to be read; None: the present ones.
+        """Returns the state between iterations: views, by name, that are valid until the next one. `sizes` are those of
+        the memories, as they are in a checkpoint that is to be read; None: the present ones.
         """
         state: dict[str, np.ndarray] = {}
         for name, part in self._parts().items():

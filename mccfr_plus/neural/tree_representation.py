@@ -40,11 +40,7 @@ class TreeRepresentation(Representation):
 
     Args:
         game: A `pyspiel.Game`, a game string, or a `GameTree`: perfect recall, with information-state tensors.
-        limits: Keyword arguments of `compile_game`.
-
-    Raises:
-        GameError: If the game cannot be loaded or compiled, has no information-state tensors or imperfect recall.
-        BudgetError: If it is too large to be compiled.
+        **limits: Keyword arguments of `compile_game`; see there, and `DeepCFR`, for errors.
 
     Attributes:
         masks: Of each player, ``[num_rows, num_actions]`` bool, legal actions.
@@ -131,17 +127,9 @@ class TreeRepresentation(Representation):
 
 
 def new_representation(game: Any, wanted: Any, reader: str, **limits: Any) -> Representation:
-    """Returns the representation of a game for a solver.
+    """Returns the representation of a game for a solver, `reader`: see `DeepCFR` for the kinds that may be wanted.
 
-    Args:
-        game: See `TreeRepresentation`.
-        wanted: ``"tree"``, ``"batched"``, None or a `Representation`; see `DeepCFR`.
-        reader: The solver, for error messages.
-        **limits: Keyword arguments of `compile_game`.
-
-    Raises:
-        ConfigError: If `wanted` is something else, or of another game.
-        GameError, BudgetError: See `TreeRepresentation`.
+    ``limits`` are keyword arguments of `compile_game`.
     """
     if isinstance(wanted, Representation):
         own = game.game if isinstance(game, GameTree) else load_game(game)

@@ -48,10 +48,7 @@ class ValueLearner(Learner):
 
 
 class PathValues:
-    """A network with an output per action, so that one forward pass at a history replaces one at each history after it.
-
-    It uses no model, whatever ``uses_model`` is. See `TreeValues` for the methods.
-    """
+    """A network with an output per action, without a model whatever ``uses_model`` is. See `TreeValues`."""
 
     def __init__(self, representation: Any, uses_model: bool, *training: Any):
         no_inputs = np.zeros((0, representation.observer.history_size), np.float32)
@@ -102,7 +99,6 @@ class ExactValues:
         refresh_values(self._representation.tree.arrays, self._representation.strategy, self.table[player], player)
 
     def prepare(self) -> None:
-        """Compiles the kernels."""
         with announce_compilation(refresh_values):
             self.refresh(0)
 
@@ -116,8 +112,8 @@ class TreeValues(ExactValues):
 
     With the model it is of ESCHER's history values: chance has its probabilities, and payoffs are known. The target of
     a sampled history is the expected value of its children: their targets where they were sampled, the network's values
-    elsewhere. Without it is of DREAM's action values, an action's being in the table at the history after it. Only
-    samples are used: the value of a sampled chance node is the mean of the sampled outcomes.
+    elsewhere. Without it is of DREAM's action values, an action's being in the table at the history after it; the value
+    of a sampled chance node is the mean of the sampled outcomes.
 
     Args:
         representation: A `TreeRepresentation`, with the strategies.
@@ -125,7 +121,6 @@ class TreeValues(ExactValues):
         *training: ``config``, ``rngs`` and ``modules`` of a `Learner`.
 
     Attributes:
-        table: ``[num_players, num_nodes]`` float64, the network's values; 0 before it is trained.
         visited: ``[num_nodes]`` int64, how often leaves were sampled since `evict`, and their prefixes since `learn`.
     """
 

@@ -1,7 +1,7 @@
-"""The state of a solver as a header and named arrays, and back.
+"""Saves and restores the state of a solver: a header and named arrays.
 
-The arrays are all that carries from one iteration to the next, so that a restored solver goes on bitwise identically.
-The header says what they belong to: game, components, options.
+The arrays hold everything that carries over from one iteration to the next, so that a restored solver continues bitwise
+identically. The header identifies their game, components and options.
 """
 
 import logging
@@ -23,7 +23,7 @@ from mccfr_plus.trees.game_tree import GameTree
 
 logger = logging.getLogger("mccfr_plus")
 
-# What a solver and a checkpoint must have in common, in the order of complaint, and what it is called.
+# Entries that must be equal in a solver and a checkpoint, in the order in which they are compared, with their names.
 _COMMON = {
     "game": "game",
     "kind": "kind of tree",
@@ -116,7 +116,7 @@ def read_header(path: str | os.PathLike) -> dict[str, Any]:
 
 
 def header_of_run(path: str | os.PathLike, solver: Any) -> dict[str, Any]:
-    """Returns the header of a checkpoint that a solver can go on from.
+    """Returns the header of a checkpoint that a solver can continue.
 
     Raises:
         CheckpointError: If the file cannot be read, or is of another game, other components or other options.
@@ -133,7 +133,7 @@ def header_of_run(path: str | os.PathLike, solver: Any) -> dict[str, Any]:
 
 
 def header_of(solver: Any) -> dict[str, Any]:
-    """Returns what a checkpoint says about a solver, in JSON's types."""
+    """Returns the header for a solver, in JSON's types."""
     sizes = solver._engine.sizes()
     return {
         "package": package_version(),
@@ -148,13 +148,13 @@ def header_of(solver: Any) -> dict[str, Any]:
 
 
 def arrays_of(solver: Any) -> dict[str, np.ndarray]:
-    """Returns all arrays of a solver that carry from one iteration to the next, by name."""
+    """Returns all arrays of a solver that carry over to the next iteration, by name."""
     solver._engine.evict()
     return solver._engine.state()
 
 
 def arguments_of(path: str | os.PathLike, header: dict[str, Any]) -> dict[str, Any]:
-    """Returns the arguments of `Solver` after the game, as a checkpoint's header tells them.
+    """Returns the arguments of `Solver` after the game, read from a checkpoint's header.
 
     Raises:
         CheckpointError: If a component is user-defined, or has a strategy or a policy as parameter.
@@ -175,7 +175,7 @@ def arguments_of(path: str | os.PathLike, header: dict[str, Any]) -> dict[str, A
 
 
 def describe(component: Any, table: str) -> dict[str, str | None] | None:
-    """Returns how a header tells a component: by a text that the registry reads, or by its repr.
+    """Returns a component's description in a header: a text that the registry reads, or its repr.
 
     Args:
         component: An estimator, a minimizer, an average, a baseline, or None.

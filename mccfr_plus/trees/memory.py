@@ -131,9 +131,8 @@ class Budget:
         estimate = as_text(max(self._log10_nodes, math.log10(max(num_nodes, 1))))
         raise BudgetError(
             f"the tree of {self._game} has about {estimate} nodes (estimated from a sample); {reason}. Choose smaller "
-            "parameters of the game, or raise max_nodes or max_bytes (on the command line --max_nodes, --max_bytes; "
-            "about 20 bytes a node, 250 bytes and its text an information state). What the game would take: "
-            "mccfr_plus.estimate_size, or mccfr-plus stats GAME --estimate."
+            "parameters of the game, or raise max_nodes or max_bytes: about 20 bytes a node, 250 bytes and its text an "
+            "information state. See mccfr_plus.estimate_size, or mccfr-plus stats GAME --estimate."
         )
 
 

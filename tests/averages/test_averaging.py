@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from mccfr_plus import ConfigError, PowerAverage, Solver
+from mccfr_plus import PowerAverage, Solver
 from mccfr_plus.averages import linear
 from mccfr_plus.averages.methods import DRAWN_ACTIONS, OPTIMISTIC, TOUCHED, VISITS
 from mccfr_plus.averages.own_traversal import own_traversal_method
@@ -264,24 +264,3 @@ def test_exact_average_of_a_sampled_solver_is_the_average_of_what_it_played(sche
         solver.iteration()
     expected = {key: row / row.sum() if row.sum() else np.full(len(row), 1 / len(row)) for key, row in sums.items()}
     np.testing.assert_allclose(solver.average_strategy(), naive.to_array(tree, expected), atol=1e-12)
-
-
-@pytest.mark.parametrize("method", ["simple", "", None, 1])
-def test_refuses_a_bad_method(method):
-    with pytest.raises(ConfigError, match="method="):
-        PowerAverage(1.0, method)
-
-
-@pytest.mark.parametrize("gamma", [-1, 31, math.nan, math.inf, "2", True, None])
-def test_power_refuses_a_bad_gamma(gamma):
-    with pytest.raises(ConfigError, match="gamma="):
-        PowerAverage(gamma)
-
-
-def test_short_names():
-    assert registry.average_of("uniform", registry.minimizer_of("rm+")) == PowerAverage(0.0)
-    assert registry.average_of("linear", registry.minimizer_of("rm")) == PowerAverage(1.0)
-    assert registry.average_of("power(gamma=3.0)", registry.minimizer_of("rm")) == PowerAverage(3.0)
-    for minimizer, gamma in naive.DEFAULT_GAMMA.items():
-        if minimizer != "hs_dcfr":  # on a schedule
-            assert registry.average_of(None, registry.minimizer_of(minimizer)) == PowerAverage(gamma)

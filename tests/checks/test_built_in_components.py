@@ -128,14 +128,6 @@ def test_the_optimistic_average_is_biased_and_the_report_says_how_much():
         check_average("optimistic", unbiased=True)
 
 
-def test_games_may_be_given():
-    report = check_estimator("external", games=["kuhn_poker"], samples=100)
-    assert all("kuhn_poker" in line.compared for line in report.lines)
-    assert all("tiny_hanabi" in line.compared for line in check_average("exact", games=["tiny_hanabi"]).lines)
-    with pytest.raises(ConfigError, match="games="):
-        check_estimator("external", games=[])
-
-
 @pytest.mark.parametrize("seed", [-1, "1", 0.5, True])
 def test_bad_seeds(seed):
     for check, part in ((check_estimator, "external"), (check_minimizer, "rm"), (check_average, "exact")):

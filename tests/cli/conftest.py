@@ -13,9 +13,8 @@ from typing import Any
 
 import pytest
 
+from mccfr_plus.cli import compare
 from mccfr_plus.cli.main import main
-from mccfr_plus.experiments import plot, run_all
-from mccfr_plus.experiments.run_loop import RunEvent, outcome_of
 
 
 @dataclass
@@ -47,25 +46,9 @@ def command(capsys):
 
 
 @pytest.fixture
-def serial_runs(monkeypatch):
-    """Makes the runs of comparisons one after another in this process; starting another one takes seconds."""
-
-    def run(runs, about, _):
-        for number, each in runs.items():
-            yield RunEvent(number, 1.0, outcome_of(each, about, lambda _: None, lambda: False))
-
-    monkeypatch.setattr(run_all, "_run_in_processes", run)
-
-
-@pytest.fixture
 def blank_pictures(monkeypatch):
     """Leaves the files of pictures empty, which take half a second each; `test_compare.test_pictures` draws them."""
-
-    def write(figure, seeds, source, paths, band):
-        for path in paths:
-            Path(path).touch()
-
-    monkeypatch.setattr(plot, "_write", write)
+    monkeypatch.setattr(compare, "write_figure", lambda _, path: Path(path).touch())
 
 
 @pytest.fixture

@@ -5,7 +5,7 @@ import argparse
 import pytest
 
 from mccfr_plus.cli import output
-from mccfr_plus.cli.arguments import duration, fraction, memory_size, positive, specs, whole
+from mccfr_plus.cli.arguments import duration, memory_size, positive, specs, whole
 
 
 @pytest.mark.parametrize(
@@ -16,7 +16,6 @@ from mccfr_plus.cli.arguments import duration, fraction, memory_size, positive, 
         (whole(0), "0", 0),
         (whole(), "1_000", 1000),
         (positive, "1e-3", 0.001),
-        (fraction, "0.95", 0.95),
         (duration, "90", 90),
         (duration, "5m", 300),
         (duration, "1.5h", 5400),
@@ -34,7 +33,6 @@ def test_values(kind, text, value):
     [
         (whole(1, 10), ["0", "11", "", "1.5", "nan", "x", "9" * 400]),
         (positive, ["0", "-1", "nan", "inf", "x"]),
-        (fraction, ["0", "1", "high"]),
         (duration, ["", "s", "0", "-5m", "5d", "nan", "infh", "m5"]),
         (memory_size, ["lots", "0", ""]),
         (specs, ["", "external(", "a,,b"]),
@@ -52,5 +50,4 @@ def test_numbers_of_tables():
     numbers = (1 / 3, -1 / 18, 0.0, 1234567.0, None)
     assert [output.number(n) for n in numbers] == ["0.333333", "-0.0555556", "0", "1.23457e+06", "n/a"]
     assert [output.count(n) for n in (7, 999.6, 1234567)] == ["7", "1,000", "1,234,567"]
-    assert [output.rate(n) for n in (0.12345, 99.44, 100.4)] == ["0.123", "99.4", "100"]
     assert [output.size(n) for n in (100, 2048, 3 << 20, 5 << 30)] == ["100 bytes", "2.0 KiB", "3.0 MiB", "5.0 GiB"]

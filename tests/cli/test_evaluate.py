@@ -151,6 +151,6 @@ def test_bad_files(command, kuhn_policy, phantom_policy, tmp_path):
     bad = tmp_path / "bad.npz"
     with open(kuhn_policy, "rb") as file:
         bad.write_bytes(file.read()[:300])
-    command("evaluate", "kuhn_poker", str(bad)).assert_one_line_error("truncated")
+    command("evaluate", "kuhn_poker", str(bad)).assert_one_line_error("damaged")
     np.savez(bad, weights=np.ones(3))
-    command("evaluate", "kuhn_poker", str(bad)).assert_one_line_error("no policy file of mccfr_plus")
+    command("evaluate", "kuhn_poker", str(bad)).assert_one_line_error("policy file of mccfr_plus")

@@ -33,7 +33,15 @@ COMMANDS = {
     "export": ("export", "kuhn_poker", "kuhn.npz", "--out=new.csv"),
     "play": ("play", "kuhn_poker", "kuhn.npz", "--games=1"),
     "play after solving": ("play", "kuhn_poker", "--quiet"),
-    "compare": ("compare", "kuhn_poker", "--out=runs", "--iterations=20", "--seeds=1", "--algorithms=external"),
+    "compare": [
+        "compare",
+        "kuhn_poker",
+        "--out=runs",
+        "--iterations=20",
+        "--seeds=1",
+        "--algorithms=external",
+        "--processes=1",
+    ],
     "stats": ("stats", "kuhn_poker"),
 }
 
@@ -66,10 +74,10 @@ def handlers():
 
 
 @pytest.fixture
-def folder(tmp_path, monkeypatch, interpreted_loops, serial_runs, blank_pictures):
+def folder(tmp_path, monkeypatch, interpreted_loops, blank_pictures):
     save_policy(Solver("kuhn_poker", "full", "rm+").run(10).average_policy(), tmp_path / "kuhn.npz")
     monkeypatch.chdir(tmp_path)
-    run_loop._prepared.cache_clear()  # so that comparisons compile a tree
+    run_loop.forget_games()  # so that comparisons compile a tree
     return tmp_path
 
 

@@ -41,6 +41,13 @@ def test_prints_a_table_and_json_on_the_last_line(command):
     assert command("solve", "matrix_rps", "--iterations=10", "--quiet").err == ""
 
 
+def test_a_progress_bar_on_a_terminal(command, monkeypatch):
+    monkeypatch.setattr("sys.stderr.isatty", lambda: True)
+    arguments = ("solve", "leduc_poker", "--seconds=0.6", "--eval_every=0.1s")
+    assert "exploitability=" in command(*arguments).err
+    assert command(*arguments, "--quiet").err == ""
+
+
 OPTIONS = [
     ("external", "rm", {}),
     ("outcome(epsilon=0.3)", "rm+", {"averaging": "uniform", "alternating": False}),
@@ -152,6 +159,7 @@ def test_games_above_the_limit_of_full_traversals_are_sampled(command, monkeypat
 
 
 def test_a_bound_in_place_of_the_exploitability(command, monkeypatch):
+    monkeypatch.setattr(run, "BOUND_SECONDS", 6.0)
     outcome = command(*LEDUC, "--tree=lazy", "--iterations=300")
     bound = outcome.json["exploitability_bound"]
     assert bound["kind"] == "lower bound"
@@ -173,15 +181,6 @@ def test_full_memory_ends_the_run(command, monkeypatch):
     assert "memory" in outcome.json["stopped"]
     assert "(memory full)" in outcome.out
     assert 0 < outcome.json["iterations"] < 1e6
-
-
-@pytest.mark.usefixtures("interpreted_loops", "interpreted_evaluation")
-def test_a_long_beginning_is_announced(command, monkeypatch):
-    monkeypatch.setattr(run, "estimated_seconds_to_begin", lambda *_: 90.0)
-    arguments = ("solve", "kuhn_poker", "--estimator=full", "--iterations=2", "--seed=1")
-    expected = "before the first iteration: 58 histories are traversed to list leaves, about 90 s, which count as"
-    assert expected in command(*arguments, "--tree=rules").err
-    assert "before the first iteration" not in command(*arguments).err
 
 
 def test_a_run_that_ends_before_its_first_iteration(command, monkeypatch):

@@ -1,11 +1,9 @@
 """`mccfr-plus solve --algorithm`: solvers with networks."""
 
-import os
 import re
 import signal
 import subprocess
 import sys
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -14,9 +12,7 @@ from checkpoint_contents import contents_of
 torch = pytest.importorskip("torch")
 import mccfr_plus  # noqa: E402
 import mccfr_plus.neural  # noqa: E402
-from mccfr_plus import Progress  # noqa: E402
 from mccfr_plus.cli import neural, run  # noqa: E402
-from mccfr_plus.cli.watch import Watch  # noqa: E402
 
 SMALL = "hidden_layers=(8,), train_steps=2, traversals=20"
 SPECS = [
@@ -148,36 +144,6 @@ def test_ctrl_c_ends_a_run_with_its_result(command, path, monkeypatch):
     command(*DEEP, f"--checkpoint={path}", "--iterations=4", "--resume")
     command(*DEEP, f"--checkpoint={path}.whole", "--iterations=4")
     assert_same(path, f"{path}.whole")
-
-
-def test_the_line_on_a_terminal(command, monkeypatch):
-    monkeypatch.setattr("sys.stderr.isatty", lambda: True)
-    monkeypatch.setattr("mccfr_plus.cli.watch._REDRAW_AFTER", 0.0)
-    monkeypatch.setattr("shutil.get_terminal_size", lambda *_, **__: os.terminal_size((200, 24)))
-    outcome = command(*(flag for flag in DEEP if flag not in ("--quiet", "--json")), "--iterations=2")
-    assert outcome.code == 0
-    lines = [line.strip() for line in outcome.err.split("\r") if " it. " in line]
-    phases = [line.split("it. ")[1].split("  loss")[0] for line in lines]
-    assert "1: training 0" in phases
-    assert phases[-1] == "2 done"
-    number = r"\d[\d.e+-]*"
-    expected = rf"{number} s, {number} s left  exploitability {number} +it. 2 done  loss {number} {number}"
-    assert re.fullmatch(expected, lines[-1])
-    assert len(lines[-1]) < 80
-
-
-def test_the_time_that_is_left():
-    tree = SimpleNamespace(is_lazy=False, perfect_recall=True)
-    solver = SimpleNamespace(tree=tree, exploitability=lambda: 0.5, losses=(0.5, None))
-
-    def line(seconds, iterations=None, limit=None, done=1):
-        return Watch(True, 10, iterations, limit)._line(Progress(solver, 10 + done, 0, seconds), seconds)
-
-    assert re.match("4.0 s  exploitability n/a +it. 11 done  loss 0.5 n/a", line(4.0))
-    assert line(4.0, limit=10.0).startswith("4.0 s, 6 s left")
-    assert line(4.0, iterations=6, done=2).startswith("4.0 s, 8 s left")  # of this run, at 2 s each
-    assert line(4.0, iterations=6, limit=5.0, done=2).startswith("4.0 s, 1 s left")
-    assert line(4.0, limit=3.0).startswith("4.0 s, 0 s left")  # the current iteration is completed
 
 
 def test_without_torch():

@@ -18,17 +18,6 @@ def test_counts(command):
     assert (lines["longest history"][-1], lines["without chance"][-1], outcome.err) == ("8", "5", "")
 
 
-@pytest.mark.parametrize(
-    ("game", "row"),
-    [("kuhn_poker", "0.058 0.012 3 3 2"), ("leduc_poker", "9.46 0.936 8 76 54 150.2 KiB 31.7 KiB")],
-)
-def test_row_as_in_table_1_of_lanctot_2009(command, game, row):
-    *_, names, figures = command("stats", game).out.splitlines()
-    assert names.split()[:5] == ["|H|", "(10^3)", "|I|", "(10^3)", "l"]
-    assert " ".join(figures.split()).startswith(row)
-    assert len(names) == len(figures)
-
-
 def test_a_small_game_is_counted_by_estimates(command):
     outcome = command("stats", "kuhn_poker", "--estimate", "--json")
     lines = {line.split("  ")[0]: line.split() for line in outcome.out.splitlines()}

@@ -11,7 +11,7 @@ from pathlib import Path
 import psutil
 
 HERE = Path(__file__).parent
-ENVIRONMENT = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+PATHS = os.pathsep.join(filter(None, sys.path))
 
 
 def workers_named(title):
@@ -48,14 +48,14 @@ class Killer(threading.Thread):
         self.join()
 
 
-def start(*arguments, **environment):
+def start(*arguments):
     """Starts a Python program in a process group of its own, in which Ctrl-C raises KeyboardInterrupt."""
     return subprocess.Popen(
         [sys.executable, *map(str, arguments)],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
-        env={**ENVIRONMENT, "RAY_ADDRESS": "local", **environment},
+        env={**os.environ, "PYTHONPATH": PATHS, "RAY_ADDRESS": "local"},  # with Ray's token, if it has made one
         cwd=HERE,  # Ray lets workers import from the driver's working directory first
         start_new_session=True,
         preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),

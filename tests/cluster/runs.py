@@ -1,4 +1,4 @@
-"""Runs for tests, and a program that executes them: ``python runs.py FOLDER CLUSTER [ALGORITHM]``."""
+"""Runs for tests, and a program that executes them: ``python runs.py FOLDER CLUSTER COUNT``."""
 
 import json
 import logging
@@ -33,10 +33,14 @@ def files_of(folder):
     return found
 
 
-def main(folder, address, *more):
+def long_runs(folder, count):
+    return [run_of(folder, "outcome", seed=number + 1, nodes=6e7) for number in range(count)]
+
+
+def main(folder, address, count):
     logging.getLogger("mccfr_plus").addHandler(logging.StreamHandler())
     signal.signal(signal.SIGTERM, signal.default_int_handler)
-    runs = {number: run_of(Path(folder), name, nodes=1e8) for number, name in enumerate(("outcome", *more))}
+    runs = dict(enumerate(long_runs(Path(folder), int(count))))
     try:
         with Cluster(address) as cluster:
             events = list(run_on_cluster(runs, {"command": "test", "started": "today"}, cluster))

@@ -10,7 +10,6 @@ from sampling import Sampler
 from scipy import stats
 
 import mccfr_plus
-from mccfr_plus import ConfigError, OutcomeSampling
 from mccfr_plus.solver import registry
 
 SCHEMES = naive.UNBIASED
@@ -197,12 +196,6 @@ def test_stamps_start_again_when_they_run_out():
     for _ in range(12):
         for player in range(2):
             np.testing.assert_array_equal(worn.sum(player)[0], fresh.sum(player)[0])
-
-
-@pytest.mark.parametrize("epsilon", [0, -0.1, 1.5, math.nan, math.inf, "0.6", True, None])
-def test_outcome_refuses_a_bad_epsilon(epsilon):
-    with pytest.raises(ConfigError, match="epsilon="):
-        OutcomeSampling(epsilon)
 
 
 def test_descriptions_evaluate_back():

@@ -98,16 +98,6 @@ def test_simultaneous_moves():
     assert abs(score(result.estimate, (5 + 0 + 10 + 1) / 4)) < LIMIT
 
 
-def test_no_randomness_no_interval():
-    actions = {state: {0: 1.0} for state in tree_of("kuhn_poker").info_states}
-    game = "matrix_pd"
-    only = [{key: {1: 1.0} for key in tree_of(game).info_states}] * 2
-    result = head_to_head(game, only, only, num_games=10)
-    assert result.estimate.value == result.estimate.low == result.estimate.high == 1.0
-    assert result.variance_reduction == 1.0
-    assert head_to_head("kuhn_poker", actions, actions, num_games=100).estimate.half_width > 0
-
-
 def test_same_seed_same_numbers():
     first, second = (head_to_head("kuhn_poker", {}, {"0": {1: 1.0}}, num_games=500, seed=7) for _ in range(2))
     assert first.estimate[:6] == second.estimate[:6]

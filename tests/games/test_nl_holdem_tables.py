@@ -113,21 +113,3 @@ def tool():
 @pytest.mark.slow
 def test_the_tables_made_again_with_another_evaluator_are_the_same():
     assert tool().make_tables(own_strengths) == {name: each for name, each in tables().items() if name != "about"}
-
-
-def test_flops_up_to_suits():
-    flops = tool().flops_up_to_suits()
-    assert len(flops) == 1_755
-    assert sum(flops.values()) == math.comb(52, 3)
-    assert flops[0, 1, 2] == 4  # three deuces
-    assert flops[0, 4, 8] == 4  # 2, 3, 4 of one suit
-    assert flops[0, 5, 10] == 24  # of three suits
-
-
-def test_percentiles_never_separate_equal_values():
-    buckets = tool().percentile_buckets
-    ones = np.ones(10, np.int64)
-    assert buckets(np.arange(10), ones).tolist() == [0, 0, 1, 1, 2, 2, 3, 3, 4, 4]
-    assert buckets(np.zeros(10, int), ones).tolist() == [2] * 10
-    assert buckets(np.array([7, 1, 1, 1, 1, 1, 7, 7, 7, 9]), ones).tolist() == [3, 1, 1, 1, 1, 1, 3, 3, 3, 4]
-    assert buckets(np.array([1, 2]), np.array([1, 9])).tolist() == [0, 2]

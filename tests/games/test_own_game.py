@@ -8,8 +8,6 @@ from pathlib import Path
 
 import pytest
 
-from mccfr_plus.kernels.disk_cache import digest_of
-
 PAGE = Path(__file__).parent.parent.parent / "docs" / "tutorials" / "own-game.md"
 USE = """
 import sys
@@ -52,50 +50,6 @@ def test_a_second_run_of_the_program_compiles_nothing(program, monkeypatch):
     assert any("my_game" in path.name for path in before)
     assert run(program) == first
     assert cached_kernels() == before
-
-
-def test_digests_differ_by_module_and_file(program):
-    def digest(module, file):
-        names = {"__name__": module}
-        exec(compile("def rule(x): return x + 1", str(file), "exec"), names)
-        return digest_of(names["rule"])
-
-    digests = {digest("json", program), digest("csv", program), digest("json", __file__), digest("json", "<a cell>")}
-    assert len(digests) == 4
-    assert digest("json", program) in digests
-    assert digest("json", "<another cell>") == digest("json", "<a cell>")
-    assert digest("no_such_module", program) is None  # Numba would try to import it
-
-
-@pytest.mark.slow
-def test_another_process_imports_it(program):
-    run(program)
-    assert use(program) == "85\n"
-    before = cached_kernels()
-    assert use(program) == "85\n"
-    assert cached_kernels() == before
-
-
-@pytest.mark.slow
-def test_it_runs_as_a_program_after_it_was_imported(program):
-    use(program)
-    for _ in range(2):
-        # Not -P, which the tests set for other processes: Numba finds the module beside the program.
-        done = subprocess.run(
-            [sys.executable, program],
-            capture_output=True,
-            text=True,
-            env={name: value for name, value in os.environ.items() if name != "PYTHONSAFEPATH"},
-        )
-        assert "6 checks passed" in done.stdout, done.stderr
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("as_program", [False, True])
-def test_it_may_get_another_name(program, as_program):
-    use(program)
-    other = program.rename(program.with_name("other_game.py"))
-    assert (run(other) if as_program else use(other)).startswith("cup_game(coins=4,cups=2)" if as_program else "85")
 
 
 @pytest.mark.slow

@@ -4,11 +4,9 @@ from types import FunctionType
 
 import numpy as np
 import pytest
-from numba import config
 
 from mccfr_plus import ConfigError
 from mccfr_plus.kernels.compile import compose, inline_kernel, kernel
-from mccfr_plus.minimizers.base import minimize
 
 FACTOR = 2.0
 
@@ -52,16 +50,6 @@ def test_the_same_names_give_the_same_kernel():
     assert compose(loop, rule=negative) is compose(loop, rule=negative)
     assert compose(loop, rule=negative) is not compose(loop, rule=other)
     assert compose(loop, rule=rule, FACTOR=FACTOR) is loop
-
-
-def test_what_does_not_change_is_not_copied():
-    composed = compose(loop, FACTOR=10.0)
-    names = getattr(composed, "py_func", composed).__globals__
-    assert names["other"] is other
-    assert names["rule"] is rule
-    assert names["scaled"] is not scaled
-    if not config.DISABLE_JIT:
-        assert names["scaled"].targetoptions["forceinline"]
 
 
 def test_kernels_of_one_source_have_names_of_their_own():
@@ -150,8 +138,3 @@ def test_an_attribute_may_have_the_name_of_a_kernel():
 def test_a_kernel_that_calls_itself_is_refused():
     with pytest.raises(ConfigError, match="The kernel countdown calls countdown, from which it was called"):
         compose(countdown, rule=other)
-
-
-def test_a_minimizer_without_numba_is_refused():
-    with pytest.raises(ConfigError, match=r"cannot be update_infoset, which is a kernel of \(values, .* numba.njit"):
-        compose(minimize, update_infoset=lambda values, strategy: 0.0)

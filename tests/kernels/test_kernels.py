@@ -7,7 +7,6 @@ import subprocess
 import sys
 
 import naive
-import pyspiel
 import pytest
 
 from mccfr_plus import Solver
@@ -71,17 +70,6 @@ def test_a_second_solver_compiles_nothing():
             solver.run(1)
             assert solver._engine.run is loop
     assert list(loop.signatures) == compiled
-
-
-@pytest.mark.parametrize("scheme", ["external", "outcome"])
-def test_a_player_without_decisions(scheme):
-    # Player 1 never moves.
-    text = (
-        'EFG 2 R "one mover" { "A" "B" }\np "" 1 1 "I" { "a" "b" } 0\nt "" 1 "" { 1.0 -1.0 }\nt "" 2 "" { 2.0 -2.0 }\n'
-    )
-    solver = Solver(pyspiel.load_efg_game(text), scheme, seed=1).run(200)
-    assert solver.average_strategy()[1] > 0.9
-    assert solver.exploitability() < 0.1
 
 
 SENT = """

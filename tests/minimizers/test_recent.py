@@ -13,14 +13,12 @@ from open_spiel.python.algorithms import mmd_dilated
 from mccfr_plus import (
     AsymmetricPredictive,
     ConfigError,
-    Discounted,
     MagneticMirrorDescent,
     PredictiveDiscounted,
     PredictiveRegretMatchingPlus,
     RegularizedMirrorDescent,
     RewardTransformation,
     ScheduledAverage,
-    ScheduledDiscounted,
     SmoothPredictive,
     Solver,
 )
@@ -258,23 +256,6 @@ def test_weights_of_a_schedule(last):
         expected *= ((t + 1) / t) ** (15.0 - 5.0 * min(t / last, 1.0))
 
 
-def test_defaults_of_papers():
-    def gamma(minimizer):
-        return Solver("kuhn_poker", "full", minimizer).averaging.gamma
-
-    assert [gamma(name) for name in ("dcfr+", "pdcfr+", "sapcfr+", "apcfr+")] == [4.0, 5.0, 2.0, 2.0]
-    assert Solver("kuhn_poker", "full", "dcfr+").minimizer == Discounted(1.5, -math.inf)
-    scheduled = Solver("kuhn_poker", "full", ScheduledDiscounted(50))
-    assert scheduled.averaging == ScheduledAverage(iterations=50)
-    assert Solver("kuhn_poker", "full", "rtcfr+").averaging.method == "last"
-
-
-@pytest.mark.parametrize("minimizer", naive.NEED_FULL)
-def test_what_needs_exact_gradients_says_so(minimizer):
-    with pytest.raises(ConfigError, match=r"needs exact gradients\. Use estimator='full'"):
-        Solver("kuhn_poker", "external", minimizer)
-
-
 @pytest.mark.parametrize(
     ("make", "what"),
     [
@@ -282,17 +263,6 @@ def test_what_needs_exact_gradients_says_so(minimizer):
         (lambda: PredictiveRegretMatchingPlus(-1.0), "alpha=-1.0"),
         (lambda: AsymmetricPredictive(math.inf), "largest=inf"),
         (lambda: SmoothPredictive(0.0), "eta=0.0"),
-        (lambda: ScheduledDiscounted(0), "iterations=0"),
-        (lambda: ScheduledAverage(iterations=1.5), "iterations=1.5"),
-        (lambda: ScheduledAverage(gamma=2.0, drop=3.0), "drop=3.0"),
-        (lambda: RewardTransformation(mu=-1.0), "mu=-1.0"),
-        (lambda: RewardTransformation(period=0), "period=0"),
-        (lambda: RewardTransformation(gamma=math.nan), "gamma=nan"),
-        (lambda: MagneticMirrorDescent(alpha=-1.0), "alpha=-1.0"),
-        (lambda: RegularizedMirrorDescent(kappa=0.0), "kappa=0.0"),
-        (lambda: RegularizedMirrorDescent(gamma=1.5), "gamma=1.5"),
-        (lambda: RegularizedMirrorDescent(tau=2.0, kappa=0.25), r"tau=2.0: must be a number from 0 to 0.5"),
-        (lambda: RegularizedMirrorDescent(period=0), "period=0"),
     ],
 )
 def test_parameters_out_of_range_are_refused(make, what):

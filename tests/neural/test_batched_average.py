@@ -10,11 +10,9 @@ from mccfr_plus.neural import (  # noqa: E402
     ESCHER,
     BatchedRepresentation,
     DeepCFR,
-    DeepCFRConfig,
     DREAMConfig,
     NetworkPolicy,
     TrainingConfig,
-    TreeRepresentation,
 )
 from mccfr_plus.neural.memory import Samples  # noqa: E402
 from mccfr_plus.neural.sampling.paths import Paths  # noqa: E402
@@ -208,14 +206,3 @@ def test_policies_before_the_first_iteration_are_uniform(minimizer, tmp_path):
         policy.save(tmp_path / "policy")
         loaded = NetworkPolicy.load(tmp_path / "policy")
         assert loaded.action_probabilities(solver.game.new_initial_state().child(0).child(1)) == {0: 0.5, 1: 0.5}
-
-
-@pytest.mark.parametrize("fallback", ["argmax", "uniform"])
-def test_the_current_policy_is_what_is_played(fallback, tmp_path):
-    config = DeepCFRConfig(traversals=50, train_steps=2, fallback=fallback, hidden_layers=(8,))
-    solver = DeepCFR("kuhn_poker", config, representation="batched", seed=1).run(1)
-    solver.current_policy().save(tmp_path / "policy")
-    tensors, masks = TreeRepresentation("kuhn_poker").inputs[0], np.ones((6, 2), bool)
-    found = NetworkPolicy.load(tmp_path / "policy").probabilities(0, tensors, masks)
-    np.testing.assert_array_equal(found, solver.representation.strategies()(0, tensors, masks))
-    assert (found == 0.5).any() == (fallback == "uniform")

@@ -54,22 +54,6 @@ def test_mean_regrets_are_counterfactual_regrets(game):
     assert tested > 10
 
 
-def test_regrets_are_exact_against_pure_strategies():
-    """In matrix games without chance one traversal has the exact regrets."""
-    tree = mccfr_plus.compile_game("matrix_shapleys_game")
-    for player in range(2):
-        table = Table(tree, 5, pure_player=1 - player)
-        exact = infoset_values(tree, table.strategy).regrets
-        observer = Observer(tree.game, "X")
-        found = ExternalSampling(table, player).sample(observer, 1, np.random.default_rng(1))
-        own = np.flatnonzero(found.players == player)
-        infosets = table.infosets(found.players[own], found.infosets[own])
-        assert len(own) == 1
-        np.testing.assert_allclose(found.regrets[own[0]], exact[tree.slots(infosets[0])], atol=1e-12)
-        # The first player's three actions, each followed by one of the second's; or one, followed by all.
-        assert found.nodes == (1 + 3 + 3 if player == 0 else 1 + 1 + 3)
-
-
 def test_too_many_parallel_histories(monkeypatch):
     monkeypatch.setattr("mccfr_plus.neural.sampling.paths.MAX_HISTORIES", 60)
     tree = mccfr_plus.compile_game("leduc_poker")

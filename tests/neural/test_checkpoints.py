@@ -19,7 +19,6 @@ from mccfr_plus.files import file as checkpoint_file  # noqa: E402
 from mccfr_plus.neural import (  # noqa: E402
     CSVLogger,
     DeepCFR,
-    DREAMConfig,
     NetworkPolicy,
     TensorBoardLogger,
     from_checkpoint,
@@ -95,7 +94,10 @@ def test_forged_headers(change, message, path):
     [
         (lambda: CASE.new("leduc_poker"), "its game is kuhn_poker"),
         (lambda: CASE._replace(config=dataclasses.replace(CASE.config, batch_size=9)).new(), "its batch_size is 16"),
-        (lambda: CASE._replace(representation="batched").new(), "its representation is tree, and the solver's is bat"),
+        (
+            lambda: CASE._replace(representation="batched").new(),
+            "its learning_rate is 0.002, and the solver's is 0.001",
+        ),
         (lambda: CASES["DREAM"].new(), "holds a run of DeepCFR, not of DREAM: load it with DeepCFR.from_checkpoint"),
         (lambda: mccfr_plus.Solver("kuhn_poker"), "holds a run of DeepCFR"),
         (CASE.new, "holds iteration 3, and the solver is at 0: it would be overwritten"),
@@ -124,20 +126,20 @@ def test_other_kinds_of_files(path, tmp_path):
         NetworkPolicy.load(path)
 
 
-def test_other_versions_are_logged(path, caplog):
-    CASE.new().run(1).save_checkpoint(path)
-    edit_header(path, lambda header: header["versions"].update(torch="2.0.0"))
-    from_checkpoint(path)
-    assert "torch 2.0.0" in caplog.text
-
-
 @pytest.mark.parametrize(
     ("name", "value"),
-    [("game", None), ("kind", "strongest"), ("discount", -1.0), ("network", None), ("network", {"hidden_layers": [3]})],
+    [
+        ("game", None),
+        ("kind", "strongest"),
+        ("discount", -1.0),
+        ("hidden_layers", None),
+        ("hidden_layers", [3]),
+        ("hidden_layers", [10**9]),
+    ],
 )
 def test_forged_headers_of_policies(name, value, tmp_path):
     game = mccfr_plus.load_game("kuhn_poker")
-    networks = [MLP(11, 2, (4,), False, False) for _ in range(2)]
+    networks = [MLP(11, 2, (4,)) for _ in range(2)]
     NetworkPolicy(game, networks, "softmax").save(tmp_path / "good")
     header, arrays = contents_of(tmp_path / "good")
     checkpoint_file.write(tmp_path / "forged", {**header, name: value}, arrays)
@@ -145,7 +147,7 @@ def test_forged_headers_of_policies(name, value, tmp_path):
         NetworkPolicy.load(tmp_path / "forged")
     with pytest.raises(GameError, match="tic_tac_toe provides no information_state_tensor"):
         NetworkPolicy.load(tmp_path / "good", "tic_tac_toe")
-    networks[1].layers[0].bias.data[2] = torch.nan
+    networks[1][0].bias.data[2] = torch.nan
     NetworkPolicy(game, networks, "softmax").save(tmp_path / "bad")
     with pytest.raises(CheckpointError, match="not finite"):
         NetworkPolicy.load(tmp_path / "bad")
@@ -161,7 +163,7 @@ def test_csv(tmp_path):
     solver.run(5, callbacks=[CSVLogger(file)], callback=lambda progress: progress.iterations == 3)
     assert solver.iterations == 3
     assert [progress.iterations for progress in ended] == [1, 2]
-    rows = list(csv.DictReader(file.open()))
+    rows = list(csv.DictReader(file.read_text().splitlines()))
     assert [row["iterations"] for row in rows] == ["1", "2", "3"]
     assert [float(row["exploitability"] or -1) for row in rows] == [*solver.history.exploitability, -1]
     assert float(rows[2]["loss/player1"]) == solver.losses[1]
@@ -190,8 +192,3 @@ def test_tensorboard(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "torch.utils.tensorboard", None)
     with pytest.raises(ConfigError, match="needs TensorBoard: pip install tensorboard"):
         TensorBoardLogger(tmp_path)
-
-
-def test_every_config_has_its_own_name():
-    assert repr(CASES["DREAM"].new()).startswith("DREAM('kuhn_poker()', DREAMConfig(")
-    assert DREAMConfig().references == ()

@@ -5,7 +5,7 @@ import math
 
 import numpy as np
 import pytest
-from neural_states import OVER, OneFeature, copy_of, decisions_of, features_of, transitions_of
+from neural_states import OVER, OneFeature, decisions_of, features_of, transitions_of
 from solver_cases import CASES, PLAY
 
 torch = pytest.importorskip("torch")
@@ -209,30 +209,6 @@ def test_tabular_limit_is_the_exact_value_of_each_action(player):
         assert np.abs(exact[ours] - infoset_values(tree, tree.uniform_strategy()).action_values[ours]).max() > 0.2
 
 
-def test_action_values_become_exact():
-    """With eta = 0 all players always play the first average policy, and off-policy Q-learning converges to the values
-    of actions before a best response to it.
-
-    The last steps of Adam, with batches of 512, leave noise of the order of the deviation of a batch's mean: payoffs
-    deviate by at most 2, and an information set has a sixth of a batch or more of its depth, so 2 / sqrt(512 / 12).
-    """
-    config = NFSPConfig(episodes=2000, hidden_layers=(32,), learn_every=64, min_samples=100, anticipatory=0.0)
-    solver = NFSP("kuhn_poker", dataclasses.replace(config, parallel_episodes=50), seed=1)
-    average, tree = solver.average_strategy(), solver.tree
-    solver.run(10)
-    assert solver.losses == (None, None)
-    np.testing.assert_array_equal(solver.average_strategy(), average)
-    for player, own in enumerate(solver._players):
-        ours = slice(*tree.arrays.slot_range[player : player + 2])
-        exact = values_of_best_response(tree, average, player)
-        learned = own.values.predict().ravel() * 2.0  # in units of half the payoff range, which is 2
-        assert np.abs(learned - exact[ours]).max() < 2 / math.sqrt(512 / 12)
-        mixed = average.copy()
-        mixed[ours] = solver.best_response_policy().strategy()[ours]
-        best = mccfr_plus.evaluate(tree, mccfr_plus.TreePolicy(tree, average)).best_response_values[player]
-        assert mccfr_plus.expected_values(tree, mccfr_plus.TreePolicy(tree, mixed))[player] > best - 0.05
-
-
 # --- updates ---
 
 
@@ -273,19 +249,3 @@ def test_target_network_is_renewed_every_target_every_updates():
         after = agent.target.outputs(inputs)
         assert np.array_equal(after, agent.values.outputs(inputs)) == (update % 3 == 0)
         assert np.array_equal(before, after) != (update % 3 == 0)
-
-
-def test_nothing_is_learned_below_min_samples():
-    solver = NFSP("kuhn_poker", dataclasses.replace(PLAY, min_samples=60, episodes=20, decision_capacity=60), seed=1)
-    before = copy_of(solver._players[0].policy)
-    solver.run(1)
-    assert (solver.losses, solver.value_losses) == ((None, None), (None, None))
-    for name, array in solver._players[0].policy.state().items():
-        np.testing.assert_array_equal(array, before[name])
-
-
-def test_exploration_decays():
-    config = NFSPConfig(epsilon_start=0.5, epsilon_end=0.1, epsilon_decay=1000)
-    assert config.epsilon(0) == 0.5
-    assert config.epsilon(1000) == pytest.approx(0.1 + 0.4 / math.e)
-    assert config.epsilon(10**6) == pytest.approx(0.1)

@@ -1,7 +1,6 @@
 """Parallel trajectories: agreement with pyspiel, frequencies, mean regrets that agree with exact ones."""
 
 import numpy as np
-import pyspiel
 import pytest
 from neural_states import Table
 
@@ -210,23 +209,3 @@ def test_by_hand():
     np.testing.assert_allclose(paths.importance((1,)), [1.0, 1.0, 1.0])
     paths.masks[0] = [True, False]
     np.testing.assert_allclose(paths.importance((0, 1)), [1.0, 1.0, 2.0])
-
-
-@pytest.mark.parametrize("name", ["kuhn_poker", "python_kuhn_poker", "phantom_ttt"])
-def test_observers_write_the_tensors(name, monkeypatch):
-    game = pyspiel.load_game(name)
-    state = game.new_initial_state()
-    while state.is_chance_node():
-        state.apply_action(state.legal_actions()[-1])
-
-    def there_is_none(*_):
-        raise NotImplementedError
-
-    for has_one in (True, False):
-        if not has_one:  # then it reads lists
-            monkeypatch.setattr("mccfr_plus.neural.sampling.observer.make_observation", there_is_none)
-        observer = Observer(game, "X")
-        found, masks = np.zeros((1, 2 * observer.size)), np.zeros((1, observer.num_actions), bool)
-        observer.positions_of([state]).observe(np.array([[0, 1]]), found, masks)
-        both = [state.information_state_tensor(player) for player in range(2)]
-        np.testing.assert_allclose(found[0], np.concatenate(both))

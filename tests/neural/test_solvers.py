@@ -139,18 +139,19 @@ def test_resumed_run_is_bitwise_identical(case, path):
 
 
 @every_case
-def test_every_part_changes_and_nothing_global_does(case):
+def test_every_network_is_trained_and_nothing_global_changes(case):
     numpy_before = repr(np.random.get_state(legacy=False))  # noqa: NPY002 - with its position, which every draw moves
     torch_before, threads = torch.get_rng_state(), torch.get_num_threads()
     solver, other = case.new().run(2), case.new(seed=2).run(2)
     before = copy_of(solver)
     solver.iteration()
-    # Generators that draw only once a memory is full or larger than a batch; what is not trained; units that died.
-    same = {name for name in before if name not in differing(before, solver)}
-    assert not {
-        name for name in same if not name.endswith(("rng", "rngs", "masks", "weights")) and "network" not in name
-    }
-    assert any(name.startswith("player1") for name in before.keys() - same)
+    changed = set(differing(before, solver))
+    assert {"iterations", "sampling/rng", "sampling/nodes"} <= changed
+    for name, part in solver._parts().items():
+        if hasattr(part, "fit") and part.losses:  # not values that serve as no baseline
+            assert any(each.startswith(f"{name}/module") for each in changed), name
+        if hasattr(part, "add_rows"):
+            assert f"{name}/seen" in changed
     assert all(loss > 0 for loss in solver.losses)
     assert differing(before, other)
     assert repr(np.random.get_state(legacy=False)) == numpy_before  # noqa: NPY002
@@ -302,8 +303,10 @@ def test_factories_by_role():
 
 def test_bad_factories():
     wrong = {  # patterns
-        r"network=<lambda> has outputs of shape \(2, 7\).*make its last layer 2": lambda n, m: torch.nn.Linear(n, 7),
-        r"network=<lambda> fails for inputs of shape \(2, 11\)": lambda n, m: torch.nn.Linear(3, m),
+        r"network=<lambda> must turn two inputs of width 11.* shape \(2, 2\), and gives \(2, 7\)": lambda n, m: (
+            torch.nn.Linear(n, 7)
+        ),
+        r"shape \(2, 2\), and gives mat1 and mat2 shapes": lambda n, m: torch.nn.Linear(3, m),
         r"returned int: it must return a torch\.nn\.Module": lambda n, m: 3,
     }
     for message, factory in wrong.items():
@@ -353,91 +356,3 @@ def test_bad_games_and_configs(case):
 def test_an_algorithm_needs_regrets():
     with pytest.raises(ConfigError, match=r"AdvantageSolver lacks regrets\(paths, player\)"):
         AdvantageSolver("kuhn_poker").run(1)
-
-
-# --- a game that chance may end before anyone decides ---
-
-FIRST = {"short_name": "python_coin_first", "long_name": "A coin, which may end the game before both choose once"}
-KIND = pyspiel.GameType
-TYPE = KIND(
-    **FIRST,
-    dynamics=KIND.Dynamics.SEQUENTIAL,
-    chance_mode=KIND.ChanceMode.EXPLICIT_STOCHASTIC,
-    information=KIND.Information.IMPERFECT_INFORMATION,
-    utility=KIND.Utility.ZERO_SUM,
-    reward_model=KIND.RewardModel.TERMINAL,
-    **dict.fromkeys(("max_num_players", "min_num_players"), 2),
-    **dict.fromkeys(("provides_information_state_string", "provides_information_state_tensor"), True),
-    **dict.fromkeys(("provides_observation_string", "provides_observation_tensor"), False),
-    parameter_specification={},
-)
-INFO = pyspiel.GameInfo(2, 2, 2, -1.0, 1.0, 0.0, 2)
-
-
-class CoinFirst(pyspiel.Game):
-    def __init__(self, params=None):
-        super().__init__(TYPE, INFO, params or {})
-
-    def new_initial_state(self):
-        return CoinState(self)
-
-    def make_py_observer(self, iig_obs_type=None, params=None):
-        return Observer()
-
-    def information_state_tensor_shape(self):
-        return [2]
-
-
-class Observer:
-    """A player sees who it is."""
-
-    def __init__(self):
-        self.tensor = np.zeros(2, np.float32)
-        self.dict = {"player": self.tensor}
-
-    def set_from(self, state, player):
-        self.tensor[:] = np.arange(2) == player
-
-    def string_from(self, state, player):
-        return str(player)
-
-
-class CoinState(pyspiel.State):
-    def __init__(self, game):
-        super().__init__(game)
-        self._moves = []
-
-    def current_player(self):
-        if not self._moves:
-            return pyspiel.PlayerId.CHANCE
-        return pyspiel.PlayerId.TERMINAL if self.is_terminal() else len(self._moves) - 1
-
-    def is_terminal(self):
-        return len(self._moves) == 3 or self._moves[:1] == [0]
-
-    def _legal_actions(self, player):
-        return [0, 1]
-
-    def chance_outcomes(self):
-        return [(0, 0.5), (1, 0.5)]
-
-    def _apply_action(self, action):
-        self._moves.append(action)
-
-    def _action_to_string(self, player, action):
-        return str(action)
-
-    def returns(self):
-        value = 2.0 * (self._moves[1] == self._moves[2]) - 1.0 if len(self._moves) == 3 else 0.0
-        return [value, -value]
-
-
-pyspiel.register_game(TYPE, CoinFirst)
-
-
-@every_case
-def test_samples_without_decisions(case):
-    parallel = "episodes" if case.algorithm == "NFSP" else "traversals"
-    config = case.config.changed({parallel: 4, f"parallel_{parallel}": 1})
-    solver = case._replace(config=config).new("python_coin_first").run(8)
-    assert -1 <= solver.evaluate().values[0] <= 1

@@ -9,9 +9,8 @@ from mccfr_plus.errors import BudgetError  # noqa: E402
 from mccfr_plus.estimators.escher import refresh_values  # noqa: E402
 from mccfr_plus.neural.config import TrainingConfig  # noqa: E402
 from mccfr_plus.neural.network import Modules  # noqa: E402
-from mccfr_plus.neural.sampling.paths import Trajectories  # noqa: E402
 from mccfr_plus.neural.tree_representation import TreeRepresentation, histories_of  # noqa: E402
-from mccfr_plus.neural.values import ExactValues, TreeValues, back_up  # noqa: E402
+from mccfr_plus.neural.values import TreeValues, back_up  # noqa: E402
 from mccfr_plus.trees.arrays import CHANCE, TERMINAL  # noqa: E402
 
 GAMES = ["kuhn_poker", "kuhn_poker(players=3)", "goofspiel(num_cards=3,imp_info=True,points_order=descending)"]
@@ -91,7 +90,7 @@ def test_tensors_equal_those_of_the_states(game):
 
 def test_too_many_histories(monkeypatch):
     monkeypatch.setattr("mccfr_plus.neural.tree_representation._MAX_BYTES", 1000)
-    with pytest.raises(BudgetError, match=r"DREAM keeps a tensor for each of the \d+ histories of kuhn_poker.*smaller"):
+    with pytest.raises(BudgetError, match=r"DREAM keeps a tensor for each of the \d+ histories of kuhn_poker.*batched"):
         histories_of(mccfr_plus.compile_game("kuhn_poker"), "DREAM")
 
 
@@ -186,38 +185,3 @@ def test_only_sampled_histories_are_learned(uses_model, monkeypatch):
     assert set(learned.visited[path]) == {3}
     assert seen[1].weights.sum() == np.isin(path, learned._nodes).sum() >= 2
     assert ((seen[1].targets != 0) <= (seen[1].weights > 0)).all()
-
-
-def test_trajectories_are_counted_and_valued():
-    """Visits of each prefix, and the table's values after each action."""
-    representation = TreeRepresentation("kuhn_poker(players=3)")
-    learned = values_of(representation, False)
-    learned.table[:] = np.random.default_rng(1).normal(size=learned.table.shape)
-    nodes, expected = representation.tree.arrays.nodes, np.zeros(representation.tree.num_nodes)
-    parents = parents_of(nodes)
-    for seed in range(2):
-        paths = Trajectories(representation.strategies(), (0,), 0.5).sample(
-            representation.observer, 60, np.random.default_rng(seed)
-        )
-        values = learned.at(paths)
-        learned.note(paths, values)
-        for node in paths.ends:
-            while node >= 0:
-                expected[node] += 1
-                node = parents[node]
-        for decision, node in enumerate(paths.histories):
-            legal = np.flatnonzero(paths.masks[decision])
-            after = nodes["first_child"][node] + np.arange(len(legal))
-            np.testing.assert_array_equal(values[decision][:, legal], learned.table[:, after])
-    leaves = nodes["kind"] == TERMINAL
-    np.testing.assert_array_equal(learned.visited[leaves], expected[leaves])
-    learned._back_up()
-    np.testing.assert_array_equal(learned.visited, expected)
-    assert learned.visited[0] == 120
-    learned.evict()
-    assert not learned.visited.any()
-    exact = ExactValues(representation)
-    exact.refresh(1)
-    np.testing.assert_allclose(
-        exact.table[1], exact_values(representation.tree, representation.strategy)[1], atol=1e-13
-    )

@@ -37,11 +37,3 @@ def test_the_rest_works():
     )
     assert result.stderr == ""
     assert result.stdout == "True\n"
-
-
-def test_too_old():
-    code = (
-        "import types; sys.modules['torch'] = types.SimpleNamespace(__version__='1.12.1')\n"
-        "from mccfr_plus.neural import DeepCFR"
-    )
-    assert "need torch 2.4 or newer, and this is 1.12.1: pip install --upgrade" in run(code).stderr

@@ -489,13 +489,6 @@ p "" 1 1 "first" { "l" "r" } 0
         play_games(game, bots, 100, seed=1)
 
 
-def test_same_seed_same_play():
-    first, second = (taught(OnlineOutcomeSampling, KUHN, 1, {"horizon": 100}, 100) for _ in range(2))
-    third = taught(OnlineOutcomeSampling, KUHN, 1, {"horizon": 200}, 100)
-    assert first.average_policy().rows == second.average_policy().rows
-    assert first.average_policy().rows != third.average_policy().rows
-
-
 @pytest.mark.parametrize("name", ["kuhn_poker", "goofspiel(num_cards=3,imp_info=True)"])
 def test_policies_are_openspiels(name):
     game = pyspiel.load_game(name)

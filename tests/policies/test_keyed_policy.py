@@ -113,13 +113,6 @@ def test_openspiels_own_numbers():
     assert openspiel_exploitability.nash_conv(game, copy) == pytest.approx(expected, abs=1e-10)
 
 
-def test_hashes_have_no_texts():
-    policy = lazy_solver("kuhn_poker", "external", seed=1).run(5).average_policy()
-    for ask in (policy.items, policy.to_pyspiel):
-        with pytest.raises(PolicyError, match="keys='text'"):
-            ask()
-
-
 # --- files ---
 
 

@@ -1,6 +1,6 @@
 """Compiled loops compute what the same loops compute as Python, bit by bit; on lazy trees, what they do on whole ones.
 
-Other tests run loops as Python, and `test_golden` runs some compiled ones by default.
+Other tests run loops as Python. Each combination is compiled here, so that most of them are slow tests.
 """
 
 import interpreted
@@ -10,6 +10,8 @@ from combinations import covering
 from lazy_trees import differences, lazy_solver
 
 from mccfr_plus import Solver
+
+_EACH = 20  # of so many combinations one is run by default
 
 
 def bytes_of(solver):
@@ -34,8 +36,13 @@ def runs(game, combination, iterations):
     return plain, Solver(naive.tree_of(game), *components, **options).run(iterations)
 
 
-@pytest.mark.slow  # each combination is compiled
-@pytest.mark.parametrize("combination", list(covering()), ids=lambda c: "-".join(map(str, c)))
+COMBINATIONS = [
+    pytest.param(each, id="-".join(map(str, each)), marks=pytest.mark.slow if number % _EACH else ())
+    for number, each in enumerate(covering())
+]
+
+
+@pytest.mark.parametrize("combination", COMBINATIONS)
 def test_compiled_loops_give_the_bits_of_python(combination):
     for game, iterations in (("kuhn_poker", 4), ("kuhn_poker(players=3)", 2)):
         # With three players the stochastic average is another kernel, and there is no average of drawn actions.

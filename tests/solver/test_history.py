@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 
 from mccfr_plus import Solver
-from mccfr_plus.errors import ConfigError
 
 pytestmark = pytest.mark.usefixtures("interpreted_loops")
 
@@ -76,17 +75,6 @@ def test_a_restored_solver_goes_on_with_it(tmp_path):
     assert (np.diff(history.seconds) > 0).all()
 
 
-def test_in_notebooks():
-    solver = Solver("kuhn_poker", "full", "rm+")
-    assert "exploitability" not in solver._repr_html_()
-    solver.run(30, evaluate_every=0)
-    text = solver._repr_html_()
-    assert "Solver of kuhn_poker()" in text
-    assert "full + rm+" in text
-    assert f"{solver.history.exploitability[-1]:.4g} after 30 iterations" in text
-    assert solver.history._repr_html_().count("<tr>") == 1 + min(len(solver.history), 20)
-
-
 @pytest.mark.parametrize("x", ["iterations", "nodes", "seconds"])
 def test_plot(x):
     matplotlib = pytest.importorskip("matplotlib")
@@ -103,15 +91,3 @@ def test_plot(x):
     assert first.get_color() != second.get_color()
     assert axes.get_title() == "kuhn_poker()"
     pyplot.close(axes.figure)
-
-
-def test_what_cannot_be_plotted(monkeypatch):
-    solver = Solver("kuhn_poker", "full").run(10)
-    with pytest.raises(ConfigError, match="nothing was measured yet: give run"):
-        solver.plot()
-    solver.run(10, evaluate_every=0)
-    with pytest.raises(ConfigError, match="give one of nodes, iterations, seconds"):
-        solver.plot("hours")
-    monkeypatch.setitem(__import__("sys").modules, "matplotlib", None)
-    with pytest.raises(ConfigError, match=r"pip install 'mccfr_plus\[plot\]'"):
-        solver.plot()

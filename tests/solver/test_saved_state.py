@@ -6,7 +6,6 @@ import logging
 import os
 import pickle
 import re
-import threading
 from dataclasses import dataclass
 
 import naive
@@ -304,13 +303,6 @@ def test_a_sampling_strategy_of_ones_own(path):
     Solver(tree, OutcomeSampling(sampling=pyspiel.UniformRandomPolicy(tree.game))).restore(path)
 
 
-def test_pickling_keeps_seed_and_time(solver):
-    copy = pickle.loads(pickle.dumps(solver.run(10)))
-    assert (copy.seed, copy.seconds) == (1, solver.seconds)
-    total = solver.seconds
-    assert solver.run(10).seconds > total
-
-
 # --- what is refused ---
 
 
@@ -504,10 +496,3 @@ def test_bad_arguments(solver, path, tmp_path):
         solver.run(1, checkpoint=tmp_path / "a" / "b")
     assert solver.iterations == 0
     assert list(tmp_path.iterdir()) == []
-
-
-def test_a_thread_of_its_own_may_run(solver, path):
-    thread = threading.Thread(target=lambda: solver.run(20, checkpoint=path))
-    thread.start()
-    thread.join()
-    assert read_header(path)["iterations"] == 20

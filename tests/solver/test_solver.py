@@ -15,12 +15,10 @@ import pytest
 from lazy_trees import beside_this_process
 
 from mccfr_plus import (
-    Baseline,
     ConfigError,
     GameError,
     PolicyError,
     PowerAverage,
-    ScheduledAverage,
     Solver,
     TreePolicy,
     evaluate,
@@ -142,12 +140,6 @@ def test_a_biased_matching_game():
     assert solver.evaluate().values[0] == pytest.approx(1 / 7, abs=0.01)
 
 
-def test_dominated_actions_of_a_general_sum_game_vanish():
-    solver = Solver("matrix_pd", "full", "rm").run(500)
-    np.testing.assert_allclose(solver.average_strategy(), [0, 1, 0, 1], atol=0.01)
-    assert solver.nash_conv() < 0.05
-
-
 # --- all combinations ---
 
 
@@ -202,25 +194,6 @@ def test_iterations_are_counted_exactly(solver):
     assert solver.run(iterations=np.int64(5)).iterations == 12
     solver.iteration()
     assert solver.iterations == 13
-
-
-def test_numbers_of_numpy(solver):
-    """Those of single precision and of few bits, which Python's timers and sums do not take as they are."""
-    assert solver.run(200).run(np.int8(100)).iterations == 300
-    before = solver.seconds
-    solver.run(seconds=np.float32(0.05), evaluate_every=np.float32(0.01), checkpoint_interval=np.float32(60))
-    assert solver.seconds - before >= 0.05
-    simultaneous = Solver(solver.tree, "full", alternating=np.bool_(False), memory=np.float32(1e9), seed=1)
-    twin = Solver(solver.tree, "full", alternating=False, seed=1)
-    np.testing.assert_array_equal(simultaneous.run(5).average_strategy(), twin.run(5).average_strategy())
-    assert Solver(solver.tree, baseline=np.bool_(True)).config.baseline == Baseline()
-    planned = ScheduledAverage(gamma=np.float32(30), iterations=np.int64(100))
-    assert registry.spec_of(planned, "averaging") == "schedule(iterations=100)"
-
-
-def test_a_limit_in_single_precision_ends_a_long_gradient():
-    solver = Solver(naive.tree_of("kuhn_poker"), "outcome", batch=10**8, seed=1)
-    assert solver.run(seconds=np.float32(0.1)).iterations == 0
 
 
 def test_chunks_do_not_change_the_result(solver):
@@ -294,21 +267,7 @@ def test_ctrl_c_leaves_a_usable_solver(solver):
 
 @pytest.mark.parametrize(
     "limits",
-    [
-        {},
-        {"iterations": 0},
-        {"iterations": -1},
-        {"iterations": 1.5},
-        {"iterations": True},
-        {"iterations": "10"},
-        {"seconds": 0},
-        {"seconds": -1.0},
-        {"seconds": math.nan},
-        {"seconds": math.inf},
-        {"seconds": "1"},
-        {"target_exploitability": 0},
-        {"target_exploitability": math.nan},
-    ],
+    [{}, {"iterations": 0}, {"iterations": -1}, {"iterations": 1.5}, {"iterations": True}],
     ids=str,
 )
 def test_bad_limits(solver, limits):
@@ -324,12 +283,6 @@ def test_bad_limits(solver, limits):
         ({"estimator": 3}, "estimator=3"),
         ({"estimator": "outcome(epsilon=2)"}, "epsilon=2"),
         ({"estimator": "outcome(0.5)"}, "name=value"),
-        ({"estimator": "outcome(eps=0.5)"}, "eps"),
-        ({"estimator": "outcome(epsilon=__import__('os'))"}, "name=value"),
-        ({"minimizer": "cfr"}, "rm"),
-        ({"minimizer": "sapcfr+(alpha=1.0)"}, r"sapcfr\+ got an unexpected keyword argument 'alpha'"),
-        ({"averaging": "cubic"}, "uniform"),
-        ({"seed": -1}, "seed"),
     ],
 )
 def test_bad_parts(parameters, text):
@@ -366,12 +319,6 @@ def test_a_pickled_solver_goes_on_bit_for_bit(scheme, game):
         np.testing.assert_array_equal(getattr(copy, name)(), getattr(solver, name)())
     assert copy.nodes_touched == solver.nodes_touched
     assert repr(copy) == repr(solver)
-
-
-@pytest.mark.parametrize("every", [-1.0, float("nan"), "often"])
-def test_bad_intervals_of_evaluation(solver, every):
-    with pytest.raises(ConfigError, match="evaluate_every"):
-        solver.run(1, evaluate_every=every)
 
 
 # --- imperfect recall ---

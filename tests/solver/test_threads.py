@@ -1,7 +1,5 @@
 """Threads: deterministic ones are an exact batch, whatever the timing; fast ones lose little; bad numbers fail."""
 
-import logging
-import os
 import pickle
 import sys
 import threading
@@ -15,11 +13,10 @@ from lazy_trees import PLENTY, differences, lazy_solver
 from mccfr_plus import ConfigError, Solver
 from mccfr_plus.averages.own_traversal import own_traversal
 from mccfr_plus.estimators.draws import draw_action, draw_exploring
-from mccfr_plus.kernels.loops.components import estimate_with, number_of_iteration
+from mccfr_plus.kernels.loops.components import estimate_with
 from mccfr_plus.kernels.random_numbers import new_states
 from mccfr_plus.kernels.scratch import NUM_VISITS, begin_gradient, begin_traversal
 from mccfr_plus.minimizers.base import minimize_with
-from mccfr_plus.solver import config
 
 FORMS = [
     ("external", "lazy", {}),
@@ -260,13 +257,6 @@ def test_fast_threads_share_the_iterations():
     assert best > 0.98 * whole
 
 
-def test_iterations_of_fast_threads_have_different_numbers():
-    solver = Solver("kuhn_poker", "external", thread_mode="fast", threads=3)
-    counts = [scratch.counts for scratch in solver._engine.scratches]
-    number = getattr(number_of_iteration, "py_func", number_of_iteration)
-    assert [number(of_thread, finished) for finished in range(3) for of_thread in counts] == list(range(1, 10))
-
-
 @pytest.mark.parametrize("estimator", ["external", "outcome"])
 def test_fast_threads_with_baselines_and_with_little_memory(estimator):
     plan = PLENTY._replace(max_nodes=200, max_transient=2000)
@@ -309,14 +299,6 @@ def test_a_strategy_that_another_thread_is_writing_is_no_reason_to_crash():
         assert scratch.counts[NUM_VISITS] <= 1
 
 
-def test_fast_threads_more_than_cores_do_not_crash():
-    for seed in range(3):
-        for estimator in ("outcome", "external"):
-            solver = Solver(naive.tree_of("kuhn_poker"), estimator, averaging="stochastic", threads=4,
-                            thread_mode="fast", seed=seed).run(100_000)  # fmt: skip
-            assert np.isfinite(solver.average_strategy()).all()
-
-
 # --- what is refused ---
 
 
@@ -326,20 +308,6 @@ def test_what_is_no_number_of_threads(threads):
         Solver("kuhn_poker", threads=threads)
 
 
-def test_more_threads_than_sense(monkeypatch, caplog):
-    with pytest.raises(ConfigError, match=r"threads=10000: this machine has .* cores"):
-        Solver("kuhn_poker", threads=10_000)
-    monkeypatch.setattr(os, "cpu_count", lambda: 1)
-    with caplog.at_level(logging.WARNING, logger="mccfr_plus"):
-        Solver("kuhn_poker", threads=2).run(3)
-    assert "threads=2: this machine has 1 cores" in caplog.text
-    monkeypatch.setattr(os, "cpu_count", lambda: None)
-    assert Solver("kuhn_poker", threads=np.int64(8)).run(3).iterations == 3
-    with pytest.raises(ConfigError, match="Give at most 1"):
-        Solver("kuhn_poker", threads=9)
-    assert config.os is os
-
-
 @pytest.mark.parametrize("mode", ["deterministic", "fast"])
 def test_a_pickled_solver_goes_on(mode):
     solver = Solver("kuhn_poker", "external", threads=2, thread_mode=mode, seed=1).run(20)
@@ -347,10 +315,3 @@ def test_a_pickled_solver_goes_on(mode):
     assert_same(copy, solver)
     if mode == "deterministic":
         assert_same(copy.run(20), solver.run(20))
-
-
-def test_the_same_kernel_serves_all_numbers_of_threads():
-    solvers = [Solver("kuhn_poker", "external", threads=threads, seed=1).run(3) for threads in (2, 3)]
-    loop = solvers[0]._engine.run
-    assert solvers[1]._engine.run is loop
-    assert len(loop.overloads) == 1

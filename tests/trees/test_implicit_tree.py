@@ -160,14 +160,6 @@ def test_a_checkpoint_goes_on_bitwise(tmp_path, memory):
     ).sum()
 
 
-def test_phantom_tic_tac_toe_does_not_store_histories():
-    solver = Solver("phantom_ttt", "outcome", "rm", tree="rules", seed=1).run(2000)
-    assert solver.tree.num_nodes == 0
-    assert solver.iterations == 2000
-    state = solver.tree.game.new_initial_state()
-    assert sum(solver.average_policy().action_probabilities(state).values()) == pytest.approx(1.0)
-
-
 @pytest.mark.parametrize(
     ("game", "options", "message"),
     [

@@ -4,14 +4,13 @@ import hashlib
 import struct
 
 import naive
-import numpy as np
 import pytest
 from lazy_games import FaultyState
-from lazy_trees import PLENTY, differences, lazy_solver, pair
+from lazy_trees import differences, lazy_solver, pair
 
 from mccfr_plus import ConfigError, GameError
 from mccfr_plus.trees import keys as keys_module
-from mccfr_plus.trees.keys import KINDS, TEXT_OVERHEAD, Keys, digest_of_text
+from mccfr_plus.trees.keys import KINDS, Keys, digest_of_text
 
 WORDS = struct.Struct("<qqq")
 
@@ -94,31 +93,6 @@ def test_texts_are_kept_and_restored():
         assert other.find("nonsense") is None
     copy.new("another one")
     assert "another one" not in tree.keys.texts
-
-
-def test_texts_are_counted():
-    keys, cost = Keys("text"), np.zeros(1, np.int64)
-    keys.new("a" * 1000)
-    keys.count_in(memoryview(cost))
-    first = int(cost[0])
-    assert 1000 + TEXT_OVERHEAD < first < 1100 + TEXT_OVERHEAD
-    keys.new("a" * 1000)
-    assert cost[0] == first
-    keys.new("b" * 1000)
-    assert cost[0] == 2 * first
-    twin = Keys("text")
-    twin.restore(keys.as_bytes())
-    cost[:] = 0
-    twin.count_in(memoryview(cost))
-    assert cost[0] == 2 * first
-
-
-def test_texts_take_room_from_infosets():
-    plan = PLENTY._replace(infosets_bytes=100_000)
-    with_hashes = lazy_solver("leduc_poker", "external", plan=plan, keys="hash", seed=1).run(1000)
-    with_texts = lazy_solver("leduc_poker", "external", plan=plan, keys="text", seed=1).run(1000)
-    assert with_texts.stopped is not None
-    assert with_hashes.tree.num_infosets > 1.5 * with_texts.tree.num_infosets > 100
 
 
 def test_unknown_kinds():

@@ -12,7 +12,6 @@ from lazy_trees import PLENTY, differences, lazy_solver, pair
 
 from mccfr_plus import BudgetError, ConfigError, GameError, Solver
 from mccfr_plus.solver import registry as parts
-from mccfr_plus.trees import expander, lazy_tree
 from mccfr_plus.trees import expansion as g
 from mccfr_plus.trees.keys import KINDS, Keys
 from mccfr_plus.trees.lazy_tree import LazyTree
@@ -147,16 +146,6 @@ def test_states_that_are_not_kept_are_replayed(game, estimator, state_bytes):
     assert len(lazy.tree.expander._young) <= max(2, state_bytes // 1000)
 
 
-def test_larger_states_than_measured_are_kept_in_smaller_numbers(monkeypatch):
-    sizes = iter(range(1 << 30, 1 << 34, 1 << 20))  # each look finds a megabyte more
-    monkeypatch.setattr(expander, "_MEASURED_EVERY", 8)
-    monkeypatch.setattr(expander, "_state_size", lambda _: 1000)
-    monkeypatch.setattr(expander, "resident_bytes", lambda: next(sizes))
-    whole, lazy = run_both("leduc_poker", "external", iterations=20, plan=PLENTY._replace(state_bytes=3 << 20))
-    assert differences(whole, lazy) == []
-    assert lazy.tree.expander._max_states == 4 * 8 - 1
-
-
 # --- transient nodes ---
 
 
@@ -230,15 +219,6 @@ def test_walks_that_do_not_fit_are_begun_anew(monkeypatch, game, estimator, opti
     assert differences(Solver(naive.tree_of(game), estimator, "rm", seed=3, **options).run(5), solver) == []
 
 
-@pytest.mark.parametrize("baseline", [True, "mean(rate=0.5)"])
-def test_baselines_of_forgotten_nodes_are_forgotten(baseline):
-    lazy = lazy_solver("leduc_poker", "external", plan=tiny(100, 600), baseline=baseline, seed=3).run(300)
-    lazy._engine.evict()
-    assert lazy.iterations == 300
-    assert lazy._engine.baselines[:, :100].any()
-    assert not lazy._engine.baselines[:, 100:].any()
-
-
 def test_a_walk_that_needs_more_than_there_is():
     solver = lazy_solver("leduc_poker", "opponent", plan=tiny(1, 300), seed=1)
     with pytest.raises(BudgetError, match=r"not even the first iteration.*single traversal.* more nodes.*'outcome'"):
@@ -263,27 +243,6 @@ def test_infosets_take_what_nodes_leave():
     left = 40 * (plan.max_nodes - more.tree.sizes().nodes)
     assert plan.infosets_bytes < cost <= plan.infosets_bytes + left
     assert more.tree.why_too_small(more.tree.sizes()) is None  # a checkpoint of it fits as well
-
-
-@pytest.mark.parametrize("keys", KINDS)
-def test_infosets_take_what_the_process_has_left(keys, monkeypatch):
-    """As far as states and transient nodes can fill what is kept for them, and a policy fits instead of the states."""
-    plan = PLENTY._replace(infosets_bytes=35_000, node_cost=40, limit=160_000, max_transient=400, state_bytes=30_000)
-    costs = []
-
-    def resident():
-        nodes, cost = 40 * solver.tree.sizes().nodes, solver.tree._cost(solver.tree.sizes())
-        policy = int(lazy_tree._POLICY_SHARE * cost)
-        costs.append(nodes + cost - policy + max(30_000 + 40 * 200, policy))
-        return nodes + cost - policy + int(30_000 * solver.tree.expander.kept_share)
-
-    monkeypatch.setattr(lazy_tree, "resident_bytes", resident)
-    solver = lazy_solver("leduc_poker", "outcome", plan=plan._replace(max_nodes=1000), keys=keys, seed=3)
-    solver.run(20_000)
-    assert "information sets have filled" in solver.stopped
-    assert len(costs) > 1
-    assert 0.97 * plan.limit < costs[-1] <= plan.limit
-    assert solver.tree.why_too_small(solver.tree.sizes()) is None
 
 
 @pytest.mark.parametrize(
@@ -318,11 +277,6 @@ def test_a_run_ends_when_infosets_have_filled_their_share(plan, keys, caplog):
     more = lazy_solver("leduc_poker", "external", seed=3).run(1000)
     assert more.stopped is None
     assert more.iterations == 1000
-
-
-def test_not_even_one_infoset():
-    with pytest.raises(BudgetError, match="not even the first iteration could be run: 1 information sets"):
-        lazy_solver("leduc_poker", "external", plan=PLENTY._replace(max_infosets=1), seed=3).run(10)
 
 
 # --- nothing is written outside ---
@@ -413,24 +367,6 @@ def test_the_table_is_as_large_as_the_number_of_infosets_needs():
 
 
 # --- asking ---
-
-
-def test_what_a_growing_tree_says():
-    tree = lazy_solver("kuhn_poker", "external", keys="text", seed=1).run(100).tree
-    whole = naive.tree_of("kuhn_poker")
-    assert sorted(tree.info_states) == sorted(whole.info_states)
-    assert (tree.num_nodes, tree.num_infosets, tree.num_slots, tree.num_players) == (58, 12, 24, 2)
-    for text in whole.info_states:
-        assert tree.legal_actions(tree.infoset(text)) == whole.legal_actions(whole.infoset(text))
-    assert tree.infoset("nonsense") is None
-    first = tree.infoset("0", 0)
-    assert tree.found_infosets[first]["player"] == 0
-    assert tree.infoset("0", 1) is None
-    with pytest.raises(ConfigError, match="belongs to another solver"):
-        tree.bind(np.zeros(tree.slot_capacity))
-    hashed = lazy_solver("kuhn_poker", "external", seed=1).run(10).tree
-    with pytest.raises(ConfigError, match="keys='text'"):
-        hashed.info_states  # noqa: B018
 
 
 def test_regrets_by_information_state():

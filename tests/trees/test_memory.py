@@ -1,10 +1,6 @@
 """Memory: what people write, how a limit is divided, and whether a process keeps within it."""
 
-import json
 import mmap
-import os
-import subprocess
-import sys
 
 import numpy as np
 import pytest
@@ -16,27 +12,13 @@ from mccfr_plus.trees.memory import available_bytes, bytes_of, plan_memory, resi
 
 @pytest.mark.parametrize(
     ("text", "size"),
-    [
-        ("4GB", 4 * 10**9),
-        ("4g", 4 * 10**9),
-        (" 512 MiB ", 512 << 20),
-        ("1e9", 10**9),
-        ("1.5TB", 1.5e12),
-        (".5kb", 500),
-        (123, 123),
-        (2e6, 2_000_000),
-        ("7B", 7),
-        (np.int64(9), 9),
-        (np.float32(1e9), 10**9),
-    ],
+    [("4GB", 4 * 10**9), ("4g", 4 * 10**9), (" 512 MiB ", 512 << 20), ("1e9", 10**9), ("1.5TB", 1.5e12)],
 )
 def test_sizes_as_people_write_them(text, size):
     assert bytes_of(text) == size
 
 
-@pytest.mark.parametrize(
-    "text", ["", "GB", "-4GB", "0", 0, -1, "4XB", "nan", "inf", float("inf"), float("nan"), True, "1e30", "4GB2"]
-)
+@pytest.mark.parametrize("text", ["", "GB", "-4GB", "0"])
 def test_what_is_no_size(text):
     with pytest.raises(ConfigError, match=r"memory=.*positive number of bytes, such as 4GB"):
         bytes_of(text)
@@ -49,37 +31,6 @@ def test_the_process_has_memory():
         # Less than all of it: a thread of another test may free some of its memory meanwhile.
         assert 0.5 * len(block) < resident_bytes() - before < 2 * len(block)
     assert available_bytes() > 0
-
-
-DISCARDED = """
-import gc
-from mccfr_plus import Solver
-from mccfr_plus.trees.memory import release_unused, resident_bytes
-
-def run(limit):
-    Solver("phantom_ttt", "outcome", tree="lazy", memory=limit).run(100)
-
-run("64GB")  # kernels take memory once
-release_unused()
-before = resident_bytes()
-gc.disable()
-for _ in range(4):
-    discarded = [[bytes(100)] for _ in range(300_000)]  # 50 MB in small pieces
-    for cell in discarded:
-        cell.append(discarded)
-    del discarded, cell
-    run(before + 150_000_000)
-release_unused()
-print(resident_bytes() - before)
-"""
-
-
-def test_discarded_objects_give_their_memory_back():
-    """Memory for one fits where many were discarded, also if Python has not collected them yet."""
-    # In a process of its own: the memory of one that ran other tests changes for reasons of theirs.
-    result = subprocess.run([sys.executable, "-c", DISCARDED], capture_output=True, text=True, env=os.environ)
-    assert result.returncode == 0, result.stderr
-    assert int(result.stdout) < 30_000_000
 
 
 def test_a_container_may_have_less(monkeypatch, tmp_path):
@@ -134,32 +85,3 @@ def test_the_least_that_the_message_tells_is_enough():
     least = str(caught.value).rsplit("at least ", 1)[1].rstrip(".").replace(",", "")
     room = f"{bytes_of(least) + (32 << 20)}"  # what other tests do meanwhile does not count
     assert Solver("kuhn_poker", tree="lazy", memory=room, seed=1).run(10).iterations == 10
-
-
-PEAK = """
-import json, resource, sys
-import mccfr_plus
-game, estimator, keys, limit, seconds = sys.argv[1:]
-solver = mccfr_plus.Solver(game, estimator, tree="lazy", memory=limit, keys=keys, seed=1)
-solver.run(seconds=float(seconds))
-policy = solver.average_policy()
-peak = 1024 * resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-print(json.dumps([peak, solver.stopped, solver.tree.num_infosets, policy.num_infosets]))
-"""
-
-
-@pytest.mark.skipif(sys.platform != "linux", reason="ru_maxrss is in kilobytes on Linux alone")
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("estimator", "keys", "limit"),
-    [("outcome", "hash", "400MB"), ("outcome", "text", "400MB"), ("external", "checked", "500MB")],
-)
-def test_a_run_keeps_within_its_limit(estimator, keys, limit):
-    Solver("kuhn_poker", estimator, tree="lazy").run(1)  # so that kernels are loaded there, not compiled
-    arguments = ("phantom_ttt", estimator, keys, limit, "60")
-    result = subprocess.run([sys.executable, "-c", PEAK, *arguments], capture_output=True, text=True, env=os.environ)
-    assert result.returncode == 0, result.stderr
-    peak, stopped, found, in_policy = json.loads(result.stdout)
-    assert peak < 1.15 * bytes_of(limit)
-    assert found == in_policy > 50_000
-    assert stopped is not None or peak > 0.5 * bytes_of(limit)

@@ -4,12 +4,10 @@ import gc
 import itertools
 import math
 import os
-import pickle
 import random
 import signal
 import threading
 import time
-import tracemalloc
 from collections import Counter
 from typing import NamedTuple
 
@@ -28,7 +26,7 @@ from mccfr_plus.trees.by_rules import rules_traversal, rules_tree
 from mccfr_plus.trees.game import record
 from mccfr_plus.trees.game_tree import build_tree
 from mccfr_plus.trees.info_states import key_layout, pack, unpack
-from mccfr_plus.trees.interning import EMPTY, hash_of_row, num_places, place_of_row, table_of_rows
+from mccfr_plus.trees.interning import EMPTY, hash_of_row, place_of_row, table_of_rows
 from mccfr_plus.trees.layout import alias_table
 from mccfr_plus.trees.memory import Budget
 
@@ -304,16 +302,6 @@ def test_the_same_bits_however_often_the_walk_stops(monkeypatch, statuses, growt
         assert statuses[rules_traversal.PAUSED] > 10
 
 
-def test_the_same_bits_with_large_capacities(monkeypatch, statuses):
-    name = random_game(5)
-    tree = compile_game(name)
-    statuses.clear()
-    monkeypatch.setattr(rules_tree, "_FIRST_CAPACITY", 1 << 16)
-    monkeypatch.setattr(rules_tree, "_FIRST_DISTRIBUTIONS", 1 << 10)
-    assert_same(compile_game(name), tree)
-    assert statuses == {rules_traversal.DONE: 1, "nodes": 1 << 16}
-
-
 def test_a_walk_that_is_over_before_it_begins():
     name = spec("end", End((2.5, -0.0)), max_game_length=0, max_chance_nodes=0, num_distinct_actions=1)
     tree = compile_game(name)
@@ -484,61 +472,6 @@ def test_a_node_budget_is_exact_and_nothing_is_taken_beyond_it(statuses):
         assert statuses["nodes"] <= max(budget + 4, 1024)
 
 
-def test_a_hopeless_game_is_refused_at_once():
-    begin = time.process_time()
-    with pytest.raises(BudgetError, match=r"about 10\^12[.0-9]* nodes .*; the budget is 1,000,000,000 nodes"):
-        compile_game(spec("layers40", layers(40), max_game_length=40), max_nodes=10**9)
-    assert time.process_time() - begin < 10
-
-
-@pytest.mark.parametrize("view", [(0,), (TRAIL,)], ids=["few infosets", "infosets everywhere"])
-def test_memory_stays_within_the_limit(view, monkeypatch):
-    monkeypatch.setattr(Budget, "_log10_nodes", 0.0)  # for the message; it samples histories
-    name = spec(f"memory{len(SPECS)}", layers(19, view), max_game_length=19, fields=(Field("seen", 2**22),))
-    compile_game(spec("warm", layers(3)))
-    game = pyspiel.load_game(name)
-    tracemalloc.start()
-    try:
-        compile_game(game, progress=False)
-        needed = tracemalloc.get_traced_memory()[1]
-        tracemalloc.reset_peak()
-        before = tracemalloc.get_traced_memory()[0]
-        limit = needed // 3
-        with pytest.raises(BudgetError, match="more than the memory limit of"):
-            compile_game(game, max_bytes=limit, progress=False)
-        assert tracemalloc.get_traced_memory()[1] - before < 1.1 * limit
-        gc.collect()
-        assert tracemalloc.get_traced_memory()[0] - before < 1e6
-    finally:
-        tracemalloc.stop()
-
-
-def test_building_takes_little_more_memory_than_the_limit_has_to_be():
-    name = spec("peak", layers(18, (TRAIL,)), max_game_length=18, fields=(Field("seen", 2**22),))
-    game = pyspiel.load_game(name)
-    low, high = 1 << 16, 1 << 30
-    while high - low > 1 << 18:
-        middle = (low + high) // 2
-        try:
-            compile_game(game, max_bytes=middle, progress=False)
-            high = middle
-        except BudgetError:
-            low = middle
-    tracemalloc.start()
-    try:
-        compile_game(game, max_bytes=high, progress=False)
-        assert tracemalloc.get_traced_memory()[1] < 1.15 * high
-    finally:
-        tracemalloc.stop()
-
-
-def test_a_build_that_needs_no_more_memory_is_interrupted_as_well(monkeypatch, statuses):
-    monkeypatch.setattr(rules_tree, "_FIRST_CAPACITY", (1 << 21) + 8)
-    tree = compile_game(spec("layers20", layers(20), max_game_length=20))
-    assert tree.num_nodes == 2**21 - 1
-    assert statuses == {rules_traversal.PAUSED: 1, rules_traversal.DONE: 1, "nodes": (1 << 21) + 8}
-
-
 def test_ctrl_c_ends_a_build_soon_and_leaves_nothing():
     name = spec("endless", layers(30), max_game_length=30)
     game = pyspiel.load_game(name)
@@ -592,13 +525,6 @@ def test_info_states_are_a_sequence(tree):
     assert len(set(texts)) == count
 
 
-def test_info_states_are_written_in_chunks(tree, monkeypatch):
-    texts = list(tree.info_states)
-    for size in (1, 7, len(texts), len(texts) + 1):
-        monkeypatch.setattr("mccfr_plus.trees.info_states._CHUNK", size)
-        assert list(tree.info_states) == texts
-
-
 def test_info_states_are_compared_by_their_texts(tree):
     states, texts = tree.info_states, list(tree.info_states)
     assert states == texts
@@ -610,14 +536,6 @@ def test_info_states_are_compared_by_their_texts(tree):
     assert states != 5
     with pytest.raises(TypeError):
         hash(states)
-
-
-def test_info_states_survive_pickling(tree):
-    again = pickle.loads(pickle.dumps(tree.info_states))
-    assert type(again) is type(tree.info_states)
-    assert again == tree.info_states
-    state = next(states_of(tree))
-    assert again.find(state, state.current_player()) == tree.info_states.find(state, state.current_player())
 
 
 def states_of(tree):
@@ -705,18 +623,6 @@ def test_keys_are_unpacked_to_what_was_packed(drawn):
             assert not pack(places, 0, view, np.zeros(words, np.int64))
 
 
-def test_neighbouring_values_have_different_keys():
-    layout = Layout(1, (Field("d", 1), Field("a", 3, 2), Field("b", 2**60), Field("c", 5)), 1, 1, 0.0, 0.0)
-    places, words = key_layout(layout)
-    assert words == 2
-    keys = set()
-    for player, a, b, c in itertools.product(range(2), itertools.product(range(3), repeat=2), (0, 1, 2**59), range(5)):
-        key = np.zeros(words, np.int64)
-        assert pack(places, player, np.array([0, *a, b, c]), key)
-        keys.add(tuple(key.tolist()))
-    assert len(keys) == 2 * 9 * 3 * 5
-
-
 # --- hash tables ---
 
 
@@ -731,33 +637,6 @@ def test_rows_of_one_hash_are_told_apart():
     place = place_of_row(table, rows, rows[29])
     assert table[place] == EMPTY  # behind all others, round the end of the table
     assert place == (places - 2 + 29) % places
-
-
-HASHED = {
-    "low bits": lambda n: n[:, None],
-    "high bits": lambda n: n[:, None] << 50,
-    "whole numbers as floats": lambda n: n.astype(float).view(np.int64)[:, None],
-    "the last of two floats": lambda n: np.stack([np.ones(len(n)), n.astype(float)], 1).view(np.int64),
-    "zero-sum floats": lambda n: np.stack([n, -n], 1).astype(float).view(np.int64),
-    "high bits of the last word": lambda n: np.stack([n * 0, n << 49], 1),
-    "grid": lambda n: np.stack([n % 50, n // 50], 1),
-}
-
-
-@pytest.mark.parametrize("rows", HASHED)
-def test_hashes_spread_over_a_table(rows):
-    count = 2000
-    rows = np.ascontiguousarray(HASHED[rows](np.arange(count)))
-    places = num_places(count)
-    used = len({int(hash_of_row(row)) % places for row in rows})
-    assert used > 0.9 * places * (1 - math.exp(-count / places))  # what random hashes would use
-
-
-@pytest.mark.parametrize("capacity", [0, 1, 2, 3, 1023, 1024, 1025])
-def test_tables_are_at_most_half_full(capacity):
-    places = num_places(capacity)
-    assert places & (places - 1) == 0
-    assert max(2 * capacity, 1) < places
 
 
 def test_distributions_of_different_probabilities_or_outcomes_are_different():

@@ -5,7 +5,6 @@ import subprocess
 import pytest
 
 from mccfr_plus import GameError, load_game
-from mccfr_plus.cli.main import main
 from mccfr_plus.trees import trial
 
 
@@ -34,11 +33,6 @@ def test_a_game_without_end_is_an_error(monkeypatch):
     monkeypatch.setattr(trial, "_SECONDS", 1)
     with pytest.raises(GameError, match=r"does not come to the end of one game .* in 1 seconds"):
         load_game("goofspiel(num_cards=99999)")
-
-
-def test_the_command_says_it_in_a_line(capfd):
-    assert main(["solve", "universal_poker(numPlayers=99)"]) == 2
-    assert capfd.readouterr().err.count("\n") == 1
 
 
 @pytest.mark.parametrize(

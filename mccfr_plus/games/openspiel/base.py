@@ -10,8 +10,8 @@ from mccfr_plus.games.rules import Field
 class OpenSpielRules(RulesGame):
     """The compiled rules of a game that OpenSpiel has: same actions, outcomes of chance, payoffs and infosets.
 
-    The order of actions and outcomes is OpenSpiel's, too, so that a tree built from the rules is bitwise identical to
-    the tree that is built through pyspiel. `short_name` and the names of parameters are OpenSpiel's; `layout` refuses
+    The order of actions and outcomes is also OpenSpiel's. A tree built from the rules is therefore bitwise identical to
+    the tree built through pyspiel. `short_name` and the names of parameters are OpenSpiel's; `layout` refuses
     parameters that have no rules. A game with simultaneous moves is played in its turn-based form, as
     `pyspiel.convert_to_turn_based` makes it.
     """
@@ -22,13 +22,13 @@ class OpenSpielRules(RulesGame):
 
         Args:
             player: The player to move.
-            view: What `look` wrote there.
+            view: The output of `look`.
         """
 
     def view_text(self, player: int, view: Sequence[int], places: Sequence[tuple[int, Field]] | None = None) -> str:
-        """Returns the information state; `places` is ignored, as observations are left to OpenSpiel."""
+        """Returns the information state; `places` is ignored, because OpenSpiel writes observations itself."""
         return self.information_state(player, view)
 
     def tensor_cells(self, player: int, place: int, value: int) -> Sequence[int] | None:
-        """Returns the same of OpenSpiel's tensor; None: it is left to OpenSpiel."""
+        """Returns the entries of OpenSpiel's tensor; None if only OpenSpiel can write it."""
         return None

@@ -15,16 +15,16 @@ _MOST_ACTIONS = 64  # of a round: what OpenSpiel has room for, counting a call o
 
 @dataclass(frozen=True)
 class Betting:
-    """How players may bet; an entry per player or per round.
+    """The rules of betting, with an entry for each player or each round.
 
     Args:
         is_limit: Whether raises have fixed sizes.
         abstraction: OpenSpiel's ``bettingAbstraction``.
         stacks: Chips of each player.
-        blinds: What each player puts into the pot first.
-        raise_sizes: Of each round, if raises are fixed.
-        first_players: Who is the first to act in each round.
-        max_raises: Most raises in each round.
+        blinds: Blind of each player.
+        raise_sizes: Size of raises in each round, if it is fixed.
+        first_players: First player to act in each round.
+        max_raises: Maximum number of raises in each round.
     """
 
     is_limit: bool
@@ -55,7 +55,7 @@ class Node(NamedTuple):
 
 
 class _Pot(NamedTuple):
-    """Where the betting stands."""
+    """The state of the betting."""
 
     player: int
     round: int
@@ -94,7 +94,7 @@ def betting_tree(betting: Betting, max_nodes: int) -> list[Node] | None:
 
 
 def following(nodes: list[Node], players: int) -> tuple[list[tuple[int, Node | None]], int, int]:
-    """Returns where each sequence is among those that the player to move can meet next.
+    """Returns the number of each sequence among those at which the player to move can act next.
 
     Returns:
         For each sequence, its number among those that can follow the player's last action, and the sequence before that
@@ -124,7 +124,7 @@ def _text(betting: Betting, action: int, raised_to: int) -> str:
 
 
 def _choices(betting: Betting, pot: _Pot) -> Iterator[tuple[int, int]]:
-    """Yields the legal actions, ascending, each with what is raised to; 0 if raises are fixed or it is no raise."""
+    """Yields the legal actions in ascending order, each with the amount to raise to; 0 if there is no such amount."""
     highest, own, stack = max(pot.spent), pot.spent[pot.player], betting.stacks[pot.player]
     if own < highest:
         yield FOLD, 0
@@ -187,12 +187,12 @@ def _after(betting: Betting, pot: _Pot, action: int, raised_to: int) -> _Pot:
 
 
 def _acting(betting: Betting, spent: tuple[int, ...], folded: frozenset[int]) -> list[int]:
-    """Returns the players who may still act."""
+    """Returns the players who can still act."""
     chips = enumerate(zip(spent, betting.stacks, strict=True))
     return [player for player, (own, stack) in chips if own < stack and player not in folded]
 
 
 def _next_player(betting: Betting, pot: _Pot, player: int) -> int:
-    """Returns who acts after a player."""
+    """Returns the player who acts after a player."""
     acting = _acting(betting, pot.spent, pot.folded)
     return min(acting, key=lambda other: (other - player - 1) % betting.num_players)

@@ -12,7 +12,7 @@ _BITS, _CARD = 6, 63
 
 
 def binomials(deck: int, most: int) -> list[int]:
-    """Returns what the kernels read of a deck: for each count up to `most`, "card choose count" for 0 .. `deck`."""
+    """Returns binomials for the kernels: for each count up to `most`, "card choose count" for cards 0 .. `deck`."""
     return [math.comb(card, count) for count in range(most + 1) for card in range(deck + 1)]
 
 
@@ -24,7 +24,7 @@ def card_at(cards, index):
 
 @inline_kernel
 def with_card(cards, count, card):
-    """Returns a set of `count` cards and one more."""
+    """Returns a set of `count` cards with one more card."""
     below = 0
     while below < count and card_at(cards, below) < card:
         below += 1
@@ -34,7 +34,7 @@ def with_card(cards, count, card):
 
 @inline_kernel
 def num_sets(parameters, begin, deck, count):
-    """Returns how many sets of `count` cards there are; the binomials are at `begin` of the parameters."""
+    """Returns the number of sets of `count` cards; the binomials begin at `begin` of the parameters."""
     return parameters[begin + count * (deck + 1) + deck]
 
 
@@ -57,7 +57,7 @@ def number_in_all(parameters, begin, deck, cards, count):
 
 
 def cards_of(number: int, deck: int) -> list[int]:
-    """Returns the cards of a set that has a number among all sets, the highest first."""
+    """Returns the cards of the set with a number among all sets, the highest first."""
     count = 0
     while number >= math.comb(deck, count):
         number -= math.comb(deck, count)

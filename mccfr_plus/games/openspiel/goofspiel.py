@@ -1,11 +1,12 @@
 """OpenSpiel's `goofspiel` in its turn-based form, with 2 to 10 players.
 
-In each turn, one point card is up, and all players bid a card, each without seeing the others' bids. The highest bid
-wins the point card, which is lost if two are highest. The turn in which all have one card left is played by itself.
+In each turn a point card is turned up, and all players bid a card without seeing the other bids. The highest bid
+wins the point card; it is lost if two bids tie for the highest. The turn in which all players have one card left is
+played automatically.
 With `imp_info`, players see who has won. Without it they see all hands, but information states do not have the order of
 a player's own bids: players have imperfect recall.
 
-`mccfr_plus.games.bid_goofspiel` has these kernels, too; there, the last bids are moves.
+`mccfr_plus.games.bid_goofspiel` uses these kernels as well; there, the last bids are moves.
 """
 
 from collections.abc import Sequence
@@ -30,7 +31,7 @@ WIN_LOSS, _DIFFERENCE, _TOTAL, LEAD = range(4)  # the last one: over the other p
 
 @inline_kernel
 def entry(sequence, turn):
-    """Returns what a sequence has at a turn."""
+    """Returns the entry of a sequence at a turn."""
     return sequence >> 4 * turn & 15
 
 
@@ -46,7 +47,7 @@ def points_of(state, player):
 
 @inline_kernel
 def _cards_left(parameters, state):
-    """Returns the point cards that have not been up, as a mask."""
+    """Returns the point cards that are left, as a mask."""
     left = (1 << parameters[CARDS]) - 1
     for turn in range(parameters[CARDS]):
         card = entry(state[POINT_CARDS], turn)
@@ -253,7 +254,7 @@ class GoofspielRules(OpenSpielRules):
         )
 
     def information_state(self, player: int, view: Sequence[int]) -> str:
-        """Returns what the player knows, a line per thing."""
+        """Returns what the player knows, with a line for each item."""
         players, cards, turns, order, hidden, *_ = self.sizes.parameters
         at = turns if hidden else players
         winners = [winner for winner in view[at : at + turns] if winner]

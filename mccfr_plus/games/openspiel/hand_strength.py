@@ -1,4 +1,4 @@
-"""How strong a poker hand of any number of cards is: its best five cards, by bit operations on its ranks."""
+"""The strength of a poker hand of any size: its best five cards, found by bit operations on its ranks."""
 
 from mccfr_plus.kernels.compile import inline_kernel, kernel
 
@@ -25,7 +25,7 @@ def _highest(ranks, count):
 
 @inline_kernel
 def _straights(ranks):
-    """Returns the lowest ranks of all straights in a set, one bit higher; an ace is below the deuce, too."""
+    """Returns the lowest ranks of all straights in a set, one bit higher; an ace also counts as the lowest card."""
     ranks = ranks << 1 | ranks >> _ACE
     return ranks & ranks >> 1 & ranks >> 2 & ranks >> 3 & ranks >> 4
 
@@ -37,9 +37,9 @@ def _strength(category, ranks, others):
 
 @kernel
 def hand_strength(cards):
-    """Returns a number that is larger for a better hand; hands that are compared have the same number of cards.
+    """Returns a number that is larger for a better hand; compare hands of the same size only.
 
-    With less than five cards there are no straights and flushes.
+    Fewer than five cards make neither straights nor flushes.
 
     Args:
         cards: A bit per card, 13 bits per suit.

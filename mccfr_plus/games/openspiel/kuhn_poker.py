@@ -4,7 +4,7 @@ A deck has one card more than there are players. Each player antes 1 and gets a 
 After the first bet, each other player passes or bets once more. The highest card among those who bet wins, or the
 highest card if all have passed.
 
-`mccfr_plus.games.one_card_poker` has these kernels, too, and more cards.
+`mccfr_plus.games.one_card_poker` uses these kernels with more cards.
 """
 
 from collections.abc import Sequence
@@ -14,8 +14,8 @@ from mccfr_plus.games.openspiel.base import OpenSpielRules
 from mccfr_plus.games.rules import CHANCE, MOVER, TERMINAL, CodeSizes, Field, Layout, Parameters
 from mccfr_plus.kernels.compile import inline_kernel, kernel
 
-# Words of a state: each player's card plus 1, so many bits per player; a bit per action of a player, 1 for a bet; the
-# number of outcomes and actions so far.
+# Words of a state: each player's card plus 1, a fixed number of bits per player; a bit per action of a player, 1 for a
+# bet; the number of outcomes and actions so far.
 _CARDS, _BETS, _COUNT, SIZE = 1, 2, 3, 4
 _PLAYERS, _DECK, _BITS = range(3)  # parameters
 

@@ -257,7 +257,7 @@ class LeducPokerRules(OpenSpielRules):
         return [begin + value - 1 - _CALL] if value > _CALL else []
 
     def information_state(self, player: int, view: Sequence[int]) -> str:
-        """Returns what the player sees, such as "[Observer: 0][Private: 2][Round 1]..."."""
+        """Returns the player's information state, such as "[Observer: 0][Private: 2][Round 1]..."."""
         players, _, _, first, _ = self.sizes.parameters
         card, public, *bets = view
         half = len(bets) // 2

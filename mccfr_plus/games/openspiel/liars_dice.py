@@ -3,7 +3,7 @@
 Both players roll their dice unseen. They bid a quantity and a face in turn, each bid higher than the last, or call
 "liar", which ends the game: the bidder wins if the dice of both show the bid, where the highest face is wild.
 
-`mccfr_plus.games.bluff` has these kernels, too; there, all dice of a player are rolled at once.
+`mccfr_plus.games.bluff` uses these kernels as well; there, a player rolls all dice at once.
 """
 
 import itertools

@@ -1,4 +1,4 @@
-"""What the parameters of OpenSpiel's `universal_poker` say about cards and betting."""
+"""Reads the cards and the rules of betting from the parameters of OpenSpiel's `universal_poker`."""
 
 import operator
 
@@ -7,7 +7,7 @@ from mccfr_plus.games.openspiel.hand_strength import RANKS
 from mccfr_plus.games.rules import Parameters
 
 _MOST_BOARD = 7
-_MOST_RAISES = 255  # of a round, as OpenSpiel stores them; what stands for any number
+_MOST_RAISES = 255  # per round, as OpenSpiel stores them; also the value for "unlimited"
 
 
 def deck_of(parameters: Parameters) -> tuple[int, int, int, list[int]]:
@@ -23,7 +23,7 @@ def deck_of(parameters: Parameters) -> tuple[int, int, int, list[int]]:
 
 
 def betting_of(parameters: Parameters) -> Betting:
-    """Returns how players may bet."""
+    """Returns the rules of betting."""
     for name, usual in (("potSize", 0), ("boardCards", ""), ("handReaches", "")):
         if parameters[name] != usual:
             raise ValueError(f"{name}={parameters[name]}: subgames have no rules; leave it out.")
@@ -54,7 +54,7 @@ def betting_of(parameters: Parameters) -> Betting:
 
 
 def numbers_of(parameters: Parameters, name: str, count: int | None = None) -> list[int]:
-    """Returns the whole numbers that a text consists of, the first `count` of them; None: all."""
+    """Returns the first `count` whole numbers of a text; None for all of them."""
     words = parameters[name].split()
     if not all(word.isdecimal() for word in words) or len(words) < (count or 0):
         how_many = "" if count is None else f"at least {count} "

@@ -7,12 +7,11 @@ from typing import Any
 import pyspiel
 
 from mccfr_plus.games.openspiel.base import OpenSpielRules
-from mccfr_plus.games.openspiel.dark_hex import DarkHexRules
 from mccfr_plus.games.openspiel.goofspiel import GoofspielRules
 from mccfr_plus.games.openspiel.kuhn_poker import KuhnPokerRules
 from mccfr_plus.games.openspiel.leduc_poker import LeducPokerRules
 from mccfr_plus.games.openspiel.liars_dice import LiarsDiceRules
-from mccfr_plus.games.openspiel.phantom_ttt import PhantomTicTacToeRules
+from mccfr_plus.games.openspiel.phantom_games import DarkHexRules, PhantomTicTacToeRules
 from mccfr_plus.games.openspiel.universal_poker import UniversalPokerRules
 
 _GAMES = (
@@ -47,7 +46,7 @@ def rules_of(game: pyspiel.Game) -> OpenSpielRules | None:
 
 
 def why_no_rules(game: pyspiel.Game) -> str:
-    """Returns why a game has no compiled rules, and which games have some; an empty text if it has."""
+    """Returns why a game has no compiled rules, and which games have them; empty if the game has rules."""
     try:
         _rules_of(game)
     except ValueError as error:

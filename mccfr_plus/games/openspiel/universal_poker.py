@@ -1,10 +1,10 @@
 """OpenSpiel's `universal_poker`: limit and no-limit poker with any deck, and bets as `bettingAbstraction` allows.
 
-All hole cards are dealt first, those of player 0 first; then each round's board cards are dealt before its bets. The
-players who are left at the end share each side pot by the best hand of five among hole and board cards.
+All hole cards are dealt first, beginning with player 0. Each round's board cards are dealt before its bets. At the end,
+the best hand of five cards wins each side pot among the players who have not folded.
 
-An information state has the hole cards and the board as sets, and all bets. So board cards of two rounds are no longer
-told apart in the later one: players have imperfect recall then.
+An information state contains the hole cards and the board as sets, and all bets. It does not tell the round of a board
+card: if two rounds deal board cards, players have imperfect recall.
 """
 
 import functools
@@ -58,7 +58,7 @@ def _set_number(parameters, cards, count):
 
 @inline_kernel
 def _num_hole(parameters, state, player):
-    """Returns how many hole cards a player has so far."""
+    """Returns the number of hole cards that a player has been dealt."""
     return min(max(state[_DEALT] - player * parameters[_NUM_HOLE], 0), parameters[_NUM_HOLE])
 
 
@@ -210,14 +210,14 @@ class _Table(NamedTuple):
 
 
 def _table_of(nodes: list[Node], begin: int, boards: list[int], hands: int, num_boards: list[int]) -> _Table:
-    """Returns what the kernels read about betting sequences.
+    """Returns the betting sequences as a table for the kernels.
 
     Args:
         nodes: The betting sequences.
-        begin: Where the table begins in the kernels' parameters.
-        boards: Of each round, how many board cards there are.
-        hands: How many sets of hole cards there are.
-        num_boards: Of each round, how many boards there are.
+        begin: The index of the table in the kernels' parameters.
+        boards: Number of board cards in each round.
+        hands: Number of sets of hole cards.
+        num_boards: Number of possible boards in each round.
     """
     players = len(nodes[0].spent)
     places, most_first, most_next = following(nodes, players)
@@ -305,7 +305,7 @@ class UniversalPokerRules(OpenSpielRules):
         )
 
     def information_state(self, player: int, view: Sequence[int]) -> str:
-        """Returns what the player sees, such as "[Round 0][Player: 0][Pot: 200][Money: 1100 1100]..."."""
+        """Returns the player's information state, such as "[Round 0][Player: 0][Pot: 200][Money: 1100 1100]..."."""
         hole, board, number = view
         nodes = _sequences(self._betting)
         node, texts = nodes[number], []
@@ -338,7 +338,7 @@ def _sequences(betting: Betting) -> list[Node]:
 
 
 def _up_to(deck: int, most: int) -> int:
-    """Returns how many sets of at most so many cards there are."""
+    """Returns the number of sets of at most `most` cards."""
     return sum(math.comb(deck, count) for count in range(most + 1))
 
 
@@ -350,7 +350,7 @@ def _depth(nodes: list[Node]) -> int:
 
 
 def _num_actions(parameters: Parameters) -> int:
-    """Returns the number of actions that OpenSpiel tells."""
+    """Returns OpenSpiel's number of distinct actions."""
     if parameters["bettingAbstraction"] == "fullgame":
         return max(numbers_of(parameters, "stack")) + 1
     return 5 if parameters["bettingAbstraction"] == "fchpa" else 3 if parameters["betting"] == "limit" else 4

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import abc
-import functools
 import itertools
 from typing import Any, Self
 
@@ -19,41 +17,31 @@ from mccfr_plus.trees.game_tree import GameTree
 _GOLDEN_RATIO = (5**0.5 - 1) / 2  # its multiples, modulo 1, are spread most evenly
 
 
-class Positions(abc.ABC):
+class Positions:
     """Histories that are played on together. Whichever class holds them, the same draws lead to the same histories.
+
+    Subclasses define ``take(rows)``, some histories, perhaps several times, after which the object must not be used;
+    ``play(actions)``, ``[n]`` int64, where a player is to move in all; ``draw_outcomes(rows, draws)``, given numbers in
+    [0, 1); ``returns(rows)``, payoffs ``[len(rows), num_players]``; and ``keys(rows)``, integers that are the same for
+    equal histories, and others for nearly all others.
 
     Attributes:
         movers: ``[n]`` int64, who is to move: a player, `CHANCE` or `TERMINAL`.
     """
 
     movers: np.ndarray
-
-    @abc.abstractmethod
-    def take(self, rows: np.ndarray) -> Self:
-        """Returns some histories, perhaps several times; the object itself must not be used any more."""
-
-    @abc.abstractmethod
-    def play(self, actions: np.ndarray) -> None:
-        """Plays an action, ``[n]`` int64, in each history; a player is to move in all."""
-
-    @abc.abstractmethod
-    def draw_outcomes(self, rows: np.ndarray, draws: np.ndarray) -> None:
-        """Plays an outcome of chance in some histories, given numbers in [0, 1), one for each."""
-
-    @abc.abstractmethod
-    def returns(self, rows: np.ndarray) -> np.ndarray:
-        """Returns the payoffs of some histories that are over, ``[len(rows), num_players]`` float64."""
-
-    @abc.abstractmethod
-    def keys(self, rows: np.ndarray) -> np.ndarray:
-        """Returns integers that are the same for equal histories, and others for nearly all others, ``[len(rows)]``."""
+    take: Any
+    play: Any
+    draw_outcomes: Any
+    returns: Any
+    keys: Any
 
     def draws(self, rows: np.ndarray, rng: np.random.Generator) -> np.ndarray:
         """Returns uniform numbers in [0, 1), one for each of some histories, ``[len(rows)]``.
 
         They are a Kronecker sequence with a random shift (Cranley, Patterson 1976), through the rows in the order of
-        their keys: spread evenly where histories are equal, with much less variance than independent ones. Each number
-        is uniform given what was drawn in earlier calls, so that what is estimated stays unbiased.
+        their keys: spread evenly where histories are equal, with much less variance than independent ones. Given
+        earlier calls each number is uniform, so estimates stay unbiased.
         """
         sequence = (rng.random() + _GOLDEN_RATIO * np.arange(len(rows))) % 1.0
         result = np.empty_like(sequence)
@@ -70,10 +58,10 @@ class Positions(abc.ABC):
 
 
 class TreeObserver:
-    """Information sets and histories of a tree, which may lack its game, as rows of each player and nodes.
+    """Information sets and histories of a tree, as rows of each player and nodes.
 
-    ``slots`` are those of each legal action, ``[num_infosets, num_actions]`` int64, and ``num_slots`` at others;
-    ``masks`` say which these are.
+    ``slots`` are those of each legal action, ``[num_infosets, num_actions]`` int64, and ``num_slots`` at others, which
+    ``masks`` exclude.
     """
 
     def __init__(self, tree: GameTree, num_actions: int):
@@ -90,10 +78,6 @@ class TreeObserver:
         """Returns so many histories at the game's beginning."""
         return TreePositions(self, np.zeros(count, np.int64))
 
-    def work(self, histories: Any, task: tuple[int, int]) -> Any:
-        """Returns a number of `Trajectories` or traversals of `ExternalSampling`, given that and a seed."""
-        return histories.sample(self, task[0], np.random.default_rng(task[1]))
-
     def numbers(self, nodes: np.ndarray) -> np.ndarray:
         """Returns the information sets of decision nodes, ``[n]``, numbered through all players."""
         return self.tree.infoset_of_slot[self.records["payload"][nodes]]
@@ -109,14 +93,10 @@ class TreeObserver:
         rows = numbers - self.tree.arrays.infoset_range[positions.movers]
         return rows, positions.nodes, self.masks[numbers]
 
-    def tables(self, strategy: np.ndarray) -> functools.partial:
-        """Returns the `Strategies` of a table, ``[num_slots]``. Workers get them, so they are no closure."""
-        table = np.append(strategy, 0.0)[self.slots]
-        return functools.partial(_rows_of, np.split(table, self.tree.arrays.infoset_range[1:-1]))
-
-
-def _rows_of(tables: list[np.ndarray], player: int, infosets: np.ndarray, masks: np.ndarray) -> np.ndarray:
-    return tables[player][infosets]
+    def tables(self, strategy: np.ndarray) -> Any:
+        """Returns the `Strategies` of a table, ``[num_slots]``."""
+        tables = np.split(np.append(strategy, 0.0)[self.slots], self.tree.arrays.infoset_range[1:-1])
+        return lambda player, infosets, masks: tables[player][infosets]
 
 
 class TreePositions(Positions):
@@ -186,10 +166,8 @@ class PyspielPositions(Positions):
         self._find_movers()
 
     def observe(self, whose: np.ndarray, tensors: np.ndarray, masks: np.ndarray) -> None:
-        """Writes what players know, where a player is to move.
-
-        ``whose``, ``[n, k]``, are the players whose information-state tensors follow one another in a row of
-        ``tensors``; ``masks`` get the legal actions of the player to move.
+        """Writes the information-state tensors of players ``whose``, ``[n, k]``, one after another in a row of
+        ``tensors``, and the legal actions of the player to move to ``masks``.
         """
         size, write = self._observer.size, self._observer.write
         for state, players, tensor, mask in zip(self._states, whose.tolist(), tensors, masks, strict=True):
@@ -204,9 +182,8 @@ class PyspielPositions(Positions):
 class BatchRules:
     """The rules of a game with `tensor_cells` for many histories at once, and its information-state tensors as a table.
 
-    ``table`` has, of each player, the tensor of one who knows nothing, ``[num_players, size]`` float32; where the rows
-    of each entry of `look` begin; and the cells of each row, ``[num_players, num_rows, most cells]``, filled up with
-    ``size``.
+    ``table`` has each player's tensor without information, ``[num_players, size]`` float32; where the rows of each
+    entry of `look` begin; and the cells of each row, ``[num_players, num_rows, most cells]``, filled up with ``size``.
     """
 
     def __init__(self, game: RulesGame, size: int):

@@ -2,7 +2,6 @@
 
 import dataclasses
 import pickle
-import time
 
 import pyspiel
 import pytest
@@ -11,18 +10,15 @@ import mccfr_plus
 from mccfr_plus.games import Rules
 from mccfr_plus.games.openspiel import kuhn_poker, registry, rules_of, why_no_rules
 from mccfr_plus.kernels.compile import kernel
-from mccfr_plus.trees.by_rules import implicit_tree
 from mccfr_plus.trees.info_states import InfoStates
 
 # Game strings, and how many random plays are compared.
 POKER = {
     "kuhn_poker": 200,
     "kuhn_poker(players=3)": 400,
-    "kuhn_poker(players=5)": 300,
     "kuhn_poker(players=10)": 200,
     "leduc_poker": 500,
     "leduc_poker(suit_isomorphism=True)": 300,
-    "leduc_poker(starting_player=1)": 300,
     "leduc_poker(players=3)": 400,
     "leduc_poker(players=4,starting_player=2,suit_isomorphism=True)": 300,
     "leduc_poker(players=10)": 100,
@@ -39,7 +35,6 @@ PHANTOM = {
 }
 DICE = {
     "liars_dice": 500,
-    "liars_dice(numdice=2)": 2000,
     "liars_dice(numdice=2,dice_sides=5)": 1000,
     "liars_dice(numdice=2,dice_sides=3,bidding_rule=reset-quantity)": 1000,
     "liars_dice(numdice=3,dice_sides=4,bidding_rule=reset-quantity)": 500,
@@ -102,7 +97,6 @@ IMPERFECT_RECALL = {
     "goofspiel(num_cards=8,num_turns=5)": 300,
     "dark_hex": 1500,
     "dark_hex(gameversion=adh)": 1500,
-    "dark_hex(num_rows=4,num_cols=2)": 300,
     "dark_hex(board_size=4,gameversion=adh)": 300,
     "dark_hex(num_rows=3,num_cols=6)": 200,
     "dark_hex(num_rows=7,num_cols=4)": 100,
@@ -139,13 +133,10 @@ NO_RULES = {
     "goofspiel(num_cards=4)": "goofspiel has simultaneous moves: give its turn-based form",
     "turn_based_simultaneous_game(game=goofspiel(num_cards=16))": "num_cards=16: give a whole number from 1 to 15",
     "turn_based_simultaneous_game(game=goofspiel(num_cards=4,num_turns=3))": "OpenSpiel's game does not end",
-    "turn_based_simultaneous_game(game=matrix_rps())": "there are no compiled rules of matrix_rps",
     "liars_dice(numdice=8,dice_sides=4)": "numdice=8, dice_sides=4: 64 bids; give at most 62",
     "dark_hex(num_rows=1)": "of dark_hex with these parameters: num_rows=1: give a whole number from 2 to 14",
-    "dark_hex(board_size=6)": "num_rows=6, num_cols=6: give a board of at most 28 cells",
     "tic_tac_toe": "there are no compiled rules of tic_tac_toe: OpenSpiel's games with rules are kuhn_poker, ",
     "universal_poker(potSize=200)": "potSize=200: subgames have no rules",
-    "universal_poker(betting=limit,bettingAbstraction=fchpa)": "bettingAbstraction='fchpa': give one of fc, fcpa",
     "universal_poker(bettingAbstraction=fchpa,blind=100 50)": "lists a half-pot raise that it does not accept",
     "universal_poker(bettingAbstraction=fchpa,blind=1 0 0,stack=9 9 9,numPlayers=3)": "lists two raises to the same",
     "universal_poker(bettingAbstraction=fullgame)": "there are more than 250,000 betting sequences",
@@ -241,20 +232,6 @@ def test_rules_that_disagree_are_caught(monkeypatch, wrong, message):
     assert "look at:" in str(caught.value)
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("by_numbers", [True, False])
-def test_universal_poker_is_traversed_by_its_rules(monkeypatch, by_numbers):
-    name = "universal_poker(numSuits=2,numRanks=3,betting=limit,maxRaises=2 2,raiseSize=2 4,blind=1 1)"
-    if not by_numbers:
-        monkeypatch.setattr(implicit_tree, "_MOST_BYTES_OF_NUMBERS", 0)
-    assert implicit_tree.uses_numbers(rules_of(pyspiel.load_game(name))) == by_numbers
-    stored, implicit = (
-        mccfr_plus.Solver(name, "outcome", tree=tree, seed=1).run(500) for tree in ("compiled", "rules")
-    )
-    assert implicit.exploitability() == pytest.approx(stored.exploitability(), abs=1e-9)
-    assert implicit.tree.num_infosets == stored.tree.num_infosets
-
-
 def test_rules_that_claim_perfect_recall_are_caught(monkeypatch):
     right = registry.GAMES["leduc_poker"]
     claim = classmethod(lambda cls, parameters: dataclasses.replace(right.layout(parameters), perfect_recall=True))
@@ -278,26 +255,6 @@ def test_larger_trees_are_compiled_by_the_rules():
     assert tree.info_states[found] == state.information_state_string()
     with pytest.raises(mccfr_plus.BudgetError, match="more than the budget of 20,000 nodes"):
         mccfr_plus.compile_game(name, max_nodes=20_000)
-
-
-def test_a_hopeless_tree_is_refused_at_once():
-    begin = time.process_time()
-    with pytest.raises(mccfr_plus.BudgetError, match=r"the tree of phantom_ttt.* has about"):
-        mccfr_plus.compile_game("phantom_ttt")
-    assert time.process_time() - begin < 20
-
-
-def test_small_trees_are_compiled_through_pyspiel():
-    assert isinstance(mccfr_plus.compile_game("leduc_poker").info_states, list)
-    for limit in ({"max_nodes": 9_000}, {"max_bytes": 1_000}):
-        with pytest.raises(mccfr_plus.BudgetError, match=r"the tree of leduc_poker.* has about"):
-            mccfr_plus.compile_game("leduc_poker", **limit)
-
-
-@pytest.mark.parametrize("name", ["liars_dice(dice_sides=3)", "liars_dice(numdice=2,dice_sides=2)"])
-def test_numbers_of_infosets_leave_no_gap(name):
-    tree = mccfr_plus.compile_game(name)
-    assert tree.num_infosets == 2 * rules_of(tree.game).sizes.max_infosets
 
 
 @pytest.mark.parametrize("name", NO_RULES)
@@ -324,8 +281,6 @@ def test_games_of_openspiel_with_imperfect_recall(name):
         mccfr_plus.Solver(name, tree="rules")
 
 
-def test_games_with_rules_have_no_reason_against_them():
-    game = pyspiel.load_game("kuhn_poker(players=4)")
-    assert why_no_rules(game) == ""
-    assert str(rules_of(game)) == "kuhn_poker(players=4)"
-    assert str(pickle.loads(pickle.dumps(rules_of(game)))) == "kuhn_poker(players=4)"
+def test_rules_survive_pickling():
+    rules = rules_of(pyspiel.load_game("kuhn_poker(players=4)"))
+    assert str(pickle.loads(pickle.dumps(rules))) == "kuhn_poker(players=4)"

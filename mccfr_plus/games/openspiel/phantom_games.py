@@ -1,4 +1,9 @@
-"""What OpenSpiel's phantom games have in common: fields and information states."""
+"""OpenSpiel's phantom games `phantom_ttt` and `dark_hex`: players do not see each other's marks.
+
+The information states of `dark_hex` contain the number of all choices so far, whatever `obstype` is. With
+``obstype=reveal-nothing`` they do not contain the earlier numbers, so that players have imperfect recall.
+`perfect_recall_dark_hex` leaves this number out, as OpenSpiel's information state tensor does.
+"""
 
 from collections.abc import Sequence
 from typing import ClassVar
@@ -7,15 +12,17 @@ import numpy as np
 
 from mccfr_plus.games import phantom
 from mccfr_plus.games.openspiel.base import OpenSpielRules
-from mccfr_plus.games.phantom import NUMBER, TURNS, Phantom
-from mccfr_plus.games.rules import Field, Layout
-from mccfr_plus.games.symmetries import turned_choices
+from mccfr_plus.games.phantom import MOST_CELLS, NOTHING, NUMBER, TURNS, Phantom, parameters_of_hex
+from mccfr_plus.games.rules import Field, Layout, Parameters
+from mccfr_plus.games.symmetries import board_symmetries, turned_choices
 
 _SYMBOLS = "xo"
+_CELLS = 9  # of tic-tac-toe
+_LINES = (0b111, 0b111000, 0b111000000, 0b1001001, 0b10010010, 0b100100100, 0b100010001, 0b1010100)
 
 
-class PhantomRules(OpenSpielRules):
-    """The compiled rules of a phantom game.
+class _PhantomRules(OpenSpielRules):
+    """Fields and information states of a phantom game.
 
     Attributes:
         shows_number: Whether information states have the number of all choices on a line.
@@ -75,7 +82,7 @@ class PhantomRules(OpenSpielRules):
         return self.sizes.fields[0].name == "turns"
 
     def information_state(self, player: int, view: Sequence[int]) -> str:
-        """Returns the board as the player knows it, the number of choices if it is shown, and the choices known."""
+        """Returns the board that the player knows, the number of choices if it is shown, and the known choices."""
         num_cells, columns = self.sizes.num_distinct_actions, self.columns
         board, turns = ["."] * num_cells, []
         for entry in view if self._shows_turns else view[:num_cells]:
@@ -90,3 +97,68 @@ class PhantomRules(OpenSpielRules):
         if self.shows_number or self._shows_turns:
             rows.append(str(len(turns) if self._shows_turns else view[num_cells]))
         return "\n".join([*rows, "".join(turns)])
+
+
+class PhantomTicTacToeRules(_PhantomRules):
+    """The compiled rules of `phantom_ttt`."""
+
+    short_name = "phantom_ttt"
+    defaults = {"obstype": "reveal-nothing", "gameversion": "classical"}  # noqa: RUF012
+    columns = 3
+
+    @classmethod
+    def layout(cls, parameters: Parameters) -> Layout:
+        abrupt = parameters.one_of("gameversion", {"classical": False, "abrupt": True})
+        shown = parameters.one_of("obstype", {"reveal-nothing": NOTHING, "reveal-numturns": TURNS})
+        game = Phantom(_CELLS, abrupt, shown)
+        symmetries = board_symmetries(_CELLS // cls.columns, cls.columns, reflections=True)
+        return cls.layout_of(game, game.parameters_of(_has_line), symmetries)
+
+
+def _has_line(marks: int) -> bool:
+    return any(marks & line == line for line in _LINES)
+
+
+class DarkHexRules(_PhantomRules):
+    """The compiled rules of `dark_hex`."""
+
+    short_name = "dark_hex"
+    defaults = {  # noqa: RUF012
+        "board_size": 3,
+        "gameversion": "cdh",
+        "num_cols": 3,
+        "num_rows": 3,
+        "obstype": "reveal-nothing",
+    }
+    shows_number = True
+
+    @classmethod
+    def layout(cls, parameters: Parameters) -> Layout:
+        """Returns the sizes of the game; OpenSpiel has already applied `board_size` to rows and columns."""
+        shown = parameters.one_of("obstype", {"reveal-nothing": NUMBER, "reveal-numturns": TURNS})
+        game, columns = dark_hex(parameters, shown)
+        symmetries = board_symmetries(game.num_cells // columns, columns, reflections=False)
+        return cls.layout_of(game, parameters_of_hex(game, columns), symmetries)
+
+    @property
+    def columns(self) -> int:  # type: ignore[override]
+        """Number of columns of the board."""
+        return self.given["num_cols"]
+
+
+def dark_hex(parameters: Parameters, shown: int) -> tuple[Phantom, int]:
+    """Returns a game of dark hex and the number of columns of its board.
+
+    Args:
+        parameters: `num_rows`, `num_cols` and `gameversion`.
+        shown: The information about the opponent's choices: `NOTHING`, `NUMBER` or `TURNS`.
+
+    Raises:
+        ValueError: If the board is too large, or has one row or column: OpenSpiel's game does not end there.
+    """
+    rows = parameters.whole_number("num_rows", 2, MOST_CELLS // 2)
+    columns = parameters.whole_number("num_cols", 2, MOST_CELLS // 2)
+    abrupt = parameters.one_of("gameversion", {"cdh": False, "adh": True})
+    if rows * columns > MOST_CELLS:
+        raise ValueError(f"num_rows={rows}, num_cols={columns}: give a board of at most {MOST_CELLS} cells.")
+    return Phantom(rows * columns, abrupt, shown), columns
