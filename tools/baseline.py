@@ -146,11 +146,13 @@ def difference(folder, number):
 
 # --- speed ---
 
+SPEED_GAMES = ("kuhn_poker", "leduc_poker", "liars_dice", speed.GOOFSPIEL)
+
 
 def compare_speed(sides, arguments):
     cases = [
         f"{game} {estimator} {minimizer}"
-        for game in ("kuhn_poker", "leduc_poker", "liars_dice", speed.GOOFSPIEL)
+        for game in SPEED_GAMES
         for estimator in ("external", "outcome", "full")
         for minimizer in speed.MINIMIZERS
     ]

@@ -1,19 +1,19 @@
-"""Makes the tables of `mccfr_plus.games.nl_holdem_buckets`: how buckets are dealt, and who wins with which.
+"""Computes the tables of `mccfr_plus.games.nl_holdem_buckets`: the deals of buckets, and their wins minus losses.
 
-Nothing is sampled. All deals of two hands of two cards and a flop of three are enumerated, flops up to a renaming of
-suits: 22,100 flops are 1,755 such classes, and 1,326 * 1,225 * 17,296 = 28,094,757,600 deals are counted. All tables
-are whole numbers, so that they are exact and do not depend on rounding or on the order of sums.
+Enumerates all deals of two hands of two cards and a flop of three, with flops up to a renaming of suits. The 22,100
+flops form 1,755 classes, and the deals are 1,326 * 1,225 * 17,296 = 28,094,757,600. All tables hold whole numbers, so
+they are exact and independent of the order of sums.
 
-1. A hand is decided by five cards at the end of round 2: the two own ones and the flop. Its strength there is HS, the
-   share of the 1,081 hands that the opponent may hold which it beats, a tie counting half.
-2. Round 1: hands are ranked by the mean of HS**2 over the 19,600 flops. Round 2: pairs of hand and flop whose hand has
-   the same bucket in round 1 are ranked by HS**2.
-3. Buckets are percentiles: a value has the bucket ``floor(5 * (share below + share of the value itself / 2))``. So
-   equal values are never separated, and shares are not exactly 1/5: one value of HS may weigh as much as 7 %, because
-   hands that miss the flop differ little. The file says what each bucket weighs.
+1. The two own cards and the flop decide a hand. Its strength HS is the share of the opponent's 1,081 possible hands
+   that it beats, where a tie counts half.
+2. Round 1 ranks hands by the mean of HS**2 over the 19,600 flops. Round 2 ranks pairs of hand and flop by HS**2, among
+   those whose hand has the same bucket in round 1.
+3. Buckets are percentiles: a value has the bucket ``floor(5 * (share below + share of the value itself / 2))``. Equal
+   values therefore share a bucket, and buckets are not exactly a fifth: a single value of HS may weigh up to 7 %,
+   because hands that miss the flop differ little. The file contains the weight of each bucket.
 4. All deals are counted by (dealer's bucket, big blind's bucket) of round 1 and of round 2, with wins minus losses.
 
-Needs: pip install absl-py numba numpy phevaluator tqdm. Takes half a minute.
+Requires ``pip install absl-py numba numpy phevaluator tqdm``. Takes half a minute.
 
 Reference: Zinkevich, Johanson, Bowling, Piccione 2007, "Regret minimization in games with incomplete information",
 section 5 (hand strength squared, percentiles); Gibson et al. 2012, section 6 (five buckets per round).
@@ -44,14 +44,14 @@ Evaluator = Callable[[tuple[int, ...], np.ndarray], np.ndarray]
 
 
 def phevaluator_strengths(flop: tuple[int, ...], hands: np.ndarray) -> np.ndarray:
-    """Returns the strengths of hands of five cards by the library phevaluator, whose best rank is 1 and worst 7462."""
-    from phevaluator import evaluate_cards  # here, so that tests can pass an evaluator of their own without it
+    """Returns the strengths of five-card hands from the library phevaluator, whose ranks are 1 (best) to 7462."""
+    from phevaluator import evaluate_cards  # here, so that tests with another evaluator need no phevaluator
 
     return np.array([-evaluate_cards(first, second, *flop) for first, second in hands.tolist()])
 
 
 def flops_up_to_suits() -> dict[tuple[int, ...], int]:
-    """Returns one flop of each class under renaming of suits, and how many flops the class has."""
+    """Returns one flop of each class under renaming of suits, and the number of flops in the class."""
     suits = list(itertools.permutations(range(4)))
 
     def first_of_class(flop: tuple[int, ...]) -> tuple[int, ...]:
