@@ -211,7 +211,7 @@ def _require_same_parameters(place: Any, new: Any) -> None:
     if not is_kernel(new) or given.co_argcount != expected.co_argcount:
         parameters = ", ".join(expected.co_varnames[: expected.co_argcount])
         raise ConfigError(
-            f"{new!r} cannot fill {_name(place)}, a kernel of ({parameters}): compile it with numba.njit, and give it "
+            f"{new!r} cannot fill {_name(place)}, a kernel of ({parameters}): compile it with Numba and give it "
             "these parameters."
         )
 

@@ -235,7 +235,7 @@ class ImplicitTree(ExpandingTree):
 
     def _slot_words(self, num_slots: int) -> tuple[np.ndarray, np.ndarray]:
         """Returns the table of successors without blocks: what so many slots, and the empty sequences, have of it."""
-        if self._constants["NUM_NUMBERS"]:
+        if self._constants[r.NUM_NUMBERS]:
             return self._successors[:0], self._successors
         used, end = (self._size_of(n.num_words, count) for count in (num_slots, self.plan.max_slots))
         return self._successors[:used], self._successors[end:]
