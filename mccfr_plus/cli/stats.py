@@ -1,7 +1,6 @@
 """`mccfr-plus stats`: the size of a game's tree, counted or estimated."""
 
 import argparse
-import math
 from collections.abc import Callable
 from typing import Any
 
@@ -13,7 +12,7 @@ from mccfr_plus.solver.defaults import Recommendation, recommend
 from mccfr_plus.trees.game import load_game
 from mccfr_plus.trees.game_tree import DEFAULT_MAX_BYTES, compile_game
 from mccfr_plus.trees.sizes.infoset_estimate import InfosetEstimate, estimate_infosets
-from mccfr_plus.trees.sizes.size import ESTIMATORS, InfosetBounds, Interval, SizeEstimate, as_text
+from mccfr_plus.trees.sizes.size import CONFIDENCE, ESTIMATORS, Interval, SizeEstimate, as_text
 from mccfr_plus.trees.sizes.size_estimate import estimate_size
 
 SUMMARY = "Count a game's histories, information sets, sequences and M-values, or estimate its size."
@@ -29,9 +28,9 @@ The last lines are a row as in table 1 of that paper: |H| and |I|, histories and
 longest history in moves of players; M1, M2, ... the M-values. Then memory: of the tree; of the arrays per information
 set and action, without texts; and the additional memory of external sampling with regret matching.
 
---estimate compiles nothing, so that it works for games of every size: histories by kind, limits for the information
-sets, memory and time of a compiled and of a lazy tree, histories that one iteration of each estimator visits under the
-uniform strategy, and a recommendation how to solve the game. Seconds of iterations are orders of magnitude.
+--estimate compiles nothing, so that it works for games of every size: histories by kind, the information sets seen,
+the memory of a compiled tree with a solver, histories that one iteration of each estimator visits under the uniform
+strategy, and a recommendation how to solve the game.
 """
 
 
@@ -119,54 +118,34 @@ def _estimate(arguments: argparse.Namespace, options: dict[str, Any]) -> None:
 
 
 def _print_estimate(estimate: SizeEstimate, recommendation: Recommendation, by_rules: InfosetEstimate | None) -> None:
-    """Prints sizes, costs, iterations and the recommendation."""
-    players, limits = range(len(estimate.decision_nodes)), [] if estimate.is_exact else ["at least", "at most"]
-    recall = "no" if not estimate.perfect_recall else "yes" if estimate.is_exact else "as far as seen"
-    sizes = [
-        ["", "estimate", *limits],
+    """Prints sizes, memory, histories per iteration and the recommendation."""
+    is_exact, players = estimate.is_exact, range(len(estimate.decision_nodes))
+    recall = "no" if not estimate.perfect_recall else "yes" if is_exact else "as far as seen"
+    seen = [(f"information sets of player {p}", output.count(estimate.infosets_seen[p])) for p in players]
+    rows = [
+        ["", "estimate", *([] if is_exact else ["low", "high"])],
         _row("histories", estimate.histories),
         _row("chance nodes", estimate.chance_nodes),
         _row("terminal nodes", estimate.terminal_nodes),
         *(_row(f"decision nodes of player {p}", estimate.decision_nodes[p]) for p in players),
-        *(_infosets(f"information sets of player {p}", estimate.infosets[p], estimate.is_exact) for p in players),
+        *([name, count] if is_exact else [name, "", count] for name, count in seen),
     ]
     if by_rules is not None:
-        sizes.append(["information sets, by the rules", output.count(by_rules.infosets), *_limits(by_rules)])
-    actions = [
-        ["", *(f"player {p}" for p in players)],
-        ["actions, mean", *(f"{mean:.2f}" for mean in estimate.mean_actions)],
-        ["actions, most seen", *map(output.count, estimate.most_actions)],
-    ]
-    costs = [
-        ["memory and time", "estimate", *limits],
-        _row("compiled tree", estimate.compiled_bytes(), _size),
-        _row("solver on top", estimate.solver_bytes(), _size),
-        _row("lazy tree, all visited", estimate.lazy_bytes(), _size),
-        _row("seconds to compile", estimate.compile_seconds()),
-    ]
-    iterations = [["one iteration", "histories visited", "seconds, compiled"]]
-    for name in ESTIMATORS:
-        seconds = estimate.seconds_per_iteration(name).log10
-        shown = f"{10**seconds:.2g}" if seconds < 0 else as_text(seconds)
-        iterations.append([name, as_text(estimate.nodes_per_iteration(name).log10), shown])
+        limits = [by_rules.infosets * (1 + side * 2 * by_rules.relative_error) for side in (0, -1, 1)]
+        rows.append(["information sets, by the rules", *map(output.count, limits)])
+    rows.append(_row("memory, compiled, with solver", estimate.compiled_bytes, _size))
+    rows += [_row(f"histories per iteration, {name}", estimate.nodes_per_iteration(name)) for name in ESTIMATORS]
     print(f"{estimate.game}\n")
-    output.print_table(sizes)
-    print()
-    output.print_table(actions)
-    print(f"random play: {estimate.mean_length:.1f} moves on average; longest history seen: {estimate.longest_seen}")
-    print(f"perfect recall: {recall}\n")
-    output.print_table(costs)
-    print()
-    output.print_table(iterations)
+    output.print_table(rows)
+    print(f"\nlongest history seen: {estimate.depth}; perfect recall: {recall}")
     tree, estimator, minimizer, symmetry, reason = recommendation
     hows = {
         "compiled": "compile the tree",
         "rules": "traverse the game by its rules",
         "lazy": "expand the tree on demand",
     }
-    how = hows[tree]
     flags = f"--estimator={estimator} --minimizer={minimizer}{' --symmetry' if symmetry else ''}"
-    print(f"\n{output.wrapped(f'recommended: {how}, {flags}: {reason}')}\n")
+    print(f"\n{output.wrapped(f'recommended: {hows[tree]}, {flags}: {reason}')}\n")
     print(output.wrapped(_how(estimate)))
 
 
@@ -174,33 +153,18 @@ def _row(name: str, interval: Interval, as_text: Callable[[float], str] = as_tex
     return [name, *map(as_text, interval[:1] if interval.is_exact else interval)]
 
 
-def _infosets(name: str, bounds: InfosetBounds, is_exact: bool) -> list[str]:
-    if is_exact:
-        return [name, output.count(bounds.seen)]
-    return [name, "", output.count(bounds.at_least), as_text(bounds.at_most)]
-
-
-def _limits(estimate: InfosetEstimate) -> list[str]:
-    """Returns two standard errors below and above."""
-    return [output.count(estimate.infosets * (1 + side * 2 * estimate.relative_error)) for side in (-1, 1)]
-
-
 def _size(log10: float) -> str:
-    if log10 == math.inf:
-        return as_text(log10)
-    return output.size(10**log10) if log10 < _LARGEST_SIZE else f"{as_text(log10)} bytes"
+    return output.size(10**log10) if log10 < _LARGEST_SIZE else as_text(log10)
 
 
 def _how(estimate: SizeEstimate) -> str:
+    """Returns sentences on how the numbers were found."""
     if estimate.is_exact:
-        return f"All histories were counted, in {estimate.seconds:.1f} s."
-    looked = f"{estimate.num_nodes_seen:,} histories visited in {estimate.seconds:.1f} s"
+        return "All histories were counted."
     if not estimate.is_complete:
-        return f"The time limit came before the end of the game: {looked}. Give more --seconds, or no limit."
-    if estimate.is_cut_off:
-        looked += ", until the time limit"
+        reached = f"{estimate.visited:,} histories visited, to depth {estimate.depth}"
+        return f"The time limit came before the end of the game: {reached}. Give more --seconds, or no limit."
     return (
-        f"Limits with {estimate.confidence:.0%} confidence each, from {estimate.num_runs} independent samples; "
-        f"{looked}. Information sets: at least, by how often samples met the same ones (can be far "
-        "below the truth); at most, the decision nodes."
+        f"Low and high: limits with {CONFIDENCE:.0%} confidence each, from {estimate.visited:,} histories visited. "
+        "Information sets of a player: the number of different ones seen, which can be far below the truth."
     )
