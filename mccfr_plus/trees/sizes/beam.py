@@ -107,15 +107,11 @@ class Sampler:
                 counts = np.log(np.bincount(kinds, minlength=num_kinds))
             kind_sums = np.logaddexp(kind_sums, log_weight + counts)
             visits = np.logaddexp(visits, log_weight + np.logaddexp.reduce(reach))
-            num_actions = [len(node.actions) for node in nodes]
-            parents = np.repeat(np.arange(len(nodes)), num_actions)
+            parents, indices, log_growth = self._draw_children(nodes, width)
             if not len(parents):
                 break
-            indices = np.concatenate([np.arange(number) for number in num_actions])
-            if len(parents) > width:
-                log_weight += np.log(len(parents) / width)
-                kept = np.sort(self._rng.choice(len(parents), width, replace=False))
-                parents, indices, is_exact = parents[kept], indices[kept], False
+            log_weight += log_growth
+            is_exact = is_exact and log_growth == 0.0
             probabilities = np.array([nodes[i].log_probabilities[j] for i, j in zip(parents, indices, strict=True)])
             reach = reach[parents] + probabilities[:, None] * self._is_sampled[kinds[parents]]
             depth += 1
@@ -132,6 +128,16 @@ class Sampler:
         external = np.logaddexp.reduce(visits[3:]) - math.log(len(visits) - 3)
         by_estimator = np.array([visits[0], visits[1], external, visits[2]])
         return Beam(kind_sums / math.log(10), by_estimator / math.log(10), depth, is_exact, is_complete)
+
+    def _draw_children(self, nodes: list[_Node], width: int) -> tuple[np.ndarray, np.ndarray, float]:
+        """Returns the parents' indices and the actions' indices of the next level, and by what its weight grows."""
+        num_actions = [len(node.actions) for node in nodes]
+        parents = np.repeat(np.arange(len(nodes)), num_actions)
+        indices = np.concatenate([np.arange(number) for number in num_actions])
+        if len(parents) <= width:
+            return parents, indices, 0.0
+        kept = np.sort(self._rng.choice(len(parents), width, replace=False))
+        return parents[kept], indices[kept], math.log(len(parents) / width)
 
     def _visit(self, parent: _Node | None, index: int, depth: int, is_last: bool = False) -> _Node:
         """Returns a child of a node, or the root."""

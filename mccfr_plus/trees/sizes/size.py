@@ -21,6 +21,7 @@ CONFIDENCE = 0.95  # of the intervals
 ESTIMATORS = ("full", "chance", "external", "outcome")
 
 _RESAMPLES = 1_000
+_ROUNDING = 1e-9  # of log10
 _LARGEST = 300.0  # log10 of the largest number that is returned as a float
 _MOST_SPREAD = 1.3  # standard deviation of log10 up to which an upper limit is given: a factor of 20
 
@@ -46,7 +47,7 @@ class Interval(NamedTuple):
     @property
     def is_exact(self) -> bool:
         """Whether the number is a count."""
-        return self.low == self.high
+        return self.low == self.high or self.high - self.low < _ROUNDING  # equal infinities have no difference
 
     def times(self, factor: float) -> "Interval":
         """Returns the interval of a multiple."""
@@ -63,6 +64,7 @@ class SizeEstimate:
 
     Attributes:
         game: OpenSpiel's text of the turn-based game.
+        is_exact: Whether all histories were counted.
         histories: All nodes of the tree.
         decision_nodes: Of each player.
         chance_nodes: Chance nodes.
@@ -85,6 +87,7 @@ class SizeEstimate:
     """
 
     game: str
+    is_exact: bool
     histories: Interval
     decision_nodes: tuple[Interval, ...]
     chance_nodes: Interval
@@ -96,11 +99,6 @@ class SizeEstimate:
     compiled_bytes: Interval
     is_complete: bool
     visited: int
-
-    @property
-    def is_exact(self) -> bool:
-        """Whether all histories were counted."""
-        return self.histories.is_exact
 
     def nodes_per_iteration(self, estimator: str) -> Interval:
         """Returns how many histories one iteration visits at first, under the uniform strategy, all players together.
@@ -123,7 +121,7 @@ class SizeEstimate:
 
     def as_dict(self) -> dict[str, Any]:
         """Returns all numbers as plain Python values, ready for JSON; an interval is ``{log10, low, high}``."""
-        return _plain({**asdict(self), "is_exact": self.is_exact})
+        return _plain(asdict(self))
 
 
 def _plain(value: Any) -> Any:

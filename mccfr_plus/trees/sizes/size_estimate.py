@@ -116,6 +116,7 @@ def _estimate(
     terminal_nodes, chance_nodes, *decision_nodes = kinds
     return SizeEstimate(
         game=str(game),
+        is_exact=is_exact,
         histories=visits[0],
         decision_nodes=tuple(decision_nodes),
         chance_nodes=chance_nodes,
@@ -124,21 +125,23 @@ def _estimate(
         infosets_seen=sampler.infosets_seen,
         perfect_recall=sampler.perfect_recall,
         depth=max(beam.depth for beam in beams),
-        compiled_bytes=_compiled_bytes(sampler, visits[0], decision_nodes),
+        compiled_bytes=_compiled_bytes(sampler, is_exact, visits[0], decision_nodes),
         is_complete=beams[0].is_complete,
         visited=sampler.visited,
     )
 
 
-def _compiled_bytes(sampler: Sampler, histories: Interval, decision_nodes: Sequence[Interval]) -> Interval:
-    """Returns the memory of the compiled tree and a solver, with the infosets seen at least, and at most all nodes."""
+def _compiled_bytes(
+    sampler: Sampler, is_exact: bool, histories: Interval, decision_nodes: Sequence[Interval]
+) -> Interval:
+    """Returns the memory of the compiled tree and a solver: between the infosets seen and all decision nodes."""
     seen = max(sum(sampler.infosets_seen), 1)
     texts_and_slots = sampler.text_length + sampler.num_slots * SOLVER_BYTES_PER_SLOT
     per_infoset = COMPILED_BYTES_PER_INFOSET + SOLVER_BYTES_PER_INFOSET + texts_and_slots / seen
     low = math.log10(seen)
     middle, high = (float(log_sum([getattr(nodes, end) for nodes in decision_nodes])) for end in ("log10", "high"))
     # Of a number that is known to a factor only, the middle of the factor.
-    infosets = [low] * 3 if histories.is_exact else [(low + middle) / 2, low, high]
+    infosets = [low] * 3 if is_exact else [(low + middle) / 2, low, high]
     nodes = histories.times(COMPILED_BYTES_PER_NODE)
     return Interval(*(float(log_sum([n, i + math.log10(per_infoset)])) for n, i in zip(nodes, infosets, strict=True)))
 
