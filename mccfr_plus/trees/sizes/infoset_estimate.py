@@ -51,15 +51,13 @@ class _Room(NamedTuple):
     found: np.ndarray  # the same, at the player's next decision
     codes: np.ndarray  # [capacity] int64: the infoset of each, below the infoset and action before
     seen: np.ndarray  # [num_codes] bool, all False between levels
-    choices: np.ndarray  # [most codes or actions] int64
-    states: np.ndarray  # [max_depth + 1, state_size] int64: the path of a depth-first traversal,
-    actions: np.ndarray  # [max_depth + 1, most actions] int64: its choices,
-    counts: np.ndarray  # [max_depth + 1, 2] int64: how many there are, and how many were taken
-    probabilities: np.ndarray  # [most outcomes] float64
-    path: np.ndarray  # [2 * (max_depth + 1), 3] float64: each choice, the infosets counted before it, and its weight
-    below: (
-        np.ndarray
-    )  # [num_codes + most actions, 2] float64: infosets below a choice in all, and how often it was drawn
+    choices: np.ndarray  # [most codes or actions] int64: of a draw
+    state: np.ndarray  # [state_size] int64
+    stack: np.ndarray  # [(max_depth + 1) * most actions, state_size] int64: of a depth-first traversal
+    actions: np.ndarray  # [most actions of players and chance] int64
+    probabilities: np.ndarray  # the same, float64
+    path: np.ndarray  # [2 * (max_depth + 1), 3] float64: each choice, the infosets counted before, and its weight
+    below: np.ndarray  # [num_codes + most actions, 2] float64: infosets found below each choice, and its draws
 
 
 def estimate_infosets(game: RulesGame) -> InfosetEstimate | None:
@@ -70,16 +68,17 @@ def estimate_infosets(game: RulesGame) -> InfosetEstimate | None:
     probe = compose(_probe, strict=False, **kernels_of(rules), rule_observe=rules.observe)
     depth, capacity = sizes.max_game_length + sizes.max_chance_nodes + 1, _MOST_BYTES // (8 * sizes.state_size)
     num_codes, most_actions = max(sizes.max_observations, sizes.max_first_observations), max(game.most_actions, 1)
+    branching = max(most_actions, sizes.max_chance_outcomes)
     room = _Room(
         known=np.zeros((capacity, sizes.state_size), np.int64),
         found=np.zeros((capacity, sizes.state_size), np.int64),
         codes=np.zeros(capacity, np.int64),
         seen=np.zeros(num_codes, np.bool_),
         choices=np.zeros(max(num_codes, most_actions), np.int64),
-        states=np.zeros((depth, sizes.state_size), np.int64),
-        actions=np.zeros((depth, most_actions), np.int64),
-        counts=np.zeros((depth, 2), np.int64),
-        probabilities=np.zeros(max(sizes.max_chance_outcomes, 1)),
+        state=np.zeros(sizes.state_size, np.int64),
+        stack=np.zeros((depth * branching, sizes.state_size), np.int64),
+        actions=np.zeros(branching, np.int64),
+        probabilities=np.zeros(branching),
         path=np.zeros((2 * depth, 3)),
         below=np.zeros((num_codes + most_actions, 2)),
     )
@@ -88,7 +87,8 @@ def estimate_infosets(game: RulesGame) -> InfosetEstimate | None:
     for player in range(sizes.num_players):
         room.below[:] = 1.0
         for _ in range(_PILOTS):
-            probe(*arguments, player, room, rng)
+            if probe(*arguments, player, room, rng)[0] < 0.0:
+                return None
         samples: list[tuple[float, float]] = []
         begin, error = time.thread_time(), math.inf  # kernels are compiled now
         while len(samples) < _MIN_PROBES or (error > _ENOUGH and time.thread_time() < begin + _SECONDS):
@@ -150,34 +150,28 @@ def _probe(parameters, table, first_state, player, room, rng):
 @kernel
 def _next_decisions(parameters, table, player, num_known, last, room):
     """Finds all next decisions of a player. Returns their number, -1 if there are too many; `room` is modified."""
-    found, states, actions, counts, num_found = room.found, room.states, room.actions, room.counts, 0
+    state, stack, actions, num_found = room.state, room.stack, room.actions, 0
     for index in range(num_known):
-        _copy(room.known[index], states[0])
-        depth, is_new = 0, True
-        while depth >= 0:
-            state = states[depth]
-            mover = state[MOVER]
-            if is_new:
-                is_new = False
-                counts[depth, 0] = counts[depth, 1] = 0
-                if mover == player:
-                    if num_found == len(found):
-                        return -1
-                    _copy(state, found[num_found])
-                    room.codes[num_found] = rule_observe(parameters, table, state, player, last)
-                    num_found += 1
-                elif mover == CHANCE:
-                    counts[depth, 0] = rule_outcomes(parameters, table, state, actions[depth], room.probabilities)
-                elif mover != TERMINAL:
-                    counts[depth, 0] = rule_legal(parameters, table, state, actions[depth])
-            taken = counts[depth, 1]
-            if taken == counts[depth, 0]:
-                depth -= 1
-                continue
-            counts[depth, 1] = taken + 1
-            _copy(state, states[depth + 1])
-            rule_apply(parameters, table, states[depth + 1], actions[depth, taken])
-            depth, is_new = depth + 1, True
+        _copy(room.known[index], stack[0])
+        top = 1
+        while top > 0:
+            top -= 1
+            _copy(stack[top], state)
+            mover, num_actions = state[MOVER], 0
+            if mover == player:
+                if num_found == len(room.found):
+                    return -1
+                _copy(state, room.found[num_found])
+                room.codes[num_found] = rule_observe(parameters, table, state, player, last)
+                num_found += 1
+            elif mover == CHANCE:
+                num_actions = rule_outcomes(parameters, table, state, actions, room.probabilities)
+            elif mover != TERMINAL:
+                num_actions = rule_legal(parameters, table, state, actions)
+            for number in range(num_actions):
+                _copy(state, stack[top])
+                rule_apply(parameters, table, stack[top], actions[number])
+                top += 1
     return num_found
 
 
