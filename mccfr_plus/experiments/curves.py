@@ -15,7 +15,7 @@ from mccfr_plus.errors import ConfigError
 from mccfr_plus.experiments.comparison import RUNS, read_comparison
 from mccfr_plus.experiments.evaluation_points import UNITS
 from mccfr_plus.experiments.record import Point, read_record
-from mccfr_plus.experiments.run_loop import RunFiles
+from mccfr_plus.experiments.run_loop import run_file
 
 MEASURES = ("exploitability", "nash_conv")
 _ALL_UNITS = (*UNITS, "cpu_seconds")
@@ -171,7 +171,7 @@ def curves_of(path: str | os.PathLike) -> list[Curve]:
     for game, algorithm in itertools.product(comparison["games"], comparison["algorithms"]):
         runs = {}
         for seed in comparison["seeds"]:
-            file = RunFiles(Path(path) / RUNS, game, algorithm, seed).record
+            file = run_file(Path(path) / RUNS, game, algorithm, seed, "jsonl")
             if file.exists() and (points := read_record(file)[1]):
                 runs[seed] = points
         # Points that all runs have: a run may be under way, or its first iteration may pass more of them.
