@@ -95,25 +95,20 @@ def comparison_of(
     games: Any, algorithms: Any, seeds: int | Iterable[int], limit: Limit, num_evaluations: int | None
 ) -> Comparison:
     """Returns the comparison of the arguments of `mccfr_plus.experiments.compare`."""
-    named_games = {}
-    for game in [games] if isinstance(games, str | pyspiel.Game | GameTree) else games:
-        name = game if isinstance(game, str) else str(game.game if isinstance(game, GameTree) else game)
-        if name in named_games:
-            raise ConfigError(f"games: {name!r} is given twice.")
-        named_games[name] = game
+    games = [games] if isinstance(games, str | pyspiel.Game | GameTree) else list(games)
+    named_games = [(str(game.game if isinstance(game, GameTree) else game), game) for game in games]
     if isinstance(algorithms, Mapping):
         named = list(algorithms.items())
-    elif isinstance(algorithms, Iterable) and not isinstance(algorithms, str):
-        named = [(name_of(algorithm), algorithm) for algorithm in algorithms]
     else:
-        named = [(name_of(algorithms), algorithms)]
+        several = isinstance(algorithms, Iterable) and not isinstance(algorithms, str)
+        named = [(name_of(algorithm), algorithm) for algorithm in (algorithms if several else [algorithms])]
     return Comparison(
-        tuple(named_games),
+        tuple(name for name, _ in named_games),
         tuple(name for name, _ in named),
         tuple(range(1, seeds + 1)) if isinstance(seeds, int) else tuple(map(int, seeds)),
         limit,
         num_evaluations,
-        {name: game for name, game in named_games.items() if not isinstance(game, str)},
+        {name: game for name, game in named_games if not isinstance(game, str)},
         {name: definition for name, definition in named if definition != name},
     )
 
@@ -131,22 +126,17 @@ class Directory:
 
     def __init__(self, path: str | os.PathLike, comparison: Comparison):
         self.path, self.comparison = Path(path), comparison
-        self._lock: CheckpointLock | None = None
-        self._check()
-
-    def _check(self) -> None:
-        """Raises RecordError if the directory cannot hold this comparison. Nothing is written."""
-        if os.path.exists(self.path) and not os.path.isdir(self.path):
+        if self.path.exists() and not self.path.is_dir():
             raise RecordError(f"{self.path} is a file: give a directory.")
-        if os.path.exists(self.path / SPEC_FILE):
+        if (self.path / SPEC_FILE).exists():
             found = read_comparison(self.path)
-            for name, value in self.comparison.as_dict().items():
+            for name, value in comparison.as_dict().items():
                 if found[name] != value:
                     raise RecordError(
                         f"{self.path} holds another comparison: its {name} are {found[name]!r}, not {value!r}. Give "
                         "another directory, or the same comparison as before."
                     )
-        elif os.path.exists(self.path):
+        elif self.path.exists():
             with record_errors(self.path, "read"):
                 others = set(os.listdir(self.path)) - _OURS
             if others:
@@ -159,24 +149,17 @@ class Directory:
             self._lock = CheckpointLock(self.path / ".comparison")
         except CheckpointError as error:
             raise RecordError(str(error)) from None
-        try:
-            self._check()
-            spec = self.path / SPEC_FILE
-            if not spec.exists():
-                text = json.dumps({"format": FORMAT, "version": VERSION, **self.comparison.as_dict()}, indent=2)
-                with atomic_write(spec, RecordError) as file:
-                    file.write(text.encode() + b"\n")
-        except BaseException:
-            self._lock.release()
-            raise
+        if not (self.path / SPEC_FILE).exists():
+            text = json.dumps({"format": FORMAT, "version": VERSION, **self.comparison.as_dict()}, indent=2)
+            with atomic_write(self.path / SPEC_FILE, RecordError) as file:
+                file.write(text.encode() + b"\n")
         return self
 
     def __exit__(self, *_: object) -> None:
-        if self._lock is not None:
-            self._lock.release()
+        self._lock.release()
 
     def run_of(self, game: str, algorithm: str, seed: int) -> Run:
-        """Returns one run, with its files' names."""
+        """Returns one run."""
         comparison = self.comparison
         return Run(
             game,
@@ -192,9 +175,10 @@ class Directory:
         )
 
     def runs(self) -> list[Run]:
-        """Returns all runs; the first seed of all algorithms comes before the second of any.
+        """Returns all runs in the order in which they are started.
 
-        An algorithm that does not depend on the seed runs once per game.
+        Runs on one game follow each other, so that a process compiles its tree once. The first seed of all algorithms
+        comes before the second of any. An algorithm that does not depend on the seed runs once per game.
         """
         comparison = self.comparison
         return [
@@ -216,7 +200,7 @@ def read_comparison(path: str | os.PathLike) -> dict[str, Any]:
         content = spec.read_bytes()
     try:
         found = json.loads(content)
-    except (ValueError, RecursionError):  # the last: of JSON in JSON in JSON
+    except (ValueError, RecursionError):
         found = None
     schema.check(found, _SCHEMA, spec, RecordError)
     return found

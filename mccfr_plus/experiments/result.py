@@ -4,6 +4,7 @@ import contextlib
 import itertools
 import json
 import logging
+import operator
 import os
 import tempfile
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -22,7 +23,7 @@ from mccfr_plus.experiments.curves import Curve, curves_of
 from mccfr_plus.experiments.evaluation_points import UNITS, limit_of
 from mccfr_plus.experiments.plot import plot_curves
 from mccfr_plus.experiments.record import Point
-from mccfr_plus.experiments.run_all import in_order, run_all
+from mccfr_plus.experiments.run_all import run_all
 from mccfr_plus.experiments.run_loop import STOPPED, RunEvent
 from mccfr_plus.files.atomic_write import atomic_write
 from mccfr_plus.files.json_lines import read_json_lines
@@ -37,6 +38,7 @@ AlgorithmLike: TypeAlias = str | Solver | SolverConfig | Callable[[Any, int], An
 
 _BAR = "{percentage:3.0f}%|{bar}| {n:.1f} of {total_fmt} runs, {elapsed} elapsed, {remaining} left"
 _COLUMNS = ("iterations", "nodes", "seconds", "cpu_seconds", "nash_conv")
+_numbers = operator.attrgetter(*_COLUMNS)
 
 
 @dataclass(frozen=True)
@@ -79,9 +81,8 @@ class Result:
         """
         lines: list[dict[str, Any]] = [{"about": self.about}]
         for curve in self.curves:
-            runs = [[_short_row(point) for point in run] for run in curve.runs]
-            line = {"game": curve.game, "algorithm": curve.algorithm, "players": curve.num_players, "runs": runs}
-            lines.append(line)
+            what = {"game": curve.game, "algorithm": curve.algorithm, "players": curve.num_players}
+            lines.append(what | {"runs": [[_short_row(point) for point in run] for run in curve.runs]})
         with atomic_write(Path(path), RecordError) as file:
             file.writelines(json.dumps(line, separators=(",", ":")).encode() + b"\n" for line in lines)
 
@@ -94,17 +95,14 @@ class Result:
         Raises:
             ConfigError: If pandas is not installed.
         """
-        columns: dict[str, list[Any]] = {name: [] for name in ("game", "algorithm", "seed", *_COLUMNS)}
-        exploitability: list[float] = []
-        for curve in self.curves:
-            for seed, run in zip(curve.seeds or itertools.count(1), curve.runs, strict=False):
-                for point in run:
-                    for name, value in (("game", curve.game), ("algorithm", curve.algorithm), ("seed", seed)):
-                        columns[name].append(value)
-                    for name in _COLUMNS:
-                        columns[name].append(getattr(point, name))
-                    exploitability.append(point.nash_conv / curve.num_players)
-        return data_frame(columns | {"exploitability": exploitability})
+        columns = ("game", "algorithm", "seed", *_COLUMNS, "exploitability")
+        rows = [
+            (curve.game, curve.algorithm, seed, *_numbers(point), point.nash_conv / curve.num_players)
+            for curve in self.curves
+            for seed, run in zip(curve.seeds or itertools.count(1), curve.runs, strict=False)
+            for point in run
+        ]
+        return data_frame({name: [row[column] for row in rows] for column, name in enumerate(columns)})
 
     def plot(
         self, unit: str = "seconds", band: str = "quantiles", ax: Any = None, *, measure: str = "exploitability"
@@ -207,7 +205,7 @@ def compare(
     with contextlib.ExitStack() as stack:
         folder = out or stack.enter_context(tempfile.TemporaryDirectory(prefix="mccfr_plus_"))
         directory = stack.enter_context(Directory(folder, comparison))
-        names = [f"{run.game} {run.algorithm} seed {run.seed}" for run in in_order(directory)]
+        names = [str(run) for run in directory.runs()]
         disable = None if progress else True  # None: only on a terminal
         bar = stack.enter_context(tqdm(total=len(names), bar_format=_BAR, leave=False, disable=disable))
         done, failed = [0.0] * len(names), {}
