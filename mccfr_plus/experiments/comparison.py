@@ -18,10 +18,10 @@ import pyspiel
 from mccfr_plus.errors import CheckpointError, ConfigError, RecordError
 from mccfr_plus.experiments.algorithm import Algorithm, algorithm_of, name_of
 from mccfr_plus.experiments.evaluation_points import Limit, evaluation_points
-from mccfr_plus.experiments.record import record_errors
 from mccfr_plus.experiments.run_loop import Run
 from mccfr_plus.files import schema
 from mccfr_plus.files.atomic_write import atomic_write
+from mccfr_plus.files.json_lines import file_errors
 from mccfr_plus.files.lock import CheckpointLock
 from mccfr_plus.solver.saved_state import package_version
 from mccfr_plus.trees.game import load_game
@@ -116,9 +116,7 @@ def comparison_of(
 class Directory:
     """The directory of a comparison: its description, and a record per run. One process at a time writes to it.
 
-    Args:
-        path: The directory, which is created if it does not exist.
-        comparison: The comparison; if the directory holds one already, it must be the same.
+    It is created if it does not exist. If it holds a comparison already, that must be the same.
 
     Raises:
         RecordError: If it holds another comparison or other files, is in use, or cannot be written.
@@ -137,13 +135,13 @@ class Directory:
                         "another directory, or the same comparison as before."
                     )
         elif self.path.exists():
-            with record_errors(self.path, "read"):
+            with file_errors(self.path, RecordError, "read"):
                 others = set(os.listdir(self.path)) - _OURS
             if others:
                 raise RecordError(f"{self.path} holds other files and no comparison: give another directory.")
 
     def __enter__(self) -> Self:
-        with record_errors(self.path):
+        with file_errors(self.path, RecordError):
             (self.path / RUNS).mkdir(parents=True, exist_ok=True)
         try:
             self._lock = CheckpointLock(self.path / ".comparison")
@@ -196,7 +194,7 @@ def read_comparison(path: str | os.PathLike) -> dict[str, Any]:
         RecordError: If it holds none, or one of another version.
     """
     spec = Path(path) / SPEC_FILE
-    with record_errors(spec, "read"):
+    with file_errors(spec, RecordError, "read"):
         content = spec.read_bytes()
     try:
         found = json.loads(content)

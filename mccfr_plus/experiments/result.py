@@ -24,7 +24,7 @@ from mccfr_plus.experiments.evaluation_points import UNITS, limit_of
 from mccfr_plus.experiments.plot import plot_curves
 from mccfr_plus.experiments.record import Point
 from mccfr_plus.experiments.run_all import run_all
-from mccfr_plus.experiments.run_loop import STOPPED, RunEvent
+from mccfr_plus.experiments.run_loop import DONE, STOPPED, RunEvent
 from mccfr_plus.files.atomic_write import atomic_write
 from mccfr_plus.files.json_lines import read_json_lines
 from mccfr_plus.solver.config import SolverConfig
@@ -72,12 +72,9 @@ class Result:
         return cls(curves_of(path), path=path)
 
     def save(self, path: str | os.PathLike) -> None:
-        """Writes `about` and all curves into one small file of JSON lines; numbers have five digits.
+        """Writes `about` and all curves into one small file of JSON lines; raises RecordError if that fails.
 
-        Wall times and values per player are left out.
-
-        Raises:
-            RecordError: If the file cannot be written.
+        Numbers have five digits. Wall times and values per player are left out.
         """
         lines: list[dict[str, Any]] = [{"about": self.about}]
         for curve in self.curves:
@@ -87,13 +84,10 @@ class Result:
             file.writelines(json.dumps(line, separators=(",", ":")).encode() + b"\n" for line in lines)
 
     def to_dataframe(self) -> Any:
-        """Returns a pandas data frame with a row per evaluation.
+        """Returns a pandas data frame with a row per evaluation; raises ConfigError if pandas is not installed.
 
         Columns: ``game``, ``algorithm``, ``seed``, ``iterations``, ``nodes``, ``seconds``, ``cpu_seconds``,
         ``nash_conv``, ``exploitability``.
-
-        Raises:
-            ConfigError: If pandas is not installed.
         """
         columns = ("game", "algorithm", "seed", *_COLUMNS, "exploitability")
         rows = [
@@ -125,9 +119,9 @@ class Result:
         rows = []
         for curve in self.curves:
             mean, low, high = curve.interval("quantiles")
+            row = {"game": curve.game, "algorithm": curve.algorithm, "seeds": curve.num_seeds}
             cost = {unit: float(curve.x(unit)[-1]) for unit in UNITS}
-            row = {"game": curve.game, "algorithm": curve.algorithm, "seeds": curve.num_seeds, **cost}
-            rows.append(row | {"exploitability": mean, "low": low, "high": high})
+            rows.append(row | cost | {"exploitability": mean, "low": low, "high": high})
         return rows
 
     def __repr__(self) -> str:
@@ -212,9 +206,9 @@ def compare(
 
         def show(event: RunEvent) -> None:
             done[event.number] = 0.0 if event.outcome == STOPPED else event.progress
-            if event.failure is not None:
-                failed[names[event.number]] = event.failure
-                logger.warning("%s failed: %s", names[event.number], event.failure)
+            if event.outcome not in (None, DONE, STOPPED):
+                failed[names[event.number]] = event.outcome
+                logger.warning("%s failed: %s", names[event.number], event.outcome)
             bar.n = sum(done)
             bar.refresh()
 

@@ -157,8 +157,7 @@ def _begin(queue: Any, stopped: connection.Connection, imports: tuple[str, ...])
 
 def _end_with_parent() -> None:
     """Ends this process when the first one was killed: another program may continue its runs."""
-    parent = multiprocessing.parent_process()
-    if parent is not None:
+    if parent := multiprocessing.parent_process():
         parent.join()
         os._exit(1)
 

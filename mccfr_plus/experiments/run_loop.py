@@ -91,11 +91,6 @@ class RunEvent(NamedTuple):
     progress: float  # 0 .. 1
     outcome: str | None  # `DONE`, `STOPPED`, an error, or None: the run goes on
 
-    @property
-    def failure(self) -> str | None:
-        """The error, if the run has failed."""
-        return None if self.outcome in (None, DONE, STOPPED) else self.outcome
-
 
 def run_to_end(run: Run, game: GameTree | pyspiel.Game, about: dict[str, Any], tell: Tell, stop: Stop) -> bool:
     """Runs to the end; returns False if `stop` has ended it before. Recorded points are not measured again.
