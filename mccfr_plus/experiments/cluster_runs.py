@@ -23,8 +23,7 @@ from mccfr_plus.user_modules import import_user_module
 
 logger = logging.getLogger("mccfr_plus")
 
-_POLL_SECONDS = 0.2
-_TELL_SECONDS = 0.5
+_POLL_SECONDS, _TELL_SECONDS = 0.2, 0.5
 _MOST_ATTEMPTS = 10  # per run
 
 _Files = dict[str, bytes | None]  # changed files of a run, by name; None: the file was removed
@@ -141,7 +140,7 @@ class _Tasks:
 
 
 class _Sender:
-    """Sends the changed files of a run and its progress from a worker, and learns whether to stop."""
+    """Sends the changed files and the progress of a run from a worker; `is_stopping` is the program's answer."""
 
     def __init__(self, number: int, run: Run, mailbox: Any):
         self._number, self._mailbox = number, mailbox
@@ -153,7 +152,7 @@ class _Sender:
         return {path: path.stat().st_mtime_ns for path in self._files if path.exists()}
 
     def tell(self, progress: float) -> None:
-        """Sends changed files, and waits until they have arrived; tells the progress now and then."""
+        """Sends changed files, and waits until they have arrived; else sends the progress twice a second."""
         before, self._sent = self._sent, self._times()
         changed = [path for path in self._files if self._sent.get(path) != before.get(path)]
         if changed or time.monotonic() - self._told > _TELL_SECONDS:
@@ -162,7 +161,7 @@ class _Sender:
     def _put(self, progress: float, files: _Files) -> None:
         import ray
 
-        self.is_stopping = ray.get(self._mailbox.put.remote(self._number, min(progress, 1.0), files))
+        self.is_stopping = ray.get(self._mailbox.put.remote(self._number, progress, files))
         self._told = time.monotonic()
 
 

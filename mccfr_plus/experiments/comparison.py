@@ -1,11 +1,11 @@
 """A comparison: games x algorithms x seeds, and the directory that holds their records."""
 
-import contextlib
 import datetime
 import itertools
 import json
 import os
 import platform
+import re
 import shlex
 import sys
 from collections.abc import Iterable, Mapping
@@ -44,7 +44,7 @@ _SCHEMA = {
 
 @dataclass(frozen=True)
 class Comparison:
-    """Games, algorithms and seeds to compare; `comparison_of` makes one of the arguments of `compare`.
+    """Games, algorithms and seeds to compare.
 
     Raises:
         ConfigError: If there is nothing to compare, something is given twice, or an algorithm is unknown.
@@ -156,22 +156,6 @@ class Directory:
     def __exit__(self, *_: object) -> None:
         self._lock.release()
 
-    def run_of(self, game: str, algorithm: str, seed: int) -> Run:
-        """Returns one run."""
-        comparison = self.comparison
-        return Run(
-            game,
-            algorithm,
-            seed,
-            comparison.limit,
-            self.path / RUNS,
-            keeps_policy=seed == comparison.seeds[0],
-            num_evaluations=comparison.num_evaluations,
-            evaluation_cost=max(comparison.algorithm(name).evaluation_cost for name in comparison.algorithms),
-            game_object=comparison.game_objects.get(game),
-            definition=comparison.definitions.get(algorithm),
-        )
-
     def runs(self) -> list[Run]:
         """Returns all runs in the order in which they are started.
 
@@ -180,7 +164,18 @@ class Directory:
         """
         comparison = self.comparison
         return [
-            self.run_of(game, algorithm, seed)
+            Run(
+                game,
+                algorithm,
+                seed,
+                comparison.limit,
+                self.path / RUNS,
+                keeps_policy=seed == comparison.seeds[0],
+                num_evaluations=comparison.num_evaluations,
+                evaluation_cost=max(comparison.algorithm(name).evaluation_cost for name in comparison.algorithms),
+                game_object=comparison.game_objects.get(game),
+                definition=comparison.definitions.get(algorithm),
+            )
             for game in comparison.games
             for seed, algorithm in itertools.product(comparison.seeds, comparison.algorithms)
             if seed == comparison.seeds[0] or comparison.algorithm(algorithm).is_random
@@ -206,20 +201,17 @@ def read_comparison(path: str | os.PathLike) -> dict[str, Any]:
 
 def about_here(command: str | None = None) -> dict[str, Any]:
     """Returns where and when something runs: command (by default, of this process), versions, machine, time."""
+    versions = {name: package_version(name) for name in ("mccfr_plus", "open_spiel", "numpy", "numba")}
     return {
         "command": command or shlex.join([os.path.basename(sys.argv[0]), *sys.argv[1:]]),
-        "versions": {
-            "python": platform.python_version(),
-            **{name: package_version(name) for name in ("mccfr_plus", "open_spiel", "numpy", "numba")},
-        },
+        "versions": {"python": platform.python_version()} | versions,
         "machine": {"system": platform.platform(), "processor": _processor(), "cores": os.cpu_count()},
         "started": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
     }
 
 
 def _processor() -> str:
-    with contextlib.suppress(OSError):
-        for line in Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace").splitlines():
-            if line.startswith("model name"):
-                return line.partition(":")[2].strip()
-    return platform.processor() or platform.machine()
+    """Returns the processor's name."""
+    path = Path("/proc/cpuinfo")  # of Linux, where `platform` has the architecture only
+    found = re.search(r"^model name\s*:\s*(.+)$", path.read_text(errors="replace"), re.M) if path.exists() else None
+    return found[1] if found else platform.processor() or platform.machine()

@@ -27,6 +27,10 @@ class Limit(NamedTuple):
         """Returns how much of it has been run."""
         return float(getattr(solver, "nodes_touched" if self.unit == "nodes" else self.unit))
 
+    def progress(self, solver: Any) -> float:
+        """Returns the share of it that has been run, from 0 to 1."""
+        return min(self.done(solver) / self.total, 1.0)
+
     def iterations_to(self, solver: Any, target: float) -> int:
         """Returns how many iterations to run next so that the target is not passed, at least 1.
 

@@ -7,6 +7,7 @@ from typing import Any
 
 from mccfr_plus.display import AXES, COLOURS, HIGH, LOW, MEASURE_LABELS, html_table, require_library
 from mccfr_plus.errors import ConfigError
+from mccfr_plus.evaluation.strategy_page import page_of_strategies, part, write_page
 from mccfr_plus.evaluation.strategy_table import (
     MOST_HISTORIES,
     MOST_SLOTS,
@@ -16,7 +17,6 @@ from mccfr_plus.evaluation.strategy_table import (
 )
 from mccfr_plus.experiments.comparison import RUNS, read_comparison
 from mccfr_plus.experiments.curves import Curve
-from mccfr_plus.experiments.page import page_of_strategies, part, write_page
 from mccfr_plus.experiments.record import read_record
 from mccfr_plus.experiments.result import Result
 from mccfr_plus.experiments.run_loop import run_file
@@ -25,6 +25,7 @@ from mccfr_plus.policies.keyed_policy import KeyedPolicy
 from mccfr_plus.trees.game_tree import GameTree
 
 REPORT_FILE = "report.html"
+_PACKAGE = "mccfr_plus.experiments"
 _DASHES = ("solid", "dashed", "dotdash", "dotted")
 _MARKERS = ("circle", "square", "diamond", "triangle", "inverted_triangle", "plus", "star", "x")  # as `display.MARKERS`
 
@@ -55,9 +56,9 @@ def write_report(result: Result) -> Path:
         f'<section><h2>Where the runs ended</h2><div class="scroll">{result._repr_html_()}</div></section>'
     )
     library = Resources(mode="inline", minified=True, components=["bokeh"]).render()
-    head = f"<style>{part('report.css')}</style>{library}{script}"
+    head = f"<style>{part('report.css', _PACKAGE)}</style>{library}{script}"
     tables = _strategies(path, curves)
-    switch = f"const LABELS = {json.dumps(AXES)};\n{part('report.js')}"
+    switch = f"const LABELS = {json.dumps(AXES)};\n{part('report.js', _PACKAGE)}"
     page = page_of_strategies(f"Comparison {path.name}", above, tables, script=switch, head=head)
     write_page(path / REPORT_FILE, page)
     return path / REPORT_FILE

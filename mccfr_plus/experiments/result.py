@@ -59,11 +59,7 @@ class Result:
 
     @classmethod
     def load(cls, path: str | os.PathLike) -> Self:
-        """Returns the result of a directory that `compare` has written, or of a file that `save` has written.
-
-        Raises:
-            RecordError: If there is no comparison, or a record is damaged.
-        """
+        """Returns the result of a directory of `compare` or a file of `save`; raises RecordError if it is neither."""
         path = Path(path)
         if path.is_file() or path.suffix == ".jsonl":
             entries = read_json_lines(path, RecordError)
@@ -110,7 +106,7 @@ class Result:
             measure: ``"exploitability"`` or ``"nash_conv"``.
 
         Raises:
-            ConfigError: If there is nothing to draw, an argument is another one, or matplotlib is missing.
+            ConfigError: If there is nothing to draw, an argument is unknown, or matplotlib is missing.
         """
         return plot_curves(self.curves, unit=unit, band=band, measure=measure, ax=ax)
 
@@ -128,13 +124,9 @@ class Result:
         return f"Result({len(self.curves)} curves, {len(self.failed)} failed runs)"
 
     def _repr_html_(self) -> str:
-        numbers = (*UNITS, "exploitability", "low", "high")
         heading = ["game", "algorithm", "seeds", *UNITS, "exploitability", f"{LOW:.0%}", f"{HIGH:.0%}"]
-        rows = [
-            [row["game"], row["algorithm"], str(row["seeds"]), *(f"{row[name]:,.4g}" for name in numbers)]
-            for row in self.final_rows()
-        ]
-        return html_table(heading, rows, numbers_from=2)
+        cells = [[x if isinstance(x, str) else f"{x:,.4g}" for x in row.values()] for row in self.final_rows()]
+        return html_table(heading, cells, numbers_from=2)
 
 
 def compare(
@@ -161,9 +153,8 @@ def compare(
               ``"dream(traversals=200)"``, ``"neural:escher"``; OpenSpiel's: ``"openspiel:cfr+"`` (C++),
               ``"openspiel_python:external"``.
             - A `Solver` or a `SolverConfig`: a template, whose config is used with each seed.
-            - A factory ``factory(game, seed)``, which gets a `GameTree`, or a pyspiel game if its tree does not fit. It
-              returns an object with ``run(iterations, callback=)``, ``evaluate()``, ``iterations``, ``nodes_touched``
-              and ``seconds`` as `Solver` has them.
+            - A factory ``factory(game, seed)`` of a `GameTree`, or of a pyspiel game if its tree does not fit. It
+              returns an object with ``run``, ``evaluate``, ``iterations``, ``nodes_touched``, ``seconds`` as `Solver`.
         seeds: Number of runs of each (seeds 1, 2, ...), or the seeds. Deterministic algorithms run once.
         nodes: Length of a run in histories touched. Give one of `nodes`, `iterations` and `seconds`.
         iterations: Length of a run in iterations.
@@ -182,8 +173,7 @@ def compare(
         The curves. Runs that failed are in `Result.failed`, and logged.
 
     Raises:
-        ConfigError: If an argument is wrong, or an algorithm unknown.
-        GameError: If a game is unknown.
+        ConfigError, GameError: If an argument is wrong, or an algorithm or a game unknown.
         RecordError: If `out` holds something else or cannot be written, or all runs failed.
 
     Examples:
@@ -221,10 +211,8 @@ def compare(
     return result
 
 
-# --- the small file of `save` ---
-
-
 def _short_row(point: Point) -> list[float]:
+    """Returns a point as in the file of `Result.save`."""
     return [point.iterations, *(float(f"{x:.5g}") for x in (point.nodes, point.nash_conv, point.cpu_seconds))]
 
 

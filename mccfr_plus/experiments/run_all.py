@@ -51,8 +51,7 @@ def run_all(
 
     Raises:
         ConfigError: If an object must stay in this process, and `processes` or `cluster` is given.
-        RecordError: If a process was killed: recorded points are kept, and another call continues.
-        ClusterError: If the cluster is lost: likewise.
+        RecordError, ClusterError: If a process was killed, or the cluster is lost; recorded points are kept.
     """
     runs = dict(enumerate(directory.runs()))
     local = next((run for run in runs.values() if _stays_here(run.game_object) or _stays_here(run.definition)), None)
@@ -92,7 +91,7 @@ def _run_here(runs: Runs, about: dict[str, Any], show: Show) -> None:
         for number, run in runs.items():
 
             def tell(progress: float, number: int = number) -> None:
-                show(RunEvent(number, min(progress, 1.0), None))
+                show(RunEvent(number, progress, None))
 
             show(RunEvent(number, 1.0, outcome_of(run, about, tell, lambda: False)))
     finally:
@@ -169,6 +168,6 @@ def _work(number: int, run: Run, about: dict[str, Any]) -> str:
         nonlocal last
         if time.monotonic() - last > _POLL_SECONDS:
             last = time.monotonic()
-            _queue.put((number, min(progress, 1.0)))
+            _queue.put((number, progress))
 
     return STOPPED if _stopped.poll() else outcome_of(run, about, tell, _stopped.poll)

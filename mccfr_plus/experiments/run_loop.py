@@ -139,14 +139,14 @@ def run_to_end(run: Run, game: GameTree | pyspiel.Game, about: dict[str, Any], t
                     solver.save_checkpoint(run.checkpoint)
                     saved = time.monotonic()
                     pause = max(CHECKPOINT_SECONDS, PAUSE * (saved - begin))
-                tell(run.limit.done(solver) / run.limit.total)
+                tell(run.limit.progress(solver))
         except KeyboardInterrupt as error:
             is_there, interrupt = False, error
         if not is_there:
             if has_checkpoints and solver.iterations:
                 with deferred_signals():
                     solver.save_checkpoint(run.checkpoint)
-            tell(run.limit.done(solver) / run.limit.total)
+            tell(run.limit.progress(solver))
             if interrupt is not None and not stop():
                 raise interrupt
             return False
@@ -171,7 +171,7 @@ def _advance(solver: Any, limit: Limit, target: float, tell: Tell, stop: Stop) -
 
     def look(_: Any) -> bool:
         nonlocal is_stopped
-        tell(limit.done(solver) / limit.total)
+        tell(limit.progress(solver))
         is_stopped = is_stopped or stop()
         return is_stopped or (limit.unit == "seconds" and limit.done(solver) >= target)
 

@@ -85,7 +85,7 @@ class OpenSpielSolver:
 
 @contextlib.contextmanager
 def _openspiel_errors(algorithm: str, game: pyspiel.Game) -> Iterator[None]:
-    """Raises a GameError for what OpenSpiel raises within the block, such as where a game in Python lacks something."""
+    """Turns OpenSpiel's exceptions within the block into a GameError, such as those of a game in Python."""
     try:
         yield
     except MccfrPlusError:
@@ -95,7 +95,7 @@ def _openspiel_errors(algorithm: str, game: pyspiel.Game) -> Iterator[None]:
         raise GameError(f"{algorithm} fails on {game}: OpenSpiel raised {said}") from error
 
 
-# What a factory's solver needs; `IterativeSolver` has all of it.
+# Attributes that a factory's solver needs; `IterativeSolver` has all of them.
 _NEEDED = ("run", "evaluate", "iterations", "nodes_touched", "seconds")
 
 
@@ -114,10 +114,8 @@ def solver_of(game: GameTree | pyspiel.Game, algorithm: Algorithm, seed: int) ->
         solver = algorithm.factory(game, seed)
         missing = [name for name in _NEEDED if not hasattr(solver, name)]
         if missing:
-            raise ConfigError(
-                f"{algorithm.text} returned a {type(solver).__name__} without {missing[0]!r}: return a solver with "
-                f"{', '.join(_NEEDED)}, as `Solver` has them."
-            )
+            what = f"{algorithm.text} returned a {type(solver).__name__} without {missing[0]!r}"
+            raise ConfigError(f"{what}: return a solver with {', '.join(_NEEDED)}, as `Solver` has them.")
         return solver
     return (_ours if algorithm.library == OURS else OpenSpielSolver)(game, algorithm, seed)
 

@@ -10,11 +10,11 @@ from browser import run_script
 from mccfr_plus import Solver, compile_game, display, save_policy
 from mccfr_plus.errors import ConfigError, RecordError
 from mccfr_plus.evaluation.infoset_values import infoset_values
+from mccfr_plus.evaluation.strategy_page import page_of_strategies, write_page
 from mccfr_plus.evaluation.strategy_table import table_of_tree
 from mccfr_plus.experiments import Result
 from mccfr_plus.experiments.comparison import Comparison, Directory
 from mccfr_plus.experiments.evaluation_points import Limit
-from mccfr_plus.experiments.page import page_of_strategies, write_page
 from mccfr_plus.experiments.record import Point, Record
 from mccfr_plus.experiments.report import write_report
 

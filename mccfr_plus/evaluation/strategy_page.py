@@ -1,4 +1,4 @@
-"""Self-contained HTML pages: one file, everything inside, nothing fetched from a network."""
+"""Pages of strategies: self-contained HTML files that fetch nothing from a network."""
 
 import json
 import os
@@ -12,9 +12,9 @@ from mccfr_plus.evaluation.strategy_table import StrategyTable
 from mccfr_plus.files.atomic_write import atomic_write
 
 
-def part(name: str) -> str:
-    """Returns the text of a file of the folder ``pages``."""
-    return (resources.files("mccfr_plus.experiments") / "pages" / name).read_text(encoding="utf-8")
+def part(name: str, package: str = "mccfr_plus.evaluation") -> str:
+    """Returns the text of a file in the folder ``pages`` of a package."""
+    return (resources.files(package) / "pages" / name).read_text(encoding="utf-8")
 
 
 def page_of_strategies(
