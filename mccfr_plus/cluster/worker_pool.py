@@ -37,7 +37,7 @@ class WorkerPool:
         cluster: A connected `Cluster`, an address as for `Cluster`, or ``"local"``: this process samples.
 
     Raises:
-        ConfigError: If an argument is not allowed, or Ray is needed and not installed.
+        ConfigError: If Ray is needed and not installed.
         ClusterError: From `start` and `sample`, if there is no cluster, or it or a worker fails.
     """
 
