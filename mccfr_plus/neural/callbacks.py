@@ -19,8 +19,6 @@ def scalars_of(progress: Progress) -> dict[str, float | None]:
 class CSVLogger:
     """Appends a row to a CSV file after each iteration: iterations, nodes_touched, seconds, exploitability, losses.
 
-    The exploitability is that of ``run(evaluate_every=...)``. A new file gets a header.
-
     Examples:
         >>> from mccfr_plus.neural import CSVLogger, DeepCFR
         >>> import pathlib, tempfile

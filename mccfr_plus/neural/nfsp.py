@@ -1,11 +1,4 @@
-"""Neural fictitious self-play. Until the iteration's episodes are played:
-
-1. Episodes are played in parallel. In an episode a player follows its best response, which is epsilon-greedy in action
-   values, with probability eta, and its average policy otherwise. Its transitions go to a ring buffer, the decisions of
-   its best response to a reservoir.
-2. For every `learn_every` steps a player has an update: one step of Q-learning on transitions and one of cross-entropy
-   on decisions. After `target_every` updates the target network is renewed.
-"""
+"""Neural fictitious self-play: episodes in parallel, then the updates that are due."""
 
 from __future__ import annotations
 
@@ -22,19 +15,18 @@ from mccfr_plus.neural.backend import torch
 from mccfr_plus.neural.config import NFSPConfig
 from mccfr_plus.neural.memory import Store, infoset_columns
 from mccfr_plus.neural.network import Learner, Modules
-from mccfr_plus.neural.network_policy import GREEDY, SOFTMAX, greedy, masked_softmax
+from mccfr_plus.neural.network_policy import SOFTMAX, greedy, masked_softmax
 from mccfr_plus.neural.representation import chunks
 from mccfr_plus.neural.sampling.paths import Paths, Trajectories
-from mccfr_plus.neural.solver import NeuralSolver, Seed, mean_losses
+from mccfr_plus.neural.solver import NeuralSolver, Seed
 
 
 class NFSP(NeuralSolver):
     """Neural fictitious self-play: best responses by Q-learning, and average policies that imitate them.
 
-    An *iteration* is ``config.episodes`` episodes and the updates that are due in them. `losses` are those of the
-    average policies, `value_losses` those of the action values.
-
-    See `DeepCFR` for the arguments and errors; the config is an `NFSPConfig`.
+    In an episode a player follows its best response (epsilon-greedy in action values) with probability eta, and
+    its average policy otherwise. An iteration is ``config.episodes`` episodes and the updates that are due in them.
+    `losses` are those of the average policies. See `DeepCFR` for the arguments; the config is an `NFSPConfig`.
 
     Reference: Heinrich, Silver 2016, "Deep reinforcement learning from self-play in imperfect-information games",
     algorithm 1. Differs from it in updates between parallel episodes, and in Adam and its rates.
@@ -63,7 +55,7 @@ class NFSP(NeuralSolver):
 
     def _advance(self, iteration: int) -> None:
         for own in self._players:
-            own.losses, own.value_losses = [], []
+            own.losses = []
         for count in chunks(self.config.episodes, self.config.parallel_episodes):
             self._begin_phase("episodes")
             self._play(count, iteration)
@@ -72,7 +64,7 @@ class NFSP(NeuralSolver):
                 own.learn(steps // self.config.learn_every - int(own.updates[0]), iteration)
 
     def _play(self, count: int, iteration: int) -> None:
-        """Plays episodes and stores them: in parallel those in which the same players follow their best responses."""
+        """Plays episodes and stores them, in parallel where the same players follow their best responses."""
         representation, eta, players = self.representation, self.config.anticipatory, range(len(self._players))
         options = [[self._responses(player, is_best, iteration) for is_best in (False, True)] for player in players]
         combinations = list(itertools.product((False, True), repeat=len(players)))
@@ -88,7 +80,7 @@ class NFSP(NeuralSolver):
                     self._steps[player] += len(decided) + len(np.unique(decided))  # decisions, ends of episodes
 
     def _responses(self, player: int, is_best: bool, iteration: int) -> Any:
-        """Returns a player's best response with exploration, or its average policy; see `Representation`."""
+        """Returns a player's best response with exploration, or its average policy."""
         own = self._players[player]
         if not is_best:
             return self.representation.responses(player, own.policy, masked_softmax, iteration)
@@ -105,22 +97,11 @@ class NFSP(NeuralSolver):
 
     current_policy = average_policy  # all players learn at once
 
-    def best_response_policy(self) -> Any:
-        """Returns a copy of the greedy policy of the action values."""
-        return self.representation.policy_of([own.values for own in self._players], GREEDY)
-
-    @property
-    def value_losses(self) -> tuple[float | None, ...]:
-        """Per player, the mean loss of the action values in the last iteration; None if they were not trained."""
-        return mean_losses(own.value_losses for own in self._players)
-
 
 class Agent:
-    """A player whose best response learns action values, and whose average policy imitates it.
+    """A player: `values` learns its best response by Q-learning with a `target` network, and `policy` imitates it.
 
-    The networks are `values`, by Q-learning with a `target` network, a copy that is renewed now and then (Mnih et al.
-    2015, algorithm 1), and `policy`. They learn from `transitions` and `decisions`. Of the generators' states, ``[5]``
-    uint64, the first is of the reservoir, and two each of a network's initial parameters and batches.
+    Of the generators' states, ``[5]`` uint64, the first is of the reservoir, and two each of a network.
     """
 
     def __init__(self, representation: Any, config: NFSPConfig, player: int, rngs: np.ndarray, modules: Modules):
@@ -137,7 +118,7 @@ class Agent:
         self.transitions = Transitions(infoset_columns(config.transition_capacity, *sizes), self.target)
         actions = {"actions": np.zeros(config.decision_capacity, np.int64)}
         self.decisions = Store(infoset_columns(config.decision_capacity, *sizes) | actions, rngs[:1])
-        self.losses, self.value_losses = list[float](), list[float]()  # of the average policy and the action values
+        self.losses: list[float] = []  # of the average policy
 
     def store(self, paths: Paths, player: int, is_best_response: bool) -> None:
         """Stores the player's transitions of some episodes, and its decisions if it followed its best response."""
@@ -158,7 +139,7 @@ class Agent:
         while updates > 0:
             steps = min(updates, every - int(self.updates[0]) % every)
             if len(self.transitions) >= least:
-                self.value_losses += self.values.fit(self.transitions, iteration, error_of_actions, steps)
+                self.values.fit(self.transitions, iteration, error_of_actions, steps)
             if len(self.decisions) >= least:
                 self.losses += self.policy.fit(self.decisions, iteration, imitation_error, steps)
             self.updates += steps
@@ -167,16 +148,13 @@ class Agent:
                 self.target.assign(self.values)
 
     def parts(self) -> dict[str, Any]:
-        """Returns what changes in an iteration, by name; see `NeuralSolver`."""
         networks = {"values": self.values, "policy": self.policy, "target": self.target}
         memories = {"transitions": self.transitions, "decisions": self.decisions}
         return networks | memories | {"updates": self.updates}
 
 
 def next_decisions(paths: Paths, own: np.ndarray) -> np.ndarray:
-    """Returns the next decision of the same trajectory for each of a player's decisions, all of them in ascending
-    order, ``[n]`` int64; -1: none.
-    """
+    """Returns for each of a player's decisions its next one in the trajectory, ``[n]`` int64; -1: none."""
     traversals, following = paths.traversals[own], np.full(len(own), -1)
     order = np.argsort(traversals, kind="stable")
     has_next = traversals[order[:-1]] == traversals[order[1:]]
@@ -185,11 +163,7 @@ def next_decisions(paths: Paths, own: np.ndarray) -> np.ndarray:
 
 
 class Transitions(Store):
-    """A player's latest transitions, from a decision to its next one, with the target network.
-
-    The target is r + max_a' Q'(s', a') with the target network's Q', or r at the end of the game, where no action is
-    legal in s'.
-    """
+    """A player's latest transitions. Targets are r + max_a' Q'(s', a') with the target network's Q'; r at the end."""
 
     def __init__(self, columns: dict[str, np.ndarray], target: Learner):
         capacity = len(columns["infosets"])
@@ -199,7 +173,6 @@ class Transitions(Store):
         self._target = target
 
     def batches(self, size: int, iteration: int, rng: np.ndarray) -> Iterator[tuple[np.ndarray, ...]]:
-        """Yields information sets, actions and targets."""
         for following, masks, infosets, actions, rewards in super().batches(size, iteration, rng):
             after = np.where(masks, self._target.outputs(following), -np.inf).max(1)
             yield infosets, actions, (rewards + np.where(masks.any(1), after, 0.0)).astype(np.float32)

@@ -134,7 +134,6 @@ def test_other_kinds_of_files(path, tmp_path):
         ("discount", -1.0),
         ("hidden_layers", None),
         ("hidden_layers", [3]),
-        ("hidden_layers", [10**9]),
     ],
 )
 def test_forged_headers_of_policies(name, value, tmp_path):
@@ -147,10 +146,6 @@ def test_forged_headers_of_policies(name, value, tmp_path):
         NetworkPolicy.load(tmp_path / "forged")
     with pytest.raises(GameError, match="tic_tac_toe provides no information_state_tensor"):
         NetworkPolicy.load(tmp_path / "good", "tic_tac_toe")
-    networks[1][0].bias.data[2] = torch.nan
-    NetworkPolicy(game, networks, "softmax").save(tmp_path / "bad")
-    with pytest.raises(CheckpointError, match="not finite"):
-        NetworkPolicy.load(tmp_path / "bad")
 
 
 # --- callbacks ---

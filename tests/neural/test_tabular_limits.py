@@ -63,7 +63,6 @@ def without_ties(game):
     return dataclasses.replace(tree, arrays=tree.arrays._replace(nodes=nodes, payoffs=payoffs))
 
 
-@pytest.mark.parametrize(("weighting", "gamma"), [("linear", 1.0), ("uniform", 0.0)])
 @pytest.mark.parametrize(
     ("kind", "game", "memory", "iterations"),
     [
@@ -75,24 +74,22 @@ def without_ties(game):
         (ESCHER, "leduc_poker", "aggregated", 3),
     ],
 )
-def test_tabular_limit(kind, game, memory, iterations, weighting, gamma):
+def test_tabular_limit(kind, game, memory, iterations):
     """Deep CFR is external sampling, ESCHER with exact values its table: matching ignores the scale of regrets."""
     tree, more = without_ties(game), {"values": "exact"} if kind is ESCHER else {"memory_capacity": 100_000}
-    config = (ESCHERConfig if kind is ESCHER else DeepCFRConfig)(
-        traversals=30, weighting=weighting, fallback="uniform", memory=memory, **more
-    )
+    config = (ESCHERConfig if kind is ESCHER else DeepCFRConfig)(traversals=30, memory=memory, **more)
     solver = with_exact_fits(kind)(tree, config, seed=7)
-    table, tolerance = TabularLimit(solver, gamma), 1e-9 if memory == "aggregated" else 1e-4  # single precision
+    table, tolerance = TabularLimit(solver), 1e-9 if memory == "aggregated" else 1e-4  # single precision
     for _ in range(iterations):
         table.iteration()
-        np.testing.assert_allclose(solver.current_strategy(), table.strategy, atol=tolerance)
-        np.testing.assert_allclose(solver.average_strategy(), table.average(), atol=tolerance)
+        np.testing.assert_allclose(solver.current_policy().strategy(), table.strategy, atol=tolerance)
+        np.testing.assert_allclose(solver.average_policy().strategy(), table.average(), atol=tolerance)
     assert np.abs(table.strategy - tree.uniform_strategy()).max() > 0.4
 
 
 def test_tabular_limit_of_dream_converges_like_outcome_sampling():
     """Weighted mean regrets, with importance weights, converge to an equilibrium."""
-    config = DREAMConfig(traversals=400, baseline=False, fallback="uniform")
+    config = DREAMConfig(traversals=400, baseline=False)
     solver = with_exact_fits(DREAM)("kuhn_poker", config, seed=1)
     assert solver.run(600).exploitability() < 0.01  # 0.458 for uniform play
 
@@ -169,5 +166,5 @@ def test_bootstrapped_targets(minimizer, alpha, gamma, warm_start, monkeypatch):
         solver.representation.strategies()(0, tensors, masks),
         solver.current_policy().probabilities(0, tensors, masks),
     ):
-        np.testing.assert_allclose(found, matched(outputs, masks, True), atol=1e-12)
+        np.testing.assert_allclose(found, matched(outputs, masks), atol=1e-12)
     assert not any("memory/" in name for name in solver.state())  # nothing is kept

@@ -105,18 +105,6 @@ def test_warm_and_fresh_starts(three_rows, memory):
         assert warm.losses[-1] < fresh.losses[0] != first  # other initial parameters
 
 
-def test_gradients_are_clipped(three_rows, memory):
-    plain = {"optimizer": lambda parameters: torch.optim.SGD(parameters, lr=1.0)}
-    steps = []
-    for clip in (None, 1e3, 1e-3):
-        learner = learner_of(three_rows, dataclasses.replace(CONFIG, gradient_clip=clip, train_steps=1), **plain)
-        before = vector_of(learner)
-        learner.fit(memory, 1)
-        steps.append(float((vector_of(learner) - before).norm()))
-    assert steps[0] == steps[1] > 0.01
-    assert steps[2] == pytest.approx(1e-3, rel=1e-3)
-
-
 def test_moments_do_not_become_denormal_numbers(three_rows, memory):
     learner = learner_of(three_rows)
     learner.fit(memory, 1, steps=1)
@@ -143,14 +131,12 @@ def test_divergence_names_the_loss(three_rows, memory, monkeypatch):
         learner.fit(memory, 3)
     learner = learner_of(three_rows, dataclasses.replace(CONFIG, train_steps=1))
     monkeypatch.setattr(learner.optimizer, "step", lambda: learner.module[0].bias.data.fill_(math.inf))
-    with pytest.raises(
-        TrainingError, match=r"is finite, but its last step made parameters that are not.*set gradient_"
-    ):
+    with pytest.raises(TrainingError, match="gave parameters that are not finite"):
         learner.fit(memory, 1)
     learner, outputs = learner_of(three_rows), torch.full((3, 4), math.inf)
     monkeypatch.setattr(learner.module, "forward", lambda inputs: outputs)
     assert learner.predict().max() == math.inf
-    with pytest.raises(TrainingError, match=r"iteration 1: the .* is finite, but its predictions are not"):
+    with pytest.raises(TrainingError, match=r"iteration 1: the .* gave predictions that are not finite"):
         learner.predict(1)
 
 

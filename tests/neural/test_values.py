@@ -90,7 +90,7 @@ def test_tensors_equal_those_of_the_states(game):
 
 def test_too_many_histories(monkeypatch):
     monkeypatch.setattr("mccfr_plus.neural.tree_representation._MAX_BYTES", 1000)
-    with pytest.raises(BudgetError, match=r"DREAM keeps a tensor for each of the \d+ histories of kuhn_poker.*batched"):
+    with pytest.raises(BudgetError, match=r"DREAM would keep tensors of \d+ histories of kuhn_poker.*batched"):
         histories_of(mccfr_plus.compile_game("kuhn_poker"), "DREAM")
 
 
