@@ -149,8 +149,10 @@ class BatchWorker:
         self._arrays, self._plan = TreeArrays(*map(read_only, arrays)), plan
         self._rng = np.zeros(1, np.uint64)
         estimator = plan.estimator
-        sizes = {"max_visits": plan.max_visits, "sample_per_infoset": estimator.samples_per_infoset}
-        self._scratch = new_scratch(self._arrays, plan.shape, self._rng, **sizes)
+        is_per_infoset = estimator.samples_per_infoset
+        self._scratch = new_scratch(
+            self._arrays, plan.shape, self._rng, max_visits=plan.max_visits, sample_per_infoset=is_per_infoset
+        )
         estimate = estimate_with(estimator, list_visit=_LISTS[plan.visits])
         parts = {ESTIMATE: estimate, UPDATE_ALL_PLAYERS: estimator.updates_all_players}
         self._kernel = bind(traverse_batch, parts)

@@ -45,8 +45,7 @@ class DistributedEngine(Engine):
     Args:
         config: The components; its batch size is the number of traversals in all batches together.
         rngs: ``[1]`` uint64, the seed of all streams.
-        num_batches: Number of batches per gradient.
-        worker_pool: Samples them.
+        num_batches: Number of batches per gradient, which `worker_pool` samples.
     """
 
     tree: GameTree

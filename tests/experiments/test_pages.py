@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 from browser import run_script
 
-from mccfr_plus import Solver, compile_game, display, save_policy
-from mccfr_plus.errors import ConfigError, RecordError
+from mccfr_plus import Solver, compile_game, save_policy
+from mccfr_plus.errors import RecordError
 from mccfr_plus.evaluation.infoset_values import infoset_values
 from mccfr_plus.evaluation.strategy_page import page_of_strategies, write_page
 from mccfr_plus.evaluation.strategy_table import table_of_tree
@@ -172,9 +172,3 @@ def test_information_states_can_be_searched(leduc, tmp_path):
 def test_a_page_that_cannot_be_written(tmp_path):
     with pytest.raises(RecordError, match="cannot write"):
         write_page(tmp_path / "none" / "page.html", "x")
-
-
-def test_without_bokeh(monkeypatch):
-    monkeypatch.setitem(__import__("sys").modules, "bokeh", None)
-    with pytest.raises(ConfigError, match=r"pip install 'mccfr_plus\[plot\]'"):
-        display.require_library("bokeh")
