@@ -14,12 +14,11 @@ from mccfr_plus.trees.memory import MemoryPlan, release_unused, resident_bytes
 PLENTY = MemoryPlan(
     limit=10**9,
     max_nodes=1 << 17,
-    max_transient=1 << 15,
     max_infosets=1 << 15,
     max_slots=1 << 17,
     infoset_cost=100,
     slot_cost=50,
-    infosets_bytes=10**9,
+    tree_bytes=10**9,
     state_bytes=1 << 20,
 )
 
@@ -40,10 +39,10 @@ def lazy_solver(game: Any, *arguments: Any, plan: MemoryPlan = PLENTY, **options
         tree_choice.plan_memory = before
 
 
-def pair(name: str, *arguments: Any, plan: MemoryPlan = PLENTY, keys: str = "hash", **options: Any) -> tuple:
+def pair(name: str, *arguments: Any, plan: MemoryPlan = PLENTY, **options: Any) -> tuple:
     """Returns the same solver on a compiled and on a lazy tree; the name is one of `naive.game`."""
     whole = Solver(naive.tree_of(name), *arguments, **options)
-    return whole, lazy_solver(naive.game(name), *arguments, plan=plan, keys=keys, **options)
+    return whole, lazy_solver(naive.game(name), *arguments, plan=plan, **options)
 
 
 def differences(whole: Solver, lazy: Solver) -> list[str]:

@@ -27,17 +27,14 @@ class DropInSolver(Solver):
     * numpy's global random state is neither read nor changed;
     * a pickled solver continues bitwise identically;
     * simultaneous games are accepted, through OpenSpiel's own conversion to turn-based ones;
-    * of games too large to compile, sampled traversals expand what they visit; the average is uniform elsewhere.
+    * of games too large to compile, sampled traversals expand what they visit; the average is uniform elsewhere,
+      and there are no tabular policies, as only hashes of information states are kept.
     """
 
     # Components of the checkpoints that the class may load.
     _estimator: ClassVar[type[Estimator]]
     _minimizers: ClassVar[tuple[type[Minimizer], ...]]
     _fixed: ClassVar[dict[str, Any]] = {}  # other settings, by name
-
-    def __init__(self, *components: Any, **options: Any):
-        # OpenSpiel's policies are tables of texts, which a lazy tree must therefore keep.
-        super().__init__(*components, **{"keys": "text", **options})
 
     # Aliases, not wrappers: a call costs as much as one of `iteration`.
     run_iteration = Solver.iteration

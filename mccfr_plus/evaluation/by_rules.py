@@ -226,7 +226,7 @@ class RulesEvaluator:
 
 def bytes_needed(rules: RulesGame, plan: MemoryPlan, estimate: InfosetEstimate) -> float:
     """Returns the memory that the process needs for an exact evaluation with this many infosets and slots."""
-    besides = plan.limit - plan.infosets_bytes
+    besides = plan.limit - plan.tree_bytes
     infoset_cost = plan.infoset_cost + mean_cost_of_blocks(rules)
     return besides + estimate.infosets * infoset_cost + estimate.slots * plan.slot_cost
 

@@ -18,15 +18,11 @@ THREAD = 5  # number of the thread that this scratch belongs to
 STRIDE = 6  # how many iterations lie between two of this thread: the others' are in between
 STEP = 7  # where in the current iteration the loop is, 0 between iterations; see `loops`
 TRAVERSALS_DONE = 8  # traversals of the current gradient that are done, where the loop has stopped among them
-# A transaction is rolled back where a tree cannot expand in the middle of a traversal. It is a player's gradient and
-# update, or an iteration where all players are updated at its end.
-IS_OPEN = 9  # 1 within a transaction
-RNG_BEFORE = 10  # the bits of the random generator at its beginning
-NODES_BEFORE = 11  # and `NODES_TOUCHED`
-ADDITIONS = 12  # to the average that this attempt at the transaction has come to,
-ADDITIONS_MADE = 13  # and those that were made in any attempt, which must not be made again
-IS_RETRYING = 14  # 1 if transient nodes are evicted before every traversal, as an attempt has failed
-NUM_COUNTS = 15
+# What a traversal needs that is made again, as the tree could not expand, or the run was ended in the middle.
+RNG_BEFORE = 9  # the bits of the random generator before the gradient, or before the iteration if all are updated then
+NODES_BEFORE = 10  # and `NODES_TOUCHED`
+ADDED = 11  # up to which place of the iteration additions to the average were made
+NUM_COUNTS = 12
 
 # What a traversal notes of an infoset that it enters: all that the update needs, so that it looks nothing up.
 TOUCHED = np.dtype([("first_slot", np.int32), ("num_actions", np.int32), ("parent_slot", np.int32)])
@@ -154,48 +150,35 @@ def _sizes(
 
 
 @inline_kernel
-def begin_transaction(scratch):
-    """Notes what `rollback` goes back to, unless the transaction is open already. Modified in place."""
-    counts = scratch.counts
-    if counts[IS_OPEN] == 0:
-        counts[IS_OPEN] = 1
-        counts[RNG_BEFORE] = np.int64(scratch.rng[0])
-        counts[NODES_BEFORE] = counts[NODES_TOUCHED]
-
-
-@inline_kernel
-def commit_transaction(counts):
-    """Closes the transaction. `counts` is modified in place."""
-    counts[IS_OPEN] = 0
-    counts[ADDITIONS] = 0
-    counts[ADDITIONS_MADE] = 0
-    counts[IS_RETRYING] = 0
+def note_beginning(scratch):
+    """Notes what `throw_away` goes back to. Modified in place."""
+    scratch.counts[RNG_BEFORE] = np.int64(scratch.rng[0])
+    scratch.counts[NODES_BEFORE] = scratch.counts[NODES_TOUCHED]
 
 
 @kernel
-def rollback(scratch, alternating):
-    """Goes back to the beginning of the transaction: the same draws follow. Modified in place."""
+def throw_away(scratch, alternating):
+    """Throws the gradient under way away, or all of the iteration if not alternating. Modified in place.
+
+    The next traversals make the same draws.
+    """
     counts = scratch.counts
-    if counts[IS_OPEN] == 1:
-        scratch.rng[0] = np.uint64(counts[RNG_BEFORE])
-        counts[NODES_TOUCHED] = counts[NODES_BEFORE]
-    counts[STEP] = counts[STEP] // 2 * 2 if alternating else 0
+    scratch.rng[0] = np.uint64(counts[RNG_BEFORE])
+    counts[NODES_TOUCHED] = counts[NODES_BEFORE]
+    counts[STEP] = counts[STEP] if alternating else 0
     counts[TRAVERSALS_DONE] = 0
-    counts[ADDITIONS] = 0
-    counts[IS_OPEN] = 0
 
 
 @inline_kernel
-def weight_if_new(counts, weight):
-    """Returns the weight of the next addition to the average: 0 if it was made in an attempt that failed later."""
-    return weight if counts[ADDITIONS] >= counts[ADDITIONS_MADE] else 0.0
+def weight_if_new(counts, place, weight):
+    """Returns the weight of an addition to the average at a place of the iteration; 0 if it was made already.
 
-
-@inline_kernel
-def note_addition(counts):
-    """Notes that an addition to the average was made. `counts` is modified in place."""
-    counts[ADDITIONS] += 1
-    counts[ADDITIONS_MADE] = max(counts[ADDITIONS], counts[ADDITIONS_MADE])
+    Then the gradient before it was thrown away. `counts` is modified in place.
+    """
+    if place < counts[ADDED]:
+        return 0.0
+    counts[ADDED] = place + 1
+    return weight
 
 
 @inline_kernel

@@ -19,7 +19,7 @@ VERSION = 1
 
 _FIELDS = {
     FORMAT: {"format", "version", "game", "fingerprint", "strategy"},
-    KEYED_FORMAT: {"format", "version", "game", "kind", "texts", *KeyedTable._fields},
+    KEYED_FORMAT: {"format", "version", "game", "kind", *KeyedTable._fields},
 }
 
 
@@ -28,8 +28,7 @@ def save_policy(policy: TreePolicy | KeyedPolicy, path: str | os.PathLike) -> No
 
     The file is a numpy `.npz` with ``format``, ``version`` and ``game`` (OpenSpiel's string). A `TreePolicy` has
     ``fingerprint`` (of all information states and their actions) and ``strategy`` (``[num_slots]`` float64). A
-    `KeyedPolicy` has the arrays of its `KeyedTable`, the ``kind`` of its keys, and their ``texts`` (JSON, may be
-    empty).
+    `KeyedPolicy` has the arrays of its `KeyedTable`, and the ``kind`` of its keys.
 
     Raises:
         PolicyFileError: If the file cannot be written.
@@ -44,8 +43,7 @@ def save_policy(policy: TreePolicy | KeyedPolicy, path: str | os.PathLike) -> No
         ['kuhn.npz']
     """
     if isinstance(policy, KeyedPolicy):
-        texts = np.frombuffer(policy.keys.as_bytes(), np.uint8)
-        fields = {"format": KEYED_FORMAT, "kind": policy.keys.kind, "texts": texts, **policy.table._asdict()}
+        fields = {"format": KEYED_FORMAT, "kind": policy.keys.kind, **policy.table._asdict()}
     elif not isinstance(policy, TreePolicy):
         raise PolicyError(
             f"a {type(policy).__name__} cannot be saved: save Solver(game).set_strategy(policy).current_policy(), "
@@ -115,8 +113,7 @@ def _keyed_policy(
     table = KeyedTable(*(fields[field] for field in KeyedTable._fields))
     try:
         keys = keys_of_kind(str(fields["kind"]), loaded)
-        keys.restore(fields["texts"].tobytes())
-        is_whole = table.is_consistent(loaded.num_players()) and keys.has_all(table.keys)
+        is_whole = table.is_consistent(loaded.num_players())
     except ValueError:
         is_whole = False
     if not is_whole:

@@ -19,9 +19,13 @@ _BLOCK = 1 << 16  # infosets that are copied at once
 
 
 def keys_of_kind(kind: str, game: pyspiel.Game) -> Keys:
-    """Returns new keys of a kind. ConfigError for an unknown kind, ValueError if it needs rules that a game lacks."""
-    by_rules = {"rules": RulesKeys, "symmetric": SymmetricKeys}
-    return by_rules[kind](game) if kind in by_rules else Keys(kind)
+    """Returns new keys of a kind. ValueError for an unknown kind, or if it needs rules that a game lacks."""
+    if kind == Keys.kind:
+        return Keys()
+    by_rules = {each.kind: each for each in (RulesKeys, SymmetricKeys)}
+    if kind not in by_rules:
+        raise ValueError(f"no keys of kind {kind!r}")
+    return by_rules[kind](game)
 
 
 class KeyedTable(NamedTuple):
@@ -114,7 +118,7 @@ class KeyedPolicy(openspiel_policy.Policy):
             source = rows_of(slots[order[begin:end]], counts[begin:end])
             table.actions[rows] = tree.found_actions[source]
             table.probabilities[rows] = strategy[source]
-        return cls(tree.game, table, tree.keys.copy())
+        return cls(tree.game, table, tree.keys)
 
     def on_tree(self, tree: ExpandingTree, strategy: np.ndarray) -> np.ndarray:
         """Returns a strategy with this policy's probabilities, and those of `strategy` at infosets that it lacks.
@@ -144,7 +148,7 @@ class KeyedPolicy(openspiel_policy.Policy):
         return len(self.table.players)
 
     def find(self, info_state: str, player: int) -> dict[int, float] | None:
-        """Returns {action: probability} at an information state, or None if it was not found."""
+        """Returns {action: probability} at an information state, or None if it was not found, or keys are of rules."""
         key = self.keys.find(info_state)
         return None if key is None else self._row(key, player)
 
@@ -179,20 +183,6 @@ class KeyedPolicy(openspiel_policy.Policy):
             )
         return found
 
-    def items(self) -> list[tuple[str, dict[int, float]]]:
-        """Returns the information states and their {action: probability}. PolicyError if the keys are hashes."""
-        if self.keys.kind != "text":
-            raise PolicyError(
-                "this policy has hashes of information states, not the texts: solve with tree='lazy' and keys='text'."
-            )
-        names = [self.keys.texts[number] for number in self.table.keys[:, 0].tolist()]
-        bounds = self.table.first.tolist()
-        actions, probabilities = self.table.actions.tolist(), self.table.probabilities.tolist()
-        return [
-            (name, dict(zip(actions[a:b], probabilities[a:b], strict=True)))
-            for name, (a, b) in zip(names, itertools.pairwise(bounds), strict=True)
-        ]
-
     def to_table(self) -> PolicyTable:
         """Returns a row per information state found and action, as arrays; `reach` is not known."""
         return self._table(self.num_infosets)
@@ -202,10 +192,7 @@ class KeyedPolicy(openspiel_policy.Policy):
         counts = np.diff(self.table.first)[:most]
         end = int(counts.sum())
         players = np.repeat(self.table.players[:most], counts).astype(np.int64)
-        if self.keys.kind == "text":
-            names = [self.keys.texts[number] for number in self.table.keys[:most, 0].tolist()]
-        else:
-            names = [f"{low:016x}{high:016x}" for low, high in self.table.keys[:most].view(np.uint64).tolist()]
+        names = [f"{low:016x}{high:016x}" for low, high in self.table.keys[:most].view(np.uint64).tolist()]
         actions = self.table.actions[:end]
         pairs = list(zip(players.tolist(), actions.tolist(), strict=True))
         words = {pair: action_name(self.game, *pair) for pair in set(pairs)}
@@ -221,7 +208,7 @@ class KeyedPolicy(openspiel_policy.Policy):
     def to_dataframe(self) -> Any:
         """Returns the rows of `to_table` as a pandas data frame; see `TreePolicy.to_dataframe`.
 
-        Where the keys are hashes, ``information_state`` is the key in hexadecimal digits.
+        ``information_state`` is the key in hexadecimal digits.
         """
         return self.to_table().to_dataframe()
 
@@ -230,13 +217,15 @@ class KeyedPolicy(openspiel_policy.Policy):
         return html_of(title, self.num_infosets, self._table(SHOWN))
 
     def to_pyspiel(self) -> pyspiel.TabularPolicy:
-        """Returns a C++ tabular policy of the information states that were found; see `items` for errors."""
-        return pyspiel.TabularPolicy({name: list(row.items()) for name, row in self.items()})
+        """Raises PolicyError: only hashes of information states are kept."""
+        raise PolicyError(
+            "this policy has hashes of information states, not the texts: solve with tree='compiled', or use "
+            "to_tabular(), which visits all states of the game."
+        )
 
     def __getstate__(self) -> dict:
-        return {"game": self.game, "table": self.table, "kind": self.keys.kind, "texts": self.keys.as_bytes()}
+        return {"game": self.game, "table": self.table, "kind": self.keys.kind}
 
     def __setstate__(self, state: dict) -> None:
         keys = keys_of_kind(state["kind"], state["game"])
-        keys.restore(state["texts"])
         self.__init__(state["game"], state["table"], keys)  # type: ignore[misc]

@@ -27,7 +27,6 @@ from mccfr_plus.minimizers.dilated import Dilated
 from mccfr_plus.solver.registry import average_of, baseline_of, default_minimizer, estimator_of, minimizer_of, spec_of
 from mccfr_plus.trees.expanding_tree import ExpandingTree
 from mccfr_plus.trees.game_tree import GameTree
-from mccfr_plus.trees.keys import KINDS
 from mccfr_plus.trees.memory import bytes_of
 
 logger = logging.getLogger("mccfr_plus")
@@ -59,7 +58,6 @@ class SolverConfig:
     thread_mode: str = DETERMINISTIC
     tree: str = "auto"
     memory: str | int | float | None = None
-    keys: str = "hash"
     rules: bool = True
     symmetry: bool = False
 
@@ -110,8 +108,6 @@ class SolverConfig:
             check_switch(flag, getattr(self, flag))
         if self.tree not in TREES:
             raise ConfigError(f"tree={self.tree!r}: give one of {', '.join(TREES)}.")
-        if self.keys not in KINDS:
-            raise ConfigError(f"keys={self.keys!r}: give one of {', '.join(KINDS)}.")
         if self.tree == "rules" and not self.rules:
             raise ConfigError("tree='rules' with rules=False: leave out one of them, or use tree='compiled' or 'lazy'.")
         if self.symmetry and not self.rules:
@@ -120,8 +116,6 @@ class SolverConfig:
             raise ConfigError(
                 f"symmetry=True with tree={self.tree!r}: symmetries are those of rules, give tree='rules'."
             )
-        if self.keys != "hash" and (self.symmetry or self.tree == "rules"):
-            raise ConfigError(f"keys={self.keys!r} with tree='rules', where positions are the keys: use tree='lazy'.")
         if self.memory is not None:
             bytes_of(self.memory)
         self._check_threads()

@@ -11,8 +11,7 @@ from mccfr_plus.minimizers import RegretMatching
 from mccfr_plus.solver.config import SolverConfig
 from mccfr_plus.trees.by_rules import costs as rules_costs
 from mccfr_plus.trees.game_tree import GameTree
-from mccfr_plus.trees.keys import Keys
-from mccfr_plus.trees.lazy_tree import NODE_COST, SLOT_ACTION_COST, infoset_cost
+from mccfr_plus.trees.lazy_tree import INFOSET_COST, NODE_COST, SLOT_ACTION_COST
 from mccfr_plus.trees.memory import KERNELS, resident_bytes
 from mccfr_plus.trees.sizes.infoset_estimate import InfosetEstimate
 
@@ -26,16 +25,14 @@ class Costs(NamedTuple):
     """Memory of a solver on a lazy tree, in bytes."""
 
     node: int
-    infoset: int  # without its text
+    infoset: int
     slot: int
 
 
-def costs_of(config: SolverConfig, num_players: int, perfect_recall: bool, keys: Keys) -> Costs:
+def costs_of(config: SolverConfig, num_players: int, perfect_recall: bool) -> Costs:
     """Returns what the tree, the solver's tables and the making of a policy take."""
     costs = costs_of_solver(config, num_players, perfect_recall)
-    return Costs(
-        node=NODE_COST + costs.node, infoset=infoset_cost(keys) + costs.infoset, slot=SLOT_ACTION_COST + costs.slot
-    )
+    return Costs(node=NODE_COST + costs.node, infoset=INFOSET_COST + costs.infoset, slot=SLOT_ACTION_COST + costs.slot)
 
 
 def costs_of_solver(config: SolverConfig, num_players: int, perfect_recall: bool, *, by_rules: bool = False) -> Costs:

@@ -20,20 +20,19 @@ from mccfr_plus.kernels.loops.single import single
 from mccfr_plus.kernels.loops.team import new_thread_team
 from mccfr_plus.kernels.loops.thread_team import thread_team
 from mccfr_plus.kernels.scratch import (
-    IS_RETRYING,
     ITERATION,
     NODES_TOUCHED,
     STEP,
     TRAVERSALS_DONE,
     Scratch,
     new_scratch,
-    rollback,
+    throw_away,
 )
 from mccfr_plus.solver.config import SolverConfig
 from mccfr_plus.trees.arrays import TreeArrays
 from mccfr_plus.trees.by_rules.implicit_tree import ImplicitTree
 from mccfr_plus.trees.expanding_tree import ExpandingTree, Sizes
-from mccfr_plus.trees.expansion import EXPANDING, INFOSETS_FULL, INTERRUPTED, NODES_FULL, STATUS
+from mccfr_plus.trees.expansion import EXPANDING, FULL, INTERRUPTED, REFUSED, STATUS
 from mccfr_plus.trees.game_tree import GameTree
 
 _LARGE_BATCH = 100  # traversals: gradients of so many must be interruptible
@@ -58,7 +57,8 @@ class Engine:
         self.tree = tree
         is_by_rules = isinstance(tree, ImplicitTree)
         self.average_method = config.average_method(tree.num_players, tree.perfect_recall, by_rules=is_by_rules)
-        self.stopped: str | None = None  # why a lazy tree cannot expand any more
+        self.stopped: str | None = None  # why the run has ended early
+        self._full: str | None = None  # why the tree cannot expand any more
         self.unfinished: str | None = None  # how far what comes before the first iteration was, when it was ended
         self.is_ended = False  # whether `end` was called, until the end of the run
         self._is_advancing, self._advancing = False, threading.Lock()
@@ -126,7 +126,7 @@ class Engine:
             self.average_method,
             baseline=config.baseline,
             alternating=config.alternating,
-            tree_slots=self.tree.slots if isinstance(self.tree, ExpandingTree) else None,
+            tree_slots=self.tree.bindings if isinstance(self.tree, ExpandingTree) else None,
         )
         arrays, state = self._arrays(), State(self.strategy, self.tables, self.average)
         team = (new_thread_team(self.scratches),) if config.is_team else ()
@@ -250,6 +250,9 @@ class Engine:
     def advance(self, iterations: int) -> None:
         """Runs iterations; fewer if a run is ended, or the memory of a lazy tree is full, which `stopped` then says.
 
+        The gradient under way is thrown away then. In an alternating order, players who were updated in that iteration
+        before stay so.
+
         Raises:
             GameError: If the game of a lazy tree has raised an error, or has imperfect recall.
         """
@@ -270,6 +273,9 @@ class Engine:
             self.run(*self._only, iterations)
             return
         if not self.number_infosets():
+            return
+        if self._full is not None:
+            self.stopped = self._full
             return
         target = self.iterations + iterations
         self._run_to(target)
@@ -301,7 +307,8 @@ class Engine:
                 futures = [self._pool.submit(self.run, *a, n) for n, a in zip(left, self._arguments, strict=True)]
                 for future in futures:
                     future.result()
-        if any(scratch.counts[IS_RETRYING] for scratch in self.scratches):
+        status, was_cut_short = self._arguments[0][0].expansion[[STATUS, REFUSED]]
+        if was_cut_short or (self.config.is_team and status != EXPANDING):  # a gradient was thrown away
             self._clear_baselines()
 
     def _clear_baselines(self) -> None:
@@ -326,37 +333,22 @@ class Engine:
 
     def _resume_lazy(self, tree: ExpandingTree, target: int) -> None:
         """Finds out why the loop has returned, and runs on to the target where that is possible."""
-        stuck_at = None
         while True:
             tree.raise_error()
             self._check_weights(tree)
             if not tree.perfect_recall:
                 self._check_recall(tree)
-            if tree.status == INFOSETS_FULL and not tree.extend():
-                self.stopped = tree.why_full()
-                tree.go_on()
+            if tree.status == FULL:
+                self.stopped = self._full = tree.why_full()
+                tree.go_on()  # for evaluations
                 return
-            if tree.status == NODES_FULL:
-                here = [s.counts[[ITERATION, STEP, TRAVERSALS_DONE]].tolist() for s in self.scratches]
-                if here == stuck_at:
-                    self.stopped = tree.why_full()
-                    tree.go_on()
-                    return
-                stuck_at = here
-                tree.go_on()
-            elif tree.status == INTERRUPTED:
+            if tree.status == INTERRUPTED:
                 tree.go_on()
                 if self.is_ended:
                     return
             elif self.iterations >= target:
                 return
-            self.evict()
             self._run_to(target)
-
-    def evict(self) -> None:
-        """Removes the transient nodes of a lazy tree, and their baselines."""
-        if isinstance(self.tree, ExpandingTree):
-            self.baselines[:, self.tree.evict()] = 0.0
 
     def _check_recall(self, tree: ExpandingTree) -> None:
         if self.average_method is LAZY:
@@ -420,7 +412,7 @@ class Engine:
         return self.tree.sizes() if isinstance(self.tree, ExpandingTree) else None
 
     def state(self) -> dict[str, np.ndarray]:
-        """Returns all arrays that carry from one iteration to the next, by name: views or copies. Evict first."""
+        """Returns all arrays that carry from one iteration to the next, by name: views or copies."""
         sizes = self.sizes()
         state = self.places(sizes)
         if isinstance(self.tree, ExpandingTree) and sizes is not None:
@@ -463,13 +455,15 @@ class Engine:
         """Goes on from a state that was read into `places`."""
         for own, loaded in zip(self.parameters, places["minimizer_parameters"], strict=True):
             own[:] = loaded
-        if any(scratch.counts[TRAVERSALS_DONE] for scratch in self.scratches):
-            self._clear_baselines()
+        self._full = None
         for scratch in self.scratches:
             scratch.num_touched[:] = 0
-            rollback(scratch, self.config.alternating)  # gradients, which are scratch, are gone
+            step, done = scratch.counts[[STEP, TRAVERSALS_DONE]]
+            if done or (step and not self.config.alternating):  # gradients, which are scratch, are gone
+                throw_away(scratch, self.config.alternating)
+                self._clear_baselines()
         if isinstance(self.tree, ExpandingTree) and sizes is not None:
-            self.tree.end_loading(sizes, places["tree/texts"])
+            self.tree.end_loading(sizes)
 
     def _wipe(self) -> None:
         """Makes all zero that a new infoset of a lazy tree expects to be."""
@@ -483,7 +477,6 @@ class Engine:
                 getattr(scratch, name)[used] = 0
 
     def __getstate__(self) -> dict:
-        self.evict()
         return {
             "config": self.config,
             "tree": self.tree,

@@ -37,7 +37,7 @@ _COMMON = {
     "num_batches": "number of batches per gradient",
     "threads": "number of threads",
     "thread_mode": "thread_mode",
-    "keys": "kind of keys",
+    "symmetry": "symmetry",
     "sampling": "sampling strategy",
 }
 
@@ -56,7 +56,7 @@ _SCHEMA = {
     "num_batches": (positive, None),
     "threads": positive,
     "thread_mode": (str, None),
-    "keys": (str, None),
+    "symmetry": bool,
     "sampling": (str, None),
     "iterations": natural,
     "nodes_touched": natural,
@@ -149,7 +149,6 @@ def header_of(solver: Any) -> dict[str, Any]:
 
 def arrays_of(solver: Any) -> dict[str, np.ndarray]:
     """Returns all arrays of a solver that carry over to the next iteration, by name."""
-    solver._engine.evict()
     return solver._engine.state()
 
 
@@ -161,8 +160,7 @@ def arguments_of(path: str | os.PathLike, header: dict[str, Any]) -> dict[str, A
     """
     arguments = {name: header[name] for name in ("alternating", "batch", "seed", "threads", "thread_mode")}
     arguments["thread_mode"] = arguments["thread_mode"] or "deterministic"
-    arguments |= {"tree": header["kind"], "keys": header["keys"] if header["kind"] == "lazy" else "hash"}
-    arguments["symmetry"] = header["keys"] == "symmetric"
+    arguments |= {"tree": header["kind"], "symmetry": header["symmetry"]}
     for name in ("estimator", "minimizer", "averaging", "baseline"):
         component = header[name]
         if component is not None and component["spec"] is None:
@@ -213,7 +211,7 @@ def _common(solver: Any) -> dict[str, Any]:
         "num_batches": getattr(solver, "num_batches", None),  # of a distributed solver
         "threads": int(solver.config.threads),
         "thread_mode": solver.config.thread_mode if solver.config.threads > 1 else None,
-        "keys": None if isinstance(tree, GameTree) else tree.keys.kind,
+        "symmetry": bool(solver.config.symmetry),
         "sampling": digest_of_arrays([sampling]) if sampling.size and isinstance(tree, GameTree) else None,
     }
 

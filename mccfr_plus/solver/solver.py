@@ -65,10 +65,8 @@ class Solver(IterativeSolver):
         tree: ``"compiled"``: the whole tree is built first; ``"rules"``: no history is stored, traversals follow the
             game's compiled rules; ``"lazy"``: nodes are expanded when they are first sampled; ``"auto"``: compiled if
             it fits, else by rules if it has some, else lazy. Compiled and lazy trees give bitwise identical results.
-        memory: Of the whole process, such as ``"4GB"``; None: half of what is free. A lazy tree keeps within it:
-            when nodes have taken their share, further ones are evicted after use; when infosets have, `run` stops.
-        keys: How a lazy tree tells infosets apart: ``"hash"``, 128 bits of their texts; ``"checked"``, the same and
-            compared with 64 more; ``"text"``, the texts themselves.
+        memory: Of the whole process, such as ``"4GB"``; None: half of what is free. A tree that
+            grows keeps within it: when it is full, `run` ends with the result of the iterations before.
         rules: Whether to use the compiled rules of games that have some. If not, games are traversed through pyspiel:
             results are the same, and nothing is traversed by rules.
         symmetry: Whether infosets that a symmetry of the rules maps to each other, such as a turn of the board, count
@@ -102,7 +100,6 @@ class Solver(IterativeSolver):
         thread_mode: str = DETERMINISTIC,
         tree: str = "auto",
         memory: str | int | float | None = None,
-        keys: str = "hash",
         rules: bool = True,
         symmetry: bool = False,
     ):
@@ -117,7 +114,6 @@ class Solver(IterativeSolver):
             thread_mode=thread_mode,
             tree=tree,
             memory=memory,
-            keys=keys,
             rules=rules,
             symmetry=symmetry,
         )
@@ -272,7 +268,6 @@ class Solver(IterativeSolver):
 
     def _policy(self, strategy: np.ndarray) -> TreePolicy | KeyedPolicy:
         if not isinstance(self.tree, GameTree):
-            self.tree.make_room()
             return KeyedPolicy.of_tree(self.tree, strategy)
         return TreePolicy(self.tree, strategy)
 

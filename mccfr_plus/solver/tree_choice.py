@@ -18,7 +18,6 @@ from mccfr_plus.trees.by_rules.symmetric_tree import SymmetricTree, require_symm
 from mccfr_plus.trees.expanding_tree import ExpandingTree
 from mccfr_plus.trees.game import load_game
 from mccfr_plus.trees.game_tree import DEFAULT_MAX_BYTES, DEFAULT_MAX_NODES_OF_RULES, GameTree, compile_game
-from mccfr_plus.trees.keys import Keys
 from mccfr_plus.trees.lazy_tree import LazyTree
 from mccfr_plus.trees.memory import KERNELS, available_bytes, bytes_of, plan_memory, release_unused, resident_bytes
 from mccfr_plus.trees.sizes.size_estimate import probe_size
@@ -79,12 +78,8 @@ def tree_for(game: pyspiel.Game | str | GameTree, config: SolverConfig, limits: 
 
 
 def suits_rules(game: pyspiel.Game, config: SolverConfig) -> bool:
-    """Returns whether a game that is not compiled is traversed by its rules, where that is left open.
-
-    Args:
-        config: Components and options; keys other than hashes ask for a lazy tree.
-    """
-    if config.tree != "auto" or config.keys != "hash" or config.needs_stored_nodes() or not config.rules:
+    """Returns whether a game that is not compiled is traversed by its rules, where that is left open."""
+    if config.tree != "auto" or config.needs_stored_nodes() or not config.rules:
         return False
     rules = compiled_rules(game)
     return rules is not None and can_be_implicit(rules)
@@ -144,9 +139,8 @@ def _room(memory: str | int | float | None) -> int:
 
 
 def _lazy_tree(game: pyspiel.Game, config: SolverConfig) -> LazyTree:
-    keys = Keys(config.keys)
     perfect_recall = probe_size(game).perfect_recall  # decides how the average is formed
-    costs = costs_of(config, game.num_players(), perfect_recall, keys)
+    costs = costs_of(config, game.num_players(), perfect_recall)
     plan = plan_memory(
         config.memory,
         node_cost=costs.node,
@@ -154,7 +148,7 @@ def _lazy_tree(game: pyspiel.Game, config: SolverConfig) -> LazyTree:
         slot_cost=costs.slot,
         reserved=KERNELS,
     )
-    return LazyTree(game, plan, keys, config.threads, perfect_recall)
+    return LazyTree(game, plan, config.threads, perfect_recall)
 
 
 def tree_to_evaluate(game: pyspiel.Game, max_nodes: int | None = None, *, rules: bool = True) -> GameTree:

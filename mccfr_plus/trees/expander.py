@@ -11,9 +11,8 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 import pyspiel
 
-from mccfr_plus.errors import BudgetError
 from mccfr_plus.trees.arrays import CHANCE, NODE, TERMINAL
-from mccfr_plus.trees.expansion import FAILED, NONE, NUM_OUTCOMES, NUM_PAYOFFS, STATUS
+from mccfr_plus.trees.expansion import FAILED, FULL, NONE, NUM_OUTCOMES, NUM_PAYOFFS, STATUS
 from mccfr_plus.trees.game import (
     WrongAnswerError,
     checked_actions,
@@ -22,7 +21,7 @@ from mccfr_plus.trees.game import (
     game_error,
     unknown_mover,
 )
-from mccfr_plus.trees.keys import KEY_BYTES, Keys
+from mccfr_plus.trees.keys import KEY_BYTES, digest_of_text
 from mccfr_plus.trees.layout import alias_table
 from mccfr_plus.trees.memory import resident_bytes
 
@@ -36,21 +35,24 @@ _FIELDS = NODE.itemsize // 4  # of a node, all int32
 _FIRST_CHILD, _PAYLOAD = 2, 3  # among them
 
 _ROUNDS, _CLONES, _CLONE_SECONDS, _LONGEST_PLAY = 20, 250, 0.1, 1000  # for measuring how large a state is
+_MOST_REMEMBERED = 1 << 16  # payoffs, and chance events, of which each is stored once
 _MEASURED_EVERY = 1024  # kept states between two measurements of the memory of the process
 _SMALLEST_STATE, _KEEPING_COST = 1000, 200  # bytes of a state, and of its Python object and dictionary entry
 
 
+class _NoRoomError(Exception):
+    """There is no room for another row."""
+
+
 class Places(NamedTuple):
-    """The arrays of a lazy tree. The first nine are in the order of their addresses in `TreeArrays.expansion`."""
+    """The arrays of a lazy tree. The first seven are in the order of their addresses in `TreeArrays.expansion`."""
 
     nodes: np.ndarray
-    parents: np.ndarray  # [max_nodes + max_transient] int32
+    parents: np.ndarray  # [max_nodes] int32
     infosets: np.ndarray
     keys: np.ndarray  # [max_infosets, 2] int64
-    checks: np.ndarray  # [max_infosets] int64, or empty
     table: np.ndarray  # int32, at least twice as many as infosets
     slot_actions: np.ndarray  # [max_slots] int64
-    transient_parents: np.ndarray  # [max_transient] int32
     answers: np.ndarray  # [threads, answer_width] int64
     payoffs: np.ndarray
     chance: np.ndarray
@@ -67,7 +69,6 @@ class Expander:
     An error in the game ends the traversal and is kept in `error`; so does Ctrl-C.
 
     Args:
-        keys: Gives the keys of infosets.
         state_bytes: Memory for states that are kept, in bytes.
         max_depth: The longest history that traversals can take, or None for any.
         single_trajectory: Whether a traversal visits a single history, so that one state can be played on from new node
@@ -78,14 +79,12 @@ class Expander:
         self,
         game: pyspiel.Game,
         places: Places,
-        keys: Keys,
         state_bytes: int,
         max_depth: int | None,
         single_trajectory: bool,
     ):
         self._game = game
         self._places = places
-        self._keys = keys
         self._max_depth = max_depth
         self._single_trajectory = single_trajectory
         # Entries of memoryviews are read several times as fast as those of numpy arrays.
@@ -114,7 +113,7 @@ class Expander:
         nodes, parents, last = self._nodes, self._parents, self._last
         slot_actions, outcome_actions = self._slot_actions, self._outcome_actions
         buffer, row_bytes = _view(self._places.answers, "B"), self._places.answers.strides[0]
-        new_key, payoff_rows, state_of = self._keys.new, self._payoff_rows, self._state_of
+        payoff_rows, state_of = self._payoff_rows, self._state_of
         packers, new_packer, pack_head = self._packers, self._new_packer, _HEAD.pack_into
         single, max_depth, keep = self._single_trajectory, self._max_depth, self._keep
 
@@ -151,7 +150,7 @@ class Expander:
                 else:
                     keep(node, state)
                 if player >= 0:
-                    key = new_key(state.information_state_string())
+                    key = digest_of_text(state.information_state_string())
                     actions = state.legal_actions()
                     count = len(actions)
                     pack = packers.get(count) or new_packer(actions)
@@ -161,6 +160,9 @@ class Expander:
                     pack_head(buffer, row_bytes * thread, CHANCE, count, row)
                 else:
                     raise unknown_mover(player)
+                return
+            except _NoRoomError:
+                self._places.expansion[STATUS] = FULL
                 return
             except Exception as error:
                 self.error = game_error(self._game, self.actions_to(node), error)
@@ -189,8 +191,10 @@ class Expander:
     def _new_payoff(self, returns: tuple[float, ...]) -> int:
         row = int(self._places.expansion[NUM_PAYOFFS])
         if row == len(self._places.payoffs):
-            raise BudgetError(f"{self._game} has more than {row:,} different payoffs, for which there is no room.")
+            raise _NoRoomError
         self._places.payoffs[row] = checked_returns(returns, self._game.num_players())
+        if len(self._payoff_rows) == _MOST_REMEMBERED:
+            self._payoff_rows.clear()
         self._payoff_rows[returns] = row
         self._places.expansion[NUM_PAYOFFS] += 1
         return row
@@ -199,12 +203,14 @@ class Expander:
         outcomes = tuple(state.chance_outcomes())
         found = self._distributions.get(outcomes)
         if found is None:
+            if len(self._distributions) >= _MOST_REMEMBERED:
+                self._distributions.clear()
             possible = checked_outcomes(outcomes)
             found = self._distributions.get(possible)
             if found is None:
                 first, count = int(self._places.expansion[NUM_OUTCOMES]), len(possible)
                 if first + count > len(self._places.chance):
-                    raise BudgetError(f"{self._game} has too many different chance events: there is no room for them.")
+                    raise _NoRoomError
                 table = alias_table(np.array([probability for _, probability in possible]))
                 self._places.chance[first : first + count] = table
                 self._places.outcome_actions[first : first + count] = [action for action, _ in possible]
@@ -247,11 +253,6 @@ class Expander:
             self._most_bytes = math.inf
         self._young[node] = state
 
-    @property
-    def kept_share(self) -> float:
-        """How much of the memory for states is in use, from 0 to 1."""
-        return (len(self._young) + len(self._old)) / (2 * self._max_states)
-
     def state_at(self, node: int) -> pyspiel.State:
         """Returns the state of any node of the tree, replayed from the root."""
         state = self._game.new_initial_state()
@@ -259,16 +260,11 @@ class Expander:
             state.apply_action(action)
         return state
 
-    def evict_states(self, max_node: int) -> None:
-        """Drops the states of all nodes from a number on, which are about to become other nodes."""
-        self._last[:] = [_NO_STATE] * len(self._last)
-        self._most_bytes = math.inf
-        self._young = {node: state for node, state in self._young.items() if node < max_node}
-        self._old = {node: state for node, state in self._old.items() if node < max_node}
-
     def clear(self) -> None:
         """Drops all states and rows, before another tree is loaded."""
-        self.evict_states(0)
+        self._last[:] = [_NO_STATE] * len(self._last)
+        self._most_bytes = math.inf
+        self._young, self._old = {}, {}
         self._payoff_rows.clear()
         self._distributions.clear()
 

@@ -25,7 +25,6 @@ class Sizes(NamedTuple):
     slots: int
     payoffs: int
     outcomes: int
-    text_bytes: int = 0
     block_words: int = 0  # of the table of successors
 
 
@@ -33,7 +32,7 @@ class Sizes(NamedTuple):
 SIZES = (g.NUM_NODES, g.NUM_INFOSETS, g.NUM_SLOTS, g.NUM_PAYOFFS, g.NUM_OUTCOMES)
 
 
-_EXTENDED = 1.05  # of the plan: what checkpoints may take
+_SLACK = 1.05  # of the plan: what checkpoints may take, as processes differ by some MB
 
 
 class ExpandingTree(Tree):
@@ -72,13 +71,13 @@ class ExpandingTree(Tree):
         self._owned = False
 
     @property
-    def slots(self) -> Bindings:
+    def bindings(self) -> Bindings:
         """What fills slots of estimators, minimizers and averages for this tree."""
         return {IS_LAZY: True}
 
     @abc.abstractmethod
     def sizes(self) -> Sizes:
-        """Returns how much of the arrays is in use; transient nodes are not counted."""
+        """Returns how much of the arrays is in use."""
 
     @abc.abstractmethod
     def places(self, sizes: Sizes) -> dict[str, np.ndarray]:
@@ -89,14 +88,13 @@ class ExpandingTree(Tree):
         """Clears all that was found."""
 
     def state(self, sizes: Sizes) -> dict[str, np.ndarray]:
-        """Returns what was found, by name, in arrays that do not depend on the memory limit. Evict first."""
+        """Returns what was found, by name, in arrays that do not depend on the memory limit."""
         state = self.places(sizes)
         state["infosets"] = state["infosets"].copy()
         self._swap_orphans(state["infosets"])
-        state["texts"] = np.frombuffer(self.keys.as_bytes(), np.uint8)
         return state
 
-    def end_loading(self, sizes: Sizes, texts: np.ndarray) -> None:
+    def end_loading(self, sizes: Sizes) -> None:
         """Makes what was read into `places` the tree."""
         self._expansion[list(SIZES)] = sizes[: len(SIZES)]
         self._swap_orphans(self._infosets[: sizes.infosets])
@@ -129,20 +127,16 @@ class ExpandingTree(Tree):
         expansion[g.INFOSETS] = address_of(self._infosets)
         expansion[g.STRATEGY] = address_of(strategy)
         expansion[g.ONES] = 0 if ones is None else address_of(ones)
-        expansion[g.MAX_NODES], expansion[g.MAX_TRANSIENT] = plan.max_nodes, plan.max_transient
+        expansion[g.MAX_NODES] = plan.max_nodes
         expansion[g.MAX_INFOSETS], expansion[g.MAX_SLOTS] = plan.max_infosets, plan.max_slots
         expansion[g.INFOSET_COST], expansion[g.SLOT_COST] = plan.infoset_cost, plan.slot_cost
-        expansion[g.MAX_COST], expansion[g.NODE_COST] = plan.infosets_bytes, plan.node_cost
-
-    def evict(self) -> slice:
-        """Evicts the transient nodes and returns which they were. Not while a traversal is under way."""
-        return slice(0, 0)
+        expansion[g.MAX_COST], expansion[g.NODE_COST] = plan.tree_bytes, plan.node_cost
 
     def raise_error(self) -> None:
         """Raises what has ended the last traversal, if that was an error; the tree can then be used again.
 
         Raises:
-            GameError: If the game has raised an error, or two information states have one key.
+            GameError: If the game has raised an error, or gives an information state different legal actions.
         """
 
     @property
@@ -164,25 +158,12 @@ class ExpandingTree(Tree):
 
     def why_full(self) -> str:
         """Returns why the tree cannot expand, and what would help."""
-        limit = f"memory={self.plan.limit / 1e6:,.0f}MB"
-        if self.status == g.INFOSETS_FULL:
-            return (
-                f"{self.num_infosets:,} information sets have filled their share of {limit}. The policy so far is "
-                "kept; it plays uniformly at random where no traversal has been. Give more memory, or smaller "
-                "parameters of the game."
-            )
+        found = f"{self.num_infosets:,} information sets" + (f" and {self.num_nodes:,} nodes" if self.num_nodes else "")
         return (
-            "a single traversal, or the traversals of all threads together, need more nodes than fit into their share "
-            f"of {limit}. Give more memory, or use estimator='outcome', whose traversals visit one history, or one "
-            "thread."
+            f"{found} have filled memory={self.plan.limit / 1e6:,.0f}MB. The policy of the iterations so far is kept; "
+            "it plays uniformly at random where no traversal has been. Give more memory, or smaller parameters of the "
+            "game."
         )
-
-    def extend(self) -> bool:
-        """Gives infosets what the process has not taken of its memory, once they are full; returns whether it has."""
-        return False
-
-    def make_room(self) -> None:
-        """Drops what is kept to save time if a policy would not fit beside it. Not while a traversal is under way."""
 
     def interrupt(self) -> None:
         """Ends the traversals under way soon, from any thread."""
@@ -202,12 +183,8 @@ class ExpandingTree(Tree):
     def why_too_small(self, sizes: Sizes) -> str | None:
         """Returns why a tree of these sizes has no room here, or None if it has."""
         plan = self.plan
-        nodes = max(plan.max_nodes + plan.max_transient - sizes.nodes, 0) * plan.node_cost
-        room = float(plan.infosets_bytes)
-        if plan.node_cost:  # processes differ by some MB, and what `extend` gives may be more than was planned
-            room = _EXTENDED * (room + nodes + plan.state_bytes) + KERNELS
-        fits = sizes.nodes <= _EXTENDED * max(plan.max_nodes, 1) and self._cost(sizes) <= room
-        if fits and sizes.slots <= self.max_slots and sizes.infosets <= self.plan.max_infosets:
+        fits = self._cost(sizes) <= _SLACK * plan.tree_bytes + KERNELS and sizes.nodes <= max(plan.max_nodes, 1)
+        if fits and sizes.slots <= self.max_slots and sizes.infosets <= plan.max_infosets:
             return None
         return (
             f"it has {sizes.nodes:,} nodes and {sizes.infosets:,} information sets, which do not fit into "
@@ -215,6 +192,7 @@ class ExpandingTree(Tree):
         )
 
     def _cost(self, sizes: Sizes) -> int:
+        """Returns the bytes of what `sizes` lists."""
         return sizes.infosets * self.plan.infoset_cost + sizes.slots * self.plan.slot_cost
 
     # --- sizes ---

@@ -9,8 +9,7 @@ node, and the traversal continues. The numbers of a traversal do not depend on w
 `TreeArrays.expansion` holds counts, limits and addresses of everything that only expansion needs, so that kernels take
 one array more and not ten. In compiled trees it is all zeros.
 
-Nodes that do not fit the permanent nodes become transient nodes, which stand behind them. `evict` removes these
-between two traversals when half of their room is used. Infosets stay.
+When the memory is full, `expand` returns False. The loop then throws the gradient under way away, and the run ends.
 
 Reference: open addressing with linear probing (Knuth 1998, TAOCP 3, section 6.4, algorithm L).
 """
@@ -33,45 +32,40 @@ LOCK = 2  # 1 while a thread changes the tree
     PARENTS,
     INFOSETS,
     KEYS,
-    CHECKS,  # or 0,
     TABLE,
     SLOT_ACTIONS,
-    TRANSIENT_PARENTS,
     ANSWERS,  # of the rows that the callback writes, one per thread,
     STRATEGY,  # and of what a new infoset initializes: its uniform strategy,
     ONES,  # and a 1 at its first slot, or 0 for nothing
-) = range(3, 15)
+) = range(3, 13)
 (
     ANSWER_WIDTH,  # entries of a row of `ANSWERS`
-    NUM_NODES,  # permanent nodes in use
-    MAX_NODES,  # the largest number of these, and the first transient node
-    NUM_TRANSIENT,  # transient nodes in use
-    MAX_TRANSIENT,
-    NUM_TRANSIENT_PARENTS,  # permanent nodes whose children are transient
+    NUM_NODES,  # nodes in use
+    MAX_NODES,
     NUM_INFOSETS,
     MAX_INFOSETS,
     MAX_SLOTS,
-    INFOSET_COST,  # bytes of an infoset,
+    NODE_COST,  # bytes of a node,
+    INFOSET_COST,  # of an infoset,
     SLOT_COST,  # of a slot,
-    MAX_COST,  # and of all of them together, with their texts, beside what nodes leave of their share
-    NODE_COST,  # bytes of a node
+    PAYOFF_COST,  # of a row of payoffs,
+    OUTCOME_COST,  # of a row of chance events,
+    MAX_COST,  # and of all of them together
     TABLE_SIZE,  # a power of 2
     RECALL_LOST_AT,  # 1 + a node whose infoset was reached by another own action before, or 0
     NUM_PAYOFFS,  # rows of the tree's payoffs in use
     NUM_OUTCOMES,  # rows of its chance events
-    NUM_EXPANDED,  # nodes expanded so far, evicted ones included
-    TEXT_COST,  # bytes of all texts that are kept
     CONFLICT_NODE,  # the node at which two infosets were found to be in conflict,
     CONFLICT_INFOSET,  # and the infoset with its key
     REFUSED,  # 1 if a traversal was not let go on, since the last `go_on`
-) = range(15, NUM_SLOTS)
+) = range(13, NUM_SLOTS)
 
 # Values of STATUS. All but the first end a traversal.
-EXPANDING, FAILED, INFOSETS_FULL, NODES_FULL, KEYS_COLLIDE, ACTIONS_DIFFER, INTERRUPTED = range(7)
+EXPANDING, FAILED, FULL, ACTIONS_DIFFER, INTERRUPTED = range(5)
 
 # Columns of ANSWERS. A chance node and a leaf have the row of their outcomes or payoffs, a decision node has the two
-# words of its infoset's key, a word to check it by, and its legal actions.
-ANSWER_KIND, ANSWER_COUNT, ANSWER_ROW, ANSWER_KEY, ANSWER_CHECK, ANSWER_ACTIONS = 0, 1, 2, 3, 5, 6
+# words of its infoset's key, and its legal actions.
+ANSWER_KIND, ANSWER_COUNT, ANSWER_ROW, ANSWER_KEY, ANSWER_ACTIONS = 0, 1, 2, 3, 5
 _NO_ANSWER = -100
 
 NONE = -1  # in place of an infoset or a node
@@ -134,8 +128,9 @@ def expand(expansion, node, thread):
     answer = _int64_at(expansion[ANSWERS] + 8 * expansion[ANSWER_WIDTH] * thread, expansion[ANSWER_WIDTH])
     answer[ANSWER_KIND] = _NO_ANSWER
     call_back(expansion[CALLBACK], node, thread)
-    if answer[ANSWER_KIND] == _NO_ANSWER:  # also if a signal has ended the callback before its first line
-        publish_word(shared, STATUS, FAILED)
+    if answer[ANSWER_KIND] == _NO_ANSWER:
+        if load_word(expansion, STATUS) == EXPANDING:  # a signal has ended the callback before its first line
+            publish_word(shared, STATUS, FAILED)
         return refuse(expansion)
     lock(shared)
     is_there = _put(shared, node, answer[ANSWER_KIND], answer)
@@ -152,19 +147,17 @@ def _put(expansion, node, kind, answer):
 
     The arrays that `expansion` points at are modified in place.
     """
-    total = expansion[MAX_NODES] + expansion[MAX_TRANSIENT]
-    nodes = numba.carray(pointer(expansion[NODES]), total, NODE)
+    nodes = numba.carray(pointer(expansion[NODES]), expansion[MAX_NODES], NODE)
     there, count = head_of(nodes, node)
     if there != 0 or count != 0:
         return True
-    expansion[NUM_EXPANDED] += 1
     record = nodes[node]
     if kind == TERMINAL:
         record["payload"] = answer[ANSWER_ROW]
         publish_head(nodes, node, TERMINAL, 0)
         return True
     payload, num_children = answer[ANSWER_ROW], answer[ANSWER_COUNT]
-    parents = _int32_at(expansion[PARENTS], total)
+    parents = _int32_at(expansion[PARENTS], expansion[MAX_NODES])
     if kind != CHANCE:
         infosets = numba.carray(pointer(expansion[INFOSETS]), expansion[MAX_INFOSETS], INFOSET)
         slot = _last_own_slot(nodes, parents, node, kind, expansion[MAX_SLOTS] + kind)
@@ -173,18 +166,17 @@ def _put(expansion, node, kind, answer):
             infoset = _new_infoset(expansion, infosets, kind, answer, slot)
             if infoset == NONE:
                 return False
-        else:
-            status = _compare(expansion, infosets, infoset, answer)
-            if status != EXPANDING:
-                expansion[CONFLICT_NODE], expansion[CONFLICT_INFOSET] = node, infoset
-                publish_word(expansion, STATUS, status)
-                return False
+        elif not _has_actions(expansion, infosets, infoset, answer):
+            expansion[CONFLICT_NODE], expansion[CONFLICT_INFOSET] = node, infoset
+            publish_word(expansion, STATUS, ACTIONS_DIFFER)
+            return False
         if infosets[infoset]["parent_slot"] != slot:
             expansion[RECALL_LOST_AT] = node + 1
         payload, num_children = infosets[infoset]["first_slot"], infosets[infoset]["num_actions"]
-    first = _new_nodes(expansion, node, num_children)
-    if first == NONE:
+    if not _has_room(expansion, num_children, 0, 0):
         return False
+    first = expansion[NUM_NODES]
+    expansion[NUM_NODES] += num_children
     for child in range(first, first + num_children):
         parents[child] = node
     record["first_child"] = first
@@ -206,44 +198,26 @@ def _last_own_slot(nodes, parents, node, player, empty):
     return empty
 
 
-@kernel
-def _new_nodes(expansion, node, count):
-    """Returns the first of `count` new children of a node, or NONE if there is no room."""
-    infosets = _cost_of_infosets(expansion, expansion[NUM_INFOSETS], expansion[NUM_SLOTS])
-    fits = infosets <= _room_of_infosets(expansion, expansion[NUM_NODES] + count)
-    if fits and expansion[NUM_NODES] + count <= expansion[MAX_NODES] and expansion[NUM_TRANSIENT] == 0:
-        expansion[NUM_NODES] += count
-        return expansion[NUM_NODES] - count
-    if expansion[NUM_TRANSIENT] + count > expansion[MAX_TRANSIENT]:
-        publish_word(expansion, STATUS, NODES_FULL)
-        return NONE
-    if node < expansion[MAX_NODES]:
-        transient_parents = _int32_at(expansion[TRANSIENT_PARENTS], expansion[MAX_TRANSIENT])
-        transient_parents[expansion[NUM_TRANSIENT_PARENTS]] = node
-        expansion[NUM_TRANSIENT_PARENTS] += 1
-    expansion[NUM_TRANSIENT] += count
-    return expansion[MAX_NODES] + expansion[NUM_TRANSIENT] - count
-
-
 @inline_kernel
-def _cost_of_infosets(expansion, num_infosets, num_slots):
-    return num_infosets * expansion[INFOSET_COST] + num_slots * expansion[SLOT_COST] + expansion[TEXT_COST]
-
-
-@inline_kernel
-def _room_of_infosets(expansion, num_nodes):
-    """Returns the bytes that infosets may take: their share, and what so many nodes leave of theirs."""
-    return expansion[MAX_COST] + expansion[NODE_COST] * max(expansion[MAX_NODES] - num_nodes, 0)
+def _has_room(expansion, nodes, infosets, slots):
+    """Returns whether so many more nodes, infosets and slots fit the memory; if not, the tree is full."""
+    nodes += expansion[NUM_NODES]
+    infosets += expansion[NUM_INFOSETS]
+    slots += expansion[NUM_SLOTS]
+    cost = nodes * expansion[NODE_COST] + infosets * expansion[INFOSET_COST] + slots * expansion[SLOT_COST]
+    cost += expansion[NUM_PAYOFFS] * expansion[PAYOFF_COST] + expansion[NUM_OUTCOMES] * expansion[OUTCOME_COST]
+    fits = nodes <= expansion[MAX_NODES] and infosets <= expansion[MAX_INFOSETS] and slots <= expansion[MAX_SLOTS]
+    if fits and cost <= expansion[MAX_COST]:
+        return True
+    publish_word(expansion, STATUS, FULL)
+    return False
 
 
 @kernel
 def _new_infoset(expansion, infosets, player, answer, parent_slot):
     """Makes the infoset of an answer; returns its number, or NONE if there is no room."""
     infoset, first, count = expansion[NUM_INFOSETS], expansion[NUM_SLOTS], answer[ANSWER_COUNT]
-    cost = _cost_of_infosets(expansion, infoset + 1, first + count)
-    is_full = cost > _room_of_infosets(expansion, expansion[NUM_NODES])
-    if infoset == expansion[MAX_INFOSETS] or first + count > expansion[MAX_SLOTS] or is_full:
-        publish_word(expansion, STATUS, INFOSETS_FULL)
+    if not _has_room(expansion, count, 1, count):  # for its children, too
         return NONE
     record = infosets[infoset]
     record["first_slot"] = first
@@ -253,8 +227,6 @@ def _new_infoset(expansion, infosets, player, answer, parent_slot):
     keys = _int64_at(expansion[KEYS], 2 * expansion[MAX_INFOSETS])
     keys[2 * infoset] = answer[ANSWER_KEY]
     keys[2 * infoset + 1] = answer[ANSWER_KEY + 1]
-    if expansion[CHECKS] != 0:
-        _int64_at(expansion[CHECKS], expansion[MAX_INFOSETS])[infoset] = answer[ANSWER_CHECK]
     actions = _int64_at(expansion[SLOT_ACTIONS], expansion[MAX_SLOTS])
     strategy = numba.carray(pointer(expansion[STRATEGY]), expansion[MAX_SLOTS], np.float64)
     for index in range(count):
@@ -273,20 +245,16 @@ def _new_infoset(expansion, infosets, player, answer, parent_slot):
 
 
 @kernel
-def _compare(expansion, infosets, infoset, answer):
-    """Returns EXPANDING if an answer is about the infoset with its key; otherwise the status that says why not."""
-    if expansion[CHECKS] != 0:
-        checks = _int64_at(expansion[CHECKS], expansion[MAX_INFOSETS])
-        if checks[infoset] != answer[ANSWER_CHECK]:
-            return KEYS_COLLIDE
+def _has_actions(expansion, infosets, infoset, answer):
+    """Returns whether the infoset has the legal actions of an answer."""
     first, count = infosets[infoset]["first_slot"], infosets[infoset]["num_actions"]
     if count != answer[ANSWER_COUNT]:
-        return ACTIONS_DIFFER
+        return False
     actions = _int64_at(expansion[SLOT_ACTIONS], expansion[MAX_SLOTS])
+    is_same = True
     for index in range(count):
-        if actions[first + index] != answer[ANSWER_ACTIONS + index]:
-            return ACTIONS_DIFFER
-    return EXPANDING
+        is_same &= actions[first + index] == answer[ANSWER_ACTIONS + index]
+    return is_same
 
 
 # --- the table of infosets: 1 + the number of an infoset, or 0, at the first free place from its key's hash on ---
@@ -335,20 +303,3 @@ def enter_all(expansion):
         table[place] = 0
     for infoset in range(expansion[NUM_INFOSETS]):
         _enter(expansion, infosets, infoset)
-
-
-# --- transient nodes ---
-
-
-@kernel
-def evict(expansion):
-    """Removes all transient nodes. Not during a traversal. Modified in place."""
-    total = expansion[MAX_NODES] + expansion[MAX_TRANSIENT]
-    nodes = numba.carray(pointer(expansion[NODES]), total, NODE)
-    transient_parents = _int32_at(expansion[TRANSIENT_PARENTS], expansion[MAX_TRANSIENT])
-    for index in range(expansion[NUM_TRANSIENT_PARENTS]):
-        publish_head(nodes, transient_parents[index], 0, 0)
-    for node in range(expansion[MAX_NODES], expansion[MAX_NODES] + expansion[NUM_TRANSIENT]):
-        publish_head(nodes, node, 0, 0)
-    expansion[NUM_TRANSIENT_PARENTS] = 0
-    expansion[NUM_TRANSIENT] = 0

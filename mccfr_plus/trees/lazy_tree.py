@@ -11,23 +11,18 @@ from mccfr_plus.trees import expansion as g
 from mccfr_plus.trees.arrays import INFOSET, NODE, OUTCOME, Shape
 from mccfr_plus.trees.expander import Expander, Places
 from mccfr_plus.trees.expanding_tree import SIZES, ExpandingTree, Sizes
-from mccfr_plus.trees.game import WrongAnswerError, different_actions, game_error, load_game
-from mccfr_plus.trees.keys import TEXT_OVERHEAD, Keys
-from mccfr_plus.trees.memory import MemoryPlan, release_unused, resident_bytes
+from mccfr_plus.trees.game import different_actions, game_error, load_game
+from mccfr_plus.trees.keys import Keys
+from mccfr_plus.trees.memory import MemoryPlan
 
-_MAX_PAYOFFS, _MAX_OUTCOMES = 1 << 20, 1 << 22
 _FIRST_TABLE = 1 << 12
-_POLICY_SHARE = 0.45  # of the cost of infosets: for the making of a policy, beside pages that kept states do not free
-_LEAST_EXTENSION = 0.01  # of the limit
 
 NODE_COST = NODE.itemsize + 4  # bytes of a node and its parent
-_KEY_COST, _CHECK_COST, _TABLE_COST, _TOUCHED_COST = 16, 8, 16, 12
+_KEY_COST, _TABLE_COST, _TOUCHED_COST = 16, 16, 12
+INFOSET_COST = INFOSET.itemsize + _KEY_COST + _TABLE_COST + _TOUCHED_COST  # bytes of an infoset without its slots
 SLOT_ACTION_COST = 8  # bytes of a slot in the tree
-
-
-def infoset_cost(keys: Keys) -> int:
-    """Returns the bytes of an infoset without its slots, and without its text, which is counted when it is found."""
-    return INFOSET.itemsize + _KEY_COST + _TABLE_COST + _TOUCHED_COST + (_CHECK_COST if keys.checked else 0)
+_PAYOFF_COST = 8  # bytes of a player's payoff
+_OUTCOME_COST = OUTCOME.itemsize + 8  # bytes of a chance event's outcome and its action
 
 
 class LazyTree(ExpandingTree):
@@ -45,29 +40,26 @@ class LazyTree(ExpandingTree):
         self,
         game: pyspiel.Game | str,
         plan: MemoryPlan,
-        keys: Keys,
         threads: int = 1,
         perfect_recall: bool = True,
     ):
         game = load_game(game)
-        self.keys = keys
+        self.keys = Keys()
         self.threads = threads
         self._lacks_recall = not perfect_recall
-        num_players, total = game.num_players(), plan.max_nodes + plan.max_transient
+        num_players, total = game.num_players(), plan.max_nodes
         width = g.ANSWER_ACTIONS + max(game.num_distinct_actions(), num_players)
         self._places = Places(
             nodes=np.zeros(total, NODE),
             parents=np.zeros(total, np.int32),
             infosets=np.zeros(plan.max_infosets, INFOSET),
             keys=np.zeros((plan.max_infosets, 2), np.int64),
-            checks=np.zeros(plan.max_infosets if keys.checked else 0, np.int64),
             table=np.zeros(max(1 << (2 * plan.max_infosets - 1).bit_length(), _FIRST_TABLE), np.int32),
             slot_actions=np.zeros(plan.max_slots, np.int64),
-            transient_parents=np.zeros(plan.max_transient, np.int32),
             answers=np.zeros((threads, width), np.int64),
-            payoffs=np.zeros((_MAX_PAYOFFS, num_players)),
-            chance=np.zeros(_MAX_OUTCOMES, OUTCOME),
-            outcome_actions=np.zeros(_MAX_OUTCOMES, np.int64),
+            payoffs=np.zeros((total, num_players)),
+            chance=np.zeros(total, OUTCOME),
+            outcome_actions=np.zeros(total, np.int64),
             expansion=np.zeros(g.NUM_EXPANSION, np.int64),
         )
         self.slot_action, self._info_keys = self._places.slot_actions, self._places.keys
@@ -90,7 +82,6 @@ class LazyTree(ExpandingTree):
         self.expander = Expander(
             self.game,
             self._places,
-            self.keys,
             self.plan.state_bytes,
             self.shape.max_depth if check_depth else None,
             single_trajectory,
@@ -99,59 +90,27 @@ class LazyTree(ExpandingTree):
         expansion = self._places.expansion
         expansion[g.CALLBACK] = address_of(self._callback)
         for entry in range(g.NODES, g.ANSWERS + 1):
-            array = self._places[entry - g.NODES]
-            expansion[entry] = address_of(array) if len(array) else 0
+            expansion[entry] = address_of(self._places[entry - g.NODES])
         expansion[g.ANSWER_WIDTH] = self._places.answers.shape[1]
         expansion[g.NUM_NODES], expansion[g.TABLE_SIZE] = 1, _FIRST_TABLE
-        self.keys.count_in(expansion[g.TEXT_COST : g.TEXT_COST + 1].data)
-
-    def evict(self) -> slice:
-        evicted = slice(self.plan.max_nodes, self.plan.max_nodes + self.count(g.NUM_TRANSIENT))
-        g.evict(self._places.expansion)
-        self.expander.evict_states(self.plan.max_nodes)
-        return evicted
-
-    def extend(self) -> bool:
-        """See `ExpandingTree.extend`. What is kept for traversals, or else for policies, is left out."""
-        plan = self.plan
-        if not plan.node_cost or plan.max_infosets == self.num_infosets:
-            return False
-        traversals = plan.state_bytes + plan.max_transient // 2 * plan.node_cost  # evicted when half of it is used
-        kept = int(self.expander.kept_share * plan.state_bytes)  # or dropped, see `make_room`
-        most = max(traversals, int(_POLICY_SHARE * self._cost(self.sizes())))
-        left = plan.limit - (resident_bytes() - kept + most)
-        if left < _LEAST_EXTENSION * plan.limit:
-            return False
-        self._places.expansion[g.MAX_COST] += left
-        self.go_on()
-        return True
-
-    def make_room(self) -> None:
-        """See `ExpandingTree.make_room`: drops the states that are kept."""
-        if resident_bytes() + _POLICY_SHARE * self._cost(self.sizes()) > self.plan.limit:
-            self.expander.evict_states(0)
-            release_unused()
+        expansion[g.PAYOFF_COST] = _PAYOFF_COST * self.num_players
+        expansion[g.OUTCOME_COST] = _OUTCOME_COST
 
     def raise_error(self) -> None:
         status, error = self.status, self.expander.error
         if status == g.FAILED:
             self.go_on()
             raise error or GameError(f"{self.game} was asked for a node, and an error came before it could answer.")
-        if status in (g.KEYS_COLLIDE, g.ACTIONS_DIFFER):
+        if status == g.ACTIONS_DIFFER:
             self.go_on()
-            raise self._conflict(status)
+            raise self._conflict()
 
-    def _conflict(self, status: int) -> Exception:
-        """Returns the error for a node whose infoset contradicts what is known of it."""
+    def _conflict(self) -> Exception:
+        """Returns the error for a node whose infoset has other legal actions than were found before."""
         node, infoset = self.count(g.CONFLICT_NODE), self.count(g.CONFLICT_INFOSET)
         state = self.expander.state_at(node)
         info_state, player = state.information_state_string(), state.current_player()
-        if status == g.KEYS_COLLIDE:
-            error = WrongAnswerError(
-                f"the information state {info_state!r} has the 128-bit key of another one: use keys='text'"
-            )
-        else:
-            error = different_actions(info_state, player, self.legal_actions(infoset), state.legal_actions())
+        error = different_actions(info_state, player, self.legal_actions(infoset), state.legal_actions())
         return game_error(self.game, self.expander.actions_to(node), error)
 
     def go_on(self) -> None:
@@ -161,35 +120,26 @@ class LazyTree(ExpandingTree):
     # --- the state ---
 
     def sizes(self) -> Sizes:
-        return Sizes(*map(self.count, SIZES))._replace(text_bytes=len(self.keys.as_bytes()))
+        return Sizes(*map(self.count, SIZES))
 
     def _cost(self, sizes: Sizes) -> int:
-        cost = super()._cost(sizes)
-        if self.keys.kind == "text":
-            cost += sizes.text_bytes + sizes.infosets * TEXT_OVERHEAD
-        return cost
+        rows = sizes.payoffs * _PAYOFF_COST * self.num_players + sizes.outcomes * _OUTCOME_COST
+        return super()._cost(sizes) + sizes.nodes * self.plan.node_cost + rows
 
     def places(self, sizes: Sizes) -> dict[str, np.ndarray]:
-        nodes, infosets, slots, payoffs, outcomes, text_bytes, _ = sizes
-        counts = {"nodes": nodes, "parents": nodes, "infosets": infosets, "keys": infosets, "checks": infosets}
+        nodes, infosets, slots, payoffs, outcomes, _ = sizes
+        counts = {"nodes": nodes, "parents": nodes, "infosets": infosets, "keys": infosets}
         counts |= {"slot_actions": slots, "payoffs": payoffs, "chance": outcomes, "outcome_actions": outcomes}
-        found = {name: getattr(self._places, name)[:count] for name, count in counts.items()}
-        return found | {"texts": np.zeros(text_bytes, np.uint8)}
+        return {name: getattr(self._places, name)[:count] for name, count in counts.items()}
 
     def begin_loading(self) -> None:
-        self.evict()
         self._places.nodes[: self.count(g.NUM_NODES)] = 0
         self.expander.clear()
 
-    def end_loading(self, sizes: Sizes, texts: np.ndarray) -> None:
-        expansion, plan = self._places.expansion, self.plan
-        if sizes.nodes > plan.max_nodes:  # by a little, see `why_too_small`
-            left = plan.max_nodes + plan.max_transient - sizes.nodes
-            self.plan = plan._replace(max_nodes=sizes.nodes, max_transient=left)
-            expansion[g.MAX_NODES], expansion[g.MAX_TRANSIENT] = sizes.nodes, left
-        super().end_loading(sizes, texts)
+    def end_loading(self, sizes: Sizes) -> None:
+        expansion = self._places.expansion
+        super().end_loading(sizes)
         expansion[g.RECALL_LOST_AT] = 0
-        self.keys.restore(texts.tobytes())
         while expansion[g.TABLE_SIZE] < 2 * sizes.infosets:
             expansion[g.TABLE_SIZE] *= 2
         g.enter_all(expansion)
@@ -198,24 +148,18 @@ class LazyTree(ExpandingTree):
         return {
             "game": self.game,
             "plan": self.plan,
-            "keys": self.keys.kind,
             "threads": self.threads,
             "perfect_recall": not self._lacks_recall,
         }
 
     def __setstate__(self, state: dict) -> None:
-        self.__init__(**{**state, "keys": Keys(state["keys"])})  # type: ignore[misc]
+        self.__init__(**state)  # type: ignore[misc]
 
     # --- sizes ---
 
     @property
     def num_nodes(self) -> int:
-        return self.count(g.NUM_NODES) + self.count(g.NUM_TRANSIENT)
-
-    @property
-    def num_expanded(self) -> int:
-        """Number of nodes that were expanded, those evicted since included."""
-        return self.count(g.NUM_EXPANDED)
+        return self.count(g.NUM_NODES)
 
     @property
     def perfect_recall(self) -> bool:
@@ -232,8 +176,7 @@ class LazyTree(ExpandingTree):
             )
 
     def _find(self, info_state: str, player: int) -> int | None:
-        key = self.keys.find(info_state)
-        found = g.NONE if key is None else int(g.find(self._places.expansion, player, *key))
+        found = int(g.find(self._places.expansion, player, *self.keys.find(info_state)))
         return None if found == g.NONE else found
 
     @property
@@ -241,8 +184,6 @@ class LazyTree(ExpandingTree):
         """Per infoset found, its information state string.
 
         Raises:
-            ConfigError: If only hashes are kept.
+            ConfigError: Always, as only hashes are kept.
         """
-        if self.keys.kind != "text":
-            raise ConfigError("this lazy tree keeps hashes of information states, not the texts: use keys='text'.")
-        return [self.keys.texts[number] for number in self._places.keys[: self.num_infosets, 0].tolist()]
+        raise ConfigError("this lazy tree keeps hashes of information states, not the texts: use tree='compiled'.")

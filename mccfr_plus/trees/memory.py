@@ -23,12 +23,8 @@ _UNITS = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12, "KI": 2**10, "
 _TEXT = re.compile(r"\s*([0-9]*\.?[0-9]+(?:[eE][0-9]+)?)\s*([KMGT]I?)?B?\s*", re.IGNORECASE)
 
 _SHARE_OF_FREE = 0.5  # of what is free, without a limit
-# Of the limit. Infosets get the rest, and what nodes do not take: nodes can be asked for again, and regrets cannot.
-_NODES_SHARE = 0.4
-# For states of the game that are kept to save replays.
-_STATES_SHARE = 0.2
+_STATES_SHARE = 0.2  # of the limit: for states of the game that are kept to save replays
 _MOST_STATES = 4 << 30  # bytes
-_TRANSIENT_SHARE = 0.2  # of the nodes' share: for transient nodes, once the others are full
 _LEAST = 32 << 20  # bytes for a tree below which a limit is refused: arrays take memory by huge pages, some 2 MiB each
 
 KERNELS = 75_000_000  # bytes that the kernels of a solver take once they are loaded from the disk cache
@@ -140,15 +136,14 @@ class MemoryPlan(NamedTuple):
     """The places that a lazy tree reserves and may fill."""
 
     limit: int  # bytes of the whole process
-    max_nodes: int  # that stay
-    max_transient: int  # evicted between traversals
+    max_nodes: int
     max_infosets: int
     max_slots: int
     infoset_cost: int  # bytes
     slot_cost: int  # bytes
-    infosets_bytes: int  # what infosets and their slots may take together, beside what nodes leave of their share
+    tree_bytes: int  # what nodes, infosets and slots may take together
     state_bytes: int  # what kept states of the game may take
-    node_cost: int = 0  # bytes; 0: infosets do not get what nodes leave
+    node_cost: int = 0  # bytes; 0: nodes are not stored
 
 
 def plan_memory(
@@ -177,18 +172,14 @@ def plan_memory(
             f"lazy tree needs {_LEAST / 1e6:,.0f} MB: give at least {(here + _LEAST) / 1e6 + 1:,.0f}MB."
         )
     states = min(int(_STATES_SHARE * room), _MOST_STATES) if node_cost else 0
-    nodes = min(int(_NODES_SHARE * room) // node_cost, _LAST_INDEX) if node_cost else 0
-    transient = int(_TRANSIENT_SHARE * nodes)
-    infosets = room - states - nodes * node_cost
     return MemoryPlan(
         limit=total,
-        max_nodes=nodes - transient,
-        max_transient=transient,
+        max_nodes=min(room // node_cost, _LAST_INDEX) if node_cost else 0,
         max_infosets=min(room // (infoset_cost + slot_cost), _LAST_INDEX),
         max_slots=min(room // slot_cost, _LAST_INDEX),
         infoset_cost=infoset_cost,
         slot_cost=slot_cost,
-        infosets_bytes=infosets,
+        tree_bytes=room - states,
         state_bytes=states,
         node_cost=node_cost,
     )

@@ -38,7 +38,7 @@ def test_schemas(schema, right, wrong):
 
 FORGED = {
     "iterations": -1, "nodes_touched": None, "seconds": float("nan"), "seed": "text", "sizes": {"nodes": 1},
-    "estimator": "outcome", "minimizer": {"spec": 1, "text": None}, "batch": 1.5, "keys": {}, "threads": 0,
+    "estimator": "outcome", "minimizer": {"spec": 1, "text": None}, "batch": 1.5, "symmetry": {}, "threads": 0,
     "history": {"rows": [[1, 2]], "seconds_evaluating": 0}, "package": [], "alternating": 1,
 }  # fmt: skip
 

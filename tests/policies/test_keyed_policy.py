@@ -21,7 +21,6 @@ from mccfr_plus import (
     save_policy,
 )
 from mccfr_plus.policies.keyed_policy import KeyedPolicy
-from mccfr_plus.trees.keys import KINDS
 
 GAMES = ["kuhn_poker", "leduc_poker", "kuhn_poker(players=3)", "goofspiel(num_cards=3)", "python_kuhn_poker"]
 
@@ -31,9 +30,9 @@ def states_of(game):
     return get_all_states(game, include_terminals=False).values()
 
 
-@pytest.mark.parametrize(("game", "keys"), [(game, KINDS[i % len(KINDS)]) for i, game in enumerate(GAMES)])
-def test_plays_what_a_tree_policy_plays(game, keys):
-    whole, lazy = pair(game, "external", "rm", keys=keys, seed=3)
+@pytest.mark.parametrize("game", GAMES)
+def test_plays_what_a_tree_policy_plays(game):
+    whole, lazy = pair(game, "external", "rm", seed=3)
     for theirs, ours in (
         (whole.run(30).average_policy(), lazy.run(30).average_policy()),
         (whole.current_policy(), lazy.current_policy()),
@@ -64,16 +63,13 @@ def test_states_of_the_simultaneous_game():
     assert max(probabilities.values()) > 0.5
 
 
-@pytest.mark.parametrize("keys", KINDS)
-def test_pickled_policies_play_alike(keys):
-    policy = lazy_solver("leduc_poker", "external", keys=keys, seed=1).run(3).average_policy()
+def test_pickled_policies_play_alike():
+    policy = lazy_solver("leduc_poker", "external", seed=1).run(3).average_policy()
     again = pickle.loads(pickle.dumps(policy))
     assert str(again.game) == str(policy.game)
     assert 0 < again.num_infosets == policy.num_infosets
     for state in states_of(policy.game):
         assert again.action_probabilities(state) == policy.action_probabilities(state)
-    if keys == "text":
-        assert again.items() == policy.items()
 
 
 def test_elsewhere_it_plays_all_actions_alike():
@@ -102,13 +98,12 @@ def test_a_policy_of_another_game():
 
 
 def test_openspiels_own_numbers():
-    solver = lazy_solver("leduc_poker", "external", keys="text", seed=1).run(10_000)
+    solver = lazy_solver("leduc_poker", "external", seed=1).run(10_000)
     policy, game = solver.average_policy(), pyspiel.load_game("leduc_poker")
     expected = solver.nash_conv()
     assert openspiel_exploitability.nash_conv(game, policy) == pytest.approx(expected, abs=1e-10)
-    assert policy.num_infosets == 936  # or OpenSpiel misses some in the table
-    table = policy.to_pyspiel()
-    assert pyspiel.nash_conv(game, table) == pytest.approx(expected, abs=1e-10)
+    with pytest.raises(PolicyError, match=r"hashes of information states, not the texts.*to_tabular"):
+        policy.to_pyspiel()
     copy = openspiel_policy.tabular_policy_from_callable(game, policy.action_probabilities)
     assert openspiel_exploitability.nash_conv(game, copy) == pytest.approx(expected, abs=1e-10)
 
@@ -116,21 +111,17 @@ def test_openspiels_own_numbers():
 # --- files ---
 
 
-@pytest.mark.parametrize("keys", KINDS)
 @pytest.mark.parametrize("game", ["leduc_poker", "goofspiel(num_cards=3)"])
-def test_files(tmp_path, keys, game):
+def test_files(tmp_path, game):
     path = tmp_path / "policy.npz"
-    policy = lazy_solver(game, "external", keys=keys, seed=1).run(30).average_policy()
+    policy = lazy_solver(game, "external", seed=1).run(30).average_policy()
     save_policy(policy, path)
     for given in (None, game, naive.tree_of(game)):
         loaded = load_policy(path, given)
         assert isinstance(loaded, KeyedPolicy)
         for ours, theirs in zip(policy.table, loaded.table, strict=True):
             assert (ours.dtype, ours.tobytes()) == (theirs.dtype, theirs.tobytes())
-        assert loaded.keys.texts == policy.keys.texts
         assert nash_conv(naive.tree_of(game), loaded) == nash_conv(naive.tree_of(game), policy)
-    if keys == "text":
-        assert loaded.items() == policy.items()
     with pytest.raises(PolicyFileError, match=r"holds a policy of .* which is not kuhn_poker"):
         load_policy(path, "kuhn_poker")
 
@@ -153,11 +144,6 @@ DAMAGE = {
     "negative": _change("probabilities", lambda a: np.where(np.arange(len(a)) == 0, -0.5, a)),
     "sums": _change("probabilities", lambda a: 2 * a),
     "NaN": _change("probabilities", lambda a: a * np.nan),
-    "texts": _change("texts", lambda a: a[:-3]),
-    "fewer texts": _change("texts", lambda a: np.frombuffer(b'["a"]', np.uint8)),
-    "no texts": _change("texts", lambda a: a[:0]),
-    "texts of another kind": _change("texts", lambda a: np.frombuffer(b'{"a": 1}', np.uint8)),
-    "numbers for texts": _change("texts", lambda a: np.frombuffer(b"[" + b"1," * 11 + b"1]", np.uint8)),
     "kind": _change("kind", lambda a: np.array("md5")),
 }
 
@@ -165,7 +151,7 @@ DAMAGE = {
 @pytest.mark.parametrize("damage", list(DAMAGE))
 def test_damaged_files(tmp_path, damage):
     path = tmp_path / "policy.npz"
-    policy = lazy_solver("kuhn_poker", "external", keys="text", seed=1).run(50).average_policy()
+    policy = lazy_solver("kuhn_poker", "external", seed=1).run(50).average_policy()
     save_policy(policy, path)
     with np.load(path) as archive:
         fields = dict(archive)

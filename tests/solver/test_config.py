@@ -34,8 +34,6 @@ CASES = [
     ({"symmetry": True, "rules": False}, "symmetry=True with rules=False"),
     ({"symmetry": True, "tree": "lazy"}, "symmetry=True with tree='lazy'"),
     ({"tree": "grown"}, "tree='grown': give one of auto, compiled, lazy, rules"),
-    ({"keys": "md5"}, "keys='md5': give one of hash, checked, text"),
-    ({"keys": "text", "tree": "rules"}, "keys='text' with tree='rules', where positions are the keys: use tree='lazy'"),
     ({"memory": "much"}, "memory='much': give a positive number of bytes, such as 4GB"),
     ({"thread_mode": "quick"}, "thread_mode='quick': give one of deterministic, fast"),
     ({"alternating": "no"}, "alternating='no': must be True or False"),
@@ -98,7 +96,7 @@ def test_every_error_is_in_the_table():
 def test_what_is_allowed():
     for arguments in (
         {"batch": 7},
-        {"memory": "1GB", "keys": "text", "tree": "lazy"},
+        {"memory": "1GB", "tree": "lazy"},
         {"threads": 2},
         {"threads": 2, "thread_mode": "fast", "baseline": True},
         {"threads": 2, "thread_mode": "fast", "estimator": "escher"},

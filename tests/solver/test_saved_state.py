@@ -152,23 +152,21 @@ LAZY = [
 
 @pytest.mark.usefixtures("no_waiting_for_the_disk", "interpreted_loops")
 @pytest.mark.parametrize(
-    ("game", "keys", "estimator", "options"),
+    ("game", "estimator", "options"),
     [
-        *(("leduc_poker", "hash", *form) for form in LAZY),
-        ("kuhn_poker(players=3)", "checked", *LAZY[0]),
-        ("kuhn_poker(players=3)", "text", *LAZY[1]),
+        *(("leduc_poker", *form) for form in LAZY),
+        *(("kuhn_poker(players=3)", *form) for form in LAZY[:2]),
     ],
     ids=str,
 )
-def test_lazy_trees_go_on_bit_for_bit(game, estimator, options, keys, path):
+def test_lazy_trees_go_on_bit_for_bit(game, estimator, options, path):
     """Also into other memory, which another tree has filled, and by pickle."""
-    arguments = {"keys": keys, **options}
     done, others, then = (2, 4, 3) if "threads" in options else (10, 15, 14)  # they wait for each other, as Python
     whole = Solver(naive.tree_of(game), estimator, seed=3, **options).run(done + then)
-    solver = lazy_solver(game, estimator, seed=3, **arguments).run(done)
+    solver = lazy_solver(game, estimator, seed=3, **options).run(done)
     solver.save_checkpoint(path)
     less = PLENTY._replace(max_nodes=PLENTY.max_nodes // 2, max_infosets=3000, max_slots=9000)
-    other = lazy_solver(game, estimator, seed=8, plan=less, **arguments).run(others).restore(path)
+    other = lazy_solver(game, estimator, seed=8, plan=less, **options).run(others).restore(path)
     copy = pickle.loads(pickle.dumps(solver))
     for one in (solver, other, copy):
         assert one.iterations == done
@@ -205,9 +203,9 @@ def test_baselines_that_know_the_next_draws_are_forgotten(path):
 
 @pytest.mark.usefixtures("no_waiting_for_the_disk")
 def test_less_memory_than_a_checkpoint_needs(path):
-    lazy_solver("leduc_poker", "external", keys="text", seed=3).run(200).save_checkpoint(path)
-    for little in ({"max_nodes": 300}, {"max_infosets": 100}, {"max_slots": 100}, {"infosets_bytes": 400 * 200}):
-        other = lazy_solver("leduc_poker", "external", keys="text", plan=PLENTY._replace(**little), seed=8).run(3)
+    lazy_solver("leduc_poker", "external", seed=3).run(200).save_checkpoint(path)
+    for little in ({"max_nodes": 300}, {"max_infosets": 100}, {"max_slots": 100}):
+        other = lazy_solver("leduc_poker", "external", plan=PLENTY._replace(**little), seed=8).run(3)
         state = other.average_strategy()
         with pytest.raises(CheckpointError, match=r"does not fit: it has [0-9,]+ nodes and .*Give more memory"):
             other.restore(path)
@@ -215,10 +213,10 @@ def test_less_memory_than_a_checkpoint_needs(path):
 
 
 def test_a_solver_on_a_lazy_tree_is_built_from_the_file_alone(path):
-    for options in ({"keys": "text"}, {"keys": "checked", "threads": 2}, {"threads": 2, "thread_mode": "fast"}):
+    for options in ({}, {"threads": 2}, {"threads": 2, "thread_mode": "fast"}):
         lazy_solver("leduc_poker", "external", seed=5, **options).run(40).save_checkpoint(path)
         copy = Solver.from_checkpoint(path)
-        assert (copy.tree.keys.kind, copy.config.threads) == (options.get("keys", "hash"), options.get("threads", 1))
+        assert (copy.tree.kind, copy.config.threads) == ("lazy", options.get("threads", 1))
         assert copy.config.thread_mode == options.get("thread_mode", "deterministic")
         if copy.config.thread_mode == "deterministic":
             whole = Solver("leduc_poker", "external", seed=5, threads=copy.config.threads).run(50)

@@ -175,17 +175,12 @@ def test_timing_changes_no_bit(estimator, averaging, options):
         for count in (1, 4, 7):
             again.run(count)
         lazy = lazy_solver("leduc_poker", *arguments, **options).run(12)
-        little = lazy_solver(
-            "leduc_poker", *arguments, plan=PLENTY._replace(max_nodes=500, max_transient=9000), **options
-        )
-        little.run(12)
     finally:
         sys.setswitchinterval(interval)
         stop.set()
         load.join()
     assert_same(first, again)
     assert differences(first, lazy) == []
-    assert differences(first, little) == []
 
 
 def test_another_number_of_threads_is_another_run():
@@ -259,12 +254,13 @@ def test_fast_threads_share_the_iterations():
 
 @pytest.mark.parametrize("estimator", ["external", "outcome"])
 def test_fast_threads_with_baselines_and_with_little_memory(estimator):
-    plan = PLENTY._replace(max_nodes=200, max_transient=2000)
-    solver = lazy_solver("leduc_poker", estimator, plan=plan, threads=3, thread_mode="fast", baseline=True, seed=1)
-    solver.run(3000)
-    assert solver.stopped is None
+    options = {"threads": 3, "thread_mode": "fast", "baseline": True, "seed": 1}
+    little = lazy_solver("leduc_poker", estimator, plan=PLENTY._replace(max_nodes=2000), **options).run(3000)
+    assert "have filled memory" in little.stopped
+    assert 0 < little.iterations < 3000
+    assert np.isfinite(little.average_strategy()).all()
+    solver = lazy_solver("leduc_poker", estimator, **options).run(3000)
     assert solver.iterations == 3000
-    assert np.isfinite(solver.average_strategy()).all()
     if estimator == "external":
         assert run_until(solver, 0.4, 3000 << 6) < 0.4  # uniform play has 2.37
 
@@ -272,14 +268,15 @@ def test_fast_threads_with_baselines_and_with_little_memory(estimator):
 def test_fast_threads_find_each_infoset_once():
     """The table under contention: what several threads find at once is made by one of them."""
     for seed in range(5):
-        solver = lazy_solver("leduc_poker", "external", threads=4, thread_mode="fast", keys="text", seed=seed).run(400)
+        solver = lazy_solver("leduc_poker", "external", threads=4, thread_mode="fast", seed=seed).run(400)
         tree, whole = solver.tree, naive.tree_of("leduc_poker")
         assert tree.num_infosets <= whole.num_infosets == 936
-        texts = tree.info_states
-        assert len(set(texts)) == len(texts)
-        for number, text in enumerate(texts):
+        found = {text: tree.infoset(text) for text in whole.info_states}
+        assert sorted(number for number in found.values() if number is not None) == list(range(tree.num_infosets))
+        for text, number in found.items():
             infoset = whole.infoset(text)
-            assert tree.infoset(text) == number
+            if number is None:
+                continue
             assert tree.legal_actions(number) == whole.legal_actions(infoset)
             assert tree.found_infosets[number]["player"] == whole.arrays.infosets[infoset]["player"]
         assert tree.num_nodes <= whole.num_nodes

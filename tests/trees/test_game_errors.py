@@ -9,7 +9,6 @@ from lazy_trees import lazy_solver
 
 from mccfr_plus import GameError, compile_game, estimate_size
 from mccfr_plus.trees.game import record
-from mccfr_plus.trees.keys import KINDS
 
 CODE = {
     "compile": lambda game: compile_game(game),
@@ -101,12 +100,11 @@ def fewer_actions_after_tails(monkeypatch, actions):
 
 
 @pytest.mark.parametrize("actions", [[0, 1], [0, 2], [2, 1, 0]])
-@pytest.mark.parametrize("keys", KINDS)
 @pytest.mark.parametrize("estimator", ["external", "outcome"])
-def test_lazy_trees_refuse_two_sets_of_legal_actions(monkeypatch, estimator, keys, actions):
+def test_lazy_trees_refuse_two_sets_of_legal_actions(monkeypatch, estimator, actions):
     fewer_actions_after_tails(monkeypatch, actions)
     with pytest.raises(GameError, match=r"^python_faulty\(length=6\), at history \[.*\], action \d: ") as caught:
-        lazy_solver("python_faulty", estimator, keys=keys, seed=1).run(200)
+        lazy_solver("python_faulty", estimator, seed=1).run(200)
     text = str(caught.value)
     assert "information state '? [" in text
     assert "of player 1 has two sets of legal actions, " in text

@@ -1,19 +1,18 @@
-"""Trees that expand: the same bits as compiled ones, however little memory nodes have; the infosets' table."""
+"""Trees that expand: the same bits as compiled ones; what happens when they are full; the infosets' table."""
 
 from types import SimpleNamespace
 
 import naive
 import numpy as np
-import pyspiel
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from lazy_trees import PLENTY, differences, lazy_solver, pair
 
 from mccfr_plus import BudgetError, ConfigError, GameError, Solver
+from mccfr_plus.kernels.scratch import STEP
 from mccfr_plus.solver import registry as parts
 from mccfr_plus.trees import expansion as g
-from mccfr_plus.trees.keys import KINDS, Keys
 from mccfr_plus.trees.lazy_tree import LazyTree
 
 SPECIAL = [
@@ -39,9 +38,9 @@ GAMES = [
 ]
 
 
-def run_both(name, estimator, minimizer="rm", averaging=None, *, iterations=40, keys="hash", plan=PLENTY, **options):
+def run_both(name, estimator, minimizer="rm", averaging=None, *, iterations=40, plan=PLENTY, **options):
     """Returns a solver on a compiled tree and one on a lazy tree, after a run."""
-    both = pair(name, estimator, minimizer, averaging, keys=keys, plan=plan, seed=3, **options)
+    both = pair(name, estimator, minimizer, averaging, plan=plan, seed=3, **options)
     return [solver.run(iterations) for solver in both]
 
 
@@ -80,18 +79,10 @@ def test_every_form(game, estimator, options):
     assert differences(*run_both(game, estimator, iterations=iterations, **options)) == []
 
 
-@pytest.mark.usefixtures("interpreted_loops")
-@pytest.mark.parametrize("keys", KINDS)
-def test_every_kind_of_key(keys):
-    whole, lazy = run_both("leduc_poker", "external", keys=keys)
-    assert differences(whole, lazy) == []
-    assert lazy.tree.keys.kind == keys
-
-
 @pytest.mark.parametrize("estimator", ["external", "outcome"])
 @pytest.mark.parametrize("game", GAMES)
 def test_every_kind_of_game(game, estimator):
-    whole, lazy = run_both(game, estimator, "dcfr", iterations=200, keys="checked")
+    whole, lazy = run_both(game, estimator, "dcfr", iterations=200)
     assert differences(whole, lazy) == []
     assert lazy.stopped is None
     assert lazy.tree.num_nodes > 50
@@ -106,14 +97,13 @@ def test_every_kind_of_game(game, estimator):
     ),
     averaging=st.sampled_from([None, "lazy", "stochastic", "optimistic"]),
     options=st.sampled_from([{}, {"batch": 3}, {"alternating": False}, {"baseline": True}]),
-    keys=st.sampled_from(KINDS),
 )
-def test_random_games(game, estimator, averaging, options, keys):
+def test_random_games(game, estimator, averaging, options):
     try:
         Solver(naive.tree_of(game), estimator, "rm", averaging, **options)
     except ConfigError:
         return
-    assert differences(*run_both(game, estimator, "rm", averaging, keys=keys, **options)) == []
+    assert differences(*run_both(game, estimator, "rm", averaging, **options)) == []
 
 
 def test_imperfect_recall_is_found_on_the_way(caplog, monkeypatch):
@@ -146,137 +136,61 @@ def test_states_that_are_not_kept_are_replayed(game, estimator, state_bytes):
     assert len(lazy.tree.expander._young) <= max(2, state_bytes // 1000)
 
 
-# --- transient nodes ---
+# --- full memory ---
+
+FULL = [("nodes", {"max_nodes": 700}), ("infosets", {"max_infosets": 150}), ("slots", {"max_slots": 400})]
+FULL += [("bytes", {"tree_bytes": 150 * 100 + 400 * 50 + 600 * 20, "node_cost": 20})]
 
 
-def tiny(max_nodes, max_transient):
-    return PLENTY._replace(max_nodes=max_nodes, max_transient=max_transient)
-
-
-@pytest.mark.usefixtures("interpreted_loops")
+@pytest.mark.parametrize("plan", [PLENTY._replace(**given) for _, given in FULL], ids=[name for name, _ in FULL])
 @pytest.mark.parametrize(
-    ("estimator", "options"),
-    [
-        ("external", {}),
-        ("external", {"alternating": False, "batch": 3}),
-        ("external(sample_per_infoset=True)", {"averaging": "stochastic", "batch": 5}),
-        ("outcome", {"averaging": "stochastic", "batch": 5}),
-        ("outcome", {"averaging": "optimistic"}),
-        ("outcome(update_all_players=True)", {"averaging": "stochastic", "batch": 4}),
-        ("opponent", {"averaging": "stochastic", "batch": 2}),
-        ("average_strategy", {}),
-    ],
-    ids=str,
+    "options", [{}, {"threads": 2}, {"batch": 3}, {"averaging": "optimistic", "baseline": True}], ids=str
 )
-@pytest.mark.parametrize(
-    ("game", "max_nodes", "max_transient"),
-    [
-        ("leduc_poker", 1, 130),
-        ("leduc_poker", 400, 131),
-        ("kuhn_poker(players=3)", 40, 130),
-    ],
-)
-def test_forgotten_nodes_change_no_bit(game, estimator, options, max_nodes, max_transient):
-    """Some traversals do not fit into what is left and are rolled back; some gradients are cut between two of them."""
-    iterations = 20
-    if estimator == "opponent":  # with all outcomes of chance
-        max_transient, iterations = 60 * max_transient, 2
-    plan = tiny(max_nodes, max_transient)
-    whole, lazy = run_both(game, estimator, iterations=iterations, plan=plan, **options)
-    assert differences(whole, lazy) == []
-    assert lazy.stopped is None
-    assert lazy.tree.count(g.NUM_NODES) <= max_nodes
-
-
-@pytest.mark.usefixtures("interpreted_loops")
-@pytest.mark.parametrize(
-    ("game", "estimator", "options"),
-    [
-        ("leduc_poker", "external(sample_per_infoset=True)", {"averaging": "stochastic", "batch": 5}),
-        ("leduc_poker", "external", {"averaging": "stochastic", "batch": 3, "alternating": False}),
-        ("leduc_poker", "external", {"averaging": "lazy", "batch": 4, "threads": 2}),
-        ("kuhn_poker(players=3)", "external", {"averaging": "stochastic", "alternating": False, "batch": 5}),
-        ("kuhn_poker(players=3)", "opponent", {"averaging": "stochastic", "batch": 2, "threads": 2}),
-        ("leduc_poker", "average_strategy", {"averaging": "optimistic", "batch": 4}),
-    ],
-    ids=str,
-)
-def test_walks_that_do_not_fit_are_begun_anew(monkeypatch, game, estimator, options):
-    """With little enough memory, where a traversal fails now and then: what others have added is not added twice."""
-    begun = []
-    go_on = LazyTree.go_on
-    monkeypatch.setattr(LazyTree, "go_on", lambda tree: begun.append(tree.status) or go_on(tree))
-    for power in range(14 if "threads" in options else 5, 28):
-        max_transient = int(8 * 1.3**power)
-        begun.clear()
-        try:
-            solver = lazy_solver(game, estimator, "rm", plan=tiny(1, max_transient), seed=3, **options).run(5)
-            if solver.stopped is None and begun.count(g.NODES_FULL):
-                break
-        except BudgetError:
-            pass
-    assert begun.count(g.NODES_FULL) > 0
-    assert differences(Solver(naive.tree_of(game), estimator, "rm", seed=3, **options).run(5), solver) == []
-
-
-def test_a_walk_that_needs_more_than_there_is():
-    solver = lazy_solver("leduc_poker", "opponent", plan=tiny(1, 300), seed=1)
-    with pytest.raises(BudgetError, match=r"not even the first iteration.*single traversal.* more nodes.*'outcome'"):
-        solver.run(5)
-    with pytest.raises(BudgetError, match="single traversal"):
-        solver.run(5)
-
-
-# --- infosets that fill their share ---
-
-
-def test_infosets_take_what_nodes_leave():
-    plan = PLENTY._replace(infosets_bytes=150 * 100 + 400 * 50, max_nodes=1000, limit=1)
-    less, more = (
-        lazy_solver("leduc_poker", "outcome", plan=plan._replace(node_cost=cost), seed=3).run(20_000)
-        for cost in (0, 40)
-    )
-    assert "information sets have filled" in less.stopped
-    assert "information sets have filled" in more.stopped
-    assert more.tree.num_infosets > less.tree.num_infosets
-    cost = more.tree.num_infosets * 100 + more.tree.num_slots * 50
-    left = 40 * (plan.max_nodes - more.tree.sizes().nodes)
-    assert plan.infosets_bytes < cost <= plan.infosets_bytes + left
-    assert more.tree.why_too_small(more.tree.sizes()) is None  # a checkpoint of it fits as well
-
-
-@pytest.mark.parametrize(
-    "plan",
-    [
-        PLENTY._replace(max_infosets=150),
-        PLENTY._replace(max_slots=400),
-        PLENTY._replace(infosets_bytes=150 * 100 + 400 * 50),
-    ],
-    ids=["infosets", "slots", "bytes"],
-)
-@pytest.mark.parametrize("keys", KINDS)
-def test_a_run_ends_when_infosets_have_filled_their_share(plan, keys, caplog):
-    solver = lazy_solver("leduc_poker", "external", plan=plan, keys=keys, seed=3).run(1000)
+def test_a_run_ends_when_the_tree_is_full(plan, options, caplog):
+    """Each player has the strategy of as many updates as with plenty of memory, and the run ends with it."""
+    solver = lazy_solver("leduc_poker", "external", plan=plan, seed=3, **options).run(1000)
     assert 0 < solver.iterations < 1000
-    assert "information sets have filled their share of memory=1,000MB" in solver.stopped
+    assert "have filled memory=1,000MB" in solver.stopped
     assert solver.stopped in caplog.text
     tree = solver.tree
-    assert 0 < tree.num_infosets <= plan.max_infosets
+    assert tree.num_nodes <= plan.max_nodes
+    assert tree.num_infosets <= plan.max_infosets
     assert tree.num_slots <= plan.max_slots
-    assert tree.num_infosets * 100 + tree.num_slots * 50 <= plan.infosets_bytes
-    policy = solver.average_policy()
-    assert policy.num_infosets == tree.num_infosets
-    state = pyspiel.load_game("leduc_poker").new_initial_state()
-    for action in (0, 1):
-        state.apply_action(action)
-    assert sum(policy.action_probabilities(state).values()) == pytest.approx(1)
-    iterations = solver.iterations
-    solver.run(1000)  # the same once more: it goes on where it can, and says so again
-    assert solver.stopped is not None
-    assert iterations <= solver.iterations < 1000
-    more = lazy_solver("leduc_poker", "external", seed=3).run(1000)
+    assert solver.average_policy().num_infosets == tree.num_infosets
+    player_to_go = int(solver._engine.scratches[0].counts[STEP]) // 2
+    more = lazy_solver("leduc_poker", "external", seed=3, **options).run(solver.iterations)
+    for player in reversed(range(2)):
+        if player < player_to_go:  # was updated once more
+            more.run(1)
+        infosets = [i for i, each in enumerate(more.tree.found_infosets) if each["player"] == player]
+        slots = np.concatenate([np.r_[more.tree.slots(i)] for i in infosets])
+        for ours, theirs in (
+            (solver.current_policy(), more.current_strategy()),
+            (solver.average_policy(), more.average_strategy()),
+        ):  # by their keys: threads number infosets as they come
+            assert ours.on_tree(more.tree, theirs)[slots].tobytes() == theirs[slots].tobytes()
+
+
+def test_a_full_tree_stays_full(tmp_path):
+    """A further run ends at once; a checkpoint can go on where there is more memory, and changes no bit."""
+    plan = PLENTY._replace(max_infosets=150)
+    solver = lazy_solver("leduc_poker", "external", plan=plan, seed=3).run(1000)
+    iterations, nodes, stopped = solver.iterations, solver.nodes_touched, solver.stopped
+    assert solver.run(1000).stopped == stopped
+    assert (solver.iterations, solver.nodes_touched) == (iterations, nodes)
+    solver.save_checkpoint(tmp_path / "full.npz")
+    same = lazy_solver("leduc_poker", "external", plan=plan, seed=3).restore(tmp_path / "full.npz").run(1000)
+    assert (same.iterations, same.stopped) == (iterations, stopped)
+    more = lazy_solver("leduc_poker", "external", seed=8).restore(tmp_path / "full.npz").run(50)
     assert more.stopped is None
-    assert more.iterations == 1000
+    assert differences(Solver(naive.tree_of("leduc_poker"), "external", seed=3).run(iterations + 50), more) == []
+
+
+def test_memory_for_less_than_an_iteration():
+    solver = lazy_solver("leduc_poker", "opponent", plan=PLENTY._replace(max_nodes=300), seed=1)
+    for _ in range(2):
+        with pytest.raises(BudgetError, match=r"not even the first iteration.*have filled memory="):
+            solver.run(5)
 
 
 # --- nothing is written outside ---
@@ -302,16 +216,13 @@ def guarded_zeros(buffers):
     [("external", {"averaging": "stochastic"}), ("outcome", {"baseline": True}), ("outcome", {"threads": 3})],
     ids=str,
 )
-@pytest.mark.parametrize("keys", KINDS)
-def test_nothing_is_written_outside_of_arrays(monkeypatch, estimator, options, keys):
+def test_nothing_is_written_outside_of_arrays(monkeypatch, estimator, options):
     buffers = []
-    plan = PLENTY._replace(max_nodes=300, max_transient=250, max_infosets=100, max_slots=270)
+    plan = PLENTY._replace(max_nodes=500, max_infosets=100, max_slots=270)
     Solver("leduc_poker", estimator, seed=1, **options).run(1)  # so that nothing is compiled below
-    monkeypatch.setattr("mccfr_plus.trees.lazy_tree._MAX_PAYOFFS", 64)
-    monkeypatch.setattr("mccfr_plus.trees.lazy_tree._MAX_OUTCOMES", 500)
     with monkeypatch.context() as patch:
         patch.setattr(np, "zeros", guarded_zeros(buffers))
-        solver = lazy_solver("leduc_poker", estimator, plan=plan, keys=keys, seed=2, **options)
+        solver = lazy_solver("leduc_poker", estimator, plan=plan, seed=2, **options)
     assert len(buffers) > 15
     solver.run(5000)
     assert solver.stopped is not None
@@ -324,16 +235,16 @@ def test_nothing_is_written_outside_of_arrays(monkeypatch, estimator, options, k
 # --- the table of infosets ---
 
 
-def a_tree(keys="hash", **plan):
-    tree = LazyTree("kuhn_poker", PLENTY._replace(**plan), Keys(keys))
+def a_tree(**plan):
+    tree = LazyTree("kuhn_poker", PLENTY._replace(**plan))
     tree.bind(np.zeros(tree.slot_capacity))
     return tree
 
 
-def put(tree, player, key, actions=(0, 1), check=0):
+def put(tree, player, key, actions=(0, 1)):
     """Puts an infoset, as `expand` would."""
     expansion = tree._places.expansion
-    answer = np.array([player, len(actions), 0, *key, check, *actions], np.int64)
+    answer = np.array([player, len(actions), 0, *key, *actions], np.int64)
     assert g.find(expansion, player, *key) == g.NONE
     return int(g._new_infoset(expansion, tree._places.infosets, player, answer, expansion[g.MAX_SLOTS] + player))
 
@@ -362,7 +273,7 @@ def test_the_table_is_as_large_as_the_number_of_infosets_needs():
     for number in range(5000):
         assert put(tree, 0, (number, number)) == number
     assert put(tree, 0, (-1, -1)) == -1
-    assert tree.status == g.INFOSETS_FULL
+    assert tree.status == g.FULL
     assert 2 * 5000 <= tree.count(g.TABLE_SIZE) <= len(tree._places.table)
 
 

@@ -116,7 +116,6 @@ def test_ctrl_c_at_any_moment_changes_no_bit(threads, averaging):
             os.kill(os.getpid(), signal.SIGINT)
 
     solver.run(1)
-    solver._engine.evict()  # loads its kernel: LLVM's bindings do not survive an exception while they load one
     thread = threading.Thread(target=press)
     try:
         thread.start()

@@ -52,14 +52,13 @@ COSTS = {"node_cost": 20, "infoset_cost": 60, "slot_cost": 72}
 def test_all_parts_together_are_the_limit(monkeypatch, room):
     monkeypatch.setattr(memory, "resident_bytes", lambda: 10**8)
     plan = plan_memory(room + 1e8, **COSTS)
-    spent = (plan.max_nodes + plan.max_transient) * 20 + plan.infosets_bytes + plan.state_bytes
-    assert room - 1 <= spent <= room
+    assert room - 1 <= plan.tree_bytes + plan.state_bytes <= room
     assert plan.limit == room + 1e8
     assert plan.max_infosets * (60 + 72) <= room  # without nodes
     assert plan.max_slots * 72 <= room
     most = np.iinfo(np.int32).max
-    assert max(plan.max_nodes + plan.max_transient, plan.max_infosets, plan.max_slots) < most
-    assert min(plan.max_nodes, plan.max_transient, plan.max_infosets, plan.max_slots) > 10_000
+    assert max(plan.max_nodes, plan.max_infosets, plan.max_slots) < most
+    assert min(plan.max_nodes, plan.max_infosets, plan.max_slots) > 10_000
 
 
 def test_what_is_reserved_is_not_divided(monkeypatch):

@@ -1,13 +1,12 @@
 """The loop that can stop anywhere and go on: for lazily expanded trees, and for batches that must be interruptible.
 
-It stops between two traversals when it is interrupted, or when transient nodes are to be evicted
-(`expansion.evict`), and goes on there. When the tree could not expand in the middle of a traversal
-(`expansion.was_cut_short`), it goes back to the beginning of the transaction (`scratch.begin_transaction`), so that the
-next call makes the same traversals again.
+When it is interrupted, it stops between two traversals, and the next call goes on there. A traversal ends in the middle
+(`expansion.was_cut_short`) if it is interrupted where it would expand, or if the tree is full. Then the loop throws
+the gradient under way away, so that the next call makes the same traversals again.
 """
 
 from mccfr_plus.averages.methods import add_visits
-from mccfr_plus.kernels.compile import inline_kernel, kernel
+from mccfr_plus.kernels.compile import kernel
 from mccfr_plus.kernels.intrinsics import load_word
 from mccfr_plus.kernels.loops.components import (
     ACCUMULATE,
@@ -22,26 +21,17 @@ from mccfr_plus.kernels.loops.components import (
     weight_of,
 )
 from mccfr_plus.kernels.scratch import (
-    IS_RETRYING,
+    ADDED,
     ITERATION,
     STEP,
     TRAVERSALS_DONE,
-    begin_transaction,
     begin_traversal,
-    commit_transaction,
-    note_addition,
-    rollback,
+    note_beginning,
     scale_gradient,
+    throw_away,
     weight_if_new,
 )
-from mccfr_plus.trees.expansion import INTERRUPTED, MAX_TRANSIENT, NUM_TRANSIENT, STATUS, was_cut_short
-
-
-@inline_kernel
-def eviction_is_due(expansion, is_retrying):
-    """Returns whether transient nodes are to be evicted now, between two traversals."""
-    transient = expansion[NUM_TRANSIENT]
-    return 2 * transient > expansion[MAX_TRANSIENT] or (is_retrying and transient > 0)
+from mccfr_plus.trees.expansion import INTERRUPTED, STATUS, was_cut_short
 
 
 @kernel
@@ -56,40 +46,36 @@ def resumable(tree, state, scratch, settings, iterations):
             player, is_update = step_of(step, num_players)
             if is_update:
                 MINIMIZE(tree, strategy, state.tables, scratch, player, iteration, settings.minimizer)
-                if ALTERNATING():
-                    commit_transaction(counts)
                 continue
-            begin_transaction(scratch)
             done, wanted = counts[TRAVERSALS_DONE], num_traversals(player, batch)
             counts[TRAVERSALS_DONE] = 0
             if done == 0:  # or this gradient has begun
+                if ALTERNATING() or step == 0:
+                    note_beginning(scratch)
                 begin_gradients(tree, scratch, player)
-            has_failed = False
+            is_whole, place = True, step * (batch + 1)  # of its first addition to the average
             for number in range(done, wanted):
-                status = load_word(expansion, STATUS)
-                if eviction_is_due(expansion, counts[IS_RETRYING] == 1) or status == INTERRUPTED:
+                if load_word(expansion, STATUS) == INTERRUPTED:
                     counts[STEP], counts[TRAVERSALS_DONE] = step, number
                     return
                 begin_traversal(scratch)
                 ESTIMATE(settings.estimator, settings.sampling_weights, tree, strategy, scratch, player)
-                has_failed = was_cut_short(expansion)
-                if has_failed:
+                is_whole = not was_cut_short(expansion)
+                if not is_whole:
                     break
                 if LISTS_VISITS():
-                    add_visits(strategy, average, scratch, weight_if_new(counts, weight / batch))
-                    note_addition(counts)
-            if not has_failed:
+                    add_visits(strategy, average, scratch, weight_if_new(counts, place + number, weight / batch))
+            if is_whole:
                 if load_word(expansion, STATUS) == INTERRUPTED:
                     counts[STEP], counts[TRAVERSALS_DONE] = step, wanted
                     return
                 if batch > 1:
                     scale_gradient(tree, scratch, player, 1.0 / batch)
-                has_failed = not ACCUMULATE(tree, strategy, average, scratch, player, weight_if_new(counts, weight))
-            if has_failed:
-                counts[STEP], counts[IS_RETRYING] = step, 1
-                rollback(scratch, ALTERNATING())
+                weight_of_all = weight_if_new(counts, place + batch, weight)
+                is_whole = ACCUMULATE(tree, strategy, average, scratch, player, weight_of_all)
+            if not is_whole:
+                counts[STEP] = step
+                throw_away(scratch, ALTERNATING())
                 return
-            note_addition(counts)
-        commit_transaction(counts)
-        counts[STEP] = 0
+        counts[STEP], counts[ADDED] = 0, 0
         counts[ITERATION] += 1

@@ -39,7 +39,7 @@ _ROW = 24
 _GRADIENT, _TOUCHED, _NUM_TOUCHED, _VISITS, _COUNTS, _NUM_VISITS = range(6)
 
 # Values of SIGNAL.
-GO_ON, PAUSE, FAIL = range(3)
+GO_ON, FAIL = range(2)
 
 SPINS = Constant("SPINS", 4000, "Looks at the barrier before another thread may run: some microseconds.")
 

@@ -17,19 +17,16 @@ from mccfr_plus.kernels.loops.components import (
     step_of,
     weight_of,
 )
-from mccfr_plus.kernels.loops.resumable import eviction_is_due
-from mccfr_plus.kernels.loops.team import FAIL, GO_ON, PAUSE, SIGNAL, SIZE, add_team_visits, merge, wait
+from mccfr_plus.kernels.loops.team import FAIL, GO_ON, SIGNAL, SIZE, add_team_visits, merge, wait
 from mccfr_plus.kernels.scratch import (
-    IS_RETRYING,
+    ADDED,
     ITERATION,
     STEP,
     THREAD,
-    begin_transaction,
     begin_traversal,
-    commit_transaction,
-    note_addition,
-    rollback,
+    note_beginning,
     scale_gradient,
+    throw_away,
     weight_if_new,
 )
 from mccfr_plus.trees.expansion import EXPANDING, STATUS
@@ -59,10 +56,9 @@ def thread_team(tree, state, scratch, settings, team, iterations):
                 if is_leader:
                     MINIMIZE(tree, strategy, state.tables, scratch, player, iteration, settings.minimizer)
                 wait(team)
-                if ALTERNATING():
-                    commit_transaction(counts)
                 continue
-            begin_transaction(scratch)
+            if ALTERNATING() or step == 0:
+                note_beginning(scratch)
             begin_gradients(tree, scratch, player)
             for number in range(num_traversals(player, settings.batch)):
                 begin_traversal(scratch, number > 0)
@@ -78,25 +74,16 @@ def thread_team(tree, state, scratch, settings, team, iterations):
                 else:
                     merge(tree, scratch, team, player)
                     if LISTS_VISITS() and not (UPDATE_ALL_PLAYERS() and player > 0):
-                        add_team_visits(strategy, average, team, weight_if_new(counts, weight / total))
-                        note_addition(counts)
+                        add_team_visits(strategy, average, team, weight_if_new(counts, 2 * step, weight / total))
                     scale_gradient(tree, scratch, player, 1.0 / total)
-                    if ACCUMULATE(tree, strategy, average, scratch, player, weight_if_new(counts, weight)):
-                        note_addition(counts)
-                    else:
+                    weight_of_all = weight_if_new(counts, 2 * step + 1, weight)
+                    if not ACCUMULATE(tree, strategy, average, scratch, player, weight_of_all):
                         signal = FAIL
-                if signal == GO_ON and eviction_is_due(tree.expansion, counts[IS_RETRYING] == 1):
-                    signal = PAUSE
                 team[0, SIGNAL] = signal
             wait(team)
-            signal = team[0, SIGNAL]
-            if signal == FAIL:
-                counts[STEP], counts[IS_RETRYING] = step, 1
-                rollback(scratch, ALTERNATING())
+            if team[0, SIGNAL] == FAIL:
+                counts[STEP] = step
+                throw_away(scratch, ALTERNATING())
                 return
-            if signal == PAUSE:
-                counts[STEP] = step + 1
-                return
-        commit_transaction(counts)
-        counts[STEP] = 0
+        counts[STEP], counts[ADDED] = 0, 0
         counts[ITERATION] += 1

@@ -140,7 +140,7 @@ class ImplicitTree(ExpandingTree):
         return {**self._constants, **t.kernels_of(rules), **kernels}
 
     @cached_property
-    def slots(self) -> Bindings:
+    def bindings(self) -> Bindings:
         """What fills slots of estimators, minimizers and averages for this game."""
         functions = {
             access.FIRST_NODE: positions.first_node,
@@ -157,7 +157,7 @@ class ImplicitTree(ExpandingTree):
             access.FETCH_ROWS_AHEAD: n.fetch_rows_ahead,
             g.EXPAND: positions.cannot_expand,
         }
-        return {**super().slots, **functions, **self.rule_slots}
+        return {**super().bindings, **functions, **self.rule_slots}
 
     def bind(self, strategy: np.ndarray, ones: np.ndarray | None = None, **_: bool) -> None:
         """Makes the tree that of a solver; see `ExpandingTree.bind`. Histories have their depth by the rules."""
@@ -193,7 +193,7 @@ class ImplicitTree(ExpandingTree):
     @property
     def bytes_left(self) -> int:
         """What infosets leave of the memory, in bytes."""
-        return self.plan.infosets_bytes - self._cost(self.sizes())
+        return self.plan.tree_bytes - self._cost(self.sizes())
 
     @property
     def matrix_words(self) -> np.ndarray | None:
@@ -230,7 +230,6 @@ class ImplicitTree(ExpandingTree):
             "successors": words,
             "first_successors": ends,
             "successor_blocks": self._blocks[: sizes.block_words],
-            "texts": np.zeros(0, np.uint8),
         }
 
     def _slot_words(self, num_slots: int) -> tuple[np.ndarray, np.ndarray]:
@@ -246,8 +245,8 @@ class ImplicitTree(ExpandingTree):
             words[:] = 0
         self._blocks[: self.count(n.NUM_BLOCK_WORDS)] = 0
 
-    def end_loading(self, sizes: Sizes, texts: np.ndarray) -> None:
-        super().end_loading(sizes, texts)
+    def end_loading(self, sizes: Sizes) -> None:
+        super().end_loading(sizes)
         self._expansion[n.NUM_BLOCK_WORDS] = sizes.block_words
 
     def __getstate__(self) -> dict:

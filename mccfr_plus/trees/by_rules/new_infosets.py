@@ -46,9 +46,9 @@ from mccfr_plus.trees.by_rules.rules_keys import key_of_view
 from mccfr_plus.trees.by_rules.rules_traversal import RULE_LEGAL, RULE_LOOK
 from mccfr_plus.trees.by_rules.successors import NUM_BLOCK_WORDS, enter, fetch_ahead, fetch_word, find, num_words
 from mccfr_plus.trees.expansion import (
+    FULL,
     INFOSET_COST,
     INFOSETS,
-    INFOSETS_FULL,
     KEYS,
     MAX_COST,
     MAX_INFOSETS,
@@ -180,7 +180,7 @@ def _new_record(expansion, row, player, actions, count, num_legal, frame, view):
     cost = (infoset + 1) * expansion[INFOSET_COST] + (first + count) * expansion[SLOT_COST]
     cost += 8 * expansion[NUM_BLOCK_WORDS]
     if infoset == expansion[MAX_INFOSETS] or first + count > expansion[FIRST_UNIFORM] or cost > expansion[MAX_COST]:
-        publish_word(expansion, STATUS, INFOSETS_FULL)
+        publish_word(expansion, STATUS, FULL)
         return np.int64(0)
     record = numba.carray(pointer(expansion[INFOSETS]), expansion[MAX_INFOSETS], INFOSET)[infoset]
     record["first_slot"] = first

@@ -46,9 +46,9 @@ class RulesKeys(Keys):
         ValueError: If it has no compiled rules.
     """
 
+    kind = "rules"
+
     def __init__(self, game: pyspiel.Game):
-        super().__init__("hash")
-        self.kind = "rules"
         rules_game = compiled_rules(game)
         if rules_game is None:
             raise ValueError(f"{game} has no compiled rules")
@@ -70,10 +70,6 @@ class RulesKeys(Keys):
         """Returns None: there are no texts."""
         return None
 
-    def copy(self) -> RulesKeys:
-        """Returns the keys themselves, which never change."""
-        return self
-
 
 class SymmetricKeys(RulesKeys):
     """Gives the keys of the canonical forms of a game's states; see `frames`.
@@ -85,9 +81,10 @@ class SymmetricKeys(RulesKeys):
         ValueError: If it has no compiled rules, or these name no symmetries.
     """
 
+    kind = "symmetric"
+
     def __init__(self, game: pyspiel.Game):
         super().__init__(game)
-        self.kind = "symmetric"
         self._symmetries = Symmetries(self._rules_game.sizes)
 
     def of_state(self, state: pyspiel.State, player: int) -> list[tuple[int, int]]:
