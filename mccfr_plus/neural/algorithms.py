@@ -46,11 +46,7 @@ class AdvantageSolver(NeuralSolver):
     config_class: ClassVar[type[configs.AdvantageConfig]] = configs.AdvantageConfig
     config: configs.AdvantageConfig
     values: Any = None  # of histories; see `mccfr_plus.neural.values`
-
-    @property
-    def exploration(self) -> float:
-        """Probability with which a trajectory's player draws uniformly."""
-        return 1.0
+    exploration: float = 1.0  # probability with which a trajectory's player draws uniformly
 
     def regrets(self, paths: Paths, player: int) -> np.ndarray:
         """Returns sampled regrets at a player's decisions, ``[num_decisions, num_actions]``; others are not read.
@@ -64,7 +60,6 @@ class AdvantageSolver(NeuralSolver):
         return None
 
     def _histories(self, player: int) -> Trajectories | ExternalSampling:
-        """Returns the histories to sample in a player's turn."""
         return Trajectories(self.representation.strategies(), (player,), self.exploration)
 
     def _new_values(self, rngs: np.ndarray) -> Any:
@@ -82,6 +77,7 @@ class AdvantageSolver(NeuralSolver):
         rngs = new_states(seed, 3 + 4 * count)
         representation.rng[:] = rngs[:1]
         self._trained = np.zeros(count, np.int64)  # iteration of the last training
+        self._is_predictive = self.config.minimizer == configs.PDCFR_PLUS  # with a second output per action
         of_players = rngs[3:].reshape(count, 4).copy()  # memories of regrets and of strategies, networks
         self._players = [self._new_player(player, own) for player, own in enumerate(of_players)]
         representation.start(self, of_players[:, 1:2])
@@ -103,11 +99,6 @@ class AdvantageSolver(NeuralSolver):
         columns = infoset_columns(config.memory_capacity, inputs, representation.num_actions)
         return Player(learner, Reservoir(columns, rngs[:1], power=config.gamma, unit=unit))
 
-    @property
-    def _is_predictive(self) -> bool:
-        """Whether networks have a second output per action; see `Bootstrapped`."""
-        return self.config.minimizer == configs.PDCFR_PLUS
-
     def _kind(self, player: int) -> str:
         """Returns how outputs become a player's strategy: uniform before the first training."""
         return MATCHING if self._trained[player] else UNIFORM
@@ -122,7 +113,7 @@ class AdvantageSolver(NeuralSolver):
 
         self._trained[player] = iteration
         learner = self._players[player].learner
-        self.representation.use(player, self.representation.responses(player, learner, rule, iteration or None))
+        self.representation.use(player, self.representation.responses(player, learner, rule))
 
     def _advance(self, iteration: int) -> None:
         for player, (learner, memory) in enumerate(self._players):
@@ -143,11 +134,6 @@ class AdvantageSolver(NeuralSolver):
             return TreePolicy(self.tree, self.representation.strategy.copy())
         discount = self.config.discount(self.iterations) if self._is_predictive else None
         return self.representation.policy_of([own.learner for own in self._players], self._kind(0), discount)
-
-    def _prepare(self) -> None:
-        super()._prepare()
-        if isinstance(self.values, ExactValues):
-            self.values.prepare()
 
 
 class DeepCFR(AdvantageSolver):
@@ -173,12 +159,6 @@ class DeepCFR(AdvantageSolver):
         ConfigError: If the config is of another class or representation, or a factory makes something else.
 
     Reference: Brown, Lerer, Gross, Sandholm 2019, "Deep counterfactual regret minimization", algorithms 1 and 2.
-
-    Examples:
-        >>> from mccfr_plus.neural import DeepCFR, DeepCFRConfig
-        >>> solver = DeepCFR("kuhn_poker", DeepCFRConfig(traversals=100), seed=1).run(3)
-        >>> solver.iterations, len(solver.average_policy())
-        (3, 12)
     """
 
     config_class: ClassVar[type] = configs.DeepCFRConfig
@@ -200,22 +180,14 @@ class DREAM(AdvantageSolver):
 
     Reference: Steinberger, Lerer, Brown 2020, "DREAM: Deep regret minimization with advantage baselines and model-free
     learning", section 4; with ``minimizer="pdcfr+"`` VR-DeepPDCFR+ (Xu et al. 2026).
-
-    Examples:
-        >>> from mccfr_plus.neural import DREAM, DREAMConfig
-        >>> DREAM("kuhn_poker", DREAMConfig(traversals=100), seed=1).run(3).iterations
-        3
     """
 
     config_class: ClassVar[type] = configs.DREAMConfig
     references: ClassVar[tuple[str, ...]] = ("steinberger2020dream",)
     config: configs.DREAMConfig
 
-    @property
-    def exploration(self) -> float:
-        return self.config.epsilon
-
     def _new_values(self, rngs: np.ndarray) -> Any:
+        self.exploration = self.config.epsilon
         return self._learned_values(False, self.config.baseline_training, rngs)
 
     def _advance(self, iteration: int) -> None:
@@ -244,11 +216,6 @@ class ESCHER(AdvantageSolver):
 
     Reference: McAleer, Farina, Lanctot, Sandholm 2023, "ESCHER: Eschewing importance sampling in games by computing a
     history value function to estimate regret", section 4.
-
-    Examples:
-        >>> from mccfr_plus.neural import ESCHER, ESCHERConfig
-        >>> ESCHER("kuhn_poker", ESCHERConfig(traversals=100, values="exact"), seed=1).run(3).iterations
-        3
     """
 
     config_class: ClassVar[type] = configs.ESCHERConfig

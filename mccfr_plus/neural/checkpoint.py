@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from mccfr_plus.errors import CheckpointError, ConfigError
+from mccfr_plus.errors import CheckpointError
 from mccfr_plus.files import file as checkpoint_file
 from mccfr_plus.files.game_digest import digest_of, digest_of_histories
 from mccfr_plus.files.schema import check, natural, number
@@ -65,22 +65,14 @@ def read_header(path: str | os.PathLike, algorithm: str | None = None) -> dict[s
 def header_of_run(path: str | os.PathLike, solver: Any) -> dict[str, Any]:
     """Returns the header of a checkpoint that a solver can continue, or a CheckpointError if it cannot."""
     header = read_header(path, type(solver).__name__)
-    theirs, ours = header | header["config"], _identity_of(solver)
-    for name, own in (ours | ours["config"]).items():
+    theirs, ours = header["config"] | header, _identity_of(solver)
+    for name, own in (ours["config"] | ours).items():
         if name != "config" and (kept := theirs.get(name, "missing")) != own:
             raise CheckpointError(
                 f"{path} belongs to another run: its {name} is {kept}, and the solver's is {own}. Use "
                 f"{header['algorithm']}.from_checkpoint, which takes settings from the file, or give another file."
             )
     return header
-
-
-def config_of(path: str | os.PathLike, header: dict[str, Any], kind: Any) -> Any:
-    """Returns the config of a checkpoint, or a CheckpointError if this version has no such config."""
-    try:
-        return kind().changed(header["config"])
-    except ConfigError as error:
-        raise CheckpointError(f"{path} has a config that this version of mccfr_plus does not know: {error}") from None
 
 
 def _identity_of(solver: Any) -> dict[str, Any]:

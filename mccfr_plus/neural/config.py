@@ -16,7 +16,6 @@ from mccfr_plus.solver.config import check_threads
 
 # Names of algorithms, and of their classes. Each class has a config of that name and "Config".
 ALGORITHMS = {"deep_cfr": "DeepCFR", "dream": "DREAM", "escher": "ESCHER", "nfsp": "NFSP"}
-REPRESENTATIONS = ("tree", "batched")
 CFR, DCFR_PLUS, PDCFR_PLUS = "cfr", "dcfr+", "pdcfr+"
 
 
@@ -44,16 +43,14 @@ _TREE_ONLY = {"memory": "aggregated", "values": "exact"}  # settings that need a
 
 
 def by_representation(tree: Any, batched: Any) -> Any:
-    """Returns a field whose default, None, is replaced by one of two values; see `Config.resolved`."""
+    """Returns a field whose default depends on the representation; see `Config.resolved`."""
     return field(default=None, metadata={"tree": tree, "batched": batched})
 
 
 def check_representation(name: Any) -> None:
-    """Raises ConfigError unless a representation's name is one of `REPRESENTATIONS` or None."""
-    if name is not None and name not in REPRESENTATIONS:
-        raise ConfigError(
-            f"representation={name!r}: give 'tree', 'batched', or None for a tree if one can be compiled."
-        )
+    """Raises ConfigError unless a representation's name is known or None."""
+    if name not in (None, "tree", "batched"):
+        raise ConfigError(f"representation={name!r}: give 'tree', 'batched', or None for a tree if that can be made.")
 
 
 def _check(name: str, value: Any, kind: Any) -> None:
@@ -97,10 +94,9 @@ class Config:
     def as_dict(self) -> dict[str, Any]:
         """Returns the settings by name; those of a config within this one are called ``NAME.NAME``."""
         settings: dict[str, Any] = {}
-        for each in dataclasses.fields(self):
-            value = getattr(self, each.name)
+        for name, value in vars(self).items():
             inner = value.as_dict() if isinstance(value, Config) else {}
-            settings |= {f"{each.name}.{name}": one for name, one in inner.items()} or {each.name: value}
+            settings |= {f"{name}.{key}": each for key, each in inner.items()} or {name: value}
         return settings
 
     def changed(self, settings: Mapping[str, Any]) -> Self:

@@ -9,18 +9,17 @@ from typing import Any, NamedTuple, TypeVar
 import numpy as np
 
 from mccfr_plus.estimators.draws import draw_uniform
-from mccfr_plus.kernels.compile import allocating_kernel, kernel
+from mccfr_plus.kernels.compile import allocating_kernel
 from mccfr_plus.neural.config import PDCFR_PLUS
 
 T = TypeVar("T")
 
 
 class Store:
-    """A ring buffer of rows; or a uniform sample, without replacement, of all rows (Vitter 1985, algorithm R).
+    """A ring buffer of rows; or with ``rng`` a uniform sample, without replacement, of all rows (Vitter 1985, R).
 
-    Args:
-        columns: By name, ``[capacity, ...]``, zeros. Pages that were never written take no memory.
-        rng: ``[1]`` uint64, the state of algorithm R's generator, modified in place. None: a ring of the latest rows.
+    ``columns``, by name, are ``[capacity, ...]`` zeros: pages that were never written take no memory. ``rng``, ``[1]``
+    uint64, is the state of the generator, modified in place.
     """
 
     def __init__(self, columns: dict[str, np.ndarray], rng: np.ndarray | None = None):
@@ -61,12 +60,11 @@ class Store:
         return columns | {"seen": self.seen} | ({"rng": self.rng} if self._is_reservoir else {})
 
     def begin(self) -> None:
-        """Marks the present contents as those to which `rollback` returns."""
         self._replaced: list[tuple[np.ndarray, list[np.ndarray]]] = []  # places and former contents
         self._before = self.seen.copy(), self.rng.copy()
 
     def rollback(self) -> None:
-        """Restores the contents at the last `begin`."""
+        """Returns to the contents at the last `begin`."""
         for places, contents in reversed(self._replaced):
             for column, before in zip(self._columns.values(), contents, strict=True):
                 column[places] = before
@@ -129,7 +127,8 @@ class Aggregated:
         self.sums = np.zeros((len(masks), masks.shape[1] + 1))  # of weights x values, and of weights
 
     def add(self, samples: Samples, iteration: int) -> None:
-        add_sums(samples.infosets, samples.values, samples.weights * float(iteration) ** self._power, self.sums)
+        weights = samples.weights[:, None] * float(iteration) ** self._power
+        np.add.at(self.sums, samples.infosets, np.concatenate([weights * samples.values, weights], axis=1))
 
     def means(self) -> tuple[np.ndarray, np.ndarray]:
         """Returns weighted means, ``[num_rows, num_actions]``, 0 without samples, and weights, ``[num_rows]``."""
@@ -221,20 +220,3 @@ def draw_numbers(counts, rng):
     for index in range(len(counts)):
         numbers[index] = draw_uniform(counts[index], rng)
     return numbers
-
-
-@kernel
-def add_sums(rows, targets, weights, sums):
-    """Adds weight x targets and, in the last column, the weight of each sample to its row of `sums`, in place."""
-    for sample in range(len(rows)):
-        row, weight = rows[sample], weights[sample]
-        for action in range(targets.shape[1]):
-            sums[row, action] += weight * targets[sample, action]
-        sums[row, targets.shape[1]] += weight
-
-
-def prepare_kernels() -> None:
-    """Compiles the kernels."""
-    rng, no_rows, no_sums = np.zeros(1, np.uint64), np.zeros(0, np.int64), np.zeros((0, 1))
-    draw_numbers(no_rows, rng)
-    add_sums(no_rows, no_sums, np.zeros(0), no_sums)

@@ -65,7 +65,8 @@ def forward(module: torch.nn.Module, inputs: torch.Tensor) -> torch.Tensor:
 
 def new_module(factory: NetworkFactory, num_inputs: int, num_outputs: int) -> torch.nn.Module:
     """Returns the module of a factory, or a ConfigError if it has other inputs or outputs."""
-    module, found = factory(num_inputs, num_outputs), None
+    module: Any = factory(num_inputs, num_outputs)
+    found: Any
     try:
         with torch.no_grad():
             found = tuple(module.eval()(torch.zeros(2, num_inputs)).shape)
@@ -85,19 +86,11 @@ def array_of(tensor: Any) -> np.ndarray:
 
 
 class Learner:
-    """A module with its optimizer.
+    """A module with its optimizer, and the ``losses`` of its last fit.
 
-    Args:
-        inputs: ``[num_rows, num_inputs]`` float32, of known information sets, perhaps none.
-        num_outputs: Width of the output.
-        config: A `NetworkConfig`; a `TrainingConfig`, unless `fit` gets the number of steps.
-        rngs: ``[2]`` uint64, states of the generators of initial parameters and of batches. Modified in place.
-        name: The name of the loss in error messages.
-        role: One of `ROLES`.
-        modules: Factories of the network and of its optimizer, and the device.
-
-    Attributes:
-        losses: Of the last fit, step by step.
+    ``inputs`` are those of known information sets, ``[num_rows, num_inputs]`` float32, perhaps none. ``config`` is a
+    `NetworkConfig`; a `TrainingConfig`, unless `fit` gets the number of steps. ``rngs``, ``[2]`` uint64, are states of
+    the generators of initial parameters and of batches, modified in place. ``name`` is that of the loss in messages.
     """
 
     def __init__(
@@ -108,9 +101,9 @@ class Learner:
         rngs: np.ndarray,
         name: str,
         role: str,
-        modules: Modules | None = None,
+        modules: Modules,
     ):
-        self._sizes, self.config, self._modules = (inputs.shape[1], num_outputs), config, modules or Modules()
+        self._sizes, self.config, self._modules = (inputs.shape[1], num_outputs), config, modules
         self.name, self._role, self.rngs = name, role, rngs
         self.losses = list[float]()
         self.inputs = self._on_device(inputs)
@@ -148,11 +141,10 @@ class Learner:
         self.rngs[:] = state["rngs"]
 
     def begin(self) -> None:
-        """Keeps a copy of the present state, to which `rollback` returns."""
         self._before = {name: array.copy() for name, array in self.state().items()}
 
     def rollback(self) -> None:
-        """Restores the state at the last `begin`."""
+        """Returns to the state at the last `begin`."""
         self.load(self._before)
 
     def assign(self, other: Learner) -> None:
@@ -171,14 +163,8 @@ class Learner:
     def fit(self, memory: Any, iteration: int, loss: Any = None, steps: int | None = None) -> list[float]:
         """Trains on a memory and returns the losses of the steps; an empty memory changes nothing.
 
-        Args:
-            memory: Its ``batches`` are `Examples`, or have other arrays after the information sets.
-            iteration: The current one, counted from 1.
-            loss: The loss of outputs and of the arrays after the information sets; None: `squared_error`.
-            steps: How many, from the present parameters; None: as the config says.
-
-        Raises:
-            TrainingError: If a loss, or a parameter after the last step, is not finite.
+        The memory's batches are information sets and the loss's arguments after the outputs. Without ``steps`` there
+        are as many as the config says. A loss or parameter that is not finite is a TrainingError.
         """
         # Before fresh parameters are drawn: targets may come from the present ones.
         batches = memory.batches(self.config.batch_size, iteration, self.rngs[1:])
@@ -222,13 +208,6 @@ class Learner:
         """Returns the outputs, ``[n, num_outputs]`` float64, for information sets: tensors or rows; None: all rows."""
         given = self.inputs if infosets is None else self._given(infosets)
         return forward(self.module, given).numpy().astype(np.float64)
-
-    def predict(self, iteration: int | None = None) -> np.ndarray:
-        """Returns the outputs for all rows; those that are not finite are a TrainingError, if an iteration is given."""
-        outputs = self.outputs()
-        if iteration is not None and not math.isfinite(outputs.sum()):
-            self._fail("gave predictions that are not finite", iteration)
-        return outputs
 
     def copy(self) -> torch.nn.Module:
         """Returns a copy of the module, on the CPU."""

@@ -83,7 +83,7 @@ class NetworkPolicy(openspiel_policy.Policy):
         self._observer = Observer(game, "a NetworkPolicy")
 
     def action_probabilities(self, state: pyspiel.State, player_id: int | None = None) -> dict[int, float]:
-        """Returns the probability of each legal action at a state, at which ``player_id`` is to move."""
+        """Returns the probability of each legal action of the player to move."""
         with torch_threads(1):  # more are slower for one row
             masks, (row,) = self._at(self._observer.positions_of([state]))
         actions = np.flatnonzero(masks[0])

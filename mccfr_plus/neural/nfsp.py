@@ -30,12 +30,6 @@ class NFSP(NeuralSolver):
 
     Reference: Heinrich, Silver 2016, "Deep reinforcement learning from self-play in imperfect-information games",
     algorithm 1. Differs from it in updates between parallel episodes, and in Adam and its rates.
-
-    Examples:
-        >>> from mccfr_plus.neural import NFSP, NFSPConfig
-        >>> solver = NFSP("kuhn_poker", NFSPConfig(episodes=500), seed=1).run(3)
-        >>> solver.iterations, len(solver.average_policy())
-        (3, 12)
     """
 
     config_class: ClassVar[type[NFSPConfig]] = NFSPConfig
@@ -58,15 +52,15 @@ class NFSP(NeuralSolver):
             own.losses = []
         for count in chunks(self.config.episodes, self.config.parallel_episodes):
             self._begin_phase("episodes")
-            self._play(count, iteration)
+            self._play(count)
             self._begin_phase("training")
             for steps, own in zip(self._steps.tolist(), self._players, strict=True):
                 own.learn(steps // self.config.learn_every - int(own.updates[0]), iteration)
 
-    def _play(self, count: int, iteration: int) -> None:
+    def _play(self, count: int) -> None:
         """Plays episodes and stores them, in parallel where the same players follow their best responses."""
         representation, eta, players = self.representation, self.config.anticipatory, range(len(self._players))
-        options = [[self._responses(player, is_best, iteration) for is_best in (False, True)] for player in players]
+        options = [[self._responses(player, is_best) for is_best in (False, True)] for player in players]
         combinations = list(itertools.product((False, True), repeat=len(players)))
         probabilities = [math.prod(eta if best else 1.0 - eta for best in is_best) for is_best in combinations]
         counts = np.random.default_rng(representation.new_seed()).multinomial(count, probabilities).tolist()
@@ -79,17 +73,17 @@ class NFSP(NeuralSolver):
                     decided = paths.traversals[paths.players == player]
                     self._steps[player] += len(decided) + len(np.unique(decided))  # decisions, ends of episodes
 
-    def _responses(self, player: int, is_best: bool, iteration: int) -> Any:
+    def _responses(self, player: int, is_best: bool) -> Any:
         """Returns a player's best response with exploration, or its average policy."""
         own = self._players[player]
         if not is_best:
-            return self.representation.responses(player, own.policy, masked_softmax, iteration)
+            return self.representation.responses(player, own.policy, masked_softmax)
         epsilon = self.config.epsilon(int(self._steps[player]))
 
         def explored(outputs: np.ndarray, masks: np.ndarray) -> np.ndarray:
             return epsilon * masks / masks.sum(1, keepdims=True) + (1.0 - epsilon) * greedy(outputs, masks)
 
-        return self.representation.responses(player, own.values, explored, iteration)
+        return self.representation.responses(player, own.values, explored)
 
     def average_policy(self) -> Any:
         """Returns a copy of the average networks' policy, which approximates an equilibrium."""

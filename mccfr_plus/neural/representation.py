@@ -26,11 +26,8 @@ Rule = Callable[[np.ndarray, np.ndarray], np.ndarray]
 class Representation:
     """Samples many histories in parallel, and holds the strategies of one solver. See also `TreeRepresentation`.
 
-    Args:
-        observer: Of the game.
-        inputs: Of each player's networks, those that are known from the beginning, ``[num_rows, size]`` float32.
-        payoff_ranges: Of each player, the largest payoff less the smallest one.
-        constant_sum: Of the payoffs of all players; None: there is none.
+    ``inputs`` are those of each player's networks that are known from the beginning, ``[num_rows, size]`` float32,
+    ``payoff_ranges`` each player's largest payoff less the smallest one, ``constant_sum`` the sum of payoffs, or None.
     """
 
     kind: ClassVar[str]
@@ -50,7 +47,7 @@ class Representation:
         self.name = name
 
     def sample(self, histories: Any, count: int, parallel: int) -> Iterator[Any]:
-        """Yields a number of traversals, `Paths` or `Branches`, some of which run in parallel."""
+        """Yields traversals, `Paths` or `Branches`, ``parallel`` of which run at once."""
         for part in chunks(count, parallel):
             found = histories.sample(self.observer, part, np.random.default_rng(self.new_seed()))
             self.nodes[0] += found.nodes
@@ -82,9 +79,6 @@ class BatchedRepresentation(Representation):
 
     The average policy is learned from each player's strategies, weighted by their gamma and own reach. They are sampled
     where the player draws by its strategy and all others explore. With two players the other one's traversals do.
-
-    Raises:
-        GameError: If the game cannot be loaded or has no information-state tensors.
     """
 
     kind = "batched"
@@ -101,7 +95,7 @@ class BatchedRepresentation(Representation):
         super().__init__(observer, no_inputs, ranges, 0.0 if is_zero_sum else None)
         self._responses: dict[int, Any] = {}
 
-    def responses(self, player: int, learner: Learner, rule: Rule, iteration: int | None) -> Any:
+    def responses(self, player: int, learner: Learner, rule: Rule) -> Any:
         return lambda infosets, masks: rule(learner.outputs(infosets), masks)
 
     def use(self, player: int, response: Any) -> None:

@@ -14,7 +14,7 @@ from mccfr_plus.errors import ConfigError
 from mccfr_plus.evaluation.exact import Evaluation, evaluate
 from mccfr_plus.neural import checkpoint as checkpoints
 from mccfr_plus.neural.backend import device_of, torch_threads
-from mccfr_plus.neural.memory import Store, prepare_kernels
+from mccfr_plus.neural.memory import Store, draw_numbers
 from mccfr_plus.neural.network import Learner, Modules
 from mccfr_plus.neural.tree_representation import new_representation
 from mccfr_plus.solver.iterative import IterativeSolver, Progress
@@ -35,6 +35,8 @@ class NeuralSolver(IterativeSolver):
     _most_iterations_at_once = 1
     config_class: ClassVar[Any]
     references: ClassVar[tuple[str, ...]] = ()  # keys of `citations.BIBLIOGRAPHY`
+    _build: Any  # makes samplers, memories and networks, given the seed
+    _advance: Any  # runs an iteration, counted from 1
     _players: Sequence[Any]  # parts with `losses`
     _kept: dict[str, Any]  # further parts
 
@@ -63,14 +65,6 @@ class NeuralSolver(IterativeSolver):
         with torch_threads(self.config.threads):
             self._build(seed)
 
-    @abc.abstractmethod
-    def _build(self, seed: Seed) -> None:
-        """Makes samplers, memories and networks."""
-
-    @abc.abstractmethod
-    def _advance(self, iteration: int) -> None:
-        """Runs an iteration, counted from 1."""
-
     def run(
         self,
         iterations: int | None = None,
@@ -92,7 +86,7 @@ class NeuralSolver(IterativeSolver):
         return super().run(iterations, callback=call_all if every else None, **options)
 
     def _prepare(self) -> None:
-        prepare_kernels()
+        draw_numbers(np.zeros(0, np.int64), np.zeros(1, np.uint64))
         self.representation.prepare()
 
     def _run_iterations(self, count: int) -> None:
@@ -101,16 +95,16 @@ class NeuralSolver(IterativeSolver):
 
     def iteration(self) -> None:
         """Runs one iteration. If that raises an error, such as a divergence, all is as before it."""
-        parts = self._parts()
-        before = {name: part.copy() if isinstance(part, np.ndarray) else part.begin() for name, part in parts.items()}
+        parts = self._parts().values()
+        before = [part.copy() if isinstance(part, np.ndarray) else part.begin() for part in parts]
         try:
             with torch_threads(self.config.threads):
                 self._advance(self.iterations + 1)
             self._iterations[0] += 1
         except BaseException:
-            for name, part in parts.items():
+            for part, kept in zip(parts, before, strict=True):
                 if isinstance(part, np.ndarray):
-                    part[...] = before[name]
+                    part[...] = kept
                 else:
                     part.rollback()
             raise
@@ -121,7 +115,6 @@ class NeuralSolver(IterativeSolver):
 
     @property
     def tree(self) -> Any:
-        """The game's `GameTree`; None for a batched solver."""
         return self.representation.tree
 
     @property
@@ -162,7 +155,7 @@ class NeuralSolver(IterativeSolver):
         ``optimizer`` as they were, and ``device``.
         """
         header = checkpoints.read_header(path, cls.__name__)
-        config = checkpoints.config_of(path, header, cls.config_class)
+        config = cls.config_class().changed(header["config"])
         options = {"representation": header["representation"], "seed": header["seed"]} | options
         return cls(header["game"] if game is None else game, config, **options).restore(path)
 

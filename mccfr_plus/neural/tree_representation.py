@@ -78,27 +78,24 @@ class TreeRepresentation(Representation):
         return [int(max_visits(nodes, player, True, False, True)) for player in range(self.num_players)]
 
     def _fill(self, table: np.ndarray, player: int, strategies: np.ndarray) -> None:
-        """Writes a player's strategies, ``[num_rows, num_actions]``, to a table, ``[num_slots]``."""
         masks = self.masks[player]
         table[self._slots[player][masks]] = strategies[masks]
 
-    def responses(self, player: int, learner: Any, rule: Rule, iteration: int | None) -> np.ndarray:
-        """Returns a player's strategies by a network, until the network's next step; see `Learner.predict`."""
-        return rule(learner.predict(iteration), self.masks[player])
+    def responses(self, player: int, learner: Any, rule: Rule) -> np.ndarray:
+        """Returns a player's strategies by a network, until the network's next step."""
+        return rule(learner.outputs(), self.masks[player])
 
     def use(self, player: int, response: np.ndarray) -> None:
-        """Takes over a player's response for the next histories."""
         self._fill(self.strategy, player, response)
 
     def strategies(self) -> Strategies:
-        """Returns the strategies of all players."""
         return self.observer.tables(self.strategy)
 
     def policy_of(self, learners: Sequence[Any], kind: str, discount: float | None = None) -> TreePolicy:
         """Returns the policy of a network per player; see `NetworkPolicy`."""
         table = np.zeros(self.tree.num_slots)
         for player, learner in enumerate(learners):
-            self._fill(table, player, self.responses(player, learner, RULES[kind], None))
+            self._fill(table, player, self.responses(player, learner, RULES[kind]))
         return TreePolicy(self.tree, table)
 
     def add_to_average(self, player: int, weight: float) -> None:
@@ -111,13 +108,11 @@ class TreeRepresentation(Representation):
         return self.sample(histories, solver.config.traversals, solver.config.parallel_traversals)
 
     def average_policy(self, solver: Any) -> TreePolicy:
-        """Returns the average policy of an `AdvantageSolver`."""
         strategy = np.empty(self.tree.num_slots)
         normalize(self.average, self.tree.arrays.infosets, strategy)
         return TreePolicy(self.tree, strategy)
 
     def prepare(self) -> None:
-        """Compiles the kernels."""
         self.add_to_average(0, 0.0)
 
     def parts(self) -> dict[str, Any]:

@@ -90,11 +90,9 @@ class ExactValues:
 
     def refresh(self, player: int) -> None:
         """Writes a player's values under the current strategies to the table."""
-        refresh_values(self._representation.tree.arrays, self._representation.strategy, self.table[player], player)
-
-    def prepare(self) -> None:
+        tree, strategy = self._representation.tree.arrays, self._representation.strategy
         with announce_compilation(refresh_values):
-            self.refresh(0)
+            refresh_values(tree, strategy, self.table[player], player)
 
     def parts(self) -> dict[str, Any]:
         return {}
@@ -107,15 +105,13 @@ class TreeValues(ExactValues):
     history's target is the expected value of its children: their targets where they were sampled, else the network's
     values. Without it (DREAM) they are values of actions, in the table at the history after the action; the
     value of a sampled chance node is the mean of the sampled outcomes.
-
-    Attributes:
-        visited: ``[num_nodes]`` int64, how often leaves were sampled since `evict`, and their prefixes since `learn`.
     """
 
     def __init__(self, representation: Any, uses_model: bool, *training: Any):
         super().__init__(representation)
         tree, self._uses_model = representation.tree, uses_model
-        self.visited, self._targets = np.zeros(tree.num_nodes, np.int64), np.zeros_like(self.table)
+        self._targets = np.zeros_like(self.table)
+        self.visited = np.zeros(tree.num_nodes, np.int64)  # samples of leaves since `evict`, of prefixes since `learn`
         observer, kinds = representation.observer, tree.arrays.nodes["kind"]
         rows = np.cumsum(kinds != TERMINAL) - 1  # of the inputs
         # The nodes that have an output, and where: row of the inputs, action.
@@ -140,21 +136,15 @@ class TreeValues(ExactValues):
 
     def learn(self, iteration: int) -> None:
         """Trains on the histories sampled since `evict`, and fills the table."""
-        self._back_up()
+        arrays, strategy = self._representation.tree.arrays, self._representation.strategy
+        with announce_compilation(back_up):
+            back_up(arrays, strategy, self.visited, self._uses_model, self.table, self._targets)
         seen = self.visited[self._nodes] > 0
         rows, places = np.unique(self._rows[seen], return_inverse=True)
         targets = self._targets[:, self._nodes[seen]].T
         self.learner.fit_values(rows, places, self._actions[seen], targets, iteration)
-        values = self.learner.values_of(self.learner.predict(iteration))
+        values = self.learner.values_of(self.learner.outputs())
         self.table[:, self._nodes] = values[self._rows, :, self._actions].T
-
-    def _back_up(self) -> None:
-        arrays, strategy = self._representation.tree.arrays, self._representation.strategy
-        back_up(arrays, strategy, self.visited, self._uses_model, self.table, self._targets)
-
-    def prepare(self) -> None:
-        with announce_compilation(back_up):
-            self._back_up()
 
     def parts(self) -> dict[str, Any]:
         return {"table": self.table, "network": self.learner}

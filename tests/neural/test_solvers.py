@@ -195,20 +195,6 @@ def test_failed_iteration_is_rolled_back(case, error, path, monkeypatch):
     assert differing(solver.run(2), reference.run(2)) == []
 
 
-def wild(parameters):
-    return torch.optim.SGD(parameters, lr=1e12)
-
-
-@pytest.mark.parametrize("name", ["Deep CFR", "batched NFSP"])
-def test_divergence_at_the_last_step_undoes_the_iteration(name):
-    solver = CASES[name].new(optimizer=wild)
-    before = copy_of(solver)
-    with pytest.raises(TrainingError, match=r"the solver is as it was|The solver is as it was after iteration"):
-        solver.run(9)
-    if solver.iterations == 0:
-        assert differing(solver, before) == []
-
-
 def test_divergence_of_the_average_policy_is_an_error():
     hot = TrainingConfig(learning_rate=1e30, train_steps=30)
     solver = DREAM("kuhn_poker", DREAMConfig(traversals=30, policy_training=hot), representation="batched", seed=1)

@@ -33,11 +33,7 @@ class Observer:
 
     A history's tensor has all players' tensors, the player to move, and the last actions of players, one fewer than
     there are players, which games with hidden simultaneous moves need.
-
-    Args:
-        game: A game with sequential moves; without information-state tensors it is a GameError.
-        what: The reader of the tensors, for error messages.
-        by_rules: Whether many histories are played on by compiled rules, if the game has some that give the tensors.
+    With ``by_rules`` many histories are played on by compiled rules, if the game has some that give the tensors.
     """
 
     def __init__(self, game: pyspiel.Game, what: str, *, by_rules: bool = True):
