@@ -114,7 +114,7 @@ class _SingleInfoset:
         self._others = np.ones(tree.num_slots, bool)
         self._others[self.slots] = False
         self._scratch = new_scratch(
-            tree.arrays, tree.shape, np.zeros(1, np.uint64), side_by_side=minimizer.finish is not None
+            tree.arrays, tree.shape, np.zeros(1, np.uint64)
         )
         parameters, tables = minimizer.parameters(), minimizer.tables(tree)
         # Additional rows and numbers, for kernels that use more than the class declares.

@@ -1,6 +1,6 @@
 """Limits of z-scores: one false alarm in a million runs of a whole check, however many numbers it compares."""
 
-from mccfr_plus.trees.sizes.size import student_t
+from mccfr_plus.evaluation.estimates import student_t
 
 FALSE_ALARM = 1e-6
 

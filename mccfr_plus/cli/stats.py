@@ -11,7 +11,7 @@ from mccfr_plus.solver.defaults import Recommendation, recommend
 from mccfr_plus.trees.game import load_game
 from mccfr_plus.trees.game_tree import DEFAULT_MAX_BYTES, compile_game
 from mccfr_plus.trees.sizes.infoset_estimate import InfosetEstimate, estimate_infosets
-from mccfr_plus.trees.sizes.size import ESTIMATORS, Interval, SizeEstimate, as_text
+from mccfr_plus.trees.sizes.size import CONFIDENCE, ESTIMATORS, Interval, SizeEstimate, as_text
 from mccfr_plus.trees.sizes.size_estimate import estimate_size
 
 SUMMARY = "Count a game's histories, information sets, sequences and M-values, or estimate its size."
@@ -26,9 +26,9 @@ _NOTES = """
   memory             of the tree; of arrays per information set and action, without texts; and the additional memory of
                      external sampling with regret matching
 
---estimate compiles nothing, so that it works for games of every size: nodes by kind, limits for the information sets,
-memory of a compiled and of a lazy tree, the histories that one iteration visits under the uniform strategy, and a
-recommendation how to solve the game.
+--estimate compiles nothing, so that it works for games of every size: histories by kind, the information sets seen,
+the memory of a compiled tree with a solver, histories that one iteration of each estimator visits under the uniform
+strategy, and a recommendation how to solve the game.
 """
 
 
@@ -98,35 +98,25 @@ def _estimate(arguments: argparse.Namespace, options: dict[str, Any]) -> None:
 
 def _print_estimate(estimate: SizeEstimate, recommendation: Recommendation, by_rules: InfosetEstimate | None) -> None:
     """Prints sizes, memory, histories per iteration and the recommendation."""
-    players, limits = range(len(estimate.decision_nodes)), [] if estimate.is_exact else ["at least", "at most"]
+    is_exact, players = estimate.is_exact, range(len(estimate.decision_nodes))
+    seen = [(f"information sets of player {p}", output.count(estimate.infosets_seen[p])) for p in players]
     rows = [
-        ["", "estimate", *limits],
+        ["", "estimate", *([] if is_exact else ["low", "high"])],
         _row("histories", estimate.histories),
         _row("chance nodes", estimate.chance_nodes),
         _row("terminal nodes", estimate.terminal_nodes),
         *(_row(f"decision nodes of player {p}", estimate.decision_nodes[p]) for p in players),
+        *([name, count] if is_exact else [name, "", count] for name, count in seen),
     ]
-    for p, bounds in enumerate(estimate.infosets):
-        shown = ["", output.count(bounds.at_least), as_text(bounds.at_most)]
-        rows.append([f"information sets of player {p}", *([output.count(bounds.seen)] if estimate.is_exact else shown)])
     if by_rules is not None:
-        margin = 2 * by_rules.relative_error * by_rules.infosets
-        counts = (by_rules.infosets, by_rules.infosets - margin, by_rules.infosets + margin)
-        rows.append(["information sets, by the rules", *map(output.count, counts)])
-    rows += [
-        _row("bytes of a compiled tree", estimate.compiled_bytes()),
-        _row("bytes of a solver on top", estimate.solver_bytes()),
-        _row("bytes of a lazy tree, all visited", estimate.lazy_bytes()),
-        _row("seconds to compile", estimate.compile_seconds()),
-        *(
-            [f"histories of an iteration: {name}", as_text(estimate.nodes_per_iteration(name).log10)]
-            for name in ESTIMATORS
-        ),
-    ]
+        limits = [by_rules.infosets * (1 + side * 2 * by_rules.relative_error) for side in (0, -1, 1)]
+        rows.append(["information sets, by the rules", *map(output.count, limits)])
+    rows.append(_row("bytes, compiled, with a solver", estimate.compiled_bytes))
+    rows += [_row(f"histories per iteration, {name}", estimate.nodes_per_iteration(name)) for name in ESTIMATORS]
     print(f"{estimate.game}\n")
     output.print_table(rows)
-    recall = "no" if not estimate.perfect_recall else "yes" if estimate.is_exact else "as far as seen"
-    print(f"\nperfect recall: {recall}; longest history seen: {estimate.longest_seen}")
+    recall = "no" if not estimate.perfect_recall else "yes" if is_exact else "as far as seen"
+    print(f"\nlongest history seen: {estimate.depth}; perfect recall: {recall}")
     tree, estimator, minimizer, symmetry, reason = recommendation
     flags = f"--estimator={estimator} --minimizer={minimizer}{' --symmetry' if symmetry else ''}"
     print(output.wrapped(f"recommended: {_HOWS[tree]}, {flags}: {reason}"))
@@ -139,12 +129,11 @@ def _row(name: str, interval: Interval) -> list[str]:
 
 def _how(estimate: SizeEstimate) -> str:
     if estimate.is_exact:
-        return f"All histories were counted, in {estimate.seconds:.1f} s."
-    looked = f"{estimate.num_nodes_seen:,} histories visited in {estimate.seconds:.1f} s"
+        return "All histories were counted."
     if not estimate.is_complete:
-        return f"The time limit came before the end of the game: {looked}. Give more --seconds, or no limit."
+        reached = f"{estimate.visited:,} histories visited, to depth {estimate.depth}"
+        return f"The time limit came before the end of the game: {reached}. Give more --seconds, or no limit."
     return (
-        f"Limits with {estimate.confidence:.0%} confidence each, from {estimate.num_runs} samples; {looked}. "
-        "Information sets: at least, by how often samples met the same ones (can be far below the truth); at most, the "
-        "decision nodes."
+        f"Low and high: limits with {CONFIDENCE:.0%} confidence each, from {estimate.visited:,} histories visited. "
+        "Information sets of a player: the number of different ones seen, which can be far below the truth."
     )

@@ -13,8 +13,8 @@ from mccfr_plus.cli.policy_source import policy_and_tree
 from mccfr_plus.display import html_table
 from mccfr_plus.evaluation.exact import evaluate_strategy
 from mccfr_plus.evaluation.strategies import strategy_of
-from mccfr_plus.experiments import page, strategy_table
-from mccfr_plus.experiments.strategy_page import page_of_strategies
+from mccfr_plus.evaluation.strategy_page import page_of_strategies, write_page
+from mccfr_plus.evaluation.strategy_table import MOST_HISTORIES, table_of_histories, table_of_tree
 from mccfr_plus.files.atomic_write import require_kind
 from mccfr_plus.solver.tree_choice import TreeLimits
 from mccfr_plus.trees.game import load_game
@@ -29,7 +29,7 @@ For each action of the selected one it shows
   value         the player's expected payoff after it, given that play has reached the information state
   regret        value - the policy's value there: above 0, the policy should have played it more
 Values are a dash where the other players never let play come. Of a game that is too large to compile, the page shows
-the information states of the {strategy_table.MOST_HISTORIES:,} most probable histories, without values.
+the information states of the {MOST_HISTORIES:,} most probable histories, without values.
 """
 
 
@@ -52,7 +52,7 @@ def run(arguments: argparse.Namespace) -> None:
     output.show_notes()
     if out is None:
         out = os.path.join(tempfile.mkdtemp(prefix="mccfr-plus-"), "policy.html")
-    page.write_page(out, content)
+    write_page(out, content)
     print(f"wrote {out} ({len(content.encode()) / 1e3:,.0f} kB)", flush=True)
     if arguments.open:
         output.open_in_browser(Path(out).resolve().as_uri())
@@ -61,10 +61,10 @@ def run(arguments: argparse.Namespace) -> None:
 def _page(name: str, source: str, policy: Any, tree: GameTree | None) -> str:
     rows = [["game", name], ["policy", source]]
     if tree is None:
-        table = strategy_table.table_of_histories(source, load_game(name), policy)
+        table = table_of_histories(source, load_game(name), policy)
     else:
         strategy = strategy_of(tree, policy)
-        table = strategy_table.table_of_tree(source, tree, strategy)
+        table = table_of_tree(source, tree, strategy)
         if tree.perfect_recall:
             found = evaluate_strategy(tree, strategy)
             rows.append(["values", ", ".join(f"{value:.6g}" for value in found.values.tolist())])

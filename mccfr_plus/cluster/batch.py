@@ -67,10 +67,9 @@ def traverse_batch(tree, scratch, strategy, parameters, sampling_weights, player
     """Makes the traversals of a batch for a player; returns the number of entries of `visited` in use.
 
     Args:
-        tree, strategy, parameters, sampling_weights: See `Estimator`.
+        tree, strategy, parameters, sampling_weights, traversals: See `Estimator` and `SamplingPlan`.
         scratch: `Scratch`. Modified in place: the gradient is the sum over the traversals.
         player: The player whose gradient is estimated; 0 if a traversal serves all players.
-        traversals: Number of traversals.
         weights: ``[num_slots]`` float64, zeros; empty if traversals list nothing. Modified in place: sums.
         visited: ``[num_slots]`` int32, or empty. Modified in place: where `weights` is not 0.
     """
@@ -105,8 +104,7 @@ def add_sums(tree, scratch, infoset_of_slot, player, first_slots, values):
         tree: `TreeArrays`, of which only the arrays per infoset are read.
         scratch: `Scratch`, after `begin_sums`. Modified in place.
         infoset_of_slot: ``[num_slots]`` int32.
-        player: The player.
-        first_slots, values: See `SparseSums`.
+        player, first_slots, values: See `SparseSums`.
     """
     gradient, stamp, place = scratch.gradient, scratch.counts[STAMP], 0
     for first in first_slots:
@@ -127,12 +125,9 @@ def add_visits(
     """Adds the visits of a batch to the sums of the average.
 
     Args:
-        infosets: ``[num_infosets]`` INFOSET.
-        infoset_of_slot: ``[num_slots]`` int32.
-        strategy: ``[num_slots]``.
+        infosets, infoset_of_slot, strategy: ``[num_infosets]`` INFOSET, ``[num_slots]`` int32, ``[num_slots]``.
         average: See `AverageMethod`. Modified in place.
-        visited: First slots of infosets, or with `is_drawn` slots of the sampled actions.
-        weights: The weights of these slots.
+        visited, weights: First slots of infosets, or with `is_drawn` slots of the sampled actions, and their weights.
         iteration, gamma, scheduled: See `weight_of`.
         traversals: Number of traversals in all batches together.
         is_drawn: Whether sampled actions count instead of the strategy.
@@ -154,20 +149,13 @@ class BatchWorker:
         self._arrays, self._plan = TreeArrays(*map(read_only, arrays)), plan
         self._rng = np.zeros(1, np.uint64)
         estimator = plan.estimator
+        is_per_infoset = estimator.samples_per_infoset
         self._scratch = new_scratch(
-            self._arrays,
-            plan.shape,
-            self._rng,
-            max_visits=plan.max_visits,
-            sample_per_infoset=estimator.samples_per_infoset,
+            self._arrays, plan.shape, self._rng, max_visits=plan.max_visits, sample_per_infoset=is_per_infoset
         )
-        self._kernel = bind(
-            traverse_batch,
-            {
-                ESTIMATE: estimate_with(estimator, list_visit=_LISTS[plan.visits]),
-                UPDATE_ALL_PLAYERS: estimator.updates_all_players,
-            },
-        )
+        estimate = estimate_with(estimator, list_visit=_LISTS[plan.visits])
+        parts = {ESTIMATE: estimate, UPDATE_ALL_PLAYERS: estimator.updates_all_players}
+        self._kernel = bind(traverse_batch, parts)
         self._num_slots = int(self._arrays.slot_range[-1])
         num_weights = self._num_slots if plan.visits != "nothing" else 0
         self._weights, self._visited = np.zeros(num_weights), np.zeros(num_weights, np.int32)

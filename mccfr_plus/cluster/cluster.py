@@ -45,8 +45,7 @@ class Cluster(contextlib.AbstractContextManager):
 
     Raises:
         ConfigError: If Ray is not installed, or the address is malformed.
-        ClusterError: If there is no cluster at the address, it has no CPU, or its nodes have other versions of this
-            package or of packages that results depend on.
+        ClusterError: If there is no cluster at the address, it has no CPU, or a node has other versions of packages.
     """
 
     def __init__(self, address: str = RAY, *, cpus: int | None = None, imports: Sequence[str] = ()):
@@ -198,8 +197,7 @@ def _check_listens(address: str) -> None:
 
 
 def versions() -> dict[str, str]:
-    """Returns the versions of this package and of packages that its results depend on, by name."""
-    # Two working copies may have the same version and different contents.
+    """Returns the versions of packages that results depend on; two working copies of this one may share a version."""
     root, digest = Path(__file__).parent.parent, hashlib.sha256()
     for path in sorted(root.rglob("*.py")):
         digest.update(path.read_bytes())

@@ -23,9 +23,8 @@ def update(tree, state, scratch, settings, first_player, last_player, iteration)
 
     Args:
         tree: `TreeArrays`.
-        state: `State`. Modified in place.
+        state, settings: `State` and `Settings`. Modified in place.
         scratch: `Scratch`, with the sums of the gradients of ``settings.batch`` traversals. Modified in place.
-        settings: `Settings`. Modified in place.
         first_player, last_player: Players.
         iteration: Its number, from 1.
     """
@@ -46,8 +45,7 @@ class DistributedEngine(Engine):
     Args:
         config: The components; its batch size is the number of traversals in all batches together.
         rngs: ``[1]`` uint64, the seed of all streams.
-        num_batches: Number of batches per gradient.
-        worker_pool: Samples them.
+        num_batches: Number of batches per gradient, which `worker_pool` samples.
     """
 
     tree: GameTree
@@ -61,8 +59,6 @@ class DistributedEngine(Engine):
 
     def _bind(self) -> None:
         self.run = composed(update, self.config.estimator, self.config.minimizer, self.average_method, partial=True)
-
-    # --- running ---
 
     def prepare(self) -> None:
         """Starts the workers, which compile their kernels."""
@@ -106,7 +102,7 @@ class DistributedEngine(Engine):
                 if len(sums.visited):
                     visits.append((sums.visited, sums.visit_weights))
         # Until here only scratch memory was written, which a repeated round resets.
-        with deferred_signals(lambda: None):
+        with deferred_signals():
             average, is_drawn = config.averaging, self.average_method is DRAWN_ACTIONS
             weighting = (iteration, average.last_gamma, average.scheduled, int(config.batch), is_drawn)
             for visited in visits:
@@ -119,8 +115,6 @@ class DistributedEngine(Engine):
             is_last = players[-1] == self.tree.num_players - 1
             scratch.counts[STEP] = 0 if is_last else 2 * (players[-1] + 1)
             scratch.counts[ITERATION] += is_last
-
-    # --- the state ---
 
     def places(self, sizes: Sizes | None) -> dict[str, np.ndarray]:
         """Returns the arrays that a state is read into; see `Engine.places`. The seed is one of them."""

@@ -46,9 +46,7 @@ class DistributedSolver(contextlib.AbstractContextManager, Solver):
             same results.
 
     Raises:
-        GameError: If the game cannot be compiled, or a component does not support it; BudgetError if it is too large.
-        ConfigError: If a component is unknown, parameters are out of range, components cannot be combined, or Ray is
-            needed and not installed.
+        GameError, BudgetError, ConfigError: As for `Solver`, or if Ray is needed and not installed.
 
     Examples:
         >>> from mccfr_plus.cluster import DistributedSolver
@@ -119,9 +117,7 @@ class DistributedSolver(contextlib.AbstractContextManager, Solver):
             workers, cluster: See `DistributedSolver`; both may differ from those of the run.
 
         Raises:
-            CheckpointError: If the file is not a checkpoint or damaged, belongs to another game or to a solver that is
-                not distributed, or has user-defined components.
-            GameError: If the game cannot be loaded or compiled.
+            CheckpointError, GameError: As for `Solver.from_checkpoint`, or if the solver was not distributed.
         """
         header = checkpoints.read_header(path)
         num_batches = header["num_batches"]
@@ -141,8 +137,4 @@ class DistributedSolver(contextlib.AbstractContextManager, Solver):
         return solver
 
     def __repr__(self) -> str:
-        return (
-            f"DistributedSolver({str(self.tree.game)!r}, estimator={self.estimator!r}, minimizer={self.minimizer!r}, "
-            f"averaging={self.averaging!r}, alternating={self.config.alternating!r}, num_batches={self.num_batches!r}, "
-            f"traversals={self.traversals!r}, workers={self.workers!r})"
-        )
+        return f"Distributed{super().__repr__()}"

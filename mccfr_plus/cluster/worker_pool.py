@@ -37,8 +37,7 @@ class WorkerPool:
         cluster: A connected `Cluster`, an address as for `Cluster`, or ``"local"``: this process samples.
 
     Raises:
-        ConfigError: If an argument is not allowed, or Ray is needed and not installed.
-        ClusterError: From `start` and `sample`, if there is no cluster, or it or a worker fails.
+        ConfigError, ClusterError: If Ray is needed and not installed; later, if the cluster or a worker fails.
     """
 
     def __init__(self, num_workers: int | None = None, cluster: str | Cluster = RAY):

@@ -5,7 +5,6 @@ from collections.abc import Sequence
 from typing import Any, Literal, NamedTuple, TypeAlias
 
 from mccfr_plus.estimators.base import LARGEST, check_number
-from mccfr_plus.trees.sizes.size import student_t
 
 Kind: TypeAlias = Literal["exact", "lower bound", "upper bound", "estimate"]
 
@@ -77,6 +76,13 @@ class Running:
     def variance_of_mean(self) -> float:
         """The squared standard error of `mean`; infinite for fewer than two numbers."""
         return self.variance / self.count if self.count > 1 else math.inf
+
+
+def student_t(probability: float, freedom: float) -> float:
+    """Returns a quantile of Student's t distribution with this many degrees of freedom."""
+    from scipy.special import stdtrit  # here, as importing it takes 0.1 s
+
+    return float(stdtrit(freedom, probability))
 
 
 def mean_estimate(running: Running, kind: Kind, confidence: float, seconds: float) -> Estimate:

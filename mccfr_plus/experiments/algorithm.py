@@ -42,22 +42,13 @@ _COMPONENTS = ("minimizer", "averaging")
 
 @dataclass(frozen=True)
 class Algorithm:
-    """An algorithm of a comparison.
+    """An algorithm of a comparison."""
 
-    Attributes:
-        text: Definition, as the comparison's file keeps it.
-        library: ``"mccfr_plus"``, ``"neural"``, ``"openspiel"`` (C++), ``"openspiel_python"`` or ``"user"``.
-        name: Name of OpenSpiel's or the neural solver; empty for our tabular solvers.
-        config: Config of our solver, or of our solver that visits as many histories as OpenSpiel's, which counts none;
-            settings of a neural one.
-        factory: Returns a solver of a game and a seed; of ``"user"`` only.
-    """
-
-    text: str
-    library: str
-    name: str = ""
-    config: Any = None
-    factory: Callable[[Any, int], Any] | None = None
+    text: str  # its definition, as the comparison's file keeps it
+    library: str  # one of `OURS`, `NEURAL`, `CPP`, `PYTHON`, `USER`
+    name: str = ""  # of OpenSpiel's or the neural solver
+    config: Any = None  # of our solver, which for OpenSpiel's visits as many histories; settings of a neural solver
+    factory: Callable[[Any, int], Any] | None = None  # of a game and a seed; of `USER` only
 
     @property
     def is_random(self) -> bool:
@@ -125,17 +116,9 @@ def _parsed(text: str) -> tuple[str, str, Any]:
             raise ConfigError(f"unknown parameter {wrong[0]!r}. Give some of averaging, {', '.join(_OPTIONS)}.")
         estimator, options["minimizer"] = NAMED[full_name]
     elif full_name in ESTIMATORS:
-        listed = (f"{key}={_written(value)}" for key, value in parameters.items())
-        estimator = f"{full_name}({', '.join(listed)})"
+        estimator = f"{full_name}({', '.join(f'{key}={value}' for key, value in parameters.items())})"
     else:
         near = difflib.get_close_matches(full_name, KNOWN, n=1)
         hint = f" Did you mean {near[0]!r}?" if near else ""
         raise ConfigError(f"unknown name {full_name!r}.{hint} Known are {', '.join(KNOWN)}.")
     return OURS, "", SolverConfig.from_specs(estimator, **options)
-
-
-def _written(value: Any) -> str:
-    """Returns a parameter as in a spec; an infinite number has no literal."""
-    if isinstance(value, float) and value in (float("inf"), -float("inf")):
-        return "1e999" if value > 0 else "-1e999"
-    return value if isinstance(value, str) else repr(value)

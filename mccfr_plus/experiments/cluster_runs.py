@@ -23,11 +23,8 @@ from mccfr_plus.user_modules import import_user_module
 
 logger = logging.getLogger("mccfr_plus")
 
-_POLL_SECONDS = 0.2
-_TELL_SECONDS = 0.5
-_PATIENCE_SECONDS = 60.0  # with stopped runs: a checkpoint may take gigabytes
+_POLL_SECONDS, _TELL_SECONDS = 0.2, 0.5
 _MOST_ATTEMPTS = 10  # per run
-
 
 _Files = dict[str, bytes | None]  # changed files of a run, by name; None: the file was removed
 
@@ -40,7 +37,7 @@ class _Mailbox:
         self._is_stopping = False
 
     def put(self, number: int, progress: float, files: _Files) -> bool:
-        """Takes a run's progress and changed files, and returns whether the run shall stop."""
+        """Takes a run's progress and changed files; returns whether the run must stop."""
         self._messages.append((number, progress, files))
         return self._is_stopping
 
@@ -55,12 +52,9 @@ class _Mailbox:
 
 
 def run_on_cluster(runs: Runs, about: dict[str, Any], cluster: Cluster) -> Iterator[RunEvent]:
-    """Executes runs that have not ended, and yields what happens; see `run_all`.
+    """Executes runs on a connected cluster and yields their events; see `run_all`.
 
-    Args:
-        runs: The runs.
-        about: See `about_here`; versions and machine are those of the worker that starts a run.
-        cluster: A connected cluster.
+    The versions and the machine of `about` become those of the worker that starts a run.
     """
     tasks: _Tasks | None = None
     try:
@@ -99,7 +93,7 @@ class _Tasks:
         run = self._runs[number]
         files = {path.name: path.read_bytes() for path in (run.record, run.checkpoint) if path.exists()}
         self._attempts[number] += 1
-        task = self._ray.remote(_work).options(max_retries=0, name=_name(run))
+        task = self._ray.remote(_work).options(max_retries=0, name=str(run))
         self.numbers[task.remote(number, run, self._about, self._imports, files, self._mailbox)] = number
 
     def wait(self) -> list[RunEvent]:
@@ -118,14 +112,14 @@ class _Tasks:
                     lost = f"{_MOST_ATTEMPTS} workers were lost while they executed it, perhaps for lack of memory."
                     events.append(RunEvent(number, 1.0, lost))
                 else:
-                    logger.warning("%s: a worker was lost, and another one continues", _name(self._runs[number]))
+                    logger.warning("%s: a worker was lost, and another one continues", self._runs[number])
                     self._submit(number)
         return events
 
     def _receive(self) -> list[RunEvent]:
         """Writes all files that have arrived, and returns the progress of their runs."""
         events = []
-        with deferred_signals(lambda: None):  # messages that were taken must be written
+        with deferred_signals():  # messages that were taken must be written
             for number, progress, files in self._ray.get(self._mailbox.take.remote()):
                 events.append(RunEvent(number, progress, None))
                 for name, content in files.items():
@@ -141,16 +135,12 @@ class _Tasks:
         """Waits until all runs have saved a checkpoint and ended."""
         self._ray.get(self._mailbox.stop.remote())
         if self.numbers:
-            self._ray.wait(list(self.numbers), num_returns=len(self.numbers), timeout=_PATIENCE_SECONDS)
+            self._ray.wait(list(self.numbers), num_returns=len(self.numbers))
         self._receive()
 
 
-def _name(run: Run) -> str:
-    return f"{run.game} {run.algorithm} seed {run.seed}"
-
-
 class _Sender:
-    """Sends the changed files of a run and its progress from a worker, and learns whether to stop."""
+    """Sends the changed files and the progress of a run from a worker; `is_stopping` is the program's answer."""
 
     def __init__(self, number: int, run: Run, mailbox: Any):
         self._number, self._mailbox = number, mailbox
@@ -162,7 +152,7 @@ class _Sender:
         return {path: path.stat().st_mtime_ns for path in self._files if path.exists()}
 
     def tell(self, progress: float) -> None:
-        """Sends changed files, and waits until they have arrived; tells the progress now and then."""
+        """Sends changed files, and waits until they have arrived; else sends the progress twice a second."""
         before, self._sent = self._sent, self._times()
         changed = [path for path in self._files if self._sent.get(path) != before.get(path)]
         if changed or time.monotonic() - self._told > _TELL_SECONDS:
@@ -171,7 +161,7 @@ class _Sender:
     def _put(self, progress: float, files: _Files) -> None:
         import ray
 
-        self.is_stopping = ray.get(self._mailbox.put.remote(self._number, min(progress, 1.0), files))
+        self.is_stopping = ray.get(self._mailbox.put.remote(self._number, progress, files))
         self._told = time.monotonic()
 
 

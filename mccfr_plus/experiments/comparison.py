@@ -1,11 +1,11 @@
 """A comparison: games x algorithms x seeds, and the directory that holds their records."""
 
-import contextlib
 import datetime
 import itertools
 import json
 import os
 import platform
+import re
 import shlex
 import sys
 from collections.abc import Iterable, Mapping
@@ -18,10 +18,10 @@ import pyspiel
 from mccfr_plus.errors import CheckpointError, ConfigError, RecordError
 from mccfr_plus.experiments.algorithm import Algorithm, algorithm_of, name_of
 from mccfr_plus.experiments.evaluation_points import Limit, evaluation_points
-from mccfr_plus.experiments.record import record_errors
 from mccfr_plus.experiments.run_loop import Run
 from mccfr_plus.files import schema
 from mccfr_plus.files.atomic_write import atomic_write
+from mccfr_plus.files.json_lines import file_errors
 from mccfr_plus.files.lock import CheckpointLock
 from mccfr_plus.solver.saved_state import package_version
 from mccfr_plus.trees.game import load_game
@@ -44,7 +44,7 @@ _SCHEMA = {
 
 @dataclass(frozen=True)
 class Comparison:
-    """Games, algorithms and seeds to compare; `comparison_of` makes one of the arguments of `compare`.
+    """Games, algorithms and seeds to compare.
 
     Raises:
         ConfigError: If there is nothing to compare, something is given twice, or an algorithm is unknown.
@@ -95,25 +95,20 @@ def comparison_of(
     games: Any, algorithms: Any, seeds: int | Iterable[int], limit: Limit, num_evaluations: int | None
 ) -> Comparison:
     """Returns the comparison of the arguments of `mccfr_plus.experiments.compare`."""
-    named_games = {}
-    for game in [games] if isinstance(games, str | pyspiel.Game | GameTree) else games:
-        name = game if isinstance(game, str) else str(game.game if isinstance(game, GameTree) else game)
-        if name in named_games:
-            raise ConfigError(f"games: {name!r} is given twice.")
-        named_games[name] = game
+    games = [games] if isinstance(games, str | pyspiel.Game | GameTree) else list(games)
+    named_games = [(str(game.game if isinstance(game, GameTree) else game), game) for game in games]
     if isinstance(algorithms, Mapping):
         named = list(algorithms.items())
-    elif isinstance(algorithms, Iterable) and not isinstance(algorithms, str):
-        named = [(name_of(algorithm), algorithm) for algorithm in algorithms]
     else:
-        named = [(name_of(algorithms), algorithms)]
+        several = isinstance(algorithms, Iterable) and not isinstance(algorithms, str)
+        named = [(name_of(algorithm), algorithm) for algorithm in (algorithms if several else [algorithms])]
     return Comparison(
-        tuple(named_games),
+        tuple(name for name, _ in named_games),
         tuple(name for name, _ in named),
         tuple(range(1, seeds + 1)) if isinstance(seeds, int) else tuple(map(int, seeds)),
         limit,
         num_evaluations,
-        {name: game for name, game in named_games.items() if not isinstance(game, str)},
+        {name: game for name, game in named_games if not isinstance(game, str)},
         {name: definition for name, definition in named if definition != name},
     )
 
@@ -121,9 +116,7 @@ def comparison_of(
 class Directory:
     """The directory of a comparison: its description, and a record per run. One process at a time writes to it.
 
-    Args:
-        path: The directory, which is created if it does not exist.
-        comparison: The comparison; if the directory holds one already, it must be the same.
+    It is created if it does not exist. If it holds a comparison already, that must be the same.
 
     Raises:
         RecordError: If it holds another comparison or other files, is in use, or cannot be written.
@@ -131,74 +124,58 @@ class Directory:
 
     def __init__(self, path: str | os.PathLike, comparison: Comparison):
         self.path, self.comparison = Path(path), comparison
-        self._lock: CheckpointLock | None = None
-        self._check()
-
-    def _check(self) -> None:
-        """Raises RecordError if the directory cannot hold this comparison. Nothing is written."""
-        if os.path.exists(self.path) and not os.path.isdir(self.path):
+        if self.path.exists() and not self.path.is_dir():
             raise RecordError(f"{self.path} is a file: give a directory.")
-        if os.path.exists(self.path / SPEC_FILE):
+        if (self.path / SPEC_FILE).exists():
             found = read_comparison(self.path)
-            for name, value in self.comparison.as_dict().items():
+            for name, value in comparison.as_dict().items():
                 if found[name] != value:
                     raise RecordError(
                         f"{self.path} holds another comparison: its {name} are {found[name]!r}, not {value!r}. Give "
                         "another directory, or the same comparison as before."
                     )
-        elif os.path.exists(self.path):
-            with record_errors(self.path, "read"):
+        elif self.path.exists():
+            with file_errors(self.path, RecordError, "read"):
                 others = set(os.listdir(self.path)) - _OURS
             if others:
                 raise RecordError(f"{self.path} holds other files and no comparison: give another directory.")
 
     def __enter__(self) -> Self:
-        with record_errors(self.path):
+        with file_errors(self.path, RecordError):
             (self.path / RUNS).mkdir(parents=True, exist_ok=True)
         try:
             self._lock = CheckpointLock(self.path / ".comparison")
         except CheckpointError as error:
             raise RecordError(str(error)) from None
-        try:
-            self._check()
-            spec = self.path / SPEC_FILE
-            if not spec.exists():
-                text = json.dumps({"format": FORMAT, "version": VERSION, **self.comparison.as_dict()}, indent=2)
-                with atomic_write(spec, RecordError) as file:
-                    file.write(text.encode() + b"\n")
-        except BaseException:
-            self._lock.release()
-            raise
+        if not (self.path / SPEC_FILE).exists():
+            text = json.dumps({"format": FORMAT, "version": VERSION, **self.comparison.as_dict()}, indent=2)
+            with atomic_write(self.path / SPEC_FILE, RecordError) as file:
+                file.write(text.encode() + b"\n")
         return self
 
     def __exit__(self, *_: object) -> None:
-        if self._lock is not None:
-            self._lock.release()
-
-    def run_of(self, game: str, algorithm: str, seed: int) -> Run:
-        """Returns one run, with its files' names."""
-        comparison = self.comparison
-        return Run(
-            game,
-            algorithm,
-            seed,
-            comparison.limit,
-            self.path / RUNS,
-            keeps_policy=seed == comparison.seeds[0],
-            num_evaluations=comparison.num_evaluations,
-            evaluation_cost=max(comparison.algorithm(name).evaluation_cost for name in comparison.algorithms),
-            game_object=comparison.game_objects.get(game),
-            definition=comparison.definitions.get(algorithm),
-        )
+        self._lock.release()
 
     def runs(self) -> list[Run]:
-        """Returns all runs; the first seed of all algorithms comes before the second of any.
+        """Returns all runs in the order in which they are started.
 
-        An algorithm that does not depend on the seed runs once per game.
+        Runs on one game follow each other, so that a process compiles its tree once. The first seed of all algorithms
+        comes before the second of any. An algorithm that does not depend on the seed runs once per game.
         """
         comparison = self.comparison
         return [
-            self.run_of(game, algorithm, seed)
+            Run(
+                game,
+                algorithm,
+                seed,
+                comparison.limit,
+                self.path / RUNS,
+                keeps_policy=seed == comparison.seeds[0],
+                num_evaluations=comparison.num_evaluations,
+                evaluation_cost=max(comparison.algorithm(name).evaluation_cost for name in comparison.algorithms),
+                game_object=comparison.game_objects.get(game),
+                definition=comparison.definitions.get(algorithm),
+            )
             for game in comparison.games
             for seed, algorithm in itertools.product(comparison.seeds, comparison.algorithms)
             if seed == comparison.seeds[0] or comparison.algorithm(algorithm).is_random
@@ -212,11 +189,11 @@ def read_comparison(path: str | os.PathLike) -> dict[str, Any]:
         RecordError: If it holds none, or one of another version.
     """
     spec = Path(path) / SPEC_FILE
-    with record_errors(spec, "read"):
+    with file_errors(spec, RecordError, "read"):
         content = spec.read_bytes()
     try:
         found = json.loads(content)
-    except (ValueError, RecursionError):  # the last: of JSON in JSON in JSON
+    except (ValueError, RecursionError):
         found = None
     schema.check(found, _SCHEMA, spec, RecordError)
     return found
@@ -224,20 +201,17 @@ def read_comparison(path: str | os.PathLike) -> dict[str, Any]:
 
 def about_here(command: str | None = None) -> dict[str, Any]:
     """Returns where and when something runs: command (by default, of this process), versions, machine, time."""
+    versions = {name: package_version(name) for name in ("mccfr_plus", "open_spiel", "numpy", "numba")}
     return {
         "command": command or shlex.join([os.path.basename(sys.argv[0]), *sys.argv[1:]]),
-        "versions": {
-            "python": platform.python_version(),
-            **{name: package_version(name) for name in ("mccfr_plus", "open_spiel", "numpy", "numba")},
-        },
+        "versions": {"python": platform.python_version()} | versions,
         "machine": {"system": platform.platform(), "processor": _processor(), "cores": os.cpu_count()},
         "started": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
     }
 
 
 def _processor() -> str:
-    with contextlib.suppress(OSError):
-        for line in Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace").splitlines():
-            if line.startswith("model name"):
-                return line.partition(":")[2].strip()
-    return platform.processor() or platform.machine()
+    """Returns the processor's name."""
+    path = Path("/proc/cpuinfo")  # of Linux, where `platform` has the architecture only
+    found = re.search(r"^model name\s*:\s*(.+)$", path.read_text(errors="replace"), re.M) if path.exists() else None
+    return found[1] if found else platform.processor() or platform.machine()

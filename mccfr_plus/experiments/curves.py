@@ -15,7 +15,7 @@ from mccfr_plus.errors import ConfigError
 from mccfr_plus.experiments.comparison import RUNS, read_comparison
 from mccfr_plus.experiments.evaluation_points import UNITS
 from mccfr_plus.experiments.record import Point, read_record
-from mccfr_plus.experiments.run_loop import RunFiles
+from mccfr_plus.experiments.run_loop import run_file
 
 MEASURES = ("exploitability", "nash_conv")
 _ALL_UNITS = (*UNITS, "cpu_seconds")
@@ -49,6 +49,8 @@ def checked(name: str, value: str, allowed: Any) -> str:
 class Curve:
     """One algorithm on one game over its seeds, at the points that all of its runs have reached.
 
+    A method raises ConfigError for an unknown unit, measure or band.
+
     Attributes:
         game: Name of the game.
         algorithm: Name of the algorithm.
@@ -78,13 +80,10 @@ class Curve:
         return len(self.runs)
 
     def x(self, unit: str = "nodes") -> np.ndarray:
-        """Returns the mean over seeds of histories touched, iterations, seconds or CPU seconds, ``[points]``.
+        """Returns the mean over seeds of the cost at each point, ``[points]``.
 
         Args:
-            unit: ``"nodes"``, ``"iterations"``, ``"seconds"`` or ``"cpu_seconds"``.
-
-        Raises:
-            ConfigError: If the unit is another one.
+            unit: ``"nodes"`` (histories touched), ``"iterations"``, ``"seconds"`` or ``"cpu_seconds"``.
         """
         checked("unit", unit, _ALL_UNITS)
         return np.array([[getattr(point, unit) for point in run] for run in self.runs], float).mean(axis=0)
@@ -94,9 +93,6 @@ class Curve:
 
         Args:
             measure: ``"exploitability"`` (NashConv / players) or ``"nash_conv"``.
-
-        Raises:
-            ConfigError: If the measure is another one.
         """
         checked("measure", measure, MEASURES)
         nash_conv = np.array([[point.nash_conv for point in run] for run in self.runs], float)
@@ -113,13 +109,7 @@ class Curve:
     def value_at(self, x: float, unit: str = "nodes", measure: str = "exploitability") -> np.ndarray:
         """Returns the measure of each run after `x` histories, iterations or seconds, ``[seeds]``.
 
-        Between two points it lies on the line that joins them on logarithmic axes. Outside of them it is the value of
-        the nearest point.
-
-        Args:
-            x: Above 0, in the unit.
-            unit: See `x`.
-            measure: See `y`.
+        Between two points it is interpolated on logarithmic axes. Outside of them it is that of the nearest point.
         """
         at, y = np.log(np.maximum(self.x(unit), 1e-300)), np.log(np.maximum(self.y(measure), 1e-300))
         return np.exp([np.interp(math.log(x), at, run) for run in y])
@@ -127,12 +117,7 @@ class Curve:
     def crossing(self, target: float, unit: str = "nodes", measure: str = "exploitability") -> float:
         """Returns the first `x` at which the mean over seeds is below a target; infinity if it never is.
 
-        It lies on the line that joins two points on logarithmic axes; it is the first point if that is below.
-
-        Args:
-            target: In the game's payoffs.
-            unit: See `x`.
-            measure: See `y`.
+        It is interpolated on logarithmic axes, or the first point if that is already below.
         """
         x, mean = self.x(unit), self.mean(measure)
         below = np.flatnonzero(mean < target)
@@ -152,11 +137,7 @@ class Curve:
         Args:
             band: ``"mean"``, Student's 95 % interval of the mean; or ``"quantiles"``, 5 % and 95 % of the seeds.
             at: Where, in the unit (see `value_at`); None: at the last point.
-            unit: See `x`.
-            measure: See `y`.
-
-        Returns:
-            An `Interval` with ``mean``, ``low`` and ``high``.
+            unit, measure: See `x` and `y`.
         """
         return interval_of(self.y(measure)[:, -1] if at is None else self.value_at(at, unit, measure), band)
 
@@ -171,7 +152,7 @@ def curves_of(path: str | os.PathLike) -> list[Curve]:
     for game, algorithm in itertools.product(comparison["games"], comparison["algorithms"]):
         runs = {}
         for seed in comparison["seeds"]:
-            file = RunFiles(Path(path) / RUNS, game, algorithm, seed).record
+            file = run_file(Path(path) / RUNS, game, algorithm, seed, "jsonl")
             if file.exists() and (points := read_record(file)[1]):
                 runs[seed] = points
         # Points that all runs have: a run may be under way, or its first iteration may pass more of them.

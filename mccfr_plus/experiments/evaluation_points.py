@@ -27,11 +27,15 @@ class Limit(NamedTuple):
         """Returns how much of it has been run."""
         return float(getattr(solver, "nodes_touched" if self.unit == "nodes" else self.unit))
 
+    def progress(self, solver: Any) -> float:
+        """Returns the share of it that has been run, from 0 to 1."""
+        return min(self.done(solver) / self.total, 1.0)
+
     def iterations_to(self, solver: Any, target: float) -> int:
         """Returns how many iterations to run next so that the target is not passed, at least 1.
 
-        It depends on what was run so far alone, and ends in single iterations: so the first iteration at or beyond the
-        target is found, wherever a run was interrupted before. Only if iterations differ wildly is it missed by a few.
+        It depends only on the iterations so far, and ends in single iterations. So the first iteration at or beyond the
+        target is found, wherever a run was interrupted before.
         """
         done, iterations = self.done(solver), solver.iterations
         if self.unit == "iterations":
@@ -46,10 +50,10 @@ class Limit(NamedTuple):
 
 
 def limit_of(**given: float | None) -> Limit:
-    """Returns the limit of the one argument that is no None.
+    """Returns the limit of the one argument that is not None.
 
     Raises:
-        ConfigError: If there is none, more than one, or one that is no number of at least 1 (seconds: above 0).
+        ConfigError: If there is none or more than one, or it is not at least 1 (seconds: above 0).
     """
     chosen = {unit: total for unit, total in given.items() if total is not None}
     if len(chosen) != 1:
@@ -81,8 +85,7 @@ def affordable_points(tree: GameTree, limit: Limit, cost: float) -> int:
     """Returns how many evaluations take a small share of a run, from 8 to 60; 25 for limits that are not in nodes.
 
     Args:
-        cost: What an evaluation costs per history and player, in visits of the run; the larger one of all runs that
-            are measured at the same points.
+        cost: Maximum cost of an evaluation per history and player, in visits, of the runs with the same points.
     """
     if limit.unit != "nodes":
         return 25

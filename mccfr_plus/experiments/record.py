@@ -1,12 +1,11 @@
 """A run's record: a file of JSON lines, which says what was run, what was measured, and how the run ended."""
 
 import os
-from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from mccfr_plus.errors import RecordError
-from mccfr_plus.files.json_lines import JsonLines, file_errors, read_json_lines
+from mccfr_plus.files.json_lines import JsonLines, read_json_lines
 
 FORMAT = "mccfr_plus.run"
 VERSION = 1
@@ -90,8 +89,3 @@ def read_record(path: str | os.PathLike) -> tuple[dict[str, Any], list[Point], d
             f"{path} is not a record of a run of this version, or is damaged. Delete the file to repeat the run."
         ) from None
     return header, points, ended
-
-
-def record_errors(path: Path, what: str = "write") -> AbstractContextManager[None]:
-    """Turns the operating system's errors into a RecordError that names the file."""
-    return file_errors(path, RecordError, what)

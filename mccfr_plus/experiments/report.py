@@ -7,25 +7,25 @@ from typing import Any
 
 from mccfr_plus.display import AXES, COLOURS, HIGH, LOW, MEASURE_LABELS, html_table, require_library
 from mccfr_plus.errors import ConfigError
-from mccfr_plus.experiments.comparison import RUNS, read_comparison
-from mccfr_plus.experiments.curves import Curve
-from mccfr_plus.experiments.page import part, write_page
-from mccfr_plus.experiments.record import read_record
-from mccfr_plus.experiments.result import Result
-from mccfr_plus.experiments.run_loop import RunFiles
-from mccfr_plus.experiments.strategy_page import page_of_strategies
-from mccfr_plus.experiments.strategy_table import (
+from mccfr_plus.evaluation.strategy_page import page_of_strategies, part, write_page
+from mccfr_plus.evaluation.strategy_table import (
     MOST_HISTORIES,
     MOST_SLOTS,
     StrategyTable,
     table_of_histories,
     table_of_tree,
 )
+from mccfr_plus.experiments.comparison import RUNS, read_comparison
+from mccfr_plus.experiments.curves import Curve
+from mccfr_plus.experiments.record import read_record
+from mccfr_plus.experiments.result import Result
+from mccfr_plus.experiments.run_loop import run_file
 from mccfr_plus.policies.files import load_policy
 from mccfr_plus.policies.keyed_policy import KeyedPolicy
 from mccfr_plus.trees.game_tree import GameTree
 
 REPORT_FILE = "report.html"
+_PACKAGE = "mccfr_plus.experiments"
 _DASHES = ("solid", "dashed", "dotdash", "dotted")
 _MARKERS = ("circle", "square", "diamond", "triangle", "inverted_triangle", "plus", "star", "x")  # as `display.MARKERS`
 
@@ -55,13 +55,10 @@ def write_report(result: Result) -> Path:
         f'<div class="plots">{"".join(places)}</div></section>'
         f'<section><h2>Where the runs ended</h2><div class="scroll">{result._repr_html_()}</div></section>'
     )
-    head = (
-        f"<style>{part('report.css')}</style>"
-        + Resources(mode="inline", minified=True, components=["bokeh"]).render()
-        + script
-    )
+    library = Resources(mode="inline", minified=True, components=["bokeh"]).render()
+    head = f"<style>{part('report.css', _PACKAGE)}</style>{library}{script}"
     tables = _strategies(path, curves)
-    switch = f"const LABELS = {json.dumps(AXES)};\n{part('report.js')}"
+    switch = f"const LABELS = {json.dumps(AXES)};\n{part('report.js', _PACKAGE)}"
     page = page_of_strategies(f"Comparison {path.name}", above, tables, script=switch, head=head)
     write_page(path / REPORT_FILE, page)
     return path / REPORT_FILE
@@ -127,7 +124,7 @@ def _strategies(path: Path, curves: list[Curve]) -> list[StrategyTable]:
     found = [
         (curve, file)
         for curve in sorted(curves, key=lambda curve: (games.index(curve.game), curve.mean()[-1]))
-        if (file := RunFiles(path / RUNS, curve.game, curve.algorithm, seed).policy).exists()
+        if (file := run_file(path / RUNS, curve.game, curve.algorithm, seed, "policy.npz")).exists()
     ]
     trees: dict[str, GameTree] = {}  # compiled once for all policies of a game
     tables = []

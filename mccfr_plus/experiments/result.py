@@ -4,6 +4,7 @@ import contextlib
 import itertools
 import json
 import logging
+import operator
 import os
 import tempfile
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -22,8 +23,8 @@ from mccfr_plus.experiments.curves import Curve, curves_of
 from mccfr_plus.experiments.evaluation_points import UNITS, limit_of
 from mccfr_plus.experiments.plot import plot_curves
 from mccfr_plus.experiments.record import Point
-from mccfr_plus.experiments.run_all import in_order, run_all
-from mccfr_plus.experiments.run_loop import STOPPED, RunEvent
+from mccfr_plus.experiments.run_all import run_all
+from mccfr_plus.experiments.run_loop import DONE, STOPPED, RunEvent
 from mccfr_plus.files.atomic_write import atomic_write
 from mccfr_plus.files.json_lines import read_json_lines
 from mccfr_plus.solver.config import SolverConfig
@@ -37,6 +38,7 @@ AlgorithmLike: TypeAlias = str | Solver | SolverConfig | Callable[[Any, int], An
 
 _BAR = "{percentage:3.0f}%|{bar}| {n:.1f} of {total_fmt} runs, {elapsed} elapsed, {remaining} left"
 _COLUMNS = ("iterations", "nodes", "seconds", "cpu_seconds", "nash_conv")
+_numbers = operator.attrgetter(*_COLUMNS)
 
 
 @dataclass(frozen=True)
@@ -57,11 +59,7 @@ class Result:
 
     @classmethod
     def load(cls, path: str | os.PathLike) -> Self:
-        """Returns the result of a directory that `compare` has written, or of a file that `save` has written.
-
-        Raises:
-            RecordError: If there is no comparison, or a record is damaged.
-        """
+        """Returns the result of a directory of `compare` or a file of `save`; raises RecordError if it is neither."""
         path = Path(path)
         if path.is_file() or path.suffix == ".jsonl":
             entries = read_json_lines(path, RecordError)
@@ -70,41 +68,31 @@ class Result:
         return cls(curves_of(path), path=path)
 
     def save(self, path: str | os.PathLike) -> None:
-        """Writes `about` and all curves into one small file of JSON lines; numbers have five digits.
+        """Writes `about` and all curves into one small file of JSON lines; raises RecordError if that fails.
 
-        Wall times and values per player are left out.
-
-        Raises:
-            RecordError: If the file cannot be written.
+        Numbers have five digits. Wall times and values per player are left out.
         """
         lines: list[dict[str, Any]] = [{"about": self.about}]
         for curve in self.curves:
-            runs = [[_short_row(point) for point in run] for run in curve.runs]
-            line = {"game": curve.game, "algorithm": curve.algorithm, "players": curve.num_players, "runs": runs}
-            lines.append(line)
+            what = {"game": curve.game, "algorithm": curve.algorithm, "players": curve.num_players}
+            lines.append(what | {"runs": [[_short_row(point) for point in run] for run in curve.runs]})
         with atomic_write(Path(path), RecordError) as file:
             file.writelines(json.dumps(line, separators=(",", ":")).encode() + b"\n" for line in lines)
 
     def to_dataframe(self) -> Any:
-        """Returns a pandas data frame with a row per evaluation.
+        """Returns a pandas data frame with a row per evaluation; raises ConfigError if pandas is not installed.
 
         Columns: ``game``, ``algorithm``, ``seed``, ``iterations``, ``nodes``, ``seconds``, ``cpu_seconds``,
         ``nash_conv``, ``exploitability``.
-
-        Raises:
-            ConfigError: If pandas is not installed.
         """
-        columns: dict[str, list[Any]] = {name: [] for name in ("game", "algorithm", "seed", *_COLUMNS)}
-        exploitability: list[float] = []
-        for curve in self.curves:
-            for seed, run in zip(curve.seeds or itertools.count(1), curve.runs, strict=False):
-                for point in run:
-                    for name, value in (("game", curve.game), ("algorithm", curve.algorithm), ("seed", seed)):
-                        columns[name].append(value)
-                    for name in _COLUMNS:
-                        columns[name].append(getattr(point, name))
-                    exploitability.append(point.nash_conv / curve.num_players)
-        return data_frame(columns | {"exploitability": exploitability})
+        columns = ("game", "algorithm", "seed", *_COLUMNS, "exploitability")
+        rows = [
+            (curve.game, curve.algorithm, seed, *_numbers(point), point.nash_conv / curve.num_players)
+            for curve in self.curves
+            for seed, run in zip(curve.seeds or itertools.count(1), curve.runs, strict=False)
+            for point in run
+        ]
+        return data_frame({name: [row[column] for row in rows] for column, name in enumerate(columns)})
 
     def plot(
         self, unit: str = "seconds", band: str = "quantiles", ax: Any = None, *, measure: str = "exploitability"
@@ -118,7 +106,7 @@ class Result:
             measure: ``"exploitability"`` or ``"nash_conv"``.
 
         Raises:
-            ConfigError: If there is nothing to draw, an argument is another one, or matplotlib is missing.
+            ConfigError: If there is nothing to draw, an argument is unknown, or matplotlib is missing.
         """
         return plot_curves(self.curves, unit=unit, band=band, measure=measure, ax=ax)
 
@@ -127,22 +115,18 @@ class Result:
         rows = []
         for curve in self.curves:
             mean, low, high = curve.interval("quantiles")
+            row = {"game": curve.game, "algorithm": curve.algorithm, "seeds": curve.num_seeds}
             cost = {unit: float(curve.x(unit)[-1]) for unit in UNITS}
-            row = {"game": curve.game, "algorithm": curve.algorithm, "seeds": curve.num_seeds, **cost}
-            rows.append(row | {"exploitability": mean, "low": low, "high": high})
+            rows.append(row | cost | {"exploitability": mean, "low": low, "high": high})
         return rows
 
     def __repr__(self) -> str:
         return f"Result({len(self.curves)} curves, {len(self.failed)} failed runs)"
 
     def _repr_html_(self) -> str:
-        numbers = (*UNITS, "exploitability", "low", "high")
         heading = ["game", "algorithm", "seeds", *UNITS, "exploitability", f"{LOW:.0%}", f"{HIGH:.0%}"]
-        rows = [
-            [row["game"], row["algorithm"], str(row["seeds"]), *(f"{row[name]:,.4g}" for name in numbers)]
-            for row in self.final_rows()
-        ]
-        return html_table(heading, rows, numbers_from=2)
+        cells = [[x if isinstance(x, str) else f"{x:,.4g}" for x in row.values()] for row in self.final_rows()]
+        return html_table(heading, cells, numbers_from=2)
 
 
 def compare(
@@ -169,9 +153,8 @@ def compare(
               ``"dream(traversals=200)"``, ``"neural:escher"``; OpenSpiel's: ``"openspiel:cfr+"`` (C++),
               ``"openspiel_python:external"``.
             - A `Solver` or a `SolverConfig`: a template, whose config is used with each seed.
-            - A factory ``factory(game, seed)``, which gets a `GameTree`, or a pyspiel game if its tree does not fit. It
-              returns an object with ``run(iterations, callback=)``, ``evaluate()``, ``iterations``, ``nodes_touched``
-              and ``seconds`` as `Solver` has them.
+            - A factory ``factory(game, seed)`` of a `GameTree`, or of a pyspiel game if its tree does not fit. It
+              returns an object with ``run``, ``evaluate``, ``iterations``, ``nodes_touched``, ``seconds`` as `Solver`.
         seeds: Number of runs of each (seeds 1, 2, ...), or the seeds. Deterministic algorithms run once.
         nodes: Length of a run in histories touched. Give one of `nodes`, `iterations` and `seconds`.
         iterations: Length of a run in iterations.
@@ -190,8 +173,7 @@ def compare(
         The curves. Runs that failed are in `Result.failed`, and logged.
 
     Raises:
-        ConfigError: If an argument is wrong, or an algorithm unknown.
-        GameError: If a game is unknown.
+        ConfigError, GameError: If an argument is wrong, or an algorithm or a game unknown.
         RecordError: If `out` holds something else or cannot be written, or all runs failed.
 
     Examples:
@@ -207,16 +189,16 @@ def compare(
     with contextlib.ExitStack() as stack:
         folder = out or stack.enter_context(tempfile.TemporaryDirectory(prefix="mccfr_plus_"))
         directory = stack.enter_context(Directory(folder, comparison))
-        names = [f"{run.game} {run.algorithm} seed {run.seed}" for run in in_order(directory)]
+        names = [str(run) for run in directory.runs()]
         disable = None if progress else True  # None: only on a terminal
         bar = stack.enter_context(tqdm(total=len(names), bar_format=_BAR, leave=False, disable=disable))
         done, failed = [0.0] * len(names), {}
 
         def show(event: RunEvent) -> None:
             done[event.number] = 0.0 if event.outcome == STOPPED else event.progress
-            if event.failure is not None:
-                failed[names[event.number]] = event.failure
-                logger.warning("%s failed: %s", names[event.number], event.failure)
+            if event.outcome not in (None, DONE, STOPPED):
+                failed[names[event.number]] = event.outcome
+                logger.warning("%s failed: %s", names[event.number], event.outcome)
             bar.n = sum(done)
             bar.refresh()
 
@@ -229,10 +211,8 @@ def compare(
     return result
 
 
-# --- the small file of `save` ---
-
-
 def _short_row(point: Point) -> list[float]:
+    """Returns a point as in the file of `Result.save`."""
     return [point.iterations, *(float(f"{x:.5g}") for x in (point.nodes, point.nash_conv, point.cpu_seconds))]
 
 

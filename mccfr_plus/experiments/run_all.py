@@ -8,31 +8,19 @@ import pickle
 import signal
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
 from multiprocessing import connection
-from multiprocessing.process import BaseProcess
 from queue import Empty
 from typing import Any
-
-from tqdm import tqdm
 
 from mccfr_plus.cluster.cluster import Cluster
 from mccfr_plus.errors import ConfigError, RecordError
 from mccfr_plus.experiments.cluster_runs import run_on_cluster
 from mccfr_plus.experiments.comparison import Directory
 from mccfr_plus.experiments.record import read_record
-from mccfr_plus.experiments.run_loop import (
-    DONE,
-    STOPPED,
-    Run,
-    RunEvent,
-    Runs,
-    forget_games,
-    outcome_of,
-    warm_up,
-)
+from mccfr_plus.experiments.run_loop import DONE, STOPPED, Run, RunEvent, Runs, forget_games, outcome_of, warm_up
 from mccfr_plus.kernels.compile import is_no_notice
 from mccfr_plus.kernels.interrupts import SIGNALS
 from mccfr_plus.trees.game_tree import GameTree
@@ -41,15 +29,6 @@ from mccfr_plus.user_modules import import_user_module, imported_modules
 Show = Callable[[RunEvent], None]
 
 _POLL_SECONDS = 0.2
-_PATIENCE_SECONDS = 60.0  # with runs that were stopped: a checkpoint may take gigabytes
-
-
-def in_order(directory: Directory) -> list[Run]:
-    """Returns all runs of a comparison in the order in which they are started.
-
-    Runs on one game follow each other, so that a process compiles its tree once.
-    """
-    return sorted(directory.runs(), key=lambda run: directory.comparison.games.index(run.game))
 
 
 def run_all(
@@ -61,26 +40,24 @@ def run_all(
 ) -> None:
     """Runs everything that is not recorded yet.
 
-    On KeyboardInterrupt all runs write a checkpoint and end; then it is raised again. Processes that are left after a
-    minute, or at the next KeyboardInterrupt, are killed.
+    On KeyboardInterrupt all runs write a checkpoint and end; then it is raised again. A second KeyboardInterrupt kills
+    processes that do not respond.
 
     Args:
         directory: The comparison's directory, entered.
         about: See `about_here`.
         show: Called with each event.
-        processes: Number of parallel runs; None: one per core. A single one at a time is made in this process.
-        cluster: Where to run, entered; None: this machine.
+        processes, cluster: See `mccfr_plus.experiments.compare`.
 
     Raises:
         ConfigError: If an object must stay in this process, and `processes` or `cluster` is given.
-        RecordError: If a process was killed: recorded points are kept, and another call continues.
-        ClusterError: If the cluster is lost: likewise.
+        RecordError, ClusterError: If a process was killed, or the cluster is lost; recorded points are kept.
     """
-    runs = dict(enumerate(in_order(directory)))
-    local = next((name for run in runs.values() for name in _objects_of_this_process(run)), None)
+    runs = dict(enumerate(directory.runs()))
+    local = next((run for run in runs.values() if _stays_here(run.game_object) or _stays_here(run.definition)), None)
     if local is not None and (cluster is not None or processes not in (None, 1)):
         raise ConfigError(
-            f"{local!r} cannot be sent to other processes: give a module's function or a game's text, or leave out "
+            f"{local} cannot be sent to other processes: give a module's function or a game's text, or leave out "
             "processes and cluster."
         )
     for number, run in list(runs.items()):
@@ -99,18 +76,14 @@ def run_all(
         _run_in_processes(runs, about, show, processes)
 
 
-def _objects_of_this_process(run: Run) -> Iterator[str]:
-    """Yields the names of a run's objects that other processes cannot load."""
-    for name, given in ((run.game, run.game_object), (run.algorithm, run.definition)):
-        if isinstance(given, GameTree):
-            yield name
-        elif given is not None and not isinstance(given, str):
-            try:
-                is_importable = b"__main__" not in pickle.dumps(given)
-            except Exception:  # whatever the object raises
-                is_importable = False
-            if not is_importable:
-                yield name
+def _stays_here(given: Any) -> bool:
+    """Returns whether a game or an algorithm cannot be loaded by other processes."""
+    if isinstance(given, GameTree):
+        return True
+    try:
+        return b"__main__" in pickle.dumps(given)
+    except Exception:  # whatever the object raises
+        return True
 
 
 def _run_here(runs: Runs, about: dict[str, Any], show: Show) -> None:
@@ -118,7 +91,7 @@ def _run_here(runs: Runs, about: dict[str, Any], show: Show) -> None:
         for number, run in runs.items():
 
             def tell(progress: float, number: int = number) -> None:
-                show(RunEvent(number, min(progress, 1.0), None))
+                show(RunEvent(number, progress, None))
 
             show(RunEvent(number, 1.0, outcome_of(run, about, tell, lambda: False)))
     finally:
@@ -130,10 +103,8 @@ def _run_in_processes(runs: Runs, about: dict[str, Any], show: Show, processes: 
     context = multiprocessing.get_context("spawn")
     queue: Any = context.Queue()
     stopped, stop = context.Pipe(duplex=False)  # closing it waits for no worker, Event.set() for all
-    count = min(processes or os.cpu_count() or 1, len(runs))
-    pool = ProcessPoolExecutor(
-        count, mp_context=context, initializer=_begin, initargs=(queue, stopped, imported_modules())
-    )
+    count, arguments = min(processes or os.cpu_count() or 1, len(runs)), (queue, stopped, imported_modules())
+    pool = ProcessPoolExecutor(count, mp_context=context, initializer=_begin, initargs=arguments)
     others = set(multiprocessing.active_children())
     with pool, stop:
         try:
@@ -150,7 +121,13 @@ def _run_in_processes(runs: Runs, about: dict[str, Any], show: Show, processes: 
         except BaseException as error:
             pool.shutdown(wait=False, cancel_futures=True)
             stop.close()
-            _wait_or_kill(set(multiprocessing.active_children()) - others)
+            workers = set(multiprocessing.active_children()) - others
+            try:
+                for worker in workers:
+                    worker.join()
+            except KeyboardInterrupt:  # OpenSpiel's C++ code does not respond to `stop`
+                for worker in workers:
+                    worker.kill()
             if isinstance(error, BrokenProcessPool):
                 raise RecordError(
                     "a process of the comparison ended: what was recorded is kept. If it was killed because memory was "
@@ -158,21 +135,6 @@ def _run_in_processes(runs: Runs, about: dict[str, Any], show: Show, processes: 
                     "if __name__ == '__main__':"
                 ) from None
             raise
-
-
-def _wait_or_kill(workers: set[BaseProcess]) -> None:
-    """Waits until workers have written their checkpoints; kills those that are left after a while, or at a signal.
-
-    OpenSpiel's C++ code does not respond to `stop`.
-    """
-    try:
-        end = time.monotonic() + _PATIENCE_SECONDS
-        for worker in workers:
-            worker.join(max(end - time.monotonic(), 0.0))
-    except KeyboardInterrupt:
-        pass
-    for worker in workers:
-        worker.kill()
 
 
 # --- in the processes ---
@@ -186,7 +148,6 @@ def _begin(queue: Any, stopped: connection.Connection, imports: tuple[str, ...])
     _queue, _stopped = queue, stopped
     for number in SIGNALS:  # a terminal sends them to all processes; the first one closes `stop` then
         signal.signal(number, signal.SIG_IGN)
-    tqdm.set_lock(threading.RLock())  # its own is a semaphore of the system, which a killed process leaves behind
     for name in imports:
         import_user_module(name)
     logging.getLogger("mccfr_plus").addFilter(is_no_notice)  # each process would tell what it compiles
@@ -195,8 +156,7 @@ def _begin(queue: Any, stopped: connection.Connection, imports: tuple[str, ...])
 
 def _end_with_parent() -> None:
     """Ends this process when the first one was killed: another program may continue its runs."""
-    parent = multiprocessing.parent_process()
-    if parent is not None:
+    if parent := multiprocessing.parent_process():
         parent.join()
         os._exit(1)
 
@@ -208,6 +168,6 @@ def _work(number: int, run: Run, about: dict[str, Any]) -> str:
         nonlocal last
         if time.monotonic() - last > _POLL_SECONDS:
             last = time.monotonic()
-            _queue.put((number, min(progress, 1.0)))
+            _queue.put((number, progress))
 
     return STOPPED if _stopped.poll() else outcome_of(run, about, tell, _stopped.poll)

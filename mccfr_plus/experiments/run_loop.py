@@ -35,33 +35,11 @@ Tell = Callable[[float], None]  # gets the progress of the run, from 0 to 1; its
 DONE, STOPPED = "done", "stopped"  # other outcomes are errors, as text
 
 
-class RunFiles(NamedTuple):
-    """The files of a run."""
-
-    folder: Path
-    game: str
-    algorithm: str
-    seed: int
-
-    def _file(self, ending: str) -> Path:
-        digest = hashlib.blake2b(f"{self.game}\n{self.algorithm}".encode(), digest_size=4).hexdigest()
-        game, algorithm = (re.sub(r"[^a-z0-9+]+", "_", s.lower()).strip("_")[:40] for s in (self.game, self.algorithm))
-        return self.folder / f"{game}-{algorithm}-{digest}-seed{self.seed}.{ending}"
-
-    @property
-    def record(self) -> Path:
-        """File of the record."""
-        return self._file("jsonl")
-
-    @property
-    def checkpoint(self) -> Path:
-        """File of the checkpoint."""
-        return self._file("checkpoint")
-
-    @property
-    def policy(self) -> Path:
-        """File of the final policy."""
-        return self._file("policy.npz")
+def run_file(folder: Path, game: str, algorithm: str, seed: int, ending: str) -> Path:
+    """Returns the path of a run's file: ``jsonl`` is its record, ``checkpoint``, ``policy.npz`` the final policy."""
+    digest = hashlib.blake2b(f"{game}\n{algorithm}".encode(), digest_size=4).hexdigest()
+    game, algorithm = (re.sub(r"[^a-z0-9+]+", "_", name.lower()).strip("_")[:40] for name in (game, algorithm))
+    return folder / f"{game}-{algorithm}-{digest}-seed{seed}.{ending}"
 
 
 @dataclass(frozen=True)
@@ -87,22 +65,20 @@ class Run:
             count = affordable_points(game, self.limit, self.evaluation_cost)
         return replace(self, points=evaluation_points(self.limit, count))
 
-    files = property(lambda self: RunFiles(self.folder, self.game, self.algorithm, self.seed))
-    record = property(lambda self: self.files.record)
-    checkpoint = property(lambda self: self.files.checkpoint)
-    policy = property(lambda self: self.files.policy)
+    def __str__(self) -> str:
+        return f"{self.game} {self.algorithm} seed {self.seed}"
+
+    def _file(self, ending: str) -> Path:
+        return run_file(self.folder, self.game, self.algorithm, self.seed, ending)
+
+    record = property(lambda self: self._file("jsonl"))
+    checkpoint = property(lambda self: self._file("checkpoint"))
+    policy = property(lambda self: self._file("policy.npz"))
 
     def header(self, about: dict[str, Any]) -> dict[str, Any]:
         """Returns the first line of the record: what was run, and `about` where and when."""
-        return {
-            "game": self.game,
-            "algorithm": self.algorithm,
-            "seed": self.seed,
-            "unit": self.limit.unit,
-            "total": self.limit.total,
-            "points": list(self.points),
-            **about,
-        }
+        what = {"game": self.game, "algorithm": self.algorithm, "seed": self.seed}
+        return what | {"unit": self.limit.unit, "total": self.limit.total, "points": list(self.points)} | about
 
 
 Runs = dict[int, Run]  # by number, in the order in which they are started
@@ -115,24 +91,17 @@ class RunEvent(NamedTuple):
     progress: float  # 0 .. 1
     outcome: str | None  # `DONE`, `STOPPED`, an error, or None: the run goes on
 
-    @property
-    def failure(self) -> str | None:
-        """The error, if the run has failed."""
-        return None if self.outcome in (None, DONE, STOPPED) else self.outcome
-
 
 def run_to_end(run: Run, game: GameTree | pyspiel.Game, about: dict[str, Any], tell: Tell, stop: Stop) -> bool:
     """Runs to the end; returns False if `stop` has ended it before. Recorded points are not measured again.
 
-    Our solvers continue from their checkpoint. OpenSpiel's and those of factories without checkpoints start from the
-    beginning, with the same seed.
+    Our solvers continue from their checkpoint. Solvers without checkpoints start from the beginning, with the same
+    seed.
 
     Args:
         run: The run, with its points.
         game: The game's tree, or a game that is traversed by its rules.
-        about: Where and when, for the record.
-        tell: Called with the progress, and after each change of the run's files.
-        stop: Returns whether to stop.
+        about, tell, stop: See `Run.header`, `Tell` and `Stop`.
 
     Raises:
         RecordError: If the record is of another run, or cannot be written; recorded points are kept.
@@ -162,7 +131,7 @@ def run_to_end(run: Run, game: GameTree | pyspiel.Game, about: dict[str, Any], t
             is_there = _advance(solver, run.limit, target, tell, stop)
             if is_there and recorded < target:
                 point = _measure(solver, run)
-                with deferred_signals(lambda: None):
+                with deferred_signals():
                     record.add(point)
                 recorded = point.target
                 begin = time.monotonic()
@@ -170,21 +139,21 @@ def run_to_end(run: Run, game: GameTree | pyspiel.Game, about: dict[str, Any], t
                     solver.save_checkpoint(run.checkpoint)
                     saved = time.monotonic()
                     pause = max(CHECKPOINT_SECONDS, PAUSE * (saved - begin))
-                tell(run.limit.done(solver) / run.limit.total)
+                tell(run.limit.progress(solver))
         except KeyboardInterrupt as error:
             is_there, interrupt = False, error
         if not is_there:
             if has_checkpoints and solver.iterations:
-                with deferred_signals(lambda: None):
+                with deferred_signals():
                     solver.save_checkpoint(run.checkpoint)
-            tell(run.limit.done(solver) / run.limit.total)
+            tell(run.limit.progress(solver))
             if interrupt is not None and not stop():
                 raise interrupt
             return False
     if run.keeps_policy and hasattr(solver, "average_policy") and (policy := solver.average_policy()) is not None:
         if isinstance(game, GameTree):
-            policy = TreePolicy(game, strategy_of(game, policy))  # also of networks
-        if isinstance(game, GameTree) or has_checkpoints:
+            save_policy(TreePolicy(game, strategy_of(game, policy)), run.policy)  # also of networks
+        elif has_checkpoints:
             save_policy(policy, run.policy)
     record.end(seconds=solver.seconds)
     run.checkpoint.unlink(missing_ok=True)
@@ -202,7 +171,7 @@ def _advance(solver: Any, limit: Limit, target: float, tell: Tell, stop: Stop) -
 
     def look(_: Any) -> bool:
         nonlocal is_stopped
-        tell(limit.done(solver) / limit.total)
+        tell(limit.progress(solver))
         is_stopped = is_stopped or stop()
         return is_stopped or (limit.unit == "seconds" and limit.done(solver) >= target)
 
@@ -227,13 +196,9 @@ def _measure(solver: Any, run: Run) -> Point:
     )
 
 
-# --- in a process that does nothing else ---
-
-
 def warm_up() -> None:
     """Compiles the kernels once, rather than in every process of a machine at the same time."""
-    solver = Solver("kuhn_poker", "external", seed=1).run(1)
-    solver.evaluate()
+    Solver("kuhn_poker", "external", seed=1).run(1).evaluate()
     Solver("kuhn_poker", "full").run(1)
 
 

@@ -27,14 +27,13 @@ class OpenSpielSolver:
     """One of OpenSpiel's solvers, with the methods of `Solver` that a comparison needs.
 
     OpenSpiel's solvers do not count histories. Our solver of the same scheme runs beside it for as many iterations,
-    outside of the measured time; `nodes_touched` is its number. There are no checkpoints. OpenSpiel's exceptions become
-    a GameError.
+    outside of the measured time; `nodes_touched` is its number. OpenSpiel's exceptions become a GameError.
     """
 
     def __init__(self, game: GameTree | pyspiel.Game, algorithm: Algorithm, seed: int):
         self._game = game
         loaded = game.game if isinstance(game, GameTree) else game
-        self._errors = functools.partial(openspiel_errors, algorithm.text, loaded)
+        self._errors = functools.partial(_openspiel_errors, algorithm.text, loaded)
         with self._errors():
             self._solver = _theirs(algorithm.library, algorithm.name, loaded, seed)
         steps = ("run_iteration", "iteration", "evaluate_and_update_policy")  # the first one that it has
@@ -85,8 +84,8 @@ class OpenSpielSolver:
 
 
 @contextlib.contextmanager
-def openspiel_errors(algorithm: str, game: pyspiel.Game) -> Iterator[None]:
-    """Raises a GameError for what OpenSpiel raises within the block, such as where a game in Python lacks something."""
+def _openspiel_errors(algorithm: str, game: pyspiel.Game) -> Iterator[None]:
+    """Turns OpenSpiel's exceptions within the block into a GameError, such as those of a game in Python."""
     try:
         yield
     except MccfrPlusError:
@@ -96,7 +95,7 @@ def openspiel_errors(algorithm: str, game: pyspiel.Game) -> Iterator[None]:
         raise GameError(f"{algorithm} fails on {game}: OpenSpiel raised {said}") from error
 
 
-# What a factory's solver needs; `IterativeSolver` has all of it.
+# Attributes that a factory's solver needs; `IterativeSolver` has all of them.
 _NEEDED = ("run", "evaluate", "iterations", "nodes_touched", "seconds")
 
 
@@ -105,8 +104,7 @@ def solver_of(game: GameTree | pyspiel.Game, algorithm: Algorithm, seed: int) ->
 
     Raises:
         GameError: If the algorithm cannot play the game.
-        ConfigError: If it needs the whole tree, and there is none; or torch, which is missing; or if a factory returns
-            something other than a solver.
+        ConfigError: If it needs a tree or torch, which is missing, or a factory does not return a solver.
     """
     if not isinstance(game, GameTree) and algorithm.needs_compiled_tree:
         raise ConfigError(f"algorithm {algorithm.text!r} needs a compiled tree, and that of {game} does not fit.")
@@ -116,10 +114,8 @@ def solver_of(game: GameTree | pyspiel.Game, algorithm: Algorithm, seed: int) ->
         solver = algorithm.factory(game, seed)
         missing = [name for name in _NEEDED if not hasattr(solver, name)]
         if missing:
-            raise ConfigError(
-                f"{algorithm.text} returned a {type(solver).__name__} without {missing[0]!r}: return a solver with "
-                f"{', '.join(_NEEDED)}, as `Solver` has them."
-            )
+            what = f"{algorithm.text} returned a {type(solver).__name__} without {missing[0]!r}"
+            raise ConfigError(f"{what}: return a solver with {', '.join(_NEEDED)}, as `Solver` has them.")
         return solver
     return (_ours if algorithm.library == OURS else OpenSpielSolver)(game, algorithm, seed)
 
@@ -142,7 +138,7 @@ def _theirs(library: str, name: str, game: pyspiel.Game, seed: int) -> Any:
             return pyspiel.ExternalSamplingMCCFRSolver(game, seed)
         if name == "outcome":
             return pyspiel.OutcomeSamplingMCCFRSolver(game, seed=seed)
-        return {"cfr": pyspiel.CFRSolver, "cfr+": pyspiel.CFRPlusSolver}[name](game)
+        return (pyspiel.CFRSolver if name == "cfr" else pyspiel.CFRPlusSolver)(game)
     from open_spiel.python.algorithms import cfr, discounted_cfr, external_sampling_mccfr, outcome_sampling_mccfr
 
     np.random.seed(seed % 2**32)  # noqa: NPY002  (they draw from numpy's global generator)

@@ -27,9 +27,6 @@ NUM_COUNTS = 12
 # What a traversal notes of an infoset that it enters: all that the update needs, so that it looks nothing up.
 TOUCHED = np.dtype([("first_slot", np.int32), ("num_actions", np.int32), ("parent_slot", np.int32)])
 
-# An entry of the list of a player's infosets by number of actions; see `minimizers.lanes`.
-ALIKE = np.dtype([("first_slot", np.int32), ("num_actions", np.int32), ("num_alike", np.int32)])  # from this one on
-
 # An infoset whose player's average is to be updated, and with which weight. Where the action that was drawn is to be
 # counted instead of the strategy, it is the slot of that action, and `num_actions` is DRAWN_ACTION.
 VISIT = np.dtype([("first_slot", np.int32), ("num_actions", np.int32), ("weight", np.float64)])
@@ -57,10 +54,6 @@ FRAME = np.dtype(
 
 DRAWN_ACTION = -1
 
-# What an update of several infosets side by side works with; see `minimizers.lanes`.
-LANES = 64  # infosets, at most
-LANE_ROWS = 34  # numbers for each of them
-
 LOOK_AHEAD = 48  # entries of the list of touched infosets: what these have in large arrays is fetched so early
 
 # Numbers of gradients and of traversals are small, so that arrays of them are; they start again when they run out.
@@ -80,8 +73,6 @@ class Scratch(NamedTuple):
     gradient: np.ndarray  # [num_slots + num_players + 1] float64; then come the empty sequences, and a dump
     touched: np.ndarray  # [infoset_range[-1]] TOUCHED; player p's part starts at infoset_range[p]
     num_touched: np.ndarray  # [num_players] int64
-    alike: np.ndarray  # [infoset_range[-1]] ALIKE, in parts as `touched`; empty if none are updated side by side
-    lanes: np.ndarray  # [LANE_ROWS * LANES] float64, or empty, too
     # Used at first slots: numbers of the last gradients for which infosets were entered. An array of its own, as short
     # as can be: a traversal reads it wherever it comes, so that it should stay in the cache.
     stamps: np.ndarray  # [num_slots] uint16
@@ -109,7 +100,6 @@ def new_scratch(
     thread: int = 0,
     stride: int = 1,
     seen: np.ndarray | None = None,
-    side_by_side: bool = False,
 ) -> Scratch:
     """Returns a fresh scratch for a tree.
 
@@ -121,12 +111,9 @@ def new_scratch(
         thread: The number of the thread that it is for.
         stride: How many iterations lie between two of this thread.
         seen: `Scratch.seen` of the first thread; kept, not copied. None: a new one.
-        side_by_side: Whether a minimizer updates infosets side by side; see `minimizers.lanes`.
     """
     values = np.zeros((0, 0)) if values is None else values
     sizes = _sizes(tree, shape, max_visits, sample_per_infoset, len(values) > 0)
-    if side_by_side:
-        sizes |= {"alike": (int(tree.infoset_range[-1]), ALIKE), "lanes": (LANE_ROWS * LANES, np.float64)}
     given = {"values": values, "rng": rng} if seen is None else {"values": values, "rng": rng, "seen": seen}
     arrays = {name: np.zeros(length, dtype) for name, (length, dtype) in sizes.items() if name not in given}
     scratch = Scratch(**arrays, **given)
@@ -150,8 +137,6 @@ def _sizes(
         "gradient": (num_slots + num_players + 1, np.float64),
         "touched": (int(tree.infoset_range[-1]), TOUCHED),
         "num_touched": (num_players, np.int64),
-        "alike": (0, ALIKE),
-        "lanes": (0, np.float64),
         "stamps": (num_slots, np.uint16),
         "seen": (num_slots, np.float64),
         "reach": (num_slots + num_players, np.float64),

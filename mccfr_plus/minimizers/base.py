@@ -41,8 +41,6 @@ class Minimizer:
         prepare: A kernel that is called once per update, before the first infoset; None: there is none.
             ``prepare(tree, strategy, tables, scratch, player, iteration, parameters)``; it may write to the last four
             and the tables.
-        finish: The same after the last infoset; None: there is none. `kernel` may leave the tables and the strategy to
-            it, and only return the value.
         num_tables: Rows of the tables.
         references: Keys of `mccfr_plus.citations`.
         keeps_regrets: Whether row 0 of the tables holds cumulative regrets, negative ones too; they may lack discounts.
@@ -60,7 +58,6 @@ class Minimizer:
     short_name: ClassVar[str] = "user-defined"
     kernel: ClassVar[Any] = None
     prepare: ClassVar[Any] = None
-    finish: ClassVar[Any] = None
     num_tables: ClassVar[int] = 1
     references: ClassVar[tuple[str, ...]] = ()
     keeps_regrets: ClassVar[bool] = False
@@ -100,11 +97,6 @@ def PREPARE(tree, strategy, tables, scratch, player, iteration, parameters):
     """The `prepare` of a minimizer; does nothing by default."""
 
 
-@optional_slot
-def FINISH(tree, strategy, tables, scratch, player, iteration, parameters):
-    """The `finish` of a minimizer; does nothing by default."""
-
-
 @inline_kernel
 def _fetch(infoset, gradient, strategy, tables):
     """Begins to fetch what an update reads, where the game is not stored."""
@@ -140,7 +132,6 @@ def minimize(tree, strategy, tables, scratch, player, iteration, parameters):
         else:
             value = gradient[at(first)]
         gradient[at(infoset["parent_slot"])] += value
-    FINISH(tree, strategy, tables, scratch, player, iteration, parameters)
     scratch.reach_valid[player] = 0
 
 
@@ -152,5 +143,5 @@ def minimize_with(minimizer: Minimizer) -> Callable:
     """
     if minimizer.kernel is None:
         raise ConfigError(f"{minimizer!r} has no kernel: give its class one; see mccfr_plus.Minimizer.")
-    kernels = {UPDATE_INFOSET: minimizer.kernel, PREPARE: minimizer.prepare, FINISH: minimizer.finish}
+    kernels = {UPDATE_INFOSET: minimizer.kernel, PREPARE: minimizer.prepare}
     return bind(minimize, {place: given for place, given in kernels.items() if given is not None})

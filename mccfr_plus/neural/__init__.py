@@ -1,9 +1,5 @@
 """Neural solvers: Deep CFR, DREAM, ESCHER and NFSP. They need torch: ``pip install 'mccfr_plus[neural]'``.
 
-Many histories are sampled in parallel. A memory of their regrets yields weighted targets, from which a network learns.
-With ``representation="tree"`` the game is compiled and the strategy is a table, which one forward pass per update
-fills; the average strategy is exact. With ``representation="batched"`` strategies are networks, for games of any size.
-
 Configs and `settings_of` work without torch. Names that need it are imported on first use.
 
 Examples:

@@ -1,11 +1,7 @@
-"""Deep CFR, DREAM and ESCHER: one network of advantages per player. Each runs on trees and on batches of histories.
+"""Deep CFR, DREAM and ESCHER: one network of advantages per player.
 
-For t = 1, 2, ... and each player p in turn:
-
-1. Traversals for p sample regrets, which p's memory stores with weight t. A `Representation` makes them: a compiled
-   tree, or many histories at once.
-2. p's network is fitted to the memory by weighted least squares. Regret matching on its outputs is p's strategy.
-3. p's strategy enters the average policy with weight t: exactly on a tree, else as samples.
+In each iteration and for each player, sampled regrets go to a memory, to which the player's network is fitted. Regret
+matching on its outputs is the next strategy, which enters the average policy with weight t^gamma.
 """
 
 from __future__ import annotations
@@ -19,7 +15,7 @@ from mccfr_plus.kernels.random_numbers import new_states
 from mccfr_plus.neural import config as configs
 from mccfr_plus.neural.memory import Aggregated, Bootstrapped, Reservoir, Samples, infoset_columns
 from mccfr_plus.neural.network import Learner
-from mccfr_plus.neural.network_policy import MATCHING, MATCHING_OR_UNIFORM, RULES, UNIFORM, predicted_regrets
+from mccfr_plus.neural.network_policy import MATCHING, RULES, UNIFORM, predicted_regrets
 from mccfr_plus.neural.sampling.paths import ExternalSampling, Paths, Trajectories, corrected_regrets, plain_regrets
 from mccfr_plus.neural.solver import NeuralSolver, Seed
 from mccfr_plus.neural.values import ExactValues, PathValues, TreeValues
@@ -27,7 +23,7 @@ from mccfr_plus.policies.tree_policy import TreePolicy
 
 
 class Player(NamedTuple):
-    """The network of a player's regrets, and what it learns from."""
+    """The network of a player's regrets, and the memory that it learns from."""
 
     learner: Learner
     memory: Aggregated | Reservoir | Bootstrapped
@@ -44,17 +40,13 @@ class AdvantageSolver(NeuralSolver):
     """A solver with a network of advantages per player: the base class of user-defined algorithms.
 
     A subclass defines `regrets`, and may define `weights`, `exploration` and ``config_class``, an `AdvantageConfig`.
-    ``values`` are those of histories, if it has some; see `mccfr_plus.neural.values`. See `DeepCFR` for the arguments.
+    See `DeepCFR` for the arguments.
     """
 
     config_class: ClassVar[type[configs.AdvantageConfig]] = configs.AdvantageConfig
     config: configs.AdvantageConfig
-    values: Any = None
-
-    @property
-    def exploration(self) -> float:
-        """Probability with which a trajectory's player draws uniformly."""
-        return 1.0
+    values: Any = None  # of histories; see `mccfr_plus.neural.values`
+    exploration: float = 1.0  # probability with which a trajectory's player draws uniformly
 
     def regrets(self, paths: Paths, player: int) -> np.ndarray:
         """Returns sampled regrets at a player's decisions, ``[num_decisions, num_actions]``; others are not read.
@@ -68,7 +60,6 @@ class AdvantageSolver(NeuralSolver):
         return None
 
     def _histories(self, player: int) -> Trajectories | ExternalSampling:
-        """Returns the histories to sample in a player's turn."""
         return Trajectories(self.representation.strategies(), (player,), self.exploration)
 
     def _new_values(self, rngs: np.ndarray) -> Any:
@@ -86,6 +77,7 @@ class AdvantageSolver(NeuralSolver):
         rngs = new_states(seed, 3 + 4 * count)
         representation.rng[:] = rngs[:1]
         self._trained = np.zeros(count, np.int64)  # iteration of the last training
+        self._is_predictive = self.config.minimizer == configs.PDCFR_PLUS  # with a second output per action
         of_players = rngs[3:].reshape(count, 4).copy()  # memories of regrets and of strategies, networks
         self._players = [self._new_player(player, own) for player, own in enumerate(of_players)]
         representation.start(self, of_players[:, 1:2])
@@ -107,18 +99,12 @@ class AdvantageSolver(NeuralSolver):
         columns = infoset_columns(config.memory_capacity, inputs, representation.num_actions)
         return Player(learner, Reservoir(columns, rngs[:1], power=config.gamma, unit=unit))
 
-    @property
-    def _is_predictive(self) -> bool:
-        """Whether networks have a second output per action; see `Bootstrapped`."""
-        return self.config.minimizer == configs.PDCFR_PLUS
-
     def _kind(self, player: int) -> str:
-        """Returns how outputs become a player's strategy, as in `NetworkPolicy`."""
-        kind = MATCHING if self.config.fallback == "argmax" else MATCHING_OR_UNIFORM
-        return kind if self._trained[player] else UNIFORM
+        """Returns how outputs become a player's strategy: uniform before the first training."""
+        return MATCHING if self._trained[player] else UNIFORM
 
     def _use_network(self, player: int, iteration: int) -> None:
-        """Takes over a player's strategy from its network: uniform before its first training."""
+        """Takes over a player's strategy from its network."""
 
         def rule(outputs: np.ndarray, masks: np.ndarray) -> np.ndarray:
             if self._is_predictive:
@@ -127,7 +113,7 @@ class AdvantageSolver(NeuralSolver):
 
         self._trained[player] = iteration
         learner = self._players[player].learner
-        self.representation.use(player, self.representation.responses(player, learner, rule, iteration or None))
+        self.representation.use(player, self.representation.responses(player, learner, rule))
 
     def _advance(self, iteration: int) -> None:
         for player, (learner, memory) in enumerate(self._players):
@@ -149,47 +135,30 @@ class AdvantageSolver(NeuralSolver):
         discount = self.config.discount(self.iterations) if self._is_predictive else None
         return self.representation.policy_of([own.learner for own in self._players], self._kind(0), discount)
 
-    def _prepare(self) -> None:
-        super()._prepare()
-        if isinstance(self.values, ExactValues):
-            self.values.prepare()
-
 
 class DeepCFR(AdvantageSolver):
     """Deep CFR: a network per player learns the regrets of external sampling.
 
-    With aggregated memory and a linear model of one-hot inputs, fitted exactly, this is linear MCCFR with batches. A
-    traversal visits all own actions: on large games use `DREAM` or `ESCHER`, which follow one history at a time.
+    A traversal visits all own actions: on large games use `DREAM` or `ESCHER`, which follow one history at a time.
 
     Args:
         game: A `pyspiel.Game`, a game string, or a `GameTree`, with information-state tensors.
-        config: A `DeepCFRConfig`; None: its defaults. The attribute ``config`` has the values that depend on the
-            representation.
+        config: A `DeepCFRConfig`; None: its defaults.
         representation: ``"tree"``: the game, of perfect recall, is compiled, and the strategy is a table.
             ``"batched"``: networks at many histories in parallel, for games of any size; policies are then a
-            `NetworkPolicy`, and those of the average are trained on the first call after an iteration. None: a tree if
-            the game has at most a million histories. Or a `Representation` of the game.
+            `NetworkPolicy`. None: a tree if the game has at most a million histories. Or a `Representation`.
         seed: An integer for a repeatable run (bitwise identical on one machine), a numpy generator, or None.
         network: Makes a `torch.nn.Module` of the numbers of its inputs and outputs; None: an `MLP`. Or a mapping of
             some of the roles ``"regrets"``, ``"values"`` and ``"average"`` to such functions.
         optimizer: Makes a `torch.optim.Optimizer` of a list of parameters, or a mapping likewise; None: Adam.
         device: Where networks are trained, as torch calls it; None: on a GPU if there is one.
-        features: Makes the inputs of networks, ``[n, any width]``, of information-state tensors, ``[n, size]`` float32;
-            None: the tensors are the inputs. Networks of histories' values get histories, without features.
 
     Raises:
         GameError: If the game cannot be loaded or compiled, has no information-state tensors or imperfect recall.
-        BudgetError: If it is too large to be compiled, or the tensors of its histories are, where values are learned.
+        BudgetError: If it is too large to be compiled, or its histories' tensors are, where values are learned.
         ConfigError: If the config is of another class or representation, or a factory makes something else.
 
-    Reference: Brown, Lerer, Gross, Sandholm 2019, "Deep counterfactual regret minimization", algorithms 1 and 2. On a
-    tree the average strategy is exact, and ``warm_start`` and ``memory="aggregated"`` are not in the paper.
-
-    Examples:
-        >>> from mccfr_plus.neural import DeepCFR, DeepCFRConfig
-        >>> solver = DeepCFR("kuhn_poker", DeepCFRConfig(traversals=100), seed=1).run(3)
-        >>> solver.iterations, len(solver.average_policy())
-        (3, 12)
+    Reference: Brown, Lerer, Gross, Sandholm 2019, "Deep counterfactual regret minimization", algorithms 1 and 2.
     """
 
     config_class: ClassVar[type] = configs.DeepCFRConfig
@@ -199,7 +168,6 @@ class DeepCFR(AdvantageSolver):
         return ExternalSampling(self.representation.strategies(), player)
 
     def regrets(self, paths: Any, player: int) -> np.ndarray:
-        """Returns the regrets of `Branches`."""
         return paths.regrets
 
 
@@ -207,30 +175,19 @@ class DREAM(AdvantageSolver):
     """DREAM: a network of regrets per player and a network of action values, from sampled trajectories alone.
 
     Own actions are drawn uniformly with probability epsilon. Action values are the baselines of sampled values, which
-    stay unbiased for any baseline. A sample's weight is the probability of the own draws before it under uniform play,
-    divided by their probability: so the mean does not depend on how often an iteration sampled the information set.
-
-    See `DeepCFR` for the arguments and errors; the config is a `DREAMConfig`.
+    stay unbiased for any baseline. A sample has the weight of the own draws before it under uniform play, divided by
+    their probability. See `DeepCFR` for the arguments; the config is a `DREAMConfig`.
 
     Reference: Steinberger, Lerer, Brown 2020, "DREAM: Deep regret minimization with advantage baselines and model-free
-    learning", section 4. Its values differ: they are learned after all players' traversals, from this iteration's
-    histories, with targets backed up from the leaf. With ``minimizer="pdcfr+"`` it is VR-DeepPDCFR+ (Xu et al. 2026).
-
-    Examples:
-        >>> from mccfr_plus.neural import DREAM, DREAMConfig
-        >>> DREAM("kuhn_poker", DREAMConfig(traversals=100), seed=1).run(3).iterations
-        3
+    learning", section 4; with ``minimizer="pdcfr+"`` VR-DeepPDCFR+ (Xu et al. 2026).
     """
 
     config_class: ClassVar[type] = configs.DREAMConfig
     references: ClassVar[tuple[str, ...]] = ("steinberger2020dream",)
     config: configs.DREAMConfig
 
-    @property
-    def exploration(self) -> float:
-        return self.config.epsilon
-
     def _new_values(self, rngs: np.ndarray) -> Any:
+        self.exploration = self.config.epsilon
         return self._learned_values(False, self.config.baseline_training, rngs)
 
     def _advance(self, iteration: int) -> None:
@@ -241,14 +198,12 @@ class DREAM(AdvantageSolver):
             self.values.learn(iteration)
 
     def regrets(self, paths: Paths, player: int) -> np.ndarray:
-        """Returns sampled regrets with baselines."""
         values = self.values.at(paths)
         if self.config.baseline:
             self.values.note(paths, values)
         return corrected_regrets(paths, values[:, player], player)
 
     def weights(self, paths: Paths, player: int) -> np.ndarray:
-        """Returns the weights of a player's samples."""
         return paths.importance((player,))
 
 
@@ -257,17 +212,10 @@ class ESCHER(AdvantageSolver):
 
     Before a player's traversals, the values of all histories under the current strategies are computed or learned. Own
     actions are drawn uniformly. The regret of an action is the value of the history after it less their mean over the
-    strategy; `mccfr_plus.estimators.escher` says why, and does the same with a table of regrets.
-
-    See `DeepCFR` for the arguments and errors; the config is an `ESCHERConfig`.
+    strategy. See `DeepCFR` for the arguments; the config is an `ESCHERConfig`.
 
     Reference: McAleer, Farina, Lanctot, Sandholm 2023, "ESCHER: Eschewing importance sampling in games by computing a
-    history value function to estimate regret", section 4. Its values differ as DREAM's do.
-
-    Examples:
-        >>> from mccfr_plus.neural import ESCHER, ESCHERConfig
-        >>> ESCHER("kuhn_poker", ESCHERConfig(traversals=100, values="exact"), seed=1).run(3).iterations
-        3
+    history value function to estimate regret", section 4.
     """
 
     config_class: ClassVar[type] = configs.ESCHERConfig
@@ -293,6 +241,5 @@ class ESCHER(AdvantageSolver):
         values.learn(iteration)
 
     def regrets(self, paths: Paths, player: int) -> np.ndarray:
-        """Returns action values less their mean over the strategy."""
         values = self.values.at(paths)
         return plain_regrets(paths, values[np.arange(len(values)), paths.players])

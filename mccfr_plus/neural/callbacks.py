@@ -17,19 +17,7 @@ def scalars_of(progress: Progress) -> dict[str, float | None]:
 
 
 class CSVLogger:
-    """Appends a row to a CSV file after each iteration: iterations, nodes_touched, seconds, exploitability, losses.
-
-    The exploitability is that of ``run(evaluate_every=...)``. A new file gets a header.
-
-    Examples:
-        >>> from mccfr_plus.neural import CSVLogger, DeepCFR
-        >>> import pathlib, tempfile
-        >>> with tempfile.TemporaryDirectory() as folder:
-        ...     path = pathlib.Path(folder) / "run.csv"
-        ...     solver = DeepCFR("kuhn_poker", seed=1).run(2, callbacks=[CSVLogger(path)])
-        ...     print(path.read_text().splitlines()[0])
-        iterations,nodes_touched,seconds,exploitability,loss/player0,loss/player1
-    """
+    """Appends a row to a CSV file after each iteration: iterations, nodes_touched, seconds, exploitability, losses."""
 
     def __init__(self, path: str | os.PathLike):
         self.path = path

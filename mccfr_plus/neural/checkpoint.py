@@ -3,44 +3,39 @@
 from __future__ import annotations
 
 import json
-import logging
 import os
 from typing import Any
 
 import numpy as np
 
-from mccfr_plus.errors import CheckpointError, ConfigError
+from mccfr_plus.errors import CheckpointError
 from mccfr_plus.files import file as checkpoint_file
 from mccfr_plus.files.game_digest import digest_of, digest_of_histories
 from mccfr_plus.files.schema import check, natural, number
-from mccfr_plus.neural.backend import torch
 from mccfr_plus.solver import history
-from mccfr_plus.solver.saved_state import package_version
-
-logger = logging.getLogger("mccfr_plus")
 
 _IDENTITY = {"algorithm": str, "game": str, "tree": str, "representation": str, "config": dict}
 _NUMBERS = {"seed": (natural, None), "iterations": natural, "nodes_touched": natural, "seconds": number}
-_MORE = {"versions": {str: str}, "history": history.ENTRY, "memory_sizes": {str: natural}}
+_MORE = {"history": history.ENTRY, "memory_sizes": {str: natural}}
 _SCHEMA = _IDENTITY | _NUMBERS | _MORE
 
 
 def save(solver: Any, path: str | os.PathLike) -> None:
     """Writes a solver's state; see `IterativeSolver.save_checkpoint`."""
     numbers = {name: getattr(solver, name) for name in _NUMBERS}
-    more = {"versions": _versions(solver), "history": solver.history.kept(), "memory_sizes": solver.memory_sizes()}
+    more = {"history": solver.history.kept(), "memory_sizes": solver.memory_sizes()}
     checkpoint_file.write(path, _identity_of(solver) | numbers | more, arrays_of(solver))
 
 
 def arrays_of(solver: Any) -> dict[str, np.ndarray]:
-    """Returns the arrays that are written, by name."""
+    """Returns the arrays of a checkpoint, by name."""
     return solver.state()
 
 
 def restore(solver: Any, path: str | os.PathLike) -> dict[str, Any]:
     """Fills a solver's arrays from a checkpoint and returns its header. Leaves the solver unchanged if that fails."""
-    header, ours = header_of_run(path, solver), _versions(solver)
-    theirs, sizes = header["versions"], header["memory_sizes"]
+    header = header_of_run(path, solver)
+    sizes = header["memory_sizes"]
     if set(sizes) != set(solver.memory_sizes()):
         raise CheckpointError(f"{path} is damaged: its memories are {sizes}.")
     arrays = {name: array for name, array in solver.state(sizes).items() if "/optimizer/" not in name}
@@ -52,9 +47,6 @@ def restore(solver: Any, path: str | os.PathLike) -> dict[str, Any]:
     checkpoint_file.check(path, arrays)
     checkpoint_file.read_into(path, arrays)
     solver.load(arrays)
-    if theirs != ours:
-        texts = (", ".join(map(" ".join, each.items())) for each in (theirs, ours))
-        logger.warning("%s was written with %s, and these are %s: results may differ in rounding.", path, *texts)
     return header
 
 
@@ -73,29 +65,14 @@ def read_header(path: str | os.PathLike, algorithm: str | None = None) -> dict[s
 def header_of_run(path: str | os.PathLike, solver: Any) -> dict[str, Any]:
     """Returns the header of a checkpoint that a solver can continue, or a CheckpointError if it cannot."""
     header = read_header(path, type(solver).__name__)
-    theirs, ours = _settings(header), _settings(_identity_of(solver))
-    for name in sorted(set(theirs) | set(ours)):
-        kept, own = theirs.get(name, "missing"), ours.get(name, "missing")
-        if kept != own:
+    theirs, ours = header["config"] | header, _identity_of(solver)
+    for name, own in (ours["config"] | ours).items():
+        if name != "config" and (kept := theirs.get(name, "missing")) != own:
             raise CheckpointError(
                 f"{path} belongs to another run: its {name} is {kept}, and the solver's is {own}. Use "
                 f"{header['algorithm']}.from_checkpoint, which takes settings from the file, or give another file."
             )
     return header
-
-
-def config_of(path: str | os.PathLike, header: dict[str, Any], kind: Any) -> Any:
-    """Returns the config of a checkpoint, or a CheckpointError if this version has no such config."""
-    try:
-        return kind().changed(header["config"])
-    except ConfigError as error:
-        raise CheckpointError(f"{path} has a config that this version of mccfr_plus does not know: {error}") from None
-
-
-def _settings(header: dict[str, Any]) -> dict[str, Any]:
-    """Returns what the runs of a checkpoint and of its solver must have in common, by name."""
-    common = {"game": header["game"], "tree (rules, payoffs, order of nodes)": header["tree"]}
-    return common | {"representation": header["representation"]} | header["config"]
 
 
 def _identity_of(solver: Any) -> dict[str, Any]:
@@ -106,8 +83,3 @@ def _identity_of(solver: Any) -> dict[str, Any]:
         "representation": solver.representation.kind,
         "config": json.loads(json.dumps(solver.config.as_dict())),
     }
-
-
-def _versions(solver: Any) -> dict[str, str]:
-    versions = {"mccfr_plus": package_version(), "torch": str(torch.__version__)}
-    return versions if solver.device == "cpu" else versions | {"device": solver.device}

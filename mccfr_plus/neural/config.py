@@ -6,8 +6,7 @@ import dataclasses
 import difflib
 import functools
 import math
-import types
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Annotated, Any, Literal, Self, TypeAlias, get_args, get_origin, get_type_hints
 
@@ -17,7 +16,6 @@ from mccfr_plus.solver.config import check_threads
 
 # Names of algorithms, and of their classes. Each class has a config of that name and "Config".
 ALGORITHMS = {"deep_cfr": "DeepCFR", "dream": "DREAM", "escher": "ESCHER", "nfsp": "NFSP"}
-REPRESENTATIONS = ("tree", "batched")
 CFR, DCFR_PLUS, PDCFR_PLUS = "cfr", "dcfr+", "pdcfr+"
 
 
@@ -45,24 +43,19 @@ _TREE_ONLY = {"memory": "aggregated", "values": "exact"}  # settings that need a
 
 
 def by_representation(tree: Any, batched: Any) -> Any:
-    """Returns a field whose default, None, is replaced by one of two values; see `Config.resolved`."""
+    """Returns a field whose default depends on the representation; see `Config.resolved`."""
     return field(default=None, metadata={"tree": tree, "batched": batched})
 
 
 def check_representation(name: Any) -> None:
-    """Raises ConfigError if a name of a representation is not one of `REPRESENTATIONS` or None."""
-    if name is not None and name not in REPRESENTATIONS:
-        raise ConfigError(
-            f"representation={name!r}: give 'tree', 'batched', or leave it out for a tree if the game can be compiled."
-        )
+    """Raises ConfigError unless a representation's name is known or None."""
+    if name not in (None, "tree", "batched"):
+        raise ConfigError(f"representation={name!r}: give 'tree', 'batched', or None for a tree if that can be made.")
 
 
 def _check(name: str, value: Any, kind: Any) -> None:
     """Raises ConfigError if a value is not of a field's type."""
-    if isinstance(kind, types.UnionType):  # with None
-        if value is not None:
-            _check(name, value, get_args(kind)[0])
-    elif get_origin(kind) is Literal:
+    if get_origin(kind) is Literal:
         if value not in get_args(kind):
             raise ConfigError(f"{name}={value!r}: give one of {', '.join(get_args(kind))}.")
     elif isinstance(kind, type) and issubclass(kind, Config):
@@ -75,11 +68,7 @@ def _check(name: str, value: Any, kind: Any) -> None:
 
 @dataclass(frozen=True, kw_only=True)
 class Config:
-    """Base of all configs: checks fields by their types, and converts the config to plain values and back.
-
-    Whole numbers are at least 1, floating-point numbers positive; other values are a ConfigError. Fields that are None
-    by default get a value from the representation, unless they are given.
-    """
+    """Base of all configs: checks fields by their types; bad values are a ConfigError."""
 
     def __post_init__(self) -> None:
         kinds = get_type_hints(type(self), include_extras=True)
@@ -91,14 +80,10 @@ class Config:
                 object.__setattr__(self, each.name, tuple(value))
 
     def resolved(self, representation: str) -> Self:
-        """Returns the config with the defaults of a representation where it has None; settings that need the other
-        representation are a ConfigError.
-        """
+        """Returns the config with the defaults of a representation, or a ConfigError if it needs the other one."""
         for name, value in _TREE_ONLY.items() if representation == "batched" else ():
             if getattr(self, name, None) == value:
-                raise ConfigError(
-                    f"{name}={value!r} needs a compiled tree: leave it out, or give representation='tree'."
-                )
+                raise ConfigError(f"{name}={value!r} needs a compiled tree: omit it, or give representation='tree'.")
         changes = {
             each.name: each.metadata[representation]
             for each in dataclasses.fields(self)
@@ -109,33 +94,26 @@ class Config:
     def as_dict(self) -> dict[str, Any]:
         """Returns the settings by name; those of a config within this one are called ``NAME.NAME``."""
         settings: dict[str, Any] = {}
-        for each in dataclasses.fields(self):
-            value = getattr(self, each.name)
+        for name, value in vars(self).items():
             inner = value.as_dict() if isinstance(value, Config) else {}
-            settings |= {f"{each.name}.{name}": one for name, one in inner.items()} or {each.name: value}
+            settings |= {f"{name}.{key}": each for key, each in inner.items()} or {name: value}
         return settings
 
-    def changed(self, settings: Mapping[str, Any] | Iterable[tuple[str, Any]]) -> Self:
+    def changed(self, settings: Mapping[str, Any]) -> Self:
         """Returns the config with other values of some settings, named as in `as_dict`."""
-        known, changes, inner = self.as_dict(), dict[str, Any](), dict[str, dict[str, Any]]()
-        kinds = get_type_hints(type(self))
-        for name, value in dict(settings).items():
+        known, kinds, changes = self.as_dict(), get_type_hints(type(self)), dict[str, Any]()
+        for name, value in settings.items():
             if name not in known:
                 hint = "".join(f" Did you mean {near!r}?" for near in difflib.get_close_matches(name, known, n=1))
                 raise ConfigError(
                     f"{type(self).__name__} has no setting {name!r}.{hint} Give one of {', '.join(known)}."
                 )
-            outer, dot, rest = name.partition(".")
-            if dot:
-                inner.setdefault(outer, {})[rest] = value
+            outer, _, inner = name.partition(".")
+            if inner:
+                changes[outer] = changes.get(outer, getattr(self, outer)).changed({inner: value})
             else:
                 is_whole = isinstance(value, float) and value.is_integer() and kinds[name] is int
                 changes[name] = int(value) if is_whole else value  # 1e6
-        for outer, some in inner.items():
-            try:
-                changes[outer] = getattr(self, outer).changed(some)
-            except ConfigError as error:
-                raise ConfigError(f"{outer}: {error}") from None
         return dataclasses.replace(self, **changes)
 
 
@@ -147,13 +125,11 @@ class NetworkConfig(Config):
         hidden_layers: Widths of the hidden layers; ``()`` for a linear model.
         learning_rate: Step size of Adam.
         batch_size: Samples (with aggregated memory: information sets) per training step; all, if there are no more.
-        gradient_clip: The largest norm of a gradient; larger ones are scaled down to it. None: no limit.
     """
 
     hidden_layers: tuple[int, ...] = (128, 128)
     learning_rate: float = 2e-3
     batch_size: int = 1024
-    gradient_clip: float | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -171,23 +147,15 @@ class TrainingConfig(NetworkConfig):
 
 @dataclass(frozen=True, kw_only=True)
 class AdvantageConfig(TrainingConfig):
-    """Settings of an `AdvantageSolver`, which learns a network of advantages (regrets) per player.
-
-    The defaults are for games with up to some thousands of information sets. See `TrainingConfig` for the others.
+    """Settings of an `AdvantageSolver`; see `TrainingConfig` for the others.
 
     Args:
         traversals, parallel_traversals: Traversals per player and iteration, and how many run in parallel.
-        memory: ``"aggregated"``: the weighted mean of all samples of each information set, which needs a compiled tree.
+        memory: ``"aggregated"``: the weighted mean of each information set's samples (compiled trees only).
             ``"reservoir"``: a uniform sample of all samples, as in the papers.
         memory_capacity: Maximum number of samples per player in a reservoir; without a tree also of its strategies.
-        weighting: ``"linear"``: iteration t has weight t in the loss and in the average policy (linear CFR);
-            ``"uniform"``: all iterations have the same weight.
-        minimizer: ``"cfr"``: networks learn mean regrets. ``"dcfr+"``, ``"pdcfr+"``: they learn, from an iteration's
-            samples alone, their own outputs before, discounted and cut off at 0, plus the sampled regrets, the latter
-            with prediction; see `Bootstrapped`. The average policy then weighs iteration t by t^gamma, and `memory` and
-            `weighting` have no effect.
-        fallback: The strategy where no advantage is positive: ``"argmax"``, the action of the largest one, or
-            ``"uniform"``, as in tabular CFR.
+        minimizer: ``"cfr"``: networks learn mean regrets, with weight t in iteration t. ``"dcfr+"``, ``"pdcfr+"``: they
+            learn discounted regrets from one iteration's samples, without a memory; the latter also predicts.
         scale_targets: Whether targets are divided by half the player's payoff range, so that its size does not matter.
         policy_training: Training of the average policy's networks, which a batched solver trains on request.
         threads: Number of torch's threads. Resumed runs are bitwise identical with one only.
@@ -198,9 +166,7 @@ class AdvantageConfig(TrainingConfig):
     learning_rate: float = by_representation(tree=2e-3, batched=1e-3)
     memory: Literal["aggregated", "reservoir"] = by_representation(tree="aggregated", batched="reservoir")
     memory_capacity: int = 1_000_000
-    weighting: Literal["linear", "uniform"] = "linear"
     minimizer: Literal["cfr", "dcfr+", "pdcfr+"] = "cfr"
-    fallback: Literal["argmax", "uniform"] = "argmax"
     scale_targets: bool = True
     policy_training: TrainingConfig = field(default_factory=lambda: TrainingConfig(train_steps=1000))
     threads: Threads = 1
@@ -212,7 +178,7 @@ class AdvantageConfig(TrainingConfig):
     @property
     def gamma(self) -> float:
         """Iteration t has weight t^gamma in the average policy (Xu et al. 2024)."""
-        return {CFR: float(self.weighting == "linear"), DCFR_PLUS: 4.0, PDCFR_PLUS: 5.0}[self.minimizer]
+        return {CFR: 1.0, DCFR_PLUS: 4.0, PDCFR_PLUS: 5.0}[self.minimizer]
 
     def discount(self, iteration: int) -> float:
         """Returns the factor of DCFR+ and PDCFR+ for the regrets of the first `iteration` iterations in the next."""
@@ -222,10 +188,7 @@ class AdvantageConfig(TrainingConfig):
 
 @dataclass(frozen=True, kw_only=True)
 class DeepCFRConfig(AdvantageConfig):
-    """Settings of `DeepCFR`: those of `AdvantageConfig`. A traversal gives a sample per own information set it visits.
-
-    In the paper networks are trained from fresh parameters, ``warm_start=False``, on a reservoir.
-    """
+    """Settings of `DeepCFR`; see `AdvantageConfig`. The paper has ``warm_start=False`` and a reservoir."""
 
     traversals: int = by_representation(tree=4000, batched=500)
     parallel_traversals: int = by_representation(tree=4000, batched=100)
@@ -251,8 +214,7 @@ class ESCHERConfig(AdvantageConfig):
     """Settings of `ESCHER`; see `AdvantageConfig` for the others.
 
     Args:
-        values: ``"network"``: a network learns values of histories; ``"exact"``: a pass over the compiled tree computes
-            them.
+        values: Values of histories: learned by a ``"network"``, or ``"exact"``, by a pass over the compiled tree.
         value_traversals: Trajectories per player and update, for the network of values.
         value_exploration: Probability with which one player in turn draws an own action of these trajectories
             uniformly instead of from the strategy.
@@ -267,11 +229,9 @@ class ESCHERConfig(AdvantageConfig):
 
 @dataclass(frozen=True, kw_only=True)
 class NFSPConfig(NetworkConfig):
-    """Settings of `NFSP`; see `NetworkConfig` for the others, which are those of both networks.
+    """Settings of `NFSP`; see `NetworkConfig` for the others, which both networks share.
 
-    A player's *steps* are its decisions and the ends of episodes, as OpenSpiel's agents count them. An *update* is one
-    training step of each of its two networks. Episodes cost little beside training, so the defaults train less per
-    episode than the sources, on more recent transitions.
+    A player's *steps* are its decisions and the ends of episodes. An *update* trains each network for one step.
 
     Args:
         episodes: Episodes per iteration.
@@ -288,9 +248,6 @@ class NFSPConfig(NetworkConfig):
         epsilon_end: The limit of that probability.
         epsilon_decay: Steps of a player after which the distance to the limit has shrunk by a factor of e.
         scale_targets, threads: See `AdvantageConfig`.
-
-    Reference: Heinrich, Silver 2016, "Deep reinforcement learning from self-play in imperfect-information games",
-    section 4.1 (Leduc hold'em), and OpenSpiel's ``python/examples/nfsp_leduc_pytorch.py``.
     """
 
     episodes: int = by_representation(tree=10_000, batched=1000)
@@ -315,10 +272,7 @@ class NFSPConfig(NetworkConfig):
         super().__post_init__()
         for name in ("transition_capacity", "decision_capacity"):
             if (capacity := getattr(self, name)) is not None and capacity < self.min_samples:
-                raise ConfigError(
-                    f"{name}={capacity} is smaller than min_samples={self.min_samples}: a memory could never hold "
-                    f"enough. Give a larger {name} or a smaller min_samples."
-                )
+                raise ConfigError(f"{name}={capacity} must be at least min_samples, which is {self.min_samples}.")
 
     def epsilon(self, steps: int) -> float:
         """Returns the best response's probability of exploration after a player's number of steps."""

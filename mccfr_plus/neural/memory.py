@@ -9,28 +9,24 @@ from typing import Any, NamedTuple, TypeVar
 import numpy as np
 
 from mccfr_plus.estimators.draws import draw_uniform
-from mccfr_plus.kernels.compile import allocating_kernel, kernel
+from mccfr_plus.kernels.compile import allocating_kernel
 from mccfr_plus.neural.config import PDCFR_PLUS
 
 T = TypeVar("T")
 
 
 class Store:
-    """A ring buffer of rows; or a uniform sample, without replacement, of all rows (Vitter 1985, algorithm R).
+    """A ring buffer of rows; or with ``rng`` a uniform sample, without replacement, of all rows (Vitter 1985, R).
 
-    Args:
-        columns: By name, ``[capacity, ...]``, zeros. Pages that were never written take no memory.
-        rng: ``[1]`` uint64, the state of algorithm R's generator, modified in place. None: a ring of the latest rows.
-
-    Attributes:
-        seen: ``[1]`` int64, number of rows added so far, dropped ones included.
+    ``columns``, by name, are ``[capacity, ...]`` zeros: pages that were never written take no memory. ``rng``, ``[1]``
+    uint64, is the state of the generator, modified in place.
     """
 
     def __init__(self, columns: dict[str, np.ndarray], rng: np.ndarray | None = None):
         self._columns, self._is_reservoir = columns, rng is not None
         self.rng = np.zeros(1, np.uint64) if rng is None else rng
         self.capacity = len(next(iter(columns.values())))
-        self.seen = np.zeros(1, np.int64)
+        self.seen = np.zeros(1, np.int64)  # rows added so far
         self.begin()
 
     def __len__(self) -> int:
@@ -64,12 +60,11 @@ class Store:
         return columns | {"seen": self.seen} | ({"rng": self.rng} if self._is_reservoir else {})
 
     def begin(self) -> None:
-        """Marks the present contents as those to which `rollback` returns."""
         self._replaced: list[tuple[np.ndarray, list[np.ndarray]]] = []  # places and former contents
         self._before = self.seen.copy(), self.rng.copy()
 
     def rollback(self) -> None:
-        """Restores the contents at the last `begin`."""
+        """Returns to the contents at the last `begin`."""
         for places, contents in reversed(self._replaced):
             for column, before in zip(self._columns.values(), contents, strict=True):
                 column[places] = before
@@ -78,9 +73,9 @@ class Store:
 
 
 def draw_batches(count: int, size: int, rng: np.ndarray, batch_of: Callable[[np.ndarray], T]) -> Iterator[T]:
-    """Yields batches of `count` entries without end, which `batch_of` makes of their numbers, ``[n]`` int64: all,
-    always the same object, if there are at most `size`; else `size` drawn uniformly with replacement. Yields nothing if
-    there are none. The generator's state, ``[1]`` uint64, is modified in place.
+    """Yields batches of `count` entries without end, made by `batch_of` of their numbers, ``[n]`` int64.
+
+    A batch is all entries, always the same object, if there are at most `size`; else `size` drawn with replacement.
     """
     if 0 < count <= size:
         yield from itertools.repeat(batch_of(np.arange(count)))
@@ -124,8 +119,7 @@ class Samples(NamedTuple):
 class Aggregated:
     """Two sums per information set of a compiled tree instead of its samples, those of iteration t times t^power.
 
-    The loss is that of all samples, up to a constant: sum_k w_k (f - y_k)^2 = W (f - Y)^2 + a term without f, with
-    W = sum_k w_k and Y the weighted mean, which is the target, divided by `unit`.
+    The loss equals that of all samples up to a constant. Targets are weighted means divided by `unit`.
     """
 
     def __init__(self, masks: np.ndarray, *, power: float = 1.0, unit: float = 1.0):
@@ -133,35 +127,28 @@ class Aggregated:
         self.sums = np.zeros((len(masks), masks.shape[1] + 1))  # of weights x values, and of weights
 
     def add(self, samples: Samples, iteration: int) -> None:
-        """Adds samples of an iteration, counted from 1."""
-        add_sums(samples.infosets, samples.values, samples.weights * float(iteration) ** self._power, self.sums)
+        weights = samples.weights[:, None] * float(iteration) ** self._power
+        np.add.at(self.sums, samples.infosets, np.concatenate([weights * samples.values, weights], axis=1))
 
     def means(self) -> tuple[np.ndarray, np.ndarray]:
-        """Returns Y, ``[num_rows, num_actions]`` float64, 0 without samples, and W, ``[num_rows]``."""
+        """Returns weighted means, ``[num_rows, num_actions]``, 0 without samples, and weights, ``[num_rows]``."""
         weights = self.sums[:, -1]
         return self.sums[:, :-1] / np.where(weights > 0.0, weights, 1.0)[:, None], weights
 
     def batches(self, size: int, iteration: int, rng: np.ndarray) -> Iterator[Examples]:
-        """Yields batches of at most `size` examples for an iteration, without end; see `draw_batches`."""
+        """Returns batches of at most `size` examples for an iteration, without end; see `draw_batches`."""
         means, weights = self.means()
         rows = np.flatnonzero(weights)
-        if len(rows):
-            shares = weights[rows] / weights[rows].mean()
-            yield from Examples.of(rows, means[rows] / self._unit, shares, self._masks[rows]).batches(
-                size, iteration, rng
-            )
+        shares = weights[rows] / (weights[rows].mean() if len(rows) else 1.0)
+        examples = Examples.of(rows, means[rows] / self._unit, shares, self._masks[rows])
+        return examples.batches(size, iteration, rng)
 
     def parts(self) -> dict[str, np.ndarray]:
-        """Returns what changes in an iteration, by name; see `NeuralSolver`."""
         return {"sums": self.sums}
 
 
 class Reservoir(Store):
-    """A uniform sample of all samples. Those of iteration t have weight t^power. `unit` is the divisor of targets.
-
-    A row takes 8 bytes, 5 per action, and 4 on a tree or per entry of the tensor. For ``columns`` see
-    `infoset_columns`.
-    """
+    """A uniform sample of all samples. Those of iteration t have weight t^power. `unit` is the divisor of targets."""
 
     def __init__(self, columns: dict[str, np.ndarray], rng: np.ndarray, *, power: float = 1.0, unit: float = 1.0):
         masks = columns["masks"]  # weights are without the factor of the iteration
@@ -170,11 +157,9 @@ class Reservoir(Store):
         self._power, self._unit = power, unit
 
     def add(self, samples: Samples, iteration: int) -> None:
-        """Adds samples of an iteration, counted from 1."""
         self.add_rows(**samples._asdict(), iterations=np.full(len(samples.values), iteration))
 
     def batches(self, size: int, iteration: int, rng: np.ndarray) -> Iterator[Examples]:
-        """Yields batches; see `Aggregated.batches`."""
         stored, columns = len(self), self._columns
         weights = columns["weights"][:stored] * columns["iterations"][:stored].astype(np.float64) ** self._power
         weights /= weights.mean() if stored else 1.0
@@ -187,16 +172,14 @@ class Reservoir(Store):
 
 
 class Bootstrapped:
-    """The samples of one iteration, of which the next one keeps nothing. The targets of iteration t are
+    """The samples of one iteration, without a memory of former ones. The targets of iteration t are
 
         max(R, 0) (t-1)^alpha / ((t-1)^alpha + 1) + r,
 
-    where R is the output of the network before and r are the sampled regrets. With prediction the network has a second
-    output per action, which learns r, and strategies match max(R, 0) t^alpha / (t^alpha + 1) + r.
+    where R is the output of the network before and r are the sampled regrets. With prediction a second output per
+    action learns r, and strategies match max(R, 0) t^alpha / (t^alpha + 1) + r.
 
-    Reference: Xu et al. 2026, "Deep (predictive) discounted counterfactual regret minimization", where r has a network
-    of its own; with DREAM's baselines VR-DeepDCFR+ and VR-DeepPDCFR+. Tables: Xu et al. 2024, "Minimizing weighted
-    counterfactual regret with optimistic online mirror descent".
+    Reference: Xu et al. 2026, "Deep (predictive) discounted counterfactual regret minimization".
     """
 
     def __init__(self, learner: Any, config: Any, unit: float):
@@ -208,15 +191,12 @@ class Bootstrapped:
         self._samples: list[Samples] = []
 
     def parts(self) -> dict[str, np.ndarray]:
-        """Returns the contents that are kept between iterations: none."""
         return {}
 
     def add(self, samples: Samples, iteration: int) -> None:
-        """Adds samples of the iteration."""
         self._samples.append(samples)
 
     def batches(self, size: int, iteration: int, rng: np.ndarray) -> Iterator[Examples]:
-        """Returns batches; see `Aggregated.batches`. Their targets are those by the network as it is now."""
         infosets, masks, regrets, weights = (np.concatenate(each) for each in zip(*self._samples, strict=True))
         regrets = regrets / self._unit
         before = self._learner.outputs(infosets)[:, : regrets.shape[1]]
@@ -228,35 +208,15 @@ class Bootstrapped:
 
 
 def infoset_columns(capacity: int, inputs: np.ndarray, num_actions: int) -> dict[str, np.ndarray]:
-    """Returns so many rows of columns of information sets for a `Store`, given a network's inputs.
-
-    ``inputs`` are ``[num_rows, size]``: if there are some, the columns hold their rows.
-    """
+    """Returns zeroed columns of information sets for a `Store`: rows of ``inputs``, if there are some, else tensors."""
     infosets = np.zeros(capacity, np.int32) if len(inputs) else np.zeros((capacity, inputs.shape[1]), np.float32)
     return {"infosets": infosets, "masks": np.zeros((capacity, num_actions), bool)}
 
 
 @allocating_kernel
 def draw_numbers(counts, rng):
-    """Returns a uniform number 0 .. count - 1 for each of some counts, ``[n]`` int64. `rng` is modified in place."""
+    """Returns a uniform number 0 .. count - 1 for each of some counts; `rng` is modified in place."""
     numbers = np.empty(len(counts), np.int64)
     for index in range(len(counts)):
         numbers[index] = draw_uniform(counts[index], rng)
     return numbers
-
-
-@kernel
-def add_sums(rows, targets, weights, sums):
-    """Adds weight x targets and, in the last column, the weight of each sample to its row of `sums`, in place."""
-    for sample in range(len(rows)):
-        row, weight = rows[sample], weights[sample]
-        for action in range(targets.shape[1]):
-            sums[row, action] += weight * targets[sample, action]
-        sums[row, targets.shape[1]] += weight
-
-
-def prepare_kernels() -> None:
-    """Compiles the kernels."""
-    rng, no_rows, no_sums = np.zeros(1, np.uint64), np.zeros(0, np.int64), np.zeros((0, 1))
-    draw_numbers(no_rows, rng)
-    add_sums(no_rows, no_sums, np.zeros(0), no_sums)

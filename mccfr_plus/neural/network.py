@@ -19,7 +19,6 @@ _MAX_ROWS = 1 << 15  # of a forward pass: bounds its memory
 
 NetworkFactory: TypeAlias = Callable[[int, int], torch.nn.Module]  # of the numbers of inputs and outputs
 OptimizerFactory: TypeAlias = Callable[[list[torch.nn.Parameter]], torch.optim.Optimizer]
-Features: TypeAlias = Callable[[torch.Tensor], torch.Tensor]  # of tensors [n, size], to inputs [n, any width]
 
 # What a network learns. Roles of NFSP's networks are "values", of the best response, and "average".
 ROLES = ("regrets", "values", "average")
@@ -31,14 +30,9 @@ class Modules(NamedTuple):
     network: NetworkFactory | Mapping[str, NetworkFactory] | None = None  # None: the `MLP` of the config
     optimizer: OptimizerFactory | Mapping[str, OptimizerFactory] | None = None  # None: Adam
     device: torch.device = CPU
-    features: Features | None = None  # of information-state tensors; None: the tensors themselves
 
     def factory(self, name: str, role: str) -> Any:
-        """Returns ``network`` or ``optimizer`` of a role; None: the default.
-
-        Raises:
-            ConfigError: If it is not callable, or a mapping has an unknown role.
-        """
+        """Returns ``network`` or ``optimizer`` of a role; None: the default."""
         given = getattr(self, name)
         factories = given if isinstance(given, Mapping) else dict.fromkeys(ROLES, given)
         for key, factory in factories.items():
@@ -69,31 +63,20 @@ def forward(module: torch.nn.Module, inputs: torch.Tensor) -> torch.Tensor:
         return torch.cat([module(rows) for rows in inputs.split(_MAX_ROWS)]).cpu()
 
 
-def new_module(
-    factory: NetworkFactory, num_inputs: int, num_outputs: int, features: Features | None = None
-) -> torch.nn.Module:
-    """Returns the module of a factory, for inputs or for the features of inputs.
-
-    Raises:
-        ConfigError: If it is not a module with such inputs and outputs.
-    """
-    what = f"network={getattr(factory, '__name__', factory)}"
-    width = num_inputs if features is None else features(torch.zeros(2, num_inputs)).shape[1]
-    module = factory(width, num_outputs)
-    if not isinstance(module, torch.nn.Module):
-        raise ConfigError(f"{what} returned {type(module).__name__}: it must return a torch.nn.Module.")
+def new_module(factory: NetworkFactory, num_inputs: int, num_outputs: int) -> torch.nn.Module:
+    """Returns the module of a factory, or a ConfigError if it has other inputs or outputs."""
+    module: Any = factory(num_inputs, num_outputs)
+    found: Any
     try:
         with torch.no_grad():
-            found: Any = tuple(module.eval()(torch.zeros(2, width)).shape)
-    except (RuntimeError, ValueError, TypeError) as error:
+            found = tuple(module.eval()(torch.zeros(2, num_inputs)).shape)
+    except (AttributeError, RuntimeError, ValueError, TypeError) as error:
         found = " ".join(str(error).split())[:200]
     if found != (2, num_outputs):
         raise ConfigError(
-            f"{what} must turn two inputs of width {width}, float32, into outputs of shape (2, {num_outputs}), and "
-            f"gives {found}."
+            f"network={getattr(factory, '__name__', factory)} must return a module that turns two inputs of width "
+            f"{num_inputs} into outputs of shape (2, {num_outputs}), and gives {found}."
         )
-    if features is not None:
-        module.register_forward_pre_hook(lambda _, inputs: features(*inputs))
     return module
 
 
@@ -103,19 +86,11 @@ def array_of(tensor: Any) -> np.ndarray:
 
 
 class Learner:
-    """A module with its optimizer.
+    """A module with its optimizer, and the ``losses`` of its last fit.
 
-    Args:
-        inputs: ``[num_rows, num_inputs]`` float32, of known information sets, perhaps none.
-        num_outputs: Width of the output.
-        config: A `NetworkConfig`; a `TrainingConfig`, unless `fit` gets the number of steps.
-        rngs: ``[2]`` uint64, states of the generators of initial parameters and of batches. Modified in place.
-        name: The name of the loss in error messages.
-        role: One of `ROLES`.
-        modules: Factories of the network and of its optimizer, and the device.
-
-    Attributes:
-        losses: Of the last fit, step by step.
+    ``inputs`` are those of known information sets, ``[num_rows, num_inputs]`` float32, perhaps none. ``config`` is a
+    `NetworkConfig`; a `TrainingConfig`, unless `fit` gets the number of steps. ``rngs``, ``[2]`` uint64, are states of
+    the generators of initial parameters and of batches, modified in place. ``name`` is that of the loss in messages.
     """
 
     def __init__(
@@ -126,9 +101,9 @@ class Learner:
         rngs: np.ndarray,
         name: str,
         role: str,
-        modules: Modules | None = None,
+        modules: Modules,
     ):
-        self._sizes, self.config, self._modules = (inputs.shape[1], num_outputs), config, modules or Modules()
+        self._sizes, self.config, self._modules = (inputs.shape[1], num_outputs), config, modules
         self.name, self._role, self.rngs = name, role, rngs
         self.losses = list[float]()
         self.inputs = self._on_device(inputs)
@@ -136,12 +111,11 @@ class Learner:
 
     def _renew(self) -> None:
         """Makes a module with fresh parameters and its optimizer; torch's global generator stays as it is."""
-        modules, hidden_layers = self._modules, self.config.hidden_layers
-        network, optimizer = (modules.factory(name, self._role) for name in ("network", "optimizer"))
-        network = network or functools.partial(MLP, hidden_layers=hidden_layers)
+        network, optimizer = (self._modules.factory(name, self._role) for name in ("network", "optimizer"))
+        network = network or functools.partial(MLP, hidden_layers=self.config.hidden_layers)
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(int(next_word(self.rngs[:1])))
-            self.module = new_module(network, *self._sizes, modules.features).to(modules.device)
+            self.module = new_module(network, *self._sizes).to(self._modules.device)
         trained = [parameter for parameter in self.module.parameters() if parameter.requires_grad]
         adam = functools.partial(torch.optim.Adam, lr=self.config.learning_rate, fused=True)
         self.optimizer = (optimizer or adam)(trained)
@@ -156,7 +130,7 @@ class Learner:
         return {name: array_of(value) for name, value in found.items()} | {"rngs": self.rngs}
 
     def load(self, state: Mapping[str, np.ndarray]) -> None:
-        """Takes over a copy of what `state` returned."""
+        """Takes over a copy of a state."""
         tensors = {name: torch.from_numpy(array.copy()) for name, array in state.items() if name != "rngs"}
         self.module.load_state_dict({name: tensors[f"module/{name}"] for name in self.module.state_dict()})
         of_optimizer: dict[int, dict[str, torch.Tensor]] = {}
@@ -167,11 +141,10 @@ class Learner:
         self.rngs[:] = state["rngs"]
 
     def begin(self) -> None:
-        """Keeps a copy of the present state, to which `rollback` returns."""
         self._before = {name: array.copy() for name, array in self.state().items()}
 
     def rollback(self) -> None:
-        """Restores the state at the last `begin`."""
+        """Returns to the state at the last `begin`."""
         self.load(self._before)
 
     def assign(self, other: Learner) -> None:
@@ -190,14 +163,8 @@ class Learner:
     def fit(self, memory: Any, iteration: int, loss: Any = None, steps: int | None = None) -> list[float]:
         """Trains on a memory and returns the losses of the steps; an empty memory changes nothing.
 
-        Args:
-            memory: Its ``batches`` are `Examples`, or have other arrays after the information sets.
-            iteration: The current one, counted from 1.
-            loss: The loss of outputs and of the arrays after the information sets; None: `squared_error`.
-            steps: How many, from the present parameters; None: as the config says.
-
-        Raises:
-            TrainingError: If a loss, or a parameter after the last step, is not finite.
+        The memory's batches are information sets and the loss's arguments after the outputs. Without ``steps`` there
+        are as many as the config says. A loss or parameter that is not finite is a TrainingError.
         """
         # Before fresh parameters are drawn: targets may come from the present ones.
         batches = memory.batches(self.config.batch_size, iteration, self.rngs[1:])
@@ -217,7 +184,7 @@ class Learner:
                     given, arguments = self._given(infosets), [self._on_device(each) for each in others]
                 self._step(given, arguments, loss or squared_error, iteration)
         if self.losses and not all(parameter.isfinite().all() for parameter in self.module.parameters()):
-            self._fail("is finite, but its last step made parameters that are not", iteration)
+            self._fail("gave parameters that are not finite", iteration)
         return self.losses
 
     def _step(self, given: torch.Tensor, arguments: Sequence[torch.Tensor], loss: Any, iteration: int) -> None:
@@ -227,16 +194,13 @@ class Learner:
         number = value.item()
         if not math.isfinite(number):
             self._fail(f"is {number} at training step {len(self.losses) + 1}", iteration)
-        if self.config.gradient_clip is not None:
-            torch.nn.utils.clip_grad_norm_(self.module.parameters(), self.config.gradient_clip)
         self.optimizer.step()
         self.losses.append(number)
 
     def _fail(self, what: str, iteration: int) -> None:
-        clip = "" if self.config.gradient_clip else ", set gradient_clip"
         raise TrainingError(
             f"training diverged in iteration {iteration}: the {self.name} {what}. The solver is as it was after "
-            f"iteration {iteration - 1}. Lower learning_rate (it is {self.config.learning_rate:g}){clip}, or look for "
+            f"iteration {iteration - 1}. Lower learning_rate (it is {self.config.learning_rate:g}), or look for "
             "payoffs that are not finite."
         )
 
@@ -244,13 +208,6 @@ class Learner:
         """Returns the outputs, ``[n, num_outputs]`` float64, for information sets: tensors or rows; None: all rows."""
         given = self.inputs if infosets is None else self._given(infosets)
         return forward(self.module, given).numpy().astype(np.float64)
-
-    def predict(self, iteration: int | None = None) -> np.ndarray:
-        """Returns the outputs for all rows; those that are not finite are a TrainingError, if an iteration is given."""
-        outputs = self.outputs()
-        if iteration is not None and not math.isfinite(outputs.sum()):
-            self._fail("is finite, but its predictions are not", iteration)
-        return outputs
 
     def copy(self) -> torch.nn.Module:
         """Returns a copy of the module, on the CPU."""
@@ -265,8 +222,8 @@ def squared_error(outputs: torch.Tensor, targets: torch.Tensor, weights: torch.T
 
 
 def cross_entropy(outputs: torch.Tensor, targets: torch.Tensor, weights: torch.Tensor) -> torch.Tensor:
-    """Returns -sum_k w_k sum_a y_ka log softmax_a(f_k) / n, with outputs f, targets y, which are distributions over
-    legal actions, and weights w, which are 0 at other actions, each ``[n, num_actions]``.
+    """Returns -sum_k w_k sum_a y_ka log softmax_a(f_k) / n, with outputs f, distributions y and weights w, which are 0
+    at illegal actions, each ``[n, num_actions]``.
     """
     illegal = weights <= 0
     logs = torch.log_softmax(outputs.masked_fill(illegal, -torch.inf), 1).masked_fill(illegal, 0.0)

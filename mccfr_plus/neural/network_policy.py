@@ -1,10 +1,8 @@
-"""Strategies from the outputs of networks, and policies of networks for games that cannot be enumerated."""
+"""Strategies from the outputs of networks, and policies of networks."""
 
 from __future__ import annotations
 
 import functools
-import itertools
-import math
 import os
 from collections.abc import Callable, Sequence
 from typing import Any, Self
@@ -17,7 +15,7 @@ from mccfr_plus.errors import CheckpointError
 from mccfr_plus.files import file as checkpoint_file
 from mccfr_plus.files.schema import check, number, positive
 from mccfr_plus.neural.backend import torch, torch_threads
-from mccfr_plus.neural.network import MLP, Features, NetworkFactory, array_of, forward, new_module
+from mccfr_plus.neural.network import MLP, NetworkFactory, array_of, forward, new_module
 from mccfr_plus.neural.sampling.observer import Observer, check_has_tensors, strategies_at, uniform
 from mccfr_plus.trees.game import load_game
 
@@ -25,9 +23,7 @@ _SMALLEST_TOTAL = 1e-300  # keeps 1 / total finite
 
 
 def predicted_regrets(outputs: np.ndarray, discount: float) -> np.ndarray:
-    """Returns discounted positive cumulative regrets plus those predicted for the next iteration, ``[n, num_actions]``,
-    given outputs ``[n, 2 num_actions]``: cumulative and latest regrets.
-    """
+    """Returns discounted positive cumulative regrets plus the latest ones, ``[n, num_actions]``; outputs are both."""
     cumulative, latest = np.split(outputs, 2, axis=1)
     return discount * np.maximum(cumulative, 0.0) + latest
 
@@ -46,28 +42,24 @@ def greedy(outputs: np.ndarray, masks: np.ndarray) -> np.ndarray:
     return result
 
 
-def matched(outputs: np.ndarray, masks: np.ndarray, is_argmax: bool) -> np.ndarray:
+def matched(outputs: np.ndarray, masks: np.ndarray) -> np.ndarray:
     """Returns regret matching over legal actions, ``[n, num_actions]``; where no advantage is positive, the action of
-    the largest one (Brown et al. 2019, section 5.2), or a uniform one.
+    the largest one (Brown et al. 2019, section 5.2).
     """
     positive = np.where(masks, np.maximum(outputs, 0.0), 0.0)
     total = positive.sum(1, keepdims=True)
     none = np.flatnonzero(~(total > _SMALLEST_TOTAL))
     total[none] = 1.0
     result = positive * (1.0 / total)
-    legal = masks[none]
-    result[none] = greedy(outputs[none], legal) if is_argmax else legal / legal.sum(1, keepdims=True)
+    result[none] = greedy(outputs[none], masks[none])
     return result
 
 
 # How outputs, which have a row per information set and a column per OpenSpiel action, become strategies.
-SOFTMAX, GREEDY, UNIFORM = "softmax", "greedy", "uniform"
-MATCHING, MATCHING_OR_UNIFORM = "matching", "matching_or_uniform"
+SOFTMAX, MATCHING, UNIFORM = "softmax", "matching", "uniform"
 RULES: dict[str, Callable[[np.ndarray, np.ndarray], np.ndarray]] = {
     SOFTMAX: masked_softmax,
-    MATCHING: functools.partial(matched, is_argmax=True),
-    MATCHING_OR_UNIFORM: functools.partial(matched, is_argmax=False),
-    GREEDY: greedy,
+    MATCHING: matched,
     UNIFORM: functools.partial(uniform, 0),  # of networks before their training
 }
 
@@ -81,10 +73,8 @@ class NetworkPolicy(openspiel_policy.Policy):
     Args:
         game: The game, players in turn.
         networks: One module per player.
-        kind: ``"softmax"`` of the outputs; regret ``"matching"`` on them, with the action of the largest one if none is
-            positive, or ``"matching_or_uniform"``, with a uniform one; the ``"greedy"`` action of the largest one; or
-            ``"uniform"``, whatever the outputs are. Illegal actions are excluded.
-        discount: See `predicted_regrets`, which then take the place of the outputs; None: they do not.
+        kind: ``"softmax"`` of the outputs, regret ``"matching"`` on them, or ``"uniform"``, whatever they are.
+        discount: The factor of `predicted_regrets`, which then replace the outputs; None: the outputs as they are.
     """
 
     def __init__(self, game: pyspiel.Game, networks: list[torch.nn.Module], kind: str, discount: float | None = None):
@@ -93,15 +83,15 @@ class NetworkPolicy(openspiel_policy.Policy):
         self._observer = Observer(game, "a NetworkPolicy")
 
     def action_probabilities(self, state: pyspiel.State, player_id: int | None = None) -> dict[int, float]:
-        """Returns the probability of each legal action at a state; ``player_id`` is to move, or None."""
+        """Returns the probability of each legal action of the player to move."""
         with torch_threads(1):  # more are slower for one row
             masks, (row,) = self._at(self._observer.positions_of([state]))
         actions = np.flatnonzero(masks[0])
         return dict(zip(actions.tolist(), row[actions].tolist(), strict=True))
 
     def probabilities_after(self, actions: np.ndarray, lengths: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Returns legal actions and their probabilities, both ``[n, num_actions]``, after histories of actions,
-        ``[n, any number]``, of players and chance from the root on, ``lengths`` of each.
+        """Returns legal actions and their probabilities, both ``[n, num_actions]``, after histories of ``lengths``
+        actions, ``[n, any number]``, of players and chance.
         """
         return self._at(self._observer.after(actions, lengths))
 
@@ -117,22 +107,18 @@ class NetworkPolicy(openspiel_policy.Policy):
         return RULES[self.kind](outputs, masks)
 
     def save(self, path: str | os.PathLike) -> None:
-        """Writes the policy to a file, which may replace an older policy; if it cannot, that is a CheckpointError."""
+        """Writes the policy to a file; an older policy is replaced."""
         layers = getattr(self._networks[0], "hidden_layers", None)
         header = {"network_policy": 1, "game": str(self.game), "kind": self.kind, "discount": self._discount}
         checkpoint_file.write(path, {**header, "hidden_layers": layers}, _arrays_of(self._networks))
 
     @classmethod
     def load(
-        cls,
-        path: str | os.PathLike,
-        game: pyspiel.Game | str | None = None,
-        network: NetworkFactory | None = None,
-        features: Features | None = None,
+        cls, path: str | os.PathLike, game: pyspiel.Game | str | None = None, network: NetworkFactory | None = None
     ) -> Self:
         """Returns the policy of a file; other files, and policies of other networks, are a CheckpointError.
 
-        ``game`` is its game, None: the one of the file; ``network`` and ``features`` are as the solver got them.
+        ``game`` is its game, None: the one that the file names; ``network`` is as the solver got it.
         """
         header = checkpoint_file.read_header(path)
         if header.get("network_policy") != 1:
@@ -144,15 +130,11 @@ class NetworkPolicy(openspiel_policy.Policy):
         check_has_tensors(loaded, "a NetworkPolicy")
         outputs = loaded.num_distinct_actions() * (1 if header["discount"] is None else 2)
         shape = int(np.prod(loaded.information_state_tensor_shape())), outputs
-        if not network and sum(map(math.prod, itertools.pairwise((1, *layers, 1)))) > os.path.getsize(path):
-            raise CheckpointError(f"{path} is damaged: its networks do not fit into it.")
         factory = network or functools.partial(MLP, hidden_layers=layers)
-        networks = [new_module(factory, *shape, features) for _ in range(loaded.num_players())]
+        networks = [new_module(factory, *shape) for _ in range(loaded.num_players())]
         arrays = _arrays_of(networks)
         checkpoint_file.check(path, arrays)
         checkpoint_file.read_into(path, arrays)
-        if not all(parameter.isfinite().all() for network in networks for parameter in network.parameters()):
-            raise CheckpointError(f"{path} is damaged: parameters of its networks are not finite numbers.")
         return cls(loaded, networks, header["kind"], header["discount"])
 
 

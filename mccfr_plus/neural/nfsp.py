@@ -1,11 +1,4 @@
-"""Neural fictitious self-play. Until the iteration's episodes are played:
-
-1. Episodes are played in parallel. In an episode a player follows its best response, which is epsilon-greedy in action
-   values, with probability eta, and its average policy otherwise. Its transitions go to a ring buffer, the decisions of
-   its best response to a reservoir.
-2. For every `learn_every` steps a player has an update: one step of Q-learning on transitions and one of cross-entropy
-   on decisions. After `target_every` updates the target network is renewed.
-"""
+"""Neural fictitious self-play: episodes in parallel, then the updates that are due."""
 
 from __future__ import annotations
 
@@ -22,28 +15,21 @@ from mccfr_plus.neural.backend import torch
 from mccfr_plus.neural.config import NFSPConfig
 from mccfr_plus.neural.memory import Store, infoset_columns
 from mccfr_plus.neural.network import Learner, Modules
-from mccfr_plus.neural.network_policy import GREEDY, SOFTMAX, greedy, masked_softmax
+from mccfr_plus.neural.network_policy import SOFTMAX, greedy, masked_softmax
 from mccfr_plus.neural.representation import chunks
 from mccfr_plus.neural.sampling.paths import Paths, Trajectories
-from mccfr_plus.neural.solver import NeuralSolver, Seed, mean_losses
+from mccfr_plus.neural.solver import NeuralSolver, Seed
 
 
 class NFSP(NeuralSolver):
     """Neural fictitious self-play: best responses by Q-learning, and average policies that imitate them.
 
-    An *iteration* is ``config.episodes`` episodes and the updates that are due in them. `losses` are those of the
-    average policies, `value_losses` those of the action values.
-
-    See `DeepCFR` for the arguments and errors; the config is an `NFSPConfig`.
+    In an episode a player follows its best response (epsilon-greedy in action values) with probability eta, and
+    its average policy otherwise. An iteration is ``config.episodes`` episodes and the updates that are due in them.
+    `losses` are those of the average policies. See `DeepCFR` for the arguments; the config is an `NFSPConfig`.
 
     Reference: Heinrich, Silver 2016, "Deep reinforcement learning from self-play in imperfect-information games",
     algorithm 1. Differs from it in updates between parallel episodes, and in Adam and its rates.
-
-    Examples:
-        >>> from mccfr_plus.neural import NFSP, NFSPConfig
-        >>> solver = NFSP("kuhn_poker", NFSPConfig(episodes=500), seed=1).run(3)
-        >>> solver.iterations, len(solver.average_policy())
-        (3, 12)
     """
 
     config_class: ClassVar[type[NFSPConfig]] = NFSPConfig
@@ -63,18 +49,18 @@ class NFSP(NeuralSolver):
 
     def _advance(self, iteration: int) -> None:
         for own in self._players:
-            own.losses, own.value_losses = [], []
+            own.losses = []
         for count in chunks(self.config.episodes, self.config.parallel_episodes):
             self._begin_phase("episodes")
-            self._play(count, iteration)
+            self._play(count)
             self._begin_phase("training")
             for steps, own in zip(self._steps.tolist(), self._players, strict=True):
                 own.learn(steps // self.config.learn_every - int(own.updates[0]), iteration)
 
-    def _play(self, count: int, iteration: int) -> None:
-        """Plays episodes and stores them: in parallel those in which the same players follow their best responses."""
+    def _play(self, count: int) -> None:
+        """Plays episodes and stores them, in parallel where the same players follow their best responses."""
         representation, eta, players = self.representation, self.config.anticipatory, range(len(self._players))
-        options = [[self._responses(player, is_best, iteration) for is_best in (False, True)] for player in players]
+        options = [[self._responses(player, is_best) for is_best in (False, True)] for player in players]
         combinations = list(itertools.product((False, True), repeat=len(players)))
         probabilities = [math.prod(eta if best else 1.0 - eta for best in is_best) for is_best in combinations]
         counts = np.random.default_rng(representation.new_seed()).multinomial(count, probabilities).tolist()
@@ -87,17 +73,17 @@ class NFSP(NeuralSolver):
                     decided = paths.traversals[paths.players == player]
                     self._steps[player] += len(decided) + len(np.unique(decided))  # decisions, ends of episodes
 
-    def _responses(self, player: int, is_best: bool, iteration: int) -> Any:
-        """Returns a player's best response with exploration, or its average policy; see `Representation`."""
+    def _responses(self, player: int, is_best: bool) -> Any:
+        """Returns a player's best response with exploration, or its average policy."""
         own = self._players[player]
         if not is_best:
-            return self.representation.responses(player, own.policy, masked_softmax, iteration)
+            return self.representation.responses(player, own.policy, masked_softmax)
         epsilon = self.config.epsilon(int(self._steps[player]))
 
         def explored(outputs: np.ndarray, masks: np.ndarray) -> np.ndarray:
             return epsilon * masks / masks.sum(1, keepdims=True) + (1.0 - epsilon) * greedy(outputs, masks)
 
-        return self.representation.responses(player, own.values, explored, iteration)
+        return self.representation.responses(player, own.values, explored)
 
     def average_policy(self) -> Any:
         """Returns a copy of the average networks' policy, which approximates an equilibrium."""
@@ -105,22 +91,11 @@ class NFSP(NeuralSolver):
 
     current_policy = average_policy  # all players learn at once
 
-    def best_response_policy(self) -> Any:
-        """Returns a copy of the greedy policy of the action values."""
-        return self.representation.policy_of([own.values for own in self._players], GREEDY)
-
-    @property
-    def value_losses(self) -> tuple[float | None, ...]:
-        """Per player, the mean loss of the action values in the last iteration; None if they were not trained."""
-        return mean_losses(own.value_losses for own in self._players)
-
 
 class Agent:
-    """A player whose best response learns action values, and whose average policy imitates it.
+    """A player: `values` learns its best response by Q-learning with a `target` network, and `policy` imitates it.
 
-    The networks are `values`, by Q-learning with a `target` network, a copy that is renewed now and then (Mnih et al.
-    2015, algorithm 1), and `policy`. They learn from `transitions` and `decisions`. Of the generators' states, ``[5]``
-    uint64, the first is of the reservoir, and two each of a network's initial parameters and batches.
+    Of the generators' states, ``[5]`` uint64, the first is of the reservoir, and two each of a network.
     """
 
     def __init__(self, representation: Any, config: NFSPConfig, player: int, rngs: np.ndarray, modules: Modules):
@@ -137,7 +112,7 @@ class Agent:
         self.transitions = Transitions(infoset_columns(config.transition_capacity, *sizes), self.target)
         actions = {"actions": np.zeros(config.decision_capacity, np.int64)}
         self.decisions = Store(infoset_columns(config.decision_capacity, *sizes) | actions, rngs[:1])
-        self.losses, self.value_losses = list[float](), list[float]()  # of the average policy and the action values
+        self.losses: list[float] = []  # of the average policy
 
     def store(self, paths: Paths, player: int, is_best_response: bool) -> None:
         """Stores the player's transitions of some episodes, and its decisions if it followed its best response."""
@@ -158,7 +133,7 @@ class Agent:
         while updates > 0:
             steps = min(updates, every - int(self.updates[0]) % every)
             if len(self.transitions) >= least:
-                self.value_losses += self.values.fit(self.transitions, iteration, error_of_actions, steps)
+                self.values.fit(self.transitions, iteration, error_of_actions, steps)
             if len(self.decisions) >= least:
                 self.losses += self.policy.fit(self.decisions, iteration, imitation_error, steps)
             self.updates += steps
@@ -167,16 +142,13 @@ class Agent:
                 self.target.assign(self.values)
 
     def parts(self) -> dict[str, Any]:
-        """Returns what changes in an iteration, by name; see `NeuralSolver`."""
         networks = {"values": self.values, "policy": self.policy, "target": self.target}
         memories = {"transitions": self.transitions, "decisions": self.decisions}
         return networks | memories | {"updates": self.updates}
 
 
 def next_decisions(paths: Paths, own: np.ndarray) -> np.ndarray:
-    """Returns the next decision of the same trajectory for each of a player's decisions, all of them in ascending
-    order, ``[n]`` int64; -1: none.
-    """
+    """Returns for each of a player's decisions its next one in the trajectory, ``[n]`` int64; -1: none."""
     traversals, following = paths.traversals[own], np.full(len(own), -1)
     order = np.argsort(traversals, kind="stable")
     has_next = traversals[order[:-1]] == traversals[order[1:]]
@@ -185,11 +157,7 @@ def next_decisions(paths: Paths, own: np.ndarray) -> np.ndarray:
 
 
 class Transitions(Store):
-    """A player's latest transitions, from a decision to its next one, with the target network.
-
-    The target is r + max_a' Q'(s', a') with the target network's Q', or r at the end of the game, where no action is
-    legal in s'.
-    """
+    """A player's latest transitions. Targets are r + max_a' Q'(s', a') with the target network's Q'; r at the end."""
 
     def __init__(self, columns: dict[str, np.ndarray], target: Learner):
         capacity = len(columns["infosets"])
@@ -199,7 +167,6 @@ class Transitions(Store):
         self._target = target
 
     def batches(self, size: int, iteration: int, rng: np.ndarray) -> Iterator[tuple[np.ndarray, ...]]:
-        """Yields information sets, actions and targets."""
         for following, masks, infosets, actions, rewards in super().batches(size, iteration, rng):
             after = np.where(masks, self._target.outputs(following), -np.inf).max(1)
             yield infosets, actions, (rewards + np.where(masks.any(1), after, 0.0)).astype(np.float32)

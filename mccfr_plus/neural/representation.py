@@ -26,25 +26,19 @@ Rule = Callable[[np.ndarray, np.ndarray], np.ndarray]
 class Representation:
     """Samples many histories in parallel, and holds the strategies of one solver. See also `TreeRepresentation`.
 
-    Args:
-        observer: Of the game.
-        inputs: Of each player's networks, those that are known from the beginning, ``[num_rows, size]`` float32.
-        payoff_ranges: Of each player, the largest payoff less the smallest one.
-        constant_sum: Of the payoffs of all players; None: there is none.
-
-    Attributes:
-        name: The solver, for error messages.
-        rng: ``[1]`` uint64, the state of the generator of seeds, one of which each part of the histories has.
+    ``inputs`` are those of each player's networks that are known from the beginning, ``[num_rows, size]`` float32,
+    ``payoff_ranges`` each player's largest payoff less the smallest one, ``constant_sum`` the sum of payoffs, or None.
     """
 
     kind: ClassVar[str]
     tree: Any = None  # the game's `GameTree`, if it is compiled
-    name = ""
+    name = ""  # the solver, for error messages
 
     def __init__(self, observer: Any, inputs: Any, payoff_ranges: Any, constant_sum: float | None):
         self.observer, self.inputs, self.constant_sum = observer, inputs, constant_sum
         self.game, self.num_players, self.num_actions = observer.game, observer.num_players, observer.num_actions
-        self._payoff_ranges, self.nodes, self.rng = payoff_ranges, np.zeros(1, np.int64), np.zeros(1, np.uint64)
+        self._payoff_ranges, self.nodes = payoff_ranges, np.zeros(1, np.int64)
+        self.rng = np.zeros(1, np.uint64)  # draws a seed for each part of the histories
 
     def attach(self, name: str) -> None:
         """Makes this the representation of a solver; a second one is a ConfigError."""
@@ -53,22 +47,17 @@ class Representation:
         self.name = name
 
     def sample(self, histories: Any, count: int, parallel: int) -> Iterator[Any]:
-        """Yields a number of traversals, `Paths` or `Branches`, some of which run in parallel."""
-        for part in self.parts_of(histories, count, parallel):
+        """Yields traversals, `Paths` or `Branches`, ``parallel`` of which run at once."""
+        for part in chunks(count, parallel):
             found = histories.sample(self.observer, part, np.random.default_rng(self.new_seed()))
             self.nodes[0] += found.nodes
             yield found
-
-    def parts_of(self, histories: Any, count: int, parallel: int) -> Iterator[int]:
-        """Yields parts of a number of traversals; those of a part run in parallel."""
-        return chunks(count, parallel)
 
     def new_seed(self) -> int:
         """Returns a new seed for some histories."""
         return int(next_word(self.rng))
 
     def parts(self) -> dict[str, Any]:
-        """Returns what changes in an iteration, by name; see `NeuralSolver`."""
         return {"rng": self.rng, "nodes": self.nodes}
 
     def unit_of(self, player: int, is_scaled: bool = True) -> float:
@@ -88,13 +77,8 @@ def chunks(count: int, size: int) -> Iterator[int]:
 class BatchedRepresentation(Representation):
     """Compiled rules or pyspiel's states: information sets are tensors, and strategies are networks.
 
-    The average policy is the mean of each player's strategies, weighted by their gamma and own reach. They are sampled
-    on histories in which the player draws by its strategy and all others explore, with weight (the others' reach under
-    uniform play) / (the probability of their draws): else iterations whose others come often to an information set
-    would count more there. With two players the traversals of the other one are such histories.
-
-    Raises:
-        GameError: If the game cannot be loaded or has no information-state tensors.
+    The average policy is learned from each player's strategies, weighted by their gamma and own reach. They are sampled
+    where the player draws by its strategy and all others explore. With two players the other one's traversals do.
     """
 
     kind = "batched"
@@ -111,7 +95,7 @@ class BatchedRepresentation(Representation):
         super().__init__(observer, no_inputs, ranges, 0.0 if is_zero_sum else None)
         self._responses: dict[int, Any] = {}
 
-    def responses(self, player: int, learner: Learner, rule: Rule, iteration: int | None) -> Any:
+    def responses(self, player: int, learner: Learner, rule: Rule) -> Any:
         return lambda infosets, masks: rule(learner.outputs(infosets), masks)
 
     def use(self, player: int, response: Any) -> None:
@@ -146,27 +130,31 @@ class BatchedRepresentation(Representation):
                 self.add_strategies(player, paths, iteration)
 
     def add_strategies(self, player: int, found: Branches | Paths, iteration: int) -> None:
-        """Stores a player's strategies on histories in which all others explore."""
+        """Stores a player's strategies on histories in which all others explore.
+
+        Weights are (the others' reach under uniform play) / (the probability of their draws): else iterations whose
+        others come often to an information set would count more there.
+        """
         weights = None
         if isinstance(found, Paths):  # external sampling follows all actions of the other player
             weights = found.importance([other for other in range(self.num_players) if other != player])
         self._memories[player].add(Samples.of(found, player, found.strategies, weights), iteration)
 
     def average_policy(self, solver: Any) -> NetworkPolicy:
-        """Returns the average policy; its networks are trained once. If that diverges, it is a TrainingError."""
-        iterations = solver.iterations
+        """Returns the average policy; its networks are trained once per iteration."""
+        iterations, training = solver.iterations, solver.config.policy_training
         of_run = (iterations, *(int(memory.rng[0]) for memory in self._memories))  # those of other seeds differ
         if self._latest is None or self._latest[0] != of_run:
             learners = []
             with torch_threads(solver.config.threads):
                 for player, memory in enumerate(self._memories):
                     name = f"policy_training's loss of the average policy of player {player}"
-                    rngs = new_states(int(memory.rng[0]) ^ iterations, 2)
-                    arguments = solver.config.policy_training, rngs, name, "average", solver.modules
-                    learners.append(Learner(self.inputs[player], self.num_actions, *arguments))
-                    learners[-1].fit(memory, max(iterations, 1), cross_entropy)
+                    rngs, inputs = new_states(int(memory.rng[0]) ^ iterations, 2), self.inputs[player]
+                    learner = Learner(inputs, self.num_actions, training, rngs, name, "average", solver.modules)
+                    learner.fit(memory, max(iterations, 1), cross_entropy)
                     if not len(memory):  # outputs of 0 instead of those of initial parameters: uniform
-                        for parameter in learners[-1].module.parameters():
+                        for parameter in learner.module.parameters():
                             parameter.data.zero_()
+                    learners.append(learner)
             self._latest = of_run, self.policy_of(learners, SOFTMAX)
         return self._latest[1]

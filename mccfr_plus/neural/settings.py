@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from typing import Any, NamedTuple
 
-from mccfr_plus.errors import BudgetError, CheckpointError, ConfigError, MccfrPlusError
+from mccfr_plus.errors import BudgetError, CheckpointError, ConfigError
 from mccfr_plus.neural import config as configs
 from mccfr_plus.neural.config import ALGORITHMS, check_representation
 from mccfr_plus.specs import Spec, parse_spec
@@ -20,12 +20,9 @@ class Settings(NamedTuple):
 
 
 def settings_of(spec: str | Spec | Settings) -> Settings:
-    """Returns the settings of a spec such as ``dream(traversals=200, representation=batched)``.
+    """Returns the settings of a spec; one that is malformed or has unknown names or values is a ConfigError.
 
     Settings of a config within the config are written ``baseline_training.train_steps=5``.
-
-    Raises:
-        ConfigError: If the text is no spec, or names an unknown algorithm, setting or value.
 
     Examples:
         >>> from mccfr_plus.neural import settings_of
@@ -54,22 +51,21 @@ def settings_of(spec: str | Spec | Settings) -> Settings:
 def new_solver(game: Any, spec: str | Spec | Settings, *, seed: Any = None, limits: Any = None) -> Any:
     """Returns the solver of a spec; see `settings_of`, and `DeepCFR` for the other arguments and errors.
 
-    ``limits`` are those of a compiled tree, a `TreeLimits`. Too little memory for the networks is a BudgetError, too.
+    ``limits`` are those of a compiled tree, a `TreeLimits`. Too little memory is a BudgetError.
     """
     from mccfr_plus.neural.tree_representation import new_representation
 
     name, config, wanted = settings_of(spec)
     given = {} if limits is None else {key: value for key, value in limits._asdict().items() if value is not None}
     kind = _class_of(ALGORITHMS[name])
+    representation = new_representation(game, wanted, kind.__name__, **given)
     try:
-        representation = new_representation(game, wanted, kind.__name__, **given)
         return kind(game, config, representation=representation, seed=seed)
-    except MccfrPlusError:
+    except BudgetError:
         raise
-    except (MemoryError, RuntimeError) as error:  # torch's is the latter
-        raise BudgetError(
-            f"out of memory for the networks and memories of {name} ({str(error).splitlines()[0]}): give smaller ones."
-        ) from None
+    except (MemoryError, RuntimeError) as error:  # torch raises the latter
+        reason = str(error).splitlines()[0]
+        raise BudgetError(f"out of memory for the networks of {name} ({reason}): give smaller ones.") from None
 
 
 def from_checkpoint(path: str | os.PathLike, game: Any = None) -> Any:

@@ -1,10 +1,10 @@
-"""The base class of all neural solvers: runs with atomic iterations, policies, checkpoints."""
+"""The base class of neural solvers: atomic iterations, policies, checkpoints."""
 
 from __future__ import annotations
 
 import abc
 import os
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar, Self, TypeAlias
 
 import numpy as np
@@ -14,8 +14,8 @@ from mccfr_plus.errors import ConfigError
 from mccfr_plus.evaluation.exact import Evaluation, evaluate
 from mccfr_plus.neural import checkpoint as checkpoints
 from mccfr_plus.neural.backend import device_of, torch_threads
-from mccfr_plus.neural.memory import Store, prepare_kernels
-from mccfr_plus.neural.network import Features, Learner, Modules
+from mccfr_plus.neural.memory import Store, draw_numbers
+from mccfr_plus.neural.network import Learner, Modules
 from mccfr_plus.neural.tree_representation import new_representation
 from mccfr_plus.solver.iterative import IterativeSolver, Progress
 from mccfr_plus.trees.game_tree import GameTree
@@ -29,16 +29,14 @@ class NeuralSolver(IterativeSolver):
 
     Whatever changes in an iteration is a *part*: an array, which is modified in place; a `Store`; a `Learner`; or an
     object whose ``parts()`` returns parts by name.
-
-    Attributes:
-        config: The settings, with the values that depend on the representation.
-        representation: A `Representation`.
     """
 
     _checkpoints: ClassVar[Any] = checkpoints
     _most_iterations_at_once = 1
     config_class: ClassVar[Any]
     references: ClassVar[tuple[str, ...]] = ()  # keys of `citations.BIBLIOGRAPHY`
+    _build: Any  # makes samplers, memories and networks, given the seed
+    _advance: Any  # runs an iteration, counted from 1
     _players: Sequence[Any]  # parts with `losses`
     _kept: dict[str, Any]  # further parts
 
@@ -52,14 +50,12 @@ class NeuralSolver(IterativeSolver):
         network: Any = None,
         optimizer: Any = None,
         device: str | None = "cpu",
-        features: Features | None = None,
     ):
         super().__init__(seed)
         name = type(self).__name__
         if config is not None and not isinstance(config, self.config_class):
             raise ConfigError(f"config={config!r}: give a {self.config_class.__name__}, or None for its defaults.")
-        self.modules = Modules(network, optimizer, device_of(device), features)
-        self.device = str(self.modules.device)  # where networks are trained, as torch calls it
+        self.modules = Modules(network, optimizer, device_of(device))
         self._iterations = np.zeros(1, np.int64)
         self.representation: Any = new_representation(game, representation, name)
         self.config: Any = (config or self.config_class()).resolved(self.representation.kind)
@@ -68,14 +64,6 @@ class NeuralSolver(IterativeSolver):
             self._tree_to_evaluate = game
         with torch_threads(self.config.threads):
             self._build(seed)
-
-    @abc.abstractmethod
-    def _build(self, seed: Seed) -> None:
-        """Makes samplers, memories and networks."""
-
-    @abc.abstractmethod
-    def _advance(self, iteration: int) -> None:
-        """Runs an iteration, counted from 1."""
 
     def run(
         self,
@@ -87,8 +75,7 @@ class NeuralSolver(IterativeSolver):
     ) -> Self:
         """Runs until one of the limits given is reached; see `IterativeSolver.run` for the arguments.
 
-        ``callbacks`` are called after each iteration with a `Progress`, such as `CSVLogger` and `TensorBoardLogger`, as
-        ``callback`` is. The run ends early if one of them returns True.
+        ``callbacks`` and ``callback`` are called after each iteration with a `Progress`; True ends the run.
         """
         every = [*callbacks, *([] if callback is None else [callback])]
 
@@ -99,7 +86,7 @@ class NeuralSolver(IterativeSolver):
         return super().run(iterations, callback=call_all if every else None, **options)
 
     def _prepare(self) -> None:
-        prepare_kernels()
+        draw_numbers(np.zeros(0, np.int64), np.zeros(1, np.uint64))
         self.representation.prepare()
 
     def _run_iterations(self, count: int) -> None:
@@ -107,17 +94,17 @@ class NeuralSolver(IterativeSolver):
             self.iteration()
 
     def iteration(self) -> None:
-        """Runs one iteration. If that raises an error, as where a network diverges, all is as before it."""
-        parts = self._parts()
-        before = {name: part.copy() if isinstance(part, np.ndarray) else part.begin() for name, part in parts.items()}
+        """Runs one iteration. If that raises an error, such as a divergence, all is as before it."""
+        parts = self._parts().values()
+        before = [part.copy() if isinstance(part, np.ndarray) else part.begin() for part in parts]
         try:
             with torch_threads(self.config.threads):
                 self._advance(self.iterations + 1)
             self._iterations[0] += 1
         except BaseException:
-            for name, part in parts.items():
+            for part, kept in zip(parts, before, strict=True):
                 if isinstance(part, np.ndarray):
-                    part[...] = before[name]
+                    part[...] = kept
                 else:
                     part.rollback()
             raise
@@ -128,7 +115,6 @@ class NeuralSolver(IterativeSolver):
 
     @property
     def tree(self) -> Any:
-        """The game's `GameTree`; None for a batched solver."""
         return self.representation.tree
 
     @property
@@ -142,7 +128,7 @@ class NeuralSolver(IterativeSolver):
     @property
     def losses(self) -> tuple[float | None, ...]:
         """Per player, the mean loss over the steps of the last training; None if nothing was trained."""
-        return mean_losses(own.losses for own in self._players)
+        return tuple(sum(own.losses) / len(own.losses) if own.losses else None for own in self._players)
 
     def average_policy(self) -> Any:
         return self.representation.average_policy(self)
@@ -150,14 +136,6 @@ class NeuralSolver(IterativeSolver):
     @abc.abstractmethod
     def current_policy(self) -> Any:
         """Returns a copy of the policy that the next iteration plays."""
-
-    def average_strategy(self) -> np.ndarray:
-        """Returns the average strategy on a compiled tree, ``[num_slots]`` float64; uniform without reach."""
-        return self.average_policy().strategy()
-
-    def current_strategy(self) -> np.ndarray:
-        """Returns the strategy of the next iteration on a compiled tree, ``[num_slots]`` float64."""
-        return self.current_policy().strategy()
 
     def evaluate(self) -> Evaluation:
         """Returns values, NashConv and exploitability of the average policy, on the compiled game.
@@ -173,13 +151,11 @@ class NeuralSolver(IterativeSolver):
     def from_checkpoint(cls, path: str | os.PathLike, game: GameOrTree | None = None, **options: Any) -> Self:
         """Returns the solver of a checkpoint; other files are a CheckpointError.
 
-        Args:
-            path: The checkpoint.
-            game: Its game or compiled tree; None: the game that the file names.
-            **options: ``network``, ``optimizer`` and ``features`` as they were, and ``device``.
+        ``game`` is its game or compiled tree, None: the game that the file names; ``options`` are ``network`` and
+        ``optimizer`` as they were, and ``device``.
         """
         header = checkpoints.read_header(path, cls.__name__)
-        config = checkpoints.config_of(path, header, cls.config_class)
+        config = cls.config_class().changed(header["config"])
         options = {"representation": header["representation"], "seed": header["seed"]} | options
         return cls(header["game"] if game is None else game, config, **options).restore(path)
 
@@ -193,9 +169,7 @@ class NeuralSolver(IterativeSolver):
         return {name: len(part) for name, part in self._parts().items() if isinstance(part, Store)}
 
     def state(self, sizes: Mapping[str, int] | None = None) -> dict[str, np.ndarray]:
-        """Returns the state between iterations: views, by name, that are valid until the next one. `sizes` are those of
-        the memories, as they are in a checkpoint that is to be read; None: the present ones.
-        """
+        """Returns the state between iterations: views, by name; `sizes` are of memories, None: the present ones."""
         state: dict[str, np.ndarray] = {}
         for name, part in self._parts().items():
             if isinstance(part, np.ndarray):
@@ -206,7 +180,7 @@ class NeuralSolver(IterativeSolver):
         return state
 
     def load(self, state: Mapping[str, np.ndarray]) -> None:
-        """Takes over the learners of a state, whose other arrays are those that `state` returned."""
+        """Takes over the learners of a state; its other arrays are those of `state`, already filled."""
         for name, part in self._parts().items():
             if isinstance(part, Learner):
                 part.load({key[len(name) + 1 :]: array for key, array in state.items() if key.startswith(f"{name}/")})
@@ -221,8 +195,3 @@ def flat(parts: Mapping[str, Any]) -> dict[str, Any]:
         else:
             found |= {f"{name}/{inner}": each for inner, each in flat(part.parts()).items()}
     return found
-
-
-def mean_losses(losses: Iterable[list[float]]) -> tuple[float | None, ...]:
-    """Returns the mean of each list; None for an empty one."""
-    return tuple(sum(each) / len(each) if each else None for each in losses)

@@ -33,10 +33,9 @@ _MAX_NODES = 1_000_000  # of a tree that was not requested: larger ones need a l
 
 
 class TreeRepresentation(Representation):
-    """A compiled tree: information sets are rows, and the strategy is a table.
+    """A compiled tree: a forward pass over a player's information sets fills its part of a strategy table.
 
-    One forward pass over all information sets of a player fills its part of the table. So the average strategy is
-    exact, which replaces the memories of strategies of the papers.
+    So the average strategy is exact, which replaces the papers' memories of strategies.
 
     Args:
         game: A `pyspiel.Game`, a game string, or a `GameTree`: perfect recall, with information-state tensors.
@@ -58,49 +57,45 @@ class TreeRepresentation(Representation):
         tree.require_perfect_recall(reader)
         observer = TreeObserver(tree, tree.game.num_distinct_actions())
         constant_sum = float(tree.arrays.payoffs[0].sum()) if tree.is_constant_sum else None
-        super().__init__(observer, tensors_of(tree), tree.payoff_range, constant_sum)
+        pairs = zip(representative_states(tree), tree.arrays.infosets["player"].tolist(), strict=True)
+        tensors = np.array([state.information_state_tensor(player) for state, player in pairs], np.float32)
         self.tree, ends = tree, tree.arrays.infoset_range[1:-1]
+        super().__init__(observer, np.split(tensors, ends), tree.payoff_range, constant_sum)
         self.masks, self._slots = np.split(observer.masks, ends), np.split(observer.slots, ends)
         self.strategy = tree.uniform_strategy()
         self.average, self._reach = np.zeros(tree.num_slots), np.ones(tree.num_slots + self.num_players)
 
-    def parts_of(self, histories: Any, count: int, parallel: int) -> Iterator[int]:
+    def sample(self, histories: Any, count: int, parallel: int) -> Iterator[Any]:
         if isinstance(histories, ExternalSampling):  # no level has more histories than a traversal has leaves
             infosets = self._most_infosets[histories.player]
             parallel = min(parallel, max(paths.MAX_HISTORIES // (infosets * self.num_actions + 1), 1))
-        return super().parts_of(histories, count, parallel)
+        return super().sample(histories, count, parallel)
 
     @functools.cached_property
     def _most_infosets(self) -> list[int]:
-        """Of each player, how many of its information sets a traversal of external sampling may meet."""
+        """Of each player, the maximum number of its information sets in a traversal of external sampling."""
         nodes = self.tree.arrays.nodes
         return [int(max_visits(nodes, player, True, False, True)) for player in range(self.num_players)]
 
     def _fill(self, table: np.ndarray, player: int, strategies: np.ndarray) -> None:
-        """Writes a player's strategies, ``[num_rows, num_actions]``, to a table, ``[num_slots]``."""
         masks = self.masks[player]
         table[self._slots[player][masks]] = strategies[masks]
 
-    def responses(self, player: int, learner: Any, rule: Rule, iteration: int | None) -> np.ndarray:
-        """Returns a player's strategies by a network, until the network's next step.
-
-        Outputs that are not finite are a TrainingError, if all are known; it names the iteration, unless that is None.
-        """
-        return rule(learner.predict(iteration), self.masks[player])
+    def responses(self, player: int, learner: Any, rule: Rule) -> np.ndarray:
+        """Returns a player's strategies by a network, until the network's next step."""
+        return rule(learner.outputs(), self.masks[player])
 
     def use(self, player: int, response: np.ndarray) -> None:
-        """Takes over a player's response for the next histories."""
         self._fill(self.strategy, player, response)
 
     def strategies(self) -> Strategies:
-        """Returns the strategies of all players."""
         return self.observer.tables(self.strategy)
 
     def policy_of(self, learners: Sequence[Any], kind: str, discount: float | None = None) -> TreePolicy:
         """Returns the policy of a network per player; see `NetworkPolicy`."""
         table = np.zeros(self.tree.num_slots)
         for player, learner in enumerate(learners):
-            self._fill(table, player, self.responses(player, learner, RULES[kind], None))
+            self._fill(table, player, self.responses(player, learner, RULES[kind]))
         return TreePolicy(self.tree, table)
 
     def add_to_average(self, player: int, weight: float) -> None:
@@ -113,13 +108,11 @@ class TreeRepresentation(Representation):
         return self.sample(histories, solver.config.traversals, solver.config.parallel_traversals)
 
     def average_policy(self, solver: Any) -> TreePolicy:
-        """Returns the average policy of an `AdvantageSolver`."""
         strategy = np.empty(self.tree.num_slots)
         normalize(self.average, self.tree.arrays.infosets, strategy)
         return TreePolicy(self.tree, strategy)
 
     def prepare(self) -> None:
-        """Compiles the kernels."""
         self.add_to_average(0, 0.0)
 
     def parts(self) -> dict[str, Any]:
@@ -127,9 +120,8 @@ class TreeRepresentation(Representation):
 
 
 def new_representation(game: Any, wanted: Any, reader: str, **limits: Any) -> Representation:
-    """Returns the representation of a game for a solver, `reader`: see `DeepCFR` for the kinds that may be wanted.
-
-    ``limits`` are keyword arguments of `compile_game`.
+    """Returns the representation of a game for a solver, `reader`; see `DeepCFR` for the kinds, `compile_game` for the
+    limits.
     """
     if isinstance(wanted, Representation):
         own = game.game if isinstance(game, GameTree) else load_game(game)
@@ -152,44 +144,26 @@ def new_representation(game: Any, wanted: Any, reader: str, **limits: Any) -> Re
 
 @kernel
 def add_player(tree, strategy, reach, average, player, weight):
-    """Adds weight x own reach x strategy at all of a player's slots to ``average``, ``[num_slots]``.
-
-    That and ``reach``, ``[num_slots + num_players]``, are modified in place.
-    """
+    """Adds weight x own reach x strategy at a player's slots to ``average``, which, like ``reach``, is modified."""
     own_reach(tree, strategy, reach)
     for slot in range(tree.slot_range[player], tree.slot_range[player + 1]):
         average[slot] += weight * reach[slot]
 
 
-def tensors_of(tree: GameTree) -> list[np.ndarray]:
-    """Returns the tensors of each player's information sets, ``[num_rows, size]`` float32.
-
-    Information sets with the same tensor are logged: a network cannot distinguish them.
-    """
-    pairs = zip(representative_states(tree), tree.arrays.infosets["player"].tolist(), strict=True)
-    tensors = np.array([state.information_state_tensor(player) for state, player in pairs], np.float32)
-    result = np.split(tensors, tree.arrays.infoset_range[1:-1])
-    for player, own in enumerate(result):
-        _warn_of_duplicates(tree, own, f"information sets of player {player}")
-    return result
-
-
 def histories_of(tree: GameTree, what: str) -> np.ndarray:
     """Returns the tensors of all non-terminal histories, in the order of the nodes, ``[num_rows, width]`` float32.
 
-    A row is that of `Observer`, but for chance, which is one more player to move. More than 2 GiB are a BudgetError,
-    which names their reader.
+    A row is that of `Observer`, but for chance, which is one more player to move.
     """
     kinds, players, num_actions = tree.arrays.nodes["kind"], tree.num_players, tree.game.num_distinct_actions()
     is_kept = kinds != TERMINAL
     rows, num_rows = np.cumsum(is_kept) - 1, int(is_kept.sum())
     movers = players * int(np.prod(tree.game.information_state_tensor_shape()))  # columns before those of the mover
     width = movers + players + 1 + (players - 1) * num_actions
-    if (num_bytes := 4 * num_rows * width) > _MAX_BYTES:
+    if 4 * num_rows * width > _MAX_BYTES:
         raise BudgetError(
-            f"{what} keeps a tensor for each of the {num_rows:,} histories of {tree.game} that are no leaves, "
-            f"{num_bytes / 2**30:.1f} GiB, and takes 2 GiB at the most: give representation='batched', or use the "
-            "tabular mccfr_plus.Solver."
+            f"{what} would keep tensors of {num_rows:,} histories of {tree.game}, more than 2 GiB: give "
+            "representation='batched', or use the tabular mccfr_plus.Solver."
         )
     tensors = np.zeros((num_rows, width), np.float32)
     units, none = np.eye(num_actions, dtype=np.float32), np.zeros((players - 1) * num_actions, np.float32)
@@ -206,11 +180,4 @@ def histories_of(tree: GameTree, what: str) -> np.ndarray:
             action = int(actions[payload + index])
             after = last if kind == CHANCE else np.append(last, units[action])[num_actions:]
             pending.append((first + index, state.child(action), after))
-    _warn_of_duplicates(tree, tensors, "histories")
     return tensors
-
-
-def _warn_of_duplicates(tree: GameTree, tensors: np.ndarray, what: str) -> None:
-    if duplicates := len(tensors) - len({row.tobytes() for row in tensors}):
-        text = "%s: %d of %d %s have the tensor of another one: a network cannot distinguish all."
-        logger.warning(text, tree.game.get_type().short_name, duplicates, len(tensors), what)

@@ -16,10 +16,7 @@ from mccfr_plus.trees.arrays import CHANCE, TERMINAL
 
 
 class ValueLearner(Learner):
-    """A network of the values of actions at histories. If payoffs of two players sum to a constant, it learns one's.
-
-    ``inputs`` are the histories of `predict`, perhaps none. There are ``num_actions`` outputs per player.
-    """
+    """A network of the values of actions at histories. If payoffs of two players sum to a constant, it learns one's."""
 
     def __init__(
         self, representation: Any, inputs: np.ndarray, num_actions: int, config: Any, rngs: Any, modules: Modules
@@ -28,7 +25,7 @@ class ValueLearner(Learner):
         heads = representation.num_players if self._sum is None else 1
         self._units = np.array([representation.unit_of(player) for player in range(heads)])
         self._shape = (heads, num_actions)
-        name, modules = f"loss of the values of {representation.name}", modules._replace(features=None)
+        name = f"loss of the values of {representation.name}"
         super().__init__(inputs, heads * num_actions, config, rngs, name, "values", modules)
 
     def values_of(self, outputs: np.ndarray) -> np.ndarray:
@@ -78,10 +75,7 @@ class PathValues:
 
 
 class ExactValues:
-    """Values of the histories of a tree, computed by a pass over it.
-
-    ``table`` is ``[num_players, num_nodes]`` float64; at leaves it has the payoffs.
-    """
+    """Values of the histories of a tree, ``table``, ``[num_players, num_nodes]``, computed by a pass over it."""
 
     def __init__(self, representation: Any):
         self._representation, tree = representation, representation.tree
@@ -96,38 +90,28 @@ class ExactValues:
 
     def refresh(self, player: int) -> None:
         """Writes a player's values under the current strategies to the table."""
-        refresh_values(self._representation.tree.arrays, self._representation.strategy, self.table[player], player)
-
-    def prepare(self) -> None:
+        tree, strategy = self._representation.tree.arrays, self._representation.strategy
         with announce_compilation(refresh_values):
-            self.refresh(0)
+            refresh_values(tree, strategy, self.table[player], player)
 
     def parts(self) -> dict[str, Any]:
-        """Returns what one iteration takes over from the last one, by name."""
         return {}
 
 
 class TreeValues(ExactValues):
     """A network that learns values from sampled histories, for all histories of a tree.
 
-    With the model it is of ESCHER's history values: chance has its probabilities, and payoffs are known. The target of
-    a sampled history is the expected value of its children: their targets where they were sampled, the network's values
-    elsewhere. Without it is of DREAM's action values, an action's being in the table at the history after it; the value
-    of a sampled chance node is the mean of the sampled outcomes.
-
-    Args:
-        representation: A `TreeRepresentation`, with the strategies.
-        uses_model: Whether chance probabilities and the payoffs of unvisited leaves come from the game.
-        *training: ``config``, ``rngs`` and ``modules`` of a `Learner`.
-
-    Attributes:
-        visited: ``[num_nodes]`` int64, how often leaves were sampled since `evict`, and their prefixes since `learn`.
+    With the model (ESCHER) they are values of histories: chance has its probabilities, and payoffs are known. A sampled
+    history's target is the expected value of its children: their targets where they were sampled, else the network's
+    values. Without it (DREAM) they are values of actions, in the table at the history after the action; the
+    value of a sampled chance node is the mean of the sampled outcomes.
     """
 
     def __init__(self, representation: Any, uses_model: bool, *training: Any):
         super().__init__(representation)
         tree, self._uses_model = representation.tree, uses_model
-        self.visited, self._targets = np.zeros(tree.num_nodes, np.int64), np.zeros_like(self.table)
+        self._targets = np.zeros_like(self.table)
+        self.visited = np.zeros(tree.num_nodes, np.int64)  # samples of leaves since `evict`, of prefixes since `learn`
         observer, kinds = representation.observer, tree.arrays.nodes["kind"]
         rows = np.cumsum(kinds != TERMINAL) - 1  # of the inputs
         # The nodes that have an output, and where: row of the inputs, action.
@@ -152,21 +136,15 @@ class TreeValues(ExactValues):
 
     def learn(self, iteration: int) -> None:
         """Trains on the histories sampled since `evict`, and fills the table."""
-        self._back_up()
+        arrays, strategy = self._representation.tree.arrays, self._representation.strategy
+        with announce_compilation(back_up):
+            back_up(arrays, strategy, self.visited, self._uses_model, self.table, self._targets)
         seen = self.visited[self._nodes] > 0
         rows, places = np.unique(self._rows[seen], return_inverse=True)
         targets = self._targets[:, self._nodes[seen]].T
         self.learner.fit_values(rows, places, self._actions[seen], targets, iteration)
-        values = self.learner.values_of(self.learner.predict(iteration))
+        values = self.learner.values_of(self.learner.outputs())
         self.table[:, self._nodes] = values[self._rows, :, self._actions].T
-
-    def _back_up(self) -> None:
-        arrays, strategy = self._representation.tree.arrays, self._representation.strategy
-        back_up(arrays, strategy, self.visited, self._uses_model, self.table, self._targets)
-
-    def prepare(self) -> None:
-        with announce_compilation(back_up):
-            self._back_up()
 
     def parts(self) -> dict[str, Any]:
         return {"table": self.table, "network": self.learner}
@@ -174,15 +152,10 @@ class TreeValues(ExactValues):
 
 @kernel
 def back_up(tree, strategy, visited, uses_model, values, targets):
-    """Backs up the values of sampled histories from the leaves.
+    """Backs up the values of sampled histories from the leaves to ``targets``, ``[num_players, num_nodes]``.
 
-    Args:
-        tree: `TreeArrays`.
-        strategy: ``[num_slots]`` float64, the strategies of all players.
-        visited: ``[num_nodes]`` int64, number of samples of each leaf; those of its prefixes are written to it.
-        uses_model: Whether chance outcomes are weighted by their probabilities, or by their sampled frequencies.
-        values: ``[num_players, num_nodes]``, used where nothing was sampled.
-        targets: ``[num_players, num_nodes]``. Modified in place.
+    ``visited``, ``[num_nodes]`` int64, has the number of samples of each leaf; those of prefixes are written to it.
+    ``values``, ``[num_players, num_nodes]``, are used where nothing was sampled.
     """
     nodes = tree.nodes
     for node in range(len(nodes) - 1, -1, -1):

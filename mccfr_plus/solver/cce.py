@@ -100,7 +100,7 @@ def solve_cce(
             f"{_MOST_BYTES / 1e9:.0f} GB: give fewer iterations."
         )
     arrays, size = tree.arrays_with_leaves, tree.num_slots + tree.num_players
-    scratch = new_scratch(arrays, tree.shape, new_state(seed), side_by_side=minimizer.finish is not None)
+    scratch = new_scratch(arrays, tree.shape, new_state(seed))
     profiles, earned = np.empty((iterations, tree.num_slots)), np.zeros(tree.num_players)
     sums, tables, profile = np.zeros((tree.num_players, size)), minimizer.tables(tree), np.empty(tree.num_slots)
     play = bind(play_profiles, {MINIMIZE: minimize_with(minimizer)})

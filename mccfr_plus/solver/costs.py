@@ -46,7 +46,6 @@ def costs_of_solver(config: SolverConfig, num_players: int, perfect_recall: bool
     shared += _NUMBERS_BY_RULES if by_rules else _NUMBERS_OF_POLICY
     shared += config.estimator.sampling_weights == SamplingWeights.SAMPLING
     lists = config.threads - 1  # lists of what was touched, beside the first thread's
-    lists += config.minimizer.finish is not None  # `Scratch.alike`
     return Costs(
         node=_NUMBER * num_players if config.baseline is not None else 0,
         infoset=_POLICY_COST + lists * TOUCHED.itemsize,

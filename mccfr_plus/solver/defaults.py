@@ -8,7 +8,7 @@ import pyspiel
 from mccfr_plus.errors import ConfigError
 from mccfr_plus.estimators import ExternalSampling
 from mccfr_plus.evaluation.expected_time import estimated_seconds_to_begin, visited_histories
-from mccfr_plus.games import RulesGame, compiled_rules
+from mccfr_plus.games import PyspielGame, RulesGame, compiled_rules
 from mccfr_plus.solver.config import SolverConfig
 from mccfr_plus.solver.costs import bytes_to_solve
 from mccfr_plus.solver.registry import default_minimizer, estimator_of
@@ -91,14 +91,14 @@ def _for_lazy(size: SizeEstimate) -> tuple[dict[str, Any], str]:
     if not size.perfect_recall:
         chosen = {"estimator": "outcome", "averaging": "stochastic"}
         return chosen, "no other components can be used with imperfect recall on a lazy tree"
-    traversal = max(interval.log10 for interval in size.external)
+    traversal = size.traversals["external"].log10
     is_short = size.is_complete and traversal <= math.log10(_EXTERNAL_MAX_NODES)
     reason = f"on the lazy tree a traversal of external sampling visits {as_text(traversal)} histories"
     return {"estimator": "external" if is_short else "outcome"}, reason
 
 
 def _for_rules(size: SizeEstimate, rules: RulesGame) -> tuple[dict[str, Any], str]:
-    traversal = max(interval.log10 for interval in size.external)
+    traversal = size.traversals["external"].log10
     reason = f"by the rules, a traversal of external sampling visits {as_text(traversal)} histories"
     chosen: dict[str, Any] = {"estimator": "outcome"}
     if traversal <= math.log10(_EXTERNAL_MAX_NODES_BY_RULES):
@@ -117,7 +117,7 @@ def _full_by_rules(
         return None
     symmetries = max(len(rules.sizes.symmetries), 1)
     visited = visited_histories(game, rules, symmetries > 1)
-    leaves = visited * number_of(estimate.paying_nodes.log10 - estimate.histories.log10)
+    leaves = visited * number_of(estimate.terminal_nodes.log10 - estimate.histories.log10)
     infosets = estimate_infosets(rules) if leaves * BYTES_PER_ENTRY < max_bytes else None
     if infosets is None:
         return None
@@ -138,7 +138,7 @@ def require_short_traversals(solver: Solver) -> None:
     """Raises ConfigError if not even one traversal of external sampling on a lazy tree would end."""
     if not isinstance(solver.estimator, ExternalSampling):
         return
-    traversal = max(interval.low for interval in probe_size(solver.game).external)
+    traversal = probe_size(solver.game).traversals["external"].low
     if traversal > math.log10(_ENDLESS_NODES):
         raise ConfigError(
             f"one traversal of external sampling on {solver.game} would visit at least {as_text(traversal)} histories, "
@@ -163,8 +163,9 @@ def recommend(estimate: SizeEstimate, max_nodes: int | None, max_bytes: int) -> 
         max_nodes: The largest number of histories of a compiled tree; None: the default for the game.
         max_bytes: Its largest memory, in bytes.
     """
+    game = load_game(estimate.game)
     if max_nodes is None:
-        max_nodes = DEFAULT_MAX_NODES_OF_RULES if estimate.has_compiled_rules else DEFAULT_MAX_NODES
+        max_nodes = DEFAULT_MAX_NODES_OF_RULES if isinstance(game, PyspielGame) else DEFAULT_MAX_NODES
     num_nodes = number_of(estimate.histories.log10)
     if estimate.fits(max_nodes, max_bytes):
         tree, why = "compiled", f"keeps within {max_nodes:,} nodes and the memory limit"
@@ -172,7 +173,6 @@ def recommend(estimate: SizeEstimate, max_nodes: int | None, max_bytes: int) -> 
     else:
         is_larger = number_of(estimate.histories.low) > max_nodes
         tree, why = "lazy", f"is larger than {max_nodes:,} nodes" if is_larger else "may not keep within the limits"
-        game = load_game(estimate.game)
         rules = compiled_rules(game)
         if rules is not None and can_be_implicit(rules):
             full = _full_by_rules(estimate, game, rules, max_bytes)

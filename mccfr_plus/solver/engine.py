@@ -39,8 +39,8 @@ _LARGE_BATCH = 100  # traversals: gradients of so many must be interruptible
 _MANY_MOVES = 100  # in which probabilities of 1e-3 each multiply to less than a number can hold
 
 # Fields of the scratch memory that every gradient begins anew. All others carry over. The lists of all infosets that
-# are made once, `touched` with `full` and `alike`, depend on the tree alone, and are made again where there are none.
-_TEMPORARY = frozenset({"gradient", "touched", "num_touched", "alike", "lanes", "visits", "stack", "frames"})
+# are made once, such as `touched` with `full`, depend on the tree alone, and are made again where there are none.
+_TEMPORARY = frozenset({"gradient", "touched", "num_touched", "visits", "stack", "frames"})
 _SHARED = frozenset({"seen", "values"})  # of all threads
 _PER_SLOT = ("stamps", "reach", "drawn")  # of the others, those that grow with the tree
 
@@ -106,7 +106,6 @@ class Engine:
                     thread=thread,
                     stride=1 if config.is_team else config.threads,
                     seen=self.scratches[0].seen if thread else None,
-                    side_by_side=minimizer.finish is not None,
                 )
             )
         self.parameters = [np.array(minimizer.parameters(), np.float64) for _ in self.scratches]
@@ -476,8 +475,6 @@ class Engine:
         for scratch in self.scratches:
             for name in _PER_SLOT:
                 getattr(scratch, name)[used] = 0
-            if len(scratch.alike):
-                scratch.alike["num_actions"][self.tree.arrays.infoset_range[:-1]] = 0  # not listed yet
 
     def __getstate__(self) -> dict:
         return {

@@ -32,7 +32,7 @@ KERNELS = 75_000_000  # bytes that the kernels of a solver take once they are lo
 # Nodes after which an estimate is made, through pyspiel and by compiled rules; smaller games are compiled by then.
 _PROBE_AFTER, _PROBE_RULES_AFTER = 100_000, 2_000_000
 _PROBE_AFTER_SECONDS = 5.0  # games in Python may visit some hundred nodes in a second
-ESTIMATE_MARGIN = 20.0  # estimates from a small sample may be far too large
+ESTIMATE_MARGIN = 10.0  # estimates from a small sample may be several times too large
 
 _LAST_INDEX = int(np.iinfo(np.int32).max) - 1
 

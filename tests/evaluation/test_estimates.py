@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from mccfr_plus.evaluation import Estimate
-from mccfr_plus.evaluation.estimates import Running, best_look, confidence_of_look, mean_estimate, sum_of
-from mccfr_plus.trees.sizes.size import student_t
+from mccfr_plus.evaluation.estimates import Running, best_look, confidence_of_look, mean_estimate, student_t, sum_of
 
 
 @pytest.mark.parametrize(

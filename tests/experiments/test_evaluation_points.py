@@ -55,11 +55,6 @@ def test_what_is_no_limit(given, message):
         limit_of(**{"nodes": None, "iterations": None, "seconds": None, **given})
 
 
-def test_no_points():
-    with pytest.raises(ConfigError, match="at least one"):
-        evaluation_points(Limit("nodes", 100.0), 0)
-
-
 def test_how_many_points_are_affordable():
     tree = compile_game("leduc_poker")
     assert affordable_points(tree, Limit("nodes", 1e4), 0.3) == LEAST

@@ -7,17 +7,16 @@ import numpy as np
 import pytest
 from browser import run_script
 
-from mccfr_plus import Solver, compile_game, display, save_policy
-from mccfr_plus.errors import ConfigError, RecordError
+from mccfr_plus import Solver, compile_game, save_policy
+from mccfr_plus.errors import RecordError
 from mccfr_plus.evaluation.infoset_values import infoset_values
+from mccfr_plus.evaluation.strategy_page import page_of_strategies, write_page
+from mccfr_plus.evaluation.strategy_table import table_of_tree
 from mccfr_plus.experiments import Result
 from mccfr_plus.experiments.comparison import Comparison, Directory
 from mccfr_plus.experiments.evaluation_points import Limit
-from mccfr_plus.experiments.page import write_page
 from mccfr_plus.experiments.record import Point, Record
 from mccfr_plus.experiments.report import write_report
-from mccfr_plus.experiments.strategy_page import page_of_strategies
-from mccfr_plus.experiments.strategy_table import table_of_histories, table_of_tree
 
 pytest.importorskip("bokeh")
 
@@ -170,42 +169,6 @@ def test_information_states_can_be_searched(leduc, tmp_path):
     assert found["total"] == f"{tree.num_infosets} information states"
 
 
-def test_too_large_a_strategy_is_cut_to_what_is_reached_most():
-    tree = compile_game("leduc_poker")
-    strategy = tree.uniform_strategy()
-    table = table_of_tree("uniform", tree, strategy, most_slots=100)
-    reach = infoset_values(tree, strategy).reach
-    kept = [tree.infoset(row.state) for row in table.rows]
-    assert sum(tree.arrays.infosets["num_actions"][kept]) <= 100
-    assert reach[kept].min() >= np.delete(reach, kept).max() - 1e-12
-    assert table.which == f"{len(kept)} information states, the most often reached of 936"
-
-
-def test_the_most_probable_histories_stand_for_a_game_that_is_too_large():
-    tree = compile_game("leduc_poker")
-    policy = Solver(tree, "external", seed=1).run(100).average_policy()
-    compiled = table_of_tree("whole", tree, policy.strategy())
-    table = table_of_histories("all", tree.game, policy, 10_000)  # all that are reached
-    reached = {row.state: row for row in compiled.rows if row.reach}
-    assert {row.state for row in table.rows} == set(reached)
-    for row in table.rows:
-        expected = reached[row.state]
-        assert row.reach == pytest.approx(expected.reach, rel=1e-3)
-        assert row.probabilities == expected.probabilities
-        assert [table.names[i] for i in row.actions] == [compiled.names[i] for i in expected.actions]
-        assert row.value is None
-    few = table_of_histories("few", tree.game, policy, 500)
-    assert 0 < len(few.rows) < len(table.rows)
-    assert [row.reach for row in few.rows] == sorted((row.reach for row in few.rows), reverse=True)
-    assert few.which == f"{len(few.rows)} information states, those of the 500 most probable histories"
-
-
 def test_a_page_that_cannot_be_written(tmp_path):
     with pytest.raises(RecordError, match="cannot write"):
         write_page(tmp_path / "none" / "page.html", "x")
-
-
-def test_without_bokeh(monkeypatch):
-    monkeypatch.setitem(__import__("sys").modules, "bokeh", None)
-    with pytest.raises(ConfigError, match=r"pip install 'mccfr_plus\[plot\]'"):
-        display.require_library("bokeh")

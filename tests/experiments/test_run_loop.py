@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from mccfr_plus import Solver, compile_game, load_policy
-from mccfr_plus.errors import BudgetError, RecordError
+from mccfr_plus.errors import BudgetError
 from mccfr_plus.experiments import run_loop
 from mccfr_plus.experiments.evaluation_points import Limit, evaluation_points
 from mccfr_plus.experiments.record import Record, read_record
@@ -20,15 +20,7 @@ NEURAL = "deep_cfr(traversals=30,hidden_layers=(8,),train_steps=3,batch_size=8)"
 
 def run_in(folder, algorithm="external", seed=3, limit=None, count=12):
     limit = limit or Limit("nodes", 200_000.0)
-    return Run(
-        "kuhn_poker",
-        algorithm,
-        seed,
-        limit,
-        folder,
-        True,
-        points=evaluation_points(limit, count),
-    )
+    return Run("kuhn_poker", algorithm, seed, limit, folder, True, points=evaluation_points(limit, count))
 
 
 def whole(run, tree=TREE, stop=lambda: False):
@@ -210,13 +202,6 @@ def test_a_run_that_was_killed_after_its_last_point_goes_to_its_end(tmp_path, al
     assert load_policy(run.policy).strategy().tobytes() == load_policy(uninterrupted.policy).strategy().tobytes()
 
 
-def test_a_run_that_has_ended_is_not_run_again(tmp_path, monkeypatch):
-    run = run_in(tmp_path)
-    whole(run)
-    monkeypatch.setattr(run_loop, "solver_of", None)
-    assert whole(run)
-
-
 def test_a_damaged_checkpoint_only_costs_time(tmp_path):
     (tmp_path / "a").mkdir()
     (tmp_path / "b").mkdir()
@@ -225,11 +210,3 @@ def test_a_damaged_checkpoint_only_costs_time(tmp_path):
     run.checkpoint.write_bytes(b"damaged")
     assert whole(run)
     assert numbers(run.record) == numbers(uninterrupted.record)
-
-
-def test_the_record_of_another_run_is_refused(tmp_path):
-    run, other = run_in(tmp_path), run_in(tmp_path, seed=4)
-    whole(run)
-    run.record.rename(other.record)
-    with pytest.raises(RecordError, match=r"record of another run: its seed is 3, not 4"):
-        whole(other)

@@ -189,7 +189,6 @@ def projected(values, least):
     return np.maximum(values - threshold, 0.0) + least
 
 
-# In the last game there are several blocks of information sets with as many actions; see `minimizers.lanes`.
 @pytest.mark.parametrize(
     ("game", "gamma"),
     [

@@ -51,12 +51,11 @@ class TabularLimit:
     """Replays a solver on a compiled tree by a table: sums of the sampled regrets, regret matching, exact averages.
 
     Args:
-        solver: With exactly fitted networks, ``fallback="uniform"`` and minimizer ``"cfr"``.
-        gamma: Iteration t has weight t^gamma.
+        solver: With exactly fitted networks and minimizer ``"cfr"``, whose iteration t has weight t.
     """
 
-    def __init__(self, solver: Any, gamma: float):
-        self.solver, self.tree, self.gamma = solver, solver.tree, gamma
+    def __init__(self, solver: Any):
+        self.solver, self.tree = solver, solver.tree
         self.regrets, self.sums = np.zeros(self.tree.num_slots), np.zeros(self.tree.num_slots)
         self.strategy = self.tree.uniform_strategy()
         for player, own in enumerate(solver._players):
@@ -68,7 +67,7 @@ class TabularLimit:
             for row, values, weight in zip(samples.infosets, samples.values, samples.weights, strict=True):
                 infoset = int(self.tree.arrays.infoset_range[player]) + int(row)
                 of_actions = values[self.tree.legal_actions(infoset)]
-                self.regrets[self.tree.slots(infoset)] += iteration**self.gamma * weight * of_actions
+                self.regrets[self.tree.slots(infoset)] += iteration * weight * of_actions
 
         return noted
 
@@ -80,9 +79,9 @@ class TabularLimit:
             slots = self.tree.slots(infoset)
             reach[slots] = reach[record["parent_slot"]] * self.strategy[slots]
             positive = np.maximum(self.regrets[slots], 0.0)
-            uniform = np.full(len(positive), 1.0 / len(positive))
-            self.strategy[slots] = positive / positive.sum() if positive.sum() > 0 else uniform
-        self.sums += self.solver.iterations**self.gamma * reach[: self.tree.num_slots]
+            best = np.arange(len(positive)) == self.regrets[slots].argmax()
+            self.strategy[slots] = positive / positive.sum() if positive.sum() > 0 else best
+        self.sums += self.solver.iterations * reach[: self.tree.num_slots]
 
     def average(self) -> np.ndarray:
         """Returns the average strategy; uniform where nothing was reached."""

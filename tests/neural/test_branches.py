@@ -57,7 +57,7 @@ def test_mean_regrets_are_counterfactual_regrets(game):
 def test_too_many_parallel_histories(monkeypatch):
     monkeypatch.setattr("mccfr_plus.neural.sampling.paths.MAX_HISTORIES", 60)
     tree = mccfr_plus.compile_game("leduc_poker")
-    with pytest.raises(BudgetError, match=r"50 traversals of external sampling on leduc_poker.*depth 2, and 60 are"):
+    with pytest.raises(BudgetError, match=r"external sampling on leduc_poker.* at depth 2, and 60 are"):
         ExternalSampling(Table(tree, 1), 0).sample(Observer(tree.game, "X"), 50, np.random.default_rng(1))
     solver = DeepCFR(tree.game, DeepCFRConfig(traversals=50), representation="batched", seed=1)
     with pytest.raises(BudgetError, match="smaller parallel_traversals"):

@@ -1,7 +1,6 @@
 """Features: the tensors and legal actions that OpenSpiel gives, information set by information set."""
 
 import dataclasses
-import logging
 
 import numpy as np
 import pyspiel
@@ -13,7 +12,7 @@ pytest.importorskip("torch")
 import mccfr_plus
 from mccfr_plus.errors import GameError
 from mccfr_plus.neural.sampling.observer import check_has_tensors
-from mccfr_plus.neural.tree_representation import TreeRepresentation, tensors_of
+from mccfr_plus.neural.tree_representation import TreeRepresentation
 
 GAMES = ["kuhn_poker(players=3)", "leduc_poker", "goofspiel(num_cards=3,imp_info=True,points_order=descending)"]
 
@@ -37,23 +36,6 @@ def test_game_without_tensors():
         check_has_tensors(pyspiel.load_game("nim"), "a solver")
     with pytest.raises(GameError, match="latent_ttt provides no information_state_tensor"):
         TreeRepresentation("latent_ttt")
-
-
-def test_a_warning_names_information_sets_with_the_same_tensor(caplog, monkeypatch):
-    tree = mccfr_plus.compile_game("kuhn_poker")
-    real = tensors_of(tree)[0]
-    assert len(np.unique(real, axis=0)) == 6
-
-    class Blind:
-        def information_state_tensor(self, player):
-            return np.zeros(11)
-
-    monkeypatch.setattr(
-        "mccfr_plus.neural.tree_representation.representative_states", lambda tree: [Blind()] * tree.num_infosets
-    )
-    with caplog.at_level(logging.WARNING, "mccfr_plus"):
-        tensors_of(tree)
-    assert "5 of 6 information sets of player 1 have the tensor of another one" in caplog.text
 
 
 def test_slots_may_have_any_order_of_actions():

@@ -7,7 +7,7 @@ import pytest
 from neural_states import copy_of, differing
 
 from mccfr_plus.kernels.random_numbers import new_state
-from mccfr_plus.neural.memory import Aggregated, Examples, Reservoir, Samples, Store, draw_batches, infoset_columns
+from mccfr_plus.neural.memory import Aggregated, Reservoir, Samples, Store, draw_batches, infoset_columns
 
 NUM_ACTIONS = 4
 KINDS = ["aggregated", "reservoir"]
@@ -215,12 +215,3 @@ def test_tensors_instead_of_rows():
     np.testing.assert_array_equal(state["iterations"], numbers // 7)
     batch = next(memory.batches(8, 30, new_state(1)))
     np.testing.assert_array_equal(batch.targets, batch.infosets[:, :1] * [1, 2])
-
-
-def test_batches_of_examples():
-    rows = np.arange(50)
-    examples, seen = Examples(rows, rows[:, None] * 2.0, np.ones((50, 1))), set()
-    for batch in itertools.islice(examples.batches(8, 1, new_state(1)), 200):
-        assert (batch.targets[:, 0] == 2 * batch.infosets).all()
-        seen |= set(batch.infosets.tolist())
-    assert seen == set(rows.tolist())

@@ -13,7 +13,7 @@ import mccfr_plus  # noqa: E402
 from mccfr_plus.evaluation.infoset_values import infoset_values  # noqa: E402
 from mccfr_plus.neural import NFSP, NFSPConfig  # noqa: E402
 from mccfr_plus.neural.network import Modules  # noqa: E402
-from mccfr_plus.neural.network_policy import greedy, masked_softmax  # noqa: E402
+from mccfr_plus.neural.network_policy import greedy  # noqa: E402
 from mccfr_plus.neural.nfsp import Agent, next_decisions  # noqa: E402
 from mccfr_plus.neural.sampling.observer import uniform  # noqa: E402
 from mccfr_plus.neural.sampling.paths import Trajectories  # noqa: E402
@@ -72,7 +72,7 @@ def test_frequency_of_best_responses(eta, monkeypatch):
 
     with monkeypatch.context() as patch:
         patch.setattr(Agent, "store", noted)
-        solver._play(4000, 1)
+        solver._play(4000)
     assert (played.sum(1) == 4000).all()
     assert (abs(played[:, 1] / 4000 - eta) <= 6 * math.sqrt(eta * (1 - eta) / 4000)).all()
     for player, agent in enumerate(solver._players):
@@ -89,12 +89,10 @@ def test_best_responses_are_epsilon_greedy():
     paths = of_uniform_play(solver, 20)
     own = np.flatnonzero(paths.players == 1)
     tensors, masks = paths.infosets[own], paths.masks[own]
-    best = solver._responses(1, True, 1)(tensors, masks)
+    best = solver._responses(1, True)(tensors, masks)
     np.testing.assert_allclose(np.sort(best, 1), np.tile([0.1, 0.9], (len(own), 1)))
-    response = solver.best_response_policy().probabilities(1, tensors, masks)
-    np.testing.assert_array_equal(best.argmax(1), response.argmax(1))
-    assert set(response.ravel().tolist()) == {0.0, 1.0}
-    average = solver._responses(1, False, 1)(tensors, masks)
+    np.testing.assert_array_equal(best.argmax(1), solver._players[1].values.outputs(tensors).argmax(1))
+    average = solver._responses(1, False)(tensors, masks)
     np.testing.assert_array_equal(average, solver.average_policy().probabilities(1, tensors, masks))
     assert greedy(np.array([[5.0, 1.0, 2.0]]), np.array([[False, True, True]])).tolist() == [[0, 0, 1]]
 
@@ -148,17 +146,6 @@ def test_policy_loss_equals_torch(three_rows):
     check_loss(agent.policy, *expected)
 
 
-def test_policy_learns_frequencies(three_rows):
-    """Of three decisions in row 1 two are action 0; action 1 is legal and never taken; 3 is illegal."""
-    agent = agent_of(three_rows)
-    agent.decisions.add_rows(**decisions_of(three_rows, DECISIONS))
-    agent.learn(1500, 1)
-    logits = agent.policy.predict()
-    legal = np.exp(logits[1, :3]) / np.exp(logits[1, :3]).sum()
-    np.testing.assert_allclose(legal, [2 / 3, 0, 1 / 3], atol=0.01)
-    assert masked_softmax(np.array([[1e5, -1e5]]), np.ones((1, 2), bool)).tolist() == [[1.0, 0.0]]
-
-
 def exact_transitions(tree, player):
     """Returns a player's transitions in Kuhn poker under uniform play, in proportion to their probabilities."""
     result = []
@@ -204,7 +191,7 @@ def test_tabular_limit_is_the_exact_value_of_each_action(player):
     agent.learn(4 * 400, 1)  # a player decides at most twice
     exact = values_of_best_response(tree, tree.uniform_strategy(), player)
     ours = slice(*tree.arrays.slot_range[player : player + 2])
-    np.testing.assert_allclose(2.0 * agent.values.predict().ravel(), exact[ours], atol=2e-3)
+    np.testing.assert_allclose(2.0 * agent.values.outputs().ravel(), exact[ours], atol=2e-3)
     if player == 0:  # where there is a later decision, its value counts
         assert np.abs(exact[ours] - infoset_values(tree, tree.uniform_strategy()).action_values[ours]).max() > 0.2
 

@@ -35,7 +35,7 @@ class ExactFit:
         np.add.at(self.means, rows, weights.astype(np.float64) * targets)
         self.means /= np.where(totals > 0, totals, 1.0)
 
-    def predict(self, iteration=None):
+    def outputs(self, infosets=None):
         return self.means
 
     def parts(self):
@@ -63,7 +63,6 @@ def without_ties(game):
     return dataclasses.replace(tree, arrays=tree.arrays._replace(nodes=nodes, payoffs=payoffs))
 
 
-@pytest.mark.parametrize(("weighting", "gamma"), [("linear", 1.0), ("uniform", 0.0)])
 @pytest.mark.parametrize(
     ("kind", "game", "memory", "iterations"),
     [
@@ -75,53 +74,24 @@ def without_ties(game):
         (ESCHER, "leduc_poker", "aggregated", 3),
     ],
 )
-def test_tabular_limit(kind, game, memory, iterations, weighting, gamma):
+def test_tabular_limit(kind, game, memory, iterations):
     """Deep CFR is external sampling, ESCHER with exact values its table: matching ignores the scale of regrets."""
     tree, more = without_ties(game), {"values": "exact"} if kind is ESCHER else {"memory_capacity": 100_000}
-    config = (ESCHERConfig if kind is ESCHER else DeepCFRConfig)(
-        traversals=30, weighting=weighting, fallback="uniform", memory=memory, **more
-    )
+    config = (ESCHERConfig if kind is ESCHER else DeepCFRConfig)(traversals=30, memory=memory, **more)
     solver = with_exact_fits(kind)(tree, config, seed=7)
-    table, tolerance = TabularLimit(solver, gamma), 1e-9 if memory == "aggregated" else 1e-4  # single precision
+    table, tolerance = TabularLimit(solver), 1e-9 if memory == "aggregated" else 1e-4  # single precision
     for _ in range(iterations):
         table.iteration()
-        np.testing.assert_allclose(solver.current_strategy(), table.strategy, atol=tolerance)
-        np.testing.assert_allclose(solver.average_strategy(), table.average(), atol=tolerance)
+        np.testing.assert_allclose(solver.current_policy().strategy(), table.strategy, atol=tolerance)
+        np.testing.assert_allclose(solver.average_policy().strategy(), table.average(), atol=tolerance)
     assert np.abs(table.strategy - tree.uniform_strategy()).max() > 0.4
 
 
 def test_tabular_limit_of_dream_converges_like_outcome_sampling():
     """Weighted mean regrets, with importance weights, converge to an equilibrium."""
-    config = DREAMConfig(traversals=400, baseline=False, fallback="uniform")
+    config = DREAMConfig(traversals=400, baseline=False)
     solver = with_exact_fits(DREAM)("kuhn_poker", config, seed=1)
     assert solver.run(600).exploitability() < 0.01  # 0.458 for uniform play
-
-
-def test_scaled_targets_make_the_unit_of_payoffs_irrelevant():
-    """Kuhn poker pays at most 2: half the payoff range is 2, and targets in that unit are half as large."""
-    batches = []
-    for scale_targets in (True, False):
-        config = DeepCFRConfig(**COMMON, scale_targets=scale_targets)
-        solver = DeepCFR("kuhn_poker", config, seed=1).run(1)
-        batches.append(next(solver._players[0].memory.batches(99, 1, new_state(0))))
-    np.testing.assert_allclose(2 * batches[0].targets, batches[1].targets, rtol=1e-6)
-    assert np.abs(batches[1].targets).max() > 0.5
-
-
-def test_weights_of_dream_are_relative_to_uniform_play():
-    """Own draws are uniform with probability 1/2: each makes a history at most twice as rare as under uniform play."""
-    config = DREAMConfig(**COMMON)
-    solver = DREAM("phantom_ttt", config, representation="batched", seed=1).run(2)
-    paths = next(solver.representation.sample(solver._histories(0), 10, 10))
-    weights = solver.weights(paths, 0)
-    for decision in range(len(weights)):
-        before = [
-            p for p in range(decision) if paths.traversals[p] == paths.traversals[decision] and paths.players[p] == 0
-        ]
-        factors = [1.0 / (paths.masks[p].sum() * paths.probabilities[p]) for p in before]
-        assert weights[decision] == pytest.approx(np.prod(factors))
-        assert weights[decision] <= 2.0 ** len(before)
-    assert weights.max() > 1.5
 
 
 @pytest.mark.parametrize("warm_start", [True, False])
@@ -169,5 +139,5 @@ def test_bootstrapped_targets(minimizer, alpha, gamma, warm_start, monkeypatch):
         solver.representation.strategies()(0, tensors, masks),
         solver.current_policy().probabilities(0, tensors, masks),
     ):
-        np.testing.assert_allclose(found, matched(outputs, masks, True), atol=1e-12)
+        np.testing.assert_allclose(found, matched(outputs, masks), atol=1e-12)
     assert not any("memory/" in name for name in solver.state())  # nothing is kept

@@ -18,7 +18,6 @@ from mccfr_plus.neural.network import (  # noqa: E402
     Modules,
     cross_entropy,
     forward,
-    squared_error,
 )
 
 CONFIG = TrainingConfig(hidden_layers=(16,), train_steps=30, batch_size=64)
@@ -50,27 +49,13 @@ def memory(three_rows):
     return memory
 
 
-def test_steps_equal_adam(three_rows, memory):
-    """Kingma, Ba 2015, algorithm 1, line by line in double precision."""
-    learner = learner_of(three_rows, dataclasses.replace(CONFIG, train_steps=1))
-    reference = vector_of(learner).numpy().astype(np.float64)
-    first, second = np.zeros_like(reference), np.zeros_like(reference)
-    for step in range(1, 101):
-        learner.fit(memory, 1)
-        gradient = torch.cat([each.grad.reshape(-1) for each in learner.module.parameters()]).numpy()
-        first = 0.9 * first + 0.1 * gradient
-        second = 0.999 * second + 0.001 * gradient.astype(np.float64) ** 2
-        reference -= CONFIG.learning_rate * (first / (1 - 0.9**step)) / (np.sqrt(second / (1 - 0.999**step)) + 1e-8)
-        np.testing.assert_allclose(vector_of(learner), reference, rtol=1e-4, atol=1e-5)
-
-
 def test_the_network_is_trained(three_rows, memory):
     learner = learner_of(three_rows, dataclasses.replace(CONFIG, train_steps=2000, learning_rate=1e-2))
     learner.fit(memory, 1)
     assert learner.losses[-1] < 1e-4 * learner.losses[0]
     mask = three_rows.masks
     batch = next(memory.batches(10, 1, new_state(0)))
-    np.testing.assert_allclose(learner.predict()[mask], batch.targets[mask], atol=0.02)
+    np.testing.assert_allclose(learner.outputs()[mask], batch.targets[mask], atol=0.02)
 
 
 @pytest.mark.parametrize("batch_size", [4, 64])
@@ -105,18 +90,6 @@ def test_warm_and_fresh_starts(three_rows, memory):
         assert warm.losses[-1] < fresh.losses[0] != first  # other initial parameters
 
 
-def test_gradients_are_clipped(three_rows, memory):
-    plain = {"optimizer": lambda parameters: torch.optim.SGD(parameters, lr=1.0)}
-    steps = []
-    for clip in (None, 1e3, 1e-3):
-        learner = learner_of(three_rows, dataclasses.replace(CONFIG, gradient_clip=clip, train_steps=1), **plain)
-        before = vector_of(learner)
-        learner.fit(memory, 1)
-        steps.append(float((vector_of(learner) - before).norm()))
-    assert steps[0] == steps[1] > 0.01
-    assert steps[2] == pytest.approx(1e-3, rel=1e-3)
-
-
 def test_moments_do_not_become_denormal_numbers(three_rows, memory):
     learner = learner_of(three_rows)
     learner.fit(memory, 1, steps=1)
@@ -143,15 +116,8 @@ def test_divergence_names_the_loss(three_rows, memory, monkeypatch):
         learner.fit(memory, 3)
     learner = learner_of(three_rows, dataclasses.replace(CONFIG, train_steps=1))
     monkeypatch.setattr(learner.optimizer, "step", lambda: learner.module[0].bias.data.fill_(math.inf))
-    with pytest.raises(
-        TrainingError, match=r"is finite, but its last step made parameters that are not.*set gradient_"
-    ):
+    with pytest.raises(TrainingError, match="gave parameters that are not finite"):
         learner.fit(memory, 1)
-    learner, outputs = learner_of(three_rows), torch.full((3, 4), math.inf)
-    monkeypatch.setattr(learner.module, "forward", lambda inputs: outputs)
-    assert learner.predict().max() == math.inf
-    with pytest.raises(TrainingError, match=r"iteration 1: the .* is finite, but its predictions are not"):
-        learner.predict(1)
 
 
 def test_cross_entropy_equals_torch():
@@ -171,13 +137,6 @@ def test_cross_entropy_equals_torch():
     expected.backward()
     np.testing.assert_allclose(outputs[0].grad, outputs[1].grad, atol=1e-12)
     assert (outputs[0].grad[~legal] == 0).all()
-
-
-def test_weight_0_has_no_influence():
-    outputs, targets, weights = torch.ones(2, 3), torch.zeros(2, 3), torch.ones(2, 3)
-    weights[1, 2] = 0.0
-    losses = [squared_error(outputs, targets + torch.eye(3)[2] * torch.eye(2)[1][:, None] * x, weights) for x in (0, 9)]
-    assert losses[0].item() == losses[1].item() == 2.5
 
 
 def test_states_can_be_loaded(three_rows, memory):
@@ -201,13 +160,5 @@ def test_all_tensors_are_on_the_device(three_rows, memory, monkeypatch):
     learner = learner_of(three_rows, device=torch.device("meta"), optimizer=torch.optim.SGD)
     learner.fit(memory, 1)
     assert learner.losses == [0.5] * 30
-    assert learner.predict().shape == (3, 4)
+    assert learner.outputs().shape == (3, 4)
     assert {each.device.type for each in learner.module.parameters()} == {"meta"}
-
-
-@pytest.mark.skipif(not torch.cuda.is_available(), reason="there is no GPU")
-def test_a_gpu(three_rows, memory):
-    one, other = learner_of(three_rows), learner_of(three_rows, device=torch.device("cuda"))
-    for learner in (one, other):
-        learner.fit(memory, 1)
-    np.testing.assert_allclose(one.predict(), other.predict(), atol=1e-3)

@@ -90,7 +90,7 @@ def test_tensors_equal_those_of_the_states(game):
 
 def test_too_many_histories(monkeypatch):
     monkeypatch.setattr("mccfr_plus.neural.tree_representation._MAX_BYTES", 1000)
-    with pytest.raises(BudgetError, match=r"DREAM keeps a tensor for each of the \d+ histories of kuhn_poker.*batched"):
+    with pytest.raises(BudgetError, match=r"DREAM would keep tensors of \d+ histories of kuhn_poker.*batched"):
         histories_of(mccfr_plus.compile_game("kuhn_poker"), "DREAM")
 
 
@@ -131,41 +131,6 @@ def test_targets_by_hand():
                 assert targets[player, node] == pytest.approx(value, abs=1e-13)
         unseen = visited == 0
         np.testing.assert_array_equal(targets[:, unseen], values[:, unseen])
-
-
-@pytest.mark.parametrize("game", GAMES)
-@pytest.mark.parametrize("uses_model", [True, False])
-def test_networks_learn_values(game, uses_model):
-    tree = mccfr_plus.compile_game(game)
-    strategy, config = strategy_of(tree), TrainingConfig(train_steps=600, learning_rate=3e-3, hidden_layers=(64, 64))
-    # As often as chance would have it, so that frequencies are probabilities.
-    learned = values_of(tree_of(tree, strategy), uses_model, config)
-    learned.visited[:] = np.round(1e6 * reach_of_uniform_play(tree))
-    for iteration in range(1, 4):
-        learned.learn(iteration)
-    exact = exact_values(tree, strategy)
-    parents = parents_of(tree.arrays.nodes)
-    known = np.arange(tree.num_nodes) if uses_model else np.flatnonzero(parents >= 0)
-    if not uses_model:
-        known = known[tree.arrays.nodes["kind"][parents[known]] != CHANCE]
-    assert len(known) > 20
-    error = np.sqrt(np.square(learned.table[:, known] - exact[:, known]).mean())
-    assert error < 0.1 * exact[:, known].std()
-    leaves = tree.arrays.nodes["kind"] == TERMINAL
-    if uses_model:  # which are the rules', not learned
-        np.testing.assert_array_equal(learned.table[:, leaves], exact[:, leaves])
-
-
-def reach_of_uniform_play(tree):
-    reach, nodes = np.ones(tree.num_nodes), tree.arrays.nodes
-    for node in range(tree.num_nodes):
-        record = nodes[node]
-        for index in range(record["num_children"]):
-            share = 1.0 / record["num_children"]
-            if record["kind"] == CHANCE:
-                share = tree.arrays.chance[record["payload"] + index]["probability"]
-            reach[record["first_child"] + index] = reach[node] * share
-    return reach
 
 
 @pytest.mark.parametrize("uses_model", [True, False])

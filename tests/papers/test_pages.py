@@ -80,7 +80,7 @@ def test_a_script_writes_its_committed_page_again(tmp_path):
     pytest.importorskip("matplotlib")
     page, script = PAGES / "gibson2012" / "figure3a.md", PAGES.parents[1] / "papers" / "gibson2012.py"
     (tmp_path / "figure3a.jsonl").write_bytes(page.with_suffix(".jsonl").read_bytes())
-    command = [sys.executable, str(script), "figure3a", f"--out={tmp_path}"]
+    command = [sys.executable, str(script), f"--out={tmp_path}", "figure3a"]
     environment = {key: value for key, value in os.environ.items() if key != "PYTHONSAFEPATH"}  # which hides common.py
     subprocess.run(command, check=True, capture_output=True, timeout=300, env=environment)
     assert (tmp_path / "figure3a.md").read_text() == page.read_text()

@@ -31,7 +31,7 @@ COMBINATIONS = [
     (KUHN, MATRIX, "rm+", None, {}),
     (KUHN, TRAVERSAL, "rm+", None, {}),
     (KUHN, TRAVERSAL, "rm+", None, {"threads": 2}),
-    (KUHN, MATRIX, "reg_cfr", None, {"threads": 2}),  # it has a `finish`
+    (KUHN, MATRIX, "reg_cfr", None, {"threads": 2}),  # it has a `prepare`
     *(
         pytest.param(*combination, marks=slow)
         for combination in [

@@ -47,7 +47,6 @@ def spoil_scratch(solver):
     for name in _TEMPORARY - {"seen", "values"}:  # which are parts of other arrays
         array = getattr(scratch, name)
         array.view(np.uint8)[:] = 0x5A if array.dtype.names else 0xFF  # which are NaNs where numbers are floating
-    scratch.alike[:] = 0  # not listed yet: see `list_alike`
     if solver.estimator.needs_leaves or isinstance(solver.estimator, Full):
         scratch.touched[:] = 0  # nor these: see `touch_all`
 

@@ -1,4 +1,4 @@
-"""What players see of pyspiel's states and of compiled rules: tensors; and strategies at many information sets."""
+"""Tensors of pyspiel's states and of compiled rules, and strategies at many information sets."""
 
 from __future__ import annotations
 
@@ -24,26 +24,16 @@ def check_has_tensors(game: pyspiel.Game, what: str) -> None:
     if not game.get_type().provides_information_state_tensor:
         raise GameError(
             f"{game.get_type().short_name} provides no information_state_tensor, which is what {what} sees of a state. "
-            "Use the tabular mccfr_plus.Solver, which distinguishes information sets by their strings, or a game that "
-            "has one."
+            "Use the tabular mccfr_plus.Solver, or a game that has one."
         )
 
 
 class Observer:
-    """Writes tensors of information sets and of histories.
+    """Writes tensors of information sets, of ``size`` entries, and of histories, of ``history_size``.
 
-    Args:
-        game: A game with information-state tensors and sequential moves.
-        what: The reader of the tensors, for error messages.
-        by_rules: Whether many histories are played on by compiled rules, if the game has some that give the tensors.
-
-    Attributes:
-        size: Size of an information-state tensor.
-        history_size: Size of a history's tensor: all players' tensors, the player to move, and the last actions of
-            players, one fewer than there are players, which games with hidden simultaneous moves need.
-
-    Raises:
-        GameError: If the game has no information-state tensors.
+    A history's tensor has all players' tensors, the player to move, and the last actions of players, one fewer than
+    there are players, which games with hidden simultaneous moves need.
+    With ``by_rules`` many histories are played on by compiled rules, if the game has some that give the tensors.
     """
 
     def __init__(self, game: pyspiel.Game, what: str, *, by_rules: bool = True):
@@ -57,12 +47,11 @@ class Observer:
             observation = None
         self._observation = observation if observation is not None and observation.tensor.size == self.size else None
         rules = compiled_rules(game) if by_rules else None
-        self._rules: BatchRules | None = None
-        if rules is not None and rules.tensor_cells(0, -1, 0) is not None:
-            self._rules = BatchRules(rules, self.size)
+        has_tensors = rules is not None and rules.tensor_cells(0, -1, 0) is not None
+        self._rules = BatchRules(rules, self.size) if rules is not None and has_tensors else None
 
     def write(self, state: pyspiel.State, player: int, out: np.ndarray) -> None:
-        """Writes what a player knows of a state, ``[size]``."""
+        """Writes a player's information-state tensor, ``[size]``."""
         if self._observation is None:
             out[:] = state.information_state_tensor(player)
         else:
@@ -87,12 +76,10 @@ class Observer:
         """Returns the histories of states, which it modifies as it goes on."""
         return PyspielPositions(list(states), self)
 
-    def observe(
-        self, positions: Any, last_actions: np.ndarray | None = None
-    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    def observe(self, positions: Any, last_actions: Any = None) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Returns tensors of information sets and of histories in which a player is to move, and legal actions.
 
-        ``last_actions`` are those of players, the last one last, ``[n, num_players - 1]``; -1: none. None instead:
+        ``last_actions`` are those of players, the last one last, ``[n, num_players - 1]``; -1: none. Without them,
         tensors of information sets take the place of those of histories.
         """
         count, players, movers = len(positions.movers), self.num_players, np.ascontiguousarray(positions.movers)

@@ -38,10 +38,6 @@ class Paths(NamedTuple):
     def importance(self, players: Sequence[int]) -> np.ndarray:
         """Returns the probability of some players' draws before each decision under uniform play, divided by their
         probability, ``[num_decisions]``.
-
-        At an information set of one of them this is the inverse of the latter up to a constant. At one of another
-        player it makes the weight with which a history is sampled the same in all iterations, up to that player's own
-        draws.
         """
         factors = np.where(np.isin(self.players, players), 1.0 / (self.masks.sum(1) * self.probabilities), 1.0)
         result, products = np.ones(len(self.traversals)), np.ones(len(self.returns))
@@ -65,8 +61,7 @@ class Trajectories(NamedTuple):
         last = np.full((traversals, players - 1), -1, np.int64)  # actions
         share = self.epsilon * np.isin(np.arange(players), self.explorers)[:, None]  # of exploring draws
         levels: list[tuple[np.ndarray, ...]] = []
-        starts, nodes = [0], 0
-        returns, ends = np.zeros((traversals, players)), np.zeros(traversals, np.int64)
+        nodes, returns, ends = 0, np.zeros((traversals, players)), np.zeros(traversals, np.int64)
         while True:
             nodes += positions.pass_chance(rng)
             is_over = positions.movers == TERMINAL
@@ -84,20 +79,20 @@ class Trajectories(NamedTuple):
             positions.play(actions)
             last = np.concatenate([last[:, 1:], actions[:, None]], axis=1)[:, : players - 1]
             levels.append((live, movers, infosets, histories, masks, table, actions, sampling[rows, actions]))
-            starts.append(starts[-1] + len(live))
+        starts = np.cumsum([0, *(len(level[0]) for level in levels)])
         merged: list[Any] = [np.concatenate(arrays) for arrays in zip(*levels, strict=True)]
-        return Paths(np.array(starts), *merged, returns, ends, nodes)  # type: ignore[call-arg, arg-type]
+        return Paths(starts, *merged, returns, ends, nodes)  # type: ignore[call-arg, arg-type]
 
 
 class Branches(NamedTuple):
-    """The decisions of traversals, level by level."""
+    """The decisions of traversals, level by level; see `Paths`."""
 
-    players: np.ndarray  # [num_decisions] int64, the player to move
-    infosets: np.ndarray  # as those of `Paths`, also below
+    players: np.ndarray
+    infosets: np.ndarray
     masks: np.ndarray
     strategies: np.ndarray
     regrets: np.ndarray  # [num_decisions, num_actions] float64; 0 at the decisions of other players
-    nodes: int  # histories visited, chance nodes and leaves included
+    nodes: int
 
 
 class ExternalSampling(NamedTuple):
@@ -107,11 +102,7 @@ class ExternalSampling(NamedTuple):
     player: int  # whose regrets are sampled
 
     def sample(self, observer: Observer | TreeObserver, traversals: int, rng: np.random.Generator) -> Branches:
-        """Runs so many traversals in parallel; ``rng`` draws the actions of other players and chance outcomes.
-
-        Raises:
-            BudgetError: If a level has too many decisions.
-        """
+        """Runs so many traversals in parallel; a level with too many decisions is a BudgetError."""
         positions, nodes = observer.start(traversals), 0
         levels: list[tuple[np.ndarray, ...]] = []  # the arrays of `Branches`, but values of actions instead of regrets
         links: list[tuple[np.ndarray, np.ndarray, np.ndarray]] = []  # drawn actions; decisions above, their actions
@@ -125,9 +116,8 @@ class ExternalSampling(NamedTuple):
                 break
             if len(left) > MAX_HISTORIES:
                 raise BudgetError(
-                    f"{traversals} traversals of external sampling on {observer.game} have {len(left):,} histories at "
-                    f"depth {len(levels) + 1}, and {MAX_HISTORIES:,} are the most: give a smaller "
-                    "parallel_traversals, or use DREAM or ESCHER, which follow one history at a time."
+                    f"external sampling on {observer.game} has {len(left):,} histories at depth {len(levels) + 1}, and "
+                    f"{MAX_HISTORIES:,} are the most: give a smaller parallel_traversals, or use DREAM or ESCHER."
                 )
             positions = positions.take(left)
             movers, (infosets, _, masks) = positions.movers.copy(), observer.observe(positions)
@@ -153,15 +143,10 @@ class ExternalSampling(NamedTuple):
 
 
 def corrected_regrets(paths: Paths, values: np.ndarray, player: int) -> np.ndarray:
-    """Returns a player's sampled regrets with baselines, ``[num_decisions, num_actions]``.
+    """Returns a player's sampled regrets with baselines, ``[num_decisions, num_actions]``; others' are undefined.
 
-    The baseline q(h, a) is the value of an action that was not drawn. That of the drawn one is q + (v - q) /
-    (probability of the draw), where v is the value of what follows, computed likewise from the leaf up.
-
-    Args:
-        paths: Trajectories.
-        values: ``[num_decisions, num_actions]``, the player's baselines; regrets are unbiased for any.
-        player: The player. The results at other players' decisions are undefined.
+    The value of a drawn action is q + (v - q) / (probability of the draw), with its baseline q in ``values`` and the
+    value v of what follows, computed likewise from the leaf up. Regrets are unbiased for any baselines.
     """
     values, backed_up = values.astype(np.float64), paths.returns[:, player].copy()
     for level in reversed(paths.levels()):
@@ -172,11 +157,8 @@ def corrected_regrets(paths: Paths, values: np.ndarray, player: int) -> np.ndarr
 
 
 def plain_regrets(paths: Paths, values: np.ndarray) -> np.ndarray:
-    """Returns action values less their mean over the strategy, ``[num_decisions, num_actions]``.
-
-    Args:
-        paths: Trajectories.
-        values: ``[num_decisions, num_actions]``, the action values of the player to move.
+    """Returns the action values of the player to move less their mean over the strategy; all are ``[num_decisions,
+    num_actions]``.
     """
     mean = (paths.strategies * values).sum(1, keepdims=True)
     return (values - mean) * paths.masks
@@ -185,12 +167,8 @@ def plain_regrets(paths: Paths, values: np.ndarray) -> np.ndarray:
 def value_targets(paths: Paths, values: np.ndarray) -> np.ndarray:
     """Returns each player's value of the drawn action of each decision, ``[num_decisions, num_players]``.
 
-    It is backed up along the trajectory: the payoff at its end; before, the mean over the strategy of the target of the
-    drawn action and of the given values of the others (tree backup: Precup, Sutton, Singh 2000, section 4).
-
-    Args:
-        paths: Trajectories.
-        values: ``[num_decisions, num_players, num_actions]``, estimated action values.
+    It is backed up from the payoff by the mean over the strategy, with the given ``values`` of other actions,
+    ``[num_decisions, num_players, num_actions]`` (tree backup: Precup, Sutton, Singh 2000, section 4).
     """
     targets, backed_up = np.zeros(values.shape[:2]), paths.returns.copy()
     for level in reversed(paths.levels()):

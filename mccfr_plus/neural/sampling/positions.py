@@ -26,18 +26,14 @@ _GOLDEN_RATIO = (5**0.5 - 1) / 2  # its multiples, modulo 1, are spread most eve
 
 
 class Positions:
-    """Histories that are played on together. Whichever class holds them, the same draws lead to the same histories.
+    """Histories that are played on together; the same draws lead to the same histories in all subclasses.
 
     Subclasses define ``take(rows)``, some histories, perhaps several times, after which the object must not be used;
-    ``play(actions)``, ``[n]`` int64, where a player is to move in all; ``draw_outcomes(rows, draws)``, given numbers in
-    [0, 1); ``returns(rows)``, payoffs ``[len(rows), num_players]``; and ``keys(rows)``, integers that are the same for
-    equal histories, and others for nearly all others.
-
-    Attributes:
-        movers: ``[n]`` int64, who is to move: a player, `CHANCE` or `TERMINAL`.
+    ``play(actions)``, where a player is to move in all; ``draw_outcomes(rows, draws)``, given numbers in [0, 1);
+    ``returns(rows)``, payoffs ``[len(rows), num_players]``; and ``keys(rows)``, integers that tell histories apart.
     """
 
-    movers: np.ndarray
+    movers: np.ndarray  # [n] int64, who is to move: a player, `CHANCE` or `TERMINAL`
     take: Any
     play: Any
     draw_outcomes: Any
@@ -47,9 +43,8 @@ class Positions:
     def draws(self, rows: np.ndarray, rng: np.random.Generator) -> np.ndarray:
         """Returns uniform numbers in [0, 1), one for each of some histories, ``[len(rows)]``.
 
-        They are a Kronecker sequence with a random shift (Cranley, Patterson 1976), through the rows in the order of
-        their keys: spread evenly where histories are equal, with much less variance than independent ones. Given
-        earlier calls each number is uniform, so estimates stay unbiased.
+        They are a Kronecker sequence with a random shift (Cranley, Patterson 1976), spread evenly where histories are
+        equal: with much less variance than independent ones, and still unbiased.
         """
         sequence = (rng.random() + _GOLDEN_RATIO * np.arange(len(rows))) % 1.0
         result = np.empty_like(sequence)
@@ -68,8 +63,8 @@ class Positions:
 class TreeObserver:
     """Information sets and histories of a tree, as rows of each player and nodes.
 
-    ``slots`` are those of each legal action, ``[num_infosets, num_actions]`` int64, and ``num_slots`` at others, which
-    ``masks`` exclude.
+    ``slots`` are those of each legal action, ``[num_infosets, num_actions]`` int64; at others, which ``masks`` exclude,
+    they are ``num_slots``.
     """
 
     def __init__(self, tree: GameTree, num_actions: int):
@@ -174,9 +169,7 @@ class PyspielPositions(Positions):
         self._find_movers()
 
     def observe(self, whose: np.ndarray, tensors: np.ndarray, masks: np.ndarray) -> None:
-        """Writes the information-state tensors of players ``whose``, ``[n, k]``, one after another in a row of
-        ``tensors``, and the legal actions of the player to move to ``masks``.
-        """
+        """Writes tensors of players ``whose``, ``[n, k]``, side by side in a row, and legal actions to ``masks``."""
         size, write = self._observer.size, self._observer.write
         for state, players, tensor, mask in zip(self._states, whose.tolist(), tensors, masks, strict=True):
             for place, player in enumerate(players):
@@ -190,8 +183,8 @@ class PyspielPositions(Positions):
 class BatchRules:
     """The rules of a game with `tensor_cells` for many histories at once, and its information-state tensors as a table.
 
-    ``table`` has each player's tensor without information, ``[num_players, size]`` float32; where the rows of each
-    entry of `look` begin; and the cells of each row, ``[num_players, num_rows, most cells]``, filled up with ``size``.
+    ``table`` has each player's tensor without information, the first row of each entry of `look`, and the cells of each
+    row, ``[num_players, num_rows, most cells]``, filled up with ``size``.
     """
 
     def __init__(self, game: RulesGame, size: int):
@@ -217,7 +210,6 @@ class BatchRules:
         self.table = first, np.array(list(itertools.accumulate(values[:-1], initial=0)), np.int64), cells
 
     def start(self, count: int) -> RulesPositions:
-        """Returns so many histories at the game's beginning."""
         return RulesPositions(self, np.tile(self.game.first_state, (count, 1)))
 
 
