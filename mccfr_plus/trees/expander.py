@@ -35,7 +35,8 @@ _FIELDS = NODE.itemsize // 4  # of a node, all int32
 _FIRST_CHILD, _PAYLOAD = 2, 3  # among them
 
 _ROUNDS, _CLONES, _CLONE_SECONDS, _LONGEST_PLAY = 20, 250, 0.1, 1000  # for measuring how large a state is
-_MOST_REMEMBERED = 1 << 16  # payoffs, and chance events, of which each is stored once
+# So many different payoffs, and outcomes of different chance events, are stored once, some 20 MB in Python's objects.
+_MOST_PAYOFFS, _MOST_OUTCOMES = 1 << 16, 1 << 17
 _MEASURED_EVERY = 1024  # kept states between two measurements of the memory of the process
 _SMALLEST_STATE, _KEEPING_COST = 1000, 200  # bytes of a state, and of its Python object and dictionary entry
 
@@ -94,6 +95,7 @@ class Expander:
         self._outcome_actions = _view(places.outcome_actions, "q")
         self._payoff_rows: dict[tuple[float, ...], int] = {}
         self._distributions: dict[tuple, tuple[int, int]] = {}  # to first row and number of outcomes
+        self._num_outcomes = 0  # of these
         # Kept states in two generations: when the young one is full, the old one is dropped.
         self._young: dict[int, pyspiel.State] = {}
         self._old: dict[int, pyspiel.State] = {}
@@ -193,7 +195,7 @@ class Expander:
         if row == len(self._places.payoffs):
             raise _NoRoomError
         self._places.payoffs[row] = checked_returns(returns, self._game.num_players())
-        if len(self._payoff_rows) == _MOST_REMEMBERED:
+        if len(self._payoff_rows) == _MOST_PAYOFFS:
             self._payoff_rows.clear()
         self._payoff_rows[returns] = row
         self._places.expansion[NUM_PAYOFFS] += 1
@@ -203,8 +205,10 @@ class Expander:
         outcomes = tuple(state.chance_outcomes())
         found = self._distributions.get(outcomes)
         if found is None:
-            if len(self._distributions) >= _MOST_REMEMBERED:
+            self._num_outcomes += len(outcomes)
+            if self._num_outcomes > _MOST_OUTCOMES:
                 self._distributions.clear()
+                self._num_outcomes = len(outcomes)
             possible = checked_outcomes(outcomes)
             found = self._distributions.get(possible)
             if found is None:
@@ -267,6 +271,7 @@ class Expander:
         self._young, self._old = {}, {}
         self._payoff_rows.clear()
         self._distributions.clear()
+        self._num_outcomes = 0
 
     def actions_to(self, node: int) -> list[int]:
         """Returns the history of a node, in pyspiel's actions."""

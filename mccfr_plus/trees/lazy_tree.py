@@ -176,7 +176,8 @@ class LazyTree(ExpandingTree):
             )
 
     def _find(self, info_state: str, player: int) -> int | None:
-        found = int(g.find(self._places.expansion, player, *self.keys.find(info_state)))
+        key = self.keys.find(info_state)
+        found = g.NONE if key is None else int(g.find(self._places.expansion, player, *key))
         return None if found == g.NONE else found
 
     @property
