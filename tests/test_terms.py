@@ -21,7 +21,6 @@ RETIRED = {
     r"grown|growing trees?": "lazy, lazily expanded tree",
     r"frontiers?": "unvisited nodes",
     r"asking": "expansion",
-    r"passing nodes?": "transient nodes",
     r"forgets?|forgetful|forgot|forgotten|forgetting": "imperfect recall (players), evict (memory)",
     r"borrow(s|ed|ing)?": "a kernel without reference counts",
     r"pacing": "schedule",

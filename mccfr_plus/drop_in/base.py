@@ -28,7 +28,7 @@ class DropInSolver(Solver):
     * a pickled solver continues bitwise identically;
     * simultaneous games are accepted, through OpenSpiel's own conversion to turn-based ones;
     * of games too large to compile, sampled traversals expand what they visit; the average is uniform elsewhere,
-      and there are no tabular policies, as only hashes of information states are kept.
+      and C++ policies, which are tables of texts, cannot be made of it.
     """
 
     # Components of the checkpoints that the class may load.

@@ -219,8 +219,9 @@ class KeyedPolicy(openspiel_policy.Policy):
     def to_pyspiel(self) -> pyspiel.TabularPolicy:
         """Raises PolicyError: only hashes of information states are kept."""
         raise PolicyError(
-            "this policy has hashes of information states, not the texts: solve with tree='compiled', or use "
-            "to_tabular(), which visits all states of the game."
+            "OpenSpiel's C++ policies are tables of texts, and this policy has hashes of information states, not the "
+            "texts. Use the Python policy, which mccfr_plus.Solver.average_policy(solver) returns, or its "
+            "to_tabular(), which visits all states of the game; or solve with tree='compiled'."
         )
 
     def __getstate__(self) -> dict:
