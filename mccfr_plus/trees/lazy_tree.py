@@ -176,7 +176,9 @@ class LazyTree(ExpandingTree):
             )
 
     def _find(self, info_state: str, player: int) -> int | None:
-        found = int(g.find(self._places.expansion, player, *self.keys.find(info_state)))
+        words = self.keys.find(info_state)
+        assert words is not None, "an information state of a lazy tree has a text"
+        found = int(g.find(self._places.expansion, player, *words))
         return None if found == g.NONE else found
 
     @property
