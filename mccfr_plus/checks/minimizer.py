@@ -113,9 +113,7 @@ class _SingleInfoset:
         self.subject = Subject(minimizer, tree, 0)
         self._others = np.ones(tree.num_slots, bool)
         self._others[self.slots] = False
-        self._scratch = new_scratch(
-            tree.arrays, tree.shape, np.zeros(1, np.uint64)
-        )
+        self._scratch = new_scratch(tree.arrays, tree.shape, np.zeros(1, np.uint64))
         parameters, tables = minimizer.parameters(), minimizer.tables(tree)
         # Additional rows and numbers, for kernels that use more than the class declares.
         self._rows = np.concatenate([tables, np.full((_MORE, tree.slot_capacity), _SENTINEL)])

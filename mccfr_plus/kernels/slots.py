@@ -207,8 +207,8 @@ def _is_loaded(name: str, source: FunctionType) -> bool:
 
 
 def _require_same_parameters(place: Any, new: Any) -> None:
-    expected, given = source_of(place).__code__, getattr(source_of(new), "__code__", None)
-    if not is_kernel(new) or given.co_argcount != expected.co_argcount:
+    expected = source_of(place).__code__
+    if not is_kernel(new) or source_of(new).__code__.co_argcount != expected.co_argcount:
         parameters = ", ".join(expected.co_varnames[: expected.co_argcount])
         raise ConfigError(
             f"{new!r} cannot fill {_name(place)}, a kernel of ({parameters}): compile it with Numba and give it "

@@ -47,7 +47,7 @@ def threshold_of(values, first, last, mass):
             best = slot
     total, threshold, before = -mass, -mass, best
     for count in range(2, last - first + 1):
-        following = np.int64(-1)
+        following = -1
         for slot in range(first, last):
             value, limit = values[at(slot)], values[at(before)]
             is_left = value < limit or (value == limit and slot > before)

@@ -176,8 +176,9 @@ class LazyTree(ExpandingTree):
             )
 
     def _find(self, info_state: str, player: int) -> int | None:
-        key = self.keys.find(info_state)
-        found = g.NONE if key is None else int(g.find(self._places.expansion, player, *key))
+        words = self.keys.find(info_state)
+        assert words is not None, "an information state of a lazy tree has a text"
+        found = int(g.find(self._places.expansion, player, *words))
         return None if found == g.NONE else found
 
     @property

@@ -131,7 +131,7 @@ class ImplicitTree(ExpandingTree):
     def rule_slots(self) -> dict[Any, Any]:
         """The game's kernels and sizes, by the slots of `positions` that they fill."""
         rules = self.rules_game.rules
-        inlined = {t.RULE_LEGAL: rules.legal, t.RULE_APPLY: rules.apply, t.RULE_RETURNS: rules.returns}
+        inlined: dict[Any, Any] = {t.RULE_LEGAL: rules.legal, t.RULE_APPLY: rules.apply, t.RULE_RETURNS: rules.returns}
         if self._constants[r.NUM_NUMBERS]:
             inlined[new_infosets.RULE_NUMBER] = rules.infoset_number
         else:
