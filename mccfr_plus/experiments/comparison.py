@@ -147,10 +147,14 @@ class Directory:
             self._lock = CheckpointLock(self.path / ".comparison")
         except CheckpointError as error:
             raise RecordError(str(error)) from None
-        if not (self.path / SPEC_FILE).exists():
-            text = json.dumps({"format": FORMAT, "version": VERSION, **self.comparison.as_dict()}, indent=2)
-            with atomic_write(self.path / SPEC_FILE, RecordError) as file:
-                file.write(text.encode() + b"\n")
+        try:
+            if not (self.path / SPEC_FILE).exists():
+                text = json.dumps({"format": FORMAT, "version": VERSION, **self.comparison.as_dict()}, indent=2)
+                with atomic_write(self.path / SPEC_FILE, RecordError) as file:
+                    file.write(text.encode() + b"\n")
+        except BaseException:
+            self._lock.release()
+            raise
         return self
 
     def __exit__(self, *_: object) -> None:
