@@ -45,5 +45,5 @@ def test_each_player_approaches_what_the_linear_program_guarantees():
 def test_bad_input():
     with pytest.raises(ConfigError, match="alternating=False"):
         Solver("kuhn_poker", BestResponseOpponent(), alternating=False)
-    with pytest.raises(GameError, match="no two-player zero-sum game"):
+    with pytest.raises(GameError, match="not a two-player zero-sum game"):
         Solver("kuhn_poker(players=3)", BestResponseOpponent())

@@ -219,7 +219,7 @@ def test_refuses_what_does_not_go_together():
         Solver("liars_dice_ir", "escher")
     with pytest.raises(ConfigError, match="escher"):
         Solver("kuhn_poker", "escher", tree="lazy")
-    with pytest.raises(ConfigError, match="no gradient"):
+    with pytest.raises(ConfigError, match="not a gradient"):
         check_estimator("escher")
     assert regret_bound(naive.tree_of("kuhn_poker"), 0, 100, "escher", "rm") is None
     solver = Solver("kuhn_poker", "escher", threads=2, thread_mode="fast", seed=1).run(20_000)

@@ -54,7 +54,7 @@ def test_unreached_information_states_are_played_uniformly():
 
 @pytest.mark.parametrize("game", ["matrix_bos", "tiny_hanabi", "kuhn_poker(players=3)"])
 def test_other_games_are_refused(game):
-    with pytest.raises(GameError, match="is no two-player zero-sum game"):
+    with pytest.raises(GameError, match="is not a two-player zero-sum game"):
         solve_lp(game)
 
 

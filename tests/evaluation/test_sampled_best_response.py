@@ -92,7 +92,7 @@ def test_same_seed_same_numbers():
 @pytest.mark.parametrize(
     "arguments",
     [
-        {"player": 5}, {"num_samples": 0}, {"repetitions": 3}, {"depth": 0}, {"max_nodes": 0}, {"seconds": -1},
+        {"player": 5}, {"num_samples": 0}, {"repetitions": 3}, {"max_nodes": 0}, {"seconds": -1},
         {"num_games": 0}, {"seed": "1"},
     ],
     ids=str,
