@@ -1,7 +1,7 @@
 """Goofspiel in which every bid is a move, the forced last ones included (rules: docs/background/games.md).
 
 In each round there is one prize, in descending, ascending or random order. Player 0 bids a card, then player 1 without
-seeing it. The higher card wins the prize; nobody wins it if they are equal. Then both players learn the result or
+seeing it. The higher card wins the prize; no player wins it if they are equal. Then both players learn the result or
 both cards (``reveal=results`` or ``bids``). The player with more points gets 1, or the difference in points.
 
 Reference: Lanctot et al. 2009, section 5 (seven cards, descending, results); Farina, Kroer and Sandholm 2020, section 5

@@ -78,7 +78,7 @@ def test_a_players_value_is_that_of_player_zero():
 
 @pytest.mark.parametrize("game", ["matrix_bos", "tiny_hanabi", "kuhn_poker(players=3)"])
 def test_other_games_have_no_value(game):
-    with pytest.raises(GameError, match="is no two-player zero-sum game"):
+    with pytest.raises(GameError, match="is not a two-player zero-sum game"):
         game_value(game)
 
 
