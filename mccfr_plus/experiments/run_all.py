@@ -20,7 +20,7 @@ from mccfr_plus.errors import ConfigError, RecordError
 from mccfr_plus.experiments.cluster_runs import run_on_cluster
 from mccfr_plus.experiments.comparison import Directory
 from mccfr_plus.experiments.record import read_record
-from mccfr_plus.experiments.run_loop import DONE, STOPPED, Run, RunEvent, Runs, forget_games, outcome_of, warm_up
+from mccfr_plus.experiments.run_loop import DONE, STOPPED, Run, RunEvent, Runs, drop_prepared_games, outcome_of, warm_up
 from mccfr_plus.kernels.compile import is_no_notice
 from mccfr_plus.kernels.interrupts import SIGNALS
 from mccfr_plus.trees.game_tree import GameTree
@@ -95,7 +95,7 @@ def _run_here(runs: Runs, about: dict[str, Any], show: Show) -> None:
 
             show(RunEvent(number, 1.0, outcome_of(run, about, tell, lambda: False)))
     finally:
-        forget_games()
+        drop_prepared_games()
 
 
 def _run_in_processes(runs: Runs, about: dict[str, Any], show: Show, processes: int | None) -> None:

@@ -214,7 +214,7 @@ def outcome_of(run: Run, about: dict[str, Any], tell: Tell, stop: Stop) -> str:
 _prepared_games: dict[str, GameTree | pyspiel.Game] = {}  # the last one: trees may take gigabytes
 
 
-def forget_games() -> None:
+def drop_prepared_games() -> None:
     """Frees the game that is kept for the next run."""
     _prepared_games.clear()
 
@@ -222,7 +222,7 @@ def forget_games() -> None:
 def _prepared(name: str, game: pyspiel.Game | None = None) -> GameTree | pyspiel.Game:
     """Returns the tree of a game or, where that does not fit and the game has rules, the game itself."""
     if name not in _prepared_games:
-        forget_games()
+        drop_prepared_games()
         loaded = load_game(name if game is None else game)
         try:
             prepared = compile_game(loaded)

@@ -77,7 +77,7 @@ def handlers():
 def folder(tmp_path, monkeypatch, interpreted_loops, blank_pictures):
     save_policy(Solver("kuhn_poker", "full", "rm+").run(10).average_policy(), tmp_path / "kuhn.npz")
     monkeypatch.chdir(tmp_path)
-    run_loop.forget_games()  # so that comparisons compile a tree
+    run_loop.drop_prepared_games()  # so that comparisons compile a tree
     return tmp_path
 
 

@@ -64,7 +64,7 @@ def test_a_game_that_does_not_fit_is_traversed_by_its_rules(tmp_path, monkeypatc
     run.folder.mkdir()
     assert whole(run)
     monkeypatch.setattr(run_loop, "compile_game", refused)
-    run_loop.forget_games()
+    run_loop.drop_prepared_games()
     other = replace(run, folder=tmp_path, num_evaluations=3)
     outcome = run_loop.outcome_of(other, {"command": "test"}, lambda progress: None, lambda: False)
     if algorithm in ("escher", "openspiel:cfr"):
