@@ -61,7 +61,7 @@ def test_a_file_and_one_line_of_the_registry(tmp_path):
     (copy / "minimizers" / "follow_the_leader.py").write_text(FILE.lstrip())
     registry = copy / "solver" / "registry.py"
     line = '    "leader": importlib.import_module("mccfr_plus.minimizers.follow_the_leader").FollowTheLeader,\n'
-    text = registry.read_text().replace("import ast\n", "import ast\nimport importlib\n")
+    text = registry.read_text().replace("import difflib\n", "import difflib\nimport importlib\n")
     registry.write_text(
         text.replace('    "rm": minimizers.RegretMatching,\n', '    "rm": minimizers.RegretMatching,\n' + line)
     )
