@@ -55,7 +55,7 @@ PARAMETERS = (
 COMPONENTS = {"estimator": ESTIMATORS, "minimizer": MINIMIZERS, "averaging": AVERAGES}
 
 # The line of each verb that cases change; it ends soon if a case happens to be right.
-SOLVE = "solve kuhn_poker --iterations=5 --seconds=0.1 --memory=300MB"
+SOLVE = "solve kuhn_poker --iterations=5 --seconds=0.1 --memory=900MB"
 LINES = {
     "solve": (SOLVE,),
     "evaluate": tuple(f"evaluate kuhn_poker {policy} --seconds=0.5" for policy in ("kuhn.npz", "keyed.npz", "uniform")),
@@ -176,7 +176,7 @@ def prepare(folder: Path) -> None:
     """Writes the files that cases are given."""
     engine.composed = interpreted.composed
     save_policy(Solver("kuhn_poker", "full", "rm+").run(10).average_policy(), folder / "kuhn.npz")
-    lazy = Solver("kuhn_poker", "outcome", "rm", tree="lazy", seed=1, memory="300MB").run(50)
+    lazy = Solver("kuhn_poker", "outcome", "rm", tree="lazy", seed=1, memory="900MB").run(50)
     save_policy(lazy.average_policy(), folder / "keyed.npz")
     for name, flags in CHECKPOINTS.items():
         assert call(["solve", "kuhn_poker", "--iterations=5", f"--checkpoint={folder / name}", *flags.split()])[0] == 0
