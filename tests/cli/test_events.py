@@ -10,6 +10,7 @@ import json
 import os
 import pkgutil
 import signal
+import time
 
 import pytest
 
@@ -170,9 +171,10 @@ def test_an_ignored_signal_stays_ignored(folder, monkeypatch, capsys):
 def test_a_signal_to_a_process(start, tmp_path, number):
     """While it runs, with kernels that are really compiled."""
     path = tmp_path / "run"
-    process = start("solve", "leduc_poker", f"--checkpoint={path}", "--checkpoint_interval=0.1s", "--json")
+    process = start("solve", "leduc_poker", f"--checkpoint={path}", "--checkpoint_interval=1s", "--json")
     while not path.exists():
         assert process.poll() is None, process.communicate()
+    time.sleep(0.3)  # while the checkpoint is written, Python may lose a signal in a destructor of its file
     process.send_signal(number)
     out, err = process.communicate(timeout=120)
     assert (process.returncode, "Traceback" in err) == (0, False), err
