@@ -5,6 +5,7 @@ Other values are computed when a game first needs them, by `solve`, which `mccfr
 module cannot import solvers.
 """
 
+import importlib
 import json
 import logging
 import math
@@ -73,7 +74,8 @@ def _round_value(game: str) -> float:
     if game in _kept():
         return (_kept()[game]["lower"] + _kept()[game]["upper"]) / 2
     if solve is None:
-        raise RuntimeError(f"the value of {game} is not known: import mccfr_plus, which sets a solver.")
+        importlib.import_module("mccfr_plus.public")  # sets `solve`; games are below the solvers
+        assert solve is not None
     logger.info("computing the value of %s, which may follow", game)
     return solve(game, PRECISION)
 
