@@ -1,14 +1,14 @@
 """Settings of all tests: one cache of compiled kernels for all processes, and which tests share a process.
 
-Numba's cache does not notice an edit in another file, so that each run begins with an empty one. Set NUMBA_CACHE_DIR to
-keep kernels between runs, and delete what it holds after an edit.
+Kernels are kept until a source of the package changes. Set NUMBA_CACHE_DIR to keep them elsewhere.
 """
 
 import gc
+import hashlib
 import os
 import shutil
-import tempfile
 import time
+from pathlib import Path
 
 import pytest
 from numba.core import config
@@ -21,11 +21,22 @@ _begin = time.monotonic()
 # which has other paths and so other kernels.
 os.environ["PYTHONSAFEPATH"] = "1"
 
-_temporary_cache = None
+
+def kept_kernels():
+    """Returns the folder for the kernels of these sources, after removing those of others."""
+    root = Path(__file__).parent.parent
+    sources = hashlib.sha256(b"".join(path.read_bytes() for path in sorted(root.glob("mccfr_plus/**/*.py"))))
+    folder = root / ".pytest_cache" / "kernels" / sources.hexdigest()[:16]
+    for other in folder.parent.glob("*"):
+        if other != folder:
+            shutil.rmtree(other, ignore_errors=True)
+    return str(folder)
+
+
 if "NUMBA_CACHE_DIR" not in os.environ:  # in the processes of pytest-xdist it is set: they inherit it
-    _temporary_cache = os.environ["NUMBA_CACHE_DIR"] = tempfile.mkdtemp(prefix="mccfr_plus_tests_")
+    os.environ["NUMBA_CACHE_DIR"] = kept_kernels()
     # pytest has imported numba to read `filterwarnings`, and numba read the variable then.
-    config.CACHE_DIR = _temporary_cache
+    config.CACHE_DIR = os.environ["NUMBA_CACHE_DIR"]
 
 
 class ByFile(LoadFileScheduling):
@@ -53,12 +64,6 @@ def pytest_runtest_setup(item):
     limit = item.config.getoption("seconds")
     if limit is not None and time.monotonic() - _begin > limit:
         pytest.skip(f"--seconds={limit:g} are over")
-
-
-@pytest.hookimpl(trylast=True)
-def pytest_unconfigure():
-    if _temporary_cache:
-        shutil.rmtree(_temporary_cache, ignore_errors=True)
 
 
 @pytest.fixture(autouse=True, scope="module")

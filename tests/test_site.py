@@ -15,7 +15,7 @@ pytest.importorskip("mkdocs")
 import nbformat
 
 ROOT = Path(__file__).parent.parent
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.integration, pytest.mark.slow]
 
 
 @pytest.fixture(scope="module")

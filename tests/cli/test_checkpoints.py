@@ -31,6 +31,7 @@ def iteration_of(path):
     return read_header(path)["iterations"] if path.exists() else 0
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("tree", ["compiled", "lazy"])
 def test_kills_at_random_moments_change_no_bit(start, path, tmp_path, tree):
     """Killed and resumed twice; then resumed to a total that no round could reach."""

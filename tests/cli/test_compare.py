@@ -66,6 +66,7 @@ def test_without_a_directory(command, tmp_path, monkeypatch):
     assert (found.code, found.json["pictures"], list(tmp_path.iterdir())) == (0, [], [])
 
 
+@pytest.mark.integration
 @pytest.mark.slow
 @pytest.mark.parametrize("processes", [1, 2])
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGINT, signal.SIGTERM])
@@ -100,6 +101,7 @@ OpenSpielSolver.run = run
 """
 
 
+@pytest.mark.integration
 @pytest.mark.slow
 def test_a_second_interrupt_kills_workers_that_do_not_respond(start, tmp_path):
     module, path = tmp_path / "does_not_respond.py", tmp_path / "out"

@@ -20,6 +20,8 @@ from mccfr_plus.experiments import run_loop
 from mccfr_plus.files.atomic_write import TEMPORARY_SUFFIX
 from mccfr_plus.files.file import read_header
 
+pytestmark = pytest.mark.integration
+
 # All are handled alike: the fast tests use one of them.
 SIGNALS = [
     pytest.param(name, marks=[] if name == "SIGTERM" else pytest.mark.slow)

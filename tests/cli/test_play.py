@@ -211,6 +211,7 @@ def test_other_sites_are_refused(client):
     assert "frame-ancestors 'self'" in client.get("/").headers["Content-Security-Policy"]
 
 
+@pytest.mark.integration
 def test_serves_the_page_until_ctrl_c(start, monkeypatch):
     monkeypatch.setenv("BROWSER", "true %s")
     process = start("play", "kuhn_poker", "uniform", "--browser")
@@ -251,6 +252,7 @@ frame.onload = () => {
 </script>"""
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize(("game", "width", "cells", "items"), [("leduc_poker", 1200, 0, 2), ("phantom_ttt", 400, 9, 0)])
 def test_plays_in_a_browser(game, width, cells, items, tmp_path):
     from werkzeug.serving import make_server

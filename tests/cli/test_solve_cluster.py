@@ -6,6 +6,8 @@ import pytest
 
 from mccfr_plus.cluster import DistributedSolver
 
+pytestmark = pytest.mark.integration
+
 RUN = ("solve", "kuhn_poker", "--iterations=20", "--seed=3", "--quiet", "--json", "--cluster=local")
 
 

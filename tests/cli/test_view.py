@@ -43,6 +43,7 @@ def test_writes_and_opens_a_page(command, opened, kuhn, tmp_path, monkeypatch):
     assert "no browser found: open file://" in command("view", "kuhn_poker", "uniform", f"--out={out}").err
 
 
+@pytest.mark.integration
 def test_the_page_in_a_browser(command, kuhn, tmp_path):
     policy, path = kuhn
     command("view", "kuhn_poker", str(path), f"--out={tmp_path / 'kuhn.html'}", "--no-open")

@@ -13,6 +13,8 @@ from mccfr_plus.cluster import cluster as module
 from mccfr_plus.cluster.cluster import check_address
 from mccfr_plus.errors import ClusterError, ConfigError
 
+pytestmark = pytest.mark.integration
+
 
 def test_importing_the_package_does_not_import_ray():
     code = "import sys, mccfr_plus.cluster, mccfr_plus.cli.main; sys.exit('ray' in sys.modules)"

@@ -17,6 +17,8 @@ from mccfr_plus.experiments import cluster_runs
 from mccfr_plus.experiments.cluster_runs import run_on_cluster
 from mccfr_plus.experiments.run_loop import DONE, RunEvent, outcome_of
 
+pytestmark = pytest.mark.integration
+
 ABOUT = {"command": "test", "started": "today"}
 
 

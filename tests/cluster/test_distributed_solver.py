@@ -12,6 +12,8 @@ from mccfr_plus.cluster import DistributedSolver, batch
 from mccfr_plus.cluster.batch import BatchWorker, stream_of
 from mccfr_plus.cluster.worker_pool import WorkerPool, places
 
+pytestmark = pytest.mark.integration
+
 # Estimator, minimizer, average, alternating: all average methods, all sampling weights, shared traversals.
 KINDS = {
     "lazy": ("external", "rm", None, None),

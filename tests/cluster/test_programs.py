@@ -17,7 +17,7 @@ import mccfr_plus
 from mccfr_plus.cluster import DistributedSolver
 from mccfr_plus.files.file import read_header
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.integration, pytest.mark.slow]
 
 ITERATIONS = 12
 

@@ -18,6 +18,8 @@ from mccfr_plus.experiments.evaluation_points import Limit
 from mccfr_plus.experiments.record import Point, Record
 from mccfr_plus.experiments.report import write_report
 
+pytestmark = pytest.mark.integration
+
 pytest.importorskip("bokeh")
 
 ALGORITHMS = ("external", "outcome", "openspiel:external")
