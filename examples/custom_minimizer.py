@@ -49,7 +49,7 @@ class Hedge(mccfr_plus.Minimizer):
 
 def main(_):
     print(mccfr_plus.check_minimizer(Hedge()))
-    for minimizer in (Hedge(), f"hedge(eta={FLAGS.eta})", "rm"):
+    for minimizer in (Hedge(), f"hedge(eta={FLAGS.eta})"):
         solver = mccfr_plus.Solver(FLAGS.game, FLAGS.estimator, minimizer, seed=0).run(FLAGS.iterations)
         name = getattr(minimizer, "short_name", minimizer)
         print(f"{name:>16}: exploitability {solver.exploitability():.5f} after {solver.iterations} iterations")
