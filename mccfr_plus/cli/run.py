@@ -103,7 +103,7 @@ def _run_to_limits(solver: Any, arguments: argparse.Namespace, lock: CheckpointL
             evaluate_every=arguments.eval_every or (_EVAL_EVERY if log else None),
             checkpoint=lock,
             checkpoint_interval=arguments.checkpoint_interval or _CHECKPOINT_INTERVAL,
-            callback=write_log,
+            callbacks=[write_log],
             progress=_shows_progress(arguments),
         )
     except _ENDS_EARLY as error:

@@ -18,6 +18,7 @@ from mccfr_plus.evaluation.behavior import JointPolicy, PlayerPolicy, answers_of
 from mccfr_plus.evaluation.strategies import are_distributions, distribution, one_per_player, row_of
 from mccfr_plus.games.game import RulesGame
 from mccfr_plus.policies.keyed_policy import KeyedPolicy
+from mccfr_plus.trees.batches import states_after
 from mccfr_plus.trees.by_rules.frames import element_of, stabilizer_of
 from mccfr_plus.trees.by_rules.implicit_tree import ImplicitTree
 from mccfr_plus.trees.by_rules.symmetric_tree import SymmetricTree
@@ -70,22 +71,6 @@ class InfosetHistories(NamedTuple):
     def after(self, infosets: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Returns the histories of infosets: actions, ``[n, max_depth]``, and their numbers, ``[n]``."""
         return self.actions[infosets], self.lengths[infosets].astype(np.int64) - 1
-
-
-def states_after(game: pyspiel.Game, actions: np.ndarray, lengths: np.ndarray) -> Iterator[pyspiel.State]:
-    """Yields the states after histories of actions, as `InfosetHistories.after` returns them."""
-    path: list[int] = []
-    states = [game.new_initial_state()]
-    for row, length in zip(actions, lengths.tolist(), strict=True):
-        history = row[:length].tolist()
-        same = 0
-        while same < len(path) and same < len(history) and path[same] == history[same]:
-            same += 1
-        del states[same + 1 :]
-        for action in history[same:]:
-            states.append(states[-1].child(action))
-        path = history
-        yield states[-1]
 
 
 def _dtype(game: RulesGame) -> np.dtype:

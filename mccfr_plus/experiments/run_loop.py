@@ -176,7 +176,7 @@ def _advance(solver: Any, limit: Limit, target: float, tell: Tell, stop: Stop) -
         return is_stopped or (limit.unit == "seconds" and limit.done(solver) >= target)
 
     while limit.done(solver) < target:
-        solver.run(limit.iterations_to(solver, target), callback=look)
+        solver.run(limit.iterations_to(solver, target), callbacks=[look])
         if is_stopped:
             return False
     return True

@@ -3,7 +3,7 @@
 import contextlib
 import functools
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -52,8 +52,8 @@ class OpenSpielSolver:
         missing = self.iterations - self._counter.iterations
         return (self._counter.run(missing) if missing else self._counter).nodes_touched
 
-    def run(self, iterations: int, *, callback: Callable[[Any], bool | None] = lambda solver: None) -> None:
-        """Runs further iterations, until the callback, which is called about five times a second, returns True."""
+    def run(self, iterations: int, *, callbacks: Sequence[Callable[[Any], bool | None]] = ()) -> None:
+        """Runs further iterations, until a callback, called about five times a second, returns True."""
         end = self.iterations + iterations
         while self.iterations < end:
             chunk, begin = min(self._chunk, end - self.iterations), time.perf_counter()
@@ -64,7 +64,8 @@ class OpenSpielSolver:
             self.seconds += spent
             self.iterations += chunk
             self._chunk = next_chunk(chunk, spent, CHUNK_SECONDS)
-            if callback(self):
+            ended = [callback(self) for callback in callbacks]
+            if any(ended):
                 return
 
     def average_policy(self) -> TreePolicy | None:

@@ -23,7 +23,7 @@ class CheckpointWriter:
     Args:
         path: The file, or a `CheckpointLock` that the caller holds.
         interval: Seconds between two writes; more if writing takes over a tenth of the time.
-        checkpoints: A module with ``save(solver, path)``, ``arrays_of(solver)`` and ``header_of_run(path, solver)``.
+        checkpoints: A module with ``save(solver, path)`` and ``header_of_run(path, solver)``.
 
     Raises:
         CheckpointError: If the file cannot be written, is in use, or holds another run or a later iteration.
@@ -34,7 +34,7 @@ class CheckpointWriter:
         self._lock = path if isinstance(path, CheckpointLock) else CheckpointLock(path)
         try:
             self._written = self._iterations_in_file()
-            check_writable(self._lock, sum(array.nbytes for array in checkpoints.arrays_of(solver).values()))
+            check_writable(self._lock, sum(array.nbytes for array in solver.state().values()))
         except BaseException:
             self._release()
             raise
@@ -44,10 +44,10 @@ class CheckpointWriter:
         """Returns in how many seconds the next write is due."""
         return max(self._due - time.perf_counter(), 0.0)
 
-    def maybe_write(self) -> None:
-        """Writes the checkpoint if it is due."""
+    def __call__(self, progress: Any) -> None:
+        """Writes the checkpoint if it is due; the last one is written at the end of the block."""
         begin = time.perf_counter()
-        if begin < self._due:
+        if begin < self._due or progress.is_last:
             return
         try:
             self._write()

@@ -29,8 +29,8 @@ if TYPE_CHECKING:
     from mccfr_plus.neural.callbacks import CSVLogger, TensorBoardLogger
     from mccfr_plus.neural.network_policy import NetworkPolicy
     from mccfr_plus.neural.nfsp import NFSP
+    from mccfr_plus.neural.paths import Paths, corrected_regrets, plain_regrets
     from mccfr_plus.neural.representation import BatchedRepresentation, Representation
-    from mccfr_plus.neural.sampling.paths import Paths, corrected_regrets, plain_regrets
     from mccfr_plus.neural.tree_representation import TreeRepresentation
 
 _MODULE_OF = {
@@ -39,7 +39,7 @@ _MODULE_OF = {
     "network_policy": ("NetworkPolicy",),
     "nfsp": ("NFSP",),
     "representation": ("BatchedRepresentation", "Representation"),
-    "sampling.paths": ("Paths", "corrected_regrets", "plain_regrets"),
+    "paths": ("Paths", "corrected_regrets", "plain_regrets"),
     "tree_representation": ("TreeRepresentation",),
 }
 _LAZY = {name: module for module, names in _MODULE_OF.items() for name in names}

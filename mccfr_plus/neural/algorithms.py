@@ -16,7 +16,7 @@ from mccfr_plus.neural import config as configs
 from mccfr_plus.neural.memory import Aggregated, Bootstrapped, Reservoir, Samples, infoset_columns
 from mccfr_plus.neural.network import Learner
 from mccfr_plus.neural.network_policy import MATCHING, RULES, UNIFORM, predicted_regrets
-from mccfr_plus.neural.sampling.paths import ExternalSampling, Paths, Trajectories, corrected_regrets, plain_regrets
+from mccfr_plus.neural.paths import ExternalSampling, Paths, Trajectories, corrected_regrets, plain_regrets
 from mccfr_plus.neural.solver import NeuralSolver, Seed
 from mccfr_plus.neural.values import ExactValues, PathValues, TreeValues
 from mccfr_plus.policies.tree_policy import TreePolicy

@@ -24,12 +24,7 @@ def save(solver: Any, path: str | os.PathLike) -> None:
     """Writes a solver's state; see `IterativeSolver.save_checkpoint`."""
     numbers = {name: getattr(solver, name) for name in _NUMBERS}
     more = {"history": solver.history.kept(), "memory_sizes": solver.memory_sizes()}
-    checkpoint_file.write(path, _identity_of(solver) | numbers | more, arrays_of(solver))
-
-
-def arrays_of(solver: Any) -> dict[str, np.ndarray]:
-    """Returns the arrays of a checkpoint, by name."""
-    return solver.state()
+    checkpoint_file.write(path, _identity_of(solver) | numbers | more, solver.state())
 
 
 def restore(solver: Any, path: str | os.PathLike) -> dict[str, Any]:

@@ -16,8 +16,8 @@ from mccfr_plus.neural.config import NFSPConfig
 from mccfr_plus.neural.memory import Store, infoset_columns
 from mccfr_plus.neural.network import Learner, Modules
 from mccfr_plus.neural.network_policy import SOFTMAX, greedy, masked_softmax
+from mccfr_plus.neural.paths import Paths, Trajectories
 from mccfr_plus.neural.representation import chunks
-from mccfr_plus.neural.sampling.paths import Paths, Trajectories
 from mccfr_plus.neural.solver import NeuralSolver, Seed
 
 

@@ -14,10 +14,10 @@ from mccfr_plus.neural.backend import torch_threads
 from mccfr_plus.neural.memory import Reservoir, Samples, infoset_columns
 from mccfr_plus.neural.network import Learner, cross_entropy
 from mccfr_plus.neural.network_policy import SOFTMAX, NetworkPolicy
-from mccfr_plus.neural.sampling.observer import Observer, Strategies, uniform
-from mccfr_plus.neural.sampling.paths import Branches, Paths, Trajectories
+from mccfr_plus.neural.paths import Branches, Paths, Strategies, Trajectories, uniform
 from mccfr_plus.trees.game import load_game
 from mccfr_plus.trees.game_tree import GameTree
+from mccfr_plus.trees.tensors import Observer
 
 # Makes strategies of a network's outputs and legal actions, each [n, num_actions].
 Rule = Callable[[np.ndarray, np.ndarray], np.ndarray]

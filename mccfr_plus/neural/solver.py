@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import abc
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, Self, TypeAlias
 
 import numpy as np
@@ -17,7 +17,7 @@ from mccfr_plus.neural.backend import device_of, torch_threads
 from mccfr_plus.neural.memory import Store, draw_numbers
 from mccfr_plus.neural.network import Learner, Modules
 from mccfr_plus.neural.tree_representation import new_representation
-from mccfr_plus.solver.iterative import IterativeSolver, Progress
+from mccfr_plus.solver.iterative import IterativeSolver
 from mccfr_plus.trees.game_tree import GameTree
 
 GameOrTree: TypeAlias = pyspiel.Game | str | GameTree
@@ -32,7 +32,7 @@ class NeuralSolver(IterativeSolver):
     """
 
     _checkpoints: ClassVar[Any] = checkpoints
-    _most_iterations_at_once = 1
+    iterations_at_once = 1
     config_class: ClassVar[Any]
     references: ClassVar[tuple[str, ...]] = ()  # keys of `citations.BIBLIOGRAPHY`
     _build: Any  # makes samplers, memories and networks, given the seed
@@ -64,26 +64,6 @@ class NeuralSolver(IterativeSolver):
             self._tree_to_evaluate = game
         with torch_threads(self.config.threads):
             self._build(seed)
-
-    def run(
-        self,
-        iterations: int | None = None,
-        *,
-        callbacks: Sequence[Callable[[Progress], bool | None]] = (),
-        callback: Callable[[Progress], bool | None] | None = None,
-        **options: Any,
-    ) -> Self:
-        """Runs until one of the limits given is reached; see `IterativeSolver.run` for the arguments.
-
-        ``callbacks`` and ``callback`` are called after each iteration with a `Progress`; True ends the run.
-        """
-        every = [*callbacks, *([] if callback is None else [callback])]
-
-        def call_all(progress: Progress) -> bool:
-            ended = [each(progress) for each in every]
-            return any(ended)
-
-        return super().run(iterations, callback=call_all if every else None, **options)
 
     def _prepare(self) -> None:
         draw_numbers(np.zeros(0, np.int64), np.zeros(1, np.uint64))
@@ -169,7 +149,7 @@ class NeuralSolver(IterativeSolver):
         return {name: len(part) for name, part in self._parts().items() if isinstance(part, Store)}
 
     def state(self, sizes: Mapping[str, int] | None = None) -> dict[str, np.ndarray]:
-        """Returns the state between iterations: views, by name; `sizes` are of memories, None: the present ones."""
+        """Returns the state between iterations; `sizes` are of memories, None: the present ones."""
         state: dict[str, np.ndarray] = {}
         for name, part in self._parts().items():
             if isinstance(part, np.ndarray):

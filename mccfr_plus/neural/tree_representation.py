@@ -13,22 +13,20 @@ from mccfr_plus.errors import BudgetError, ConfigError
 from mccfr_plus.estimators.visits import max_visits
 from mccfr_plus.evaluation.kernels import normalize, own_reach
 from mccfr_plus.kernels.compile import kernel
+from mccfr_plus.neural import paths
 from mccfr_plus.neural.config import check_representation
 from mccfr_plus.neural.network_policy import RULES
+from mccfr_plus.neural.paths import ExternalSampling, Strategies
 from mccfr_plus.neural.representation import BatchedRepresentation, Representation, Rule
-from mccfr_plus.neural.sampling import paths
-from mccfr_plus.neural.sampling.observer import Strategies, check_has_tensors
-from mccfr_plus.neural.sampling.paths import ExternalSampling
-from mccfr_plus.neural.sampling.positions import TreeObserver
 from mccfr_plus.policies.tree_policy import TreePolicy
-from mccfr_plus.trees.arrays import CHANCE, TERMINAL
+from mccfr_plus.trees.batches import TreeObserver
 from mccfr_plus.trees.game import load_game
 from mccfr_plus.trees.game_tree import GameTree, compile_game
 from mccfr_plus.trees.order import representative_states
+from mccfr_plus.trees.tensors import check_has_tensors
 
 logger = logging.getLogger("mccfr_plus")
 
-_MAX_BYTES = 2 << 30  # of the tensors of histories
 _MAX_NODES = 1_000_000  # of a tree that was not requested: larger ones need a long forward pass per iteration
 
 
@@ -148,36 +146,3 @@ def add_player(tree, strategy, reach, average, player, weight):
     own_reach(tree, strategy, reach)
     for slot in range(tree.slot_range[player], tree.slot_range[player + 1]):
         average[slot] += weight * reach[slot]
-
-
-def histories_of(tree: GameTree, what: str) -> np.ndarray:
-    """Returns the tensors of all non-terminal histories, in the order of the nodes, ``[num_rows, width]`` float32.
-
-    A row is that of `Observer`, but for chance, which is one more player to move.
-    """
-    kinds, players, num_actions = tree.arrays.nodes["kind"], tree.num_players, tree.game.num_distinct_actions()
-    is_kept = kinds != TERMINAL
-    rows, num_rows = np.cumsum(is_kept) - 1, int(is_kept.sum())
-    movers = players * int(np.prod(tree.game.information_state_tensor_shape()))  # columns before those of the mover
-    width = movers + players + 1 + (players - 1) * num_actions
-    if 4 * num_rows * width > _MAX_BYTES:
-        raise BudgetError(
-            f"{what} would keep tensors of {num_rows:,} histories of {tree.game}, more than 2 GiB: give "
-            "representation='batched', or use the tabular mccfr_plus.Solver."
-        )
-    tensors = np.zeros((num_rows, width), np.float32)
-    units, none = np.eye(num_actions, dtype=np.float32), np.zeros((players - 1) * num_actions, np.float32)
-    pending = [(0, tree.game.new_initial_state(), none)]  # with the last actions
-    while pending:
-        node, state, last = pending.pop()
-        kind, count, first, payload = tree.arrays.nodes[node].tolist()
-        row = tensors[rows[node]]
-        row[:movers] = np.concatenate([state.information_state_tensor(player) for player in range(players)])
-        row[movers + (players if kind == CHANCE else kind)] = 1.0
-        row[movers + players + 1 :] = last
-        actions = tree.outcome_action if kind == CHANCE else tree.slot_action
-        for index in np.flatnonzero(is_kept[first : first + count]).tolist():
-            action = int(actions[payload + index])
-            after = last if kind == CHANCE else np.append(last, units[action])[num_actions:]
-            pending.append((first + index, state.child(action), after))
-    return tensors

@@ -10,9 +10,9 @@ from mccfr_plus.estimators.escher import refresh_values
 from mccfr_plus.kernels.compile import announce_compilation, kernel
 from mccfr_plus.neural.memory import Examples
 from mccfr_plus.neural.network import Learner, Modules
-from mccfr_plus.neural.sampling.paths import Paths, value_targets
-from mccfr_plus.neural.tree_representation import histories_of
+from mccfr_plus.neural.paths import Paths, value_targets
 from mccfr_plus.trees.arrays import CHANCE, TERMINAL
+from mccfr_plus.trees.tensors import histories_of
 
 
 class ValueLearner(Learner):

@@ -1,7 +1,5 @@
-"""The evaluations of a solver's average policy while it runs: when one is due, and what they found."""
+"""What the evaluations of a solver's average policy have found while it ran."""
 
-import math
-import time
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -9,11 +7,8 @@ import numpy as np
 
 from mccfr_plus.display import AXES, MEASURE_LABELS, data_frame, draw_line, finish_axes, html_table, require_library
 from mccfr_plus.errors import ConfigError
-from mccfr_plus.evaluation.exact import Evaluation
 from mccfr_plus.files.schema import number
 
-_FIRST_EVALUATION = 0.05  # seconds; later ones come when a run is 10 % longer, so that they cost a bounded share
-_EVALUATION_SHARE = 0.1
 _SHOWN = 20  # rows in a notebook: the last ones
 
 
@@ -124,32 +119,3 @@ class History:
         columns = self.columns()
         rows = [[f"{row[0]:,}", f"{row[1]:,}", f"{row[2]:.3g}", f"{row[3]:.4g}"] for row in self._rows[-_SHOWN:]]
         return f"<b>{self!r}</b>{html_table(list(columns), rows, numbers_from=0)}"
-
-
-class EvaluationClock:
-    """Decides when a run is due for an evaluation: seldom enough that evaluations cost about a tenth of the run.
-
-    Args:
-        every: About how often, in seconds; 0: always; None: by itself.
-    """
-
-    def __init__(self, every: float | None):
-        self._every = every
-        self._due = time.perf_counter() + (_FIRST_EVALUATION if every is None else every)
-
-    def due_in(self) -> float:
-        """Returns in how many seconds the next evaluation is due."""
-        return math.inf if self._every == 0 else max(self._due - time.perf_counter(), 0.0)
-
-    def maybe_evaluate(self, solver: Any, now: float, at_end: bool) -> Evaluation | None:
-        """Returns an evaluation of the solver's average policy if it is due, or if the run is at its end."""
-        if now < self._due and not at_end:
-            return None
-        evaluation = solver.evaluate()
-        end = time.perf_counter()
-        pause = (end - now) / _EVALUATION_SHARE
-        if self._every == 0:
-            self._due = end
-        else:
-            self._due = end + max(pause, _FIRST_EVALUATION if self._every is None else self._every)
-        return evaluation

@@ -6,20 +6,19 @@ import logging
 import math
 import os
 import time
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Generator, Iterator, Sequence
 from typing import Any, ClassVar, Self
 
 import numpy as np
 import pyspiel
-from tqdm.auto import tqdm
 
 from mccfr_plus.errors import BudgetError, ConfigError
 from mccfr_plus.estimators.base import LARGEST, check_number, check_whole
 from mccfr_plus.evaluation.exact import Evaluation
 from mccfr_plus.files.writer import CheckpointWriter
 from mccfr_plus.kernels.random_numbers import as_python
-from mccfr_plus.solver.history import EvaluationClock, History
+from mccfr_plus.solver.history import History
+from mccfr_plus.solver.hooks import Evaluations, Progress, ProgressBar
 from mccfr_plus.solver.tree_choice import tree_to_evaluate
 from mccfr_plus.trees.game_tree import GameTree
 
@@ -28,39 +27,11 @@ logger = logging.getLogger("mccfr_plus")
 CHUNK_SECONDS = 0.2  # a kernel runs about this long between progress reports, Ctrl-C and callbacks
 
 
-@dataclass(frozen=True)
-class Progress:
-    """Progress information passed to callbacks of ``run``.
-
-    Attributes:
-        solver: The solver that runs.
-        iterations: Iterations of the solver, earlier runs included.
-        nodes_touched: Histories touched, earlier runs included.
-        seconds: Seconds of this run.
-        evaluation: Evaluation of the average policy, if there was one since the last call; else None.
-        phase: Of the current iteration of a neural solver, such as "training 0"; None between iterations.
-
-    Examples:
-        >>> import mccfr_plus
-        >>> def enough(progress):
-        ...     return progress.iterations >= 100
-        >>> mccfr_plus.Solver("kuhn_poker", seed=1).run(10**9, callback=enough).iterations < 10**9
-        True
-    """
-
-    solver: Any
-    iterations: int
-    nodes_touched: int
-    seconds: float
-    evaluation: Evaluation | None = None
-    phase: str | None = None
-
-
 class IterativeSolver(abc.ABC):
     """A solver that runs iterations up to a limit. A subclass defines what an iteration is."""
 
     _checkpoints: ClassVar[Any]  # the module that writes and reads them, see `Checkpoints`
-    _most_iterations_at_once: ClassVar[int] = 1 << 40  # between two callbacks
+    iterations_at_once: ClassVar[int] = 1 << 40  # at most, between two callbacks
     _uses_rules = True  # for the tree that policies are evaluated on
 
     def __init__(self, seed: int | np.random.Generator | None):
@@ -101,6 +72,10 @@ class IterativeSolver(abc.ABC):
         """Returns values, NashConv and exploitability of the average policy."""
 
     @abc.abstractmethod
+    def state(self) -> dict[str, np.ndarray]:
+        """Returns all arrays that carry from one iteration to the next, by name: views or copies."""
+
+    @abc.abstractmethod
     def _prepare(self) -> None:
         """Compiles the kernels."""
 
@@ -122,7 +97,7 @@ class IterativeSolver(abc.ABC):
         return None
 
     @property
-    def _unfinished(self) -> str | None:
+    def unfinished(self) -> str | None:
         """What must be done before the first iteration and is not; None if there is nothing."""
         return None
 
@@ -134,7 +109,7 @@ class IterativeSolver(abc.ABC):
         *,
         seconds: float | None = None,
         target_exploitability: float | None = None,
-        callback: Callable[[Progress], bool | None] | None = None,
+        callbacks: Sequence[Callable[[Progress], bool | None]] = (),
         evaluate_every: float | None = None,
         on_phase: Callable[[Progress], None] | None = None,
         progress: bool = False,
@@ -153,10 +128,10 @@ class IterativeSolver(abc.ABC):
                 A neural solver completes the current iteration.
             target_exploitability: Run until the average policy's exploitability (NashConv / players) is at most this.
                 It is evaluated now and then, at a bounded share of the run's time.
-            callback: Called after every chunk of about 0.2 seconds, or every iteration of a neural solver, and at the
-                end, with a `Progress`; the run ends early if it returns True.
-            evaluate_every: Evaluate the average policy about this often, in seconds, for `history` and the callback; 0:
-                after every chunk.
+            callbacks: Called after every chunk of about 0.2 seconds, or every iteration of a neural solver, and at the
+                end, with a `Progress`; the run ends early if one returns True.
+            evaluate_every: Evaluate the average policy about this often, in seconds, for `history` and the callbacks;
+                0: after every chunk.
             on_phase: Called with a `Progress` when a phase of an iteration begins, which those of neural solvers have;
                 it must not modify the solver.
             progress: Whether to show a progress bar.
@@ -179,76 +154,68 @@ class IterativeSolver(abc.ABC):
         """
         iterations, seconds, evaluate_every = map(as_python, (iterations, seconds, evaluate_every))
         _check_limits(iterations, seconds, target_exploitability, evaluate_every, checkpoint_interval)
-        is_evaluated = target_exploitability is not None or evaluate_every is not None
-        if is_evaluated:
+        hooks: list[Any] = []
+        if target_exploitability is not None or evaluate_every is not None:
             self._check_evaluation()
-        writing: contextlib.AbstractContextManager[CheckpointWriter | None] = contextlib.nullcontext()
-        if checkpoint is not None:
-            writing = CheckpointWriter(self, checkpoint, checkpoint_interval, self._checkpoints)
-        with writing as writer:
+            hooks.append(Evaluations(self._history, evaluate_every, target_exploitability))
+        with contextlib.ExitStack() as stack:
+            if checkpoint is not None:
+                writer = CheckpointWriter(self, checkpoint, checkpoint_interval, self._checkpoints)
+                stack.enter_context(writer)
             self._prepare()
-            seconds_before, iterations_before = self._seconds, self.iterations
-            cpu_seconds = self._cpu_seconds - time.process_time()
-            target = math.inf if iterations is None else iterations_before + iterations
-            limit = math.inf if seconds is None else seconds
-            clock = EvaluationClock(evaluate_every) if is_evaluated else None
-            begin, chunk = time.perf_counter(), 1
-            many = self._most_iterations_at_once > 1
-            bar = tqdm(total=iterations, unit=" iterations", unit_scale=many, disable=not progress, leave=False)
+            bar = stack.enter_context(ProgressBar.of(self, iterations, progress))
+            hooks += [bar, *callbacks, *([] if checkpoint is None else [writer])]
+            chunks = self._chunks(iterations, seconds, [hook for hook in hooks if hasattr(hook, "due_in")])
+            stack.enter_context(contextlib.closing(chunks))
+            stack.enter_context(self._phases_shown_by(bar, on_phase))
+            for chunk in chunks:
+                ended = [hook(chunk) for hook in hooks]
+                if any(ended):
+                    break
+        return self
 
-            def progress_now(evaluation: Evaluation | None = None, phase: str | None = None) -> Progress:
-                spent = time.perf_counter() - begin
-                return Progress(self, self.iterations, self.nodes_touched, spent, evaluation, phase)
+    def _chunks(
+        self, iterations: int | None, seconds: float | None, timed: Sequence[Any]
+    ) -> Generator[Progress, None, None]:
+        """Runs chunks of iterations, each until a hook is due, and yields after each; `timed` hooks have ``due_in``."""
+        before, cpu_seconds = self.iterations, self._cpu_seconds - time.process_time()
+        target = math.inf if iterations is None else before + iterations
+        limit = math.inf if seconds is None else seconds
+        seconds_before, begin, count, is_last = self._seconds, time.perf_counter(), 1, False
+        with self._ended_after(limit):
+            while not is_last:
+                chunk_begin = time.perf_counter()
+                self._run_iterations(int(min(count, target - self.iterations)))
+                now = time.perf_counter()
+                self._seconds, self._cpu_seconds = seconds_before + now - begin, cpu_seconds + time.process_time()
+                if self.stopped is not None:
+                    self._report_stop(self.stopped)
+                is_last = self.iterations >= target or now - begin >= limit or self.stopped is not None
+                yield Progress(self, self.iterations, self.nodes_touched, now - begin, is_last)
+                left = max(limit - (time.perf_counter() - begin), 0.0)
+                wanted = min(CHUNK_SECONDS, left, *(hook.due_in() for hook in timed))
+                count = min(next_chunk(count, now - chunk_begin, wanted), self.iterations_at_once)
+        if self.iterations == before:
+            why = self.unfinished or "its gradients take longer than the limit"
+            when = "before" if self.unfinished else "within"
+            which = f"iteration {before + 1:,}" if before else "the first iteration"
+            logger.warning("ended %s %s (%s): give more time.", when, which, why)
 
-            def show_phase(phase: str) -> None:
-                bar.set_description(phase)
-                if on_phase is not None:
-                    on_phase(progress_now(phase=phase))
-
-            with bar, self._ended_after(limit), self._phases_shown_by(show_phase):
-                while True:
-                    chunk_begin, before = time.perf_counter(), self.iterations
-                    self._run_iterations(int(min(chunk, target - before)))
-                    now = time.perf_counter()
-                    self._seconds = seconds_before + now - begin
-                    self._cpu_seconds = cpu_seconds + time.process_time()
-                    done = self.iterations >= target or now - begin >= limit
-                    if self.stopped is not None:
-                        if not self.iterations:
-                            raise BudgetError(
-                                f"not even the first iteration could be run: {self.stopped} An iteration of "
-                                "estimator='outcome' is the shortest."
-                            )
-                        logger.warning("stopped after %s iterations: %s", f"{self.iterations:,}", self.stopped)
-                        done = True
-                    unfinished = self._unfinished
-                    evaluation = clock.maybe_evaluate(self, now, done) if clock and unfinished is None else None
-                    evaluated = time.perf_counter()
-                    if evaluation is not None:
-                        found = evaluation.exploitability
-                        self._history.add(self.iterations, self.nodes_touched, self._seconds, found)
-                        done = done or (target_exploitability is not None and found <= target_exploitability)
-                        bar.set_postfix(exploitability=f"{found:.3g}", refresh=False)
-                    bar.update(self.iterations - before)
-                    if callback is not None:
-                        done = bool(callback(progress_now(evaluation))) or done
-                    if done:
-                        if self.iterations == iterations_before:
-                            why = unfinished or "its gradients take longer than the limit"
-                            when = "before" if unfinished else "within"
-                            which = f"iteration {self.iterations + 1:,}" if self.iterations else "the first iteration"
-                            logger.warning("ended %s %s (%s): give more time.", when, which, why)
-                        return self
-                    if evaluation is not None:
-                        self._history.exclude(evaluated - now)
-                    if writer is not None:
-                        writer.maybe_write()
-                    left = max(limit - (time.perf_counter() - begin), 0.0)
-                    wanted = min(CHUNK_SECONDS, left, *(timer.due_in() for timer in (clock, writer) if timer))
-                    chunk = min(next_chunk(chunk, now - chunk_begin, wanted), self._most_iterations_at_once)
+    def _report_stop(self, reason: str) -> None:
+        if not self.iterations:
+            raise BudgetError(
+                f"not even the first iteration could be run: {reason} An iteration of estimator='outcome' is the "
+                "shortest."
+            )
+        logger.warning("stopped after %s iterations: %s", f"{self.iterations:,}", reason)
 
     @contextlib.contextmanager
-    def _phases_shown_by(self, show: Callable[[str], None]):
+    def _phases_shown_by(self, bar: ProgressBar, on_phase: Callable[[Progress], None] | None) -> Iterator[None]:
+        def show(phase: str) -> None:
+            bar.set_description(phase)
+            if on_phase is not None:
+                on_phase(Progress(self, self.iterations, self.nodes_touched, bar.seconds, phase=phase))
+
         self._on_phase = show
         try:
             yield

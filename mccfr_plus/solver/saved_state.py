@@ -10,8 +10,6 @@ import re
 from importlib import metadata
 from typing import Any
 
-import numpy as np
-
 from mccfr_plus.errors import CheckpointError
 from mccfr_plus.files import file as checkpoint_file
 from mccfr_plus.files.game_digest import digest_of, digest_of_arrays
@@ -69,7 +67,7 @@ _SCHEMA = {
 
 def save(solver: Any, path: str | os.PathLike) -> None:
     """Writes a solver's state; see `IterativeSolver.save_checkpoint`."""
-    checkpoint_file.write(path, header_of(solver), arrays_of(solver))
+    checkpoint_file.write(path, header_of(solver), solver.state())
 
 
 def restore(solver: Any, path: str | os.PathLike) -> dict[str, Any]:
@@ -145,11 +143,6 @@ def header_of(solver: Any) -> dict[str, Any]:
         "history": solver.history.kept(),
         "sizes": None if sizes is None else sizes._asdict(),
     }
-
-
-def arrays_of(solver: Any) -> dict[str, np.ndarray]:
-    """Returns all arrays of a solver that carry over to the next iteration, by name."""
-    return solver._engine.state()
 
 
 def arguments_of(path: str | os.PathLike, header: dict[str, Any]) -> dict[str, Any]:

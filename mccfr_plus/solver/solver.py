@@ -212,7 +212,7 @@ class Solver(IterativeSolver):
             super()._check_evaluation()
 
     @property
-    def _unfinished(self) -> str | None:
+    def unfinished(self) -> str | None:
         return self._engine.unfinished
 
     @contextlib.contextmanager
@@ -246,6 +246,9 @@ class Solver(IterativeSolver):
     @property
     def _label(self) -> str:
         return str(self.config)
+
+    def state(self) -> dict[str, np.ndarray]:
+        return self._engine.state()
 
     def average_strategy(self) -> np.ndarray:
         """Returns the average strategy, ``[num_slots]`` float64; uniform where nothing was visited yet."""

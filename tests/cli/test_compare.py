@@ -93,7 +93,7 @@ import itertools
 import sys
 from mccfr_plus.experiments.solvers import OpenSpielSolver
 
-def run(self, iterations, callback=None):
+def run(self, iterations, callbacks=()):
     print("advances", file=sys.stderr, flush=True)
     sum(itertools.repeat(0))  # C code that keeps Python's lock and never ends
 

@@ -23,7 +23,7 @@ def main(address, file, iterations, killed=""):
     else:
         solver = DistributedSolver("leduc_poker", workers=2, cluster=address, **PLAN)
     with solver:
-        solver.run(int(iterations) - solver.iterations, checkpoint=file, checkpoint_interval=0.01, callback=kill)
+        solver.run(int(iterations) - solver.iterations, checkpoint=file, checkpoint_interval=0.01, callbacks=[kill])
         print(solver.average_strategy().tobytes().hex())
 
 

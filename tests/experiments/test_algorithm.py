@@ -127,5 +127,5 @@ def test_nodes_of_openspiels_sampling_are_those_of_our_solver():
 
 def test_openspiels_solver_stops_when_the_callback_says_so():
     solver = solver_of(compile_game("leduc_poker"), algorithm_of("openspiel:external"), seed=1)
-    solver.run(10**9, callback=lambda _: solver.iterations > 100)
+    solver.run(10**9, callbacks=[lambda _: solver.iterations > 100])
     assert 100 < solver.iterations < 10**6

@@ -15,7 +15,7 @@ from mccfr_plus.neural import (  # noqa: E402
     TrainingConfig,
 )
 from mccfr_plus.neural.memory import Samples  # noqa: E402
-from mccfr_plus.neural.sampling.paths import Paths  # noqa: E402
+from mccfr_plus.neural.paths import Paths  # noqa: E402
 from mccfr_plus.trees.arrays import CHANCE, TERMINAL  # noqa: E402
 
 EPSILON = 0.5

@@ -9,8 +9,8 @@ import mccfr_plus  # noqa: E402
 from mccfr_plus.errors import BudgetError  # noqa: E402
 from mccfr_plus.evaluation.infoset_values import infoset_values  # noqa: E402
 from mccfr_plus.neural import DeepCFR, DeepCFRConfig  # noqa: E402
-from mccfr_plus.neural.sampling.observer import Observer  # noqa: E402
-from mccfr_plus.neural.sampling.paths import ExternalSampling  # noqa: E402
+from mccfr_plus.neural.paths import ExternalSampling  # noqa: E402
+from mccfr_plus.trees.tensors import Observer  # noqa: E402
 
 
 def counterfactual_regrets(tree, strategy):
@@ -55,7 +55,7 @@ def test_mean_regrets_are_counterfactual_regrets(game):
 
 
 def test_too_many_parallel_histories(monkeypatch):
-    monkeypatch.setattr("mccfr_plus.neural.sampling.paths.MAX_HISTORIES", 60)
+    monkeypatch.setattr("mccfr_plus.neural.paths.MAX_HISTORIES", 60)
     tree = mccfr_plus.compile_game("leduc_poker")
     with pytest.raises(BudgetError, match=r"external sampling on leduc_poker.* at depth 2, and 60 are"):
         ExternalSampling(Table(tree, 1), 0).sample(Observer(tree.game, "X"), 50, np.random.default_rng(1))

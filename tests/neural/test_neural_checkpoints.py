@@ -145,7 +145,7 @@ def test_csv(tmp_path):
     file, ended = tmp_path / "run.csv", []
     solver = CASES["DREAM"].new()
     solver.run(2, callbacks=[CSVLogger(file), ended.append], evaluate_every=0)
-    solver.run(5, callbacks=[CSVLogger(file)], callback=lambda progress: progress.iterations == 3)
+    solver.run(5, callbacks=[CSVLogger(file), lambda progress: progress.iterations == 3])
     assert solver.iterations == 3
     assert [progress.iterations for progress in ended] == [1, 2]
     rows = list(csv.DictReader(file.read_text().splitlines()))

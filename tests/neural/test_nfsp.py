@@ -15,8 +15,10 @@ from mccfr_plus.neural import NFSP, NFSPConfig  # noqa: E402
 from mccfr_plus.neural.network import Modules  # noqa: E402
 from mccfr_plus.neural.network_policy import greedy  # noqa: E402
 from mccfr_plus.neural.nfsp import Agent, next_decisions  # noqa: E402
-from mccfr_plus.neural.sampling.observer import uniform  # noqa: E402
-from mccfr_plus.neural.sampling.paths import Trajectories  # noqa: E402
+from mccfr_plus.neural.paths import (  # noqa: E402
+    Trajectories,
+    uniform,
+)
 
 CONFIG = NFSPConfig(hidden_layers=(16,), value_learning_rate=0.01, learning_rate=0.01, min_samples=1).resolved("tree")
 TRANSITIONS = [(0, 3, 1, 0.0), (1, 2, OVER, 8.0), (2, 2, OVER, -2.0), (1, 0, 2, 0.0)]

@@ -8,15 +8,16 @@ torch = pytest.importorskip("torch")
 import mccfr_plus  # noqa: E402
 from mccfr_plus.estimators.escher import refresh_values  # noqa: E402
 from mccfr_plus.evaluation.infoset_values import infoset_values  # noqa: E402
-from mccfr_plus.neural.sampling.observer import Observer, uniform  # noqa: E402
-from mccfr_plus.neural.sampling.paths import (  # noqa: E402
+from mccfr_plus.neural.paths import (  # noqa: E402
     Paths,
     Trajectories,
     corrected_regrets,
     plain_regrets,
+    uniform,
     value_targets,
 )
 from mccfr_plus.trees.game import load_game  # noqa: E402
+from mccfr_plus.trees.tensors import Observer  # noqa: E402
 
 GAMES = [
     "phantom_ttt",

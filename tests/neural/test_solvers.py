@@ -214,7 +214,7 @@ def test_divergence_of_the_average_policy_is_an_error():
 def test_phases_are_reported_in_order(name, expected):
     reported = []
     solver = CASES[name].new()
-    assert solver.run(2, on_phase=reported.append, callback=reported.append, evaluate_every=0) is solver
+    assert solver.run(2, on_phase=reported.append, callbacks=[reported.append], evaluate_every=0) is solver
     assert [progress.phase for progress in reported] == [*expected, None] * 2
     assert [progress.evaluation is None for progress in reported] == [*[True] * len(expected), False] * 2
     assert solver.history.iterations.tolist() == [1, 2]

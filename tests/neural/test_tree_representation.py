@@ -10,7 +10,7 @@ import mccfr_plus
 from mccfr_plus.kernels.random_numbers import new_state
 from mccfr_plus.neural import TreeRepresentation
 from mccfr_plus.neural.network_policy import matched
-from mccfr_plus.neural.sampling.paths import ExternalSampling, Trajectories
+from mccfr_plus.neural.paths import ExternalSampling, Trajectories
 
 
 def strategy_of(tree, seed):
@@ -58,7 +58,7 @@ def test_regret_matching_uses_legal_actions_only():
 
 def test_external_sampling_is_divided_so_that_it_fits(monkeypatch):
     """A traversal of Leduc poker has at most some dozens of histories at a depth; 4,000 at once would exceed 100."""
-    monkeypatch.setattr("mccfr_plus.neural.sampling.paths.MAX_HISTORIES", 100)
+    monkeypatch.setattr("mccfr_plus.neural.paths.MAX_HISTORIES", 100)
     representation = TreeRepresentation("leduc_poker")
     histories = ExternalSampling(representation.strategies(), 0)
     representation.rng = new_state(1)

@@ -9,9 +9,10 @@ from mccfr_plus.errors import BudgetError  # noqa: E402
 from mccfr_plus.estimators.escher import refresh_values  # noqa: E402
 from mccfr_plus.neural.config import TrainingConfig  # noqa: E402
 from mccfr_plus.neural.network import Modules  # noqa: E402
-from mccfr_plus.neural.tree_representation import TreeRepresentation, histories_of  # noqa: E402
+from mccfr_plus.neural.tree_representation import TreeRepresentation  # noqa: E402
 from mccfr_plus.neural.values import TreeValues, back_up  # noqa: E402
 from mccfr_plus.trees.arrays import CHANCE, TERMINAL  # noqa: E402
+from mccfr_plus.trees.tensors import histories_of  # noqa: E402
 
 GAMES = ["kuhn_poker", "kuhn_poker(players=3)", "goofspiel(num_cards=3,imp_info=True,points_order=descending)"]
 
@@ -89,7 +90,7 @@ def test_tensors_equal_those_of_the_states(game):
 
 
 def test_too_many_histories(monkeypatch):
-    monkeypatch.setattr("mccfr_plus.neural.tree_representation._MAX_BYTES", 1000)
+    monkeypatch.setattr("mccfr_plus.trees.tensors._MAX_BYTES", 1000)
     with pytest.raises(BudgetError, match=r"DREAM would keep tensors of \d+ histories of kuhn_poker.*batched"):
         histories_of(mccfr_plus.compile_game("kuhn_poker"), "DREAM")
 

@@ -31,7 +31,7 @@ def test_the_rest_works():
         "import mccfr_plus, mccfr_plus.neural\n"
         "from mccfr_plus.neural import DeepCFRConfig\n"
         "from mccfr_plus.neural import config, memory\n"
-        "from mccfr_plus.neural.sampling import paths, positions\n"
+        "from mccfr_plus.neural import paths\n"
         "try:\n    mccfr_plus.neural.nothing\n"
         "except AttributeError: print(DeepCFRConfig().train_steps > 0)"
     )

@@ -17,7 +17,7 @@ def test_has_a_row_per_evaluation():
     told = []
     solver = Solver("kuhn_poker", "full", seed=1)
     assert len(solver.history) == 0
-    solver.run(40, evaluate_every=0, callback=told.append)
+    solver.run(40, evaluate_every=0, callbacks=[told.append])
     solver.run(20)  # measures nothing
     solver.run(target_exploitability=0.01)
     history, seen = solver.history, [each for each in told if each.evaluation]

@@ -16,14 +16,14 @@ from checkpoint_contents import contents_of
 from combinations import AVERAGES, ESTIMATORS, MINIMIZERS
 from lazy_trees import PLENTY, differences, lazy_solver
 
-from mccfr_plus import CheckpointError, ConfigError, Full, OutcomeSampling, RegretMatching, Solver
+from mccfr_plus import CheckpointError, ConfigError, Full, OutcomeSampling, Progress, RegretMatching, Solver
 from mccfr_plus.files import file as checkpoint_file
 from mccfr_plus.files import writer
 from mccfr_plus.files.lock import CheckpointLock
 from mccfr_plus.kernels.scratch import TRAVERSALS_DONE
 from mccfr_plus.solver import saved_state
 from mccfr_plus.solver.engine import _TEMPORARY
-from mccfr_plus.solver.saved_state import arrays_of, read_header
+from mccfr_plus.solver.saved_state import read_header
 
 
 @pytest.fixture
@@ -52,8 +52,8 @@ def spoil_scratch(solver):
 
 
 def assert_same_state(one, other):
-    for name, array in arrays_of(one).items():
-        assert array.tobytes() == arrays_of(other)[name].tobytes(), name
+    for name, array in one.state().items():
+        assert array.tobytes() == other.state()[name].tobytes(), name
     for name in ("average_strategy", "current_strategy"):
         assert getattr(one, name)().tobytes() == getattr(other, name)().tobytes()
     assert (one.iterations, one.nodes_touched) == (other.iterations, other.nodes_touched)
@@ -346,7 +346,7 @@ def test_a_damaged_checkpoint_changes_nothing(solver, path):
     solver.run(20).save_checkpoint(path)
     good = bytearray(path.read_bytes())
     twin = pickle.loads(pickle.dumps(solver.run(5)))
-    place = good.index(arrays_of(Solver.from_checkpoint(path))["average"].tobytes())
+    place = good.index(Solver.from_checkpoint(path).state()["average"].tobytes())
     good[place + 5] ^= 1
     path.write_bytes(good)
     with pytest.raises(CheckpointError, match="damaged"):
@@ -383,7 +383,7 @@ def test_a_run_writes_now_and_then_and_at_the_end(solver, path, monkeypatch):
     monkeypatch.setattr(
         checkpoint_file, "write", lambda path, header, arrays: (written.append(header), write(path, header, arrays))
     )
-    solver.run(seconds=60, checkpoint=path, checkpoint_interval=0.01, callback=lambda _: len(written) == 2)
+    solver.run(seconds=60, checkpoint=path, checkpoint_interval=0.01, callbacks=[lambda _: len(written) == 2])
     counts = [header["iterations"] for header in written]
     assert len(counts) == 3
     assert counts == sorted(set(counts))
@@ -408,7 +408,7 @@ def test_writing_takes_a_bounded_share(solver, path, monkeypatch):
     with writer.CheckpointWriter(solver, path, 0.5, saved_state) as checkpoint_writer:
         while now[0] < 200.0:
             now[0] += 0.1
-            checkpoint_writer.maybe_write()
+            checkpoint_writer(Progress(solver, solver.iterations, 0, 0.0))
     assert begun[0] == pytest.approx(0.5)
     np.testing.assert_allclose(np.diff(begun), 20.0, atol=0.11)  # a tenth of which is the write
 
@@ -420,7 +420,7 @@ def test_what_ends_a_run_early_is_written_too(solver, path, error):
             raise error
 
     with pytest.raises(error):
-        solver.run(10_000_000, checkpoint=path, callback=fail)
+        solver.run(10_000_000, checkpoint=path, callbacks=[fail])
     assert 100 < solver.iterations < 10_000_000
     copy = Solver.from_checkpoint(path, solver.tree)
     assert_same_state(copy.run(10, checkpoint=path), solver.run(10))
@@ -439,7 +439,7 @@ def test_a_failing_write_does_not_end_the_run(solver, path, monkeypatch, caplog)
     monkeypatch.setattr(os, "fsync", sometimes)
     with caplog.at_level(logging.WARNING, logger="mccfr_plus"):
         # Until three have failed, however slow the machine; at most a minute.
-        solver.run(seconds=60.0, checkpoint=path, checkpoint_interval=0.02, callback=lambda _: len(failures) == 3)
+        solver.run(seconds=60.0, checkpoint=path, checkpoint_interval=0.02, callbacks=[lambda _: len(failures) == 3])
     assert len(set(failures)) == 3  # tried again later, not at once
     assert caplog.text.count("No space left on device. The run goes on; the last good one is of iteration 10.") == 3
     assert_same_state(Solver.from_checkpoint(path, solver.tree), solver)
@@ -457,7 +457,7 @@ def test_a_failing_last_write_is_an_error_after_the_run(solver, path, monkeypatc
         solver.run(50, checkpoint=path)
     assert_same_state(solver, Solver(solver.tree, "external", "rm", seed=1).run(50))  # the result is kept
     with caplog.at_level(logging.WARNING, logger="mccfr_plus"), pytest.raises(KeyboardInterrupt):
-        solver.run(50, checkpoint=path, callback=interrupt)
+        solver.run(50, checkpoint=path, callbacks=[interrupt])
     assert "no last checkpoint: " in caplog.text
     assert list(path.parent.iterdir()) == []
 

@@ -208,7 +208,7 @@ def test_chunks_do_not_change_the_result(solver):
 def test_seconds(solver):
     solver.run(1)
     told = []
-    solver.run(seconds=0.3, callback=told.append)
+    solver.run(seconds=0.3, callbacks=[told.append])
     assert 0.3 <= told[-1].seconds < 3
     assert solver.iterations > 1000
     assert solver.run(10, seconds=100).iterations == told[-1].iterations + 10  # whichever limit comes first
@@ -232,17 +232,17 @@ def test_until(solver):
 
 def test_callback(solver):
     told = []
-    solver.run(20_000, callback=told.append, evaluate_every=0)
+    solver.run(20_000, callbacks=[told.append], evaluate_every=0)
     assert told[-1].iterations == solver.iterations == 20_000
     assert told[-1].nodes_touched == solver.nodes_touched
     assert [p.iterations for p in told] == sorted({p.iterations for p in told})
     assert all(p.solver is solver for p in told)
     assert all(p.evaluation is not None for p in told)
     assert told[-1].evaluation.nash_conv == solver.nash_conv()
-    solver.run(100_000_000, callback=lambda progress: True)
+    solver.run(100_000_000, callbacks=[lambda progress: True])
     assert solver.iterations < 100_000_000
     plain = []
-    solver.run(10, callback=plain.append)
+    solver.run(10, callbacks=[plain.append])
     assert {p.evaluation for p in plain} == {None}
 
 
@@ -258,7 +258,7 @@ def test_ctrl_c_leaves_a_usable_solver(solver):
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        solver.run(1_000_000, callback=interrupt)
+        solver.run(1_000_000, callbacks=[interrupt])
     done = solver.iterations
     assert 0 < done < 1_000_000
     twin = Solver(solver.tree, "external", "rm", seed=1).run(done + 10)

@@ -71,7 +71,7 @@ def main() -> None:
     print(version, tree.num_nodes, tree.num_infosets, slots.start, tree.statistics().infosets)
 
     solver = Solver(tree, ExternalSampling(), RegretMatchingPlus(), PowerAverage(1.0), seed=1)
-    solver.run(1000, callback=report, evaluate_every=0.1)
+    solver.run(1000, callbacks=[report], evaluate_every=0.1)
     policy: TreePolicy | KeyedPolicy = solver.average_policy()
     strategy: Floats = solver.average_strategy()
     state = tree.game.new_initial_state()

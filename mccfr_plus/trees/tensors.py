@@ -1,22 +1,21 @@
-"""Tensors of pyspiel's states and of compiled rules, and strategies at many information sets."""
+"""Information-state tensors of many histories at once, by pyspiel's states or by compiled rules."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 import pyspiel
 from open_spiel.python.observation import make_observation
 
-from mccfr_plus.errors import GameError
-from mccfr_plus.evaluation.tabulation import states_after
+from mccfr_plus.errors import BudgetError, GameError
 from mccfr_plus.games.compiled_rules import compiled_rules
-from mccfr_plus.neural.sampling.positions import BatchRules, Positions, PyspielPositions
+from mccfr_plus.trees.arrays import CHANCE, TERMINAL
+from mccfr_plus.trees.batches import BatchRules, Positions, PyspielPositions, states_after
+from mccfr_plus.trees.game_tree import GameTree
 
-# Returns a player's strategies, [n, num_actions] float64, given the player, information sets and legal actions
-# [n, num_actions] bool. Information sets are tensors, [n, size] float32, or on a compiled tree their rows, [n].
-Strategies = Callable[[int, np.ndarray, np.ndarray], np.ndarray]
+_MAX_BYTES = 2 << 30  # of the tensors of histories
 
 
 def check_has_tensors(game: pyspiel.Game, what: str) -> None:
@@ -97,24 +96,34 @@ class Observer:
         return infosets, result, masks
 
 
-def strategies_at(players: np.ndarray, infosets: np.ndarray, masks: np.ndarray, strategies: Strategies) -> np.ndarray:
-    """Returns the strategies at decisions, ``[n, num_actions]``, by one forward pass per player."""
-    table = np.zeros(masks.shape)
-    for player in range(players.max(initial=-1) + 1):
-        rows = np.flatnonzero(players == player)
-        if len(rows):
-            table[rows] = strategies(player, infosets[rows], masks[rows])
-    return table
+def histories_of(tree: GameTree, what: str) -> np.ndarray:
+    """Returns the tensors of all non-terminal histories, in the order of the nodes, ``[num_rows, width]`` float32.
 
-
-def uniform(player: int, infosets: np.ndarray, masks: np.ndarray) -> np.ndarray:
-    """Returns uniform strategies; see `Strategies`."""
-    return masks / masks.sum(1, keepdims=True)
-
-
-def draw(table: np.ndarray, numbers: np.ndarray) -> np.ndarray:
-    """Returns an action for each row, given a uniform number in [0, 1); never one of probability 0, ``[n]`` int64."""
-    ends = np.cumsum(table, axis=1)
-    # Rounding might put a draw at the end of the last action, where none begins.
-    draws = np.minimum(numbers * ends[:, -1], np.nextafter(ends[:, -1], 0.0))
-    return (ends <= draws[:, None]).sum(1)
+    A row is that of `Observer`, but for chance, which is one more player to move.
+    """
+    kinds, players, num_actions = tree.arrays.nodes["kind"], tree.num_players, tree.game.num_distinct_actions()
+    is_kept = kinds != TERMINAL
+    rows, num_rows = np.cumsum(is_kept) - 1, int(is_kept.sum())
+    movers = players * int(np.prod(tree.game.information_state_tensor_shape()))  # columns before those of the mover
+    width = movers + players + 1 + (players - 1) * num_actions
+    if 4 * num_rows * width > _MAX_BYTES:
+        raise BudgetError(
+            f"{what} would keep tensors of {num_rows:,} histories of {tree.game}, more than 2 GiB: give "
+            "representation='batched', or use the tabular mccfr_plus.Solver."
+        )
+    tensors = np.zeros((num_rows, width), np.float32)
+    units, none = np.eye(num_actions, dtype=np.float32), np.zeros((players - 1) * num_actions, np.float32)
+    pending = [(0, tree.game.new_initial_state(), none)]  # with the last actions
+    while pending:
+        node, state, last = pending.pop()
+        kind, count, first, payload = tree.arrays.nodes[node].tolist()
+        row = tensors[rows[node]]
+        row[:movers] = np.concatenate([state.information_state_tensor(player) for player in range(players)])
+        row[movers + (players if kind == CHANCE else kind)] = 1.0
+        row[movers + players + 1 :] = last
+        actions = tree.outcome_action if kind == CHANCE else tree.slot_action
+        for index in np.flatnonzero(is_kept[first : first + count]).tolist():
+            action = int(actions[payload + index])
+            after = last if kind == CHANCE else np.append(last, units[action])[num_actions:]
+            pending.append((first + index, state.child(action), after))
+    return tensors

@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from mccfr_plus.errors import BudgetError
 from mccfr_plus.games.rules import TERMINAL
-from mccfr_plus.neural.sampling.observer import Observer, Strategies, draw, strategies_at, uniform
-from mccfr_plus.neural.sampling.positions import TreeObserver
+from mccfr_plus.trees.batches import TreeObserver
+from mccfr_plus.trees.tensors import Observer
 
 MAX_HISTORIES = 1_000_000  # of a level of external sampling: bounds memory
+
+
+# Returns a player's strategies, [n, num_actions] float64, given the player, information sets and legal actions
+# [n, num_actions] bool. Information sets are tensors, [n, size] float32, or on a compiled tree their rows, [n].
+Strategies = Callable[[int, np.ndarray, np.ndarray], np.ndarray]
 
 
 class Paths(NamedTuple):
@@ -177,3 +182,26 @@ def value_targets(paths: Paths, values: np.ndarray) -> np.ndarray:
         action_values[np.arange(len(traversals)), :, actions] = targets[level]
         backed_up[traversals] = (strategies[:, None, :] * action_values).sum(2)
     return targets
+
+
+def strategies_at(players: np.ndarray, infosets: np.ndarray, masks: np.ndarray, strategies: Strategies) -> np.ndarray:
+    """Returns the strategies at decisions, ``[n, num_actions]``, by one forward pass per player."""
+    table = np.zeros(masks.shape)
+    for player in range(players.max(initial=-1) + 1):
+        rows = np.flatnonzero(players == player)
+        if len(rows):
+            table[rows] = strategies(player, infosets[rows], masks[rows])
+    return table
+
+
+def uniform(player: int, infosets: np.ndarray, masks: np.ndarray) -> np.ndarray:
+    """Returns uniform strategies; see `Strategies`."""
+    return masks / masks.sum(1, keepdims=True)
+
+
+def draw(table: np.ndarray, numbers: np.ndarray) -> np.ndarray:
+    """Returns an action for each row, given a uniform number in [0, 1); never one of probability 0, ``[n]`` int64."""
+    ends = np.cumsum(table, axis=1)
+    # Rounding might put a draw at the end of the last action, where none begins.
+    draws = np.minimum(numbers * ends[:, -1], np.nextafter(ends[:, -1], 0.0))
+    return (ends <= draws[:, None]).sum(1)

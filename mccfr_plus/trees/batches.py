@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Iterator
 from typing import Any, Self
 
 import numpy as np
+import pyspiel
 
 from mccfr_plus.games.game import RulesGame
 from mccfr_plus.games.rules import CHANCE, MOVER, TERMINAL
@@ -178,6 +180,22 @@ class PyspielPositions(Positions):
 
     def returns(self, rows: np.ndarray) -> np.ndarray:
         return np.array([self._states[row].returns() for row in rows.tolist()])
+
+
+def states_after(game: pyspiel.Game, actions: np.ndarray, lengths: np.ndarray) -> Iterator[pyspiel.State]:
+    """Yields the states after histories of actions, ``[n, any number]``, of ``lengths``; best in their order."""
+    path: list[int] = []
+    states = [game.new_initial_state()]
+    for row, length in zip(actions, lengths.tolist(), strict=True):
+        history = row[:length].tolist()
+        same = 0
+        while same < len(path) and same < len(history) and path[same] == history[same]:
+            same += 1
+        del states[same + 1 :]
+        for action in history[same:]:
+            states.append(states[-1].child(action))
+        path = history
+        yield states[-1]
 
 
 class BatchRules:

@@ -1,1 +1,0 @@
-"""Samples many histories of a game in parallel: positions, what players see of them, decisions level by level."""
