@@ -20,8 +20,7 @@ from mccfr_plus.solver.tree_choice import TreeLimits, compiled_if_it_fits
 from mccfr_plus.trees.by_rules.requirements import can_be_implicit
 from mccfr_plus.trees.game import load_game
 from mccfr_plus.trees.game_tree import GameTree
-from mccfr_plus.trees.sizes.infoset_estimate import estimate_infosets
-from mccfr_plus.trees.sizes.size import as_text
+from mccfr_plus.trees.size_estimate import as_text
 
 SUMMARY = "Values, best-response values and exploitability of a saved policy, exact or within bounds."
 
@@ -109,14 +108,13 @@ def _evaluated_by_rules(
         return None
     chosen = None if source == UNIFORM else policy
     symmetry = is_symmetric(chosen)
-    histories, infosets = visited_histories(game, rules, symmetry), estimate_infosets(rules)
-    slots = infosets.slots / (len(rules.sizes.symmetries) if symmetry else 1) if infosets else 0.0
-    seconds = estimated_seconds(histories, is_tabulated(chosen, symmetry), symmetry, slots=slots)
+    histories = visited_histories(game, rules, symmetry)
+    seconds = estimated_seconds(histories, is_tabulated(chosen, symmetry), symmetry)
     if seconds > (arguments.seconds or _MAX_SECONDS):
-        print(f"an exact evaluation would take about {seconds:,.0f} s: estimating instead", file=sys.stderr)
+        print(f"an exact evaluation would take over {seconds:,.0f} s: estimating instead", file=sys.stderr)
         return None
     what = f"exact evaluation of {as_text(math.log10(histories))} histories"
-    print(f"{what}: about {seconds:.0f} s", file=sys.stderr)
+    print(f"{what}: at least {seconds:.0f} s", file=sys.stderr)
     return evaluate_by_rules(game, chosen, memory=arguments.memory, symmetry=symmetry)
 
 

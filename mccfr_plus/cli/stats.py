@@ -5,14 +5,10 @@ from typing import Any
 
 from mccfr_plus.cli import output
 from mccfr_plus.cli.arguments import add_game, add_json, add_seed, positive, refuse, whole
-from mccfr_plus.games.compiled_rules import compiled_rules
 from mccfr_plus.solver.costs import bytes_on_top
 from mccfr_plus.solver.defaults import Recommendation, recommend
-from mccfr_plus.trees.game import load_game
 from mccfr_plus.trees.game_tree import DEFAULT_MAX_BYTES, compile_game
-from mccfr_plus.trees.sizes.infoset_estimate import InfosetEstimate, estimate_infosets
-from mccfr_plus.trees.sizes.size import CONFIDENCE, ESTIMATORS, Interval, SizeEstimate, as_text
-from mccfr_plus.trees.sizes.size_estimate import estimate_size
+from mccfr_plus.trees.size_estimate import CONFIDENCE, ESTIMATORS, Interval, SizeEstimate, as_text, estimate_size
 
 SUMMARY = "Count a game's histories, information sets, sequences and M-values, or estimate its size."
 
@@ -88,15 +84,13 @@ def _estimate(arguments: argparse.Namespace, options: dict[str, Any]) -> None:
     estimate = estimate_size(arguments.game, **options, progress=None)
     output.show_notes()
     recommendation = recommend(estimate, None, DEFAULT_MAX_BYTES)
-    rules = None if estimate.is_exact else compiled_rules(load_game(arguments.game))
-    infosets = None if rules is None else estimate_infosets(rules)
-    _print_estimate(estimate, recommendation, infosets)
+    _print_estimate(estimate, recommendation)
     if arguments.json:
         found = {"game": arguments.game, "recommendation": recommendation._asdict()}
-        output.print_json({**estimate.as_dict(), **found, "infosets_by_rules": infosets and infosets._asdict()})
+        output.print_json(estimate.as_dict() | found)
 
 
-def _print_estimate(estimate: SizeEstimate, recommendation: Recommendation, by_rules: InfosetEstimate | None) -> None:
+def _print_estimate(estimate: SizeEstimate, recommendation: Recommendation) -> None:
     """Prints sizes, memory, histories per iteration and the recommendation."""
     is_exact, players = estimate.is_exact, range(len(estimate.decision_nodes))
     seen = [(f"information sets of player {p}", output.count(estimate.infosets_seen[p])) for p in players]
@@ -108,9 +102,6 @@ def _print_estimate(estimate: SizeEstimate, recommendation: Recommendation, by_r
         *(_row(f"decision nodes of player {p}", estimate.decision_nodes[p]) for p in players),
         *([name, count] if is_exact else [name, "", count] for name, count in seen),
     ]
-    if by_rules is not None:
-        limits = [by_rules.infosets * (1 + side * 2 * by_rules.relative_error) for side in (0, -1, 1)]
-        rows.append(["information sets, by the rules", *map(output.count, limits)])
     rows.append(_row("bytes, compiled, with a solver", estimate.compiled_bytes))
     rows += [_row(f"histories per iteration, {name}", estimate.nodes_per_iteration(name)) for name in ESTIMATORS]
     print(f"{estimate.game}\n")
@@ -130,9 +121,6 @@ def _row(name: str, interval: Interval) -> list[str]:
 def _how(estimate: SizeEstimate) -> str:
     if estimate.is_exact:
         return "All histories were counted."
-    if not estimate.is_complete:
-        reached = f"{estimate.visited:,} histories visited, to depth {estimate.depth}"
-        return f"The time limit came before the end of the game: {reached}. Give more --seconds, or no limit."
     return (
         f"Low and high: limits with {CONFIDENCE:.0%} confidence each, from {estimate.visited:,} histories visited. "
         "Information sets of a player: the number of different ones seen, which can be far below the truth."

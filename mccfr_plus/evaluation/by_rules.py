@@ -25,12 +25,10 @@ from tqdm.auto import tqdm
 from mccfr_plus.errors import BudgetError
 from mccfr_plus.evaluation.exact import Evaluation
 from mccfr_plus.evaluation.tabulation import InfosetHistories
-from mccfr_plus.games.game import RulesGame
 from mccfr_plus.kernels.compile import announce_compilation, kernel
 from mccfr_plus.kernels.scratch import THREAD
 from mccfr_plus.kernels.slots import Bindings, bind
 from mccfr_plus.trees.access import ALL_PLAYERS
-from mccfr_plus.trees.by_rules.costs import mean_cost_of_blocks
 from mccfr_plus.trees.by_rules.histories import ADD_GRADIENTS, LIST_LEAVES, RECORD_HISTORIES, traverse_histories
 from mccfr_plus.trees.by_rules.implicit_tree import ImplicitTree
 from mccfr_plus.trees.by_rules.payoff_matrix import (
@@ -43,8 +41,6 @@ from mccfr_plus.trees.by_rules.payoff_matrix import (
     room_for_leaves,
 )
 from mccfr_plus.trees.expansion import INTERRUPTED
-from mccfr_plus.trees.memory import MemoryPlan
-from mccfr_plus.trees.sizes.infoset_estimate import InfosetEstimate, estimate_infosets
 
 logger = logging.getLogger("mccfr_plus")
 
@@ -224,26 +220,10 @@ class RulesEvaluator:
         return traverse
 
 
-def bytes_needed(rules: RulesGame, plan: MemoryPlan, estimate: InfosetEstimate) -> float:
-    """Returns the memory that the process needs for an exact evaluation with this many infosets and slots."""
-    besides = plan.limit - plan.tree_bytes
-    infoset_cost = plan.infoset_cost + mean_cost_of_blocks(rules)
-    return besides + estimate.infosets * infoset_cost + estimate.slots * plan.slot_cost
-
-
 def _why_full(tree: ImplicitTree) -> str:
-    text = (
-        f"all information sets must have a number, and {tree.num_infosets:,} have filled "
-        f"memory={tree.plan.limit / 1e6:,.0f}MB"
-    )
-    whole = estimate_infosets(tree.rules_game)
-    if whole is None:
-        return f"{text}: give more."
-    estimate = whole.times(1 / tree.num_symmetries)
-    needed = bytes_needed(tree.rules_game, tree.plan, estimate)
     return (
-        f"{text}; about {estimate.infosets:,.0f} of them need {needed / 1e6:,.0f}MB: give "
-        f"memory={_MARGIN * needed / 1e6:.0f}MB."
+        f"all information sets must have a number, and {tree.num_infosets:,} have filled "
+        f"memory={tree.plan.limit / 1e6:,.0f}MB: give more."
     )
 
 

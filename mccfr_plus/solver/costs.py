@@ -12,8 +12,6 @@ from mccfr_plus.solver.config import SolverConfig
 from mccfr_plus.trees.by_rules import costs as rules_costs
 from mccfr_plus.trees.game_tree import GameTree
 from mccfr_plus.trees.lazy_tree import INFOSET_COST, NODE_COST, SLOT_ACTION_COST
-from mccfr_plus.trees.memory import KERNELS, resident_bytes
-from mccfr_plus.trees.sizes.infoset_estimate import InfosetEstimate
 
 _NUMBER = np.dtype(np.float64).itemsize
 _NUMBERS_OF_POLICY = 3  # per slot, while an average policy is made: its strategy, and the policy's two arrays
@@ -51,14 +49,6 @@ def costs_of_solver(config: SolverConfig, num_players: int, perfect_recall: bool
         infoset=_POLICY_COST + lists * TOUCHED.itemsize,
         slot=shared * _NUMBER + config.threads * private,
     )
-
-
-def bytes_to_solve(rules: RulesGame, config: SolverConfig, infosets: InfosetEstimate) -> float:
-    """Returns the memory of this process once a solver has found all infosets of a game by rules."""
-    costs = costs_by_rules(rules, config)
-    per_infoset = costs.infoset + rules_costs.mean_cost_of_blocks(rules)
-    found = infosets.infosets * per_infoset + infosets.slots * costs.slot
-    return resident_bytes() + KERNELS + rules_costs.fixed_cost(rules) + found
 
 
 def costs_by_rules(rules: RulesGame, config: SolverConfig) -> Costs:

@@ -7,20 +7,17 @@ import pyspiel
 
 from mccfr_plus.errors import ConfigError
 from mccfr_plus.estimators import ExternalSampling
-from mccfr_plus.evaluation.expected_time import estimated_seconds_to_begin, visited_histories
+from mccfr_plus.evaluation.expected_time import seconds_to_list_leaves, visited_histories
 from mccfr_plus.games import PyspielGame, RulesGame, compiled_rules
 from mccfr_plus.solver.config import SolverConfig
-from mccfr_plus.solver.costs import bytes_to_solve
 from mccfr_plus.solver.registry import default_minimizer, estimator_of
 from mccfr_plus.solver.solver import Solver
 from mccfr_plus.solver.tree_choice import TreeLimits, compiled_if_it_fits, suits_rules
-from mccfr_plus.trees.by_rules.payoff_matrix import BYTES_PER_ENTRY, bytes_of_matrix
+from mccfr_plus.trees.by_rules.payoff_matrix import BYTES_PER_ENTRY
 from mccfr_plus.trees.by_rules.requirements import can_be_implicit, rules_to_traverse
 from mccfr_plus.trees.game import load_game
 from mccfr_plus.trees.game_tree import DEFAULT_MAX_NODES, DEFAULT_MAX_NODES_OF_RULES
-from mccfr_plus.trees.sizes.infoset_estimate import estimate_infosets
-from mccfr_plus.trees.sizes.size import SizeEstimate, as_text, number_of
-from mccfr_plus.trees.sizes.size_estimate import probe_size
+from mccfr_plus.trees.size_estimate import SizeEstimate, as_text, number_of, probe_size
 
 # A full iteration takes about 10 ns per history, so that a tree of this size gets some hundred of them in ten seconds.
 # After as many (games of 1 to 2 million histories, stopped early) full traversals were still 4 to 10 times closer to
@@ -92,7 +89,7 @@ def _for_lazy(size: SizeEstimate) -> tuple[dict[str, Any], str]:
         chosen = {"estimator": "outcome", "averaging": "stochastic"}
         return chosen, "no other components can be used with imperfect recall on a lazy tree"
     traversal = size.traversals["external"].log10
-    is_short = size.is_complete and traversal <= math.log10(_EXTERNAL_MAX_NODES)
+    is_short = traversal <= math.log10(_EXTERNAL_MAX_NODES)
     reason = f"on the lazy tree a traversal of external sampling visits {as_text(traversal)} histories"
     return {"estimator": "external" if is_short else "outcome"}, reason
 
@@ -112,24 +109,19 @@ def _for_rules(size: SizeEstimate, rules: RulesGame) -> tuple[dict[str, Any], st
 def _full_by_rules(
     estimate: SizeEstimate, game: pyspiel.Game, rules: RulesGame, max_bytes: int
 ) -> tuple[dict[str, Any], str] | None:
-    """Returns full iterations if their payoff matrix fits the memory and is found within minutes."""
+    """Returns full iterations if their payoff matrix takes half of the memory at most and is found within minutes."""
     if game.num_players() != 2:
         return None
     symmetries = max(len(rules.sizes.symmetries), 1)
     visited = visited_histories(game, rules, symmetries > 1)
     leaves = visited * number_of(estimate.terminal_nodes.log10 - estimate.histories.log10)
-    infosets = estimate_infosets(rules) if leaves * BYTES_PER_ENTRY < max_bytes else None
-    if infosets is None:
+    seconds = seconds_to_list_leaves(visited, symmetries > 1)
+    if leaves * BYTES_PER_ENTRY > max_bytes / 2 or seconds > _LONG_BEGIN:
         return None
     chosen: dict[str, Any] = {"estimator": "full", **({"symmetry": True} if symmetries > 1 else {})}
-    found, config = infosets.times(1 / symmetries), SolverConfig.from_specs(minimizer=None, **chosen)
-    needed = bytes_to_solve(rules, config, found) + bytes_of_matrix(leaves, found.slots, config.threads)
-    seconds = estimated_seconds_to_begin(visited, found.slots, True, symmetries > 1)
-    if needed > max_bytes or seconds > _LONG_BEGIN:
-        return None
     reason = (
-        f"by the rules, a payoff matrix of about {leaves:,.0f} leaves takes about {seconds:.0f} s and, with the "
-        f"solver, {needed / 1e9:.1f} GB; soon after, full iterations are ahead of sampling"
+        f"by the rules, a payoff matrix of about {leaves:,.0f} leaves takes at least {seconds:.0f} s and "
+        f"{leaves * BYTES_PER_ENTRY / 1e9:.1f} GB; soon after, full iterations are ahead of sampling"
     )
     return chosen, reason
 

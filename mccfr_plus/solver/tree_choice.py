@@ -20,7 +20,7 @@ from mccfr_plus.trees.game import load_game
 from mccfr_plus.trees.game_tree import DEFAULT_MAX_BYTES, DEFAULT_MAX_NODES_OF_RULES, GameTree, compile_game
 from mccfr_plus.trees.lazy_tree import LazyTree
 from mccfr_plus.trees.memory import KERNELS, available_bytes, bytes_of, plan_memory, release_unused, resident_bytes
-from mccfr_plus.trees.sizes.size_estimate import probe_size
+from mccfr_plus.trees.size_estimate import probe_size
 
 logger = logging.getLogger("mccfr_plus")
 

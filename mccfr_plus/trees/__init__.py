@@ -2,8 +2,7 @@
 
 from mccfr_plus.trees.game import load_game
 from mccfr_plus.trees.game_tree import GameTree, compile_game
-from mccfr_plus.trees.sizes.size import SizeEstimate
-from mccfr_plus.trees.sizes.size_estimate import estimate_size
+from mccfr_plus.trees.size_estimate import SizeEstimate, estimate_size
 from mccfr_plus.trees.statistics import Statistics
 
 __all__ = ["GameTree", "SizeEstimate", "Statistics", "compile_game", "estimate_size", "load_game"]

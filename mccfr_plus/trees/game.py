@@ -17,7 +17,6 @@ from tqdm.auto import tqdm
 import mccfr_plus.games  # noqa: F401 - registers this package's games
 from mccfr_plus.errors import GameError, MccfrPlusError
 from mccfr_plus.trees.arrays import CHANCE, TERMINAL
-from mccfr_plus.trees.sizes.size import COMPILED_BYTES_PER_INFOSET, COMPILED_BYTES_PER_NODE
 from mccfr_plus.trees.trial import try_out, without_places
 
 logger = logging.getLogger("mccfr_plus")
@@ -28,6 +27,10 @@ Outcomes = tuple[tuple[int, float], ...]
 _MAX_LENGTH = 100_000  # of a game, in moves of players and chance: the longest of OpenSpiel by default has 72,922
 _TOLERANCE = 1e-6  # of the sum of a chance node's probabilities
 _CHECK_EVERY = 1024  # nodes between two checks of the budget
+
+# Bytes of a compiled tree; recording a game counts with them, too.
+COMPILED_BYTES_PER_NODE = 21  # 16 in the tree, 5 in the recording
+COMPILED_BYTES_PER_INFOSET = 250  # key object, dictionary entries, list entries, array rows; its text comes on top
 
 
 def load_game(game: pyspiel.Game | str) -> pyspiel.Game:

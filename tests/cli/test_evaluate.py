@@ -111,7 +111,7 @@ def test_a_game_that_does_not_fit(command, phantom_policy, flags):
     assert (outcome.code, result["kind"]) == (0, "estimates")
     assert len(found(result, "exploitability", "lower bound")) == 1
     assert any("no upper bound" in note for note in result["notes"])
-    assert ("an exact evaluation would take about " in outcome.err) == ("--estimate" not in flags)
+    assert ("an exact evaluation would take over " in outcome.err) == ("--estimate" not in flags)
 
 
 def test_imperfect_recall_has_no_bounds(command):

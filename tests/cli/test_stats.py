@@ -48,13 +48,6 @@ def test_a_game_beyond_all_numbers(command, limit):
     assert outcome.json["recommendation"]["estimator"] == "outcome"
 
 
-def test_information_sets_by_the_rules(command):
-    outcome = command("stats", "leduc_poker", "--estimate", "--sample_size=500", "--seed=1", "--json")
-    found = outcome.json["infosets_by_rules"]
-    assert found["infosets"] == pytest.approx(936, rel=10 * found["relative_error"])
-    assert "information sets, by the rules" in outcome.out
-
-
 def test_bad_input(command):
     command("stats", "battleship").assert_one_line_error("--estimate", "about")
     command("stats", "--estimate", "kuhn_pokr").assert_one_line_error("did you mean kuhn_poker")

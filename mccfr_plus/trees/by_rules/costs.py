@@ -28,9 +28,3 @@ def log_words_per_slot(game: RulesGame) -> int:
 def fixed_cost(game: RulesGame) -> int:
     """Returns the bytes of the table of successors, if its length does not depend on what is found."""
     return WORD * game.sizes.num_players * game.sizes.max_infosets if uses_numbers(game) else 0
-
-
-def mean_cost_of_blocks(game: RulesGame) -> int:
-    """Returns the mean bytes of blocks of an infoset, once all are found: 12 in Leduc, 16 in goofspiel."""
-    has_blocks = not uses_numbers(game) and game.sizes.max_observations > MOST_CODES_BY_WORD
-    return 2 * WORD if has_blocks else 0

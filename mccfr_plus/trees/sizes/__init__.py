@@ -1,1 +1,0 @@
-"""How large a game is, estimated from a sample of its histories."""
