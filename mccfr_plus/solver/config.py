@@ -58,7 +58,6 @@ class SolverConfig:
     thread_mode: str = DETERMINISTIC
     tree: str = "auto"
     memory: str | int | float | None = None
-    rules: bool = True
     symmetry: bool = False
 
     @classmethod
@@ -104,14 +103,10 @@ class SolverConfig:
             raise ConfigError(
                 f"batch={batch} with {name}: it samples nothing, so that all traversals would be the same."
             )
-        for flag in ("alternating", "rules", "symmetry"):
+        for flag in ("alternating", "symmetry"):
             check_switch(flag, getattr(self, flag))
         if self.tree not in TREES:
             raise ConfigError(f"tree={self.tree!r}: give one of {', '.join(TREES)}.")
-        if self.tree == "rules" and not self.rules:
-            raise ConfigError("tree='rules' with rules=False: leave out one of them, or use tree='compiled' or 'lazy'.")
-        if self.symmetry and not self.rules:
-            raise ConfigError("symmetry=True with rules=False: symmetries are those of rules, leave out one of them.")
         if self.symmetry and self.tree not in ("auto", "rules"):
             raise ConfigError(
                 f"symmetry=True with tree={self.tree!r}: symmetries are those of rules, give tree='rules'."

@@ -63,7 +63,7 @@ def solver_for(
     kind = "rules" if draft.symmetry else "compiled" if draft.needs_whole_tree() else draft.tree
     tree = None
     if kind in ("auto", "compiled"):
-        tree = compiled_if_it_fits(game, kind, draft.memory, limits, rules=draft.rules)
+        tree = compiled_if_it_fits(game, kind, draft.memory, limits)
     if tree and needs_exploitability:
         tree.require_perfect_recall("an exploitability")
     if tree:

@@ -32,7 +32,6 @@ class IterativeSolver(abc.ABC):
 
     _checkpoints: ClassVar[Any]  # the module that writes and reads them, see `Checkpoints`
     iterations_at_once: ClassVar[int] = 1 << 40  # at most, between two callbacks
-    _uses_rules = True  # for the tree that policies are evaluated on
 
     def __init__(self, seed: int | np.random.Generator | None):
         self._seed = int(seed) if isinstance(seed, int | np.integer) else None
@@ -278,7 +277,7 @@ class IterativeSolver(abc.ABC):
         if isinstance(self.tree, GameTree):
             return self.tree
         if self._tree_to_evaluate is None:
-            self._tree_to_evaluate = tree_to_evaluate(self.game, max_nodes, rules=self._uses_rules)
+            self._tree_to_evaluate = tree_to_evaluate(self.game, max_nodes)
         return self._tree_to_evaluate
 
     def nash_conv(self) -> float:

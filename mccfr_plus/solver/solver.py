@@ -67,8 +67,6 @@ class Solver(IterativeSolver):
             it fits, else by rules if it has some, else lazy. Compiled and lazy trees give bitwise identical results.
         memory: Of the whole process, such as ``"4GB"``; None: half of what is free. A tree that
             grows keeps within it: when it is full, `run` ends with the result of the iterations before.
-        rules: Whether to use the compiled rules of games that have some. If not, games are traversed through pyspiel:
-            results are the same, and nothing is traversed by rules.
         symmetry: Whether infosets that a symmetry of the rules maps to each other, such as a turn of the board, count
             as one. The policy is then symmetric. Needs ``tree="rules"``.
 
@@ -100,7 +98,6 @@ class Solver(IterativeSolver):
         thread_mode: str = DETERMINISTIC,
         tree: str = "auto",
         memory: str | int | float | None = None,
-        rules: bool = True,
         symmetry: bool = False,
     ):
         config = SolverConfig.from_specs(
@@ -114,7 +111,6 @@ class Solver(IterativeSolver):
             thread_mode=thread_mode,
             tree=tree,
             memory=memory,
-            rules=rules,
             symmetry=symmetry,
         )
         self._begin(game, config, seed)
@@ -148,7 +144,7 @@ class Solver(IterativeSolver):
         limits: TreeLimits | None = None,
     ) -> None:
         super().__init__(seed)
-        self.config, self._uses_rules = config, config.rules
+        self.config = config
         rngs = new_states(seed, config.threads)
         self._evaluator: Evaluator | None = None
         tree = tree_for(game, config, limits or TreeLimits())

@@ -63,9 +63,7 @@ def tree_for(game: pyspiel.Game | str | GameTree, config: SolverConfig, limits: 
     if kind == "rules":
         return _implicit_tree(loaded, rules_to_traverse(loaded), config)
     try:
-        tree = compiled_if_it_fits(
-            loaded, "compiled" if reason else config.tree, config.memory, limits, rules=config.rules
-        )
+        tree = compiled_if_it_fits(loaded, "compiled" if reason else config.tree, config.memory, limits)
     except BudgetError as error:
         if not suits_rules(loaded, config):
             raise BudgetError(f"{reason} needs the whole tree: {error}" if reason else str(error)) from None
@@ -79,19 +77,14 @@ def tree_for(game: pyspiel.Game | str | GameTree, config: SolverConfig, limits: 
 
 def suits_rules(game: pyspiel.Game, config: SolverConfig) -> bool:
     """Returns whether a game that is not compiled is traversed by its rules, where that is left open."""
-    if config.tree != "auto" or config.needs_stored_nodes() or not config.rules:
+    if config.tree != "auto" or config.needs_stored_nodes():
         return False
     rules = compiled_rules(game)
     return rules is not None and can_be_implicit(rules)
 
 
 def compiled_if_it_fits(
-    game: pyspiel.Game,
-    kind: str,
-    memory: str | int | float | None,
-    limits: TreeLimits,
-    *,
-    rules: bool = True,
+    game: pyspiel.Game, kind: str, memory: str | int | float | None, limits: TreeLimits
 ) -> GameTree | None:
     """Returns the compiled tree of a game, or None if it is to be expanded lazily.
 
@@ -109,10 +102,9 @@ def compiled_if_it_fits(
     if kind == "compiled":
         if max_bytes is None:
             max_bytes = DEFAULT_MAX_BYTES if memory is None else _room(memory)
-        return compile_game(game, max_nodes=max_nodes, max_bytes=max_bytes, progress=progress, rules=rules)
+        return compile_game(game, max_nodes=max_nodes, max_bytes=max_bytes, progress=progress)
     if max_nodes is None:
-        has_rules = rules and isinstance(game, PyspielGame)
-        max_nodes = DEFAULT_MAX_NODES_OF_RULES if has_rules else _MAX_NODES_TO_COMPILE
+        max_nodes = DEFAULT_MAX_NODES_OF_RULES if isinstance(game, PyspielGame) else _MAX_NODES_TO_COMPILE
     max_bytes = _room(memory) if max_bytes is None else max_bytes
     try:
         return compile_game(
@@ -121,7 +113,6 @@ def compiled_if_it_fits(
             max_bytes=max_bytes,
             progress=progress,
             estimate_margin=_ESTIMATE_MARGIN,
-            rules=rules,
         )
     except BudgetError as error:
         logger.info("the tree is not compiled: %s", str(error).split(" Choose smaller", 1)[0])
@@ -151,14 +142,14 @@ def _lazy_tree(game: pyspiel.Game, config: SolverConfig) -> LazyTree:
     return LazyTree(game, plan, config.threads, perfect_recall)
 
 
-def tree_to_evaluate(game: pyspiel.Game, max_nodes: int | None = None, *, rules: bool = True) -> GameTree:
+def tree_to_evaluate(game: pyspiel.Game, max_nodes: int | None = None) -> GameTree:
     """Returns the compiled tree of a game, for the exploitability of a solver that has none.
 
     Raises:
         BudgetError: If it is too large.
     """
     try:
-        return compile_game(game, max_nodes=max_nodes, estimate_margin=1.0, rules=rules)
+        return compile_game(game, max_nodes=max_nodes, estimate_margin=1.0)
     except BudgetError as error:
         raise BudgetError(
             f"an exact exploitability needs the whole tree: {error} Without it, give a number of iterations or seconds "

@@ -30,8 +30,6 @@ CASES = [
     ({"batch": 1.5}, "batch=1.5: must be a whole number"),
     ({"batch": True}, "batch=True: must be a whole number"),
     ({"estimator": "full", "batch": 2}, "batch=2 with estimator='full': it samples nothing"),
-    ({"tree": "rules", "rules": False}, "tree='rules' with rules=False"),
-    ({"symmetry": True, "rules": False}, "symmetry=True with rules=False"),
     ({"symmetry": True, "tree": "lazy"}, "symmetry=True with tree='lazy'"),
     ({"tree": "grown"}, "tree='grown': give one of auto, compiled, lazy, rules"),
     ({"memory": "much"}, "memory='much': give a positive number of bytes, such as 4GB"),
