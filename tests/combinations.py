@@ -15,9 +15,9 @@ from mccfr_plus.solver.config import SolverConfig
 LOOPS: dict[str, dict[str, Any]] = {
     "alternating": {},
     "simultaneous": {"alternating": False},
-    "resumable": {"batch": 100},
+    "large batch": {"batch": 100},
     "lazy tree": {"tree": "lazy"},
-    "lazy tree, resumable, simultaneous": {"tree": "lazy", "alternating": False, "batch": 3},
+    "lazy tree, simultaneous, batch": {"tree": "lazy", "alternating": False, "batch": 3},
     "team": {"threads": 2},
     "team on a lazy tree": {"threads": 2, "tree": "lazy"},
     "baseline": {"baseline": True},

@@ -14,9 +14,9 @@ import numpy as np
 
 from mccfr_plus.checks.script import plain
 from mccfr_plus.kernels.intrinsics import call_yield, pointer
-from mccfr_plus.kernels.loops.team import SPINS
 from mccfr_plus.kernels.slots import bind
 from mccfr_plus.solver import engine
+from mccfr_plus.solver.team import SPINS
 from mccfr_plus.trees.by_rules import rows, successors
 
 _composed = engine.composed
@@ -48,5 +48,5 @@ def interpreted(kernel: Callable) -> Callable:
 
 
 def composed(*components, **options) -> Callable:
-    """Returns a loop as a Python function; see `mccfr_plus.kernels.loops.components.composed`."""
+    """Returns a loop as a Python function; see `mccfr_plus.solver.loop.composed`."""
     return interpreted(_composed(*components, **options))

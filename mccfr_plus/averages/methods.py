@@ -25,9 +25,9 @@ from dataclasses import dataclass
 
 from mccfr_plus.estimators.visits import list_drawn_action, list_infoset, list_nothing
 from mccfr_plus.kernels.compile import expression_kernel, inline_kernel, kernel
-from mccfr_plus.kernels.scratch import LOOK_AHEAD, NUM_VISITS, at, refresh_reach
 from mccfr_plus.kernels.slots import Constant, bind, required_slot
 from mccfr_plus.trees.access import FETCH_AHEAD
+from mccfr_plus.trees.scratch import LOOK_AHEAD, NUM_VISITS, at, refresh_reach
 
 
 @dataclass(frozen=True)

@@ -20,14 +20,14 @@ from mccfr_plus.checks.statistics import z_limit
 from mccfr_plus.errors import ConfigError
 from mccfr_plus.estimators import Estimator, SamplingWeights
 from mccfr_plus.kernels.compile import announce_compilation, kernel
-from mccfr_plus.kernels.loops.components import ACCUMULATE, LISTS_VISITS, UPDATE_ALL_PLAYERS, composed, weight_of
 from mccfr_plus.kernels.random_numbers import new_state
-from mccfr_plus.kernels.scratch import begin_traversal
 from mccfr_plus.minimizers import RegretMatching
 from mccfr_plus.solver.config import SolverConfig
+from mccfr_plus.solver.loop import ACCUMULATE, LISTS_VISITS, UPDATE_ALL_PLAYERS, composed, weight_of
 from mccfr_plus.solver.registry import average_of, estimator_of
 from mccfr_plus.solver.solver import Solver
 from mccfr_plus.trees.game_tree import GameTree, compile_game
+from mccfr_plus.trees.scratch import begin_traversal
 
 _WEIGHTS = np.array([1.0, 3.0])  # of the two strategies: they differ, so that a missing weight is seen
 _BATCHES = 200

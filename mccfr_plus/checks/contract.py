@@ -4,7 +4,7 @@ import numpy as np
 
 from mccfr_plus.checks.report import Subject
 from mccfr_plus.checks.sampler import SENTINEL, GradientSampler
-from mccfr_plus.kernels.scratch import ITERATION, NUM_VISITS, STAMP, TRAVERSAL
+from mccfr_plus.trees.scratch import ITERATION, NUM_VISITS, STAMP, TRAVERSAL
 
 _ADDED_TO_SENTINEL = 0.25 * SENTINEL  # sums of payoffs and weights are far below
 _CALL = "the calls of `touch`, which lists an infoset once per gradient; write to `scratch.touched` nowhere else"

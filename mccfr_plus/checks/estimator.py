@@ -26,9 +26,9 @@ from mccfr_plus.checks.statistics import FALSE_ALARM, z_limit
 from mccfr_plus.errors import ConfigError
 from mccfr_plus.estimators import Baseline, Estimator
 from mccfr_plus.kernels.compile import announce_compilation
-from mccfr_plus.kernels.loops.components import estimate_with
 from mccfr_plus.kernels.random_numbers import new_state
 from mccfr_plus.solver.config import SolverConfig
+from mccfr_plus.solver.loop import estimate_with
 from mccfr_plus.trees.game_tree import GameTree, compile_game
 
 SMALLER_GAME, LARGER_GAME = "kuhn_poker", "leduc_poker"  # of the z-tests: many samples, and many slots

@@ -16,15 +16,15 @@ from mccfr_plus.checks.relabel import relabelled
 from mccfr_plus.checks.report import CheckLine, Report, Subject
 from mccfr_plus.evaluation.exact import evaluate_strategy
 from mccfr_plus.kernels.compile import announce_compilation, kernel
-from mccfr_plus.kernels.loops.components import MINIMIZE
 from mccfr_plus.kernels.random_numbers import new_state
-from mccfr_plus.kernels.scratch import begin_gradient, new_scratch
 from mccfr_plus.kernels.slots import bind
 from mccfr_plus.minimizers import Minimizer
 from mccfr_plus.minimizers.base import minimize_with
+from mccfr_plus.solver.loop import MINIMIZE
 from mccfr_plus.solver.registry import minimizer_of
 from mccfr_plus.solver.solver import Solver
 from mccfr_plus.trees.game_tree import GameTree
+from mccfr_plus.trees.scratch import begin_gradient, new_scratch
 
 _SHORT, _FACTOR = 1_000, 16  # rounds after which regret is measured, and the factor for the second measurement
 _SHARE_OF_ROOT = 2.0  # regret may grow this many times as much as a square root: noise, and starts that are too good

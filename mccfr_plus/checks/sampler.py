@@ -9,11 +9,11 @@ from mccfr_plus.estimators import SamplingWeights
 from mccfr_plus.estimators.visits import NO_PLAYER, max_visits
 from mccfr_plus.evaluation.strategies import sampling_strategy_of
 from mccfr_plus.kernels.compile import kernel
-from mccfr_plus.kernels.loops.components import ESTIMATE, UPDATE_ALL_PLAYERS, begin_gradients, estimate_with
-from mccfr_plus.kernels.scratch import begin_traversal, new_scratch, scale_gradient
 from mccfr_plus.kernels.slots import bind
 from mccfr_plus.solver.config import SolverConfig
+from mccfr_plus.solver.loop import ESTIMATE, UPDATE_ALL_PLAYERS, begin_gradients, estimate_with
 from mccfr_plus.trees.game_tree import GameTree
+from mccfr_plus.trees.scratch import begin_traversal, new_scratch, scale_gradient
 
 SENTINEL = 1e12  # fills the gradient before every traversal, so that adding to it without `touch` is seen
 

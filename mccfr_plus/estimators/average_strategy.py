@@ -11,7 +11,7 @@ import numpy as np
 from mccfr_plus.estimators.base import OpponentsSampled, SamplingWeights, check_exploration, check_number
 from mccfr_plus.estimators.traversal import ALL_OWN, INCLUSION, WEIGH_ACTIONS
 from mccfr_plus.kernels.compile import inline_kernel
-from mccfr_plus.kernels.scratch import at
+from mccfr_plus.trees.scratch import at
 
 
 @inline_kernel

@@ -13,10 +13,10 @@ from mccfr_plus.estimators.base import Estimator, SamplingWeights, check_explora
 from mccfr_plus.estimators.control_variates import EXPECTED, ONE_OWN, controlled_traversal
 from mccfr_plus.estimators.outcome import outcome_traversal
 from mccfr_plus.kernels.compile import kernel
-from mccfr_plus.kernels.scratch import at
 from mccfr_plus.kernels.slots import bind
 from mccfr_plus.trees.expanding_tree import ExpandingTree
 from mccfr_plus.trees.game_tree import GameTree
+from mccfr_plus.trees.scratch import at
 
 
 def balanced_strategy(tree: GameTree | ExpandingTree) -> np.ndarray:

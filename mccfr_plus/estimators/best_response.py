@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 from mccfr_plus.estimators.base import Estimator
 from mccfr_plus.estimators.full import exact_gradient, touch_all
 from mccfr_plus.kernels.compile import inline_kernel
-from mccfr_plus.kernels.scratch import NODES_TOUCHED, at, refresh_reach
+from mccfr_plus.trees.scratch import NODES_TOUCHED, at, refresh_reach
 
 
 @inline_kernel

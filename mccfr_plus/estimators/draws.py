@@ -8,9 +8,9 @@ import numpy as np
 
 from mccfr_plus.kernels.compile import expression_kernel, inline_kernel
 from mccfr_plus.kernels.random_numbers import next_double
-from mccfr_plus.kernels.scratch import TRAVERSAL, at
 from mccfr_plus.kernels.slots import optional_slot
 from mccfr_plus.trees.by_rules.rows import outcome_probabilities
+from mccfr_plus.trees.scratch import TRAVERSAL, at
 
 
 @inline_kernel

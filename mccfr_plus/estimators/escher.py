@@ -32,9 +32,9 @@ from mccfr_plus.estimators.base import Estimator, SamplingWeights, check_number
 from mccfr_plus.estimators.draws import DRAW_FOR_OPPONENT, draw_exploring, draw_outcome
 from mccfr_plus.estimators.visits import LIST_VISIT
 from mccfr_plus.kernels.compile import inline_kernel, kernel
-from mccfr_plus.kernels.scratch import ITERATION, NODES_TOUCHED, NUM_VISITS, at, touch
 from mccfr_plus.trees.arrays import CHANCE, TERMINAL
 from mccfr_plus.trees.game_tree import GameTree
+from mccfr_plus.trees.scratch import ITERATION, NODES_TOUCHED, NUM_VISITS, at, touch
 
 _NODES_PER_ITERATION = 100  # of a pass over all values: about the time of the traversals between two passes
 

@@ -10,13 +10,13 @@ from typing import ClassVar
 from mccfr_plus.estimators.base import Estimator, check_switch
 from mccfr_plus.estimators.traversal import ALL_CHANCE, ALL_OPPONENTS, PRUNE, traversal
 from mccfr_plus.kernels.compile import inline_kernel
-from mccfr_plus.kernels.scratch import NODES_TOUCHED, STAMP, THREAD, at, refresh_reach, scale_gradient, touch
 from mccfr_plus.kernels.slots import Constant, bind
 from mccfr_plus.trees.arrays import BLOCK
 from mccfr_plus.trees.by_rules.histories import traverse_histories
 from mccfr_plus.trees.by_rules.payoff_matrix import add_products, set_reach
 from mccfr_plus.trees.by_rules.rows import MATRIX, NUM_HISTORIES, THREADS
 from mccfr_plus.trees.expansion import NUM_INFOSETS
+from mccfr_plus.trees.scratch import NODES_TOUCHED, STAMP, THREAD, at, refresh_reach, scale_gradient, touch
 
 USE_MATRIX = Constant("USE_MATRIX", True, "Whether the payoff matrix is used if there is one.")
 

@@ -22,7 +22,6 @@ from mccfr_plus.estimators.draws import DRAW_AT_CHANCE, DRAW_FOR_OPPONENT, draw_
 from mccfr_plus.estimators.visits import LIST_VISIT
 from mccfr_plus.kernels.compile import inline_kernel
 from mccfr_plus.kernels.intrinsics import unlikely
-from mccfr_plus.kernels.scratch import NODES_TOUCHED, NUM_VISITS, STAMP, THREAD, at, enter, push
 from mccfr_plus.kernels.slots import Constant, optional_slot
 from mccfr_plus.trees.access import (
     ADVANCE,
@@ -39,6 +38,7 @@ from mccfr_plus.trees.access import (
 )
 from mccfr_plus.trees.arrays import CHANCE, TERMINAL
 from mccfr_plus.trees.expansion import EXPAND
+from mccfr_plus.trees.scratch import NODES_TOUCHED, NUM_VISITS, STAMP, THREAD, at, enter, push
 
 ALL_CHANCE = Constant("ALL_CHANCE", False, "Whether all chance outcomes are visited, or one is drawn.")
 ALL_OPPONENTS = Constant("ALL_OPPONENTS", False, "Whether all opponents' actions are visited, or one is drawn.")

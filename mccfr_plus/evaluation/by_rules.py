@@ -26,7 +26,6 @@ from mccfr_plus.errors import BudgetError
 from mccfr_plus.evaluation.exact import Evaluation
 from mccfr_plus.evaluation.tabulation import InfosetHistories
 from mccfr_plus.kernels.compile import announce_compilation, kernel
-from mccfr_plus.kernels.scratch import THREAD
 from mccfr_plus.kernels.slots import Bindings, bind
 from mccfr_plus.trees.access import ALL_PLAYERS
 from mccfr_plus.trees.by_rules.histories import ADD_GRADIENTS, LIST_LEAVES, RECORD_HISTORIES, traverse_histories
@@ -41,6 +40,7 @@ from mccfr_plus.trees.by_rules.payoff_matrix import (
     room_for_leaves,
 )
 from mccfr_plus.trees.expansion import INTERRUPTED
+from mccfr_plus.trees.scratch import THREAD
 
 logger = logging.getLogger("mccfr_plus")
 

@@ -16,9 +16,9 @@ import numpy as np
 
 from mccfr_plus.estimators.base import LARGEST, check_number
 from mccfr_plus.kernels.compile import inline_kernel
-from mccfr_plus.kernels.scratch import at
 from mccfr_plus.minimizers.base import Minimizer
 from mccfr_plus.minimizers.infoset import REGRET, expected_value, play_in_proportion
+from mccfr_plus.trees.scratch import at
 
 # Rows of the tables beside REGRET.
 LAST = 1  # the regrets of the last visit

@@ -11,11 +11,11 @@ import numpy as np
 
 from mccfr_plus.errors import ConfigError
 from mccfr_plus.kernels.compile import inline_kernel
-from mccfr_plus.kernels.scratch import LOOK_AHEAD, at
 from mccfr_plus.kernels.slots import bind, optional_slot, required_slot
 from mccfr_plus.trees.access import FETCH_AHEAD, FETCH_ROWS_AHEAD
 from mccfr_plus.trees.expanding_tree import ExpandingTree
 from mccfr_plus.trees.game_tree import GameTree
+from mccfr_plus.trees.scratch import LOOK_AHEAD, at
 
 
 @dataclass(frozen=True)

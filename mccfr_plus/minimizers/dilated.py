@@ -31,7 +31,6 @@ import numpy as np
 
 from mccfr_plus.errors import ConfigError
 from mccfr_plus.kernels.compile import inline_kernel, kernel
-from mccfr_plus.kernels.scratch import at
 from mccfr_plus.kernels.slots import Constant
 from mccfr_plus.minimizers.base import Minimizer
 from mccfr_plus.minimizers.dilated_weights import CONSTANT, SCHEMES, dilated_weights
@@ -46,6 +45,7 @@ from mccfr_plus.minimizers.step_size import (
 )
 from mccfr_plus.trees.expanding_tree import ExpandingTree
 from mccfr_plus.trees.game_tree import GameTree
+from mccfr_plus.trees.scratch import at
 
 # Rows of the tables; VALUE and WEIGHT are used at first slots only.
 SCORE = 0  # A, the prediction included

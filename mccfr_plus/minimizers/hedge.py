@@ -16,7 +16,6 @@ from typing import Any, ClassVar
 import numpy as np
 
 from mccfr_plus.kernels.compile import inline_kernel
-from mccfr_plus.kernels.scratch import at
 from mccfr_plus.minimizers.base import Minimizer
 from mccfr_plus.minimizers.infoset import REGRET, expected_value
 from mccfr_plus.minimizers.step_size import (
@@ -27,6 +26,7 @@ from mccfr_plus.minimizers.step_size import (
     step_size,
     step_size_parameters,
 )
+from mccfr_plus.trees.scratch import at
 
 
 @inline_kernel

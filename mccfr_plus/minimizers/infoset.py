@@ -5,7 +5,7 @@ regrets R and play in proportion to what is positive of them; where nothing is p
 """
 
 from mccfr_plus.kernels.compile import inline_kernel
-from mccfr_plus.kernels.scratch import at
+from mccfr_plus.trees.scratch import at
 
 REGRET = 0  # the row of the tables that holds cumulative regrets
 

@@ -15,7 +15,6 @@ import numpy as np
 
 from mccfr_plus.kernels.compile import inline_kernel
 from mccfr_plus.kernels.intrinsics import unlikely
-from mccfr_plus.kernels.scratch import at
 from mccfr_plus.minimizers.base import Minimizer
 from mccfr_plus.minimizers.discounted import (
     AFTER_POSITIVE,
@@ -28,6 +27,7 @@ from mccfr_plus.minimizers.discounted import (
     prepare_discount,
 )
 from mccfr_plus.minimizers.infoset import REGRET, expected_value, play_in_proportion
+from mccfr_plus.trees.scratch import at
 
 
 @inline_kernel

@@ -23,8 +23,8 @@ import numpy as np
 from mccfr_plus.errors import ConfigError
 from mccfr_plus.estimators.base import LARGEST, check_number, check_whole
 from mccfr_plus.kernels.compile import inline_kernel, kernel
-from mccfr_plus.kernels.scratch import at
 from mccfr_plus.minimizers.base import Minimizer
+from mccfr_plus.trees.scratch import at
 
 # Rows of the tables.
 OFFSET = 0  # m - 1 / n; but at the last slot, where it follows from the others, 1 / eta_t less the first one: slowness

@@ -20,10 +20,10 @@ import numpy as np
 from mccfr_plus.estimators.base import check_number, check_whole
 from mccfr_plus.kernels.compile import inline_kernel, kernel
 from mccfr_plus.kernels.intrinsics import unlikely
-from mccfr_plus.kernels.scratch import at
 from mccfr_plus.minimizers.base import Minimizer
 from mccfr_plus.minimizers.infoset import REGRET
 from mccfr_plus.trees.expansion import NUM_SLOTS
+from mccfr_plus.trees.scratch import at
 
 # Rows of the tables beside REGRET, which is theta.
 REFERENCE = 1  # y

@@ -15,9 +15,9 @@ import numpy as np
 
 from mccfr_plus.estimators.base import LARGEST, check_number
 from mccfr_plus.kernels.compile import inline_kernel
-from mccfr_plus.kernels.scratch import at
 from mccfr_plus.minimizers.base import Minimizer
 from mccfr_plus.minimizers.infoset import REGRET, expected_value
+from mccfr_plus.trees.scratch import at
 
 _ALMOST_ONE = 1.0 - 1e-14  # sums that are 1 but for rounding need no projection
 

@@ -25,14 +25,14 @@ from mccfr_plus.estimators.draws import draw_action
 from mccfr_plus.estimators.full import touch_all
 from mccfr_plus.evaluation.kernels import own_reach
 from mccfr_plus.kernels.compile import announce_compilation, kernel
-from mccfr_plus.kernels.loops.components import MINIMIZE
 from mccfr_plus.kernels.random_numbers import new_state
-from mccfr_plus.kernels.scratch import begin_gradient, new_scratch
 from mccfr_plus.kernels.slots import bind
 from mccfr_plus.minimizers import Minimizer
 from mccfr_plus.minimizers.base import minimize_with
+from mccfr_plus.solver.loop import MINIMIZE
 from mccfr_plus.solver.registry import minimizer_of
 from mccfr_plus.trees.game_tree import GameTree, compile_game
+from mccfr_plus.trees.scratch import begin_gradient, new_scratch
 
 METHODS = ("cfr_jr", "cfr_s")
 _MOST_BYTES = 8 * 10**9

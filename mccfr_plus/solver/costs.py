@@ -6,12 +6,12 @@ import numpy as np
 
 from mccfr_plus.estimators import SamplingWeights
 from mccfr_plus.games.game import RulesGame
-from mccfr_plus.kernels.scratch import DRAWN, TOUCHED, scratch_bytes
 from mccfr_plus.minimizers import RegretMatching
 from mccfr_plus.solver.config import SolverConfig
 from mccfr_plus.trees.by_rules import costs as rules_costs
 from mccfr_plus.trees.game_tree import GameTree
 from mccfr_plus.trees.lazy_tree import INFOSET_COST, NODE_COST, SLOT_ACTION_COST
+from mccfr_plus.trees.scratch import DRAWN, TOUCHED, scratch_bytes
 
 _NUMBER = np.dtype(np.float64).itemsize
 _NUMBERS_OF_POLICY = 3  # per slot, while an average policy is made: its strategy, and the policy's two arrays

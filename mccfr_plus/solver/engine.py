@@ -14,26 +14,20 @@ from mccfr_plus.evaluation.by_rules import RulesEvaluator, TraversalInterrupted
 from mccfr_plus.evaluation.kernels import normalize
 from mccfr_plus.evaluation.strategies import sampling_strategy_of
 from mccfr_plus.kernels.interrupts import deferred_signals
-from mccfr_plus.kernels.loops.components import Settings, State, composed
-from mccfr_plus.kernels.loops.resumable import resumable
-from mccfr_plus.kernels.loops.single import single
-from mccfr_plus.kernels.loops.team import new_thread_team
-from mccfr_plus.kernels.loops.thread_team import thread_team
-from mccfr_plus.kernels.scratch import (
-    ITERATION,
-    NODES_TOUCHED,
-    STEP,
-    TRAVERSALS_DONE,
-    Scratch,
-    new_scratch,
-    throw_away,
-)
 from mccfr_plus.solver.config import SolverConfig
+from mccfr_plus.solver.loop import Settings, State, composed, loop
+from mccfr_plus.solver.team import new_team
 from mccfr_plus.trees.arrays import TreeArrays
 from mccfr_plus.trees.by_rules.implicit_tree import ImplicitTree
 from mccfr_plus.trees.expanding_tree import ExpandingTree, Sizes
-from mccfr_plus.trees.expansion import EXPANDING, FULL, INTERRUPTED, REFUSED, STATUS
+from mccfr_plus.trees.expansion import EXPANDING, FULL, INTERRUPTED, STATUS
 from mccfr_plus.trees.game_tree import GameTree
+from mccfr_plus.trees.scratch import (
+    ITERATION,
+    NODES_TOUCHED,
+    Scratch,
+    new_scratch,
+)
 
 _LARGE_BATCH = 100  # traversals: gradients of so many must be interruptible
 _MANY_MOVES = 100  # in which probabilities of 1e-3 each multiply to less than a number can hold
@@ -114,11 +108,7 @@ class Engine:
     def _bind(self) -> None:
         """Composes the loop and keeps its arguments, one tuple per thread."""
         config, is_lazy = self.config, isinstance(self.tree, ExpandingTree)
-        loop = single
-        if config.is_team:
-            loop = thread_team
-        elif is_lazy or config.batch >= _LARGE_BATCH:
-            loop = resumable
+        self._may_end = config.is_team or is_lazy or config.batch >= _LARGE_BATCH
         self.run = composed(
             loop,
             config.estimator,
@@ -127,19 +117,22 @@ class Engine:
             baseline=config.baseline,
             alternating=config.alternating,
             tree_slots=self.tree.bindings if isinstance(self.tree, ExpandingTree) else None,
+            team=config.is_team,
+            may_end=self._may_end,
         )
         arrays, state = self._arrays(), State(self.strategy, self.tables, self.average)
-        team = (new_thread_team(self.scratches),) if config.is_team else ()
+        team = new_team(self.scratches if config.is_team else [])
         self._arguments = [
-            (arrays, state, scratch, self._settings(parameters), *team)
+            (arrays, state, scratch, self._settings(parameters), team)
             for scratch, parameters in zip(self.scratches, self.parameters, strict=True)
         ]
-        self._only = self._arguments[0] if loop is single and config.threads == 1 else None
+        self._only = None if self._may_end or config.threads > 1 else self._arguments[0]
 
     def _arrays(self) -> TreeArrays:
         """Returns the tree's arrays, with an interruption flag of this engine's in those of a complete tree."""
         tree = self.tree
         if isinstance(tree, ExpandingTree):
+            self._expansion = tree.arrays.expansion
             return tree.arrays
         arrays = tree.arrays_with_leaves if self.config.estimator.needs_leaves else tree.arrays
         self._expansion = np.zeros_like(arrays.expansion)
@@ -247,6 +240,13 @@ class Engine:
         else:
             self._expansion[STATUS] = INTERRUPTED
 
+    def _go_on(self) -> None:
+        """Lets the loop run again after it was ended."""
+        if isinstance(self.tree, ExpandingTree):
+            self.tree.go_on()
+        else:
+            self._expansion[STATUS] = EXPANDING
+
     def advance(self, iterations: int) -> None:
         """Runs iterations; fewer if a run is ended, or the memory of a lazy tree is full, which `stopped` then says.
 
@@ -265,8 +265,8 @@ class Engine:
         finally:
             with self._advancing:
                 self._is_advancing = False
-                if isinstance(self.tree, ExpandingTree) and self.tree.status == INTERRUPTED:
-                    self.tree.go_on()
+                if self._expansion[STATUS] == INTERRUPTED:
+                    self._go_on()
 
     def _advance(self, iterations: int) -> None:
         if self._only is not None:
@@ -278,26 +278,26 @@ class Engine:
             self.stopped = self._full
             return
         target = self.iterations + iterations
-        self._run_to(target)
-        if isinstance(self.tree, ExpandingTree):
-            self._resume_lazy(self.tree, target)
-            return
-        while self._expansion[STATUS] == INTERRUPTED:
-            self._expansion[STATUS] = EXPANDING
-            if self.is_ended:
-                return
+        while True:
             self._run_to(target)
+            if isinstance(self.tree, ExpandingTree):
+                self._check(self.tree)
+            status = self._expansion[STATUS]
+            self._go_on()
+            if status == FULL:
+                self.stopped = self._full = self.tree.why_full()
+                return
+            if self.is_ended or self.iterations >= target:
+                return
 
     def _run_to(self, target: int) -> None:
         """Runs all threads until they have done their share, or have to stop before."""
         threads = len(self.scratches)
         if self.config.threads == 1 or self.config.is_team:
-            left = [target - int(scratch.counts[ITERATION]) for scratch in self.scratches]
+            shares = [target] * threads
         else:  # thread k does iterations k + 1, k + 1 + threads, ...
-            left = [
-                (target - thread + threads - 1) // threads - int(scratch.counts[ITERATION])
-                for thread, scratch in enumerate(self.scratches)
-            ]
+            shares = [(target - thread + threads - 1) // threads for thread in range(threads)]
+        left = [share - int(scratch.counts[ITERATION]) for share, scratch in zip(shares, self.scratches, strict=True)]
         with deferred_signals(self.interrupt):
             if threads == 1:
                 self.run(*self._arguments[0], left[0])
@@ -307,9 +307,8 @@ class Engine:
                 futures = [self._pool.submit(self.run, *a, n) for n, a in zip(left, self._arguments, strict=True)]
                 for future in futures:
                     future.result()
-        status, was_cut_short = self._arguments[0][0].expansion[[STATUS, REFUSED]]
-        if was_cut_short or (self.config.is_team and status != EXPANDING):  # a gradient was thrown away
-            self._clear_baselines()
+        if any(scratch.counts[ITERATION] < share for share, scratch in zip(shares, self.scratches, strict=True)):
+            self._clear_baselines()  # a gradient was thrown away
 
     def _clear_baselines(self) -> None:
         """Makes baselines 0, where draws will be made again that these have learned from: it would be a bias."""
@@ -331,24 +330,12 @@ class Engine:
                 "regrets are lost. Games of hundreds of moves need external sampling, a larger epsilon, or fewer moves."
             )
 
-    def _resume_lazy(self, tree: ExpandingTree, target: int) -> None:
-        """Finds out why the loop has returned, and runs on to the target where that is possible."""
-        while True:
-            tree.raise_error()
-            self._check_weights(tree)
-            if not tree.perfect_recall:
-                self._check_recall(tree)
-            if tree.status == FULL:
-                self.stopped = self._full = tree.why_full()
-                tree.go_on()  # for evaluations
-                return
-            if tree.status == INTERRUPTED:
-                tree.go_on()
-                if self.is_ended:
-                    return
-            elif self.iterations >= target:
-                return
-            self._run_to(target)
+    def _check(self, tree: ExpandingTree) -> None:
+        """Raises what has ended the loop, if that was an error."""
+        tree.raise_error()
+        self._check_weights(tree)
+        if not tree.perfect_recall:
+            self._check_recall(tree)
 
     def _check_recall(self, tree: ExpandingTree) -> None:
         if self.average_method is LAZY:
@@ -458,10 +445,6 @@ class Engine:
         self._full = None
         for scratch in self.scratches:
             scratch.num_touched[:] = 0
-            step, done = scratch.counts[[STEP, TRAVERSALS_DONE]]
-            if done or (step and not self.config.alternating):  # gradients, which are scratch, are gone
-                throw_away(scratch, self.config.alternating)
-                self._clear_baselines()
         if isinstance(self.tree, ExpandingTree) and sizes is not None:
             self.tree.end_loading(sizes)
 

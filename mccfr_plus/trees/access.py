@@ -10,8 +10,8 @@ moves on (`FIRST_NODE`, `ADVANCE`, `CHILD_OF`), one open node, whose children it
 
 from mccfr_plus.kernels.compile import expression_kernel
 from mccfr_plus.kernels.intrinsics import head_of
-from mccfr_plus.kernels.scratch import at
 from mccfr_plus.kernels.slots import Constant, optional_slot
+from mccfr_plus.trees.scratch import at
 
 ALL_PLAYERS = -1
 

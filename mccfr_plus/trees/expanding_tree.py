@@ -172,7 +172,7 @@ class ExpandingTree(Tree):
 
     def go_on(self) -> None:
         """Lets traversals expand the tree again after they could not."""
-        self._expansion[[g.STATUS, g.REFUSED]] = g.EXPANDING, 0
+        self._expansion[g.STATUS] = g.EXPANDING
 
     def _swap_orphans(self, infosets: np.ndarray) -> None:
         """Numbers the empty sequences from the end of the places or, in files, -1, -2, ...; and back."""

@@ -57,7 +57,6 @@ LOCK = 2  # 1 while a thread changes the tree
     NUM_OUTCOMES,  # rows of its chance events
     CONFLICT_NODE,  # the node at which two infosets were found to be in conflict,
     CONFLICT_INFOSET,  # and the infoset with its key
-    REFUSED,  # 1 if a traversal was not let go on, since the last `go_on`
 ) = range(13, NUM_SLOTS)
 
 # Values of STATUS. All but the first end a traversal.
@@ -99,20 +98,6 @@ def unlock(expansion):
     publish_word(expansion, LOCK, 0)
 
 
-@inline_kernel
-def refuse(expansion):
-    """Returns False, and notes that a traversal must end early. An interruption alone lets it end where it can."""
-    if expansion[SELF] != 0:
-        publish_word(_int64_at(expansion[SELF], NUM_EXPANSION), REFUSED, 1)
-    return False
-
-
-@inline_kernel
-def was_cut_short(expansion):
-    """Returns whether a traversal of any thread had to end early; in complete trees none ever does."""
-    return load_word(expansion, REFUSED) != 0
-
-
 @kernel
 def expand(expansion, node, thread):
     """Expands an unvisited node. Returns whether it is expanded now; if not, the traversal must end.
@@ -123,7 +108,7 @@ def expand(expansion, node, thread):
         thread: The number of the traversal's thread.
     """
     if expansion[CALLBACK] == 0 or load_word(expansion, STATUS) != EXPANDING:
-        return refuse(expansion)
+        return False
     shared = _int64_at(expansion[SELF], NUM_EXPANSION)
     answer = _int64_at(expansion[ANSWERS] + 8 * expansion[ANSWER_WIDTH] * thread, expansion[ANSWER_WIDTH])
     answer[ANSWER_KIND] = _NO_ANSWER
@@ -131,11 +116,11 @@ def expand(expansion, node, thread):
     if answer[ANSWER_KIND] == _NO_ANSWER:
         if load_word(expansion, STATUS) == EXPANDING:  # a signal has ended the callback before its first line
             publish_word(shared, STATUS, FAILED)
-        return refuse(expansion)
+        return False
     lock(shared)
     is_there = _put(shared, node, answer[ANSWER_KIND], answer)
     unlock(shared)
-    return is_there or refuse(expansion)
+    return is_there
 
 
 EXPAND = optional_slot(expand)

@@ -14,10 +14,10 @@ from mccfr_plus.averages.methods import DRAWN_ACTIONS, OPTIMISTIC, TOUCHED, VISI
 from mccfr_plus.averages.own_traversal import own_traversal_method
 from mccfr_plus.checks.average import replay
 from mccfr_plus.estimators.visits import max_visits
-from mccfr_plus.kernels.loops.components import composed
-from mccfr_plus.kernels.scratch import new_scratch
 from mccfr_plus.minimizers import RegretMatching
 from mccfr_plus.solver import registry
+from mccfr_plus.solver.loop import composed
+from mccfr_plus.trees.scratch import new_scratch
 
 SAMPLED = tuple(name for name in naive.UNBIASED if name != "full")
 

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from mccfr_plus import CheckError, ConfigError, Estimator, PowerAverage, check_average
-from mccfr_plus.kernels.scratch import refresh_reach
+from mccfr_plus.trees.scratch import refresh_reach
 
 FAULTS = {
     # fault: what the message must say

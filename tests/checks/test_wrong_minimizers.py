@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from mccfr_plus import CheckError, Minimizer, RegretMatching, check_minimizer
-from mccfr_plus.kernels.scratch import at
+from mccfr_plus.trees.scratch import at
 
 FAULTS = {
     # fault: what the message must say

@@ -10,8 +10,8 @@ from mccfr_plus.checks.script import Script, all_outcomes, plain, scripted_draws
 from mccfr_plus.estimators import balanced_strategy
 from mccfr_plus.estimators.escher import escher_traversal, refresh_values
 from mccfr_plus.estimators.visits import LIST_VISIT, list_infoset, list_nothing
-from mccfr_plus.kernels.scratch import begin_gradient, begin_traversal, new_scratch
 from mccfr_plus.kernels.slots import bind
+from mccfr_plus.trees.scratch import begin_gradient, begin_traversal, new_scratch
 
 GAMES = ("kuhn_poker", "random:2:2", "random:2:6", "random:2:28", "random:3:2", "random:3:12")
 LEARNED = -1

@@ -17,7 +17,7 @@ from mccfr_plus.files import file as checkpoint_file
 from mccfr_plus.files.atomic_write import TEMPORARY_SUFFIX
 from mccfr_plus.files.file import VERSION, check, check_writable, read_header, write
 from mccfr_plus.files.lock import CheckpointLock
-from mccfr_plus.kernels.scratch import VISIT
+from mccfr_plus.trees.scratch import VISIT
 
 HEADER = {"game": "kuhn_poker()", "nothing": None, "number": 0.1, "list": [1, "two"]}
 

@@ -22,9 +22,9 @@ from mccfr_plus import (
     SmoothPredictive,
     Solver,
 )
-from mccfr_plus.kernels.loops.components import weight_of
 from mccfr_plus.minimizers import smooth
 from mccfr_plus.minimizers.base import minimize_with
+from mccfr_plus.solver.loop import weight_of
 
 pytestmark = pytest.mark.usefixtures("interpreted_loops")
 

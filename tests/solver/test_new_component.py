@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from mccfr_plus.kernels.compile import inline_kernel
-from mccfr_plus.kernels.scratch import at
+from mccfr_plus.trees.scratch import at
 from mccfr_plus.minimizers.base import Minimizer
 from mccfr_plus.minimizers.infoset import REGRET, expected_value
 

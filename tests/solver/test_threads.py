@@ -13,10 +13,10 @@ from lazy_trees import PLENTY, differences, lazy_solver
 from mccfr_plus import ConfigError, Solver
 from mccfr_plus.averages.own_traversal import own_traversal
 from mccfr_plus.estimators.draws import draw_action, draw_exploring
-from mccfr_plus.kernels.loops.components import estimate_with
 from mccfr_plus.kernels.random_numbers import new_states
-from mccfr_plus.kernels.scratch import NUM_VISITS, begin_gradient, begin_traversal
 from mccfr_plus.minimizers.base import minimize_with
+from mccfr_plus.solver.loop import estimate_with
+from mccfr_plus.trees.scratch import NUM_VISITS, begin_gradient, begin_traversal
 
 FORMS = [
     ("external", "lazy", {}),

@@ -10,7 +10,7 @@ import pytest
 
 from mccfr_plus import ConfigError, Estimator, Minimizer, PowerAverage, Solver
 from mccfr_plus.estimators.outcome import outcome_traversal
-from mccfr_plus.kernels.scratch import NODES_TOUCHED, touch
+from mccfr_plus.trees.scratch import NODES_TOUCHED, touch
 
 
 @numba.njit

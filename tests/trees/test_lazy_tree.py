@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 from lazy_trees import PLENTY, differences, lazy_solver, pair
 
 from mccfr_plus import BudgetError, ConfigError, GameError, Solver
-from mccfr_plus.kernels.scratch import STEP
 from mccfr_plus.solver import registry as parts
 from mccfr_plus.trees import expansion as g
 from mccfr_plus.trees.lazy_tree import LazyTree
+from mccfr_plus.trees.scratch import STEP
 
 SPECIAL = [
     ("outcome(update_all_players=True)", {}),

@@ -8,7 +8,6 @@ from mccfr_plus.games.rules import MOVER
 from mccfr_plus.games.rules import TERMINAL as GAME_OVER
 from mccfr_plus.kernels.compile import inline_kernel, kernel
 from mccfr_plus.kernels.intrinsics import load_word, pointer
-from mccfr_plus.kernels.scratch import at
 from mccfr_plus.kernels.slots import Constant
 from mccfr_plus.trees.access import ALL_PLAYERS
 from mccfr_plus.trees.by_rules.frames import (
@@ -63,9 +62,9 @@ from mccfr_plus.trees.expansion import (
     STATUS,
     STRATEGY,
     lock,
-    refuse,
     unlock,
 )
+from mccfr_plus.trees.scratch import at
 
 _DEPTH_OF_PIECES = 4  # subtrees below this depth, in actions of players and chance, are dealt out to threads
 
@@ -176,7 +175,7 @@ def traverse_histories(tree, thread, strategy, player, piece, num_pieces):
                 known_slots = load_word(tree.expansion, NUM_SLOTS) if RECORD_HISTORIES() else 0
                 found = infoset_at(tree, thread, row, state, mover)
                 if found == 0 or load_word(tree.expansion, STATUS) != EXPANDING:
-                    return refuse(tree.expansion), histories
+                    return False, histories
                 if RECORD_HISTORIES() and low_of(found) >= known_slots:
                     own = row[place_of_frame(mover)] if NUM_SYMMETRIES() > 1 else 0
                     _record_history(tree, thread.found, path, low_of(found), depth, own)

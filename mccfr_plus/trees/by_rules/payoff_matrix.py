@@ -18,8 +18,8 @@ import numpy as np
 
 from mccfr_plus.kernels.compile import inline_kernel, kernel
 from mccfr_plus.kernels.intrinsics import load_word, pointer
-from mccfr_plus.kernels.scratch import at
-from mccfr_plus.trees.expansion import EXPANDING, NUM_INFOSETS, NUM_SLOTS, STATUS, refuse
+from mccfr_plus.trees.expansion import EXPANDING, NUM_INFOSETS, NUM_SLOTS, STATUS
+from mccfr_plus.trees.scratch import at
 
 MOST_VALUES = 4096
 _WORD_BITS = 32
@@ -175,7 +175,6 @@ def add_products(tree, matrix, reach, gradient, player, piece, num_pieces):
         if first == last or first < begin or first >= end:
             continue
         if load_word(tree.expansion, STATUS) != EXPANDING:
-            refuse(tree.expansion)
             return
         if player == 0:
             sum_0, sum_1, sum_2, sum_3, entry = 0.0, 0.0, 0.0, 0.0, first

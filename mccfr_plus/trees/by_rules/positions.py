@@ -17,7 +17,6 @@ from mccfr_plus.games.rules import MOVER
 from mccfr_plus.games.rules import TERMINAL as GAME_OVER
 from mccfr_plus.kernels.compile import inline_kernel
 from mccfr_plus.kernels.intrinsics import load_word, pointer
-from mccfr_plus.kernels.scratch import at
 from mccfr_plus.trees.access import ALL_PLAYERS
 from mccfr_plus.trees.arrays import CHANCE, TERMINAL
 from mccfr_plus.trees.by_rules.frames import (
@@ -63,7 +62,8 @@ from mccfr_plus.trees.by_rules.rows import (
 )
 from mccfr_plus.trees.by_rules.rules_traversal import RULE_APPLY, RULE_LEGAL, RULE_RETURNS
 from mccfr_plus.trees.by_rules.successors import fetch_block, fetch_word
-from mccfr_plus.trees.expansion import EXPANDING, MAX_SLOTS, STATUS, refuse
+from mccfr_plus.trees.expansion import EXPANDING, MAX_SLOTS, STATUS
+from mccfr_plus.trees.scratch import at
 
 
 @inline_kernel
@@ -209,7 +209,7 @@ def outcome_probability(tree, scratch, payload, index):
 @inline_kernel
 def cannot_expand(expansion, node, thread):
     """Takes the place of `expand`: what is unknown here stays so until there is room. Returns False."""
-    return refuse(expansion)
+    return False
 
 
 @inline_kernel

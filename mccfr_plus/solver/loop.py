@@ -1,11 +1,11 @@
-"""What the loops call and pass on: the slots of the components, the bundles of arrays, and `composed`."""
+"""The loop of all tabular solvers, the slots that components fill in it, and `composed`, which fills them."""
 
 from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
 
-from mccfr_plus.averages.methods import AverageMethod
+from mccfr_plus.averages.methods import AverageMethod, add_visits
 from mccfr_plus.errors import ConfigError
 from mccfr_plus.estimators.base import Estimator
 from mccfr_plus.estimators.baseline import Baseline
@@ -18,14 +18,31 @@ from mccfr_plus.estimators.draws import (
 )
 from mccfr_plus.estimators.traversal import ENTERS_OPPONENTS
 from mccfr_plus.estimators.visits import LIST_VISIT, list_nothing
-from mccfr_plus.kernels.compile import inline_kernel
-from mccfr_plus.kernels.scratch import STRIDE, THREAD, begin_gradient
+from mccfr_plus.kernels.compile import inline_kernel, kernel
+from mccfr_plus.kernels.intrinsics import load_word
 from mccfr_plus.kernels.slots import Bindings, Constant, bind, required_slot
 from mccfr_plus.minimizers.base import Minimizer, minimize_with
+from mccfr_plus.solver.team import IS_WHOLE, SIZE, add_team_visits, merge, wait
 from mccfr_plus.trees.access import FIRST_NODE
+from mccfr_plus.trees.expansion import EXPANDING, STATUS
+from mccfr_plus.trees.scratch import (
+    ADDED,
+    ITERATION,
+    STEP,
+    STRIDE,
+    THREAD,
+    begin_gradient,
+    begin_traversal,
+    note_beginning,
+    scale_gradient,
+    throw_away,
+    weight_if_new,
+)
 
 ALTERNATING = Constant("ALTERNATING", True, "Whether each player is updated before the next gradient is estimated.")
 UPDATE_ALL_PLAYERS = Constant("UPDATE_ALL_PLAYERS", False, "Whether the traversal for player 0 serves all players.")
+TEAM = Constant("TEAM", False, "Whether threads make one gradient together; see `team`.")
+MAY_END = Constant("MAY_END", False, "Whether traversals may end early: in trees that grow, teams, large batches.")
 LISTS_VISITS = Constant("LISTS_VISITS", False, "Whether traversals list visits, which are added to the average.")
 
 
@@ -104,6 +121,74 @@ def num_traversals(player, batch):
     return 0 if UPDATE_ALL_PLAYERS() and player > 0 else batch
 
 
+@kernel
+def loop(tree, state, scratch, settings, team, iterations):
+    """Runs iterations: estimate, average, minimize, for each player.
+
+    Where a traversal may end early, the gradient that it belongs to is thrown away, and the next call goes on with it.
+
+    Args:
+        tree: `TreeArrays`.
+        state: `State`. Modified in place.
+        scratch: `Scratch`, the thread's. Modified in place.
+        settings: `Settings`, the thread's. Modified in place.
+        team: See `new_team`; empty unless threads make one gradient together. Modified in place.
+        iterations: How many.
+    """
+    strategy, average, batch, counts = state.strategy, state.average, settings.batch, scratch.counts
+    num_players, is_leader = len(tree.slot_range) - 1, not TEAM() or counts[THREAD] == 0
+    total = team[0, SIZE] * batch if TEAM() else batch
+    for _ in range(iterations):
+        iteration = number_of_iteration(counts, counts[ITERATION])
+        weight = weight_of(iteration, settings.gamma, settings.scheduled)
+        # One place that estimates and one that minimizes, in both orders of play: each is inlined once.
+        for step in range(counts[STEP] if MAY_END() else 0, 2 * num_players):
+            player, is_update = step_of(step, num_players)
+            if is_update:
+                if is_leader:
+                    MINIMIZE(tree, strategy, state.tables, scratch, player, iteration, settings.minimizer)
+                if TEAM():
+                    wait(team)
+                continue
+            if MAY_END() and (ALTERNATING() or step == 0):
+                note_beginning(scratch)
+            begin_gradients(tree, scratch, player)
+            is_whole, place = True, step * (batch + 1)  # of its first addition to the average
+            for number in range(num_traversals(player, batch)):
+                begin_traversal(scratch, TEAM() and number > 0)
+                ESTIMATE(settings.estimator, settings.sampling_weights, tree, strategy, scratch, player)
+                if MAY_END() and load_word(tree.expansion, STATUS) != EXPANDING:
+                    is_whole = False
+                    break
+                if LISTS_VISITS() and not TEAM():
+                    add_visits(strategy, average, scratch, weight_if_new(counts, place + number, weight / batch))
+            if TEAM():
+                wait(team)
+                # Read once: another thread, or Ctrl-C, may change it meanwhile.
+                is_whole = is_leader and load_word(tree.expansion, STATUS) == EXPANDING
+            if is_whole:
+                if TEAM():
+                    merge(tree, scratch, team, player)
+                    if LISTS_VISITS() and not (UPDATE_ALL_PLAYERS() and player > 0):
+                        add_team_visits(strategy, average, team, weight_if_new(counts, place, weight / total))
+                if total > 1:
+                    scale_gradient(tree, scratch, player, 1.0 / total)
+                weight_of_all = weight_if_new(counts, place + batch, weight)
+                is_whole = ACCUMULATE(tree, strategy, average, scratch, player, weight_of_all)
+            if TEAM():
+                if is_leader:
+                    team[0, IS_WHOLE] = is_whole
+                wait(team)
+                is_whole = team[0, IS_WHOLE] != 0
+            if MAY_END() and not is_whole:
+                counts[STEP] = step
+                throw_away(scratch, ALTERNATING())
+                return
+        if MAY_END():
+            counts[STEP], counts[ADDED] = 0, 0
+        counts[ITERATION] += 1
+
+
 def estimate_with(
     estimator: Estimator,
     baseline: Baseline | None = None,
@@ -148,7 +233,7 @@ def _with_draws(tree_slots: Bindings | None) -> Bindings:
 
 
 def composed(
-    loop: Callable,
+    kernel: Callable,
     estimator: Estimator,
     minimizer: Minimizer,
     average: AverageMethod,
@@ -156,17 +241,19 @@ def composed(
     baseline: Baseline | None = None,
     alternating: bool = True,
     tree_slots: Bindings | None = None,
+    team: bool = False,
+    may_end: bool = False,
     partial: bool = False,
 ) -> Callable:
-    """Returns a loop with the kernels of its components.
+    """Returns a kernel, such as `loop`, with the kernels of its components.
 
     Args:
-        loop: `single.single`, `thread_team.thread_team` or `resumable.resumable`.
         average: How the average is formed.
         baseline: The estimator's control variates, if it has some.
         alternating: Whether each player is updated before the next one's gradient is estimated.
         tree_slots: See `estimate_with`.
-        partial: Whether the loop may leave some of the components out.
+        team, may_end: See `TEAM` and `MAY_END`.
+        partial: Whether the kernel may leave some of the components out.
 
     Raises:
         ConfigError: If a component has no kernel.
@@ -179,5 +266,7 @@ def composed(
         LISTS_VISITS: average.list_visit is not list_nothing,
         ALTERNATING: alternating,
         UPDATE_ALL_PLAYERS: estimator.updates_all_players,
+        TEAM: team,
+        MAY_END: may_end,
     }
-    return bind(loop, components, partial=partial)
+    return bind(kernel, components, partial=partial)

@@ -17,12 +17,11 @@ TRAVERSAL = 4  # number of the current traversal, for `drawn`
 THREAD = 5  # number of the thread that this scratch belongs to
 STRIDE = 6  # how many iterations lie between two of this thread: the others' are in between
 STEP = 7  # where in the current iteration the loop is, 0 between iterations; see `loops`
-TRAVERSALS_DONE = 8  # traversals of the current gradient that are done, where the loop has stopped among them
 # What a traversal needs that is made again, as the tree could not expand, or the run was ended in the middle.
-RNG_BEFORE = 9  # the bits of the random generator before the gradient, or before the iteration if all are updated then
-NODES_BEFORE = 10  # and `NODES_TOUCHED`
-ADDED = 11  # up to which place of the iteration additions to the average were made
-NUM_COUNTS = 12
+RNG_BEFORE = 8  # the bits of the random generator before the gradient, or before the iteration if all are updated then
+NODES_BEFORE = 9  # and `NODES_TOUCHED`
+ADDED = 10  # up to which place of the iteration additions to the average were made
+NUM_COUNTS = 11
 
 # What a traversal notes of an infoset that it enters: all that the update needs, so that it looks nothing up.
 TOUCHED = np.dtype([("first_slot", np.int32), ("num_actions", np.int32), ("parent_slot", np.int32)])
@@ -166,7 +165,6 @@ def throw_away(scratch, alternating):
     scratch.rng[0] = np.uint64(counts[RNG_BEFORE])
     counts[NODES_TOUCHED] = counts[NODES_BEFORE]
     counts[STEP] = counts[STEP] if alternating else 0
-    counts[TRAVERSALS_DONE] = 0
 
 
 @inline_kernel

@@ -24,12 +24,12 @@ from mccfr_plus.kernels.intrinsics import (
     publish_word,
     yield_address,
 )
-from mccfr_plus.kernels.scratch import NUM_COUNTS, NUM_VISITS, STAMP, TOUCHED, VISIT, Scratch, at, enter
 from mccfr_plus.kernels.slots import Constant
+from mccfr_plus.trees.scratch import NUM_COUNTS, NUM_VISITS, STAMP, TOUCHED, VISIT, Scratch, at, enter
 
 # Entries of the first row.
 SIZE = 0  # number of threads
-SIGNAL = 1  # what the first thread has decided for all
+IS_WHOLE = 1  # whether the first thread has found the gradient whole and added it up
 YIELD = 2  # address of the system's function that lets another thread run, or 0
 ARRIVED = 8  # threads waiting at the barrier
 ROUND = 16  # how often all have passed it
@@ -38,13 +38,10 @@ _ROW = 24
 # Entries of the rows of threads: addresses of arrays of their scratches, and the length of the list of visits.
 _GRADIENT, _TOUCHED, _NUM_TOUCHED, _VISITS, _COUNTS, _NUM_VISITS = range(6)
 
-# Values of SIGNAL.
-GO_ON, FAIL = range(2)
-
 SPINS = Constant("SPINS", 4000, "Looks at the barrier before another thread may run: some microseconds.")
 
 
-def new_thread_team(scratches: Sequence[Scratch]) -> np.ndarray:
+def new_team(scratches: Sequence[Scratch]) -> np.ndarray:
     """Returns the array of a team, ``[threads + 1, _ROW]`` int64.
 
     Args:
@@ -86,7 +83,7 @@ def merge(tree, scratch, team, player):
     Args:
         tree: `TreeArrays`.
         scratch: That of the first thread. Modified in place.
-        team: See `new_thread_team`.
+        team: See `new_team`.
         player: The player.
     """
     gradient, stamp, begin = scratch.gradient, scratch.counts[STAMP], tree.infoset_range[player]
