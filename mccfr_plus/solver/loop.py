@@ -36,7 +36,6 @@ from mccfr_plus.trees.scratch import (
     note_beginning,
     scale_gradient,
     throw_away,
-    weight_if_new,
 )
 
 ALTERNATING = Constant("ALTERNATING", True, "Whether each player is updated before the next gradient is estimated.")
@@ -106,6 +105,20 @@ def weight_of(iteration, gamma, scheduled):
 
 
 @inline_kernel
+def weight_once(counts, place, weight):
+    """Returns the weight of an addition to the average at a place of the iteration; 0 if it was made already.
+
+    Then the gradient before it was thrown away. `counts` is modified in place.
+    """
+    if not MAY_END():
+        return weight
+    if place < counts[ADDED]:
+        return 0.0
+    counts[ADDED] = place + 1
+    return weight
+
+
+@inline_kernel
 def begin_gradients(tree, scratch, player):
     """Begins the gradient of the player, or with player 0 those of all that its traversal serves."""
     if not UPDATE_ALL_PLAYERS():
@@ -161,7 +174,7 @@ def loop(tree, state, scratch, settings, team, iterations):
                     is_whole = False
                     break
                 if LISTS_VISITS() and not TEAM():
-                    add_visits(strategy, average, scratch, weight_if_new(counts, place + number, weight / batch))
+                    add_visits(strategy, average, scratch, weight_once(counts, place + number, weight / batch))
             if TEAM():
                 wait(team)
                 # Read once: another thread, or Ctrl-C, may change it meanwhile.
@@ -170,10 +183,10 @@ def loop(tree, state, scratch, settings, team, iterations):
                 if TEAM():
                     merge(tree, scratch, team, player)
                     if LISTS_VISITS() and not (UPDATE_ALL_PLAYERS() and player > 0):
-                        add_team_visits(strategy, average, team, weight_if_new(counts, place, weight / total))
+                        add_team_visits(strategy, average, team, weight_once(counts, place, weight / total))
                 if total > 1:
                     scale_gradient(tree, scratch, player, 1.0 / total)
-                weight_of_all = weight_if_new(counts, place + batch, weight)
+                weight_of_all = weight_once(counts, place + batch, weight)
                 is_whole = ACCUMULATE(tree, strategy, average, scratch, player, weight_of_all)
             if TEAM():
                 if is_leader:

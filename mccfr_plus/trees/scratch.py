@@ -168,18 +168,6 @@ def throw_away(scratch, alternating):
 
 
 @inline_kernel
-def weight_if_new(counts, place, weight):
-    """Returns the weight of an addition to the average at a place of the iteration; 0 if it was made already.
-
-    Then the gradient before it was thrown away. `counts` is modified in place.
-    """
-    if place < counts[ADDED]:
-        return 0.0
-    counts[ADDED] = place + 1
-    return weight
-
-
-@inline_kernel
 def begin_gradient(tree, scratch, player):
     """Empties the list of infosets touched for the player's gradient. Called by the loop. Modified in place."""
     counts = scratch.counts
