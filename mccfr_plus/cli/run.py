@@ -13,6 +13,7 @@ from mccfr_plus.evaluation.quality import local_bound
 from mccfr_plus.files.json_lines import JsonLines
 from mccfr_plus.files.lock import CheckpointLock
 from mccfr_plus.policies.files import save_policy
+from mccfr_plus.trees.tree import INFOSETS, RULES
 
 BOUND_SECONDS = 5.0  # for a lower bound of the exploitability if it cannot be computed
 
@@ -34,7 +35,7 @@ def run_and_print(
         heading: The same, as rows of the table.
     """
     tree = solver.tree
-    if tree is not None and not tree.is_lazy and tree.perfect_recall:
+    if tree is not None and INFOSETS in tree.provides and tree.perfect_recall:
         solver.evaluate()  # compiles what evaluations need, before the clock starts
     ended_by, seconds = _run_to_limits(solver, arguments, lock), solver.seconds
     interrupted, diverged = isinstance(ended_by, KeyboardInterrupt), isinstance(ended_by, TrainingError)
@@ -124,14 +125,14 @@ def _quality(solver: Any, arguments: argparse.Namespace, interrupted: bool) -> d
     evaluation = None
     if tree is None:
         evaluation = _exact_if_small(solver)
-    elif tree.kind == "rules" and solver.iterations > 0 and not interrupted:
+    elif RULES in tree.provides and solver.iterations > 0 and not interrupted:
         evaluation = _exact_by_rules(solver, arguments.quiet)
-    elif not tree.is_lazy and tree.perfect_recall:
+    elif INFOSETS in tree.provides and tree.perfect_recall:
         evaluation = solver.evaluate()
     if evaluation is not None:
         exact = {"nash_conv": evaluation.nash_conv, "exploitability": evaluation.exploitability}
         return {**found, **exact, "values": evaluation.values.tolist()}
-    if tree is not None and not tree.is_lazy:
+    if tree is not None and INFOSETS in tree.provides:
         return {**found, "values": expected_values(tree, solver.average_policy()).tolist()}
     if tree is None or tree.perfect_recall:
         options = {"seed": arguments.seed, "progress": _shows_progress(arguments)}
@@ -181,11 +182,11 @@ def _print_result(solver: Any, result: dict[str, Any], heading: list[list[str]],
     ]
     if "losses" in result:
         rows.append(["losses", ", ".join(output.number(loss, 3) for loss in result["losses"])])
-    elif tree.is_lazy:
-        stored = "no history" if tree.kind == "rules" else f"{output.count(tree.num_nodes)} nodes"
-        name = "by rules" if tree.kind == "rules" else "lazy tree"
+    elif INFOSETS not in tree.provides:
+        stored = "no history" if RULES in tree.provides else f"{output.count(tree.num_nodes)} nodes"
+        name = "by rules" if RULES in tree.provides else "lazy tree"
         rows.append([name, f"{output.count(tree.num_infosets)} information sets, {stored} kept"])
-    rows += _quality_rows(result, has_recall=tree is None or tree.is_lazy or tree.perfect_recall)
+    rows += _quality_rows(result, has_recall=tree is None or INFOSETS not in tree.provides or tree.perfect_recall)
     rows += [[name.partition("_")[0], result[name]] for name in ("policy_out", "checkpoint") if result[name]]
     output.print_table(rows, texts=(0, 1))
 

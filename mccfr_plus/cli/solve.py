@@ -27,6 +27,7 @@ from mccfr_plus.solver.defaults import require_short_traversals, solver_for
 from mccfr_plus.solver.registry import AVERAGES, ESTIMATORS, MINIMIZERS
 from mccfr_plus.solver.solver import Solver
 from mccfr_plus.solver.tree_choice import TreeLimits
+from mccfr_plus.trees.tree import RULES
 
 SUMMARY = "Compute an approximate equilibrium of a game."
 
@@ -123,7 +124,7 @@ def _solve(arguments: argparse.Namespace, lock: CheckpointLock | None, stack: co
     elif "estimator" in given:
         config = SolverConfig.from_specs(**{"minimizer": None, **given})
         solver = Solver.from_config(arguments.game, config, seed=seed_of(arguments), limits=limits)
-        if solver.tree.kind == "lazy":
+        if not solver.tree.provides:
             require_short_traversals(solver)
     else:
         solver, reason = solver_for(
@@ -134,7 +135,7 @@ def _solve(arguments: argparse.Namespace, lock: CheckpointLock | None, stack: co
             needs_exploitability=needs_exploitability,
         )
     config, tree = solver.config, solver.tree
-    if needs_exploitability and tree.kind != "rules":
+    if needs_exploitability and RULES not in tree.provides:
         solver.whole_tree().require_perfect_recall("an exploitability")
     described = config.describe()
     names = {name: described[name] for name in ("estimator", "minimizer", "averaging")}

@@ -12,9 +12,9 @@ from mccfr_plus.solver.config import SolverConfig
 from mccfr_plus.solver.engine import Engine
 from mccfr_plus.solver.loop import ACCUMULATE, MINIMIZE, State, composed, weight_of
 from mccfr_plus.trees.arrays import read_only
-from mccfr_plus.trees.expanding_tree import Sizes
 from mccfr_plus.trees.game_tree import GameTree
 from mccfr_plus.trees.scratch import ITERATION, NODES_TOUCHED, STEP, scale_gradient
+from mccfr_plus.trees.tree import Sizes
 
 
 @kernel
@@ -116,7 +116,7 @@ class DistributedEngine(Engine):
             scratch.counts[STEP] = 0 if is_last else 2 * (players[-1] + 1)
             scratch.counts[ITERATION] += is_last
 
-    def places(self, sizes: Sizes | None) -> dict[str, np.ndarray]:
+    def places(self, sizes: Sizes) -> dict[str, np.ndarray]:
         """Returns the arrays that a state is read into; see `Engine.places`. The seed is one of them."""
         return super().places(sizes) | {"stream_seed": self._seed}
 

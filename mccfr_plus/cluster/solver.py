@@ -18,8 +18,8 @@ from mccfr_plus.minimizers import Minimizer
 from mccfr_plus.solver import saved_state as checkpoints
 from mccfr_plus.solver.engine import Engine
 from mccfr_plus.solver.solver import Solver
-from mccfr_plus.trees.expanding_tree import ExpandingTree
 from mccfr_plus.trees.game_tree import GameTree
+from mccfr_plus.trees.tree import Tree
 
 
 class DistributedSolver(contextlib.AbstractContextManager, Solver):
@@ -84,7 +84,7 @@ class DistributedSolver(contextlib.AbstractContextManager, Solver):
             tree="compiled",
         )
 
-    def _new_engine(self, tree: GameTree | ExpandingTree, rngs: np.ndarray) -> Engine:
+    def _new_engine(self, tree: Tree, rngs: np.ndarray) -> Engine:
         if self.estimator.keeps_values:
             raise ConfigError(
                 f"estimator={self.estimator.short_name!r} in a distributed solver: its traversals write to a table of "

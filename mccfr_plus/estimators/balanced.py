@@ -14,12 +14,11 @@ from mccfr_plus.estimators.control_variates import EXPECTED, ONE_OWN, controlled
 from mccfr_plus.estimators.outcome import outcome_traversal
 from mccfr_plus.kernels.compile import kernel
 from mccfr_plus.kernels.slots import bind
-from mccfr_plus.trees.expanding_tree import ExpandingTree
-from mccfr_plus.trees.game_tree import GameTree
 from mccfr_plus.trees.scratch import at
+from mccfr_plus.trees.tree import Tree
 
 
-def balanced_strategy(tree: GameTree | ExpandingTree) -> np.ndarray:
+def balanced_strategy(tree: Tree) -> np.ndarray:
     """Returns all players' exploration-balanced strategy, ``[slot_capacity]`` float64.
 
     With N(I, a) = 1 + sum of N(I') over the infosets I' that follow on sequence (I, a), and N(I) = sum_a N(I, a), which
@@ -93,7 +92,7 @@ class BalancedOutcomeSampling(Estimator):
     def needs_nodes(self) -> bool:
         return False
 
-    def sampling_strategy(self, tree: GameTree | ExpandingTree) -> np.ndarray:
+    def sampling_strategy(self, tree: Tree) -> np.ndarray:
         return balanced_strategy(tree)
 
     def stochastic_average(self, num_players: int) -> str:

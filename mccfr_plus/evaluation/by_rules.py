@@ -39,7 +39,7 @@ from mccfr_plus.trees.by_rules.payoff_matrix import (
     num_entries,
     room_for_leaves,
 )
-from mccfr_plus.trees.expansion import INTERRUPTED
+from mccfr_plus.trees.expansion import EXPANDING, INTERRUPTED, STATUS, interrupt
 from mccfr_plus.trees.scratch import THREAD
 
 logger = logging.getLogger("mccfr_plus")
@@ -177,7 +177,7 @@ class RulesEvaluator:
         """Traverses all histories, and counts them. If it is serial, pieces follow one another."""
         traverse = self._compiled(threads[0], constants)
         tree, disable = self._tree, None if self._progress is None else not self._progress
-        total, count = self._num_pieces, len(threads)
+        total, count, (_, status) = self._num_pieces, len(threads), tree.arrays_to_run_on(False)
         bar = tqdm(total=total, desc=what, unit=" parts", delay=1.0, disable=disable, leave=False)
         begin, done, stop = time.monotonic(), itertools.count(), threading.Event()
 
@@ -188,7 +188,7 @@ class RulesEvaluator:
                     break
                 has_ended, visited = traverse(tree.arrays, threads[piece % count], strategy, ALL_PLAYERS, piece, total)
                 if not has_ended:
-                    raise TraversalInterrupted if tree.status == INTERRUPTED else BudgetError(_why_full(tree))
+                    raise TraversalInterrupted if status[STATUS] == INTERRUPTED else BudgetError(_why_full(tree))
                 histories += visited
                 next(done)
                 bar.update()
@@ -201,9 +201,9 @@ class RulesEvaluator:
                 histories = sum(future.result() for future in as_completed(running))
             except BaseException as error:
                 stop.set()
-                tree.interrupt()
+                interrupt(status)
                 wait(running)
-                tree.go_on()
+                status[STATUS] = EXPANDING
                 if isinstance(error, KeyboardInterrupt | TraversalInterrupted):
                     seconds = time.monotonic() - begin
                     raise type(error)(f"{what}: {next(done)} of {total} parts in {seconds:.0f} s") from None

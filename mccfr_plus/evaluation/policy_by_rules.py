@@ -73,8 +73,7 @@ def evaluate_by_rules(
         require_symmetries(loaded, rules)
     plan = memory_plan(rules, memory, is_tabulated(policy, symmetry), count)
     tree = (SymmetricTree if symmetry else ImplicitTree)(loaded, rules, plan, count)
-    strategy = np.zeros(tree.slot_capacity)
-    tree.bind(strategy)
+    strategy = tree.attach(None, check_depth=False, single_trajectory=False)
     evaluator = RulesEvaluator(tree, count, progress)
     if isinstance(policy, KeyedPolicy) and not is_tabulated(policy, symmetry):
         players, keys, first, _, probabilities = policy.table

@@ -63,15 +63,13 @@ class Comparison:
         for what, items in (("games", self.games), ("algorithms", self.algorithms), ("seeds", self.seeds)):
             if not items:
                 raise ConfigError(f"no {what} given: a comparison needs at least one.")
-            twice = [item for item in items if items.count(item) > 1]
-            if twice:
+            if twice := [item for item in items if items.count(item) > 1]:
                 how = " Give a mapping from names to algorithms." if what == "algorithms" else ""
                 raise ConfigError(f"{what}: {twice[0]!r} is given twice.{how}")
         for name in self.algorithms:
             self.algorithm(name)
-        for game in self.games:
-            if game not in self.game_objects:
-                load_game(game)
+        for game in (game for game in self.games if game not in self.game_objects):
+            load_game(game)
         if self.num_evaluations is not None:
             evaluation_points(self.limit, self.num_evaluations)
 

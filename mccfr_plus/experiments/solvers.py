@@ -40,17 +40,17 @@ class OpenSpielSolver:
         self._step = next(getattr(self._solver, step) for step in steps if hasattr(self._solver, step))
         self._counter = _ours(game, algorithm, seed)
         self.iterations, self.seconds, self._chunk = 0, 0.0, 1
-        self._nodes_each: int | None = None
-        if not algorithm.config.estimator.samples:  # all iterations cost the same
-            self._nodes_each = self._counter.run(1).nodes_touched
+        is_same = not algorithm.config.estimator.samples  # all iterations cost the same
+        self._nodes_each = self._counter.run(1).nodes_touched if is_same else None
 
     @property
     def nodes_touched(self) -> int:
         """Histories that our solver has touched after as many iterations."""
         if self._nodes_each is not None:
             return self._nodes_each * self.iterations
-        missing = self.iterations - self._counter.iterations
-        return (self._counter.run(missing) if missing else self._counter).nodes_touched
+        if missing := self.iterations - self._counter.iterations:
+            self._counter.run(missing)
+        return self._counter.nodes_touched
 
     def run(self, iterations: int, *, callbacks: Sequence[Callable[[Any], bool | None]] = ()) -> None:
         """Runs further iterations, until a callback, called about five times a second, returns True."""
@@ -61,8 +61,7 @@ class OpenSpielSolver:
                 for _ in range(chunk):
                     self._step()
             spent = time.perf_counter() - begin
-            self.seconds += spent
-            self.iterations += chunk
+            self.seconds, self.iterations = self.seconds + spent, self.iterations + chunk
             self._chunk = next_chunk(chunk, spent, CHUNK_SECONDS)
             ended = [callback(self) for callback in callbacks]
             if any(ended):
@@ -113,8 +112,7 @@ def solver_of(game: GameTree | pyspiel.Game, algorithm: Algorithm, seed: int) ->
         return neural.new_solver(game, algorithm.config, seed=seed)
     if algorithm.library == USER and algorithm.factory is not None:
         solver = algorithm.factory(game, seed)
-        missing = [name for name in _NEEDED if not hasattr(solver, name)]
-        if missing:
+        if missing := [name for name in _NEEDED if not hasattr(solver, name)]:
             what = f"{algorithm.text} returned a {type(solver).__name__} without {missing[0]!r}"
             raise ConfigError(f"{what}: return a solver with {', '.join(_NEEDED)}, as `Solver` has them.")
         return solver

@@ -10,7 +10,7 @@ import numpy as np
 import pyspiel
 
 from mccfr_plus.trees.game import checked_outcomes, game_error
-from mccfr_plus.trees.game_tree import GameTree
+from mccfr_plus.trees.tree import HISTORIES
 
 _HISTORIES = 32  # of a game that is not stored
 _MOVES = 2_000  # in all of them, about: a second or two in slow games
@@ -25,7 +25,7 @@ def digest_of(tree: Any) -> str:
     payoffs and chance.
     """
     if tree not in _digests:
-        is_whole = isinstance(tree, GameTree)
+        is_whole = HISTORIES in tree.provides
         whole = (*tree.arrays, tree.slot_action, tree.outcome_action) if is_whole else ()
         _digests[tree] = digest_of_arrays(whole) if is_whole else digest_of_histories(tree.game)
     return _digests[tree]

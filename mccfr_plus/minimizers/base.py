@@ -13,9 +13,8 @@ from mccfr_plus.errors import ConfigError
 from mccfr_plus.kernels.compile import inline_kernel
 from mccfr_plus.kernels.slots import bind, optional_slot, required_slot
 from mccfr_plus.trees.access import FETCH_AHEAD, FETCH_ROWS_AHEAD
-from mccfr_plus.trees.expanding_tree import ExpandingTree
-from mccfr_plus.trees.game_tree import GameTree
 from mccfr_plus.trees.scratch import LOOK_AHEAD, at
+from mccfr_plus.trees.tree import Tree
 
 
 @dataclass(frozen=True)
@@ -70,11 +69,11 @@ class Minimizer:
         """Returns what the kernels get as ``parameters``, float64, and may write to."""
         return np.zeros(0)
 
-    def tables(self, tree: GameTree | ExpandingTree) -> np.ndarray:
+    def tables(self, tree: Tree) -> np.ndarray:
         """Returns the tables before the first iteration, ``[num_tables, tree.slot_capacity]`` float64."""
         return np.zeros((self.num_tables, tree.slot_capacity))
 
-    def begin(self, tree: GameTree | ExpandingTree, tables: np.ndarray) -> None:
+    def begin(self, tree: Tree, tables: np.ndarray) -> None:
         """Writes what depends on all infosets, once they are known, if `needs_whole_tree`. Modifies `tables`."""
 
     @property

@@ -43,9 +43,8 @@ from mccfr_plus.minimizers.step_size import (
     step_size,
     step_size_parameters,
 )
-from mccfr_plus.trees.expanding_tree import ExpandingTree
-from mccfr_plus.trees.game_tree import GameTree
 from mccfr_plus.trees.scratch import at
+from mccfr_plus.trees.tree import INFOSETS, Tree
 
 # Rows of the tables; VALUE and WEIGHT are used at first slots only.
 SCORE = 0  # A, the prediction included
@@ -143,13 +142,13 @@ class Dilated(Minimizer):
     def needs_whole_tree(self) -> bool:
         return self.weights != CONSTANT
 
-    def tables(self, tree: GameTree | ExpandingTree) -> np.ndarray:
+    def tables(self, tree: Tree) -> np.ndarray:
         tables = super().tables(tree)
-        if isinstance(tree, GameTree):
+        if INFOSETS in tree.provides:
             self.begin(tree, tables)
         return tables
 
-    def begin(self, tree: GameTree | ExpandingTree, tables: np.ndarray) -> None:
+    def begin(self, tree: Tree, tables: np.ndarray) -> None:
         tables[WEIGHT, tree.found_infosets["first_slot"]] = dilated_weights(tree, self.weights)
 
     def cumulative_regrets(self, tables: np.ndarray, parameters: np.ndarray, slots: slice) -> np.ndarray:

@@ -34,8 +34,7 @@ import numpy as np
 
 from mccfr_plus.errors import ConfigError
 from mccfr_plus.kernels.compile import kernel
-from mccfr_plus.trees.expanding_tree import ExpandingTree
-from mccfr_plus.trees.game_tree import GameTree
+from mccfr_plus.trees.tree import Tree
 
 CONSTANT = "constant"
 SCHEMES = ("kroer", "least", CONSTANT)
@@ -43,7 +42,7 @@ SCHEMES = ("kroer", "least", CONSTANT)
 _KROER_FACTOR = 2.0  # beta / alpha; alpha beta / (beta - alpha) is then 2 alpha as well
 
 
-def dilated_weights(tree: GameTree | ExpandingTree, scheme: str = "kroer") -> np.ndarray:
+def dilated_weights(tree: Tree, scheme: str = "kroer") -> np.ndarray:
     """Returns the weight of every infoset in the dilated entropy, ``[num_infosets]`` float64, of all players.
 
     Args:

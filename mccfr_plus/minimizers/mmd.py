@@ -28,8 +28,7 @@ from mccfr_plus.kernels.compile import inline_kernel
 from mccfr_plus.kernels.slots import bind
 from mccfr_plus.minimizers.dilated import RELATIVE, VALUE, WEIGHT, Dilated, dilated
 from mccfr_plus.minimizers.step_size import ETA, ETA_NOW, KEEP, step_size
-from mccfr_plus.trees.expanding_tree import ExpandingTree
-from mccfr_plus.trees.game_tree import GameTree
+from mccfr_plus.trees.tree import Tree
 
 MAGNET = 5  # entry of the parameters beside those of `step_size`: alpha
 
@@ -93,7 +92,7 @@ class MagneticMirrorDescent(Dilated):
     def parameters(self) -> np.ndarray:
         return np.append(super().parameters(), self.alpha)
 
-    def begin(self, tree: GameTree | ExpandingTree, tables: np.ndarray) -> None:
+    def begin(self, tree: Tree, tables: np.ndarray) -> None:
         super().begin(tree, tables)
         infosets = tree.found_infosets  # the uniform strategy has A = 0
         tables[VALUE, infosets["first_slot"]] = tables[WEIGHT, infosets["first_slot"]] * np.log(infosets["num_actions"])

@@ -25,9 +25,8 @@ from mccfr_plus.evaluation.linear_program import require_zero_sum
 from mccfr_plus.minimizers import Minimizer
 from mccfr_plus.minimizers.dilated import Dilated
 from mccfr_plus.solver.registry import average_of, baseline_of, default_minimizer, estimator_of, minimizer_of, spec_of
-from mccfr_plus.trees.expanding_tree import ExpandingTree
-from mccfr_plus.trees.game_tree import GameTree
 from mccfr_plus.trees.memory import bytes_of
+from mccfr_plus.trees.tree import HISTORIES
 
 logger = logging.getLogger("mccfr_plus")
 
@@ -190,14 +189,14 @@ class SolverConfig:
         """Whether several threads make one gradient together."""
         return self.threads > 1 and self.thread_mode == DETERMINISTIC
 
-    def check_game(self, tree: GameTree | ExpandingTree) -> None:
+    def check_game(self, tree: Any) -> None:
         """Raises GameError or ConfigError if the components are wrong for a game."""
         if self.averaging.method == "sampled" and tree.num_players != 2:
             raise ConfigError(
                 f"averaging='sampled' on a game with {tree.num_players} players: how often an opponent's infoset is "
                 "visited also depends on the others' strategies, so that the average would be biased. Use lazy."
             )
-        if self.estimator.needs_zero_sum and isinstance(tree, GameTree):
+        if self.estimator.needs_zero_sum and HISTORIES in tree.provides:
             require_zero_sum(tree)
         if tree.perfect_recall:
             return

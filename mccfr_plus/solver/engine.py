@@ -2,6 +2,7 @@
 
 import threading
 from concurrent.futures import ThreadPoolExecutor
+from typing import Any
 
 import numpy as np
 
@@ -16,18 +17,15 @@ from mccfr_plus.evaluation.strategies import sampling_strategy_of
 from mccfr_plus.kernels.interrupts import deferred_signals
 from mccfr_plus.solver.config import SolverConfig
 from mccfr_plus.solver.loop import Settings, State, composed, loop
-from mccfr_plus.solver.team import new_team
-from mccfr_plus.trees.arrays import TreeArrays
-from mccfr_plus.trees.by_rules.implicit_tree import ImplicitTree
-from mccfr_plus.trees.expanding_tree import ExpandingTree, Sizes
-from mccfr_plus.trees.expansion import EXPANDING, FULL, INTERRUPTED, STATUS
-from mccfr_plus.trees.game_tree import GameTree
+from mccfr_plus.solver.team import NO_TEAM, new_team
+from mccfr_plus.trees.expansion import EXPANDING, FULL, INTERRUPTED, STATUS, interrupt
 from mccfr_plus.trees.scratch import (
     ITERATION,
     NODES_TOUCHED,
     Scratch,
     new_scratch,
 )
+from mccfr_plus.trees.tree import INFOSETS, RULES, Sizes
 
 _LARGE_BATCH = 100  # traversals: gradients of so many must be interruptible
 _MANY_MOVES = 100  # in which probabilities of 1e-3 each multiply to less than a number can hold
@@ -43,13 +41,13 @@ class Engine:
     """What a solver's iterations read and write.
 
     Args:
+        tree: A `Tree`.
         rngs: ``[threads]`` uint64, the states of the random generators, one per thread.
     """
 
-    def __init__(self, config: SolverConfig, tree: GameTree | ExpandingTree, rngs: np.ndarray):
-        self.config = config
-        self.tree = tree
-        is_by_rules = isinstance(tree, ImplicitTree)
+    def __init__(self, config: SolverConfig, tree: Any, rngs: np.ndarray):
+        self.config, self.tree = config, tree
+        is_by_rules = RULES in tree.provides
         self.average_method = config.average_method(tree.num_players, tree.perfect_recall, by_rules=is_by_rules)
         self.stopped: str | None = None  # why the run has ended early
         self._full: str | None = None  # why the tree cannot expand any more
@@ -66,17 +64,12 @@ class Engine:
         estimator, minimizer = config.estimator, config.minimizer
         with_values = config.baseline is not None or estimator.keeps_values
         self.tables = minimizer.tables(tree)
-        if isinstance(tree, GameTree):
-            self.strategy = tree.uniform_strategy()
-        else:
-            self.strategy = np.zeros(tree.slot_capacity)
-            row = minimizer.row_of_ones
-            tree.bind(
-                self.strategy,
-                None if row is None else self.tables[row],
-                check_depth=with_values,
-                single_trajectory=not (estimator.visits_all_own or estimator.visits_all_chance),
-            )
+        row = minimizer.row_of_ones
+        self.strategy = tree.attach(
+            None if row is None else self.tables[row],
+            check_depth=with_values,
+            single_trajectory=not (estimator.visits_all_own or estimator.visits_all_chance),
+        )
         self.average = np.zeros(tree.slot_capacity + tree.num_players)
         self.baselines = np.zeros((tree.num_players, tree.node_capacity) if with_values else (0, 0))
         if estimator.keeps_values:  # those of uniform play
@@ -85,7 +78,7 @@ class Engine:
         self.sampling = np.zeros(0)
         if estimator.sampling_weights == SamplingWeights.SAMPLING:  # by rules it is 0 until all infosets were found
             self.sampling = np.zeros(tree.slot_capacity)
-            if isinstance(tree, GameTree):
+            if INFOSETS in tree.provides:
                 self.sampling = sampling_strategy_of(tree, estimator)
         self.scratches: list[Scratch] = []
         for thread in range(config.threads):
@@ -107,8 +100,8 @@ class Engine:
 
     def _bind(self) -> None:
         """Composes the loop and keeps its arguments, one tuple per thread."""
-        config, is_lazy = self.config, isinstance(self.tree, ExpandingTree)
-        self._may_end = config.is_team or is_lazy or config.batch >= _LARGE_BATCH
+        config, tree = self.config, self.tree
+        self._may_end = config.is_team or INFOSETS not in tree.provides or config.batch >= _LARGE_BATCH
         self.run = composed(
             loop,
             config.estimator,
@@ -116,29 +109,18 @@ class Engine:
             self.average_method,
             baseline=config.baseline,
             alternating=config.alternating,
-            tree_slots=self.tree.bindings if isinstance(self.tree, ExpandingTree) else None,
+            tree_slots=tree.bindings,
             team=config.is_team,
             may_end=self._may_end,
         )
-        arrays, state = self._arrays(), State(self.strategy, self.tables, self.average)
-        team = new_team(self.scratches if config.is_team else [])
+        arrays, self._expansion = tree.arrays_to_run_on(config.estimator.needs_leaves)
+        state = State(self.strategy, self.tables, self.average)
+        team = new_team(self.scratches) if config.is_team else NO_TEAM
         self._arguments = [
             (arrays, state, scratch, self._settings(parameters), team)
             for scratch, parameters in zip(self.scratches, self.parameters, strict=True)
         ]
         self._only = None if self._may_end or config.threads > 1 else self._arguments[0]
-
-    def _arrays(self) -> TreeArrays:
-        """Returns the tree's arrays, with an interruption flag of this engine's in those of a complete tree."""
-        tree = self.tree
-        if isinstance(tree, ExpandingTree):
-            self._expansion = tree.arrays.expansion
-            return tree.arrays
-        arrays = tree.arrays_with_leaves if self.config.estimator.needs_leaves else tree.arrays
-        self._expansion = np.zeros_like(arrays.expansion)
-        view = self._expansion.view()
-        view.flags.writeable = False  # as in all trees: a writable array is another type
-        return arrays._replace(expansion=view)
 
     def _settings(self, minimizer_parameters: np.ndarray) -> Settings:
         config, baseline = self.config, self.config.baseline
@@ -168,7 +150,7 @@ class Engine:
         is_own = method.name == "own traversal"
         if not is_own and method.list_visit is list_nothing:
             return 0
-        if isinstance(tree, ExpandingTree):  # memory that is not used costs nothing
+        if INFOSETS not in tree.provides:  # memory that is not used costs nothing
             return tree.node_capacity
         nodes, players, all_own = tree.arrays.nodes, range(tree.num_players), estimator.visits_all_own
         if is_own:
@@ -190,8 +172,8 @@ class Engine:
             BudgetError: If they do not fit the memory.
         """
         tree, config = self.tree, self.config
-        while self._lacks_infosets and isinstance(tree, ImplicitTree):
-            evaluator = self._evaluator_of(tree)
+        while self._lacks_infosets:
+            evaluator = self._evaluator()
             try:
                 if self._needs_matrix:
                     evaluator.find_payoff_matrix()
@@ -209,8 +191,8 @@ class Engine:
             self._lacks_infosets = False
         return True
 
-    def _evaluator_of(self, tree: ImplicitTree) -> RulesEvaluator:
-        return RulesEvaluator(tree, self.config.threads)  # the order of a row's entries depends on their number
+    def _evaluator(self) -> RulesEvaluator:
+        return RulesEvaluator(self.tree, self.config.threads)  # the order of a row's entries depends on their number
 
     @property
     def _needs_matrix(self) -> bool:
@@ -218,8 +200,8 @@ class Engine:
 
     def prepare(self) -> None:
         """Compiles the kernels."""
-        if self._lacks_infosets and isinstance(self.tree, ImplicitTree):
-            self._evaluator_of(self.tree).compile_numbering(with_leaves=self._needs_matrix)
+        if self._lacks_infosets:
+            self._evaluator().compile_numbering(with_leaves=self._needs_matrix)
         self.run(*self._arguments[0], 0)
 
     def begin(self) -> None:
@@ -235,17 +217,7 @@ class Engine:
 
     def interrupt(self) -> None:
         """Ends the loop soon. From any thread."""
-        if isinstance(self.tree, ExpandingTree):
-            self.tree.interrupt()
-        else:
-            self._expansion[STATUS] = INTERRUPTED
-
-    def _go_on(self) -> None:
-        """Lets the loop run again after it was ended."""
-        if isinstance(self.tree, ExpandingTree):
-            self.tree.go_on()
-        else:
-            self._expansion[STATUS] = EXPANDING
+        interrupt(self._expansion)
 
     def advance(self, iterations: int) -> None:
         """Runs iterations; fewer if a run is ended, or the memory of a lazy tree is full, which `stopped` then says.
@@ -266,7 +238,7 @@ class Engine:
             with self._advancing:
                 self._is_advancing = False
                 if self._expansion[STATUS] == INTERRUPTED:
-                    self._go_on()
+                    self._expansion[STATUS] = EXPANDING
 
     def _advance(self, iterations: int) -> None:
         if self._only is not None:
@@ -280,10 +252,8 @@ class Engine:
         target = self.iterations + iterations
         while True:
             self._run_to(target)
-            if isinstance(self.tree, ExpandingTree):
-                self._check(self.tree)
-            status = self._expansion[STATUS]
-            self._go_on()
+            self._check()
+            status, self._expansion[STATUS] = int(self._expansion[STATUS]), EXPANDING  # also for evaluations
             if status == FULL:
                 self.stopped = self._full = self.tree.why_full()
                 return
@@ -315,34 +285,26 @@ class Engine:
         if self.config.baseline is not None:
             self.baselines[:, : self.tree.num_nodes] = 0.0
 
-    def _check_weights(self, tree: ExpandingTree) -> None:
-        """Raises GameError if a history was too unlikely for the weight 1 / probability, in a game of many moves.
-
-        A tree with such histories is too large to be complete.
-        """
-        if tree.game.max_game_length() < _MANY_MOVES:
-            return
-        infosets = tree.found_infosets
-        first = infosets["first_slot"][infosets["parent_slot"] >= tree.slot_capacity]
-        if not np.isfinite(self.tables[:, first]).all():  # what comes before such a history has its values, too
-            raise GameError(
-                f"{tree.game}: a sampled history is so unlikely, below 1e-300, that its weight is no number, and "
-                "regrets are lost. Games of hundreds of moves need external sampling, a larger epsilon, or fewer moves."
-            )
-
-    def _check(self, tree: ExpandingTree) -> None:
+    def _check(self) -> None:
         """Raises what has ended the loop, if that was an error."""
-        tree.raise_error()
-        self._check_weights(tree)
+        tree = self.tree
+        tree.check()
+        if INFOSETS not in tree.provides and tree.game.max_game_length() >= _MANY_MOVES:
+            infosets = tree.found_infosets
+            first = infosets["first_slot"][infosets["parent_slot"] >= tree.slot_capacity]
+            # What comes before a history that is too unlikely for the weight 1 / probability has its values, too.
+            if not np.isfinite(self.tables[:, first]).all():
+                raise GameError(
+                    f"{tree.game}: a sampled history is so unlikely, below 1e-300, that its weight is no number, and "
+                    "regrets are lost. Games of hundreds of moves need external sampling, a larger epsilon, or fewer "
+                    "moves."
+                )
         if not tree.perfect_recall:
-            self._check_recall(tree)
-
-    def _check_recall(self, tree: ExpandingTree) -> None:
-        if self.average_method is LAZY:
-            tree.require_perfect_recall("a lazily formed average")
-        if not self._is_recall_checked:
-            self._is_recall_checked = True
-            self.config.check_game(tree)
+            if self.average_method is LAZY:
+                tree.require_perfect_recall("a lazily formed average")
+            if not self._is_recall_checked:
+                self._is_recall_checked = True
+                self.config.check_game(tree)
 
     @property
     def iterations(self) -> int:
@@ -394,26 +356,18 @@ class Engine:
 
     # --- the state ---
 
-    def sizes(self) -> Sizes | None:
-        """Returns how much of a lazy tree's arrays is in use; None for a compiled tree."""
-        return self.tree.sizes() if isinstance(self.tree, ExpandingTree) else None
-
     def state(self) -> dict[str, np.ndarray]:
         """Returns all arrays that carry from one iteration to the next, by name: views or copies."""
-        sizes = self.sizes()
-        state = self.places(sizes)
-        if isinstance(self.tree, ExpandingTree) and sizes is not None:
-            state |= {f"tree/{name}": array for name, array in self.tree.state(sizes).items()}
-        return state
+        sizes = self.tree.sizes()
+        return self.places(sizes) | {f"tree/{name}": array for name, array in self.tree.state(sizes).items()}
 
-    def places(self, sizes: Sizes | None) -> dict[str, np.ndarray]:
+    def places(self, sizes: Sizes) -> dict[str, np.ndarray]:
         """Returns the arrays that a state is read into, by name, contiguous; see `end_loading`.
 
         Args:
-            sizes: Of the engine whose state it is: how much of each array.
+            sizes: Of the tree whose state it is: how much of each array.
         """
-        slots = self.tree.num_slots if sizes is None else sizes.slots
-        nodes = None if sizes is None else sizes.nodes
+        slots = sizes.slots
         places = {
             "strategy": self.strategy[:slots],
             "average": self.average[:slots],
@@ -421,35 +375,31 @@ class Engine:
             "seen": self.scratches[0].seen[:slots],
             "minimizer_parameters": np.stack(self.parameters),
             **{f"tables/{row}": table[:slots] for row, table in enumerate(self.tables)},
-            **{f"baselines/{row}": baseline[:nodes] for row, baseline in enumerate(self.baselines)},
+            **{f"baselines/{row}": baseline[: sizes.nodes] for row, baseline in enumerate(self.baselines)},
         }
         for thread, scratch in enumerate(self.scratches):
             for name, array in scratch._asdict().items():
                 if name not in _TEMPORARY | _SHARED:
                     places[f"scratch{thread}/{name}"] = array[:slots] if name in _PER_SLOT else array
-        if isinstance(self.tree, ExpandingTree) and sizes is not None:
-            places |= {f"tree/{name}": array for name, array in self.tree.places(sizes).items()}
-        return places
+        return places | {f"tree/{name}": array for name, array in self.tree.places(sizes).items()}
 
     def begin_loading(self) -> None:
         """Clears the state. Places may be filled after this, and not before."""
-        if isinstance(self.tree, ExpandingTree):
-            self._lacks_infosets = isinstance(self.tree, ImplicitTree) and self.config.needs_whole_tree() is not None
-            self._wipe()
-            self.tree.begin_loading()
+        self._lacks_infosets = RULES in self.tree.provides and self.config.needs_whole_tree() is not None
+        self._wipe()
+        self.tree.begin_loading()
 
-    def end_loading(self, sizes: Sizes | None, places: dict[str, np.ndarray]) -> None:
+    def end_loading(self, sizes: Sizes, places: dict[str, np.ndarray]) -> None:
         """Goes on from a state that was read into `places`."""
         for own, loaded in zip(self.parameters, places["minimizer_parameters"], strict=True):
             own[:] = loaded
         self._full = None
         for scratch in self.scratches:
             scratch.num_touched[:] = 0
-        if isinstance(self.tree, ExpandingTree) and sizes is not None:
-            self.tree.end_loading(sizes)
+        self.tree.end_loading(sizes)
 
     def _wipe(self) -> None:
-        """Makes all zero that a new infoset of a lazy tree expects to be."""
+        """Makes all zero that a new infoset expects to be."""
         used = slice(0, self.tree.num_slots)
         self.tables[:, used] = 0.0
         self.average[used] = 0.0
@@ -463,7 +413,7 @@ class Engine:
         return {
             "config": self.config,
             "tree": self.tree,
-            "sizes": self.sizes(),
+            "sizes": self.tree.sizes(),
             "state": {name: np.array(array) for name, array in self.state().items()},
         }
 

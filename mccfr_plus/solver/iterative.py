@@ -21,6 +21,7 @@ from mccfr_plus.solver.history import History
 from mccfr_plus.solver.hooks import Evaluations, Progress, ProgressBar
 from mccfr_plus.solver.tree_choice import tree_to_evaluate
 from mccfr_plus.trees.game_tree import GameTree
+from mccfr_plus.trees.tree import HISTORIES
 
 logger = logging.getLogger("mccfr_plus")
 
@@ -274,7 +275,7 @@ class IterativeSolver(abc.ABC):
         Raises:
             BudgetError: If the game is too large.
         """
-        if isinstance(self.tree, GameTree):
+        if self.tree is not None and HISTORIES in self.tree.provides:
             return self.tree
         if self._tree_to_evaluate is None:
             self._tree_to_evaluate = tree_to_evaluate(self.game, max_nodes)

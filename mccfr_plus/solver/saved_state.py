@@ -16,8 +16,7 @@ from mccfr_plus.files.game_digest import digest_of, digest_of_arrays
 from mccfr_plus.files.schema import check, natural, number, positive
 from mccfr_plus.solver import history
 from mccfr_plus.solver.registry import spec_of
-from mccfr_plus.trees.expanding_tree import Sizes
-from mccfr_plus.trees.game_tree import GameTree
+from mccfr_plus.trees.tree import INFOSETS, Sizes
 
 logger = logging.getLogger("mccfr_plus")
 
@@ -61,7 +60,7 @@ _SCHEMA = {
     "seconds": number,
     "seed": (natural, None),
     "history": history.ENTRY,
-    "sizes": (dict.fromkeys(Sizes._fields, natural), None),
+    "sizes": dict.fromkeys(Sizes._fields, natural),
 }
 
 
@@ -78,11 +77,9 @@ def restore(solver: Any, path: str | os.PathLike) -> dict[str, Any]:
             more memory than the solver may take.
     """
     header = header_of_run(path, solver)
-    sizes = None if header["sizes"] is None else Sizes(**header["sizes"])
-    if sizes is not None:
-        reason = solver.tree.why_too_small(sizes)
-        if reason:
-            raise CheckpointError(f"{path} does not fit: {reason}. Give more memory.")
+    sizes = Sizes(**header["sizes"])
+    if reason := solver.tree.why_too_small(sizes):
+        raise CheckpointError(f"{path} does not fit: {reason}. Give more memory.")
     engine = solver._engine
     places = engine.places(sizes)
     checkpoint_file.check(path, places)
@@ -132,7 +129,6 @@ def header_of_run(path: str | os.PathLike, solver: Any) -> dict[str, Any]:
 
 def header_of(solver: Any) -> dict[str, Any]:
     """Returns the header for a solver, in JSON's types."""
-    sizes = solver._engine.sizes()
     return {
         "package": package_version(),
         **_common(solver),
@@ -141,7 +137,7 @@ def header_of(solver: Any) -> dict[str, Any]:
         "seconds": solver.seconds,
         "seed": solver.seed,
         "history": solver.history.kept(),
-        "sizes": None if sizes is None else sizes._asdict(),
+        "sizes": solver.tree.sizes()._asdict(),
     }
 
 
@@ -205,7 +201,7 @@ def _common(solver: Any) -> dict[str, Any]:
         "threads": int(solver.config.threads),
         "thread_mode": solver.config.thread_mode if solver.config.threads > 1 else None,
         "symmetry": bool(solver.config.symmetry),
-        "sampling": digest_of_arrays([sampling]) if sampling.size and isinstance(tree, GameTree) else None,
+        "sampling": digest_of_arrays([sampling]) if sampling.size and INFOSETS in tree.provides else None,
     }
 
 

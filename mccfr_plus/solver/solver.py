@@ -27,9 +27,8 @@ from mccfr_plus.solver.config import DETERMINISTIC, SolverConfig
 from mccfr_plus.solver.engine import Engine
 from mccfr_plus.solver.iterative import IterativeSolver
 from mccfr_plus.solver.tree_choice import TreeLimits, tree_for
-from mccfr_plus.trees.by_rules.implicit_tree import ImplicitTree
-from mccfr_plus.trees.expanding_tree import ExpandingTree
 from mccfr_plus.trees.game_tree import GameTree
+from mccfr_plus.trees.tree import HISTORIES, RULES, Tree
 
 _SUM_TOLERANCE = 1e-6
 
@@ -151,7 +150,7 @@ class Solver(IterativeSolver):
         config.check_game(tree)
         self._engine = self._new_engine(tree, rngs)
 
-    def _new_engine(self, tree: GameTree | ExpandingTree, rngs: np.ndarray) -> Engine:
+    def _new_engine(self, tree: Tree, rngs: np.ndarray) -> Engine:
         return Engine(self.config, tree, rngs)
 
     @property
@@ -175,8 +174,8 @@ class Solver(IterativeSolver):
         return self.tree.game
 
     @property
-    def tree(self) -> GameTree | ExpandingTree:
-        """The game's tree."""
+    def tree(self) -> Any:
+        """The game's `Tree`."""
         return self._engine.tree
 
     @property
@@ -204,7 +203,7 @@ class Solver(IterativeSolver):
         self._engine.advance(count)
 
     def _check_evaluation(self) -> None:
-        if not isinstance(self.tree, ImplicitTree):
+        if RULES not in self.tree.provides:
             super()._check_evaluation()
 
     @property
@@ -266,7 +265,7 @@ class Solver(IterativeSolver):
         return self._policy(self.current_strategy())
 
     def _policy(self, strategy: np.ndarray) -> TreePolicy | KeyedPolicy:
-        if not isinstance(self.tree, GameTree):
+        if HISTORIES not in self.tree.provides:
             return KeyedPolicy.of_tree(self.tree, strategy)
         return TreePolicy(self.tree, strategy)
 
@@ -331,9 +330,9 @@ class Solver(IterativeSolver):
             True
         """
         self._engine.number_infosets()
-        if isinstance(self.tree, GameTree) and not isinstance(strategy, np.ndarray):
+        if HISTORIES in self.tree.provides and not isinstance(strategy, np.ndarray):
             strategy = strategy_of(self.tree, strategy)
-        elif isinstance(self.tree, ImplicitTree) and isinstance(strategy, KeyedPolicy):
+        elif RULES in self.tree.provides and isinstance(strategy, KeyedPolicy):
             strategy = strategy.on_tree(self.tree, self.current_strategy())
         values = self._checked("strategy", strategy, (self.tree.num_slots,))
         sums = np.add.reduceat(values, np.sort(self.tree.found_infosets["first_slot"])) if len(values) else np.ones(1)
@@ -357,10 +356,10 @@ class Solver(IterativeSolver):
         Raises:
             BudgetError: If it is too large for that; see `mccfr_plus.evaluation` for bounds and estimates.
         """
-        if isinstance(self.tree, ImplicitTree):
+        if RULES in self.tree.provides:
             self._engine.number_infosets()
             return RulesEvaluator(self.tree).evaluate(self.average_strategy())
-        if isinstance(self.tree, GameTree):
+        if HISTORIES in self.tree.provides:
             if self._evaluator is None:
                 self._evaluator = Evaluator(self.tree)
             return self._evaluator.evaluate(self._engine.average_strategy(self._evaluator.room))

@@ -41,6 +41,9 @@ _GRADIENT, _TOUCHED, _NUM_TOUCHED, _VISITS, _COUNTS, _NUM_VISITS = range(6)
 SPINS = Constant("SPINS", 4000, "Looks at the barrier before another thread may run: some microseconds.")
 
 
+NO_TEAM = np.zeros((0, _ROW), np.int64)  # where each thread makes gradients of its own
+
+
 def new_team(scratches: Sequence[Scratch]) -> np.ndarray:
     """Returns the array of a team, ``[threads + 1, _ROW]`` int64.
 

@@ -15,12 +15,12 @@ from mccfr_plus.trees.by_rules import costs as rules_costs
 from mccfr_plus.trees.by_rules.implicit_tree import ImplicitTree
 from mccfr_plus.trees.by_rules.requirements import can_be_implicit, rules_to_traverse
 from mccfr_plus.trees.by_rules.symmetric_tree import SymmetricTree, require_symmetries
-from mccfr_plus.trees.expanding_tree import ExpandingTree
 from mccfr_plus.trees.game import load_game
 from mccfr_plus.trees.game_tree import DEFAULT_MAX_BYTES, DEFAULT_MAX_NODES_OF_RULES, GameTree, compile_game
 from mccfr_plus.trees.lazy_tree import LazyTree
 from mccfr_plus.trees.memory import KERNELS, available_bytes, bytes_of, plan_memory, release_unused, resident_bytes
 from mccfr_plus.trees.size_estimate import probe_size
+from mccfr_plus.trees.tree import Tree
 
 logger = logging.getLogger("mccfr_plus")
 
@@ -38,7 +38,7 @@ class TreeLimits(NamedTuple):
     progress: bool | None = None  # see `compile_game`
 
 
-def tree_for(game: pyspiel.Game | str | GameTree, config: SolverConfig, limits: TreeLimits) -> GameTree | ExpandingTree:
+def tree_for(game: pyspiel.Game | str | GameTree, config: SolverConfig, limits: TreeLimits) -> Tree:
     """Returns the tree of a game for a solver.
 
     Raises:

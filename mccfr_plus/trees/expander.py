@@ -168,7 +168,7 @@ class Expander:
                 return
             except Exception as error:
                 self.error = game_error(self._game, self.actions_to(node), error)
-            except BaseException as error:  # such as a KeyboardInterrupt, for `LazyTree.raise_error`
+            except BaseException as error:  # such as a KeyboardInterrupt, for `LazyTree.check`
                 self.error = error
             self._places.expansion[STATUS] = FAILED
 

@@ -1,7 +1,6 @@
 """What trees have in common whose infosets are numbered as traversals find them: `LazyTree` and `ImplicitTree`."""
 
-import abc
-from typing import ClassVar, NamedTuple, NoReturn
+from typing import NoReturn
 
 import numpy as np
 import pyspiel
@@ -12,21 +11,9 @@ from mccfr_plus.kernels.slots import Bindings
 from mccfr_plus.trees import expansion as g
 from mccfr_plus.trees.access import IS_LAZY
 from mccfr_plus.trees.arrays import NODE, OUTCOME, Shape, TreeArrays, read_only
-from mccfr_plus.trees.game_tree import Tree
 from mccfr_plus.trees.keys import Keys
 from mccfr_plus.trees.memory import KERNELS, MemoryPlan
-
-
-class Sizes(NamedTuple):
-    """How much of the arrays is in use."""
-
-    nodes: int
-    infosets: int
-    slots: int
-    payoffs: int
-    outcomes: int
-    block_words: int = 0  # of the table of successors
-
+from mccfr_plus.trees.tree import Sizes, Tree
 
 # Entries of `expansion` that `Sizes` lists, in its order.
 SIZES = (g.NUM_NODES, g.NUM_INFOSETS, g.NUM_SLOTS, g.NUM_PAYOFFS, g.NUM_OUTCOMES)
@@ -43,15 +30,9 @@ class ExpandingTree(Tree):
 
     Args:
         stored: The arrays that there are: those of a lazy tree, or the infosets and `expansion` alone.
-
-    Attributes:
-        slot_capacity: Length of arrays with an entry per slot.
-        node_capacity: Length of arrays with an entry per node; a traversal lists at most as many visits.
     """
 
-    is_lazy: ClassVar[bool] = True
     keys: Keys
-    node_capacity: int
     _info_keys: np.ndarray  # [max_infosets, 2] int64
 
     def __init__(self, game: pyspiel.Game, plan: MemoryPlan, shape: Shape, **stored: np.ndarray):
@@ -72,55 +53,24 @@ class ExpandingTree(Tree):
 
     @property
     def bindings(self) -> Bindings:
-        """What fills slots of estimators, minimizers and averages for this tree."""
         return {IS_LAZY: True}
 
-    @abc.abstractmethod
-    def sizes(self) -> Sizes:
-        """Returns how much of the arrays is in use."""
-
-    @abc.abstractmethod
-    def places(self, sizes: Sizes) -> dict[str, np.ndarray]:
-        """Returns the arrays that the state of a tree of these sizes is read into, by name; see `end_loading`."""
-
-    @abc.abstractmethod
-    def begin_loading(self) -> None:
-        """Clears all that was found."""
-
     def state(self, sizes: Sizes) -> dict[str, np.ndarray]:
-        """Returns what was found, by name, in arrays that do not depend on the memory limit."""
         state = self.places(sizes)
         state["infosets"] = state["infosets"].copy()
         self._swap_orphans(state["infosets"])
         return state
 
     def end_loading(self, sizes: Sizes) -> None:
-        """Makes what was read into `places` the tree."""
         self._expansion[list(SIZES)] = sizes[: len(SIZES)]
         self._swap_orphans(self._infosets[: sizes.infosets])
 
-    def bind(
-        self,
-        strategy: np.ndarray,
-        ones: np.ndarray | None = None,
-        *,
-        check_depth: bool = False,
-        single_trajectory: bool = False,
-    ) -> None:
-        """Makes the tree that of a solver: from now on it can expand.
-
-        Args:
-            strategy: ``[slot_capacity]`` float64: new infosets get a uniform strategy there.
-            ones: ``[slot_capacity]`` float64: new infosets get a 1 at their first slot; None for nothing.
-            check_depth: Whether histories longer than `shape.max_depth` are to be refused.
-            single_trajectory: Whether a traversal visits a single history.
-
-        Raises:
-            ConfigError: If it is another solver's.
-        """
+    def attach(self, ones: np.ndarray | None, *, check_depth: bool, single_trajectory: bool) -> np.ndarray:
+        """See `Tree`: from now on the tree can grow. ConfigError if it is another solver's."""
         if self._owned:
             raise ConfigError("this tree belongs to another solver: give each solver the game itself.")
         self._owned = True
+        strategy = np.zeros(self.slot_capacity)
         self._bound = strategy, ones  # keeps them alive as long as kernels may write to them
         expansion, plan = self._expansion, self.plan
         expansion[g.SELF] = address_of(expansion)
@@ -131,48 +81,29 @@ class ExpandingTree(Tree):
         expansion[g.MAX_INFOSETS], expansion[g.MAX_SLOTS] = plan.max_infosets, plan.max_slots
         expansion[g.INFOSET_COST], expansion[g.SLOT_COST] = plan.infoset_cost, plan.slot_cost
         expansion[g.MAX_COST], expansion[g.NODE_COST] = plan.tree_bytes, plan.node_cost
+        return strategy
 
-    def raise_error(self) -> None:
-        """Raises what has ended the last traversal, if that was an error; the tree can then be used again.
-
-        Raises:
-            GameError: If the game has raised an error, or gives an information state different legal actions.
-        """
+    def arrays_to_run_on(self, with_leaves: bool) -> tuple[TreeArrays, np.ndarray]:
+        return self.arrays, self._expansion
 
     @property
     def perfect_recall(self) -> bool:
-        """Whether no imperfect recall was seen so far."""
         return True
 
     def require_perfect_recall(self, what: str) -> None:
-        """Raises GameError if imperfect recall was seen; `what` names what needs perfect recall."""
+        """Does nothing, unless imperfect recall was seen."""
 
     def count(self, entry: int) -> int:
         """Returns an entry of ``arrays.expansion``."""
         return int(self._expansion[entry])
 
-    @property
-    def status(self) -> int:
-        """Why the last traversal has ended; see `expansion`."""
-        return self.count(g.STATUS)
-
     def why_full(self) -> str:
-        """Returns why the tree cannot expand, and what would help."""
         found = f"{self.num_infosets:,} information sets" + (f" and {self.num_nodes:,} nodes" if self.num_nodes else "")
         return (
             f"{found} have filled memory={self.plan.limit / 1e6:,.0f}MB. The policy of the iterations so far is kept; "
             "it plays uniformly at random where no traversal has been. Give more memory, or smaller parameters of the "
             "game."
         )
-
-    def interrupt(self) -> None:
-        """Ends the traversals under way soon, from any thread."""
-        if self.status == g.EXPANDING:
-            self._expansion[g.STATUS] = g.INTERRUPTED
-
-    def go_on(self) -> None:
-        """Lets traversals expand the tree again after they could not."""
-        self._expansion[g.STATUS] = g.EXPANDING
 
     def _swap_orphans(self, infosets: np.ndarray) -> None:
         """Numbers the empty sequences from the end of the places or, in files, -1, -2, ...; and back."""
@@ -181,7 +112,6 @@ class ExpandingTree(Tree):
         parents[orphans] = self.plan.max_slots - 1 - parents[orphans]
 
     def why_too_small(self, sizes: Sizes) -> str | None:
-        """Returns why a tree of these sizes has no room here, or None if it has."""
         plan = self.plan
         fits = self._cost(sizes) <= _SLACK * plan.tree_bytes + KERNELS and sizes.nodes <= max(plan.max_nodes, 1)
         if fits and sizes.slots <= self.max_slots and sizes.infosets <= plan.max_infosets:

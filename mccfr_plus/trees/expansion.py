@@ -73,6 +73,12 @@ _MIX_A = np.uint64(0x9E3779B97F4A7C15)
 _MIX_B = np.uint64(0xD6E8FEB86659FD93)
 
 
+def interrupt(expansion: np.ndarray) -> None:
+    """Ends the traversals under way soon, from any thread. `expansion` is modified in place."""
+    if expansion[STATUS] == EXPANDING:
+        expansion[STATUS] = INTERRUPTED
+
+
 @inline_kernel
 def _int64_at(address, count):
     """Returns the int64 array at an address."""

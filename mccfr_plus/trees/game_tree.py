@@ -1,6 +1,5 @@
 """A game, compiled: immutable flat arrays and the texts that tie them to OpenSpiel."""
 
-import abc
 import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass, field, fields
@@ -10,7 +9,6 @@ from typing import ClassVar
 import numpy as np
 import pyspiel
 
-from mccfr_plus.display import html_summary
 from mccfr_plus.errors import BudgetError, GameError
 from mccfr_plus.games import PyspielGame, PyspielState, RulesGame, compiled_rules
 from mccfr_plus.trees.arrays import INFOSET, Shape, TreeArrays
@@ -20,78 +18,12 @@ from mccfr_plus.trees.info_states import InfoStates
 from mccfr_plus.trees.layout import Layout, lay_out, with_leaves
 from mccfr_plus.trees.memory import ESTIMATE_MARGIN, Budget
 from mccfr_plus.trees.statistics import Statistics, statistics_of
+from mccfr_plus.trees.tree import HISTORIES, INFOSETS, TEXTS, Tree
 
 DEFAULT_MAX_NODES = 50_000_000
 DEFAULT_MAX_NODES_OF_RULES = 1_000_000_000  # the memory is what limits these
 DEFAULT_MAX_BYTES = 8 << 30
 _TRIAL_NODES = 20_000  # through pyspiel, which takes less time than to compile the rules
-
-
-class Tree(abc.ABC):
-    """Base class of all trees."""
-
-    game: pyspiel.Game
-    kind: ClassVar[str]  # as `Solver` calls it
-    arrays: TreeArrays
-    slot_action: np.ndarray  # OpenSpiel's action of each slot
-
-    @property
-    @abc.abstractmethod
-    def num_nodes(self) -> int:
-        """Number of histories that are stored."""
-
-    @property
-    @abc.abstractmethod
-    def num_infosets(self) -> int:
-        """Number of information sets of all players together; of a tree that is not compiled those found so far."""
-
-    def _repr_html_(self) -> str:
-        stored = {"nodes": f"{self.num_nodes:,}"} if self.num_nodes else {}
-        rows = {"kind": self.kind, "players": self.num_players, **stored, "information sets": f"{self.num_infosets:,}"}
-        return html_summary(f"Tree of {self.game}", rows)
-
-    @property
-    def num_players(self) -> int:
-        """Number of players, chance not counted."""
-        return len(self.arrays.slot_range) - 1
-
-    def infoset(self, info_state: str, player: int | None = None) -> int | None:
-        """Returns the number of the infoset with this information state string, or None where there is none.
-
-        Of a tree that is not compiled, only infosets that a traversal has met are there.
-
-        Args:
-            info_state: The string that ``state.information_state_string(player)`` gives.
-            player: Whose infoset; None: the first player who has one.
-        """
-        owners = range(self.num_players) if player is None else [player]
-        return next((found for owner in owners if (found := self._find(info_state, owner)) is not None), None)
-
-    @abc.abstractmethod
-    def _find(self, info_state: str, player: int) -> int | None:
-        """Returns the number of a player's infoset, or None."""
-
-    def infoset_of_state(self, state: pyspiel.State, player: int) -> int | None:
-        """Returns the number of the infoset that a player is in, or None where there is none.
-
-        Args:
-            state: A state of the tree's game, or of the simultaneous game that this was converted from.
-        """
-        text = state.information_state_string(player)
-        infoset = self._find(text, player)
-        if infoset is None:  # the conversion to turn-based puts this line before the original's string
-            infoset = self._find(f"Current player: {player}\n{text}", player)
-        return infoset
-
-    def slots(self, infoset: int) -> slice:
-        """Returns the slots of an infoset, in the order of its legal actions."""
-        record = self.arrays.infosets[infoset]
-        first = int(record["first_slot"])
-        return slice(first, first + int(record["num_actions"]))
-
-    def legal_actions(self, infoset: int) -> list[int]:
-        """Returns OpenSpiel's legal actions at an infoset."""
-        return self.slot_action[self.slots(infoset)].tolist()
 
 
 @dataclass(frozen=True, eq=False)
@@ -120,8 +52,8 @@ class GameTree(Tree):
     slot_action: np.ndarray = field(repr=False)
     outcome_action: np.ndarray = field(repr=False)
 
-    is_lazy: ClassVar[bool] = False
     kind: ClassVar[str] = "compiled"
+    provides: ClassVar[frozenset[str]] = frozenset({HISTORIES, INFOSETS, TEXTS})
 
     def __post_init__(self) -> None:
         for array in (*self.arrays, self.slot_action, self.outcome_action):
@@ -191,8 +123,14 @@ class GameTree(Tree):
 
     def uniform_strategy(self) -> np.ndarray:
         """Returns the strategy that plays every action alike, ``[num_slots]`` float64."""
-        counts = self.arrays.infosets["num_actions"]
-        return np.repeat(1.0 / counts, counts)
+        return self.attach(None, check_depth=False, single_trajectory=False)
+
+    def arrays_to_run_on(self, with_leaves: bool) -> tuple[TreeArrays, np.ndarray]:
+        arrays = self.arrays_with_leaves if with_leaves else self.arrays
+        expansion = np.zeros_like(arrays.expansion)  # of its own, as it may be interrupted
+        view = expansion.view()
+        view.flags.writeable = False  # as in all trees: a writable array is another type
+        return arrays._replace(expansion=view), expansion
 
     @cached_property
     def arrays_with_leaves(self) -> TreeArrays:

@@ -10,10 +10,11 @@ from mccfr_plus.kernels.intrinsics import address_of, callback
 from mccfr_plus.trees import expansion as g
 from mccfr_plus.trees.arrays import INFOSET, NODE, OUTCOME, Shape
 from mccfr_plus.trees.expander import Expander, Places
-from mccfr_plus.trees.expanding_tree import SIZES, ExpandingTree, Sizes
+from mccfr_plus.trees.expanding_tree import SIZES, ExpandingTree
 from mccfr_plus.trees.game import different_actions, game_error, load_game
 from mccfr_plus.trees.keys import Keys
 from mccfr_plus.trees.memory import MemoryPlan
+from mccfr_plus.trees.tree import Sizes
 
 _FIRST_TABLE = 1 << 12
 
@@ -35,6 +36,7 @@ class LazyTree(ExpandingTree):
     """
 
     kind = "lazy"
+    provides = frozenset()
 
     def __init__(
         self,
@@ -70,15 +72,8 @@ class LazyTree(ExpandingTree):
 
     # --- lazy ---
 
-    def bind(
-        self,
-        strategy: np.ndarray,
-        ones: np.ndarray | None = None,
-        *,
-        check_depth: bool = False,
-        single_trajectory: bool = False,
-    ) -> None:
-        super().bind(strategy, ones)
+    def attach(self, ones: np.ndarray | None, *, check_depth: bool, single_trajectory: bool) -> np.ndarray:
+        strategy = super().attach(ones, check_depth=check_depth, single_trajectory=single_trajectory)
         self.expander = Expander(
             self.game,
             self._places,
@@ -95,14 +90,15 @@ class LazyTree(ExpandingTree):
         expansion[g.NUM_NODES], expansion[g.TABLE_SIZE] = 1, _FIRST_TABLE
         expansion[g.PAYOFF_COST] = _PAYOFF_COST * self.num_players
         expansion[g.OUTCOME_COST] = _OUTCOME_COST
+        return strategy
 
-    def raise_error(self) -> None:
-        status, error = self.status, self.expander.error
+    def check(self) -> None:
+        status, error, self.expander.error = self.count(g.STATUS), self.expander.error, None
+        if status in (g.FAILED, g.ACTIONS_DIFFER):
+            self._places.expansion[g.STATUS] = g.EXPANDING
         if status == g.FAILED:
-            self.go_on()
             raise error or GameError(f"{self.game} was asked for a node, and an error came before it could answer.")
         if status == g.ACTIONS_DIFFER:
-            self.go_on()
             raise self._conflict()
 
     def _conflict(self) -> Exception:
@@ -112,10 +108,6 @@ class LazyTree(ExpandingTree):
         info_state, player = state.information_state_string(), state.current_player()
         error = different_actions(info_state, player, self.legal_actions(infoset), state.legal_actions())
         return game_error(self.game, self.expander.actions_to(node), error)
-
-    def go_on(self) -> None:
-        super().go_on()
-        self.expander.error = None
 
     # --- the state ---
 

@@ -237,7 +237,7 @@ def test_nothing_is_written_outside_of_arrays(monkeypatch, estimator, options):
 
 def a_tree(**plan):
     tree = LazyTree("kuhn_poker", PLENTY._replace(**plan))
-    tree.bind(np.zeros(tree.slot_capacity))
+    tree.attach(None, check_depth=False, single_trajectory=False)
     return tree
 
 
@@ -273,7 +273,7 @@ def test_the_table_is_as_large_as_the_number_of_infosets_needs():
     for number in range(5000):
         assert put(tree, 0, (number, number)) == number
     assert put(tree, 0, (-1, -1)) == -1
-    assert tree.status == g.FULL
+    assert tree.count(g.STATUS) == g.FULL
     assert 2 * 5000 <= tree.count(g.TABLE_SIZE) <= len(tree._places.table)
 
 
@@ -301,4 +301,4 @@ def test_a_small_game_is_evaluated_exactly():
 def test_parts_that_need_the_whole_tree(arguments):
     with pytest.raises(ConfigError, match=r"tree='lazy' with .*needs the whole tree: use tree='compiled'"):
         Solver("kuhn_poker", *arguments, tree="lazy")
-    assert not Solver("kuhn_poker", *arguments).tree.is_lazy
+    assert Solver("kuhn_poker", *arguments).tree.kind == "compiled"

@@ -29,8 +29,9 @@ from mccfr_plus.trees.by_rules.openings import Openings, openings_of
 from mccfr_plus.trees.by_rules.payoff_matrix import PayoffMatrix
 from mccfr_plus.trees.by_rules.requirements import WORD, can_be_implicit, uses_numbers
 from mccfr_plus.trees.by_rules.rules_keys import RulesKeys, places_of
-from mccfr_plus.trees.expanding_tree import SIZES, ExpandingTree, Sizes
+from mccfr_plus.trees.expanding_tree import SIZES, ExpandingTree
 from mccfr_plus.trees.memory import MemoryPlan
+from mccfr_plus.trees.tree import RULES, Sizes
 
 _MOST_VISITS = 1 << 28  # that one traversal may list: room that is not used takes no memory
 
@@ -57,6 +58,7 @@ class ImplicitTree(ExpandingTree):
     """
 
     kind = "rules"
+    provides = frozenset({RULES})
     num_symmetries = 1  # by which infosets are merged, the identity included
 
     def __init__(self, game: pyspiel.Game, rules_game: RulesGame, plan: MemoryPlan, threads: int = 1):
@@ -141,7 +143,6 @@ class ImplicitTree(ExpandingTree):
 
     @cached_property
     def bindings(self) -> Bindings:
-        """What fills slots of estimators, minimizers and averages for this game."""
         functions = {
             access.FIRST_NODE: positions.first_node,
             access.HEAD: positions.head,
@@ -159,12 +160,13 @@ class ImplicitTree(ExpandingTree):
         }
         return {**super().bindings, **functions, **self.rule_slots}
 
-    def bind(self, strategy: np.ndarray, ones: np.ndarray | None = None, **_: bool) -> None:
-        """Makes the tree that of a solver; see `ExpandingTree.bind`. Histories have their depth by the rules."""
-        super().bind(strategy, ones)
+    def attach(self, ones: np.ndarray | None, *, check_depth: bool, single_trajectory: bool) -> np.ndarray:
+        """See `Tree`. Histories have their depth by the rules."""
+        strategy = super().attach(ones, check_depth=check_depth, single_trajectory=single_trajectory)
         for count in range(1, self.rules_game.most_actions + 1):
             first = self.max_slots + self._size_of(num_uniform, count - 1)
             strategy[first : first + count] = 1.0 / count
+        return strategy
 
     def set_prior(self, bounds: np.ndarray, keys: np.ndarray, first: np.ndarray, probabilities: np.ndarray) -> None:
         """Makes a policy what new infosets play at first; where it says nothing, play is uniform.
