@@ -123,7 +123,7 @@ def settle_infoset(first, count, parent, strategy, average, seen):
     """
     above = average[at(parent)]
     gain = above - seen[at(first)]
-    if gain != 0.0:
+    if gain > 0.0:  # below 0 where another thread of the fast mode has lost what was added above
         seen[at(first)] = above
         for slot in range(first, first + count):
             average[at(slot)] += gain * strategy[at(slot)]
@@ -144,7 +144,7 @@ def settled(infosets, strategy, average, seen, sums):
         sums[slot] = average[slot]
     for infoset in infosets:
         first = infoset["first_slot"]
-        gain = sums[infoset["parent_slot"]] - seen[first]
+        gain = max(sums[infoset["parent_slot"]] - seen[first], 0.0)
         for slot in range(first, first + infoset["num_actions"]):
             sums[slot] = average[slot] + gain * strategy[slot]
 

@@ -1,6 +1,8 @@
 """Policies of lazy trees: probabilities under keys of information states, uniform elsewhere."""
 
 import itertools
+import logging
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -13,6 +15,8 @@ from mccfr_plus.trees.by_rules.rules_keys import RulesKeys, SymmetricKeys
 from mccfr_plus.trees.expanding_tree import ExpandingTree
 from mccfr_plus.trees.game import action_name
 from mccfr_plus.trees.keys import Keys
+
+logger = logging.getLogger("mccfr_plus")
 
 _TOLERANCE = 1e-6
 _BLOCK = 1 << 16  # infosets that are copied at once
@@ -73,6 +77,20 @@ def are_distributions(probabilities: np.ndarray, firsts: np.ndarray) -> bool:
     return bool((probabilities >= 0).all() and (np.abs(totals - 1) <= _TOLERANCE).all())
 
 
+def _merged(table: KeyedTable, is_first: np.ndarray, weights: np.ndarray) -> KeyedTable:
+    """Returns the table with one infoset for each run of equal ones, which `is_first` begins: their weighted mean."""
+    counts, group = np.diff(table.first), np.cumsum(is_first) - 1
+    first = np.concatenate([[0], np.cumsum(counts[is_first])])
+    rows = rows_of(first[group], counts)
+    actions = table.actions[rows_of(table.first[:-1][is_first], counts[is_first])]
+    if (counts != counts[is_first][group]).any() or (actions[rows] != table.actions).any():
+        raise PolicyError("an information state has two sets of legal actions: the game contradicts itself.")
+    weights = np.where(np.bincount(group, weights)[group] > 0.0, weights, 1.0)  # equal ones where nothing was added
+    sums = np.bincount(rows, table.probabilities * np.repeat(weights, counts), first[-1])
+    shares = sums / np.repeat(np.bincount(group, weights), counts[is_first])
+    return KeyedTable(table.players[is_first], table.keys[is_first], first, actions, shares)
+
+
 class KeyedPolicy(openspiel_policy.Policy):
     """A joint policy of all players at the information states that a solver has found, uniform elsewhere.
 
@@ -98,8 +116,14 @@ class KeyedPolicy(openspiel_policy.Policy):
         self._ranges = [slice(int(a), int(b)) for a, b in itertools.pairwise(bounds)]
 
     @classmethod
-    def of_tree(cls, tree: ExpandingTree, strategy: np.ndarray) -> "KeyedPolicy":
-        """Returns the policy of a strategy, ``[num_slots]``, at the infosets found so far."""
+    def of_tree(
+        cls, tree: ExpandingTree, strategy: np.ndarray, masses: Callable[[], np.ndarray] | None = None
+    ) -> "KeyedPolicy":
+        """Returns the policy of a strategy, ``[num_slots]``, at the infosets found so far.
+
+        Where a game of imperfect recall has one information state for several own pasts, it is their mean, weighted by
+        `masses`, ``[num_infosets]``; None: all are equal.
+        """
         infosets, info_keys = tree.found_infosets, tree.found_keys
         order = np.lexsort((info_keys[:, 1], info_keys[:, 0], infosets["player"]))
         counts = infosets["num_actions"][order].astype(np.int64)
@@ -118,6 +142,15 @@ class KeyedPolicy(openspiel_policy.Policy):
             source = rows_of(slots[order[begin:end]], counts[begin:end])
             table.actions[rows] = tree.found_actions[source]
             table.probabilities[rows] = strategy[source]
+        is_first = np.ones(len(order), bool)
+        is_first[1:] = (np.diff(table.players) != 0) | (np.diff(table.keys, axis=0) != 0).any(axis=1)
+        if not is_first.all():
+            table = _merged(table, is_first, np.ones(len(order)) if masses is None else masses()[order])
+            logger.warning(
+                "%s has imperfect recall: players came to some information states by several own pasts, which the "
+                "policy cannot tell apart. It plays the mean of what was computed for each, without a guarantee.",
+                tree.game.get_type().short_name,
+            )
         return cls(tree.game, table, tree.keys)
 
     def on_tree(self, tree: ExpandingTree, strategy: np.ndarray) -> np.ndarray:

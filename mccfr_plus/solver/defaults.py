@@ -85,9 +85,6 @@ def _for_compiled(perfect_recall: bool, num_nodes: float, most_nodes: float) -> 
 
 
 def _for_lazy(size: SizeEstimate) -> tuple[dict[str, Any], str]:
-    if not size.perfect_recall:
-        chosen = {"estimator": "outcome", "averaging": "stochastic"}
-        return chosen, "no other components can be used with imperfect recall on a lazy tree"
     traversal = size.traversals["external"].log10
     is_short = traversal <= math.log10(_EXTERNAL_MAX_NODES)
     reason = f"on the lazy tree a traversal of external sampling visits {as_text(traversal)} histories"

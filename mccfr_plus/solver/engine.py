@@ -55,7 +55,6 @@ class Engine:
         self.is_ended = False  # whether `end` was called, until the end of the run
         self._is_advancing, self._advancing = False, threading.Lock()
         self._pool: ThreadPoolExecutor | None = None
-        self._is_recall_checked = False
         self._lacks_infosets = is_by_rules and config.needs_whole_tree() is not None
         self._allocate(rngs)
 
@@ -299,12 +298,6 @@ class Engine:
                     "regrets are lost. Games of hundreds of moves need external sampling, a larger epsilon, or fewer "
                     "moves."
                 )
-        if not tree.perfect_recall:
-            if self.average_method is LAZY:
-                tree.require_perfect_recall("a lazily formed average")
-            if not self._is_recall_checked:
-                self._is_recall_checked = True
-                self.config.check_game(tree)
 
     @property
     def iterations(self) -> int:
@@ -339,6 +332,13 @@ class Engine:
         sums = np.empty(len(self.average)) if out is None else out
         settled(self.tree.found_infosets, self.strategy, self.average, self.scratches[0].seen, sums)
         return sums
+
+    def masses(self) -> np.ndarray:
+        """Returns how much of the average's weight has come to each infoset found, ``[num_infosets]`` float64."""
+        infosets, count = self.tree.found_infosets, self.tree.num_slots
+        order = np.argsort(infosets["first_slot"])
+        sums = self._settled_sums() if self.average_method.has_sums else self.strategy
+        return np.bincount(np.repeat(order, infosets["num_actions"][order]), sums[:count], len(infosets))
 
     def current_strategy(self) -> np.ndarray:
         """Returns the strategy that the next iteration will play, ``[num_slots]`` float64."""

@@ -258,15 +258,15 @@ class Solver(IterativeSolver):
 
         Where the tree is not compiled it is a `KeyedPolicy` over the information states found, uniform elsewhere.
         """
-        return self._policy(self.average_strategy())
+        return self._policy(self.average_strategy(), self._engine.masses)
 
     def current_policy(self) -> TreePolicy | KeyedPolicy:
         """Returns the policy that the next iteration will play; later iterations do not change it."""
         return self._policy(self.current_strategy())
 
-    def _policy(self, strategy: np.ndarray) -> TreePolicy | KeyedPolicy:
+    def _policy(self, strategy: np.ndarray, masses: Any = None) -> TreePolicy | KeyedPolicy:
         if HISTORIES not in self.tree.provides:
-            return KeyedPolicy.of_tree(self.tree, strategy)
+            return KeyedPolicy.of_tree(self.tree, strategy, masses)
         return TreePolicy(self.tree, strategy)
 
     def regrets(self, info_state: str, player: int | None = None) -> dict[int, float]:

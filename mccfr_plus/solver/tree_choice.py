@@ -19,7 +19,6 @@ from mccfr_plus.trees.game import load_game
 from mccfr_plus.trees.game_tree import DEFAULT_MAX_BYTES, DEFAULT_MAX_NODES_OF_RULES, GameTree, compile_game
 from mccfr_plus.trees.lazy_tree import LazyTree
 from mccfr_plus.trees.memory import KERNELS, available_bytes, bytes_of, plan_memory, release_unused, resident_bytes
-from mccfr_plus.trees.size_estimate import probe_size
 from mccfr_plus.trees.tree import Tree
 
 logger = logging.getLogger("mccfr_plus")
@@ -130,8 +129,7 @@ def _room(memory: str | int | float | None) -> int:
 
 
 def _lazy_tree(game: pyspiel.Game, config: SolverConfig) -> LazyTree:
-    perfect_recall = probe_size(game).perfect_recall  # decides how the average is formed
-    costs = costs_of(config, game.num_players(), perfect_recall)
+    costs = costs_of(config, game.num_players(), True)
     plan = plan_memory(
         config.memory,
         node_cost=costs.node,
@@ -139,7 +137,7 @@ def _lazy_tree(game: pyspiel.Game, config: SolverConfig) -> LazyTree:
         slot_cost=costs.slot,
         reserved=KERNELS,
     )
-    return LazyTree(game, plan, config.threads, perfect_recall)
+    return LazyTree(game, plan, config.threads)
 
 
 def tree_to_evaluate(game: pyspiel.Game, max_nodes: int | None = None) -> GameTree:

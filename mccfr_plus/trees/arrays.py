@@ -40,7 +40,7 @@ OUTCOME = np.dtype([("probability", np.float64), ("accept", np.float64), ("alias
 BLOCK = 4
 
 
-NUM_EXPANSION = 32  # entries of `TreeArrays.expansion`
+NUM_EXPANSION = 31  # entries of `TreeArrays.expansion`
 NUM_SLOTS = NUM_EXPANSION - 1  # the entry of the slots found so far; the others are in `expansion`
 
 

@@ -91,7 +91,7 @@ class ExpandingTree(Tree):
         return True
 
     def require_perfect_recall(self, what: str) -> None:
-        """Does nothing, unless imperfect recall was seen."""
+        """Does nothing: infosets are known by the player's own past, too."""
 
     def count(self, entry: int) -> int:
         """Returns an entry of ``arrays.expansion``."""

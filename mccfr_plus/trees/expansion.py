@@ -52,7 +52,6 @@ LOCK = 2  # 1 while a thread changes the tree
     OUTCOME_COST,  # of a row of chance events,
     MAX_COST,  # and of all of them together
     TABLE_SIZE,  # a power of 2
-    RECALL_LOST_AT,  # 1 + a node whose infoset was reached by another own action before, or 0
     NUM_PAYOFFS,  # rows of the tree's payoffs in use
     NUM_OUTCOMES,  # rows of its chance events
     CONFLICT_NODE,  # the node at which two infosets were found to be in conflict,
@@ -152,7 +151,7 @@ def _put(expansion, node, kind, answer):
     if kind != CHANCE:
         infosets = numba.carray(pointer(expansion[INFOSETS]), expansion[MAX_INFOSETS], INFOSET)
         slot = _last_own_slot(nodes, parents, node, kind, expansion[MAX_SLOTS] + kind)
-        infoset = find(expansion, kind, answer[ANSWER_KEY], answer[ANSWER_KEY + 1])
+        infoset = find(expansion, kind, slot, answer[ANSWER_KEY], answer[ANSWER_KEY + 1])
         if infoset == NONE:
             infoset = _new_infoset(expansion, infosets, kind, answer, slot)
             if infoset == NONE:
@@ -161,8 +160,6 @@ def _put(expansion, node, kind, answer):
             expansion[CONFLICT_NODE], expansion[CONFLICT_INFOSET] = node, infoset
             publish_word(expansion, STATUS, ACTIONS_DIFFER)
             return False
-        if infosets[infoset]["parent_slot"] != slot:
-            expansion[RECALL_LOST_AT] = node + 1
         payload, num_children = infosets[infoset]["first_slot"], infosets[infoset]["num_actions"]
     if not _has_room(expansion, num_children, 0, 0):
         return False
@@ -249,40 +246,42 @@ def _has_actions(expansion, infosets, infoset, answer):
 
 
 # --- the table of infosets: 1 + the number of an infoset, or 0, at the first free place from its key's hash on ---
+# An infoset is known by the player's last slot and the information state, so that recall is perfect whatever the text
+# of the information state leaves out.
 
 
 @kernel
-def _place_of(expansion, infosets, player, low, high):
-    """Returns where in the table the player's infoset with a key stands, or belongs."""
+def _place_of(expansion, infosets, player, slot, low, high):
+    """Returns where in the table the player's infoset after a slot, with a key, stands or belongs."""
     keys = _int64_at(expansion[KEYS], 2 * expansion[MAX_INFOSETS])
     table = _int32_at(expansion[TABLE], expansion[TABLE_SIZE])
     mask = expansion[TABLE_SIZE] - 1
-    word = (np.uint64(low) + np.uint64(player)) * _MIX_A ^ np.uint64(high) * _MIX_B
+    word = (np.uint64(low) + np.uint64(player)) * _MIX_A ^ (np.uint64(high) + np.uint64(slot)) * _MIX_B
     place = np.int64((word >> np.uint64(20)) & np.uint64(mask))
     while table[place] != 0:
         infoset = table[place] - 1
         is_key = keys[2 * infoset] == low and keys[2 * infoset + 1] == high
-        if is_key and infosets[infoset]["player"] == player:
+        if is_key and infosets[infoset]["player"] == player and infosets[infoset]["parent_slot"] == slot:
             break
         place = (place + 1) & mask
     return place
 
 
 @kernel
-def find(expansion, player, low, high):
-    """Returns the player's infoset with a key, or NONE."""
+def find(expansion, player, slot, low, high):
+    """Returns the player's infoset after a slot, with a key, or NONE."""
     infosets = numba.carray(pointer(expansion[INFOSETS]), expansion[MAX_INFOSETS], INFOSET)
     table = _int32_at(expansion[TABLE], expansion[TABLE_SIZE])
-    return np.int64(table[_place_of(expansion, infosets, player, low, high)]) - 1
+    return np.int64(table[_place_of(expansion, infosets, player, slot, low, high)]) - 1
 
 
 @kernel
 def _enter(expansion, infosets, infoset):
     """Enters a new infoset into the table."""
     keys = _int64_at(expansion[KEYS], 2 * expansion[MAX_INFOSETS])
-    low, high, player = keys[2 * infoset], keys[2 * infoset + 1], infosets[infoset]["player"]
+    low, high, record = keys[2 * infoset], keys[2 * infoset + 1], infosets[infoset]
     table = _int32_at(expansion[TABLE], expansion[TABLE_SIZE])
-    table[_place_of(expansion, infosets, player, low, high)] = infoset + 1
+    table[_place_of(expansion, infosets, record["player"], record["parent_slot"], low, high)] = infoset + 1
 
 
 @kernel

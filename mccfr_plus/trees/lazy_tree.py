@@ -32,7 +32,6 @@ class LazyTree(ExpandingTree):
     Args:
         game: A `pyspiel.Game` or a game string.
         threads: How many threads may traverse it at once.
-        perfect_recall: False if imperfect recall is known; True if traversals are to find out.
     """
 
     kind = "lazy"
@@ -43,12 +42,10 @@ class LazyTree(ExpandingTree):
         game: pyspiel.Game | str,
         plan: MemoryPlan,
         threads: int = 1,
-        perfect_recall: bool = True,
     ):
         game = load_game(game)
         self.keys = Keys()
         self.threads = threads
-        self._lacks_recall = not perfect_recall
         num_players, total = game.num_players(), plan.max_nodes
         width = g.ANSWER_ACTIONS + max(game.num_distinct_actions(), num_players)
         self._places = Places(
@@ -131,7 +128,6 @@ class LazyTree(ExpandingTree):
     def end_loading(self, sizes: Sizes) -> None:
         expansion = self._places.expansion
         super().end_loading(sizes)
-        expansion[g.RECALL_LOST_AT] = 0
         while expansion[g.TABLE_SIZE] < 2 * sizes.infosets:
             expansion[g.TABLE_SIZE] *= 2
         g.enter_all(expansion)
@@ -141,7 +137,6 @@ class LazyTree(ExpandingTree):
             "game": self.game,
             "plan": self.plan,
             "threads": self.threads,
-            "perfect_recall": not self._lacks_recall,
         }
 
     def __setstate__(self, state: dict) -> None:
@@ -153,25 +148,16 @@ class LazyTree(ExpandingTree):
     def num_nodes(self) -> int:
         return self.count(g.NUM_NODES)
 
-    @property
-    def perfect_recall(self) -> bool:
-        return not self._lacks_recall and self.count(g.RECALL_LOST_AT) == 0
-
-    def require_perfect_recall(self, what: str) -> None:
-        if not self.perfect_recall:
-            node = self.count(g.RECALL_LOST_AT) - 1
-            where = f", at history {self.expander.actions_to(node)}" if node >= 0 else ""
-            raise GameError(
-                f"{self.game.get_type().short_name} has imperfect recall (a player reaches one information set by "
-                f"different own actions{where}), and {what} needs perfect recall. Use "
-                "estimator='outcome' with averaging='stochastic', which has no guarantees on such games."
-            )
-
     def _find(self, info_state: str, player: int) -> int | None:
         words = self.keys.find(info_state)
-        assert words is not None, "an information state of a lazy tree has a text"
-        found = int(g.find(self._places.expansion, player, *words))
-        return None if found == g.NONE else found
+        is_it = (self.found_keys == words).all(axis=1) & (self.found_infosets["player"] == player)
+        found = np.flatnonzero(is_it)
+        if len(found) > 1:
+            raise GameError(
+                f"player {player} comes to the information state {info_state!r} by {len(found)} different own pasts, "
+                f"and {self.game.get_type().short_name} does not tell them apart: there is no single infoset."
+            )
+        return int(found[0]) if len(found) else None
 
     @property
     def info_states(self) -> Sequence[str]:

@@ -78,7 +78,7 @@ def test_the_second_process_compiles_nothing_until_the_rule_changes(tmp_path):
     for path in cache_folder().glob("*.nbc"):
         (kept / path.name).symlink_to(path)
     values, compiled, misses = run(tmp_path)
-    assert {"single", "rule", "helper"} <= set(compiled)
+    assert {"loop", "rule", "helper"} <= set(compiled)
     assert misses == 1
     regret_matching = Solver("kuhn_poker", "external", "rm", seed=1).run(100)
     assert values[1] == pytest.approx(regret_matching.current_strategy().tolist(), rel=1e-9)  # which the rule is

@@ -1,7 +1,5 @@
 """Trees that expand: the same bits as compiled ones; what happens when they are full; the infosets' table."""
 
-from types import SimpleNamespace
-
 import naive
 import numpy as np
 import pytest
@@ -9,7 +7,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from lazy_trees import PLENTY, differences, lazy_solver, pair
 
-from mccfr_plus import BudgetError, ConfigError, GameError, Solver
+from mccfr_plus import BudgetError, ConfigError, Solver
 from mccfr_plus.solver import registry as parts
 from mccfr_plus.trees import expansion as g
 from mccfr_plus.trees.lazy_tree import LazyTree
@@ -106,17 +104,48 @@ def test_random_games(game, estimator, averaging, options):
     assert differences(*run_both(game, estimator, "rm", averaging, **options)) == []
 
 
-def test_imperfect_recall_is_found_on_the_way(caplog, monkeypatch):
-    seen_none = SimpleNamespace(perfect_recall=True)
-    monkeypatch.setattr("mccfr_plus.solver.tree_choice.probe_size", lambda *_, **__: seen_none)  # no play has met it
-    whole, lazy = run_both("liars_dice_ir(dice_sides=4)", "outcome", averaging="stochastic", iterations=2000)
-    assert differences(whole, lazy) == []
-    assert not lazy.tree.perfect_recall
+def test_infosets_are_known_by_the_own_past():
+    """With imperfect recall a tree has an infoset per information state and own last slot."""
+    game = "liars_dice_ir(dice_sides=3)"
+    whole = naive.tree_of(game)
+    assert not whole.perfect_recall
+    lazy = lazy_solver(game, "chance", seed=1).run(200)  # all nine deals, and all that follows
+    pasts, nodes = set(), whole.arrays.nodes
+    pending = [(0, (-1, -1))]  # with both players' last slots, as a player and an action of an infoset
+    while pending:
+        node, last = pending.pop()
+        kind, count, first, payload = nodes[node].tolist()
+        if kind >= 0:
+            pasts.add((kind, payload, last[kind]))
+        for index in range(count):
+            own = (payload + index, last[kind]) if kind >= 0 else None
+            after = tuple(own if player == kind else each for player, each in enumerate(last))
+            pending.append((first + index, after))
+    assert lazy.tree.num_infosets == len(pasts) > whole.num_infosets
+    assert lazy.tree.perfect_recall
+
+
+@pytest.mark.parametrize(("estimator", "averaging"), [("external", None), ("outcome", "stochastic"), ("chance", None)])
+def test_a_policy_of_imperfect_recall_is_the_mean_over_pasts(estimator, averaging, caplog):
+    """Weighted by how much of the average's weight came to each past."""
+    solver = lazy_solver("liars_dice_ir(dice_sides=3)", estimator, "rm", averaging, seed=1).run(300)
+    tree, sums = solver.tree, solver._engine._settled_sums()
+    expected = {}
+    for infoset in range(tree.num_infosets):
+        key = int(tree.found_infosets["player"][infoset]), *tree.found_keys[infoset].tolist()
+        expected[key] = expected.get(key, 0.0) + sums[tree.slots(infoset)]
+    policy = solver.average_policy()
     assert "imperfect recall" in caplog.text
-    for estimator, averaging in (("external", None), ("outcome", "lazy")):
-        solver = lazy_solver("liars_dice_ir", estimator, "rm", averaging, seed=1)
-        with pytest.raises(GameError, match=r"imperfect recall .*at history \[.*averaging='stochastic'"):
-            solver.run(5000)
+    assert policy.num_infosets == len(expected) < tree.num_infosets
+    table = policy.table
+    for row, key in enumerate(zip(table.players.tolist(), *table.keys.T.tolist(), strict=True)):
+        own = expected[key]
+        share = own / own.sum() if own.sum() > 0 else np.full(len(own), 1 / len(own))
+        np.testing.assert_allclose(table.probabilities[table.first[row] : table.first[row + 1]], share, atol=1e-12)
+    state = solver.game.new_initial_state()
+    while state.is_chance_node():
+        state.apply_action(state.legal_actions()[0])
+    assert sum(policy.action_probabilities(state).values()) == pytest.approx(1.0)
 
 
 @pytest.mark.parametrize("iterations", [[1] * 40, [7, 33], [39, 1]])
@@ -245,8 +274,14 @@ def put(tree, player, key, actions=(0, 1)):
     """Puts an infoset, as `expand` would."""
     expansion = tree._places.expansion
     answer = np.array([player, len(actions), 0, *key, *actions], np.int64)
-    assert g.find(expansion, player, *key) == g.NONE
+    assert g.find(expansion, player, expansion[g.MAX_SLOTS] + player, *key) == g.NONE
     return int(g._new_infoset(expansion, tree._places.infosets, player, answer, expansion[g.MAX_SLOTS] + player))
+
+
+def found(tree, player, key):
+    """Returns the number of an infoset at the beginning of the game."""
+    expansion = tree._places.expansion
+    return g.find(expansion, player, expansion[g.MAX_SLOTS] + player, *key)
 
 
 @settings(max_examples=15, deadline=None)
@@ -260,12 +295,12 @@ def test_the_table_is_a_dictionary(seed):
         key = (int(rng.integers(2)), (int(rng.integers(-60, 60)), int(high)))
         if key not in numbers:
             numbers[key] = put(tree, *key)
-        assert g.find(tree._places.expansion, key[0], *key[1]) == numbers[key]
+        assert found(tree, *key) == numbers[key]
     assert list(numbers.values()) == list(range(len(numbers)))
     assert tree.count(g.TABLE_SIZE) >= 2 * len(numbers) > 4096
     for (player, key), number in numbers.items():
-        assert g.find(tree._places.expansion, player, *key) == number
-    assert g.find(tree._places.expansion, 0, 1000, 0) == -1
+        assert found(tree, player, key) == number
+    assert found(tree, 0, (1000, 0)) == -1
 
 
 def test_the_table_is_as_large_as_the_number_of_infosets_needs():
