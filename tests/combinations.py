@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 from mccfr_plus import ConfigError
 from mccfr_plus.solver import registry
 from mccfr_plus.solver.config import SolverConfig
+from mccfr_plus.trees.needs import HISTORIES, INFOSETS
 
 # Forms of loops, and of kernels that the loops' options choose.
 LOOPS: dict[str, dict[str, Any]] = {
@@ -70,7 +71,7 @@ def goes(levels: tuple[str, str, str, str]) -> bool:
         config = SolverConfig.from_specs(estimator, minimizer, averaging, **LOOPS[loop])
     except ConfigError:
         return False
-    return config.tree != "lazy" or config.needs_whole_tree() is None
+    return config.tree != "lazy" or config.who_needs(HISTORIES, INFOSETS) is None
 
 
 def pairs_of(levels: tuple[str, ...]) -> set[tuple]:

@@ -22,6 +22,7 @@ from mccfr_plus import compile_game
 from mccfr_plus.checks import games, script
 from mccfr_plus.solver import registry as parts
 from mccfr_plus.trees.layout import alias_table
+from mccfr_plus.trees.needs import GRADIENTS
 
 CHANCE, TERMINAL = -1, -2
 MASK = (1 << 64) - 1
@@ -170,7 +171,7 @@ def root_of(name: str) -> Node:
 
 
 # The estimators of gradients: all but those whose regrets are right up to a factor per infoset only.
-UNBIASED = tuple(name for name, factory in parts.ESTIMATORS.items() if factory().is_unbiased)
+UNBIASED = tuple(name for name, factory in parts.ESTIMATORS.items() if GRADIENTS in factory().provides)
 
 
 NEED_FULL = ("rtcfr+", "mmd", "reg_cfr")

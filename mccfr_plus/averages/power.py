@@ -8,6 +8,15 @@ import numpy as np
 from mccfr_plus.errors import ConfigError
 from mccfr_plus.estimators.base import check_number
 from mccfr_plus.kernels.random_numbers import as_python
+from mccfr_plus.trees.needs import (
+    AVERAGE,
+    HISTORIES,
+    INFOSETS,
+    ONE_PLAYER,
+    OPPONENTS_DRAWN,
+    PERFECT_RECALL,
+    TWO_PLAYERS,
+)
 
 _LARGEST_GAMMA = 30.0  # sums are numbers for 1e10 iterations
 _MOST_SCHEDULED = 10_000_000  # of which each has an entry in a table
@@ -67,6 +76,22 @@ class PowerAverage:
             return ()
         keys = (of_gamma.get(self.gamma, "brown2019solving"), of_method.get(self.method, ""))
         return tuple(key for key in keys if key)
+
+    @property
+    def needs(self) -> frozenset[str]:
+        """What it needs of the tree and of the estimator, in words of `mccfr_plus.trees.needs`."""
+        of_method = {
+            "exact": {PERFECT_RECALL, INFOSETS},
+            "lazy": {PERFECT_RECALL},
+            "optimistic": {PERFECT_RECALL},
+            "sampled": {ONE_PLAYER, OPPONENTS_DRAWN, TWO_PLAYERS},
+        }
+        return frozenset(of_method.get(self.method, set()) | ({HISTORIES} if self.kernel is not None else set()))
+
+    @property
+    def provides(self) -> frozenset[str]:
+        """What it provides."""
+        return frozenset() if self.method == "last" else frozenset({AVERAGE})
 
     @property
     def last_gamma(self) -> float:

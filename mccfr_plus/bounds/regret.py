@@ -56,6 +56,7 @@ from mccfr_plus.minimizers import (
 from mccfr_plus.minimizers.dilated_weights import dilated_weights
 from mccfr_plus.solver.registry import average_of, estimator_of, minimizer_of
 from mccfr_plus.trees.game_tree import GameTree
+from mccfr_plus.trees.needs import GRADIENTS
 
 _CUT_AT_ZERO = (RegretMatchingPlus, PredictiveRegretMatchingPlus)
 _UNWEIGHTED = (RegretMatching, PredictiveRegretMatching, Hedge, FTRL, OMD)
@@ -209,7 +210,10 @@ def why_no_bound(
     reasons = (
         (len(average.scheduled), "no theorem is known here for averages on a schedule"),
         (not tree.perfect_recall, "the game has imperfect recall"),
-        (not estimator.is_unbiased, f"{estimator!r} estimates regrets up to a factor, and bounds are about gradients"),
+        (
+            GRADIENTS not in estimator.provides,
+            f"{estimator!r} estimates regrets up to a factor, not gradients",
+        ),
         (not is_own or has_own_scheme, f"nothing is known here about the range of {estimator!r}'s estimates"),
         (type(minimizer) not in _LOCAL_THEOREM, f"no theorem is known here for {minimizer!r}"),
         (

@@ -30,6 +30,7 @@ from mccfr_plus.kernels.random_numbers import new_state
 from mccfr_plus.solver.config import SolverConfig
 from mccfr_plus.solver.loop import estimate_with
 from mccfr_plus.trees.game_tree import GameTree, compile_game
+from mccfr_plus.trees.needs import DRAWS, GRADIENTS
 
 SMALLER_GAME, LARGER_GAME = "kuhn_poker", "leduc_poker"  # of the z-tests: many samples, and many slots
 
@@ -76,7 +77,7 @@ def check_estimator(
     """
     config = SolverConfig.from_specs(estimator, averaging="stochastic", baseline=baseline, batch=batch)
     estimate_with(config.estimator)  # raises without a kernel
-    if not config.estimator.is_unbiased:
+    if GRADIENTS not in config.estimator.provides:
         raise ConfigError(
             f"{config.estimator!r} estimates regrets up to a factor per information state, and not a gradient."
         )
@@ -187,7 +188,7 @@ class _Check:
         expected = exact_gradient(tree, sampler.strategy, player)
         signs = np.random.default_rng(self._seed).choice([-1.0, 1.0], (len(expected), _SIGNS))
         moments, projected = np.zeros((3, len(expected))), np.zeros((2, _SIGNS))
-        if not self._config.estimator.samples:
+        if DRAWS not in self._config.estimator.provides:
             samples = 1
         seconds, most = _SECONDS / (2 * tree.num_players), samples or 1 << 60
         sampler.add(player, 1, signs, moments, projected)  # compiles
@@ -212,7 +213,7 @@ class _Check:
         rounding = 1e-8 * scale * np.where(is_slot, 1, len(moments[0]))
         slack = rounding + (0.0 if self._config.baseline is None else np.where(is_slot, unseen, 0.0))
         z = np.where(many, np.maximum(away - slack, 0.0) / np.sqrt(np.where(many, variance, 1.0) / count), 0.0)
-        allowed = rounding + (unseen if self._config.estimator.samples else 0.0)
+        allowed = rounding + (unseen if DRAWS in self._config.estimator.provides else 0.0)
         z[is_constant & (away > allowed)] = np.inf
         limit, worst = z_limit(int(many.sum())), int(z.argmax())
         what = "its mean" if is_slot[worst] else "of a sum over all slots with random signs, the mean"

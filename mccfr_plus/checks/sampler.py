@@ -13,6 +13,7 @@ from mccfr_plus.kernels.slots import bind
 from mccfr_plus.solver.config import SolverConfig
 from mccfr_plus.solver.loop import ESTIMATE, UPDATE_ALL_PLAYERS, begin_gradients, estimate_with
 from mccfr_plus.trees.game_tree import GameTree
+from mccfr_plus.trees.needs import NO_VALUES
 from mccfr_plus.trees.scratch import begin_traversal, new_scratch, scale_gradient
 
 SENTINEL = 1e12  # fills the gradient before every traversal, so that adding to it without `touch` is seen
@@ -87,7 +88,7 @@ class GradientSampler:
             self.parameters = np.append(self.parameters, float(baseline.rate))
         self.strategy = random_strategy(tree, rng, zeros)
         self.sampling_weights = self._sampling_weights(rng)
-        has_values = baseline is not None or estimator.keeps_values
+        has_values = baseline is not None or NO_VALUES not in estimator.provides
         # Baselines give unbiased estimates whatever their values are.
         self._first_values = rng.normal(size=(tree.num_players, tree.num_nodes) if has_values else (0, 0))
         # The room for visits at opponents' infosets that a solver has.

@@ -13,7 +13,7 @@ from mccfr_plus.evaluation.quality import local_bound
 from mccfr_plus.files.json_lines import JsonLines
 from mccfr_plus.files.lock import CheckpointLock
 from mccfr_plus.policies.files import save_policy
-from mccfr_plus.trees.tree import INFOSETS, RULES
+from mccfr_plus.trees.needs import INFOSETS, RULES
 
 BOUND_SECONDS = 5.0  # for a lower bound of the exploitability if it cannot be computed
 

@@ -27,7 +27,7 @@ from mccfr_plus.solver.defaults import require_short_traversals, solver_for
 from mccfr_plus.solver.registry import AVERAGES, ESTIMATORS, MINIMIZERS
 from mccfr_plus.solver.solver import Solver
 from mccfr_plus.solver.tree_choice import TreeLimits
-from mccfr_plus.trees.tree import RULES
+from mccfr_plus.trees.needs import INFOSETS, RULES
 
 SUMMARY = "Compute an approximate equilibrium of a game."
 
@@ -124,7 +124,7 @@ def _solve(arguments: argparse.Namespace, lock: CheckpointLock | None, stack: co
     elif "estimator" in given:
         config = SolverConfig.from_specs(**{"minimizer": None, **given})
         solver = Solver.from_config(arguments.game, config, seed=seed_of(arguments), limits=limits)
-        if not solver.tree.provides:
+        if not solver.tree.provides & {INFOSETS, RULES}:
             require_short_traversals(solver)
     else:
         solver, reason = solver_for(

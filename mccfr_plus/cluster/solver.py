@@ -19,6 +19,7 @@ from mccfr_plus.solver import saved_state as checkpoints
 from mccfr_plus.solver.engine import Engine
 from mccfr_plus.solver.solver import Solver
 from mccfr_plus.trees.game_tree import GameTree
+from mccfr_plus.trees.needs import NO_VALUES
 from mccfr_plus.trees.tree import Tree
 
 
@@ -85,7 +86,7 @@ class DistributedSolver(contextlib.AbstractContextManager, Solver):
         )
 
     def _new_engine(self, tree: Tree, rngs: np.ndarray) -> Engine:
-        if self.estimator.keeps_values:
+        if NO_VALUES not in self.estimator.provides:
             raise ConfigError(
                 f"estimator={self.estimator.short_name!r} in a distributed solver: its traversals write to a table of "
                 "the values of histories, which every worker would have to share. Use external or outcome."

@@ -11,6 +11,7 @@ import numpy as np
 from mccfr_plus.estimators.base import OpponentsSampled, SamplingWeights, check_exploration, check_number
 from mccfr_plus.estimators.traversal import ALL_OWN, INCLUSION, WEIGH_ACTIONS
 from mccfr_plus.kernels.compile import inline_kernel
+from mccfr_plus.trees.needs import AVERAGE
 from mccfr_plus.trees.scratch import at
 
 
@@ -85,6 +86,10 @@ class AverageStrategySampling(OpponentsSampled):
 
     def parameters(self) -> np.ndarray:
         return np.array([float(self.epsilon), float(self.tau), float(self.beta)])
+
+    @property
+    def needs(self) -> frozenset[str]:
+        return super().needs | {AVERAGE}
 
     @property
     def sampling_weights(self) -> SamplingWeights:

@@ -14,6 +14,7 @@ from mccfr_plus.estimators.control_variates import EXPECTED, ONE_OWN, controlled
 from mccfr_plus.estimators.outcome import outcome_traversal
 from mccfr_plus.kernels.compile import kernel
 from mccfr_plus.kernels.slots import bind
+from mccfr_plus.trees.needs import INFOSETS, PERFECT_RECALL
 from mccfr_plus.trees.scratch import at
 from mccfr_plus.trees.tree import Tree
 
@@ -89,8 +90,8 @@ class BalancedOutcomeSampling(Estimator):
         return SamplingWeights.SAMPLING
 
     @property
-    def needs_nodes(self) -> bool:
-        return False
+    def needs(self) -> frozenset[str]:
+        return frozenset({PERFECT_RECALL, INFOSETS})
 
     def sampling_strategy(self, tree: Tree) -> np.ndarray:
         return balanced_strategy(tree)

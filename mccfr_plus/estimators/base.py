@@ -13,6 +13,17 @@ from mccfr_plus.estimators.control_variates import EXPECTED, controlled_traversa
 from mccfr_plus.estimators.traversal import traversal
 from mccfr_plus.kernels.random_numbers import as_python
 from mccfr_plus.kernels.slots import bind
+from mccfr_plus.trees.needs import (
+    BASELINES,
+    DRAWS,
+    FIXED_VALUES,
+    GRADIENTS,
+    HISTORIES,
+    NO_VALUES,
+    ONE_PLAYER,
+    OPPONENTS_DRAWN,
+    PERFECT_RECALL,
+)
 
 
 class SamplingWeights(Enum):
@@ -47,35 +58,24 @@ class Estimator:
         kernel: The kernel, as a ``staticmethod``, or a property where it depends on the parameters; every estimator has
             one.
         references: Keys of `mccfr_plus.citations`.
-        samples: Whether two gradients under the same strategies can differ.
+        gives: What it provides whatever its parameters, in words of `mccfr_plus.trees.needs`.
         visits_all_chance: Whether all chance outcomes are visited.
         visits_all_own: Whether all of the player's own actions can be visited in one traversal.
-        is_unbiased: Whether the mean of what the kernel adds is the gradient. If not, regrets are right up to a factor
-            per infoset, which regret matching and its relatives ignore.
-        keeps_values: Whether it keeps a value of every history instead of baselines.
-        needs_zero_sum: Whether it is for two-player zero-sum games alone.
-        needs_alternation: Whether players must be updated one after the other.
-        needs_perfect_recall: Whether it is wrong on games of imperfect recall.
 
     Examples:
         >>> import mccfr_plus
         >>> issubclass(mccfr_plus.ExternalSampling, mccfr_plus.Estimator)
         True
-        >>> mccfr_plus.ExternalSampling().samples, mccfr_plus.Full().samples
+        >>> mccfr_plus.ExternalSampling().visits_all_own, mccfr_plus.OutcomeSampling().visits_all_own
         (True, False)
     """
 
     short_name: ClassVar[str] = "user-defined"
     kernel: ClassVar[Any] = None
     references: ClassVar[tuple[str, ...]] = ()
-    samples: ClassVar[bool] = True
     visits_all_chance: ClassVar[bool] = False
     visits_all_own: ClassVar[bool] = True
-    is_unbiased: ClassVar[bool] = True
-    keeps_values: ClassVar[bool] = False
-    needs_zero_sum: ClassVar[bool] = False
-    needs_alternation: ClassVar[bool] = False
-    needs_perfect_recall: ClassVar[bool] = True
+    gives: ClassVar[frozenset[str]] = frozenset({DRAWS, GRADIENTS, NO_VALUES, FIXED_VALUES})
 
     def kernel_with_baseline(self, expected: bool) -> Callable | None:
         """Returns a kernel that uses baselines, which are ``scratch.values``; None if there is none.
@@ -132,18 +132,24 @@ class Estimator:
         return False
 
     @property
-    def needs_whole_tree(self) -> bool:
-        """Whether the kernel cannot traverse a lazily expanded tree.
+    def needs(self) -> frozenset[str]:
+        """What it needs of the tree and of other components.
 
-        A user-defined kernel reads nodes itself, and would have to call `mccfr_plus.trees.expansion.expand` at nodes
-        that were not visited yet. A sampling strategy is a table over all infosets.
+        A user-defined kernel reads nodes itself; a strategy to sample from is a table over all information sets.
         """
-        return not type(self).__module__.startswith("mccfr_plus.") or self.sampling_weights == SamplingWeights.SAMPLING
+        is_own = type(self).__module__.startswith("mccfr_plus.")
+        is_whole = is_own and self.sampling_weights != SamplingWeights.SAMPLING
+        return frozenset({PERFECT_RECALL} if is_whole else {PERFECT_RECALL, HISTORIES})
 
     @property
-    def needs_nodes(self) -> bool:
-        """Whether the kernel, or its sampling strategy, needs stored histories, so that no rules take their place."""
-        return self.needs_whole_tree
+    def provides(self) -> frozenset[str]:
+        """What it provides, by its class and by its parameters."""
+        found = {
+            OPPONENTS_DRAWN: self.stochastic_average(2) == "visits",
+            ONE_PLAYER: not self.updates_all_players,
+            BASELINES: self.kernel_with_baseline(True) is not None,
+        }
+        return self.gives | {word for word, is_there in found.items() if is_there}
 
 
 @dataclass(frozen=True)

@@ -12,6 +12,15 @@ from typing import Any, ClassVar
 from mccfr_plus.estimators.base import Estimator
 from mccfr_plus.estimators.full import exact_gradient, touch_all
 from mccfr_plus.kernels.compile import inline_kernel
+from mccfr_plus.trees.needs import (
+    ALTERNATION,
+    EXACT_GRADIENTS,
+    FIXED_VALUES,
+    HISTORIES,
+    NO_VALUES,
+    PERFECT_RECALL,
+    ZERO_SUM,
+)
 from mccfr_plus.trees.scratch import NODES_TOUCHED, at, refresh_reach
 
 
@@ -56,16 +65,13 @@ class BestResponseOpponent(Estimator):
     short_name: ClassVar[str] = "best_response"
     kernel: ClassVar[Any] = staticmethod(against_best_response)
     references: ClassVar[tuple[str, ...]] = ("johanson2012finding",)
-    samples: ClassVar[bool] = False
+    gives: ClassVar[frozenset[str]] = frozenset({EXACT_GRADIENTS, NO_VALUES, FIXED_VALUES})
     visits_all_chance: ClassVar[bool] = True
-    is_unbiased: ClassVar[bool] = False
-    needs_zero_sum: ClassVar[bool] = True
-    needs_alternation: ClassVar[bool] = True
 
     @property
     def needs_leaves(self) -> bool:
         return True
 
     @property
-    def needs_whole_tree(self) -> bool:
-        return True
+    def needs(self) -> frozenset[str]:
+        return frozenset({PERFECT_RECALL, HISTORIES, ZERO_SUM, ALTERNATION})

@@ -34,6 +34,7 @@ from mccfr_plus.estimators.visits import LIST_VISIT
 from mccfr_plus.kernels.compile import inline_kernel, kernel
 from mccfr_plus.trees.arrays import CHANCE, TERMINAL
 from mccfr_plus.trees.game_tree import GameTree
+from mccfr_plus.trees.needs import DRAWS, HISTORIES, PERFECT_RECALL
 from mccfr_plus.trees.scratch import ITERATION, NODES_TOUCHED, NUM_VISITS, at, touch
 
 _NODES_PER_ITERATION = 100  # of a pass over all values: about the time of the traversals between two passes
@@ -162,8 +163,7 @@ class Escher(Estimator):
     sampling: str = "uniform"
     short_name: ClassVar[str] = "escher"
     visits_all_own: ClassVar[bool] = False
-    is_unbiased: ClassVar[bool] = False
-    keeps_values: ClassVar[bool] = True
+    gives: ClassVar[frozenset[str]] = frozenset({DRAWS})
     references: ClassVar[tuple[str, ...]] = ("mcaleer2023escher",)
     kernel: ClassVar[Any] = staticmethod(escher_traversal)
 
@@ -195,5 +195,5 @@ class Escher(Estimator):
         return "visits" if num_players == 2 else "own_traversal"
 
     @property
-    def needs_whole_tree(self) -> bool:
-        return True
+    def needs(self) -> frozenset[str]:
+        return frozenset({PERFECT_RECALL, HISTORIES})

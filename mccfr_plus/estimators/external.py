@@ -9,6 +9,7 @@ import numpy as np
 from mccfr_plus.estimators.base import OpponentsSampled, SamplingWeights, check_number
 from mccfr_plus.estimators.traversal import ALL_OWN, INCLUSION
 from mccfr_plus.kernels.compile import inline_kernel
+from mccfr_plus.trees.needs import REGRETS
 from mccfr_plus.trees.scratch import at
 
 
@@ -55,6 +56,10 @@ class ExternalSampling(OpponentsSampled):
     def switches(self) -> dict[Any, Any]:  # type: ignore[override]
         """What fills slots of `traversal`."""
         return {} if self.prune_below is None else {ALL_OWN: False, INCLUSION: inclusion_by_regret}
+
+    @property
+    def needs(self) -> frozenset[str]:
+        return super().needs | (set() if self.prune_below is None else {REGRETS})
 
     def parameters(self) -> np.ndarray:
         if self.prune_below is None:

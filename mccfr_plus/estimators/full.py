@@ -16,6 +16,7 @@ from mccfr_plus.trees.by_rules.histories import traverse_histories
 from mccfr_plus.trees.by_rules.payoff_matrix import add_products, set_reach
 from mccfr_plus.trees.by_rules.rows import MATRIX, NUM_HISTORIES, THREADS
 from mccfr_plus.trees.expansion import NUM_INFOSETS
+from mccfr_plus.trees.needs import EXACT_GRADIENTS, FIXED_VALUES, GRADIENTS, INFOSETS, NO_VALUES, PERFECT_RECALL
 from mccfr_plus.trees.scratch import NODES_TOUCHED, STAMP, THREAD, at, refresh_reach, scale_gradient, touch
 
 USE_MATRIX = Constant("USE_MATRIX", True, "Whether the payoff matrix is used if there is one.")
@@ -152,7 +153,7 @@ class Full(Estimator):
     pruning: bool = False
     short_name: ClassVar[str] = "full"
     references: ClassVar[tuple[str, ...]] = ("zinkevich2007regret",)
-    samples: ClassVar[bool] = False
+    gives: ClassVar[frozenset[str]] = frozenset({GRADIENTS, EXACT_GRADIENTS, NO_VALUES, FIXED_VALUES})
     visits_all_chance: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
@@ -179,9 +180,5 @@ class Full(Estimator):
         return not (self.traversal or self.pruning)
 
     @property
-    def needs_whole_tree(self) -> bool:
-        return True
-
-    @property
-    def needs_nodes(self) -> bool:
-        return False
+    def needs(self) -> frozenset[str]:
+        return frozenset({PERFECT_RECALL, INFOSETS})

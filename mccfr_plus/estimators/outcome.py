@@ -32,6 +32,7 @@ from mccfr_plus.trees.access import ADVANCE, ALL_PLAYERS, FIRST_NODE, HEAD, IS_L
 from mccfr_plus.trees.arrays import CHANCE, TERMINAL
 from mccfr_plus.trees.expansion import EXPAND
 from mccfr_plus.trees.game_tree import GameTree
+from mccfr_plus.trees.needs import PERFECT_RECALL
 from mccfr_plus.trees.scratch import NODES_TOUCHED, NUM_VISITS, THREAD, at, touch
 
 
@@ -158,7 +159,6 @@ class OutcomeSampling(Estimator):
     sampling: Any = field(default=None, compare=False)
     short_name: ClassVar[str] = "outcome"
     visits_all_own: ClassVar[bool] = False
-    needs_perfect_recall: ClassVar[bool] = False
     references: ClassVar[tuple[str, ...]] = ("zinkevich2007regret", "lanctot2009monte")
 
     def __post_init__(self) -> None:
@@ -189,6 +189,10 @@ class OutcomeSampling(Estimator):
 
     def stochastic_average(self, num_players: int) -> str:
         return "visits" if num_players == 2 or self.update_all_players else "own_traversal"
+
+    @property
+    def needs(self) -> frozenset[str]:
+        return super().needs - {PERFECT_RECALL}
 
     @property
     def updates_all_players(self) -> bool:

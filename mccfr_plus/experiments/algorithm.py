@@ -13,6 +13,7 @@ from mccfr_plus.solver.config import SolverConfig
 from mccfr_plus.solver.registry import ESTIMATORS
 from mccfr_plus.solver.solver import Solver
 from mccfr_plus.specs import Spec, parse_spec
+from mccfr_plus.trees.needs import DRAWS
 
 OURS, NEURAL, CPP, PYTHON, USER = "mccfr_plus", "neural", "openspiel", "openspiel_python", "user"
 
@@ -55,7 +56,7 @@ class Algorithm:
         """Whether the result depends on the seed."""
         if self.library in (NEURAL, USER):
             return True
-        return self.config.estimator.samples or self.config.averaging.method in ("stochastic", "sampled")
+        return DRAWS in self.config.estimator.provides or self.config.averaging.method in ("stochastic", "sampled")
 
     @property
     def needs_compiled_tree(self) -> bool:
@@ -63,7 +64,7 @@ class Algorithm:
 
         OpenSpiel's full traversals visit every history before their first iteration, in C++ that nothing interrupts.
         """
-        return self.library == NEURAL or (self.library in OPENSPIEL and not self.config.estimator.samples)
+        return self.library == NEURAL or (self.library in OPENSPIEL and DRAWS not in self.config.estimator.provides)
 
     @property
     def evaluation_cost(self) -> float:

@@ -20,6 +20,7 @@ from mccfr_plus.policies.tree_policy import TreePolicy
 from mccfr_plus.solver.iterative import CHUNK_SECONDS, next_chunk
 from mccfr_plus.solver.solver import Solver
 from mccfr_plus.trees.game_tree import GameTree
+from mccfr_plus.trees.needs import DRAWS
 from mccfr_plus.trees.trial import without_places
 
 
@@ -40,7 +41,7 @@ class OpenSpielSolver:
         self._step = next(getattr(self._solver, step) for step in steps if hasattr(self._solver, step))
         self._counter = _ours(game, algorithm, seed)
         self.iterations, self.seconds, self._chunk = 0, 0.0, 1
-        is_same = not algorithm.config.estimator.samples  # all iterations cost the same
+        is_same = DRAWS not in algorithm.config.estimator.provides  # all iterations cost the same
         self._nodes_each = self._counter.run(1).nodes_touched if is_same else None
 
     @property

@@ -10,7 +10,7 @@ import numpy as np
 import pyspiel
 
 from mccfr_plus.trees.game import checked_outcomes, game_error
-from mccfr_plus.trees.tree import HISTORIES
+from mccfr_plus.trees.needs import HISTORIES
 
 _HISTORIES = 32  # of a game that is not stored
 _MOVES = 2_000  # in all of them, about: a second or two in slow games

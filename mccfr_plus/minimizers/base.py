@@ -42,9 +42,8 @@ class Minimizer:
             and the tables.
         num_tables: Rows of the tables.
         references: Keys of `mccfr_plus.citations`.
-        keeps_regrets: Whether row 0 of the tables holds cumulative regrets, negative ones too; they may lack discounts.
-        needs_perfect_recall: Whether it is wrong on games of imperfect recall.
-        needs_full_gradients: Whether it is wrong where an update leaves infosets out, as sampling does.
+        provides: Words of `mccfr_plus.trees.needs`: `REGRETS` if row 0 of the tables holds cumulative regrets, negative
+            ones too; they may lack discounts.
         default_average: Short name of the average of its paper.
         row_of_ones: The row of the tables in which a new infoset has a 1 at its first slot; None: all begin with zeros.
 
@@ -59,9 +58,7 @@ class Minimizer:
     prepare: ClassVar[Any] = None
     num_tables: ClassVar[int] = 1
     references: ClassVar[tuple[str, ...]] = ()
-    keeps_regrets: ClassVar[bool] = False
-    needs_perfect_recall: ClassVar[bool] = False
-    needs_full_gradients: ClassVar[bool] = False
+    provides: ClassVar[frozenset[str]] = frozenset()
     default_average: ClassVar[str] = "uniform"
     row_of_ones: ClassVar[int | None] = None
 
@@ -74,12 +71,12 @@ class Minimizer:
         return np.zeros((self.num_tables, tree.slot_capacity))
 
     def begin(self, tree: Tree, tables: np.ndarray) -> None:
-        """Writes what depends on all infosets, once they are known, if `needs_whole_tree`. Modifies `tables`."""
+        """Writes what depends on all infosets, once they are known, if it needs `INFOSETS`. Modifies `tables`."""
 
     @property
-    def needs_whole_tree(self) -> bool:
-        """Whether the tables depend on more than their infoset, so that the tree must be complete."""
-        return False
+    def needs(self) -> frozenset[str]:
+        """What it needs of the tree and of other components, in words of `mccfr_plus.trees.needs`."""
+        return frozenset()
 
     def cumulative_regrets(self, tables: np.ndarray, parameters: np.ndarray, slots: slice) -> np.ndarray:
         """Returns the cumulative regrets of one infoset's slots, as they count now."""

@@ -43,8 +43,9 @@ from mccfr_plus.minimizers.step_size import (
     step_size,
     step_size_parameters,
 )
+from mccfr_plus.trees.needs import GRADIENTS, INFOSETS, PERFECT_RECALL
 from mccfr_plus.trees.scratch import at
-from mccfr_plus.trees.tree import INFOSETS, Tree
+from mccfr_plus.trees.tree import Tree
 
 # Rows of the tables; VALUE and WEIGHT are used at first slots only.
 SCORE = 0  # A, the prediction included
@@ -109,7 +110,6 @@ class Dilated(Minimizer):
     eta: float = 10.0
     weights: str = "kroer"
     optimistic: bool = False
-    needs_perfect_recall: ClassVar[bool] = True
     row_of_ones: ClassVar[int | None] = WEIGHT
     kernel: ClassVar[Any] = staticmethod(dilated)
     prepare: ClassVar[Any] = staticmethod(prepare_dilated)
@@ -139,8 +139,8 @@ class Dilated(Minimizer):
         return step_size_parameters(self.eta, getattr(self, "decay", 0.0), self.optimistic)
 
     @property
-    def needs_whole_tree(self) -> bool:
-        return self.weights != CONSTANT
+    def needs(self) -> frozenset[str]:
+        return frozenset({GRADIENTS, PERFECT_RECALL} | ({INFOSETS} if self.weights != CONSTANT else set()))
 
     def tables(self, tree: Tree) -> np.ndarray:
         tables = super().tables(tree)

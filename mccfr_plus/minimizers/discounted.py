@@ -15,6 +15,7 @@ from mccfr_plus.kernels.compile import inline_kernel, kernel
 from mccfr_plus.kernels.intrinsics import unlikely
 from mccfr_plus.minimizers.base import Minimizer
 from mccfr_plus.minimizers.infoset import REGRET, expected_value, play_in_proportion
+from mccfr_plus.trees.needs import REGRETS
 from mccfr_plus.trees.scratch import at
 
 # Entries of the parameters.
@@ -119,7 +120,7 @@ class Discounted(Minimizer):
     beta: float = 0.0
     short_name: ClassVar[str] = "dcfr"
     num_tables: ClassVar[int] = 3
-    keeps_regrets: ClassVar[bool] = True
+    provides: ClassVar[frozenset[str]] = frozenset({REGRETS})
     kernel: ClassVar[Any] = staticmethod(discounted)
     prepare: ClassVar[Any] = staticmethod(prepare_discount)
 

@@ -26,6 +26,7 @@ from mccfr_plus.minimizers.step_size import (
     step_size,
     step_size_parameters,
 )
+from mccfr_plus.trees.needs import REGRETS
 from mccfr_plus.trees.scratch import at
 
 
@@ -86,7 +87,7 @@ class Hedge(Minimizer):
     decay: float = 0.0
     optimistic: bool = False
     short_name: ClassVar[str] = "hedge"
-    keeps_regrets: ClassVar[bool] = True
+    provides: ClassVar[frozenset[str]] = frozenset({REGRETS})
     kernel: ClassVar[Any] = staticmethod(hedge)
     prepare: ClassVar[Any] = staticmethod(prepare_hedge)
 

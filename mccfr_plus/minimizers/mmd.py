@@ -28,6 +28,7 @@ from mccfr_plus.kernels.compile import inline_kernel
 from mccfr_plus.kernels.slots import bind
 from mccfr_plus.minimizers.dilated import RELATIVE, VALUE, WEIGHT, Dilated, dilated
 from mccfr_plus.minimizers.step_size import ETA, ETA_NOW, KEEP, step_size
+from mccfr_plus.trees.needs import EXACT_GRADIENTS, INFOSETS
 from mccfr_plus.trees.tree import Tree
 
 MAGNET = 5  # entry of the parameters beside those of `step_size`: alpha
@@ -71,7 +72,6 @@ class MagneticMirrorDescent(Dilated):
     decay: float = 0.5
     short_name: ClassVar[str] = "mmd"
     default_average: ClassVar[str] = "last"
-    needs_full_gradients: ClassVar[bool] = True
     kernel: ClassVar[Any] = staticmethod(bind(dilated, {RELATIVE: False}))
     prepare: ClassVar[Any] = staticmethod(prepare_magnetic)
 
@@ -86,8 +86,8 @@ class MagneticMirrorDescent(Dilated):
         return ("sokota2023unified", *(("kroer2020faster",) if self.weights == "kroer" else ()))
 
     @property
-    def needs_whole_tree(self) -> bool:
-        return True
+    def needs(self) -> frozenset[str]:
+        return super().needs | {EXACT_GRADIENTS, INFOSETS}
 
     def parameters(self) -> np.ndarray:
         return np.append(super().parameters(), self.alpha)

@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 from mccfr_plus.kernels.compile import inline_kernel
 from mccfr_plus.minimizers.base import Minimizer
 from mccfr_plus.minimizers.infoset import REGRET, expected_value, play_in_proportion
+from mccfr_plus.trees.needs import REGRETS
 from mccfr_plus.trees.scratch import at
 
 
@@ -41,5 +42,5 @@ class PredictiveRegretMatching(Minimizer):
 
     short_name: ClassVar[str] = "prm"
     references: ClassVar[tuple[str, ...]] = ("farina2021faster",)
-    keeps_regrets: ClassVar[bool] = True
+    provides: ClassVar[frozenset[str]] = frozenset({REGRETS})
     kernel: ClassVar[Any] = staticmethod(predictive)

@@ -6,6 +6,7 @@ from typing import Any, ClassVar
 from mccfr_plus.kernels.compile import inline_kernel
 from mccfr_plus.minimizers.base import Minimizer
 from mccfr_plus.minimizers.infoset import REGRET, expected_value, play_in_proportion
+from mccfr_plus.trees.needs import REGRETS
 from mccfr_plus.trees.scratch import at
 
 
@@ -38,5 +39,5 @@ class RegretMatching(Minimizer):
 
     short_name: ClassVar[str] = "rm"
     references: ClassVar[tuple[str, ...]] = ("hart2000simple",)
-    keeps_regrets: ClassVar[bool] = True
+    provides: ClassVar[frozenset[str]] = frozenset({REGRETS})
     kernel: ClassVar[Any] = staticmethod(regret_matching)

@@ -24,6 +24,7 @@ from mccfr_plus.errors import ConfigError
 from mccfr_plus.estimators.base import LARGEST, check_number, check_whole
 from mccfr_plus.kernels.compile import inline_kernel, kernel
 from mccfr_plus.minimizers.base import Minimizer
+from mccfr_plus.trees.needs import EXACT_GRADIENTS, PERFECT_RECALL
 from mccfr_plus.trees.scratch import at
 
 # Rows of the tables.
@@ -132,8 +133,6 @@ class RegularizedMirrorDescent(Minimizer):
     short_name: ClassVar[str] = "reg_cfr"
     num_tables: ClassVar[int] = 2
     references: ClassVar[tuple[str, ...]] = ("liu2023power",)
-    needs_full_gradients: ClassVar[bool] = True
-    needs_perfect_recall: ClassVar[bool] = True
     default_average: ClassVar[str] = "last"
     kernel: ClassVar[Any] = staticmethod(update_regularized)
     prepare: ClassVar[Any] = staticmethod(prepare_regularized)
@@ -146,6 +145,10 @@ class RegularizedMirrorDescent(Minimizer):
             "tau", self.tau, 0, most, f"must be a number from 0 to {most:g}, the root of kappa", inclusive=True
         )
         check_whole("period", self.period)
+
+    @property
+    def needs(self) -> frozenset[str]:
+        return frozenset({EXACT_GRADIENTS, PERFECT_RECALL})
 
     def parameters(self) -> np.ndarray:
         return np.array([self.tau, self.gamma, math.sqrt(self.kappa), float(self.period), 0.0])

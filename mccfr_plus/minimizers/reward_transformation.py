@@ -23,6 +23,7 @@ from mccfr_plus.kernels.intrinsics import unlikely
 from mccfr_plus.minimizers.base import Minimizer
 from mccfr_plus.minimizers.infoset import REGRET
 from mccfr_plus.trees.expansion import NUM_SLOTS
+from mccfr_plus.trees.needs import EXACT_GRADIENTS, PERFECT_RECALL
 from mccfr_plus.trees.scratch import at
 
 # Rows of the tables beside REGRET, which is theta.
@@ -119,8 +120,6 @@ class RewardTransformation(Minimizer):
     short_name: ClassVar[str] = "rtcfr+"
     num_tables: ClassVar[int] = 3
     references: ClassVar[tuple[str, ...]] = ("meng2025efficient",)
-    needs_full_gradients: ClassVar[bool] = True
-    needs_perfect_recall: ClassVar[bool] = True
     default_average: ClassVar[str] = "last"
     kernel: ClassVar[Any] = staticmethod(reward_transformation)
     prepare: ClassVar[Any] = staticmethod(prepare_reward_transformation)
@@ -129,6 +128,10 @@ class RewardTransformation(Minimizer):
         for name, value, most in (("mu", self.mu, 1e9), ("gamma", self.gamma, 1.0)):
             check_number(name, value, 0, most, f"must be a number from 0 to {most:g}", inclusive=True)
         check_whole("period", self.period)
+
+    @property
+    def needs(self) -> frozenset[str]:
+        return frozenset({EXACT_GRADIENTS, PERFECT_RECALL})
 
     def parameters(self) -> np.ndarray:
         return np.array([self.mu, self.gamma, float(self.period), 0.0, 0.0])

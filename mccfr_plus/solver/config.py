@@ -19,19 +19,61 @@ from mccfr_plus.averages.methods import (
 from mccfr_plus.averages.own_traversal import own_traversal_method
 from mccfr_plus.averages.power import PowerAverage
 from mccfr_plus.errors import ConfigError
-from mccfr_plus.estimators import Baseline, Estimator, SamplingWeights
+from mccfr_plus.estimators import Baseline, Estimator
 from mccfr_plus.estimators.base import check_switch, check_whole
 from mccfr_plus.evaluation.linear_program import require_zero_sum
 from mccfr_plus.minimizers import Minimizer
-from mccfr_plus.minimizers.dilated import Dilated
 from mccfr_plus.solver.registry import average_of, baseline_of, default_minimizer, estimator_of, minimizer_of, spec_of
 from mccfr_plus.trees.memory import bytes_of
-from mccfr_plus.trees.tree import HISTORIES
+from mccfr_plus.trees.needs import (
+    ALTERNATION,
+    AVERAGE,
+    BASELINES,
+    DRAWS,
+    EXACT_GRADIENTS,
+    FIXED_VALUES,
+    GRADIENTS,
+    HISTORIES,
+    NO_VALUES,
+    NODES,
+    ONE_PLAYER,
+    OPPONENTS_DRAWN,
+    PERFECT_RECALL,
+    REGRETS,
+    TWO_PLAYERS,
+    ZERO_SUM,
+)
 
 logger = logging.getLogger("mccfr_plus")
 
 DETERMINISTIC, FAST = "deterministic", "fast"
 THREAD_MODES = (DETERMINISTIC, FAST)
+# What may be missing: which part should provide it, and what to do.
+MESSAGES = {
+    DRAWS: ("estimator", "it samples nothing, so that all its gradients would be the same: use one that samples."),
+    GRADIENTS: (
+        "estimator",
+        "it estimates regrets up to a factor per information state, and no gradient: use a regret matcher, such as rm.",
+    ),
+    EXACT_GRADIENTS: (
+        "estimator",
+        "it samples, and exact gradients at all information states are needed in every iteration: use "
+        "estimator='full', or another minimizer.",
+    ),
+    NO_VALUES: ("estimator", "it keeps values of histories already."),
+    ONE_PLAYER: ("estimator", "with update_all_players=True its traversals serve all players together: leave it out."),
+    BASELINES: ("estimator", "it has no kernel that uses baselines."),
+    FIXED_VALUES: (
+        "values",
+        "traversals write to values of histories, so that results would depend on which thread was faster: give "
+        "thread_mode='fast', or one thread.",
+    ),
+    OPPONENTS_DRAWN: ("estimator", "it draws no actions of opponents from their strategies, to be counted."),
+    REGRETS: ("minimizer", "it keeps no negative regrets to prune by: use rm, linear, dcfr, prm or hedge."),
+    AVERAGE: ("averaging", "there is no average to sample by."),
+    ALTERNATION: ("alternating", "one player's gradient takes the place of the other's: leave it out."),
+}
+
 TREES = ("auto", "compiled", "lazy", "rules")
 
 _MOST_THREADS_PER_CORE, _ALWAYS_ALLOWED_THREADS = 2, 8  # small machines may still try what larger ones run
@@ -95,13 +137,7 @@ class SolverConfig:
         )
 
     def __post_init__(self) -> None:
-        estimator, name = self.estimator, f"estimator={self.estimator.short_name!r}"
-        batch = self.batch
-        check_whole("batch", batch)
-        if batch > 1 and not estimator.samples:
-            raise ConfigError(
-                f"batch={batch} with {name}: it samples nothing, so that all traversals would be the same."
-            )
+        check_whole("batch", self.batch)
         for flag in ("alternating", "symmetry"):
             check_switch(flag, getattr(self, flag))
         if self.tree not in TREES:
@@ -112,77 +148,52 @@ class SolverConfig:
             )
         if self.memory is not None:
             bytes_of(self.memory)
-        self._check_threads()
-        if self.baseline is not None:
-            if not estimator.samples:
-                raise ConfigError(
-                    f"a baseline with {name}: it samples nothing, so that there is no variance to reduce."
-                )
-            if estimator.keeps_values:
-                raise ConfigError(f"a baseline with {name}: it keeps values of histories already.")
-            if estimator.updates_all_players:
-                raise ConfigError(
-                    f"a baseline with {name}: not with update_all_players=True, where traversals serve all players."
-                )
-            if estimator.kernel_with_baseline(True) is None:
-                raise ConfigError(f"a baseline with {name}: it has no kernel that uses baselines.")
-        if not estimator.is_unbiased and isinstance(self.minimizer, Dilated):
-            raise ConfigError(
-                f"{name} with minimizer={self.minimizer.short_name!r}: it estimates regrets up to a factor per "
-                "information state, and no gradient, which this minimizer needs. Use a regret matcher, such as rm."
-            )
-        if self.minimizer.needs_full_gradients and estimator.samples:
-            raise ConfigError(
-                f"minimizer={self.minimizer.short_name!r} with {name}: it changes all information states in every "
-                "iteration, so that it needs exact gradients. Use estimator='full', or another minimizer."
-            )
-        if estimator.needs_alternation and not self.alternating:
-            raise ConfigError(
-                f"alternating=False with {name}: one player's gradient takes the place of the other's; leave it out."
-            )
-        if self.alternating and estimator.updates_all_players:
-            raise ConfigError(
-                f"alternating=True with {name} and update_all_players=True: one traversal serves all players, who are "
-                "updated together; give alternating=False, or None."
-            )
-        if estimator.sampling_weights == SamplingWeights.REGRETS and not self.minimizer.keeps_regrets:
-            raise ConfigError(
-                f"{name} prunes by negative regrets, and minimizer={self.minimizer.short_name!r} keeps none: use rm, "
-                "linear, dcfr, prm or hedge."
-            )
-        if estimator.sampling_weights == SamplingWeights.AVERAGE and self.averaging.method == "last":
-            raise ConfigError(f"{name} samples by the average strategy, and averaging='last' keeps none.")
-        if self.averaging.method == "sampled":
-            if estimator.updates_all_players:
-                raise ConfigError(
-                    "averaging='sampled' with update_all_players=True: drawn actions are exploring, not on-policy."
-                )
-            if estimator.stochastic_average(2) != "visits":
-                raise ConfigError(f"averaging='sampled' counts the actions drawn for opponents, and {name} draws none.")
-
-    def _check_threads(self) -> None:
-        threads, cores = self.threads, os.cpu_count() or 1
         if self.thread_mode not in THREAD_MODES:
             raise ConfigError(f"thread_mode={self.thread_mode!r}: give one of {', '.join(THREAD_MODES)}.")
-        check_threads(threads)
-        if threads == 1:
-            return
-        if threads > cores:
-            logger.warning("threads=%s: this machine has %s cores, so that more threads gain nothing.", threads, cores)
-        if not self.estimator.samples and not (self.is_team and (self.symmetry or self.tree == "rules")):
-            raise ConfigError(
-                f"threads={threads} with estimator={self.estimator.short_name!r}: it samples nothing, so that all "
-                "threads would compute the same gradient. They share one with tree='rules' and "
-                "thread_mode='deterministic'."
-            )
-        if self.is_team and (self.baseline is not None or self.estimator.keeps_values):
-            what = (
-                "a baseline" if self.baseline is not None else f"estimator={self.estimator.short_name!r}, whose values"
-            )
-            raise ConfigError(
-                f"threads={threads} with {what}: traversals write to it, so that results would depend on which thread "
-                "was faster. Give thread_mode='fast', or one thread."
-            )
+        check_threads(self.threads)
+        cores = os.cpu_count() or 1
+        if self.threads > cores:
+            logger.warning("threads=%s: this machine has %s cores, so that more gain nothing.", self.threads, cores)
+        self._check_needs()
+
+    def _check_needs(self) -> None:
+        """Raises ConfigError where one part needs what no other provides."""
+        provided = self.estimator.provides | self.minimizer.provides | self.averaging.provides
+        provided |= {ALTERNATION} if self.alternating else set()
+        if self.baseline is not None:
+            provided -= {FIXED_VALUES}
+        for who, needs in self.parts().items():
+            for need, (provider, message) in MESSAGES.items():
+                if need in needs and need not in provided:
+                    raise ConfigError(f"{who} with {self._label(provider)}: {message}")
+
+    def parts(self) -> dict[str, frozenset[str]]:
+        """Returns what each component and option needs, by how messages call it."""
+        by_rules = self.is_team and (self.symmetry or self.tree == "rules")  # threads share one gradient
+        of_threads = {DRAWS} if self.threads > 1 and not by_rules else set()
+        of_average = {HISTORIES} if self.averaging.method == "exact" and DRAWS in self.estimator.provides else set()
+        of_baseline = {DRAWS, NO_VALUES, ONE_PLAYER, BASELINES, NODES} if self.baseline is not None else set()
+        return {
+            f"batch={self.batch}": frozenset({DRAWS} if self.batch > 1 else set()),
+            f"threads={self.threads}": frozenset(of_threads | ({FIXED_VALUES} if self.is_team else set())),
+            "a baseline": frozenset(of_baseline),
+            self._label("alternating"): frozenset({ONE_PLAYER} if self.alternating else set()),
+            **{self._label(name): getattr(self, name).needs for name in ("estimator", "minimizer")},
+            self._label("averaging"): self.averaging.needs | of_average,
+        }
+
+    def _label(self, part: str) -> str:
+        """Returns how messages call a component or option; ``"values"``: the part that learns values of histories."""
+        if part == "values":
+            return "a baseline" if self.baseline is not None else self._label("estimator")
+        value = getattr(self, part)
+        if part == "averaging":
+            return f"averaging={value.method!r}"
+        return f"{part}={value if isinstance(value, bool) else value.short_name!r}"
+
+    def who_needs(self, *words: str) -> str | None:
+        """Returns which part needs one of these of the tree, as a user names it; None if none does."""
+        return next((who for who, needs in self.parts().items() if needs.intersection(words)), None)
 
     @property
     def is_team(self) -> bool:
@@ -191,48 +202,22 @@ class SolverConfig:
 
     def check_game(self, tree: Any) -> None:
         """Raises GameError or ConfigError if the components are wrong for a game."""
-        if self.averaging.method == "sampled" and tree.num_players != 2:
-            raise ConfigError(
-                f"averaging='sampled' on a game with {tree.num_players} players: how often an opponent's infoset is "
-                "visited also depends on the others' strategies, so that the average would be biased. Use lazy."
+        for who, needs in self.parts().items():
+            if TWO_PLAYERS in needs and tree.num_players != 2:
+                raise ConfigError(
+                    f"{who} on a game with {tree.num_players} players: how often an opponent's infoset is visited also "
+                    "depends on the others' strategies, so that the average would be biased. Use lazy."
+                )
+            if ZERO_SUM in needs and HISTORIES in tree.provides:
+                require_zero_sum(tree)
+            if PERFECT_RECALL in needs:
+                tree.require_perfect_recall(who)
+        if not tree.perfect_recall:
+            logger.warning(
+                "%s has imperfect recall: regret minimization has no guarantee on it, and its exploitability cannot be "
+                "computed by a best response on information states.",
+                tree.game.get_type().short_name,
             )
-        if self.estimator.needs_zero_sum and HISTORIES in tree.provides:
-            require_zero_sum(tree)
-        if tree.perfect_recall:
-            return
-        if self.estimator.needs_perfect_recall:
-            tree.require_perfect_recall(f"estimator={self.estimator.short_name!r}")
-        if self.minimizer.needs_perfect_recall:
-            tree.require_perfect_recall(f"minimizer={self.minimizer.short_name!r}")
-        if self.averaging.method in ("exact", "lazy", "optimistic"):
-            tree.require_perfect_recall(f"averaging={self.averaging.method!r}")
-        logger.warning(
-            "%s has imperfect recall: regret minimization has no guarantee on it, and its exploitability cannot be "
-            "computed by a best response on information states.",
-            tree.game.get_type().short_name,
-        )
-
-    def needs_whole_tree(self) -> str | None:
-        """Returns which component needs a complete tree, as a user names it; None if none does."""
-        if self.estimator.needs_whole_tree:
-            return f"estimator={self.estimator.short_name!r}"
-        if self.minimizer.needs_whole_tree:
-            return f"minimizer={self.minimizer.short_name!r} and weights that depend on the tree"
-        if self.averaging.kernel is not None or self.averaging.method == "exact":
-            return f"averaging={self.averaging.method!r}"
-        return None
-
-    def needs_stored_nodes(self) -> str | None:
-        """Returns which component needs every history to be stored, as a user names it; None if none does."""
-        if self.baseline is not None:
-            return "a baseline, which keeps a number per history"
-        if self.estimator.keeps_values:
-            return f"estimator={self.estimator.short_name!r}, which keeps values of histories"
-        if self.estimator.needs_nodes:
-            return f"estimator={self.estimator.short_name!r}"
-        if self.averaging.kernel is not None or (self.averaging.method == "exact" and self.estimator.samples):
-            return f"averaging={self.averaging.method!r}"
-        return None
 
     def average_method(self, num_players: int, perfect_recall: bool, *, by_rules: bool = False) -> AverageMethod:
         """Returns how the average is formed in a game.
@@ -244,10 +229,10 @@ class SolverConfig:
         estimator, method = self.estimator, self.averaging.method
         if self.averaging.kernel is not None:
             return user_defined(self.averaging.kernel)
-        if method == "auto" and perfect_recall and estimator.samples:
+        if method == "auto" and perfect_recall and DRAWS in estimator.provides:
             method = "lazy"
         if method not in ("exact", "lazy", "optimistic", "last"):
-            method = estimator.stochastic_average(num_players) if estimator.samples else "exact"
+            method = estimator.stochastic_average(num_players) if DRAWS in estimator.provides else "exact"
         if method == "own_traversal":
             return own_traversal_method(estimator.visits_all_own)
         if method == "visits" and self.averaging.method == "sampled":

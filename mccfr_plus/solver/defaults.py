@@ -17,6 +17,7 @@ from mccfr_plus.trees.by_rules.payoff_matrix import BYTES_PER_ENTRY
 from mccfr_plus.trees.by_rules.requirements import can_be_implicit, rules_to_traverse
 from mccfr_plus.trees.game import load_game
 from mccfr_plus.trees.game_tree import DEFAULT_MAX_NODES, DEFAULT_MAX_NODES_OF_RULES
+from mccfr_plus.trees.needs import HISTORIES, INFOSETS
 from mccfr_plus.trees.size_estimate import SizeEstimate, as_text, number_of, probe_size
 
 # A full iteration takes about 10 ns per history, so that a tree of this size gets some hundred of them in ten seconds.
@@ -60,7 +61,7 @@ def solver_for(
     """
     game = load_game(game)
     draft = SolverConfig.from_specs(**given)
-    kind = "rules" if draft.symmetry else "compiled" if draft.needs_whole_tree() else draft.tree
+    kind = "rules" if draft.symmetry else "compiled" if draft.who_needs(HISTORIES, INFOSETS) else draft.tree
     tree = None
     if kind in ("auto", "compiled"):
         tree = compiled_if_it_fits(game, kind, draft.memory, limits)

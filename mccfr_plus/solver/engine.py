@@ -19,13 +19,14 @@ from mccfr_plus.solver.config import SolverConfig
 from mccfr_plus.solver.loop import Settings, State, composed, loop
 from mccfr_plus.solver.team import NO_TEAM, new_team
 from mccfr_plus.trees.expansion import EXPANDING, FULL, INTERRUPTED, STATUS, interrupt
+from mccfr_plus.trees.needs import HISTORIES, INFOSETS, NO_VALUES, RULES
 from mccfr_plus.trees.scratch import (
     ITERATION,
     NODES_TOUCHED,
     Scratch,
     new_scratch,
 )
-from mccfr_plus.trees.tree import INFOSETS, RULES, Sizes
+from mccfr_plus.trees.tree import Sizes
 
 _LARGE_BATCH = 100  # traversals: gradients of so many must be interruptible
 _MANY_MOVES = 100  # in which probabilities of 1e-3 each multiply to less than a number can hold
@@ -55,13 +56,13 @@ class Engine:
         self.is_ended = False  # whether `end` was called, until the end of the run
         self._is_advancing, self._advancing = False, threading.Lock()
         self._pool: ThreadPoolExecutor | None = None
-        self._lacks_infosets = is_by_rules and config.needs_whole_tree() is not None
+        self._lacks_infosets = is_by_rules and config.who_needs(HISTORIES, INFOSETS) is not None
         self._allocate(rngs)
 
     def _allocate(self, rngs: np.ndarray) -> None:
         tree, config = self.tree, self.config
         estimator, minimizer = config.estimator, config.minimizer
-        with_values = config.baseline is not None or estimator.keeps_values
+        with_values = config.baseline is not None or NO_VALUES not in estimator.provides
         self.tables = minimizer.tables(tree)
         row = minimizer.row_of_ones
         self.strategy = tree.attach(
@@ -71,7 +72,7 @@ class Engine:
         )
         self.average = np.zeros(tree.slot_capacity + tree.num_players)
         self.baselines = np.zeros((tree.num_players, tree.node_capacity) if with_values else (0, 0))
-        if estimator.keeps_values:  # those of uniform play
+        if NO_VALUES not in estimator.provides:  # those of uniform play
             for player, values in enumerate(self.baselines):
                 refresh_values(tree.arrays, self.strategy, values, player)
         self.sampling = np.zeros(0)
@@ -183,7 +184,7 @@ class Engine:
                     self.unfinished = str(interrupted)
                     return False
                 continue
-            if config.minimizer.needs_whole_tree and self.iterations == 0:
+            if INFOSETS in config.minimizer.needs and self.iterations == 0:
                 config.minimizer.begin(tree, self.tables)
             if len(self.sampling):
                 self.sampling[:] = config.estimator.sampling_strategy(tree)
@@ -385,7 +386,7 @@ class Engine:
 
     def begin_loading(self) -> None:
         """Clears the state. Places may be filled after this, and not before."""
-        self._lacks_infosets = RULES in self.tree.provides and self.config.needs_whole_tree() is not None
+        self._lacks_infosets = RULES in self.tree.provides and self.config.who_needs(HISTORIES, INFOSETS) is not None
         self._wipe()
         self.tree.begin_loading()
 

@@ -21,7 +21,7 @@ from mccfr_plus.solver.history import History
 from mccfr_plus.solver.hooks import Evaluations, Progress, ProgressBar
 from mccfr_plus.solver.tree_choice import tree_to_evaluate
 from mccfr_plus.trees.game_tree import GameTree
-from mccfr_plus.trees.tree import HISTORIES
+from mccfr_plus.trees.needs import HISTORIES
 
 logger = logging.getLogger("mccfr_plus")
 

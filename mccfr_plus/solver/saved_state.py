@@ -16,7 +16,8 @@ from mccfr_plus.files.game_digest import digest_of, digest_of_arrays
 from mccfr_plus.files.schema import check, natural, number, positive
 from mccfr_plus.solver import history
 from mccfr_plus.solver.registry import spec_of
-from mccfr_plus.trees.tree import INFOSETS, Sizes
+from mccfr_plus.trees.needs import INFOSETS
+from mccfr_plus.trees.tree import Sizes
 
 logger = logging.getLogger("mccfr_plus")
 

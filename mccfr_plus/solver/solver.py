@@ -28,7 +28,8 @@ from mccfr_plus.solver.engine import Engine
 from mccfr_plus.solver.iterative import IterativeSolver
 from mccfr_plus.solver.tree_choice import TreeLimits, tree_for
 from mccfr_plus.trees.game_tree import GameTree
-from mccfr_plus.trees.tree import HISTORIES, RULES, Tree
+from mccfr_plus.trees.needs import HISTORIES, RULES
+from mccfr_plus.trees.tree import Tree
 
 _SUM_TOLERANCE = 1e-6
 

@@ -19,6 +19,7 @@ from mccfr_plus.trees.game import load_game
 from mccfr_plus.trees.game_tree import DEFAULT_MAX_BYTES, DEFAULT_MAX_NODES_OF_RULES, GameTree, compile_game
 from mccfr_plus.trees.lazy_tree import LazyTree
 from mccfr_plus.trees.memory import KERNELS, available_bytes, bytes_of, plan_memory, release_unused, resident_bytes
+from mccfr_plus.trees.needs import HISTORIES, INFOSETS, NODES
 from mccfr_plus.trees.tree import Tree
 
 logger = logging.getLogger("mccfr_plus")
@@ -51,7 +52,7 @@ def tree_for(game: pyspiel.Game | str | GameTree, config: SolverConfig, limits: 
         return game
     loaded = load_game(game)
     kind = "rules" if config.symmetry else config.tree
-    reason = config.needs_stored_nodes() if kind == "rules" else config.needs_whole_tree()
+    reason = config.who_needs(HISTORIES, NODES if kind == "rules" else INFOSETS)
     if kind in ("lazy", "rules") and reason:
         if kind == "rules":
             raise ConfigError(
@@ -76,7 +77,7 @@ def tree_for(game: pyspiel.Game | str | GameTree, config: SolverConfig, limits: 
 
 def suits_rules(game: pyspiel.Game, config: SolverConfig) -> bool:
     """Returns whether a game that is not compiled is traversed by its rules, where that is left open."""
-    if config.tree != "auto" or config.needs_stored_nodes():
+    if config.tree != "auto" or config.who_needs(HISTORIES, NODES):
         return False
     rules = compiled_rules(game)
     return rules is not None and can_be_implicit(rules)

@@ -289,13 +289,20 @@ def _view(array: np.ndarray, kind: Literal["B", "i", "q"]) -> memoryview:
 
 
 def _state_size(game: pyspiel.Game) -> int:
-    """Returns about how many bytes a state takes, by making many."""
+    """Returns about how many bytes a state takes, by making many at the end of a random play, as states grow."""
     rng, state = random.Random(0), game.new_initial_state()
-    while not state.is_terminal() and state.move_number() <= _LONGEST_PLAY:  # states grow with their histories
-        actions = state.legal_actions()
-        if not actions:
-            break
-        state.apply_action(rng.choice(actions))
+    try:
+        while not state.is_terminal() and state.move_number() <= _LONGEST_PLAY:
+            player = state.current_player()
+            if player == pyspiel.PlayerId.CHANCE:
+                actions = [action for action, _ in checked_outcomes(state.chance_outcomes())]
+            elif player >= 0:
+                actions = checked_actions(state.legal_actions(), game.num_distinct_actions())
+            else:
+                raise unknown_mover(player)
+            state.apply_action(rng.choice(actions))
+    except Exception as error:
+        raise game_error(game, state.history(), error) from error.__cause__
     states: list[pyspiel.State] = []
     largest, begin = _SMALLEST_STATE, time.monotonic()
     # In rounds: the first ones may fill memory that was freed before, and seem to take nothing.

@@ -17,8 +17,9 @@ from mccfr_plus.trees.game import Recording, load_game, record
 from mccfr_plus.trees.info_states import InfoStates
 from mccfr_plus.trees.layout import Layout, lay_out, with_leaves
 from mccfr_plus.trees.memory import ESTIMATE_MARGIN, Budget
+from mccfr_plus.trees.needs import HISTORIES, INFOSETS, NODES
 from mccfr_plus.trees.statistics import Statistics, statistics_of
-from mccfr_plus.trees.tree import HISTORIES, INFOSETS, TEXTS, Tree
+from mccfr_plus.trees.tree import Tree
 
 DEFAULT_MAX_NODES = 50_000_000
 DEFAULT_MAX_NODES_OF_RULES = 1_000_000_000  # the memory is what limits these
@@ -53,7 +54,7 @@ class GameTree(Tree):
     outcome_action: np.ndarray = field(repr=False)
 
     kind: ClassVar[str] = "compiled"
-    provides: ClassVar[frozenset[str]] = frozenset({HISTORIES, INFOSETS, TEXTS})
+    provides: ClassVar[frozenset[str]] = frozenset({HISTORIES, NODES, INFOSETS})
 
     def __post_init__(self) -> None:
         for array in (*self.arrays, self.slot_action, self.outcome_action):

@@ -14,6 +14,7 @@ from mccfr_plus.trees.expanding_tree import SIZES, ExpandingTree
 from mccfr_plus.trees.game import different_actions, game_error, load_game
 from mccfr_plus.trees.keys import Keys
 from mccfr_plus.trees.memory import MemoryPlan
+from mccfr_plus.trees.needs import NODES
 from mccfr_plus.trees.tree import Sizes
 
 _FIRST_TABLE = 1 << 12
@@ -35,7 +36,7 @@ class LazyTree(ExpandingTree):
     """
 
     kind = "lazy"
-    provides = frozenset()
+    provides = frozenset({NODES})
 
     def __init__(
         self,

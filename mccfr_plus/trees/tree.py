@@ -10,12 +10,6 @@ from mccfr_plus.display import html_summary
 from mccfr_plus.kernels.slots import Bindings
 from mccfr_plus.trees.arrays import Shape, TreeArrays
 
-# What a tree provides.
-HISTORIES = "all histories, stored"
-INFOSETS = "all information sets from the start"
-RULES = "compiled rules, which find all information sets when asked"
-TEXTS = "texts of information states"
-
 
 class Sizes(NamedTuple):
     """How much of a tree's arrays is in use."""

@@ -215,7 +215,7 @@ def test_a_run_that_ends_before_its_first_iteration(command, monkeypatch):
         (["kuhn_poker", "--minimizer=cfr"], "minimizer='cfr'"),
         (["kuhn_poker", "--averaging=median"], "averaging='median'"),
         (["kuhn_poker", "--estimator=full", "--batch=2"], "samples nothing"),
-        (["kuhn_poker", "--estimator=outcome(update_all_players=True)", "--alternating"], "updated together"),
+        (["kuhn_poker", "--estimator=outcome(update_all_players=True)", "--alternating"], "serve all players together"),
         (["kuhn_poker", "--tree=lazy", "--estimator=full"], "tree='lazy' with estimator='full'"),
         (["kuhn_poker", "--memory=1MB", "--tree=lazy"], "give at least"),
         (["kuhn_poker", "--threads=10000"], "threads=10000: this machine has"),

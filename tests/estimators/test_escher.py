@@ -209,7 +209,7 @@ def test_refuses_bad_parameters(arguments, text):
 
 
 def test_refuses_what_does_not_go_together():
-    with pytest.raises(ConfigError, match="no gradient, which this minimizer needs"):
+    with pytest.raises(ConfigError, match="no gradient: use a regret matcher"):
         Solver("kuhn_poker", "escher", "ftrl")
     with pytest.raises(ConfigError, match="values of histories already"):
         Solver("kuhn_poker", "escher", baseline=True)

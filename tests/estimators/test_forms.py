@@ -25,6 +25,7 @@ from mccfr_plus import (
 )
 from mccfr_plus.estimators import balanced_strategy
 from mccfr_plus.solver import registry
+from mccfr_plus.trees.needs import REGRETS
 
 SAMPLED = tuple(name for name in naive.UNBIASED if name != "full")
 GAMES = ("kuhn_poker", "kuhn_poker(players=3)", "random:2:0", "random:2:5", "random:3:3")
@@ -380,9 +381,9 @@ def test_baselines_run_with_three_players_and_batches():
         ({"estimator": "full", "batch": 2}, "samples nothing"),
         ({"estimator": "full", "baseline": True}, "samples nothing"),
         ({"estimator": "outcome(update_all_players=True)", "baseline": True}, "update_all_players=True"),
-        ({"estimator": "outcome(update_all_players=True)", "alternating": True}, "updated together"),
-        ({"estimator": "outcome(update_all_players=True)", "averaging": "sampled"}, "exploring"),
-        ({"estimator": "external(prune_below=-1.0)", "minimizer": "rm+"}, "keeps none"),
+        ({"estimator": "outcome(update_all_players=True)", "alternating": True}, "serve all players"),
+        ({"estimator": "outcome(update_all_players=True)", "averaging": "sampled"}, "serve all players"),
+        ({"estimator": "external(prune_below=-1.0)", "minimizer": "rm+"}, "keeps no negative regrets"),
     ],
     ids=str,
 )
@@ -394,5 +395,5 @@ def test_combinations_that_make_no_sense_are_refused_with_the_reason(arguments, 
 def test_pruning_goes_with_minimizers_that_keep_regrets():
     for minimizer in ("rm", "linear", Discounted(1.5, 0.5), "prm", "hedge"):
         solver = Solver("kuhn_poker", "external(prune_below=-1.0)", minimizer, seed=1).run(10)
-        assert solver.minimizer.keeps_regrets
+        assert REGRETS in solver.minimizer.provides
         assert min(min(solver.regrets(text).values()) for text in solver.tree.info_states) < 0

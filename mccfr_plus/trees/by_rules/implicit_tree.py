@@ -31,7 +31,8 @@ from mccfr_plus.trees.by_rules.requirements import WORD, can_be_implicit, uses_n
 from mccfr_plus.trees.by_rules.rules_keys import RulesKeys, places_of
 from mccfr_plus.trees.expanding_tree import SIZES, ExpandingTree
 from mccfr_plus.trees.memory import MemoryPlan
-from mccfr_plus.trees.tree import RULES, Sizes
+from mccfr_plus.trees.needs import RULES
+from mccfr_plus.trees.tree import Sizes
 
 _MOST_VISITS = 1 << 28  # that one traversal may list: room that is not used takes no memory
 
