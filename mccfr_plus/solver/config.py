@@ -50,7 +50,11 @@ DETERMINISTIC, FAST = "deterministic", "fast"
 THREAD_MODES = (DETERMINISTIC, FAST)
 # What may be missing: which part should provide it, and what to do.
 MESSAGES = {
-    DRAWS: ("estimator", "it samples nothing, so that all its gradients would be the same: use one that samples."),
+    DRAWS: (
+        "estimator",
+        "it samples nothing, so that all its gradients would be the same: use one that samples. Several threads need "
+        "tree='rules' and thread_mode='deterministic', where they share one.",
+    ),
     GRADIENTS: (
         "estimator",
         "it estimates regrets up to a factor per information state, and no gradient: use a regret matcher, such as rm.",

@@ -277,8 +277,8 @@ def test_balanced_sampling(minimizer):
 @pytest.mark.parametrize(
     ("options", "error", "message"),
     [
-        ({"estimator": "escher", "tree": "rules"}, ConfigError, "keeps values of histories: .*no history is stored"),
-        ({"baseline": True, "tree": "rules"}, ConfigError, "a number per history: that .*no history is stored"),
+        ({"estimator": "escher", "tree": "rules"}, ConfigError, "estimator='escher': .*no history is stored"),
+        ({"baseline": True, "tree": "rules"}, ConfigError, "a baseline: that .*no history is stored"),
         ({"estimator": "escher"}, BudgetError, r"estimator='escher' needs the whole tree: .*billion nodes"),
     ],
 )
@@ -295,7 +295,7 @@ def test_games_that_do_not_fit_are_traversed_by_rules():
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"threads": 2}, "They share one with tree='rules'"),
+        ({"threads": 2}, "where they share one"),
         ({"threads": 2, "tree": "rules", "thread_mode": "fast"}, "thread_mode='deterministic'"),
         ({"tree": "rules", "batch": 2}, "it samples nothing"),
     ],

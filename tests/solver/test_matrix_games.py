@@ -105,5 +105,5 @@ def test_the_drawn_actions_are_what_is_counted():
 
 
 def test_sampled_needs_draws():
-    with pytest.raises(ConfigError, match="draws none"):
+    with pytest.raises(ConfigError, match="draws no actions"):
         Solver("matrix_rps", "full", "rm", "sampled")

@@ -161,7 +161,7 @@ def test_all_combinations_run(estimator, game, least):
         refused.append("sampled")
     for number, (minimizer, averaging) in enumerate(itertools.product(combinations.MINIMIZERS, registry.AVERAGES)):
         if not naive.go_together(estimator, minimizer):
-            with pytest.raises(ConfigError, match=r"no gradient: use|exact gradients at all"):
+            with pytest.raises(ConfigError, match=r"no gradient: use|exact gradients at all|no average"):
                 Solver(tree, estimator, minimizer, averaging)
             continue
         if averaging in refused:
