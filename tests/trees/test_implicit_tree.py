@@ -163,7 +163,7 @@ def test_a_checkpoint_goes_on_bitwise(tmp_path, memory):
 @pytest.mark.parametrize(
     ("game", "options", "message"),
     [
-        ("phantom_ttt", {"baseline": True}, "a baseline, which keeps a number per history"),
+        ("phantom_ttt", {"baseline": True}, "tree=.rules. with a baseline: "),
         ("phantom_ttt", {"estimator": "escher"}, "escher"),
         ("phantom_ttt", {"estimator": "external", "averaging": "exact"}, "averaging='exact': that needs the whole"),
         ("tic_tac_toe", {}, "no compiled rules of tic_tac_toe"),
