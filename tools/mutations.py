@@ -215,13 +215,13 @@ CHANGES = [
             "",
         ),
         (
-            "growing trees: infosets by their texts alone",
+            "lazy trees: infosets by their texts alone",
             "expansion.py",
             ' and infosets[infoset]["parent_slot"] == slot:',
             ":",
         ),
         (
-            "growing trees: a full memory is not noticed",
+            "lazy trees: a full memory is not noticed",
             "expansion.py",
             "    if fits and cost <= expansion[MAX_COST]:\n",
             "    if fits:\n",
