@@ -19,13 +19,12 @@ from mccfr_plus.trees.tree import Sizes
 
 @kernel
 def update(tree, state, scratch, settings, first_player, last_player, iteration):
-    """Averages and updates the players from `first_player` to `last_player`, in the order of the loops.
+    """Averages and updates the players from `first_player` to `last_player`, in the order of the loop.
 
     Args:
         tree: `TreeArrays`.
         state, settings: `State` and `Settings`. Modified in place.
         scratch: `Scratch`, with the sums of the gradients of ``settings.batch`` traversals. Modified in place.
-        first_player, last_player: Players.
         iteration: Its number, from 1.
     """
     count = last_player + 1 - first_player

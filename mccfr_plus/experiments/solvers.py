@@ -96,8 +96,7 @@ def _openspiel_errors(algorithm: str, game: pyspiel.Game) -> Iterator[None]:
         raise GameError(f"{algorithm} fails on {game}: OpenSpiel raised {said}") from error
 
 
-# Attributes that a factory's solver needs; `IterativeSolver` has all of them.
-_NEEDED = ("run", "evaluate", "iterations", "nodes_touched", "seconds")
+_NEEDED = ("run", "evaluate", "iterations", "nodes_touched", "seconds")  # of a factory's solver
 
 
 def solver_of(game: GameTree | pyspiel.Game, algorithm: Algorithm, seed: int) -> Any:
@@ -134,10 +133,9 @@ def _ours(game: GameTree | pyspiel.Game, algorithm: Algorithm, seed: int) -> Sol
 def _theirs(library: str, name: str, game: pyspiel.Game, seed: int) -> Any:
     """Returns a solver of OpenSpiel's."""
     if library == CPP:
-        if name == "external":
-            return pyspiel.ExternalSamplingMCCFRSolver(game, seed)
-        if name == "outcome":
-            return pyspiel.OutcomeSamplingMCCFRSolver(game, seed=seed)
+        if name in ("external", "outcome"):
+            kind = pyspiel.ExternalSamplingMCCFRSolver if name == "external" else pyspiel.OutcomeSamplingMCCFRSolver
+            return kind(game, seed=seed)
         return (pyspiel.CFRSolver if name == "cfr" else pyspiel.CFRPlusSolver)(game)
     from open_spiel.python.algorithms import cfr, discounted_cfr, external_sampling_mccfr, outcome_sampling_mccfr
 
