@@ -223,7 +223,7 @@ CHANGES = [
         (
             "lazy trees: a full memory is not noticed",
             "expansion.py",
-            "    if fits and cost <= expansion[MAX_COST]:\n",
+            "    if fits and cost <= words[MAX_COST]:\n",
             "    if fits:\n",
         ),
     ),

@@ -1,5 +1,6 @@
 """Memory: how much there is, the budget of a compiled tree, and how a limit is divided among the parts of others."""
 
+import contextlib
 import ctypes
 import functools
 import gc
@@ -65,23 +66,17 @@ def release_unused() -> None:
     no function for this.
     """
     gc.collect()
-    try:
-        trim = ctypes.CDLL(None).malloc_trim
-    except (AttributeError, OSError, TypeError):  # TypeError: Windows
-        return
-    trim(0)
+    with contextlib.suppress(AttributeError, OSError, TypeError):  # TypeError: Windows
+        ctypes.CDLL(None).malloc_trim(0)
 
 
 def available_bytes() -> int:
     """Returns the memory that this process could still get, in bytes: of the machine, or of its container."""
     free = psutil.virtual_memory().available
     group = Path("/sys/fs/cgroup")
-    try:
-        limit = (group / "memory.max").read_text().strip()
-        if limit != "max":
-            free = min(free, int(limit) - int((group / "memory.current").read_text()))
-    except (OSError, ValueError):  # no such control group on this machine
-        pass
+    with contextlib.suppress(OSError, ValueError):  # no such control group on this machine, or "max"
+        limit = int((group / "memory.max").read_text())
+        free = min(free, limit - int((group / "memory.current").read_text()))
     return max(free, 0)
 
 
