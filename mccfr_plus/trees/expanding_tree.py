@@ -67,7 +67,7 @@ class ExpandingTree(Tree):
         self._swap_orphans(self._infosets[: sizes.infosets])
 
     def attach(self, ones: np.ndarray | None, *, check_depth: bool, single_trajectory: bool) -> np.ndarray:
-        """See `Tree`: from now on the tree can grow. ConfigError if it is another solver's."""
+        """See `Tree`: from now on the tree can grow. One that belongs to another solver is a ConfigError."""
         if self._owned:
             raise ConfigError("this tree belongs to another solver: give each solver the game itself.")
         self._owned = True
@@ -126,7 +126,6 @@ class ExpandingTree(Tree):
 
     @property
     def num_nodes(self) -> int:
-        """Number of stored nodes, visited or not."""
         return 0
 
     @property
@@ -136,7 +135,6 @@ class ExpandingTree(Tree):
 
     @property
     def num_infosets(self) -> int:
-        """Number of information sets found so far, of all players together."""
         return self.count(expansion.NUM_INFOSETS)
 
     @property

@@ -75,15 +75,15 @@ _MIX_B = np.uint64(0xD6E8FEB86659FD93)
 
 
 class Tables(NamedTuple):
-    """The arrays that expansion writes, and `expansion` itself."""
+    """The arrays that expansion writes."""
 
-    words: np.ndarray  # `TreeArrays.expansion`, writable
     nodes: np.ndarray  # [max_nodes] NODE
     parents: np.ndarray  # [max_nodes] int32, the node above each node
     infosets: np.ndarray  # [max_infosets] INFOSET
     keys: np.ndarray  # [max_infosets, 2] int64, of their information states
     slot_actions: np.ndarray  # [max_slots] int64
     strategy: np.ndarray  # [max_slots] float64
+    words: np.ndarray  # `TreeArrays.expansion`, writable
 
 
 @inline_kernel
@@ -91,13 +91,13 @@ def tables_of(words):
     """Returns the arrays at the addresses in `TreeArrays.expansion`."""
     nodes, infosets, slots = words[MAX_NODES], words[MAX_INFOSETS], words[MAX_SLOTS]
     return Tables(
-        numba.carray(pointer(words[SELF]), NUM_EXPANSION, np.int64),
         numba.carray(pointer(words[NODES]), nodes, NODE),
         numba.carray(pointer(words[PARENTS]), nodes, np.int32),
         numba.carray(pointer(words[INFOSETS]), infosets, INFOSET),
         numba.carray(pointer(words[KEYS]), (infosets, 2), np.int64),
         numba.carray(pointer(words[SLOT_ACTIONS]), slots, np.int64),
         numba.carray(pointer(words[STRATEGY]), slots, np.float64),
+        numba.carray(pointer(words[SELF]), NUM_EXPANSION, np.int64),
     )
 
 

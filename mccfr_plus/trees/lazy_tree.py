@@ -79,16 +79,8 @@ class LazyTree(ExpandingTree):
     @property
     def tables(self) -> expansion.Tables:
         """The arrays that expansion writes."""
-        places, (strategy, _) = self._places, self._bound
-        return expansion.Tables(
-            places.expansion,
-            places.nodes,
-            places.parents,
-            places.infosets,
-            places.keys,
-            places.slot_actions,
-            strategy,
-        )
+        nodes, parents, infosets, keys, _, slot_actions, *_, words = self._places
+        return expansion.Tables(nodes, parents, infosets, keys, slot_actions, self._bound[0], words)
 
     def check(self) -> None:
         status, error, self.expander.error = self.count(expansion.STATUS), self.expander.error, None
@@ -97,16 +89,13 @@ class LazyTree(ExpandingTree):
         if status == expansion.FAILED:
             raise error or GameError(f"{self.game} was asked for a node, and an error came before it could answer.")
         if status == expansion.ACTIONS_DIFFER:
-            raise self._conflict()
-
-    def _conflict(self) -> Exception:
-        """Returns the error for a node whose infoset has other legal actions than were found before."""
-        history, state = self.expander.actions_to(self.count(expansion.CONFLICT_NODE)), self.game.new_initial_state()
-        for action in history:
-            state.apply_action(action)
-        known = self.legal_actions(self.count(expansion.CONFLICT_INFOSET))
-        info_state, player = state.information_state_string(), state.current_player()
-        return game_error(self.game, history, different_actions(info_state, player, known, state.legal_actions()))
+            history = self.expander.actions_to(self.count(expansion.CONFLICT_NODE))
+            state = self.game.new_initial_state()
+            for action in history:
+                state.apply_action(action)
+            known = self.legal_actions(self.count(expansion.CONFLICT_INFOSET))
+            info_state, player = state.information_state_string(), state.current_player()
+            raise game_error(self.game, history, different_actions(info_state, player, known, state.legal_actions()))
 
     # --- the state ---
 
