@@ -60,12 +60,6 @@ def test_texts_of_fields(options, values, text):
     assert Field("f", 3, len(values), **options).text(1, values) == text
 
 
-def test_a_field_without_places_may_be_there():
-    layout = Layout(1, (Field("a", 2, 0), Field("b", 3)), 1, 1, 0.0, 0.0)
-    assert layout.view_size == 1
-    assert [(begin, each.name) for begin, each in layout.places(NOW)] == [(0, "a"), (0, "b")]
-
-
 # --- layouts ---
 
 
@@ -112,12 +106,6 @@ def test_choices():
     for value in ("c", "", 1, None):
         with pytest.raises(ValueError, match=r"which=.*: give one of a, b\."):
             Parameters(which=value).one_of("which", {"a": 1, "b": 2})
-
-
-def test_switches():
-    assert Parameters(on=True).switch("on") is True
-    with pytest.raises(ValueError, match=r"on=1: give True or False\."):
-        Parameters(on=1).switch("on")
 
 
 # --- a toy game ---
@@ -215,14 +203,6 @@ def test_a_game_and_its_text():
     assert dict(again.given) == {"share": 0.5, "words": "some"}
     assert again.table.tolist() == [0.5]
     assert str(pyspiel.load_game(str(game)).rules_game) == str(game)
-
-
-def test_floats_survive_pickling_to_the_last_digit():
-    share = 0.1234567890123456789
-    game = pyspiel.load_game("toy_game", {"share": share})
-    for again in (pickle.loads(pickle.dumps(game)), copy.deepcopy(game), copy.copy(game)):
-        assert again.rules_game.given["share"] == share
-        assert again.rules_game.table.tolist() == [share]
 
 
 def answers(state):

@@ -53,14 +53,6 @@ def test_small_games(rows, columns, horizon, stay, same_start, first):
     assert sorted(ends) == payoffs
 
 
-def test_chance():
-    outcomes = pyspiel.load_game("princess_and_monster").new_initial_state().chance_outcomes()
-    assert [outcome for outcome, _ in outcomes] == [a * 9 + b for a in range(9) for b in range(9) if a != b]
-    assert {probability for _, probability in outcomes} == {1 / 72}
-    both = pyspiel.load_game("princess_and_monster(same_start=True)").new_initial_state().chance_outcomes()
-    assert [outcome for outcome, _ in both] == list(range(81))
-
-
 def test_capture():
     """Princess a1, monster b2. She goes to b1; he goes up and has caught her after one move of freedom."""
     state = after("princess_and_monster", 0 * 9 + 4, RIGHT)
@@ -75,20 +67,6 @@ def test_capture():
     assert str(state) == ". * .\n. . .\n. . .\nmoves: right up"
 
 
-def test_princess_walks_into_the_monster():
-    assert after("princess_and_monster", 0 * 9 + 1, RIGHT).returns() == [0.0, 0.0]
-
-
-def test_horizon():
-    """Princess a1, monster c3, to and fro: never caught in 5 moves, whatever the order."""
-    state = after("princess_and_monster(horizon=5)", 0 * 9 + 8, RIGHT, UP, LEFT, DOWN)
-    assert not state.is_terminal()
-    state.apply_action(RIGHT)
-    assert state.is_terminal()
-    assert state.returns() == [5.0, -5.0]
-    assert state.information_state_string(0) == "player=0 start=a1 moves=rlr"
-
-
 def test_monster_first():
     """Player 0 is the monster then, and what is paid changes sides."""
     state = after("princess_and_monster(first=monster)", 0 * 9 + 4)
@@ -99,24 +77,3 @@ def test_monster_first():
     assert (
         state.get_game().new_initial_state().action_to_string(pyspiel.PlayerId.CHANCE, 4) == "princess b2, monster a1"
     )
-
-
-def test_same_start():
-    """Starting on one cell is no capture; staying on it is."""
-    text = "princess_and_monster(same_start=True,stay=True)"
-    assert not after(text, 4 * 9 + 4).is_terminal()
-    assert after(text, 4 * 9 + 4, STAY).returns() == [0.0, 0.0]
-    assert not after(text, 4 * 9 + 4, UP).is_terminal()
-
-
-@pytest.mark.parametrize(
-    ("parameters", "message"),
-    [
-        ({"rows": 0}, "rows=0: give a whole number from 1 to 26"),
-        ({"rows": 11, "columns": 11}, "rows=11, columns=11: the grid has 121 cells; from 2 to 100 are allowed"),
-        ({"shift": float("nan")}, "shift=nan: give a finite number, such as -6.5"),
-    ],
-)
-def test_bad_parameters(parameters, message):
-    with pytest.raises(ValueError, match=message):
-        pyspiel.load_game("princess_and_monster", parameters)

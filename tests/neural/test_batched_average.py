@@ -189,13 +189,12 @@ def test_average_policy_after_a_checkpoint_of_another_seed(tmp_path):
     assert other.restore(tmp_path / "one").average_policy().action_probabilities(state) == expected
 
 
-@pytest.mark.parametrize("kind", [DREAM, ESCHER])
-def test_a_single_player(kind):
+def test_a_single_player():
     """Its strategies are stored, too: the best policy walks around the cliff in four steps, a uniform one gets -68."""
     game = mccfr_plus.load_game("cliff_walking(height=2,width=3,horizon=6)")
     small = TrainingConfig(hidden_layers=(16,), train_steps=60, learning_rate=0.01)
-    config = kind.config_class(traversals=60, hidden_layers=(16,), learning_rate=0.01, policy_training=small)
-    solver = kind(game, config, representation="batched", seed=1).run(6)
+    config = DREAMConfig(traversals=60, hidden_layers=(16,), learning_rate=0.01, policy_training=small)
+    solver = DREAM(game, config, representation="batched", seed=1).run(6)
     assert solver.evaluate().values[0] > -40
 
 

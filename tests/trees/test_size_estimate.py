@@ -1,17 +1,14 @@
 """Estimates of sizes: exact counts, unbiased beams, intervals that cover the truth, limits, and errors."""
 
-import gc
 import json
 import math
 
 import naive
 import numpy as np
-import pyspiel
 import pytest
 
 import mccfr_plus
-from mccfr_plus import ConfigError, GameError, estimate_size
-from mccfr_plus.trees import size_estimate
+from mccfr_plus import estimate_size
 from mccfr_plus.trees.game import load_game
 from mccfr_plus.trees.size_estimate import Sampler, interval_of
 
@@ -132,16 +129,6 @@ def test_the_seed_decides():
     assert estimate_size("kuhn_poker", seed=np.random.default_rng(1)).is_exact
 
 
-def test_a_probe_is_kept_as_long_as_its_game():
-    kuhn = pyspiel.load_game("kuhn_poker")
-    found = size_estimate.probe_size(kuhn)
-    assert size_estimate.probe_size(kuhn) is found
-    kept = len(size_estimate._probes)
-    del kuhn
-    gc.collect()
-    assert len(size_estimate._probes) < kept
-
-
 def test_the_time_limit():
     found = estimate_size("phantom_ttt", sample_size=10**9, seconds=0.5, seed=1)
     assert found.visited < 10**7
@@ -149,26 +136,3 @@ def test_the_time_limit():
     assert found.visited < 50_000
     assert found.histories.high == math.inf
     assert not found.fits(10**9, 10**12)
-
-
-def test_memory_by_hand():
-    found = estimate_size("kuhn_poker")
-    # 12 infosets with two slots; texts "0", "0pb", "0p", "0b": 3 x (1 + 3 + 2 + 2) characters.
-    num_bytes = 58 * 21 + 12 * 250 + 24 + 12 * (2 * 50 + 12)
-    assert found.compiled_bytes.value == pytest.approx(num_bytes)
-    assert found.fits(58, num_bytes)
-    assert not found.fits(57, num_bytes)
-    assert not found.fits(58, num_bytes - 1)
-
-
-@pytest.mark.parametrize(("name", "value"), [("sample_size", 1.5), ("seconds", math.nan), ("seed", -1)])
-def test_bad_arguments(name, value):
-    with pytest.raises(ConfigError, match=f"{name}={value}: "):
-        estimate_size("kuhn_poker", **{name: value})
-
-
-def test_bad_games_and_estimators():
-    with pytest.raises(GameError, match="did you mean kuhn_poker"):
-        estimate_size("kuhn_pokr")
-    with pytest.raises(ConfigError, match="full, chance, external, outcome"):
-        estimate_size("kuhn_poker").nodes_per_iteration("externl")
