@@ -10,7 +10,6 @@ import pytest
 
 from mccfr_plus import (
     AverageStrategySampling,
-    ConfigError,
     PowerAverage,
     Solver,
     measured_regret,
@@ -390,11 +389,3 @@ def test_says_where_no_theorem_is_known(game, parts, reason):
     assert (regret_bound(tree, 0, 100, *parts) is None) == (reason is not None)
     found = why_no_bound(tree, *parts)
     assert found is None if reason is None else reason in found
-
-
-def test_wrong_arguments():
-    for arguments, options in (((2, 10), {}), ((0, 0), {}), ((0, 10), {"p": 1.0})):
-        with pytest.raises(ConfigError):
-            regret_bound(naive.tree_of("kuhn_poker"), *arguments, "external", "rm", **options)
-    with pytest.raises(ConfigError, match=r"solver.iterations=1"):
-        measured_regret(Solver("kuhn_poker").run(1), 5)

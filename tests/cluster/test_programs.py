@@ -1,11 +1,9 @@
 """Programs that are ended or killed, on clusters of one and two nodes; nodes with another version."""
 
-import json
 import os
 import shutil
 import signal
 import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -64,20 +62,3 @@ def test_a_node_with_another_version(tmp_path):
     assert "ClusterError" in errors
     assert "has mccfr_plus" in errors
     assert "Install the same version on every machine" in errors
-
-
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-def test_an_ended_command_prints_its_result(number, tmp_path):
-    file = tmp_path / "run"
-    flags = ["--workers=2", "--batch=80000", "--seed=1", "--quiet", "--json", "--seconds=600", "--cluster=ray"]
-    process = start(
-        "-m", "mccfr_plus", "solve", "leduc_poker", *flags, f"--checkpoint={file}", "--checkpoint_interval=1s"
-    )
-    deadline = time.monotonic() + 200
-    while time.monotonic() < deadline and process.poll() is None and not file.exists():
-        time.sleep(0.1)
-    os.killpg(process.pid, number) if number == signal.SIGINT else process.send_signal(number)
-    out, errors = process.communicate(timeout=120)
-    assert (process.returncode, "Traceback" in errors) == (0, False), errors
-    result = json.loads(out.splitlines()[-1])
-    assert (result["interrupted"], result["iterations"] > 0) == (True, True)

@@ -102,9 +102,3 @@ class Answers(openspiel_policy.Policy):
 def test_refuses_answers_that_are_no_distribution(answer):
     with pytest.raises(PolicyError, match="information state"):
         Behavior(KUHN, Answers(answer)).row(decisions_of(KUHN)[0])
-
-
-@pytest.mark.parametrize("policy", [None, 3, [{}], [{}, {}, {}], [{}, 3]], ids=str)
-def test_refuses_what_is_no_policy(policy):
-    with pytest.raises(PolicyError, match="per player"):
-        Behavior(KUHN, policy)

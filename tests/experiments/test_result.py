@@ -1,11 +1,9 @@
 """`compare` and its `Result`: runs in this process and in others, continued comparisons, what is refused."""
 
-import importlib
 import logging
 import os
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 
@@ -102,19 +100,6 @@ def test_runs_that_fail_do_not_end_the_others(tmp_path, caplog):
     assert "seed 2 failed: dark_hex has imperfect recall" in caplog.text
     with pytest.raises(RecordError, match="all 2 runs failed, such as dark_hex"):
         compare(games[0], "external", **SHORT, processes=1)
-
-
-def test_exceptions_of_openspiel_end_one_run(tmp_path, monkeypatch):
-    monkeypatch.syspath_prepend(Path(__file__).parents[2] / "examples")
-    game = importlib.import_module("coin_toss").CoinToss
-    arguments = ("coin_toss", ["openspiel:external", "cfr"])
-    options = {"iterations": 10, "seeds": 1, "out": tmp_path / "out", "processes": 1, "progress": False}
-    with monkeypatch.context() as patch:
-        patch.delattr(game, "make_py_observer")
-        result = compare(*arguments, **options)
-    (why,) = result.failed.values()
-    assert "openspiel:external fails on coin_toss(): OpenSpiel raised AttributeError: 'CoinToss' object" in why
-    assert [curve.algorithm for curve in compare(*arguments, **options).curves] == ["openspiel:external", "cfr"]
 
 
 def test_saved_in_one_file(tmp_path):

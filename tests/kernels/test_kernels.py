@@ -10,8 +10,6 @@ import naive
 import pytest
 
 from mccfr_plus import Solver
-from mccfr_plus.kernels.compile import kernel
-from mccfr_plus.kernels.intrinsics import lowest_bit
 
 RUNS = """
 import hashlib, json
@@ -89,13 +87,3 @@ def test_a_kernel_of_a_program_can_be_sent_to_another_process():
     sent = subprocess.run([sys.executable, "-c", SENT], capture_output=True, check=True).stdout
     received = pickle.loads(sent)
     assert received(2) == 3
-
-
-@kernel
-def lowest_bit_of(mask):
-    return lowest_bit(mask)
-
-
-@pytest.mark.parametrize(("mask", "bit"), [(1, 0), (6, 1), (1 << 62, 62), (-(1 << 63), 63), (-1, 0)])
-def test_the_lowest_bit_is_found_with_and_without_compilation(mask, bit):
-    assert lowest_bit(mask) == lowest_bit_of(mask) == bit

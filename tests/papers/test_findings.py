@@ -5,13 +5,10 @@ import farina2020
 import gibson2012
 import lanctot2009
 import minimizers
-import pytest
 from farina2020 import GOOFSPIEL, LARGE, LEDUC, SEARCH_4
 from gibson2012 import ALGORITHMS, EXTERNAL, OURS, OUTCOME, WITHOUT_OUTCOME, holdem, text_of
 from lanctot2009 import EXTERNAL_PER_NODE, OUTCOME_PER_PLAYER, PRUNED, VANILLA
-from uniform_holdem import uniform_holdem_exploitability
 
-import mccfr_plus
 from mccfr_plus.experiments import Curve, Interval
 from mccfr_plus.experiments.record import Point
 
@@ -87,56 +84,7 @@ def test_claims_of_lanctot():
     assert found[what].verdict == "not reproduced"
 
 
-def test_claims_of_lanctot_on_epsilon_and_time():
-    epsilon, time = "epsilon = 0.6 worked well in all games", "over time the results are nearly the same"
-    found = lanctot()
-    assert (found[epsilon].verdict, found[time].verdict) == ("reproduced", "reproduced")
-    assert found[time].here == "12 of 12 pairs stand in the same order after equal CPU times"
-    found = lanctot({"bid_goofspiel": {0.1: 6 * 10**5}})
-    assert "Goofspiel 1.7 (0.1); One-Card Poker 1 (0.1)" in found[epsilon].here
-    assert found[epsilon].verdict == "not reproduced"
-    found = lanctot(slow=OUTCOME)[time]  # ahead by histories, behind by time
-    assert found.here.startswith("8 of 12 pairs")
-
-
 # --- Gibson et al. 2012 ---
-
-
-@pytest.mark.parametrize(
-    ("ours", "external", "outcome", "expected"),
-    [
-        ((1.0, 1.01), (2.0, 2.01), 9.0, ("2.00", "ahead")),
-        ((2.0, 2.01), (1.0, 1.01), 9.0, ("0.50", "behind")),
-        ((1.0, 3.0), (2.0, 3.0), 9.0, ("1.25", "intervals overlap")),
-        ((1.0, 1.01), (2.0, 2.01), 0.5, ("0.50", "behind")),  # of the best of the others, whichever that is
-    ],
-)
-def test_average_strategy_sampling_beside_the_others(ours, external, outcome, expected):
-    curves = [curve(EXTERNAL, *external), curve(OUTCOME, outcome, outcome + 0.001)]
-    found = gibson2012.ending_findings("g", curves + [curve(name, *ours) for name in OURS])
-    assert {(finding.here, finding.verdict) for finding in found[-3:]} == {expected}
-
-
-def test_units_of_gibson():
-    # Half of b1 + b2 = 0.5 chips is an eighth of a big blind.
-    found = [curve(name, 0.5, 0.5, game=holdem(8)) for name in (EXTERNAL, *OURS)]
-    assert gibson2012.curve_findings(found)[0].here == "125"
-    assert gibson2012.stack_findings(found)[0].here == "15.62"  # by the 8 chips of the stack
-    assert " 3e+07 histories, 1.1e+04 per information set;" in gibson2012.length_of(8, 3e7)
-
-
-@pytest.mark.parametrize(
-    ("end", "other", "here", "verdict"),
-    [
-        (Interval(1, 0.9, 1.1), Interval(2, 1.9, 2.1), "0.05; the paper's has 1.00 times", "ahead of all others"),
-        (Interval(1, 0.1, 2.1), Interval(2, 1.9, 2.1), "0.05; the paper's has 1.00 times", "not told apart from 1"),
-        (Interval(3, 3, 3), Interval(2, 2, 2), "1; the paper's has 1.50 times", "ahead of all others"),
-    ],
-)
-def test_verdicts_on_gibsons_parameters(end, other, here, verdict):
-    finding = gibson2012.choice("what", 0.05, {0.05: end, 1.0: other})
-    assert finding.here.startswith(here)
-    assert finding.verdict == verdict
 
 
 def gibson(ours, others, of_stack=lambda stack: (1.0, 1.01), sizes=(8, 12, 20)):
@@ -189,48 +137,9 @@ def test_claims_of_gibson():
     assert gibson((1.0, 1.01), (2.0, 2.01), lambda stack: (stack / 10, 3.0), (22, 24, 30))[larger] == no
 
 
-@pytest.mark.parametrize("game", gibson2012.UNIFORM)
-def test_exploitability_of_uniform_play_in_gibsons_games(game):
-    if game.startswith("nl_holdem"):
-        found = uniform_holdem_exploitability(gibson2012.stack_of(game))
-    elif game != "bluff":  # which `tests/games/test_bluff.py` computes without its tree
-        tree = mccfr_plus.compile_game(game)
-        found = mccfr_plus.exploitability(tree, mccfr_plus.TreePolicy(tree, tree.uniform_strategy()))
-    else:
-        return
-    assert found == pytest.approx(gibson2012.UNIFORM[game], rel=1e-12)
-
-
-@pytest.mark.parametrize("stack", [3, 8])
-def test_uniform_play_in_holdem(stack):
-    tree = mccfr_plus.compile_game(holdem(stack))
-    found = mccfr_plus.exploitability(tree, mccfr_plus.TreePolicy(tree, tree.uniform_strategy()))
-    assert uniform_holdem_exploitability(stack) == pytest.approx(found, rel=1e-12)
-
-
-@pytest.mark.parametrize(("stack", "infosets"), gibson2012.INFOSETS.items())
-def test_numbers_of_infosets_in_gibsons_games(stack, infosets):
-    assert mccfr_plus.compile_game(holdem(stack)).num_infosets == infosets
-
-
 # --- Farina et al. 2020 ---
 
 MCCFR, FTRL, DECAYING = farina2020.MCCFR, "FTRL and OMD, eta 1", "OMD, decaying, eta 1"
-
-
-@pytest.mark.parametrize(
-    ("mccfr", "ftrl", "here", "verdict"),
-    [
-        ((2.0, 2.01), (1.0, 1.01), "2.00", "ahead"),
-        ((2.0, 2.01), (8.0, 8.01), "0.25", "behind"),
-        ((1.0, 3.0), (2.0, 3.0), "0.80", "intervals overlap"),
-    ],
-)
-def test_the_best_step_size_beside_mccfr(mccfr, ftrl, here, verdict):
-    worse = curve("FTRL and OMD, eta 0.1", 9.0, 9.0, game=LEDUC)
-    ends = ((MCCFR, mccfr), (FTRL, ftrl), (DECAYING, (9.0, 9.0)))
-    found = farina2020.figure_findings([*(curve(name, *end, game=LEDUC) for name, end in ends), worse])[-2]
-    assert (found.what, found.here, found.verdict) == (f"Leduc13: MCCFR / {FTRL}, which is", here, verdict)
 
 
 def farina(ftrl):
