@@ -83,27 +83,6 @@ def test_by_rules_where_the_tree_does_not_fit(command, tmp_path, game, options):
 # --- estimates ---
 
 
-def test_estimates_agree_with_exact_numbers(command):
-    exact = command("evaluate", "kuhn_poker", "uniform", "--json").json
-    outcome = command("evaluate", "kuhn_poker", "uniform", "--estimate", "--seconds=1.5", "--seed=1", "--json")
-    result = outcome.json
-    assert (result["kind"], result["exploitability"]) == ("estimates", None)
-    for player in range(2):
-        (value,) = found(result, "value", "estimate", player)
-        assert abs(value["value"] - exact["values"][player]) < 5 * standard_error(value)
-        best = exact["best_response_values"][player]
-        for row in found(result, "best response", "lower bound", player):
-            assert row["value"] - 5 * standard_error(row) < best
-        (upper,) = found(result, "best response", "upper bound", player)
-        assert upper["value"] + 5 * standard_error(upper) > best
-    lower = found(result, "exploitability", "lower bound")
-    assert {row["by"] for row in lower} == {"local best response", "sampled best response"}
-    assert all(row["value"] - 5 * standard_error(row) < exact["exploitability"] for row in lower)
-    (upper,) = found(result, "exploitability", "upper bound")
-    assert upper["value"] + 5 * standard_error(upper) > exact["exploitability"]
-    assert "95 % from" in outcome.out
-
-
 @pytest.mark.parametrize("flags", [["--estimate", "--seconds=1"], ["--seconds=0.5"]])
 def test_a_game_that_does_not_fit(command, phantom_policy, flags):
     outcome = command("evaluate", "phantom_ttt", phantom_policy, *flags, "--seed=1", "--json")

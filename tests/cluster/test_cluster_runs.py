@@ -98,9 +98,12 @@ def test_an_ended_program_continues(cluster, tmp_path, number):
 
 @pytest.mark.slow
 def test_a_lost_node_loses_no_record(tmp_path):
-    """Each node has one CPU, so that one of two runs is on the lost node."""
+    """Each node has one CPU, so that one of two runs is on the lost node; before, a program on no node."""
     runs = long_runs(tmp_path, 2)
     with two_nodes() as nodes:
+        (tmp_path / "client").mkdir()
+        out, errors = start(HERE / "runs.py", tmp_path / "client", nodes.client, 1).communicate(timeout=400)
+        assert out.splitlines()[-1] == "done", errors
         process = start(HERE / "runs.py", tmp_path, nodes.address, 2)
         deadline = time.monotonic() + 300
         while time.monotonic() < deadline and process.poll() is None and not all(run.record.exists() for run in runs):

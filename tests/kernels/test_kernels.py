@@ -2,7 +2,6 @@
 
 import json
 import os
-import pickle
 import subprocess
 import sys
 
@@ -68,22 +67,3 @@ def test_a_second_solver_compiles_nothing():
             solver.run(1)
             assert solver._engine.run is loop
     assert list(loop.signatures) == compiled
-
-
-SENT = """
-import sys
-from numba.core.serialize import dumps
-from mccfr_plus.kernels.compile import kernel
-
-@kernel
-def next_number(x):
-    return x + 1
-
-sys.stdout.buffer.write(dumps(next_number))
-"""
-
-
-def test_a_kernel_of_a_program_can_be_sent_to_another_process():
-    sent = subprocess.run([sys.executable, "-c", SENT], capture_output=True, check=True).stdout
-    received = pickle.loads(sent)
-    assert received(2) == 3

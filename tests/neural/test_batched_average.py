@@ -7,9 +7,7 @@ torch = pytest.importorskip("torch")
 import mccfr_plus  # noqa: E402
 from mccfr_plus.neural import (  # noqa: E402
     DREAM,
-    ESCHER,
     BatchedRepresentation,
-    DeepCFR,
     DREAMConfig,
     NetworkPolicy,
     TrainingConfig,
@@ -155,27 +153,6 @@ def test_three_players():
             found.append(means[player].sums)
         np.testing.assert_allclose(*found, atol=1e-12)
         assert (found[0].sum(1) > 0).sum() == (tree.arrays.infosets["player"] == player).sum()
-
-
-@pytest.mark.parametrize("kind", [DeepCFR, DREAM, ESCHER])
-@pytest.mark.parametrize("players", [2, 3])
-def test_who_explores_where_strategies_are_stored(kind, players, monkeypatch):
-    """All players but the one whose strategies are stored."""
-    config = kind.config_class(traversals=9, train_steps=1)
-    solver = kind(f"kuhn_poker(players={players})", config, representation="batched", seed=1)
-    found, add = [], solver.representation.add_strategies
-
-    def noted(player, decisions, iteration):
-        found.append(player)
-        if isinstance(decisions, Paths):
-            own = np.flatnonzero(decisions.players == player)
-            by_strategy = decisions.strategies[own, decisions.actions[own]]
-            np.testing.assert_allclose(decisions.probabilities[own], by_strategy)
-        add(player, decisions, iteration)
-
-    monkeypatch.setattr(solver.representation, "add_strategies", noted)
-    solver.run(3)
-    assert sorted(found) == sorted(list(range(players)) * 3)
 
 
 def test_average_policy_after_a_checkpoint_of_another_seed(tmp_path):

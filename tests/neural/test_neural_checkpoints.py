@@ -2,9 +2,6 @@
 
 import csv
 import dataclasses
-import sys
-import types
-import unittest.mock
 
 import pytest
 from checkpoint_contents import contents_of
@@ -12,14 +9,10 @@ from neural_states import copy_of, differing
 from solver_cases import CASES
 
 torch = pytest.importorskip("torch")
-import mccfr_plus  # noqa: E402
-from mccfr_plus.errors import CheckpointError, ConfigError  # noqa: E402
+from mccfr_plus.errors import CheckpointError  # noqa: E402
 from mccfr_plus.files import file as checkpoint_file  # noqa: E402
 from mccfr_plus.neural import (  # noqa: E402
     CSVLogger,
-    DeepCFR,
-    NetworkPolicy,
-    TensorBoardLogger,
     from_checkpoint,
 )
 
@@ -83,18 +76,6 @@ def test_another_runs_checkpoint_is_not_overwritten(make, message, path):
     assert [entry.name for entry in path.parent.iterdir()] == [path.name]  # the lock is released
 
 
-def test_other_kinds_of_files(path, tmp_path):
-    mccfr_plus.Solver("kuhn_poker", seed=1).run(1).save_checkpoint(path)
-    with pytest.raises(
-        CheckpointError, match=r"holds a tabular solver: load it with mccfr_plus.Solver.from_checkpoint"
-    ):
-        DeepCFR.from_checkpoint(path)
-    with pytest.raises(CheckpointError, match="there is no file"):
-        from_checkpoint(tmp_path / "nothing")
-    with pytest.raises(CheckpointError, match="holds no network policy"):
-        NetworkPolicy.load(path)
-
-
 # --- callbacks ---
 
 
@@ -110,14 +91,3 @@ def test_csv(tmp_path):
     assert [float(row["exploitability"] or -1) for row in rows] == [*solver.history.exploitability, -1]
     assert float(rows[2]["loss/player1"]) == solver.losses[1]
     assert rows[2]["nodes_touched"] == str(solver.nodes_touched)
-
-
-def test_tensorboard(tmp_path, monkeypatch):
-    writer = unittest.mock.Mock()
-    module = types.SimpleNamespace(SummaryWriter=lambda folder: writer)
-    monkeypatch.setitem(sys.modules, "torch.utils.tensorboard", module)
-    solver = CASES["DREAM"].new().run(1, callbacks=[TensorBoardLogger(tmp_path)])
-    writer.add_scalar.assert_any_call("loss/player0", solver.losses[0], 1)
-    monkeypatch.setitem(sys.modules, "torch.utils.tensorboard", None)
-    with pytest.raises(ConfigError, match="needs TensorBoard: pip install tensorboard"):
-        TensorBoardLogger(tmp_path)
