@@ -43,7 +43,7 @@ def changes(folder: str, tests: str, *rows: tuple[str, str, str, str]) -> list[C
 CHANGES = [
     *changes(
         "estimators",
-        "tests/estimators",
+        "tests/estimators/test_estimators.py",
         (
             "outcome sampling divides by the strategy instead of xi",
             "outcome.py",
@@ -63,36 +63,60 @@ CHANGES = [
             "child_weight = weight * OUTCOME_PROBABILITY(tree, scratch, payload, index)",
             "child_weight = weight / count",
         ),
+    ),
+    *changes(
+        "estimators",
+        "tests/estimators/test_forms.py",
         (
             "pruning of rare actions, too",
             "traversal.py",
             "if PRUNE() and child_weight == 0.0:",
             "if PRUNE() and child_weight < 0.05:",
         ),
+    ),
+    *changes(
+        "estimators",
+        "tests/estimators/test_estimators.py",
         (
             "the alias table takes the wrong side",
             "draws.py",
             'if scaled - column >= outcome["accept"]:',
             'if scaled - column < outcome["accept"]:',
         ),
+    ),
+    *changes(
+        "estimators",
+        "tests/estimators/test_forms.py",
         (
             "one draw per infoset is kept for the next traversal",
             "draws.py",
             'if drawn[at(first)]["traversal"] != traversal:',
             'if drawn[at(first)]["traversal"] == 0:',
         ),
+    ),
+    *changes(
+        "estimators",
+        "tests/estimators/test_estimators.py",
         (
             "average strategy sampling without tau",
             "average_strategy.py",
             "(beta + tau * average[at(slot)]) / (beta + total)",
             "(beta + average[at(slot)]) / (beta + total)",
         ),
+    ),
+    *changes(
+        "estimators",
+        "tests/estimators/test_forms.py",
         (
             "pruning of large regrets",
             "external.py",
             "parameters[0] if regrets[at(slot)] < parameters[1] else 1.0",
             "parameters[0] if regrets[at(slot)] > parameters[1] else 1.0",
         ),
+    ),
+    *changes(
+        "estimators",
+        "tests/estimators/test_estimators.py",
         (
             "exploration by the strategy",
             "draws.py",
@@ -102,7 +126,7 @@ CHANGES = [
     ),
     *changes(
         "minimizers",
-        "tests/minimizers",
+        "tests/minimizers/test_minimizers.py",
         (
             "regret matching plays negative regrets",
             "regret_matching.py",
@@ -128,6 +152,10 @@ CHANGES = [
             'gradient[at(infoset["parent_slot"])] += value',
             'gradient[at(infoset["parent_slot"])] += 0.0',
         ),
+    ),
+    *changes(
+        "minimizers",
+        "tests/minimizers/test_dilated.py",
         (
             "dilated entropy not relative to uniform play",
             "dilated.py",
@@ -143,7 +171,7 @@ CHANGES = [
     ),
     *changes(
         "averages",
-        "tests/averages",
+        "tests/averages/test_averaging.py",
         ("the lazy average counts a gain twice", "methods.py", "        seen[at(first)] = above\n", ""),
         ("visits without weights", "methods.py", 'weight * entry["weight"]', "weight"),
         (
@@ -155,19 +183,27 @@ CHANGES = [
     ),
     *changes(
         "solver",
-        "tests/solver",
+        "tests/minimizers/test_minimizers.py",
         (
             "iteration t weighs t - 1",
             "loop.py",
             "return 1.0 if gamma == 0.0 else float(iteration) ** gamma",
             "return float(iteration - 1) ** gamma",
         ),
+    ),
+    *changes(
+        "solver",
+        "tests/estimators/test_escher.py",
         (
             "the mean of a batch is its sum",
             "loop.py",
             "                if total > 1:\n",
             "                if total > 1 and TEAM():\n",
         ),
+    ),
+    *changes(
+        "solver",
+        "tests/solver/test_threads.py",
         (
             "a thread's gradient is left out",
             "team.py",
@@ -180,24 +216,40 @@ CHANGES = [
             "first = 1 if counts[STRIDE] == 1 else counts[THREAD] + 1",
             "first = 1",
         ),
+    ),
+    *changes(
+        "solver",
+        "tests/solver/test_state.py",
         (
             "a gradient that is thrown away counts in the average",
             "loop.py",
             "    if place < counts[ADDED]:\n        return 0.0\n",
             "",
         ),
+    ),
+    *changes(
+        "solver",
+        "tests/solver/test_saved_state.py",
         (
             "a checkpoint of another run is accepted",
             "saved_state.py",
             "if header[key] != own[key]:",
             "if key == '' and header[key] != own[key]:",
         ),
+    ),
+    *changes(
+        "solver",
+        "tests/solver/test_history.py",
         (
             "the target is compared with NashConv",
             "hooks.py",
             "self._target is not None and found <= self._target",
             "self._target is not None and progress.evaluation.nash_conv <= self._target",
         ),
+    ),
+    *changes(
+        "solver",
+        "tests/solver/test_config.py",
         (
             "needs: the baseline asks for nothing",
             "config.py",
@@ -207,13 +259,17 @@ CHANGES = [
     ),
     *changes(
         "trees",
-        "tests/trees",
+        "tests/solver/test_state.py",
         (
             "a thrown-away gradient keeps its random numbers",
             "scratch.py",
             "    scratch.rng[0] = np.uint64(counts[RNG_BEFORE])\n",
             "",
         ),
+    ),
+    *changes(
+        "trees",
+        "tests/trees/test_lazy_tree.py",
         (
             "lazy trees: infosets by their texts alone",
             "expansion.py",
@@ -229,9 +285,13 @@ CHANGES = [
     ),
     *changes(
         "kernels",
-        "tests/kernels",
+        "tests/kernels/test_slots.py",
         ("slots: an unknown slot is accepted", "slots.py", "        if unused:\n", "        if not binder.used:\n"),
         ("slots: a constant keeps its default", "slots.py", "return value.with_value(new)", "return value"),
+    ),
+    *changes(
+        "kernels",
+        "tests/kernels/test_digest.py",
         ("digests without closures", "digest.py", "texts += [_described(cells), _described", "texts += [_described"),
         (
             "digests without modules",
@@ -242,13 +302,17 @@ CHANGES = [
     ),
     *changes(
         "evaluation",
-        "tests/evaluation",
+        "tests/evaluation/test_exact.py",
         (
             "a best response takes the worst action",
             "kernels.py",
             "if gradient[slot] > gradient[chosen]:",
             "if gradient[slot] < gradient[chosen]:",
         ),
+    ),
+    *changes(
+        "evaluation",
+        "tests/evaluation/test_by_rules.py",
         (
             "threads' gradients are dropped by rules",
             "by_rules.py",
@@ -258,7 +322,7 @@ CHANGES = [
     ),
     *changes(
         "files",
-        "tests/files",
+        "tests/files/test_checkpoint_file.py",
         ("what stands beside the arrays is ignored", "file.py", "set(archive.namelist()) != members or ", ""),
         ("damaged arrays are accepted", "file.py", " or archive.testzip() is not None", ""),
     ),

@@ -103,9 +103,6 @@ def test_runs_as_a_module():
     assert found.stderr == ""
 
 
-ERROR = "mccfr-plus: error: "
-
-
 @pytest.mark.skipif(sys.platform == "win32", reason="no such shell")
 @pytest.mark.parametrize(
     ("arguments", "code", "said"),

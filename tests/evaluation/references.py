@@ -1,8 +1,11 @@
 """What the tests of this folder compare with: random policies, and exact numbers from compiled trees."""
 
+import itertools
 import math
 
 import naive
+import pyspiel
+from open_spiel.python import policy as openspiel_policy
 
 import mccfr_plus
 from mccfr_plus.evaluation import Estimate
@@ -32,3 +35,40 @@ def score(estimate, exact):
     error = standard_error(estimate)
     assert error > 0 or math.isclose(estimate.value, exact, abs_tol=1e-9)
     return (estimate.value - exact) / error if error else 0.0
+
+
+def kinds_of(tree, strategy):
+    """Returns {kind: policy} for the ways in which a user may write down one strategy."""
+    table = openspiel_policy.TabularPolicy(tree.game)
+    table.action_probability_array[:] = 0.0
+    rows = {}
+    for infoset, text in enumerate(tree.info_states):
+        actions, probabilities = tree.legal_actions(infoset), strategy[tree.slots(infoset)].tolist()
+        table.action_probability_array[table.state_lookup[text], actions] = probabilities
+        rows[text] = list(zip(actions, probabilities, strict=True))
+    players = [tree.info_states[i:j] for i, j in itertools.pairwise(tree.arrays.infoset_range)]
+    policy = mccfr_plus.TreePolicy(tree, strategy)
+    return {
+        "tree": policy,
+        "Python table": table,
+        "plain Python table": openspiel_policy.Policy.to_tabular(policy),
+        "C++ table": pyspiel.TabularPolicy(rows),
+        "mapping to pairs": rows,
+        "mapping to mappings": {text: dict(row) for text, row in rows.items()},
+        "function": table.action_probabilities,
+        "table of a function": openspiel_policy.tabular_policy_from_callable(tree.game, table.action_probabilities),
+        "no table": _Wrapped(tree.game, table),
+        "one per player": [mccfr_plus.InfoStatePolicy(p, dict(rows), tree.game) for p in range(tree.num_players)],
+        "parts of a mapping": [{text: rows[text] for text in own} for own in players],
+    }
+
+
+class _Wrapped(openspiel_policy.Policy):
+    """A policy that is no table, such as a network."""
+
+    def __init__(self, game, table):
+        super().__init__(game, list(range(game.num_players())))
+        self._table = table
+
+    def action_probabilities(self, state, player_id=None):
+        return self._table.action_probabilities(state, player_id)

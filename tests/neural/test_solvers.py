@@ -92,7 +92,7 @@ def test_converges_in_kuhn_poker(name):
     kind = type(config).__name__.removesuffix("Config")
     bar = 0.25 if kind == "NFSP" else {"tree": 0.03, "batched": 0.12}[representation]
     solver = getattr(neural, kind)("kuhn_poker", config, representation=representation, seed=1)
-    solver.run(target_exploitability=bar, seconds=60)
+    solver.run(500, target_exploitability=bar)
     assert solver.exploitability() <= bar
 
 
