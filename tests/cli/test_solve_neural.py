@@ -1,7 +1,6 @@
 """`mccfr-plus solve --algorithm`: solvers with networks."""
 
 import re
-import signal
 
 import numpy as np
 import pytest
@@ -83,44 +82,3 @@ def test_bad_games_and_flags(command):
 
     command("solve", "kuhn_poker", "--algorithm=dream", "--threads=2").assert_one_line_error("--threads does not apply")
     command("solve", "kuhn_poker", "--algorithm=dream(traversal=3)").assert_one_line_error("Did you mean 'traversals'?")
-
-
-def test_the_checkpoint_of_another_run(command, path, tmp_path):
-    command(*DEEP, "--iterations=2", f"--checkpoint={path}")
-    before = path.read_bytes()
-    flags = ("--iterations=4", f"--checkpoint={path}", "--resume")
-    for more, text in [
-        (["--algorithm=dream"], "DeepCFR"),
-        ([f"--algorithm={SPECS[0].replace('20', '21', 1)}"], "its traversals is 20, and the solver's is 21."),
-        (["--seed=2"], "is of a run with seed=1, and the command line gives --seed=2:"),
-        (["--estimator=full"], "--estimator does not apply"),
-    ]:
-        command("solve", "kuhn_poker", *more, *flags).assert_one_line_error(text)
-    command("solve", "leduc_poker", *flags).assert_one_line_error("kuhn_poker()", "leduc_poker()")
-    assert path.read_bytes() == before
-    table = tmp_path / "table"
-    command("solve", "kuhn_poker", "--iterations=2", f"--checkpoint={table}")
-    command(*DEEP, f"--checkpoint={table}", "--resume").assert_one_line_error("tabular")
-    assert command(*DEEP, *flags).json["iterations"] == 4
-
-
-def test_ctrl_c_ends_a_run_with_its_result(command, path, monkeypatch):
-    """Within the third iteration, which is undone."""
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)  # shells take it from jobs in the background
-    advance, calls = mccfr_plus.neural.DeepCFR._advance, []
-
-    def interrupt(solver, iteration):
-        advance(solver, iteration)
-        calls.append(iteration)
-        if len(calls) == 3:
-            signal.raise_signal(signal.SIGINT)
-
-    with monkeypatch.context() as patch:
-        patch.setattr(mccfr_plus.neural.DeepCFR, "_advance", interrupt)
-        outcome = command(*DEEP, f"--checkpoint={path}", "--iterations=9")
-    signal.signal(signal.SIGINT, before)
-    assert outcome.code == 0
-    assert (outcome.json["iterations"], outcome.json["interrupted"]) == (2, True)
-    command(*DEEP, f"--checkpoint={path}", "--iterations=4", "--resume")
-    command(*DEEP, f"--checkpoint={path}.whole", "--iterations=4")
-    assert_same(path, f"{path}.whole")

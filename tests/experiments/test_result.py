@@ -2,8 +2,6 @@
 
 import logging
 import os
-import subprocess
-import sys
 
 import pytest
 
@@ -125,14 +123,3 @@ def test_data_frame():
     assert frame["seed"].unique().tolist() == [7, 9]
     assert frame["exploitability"].tolist() == curve.y().ravel().tolist()
     assert frame[frame.seed == 9]["nodes"].tolist() == [point.nodes for point in curve.runs[1]]
-
-
-def test_a_script_without_a_guard_gets_one_clear_error(tmp_path):
-    script = tmp_path / "script.py"
-    script.write_text(
-        "from mccfr_plus.experiments import compare\n"
-        "compare('kuhn_poker', 'external', seeds=2, iterations=10, processes=2, progress=False)\n"
-    )
-    done = subprocess.run([sys.executable, script], capture_output=True, text=True, timeout=300)
-    assert done.returncode != 0
-    assert "In a script, call `compare` under if __name__ == '__main__':" in done.stderr

@@ -11,7 +11,7 @@ from mccfr_plus import Solver, compile_game, load_policy
 from mccfr_plus.errors import BudgetError
 from mccfr_plus.experiments import run_loop
 from mccfr_plus.experiments.evaluation_points import Limit, evaluation_points
-from mccfr_plus.experiments.record import Record, read_record
+from mccfr_plus.experiments.record import read_record
 from mccfr_plus.experiments.run_loop import Run, run_to_end
 
 TREE = compile_game("kuhn_poker")
@@ -118,24 +118,6 @@ def test_a_run_that_was_stopped_goes_on(tmp_path, algorithm, stops, monkeypatch)
     assert numbers(run.record) == numbers(uninterrupted.record)
     assert load_policy(run.policy).strategy().tobytes() == load_policy(uninterrupted.policy).strategy().tobytes()
     assert sum("run" in json.loads(line) for line in run.record.read_text().splitlines()) == 1
-
-
-@pytest.mark.parametrize(("owner", "name"), [(Record, "add"), (Solver, "save_checkpoint")])
-def test_a_run_that_is_stopped_while_it_writes_has_its_checkpoint(tmp_path, monkeypatch, owner, name):
-    monkeypatch.setattr(run_loop, "CHECKPOINT_SECONDS", -1.0)  # a checkpoint at each point
-    monkeypatch.setattr(run_loop, "PAUSE", 0.0)
-    run, writes, real = run_in(tmp_path), [], getattr(owner, name)
-
-    def write(self, *arguments):
-        writes.append(0)
-        real(self, *arguments)
-        if len(writes) == 3:
-            run.checkpoint.unlink()
-            raise KeyboardInterrupt
-
-    monkeypatch.setattr(owner, name, write)
-    assert not whole(run, stop=lambda: len(writes) >= 3)
-    assert run.checkpoint.exists()
 
 
 def test_a_run_that_was_killed_goes_on(tmp_path, monkeypatch):

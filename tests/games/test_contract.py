@@ -266,16 +266,7 @@ COPIES = {
     "text of game and state": lambda game: pyspiel.deserialize_game_and_state(
         pyspiel.serialize_game_and_state(game, after(game, 1, 2))
     )[1],
-    "new state of a collected game's state": lambda game: after(orphan().get_game(), 1, 2),
-    "a state's state": lambda game: after(orphan().clone().get_game(), 1).child(2),
 }
-
-
-def orphan():
-    """Returns a state that holds the only reference to its game."""
-    state = after(pyspiel.load_game("toy_game"), 1, 2)
-    gc.collect()
-    return state
 
 
 @pytest.mark.parametrize("copy_of", COPIES)
