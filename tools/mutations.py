@@ -171,8 +171,12 @@ CHANGES = [
     ),
     *changes(
         "averages",
-        "tests/averages/test_averaging.py",
+        "tests/averages/test_averaging.py::test_lazy_is_the_dense_average",
         ("the lazy average counts a gain twice", "methods.py", "        seen[at(first)] = above\n", ""),
+    ),
+    *changes(
+        "averages",
+        "tests/averages/test_averaging.py::test_expectation_is_reach_times_strategy",
         ("visits without weights", "methods.py", 'weight * entry["weight"]', "weight"),
         (
             "the second traversal draws others by their strategies",
@@ -210,6 +214,10 @@ CHANGES = [
             "for thread in range(1, team[0, SIZE]):",
             "for thread in range(2, team[0, SIZE]):",
         ),
+    ),
+    *changes(
+        "solver",
+        "tests/solver/test_threads.py::test_fast_threads_share_the_iterations",
         (
             "fast threads begin with the same number",
             "loop.py",

@@ -33,11 +33,21 @@ def _walks(rows, columns, horizon, stay, same_start, first):
     return histories + len(level), sorted(payoffs + [horizon] * len(level))
 
 
-@pytest.mark.parametrize("first", ["princess", "monster"])
-@pytest.mark.parametrize("stay", [False, True])
-@pytest.mark.parametrize("same_start", [False, True])
-@pytest.mark.parametrize(("rows", "columns", "horizon"), [(1, 2, 3), (2, 2, 5), (2, 3, 4), (3, 3, 3), (4, 1, 6)])
-def test_small_games(rows, columns, horizon, stay, same_start, first):
+# Each pair of parameters in one of them.
+SIZES = [(1, 2, 3), (2, 2, 5), (2, 3, 4), (3, 3, 3), (4, 1, 6)]
+PLAYERS = "princess", "monster"
+
+
+@pytest.mark.parametrize(
+    ("size", "stay", "same_start", "first"),
+    [
+        (size, bool(one ^ number & 1), bool(one ^ number >> 1 & 1), PLAYERS[one])
+        for number, size in enumerate(SIZES)
+        for one in (0, 1)
+    ],
+)
+def test_small_games(size, stay, same_start, first):
+    rows, columns, horizon = size
     histories, payoffs = _walks(rows, columns, horizon, stay, same_start, first)
     game = pyspiel.load_game(
         f"princess_and_monster(rows={rows},columns={columns},horizon={horizon},stay={stay},same_start={same_start},"

@@ -57,7 +57,7 @@ def test_small_games_are_counted(game):
 
 @pytest.mark.parametrize("estimator", ["external", "chance", "outcome", "full"])
 def test_nodes_per_iteration_are_what_a_fresh_solver_touches(estimator):
-    name, count = f"{estimator}(epsilon=1.0)" if estimator == "outcome" else estimator, 500
+    name, count = f"{estimator}(epsilon=1.0)" if estimator == "outcome" else estimator, 200
     tree = naive.tree_of("kuhn_poker(players=3)")
     solvers = (mccfr_plus.Solver(tree, name, "rm", alternating=False, seed=seed) for seed in range(count))
     touched = np.array([solver.run(1).nodes_touched for solver in solvers])
