@@ -152,8 +152,6 @@ def test_wrong_symmetries_are_found():
     [
         ("leduc_poker", {}, "the rules of leduc_poker.* name no symmetries"),
         ("tic_tac_toe", {}, "no compiled rules of tic_tac_toe"),
-        (HEX, {"tree": "lazy"}, "symmetry=True with tree='lazy'"),
-        (HEX, {"estimator": "escher"}, "with estimator=.escher.: "),
     ],
 )
 def test_bad_input(game, options, message):
