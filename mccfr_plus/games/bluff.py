@@ -26,8 +26,7 @@ from mccfr_plus.games.openspiel.liars_dice import (
     NUM_SIDES,
     ROLL,
     RULES,
-    SIZE,
-    code_sizes,
+    bidding_layout,
 )
 from mccfr_plus.games.rules import MOVER, TERMINAL, Field, Layout, Parameters
 from mccfr_plus.kernels.compile import kernel
@@ -71,7 +70,7 @@ class BluffGame(RulesGame):
     def layout(cls, parameters: Parameters) -> Layout:
         dice = [parameters.whole_number(name, 1, 10) for name in ("dice1", "dice2")]
         faces = parameters.whole_number("faces", 2, 20)
-        starts = parameters.one_of("starts", {"loser": "loser", "winner": "winner"})
+        starts = parameters.one_of("starts", {name: name for name in ("loser", "winner")})
         match = parameters.one_of("payoff", {"match": True, "round": False})
         num_bids = sum(dice) * faces
         given = f"dice1={dice[0]}, dice2={dice[1]}, faces={faces}"
@@ -95,24 +94,20 @@ class BluffGame(RulesGame):
             payoffs = [-1.0, 1.0] if rounds is None else [each.value() for each in rounds]
             return np.array([*payoffs, *(_probability(roll, faces) for roll in every_roll)])
 
-        return Layout(
-            state_size=SIZE,
+        return bidding_layout(
+            most_rolls,
+            num_bids,
             fields=(
                 Field("roll", most_rolls + 1, private=True, write=roll_text),
                 Field("bids", 2, num_bids, write=bids_text),
             ),
-            num_distinct_actions=num_bids + 1,
             max_chance_outcomes=most_rolls,
-            max_game_length=num_bids + 1,
             max_chance_nodes=2,
-            min_utility=-1.0,
-            max_utility=1.0,
             parameters=[
                 *(faces, num_bids, 1, False, NEXT + most_rolls + 2),
                 *(*range(1, most_rolls + 1), *map(len, rolls), *matches),
             ],
             table=table,
-            **code_sizes(most_rolls, num_bids),
         )
 
     def action_text(self, player: int, action: int) -> str:

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 import pyspiel
 
-from mccfr_plus.games.rules import NOW, RECALLED, Field, Layout, Parameters, Rules
+from mccfr_plus.games.rules import CHANCE, MOVER, NOW, Field, Layout, Parameters, Rules
 
 
 class Encoding:
@@ -64,7 +64,6 @@ class RulesGame(ABC):
         given: The parameters with the defaults filled in.
         sizes: The `Layout` for these parameters.
         encoding_recalled: The tensor of information states.
-        encoding_now: The tensor of observations.
     """
 
     short_name: ClassVar[str]
@@ -81,15 +80,13 @@ class RulesGame(ABC):
         self.given = Parameters({**self.defaults, **(params or {})})
         self.sizes = self.layout(self.given)
         if any(number != int(number) for number in self.sizes.parameters):
-            raise ValueError(
-                f"parameters={self.sizes.parameters} of the layout must be whole: fractions go into table."
-            )
+            given = f"parameters={self.sizes.parameters}"
+            raise ValueError(f"{given} of the layout must be whole: fractions go into table.")
         # Not made read-only: Numba takes several times as long to accept such an array.
         self.parameters = np.array(self.sizes.parameters, np.int64)
         self.most_actions = max(self.sizes.num_distinct_actions, self.sizes.max_chance_outcomes)
         self._information_state = self.sizes.places(hidden=NOW)
         self.encoding_recalled = Encoding(self.sizes.num_players, self._information_state)
-        self.encoding_now = Encoding(self.sizes.num_players, self.sizes.places(hidden=RECALLED))
 
     def __reduce__(self) -> tuple:
         return type(self), (dict(self.given),)
@@ -145,6 +142,22 @@ class RulesGame(ABC):
         words = np.zeros(self.sizes.state_size, np.int64)
         self.rules.start(self.parameters, self.table, words)
         return words
+
+    def choices(self, words: np.ndarray) -> tuple[list[int], list[float]]:
+        """Returns the legal actions, or the outcomes of chance and their probabilities; nothing at the end."""
+        actions, probabilities, count = np.empty(self.most_actions, np.int64), np.empty(0), 0
+        if words[MOVER] >= 0:
+            count = self.rules.legal(self.parameters, self.table, words, actions)
+        elif words[MOVER] == CHANCE and self.rules.outcomes is not None:
+            probabilities = np.empty(self.sizes.max_chance_outcomes)
+            count = self.rules.outcomes(self.parameters, self.table, words, actions, probabilities)
+        return actions[:count].tolist(), probabilities[:count].tolist()
+
+    def returns(self, words: np.ndarray) -> list[float]:
+        """Returns each player's payoff at the end of the game."""
+        payoffs = np.zeros(self.sizes.num_players)
+        self.rules.returns(self.parameters, self.table, words, payoffs)
+        return payoffs.tolist()
 
     def look(self, words: np.ndarray, player: int) -> np.ndarray:
         """Returns a player's view of a state: an int64 entry for each place of the game's fields."""

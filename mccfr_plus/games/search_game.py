@@ -14,9 +14,8 @@ import itertools
 
 import numpy as np
 
-from mccfr_plus.games.common import rules_in
 from mccfr_plus.games.game import RulesGame
-from mccfr_plus.games.rules import MOVER, TERMINAL, Field, Layout, Parameters
+from mccfr_plus.games.rules import MOVER, TERMINAL, Field, Layout, Parameters, Rules
 from mccfr_plus.games.search_graph import THREE_COLUMNS, read_graph
 from mccfr_plus.kernels.compile import kernel
 
@@ -106,7 +105,7 @@ class SearchGame(RulesGame):
     short_name = "search_game"
     long_name = "Search Game"
     defaults = {"moves": 4, "graph": THREE_COLUMNS, "wait": True, "crossing": False}  # noqa: RUF012
-    rules = rules_in(globals())
+    rules = Rules(_start, _legal, _apply, _returns, _look, observe=_observe)
 
     @classmethod
     def layout(cls, parameters: Parameters) -> Layout:

@@ -45,26 +45,3 @@ def set_number(parameters, begin, deck, cards, count):
     for index in range(count):
         number += parameters[begin + (index + 1) * (deck + 1) + card_at(cards, index)]
     return number
-
-
-@inline_kernel
-def number_in_all(parameters, begin, deck, cards, count):
-    """Returns the number of a set of `count` cards among all sets, smaller ones first."""
-    number = set_number(parameters, begin, deck, cards, count)
-    for fewer in range(count):
-        number += num_sets(parameters, begin, deck, fewer)
-    return number
-
-
-def cards_of(number: int, deck: int) -> list[int]:
-    """Returns the cards of the set with a number among all sets, the highest first."""
-    count = 0
-    while number >= math.comb(deck, count):
-        number -= math.comb(deck, count)
-        count += 1
-    cards, card = [], deck
-    for place in range(count, 0, -1):
-        card = next(card for card in range(card - 1, -1, -1) if math.comb(card, place) <= number)
-        number -= math.comb(card, place)
-        cards.append(card)
-    return cards

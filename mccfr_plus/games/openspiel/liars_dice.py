@@ -9,18 +9,19 @@ Both players roll their dice unseen. They bid a quantity and a face in turn, eac
 import itertools
 from collections.abc import Sequence
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
-from mccfr_plus.games.common import equally_likely, rules_in
+from mccfr_plus.games.common import chance_begins, equally_likely
 from mccfr_plus.games.openspiel.base import OpenSpielRules
-from mccfr_plus.games.rules import CHANCE, MOVER, TERMINAL, CodeSizes, Field, Layout, Parameters
+from mccfr_plus.games.rules import CHANCE, MOVER, TERMINAL, Field, Layout, Parameters, Rules
 from mccfr_plus.kernels.compile import kernel
 from mccfr_plus.kernels.intrinsics import at
 
 # Words of a state: the number of what each player has rolled so far; the bids, a bit each; and the last bid plus 1,
 # with the player who made it in the lowest bit.
-ROLL, _BIDS, LAST, SIZE = 1, 3, 4, 5
+ROLL, _BIDS, LAST, _SIZE = 1, 3, 4, 5
 # Parameters; then for each set of less than all dice the set with one more die of each face; then, from `MATCHES` on,
 # for each set of all dice how many match each face.
 NUM_SIDES, NUM_BIDS, _FIRST_ROLL, _BY_FACE, MATCHES, NEXT = range(6)
@@ -99,17 +100,23 @@ def _infoset_number(parameters, table, state, player):
     return roll << (parameters[NUM_BIDS] - 1) | state[_BIDS] >> 1
 
 
-RULES = rules_in(globals())
+RULES = Rules(chance_begins, _legal, _apply, _returns, _look, _outcomes, _observe, _infoset_number)
 
 
-def code_sizes(rolls: int, bids: int) -> CodeSizes:
-    """Returns the sizes of `_observe` and `_infoset_number`."""
+def bidding_layout(rolls: int, bids: int, **others: Any) -> Layout:
+    """Returns the sizes of a game with so many rolls of a player and bids, and `others` of its sizes."""
     infosets = rolls << (bids - 1)
-    return {
-        "max_observations": bids + 1,
-        "max_first_observations": rolls * (bids + 1),
-        "max_infosets": infosets if infosets <= _MOST_INFOSETS else 0,
-    }
+    return Layout(
+        state_size=_SIZE,
+        num_distinct_actions=bids + 1,
+        max_game_length=bids + 1,
+        min_utility=-1.0,
+        max_utility=1.0,
+        max_observations=bids + 1,
+        max_first_observations=rolls * (bids + 1),
+        max_infosets=infosets if infosets <= _MOST_INFOSETS else 0,
+        **others,
+    )
 
 
 class LiarsDiceRules(OpenSpielRules):
@@ -134,17 +141,13 @@ class LiarsDiceRules(OpenSpielRules):
         following = [number[tuple(sorted((*roll, face)))] for roll in rolls[:first] for face in range(sides)]
         # The highest face matches any bid, once.
         matches = [sum(die in (face, sides - 1) for die in roll) for roll in rolls[first:] for face in range(sides)]
-        return Layout(
-            state_size=SIZE,
+        return bidding_layout(
+            len(rolls) - first,
+            num_bids,
             fields=(Field("roll", len(rolls), private=True), Field("bids", 2, num_bids)),
-            num_distinct_actions=num_bids + 1,
             max_chance_outcomes=sides,
-            max_game_length=num_bids + 1,
             max_chance_nodes=2 * dice,
-            min_utility=-1.0,
-            max_utility=1.0,
             parameters=np.array([sides, num_bids, first, by_face, NEXT + len(following), *following, *matches]),
-            **code_sizes(len(rolls) - first, num_bids),
         )
 
     def tensor_cells(self, player: int, place: int, value: int) -> Sequence[int]:

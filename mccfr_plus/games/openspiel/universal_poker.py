@@ -7,42 +7,42 @@ An information state contains the hole cards and the board as sets, and all bets
 card: if two rounds deal board cards, players have imperfect recall.
 """
 
-import functools
 import itertools
 import math
 import operator
+from collections import Counter
 from collections.abc import Sequence
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
 
-from mccfr_plus.games.common import equally_likely, rules_in
+from mccfr_plus.games.common import chance_begins, equally_likely
 from mccfr_plus.games.openspiel.base import OpenSpielRules
-from mccfr_plus.games.openspiel.betting_tree import ALL_FOLDED, SHOWDOWN, Betting, Node, betting_tree, following
-from mccfr_plus.games.openspiel.card_sets import (
-    binomials,
-    card_at,
-    cards_of,
-    num_sets,
-    number_in_all,
-    set_number,
-    with_card,
+from mccfr_plus.games.openspiel.betting_tree import (
+    ALL_FOLDED,
+    SHOWDOWN,
+    Betting,
+    Node,
+    betting_of,
+    betting_tree,
+    numbers_of,
 )
+from mccfr_plus.games.openspiel.card_sets import binomials, card_at, num_sets, set_number, with_card
 from mccfr_plus.games.openspiel.hand_strength import RANKS, hand_strength
-from mccfr_plus.games.openspiel.poker_parameters import betting_of, deck_of, numbers_of
-from mccfr_plus.games.rules import CHANCE, MOVER, TERMINAL, Field, Layout, Parameters
+from mccfr_plus.games.rules import CHANCE, MOVER, TERMINAL, Field, Layout, Parameters, Rules
 from mccfr_plus.kernels.compile import inline_kernel, kernel
 
 # Words of a state: the betting sequence; the number of cards dealt; the board; each player's hole cards.
 _NODE, _DEALT, _BOARD, _HOLE = 1, 2, 3, 4
 # Parameters; then what `card_sets` needs; then, from `_NODES` on, a row for each betting sequence; then the actions of
 # all sequences.
-_PLAYERS, _SUITS, _DECK, _NUM_HOLE, _NODES, _MOST_NEXT, _MOST_FIRST, _BINOMIALS = range(8)
+_PLAYERS, _SUITS, _DECK, _NUM_HOLE, _MOST_BOARD, _NODES, _MOST_NEXT, _MOST_FIRST, _BINOMIALS = range(9)
 # Of each row: who is to move; board cards to be dealt before; first child; actions; their place; the number of the
 # first infoset; which one it is of the sequences that the player can meet next, and whether there are board cards that
 # are new to the player; a bit per player who has folded; chips of each player.
 _PLAYER, _NUM_BOARD, _CHILD, _COUNT, _ACTIONS, _INFOSET, _NEXT, _HAS_NEW_BOARD, _FOLDED, _SPENT = range(10)
-_MOST_SEQUENCES = 250_000
+_MAX_BOARD = 7
 _SUIT_NAMES, _RANK_NAMES = "cdhs", "23456789TJQKA"
 
 
@@ -135,17 +135,7 @@ def _strength(parameters, state, player):
 def _returns(parameters, table, state, payoffs):
     row, num_players = _row(parameters, state), parameters[_PLAYERS]
     spent, folded = row + _SPENT, parameters[row + _FOLDED]
-    if parameters[row + _PLAYER] == ALL_FOLDED:
-        winner = 0
-        for player in range(num_players):
-            payoffs[player] = -parameters[spent + player]
-            if not folded >> player & 1:
-                winner = player
-        payoffs[winner] = 0.0
-        for player in range(num_players):
-            if player != winner:
-                payoffs[winner] += parameters[spent + player]
-        return
+    is_showdown = parameters[row + _PLAYER] == SHOWDOWN
     # Side pots, the smallest first: from `paid` to `level` chips of each player who has spent that much.
     paid, level = 0, -1
     while level != 0:
@@ -156,12 +146,15 @@ def _returns(parameters, table, state, payoffs):
                 num_paying += 1
                 level = min(level, chips) if level else chips
                 if not folded >> player & 1:
-                    strength = _strength(parameters, state, player)
+                    strength = _strength(parameters, state, player) if is_showdown else 0
                     num_winners = num_winners + 1 if strength == best else (1 if strength > best else num_winners)
                     best = max(best, strength)
         for player in range(num_players):
             if parameters[spent + player] > paid:
-                if not folded >> player & 1 and _strength(parameters, state, player) == best:
+                has_won = not folded >> player & 1
+                if has_won and is_showdown:
+                    has_won = _strength(parameters, state, player) == best
+                if has_won:
                     payoffs[player] += (level - paid) * (num_paying - num_winners) / num_winners
                 else:
                     payoffs[player] -= level - paid
@@ -170,10 +163,11 @@ def _returns(parameters, table, state, payoffs):
 
 @kernel
 def _look(parameters, table, state, player, view):
-    deck, num_hole, num_board = parameters[_DECK], _num_hole(parameters, state, player), _num_board(parameters, state)
-    view[0] = number_in_all(parameters, _BINOMIALS, deck, state[_HOLE + player], num_hole)
-    view[1] = number_in_all(parameters, _BINOMIALS, deck, state[_BOARD], num_board)
-    view[2] = state[_NODE]
+    for index in range(_num_hole(parameters, state, player)):
+        view[index] = card_at(state[_HOLE + player], index) + 1
+    for index in range(_num_board(parameters, state)):
+        view[parameters[_NUM_HOLE] + index] = card_at(state[_BOARD], index) + 1
+    view[parameters[_NUM_HOLE] + parameters[_MOST_BOARD]] = state[_NODE]
 
 
 @inline_kernel
@@ -204,6 +198,7 @@ class _Table(NamedTuple):
     words: list[int]  # a row for each betting sequence, then the actions of all
     most_first: int  # sequences that can be a player's first decision, and that can follow an action
     most_next: int
+    max_game_length: int
     max_observations: int
     max_first_observations: int
     max_infosets: int
@@ -220,26 +215,39 @@ def _table_of(nodes: list[Node], begin: int, boards: list[int], hands: int, num_
         num_boards: Number of possible boards in each round.
     """
     players = len(nodes[0].spent)
-    places, most_first, most_next = following(nodes, players)
     first_action = begin + len(nodes) * (_SPENT + players)
     rows: list[int] = []
     actions: list[int] = []
-    num_infosets, most_seen, most_new = [0] * players, 1, 1
-    for node, (number, before) in zip(nodes, places, strict=True):
-        infoset, is_new, children = 0, before is None or boards[before.round] < boards[node.round], node.children
+    num_infosets, most_seen, most_new, depths = [0] * players, 1, 1, [0]
+    last = [(-1,) * players]  # of each sequence, for each player, the one that its last action led to
+    counts: Counter[tuple[int, int]] = Counter()  # of the sequences at which a player acts next after one of these
+    for index, node in enumerate(nodes):
+        if index:
+            mover, before = nodes[node.parent].player, last[node.parent]
+            last.append((*before[:mover], index, *before[mover + 1 :]))
+            depths.append(depths[node.parent] + 1)
+        infoset, number, is_new, children = 0, 0, True, node.children
         if node.player >= 0:
-            infoset, found = num_infosets[node.player], num_boards[node.round]
+            infoset, found, after = num_infosets[node.player], num_boards[node.round], last[index][node.player]
             num_infosets[node.player] += hands * found
-            most_seen = max(most_seen, found if before is None else 1)
-            most_new = max(most_new, found if before is not None and is_new else 1)
+            number = counts[node.player, after]
+            counts[node.player, after] += 1
+            if after < 0:
+                most_seen = max(most_seen, found)
+            else:
+                is_new = boards[nodes[nodes[after].parent].round] < boards[node.round]
+                most_new = max(most_new, found if is_new else 1)
         place, folded = first_action + len(actions), sum(1 << player for player in node.folded)
         row = [node.player, boards[node.round], children.start, len(children), place, infoset, number, is_new, folded]
         rows += [*row, *node.spent]
         actions += [nodes[child].action for child in children]
+    most_first = max(count for (_, after), count in counts.items() if after < 0)
+    most_next = max((count for (_, after), count in counts.items() if after >= 0), default=1)
     return _Table(
         words=rows + actions,
         most_first=most_first,
         most_next=most_next,
+        max_game_length=max(depths),
         max_observations=most_next * most_new,
         max_first_observations=most_first * hands * most_seen,
         max_infosets=max(num_infosets),
@@ -269,30 +277,37 @@ class UniversalPokerRules(OpenSpielRules):
         "raiseSize": "100 100",
         "stack": "1200 1200",
     }
-    rules = rules_in(globals())
+    rules = Rules(chance_begins, _legal, _apply, _returns, _look, _outcomes, _observe, _infoset_number)
 
     @classmethod
     def layout(cls, parameters: Parameters) -> Layout:
-        betting, (suits, ranks, num_hole, board) = betting_of(parameters), deck_of(parameters)
+        betting = betting_of(parameters)
+        suits, ranks = parameters.whole_number("numSuits", 1, 4), parameters.whole_number("numRanks", 1, RANKS)
+        num_hole = parameters.whole_number("numHoleCards", 1, 3)
+        board = numbers_of(parameters, "numBoardCards", parameters["numRounds"])
+        if sum(board) > _MAX_BOARD:
+            raise ValueError(f"numBoardCards={parameters['numBoardCards']}: give at most {_MAX_BOARD} in all.")
+        if betting.num_players * num_hole + sum(board) > suits * ranks:
+            raise ValueError(f"numSuits={suits}, numRanks={ranks}: there are not enough cards for hands and board.")
         deck, boards, players = suits * ranks, list(itertools.accumulate(board)), betting.num_players
-        nodes = _sequences(betting)
+        nodes = betting_tree(betting)
         coefficients = binomials(deck, max(num_hole, boards[-1]))
         first_row = _BINOMIALS + len(coefficients)
         hands, num_boards = math.comb(deck, num_hole), [math.comb(deck, count) for count in boards]
         table = _table_of(nodes, first_row, boards, hands, num_boards)
-        sizes = [players, suits, deck, num_hole, first_row, table.most_next, table.most_first]
+        sizes = [players, suits, deck, num_hole, boards[-1], first_row, table.most_next, table.most_first]
         most = max(betting.blinds) + sum(map(operator.mul, betting.max_raises, betting.raise_sizes))
         second, richest = sorted(betting.stacks)[-2:]
         return Layout(
             state_size=_HOLE + players,
             fields=(
-                Field("hole", _up_to(deck, num_hole), private=True),
-                Field("board", _up_to(deck, boards[-1])),
+                Field("hole", deck + 1, num_hole, private=True),
+                Field("board", deck + 1, boards[-1]),
                 Field("bets", len(nodes)),
             ),
             num_distinct_actions=_num_actions(parameters),
             max_chance_outcomes=deck,
-            max_game_length=_depth(nodes),
+            max_game_length=table.max_game_length,
             max_chance_nodes=players * num_hole + boards[-1],
             min_utility=-float(most if betting.is_limit else second),
             max_utility=float(most * (players - 1) if betting.is_limit else sum(betting.stacks) - richest),
@@ -306,47 +321,24 @@ class UniversalPokerRules(OpenSpielRules):
 
     def information_state(self, player: int, view: Sequence[int]) -> str:
         """Returns the player's information state, such as "[Round 0][Player: 0][Pot: 200][Money: 1100 1100]..."."""
-        hole, board, number = view
-        nodes = _sequences(self._betting)
-        node, texts = nodes[number], []
-        while number:
-            texts.append(nodes[number].text)
-            number = nodes[number].parent
+        (*cards, number), num_hole = view, self.given["numHoleCards"]
+        node, hole, board = betting_tree(self._betting)[number], cards[:num_hole], cards[num_hole:]
         pot = max(node.spent) * (len(node.spent) - len(node.folded))
         money = " ".join(str(stack - spent) for stack, spent in zip(self._betting.stacks, node.spent, strict=True))
         return (
             f"[Round {node.round}][Player: {player}][Pot: {pot}][Money: {money}][Private: {self._cards_text(hole)}]"
-            f"[Public: {self._cards_text(board)}][Sequences: {''.join(reversed(texts))}]"
+            f"[Public: {self._cards_text(board)}][Sequences: {node.text}]"
         )
 
-    @functools.cached_property
+    @cached_property
     def _betting(self) -> Betting:
         return betting_of(self.given)
 
-    def _cards_text(self, number: int) -> str:
-        """Returns the cards of a set, the highest first, such as "4h4c"."""
-        suits, ranks = self.given["numSuits"], self.given["numRanks"]
-        cards = cards_of(number, suits * ranks)
-        return "".join(_RANK_NAMES[card // suits] + _SUIT_NAMES[card % suits] for card in cards)
-
-
-def _sequences(betting: Betting) -> list[Node]:
-    nodes = betting_tree(betting, _MOST_SEQUENCES)
-    if nodes is None:
-        raise ValueError(f"there are more than {_MOST_SEQUENCES:,} betting sequences.")
-    return nodes
-
-
-def _up_to(deck: int, most: int) -> int:
-    """Returns the number of sets of at most `most` cards."""
-    return sum(math.comb(deck, count) for count in range(most + 1))
-
-
-def _depth(nodes: list[Node]) -> int:
-    depths = [0]
-    for node in nodes[1:]:
-        depths.append(depths[node.parent] + 1)
-    return max(depths)
+    def _cards_text(self, cards: Sequence[int]) -> str:
+        """Returns the cards, which are numbers plus 1 in ascending order, the highest first, such as "4h4c"."""
+        suits = self.given["numSuits"]
+        numbers = [card - 1 for card in reversed(cards) if card]
+        return "".join(_RANK_NAMES[number // suits] + _SUIT_NAMES[number % suits] for number in numbers)
 
 
 def _num_actions(parameters: Parameters) -> int:
