@@ -20,9 +20,8 @@ from mccfr_plus.checks.exact import exact_gradient
 from mccfr_plus.checks.games import name_of, tiny_trees, tree_of_name
 from mccfr_plus.checks.relabel import relabelled
 from mccfr_plus.checks.report import CheckLine, Report, Subject
-from mccfr_plus.checks.sampler import GradientSampler
+from mccfr_plus.checks.sampler import FALSE_ALARM, GradientSampler, z_limit
 from mccfr_plus.checks.script import DrawsDirectly, Script, all_outcomes
-from mccfr_plus.checks.statistics import FALSE_ALARM, z_limit
 from mccfr_plus.errors import ConfigError
 from mccfr_plus.estimators import Baseline, Estimator
 from mccfr_plus.kernels.compile import announce_compilation

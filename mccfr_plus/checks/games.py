@@ -48,6 +48,13 @@ def deep_text() -> str:
     return "\n".join(lines) + "\n"
 
 
+def one_infoset_text(num_actions: int, width: float) -> str:
+    """Returns a one-player game with a single infoset, in which the payoffs are 0 and `width`."""
+    actions = " ".join(f'"a{action}"' for action in range(num_actions))
+    leaves = [f't "" {action + 1} "" {{ {width if action else 0.0!r} }}' for action in range(num_actions)]
+    return "\n".join(['EFG 2 R "one infoset" { "P0" }', f'p "" 1 1 "I" {{ {actions} }} 0', *leaves]) + "\n"
+
+
 def three_infosets_text(num_actions: int) -> str:
     """Returns a one-player game with infosets of 2, `num_actions` and 3 actions beside one another."""
     lines = ['EFG 2 R "three infosets" { "P0" }', 'c "" 1 "deal" { "x" 0.25 "y" 0.5 "z" 0.25 } 0']

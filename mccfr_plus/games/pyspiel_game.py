@@ -144,9 +144,11 @@ class RulesObserver:
         self._places = game.sizes.places(hidden, private=private, public=kind.public_info)
         self._encoding = Encoding(game.sizes.num_players, self._places)
         self.tensor = np.zeros(self._encoding.size, np.float32)
-        self.dict = {"player": self.tensor[: game.sizes.num_players]}
-        for name, (begin, end, shape) in self._encoding.shapes.items():
-            self.dict[name] = self.tensor[begin:end].reshape(shape)
+        end = game.sizes.num_players
+        self.dict = {"player": self.tensor[:end]}
+        for _, each in self._places:
+            begin, end = end, end + each.count * each.size
+            self.dict[each.name] = self.tensor[begin:end].reshape(each.count, each.size)
 
     def set_from(self, state: Any, player: int) -> None:
         """Writes the player's observation of a state to `tensor` and `dict`."""
