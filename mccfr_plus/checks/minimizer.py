@@ -133,7 +133,8 @@ class _SingleInfoset:
 
         Returns the values, the strategies after each round, and the payoff of each round.
         """
-        values, history, earned = np.array(values, np.float64), np.zeros(values.shape), np.zeros(len(values))
+        values = np.array(values, np.float64, order="C")  # one layout, so that the kernel is compiled once
+        history, earned = np.zeros(values.shape), np.zeros(len(values))
         with announce_compilation(self._play), np.errstate(all="ignore"):
             self._play(
                 self.tree.arrays, self._strategy, self._tables, self._scratch, self._parameters, values, against,
