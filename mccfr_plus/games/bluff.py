@@ -18,44 +18,24 @@ import numpy as np
 
 from mccfr_plus.games import bluff_rounds
 from mccfr_plus.games.game import RulesGame
-from mccfr_plus.games.openspiel.liars_dice import (
-    LAST,
-    MATCHES,
-    MOST_BIDS,
-    NEXT,
-    NUM_SIDES,
-    ROLL,
-    RULES,
-    bidding_layout,
-)
+from mccfr_plus.games.openspiel.liars_dice import MATCHES, MOST_BIDS, NEXT, ROLL, RULES, SECOND, bidding_layout
 from mccfr_plus.games.rules import MOVER, TERMINAL, Field, Layout, Parameters
 from mccfr_plus.kernels.compile import kernel
 
-# The parameters are those of liar's dice, where a first roll is of all dice. Before the numbers of dice that match a
-# face, player 0's rolls first, there is how many rolls each player has.
+# The parameters are those of liar's dice, where a first roll is of all dice: player 0's rolls come before player 1's.
+# Before the numbers of dice that match a face, there is how many rolls player 1 has.
 _MOST_ROLLS = 50_000
 
 
 @kernel
 def _outcomes(parameters, table, state, actions, probabilities):
     # The table has two payoffs, the probabilities of player 0's rolls, and those of player 1's.
-    player, counts = int(state[ROLL] > 0), parameters[MATCHES] - 2
-    first = 2 + player * parameters[counts]
-    count = parameters[counts + player]
+    first, count = 2, parameters[SECOND]
+    if state[ROLL] > 0:
+        first, count = 2 + count, parameters[parameters[MATCHES] - 1]
     for roll in range(count):
         actions[roll], probabilities[roll] = roll, table[first + roll]
     return count
-
-
-@kernel
-def _returns(parameters, table, state, payoffs):
-    faces, bid, bidder = parameters[NUM_SIDES], (state[LAST] >> 1) - 1, state[LAST] & 1
-    quantity, matches = bid // faces + 1, parameters[MATCHES]
-    for player in range(2):
-        roll = state[ROLL + player] - 1 + player * parameters[matches - 2]
-        quantity -= parameters[matches + roll * faces + bid % faces]
-    payoffs[0] = table[1 - bidder if quantity <= 0 else bidder]  # by who loses a die
-    payoffs[1] = -payoffs[0]
 
 
 class BluffGame(RulesGame):
@@ -64,7 +44,7 @@ class BluffGame(RulesGame):
     short_name = "bluff"
     long_name = "Bluff (one round of Liar's dice)"
     defaults = {"dice1": 2, "dice2": 1, "faces": 6, "payoff": "match", "starts": "loser"}  # noqa: RUF012
-    rules = replace(RULES, outcomes=_outcomes, returns=_returns)
+    rules = replace(RULES, outcomes=_outcomes)
 
     @classmethod
     def layout(cls, parameters: Parameters) -> Layout:
@@ -104,8 +84,8 @@ class BluffGame(RulesGame):
             max_chance_outcomes=most_rolls,
             max_chance_nodes=2,
             parameters=[
-                *(faces, num_bids, 1, False, NEXT + most_rolls + 2),
-                *(*range(1, most_rolls + 1), *map(len, rolls), *matches),
+                *(faces, num_bids, 1, False, NEXT + most_rolls + 1, len(rolls[0])),
+                *(*range(1, most_rolls + 1), len(rolls[1]), *matches),
             ],
             table=table,
         )
