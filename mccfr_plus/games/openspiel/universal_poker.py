@@ -13,11 +13,10 @@ import operator
 from collections import Counter
 from collections.abc import Sequence
 from functools import cached_property
-from typing import NamedTuple
 
 import numpy as np
 
-from mccfr_plus.games.common import chance_begins, equally_likely
+from mccfr_plus.games.common import chance_begins, equally_likely, list_bits
 from mccfr_plus.games.openspiel.base import OpenSpielRules
 from mccfr_plus.games.openspiel.betting_tree import (
     ALL_FOLDED,
@@ -28,15 +27,15 @@ from mccfr_plus.games.openspiel.betting_tree import (
     betting_tree,
     numbers_of,
 )
-from mccfr_plus.games.openspiel.card_sets import binomials, card_at, num_sets, set_number, with_card
 from mccfr_plus.games.openspiel.hand_strength import RANKS, hand_strength
 from mccfr_plus.games.rules import CHANCE, MOVER, TERMINAL, Field, Layout, Parameters, Rules
 from mccfr_plus.kernels.compile import inline_kernel, kernel
+from mccfr_plus.kernels.intrinsics import lowest_bit
 
-# Words of a state: the betting sequence; the number of cards dealt; the board; each player's hole cards.
+# Words of a state: the betting sequence; the number of cards dealt; the board and each player's hole cards, a bit each.
 _NODE, _DEALT, _BOARD, _HOLE = 1, 2, 3, 4
-# Parameters; then what `card_sets` needs; then, from `_NODES` on, a row for each betting sequence; then the actions of
-# all sequences.
+# Parameters; then, for each count, "card choose count" for all cards; then, from `_NODES` on, a row for each betting
+# sequence; then the actions of all sequences.
 _PLAYERS, _SUITS, _DECK, _NUM_HOLE, _MOST_BOARD, _NODES, _MOST_NEXT, _MOST_FIRST, _BINOMIALS = range(9)
 # Of each row: who is to move; board cards to be dealt before; first child; actions; their place; the number of the
 # first infoset; which one it is of the sequences that the player can meet next, and whether there are board cards that
@@ -52,19 +51,14 @@ def _row(parameters, state):
 
 
 @inline_kernel
-def _set_number(parameters, cards, count):
-    return set_number(parameters, _BINOMIALS, parameters[_DECK], cards, count)
-
-
-@inline_kernel
-def _num_hole(parameters, state, player):
-    """Returns the number of hole cards that a player has been dealt."""
-    return min(max(state[_DEALT] - player * parameters[_NUM_HOLE], 0), parameters[_NUM_HOLE])
-
-
-@inline_kernel
-def _num_board(parameters, state):
-    return max(state[_DEALT] - parameters[_PLAYERS] * parameters[_NUM_HOLE], 0)
+def _set_number(parameters, cards):
+    """Returns the number of a set among all sets of as many cards: the combinatorial number system."""
+    number, row = 0, _BINOMIALS
+    while cards:
+        row += parameters[_DECK] + 1
+        number += parameters[row + lowest_bit(cards)]
+        cards &= cards - 1
+    return number
 
 
 @kernel
@@ -77,28 +71,18 @@ def _legal(parameters, table, state, actions):
 
 @kernel
 def _outcomes(parameters, table, state, actions, probabilities):
-    dealt, count = 0, 0
-    for index in range(_num_board(parameters, state)):
-        dealt |= 1 << card_at(state[_BOARD], index)
+    dealt = state[_BOARD]
     for player in range(parameters[_PLAYERS]):
-        for index in range(_num_hole(parameters, state, player)):
-            dealt |= 1 << card_at(state[_HOLE + player], index)
-    for card in range(parameters[_DECK]):
-        if not dealt >> card & 1:
-            actions[count] = card
-            count += 1
-    return equally_likely(count, probabilities)
+        dealt |= state[_HOLE + player]
+    return equally_likely(list_bits(~dealt & ((1 << parameters[_DECK]) - 1), actions), probabilities)
 
 
 @kernel
 def _apply(parameters, table, state, action):
     num_hole = parameters[_NUM_HOLE]
     if state[MOVER] == CHANCE:
-        count, player = _num_board(parameters, state), state[_DEALT] // num_hole
-        if player < parameters[_PLAYERS]:
-            state[_HOLE + player] = with_card(state[_HOLE + player], state[_DEALT] % num_hole, action)
-        else:
-            state[_BOARD] = with_card(state[_BOARD], count, action)
+        player = state[_DEALT] // num_hole
+        state[_HOLE + player if player < parameters[_PLAYERS] else _BOARD] |= 1 << action
         state[_DEALT] += 1
     else:
         row, index = _row(parameters, state), 0
@@ -116,19 +100,13 @@ def _apply(parameters, table, state, action):
 
 
 @inline_kernel
-def _by_suit(parameters, cards, count):
-    """Returns cards as a bit each, 13 bits per suit."""
-    found, num_suits = 0, parameters[_SUITS]
-    for index in range(count):
-        card = card_at(cards, index)
-        found |= 1 << (RANKS * (card % num_suits) + card // num_suits)
-    return found
-
-
-@inline_kernel
 def _strength(parameters, state, player):
-    hole = _by_suit(parameters, state[_HOLE + player], parameters[_NUM_HOLE])
-    return hand_strength(hole | _by_suit(parameters, state[_BOARD], _num_board(parameters, state)))
+    cards, by_suit, num_suits = state[_HOLE + player] | state[_BOARD], 0, parameters[_SUITS]
+    while cards:
+        card = lowest_bit(cards)
+        by_suit |= 1 << (RANKS * (card % num_suits) + card // num_suits)
+        cards &= cards - 1
+    return hand_strength(by_suit)
 
 
 @kernel
@@ -163,20 +141,22 @@ def _returns(parameters, table, state, payoffs):
 
 @kernel
 def _look(parameters, table, state, player, view):
-    for index in range(_num_hole(parameters, state, player)):
-        view[index] = card_at(state[_HOLE + player], index) + 1
-    for index in range(_num_board(parameters, state)):
-        view[parameters[_NUM_HOLE] + index] = card_at(state[_BOARD], index) + 1
+    begin, cards = 0, state[_HOLE + player]
+    for _ in range(2):
+        while cards:
+            view[begin] = lowest_bit(cards) + 1
+            cards &= cards - 1
+            begin += 1
+        begin, cards = parameters[_NUM_HOLE], state[_BOARD]
     view[parameters[_NUM_HOLE] + parameters[_MOST_BOARD]] = state[_NODE]
 
 
 @inline_kernel
 def _hand_and_board(parameters, state, player):
     """Returns the number of a player's hole cards and of the board, together."""
-    count = _num_board(parameters, state)
-    hole = _set_number(parameters, state[_HOLE + player], parameters[_NUM_HOLE])
-    num_boards = num_sets(parameters, _BINOMIALS, parameters[_DECK], count)
-    return hole * num_boards + _set_number(parameters, state[_BOARD], count)
+    deck, num_board = parameters[_DECK], parameters[_row(parameters, state) + _NUM_BOARD]
+    num_boards = parameters[_BINOMIALS + num_board * (deck + 1) + deck]
+    return _set_number(parameters, state[_HOLE + player]) * num_boards + _set_number(parameters, state[_BOARD])
 
 
 @kernel
@@ -185,7 +165,7 @@ def _observe(parameters, table, state, player, action):
     if action < 0:
         return _hand_and_board(parameters, state, player) * parameters[_MOST_FIRST] + parameters[row + _NEXT]
     if parameters[row + _HAS_NEW_BOARD]:
-        cards = _set_number(parameters, state[_BOARD], _num_board(parameters, state))
+        cards = _set_number(parameters, state[_BOARD])
     return cards * parameters[_MOST_NEXT] + parameters[row + _NEXT]
 
 
@@ -194,18 +174,12 @@ def _infoset_number(parameters, table, state, player):
     return parameters[_row(parameters, state) + _INFOSET] + _hand_and_board(parameters, state, player)
 
 
-class _Table(NamedTuple):
-    words: list[int]  # a row for each betting sequence, then the actions of all
-    most_first: int  # sequences that can be a player's first decision, and that can follow an action
-    most_next: int
-    max_game_length: int
-    max_observations: int
-    max_first_observations: int
-    max_infosets: int
+def _table_of(
+    nodes: list[Node], begin: int, boards: list[int], hands: int, num_boards: list[int]
+) -> tuple[list[int], int, int, dict[str, int]]:
+    """Returns the betting sequences as a table for the kernels: a row for each, then the actions of all.
 
-
-def _table_of(nodes: list[Node], begin: int, boards: list[int], hands: int, num_boards: list[int]) -> _Table:
-    """Returns the betting sequences as a table for the kernels.
+    Also the most sequences at which a player can act next after one of its actions, or first; and sizes of the layout.
 
     Args:
         nodes: The betting sequences.
@@ -243,15 +217,13 @@ def _table_of(nodes: list[Node], begin: int, boards: list[int], hands: int, num_
         actions += [nodes[child].action for child in children]
     most_first = max(count for (_, after), count in counts.items() if after < 0)
     most_next = max((count for (_, after), count in counts.items() if after >= 0), default=1)
-    return _Table(
-        words=rows + actions,
-        most_first=most_first,
-        most_next=most_next,
-        max_game_length=max(depths),
-        max_observations=most_next * most_new,
-        max_first_observations=most_first * hands * most_seen,
-        max_infosets=max(num_infosets),
-    )
+    sizes = {
+        "max_game_length": max(depths),
+        "max_observations": most_next * most_new,
+        "max_first_observations": most_first * hands * most_seen,
+        "max_infosets": max(num_infosets),
+    }
+    return rows + actions, most_next, most_first, sizes
 
 
 class UniversalPokerRules(OpenSpielRules):
@@ -291,11 +263,12 @@ class UniversalPokerRules(OpenSpielRules):
             raise ValueError(f"numSuits={suits}, numRanks={ranks}: there are not enough cards for hands and board.")
         deck, boards, players = suits * ranks, list(itertools.accumulate(board)), betting.num_players
         nodes = betting_tree(betting)
-        coefficients = binomials(deck, max(num_hole, boards[-1]))
+        counts = range(max(num_hole, boards[-1]) + 1)
+        coefficients = [math.comb(card, count) for count in counts for card in range(deck + 1)]
         first_row = _BINOMIALS + len(coefficients)
         hands, num_boards = math.comb(deck, num_hole), [math.comb(deck, count) for count in boards]
-        table = _table_of(nodes, first_row, boards, hands, num_boards)
-        sizes = [players, suits, deck, num_hole, boards[-1], first_row, table.most_next, table.most_first]
+        table, most_next, most_first, sizes = _table_of(nodes, first_row, boards, hands, num_boards)
+        header = [players, suits, deck, num_hole, boards[-1], first_row, most_next, most_first]
         most = max(betting.blinds) + sum(map(operator.mul, betting.max_raises, betting.raise_sizes))
         second, richest = sorted(betting.stacks)[-2:]
         return Layout(
@@ -307,16 +280,13 @@ class UniversalPokerRules(OpenSpielRules):
             ),
             num_distinct_actions=_num_actions(parameters),
             max_chance_outcomes=deck,
-            max_game_length=table.max_game_length,
             max_chance_nodes=players * num_hole + boards[-1],
             min_utility=-float(most if betting.is_limit else second),
             max_utility=float(most * (players - 1) if betting.is_limit else sum(betting.stacks) - richest),
             num_players=players,
-            parameters=np.array([*sizes, *coefficients, *table.words]),
-            max_observations=table.max_observations,
-            max_first_observations=table.max_first_observations,
-            max_infosets=table.max_infosets,
+            parameters=np.array([*header, *coefficients, *table]),
             perfect_recall=sum(count > 0 for count in board) < 2,
+            **sizes,
         )
 
     def information_state(self, player: int, view: Sequence[int]) -> str:
