@@ -13,6 +13,7 @@ import operator
 from collections import Counter
 from collections.abc import Sequence
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
@@ -176,7 +177,7 @@ def _infoset_number(parameters, table, state, player):
 
 def _table_of(
     nodes: list[Node], begin: int, boards: list[int], hands: int, num_boards: list[int]
-) -> tuple[list[int], int, int, dict[str, int]]:
+) -> tuple[list[int], int, int, dict[str, Any]]:
     """Returns the betting sequences as a table for the kernels: a row for each, then the actions of all.
 
     Also the most sequences at which a player can act next after one of its actions, or first; and sizes of the layout.
