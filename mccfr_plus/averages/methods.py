@@ -1,54 +1,16 @@
-"""How the current strategy is added to the sums of the average strategy.
+"""Kernels that add the current strategy to the sums of the average strategy; `Mechanism` says which one is right when.
 
-In iteration t every sequence's sum grows, in expectation, by w_t * c(I) * reach_i(I) * x(I, a): own reach times
-strategy times the iteration's weight, and a factor c(I) that does not change over time and so drops out when an
-infoset's sums are normalized. That is the average in sequence form, which is what regret bounds speak of, also for
-minimizers that work on whole sequences (FTRL, OMD). How it comes about:
-
-| method | what is added | when | right for |
-|---|---|---|---|
-| `EXACT` | own reach times strategy, at all sequences | every iteration | any game of perfect recall |
-| `LAZY` | the same sums, pending until an infoset is touched | O(touched) | the same |
-| `TOUCHED` | own reach times strategy, at touched infosets | O(touched) | visits by chance alone |
-| `VISITS` | the strategy, or the action drawn, at on-policy visits | O(visits) | two players; one for all |
-| `own_traversal` | the strategy, at the visits of a second traversal | one more traversal | any number of players |
-
-A strategy changes only where it is touched. So the lazy method needs no table of pending updates: the sum of a sequence
-is also the mass that has reached the infosets behind it, and an infoset takes what its parent's sum has gained since it
-was last settled. Visits at opponents also depend on third players' changing strategies, which is the bias of
-OpenSpiel's SIMPLE; in a second traversal the other players act uniformly at random, so that it has none. OpenSpiel's
-FULL has the same expectation and traverses the whole tree.
+A strategy changes only where it is touched. So the lazy average needs no table of pending updates: the sum of a
+sequence is also the mass that has reached the infosets behind it, and an infoset takes what its parent's sum has gained
+since it was last settled.
 """
 
-from collections.abc import Callable
-from dataclasses import dataclass
-
-from mccfr_plus.estimators.visits import list_drawn_action, list_infoset, list_nothing
 from mccfr_plus.kernels.compile import expression_kernel, inline_kernel, kernel
-from mccfr_plus.kernels.slots import Constant, bind, required_slot
+from mccfr_plus.kernels.slots import Constant, required_slot
 from mccfr_plus.trees.access import FETCH_AHEAD
 from mccfr_plus.trees.scratch import LOOK_AHEAD, NUM_VISITS, at, refresh_reach
 
-
-@dataclass(frozen=True)
-class AverageMethod:
-    """How the sums of the average strategy are formed.
-
-    Attributes:
-        name: As `Solver.average_method` shows it.
-        accumulate: ``kernel(tree, strategy, average, scratch, player, weight) -> bool``, called once per gradient,
-            before the player's strategy changes. `average` is ``[num_slots + num_players]`` float64, the sums; at the
-            end, those of the empty sequences: the weight of all iterations so far. `weight` is that of the iteration; 0
-            where this was added before, which then changes nothing. Returns False, having added nothing, where a lazy
-            tree could not expand.
-        list_visit: What traversals list, which is added up after each of them; see `mccfr_plus.estimators.visits`.
-        has_sums: Whether there are sums.
-    """
-
-    name: str
-    accumulate: Callable
-    list_visit: Callable = list_nothing
-    has_sums: bool = True
+SINCE_LAST_VISIT = Constant("SINCE_LAST_VISIT", False, "Whether to add all iterations since the last visit.")
 
 
 @required_slot
@@ -61,11 +23,6 @@ def accumulate_user_defined(tree, strategy, average, scratch, player, weight):
     """Calls a user-defined average's kernel. Returns True."""
     USER_AVERAGE(tree, strategy, average, scratch, player, weight)
     return True
-
-
-def user_defined(own: Callable) -> AverageMethod:
-    """Returns the method of a user-defined average."""
-    return AverageMethod("user-defined", bind(accumulate_user_defined, {USER_AVERAGE: own}, partial=True))
 
 
 @inline_kernel
@@ -82,9 +39,6 @@ def accumulate_exact(tree, strategy, average, scratch, player, weight):
     for slot in range(tree.slot_range[player], tree.slot_range[player + 1]):
         average[at(slot)] += weight * scratch.reach[at(slot)]
     return True
-
-
-EXACT = AverageMethod("exact", accumulate_exact)
 
 
 @expression_kernel
@@ -113,13 +67,7 @@ def settle_touched(tree, strategy, average, scratch, player):
 def settle_infoset(first, count, parent, strategy, average, seen):
     """Applies the pending average update of an infoset. `average` and `seen` are modified in place.
 
-    Args:
-        first: The infoset's first slot.
-        count: Its number of actions.
-        parent: The player's last slot before it.
-        strategy: ``[num_slots]``, unchanged at this infoset since it was last settled.
-        average: See `AverageMethod`; the parent's sum is up to date.
-        seen: `Scratch.seen`.
+    The strategy is unchanged at this infoset since it was last settled, and the parent's sum is up to date.
     """
     above = average[at(parent)]
     gain = above - seen[at(first)]
@@ -149,12 +97,6 @@ def settled(infosets, strategy, average, seen, sums):
             sums[slot] = average[slot] + gain * strategy[slot]
 
 
-LAZY = AverageMethod("lazy", accumulate_lazy)
-
-
-SINCE_LAST_VISIT = Constant("SINCE_LAST_VISIT", False, "Whether to add all iterations since the last visit.")
-
-
 @kernel
 def accumulate_touched(tree, strategy, average, scratch, player, weight):
     """Adds reach x strategy at the player's touched infosets, for this iteration or all since the last visit.
@@ -177,10 +119,6 @@ def accumulate_touched(tree, strategy, average, scratch, player, weight):
             reach[slot] = above * strategy[slot]
             average[slot] += scale * reach[slot]
     return True
-
-
-TOUCHED = AverageMethod("touched", accumulate_touched)
-OPTIMISTIC = AverageMethod("optimistic", bind(accumulate_touched, {SINCE_LAST_VISIT: True}))
 
 
 @inline_kernel
@@ -209,8 +147,3 @@ def add_listed(strategy, average, visits, num_visits, weight):
             average[at(first)] += scale
         for slot in range(first, first + count):
             average[at(slot)] += scale * strategy[at(slot)]
-
-
-VISITS = AverageMethod("visits", accumulate_visits, list_visit=list_infoset)
-DRAWN_ACTIONS = AverageMethod("drawn actions", accumulate_visits, list_visit=list_drawn_action)
-LAST = AverageMethod("last", accumulate_visits, has_sums=False)  # no average: the last strategy

@@ -1,12 +1,9 @@
-"""Stochastic averages by a traversal of their own, in which the other players act uniformly at random.
+"""Stochastic averages by a second traversal, in which the other players act uniformly at random."""
 
-So they are right for any number of players, at the price of one more sampled traversal.
-"""
-
-from mccfr_plus.averages.methods import AverageMethod, add_visits, add_weight
+from mccfr_plus.averages.methods import add_visits, add_weight
 from mccfr_plus.estimators.draws import DRAW_AT_CHANCE, draw_action, draw_uniform
 from mccfr_plus.kernels.compile import inline_kernel, kernel
-from mccfr_plus.kernels.slots import Constant, bind
+from mccfr_plus.kernels.slots import Constant
 from mccfr_plus.trees.access import ADVANCE, CHILD_OF, FIRST_NODE, HEAD, IS_LAZY, KEEP, PAYLOAD_OF, REOPEN, RESUME
 from mccfr_plus.trees.arrays import CHANCE, TERMINAL
 from mccfr_plus.trees.expansion import EXPAND
@@ -16,7 +13,7 @@ FOLLOWS_ALL_OWN = Constant("FOLLOWS_ALL_OWN", True, "Whether all own actions are
 
 
 @inline_kernel
-def accumulate(tree, strategy, average, scratch, player, weight):
+def accumulate_own_traversal(tree, strategy, average, scratch, player, weight):
     """Makes the traversal, if the tree can expand, and adds up what it visits. See `AverageMethod`."""
     if not own_traversal(tree, strategy, scratch, player):
         return False
@@ -74,12 +71,3 @@ def own_traversal(tree, strategy, scratch, player):
     scratch.counts[NUM_VISITS] = num_visits
     scratch.counts[NODES_TOUCHED] += nodes_touched
     return True
-
-
-def own_traversal_method(all_own: bool) -> AverageMethod:
-    """Returns the method.
-
-    Args:
-        all_own: Whether to visit all own actions, by their reach, instead of drawing one.
-    """
-    return AverageMethod("own traversal", bind(accumulate, {FOLLOWS_ALL_OWN: all_own}, partial=True))

@@ -13,17 +13,18 @@
 | `Escher` | one | one | one, from a fixed strategy; values of histories instead of weights |
 """
 
-from mccfr_plus.estimators.average_strategy import AverageStrategySampling
-from mccfr_plus.estimators.balanced import BalancedOutcomeSampling, balanced_strategy
 from mccfr_plus.estimators.base import Estimator, SamplingWeights
-from mccfr_plus.estimators.baseline import Baseline
 from mccfr_plus.estimators.best_response import BestResponseOpponent
-from mccfr_plus.estimators.chance import ChanceSampling
+from mccfr_plus.estimators.control_variates import Baseline
 from mccfr_plus.estimators.escher import Escher
-from mccfr_plus.estimators.external import ExternalSampling
 from mccfr_plus.estimators.full import Full
-from mccfr_plus.estimators.opponent import OpponentSampling
-from mccfr_plus.estimators.outcome import OutcomeSampling
+from mccfr_plus.estimators.outcome import BalancedOutcomeSampling, OutcomeSampling, balanced_strategy
+from mccfr_plus.estimators.sampling import (
+    AverageStrategySampling,
+    ChanceSampling,
+    ExternalSampling,
+    OpponentSampling,
+)
 
 __all__ = [
     "AverageStrategySampling",

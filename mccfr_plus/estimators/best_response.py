@@ -1,10 +1,4 @@
-"""The exact gradient against the other player's best response, not against its strategy: CFR-BR.
-
-Each player's strategies then have no regret against best responses, so that its average strategy, and with a high
-probability also a late one, is as little exploitable as its information sets allow.
-
-Reference: Johanson, Bard, Burch, Bowling 2012, "Finding optimal abstract strategies in extensive-form games".
-"""
+"""The exact gradient against the other player's best response, not against its strategy: CFR-BR."""
 
 from dataclasses import dataclass
 from typing import Any, ClassVar
@@ -53,7 +47,9 @@ def against_best_response(parameters, sampling_weights, tree, strategy, scratch,
 class BestResponseOpponent(Estimator):
     """The exact gradient against the other player's best response: with regret matching CFR-BR (Johanson et al. 2012).
 
-    For two-player zero-sum games. Both players learn, each against best responses.
+    For two-player zero-sum games. Both players learn, each against best responses. So a player's strategies have no
+    regret against these: its average strategy, and with a high probability also a late one, is as little exploitable
+    as its information sets allow.
 
     Examples:
         >>> import mccfr_plus
@@ -66,12 +62,6 @@ class BestResponseOpponent(Estimator):
     kernel: ClassVar[Any] = staticmethod(against_best_response)
     references: ClassVar[tuple[str, ...]] = ("johanson2012finding",)
     gives: ClassVar[frozenset[str]] = frozenset({EXACT_GRADIENTS, NO_VALUES, FIXED_VALUES})
+    needs: ClassVar[frozenset[str]] = frozenset({PERFECT_RECALL, HISTORIES, ZERO_SUM, ALTERNATION})
+    needs_leaves: ClassVar[bool] = True
     visits_all_chance: ClassVar[bool] = True
-
-    @property
-    def needs_leaves(self) -> bool:
-        return True
-
-    @property
-    def needs(self) -> frozenset[str]:
-        return frozenset({PERFECT_RECALL, HISTORIES, ZERO_SUM, ALTERNATION})

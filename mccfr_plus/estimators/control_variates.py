@@ -25,6 +25,9 @@ that it corrects the gradient over sequences and not values, so that any minimiz
 traversals that visit several children.
 """
 
+from dataclasses import dataclass
+from typing import ClassVar
+
 from mccfr_plus.estimators.draws import (
     DRAW_FOR_OPPONENT,
     draw_coin,
@@ -32,17 +35,17 @@ from mccfr_plus.estimators.draws import (
     draw_outcome,
     exploring_probability,
 )
-from mccfr_plus.estimators.traversal import ALL_CHANCE, ALL_OPPONENTS, ALL_OWN, INCLUSION, WEIGH_ACTIONS
+from mccfr_plus.estimators.traversal import ALL_CHANCE, ALL_OPPONENTS, ALL_OWN, INCLUSION, ONE_OWN, WEIGH_ACTIONS
 from mccfr_plus.estimators.visits import LIST_VISIT
 from mccfr_plus.kernels.compile import inline_kernel
 from mccfr_plus.kernels.intrinsics import head_of
 from mccfr_plus.kernels.slots import Constant
+from mccfr_plus.parameters import check_choice, check_number
 from mccfr_plus.trees.access import IS_LAZY
 from mccfr_plus.trees.arrays import CHANCE, TERMINAL
 from mccfr_plus.trees.expansion import EXPAND
 from mccfr_plus.trees.scratch import NODES_TOUCHED, NUM_VISITS, THREAD, at, touch
 
-ONE_OWN = Constant("ONE_OWN", False, "Whether a single own action is visited, drawn by `draw_exploring`.")
 EXPECTED = Constant("EXPECTED", True, "Whether baselines move towards expected values, or towards sampled ones.")
 
 
@@ -221,3 +224,33 @@ def _take_one_other(tree, baseline, strategy, scratch, player, frame, record):
     frame["share"] = _share(tree, strategy, kind, first + frame["index"])
     frame["inclusion"] = frame["share"]  # drawn on-policy: the two cancel in the weight of what is below
     return True
+
+
+@dataclass(frozen=True)
+class Baseline:
+    """A running mean of each history's value, as a control variate for any sampling estimator (Schmid et al. 2019).
+
+    The gradient stays unbiased whatever the baselines are.
+
+    Args:
+        rate: Weight of the newest value in the mean, in (0, 1]. Small rates average noise, of which expected values
+            have none. Large rates follow the changing strategies faster.
+        backup: Which values are averaged: ``"expected"``, the expectation over the children's baselines (Davis et al.
+            2020), or ``"sampled"``, the value that the traversal sampled (Schmid et al. 2019, there with a rate of
+            0.5).
+
+    Examples:
+        >>> import mccfr_plus
+        >>> solver = mccfr_plus.Solver("kuhn_poker", "outcome", baseline=mccfr_plus.Baseline(), seed=1)
+        >>> solver.run(200).exploitability() < 0.4
+        True
+    """
+
+    rate: float = 1.0
+    backup: str = "expected"
+    short_name: ClassVar[str] = "mean"
+    references: ClassVar[tuple[str, ...]] = ("schmid2019variance", "davis2020low")
+
+    def __post_init__(self) -> None:
+        check_number("rate", self.rate, 0, 1, "the rate of a baseline must be a number above 0 and at most 1")
+        check_choice("backup", self.backup, ("expected", "sampled"))

@@ -7,10 +7,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import ClassVar
 
-from mccfr_plus.estimators.base import Estimator, check_switch
-from mccfr_plus.estimators.traversal import ALL_CHANCE, ALL_OPPONENTS, PRUNE, traversal
+from mccfr_plus.estimators.base import Estimator
+from mccfr_plus.estimators.sampling import SWITCHES
+from mccfr_plus.estimators.traversal import traversal
 from mccfr_plus.kernels.compile import inline_kernel
 from mccfr_plus.kernels.slots import Constant, bind
+from mccfr_plus.parameters import check_switch
 from mccfr_plus.trees.arrays import BLOCK
 from mccfr_plus.trees.by_rules.histories import traverse_histories
 from mccfr_plus.trees.by_rules.payoff_matrix import add_products, set_reach
@@ -154,6 +156,7 @@ class Full(Estimator):
     short_name: ClassVar[str] = "full"
     references: ClassVar[tuple[str, ...]] = ("zinkevich2007regret",)
     gives: ClassVar[frozenset[str]] = frozenset({GRADIENTS, EXACT_GRADIENTS, NO_VALUES, FIXED_VALUES})
+    needs: ClassVar[frozenset[str]] = frozenset({PERFECT_RECALL, INFOSETS})
     visits_all_chance: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
@@ -165,20 +168,14 @@ class Full(Estimator):
         """The kernel for these parameters."""
         if self.needs_leaves:
             return full_gradient
-        return bind(full_traversal, {ALL_CHANCE: True, ALL_OPPONENTS: True, PRUNE: self.pruning}, partial=True)
+        return bind(full_traversal, SWITCHES["full, pruning" if self.pruning else "full"], partial=True)
 
     @property
     def kernel_by_rules(self) -> Callable:
         """The kernel for games that are traversed by rules, whatever the parameters."""
         return bind(full_by_rules, {USE_MATRIX: self.needs_leaves}, partial=True)
 
-    def stochastic_average(self, num_players: int) -> str:
-        return "exact"
-
     @property
-    def needs_leaves(self) -> bool:
+    def needs_leaves(self) -> bool:  # type: ignore[override]
+        """Whether the leaf tables of the tree are needed."""
         return not (self.traversal or self.pruning)
-
-    @property
-    def needs(self) -> frozenset[str]:
-        return frozenset({PERFECT_RECALL, INFOSETS})

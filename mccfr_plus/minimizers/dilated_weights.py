@@ -32,8 +32,8 @@ sequential decision spaces" (weights of the form of ``least``); Hoda et al. 2010
 
 import numpy as np
 
-from mccfr_plus.errors import ConfigError
 from mccfr_plus.kernels.compile import kernel
+from mccfr_plus.parameters import check_choice
 from mccfr_plus.trees.tree import Tree
 
 CONSTANT = "constant"
@@ -52,17 +52,8 @@ def dilated_weights(tree: Tree, scheme: str = "kroer") -> np.ndarray:
     Raises:
         ConfigError: If there is no such scheme.
         GameError: If the game has imperfect recall: then infosets have no single parent.
-
-    Examples:
-        >>> import mccfr_plus
-        >>> tree = mccfr_plus.compile_game("kuhn_poker")
-        >>> sorted(set(dilated_weights(tree, "kroer").tolist()))
-        [1.0, 2.0, 3.0]
-        >>> sorted(set(dilated_weights(tree, "least").tolist()))
-        [1.0, 2.0]
     """
-    if scheme not in SCHEMES:
-        raise ConfigError(f"weights={scheme!r}: give one of {', '.join(SCHEMES)}.")
+    check_choice("weights", scheme, SCHEMES)
     tree.require_perfect_recall("a dilated entropy")
     infosets = tree.found_infosets
     weights = np.ones(tree.num_infosets)
@@ -76,13 +67,9 @@ def dilated_weights(tree: Tree, scheme: str = "kroer") -> np.ndarray:
 
 @kernel
 def _recur(infosets, below, factor, alpha):
-    """Writes alpha_I = 1 + max over a of (sum over J right below (I, a) of factor * alpha_J); `alpha` is an output.
+    """Writes alpha_I = 1 + max over a of (sum over J right below (I, a) of factor * alpha_J) to `alpha`.
 
-    Args:
-        infosets: ``[num_infosets]`` INFOSET; a player's parents come before children.
-        below: ``[num_slots + num_players]`` zeros. Modified in place.
-        factor: What a child counts by.
-        alpha: ``[num_infosets]`` float64.
+    A player's parents come before children. `below`, ``[num_slots + num_players]`` zeros, is modified in place.
     """
     for infoset in range(len(infosets) - 1, -1, -1):
         first = infosets[infoset]["first_slot"]

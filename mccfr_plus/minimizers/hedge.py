@@ -1,10 +1,5 @@
 """Hedge (multiplicative weights) at every infoset, on counterfactual regrets.
 
-    x(a) proportional to exp(eta_t R(a)),     eta_t = eta / t^decay,
-
-R being the cumulative regrets; the optimistic form counts the last regrets twice. With a decaying step size an
-infoset's strategy is computed with the step size of the iteration in which it was last touched.
-
 References: Freund, Schapire 1997, figure 2; Brown, Kroer, Sandholm 2017, "Dynamic thresholding and pruning for regret
 minimization" (Hedge under CFR); Rakhlin, Sridharan 2013 (optimistic).
 """
@@ -16,10 +11,10 @@ from typing import Any, ClassVar
 import numpy as np
 
 from mccfr_plus.kernels.compile import inline_kernel
-from mccfr_plus.minimizers.base import Minimizer
-from mccfr_plus.minimizers.infoset import REGRET, expected_value
+from mccfr_plus.minimizers.base import REGRET, Minimizer, expected_value
 from mccfr_plus.minimizers.step_size import (
     ETA_NOW,
+    OPTIMISM,
     OPTIMISTIC,
     check_step_size,
     exponential,
@@ -69,7 +64,8 @@ def prepare_hedge(tree, strategy, tables, scratch, player, iteration, parameters
 class Hedge(Minimizer):
     """Hedge, or multiplicative weights, on each infoset's counterfactual regrets (Freund, Schapire 1997).
 
-    The strategy is proportional to exp(eta / t^decay R), with the cumulative regrets R.
+    The strategy is proportional to exp(eta / t^decay R), with the cumulative regrets R. t is the iteration in which the
+    information set was last touched.
 
     Args:
         eta: Step size, in 1 / payoff, above 0.
@@ -97,7 +93,7 @@ class Hedge(Minimizer):
     @property
     def references(self) -> tuple[str, ...]:  # type: ignore[override]
         """Keys of `mccfr_plus.citations`."""
-        return ("freund1997decision", *(("rakhlin2013online", "syrgkanis2015fast") if self.optimistic else ()))
+        return ("freund1997decision", *(OPTIMISM if self.optimistic else ()))
 
     def parameters(self) -> np.ndarray:
         return step_size_parameters(self.eta, self.decay, self.optimistic)

@@ -1,16 +1,8 @@
 """Magnetic mirror descent on whole sequences: its last strategy approaches a quantal response equilibrium.
 
-With the dilated entropy psi(x) = sum_I beta_I x(parent of I) sum_a b(a) log b(a) and its Bregman divergence D, the next
-plan maximizes
-
-    eta_t <g_t, x> - eta_t alpha_t psi(x) - D(x, x_t).
-
-In the gradient theta of psi that is theta = (theta + eta_t g_t) / (1 + eta_t alpha_t). From the leaves up, with
-A(I, a) = theta(I, a) + sum of V(J) over the infosets J behind (I, a),
-
-    V(I) = beta_I log( sum_a exp(A(I, a) / beta_I) ),      b(a) proportional to exp(A(I, a) / beta_I).
-
-All infosets change in every iteration, so that it needs exact gradients.
+With the dilated entropy psi(x) = sum_I beta_I x(parent of I) sum_a b(a) log b(a) and its gradient theta, the step is
+theta = (theta + eta_t g_t) / (1 + eta_t alpha_t). From there on it is `dilated`, without log n_I, with theta in the
+place of eta G. All infosets change in every iteration, so that it needs exact gradients.
 
 Reference: Sokota, D'Orazio, Kolter, Loizou, Lanctot, Mitliagkas, Brown, Kroer 2023, "A unified approach to
 reinforcement learning, quantal response equilibria, and two-player zero-sum games", section 3; OpenSpiel's
@@ -23,11 +15,11 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from mccfr_plus.estimators.base import LARGEST, check_number
 from mccfr_plus.kernels.compile import inline_kernel
 from mccfr_plus.kernels.slots import bind
 from mccfr_plus.minimizers.dilated import RELATIVE, VALUE, WEIGHT, Dilated, dilated
 from mccfr_plus.minimizers.step_size import ETA, ETA_NOW, KEEP, step_size
+from mccfr_plus.parameters import LARGEST, check_number
 from mccfr_plus.trees.needs import EXACT_GRADIENTS, INFOSETS
 from mccfr_plus.trees.tree import Tree
 

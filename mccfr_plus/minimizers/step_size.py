@@ -5,11 +5,13 @@ from typing import Any
 
 import numpy as np
 
-from mccfr_plus.estimators.base import LARGEST, check_number, check_switch
 from mccfr_plus.kernels.compile import inline_kernel, kernel
+from mccfr_plus.parameters import LARGEST, check_number, check_switch
 
 # Entries of the parameters.
 ETA, DECAY, OPTIMISTIC, ETA_NOW, KEEP = range(5)  # the last: what earlier gradients are multiplied by
+
+OPTIMISM = ("rakhlin2013online", "syrgkanis2015fast")  # keys of `mccfr_plus.citations`
 
 
 @kernel

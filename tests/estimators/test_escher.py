@@ -198,7 +198,7 @@ def test_a_batch_is_the_mean_of_its_walks():
 @pytest.mark.parametrize(
     ("arguments", "text"),
     [
-        ({"values": "guessed"}, "values='guessed': give exact or learned"),
+        ({"values": "guessed"}, "values='guessed': give one of exact, learned"),
         ({"refresh": 0}, "refresh=0"),
         ({"refresh": True}, "refresh=True"),
     ],

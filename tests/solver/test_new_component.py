@@ -20,8 +20,7 @@ from typing import ClassVar
 
 from mccfr_plus.kernels.compile import inline_kernel
 from mccfr_plus.trees.scratch import at
-from mccfr_plus.minimizers.base import Minimizer
-from mccfr_plus.minimizers.infoset import REGRET, expected_value
+from mccfr_plus.minimizers.base import REGRET, Minimizer, expected_value
 
 
 @inline_kernel
