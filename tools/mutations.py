@@ -148,7 +148,7 @@ CHANGES = [
         ("visits without weights", "methods.py", 'weight * entry["weight"]', "weight"),
         (
             "the second traversal draws others by their strategies",
-            "own_traversal.py",
+            "methods.py",
             "draw_uniform(count, rng))",
             "draw_action(strategy, payload, count, rng))",
         ),

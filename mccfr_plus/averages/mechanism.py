@@ -1,11 +1,10 @@
 """`Mechanism`: how the sums of the average strategy are formed, which one is right, and its kernels."""
 
 from collections.abc import Callable
-from enum import Enum
+from enum import Enum, auto
 from typing import NamedTuple
 
 from mccfr_plus.averages import methods
-from mccfr_plus.averages.own_traversal import FOLLOWS_ALL_OWN, accumulate_own_traversal
 from mccfr_plus.averages.power import PowerAverage
 from mccfr_plus.estimators import Estimator
 from mccfr_plus.estimators.visits import list_drawn_action, list_infoset, list_nothing
@@ -22,16 +21,16 @@ class Mechanism(Enum):
     minimizers that work on whole sequences (FTRL, OMD).
     """
 
-    EXACT = "own reach times strategy, at all sequences in every iteration"
-    LAZY = "the same sums, pending until an infoset is touched"
-    TOUCHED = "own reach times strategy, at touched infosets: right where visits depend on chance alone"
-    OPTIMISTIC = "the same for all iterations since the last visit, with a bias"
-    VISITS = "the opponent's strategy at on-policy visits: right for two players, or if one history serves all"
-    DRAWN_ACTIONS = "the opponent's action that was drawn there"
-    OWN_TRAVERSAL = "the strategy, at the visits of a second traversal: right for any number of players"
-    OWN_HISTORY = "the same with a traversal that draws one own action"
-    LAST = "no sums: the last strategy"
-    USER_DEFINED = "by a user's kernel"
+    EXACT = auto()  # own reach times strategy, at all sequences in every iteration
+    LAZY = auto()  # the same sums, pending until an infoset is touched
+    TOUCHED = auto()  # own reach times strategy at touched infosets: right where chance alone decides about visits
+    OPTIMISTIC = auto()  # the same for all iterations since the last visit, with a bias
+    VISITS = auto()  # the opponent's strategy at on-policy visits: right for two players, or if a history serves all
+    DRAWN_ACTIONS = auto()  # the opponent's action that was drawn there
+    OWN_TRAVERSAL = auto()  # the strategy at the visits of a second traversal: right for any number of players
+    OWN_HISTORY = auto()  # the same with a traversal that draws one own action
+    LAST = auto()  # no sums: the last strategy
+    USER_DEFINED = auto()
 
 
 def mechanism_for(
@@ -86,25 +85,23 @@ class AverageMethod(NamedTuple):
         return self.mechanism is not Mechanism.LAST
 
 
-METHODS = {
-    method.mechanism: method
-    for method in (
-        AverageMethod(Mechanism.EXACT, methods.accumulate_exact),
-        AverageMethod(Mechanism.LAZY, methods.accumulate_lazy),
-        AverageMethod(Mechanism.TOUCHED, methods.accumulate_touched),
-        AverageMethod(Mechanism.OPTIMISTIC, bind(methods.accumulate_touched, {methods.SINCE_LAST_VISIT: True})),
-        AverageMethod(Mechanism.VISITS, methods.accumulate_visits, list_infoset),
-        AverageMethod(Mechanism.DRAWN_ACTIONS, methods.accumulate_visits, list_drawn_action),
-        AverageMethod(Mechanism.OWN_TRAVERSAL, accumulate_own_traversal),
-        AverageMethod(Mechanism.OWN_HISTORY, bind(accumulate_own_traversal, {FOLLOWS_ALL_OWN: False}, partial=True)),
-        AverageMethod(Mechanism.LAST, methods.accumulate_visits),
-    )
+def method_of(mechanism: Mechanism, user_kernel: Callable | None = None) -> AverageMethod:
+    """Returns the kernels of a mechanism, with the kernel of a user-defined average."""
+    if mechanism is Mechanism.USER_DEFINED:
+        return AverageMethod(
+            mechanism, bind(methods.accumulate_user_defined, {methods.USER_AVERAGE: user_kernel}, partial=True)
+        )
+    return AverageMethod(mechanism, *_KERNELS[mechanism])
+
+
+_KERNELS: dict[Mechanism, tuple[Callable, ...]] = {
+    Mechanism.EXACT: (methods.accumulate_exact,),
+    Mechanism.LAZY: (methods.accumulate_lazy,),
+    Mechanism.TOUCHED: (methods.accumulate_touched,),
+    Mechanism.OPTIMISTIC: (bind(methods.accumulate_touched, {methods.SINCE_LAST_VISIT: True}),),
+    Mechanism.VISITS: (methods.accumulate_visits, list_infoset),
+    Mechanism.DRAWN_ACTIONS: (methods.accumulate_visits, list_drawn_action),
+    Mechanism.OWN_TRAVERSAL: (methods.accumulate_own_traversal,),
+    Mechanism.OWN_HISTORY: (bind(methods.accumulate_own_traversal, {methods.FOLLOWS_ALL_OWN: False}, partial=True),),
+    Mechanism.LAST: (methods.accumulate_visits,),
 }
-
-
-def method_of(mechanism: Mechanism, averaging: PowerAverage) -> AverageMethod:
-    """Returns the kernels of a mechanism, which may be that of a user-defined average."""
-    if mechanism is not Mechanism.USER_DEFINED:
-        return METHODS[mechanism]
-    kernel = bind(methods.accumulate_user_defined, {methods.USER_AVERAGE: averaging.kernel}, partial=True)
-    return AverageMethod(mechanism, kernel)

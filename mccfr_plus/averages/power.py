@@ -5,9 +5,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from mccfr_plus.errors import ConfigError
-from mccfr_plus.kernels.random_numbers import as_python
-from mccfr_plus.parameters import check_choice, check_number
+from mccfr_plus.parameters import check_choice, check_number, check_whole
 from mccfr_plus.trees.needs import (
     AVERAGE,
     HISTORIES,
@@ -134,11 +132,9 @@ class ScheduledAverage(PowerAverage):
         super().__post_init__()
         allowed = f"must be above 0 and at most gamma={self.gamma!r}; the paper has 5"
         check_number("drop", self.drop, 0, self.gamma, allowed)
-        iterations = as_python(self.iterations)
-        if isinstance(iterations, bool) or not isinstance(iterations, int) or not 1 <= iterations <= _MOST_SCHEDULED:
-            raise ConfigError(
-                f"iterations={iterations!r}: give the planned number of iterations, from 1 to {_MOST_SCHEDULED:,}."
-            )
+        check_whole("iterations", self.iterations)
+        allowed = f"give the planned number of iterations, from 1 to {_MOST_SCHEDULED:,}"
+        check_number("iterations", self.iterations, 0, _MOST_SCHEDULED, allowed)
 
     @property
     def references(self) -> tuple[str, ...]:

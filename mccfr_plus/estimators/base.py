@@ -1,4 +1,4 @@
-"""The contract of estimators: a frozen description, and a kernel that samples a gradient, such as `traversal`."""
+"""The contract of estimators: a frozen description, and a kernel that samples a gradient."""
 
 from collections.abc import Callable
 from dataclasses import dataclass

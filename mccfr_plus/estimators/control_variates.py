@@ -60,8 +60,7 @@ def controlled_traversal(parameters, sampling_weights, tree, strategy, scratch, 
     nodes, gradient, frames = tree.nodes, scratch.gradient, scratch.frames
     node, slot, weight = 0, tree.slot_range[-1] + player, 1.0
     depth, num_visits, nodes_touched = 0, scratch.counts[NUM_VISITS], 0
-    thread = scratch.counts[THREAD]
-    baseline, rate = scratch.values, parameters[len(parameters) - 1]
+    thread, rate = scratch.counts[THREAD], parameters[len(parameters) - 1]
     while True:
         # Arrive at a node: a leaf has a value, any other node gets a frame.
         record = nodes[at(node)]
@@ -77,16 +76,25 @@ def controlled_traversal(parameters, sampling_weights, tree, strategy, scratch, 
             value = tree.payoffs[at(payload), at(player)]
             gradient[at(slot)] += weight * value
         else:
-            _open_frame(frames[at(depth)], node, slot, weight)
+            frame = frames[at(depth)]
+            frame["node"], frame["slot"], frame["weight"], frame["value"] = node, slot, weight, 0.0
+            frame["next"], frame["index"] = 0, 0
             depth += 1
             if kind == player:
                 touch(tree, scratch, player, payload, count, slot)
-                if not ONE_OWN() and not ALL_OWN():
-                    frames[at(depth - 1)]["total"] = WEIGH_ACTIONS(sampling_weights, payload, count)
-            elif kind != CHANCE and not ALL_OPPONENTS():
+                if ONE_OWN():
+                    frame["index"] = draw_exploring(
+                        strategy, sampling_weights, payload, count, parameters[0], scratch.rng
+                    )
+                elif not ALL_OWN():
+                    frame["total"] = WEIGH_ACTIONS(sampling_weights, payload, count)
+            elif kind == CHANCE:
+                if not ALL_CHANCE():
+                    frame["index"] = draw_outcome(tree.chance, payload, count, scratch.rng)
+            elif not ALL_OPPONENTS():
                 index = DRAW_FOR_OPPONENT(strategy, scratch, payload, count)
                 num_visits = LIST_VISIT(scratch, num_visits, payload, count, index, weight)
-                frames[at(depth - 1)]["index"] = index
+                frame["index"] = index
         # Go on to the next child that is to be visited, of this node or of one above.
         goes_down = False
         while not goes_down:
@@ -95,19 +103,12 @@ def controlled_traversal(parameters, sampling_weights, tree, strategy, scratch, 
                     scratch.counts[NUM_VISITS] = num_visits
                     scratch.counts[NODES_TOUCHED] += nodes_touched
                     return
-                _back_up_value(frames[at(depth - 1)], nodes, baseline, player, rate, value)
+                _back_up_value(frames[at(depth - 1)], nodes, scratch.values, player, rate, value)
             frame = frames[at(depth - 1)]
             record = nodes[at(frame["node"])]
             kind = record["kind"]
-            if kind == player:
-                if ONE_OWN():
-                    goes_down = _take_one_own(
-                        parameters, sampling_weights, baseline, strategy, scratch, player, frame, record
-                    )
-                else:
-                    goes_down = _take_next_own(
-                        parameters, sampling_weights, baseline, strategy, scratch, player, frame, record
-                    )
+            if not ONE_OWN() and kind == player:
+                goes_down = _take_next_own(parameters, sampling_weights, strategy, scratch, player, frame, record)
             elif ALL_CHANCE() if kind == CHANCE else ALL_OPPONENTS():
                 goes_down = frame["next"] < record["num_children"]
                 if goes_down:
@@ -116,7 +117,7 @@ def controlled_traversal(parameters, sampling_weights, tree, strategy, scratch, 
                     frame["share"] = _share(tree, strategy, kind, record["payload"] + frame["index"])
                     frame["inclusion"] = 0.0
             else:
-                goes_down = _take_one_other(tree, baseline, strategy, scratch, player, frame, record)
+                goes_down = _take_drawn(parameters, sampling_weights, tree, strategy, scratch, player, frame, record)
             if not goes_down:
                 has_value, value = True, frame["value"]
                 depth -= 1
@@ -129,17 +130,6 @@ def controlled_traversal(parameters, sampling_weights, tree, strategy, scratch, 
                 weight /= frame["inclusion"]
         elif frame["inclusion"] == 0.0:
             weight *= frame["share"]
-
-
-@inline_kernel
-def _open_frame(frame, node, slot, weight):
-    """Fills a frame for a node of which no child was visited yet. Modified in place."""
-    frame["node"] = node
-    frame["slot"] = slot
-    frame["next"] = 0
-    frame["index"] = 0
-    frame["weight"] = weight
-    frame["value"] = 0.0
 
 
 @inline_kernel
@@ -162,29 +152,31 @@ def _back_up_value(frame, nodes, baseline, player, rate, value):
 
 
 @inline_kernel
-def _take_one_own(parameters, sampling_weights, baseline, strategy, scratch, player, frame, record):
-    """Draws the one own action to visit, unless that was done. Returns whether it did. Modified in place."""
+def _take_drawn(parameters, sampling_weights, tree, strategy, scratch, player, frame, record):
+    """Takes the one child that was drawn, once. Returns whether it did. Modified in place."""
     if frame["next"] > 0:
         return False
-    epsilon = parameters[0]
-    first, count, weight = record["payload"], record["num_children"], frame["weight"]
-    index = draw_exploring(strategy, sampling_weights, first, count, epsilon, scratch.rng)
-    inclusion_of_it = exploring_probability(strategy, sampling_weights, first + index, count, epsilon)
+    kind, first, count, weight = record["kind"], record["payload"], record["num_children"], frame["weight"]
+    gradient, baseline, index, mean = scratch.gradient, scratch.values, frame["index"], 0.0
     for action in range(count):
         guess = baseline[at(player), at(record["first_child"] + action)]
-        frame["value"] += strategy[at(first + action)] * guess
-        scratch.gradient[at(first + action)] += weight * guess
+        mean += _share(tree, strategy, kind, first + action) * guess
+        if ONE_OWN() and kind == player:
+            gradient[at(first + action)] += weight * guess
     guess = baseline[at(player), at(record["first_child"] + index)]
-    scratch.gradient[at(first + index)] -= weight * guess / inclusion_of_it
-    frame["next"] = count
-    frame["index"] = index
-    frame["share"] = strategy[at(first + index)]
-    frame["inclusion"] = inclusion_of_it
+    share = _share(tree, strategy, kind, first + index)
+    if ONE_OWN() and kind == player:
+        inclusion = exploring_probability(strategy, sampling_weights, first + index, count, parameters[0])
+        gradient[at(first + index)] -= weight * guess / inclusion
+    else:
+        inclusion = share  # drawn on-policy: the two cancel in the weight of what is below
+        gradient[at(frame["slot"])] += weight * (mean - guess)
+    frame["next"], frame["value"], frame["share"], frame["inclusion"] = count, mean, share, inclusion
     return True
 
 
 @inline_kernel
-def _take_next_own(parameters, sampling_weights, baseline, strategy, scratch, player, frame, record):
+def _take_next_own(parameters, sampling_weights, strategy, scratch, player, frame, record):
     """Finds the next own action to visit, of all or of a drawn subset. Returns whether it did. Modified in place."""
     while frame["next"] < record["num_children"]:
         index = frame["next"]
@@ -194,7 +186,7 @@ def _take_next_own(parameters, sampling_weights, baseline, strategy, scratch, pl
         is_visited = True
         if probability < 1.0:
             is_visited = draw_coin(probability, scratch.rng)
-            guess = baseline[at(player), at(record["first_child"] + index)]
+            guess = scratch.values[at(player), at(record["first_child"] + index)]
             frame["value"] += strategy[at(slot)] * guess
             scale = 1.0 - 1.0 / probability if is_visited else 1.0
             scratch.gradient[at(slot)] += frame["weight"] * scale * guess
@@ -204,26 +196,6 @@ def _take_next_own(parameters, sampling_weights, baseline, strategy, scratch, pl
             frame["inclusion"] = probability if probability < 1.0 else 0.0
             return True
     return False
-
-
-@inline_kernel
-def _take_one_other(tree, baseline, strategy, scratch, player, frame, record):
-    """Draws chance's outcome, or takes the opponent's drawn action, once. Returns whether it did. Modified in place."""
-    if frame["next"] > 0:
-        return False
-    kind, first, count = record["kind"], record["payload"], record["num_children"]
-    if kind == CHANCE:
-        frame["index"] = draw_outcome(tree.chance, first, count, scratch.rng)
-    mean = 0.0
-    for action in range(count):
-        mean += _share(tree, strategy, kind, first + action) * baseline[at(player), at(record["first_child"] + action)]
-    guess = baseline[at(player), at(record["first_child"] + frame["index"])]
-    scratch.gradient[at(frame["slot"])] += frame["weight"] * (mean - guess)
-    frame["value"] = mean
-    frame["next"] = count
-    frame["share"] = _share(tree, strategy, kind, first + frame["index"])
-    frame["inclusion"] = frame["share"]  # drawn on-policy: the two cancel in the weight of what is below
-    return True
 
 
 @dataclass(frozen=True)

@@ -13,10 +13,6 @@ In the sequence form, the gradient gets v(h a) at the slot of a, and at the last
 of strategy(a) v(h a), which a minimizer passes up from h. That fits rules that pass up expected values; the whole is no
 unbiased gradient, and rules that work on whole sequences (FTRL, OMD) need one.
 
-Values are *exact*, by a pass over the tree every so many iterations, in between those of an older strategy; or
-*learned*: the traversal moves the values along its way towards the expected values of their children. Values of leaves
-are exact from the beginning, chance nodes' are means over outcomes.
-
 Reference: McAleer, Farina, Lanctot, Sandholm 2023, "ESCHER: Eschewing importance sampling in games by computing a
 history value function to estimate regret", section 4, with tables in the place of networks.
 """
@@ -129,7 +125,7 @@ class Escher(Estimator):
 
     Args:
         values: ``"exact"``: computed anew every `refresh` iterations. ``"learned"``: moved along each traversal towards
-            the expected values of their children.
+            the expected values of their children; those of leaves are exact from the beginning.
         refresh: Iterations between two computations of all values; None: a hundredth of the number of histories, so
             that these take about as long as the traversals between them.
         rate: How far learned values move, in (0, 1].

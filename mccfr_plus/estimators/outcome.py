@@ -14,7 +14,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from mccfr_plus.estimators.base import Estimator, SamplingWeights, check_exploration
+from mccfr_plus.estimators.base import SamplingWeights, check_exploration
 from mccfr_plus.estimators.draws import DRAW_AT_CHANCE, draw_exploring, exploring_probability
 from mccfr_plus.estimators.sampling import SWITCHES, TraversalSampling
 from mccfr_plus.estimators.visits import LIST_VISIT
@@ -26,7 +26,7 @@ from mccfr_plus.trees.access import ADVANCE, ALL_PLAYERS, FIRST_NODE, HEAD, IS_L
 from mccfr_plus.trees.arrays import CHANCE, TERMINAL
 from mccfr_plus.trees.expansion import EXPAND
 from mccfr_plus.trees.game_tree import GameTree
-from mccfr_plus.trees.needs import INFOSETS, OPPONENTS_DRAWN, PERFECT_RECALL
+from mccfr_plus.trees.needs import INFOSETS, PERFECT_RECALL
 from mccfr_plus.trees.scratch import NODES_TOUCHED, NUM_VISITS, THREAD, at, touch
 from mccfr_plus.trees.tree import Tree
 
@@ -39,14 +39,12 @@ def outcome_traversal_for_all(parameters, exploration, tree, strategy, scratch, 
     visit cancels, so that own reach is left, whatever the number of players. See `Estimator`; the first parameter is
     epsilon, in (0, 1], and `exploration` is ``[num_slots]``, or empty for uniform exploration.
     """
-    epsilon = parameters[0]
-    rng, last = scratch.rng, scratch.stack  # per player: the last own slot and the own reach
-    num_players = len(tree.slot_range) - 1
+    epsilon, rng, num_players = parameters[0], scratch.rng, len(tree.slot_range) - 1
+    last = scratch.stack  # per player: the last own slot and the own reach
     for player in range(num_players):
         last[at(player)]["slot"] = tree.slot_range[-1] + player
         last[at(player)]["weight"] = 1.0
-    weight = 1.0
-    num_visits, nodes_touched = scratch.counts[NUM_VISITS], 1
+    weight, num_visits, nodes_touched = 1.0, scratch.counts[NUM_VISITS], 1
     node, thread = FIRST_NODE(tree, scratch, ALL_PLAYERS), scratch.counts[THREAD]
     while True:
         kind, count = HEAD(tree, scratch, node)
@@ -102,7 +100,6 @@ class OutcomeSampling(TraversalSampling):
     sampling: Any = field(default=None, compare=False)
     short_name: ClassVar[str] = "outcome"
     switches: ClassVar[Bindings] = SWITCHES["outcome"]
-    gives: ClassVar[frozenset[str]] = Estimator.gives | {OPPONENTS_DRAWN}
     visits_all_own: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
@@ -143,11 +140,7 @@ def balanced_strategy(tree: Tree) -> np.ndarray:
 
     With N(I, a) = 1 + sum of N(I') over the infosets I' that follow on sequence (I, a), and N(I) = sum_a N(I, a), which
     count the sequences from there on, an action is played with probability N(I, a) / N(I). By induction from the
-    root, the reach of (I, a) is at least N(I, a) / (number of the player's sequences - 1), the empty sequence being the
-    one that is not counted.
-
-    Args:
-        tree: The game; by rules with all of its infosets.
+    root, the reach of (I, a) is at least N(I, a) / (number of the player's sequences - 1), without the empty sequence.
 
     Raises:
         GameError: If the game has imperfect recall: then sequences form no tree.
@@ -194,7 +187,6 @@ class BalancedOutcomeSampling(TraversalSampling):
     visits_all_own: ClassVar[bool] = False
     references: ClassVar[tuple[str, ...]] = (*TraversalSampling.references, "farina2020stochastic")
     switches: ClassVar[Bindings] = SWITCHES["outcome"]
-    gives: ClassVar[frozenset[str]] = Estimator.gives | {OPPONENTS_DRAWN}
     needs: ClassVar[frozenset[str]] = frozenset({PERFECT_RECALL, INFOSETS})
     sampling_weights: ClassVar[SamplingWeights] = SamplingWeights.SAMPLING
 

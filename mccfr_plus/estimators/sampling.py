@@ -69,6 +69,7 @@ class TraversalSampling(Estimator):
 
     switches: ClassVar[Bindings] = {}
     references: ClassVar[tuple[str, ...]] = ("zinkevich2007regret", "lanctot2009monte")
+    gives: ClassVar[frozenset[str]] = Estimator.gives | {OPPONENTS_DRAWN}
 
     @property
     def kernel(self) -> Callable:  # type: ignore[override]
@@ -99,14 +100,11 @@ class ChanceSampling(TraversalSampling):
 class OpponentsSampled(TraversalSampling):
     """An estimator that draws opponents' actions on-policy.
 
-    Args:
-        sample_per_infoset: Draw one action per opponents' infoset and traversal, as Lanctot et al. 2009 define it, and
-            not one per node. On a matrix game an iteration then takes one opponent's action for all own actions: the
-            sublinear method of Grigoriadis and Khachiyan 1995.
+    On a matrix game with `sample_per_infoset` an iteration takes one opponent's action for all own actions: the
+    sublinear method of Grigoriadis and Khachiyan 1995.
     """
 
     sample_per_infoset: bool = False
-    gives: ClassVar[frozenset[str]] = Estimator.gives | {OPPONENTS_DRAWN}
 
     def __post_init__(self) -> None:
         check_switch("sample_per_infoset", self.sample_per_infoset)
@@ -122,7 +120,7 @@ class OpponentSampling(OpponentsSampled):
     """Opponent sampling: one action at opponents' nodes, everything else visited (Farina et al. 2020, section 4.1).
 
     Args:
-        sample_per_infoset: One draw per opponents' infoset and traversal, not per node.
+        sample_per_infoset: See `ExternalSampling`.
 
     Examples:
         >>> import mccfr_plus
@@ -139,9 +137,7 @@ class OpponentSampling(OpponentsSampled):
 
 @dataclass(frozen=True)
 class ExternalSampling(OpponentsSampled):
-    """External sampling: one outcome at chance and opponents' nodes, all own actions.
-
-    Reference: Lanctot et al. 2009, section 3.2.
+    """External sampling: one draw at chance and opponents' nodes, all own actions (Lanctot et al. 2009, section 3.2).
 
     Args:
         sample_per_infoset: One draw per opponents' infoset and traversal, as the paper defines it, not per node, as
@@ -206,19 +202,17 @@ class AverageStrategySampling(OpponentsSampled):
     where s are the sums of the average strategy. Its sampled value is divided by rho. The average must keep sums. With
     more than two players, a stochastic average needs a second traversal.
 
-    Differs from it in line 9, with the default average: algorithm 1 adds x(I, a) / q to s where a traversal visits an
-    opponent's infoset. In expectation that is reach * x(I, a) * c(I), c(I) the sum of chance's reach over the histories
-    of I. The lazy average adds reach * x(I, a): average and ratios of sums are the same, sums are 1 / c(I) times as
-    large. So beta here acts at I as beta * c(I) does in the paper: in Bluff(1, 1), where c(I) = 1 / 6, as a sixth.
-    ``averaging="stochastic"`` forms the paper's sums.
-
-    Reference: Gibson, Burch, Lanctot, Szafron 2012, algorithm 1, whose defaults these are.
+    Differs from algorithm 1, whose defaults these are, in line 9, with the default average: the paper adds x(I, a) / q
+    to s where a traversal visits an opponent's infoset. In expectation that is reach * x(I, a) * c(I), c(I) the sum of
+    chance's reach over the histories of I. The lazy average adds reach * x(I, a): average and ratios of sums are the
+    same, sums are 1 / c(I) times as large. So beta here acts at I as beta * c(I) does in the paper: in Bluff(1, 1),
+    where c(I) = 1 / 6, as a sixth. ``averaging="stochastic"`` forms the paper's sums.
 
     Args:
         epsilon: Smallest probability of a visit, in (0, 1].
         tau: Actions of an average probability of at least 1 / tau are always visited; at least 1.
         beta: While sums are below this, most actions are visited; at least 0.
-        sample_per_infoset: One draw per opponents' infoset and traversal, not per node.
+        sample_per_infoset: See `ExternalSampling`.
 
     Examples:
         >>> import mccfr_plus

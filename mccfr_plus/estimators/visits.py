@@ -43,10 +43,8 @@ def max_visits(nodes, player, own, all_chance, all_own):
 
     Args:
         nodes: ``[num_nodes]`` NODE.
-        player: For whom the traversal goes.
         own: Whether the player's own infosets are listed, or those of the others.
-        all_chance: Whether all chance outcomes are visited instead of one.
-        all_own: The same for the player's own actions.
+        all_chance, all_own: Whether all chance outcomes and own actions are visited, or one.
     """
     bound = np.zeros(len(nodes), np.int64)
     for node in range(len(nodes) - 1, -1, -1):

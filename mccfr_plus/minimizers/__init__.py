@@ -1,7 +1,7 @@
 """How an infoset learns from sampled values: the regret matching family, Hedge, and FTRL and OMD on whole sequences."""
 
 from mccfr_plus.minimizers.base import Minimizer
-from mccfr_plus.minimizers.dilated import FTRL, OMD
+from mccfr_plus.minimizers.dilated import FTRL, OMD, MagneticMirrorDescent
 from mccfr_plus.minimizers.discounted import (
     Discounted,
     PredictiveDiscounted,
@@ -12,7 +12,6 @@ from mccfr_plus.minimizers.discounted import (
     linear_plus,
 )
 from mccfr_plus.minimizers.hedge import Hedge
-from mccfr_plus.minimizers.mmd import MagneticMirrorDescent
 from mccfr_plus.minimizers.regret_matching import (
     AsymmetricPredictive,
     PredictiveRegretMatching,

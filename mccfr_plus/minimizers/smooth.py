@@ -26,21 +26,6 @@ def project_two(one, other):
 
 
 @inline_kernel
-def raise_threshold(values, first, last, threshold, count, mass):
-    """Returns what values less it, cut at 0, sum to `mass` with, from a lower threshold that `count` values gave."""
-    for _ in range(first, last + 1):  # by rounding, what was left out may come back: then it is at the threshold
-        kept, above = 0.0, 0.0
-        for slot in range(first, last):
-            value = values[at(slot)]
-            kept += 1.0 if value > threshold else 0.0
-            above += value if value > threshold else 0.0
-        if kept == count or kept == 0.0:
-            break
-        threshold, count = (above - mass) / kept, kept
-    return threshold
-
-
-@inline_kernel
 def threshold_of(values, first, last, total, count):
     """Returns what P takes from values before it cuts them at 0: 0 if their positive parts sum to 1 or more.
 
@@ -50,7 +35,15 @@ def threshold_of(values, first, last, total, count):
     """
     threshold = min((total - 1.0) / count, 0.0)  # minus infinity if there are none
     if threshold < 0.0 and count < last - first:  # if all are positive, none is cut
-        return raise_threshold(values, first, last, threshold, count, 1.0)
+        for _ in range(first, last + 1):  # by rounding, what was left out may come back: then it is at the threshold
+            kept, above = 0.0, 0.0
+            for slot in range(first, last):
+                value = values[at(slot)]
+                kept += 1.0 if value > threshold else 0.0
+                above += value if value > threshold else 0.0
+            if kept == count or kept == 0.0:
+                break
+            threshold, count = (above - 1.0) / kept, kept
     return threshold
 
 

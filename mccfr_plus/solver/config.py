@@ -215,7 +215,7 @@ class SolverConfig:
     def average_method(self, num_players: int, perfect_recall: bool, *, by_rules: bool = False) -> AverageMethod:
         """Returns how the average is formed in a game, which may be traversed by rules."""
         mechanism = mechanism_for(self.averaging, self.estimator, num_players, perfect_recall, by_rules=by_rules)
-        return method_of(mechanism, self.averaging)
+        return method_of(mechanism, self.averaging.kernel)
 
     def describe(self) -> dict[str, Any]:
         """Returns the specs of the components by name, with None where no text stands for one; see `spec_of`."""
