@@ -7,8 +7,7 @@ Where a traversal visits child a with probability rho(a), and w is the weight wi
 
 p(a) being chance's or an opponent's probability, or 1 at own nodes, to the gradient: at the player's last slot, or at
 own nodes at the slot of a. Its mean is 0 whatever the baseline is, so that every entry of the gradient stays unbiased;
-where b is close to what the traversal finds below, it cancels most of that. (Written in values, v(h, a) = b(h a) + [a
-was visited] / rho(a) (v(h a) - b(h a)).)
+where b is close to what the traversal finds below, it cancels most of that.
 
 What the traversal finds below a child moves the child's baseline towards it: a mean with a fixed rate, per player and
 history; the tables have 8 bytes per player and node. What was found is either
@@ -18,11 +17,9 @@ history; the tables have 8 bytes per player and node. What was found is either
   leaves are exact once seen, and so are the means above them as far as strategies stay the same: no noise, so that the
   rate can be 1.
 
-References: Schmid et al. 2019, "Variance reduction in Monte Carlo counterfactual regret minimization (VR-MCCFR)",
-equations 8 to 10; Davis, Schmid, Bowling 2020, "Low-variance and zero-variance baselines for extensive-form games",
-sections 4 (baselines per history) and 5 (expected updates, which have no variance in the end). Differs from them in
-that it corrects the gradient over sequences and not values, so that any minimizer can use it, and in that it serves
-traversals that visit several children.
+References: Schmid et al. 2019, equations 8 to 10; Davis, Schmid, Bowling 2020, sections 4 (baselines per history) and 5
+(expected updates). Differs from them in that it corrects the gradient over sequences and not values, so that any
+minimizer can use it, and in that it serves traversals that visit several children.
 """
 
 from dataclasses import dataclass
@@ -201,8 +198,6 @@ def _take_next_own(parameters, sampling_weights, strategy, scratch, player, fram
 @dataclass(frozen=True)
 class Baseline:
     """A running mean of each history's value, as a control variate for any sampling estimator (Schmid et al. 2019).
-
-    The gradient stays unbiased whatever the baselines are.
 
     Args:
         rate: Weight of the newest value in the mean, in (0, 1]. Small rates average noise, of which expected values

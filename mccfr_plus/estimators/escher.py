@@ -13,8 +13,7 @@ In the sequence form, the gradient gets v(h a) at the slot of a, and at the last
 of strategy(a) v(h a), which a minimizer passes up from h. That fits rules that pass up expected values; the whole is no
 unbiased gradient, and rules that work on whole sequences (FTRL, OMD) need one.
 
-Reference: McAleer, Farina, Lanctot, Sandholm 2023, "ESCHER: Eschewing importance sampling in games by computing a
-history value function to estimate regret", section 4, with tables in the place of networks.
+Reference: McAleer et al. 2023, section 4, with tables in the place of networks.
 """
 
 from dataclasses import dataclass
@@ -120,8 +119,8 @@ def escher_traversal(parameters, exploration, tree, strategy, scratch, player):
 class Escher(Estimator):
     """ESCHER: one history, with values of histories instead of importance weights (McAleer et al. 2023, section 4).
 
-    Needs perfect recall and a complete tree. Regrets come out up to a constant factor per infoset: use it with regret
-    matching and its relatives, not with `FTRL` and `OMD`.
+    Needs a complete tree. Regrets come out up to a constant factor per infoset: use it with regret matching and its
+    relatives, not with `FTRL` and `OMD`.
 
     Args:
         values: ``"exact"``: computed anew every `refresh` iterations. ``"learned"``: moved along each traversal towards

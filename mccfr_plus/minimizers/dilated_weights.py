@@ -3,10 +3,8 @@
     psi(x) = sum over I of weights[I] * x[parent(I)] * (log n_I + sum over a of b(a) log b(a)),
     b(a) = x[I, a] / x[parent(I)],
 
-with x the player's plan over sequences and n_I the number of actions. Every term is at least 0, and 0 where b is
-uniform.
-
-The second derivative along a direction h within the plans (sum over a of h[I, a] = h[parent(I)]) is
+with x the player's plan over sequences and n_I the number of actions. The second derivative along a direction h within
+the plans (sum over a of h[I, a] = h[parent(I)]) is
 
     sum over I of weights[I] * (sum over a of h[I, a]^2 / x[I, a] - h[parent(I)]^2 / x[parent(I)])
         = sum over slots s = (I, a) of (weights[I] - sum over J right below s of weights[J]) * h[s]^2 / x[s],
@@ -25,9 +23,8 @@ Smaller weights with the same modulus mean a smaller psi and a better regret bou
 weights, as weights that are everywhere at least s times the least ones keep s times their modulus (each infoset's
 bracket in the first line above is at least 0).
 
-References: Kroer, Waugh, Kilinc-Karzan, Sandholm 2020, "Faster algorithms for extensive-form game solving via improved
-smoothing functions" (the recurrence, with beta_I = 2 alpha_I); Farina, Kroer, Sandholm 2021, "Better regularization for
-sequential decision spaces" (weights of the form of ``least``); Hoda et al. 2010 (the dilated construction).
+References: Kroer et al. 2020 (the recurrence, with beta_I = 2 alpha_I); Farina, Kroer, Sandholm 2021, "Better
+regularization for sequential decision spaces" (weights of the form of ``least``); Hoda et al. 2010 (the construction).
 """
 
 import numpy as np

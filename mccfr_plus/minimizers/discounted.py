@@ -1,7 +1,4 @@
-"""Discounted regret matching: R = (R + r) d, with d = t^alpha / (t^alpha + 1) where R + r is positive, else with beta.
-
-The next strategy is proportional to [R]+; with a prediction R = [R + r]+ d, and it is proportional to [R + r]+.
-"""
+"""Discounted regret matching, with fixed or scheduled exponents, and with predictions: one kernel with two switches."""
 
 import math
 from dataclasses import dataclass, field

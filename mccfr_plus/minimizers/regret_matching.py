@@ -1,15 +1,4 @@
-"""Regret matching without discounts: one kernel with two switches.
-
-With r the regrets of this iteration and R the cumulative ones, the next strategy is proportional to the last column, or
-uniform where nothing is positive:
-
-| rule | cuts | predicts | R becomes | share |
-|---|---|---|---|---|
-| `RegretMatching` | | | R + r | [R]+ |
-| `RegretMatchingPlus` | yes | | [R + r]+ | R |
-| `PredictiveRegretMatching` | | yes | R + r | [R + r]+ |
-| `PredictiveRegretMatchingPlus` | yes | yes | [R + r]+ | [R + r / (1 + alpha)]+ |
-"""
+"""Regret matching without discounts: one kernel with two switches, and the form whose prediction adapts."""
 
 import math
 from dataclasses import dataclass

@@ -10,8 +10,8 @@ projection on the distributions of at least gamma / n per action, and eta_t the 
 v being the value for the parent. tau is halved after every `period` iterations. Constants that are added to all
 actions do not change P, so that the table holds m - 1 / n and the uniform strategy falls out.
 
-Reference: Liu, Ozdaglar, Yu, Zhang 2023, "The power of regularization in solving extensive-form games"; the constants
-are those of LiteEFG 1.0, the authors' package, with its Euclidean regularizer. Its players update at the same time.
+The constants are those of LiteEFG 1.0, the authors' package, with its Euclidean regularizer. Its players update at the
+same time.
 """
 
 import math

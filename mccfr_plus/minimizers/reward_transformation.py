@@ -8,8 +8,7 @@ With x the player's plan, played with at least gamma at every action, and y the 
 n being the number of actions. After every `period` iterations y becomes the plan of the current strategy, and gamma is
 halved; theta stays. y begins with the uniform strategy.
 
-Reference: Meng, Yang, Zhang, Ge, Yang, Ding, Li, An, Gao 2025, "Efficient last-iterate convergence in solving
-extensive-form games", equations 2 and 3, algorithm 1, and appendix H for the beginning.
+Reference: Meng et al. 2025, equations 2 and 3, algorithm 1, and appendix H for the beginning.
 """
 
 from dataclasses import dataclass

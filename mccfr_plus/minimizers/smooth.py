@@ -1,8 +1,6 @@
 """Smooth predictive regret matching+: cumulative regrets whose sum is at least 1, so that strategies change gradually.
 
-References: Farina, Grand-Clement, Kroer, Lee, Luo 2023, "Regret matching+: (in)stability and fast convergence in
-games", algorithm 2; Cai et al. 2025, "Last-iterate convergence properties of regret-matching algorithms in games",
-whose restarts are not here, as they depend on all information sets together.
+The restarts of Cai et al. 2025 are not here, as they depend on all information sets together.
 """
 
 from dataclasses import dataclass
