@@ -21,6 +21,7 @@ LAYERS = """
     display
     user_modules
     kernels
+    parameters
     games
     trees
     estimators
@@ -46,8 +47,8 @@ ROOMS = {
     "experiments", "files", "games", "kernels", "minimizers", "neural", "online", "policies", "solver", "trees",
 }  # fmt: skip
 FILES = {
-    "__init__.py", "__main__.py", "citations.py", "display.py", "errors.py", "public.py", "py.typed",
-    "references.bib", "specs.py", "user_modules.py",
+    "__init__.py", "__main__.py", "citations.py", "display.py", "errors.py", "parameters.py", "public.py",
+    "py.typed", "references.bib", "specs.py", "user_modules.py",
 }  # fmt: skip
 
 

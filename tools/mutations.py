@@ -46,9 +46,9 @@ CHANGES = [
         "tests/estimators/test_estimators.py",
         (
             "outcome sampling divides by the strategy instead of xi",
-            "outcome.py",
-            "weight /= exploring_probability(strategy, exploration, slot, count, epsilon)\n        elif",
-            "weight /= strategy[at(slot)]\n        elif",
+            "traversal.py",
+            "child_weight /= exploring_probability(strategy, sampling_weights, child_slot, width, epsilon)",
+            "child_weight /= strategy[at(child_slot)]",
         ),
         ("own reach counts among the others'", "outcome.py", "if other != player:", "if True:"),
         (
@@ -99,7 +99,7 @@ CHANGES = [
         "tests/estimators/test_estimators.py",
         (
             "average strategy sampling without tau",
-            "average_strategy.py",
+            "sampling.py",
             "(beta + tau * average[at(slot)]) / (beta + total)",
             "(beta + average[at(slot)]) / (beta + total)",
         ),
@@ -109,7 +109,7 @@ CHANGES = [
         "tests/estimators/test_forms.py",
         (
             "pruning of large regrets",
-            "external.py",
+            "sampling.py",
             "parameters[0] if regrets[at(slot)] < parameters[1] else 1.0",
             "parameters[0] if regrets[at(slot)] > parameters[1] else 1.0",
         ),
@@ -130,22 +130,22 @@ CHANGES = [
         (
             "regret matching plays negative regrets",
             "regret_matching.py",
-            "values[at(slot)] = max(regret, 0.0)",
-            "values[at(slot)] = regret",
+            "if PREDICTS() else max(regret, 0.0)",
+            "if PREDICTS() else regret",
         ),
         (
             "rm+ keeps negative regrets",
-            "regret_matching_plus.py",
-            ", 0.0)\n        tables",
-            ", -1e300)\n        tables",
+            "regret_matching.py",
+            "            regret = max(regret, 0.0)\n",
+            "            regret = max(regret, -1e300)\n",
         ),
         (
             "DCFR without missed discounts",
             "discounted.py",
-            "missed_positive = math.exp(parameters[BEFORE_POSITIVE] - seen_positive)",
+            "missed_positive = math.exp(parameters[BEFORE_POSITIVE] - tables[SEEN_POSITIVE, at(first)])",
             "missed_positive = 1.0",
         ),
-        ("PRM+ without its prediction", "predictive_regret_matching_plus.py", "+ weight * instant, 0.0)", ", 0.0)"),
+        ("PRM+ without its prediction", "regret_matching.py", "regret + weight * instant", "regret"),
         (
             "values are not passed up",
             "base.py",
@@ -180,7 +180,7 @@ CHANGES = [
         ("visits without weights", "methods.py", 'weight * entry["weight"]', "weight"),
         (
             "the second traversal draws others by their strategies",
-            "own_traversal.py",
+            "methods.py",
             "draw_uniform(count, rng))",
             "draw_action(strategy, payload, count, rng))",
         ),

@@ -16,9 +16,9 @@ from mccfr_plus.checks.agreement import Agreement
 from mccfr_plus.checks.report import CheckLine, Report, Subject
 from mccfr_plus.checks.symmetries import check_symmetries
 from mccfr_plus.errors import BudgetError, ConfigError, GameError
-from mccfr_plus.estimators.base import check_whole
 from mccfr_plus.games import CHANCE, MOVER, TERMINAL, PyspielGame, RulesGame, compiled_rules
 from mccfr_plus.games.openspiel import why_no_rules
+from mccfr_plus.parameters import check_whole
 from mccfr_plus.trees.game import load_game, quiet_openspiel, record
 from mccfr_plus.trees.game_tree import GameTree, build_by_rules, build_tree
 from mccfr_plus.trees.memory import Budget

@@ -11,7 +11,7 @@ from interpreted import interpreted
 from lazy_trees import PLENTY, differences, lazy_solver
 
 from mccfr_plus import Solver
-from mccfr_plus.averages.own_traversal import own_traversal
+from mccfr_plus.averages.methods import own_traversal
 from mccfr_plus.estimators.draws import draw_action, draw_exploring
 from mccfr_plus.kernels.random_numbers import new_states
 from mccfr_plus.minimizers.base import minimize_with
