@@ -11,7 +11,6 @@ import numpy as np
 
 from mccfr_plus.kernels.compile import inline_kernel, kernel
 from mccfr_plus.kernels.intrinsics import pointer, prefetch, publish_word, unlikely
-from mccfr_plus.kernels.slots import optional_slot
 from mccfr_plus.trees.access import ALL_PLAYERS
 from mccfr_plus.trees.arrays import INFOSET
 from mccfr_plus.trees.by_rules.frames import NUM_SYMMETRIES, canonical_actions, orbit_size, stabilizer_of, turn_view
@@ -42,8 +41,8 @@ from mccfr_plus.trees.by_rules.rows import (
     traverser_of,
     view_of,
 )
+from mccfr_plus.trees.by_rules.rule_slots import RULE_LEGAL, RULE_LOOK, RULE_NUMBER, RULE_OBSERVE
 from mccfr_plus.trees.by_rules.rules_keys import key_of_view
-from mccfr_plus.trees.by_rules.rules_traversal import RULE_LEGAL, RULE_LOOK
 from mccfr_plus.trees.by_rules.successors import NUM_BLOCK_WORDS, enter, fetch_ahead, fetch_word, find, num_words
 from mccfr_plus.trees.expansion import (
     FULL,
@@ -63,18 +62,6 @@ from mccfr_plus.trees.expansion import (
     lock,
     unlock,
 )
-
-
-@optional_slot
-def RULE_OBSERVE(parameters, table, state, player, action):
-    """The `observe` of the game's rules, unless they number infosets."""
-    return 0
-
-
-@optional_slot
-def RULE_NUMBER(parameters, table, state, player):
-    """The `infoset_number` of the game's rules, if they have one."""
-    return 0
 
 
 @inline_kernel
