@@ -116,7 +116,7 @@ def to_representative(symmetries, subgroup, action):
 
 @inline_kernel
 def canonical_actions(symmetries, frame, actions, count):
-    """Turns the first `count` actions, in place, into the smallest ones of their orbits, ascending. Returns how many."""
+    """Turns `count` actions, in place, into the smallest ones of their orbits, ascending. Returns how many."""
     mask, element, stabilizer = np.int64(0), element_of(frame), stabilizer_of(frame)
     for index in range(count):
         action = turned(symmetries, element, actions[index])
