@@ -6,7 +6,6 @@ states. Histories are visited in the order of their actions, so that a state tak
 """
 
 import os
-import time
 from collections.abc import Callable, Iterator
 
 import numpy as np
@@ -30,7 +29,6 @@ from mccfr_plus.trees.memory import KERNELS, MemoryPlan, plan_memory
 
 _BATCH = 4096  # states
 _CELLS = 2**22  # of a batch's table
-_WHAT = "tabulating the policy"
 _BYTES_OF_ORDER = 8  # of an infoset's place in the order of histories
 _SAME = 1e-9  # difference of probabilities of a symmetric policy
 
@@ -167,32 +165,27 @@ def _tables(
     may_lack = [uniform_elsewhere or isinstance(one, KeyedPolicy) for one in policies]
     order, owner = _in_order(histories.actions), tree.found_infosets["player"]
     num_actions = tree.game.num_distinct_actions()
-    missing, example, begin = 0, "", time.monotonic()
+    missing, example = 0, ""
     disable = None if progress is None else not progress
-    bar = tqdm(total=len(order), desc=_WHAT, unit=" infosets", delay=1.0, disable=disable, leave=False)
     batch_size = max(1, min(_BATCH, _CELLS // num_actions))
-    with bar:
+    what, unit = "tabulating the policy", " infosets"
+    with tqdm(total=len(order), desc=what, unit=unit, delay=1.0, disable=disable, leave=False) as bar:
         for start in range(0, len(order), batch_size):
-            try:
-                batch = order[start : start + batch_size]
-                masks, table = np.zeros((len(batch), num_actions), bool), np.zeros((len(batch), num_actions))
-                for player, answer in enumerate(answers):
-                    own = np.flatnonzero(owner[batch] == player)
-                    masks[own], given, known = answer(player, *_after(histories, batch[own]))
-                    table[own] = np.where(known[:, None], given, masks[own] / masks[own].sum(1, keepdims=True))
-                    if not known.all() and not may_lack[player]:
-                        missing += int((~known).sum())
-                        example = example or _where(_state_at(tree.game, histories, batch[own][~known]))
-                    wrong = ~are_distributions(table[own], masks[own])
-                    if wrong.any():
-                        state, row = _state_at(tree.game, histories, batch[own][wrong]), table[own][wrong][0]
-                        distribution(dict(enumerate(row.tolist())), state.legal_actions(), _where(state))  # raises
-                yield batch, masks, table
-                bar.update(len(batch))
-            except KeyboardInterrupt:
-                seconds = time.monotonic() - begin
-                how_far = f"{_WHAT}: {start:,} of {len(order):,} information sets in {seconds:.0f} s"
-                raise KeyboardInterrupt(how_far) from None
+            batch = order[start : start + batch_size]
+            masks, table = np.zeros((len(batch), num_actions), bool), np.zeros((len(batch), num_actions))
+            for player, answer in enumerate(answers):
+                own = np.flatnonzero(owner[batch] == player)
+                masks[own], given, known = answer(player, *_after(histories, batch[own]))
+                table[own] = np.where(known[:, None], given, masks[own] / masks[own].sum(1, keepdims=True))
+                if not known.all() and not may_lack[player]:
+                    missing += int((~known).sum())
+                    example = example or _where(_state_at(tree.game, histories, batch[own][~known]))
+                wrong = ~are_distributions(table[own], masks[own])
+                if wrong.any():
+                    state, row = _state_at(tree.game, histories, batch[own][wrong]), table[own][wrong][0]
+                    distribution(dict(enumerate(row.tolist())), state.legal_actions(), _where(state))  # raises
+            yield batch, masks, table
+            bar.update(len(batch))
     if missing:
         raise PolicyError(
             f"the policy has no probabilities at {missing:,} of the {len(order):,} information sets of {tree.game}, "

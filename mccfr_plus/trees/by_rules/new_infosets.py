@@ -35,7 +35,6 @@ from mccfr_plus.trees.by_rules.rows import (
     place_of_frame,
     place_of_last,
     slot_actions_of,
-    state_of,
     symmetries_of,
     table_of,
     traverser_of,
@@ -113,7 +112,7 @@ def infoset_at(tree, scratch, row, state, player):
     slot, code = _place_of(tree, row, state, player)
     found = find(tree.expansion, slot, code)
     if unlikely(found == 0):
-        found = new_infoset(tree, scratch, row, player, slot, code)
+        found = new_infoset(tree, scratch, row, state, player, slot, code)
     return found
 
 
@@ -132,14 +131,14 @@ def fetch_infoset(tree, scratch, infoset, player):
 
 
 @kernel
-def new_infoset(tree, scratch, row, player, slot, code):
+def new_infoset(tree, scratch, row, state, player, slot, code):
     """Numbers an infoset that is met for the first time. Returns it, or 0 if there is no room; see `infoset_at`.
 
     The arrays that ``tree.expansion`` points at are modified in place.
     """
     expansion = numba.carray(pointer(tree.expansion[SELF]), NUM_WORDS, np.int64)
     actions = actions_of(tree, scratch)
-    num_legal = RULE_LEGAL(parameters_of(tree), table_of(tree), state_of(row), actions)
+    num_legal = RULE_LEGAL(parameters_of(tree), table_of(tree), state, actions)
     count, frame = num_legal, np.int64(0)
     if NUM_SYMMETRIES() > 1:
         frame = row[place_of_frame(player)]
@@ -147,7 +146,7 @@ def new_infoset(tree, scratch, row, player, slot, code):
     view = view_of(tree, scratch)
     for index in range(VIEW_SIZE()):
         view[index] = 0
-    RULE_LOOK(parameters_of(tree), table_of(tree), state_of(row), player, view)
+    RULE_LOOK(parameters_of(tree), table_of(tree), state, player, view)
     if NUM_SYMMETRIES() > 1:
         places = numba.carray(pointer(expansion[PLACES]), expansion[NUM_PLACES], np.int64)
         turn_view(symmetries_of(expansion), frame, places, view)

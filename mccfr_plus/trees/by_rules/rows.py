@@ -143,12 +143,6 @@ def row_at(address):
 
 
 @inline_kernel
-def state_of(row):
-    """Returns the state of a row."""
-    return row[: STATE_SIZE()]
-
-
-@inline_kernel
 def state_at(address):
     """Returns the state of the row at an address."""
     return numba.carray(pointer(address), STATE_SIZE(), np.int64)
