@@ -6,6 +6,7 @@ since it was last settled.
 """
 
 from mccfr_plus.estimators.draws import DRAW_AT_CHANCE, draw_action, draw_uniform
+from mccfr_plus.games.rules import CHANCE, TERMINAL
 from mccfr_plus.kernels.compile import inline_kernel, kernel
 from mccfr_plus.kernels.slots import Constant, required_slot
 from mccfr_plus.trees.access import (
@@ -20,7 +21,6 @@ from mccfr_plus.trees.access import (
     REOPEN,
     RESUME,
 )
-from mccfr_plus.trees.arrays import CHANCE, TERMINAL
 from mccfr_plus.trees.expansion import EXPAND
 from mccfr_plus.trees.scratch import LOOK_AHEAD, NODES_TOUCHED, NUM_VISITS, THREAD, at, note_visit, push, refresh_reach
 
