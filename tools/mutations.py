@@ -177,13 +177,13 @@ CHANGES = [
         (
             "fast threads begin with the same number",
             "loop.py",
-            "first = 1 if counts[STRIDE] == 1 else counts[THREAD] + 1",
+            'first = 1 if counts["stride"] == 1 else counts["thread"] + 1',
             "first = 1",
         ),
         (
             "a gradient that is thrown away counts in the average",
             "loop.py",
-            "    if place < counts[ADDED]:\n        return 0.0\n",
+            '    if place < counts["added"]:\n        return 0.0\n',
             "",
         ),
         (
@@ -211,7 +211,7 @@ CHANGES = [
         (
             "a thrown-away gradient keeps its random numbers",
             "scratch.py",
-            "    scratch.rng[0] = np.uint64(counts[RNG_BEFORE])\n",
+            '    scratch.rng[0] = np.uint64(counts["rng_before"])\n',
             "",
         ),
         (

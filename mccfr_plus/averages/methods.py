@@ -27,7 +27,7 @@ from mccfr_plus.estimators.visits import list_drawn_action, list_infoset, list_n
 from mccfr_plus.kernels.compile import expression_kernel, inline_kernel, kernel
 from mccfr_plus.kernels.slots import Constant, bind, required_slot
 from mccfr_plus.trees.access import FETCH_AHEAD
-from mccfr_plus.trees.scratch import LOOK_AHEAD, NUM_VISITS, at, refresh_reach
+from mccfr_plus.trees.scratch import LOOK_AHEAD, at, refresh_reach
 
 
 @dataclass(frozen=True)
@@ -196,7 +196,7 @@ def accumulate_visits(tree, strategy, average, scratch, player, weight):
 @inline_kernel
 def add_visits(strategy, average, scratch, weight):
     """Adds strategies, or the actions drawn, at listed infosets. `average` is modified in place."""
-    add_listed(strategy, average, scratch.visits, scratch.counts[NUM_VISITS], weight)
+    add_listed(strategy, average, scratch.visits, scratch.counts[0]["num_visits"], weight)
 
 
 @inline_kernel

@@ -10,7 +10,7 @@ from mccfr_plus.kernels.slots import Constant, bind
 from mccfr_plus.trees.access import ADVANCE, CHILD_OF, FIRST_NODE, HEAD, IS_LAZY, KEEP, PAYLOAD_OF, REOPEN, RESUME
 from mccfr_plus.trees.arrays import CHANCE, TERMINAL
 from mccfr_plus.trees.expansion import EXPAND
-from mccfr_plus.trees.scratch import NODES_TOUCHED, NUM_VISITS, THREAD, note_visit, push
+from mccfr_plus.trees.scratch import note_visit, push
 
 FOLLOWS_ALL_OWN = Constant("FOLLOWS_ALL_OWN", True, "Whether all own actions are visited, or one is drawn.")
 
@@ -35,7 +35,7 @@ def own_traversal(tree, strategy, scratch, player):
     """
     stack, rng = scratch.stack, scratch.rng
     pending, num_visits, nodes_touched = 0, 0, 0
-    node, reach, thread = FIRST_NODE(tree, scratch, player), 1.0, scratch.counts[THREAD]
+    node, reach, thread = FIRST_NODE(tree, scratch, player), 1.0, scratch.counts[0]["thread"]
     while True:
         kind, count = HEAD(tree, scratch, node)
         if IS_LAZY() and count == 0 and kind != TERMINAL:  # not visited yet
@@ -71,8 +71,8 @@ def own_traversal(tree, strategy, scratch, player):
             node, reach = RESUME(tree, scratch, stack[pending]["node"]), stack[pending]["weight"]
         else:
             break
-    scratch.counts[NUM_VISITS] = num_visits
-    scratch.counts[NODES_TOUCHED] += nodes_touched
+    scratch.counts[0]["num_visits"] = num_visits
+    scratch.counts[0]["nodes_touched"] += nodes_touched
     return True
 
 

@@ -15,16 +15,7 @@ from mccfr_plus.kernels.slots import bind
 from mccfr_plus.policies.table import rows_of
 from mccfr_plus.solver.loop import ESTIMATE, UPDATE_ALL_PLAYERS, begin_gradients, estimate_with, weight_of
 from mccfr_plus.trees.arrays import Shape, TreeArrays, read_only
-from mccfr_plus.trees.scratch import (
-    NODES_TOUCHED,
-    NUM_VISITS,
-    STAMP,
-    at,
-    begin_gradient,
-    begin_traversal,
-    enter,
-    new_scratch,
-)
+from mccfr_plus.trees.scratch import at, begin_gradient, begin_traversal, enter, new_scratch
 
 _LISTS = {"nothing": list_nothing, "infosets": list_infoset, "drawn actions": list_drawn_action}
 
@@ -79,7 +70,7 @@ def traverse_batch(tree, scratch, strategy, parameters, sampling_weights, player
         begin_traversal(scratch)
         ESTIMATE(parameters, sampling_weights, tree, strategy, scratch, player)
         if len(weights) > 0:
-            for visit in range(scratch.counts[NUM_VISITS]):
+            for visit in range(scratch.counts[0]["num_visits"]):
                 entry = scratch.visits[at(visit)]
                 slot, weight = entry["first_slot"], entry["weight"]
                 if weights[slot] == 0.0 and weight != 0.0:
@@ -106,7 +97,7 @@ def add_sums(tree, scratch, infoset_of_slot, player, first_slots, values):
         infoset_of_slot: ``[num_slots]`` int32.
         player, first_slots, values: See `SparseSums`.
     """
-    gradient, stamp, place = scratch.gradient, scratch.counts[STAMP], 0
+    gradient, stamp, place = scratch.gradient, scratch.counts[0]["stamp"], 0
     for first in first_slots:
         infoset = tree.infosets[infoset_of_slot[first]]
         count = infoset["num_actions"]
@@ -176,14 +167,14 @@ class BatchWorker:
         strategy, sampling_weights = map(read_only, shared)
         plan, counts = self._plan, self._scratch.counts
         sums: list[SparseSums] = []
-        before = int(counts[NODES_TOUCHED])
+        before = int(counts[0]["nodes_touched"])
         for player in batch.players:
             if player == batch.players[0] or not plan.estimator.updates_all_players:
                 self._rng[:] = stream_of(batch.seed, batch.iteration, player, batch.number)
                 visited = self._visited[: self._traverse(strategy, sampling_weights, player, plan.traversals)]
             sums.append(self._sums(player, visited))
             visited = visited[:0]
-        return sums, int(counts[NODES_TOUCHED]) - before
+        return sums, int(counts[0]["nodes_touched"]) - before
 
     def _traverse(self, strategy: np.ndarray, sampling_weights: np.ndarray, player: int, traversals: int) -> int:
         arguments = (strategy, self._parameters, sampling_weights, player, traversals, self._weights, self._visited)

@@ -13,7 +13,7 @@ from mccfr_plus.solver.engine import Engine
 from mccfr_plus.solver.loop import ACCUMULATE, MINIMIZE, State, composed, weight_of
 from mccfr_plus.trees.arrays import read_only
 from mccfr_plus.trees.game_tree import GameTree
-from mccfr_plus.trees.scratch import ITERATION, NODES_TOUCHED, STEP, scale_gradient
+from mccfr_plus.trees.scratch import scale_gradient
 from mccfr_plus.trees.tree import Sizes
 
 
@@ -79,7 +79,9 @@ class DistributedEngine(Engine):
         self.prepare()
         counts, target = self.scratches[0].counts, self.iterations + iterations
         while self.iterations < target and not self.is_ended:
-            self._round((int(counts[STEP]) // 2,) if self.config.alternating else tuple(range(self.tree.num_players)))
+            self._round(
+                (int(counts[0]["step"]) // 2,) if self.config.alternating else tuple(range(self.tree.num_players))
+            )
 
     def interrupt(self) -> None:
         """Does nothing: rounds end when `is_ended` is set."""
@@ -88,7 +90,7 @@ class DistributedEngine(Engine):
         """Estimates the gradients of players under one strategy, and updates them; returns before if it is ended."""
         scratch, config = self.scratches[0], self.config
         arrays, infoset_of_slot = self.tree.arrays, read_only(self.tree.infoset_of_slot)
-        iteration, seed = int(scratch.counts[ITERATION]) + 1, int(self._seed[0])
+        iteration, seed = int(scratch.counts[0]["iteration"]) + 1, int(self._seed[0])
         nodes, visits = 0, []
         begin_sums(arrays, scratch, players[0], players[-1])
         batches = [TraversalBatch(seed, iteration, players, number) for number in range(self._num_batches)]
@@ -110,10 +112,10 @@ class DistributedEngine(Engine):
             scratch.rng[:] = stream_of(seed, iteration, players[0], self._num_batches)
             state, settings = State(self.strategy, self.tables, self.average), self._settings(self.parameters[0])
             self.run(arrays, state, scratch, settings, players[0], players[-1], iteration)
-            scratch.counts[NODES_TOUCHED] += nodes
+            scratch.counts[0]["nodes_touched"] += nodes
             is_last = players[-1] == self.tree.num_players - 1
-            scratch.counts[STEP] = 0 if is_last else 2 * (players[-1] + 1)
-            scratch.counts[ITERATION] += is_last
+            scratch.counts[0]["step"] = 0 if is_last else 2 * (players[-1] + 1)
+            scratch.counts[0]["iteration"] += is_last
 
     def places(self, sizes: Sizes) -> dict[str, np.ndarray]:
         """Returns the arrays that a state is read into; see `Engine.places`. The seed is one of them."""

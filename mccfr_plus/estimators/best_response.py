@@ -21,7 +21,7 @@ from mccfr_plus.trees.needs import (
     PERFECT_RECALL,
     ZERO_SUM,
 )
-from mccfr_plus.trees.scratch import NODES_TOUCHED, at, refresh_reach
+from mccfr_plus.trees.scratch import at, refresh_reach
 
 
 @inline_kernel
@@ -46,7 +46,7 @@ def against_best_response(parameters, sampling_weights, tree, strategy, scratch,
     scratch.reach_valid[other] = 0
     exact_gradient(tree, reach, gradient, player)
     touch_all(tree, scratch, player)
-    scratch.counts[NODES_TOUCHED] += 2 * len(tree.nodes)
+    scratch.counts[0]["nodes_touched"] += 2 * len(tree.nodes)
 
 
 @dataclass(frozen=True)

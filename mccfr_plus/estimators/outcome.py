@@ -33,7 +33,7 @@ from mccfr_plus.trees.arrays import CHANCE, TERMINAL
 from mccfr_plus.trees.expansion import EXPAND
 from mccfr_plus.trees.game_tree import GameTree
 from mccfr_plus.trees.needs import PERFECT_RECALL
-from mccfr_plus.trees.scratch import NODES_TOUCHED, NUM_VISITS, THREAD, at, touch
+from mccfr_plus.trees.scratch import at, touch
 
 
 @inline_kernel
@@ -53,8 +53,8 @@ def outcome_traversal(parameters, exploration, tree, strategy, scratch, player):
     epsilon = parameters[0]
     rng = scratch.rng
     slot, weight = tree.slot_range[-1] + player, 1.0
-    num_visits, nodes_touched = scratch.counts[NUM_VISITS], 1
-    node, thread = FIRST_NODE(tree, scratch, ALL_PLAYERS if ENTERS_OPPONENTS() else player), scratch.counts[THREAD]
+    num_visits, nodes_touched = scratch.counts[0]["num_visits"], 1
+    node, thread = FIRST_NODE(tree, scratch, ALL_PLAYERS if ENTERS_OPPONENTS() else player), scratch.counts[0]["thread"]
     while True:
         kind, count = HEAD(tree, scratch, node)
         if count == 0:
@@ -77,8 +77,8 @@ def outcome_traversal(parameters, exploration, tree, strategy, scratch, player):
         node = ADVANCE(tree, scratch, node, payload, index)
         nodes_touched += 1
     scratch.gradient[at(slot)] += weight * PAYOFF(tree, scratch, node, player)
-    scratch.counts[NUM_VISITS] = num_visits
-    scratch.counts[NODES_TOUCHED] += nodes_touched
+    scratch.counts[0]["num_visits"] = num_visits
+    scratch.counts[0]["nodes_touched"] += nodes_touched
 
 
 @inline_kernel
@@ -103,8 +103,8 @@ def outcome_traversal_for_all(parameters, exploration, tree, strategy, scratch, 
         last[at(player)]["slot"] = tree.slot_range[-1] + player
         last[at(player)]["weight"] = 1.0
     weight = 1.0
-    num_visits, nodes_touched = scratch.counts[NUM_VISITS], 1
-    node, thread = FIRST_NODE(tree, scratch, ALL_PLAYERS), scratch.counts[THREAD]
+    num_visits, nodes_touched = scratch.counts[0]["num_visits"], 1
+    node, thread = FIRST_NODE(tree, scratch, ALL_PLAYERS), scratch.counts[0]["thread"]
     while True:
         kind, count = HEAD(tree, scratch, node)
         if count == 0:
@@ -132,8 +132,8 @@ def outcome_traversal_for_all(parameters, exploration, tree, strategy, scratch, 
             if other != player:
                 others *= last[at(other)]["weight"]
         scratch.gradient[at(last[at(player)]["slot"])] += others * PAYOFF(tree, scratch, node, player)
-    scratch.counts[NUM_VISITS] = num_visits
-    scratch.counts[NODES_TOUCHED] += nodes_touched
+    scratch.counts[0]["num_visits"] = num_visits
+    scratch.counts[0]["nodes_touched"] += nodes_touched
 
 
 @dataclass(frozen=True)

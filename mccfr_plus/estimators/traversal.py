@@ -38,7 +38,7 @@ from mccfr_plus.trees.access import (
 )
 from mccfr_plus.trees.arrays import CHANCE, TERMINAL
 from mccfr_plus.trees.expansion import EXPAND
-from mccfr_plus.trees.scratch import NODES_TOUCHED, NUM_VISITS, STAMP, THREAD, at, enter, push
+from mccfr_plus.trees.scratch import at, enter, push
 
 ALL_CHANCE = Constant("ALL_CHANCE", False, "Whether all chance outcomes are visited, or one is drawn.")
 ALL_OPPONENTS = Constant("ALL_OPPONENTS", False, "Whether all opponents' actions are visited, or one is drawn.")
@@ -68,8 +68,8 @@ def traversal(parameters, sampling_weights, tree, strategy, scratch, player):
     The arguments are those of every estimator's kernel, see `Estimator`; the constants above say what is visited.
     """
     gradient, stack, rng = scratch.gradient, scratch.stack, scratch.rng
-    stamp, thread = scratch.counts[STAMP], scratch.counts[THREAD]
-    pending, num_visits, nodes_touched = 0, scratch.counts[NUM_VISITS], 0
+    stamp, thread = scratch.counts[0]["stamp"], scratch.counts[0]["thread"]
+    pending, num_visits, nodes_touched = 0, scratch.counts[0]["num_visits"], 0
     # The first node to expand is a parent of the root, at which no player moves.
     expanded, count, payload = TERMINAL, 1, 0
     opened = FIRST_NODE(tree, scratch, ALL_PLAYERS if ENTERS_OPPONENTS() else player)
@@ -126,5 +126,5 @@ def traversal(parameters, sampling_weights, tree, strategy, scratch, player):
             is_new = enter(tree, scratch, player, payload, count, slot, stamp)
             if not ALL_OWN():
                 total = WEIGH_ACTIONS(sampling_weights, payload, count)
-    scratch.counts[NUM_VISITS] = num_visits
-    scratch.counts[NODES_TOUCHED] += nodes_touched
+    scratch.counts[0]["num_visits"] = num_visits
+    scratch.counts[0]["nodes_touched"] += nodes_touched

@@ -40,7 +40,7 @@ from mccfr_plus.trees.by_rules.payoff_matrix import (
     room_for_leaves,
 )
 from mccfr_plus.trees.expansion import EXPANDING, INTERRUPTED, STATUS, interrupt
-from mccfr_plus.trees.scratch import THREAD
+from mccfr_plus.trees.scratch import COUNTS
 
 logger = logging.getLogger("mccfr_plus")
 
@@ -158,11 +158,9 @@ class RulesEvaluator:
     def _threads(self, found: InfosetHistories) -> list[Thread]:
         tree = self._tree
         none, width = no_leaves(), tree.slot_capacity + tree.num_players
-        threads = [
-            Thread(np.zeros(THREAD + 1, np.int64), np.zeros(width), none, found) for _ in range(self._num_threads)
-        ]
+        threads = [Thread(np.zeros(1, COUNTS), np.zeros(width), none, found) for _ in range(self._num_threads)]
         for number, thread in enumerate(threads):
-            thread.counts[THREAD] = number
+            thread.counts[0]["thread"] = number
         return threads
 
     def _traverse(

@@ -20,12 +20,7 @@ from mccfr_plus.solver.loop import Settings, State, composed, loop
 from mccfr_plus.solver.team import NO_TEAM, new_team
 from mccfr_plus.trees.expansion import EXPANDING, FULL, INTERRUPTED, STATUS, interrupt
 from mccfr_plus.trees.needs import HISTORIES, INFOSETS, NO_VALUES, RULES
-from mccfr_plus.trees.scratch import (
-    ITERATION,
-    NODES_TOUCHED,
-    Scratch,
-    new_scratch,
-)
+from mccfr_plus.trees.scratch import Scratch, new_scratch
 from mccfr_plus.trees.tree import Sizes
 
 _LARGE_BATCH = 100  # traversals: gradients of so many must be interruptible
@@ -267,7 +262,9 @@ class Engine:
             shares = [target] * threads
         else:  # thread k does iterations k + 1, k + 1 + threads, ...
             shares = [(target - thread + threads - 1) // threads for thread in range(threads)]
-        left = [share - int(scratch.counts[ITERATION]) for share, scratch in zip(shares, self.scratches, strict=True)]
+        left = [
+            share - int(scratch.counts[0]["iteration"]) for share, scratch in zip(shares, self.scratches, strict=True)
+        ]
         with deferred_signals(self.interrupt):
             if threads == 1:
                 self.run(*self._arguments[0], left[0])
@@ -277,7 +274,7 @@ class Engine:
                 futures = [self._pool.submit(self.run, *a, n) for n, a in zip(left, self._arguments, strict=True)]
                 for future in futures:
                     future.result()
-        if any(scratch.counts[ITERATION] < share for share, scratch in zip(shares, self.scratches, strict=True)):
+        if any(scratch.counts[0]["iteration"] < share for share, scratch in zip(shares, self.scratches, strict=True)):
             self._clear_baselines()  # a gradient was thrown away
 
     def _clear_baselines(self) -> None:
@@ -304,13 +301,13 @@ class Engine:
     def iterations(self) -> int:
         """Iterations finished."""
         if self.config.is_team:
-            return int(self.scratches[0].counts[ITERATION])
-        return sum(int(scratch.counts[ITERATION]) for scratch in self.scratches)
+            return int(self.scratches[0].counts[0]["iteration"])
+        return sum(int(scratch.counts[0]["iteration"]) for scratch in self.scratches)
 
     @property
     def nodes_touched(self) -> int:
         """Nodes visited by all threads."""
-        return sum(int(scratch.counts[NODES_TOUCHED]) for scratch in self.scratches)
+        return sum(int(scratch.counts[0]["nodes_touched"]) for scratch in self.scratches)
 
     # --- strategies ---
 

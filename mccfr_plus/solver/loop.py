@@ -26,11 +26,6 @@ from mccfr_plus.solver.team import IS_WHOLE, SIZE, add_team_visits, merge, wait
 from mccfr_plus.trees.access import FIRST_NODE
 from mccfr_plus.trees.expansion import EXPANDING, STATUS
 from mccfr_plus.trees.scratch import (
-    ADDED,
-    ITERATION,
-    STEP,
-    STRIDE,
-    THREAD,
     begin_gradient,
     begin_traversal,
     note_beginning,
@@ -90,8 +85,8 @@ def step_of(step, num_players):
 @inline_kernel
 def number_of_iteration(counts, finished):
     """Returns the number, from 1 on, of this thread's iteration after so many that it has finished."""
-    first = 1 if counts[STRIDE] == 1 else counts[THREAD] + 1
-    return finished * counts[STRIDE] + first
+    first = 1 if counts["stride"] == 1 else counts["thread"] + 1
+    return finished * counts["stride"] + first
 
 
 @inline_kernel
@@ -112,9 +107,9 @@ def weight_once(counts, place, weight):
     """
     if not MAY_END():
         return weight
-    if place < counts[ADDED]:
+    if place < counts["added"]:
         return 0.0
-    counts[ADDED] = place + 1
+    counts["added"] = place + 1
     return weight
 
 
@@ -148,14 +143,14 @@ def loop(tree, state, scratch, settings, team, iterations):
         team: See `new_team`; empty unless threads make one gradient together. Modified in place.
         iterations: How many.
     """
-    strategy, average, batch, counts = state.strategy, state.average, settings.batch, scratch.counts
-    num_players, is_leader = len(tree.slot_range) - 1, not TEAM() or counts[THREAD] == 0
+    strategy, average, batch, counts = state.strategy, state.average, settings.batch, scratch.counts[0]
+    num_players, is_leader = len(tree.slot_range) - 1, not TEAM() or counts["thread"] == 0
     total = team[0, SIZE] * batch if TEAM() else batch
     for _ in range(iterations):
-        iteration = number_of_iteration(counts, counts[ITERATION])
+        iteration = number_of_iteration(counts, counts["iteration"])
         weight = weight_of(iteration, settings.gamma, settings.scheduled)
         # One place that estimates and one that minimizes, in both orders of play: each is inlined once.
-        for step in range(counts[STEP] if MAY_END() else 0, 2 * num_players):
+        for step in range(counts["step"] if MAY_END() else 0, 2 * num_players):
             player, is_update = step_of(step, num_players)
             if is_update:
                 if is_leader:
@@ -194,12 +189,12 @@ def loop(tree, state, scratch, settings, team, iterations):
                 wait(team)
                 is_whole = team[0, IS_WHOLE] != 0
             if MAY_END() and not is_whole:
-                counts[STEP] = step
+                counts["step"] = step
                 throw_away(scratch, ALTERNATING())
                 return
         if MAY_END():
-            counts[STEP], counts[ADDED] = 0, 0
-        counts[ITERATION] += 1
+            counts["step"], counts["added"] = 0, 0
+        counts["iteration"] += 1
 
 
 def estimate_with(

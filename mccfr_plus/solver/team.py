@@ -25,7 +25,7 @@ from mccfr_plus.kernels.intrinsics import (
     yield_address,
 )
 from mccfr_plus.kernels.slots import Constant
-from mccfr_plus.trees.scratch import NUM_COUNTS, NUM_VISITS, STAMP, TOUCHED, VISIT, Scratch, at, enter
+from mccfr_plus.trees.scratch import COUNTS, TOUCHED, VISIT, Scratch, at, enter
 
 # Entries of the first row.
 SIZE = 0  # number of threads
@@ -89,7 +89,7 @@ def merge(tree, scratch, team, player):
         team: See `new_team`.
         player: The player.
     """
-    gradient, stamp, begin = scratch.gradient, scratch.counts[STAMP], tree.infoset_range[player]
+    gradient, stamp, begin = scratch.gradient, scratch.counts[0]["stamp"], tree.infoset_range[player]
     empty = tree.slot_range[-1] + player
     for thread in range(1, team[0, SIZE]):
         row = team[thread + 1]
@@ -111,5 +111,5 @@ def add_team_visits(strategy, average, team, weight):
     for thread in range(team[0, SIZE]):
         row = team[thread + 1]
         visits = numba.carray(pointer(row[_VISITS]), row[_NUM_VISITS], VISIT)
-        counts = numba.carray(pointer(row[_COUNTS]), NUM_COUNTS, np.int64)
-        add_listed(strategy, average, visits, counts[NUM_VISITS], weight)
+        counts = numba.carray(pointer(row[_COUNTS]), 1, COUNTS)
+        add_listed(strategy, average, visits, counts[0]["num_visits"], weight)

@@ -8,20 +8,26 @@ from mccfr_plus.kernels.compile import expression_kernel, inline_kernel, kernel
 from mccfr_plus.kernels.intrinsics import at
 from mccfr_plus.trees.arrays import NUM_SLOTS, Shape, TreeArrays
 
-# Entries of `Scratch.counts`.
-STAMP = 0  # number of the current gradient; `stamps` holds that of the last one for which an infoset was entered
-NUM_VISITS = 1  # entries of `visits` in use
-NODES_TOUCHED = 2  # nodes visited since the solver was made
-ITERATION = 3  # iterations finished
-TRAVERSAL = 4  # number of the current traversal, for `drawn`
-THREAD = 5  # number of the thread that this scratch belongs to
-STRIDE = 6  # how many iterations lie between two of this thread: the others' are in between
-STEP = 7  # where in the current iteration the loop is, 0 between iterations; see `loops`
-# What a traversal needs that is made again, as the tree could not expand, or the run was ended in the middle.
-RNG_BEFORE = 8  # the bits of the random generator before the gradient, or before the iteration if all are updated then
-NODES_BEFORE = 9  # and `NODES_TOUCHED`
-ADDED = 10  # up to which place of the iteration additions to the average were made
-NUM_COUNTS = 11
+# The scalars of a scratch. The last three are for gradients that are made again, as the tree could not expand, or the
+# run was ended in the middle.
+COUNTS = np.dtype(
+    [
+        (
+            "stamp",
+            np.int64,
+        ),  # number of the current gradient; `stamps` has that of the last one that entered an infoset
+        ("num_visits", np.int64),  # entries of `visits` in use
+        ("nodes_touched", np.int64),  # nodes visited since the solver was made
+        ("iteration", np.int64),  # iterations finished
+        ("traversal", np.int64),  # number of the current traversal, for `drawn`
+        ("thread", np.int64),  # number of the thread that this scratch belongs to
+        ("stride", np.int64),  # distance of two iterations of this thread: the other threads' are in between
+        ("step", np.int64),  # where in the current iteration the loop is, 0 between iterations
+        ("rng_before", np.int64),  # bits of `rng` before the gradient, or before the iteration if all are updated then
+        ("nodes_before", np.int64),  # and `nodes_touched`
+        ("added", np.int64),  # up to which place of the iteration additions to the average were made
+    ]
+)
 
 # What a traversal notes of an infoset that it enters: all that the update needs, so that it looks nothing up.
 TOUCHED = np.dtype([("first_slot", np.int32), ("num_actions", np.int32), ("parent_slot", np.int32)])
@@ -84,7 +90,7 @@ class Scratch(NamedTuple):
     drawn: np.ndarray  # [num_slots] DRAWN, used at first slots; empty if actions are drawn anew at every node
     frames: np.ndarray  # [max_depth + 1] FRAME; empty if there are no values of histories
     values: np.ndarray  # [num_players, num_nodes] float64: baselines, or ESCHER's values; all threads share them
-    counts: np.ndarray  # [NUM_COUNTS] int64
+    counts: np.ndarray  # [1] COUNTS
     rng: np.ndarray  # [1] uint64
 
 
@@ -116,7 +122,7 @@ def new_scratch(
     given = {"values": values, "rng": rng} if seen is None else {"values": values, "rng": rng, "seen": seen}
     arrays = {name: np.zeros(length, dtype) for name, (length, dtype) in sizes.items() if name not in given}
     scratch = Scratch(**arrays, **given)
-    scratch.counts[THREAD], scratch.counts[STRIDE] = thread, stride
+    scratch.counts[0]["thread"], scratch.counts[0]["stride"] = thread, stride
     scratch.reach[tree.slot_range[-1] :] = 1.0
     return scratch
 
@@ -144,15 +150,16 @@ def _sizes(
         "stack": (max(shape.max_stack, num_players), PENDING),
         "drawn": (num_slots if sample_per_infoset else 0, DRAWN),
         "frames": (shape.max_depth + 1 if frames else 0, FRAME),
-        "counts": (NUM_COUNTS, np.int64),
+        "counts": (1, COUNTS),
     }
 
 
 @inline_kernel
 def note_beginning(scratch):
     """Notes what `throw_away` goes back to. Modified in place."""
-    scratch.counts[RNG_BEFORE] = np.int64(scratch.rng[0])
-    scratch.counts[NODES_BEFORE] = scratch.counts[NODES_TOUCHED]
+    counts = scratch.counts[0]
+    counts["rng_before"] = np.int64(scratch.rng[0])
+    counts["nodes_before"] = counts["nodes_touched"]
 
 
 @kernel
@@ -161,22 +168,22 @@ def throw_away(scratch, alternating):
 
     The next traversals make the same draws.
     """
-    counts = scratch.counts
-    scratch.rng[0] = np.uint64(counts[RNG_BEFORE])
-    counts[NODES_TOUCHED] = counts[NODES_BEFORE]
-    counts[STEP] = counts[STEP] if alternating else 0
+    counts = scratch.counts[0]
+    scratch.rng[0] = np.uint64(counts["rng_before"])
+    counts["nodes_touched"] = counts["nodes_before"]
+    counts["step"] = counts["step"] if alternating else 0
 
 
 @inline_kernel
 def begin_gradient(tree, scratch, player):
     """Empties the list of infosets touched for the player's gradient. Called by the loop. Modified in place."""
-    counts = scratch.counts
-    if counts[STAMP] >= _LAST_STAMP:
+    counts = scratch.counts[0]
+    if counts["stamp"] >= _LAST_STAMP:
         found = tree.expansion[NUM_SLOTS]  # 0: the tree is complete
         for slot in range(found if found > 0 else len(scratch.stamps)):
             scratch.stamps[slot] = 0
-        counts[STAMP] = 0
-    counts[STAMP] += 1
+        counts["stamp"] = 0
+    counts["stamp"] += 1
     scratch.num_touched[player] = 0
     scratch.gradient[at(tree.slot_range[-1] + player)] = 0.0
 
@@ -184,15 +191,15 @@ def begin_gradient(tree, scratch, player):
 @inline_kernel
 def begin_traversal(scratch, keep_visits=False):
     """Clears draws, and the list of visits unless it is kept. Called by the loop. Modified in place."""
-    counts = scratch.counts
+    counts = scratch.counts[0]
     if not keep_visits:
-        counts[NUM_VISITS] = 0
+        counts["num_visits"] = 0
     if len(scratch.drawn) > 0:
-        if counts[TRAVERSAL] >= _LAST_TRAVERSAL:
+        if counts["traversal"] >= _LAST_TRAVERSAL:
             for slot in range(len(scratch.drawn)):
                 scratch.drawn[slot]["traversal"] = 0
-            counts[TRAVERSAL] = 0
-        counts[TRAVERSAL] += 1
+            counts["traversal"] = 0
+        counts["traversal"] += 1
 
 
 @inline_kernel
@@ -220,7 +227,7 @@ def enter(tree, scratch, player, first, count, parent, stamp):
         first: The infoset's first slot.
         count: Its number of actions.
         parent: The player's last slot before it.
-        stamp: ``scratch.counts[STAMP]``.
+        stamp: ``scratch.counts[0]["stamp"]``.
     """
     is_new = scratch.stamps[at(first)] != stamp
     if is_new:
@@ -236,14 +243,14 @@ def enter(tree, scratch, player, first, count, parent, stamp):
 @inline_kernel
 def touch(tree, scratch, player, first, count, parent):
     """Does what `enter` does and sets the gradient of an infoset that is new to 0. Modified in place."""
-    if enter(tree, scratch, player, first, count, parent, scratch.counts[STAMP]):
+    if enter(tree, scratch, player, first, count, parent, scratch.counts[0]["stamp"]):
         for slot in range(first, first + count):
             scratch.gradient[at(slot)] = 0.0
 
 
 @inline_kernel
 def note_visit(scratch, position, first, count, weight):
-    """Writes an entry of `scratch.visits`, modified in place. The caller counts them in ``counts[NUM_VISITS]``."""
+    """Writes an entry of `scratch.visits`, modified in place. The caller counts them in ``counts["num_visits"]``."""
     visit = scratch.visits[at(position)]
     visit["first_slot"] = first
     visit["num_actions"] = count

@@ -10,7 +10,7 @@ import pytest
 
 from mccfr_plus import ConfigError, Estimator, Minimizer, PowerAverage, Solver
 from mccfr_plus.estimators.outcome import outcome_traversal
-from mccfr_plus.trees.scratch import NODES_TOUCHED, touch
+from mccfr_plus.trees.scratch import touch
 
 
 @numba.njit
@@ -86,7 +86,7 @@ def users_gradient(parameters, sampling_weights, tree, strategy, scratch, player
         node, slot, weight = stack[pending]["node"], stack[pending]["slot"], stack[pending]["weight"]
         record = tree.nodes[node]
         kind, first, count = record["kind"], record["payload"], record["num_children"]
-        scratch.counts[NODES_TOUCHED] += 1
+        scratch.counts[0]["nodes_touched"] += 1
         if kind == -2:
             scratch.gradient[slot] += weight * tree.payoffs[first, player]
         if kind == player:
