@@ -194,7 +194,7 @@ CHANGES = [
         ),
         (
             "the target is compared with NashConv",
-            "hooks.py",
+            "history.py",
             "self._target is not None and found <= self._target",
             "self._target is not None and progress.evaluation.nash_conv <= self._target",
         ),

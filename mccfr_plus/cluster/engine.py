@@ -57,7 +57,7 @@ class DistributedEngine(Engine):
         super().__init__(config, tree, rngs)
 
     def _bind(self) -> None:
-        self.run = composed(update, self.config.estimator, self.config.minimizer, self.average_method, partial=True)
+        self.run = composed(update, self.config, self.average_method, partial=True)
 
     def prepare(self) -> None:
         """Starts the workers, which compile their kernels."""

@@ -1,4 +1,9 @@
-"""What all solvers have in common, tabular and neural: runs with limits, evaluations, their history, checkpoints."""
+"""What all solvers have in common, tabular and neural: runs with limits, evaluations, checkpoints.
+
+A run calls hooks after each chunk of iterations: evaluations, checkpoints, the progress bar and the user's callbacks.
+A hook is called with a `Progress` and ends the run by returning True. One with ``due_in()`` says in how many seconds it
+would like to be called again.
+"""
 
 import abc
 import contextlib
@@ -6,26 +11,68 @@ import logging
 import math
 import os
 import time
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections.abc import Callable, Generator, Sequence
+from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
 import numpy as np
 import pyspiel
+from tqdm.auto import tqdm
 
 from mccfr_plus.errors import BudgetError, ConfigError
 from mccfr_plus.estimators.base import LARGEST, check_number, check_whole
 from mccfr_plus.evaluation.exact import Evaluation
 from mccfr_plus.files.writer import CheckpointWriter
 from mccfr_plus.kernels.random_numbers import as_python
-from mccfr_plus.solver.history import History
-from mccfr_plus.solver.hooks import Evaluations, Progress, ProgressBar
-from mccfr_plus.solver.tree_choice import tree_to_evaluate
+from mccfr_plus.solver.choice import tree_to_evaluate
+from mccfr_plus.solver.history import Evaluations, History
 from mccfr_plus.trees.game_tree import GameTree
 from mccfr_plus.trees.needs import HISTORIES
 
 logger = logging.getLogger("mccfr_plus")
 
 CHUNK_SECONDS = 0.2  # a kernel runs about this long between progress reports, Ctrl-C and callbacks
+
+
+@dataclass
+class Progress:
+    """What ``run`` passes to its callbacks after each chunk of iterations.
+
+    Attributes:
+        solver: The solver that runs.
+        iterations: Iterations of the solver, earlier runs included.
+        nodes_touched: Histories touched, earlier runs included.
+        seconds: Seconds of this run.
+        is_last: Whether the run ends here, as a limit is reached.
+        evaluation: Evaluation of the average policy, if there was one since the last call; else None.
+        phase: Of the current iteration of a neural solver, such as "training 0"; None between iterations.
+
+    Examples:
+        >>> import mccfr_plus
+        >>> def enough(progress):
+        ...     return progress.iterations >= 100
+        >>> mccfr_plus.Solver("kuhn_poker", seed=1).run(10**9, callbacks=[enough]).iterations < 10**9
+        True
+    """
+
+    solver: Any
+    iterations: int
+    nodes_touched: int
+    seconds: float
+    is_last: bool = False
+    evaluation: Evaluation | None = None
+    phase: str | None = None
+
+
+class ProgressBar(tqdm):
+    """Shows iterations, the last exploitability, and phases of an iteration."""
+
+    first: int  # iterations of the solver at the beginning
+
+    def __call__(self, progress: Progress) -> None:
+        if progress.evaluation is not None:
+            self.set_postfix(exploitability=f"{progress.evaluation.exploitability:.3g}", refresh=False)
+        self.update(progress.iterations - self.first - self.n)
 
 
 class IterativeSolver(abc.ABC):
@@ -163,11 +210,21 @@ class IterativeSolver(abc.ABC):
                 writer = CheckpointWriter(self, checkpoint, checkpoint_interval, self._checkpoints)
                 stack.enter_context(writer)
             self._prepare()
-            bar = stack.enter_context(ProgressBar.of(self, iterations, progress))
+            unit = {"unit": " iterations", "unit_scale": self.iterations_at_once > 1}
+            bar = stack.enter_context(ProgressBar(total=iterations, disable=not progress, leave=False, **unit))
+            bar.first, begin = self.iterations, time.perf_counter()
+
+            def show_phase(phase: str) -> None:
+                bar.set_description(phase)
+                if on_phase is not None:
+                    seconds = time.perf_counter() - begin
+                    on_phase(Progress(self, self.iterations, self.nodes_touched, seconds, phase=phase))
+
+            self._on_phase = show_phase
+            stack.callback(setattr, self, "_on_phase", None)
             hooks += [bar, *callbacks, *([] if checkpoint is None else [writer])]
             chunks = self._chunks(iterations, seconds, [hook for hook in hooks if hasattr(hook, "due_in")])
             stack.enter_context(contextlib.closing(chunks))
-            stack.enter_context(self._phases_shown_by(bar, on_phase))
             for chunk in chunks:
                 ended = [hook(chunk) for hook in hooks]
                 if any(ended):
@@ -208,19 +265,6 @@ class IterativeSolver(abc.ABC):
                 "shortest."
             )
         logger.warning("stopped after %s iterations: %s", f"{self.iterations:,}", reason)
-
-    @contextlib.contextmanager
-    def _phases_shown_by(self, bar: ProgressBar, on_phase: Callable[[Progress], None] | None) -> Iterator[None]:
-        def show(phase: str) -> None:
-            bar.set_description(phase)
-            if on_phase is not None:
-                on_phase(Progress(self, self.iterations, self.nodes_touched, bar.seconds, phase=phase))
-
-        self._on_phase = show
-        try:
-            yield
-        finally:
-            self._on_phase = None
 
     def _begin_phase(self, phase: str) -> None:
         """Reports the phase of the current iteration, in a few words."""

@@ -21,7 +21,8 @@ from mccfr_plus.estimators.visits import LIST_VISIT, list_nothing
 from mccfr_plus.kernels.compile import inline_kernel, kernel
 from mccfr_plus.kernels.intrinsics import load_word
 from mccfr_plus.kernels.slots import Bindings, Constant, bind, required_slot
-from mccfr_plus.minimizers.base import Minimizer, minimize_with
+from mccfr_plus.minimizers.base import minimize_with
+from mccfr_plus.solver.config import SolverConfig
 from mccfr_plus.solver.team import IS_WHOLE, SIZE, add_team_visits, merge, wait
 from mccfr_plus.trees.access import FIRST_NODE
 from mccfr_plus.trees.expansion import EXPANDING, STATUS
@@ -233,48 +234,43 @@ def estimate_with(
     return bind(kernel, bindings, partial=True)
 
 
-def _with_draws(tree_slots: Bindings | None) -> Bindings:
-    """Returns a tree's slots, with the draw of chance outcomes where the game is not stored."""
-    if tree_slots is None or FIRST_NODE not in tree_slots:
-        return tree_slots or {}
-    return {**tree_slots, DRAW_AT_CHANCE: draw_listed_outcome}
-
-
 def composed(
     kernel: Callable,
-    estimator: Estimator,
-    minimizer: Minimizer,
+    config: SolverConfig,
     average: AverageMethod,
     *,
-    baseline: Baseline | None = None,
-    alternating: bool = True,
     tree_slots: Bindings | None = None,
-    team: bool = False,
     may_end: bool = False,
     partial: bool = False,
 ) -> Callable:
-    """Returns a kernel, such as `loop`, with the kernels of its components.
+    """Returns a kernel, such as `loop`, with the kernels of a config's components.
 
     Args:
         average: How the average is formed.
-        baseline: The estimator's control variates, if it has some.
-        alternating: Whether each player is updated before the next one's gradient is estimated.
         tree_slots: See `estimate_with`.
-        team, may_end: See `TEAM` and `MAY_END`.
+        may_end: See `MAY_END`.
         partial: Whether the kernel may leave some of the components out.
 
     Raises:
         ConfigError: If a component has no kernel.
     """
     tree_slots = _with_draws(tree_slots)
+    estimator, list_visit = config.estimator, average.list_visit
     components = {
-        ESTIMATE: estimate_with(estimator, baseline, list_visit=average.list_visit, tree_slots=tree_slots),
-        MINIMIZE: bind(minimize_with(minimizer), tree_slots, partial=True),
+        ESTIMATE: estimate_with(estimator, config.baseline, list_visit=list_visit, tree_slots=tree_slots),
+        MINIMIZE: bind(minimize_with(config.minimizer), tree_slots, partial=True),
         ACCUMULATE: bind(average.accumulate, tree_slots, partial=True),
-        LISTS_VISITS: average.list_visit is not list_nothing,
-        ALTERNATING: alternating,
+        LISTS_VISITS: list_visit is not list_nothing,
+        ALTERNATING: config.alternating,
         UPDATE_ALL_PLAYERS: estimator.updates_all_players,
-        TEAM: team,
+        TEAM: config.is_team,
         MAY_END: may_end,
     }
     return bind(kernel, components, partial=partial)
+
+
+def _with_draws(tree_slots: Bindings | None) -> Bindings:
+    """Returns a tree's slots, with the draw of chance outcomes where the game is not stored."""
+    if tree_slots is None or FIRST_NODE not in tree_slots:
+        return tree_slots or {}
+    return {**tree_slots, DRAW_AT_CHANCE: draw_listed_outcome}

@@ -23,10 +23,10 @@ from mccfr_plus.minimizers import Minimizer
 from mccfr_plus.policies.keyed_policy import KeyedPolicy
 from mccfr_plus.policies.tree_policy import TreePolicy
 from mccfr_plus.solver import saved_state as checkpoints
+from mccfr_plus.solver.choice import tree_for
 from mccfr_plus.solver.config import DETERMINISTIC, SolverConfig
 from mccfr_plus.solver.engine import Engine
 from mccfr_plus.solver.iterative import IterativeSolver
-from mccfr_plus.solver.tree_choice import TreeLimits, tree_for
 from mccfr_plus.trees.game_tree import GameTree
 from mccfr_plus.trees.needs import HISTORIES, RULES
 from mccfr_plus.trees.tree import Tree
@@ -122,7 +122,6 @@ class Solver(IterativeSolver):
         config: SolverConfig,
         *,
         seed: int | np.random.Generator | None = None,
-        limits: TreeLimits | None = None,
     ) -> Self:
         """Returns the solver of a config; see the class for the arguments and errors.
 
@@ -130,24 +129,19 @@ class Solver(IterativeSolver):
             game: A `pyspiel.Game`, a game string, or a `GameTree`.
             config: Components and options.
             seed: See `Solver`.
-            limits: Of a compiled tree; None: the usual ones.
         """
         solver = cls.__new__(cls)
-        solver._begin(game, config, seed, limits)
+        solver._begin(game, config, seed)
         return solver
 
     def _begin(
-        self,
-        game: pyspiel.Game | str | GameTree,
-        config: SolverConfig,
-        seed: int | np.random.Generator | None,
-        limits: TreeLimits | None = None,
+        self, game: pyspiel.Game | str | GameTree, config: SolverConfig, seed: int | np.random.Generator | None
     ) -> None:
         super().__init__(seed)
         self.config = config
         rngs = new_states(seed, config.threads)
         self._evaluator: Evaluator | None = None
-        tree = tree_for(game, config, limits or TreeLimits())
+        tree = tree_for(game, config)
         config.check_game(tree)
         self._engine = self._new_engine(tree, rngs)
 

@@ -153,7 +153,7 @@ def test_a_large_game_is_not_compiled(command, monkeypatch, tree, chosen, estima
 
 
 def test_games_above_the_limit_of_full_traversals_are_sampled(command, monkeypatch):
-    monkeypatch.setattr("mccfr_plus.solver.defaults._FULL_MAX_NODES", 57)
+    monkeypatch.setattr("mccfr_plus.solver.choice._FULL_MAX_NODES", 57)
     found = command("solve", "kuhn_poker", "--iterations=3", "--json").json
     assert [found[name] for name in ("estimator", "minimizer", "averaging")] == ["external", "rm", "uniform"]
 
@@ -174,7 +174,7 @@ def test_full_memory_ends_the_run(command, monkeypatch):
     plan = memory.plan_memory
     monkeypatch.setattr(memory, "_LEAST", 1)
     monkeypatch.setattr(
-        "mccfr_plus.solver.tree_choice.plan_memory", lambda *a, **costs: plan(*a, **costs)._replace(max_infosets=200)
+        "mccfr_plus.solver.choice.plan_memory", lambda *a, **costs: plan(*a, **costs)._replace(max_infosets=200)
     )
     outcome = command(*LEDUC, "--tree=lazy", "--iterations=1e6")
     assert outcome.code == 0

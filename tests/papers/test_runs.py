@@ -12,7 +12,7 @@ from mccfr_plus import Solver, compile_game, load_game
 from mccfr_plus.experiments import Result
 from mccfr_plus.experiments.algorithm import algorithm_of
 from mccfr_plus.solver import registry
-from mccfr_plus.solver.tree_choice import suits_rules
+from mccfr_plus.solver.choice import suits_rules
 
 
 def test_lanctot(setting, monkeypatch):
