@@ -189,8 +189,8 @@ CHANGES = [
         (
             "a checkpoint of another run is accepted",
             "saved_state.py",
-            "if header[key] != own[key]:",
-            "if key == '' and header[key] != own[key]:",
+            "if header[name] != own[name]:",
+            "if name == '' and header[name] != own[name]:",
         ),
         (
             "the target is compared with NashConv",

@@ -35,7 +35,7 @@ class AverageMethod:
     """How the sums of the average strategy are formed.
 
     Attributes:
-        name: As `Solver.average_method` shows it.
+        name: What it is called.
         accumulate: ``kernel(tree, strategy, average, scratch, player, weight) -> bool``, called once per gradient,
             before the player's strategy changes. `average` is ``[num_slots + num_players]`` float64, the sums; at the
             end, those of the empty sequences: the weight of all iterations so far. `weight` is that of the iteration; 0

@@ -16,7 +16,6 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
 import numpy as np
-import pyspiel
 from tqdm.auto import tqdm
 
 from mccfr_plus.errors import BudgetError, ConfigError
@@ -76,39 +75,33 @@ class ProgressBar(tqdm):
 
 
 class IterativeSolver(abc.ABC):
-    """A solver that runs iterations up to a limit. A subclass defines what an iteration is."""
+    """A solver that runs iterations up to a limit. A subclass defines what an iteration is.
 
-    _checkpoints: ClassVar[Any]  # the module that writes and reads them, see `Checkpoints`
+    Attributes:
+        game: The `pyspiel.Game`.
+        tree: The game's tree; None if there is none.
+        iterations: Iterations run so far.
+        nodes_touched: Histories visited so far.
+        stopped: Why the last run has ended before its limit, and what would help; None if it has not.
+        unfinished: What must be done before the first iteration and is not; None if there is nothing.
+        seed, seconds, cpu_seconds, history: See `Solver`.
+    """
+
+    _checkpoints: ClassVar[Any]  # the module that writes and reads them, see `CheckpointWriter`
     iterations_at_once: ClassVar[int] = 1 << 40  # at most, between two callbacks
+    game: Any
+    tree: Any
+    iterations: Any
+    nodes_touched: Any
+    stopped: Any = None
+    unfinished: Any = None
 
     def __init__(self, seed: int | np.random.Generator | None):
-        self._seed = int(seed) if isinstance(seed, int | np.integer) else None
-        self._seconds = self._cpu_seconds = 0.0
-        self._history = History()
+        self.seed = int(seed) if isinstance(seed, int | np.integer) else None
+        self.seconds = self.cpu_seconds = 0.0
+        self.history = History()
         self._tree_to_evaluate: GameTree | None = None
         self._on_phase: Callable[[str], None] | None = None
-
-    # --- defined by subclasses ---
-
-    @property
-    @abc.abstractmethod
-    def game(self) -> pyspiel.Game:
-        """The game."""
-
-    @property
-    @abc.abstractmethod
-    def tree(self) -> Any:
-        """The game's tree; None if there is none."""
-
-    @property
-    @abc.abstractmethod
-    def iterations(self) -> int:
-        """Iterations run so far."""
-
-    @property
-    @abc.abstractmethod
-    def nodes_touched(self) -> int:
-        """Histories visited so far."""
 
     @abc.abstractmethod
     def average_policy(self) -> Any:
@@ -137,16 +130,6 @@ class IterativeSolver(abc.ABC):
     def _ended_after(self, seconds: float) -> contextlib.AbstractContextManager:
         """Ends what runs inside after a time, also in the middle of an iteration, if the solver can do that."""
         return contextlib.nullcontext()
-
-    @property
-    def stopped(self) -> str | None:
-        """Why the last run has ended before its limit, and what would help; None if it has not."""
-        return None
-
-    @property
-    def unfinished(self) -> str | None:
-        """What must be done before the first iteration and is not; None if there is nothing."""
-        return None
 
     # --- running ---
 
@@ -204,7 +187,7 @@ class IterativeSolver(abc.ABC):
         hooks: list[Any] = []
         if target_exploitability is not None or evaluate_every is not None:
             self._check_evaluation()
-            hooks.append(Evaluations(self._history, evaluate_every, target_exploitability))
+            hooks.append(Evaluations(self.history, evaluate_every, target_exploitability))
         with contextlib.ExitStack() as stack:
             if checkpoint is not None:
                 writer = CheckpointWriter(self, checkpoint, checkpoint_interval, self._checkpoints)
@@ -235,16 +218,16 @@ class IterativeSolver(abc.ABC):
         self, iterations: int | None, seconds: float | None, timed: Sequence[Any]
     ) -> Generator[Progress, None, None]:
         """Runs chunks of iterations, each until a hook is due, and yields after each; `timed` hooks have ``due_in``."""
-        before, cpu_seconds = self.iterations, self._cpu_seconds - time.process_time()
+        before, cpu_seconds = self.iterations, self.cpu_seconds - time.process_time()
         target = math.inf if iterations is None else before + iterations
         limit = math.inf if seconds is None else seconds
-        seconds_before, begin, count, is_last = self._seconds, time.perf_counter(), 1, False
+        seconds_before, begin, count, is_last = self.seconds, time.perf_counter(), 1, False
         with self._ended_after(limit):
             while not is_last:
                 chunk_begin = time.perf_counter()
                 self._run_iterations(int(min(count, target - self.iterations)))
                 now = time.perf_counter()
-                self._seconds, self._cpu_seconds = seconds_before + now - begin, cpu_seconds + time.process_time()
+                self.seconds, self.cpu_seconds = seconds_before + now - begin, cpu_seconds + time.process_time()
                 if self.stopped is not None:
                     self._report_stop(self.stopped)
                 is_last = self.iterations >= target or now - begin >= limit or self.stopped is not None
@@ -273,26 +256,6 @@ class IterativeSolver(abc.ABC):
 
     # --- results ---
 
-    @property
-    def seed(self) -> int | None:
-        """The seed that the solver was made with, if it was an integer."""
-        return self._seed
-
-    @property
-    def seconds(self) -> float:
-        """How long `run` took so far, in seconds; what a checkpoint says was spent before is included."""
-        return self._seconds
-
-    @property
-    def cpu_seconds(self) -> float:
-        """CPU seconds of this process in all runs of this object, without compiling."""
-        return self._cpu_seconds
-
-    @property
-    def history(self) -> History:
-        """What `run` has measured with ``evaluate_every`` or ``target_exploitability``; checkpoints keep it."""
-        return self._history
-
     def plot(self, x: str = "iterations", axes: Any = None, label: str | None = None) -> Any:
         """Draws the exploitability that `run` has measured, and returns the axes.
 
@@ -304,7 +267,7 @@ class IterativeSolver(abc.ABC):
         Raises:
             ConfigError: If nothing was measured, `x` is something else, or matplotlib is missing.
         """
-        return self._history.plot(x, axes, label or self._label, str(self.game))
+        return self.history.plot(x, axes, label or self._label, str(self.game))
 
     @property
     def _label(self) -> str:
@@ -371,8 +334,8 @@ class IterativeSolver(abc.ABC):
                 options; the solver is as before then.
         """
         header = self._checkpoints.restore(self, path)
-        self._seed, self._seconds = header["seed"], header["seconds"]
-        self._history = History.of(header["history"])
+        self.seed, self.seconds = header["seed"], header["seconds"]
+        self.history = History.of(header["history"])
         return self
 
     def __getstate__(self) -> dict:

@@ -10,7 +10,7 @@ import numpy as np
 import pyspiel
 from open_spiel.python.policy import Policy
 
-from mccfr_plus.averages import AverageMethod, PowerAverage
+from mccfr_plus.averages import PowerAverage
 from mccfr_plus.display import html_summary
 from mccfr_plus.errors import ConfigError, PolicyError
 from mccfr_plus.estimators import Baseline, Estimator
@@ -69,6 +69,15 @@ class Solver(IterativeSolver):
             grows keeps within it: when it is full, `run` ends with the result of the iterations before.
         symmetry: Whether infosets that a symmetry of the rules maps to each other, such as a turn of the board, count
             as one. The policy is then symmetric. Needs ``tree="rules"``.
+
+    Attributes:
+        config: Components and options; `estimator`, `minimizer` and `averaging` are the components.
+        game: The `pyspiel.Game`.
+        tree: Its `Tree`.
+        seed: The seed that the solver was made with, if it was an integer; else None.
+        seconds: How long `run` took so far; what a checkpoint says was spent before is included.
+        cpu_seconds: CPU seconds of this process in all runs of this object, without compiling.
+        history: What `run` has measured with ``evaluate_every`` or ``target_exploitability``; checkpoints keep it.
 
     Raises:
         GameError: If the game cannot be compiled, or a component is wrong for it (imperfect recall).
@@ -139,44 +148,16 @@ class Solver(IterativeSolver):
     ) -> None:
         super().__init__(seed)
         self.config = config
+        self.estimator, self.minimizer, self.averaging = config.estimator, config.minimizer, config.averaging
         rngs = new_states(seed, config.threads)
         self._evaluator: Evaluator | None = None
         tree = tree_for(game, config)
         config.check_game(tree)
+        self.tree, self.game = tree, tree.game
         self._engine = self._new_engine(tree, rngs)
 
     def _new_engine(self, tree: Tree, rngs: np.ndarray) -> Engine:
         return Engine(self.config, tree, rngs)
-
-    @property
-    def estimator(self) -> Estimator:
-        """How gradients are sampled."""
-        return self.config.estimator
-
-    @property
-    def minimizer(self) -> Minimizer:
-        """How regrets become strategies."""
-        return self.config.minimizer
-
-    @property
-    def averaging(self) -> PowerAverage:
-        """How strategies are averaged."""
-        return self.config.averaging
-
-    @property
-    def game(self) -> pyspiel.Game:
-        """The game."""
-        return self.tree.game
-
-    @property
-    def tree(self) -> Any:
-        """The game's `Tree`."""
-        return self._engine.tree
-
-    @property
-    def average_method(self) -> AverageMethod:
-        """How the sums of the average strategy are formed."""
-        return self._engine.average_method
 
     @property
     def stopped(self) -> str | None:
@@ -207,7 +188,6 @@ class Solver(IterativeSolver):
 
     @contextlib.contextmanager
     def _ended_after(self, seconds: float) -> Iterator[None]:
-        """Ends what runs inside after a time, also in the middle of an iteration."""
         if seconds > threading.TIMEOUT_MAX:
             yield
             return
@@ -375,9 +355,9 @@ class Solver(IterativeSolver):
             "nodes touched": f"{self.nodes_touched:,}",
             "seconds": f"{self.seconds:.3g}",
         }
-        if len(self._history):
-            at = f"after {self._history.iterations[-1]:,} iterations"
-            rows["exploitability"] = f"{self._history.exploitability[-1]:.4g} {at}"
+        if len(self.history):
+            at = f"after {self.history.iterations[-1]:,} iterations"
+            rows["exploitability"] = f"{self.history.exploitability[-1]:.4g} {at}"
         return html_summary(f"Solver of {self.tree.game}", rows)
 
     # --- checkpoints ---
