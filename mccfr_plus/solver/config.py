@@ -116,18 +116,9 @@ class SolverConfig:
         baseline: Baseline | str | bool | None = None,
         **options: Any,
     ) -> Self:
-        """Returns a config; components may be given by short names.
+        """Returns a config; components may be given by short names, as for `Solver`, and `options` are other fields.
 
-        Args:
-            estimator: An estimator or its short name.
-            minimizer: A minimizer or its short name; None: see `default_minimizer`.
-            averaging: An average or its short name; None: the one of the minimizer's paper.
-            alternating: None: alternating, unless a traversal serves all players.
-            baseline: A baseline, its short name, True for the default one, or None.
-            **options: The other fields.
-
-        Raises:
-            ConfigError: If a name is unknown, or as for the class.
+        With minimizer=None, it is `default_minimizer`.
         """
         estimator = estimator_of(estimator)
         minimizer = minimizer_of(default_minimizer(estimator) if minimizer is None else minimizer)
@@ -226,9 +217,7 @@ class SolverConfig:
     def average_method(self, num_players: int, perfect_recall: bool, *, by_rules: bool = False) -> AverageMethod:
         """Returns how the average is formed in a game.
 
-        Args:
-            by_rules: Whether it is traversed by rules: slots are not in order there, and what does not sample touches
-                all infosets.
+        By rules, slots are not in order, and what does not sample touches all infosets.
         """
         estimator, method = self.estimator, self.averaging.method
         if self.averaging.kernel is not None:
@@ -241,14 +230,8 @@ class SolverConfig:
             return own_traversal_method(estimator.visits_all_own)
         if method == "visits" and self.averaging.method == "sampled":
             return DRAWN_ACTIONS
-        methods = {
-            "exact": TOUCHED if by_rules else EXACT,
-            "lazy": LAZY,
-            "optimistic": OPTIMISTIC,
-            "last": LAST,
-            "touched": TOUCHED,
-        }
-        return methods.get(method, VISITS)
+        methods = {"lazy": LAZY, "optimistic": OPTIMISTIC, "last": LAST, "touched": TOUCHED}
+        return methods.get(method, VISITS) if method != "exact" else TOUCHED if by_rules else EXACT
 
     def describe(self) -> dict[str, Any]:
         """Returns the specs of the components by name, with None where no text stands for one; see `spec_of`."""

@@ -107,10 +107,8 @@ class Engine:
         arrays, self._expansion = tree.arrays_to_run_on(config.estimator.needs_leaves)
         state = State(self.strategy, self.tables, self.average)
         team = new_team(self.scratches) if config.is_team else NO_TEAM
-        self._arguments = [
-            (arrays, state, scratch, self._settings(parameters), team)
-            for scratch, parameters in zip(self.scratches, self.parameters, strict=True)
-        ]
+        settings = map(self._settings, self.parameters)
+        self._arguments = [(arrays, state, *each, team) for each in zip(self.scratches, settings, strict=True)]
         self._only = None if self._may_end or config.threads > 1 else self._arguments[0]
 
     def _settings(self, minimizer_parameters: np.ndarray) -> Settings:
@@ -118,14 +116,9 @@ class Engine:
         parameters = np.array(config.estimator.parameters(), np.float64)
         if baseline is not None:
             parameters = np.append(parameters, float(baseline.rate))
-        return Settings(
-            parameters,
-            self.sampling_weights(),
-            minimizer_parameters,
-            config.averaging.last_gamma,
-            config.averaging.scheduled,
-            int(config.batch),
-        )
+        gamma, scheduled = config.averaging.last_gamma, config.averaging.scheduled
+        weights = self.sampling_weights()
+        return Settings(parameters, weights, minimizer_parameters, gamma, scheduled, int(config.batch))
 
     def sampling_weights(self) -> np.ndarray:
         """Returns the array that the estimator samples by."""
@@ -156,11 +149,7 @@ class Engine:
     def number_infosets(self) -> bool:
         """Numbers all infosets of a game by rules, if a component needs them at the start, and makes what it needs.
 
-        Returns:
-            Whether that is done; `end` ends it early, and `unfinished` says how far it was.
-
-        Raises:
-            BudgetError: If they do not fit the memory.
+        Returns whether that is done; `end` ends it early, and `unfinished` says how far it was.
         """
         tree, config = self.tree, self.config
         while self._lacks_infosets:
@@ -212,9 +201,6 @@ class Engine:
 
         The gradient under way is thrown away then. In an alternating order, players who were updated in that iteration
         before stay so.
-
-        Raises:
-            GameError: If the game of a lazy tree has raised an error, or has imperfect recall.
         """
         with self._advancing:
             if self.is_ended:
@@ -293,11 +279,7 @@ class Engine:
     # --- strategies ---
 
     def average_strategy(self, out: np.ndarray | None = None) -> np.ndarray:
-        """Returns the average strategy, ``[num_slots]`` float64; uniform where nothing was visited yet.
-
-        Args:
-            out: ``[num_slots + num_players]`` float64 of a compiled tree, where it may be written; None: it is new.
-        """
+        """See `Solver.average_strategy`; `out`, ``[num_slots + num_players]``, has room for it on a compiled tree."""
         if not self.average_method.has_sums:
             return self.current_strategy()
         sums = self._settled_sums(out)
@@ -320,7 +302,7 @@ class Engine:
         return np.bincount(np.repeat(order, infosets["num_actions"][order]), sums[:count], len(infosets))
 
     def current_strategy(self) -> np.ndarray:
-        """Returns the strategy that the next iteration will play, ``[num_slots]`` float64."""
+        """See `Solver.current_strategy`."""
         return self.strategy[: self.tree.num_slots].copy()
 
     def set_strategy(self, strategy: np.ndarray) -> None:
@@ -336,16 +318,12 @@ class Engine:
     # --- the state ---
 
     def state(self) -> dict[str, np.ndarray]:
-        """Returns all arrays that carry from one iteration to the next, by name: views or copies."""
+        """See `IterativeSolver.state`."""
         sizes = self.tree.sizes()
         return self.places(sizes) | _named("tree", self.tree.state(sizes))
 
     def places(self, sizes: Sizes) -> dict[str, np.ndarray]:
-        """Returns the arrays that a state is read into, by name, contiguous; see `end_loading`.
-
-        Args:
-            sizes: Of the tree whose state it is: how much of each array.
-        """
+        """Returns the arrays that the state with a tree of these sizes is read into, by name; see `end_loading`."""
         return self._own_places(sizes) | _named("tree", self.tree.places(sizes))
 
     def _own_places(self, sizes: Sizes) -> dict[str, np.ndarray]:

@@ -48,14 +48,7 @@ class History:
         return {"rows": self._rows, "seconds_evaluating": self._seconds_evaluating}
 
     def add(self, iterations: int, nodes: int, seconds: float, exploitability: float) -> None:
-        """Adds an evaluation.
-
-        Args:
-            iterations: Of the solver.
-            nodes: Histories that it has visited.
-            seconds: Of its runs, with the evaluations that `exclude` was told of.
-            exploitability: Of the average policy.
-        """
+        """Adds an evaluation; the seconds are those of all runs, with the evaluations that `exclude` was told of."""
         self._rows.append((iterations, nodes, seconds - self._seconds_evaluating, exploitability))
 
     def exclude(self, seconds: float) -> None:
@@ -90,8 +83,7 @@ class History:
 
     def columns(self) -> dict[str, np.ndarray]:
         """Returns all columns by name."""
-        names = ("iterations", "nodes", "seconds", "exploitability")
-        return {name: getattr(self, name) for name in names}
+        return {name: getattr(self, name) for name in ("iterations", "nodes", "seconds", "exploitability")}
 
     def to_dataframe(self) -> Any:
         """Returns a pandas data frame with a row per evaluation.

@@ -205,15 +205,11 @@ def estimate_with(
     list_visit: Callable = list_nothing,
     tree_slots: Bindings | None = None,
 ) -> Callable:
-    """Returns the kernel of an estimator.
+    """Returns the kernel of an estimator; ConfigError if it has none, or none that uses baselines.
 
     Args:
-        baseline: Its control variates, if it has some.
         list_visit: What it lists at opponents' infosets; see `mccfr_plus.estimators.visits`.
         tree_slots: What fills slots of `mccfr_plus.trees.access`, for trees that are not stored as a whole.
-
-    Raises:
-        ConfigError: If it has no kernel, or none that uses baselines.
     """
     tree_slots = _with_draws(tree_slots)
     if baseline is None:
@@ -243,16 +239,9 @@ def composed(
     may_end: bool = False,
     partial: bool = False,
 ) -> Callable:
-    """Returns a kernel, such as `loop`, with the kernels of a config's components.
+    """Returns a kernel, such as `loop`, with the kernels of a config's components; see `estimate_with` and `MAY_END`.
 
-    Args:
-        average: How the average is formed.
-        tree_slots: See `estimate_with`.
-        may_end: See `MAY_END`.
-        partial: Whether the kernel may leave some of the components out.
-
-    Raises:
-        ConfigError: If a component has no kernel.
+    With `partial`, the kernel may leave some of the components out.
     """
     tree_slots = _with_draws(tree_slots)
     estimator, list_visit = config.estimator, average.list_visit

@@ -70,9 +70,7 @@ def save(solver: Any, path: str | os.PathLike) -> None:
 def restore(solver: Any, path: str | os.PathLike) -> dict[str, Any]:
     """Fills a solver's arrays with those of a checkpoint and returns its header. Nothing changes if they do not fit.
 
-    Raises:
-        CheckpointError: If the file cannot be read, or is of another game, other components or other options, or needs
-            more memory than the solver may take.
+    CheckpointError: as for `header_of_run`, or if it needs more memory than the solver may take.
     """
     header, engine = header_of_run(path, solver), solver._engine
     sizes, here = Sizes(**header["sizes"]), package_version()
@@ -92,11 +90,7 @@ def restore(solver: Any, path: str | os.PathLike) -> dict[str, Any]:
 
 
 def read_header(path: str | os.PathLike) -> dict[str, Any]:
-    """Returns the header of a checkpoint of a solver.
-
-    Raises:
-        CheckpointError: If the file cannot be read.
-    """
+    """Returns the header of a tabular solver's checkpoint; CheckpointError if the file cannot be read."""
     header = checkpoint_file.read_header(path)
     if "algorithm" in header:
         name = header["algorithm"]
@@ -108,8 +102,7 @@ def read_header(path: str | os.PathLike) -> dict[str, Any]:
 def header_of_run(path: str | os.PathLike, solver: Any) -> dict[str, Any]:
     """Returns the header of a checkpoint that a solver can continue.
 
-    Raises:
-        CheckpointError: If the file cannot be read, or is of another game, other components or other options.
+    CheckpointError: if the file cannot be read, or is of another game, other components or other options.
     """
     header, own = read_header(path), _identity_of(solver)
     for name in _IDENTITY:
@@ -128,8 +121,7 @@ def header_of_run(path: str | os.PathLike, solver: Any) -> dict[str, Any]:
 def arguments_of(path: str | os.PathLike, header: dict[str, Any]) -> dict[str, Any]:
     """Returns the arguments of `Solver` after the game, read from a checkpoint's header.
 
-    Raises:
-        CheckpointError: If a component is user-defined, or has a strategy or a policy as parameter.
+    CheckpointError: if a component is user-defined, or has a strategy or a policy as parameter.
     """
     arguments = {name: header[name] for name in ("alternating", "batch", "seed", "threads", "symmetry")}
     arguments |= {"tree": header["kind"], "thread_mode": header["thread_mode"] or "deterministic"}
