@@ -110,32 +110,19 @@ class DistributedSolver(contextlib.AbstractContextManager, Solver):
         workers: int | None = 2,
         cluster: Cluster | str = RAY,
     ) -> Self:
-        """Returns a solver in the state of a checkpoint.
+        """Returns a solver in the state of a checkpoint; see `Solver.from_checkpoint`.
 
-        Args:
-            path: The checkpoint.
-            game: Its game or compiled tree; None: the game that the file names.
-            workers, cluster: See `DistributedSolver`; both may differ from those of the run.
-
-        Raises:
-            CheckpointError, GameError: As for `Solver.from_checkpoint`, or if the solver was not distributed.
+        `workers` and `cluster` may differ from those of the run. CheckpointError if the solver was not distributed.
         """
         header = checkpoints.read_header(path)
         num_batches = header["num_batches"]
         if num_batches is None:
             raise CheckpointError(f"{path} was written by a solver that is not distributed: load it with Solver.")
         arguments = checkpoints.arguments_of(path, header)
-        known = ("estimator", "minimizer", "averaging", "alternating", "seed")
-        solver = cls(
-            header["game"] if game is None else game,
-            **{name: arguments[name] for name in known},
-            num_batches=num_batches,
-            traversals=header["batch"] // num_batches,
-            workers=workers,
-            cluster=cluster,
-        )
-        solver.restore(path)
-        return solver
+        known = {name: arguments[name] for name in ("estimator", "minimizer", "averaging", "alternating", "seed")}
+        known |= {"num_batches": num_batches, "traversals": header["batch"] // num_batches}
+        solver = cls(header["game"] if game is None else game, **known, workers=workers, cluster=cluster)
+        return solver.restore(path)
 
     def __repr__(self) -> str:
         return f"Distributed{super().__repr__()}"

@@ -8,7 +8,7 @@ import logging
 import math
 import os
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 import pyspiel
@@ -43,7 +43,7 @@ from mccfr_plus.trees.memory import (
     resident_bytes,
 )
 from mccfr_plus.trees.needs import HISTORIES, INFOSETS, NODES
-from mccfr_plus.trees.scratch import DRAWN, TOUCHED, scratch_bytes
+from mccfr_plus.trees.scratch import DRAWN, TOUCHED, new_scratch
 from mccfr_plus.trees.size_estimate import SizeEstimate, as_text, number_of, probe_size
 from mccfr_plus.trees.tree import Tree
 
@@ -86,6 +86,9 @@ _NUMBERS_BY_RULES = 6  # per slot, while a strategy is evaluated by rules
 _POLICY_COST = 48  # bytes per infoset
 
 
+Components: TypeAlias = tuple[dict[str, Any], str]  # arguments of `SolverConfig.from_specs`, and the reason
+
+
 class Choice(NamedTuple):
     """How to solve a game, and why."""
 
@@ -115,28 +118,20 @@ def choose(
     """
     game, given = load_game(game), {"minimizer": None, **given}
     config, tree, why = SolverConfig.from_specs(**given), None, ""
-    if estimate is None:
-        found = _tree_or_kind(game, config, progress)
-        tree = None if isinstance(found, str) else found
-        kind = found if isinstance(found, str) else "compiled"
-    else:
+    if estimate is not None:
         kind, why = _estimated_kind(game, config, estimate)
+    elif isinstance(found := _tree_or_kind(game, config, progress), GameTree):
+        kind, tree = "compiled", found
+    else:
+        kind = found
     if "estimator" in given:
         if kind == "lazy":
             _require_short_traversals(game, config)
         return Choice(replace(config, tree=kind), tree, "")
-    if kind == "compiled" and tree is not None:
-        chosen, reason = _for_compiled(tree.perfect_recall, tree.num_nodes, _FULL_MAX_NODES)
-    elif kind == "compiled":
-        assert estimate is not None
-        num_nodes = number_of(estimate.histories.log10)
-        chosen, reason = _for_compiled(estimate.perfect_recall, num_nodes, _FULL_MAX_NODES_OF_LONG_RUNS)
-    elif kind == "lazy":
-        chosen, reason = _for_lazy(estimate or probe_size(game))
+    if kind == "compiled":
+        chosen, reason = _for_compiled(tree, estimate)
     else:
-        rules = rules_to_traverse(game)
-        full = _full_by_rules(game, rules, estimate) if estimate is not None else None
-        chosen, reason = full or _for_rules(rules, estimate or probe_size(game))
+        chosen, reason = (_for_lazy if kind == "lazy" else _for_rules)(game, estimate)
     return Choice(SolverConfig.from_specs(**{**chosen, **given, "tree": kind}), tree, why + reason)
 
 
@@ -150,23 +145,35 @@ def _estimated_kind(game: pyspiel.Game, config: SolverConfig, estimate: SizeEsti
     return "rules" if suits_rules(game, config) else "lazy", f"the tree {why}; "
 
 
-def _for_compiled(perfect_recall: bool, num_nodes: float, most_nodes: float) -> tuple[dict[str, Any], str]:
+# Without an estimate, the components are for a run of seconds.
+
+
+def _for_compiled(tree: GameTree | None, estimate: SizeEstimate | None) -> Components:
+    if tree is not None:
+        perfect_recall, num_nodes, most = tree.perfect_recall, tree.num_nodes, _FULL_MAX_NODES
+    else:
+        assert estimate is not None
+        perfect_recall, num_nodes = estimate.perfect_recall, round(number_of(estimate.histories.log10))
+        most = _FULL_MAX_NODES_OF_LONG_RUNS
     if not perfect_recall:
         return {"estimator": "outcome"}, "no other estimator can be used with imperfect recall"
-    if num_nodes <= most_nodes:
-        return {"estimator": "full"}, f"full traversals are fast with {num_nodes:,.0f} histories"
-    return {"estimator": "external"}, f"sampling converges sooner with {num_nodes:,.0f} histories"
+    if num_nodes <= most:
+        return {"estimator": "full"}, f"full traversals are fast with {num_nodes:,} histories"
+    return {"estimator": "external"}, f"sampling converges sooner with {num_nodes:,} histories"
 
 
-def _for_lazy(size: SizeEstimate) -> tuple[dict[str, Any], str]:
-    traversal = size.traversals["external"].log10
+def _for_lazy(game: pyspiel.Game, estimate: SizeEstimate | None) -> Components:
+    traversal = (estimate or probe_size(game)).traversals["external"].log10
     is_short = traversal <= math.log10(_EXTERNAL_MAX_NODES)
     reason = f"on the lazy tree a traversal of external sampling visits {as_text(traversal)} histories"
     return {"estimator": "external" if is_short else "outcome"}, reason
 
 
-def _for_rules(rules: RulesGame, size: SizeEstimate) -> tuple[dict[str, Any], str]:
-    traversal = size.traversals["external"].log10
+def _for_rules(game: pyspiel.Game, estimate: SizeEstimate | None) -> Components:
+    rules = rules_to_traverse(game)
+    if estimate is not None and (full := _full_by_rules(game, rules, estimate)) is not None:
+        return full
+    traversal = (estimate or probe_size(game)).traversals["external"].log10
     reason = f"by the rules, a traversal of external sampling visits {as_text(traversal)} histories"
     chosen: dict[str, Any] = {"estimator": "outcome"}
     if traversal <= math.log10(_EXTERNAL_MAX_NODES_BY_RULES):
@@ -177,7 +184,7 @@ def _for_rules(rules: RulesGame, size: SizeEstimate) -> tuple[dict[str, Any], st
     return chosen, reason
 
 
-def _full_by_rules(game: pyspiel.Game, rules: RulesGame, estimate: SizeEstimate) -> tuple[dict[str, Any], str] | None:
+def _full_by_rules(game: pyspiel.Game, rules: RulesGame, estimate: SizeEstimate) -> Components | None:
     """Returns full iterations if their payoff matrix takes half of the memory at most and is found within minutes."""
     if game.num_players() != 2:
         return None
@@ -342,9 +349,10 @@ def _memory_plan(config: SolverConfig, num_players: int, rules: RulesGame | None
 
 
 def bytes_on_top(tree: GameTree) -> int:
-    """Returns what ``Solver(tree, "external", "rm")`` needs on top of the tree, in bytes. Nothing is allocated."""
+    """Returns what ``Solver(tree, "external", "rm")`` needs on top of the tree, in bytes."""
     numbers = (2 + RegretMatching.num_tables) * tree.num_slots + tree.num_players  # strategy, average and tables
-    return numbers * _NUMBER + scratch_bytes(tree.arrays, tree.shape)
+    scratch = new_scratch(tree.arrays, tree.shape, np.zeros(0, np.uint64))  # of zeros, which take no memory
+    return numbers * _NUMBER + sum(array.nbytes for array in scratch)
 
 
 def visited_histories(game: pyspiel.Game, rules: RulesGame, is_symmetric: bool) -> float:

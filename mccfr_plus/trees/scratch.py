@@ -12,10 +12,7 @@ from mccfr_plus.trees.arrays import NUM_SLOTS, Shape, TreeArrays
 # run was ended in the middle.
 COUNTS = np.dtype(
     [
-        (
-            "stamp",
-            np.int64,
-        ),  # number of the current gradient; `stamps` has that of the last one that entered an infoset
+        ("stamp", np.int64),  # number of the current gradient; `stamps` has the last one's that entered an infoset
         ("num_visits", np.int64),  # entries of `visits` in use
         ("nodes_touched", np.int64),  # nodes visited since the solver was made
         ("iteration", np.int64),  # iterations finished
@@ -112,46 +109,31 @@ def new_scratch(
         rng: ``[1]`` uint64, the state of the random generator; kept, not copied.
         max_visits: Room for visits.
         sample_per_infoset: Whether traversals may draw one action per infoset.
-        values: Values of histories, ``[num_players, num_nodes]`` float64; kept, not copied. None: there are none.
-        thread: The number of the thread that it is for.
-        stride: How many iterations lie between two of this thread.
+        values: See `Scratch.values`; kept, not copied. None: there are none.
+        thread, stride: See `COUNTS`.
         seen: `Scratch.seen` of the first thread; kept, not copied. None: a new one.
     """
-    values = np.zeros((0, 0)) if values is None else values
-    sizes = _sizes(tree, shape, max_visits, sample_per_infoset, len(values) > 0)
-    given = {"values": values, "rng": rng} if seen is None else {"values": values, "rng": rng, "seen": seen}
-    arrays = {name: np.zeros(length, dtype) for name, (length, dtype) in sizes.items() if name not in given}
-    scratch = Scratch(**arrays, **given)
-    scratch.counts[0]["thread"], scratch.counts[0]["stride"] = thread, stride
-    scratch.reach[tree.slot_range[-1] :] = 1.0
-    return scratch
-
-
-def scratch_bytes(tree: TreeArrays, shape: Shape) -> int:
-    """Returns the memory of a scratch without visits, draws and frames, in bytes. Nothing is allocated."""
-    sizes = _sizes(tree, shape, max_visits=0, sample_per_infoset=False, frames=False)
-    return sum(length * np.dtype(dtype).itemsize for length, dtype in sizes.values())
-
-
-def _sizes(
-    tree: TreeArrays, shape: Shape, max_visits: int, sample_per_infoset: bool, frames: bool
-) -> dict[str, tuple[int, type | np.dtype]]:
-    """Returns the length and the dtype of each array of a scratch, but for the random generator."""
     num_slots, num_players = int(tree.slot_range[-1]), len(tree.slot_range) - 1
-    return {
-        "gradient": (num_slots + num_players + 1, np.float64),
-        "touched": (int(tree.infoset_range[-1]), TOUCHED),
-        "num_touched": (num_players, np.int64),
-        "stamps": (num_slots, np.uint16),
-        "seen": (num_slots, np.float64),
-        "reach": (num_slots + num_players, np.float64),
-        "reach_valid": (num_players, np.int64),
-        "visits": (max_visits, VISIT),
-        "stack": (max(shape.max_stack, num_players), PENDING),
-        "drawn": (num_slots if sample_per_infoset else 0, DRAWN),
-        "frames": (shape.max_depth + 1 if frames else 0, FRAME),
-        "counts": (1, COUNTS),
-    }
+    values = np.zeros((0, 0)) if values is None else values
+    scratch = Scratch(
+        gradient=np.zeros(num_slots + num_players + 1),
+        touched=np.zeros(int(tree.infoset_range[-1]), TOUCHED),
+        num_touched=np.zeros(num_players, np.int64),
+        stamps=np.zeros(num_slots, np.uint16),
+        seen=np.zeros(num_slots) if seen is None else seen,
+        reach=np.zeros(num_slots + num_players),
+        reach_valid=np.zeros(num_players, np.int64),
+        visits=np.zeros(max_visits, VISIT),
+        stack=np.zeros(max(shape.max_stack, num_players), PENDING),
+        drawn=np.zeros(num_slots if sample_per_infoset else 0, DRAWN),
+        frames=np.zeros(shape.max_depth + 1 if len(values) else 0, FRAME),
+        values=values,
+        counts=np.zeros(1, COUNTS),
+        rng=rng,
+    )
+    scratch.counts[0]["thread"], scratch.counts[0]["stride"] = thread, stride
+    scratch.reach[num_slots:] = 1.0
+    return scratch
 
 
 @inline_kernel
@@ -164,10 +146,7 @@ def note_beginning(scratch):
 
 @kernel
 def throw_away(scratch, alternating):
-    """Throws the gradient under way away, or all of the iteration if not alternating. Modified in place.
-
-    The next traversals make the same draws.
-    """
+    """Throws the gradient under way away, or all of the iteration if not alternating; the same draws come next."""
     counts = scratch.counts[0]
     scratch.rng[0] = np.uint64(counts["rng_before"])
     counts["nodes_touched"] = counts["nodes_before"]
@@ -221,11 +200,7 @@ def enter(tree, scratch, player, first, count, parent, stamp):
     Returns whether it did; then the caller must set the gradient of the infoset's slots to 0. Modified in place.
 
     Args:
-        tree: `TreeArrays`.
-        scratch: `Scratch`.
-        player: The player.
-        first: The infoset's first slot.
-        count: Its number of actions.
+        first, count: The infoset's first slot and its number of actions.
         parent: The player's last slot before it.
         stamp: ``scratch.counts[0]["stamp"]``.
     """
