@@ -5,7 +5,6 @@ import os
 from typing import Self
 
 import numpy as np
-import pyspiel
 
 from mccfr_plus.averages import PowerAverage
 from mccfr_plus.cluster.cluster import RAY, Cluster
@@ -14,6 +13,8 @@ from mccfr_plus.cluster.worker_pool import WorkerPool
 from mccfr_plus.errors import CheckpointError, ConfigError
 from mccfr_plus.estimators import Estimator
 from mccfr_plus.estimators.base import check_whole
+from mccfr_plus.evaluation.exact import AnyGame
+from mccfr_plus.kernels.random_numbers import Seed
 from mccfr_plus.minimizers import Minimizer
 from mccfr_plus.solver import saved_state as checkpoints
 from mccfr_plus.solver.engine import Engine
@@ -58,7 +59,7 @@ class DistributedSolver(contextlib.AbstractContextManager, Solver):
 
     def __init__(
         self,
-        game: pyspiel.Game | str | GameTree,
+        game: AnyGame,
         estimator: Estimator | str = "external",
         minimizer: Minimizer | str = "rm",
         averaging: PowerAverage | str | None = None,
@@ -66,7 +67,7 @@ class DistributedSolver(contextlib.AbstractContextManager, Solver):
         alternating: bool | None = None,
         num_batches: int = 8,
         traversals: int = 1000,
-        seed: int | np.random.Generator | None = None,
+        seed: Seed = None,
         workers: int | None = 2,
         cluster: Cluster | str = RAY,
     ):
@@ -105,7 +106,7 @@ class DistributedSolver(contextlib.AbstractContextManager, Solver):
     def from_checkpoint(  # type: ignore[override]
         cls,
         path: str | os.PathLike,
-        game: pyspiel.Game | str | GameTree | None = None,
+        game: AnyGame | None = None,
         *,
         workers: int | None = 2,
         cluster: Cluster | str = RAY,

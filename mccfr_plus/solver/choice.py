@@ -309,21 +309,6 @@ def _room(memory: str | int | float | None) -> int:
     return max(int(_COMPILED_SHARE * free), 1)
 
 
-def tree_to_evaluate(game: pyspiel.Game, max_nodes: int | None = None) -> GameTree:
-    """Returns the compiled tree of a game, for the exploitability of a solver that has none.
-
-    Raises:
-        BudgetError: If it is too large.
-    """
-    try:
-        return compile_game(game, max_nodes=max_nodes, estimate_margin=1.0)
-    except BudgetError as error:
-        raise BudgetError(
-            f"an exact exploitability needs the whole tree: {error} Without it, give a number of iterations or seconds "
-            "as limit, and see mccfr_plus.evaluation for bounds."
-        ) from None
-
-
 # --- memory and time ---
 
 

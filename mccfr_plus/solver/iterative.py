@@ -22,10 +22,9 @@ from mccfr_plus.errors import BudgetError, ConfigError
 from mccfr_plus.estimators.base import LARGEST, check_number, check_whole
 from mccfr_plus.evaluation.exact import Evaluation
 from mccfr_plus.files.writer import CheckpointWriter
-from mccfr_plus.kernels.random_numbers import as_python
-from mccfr_plus.solver.choice import tree_to_evaluate
+from mccfr_plus.kernels.random_numbers import Seed, as_python
 from mccfr_plus.solver.history import Evaluations, History
-from mccfr_plus.trees.game_tree import GameTree
+from mccfr_plus.trees.game_tree import GameTree, compile_game
 from mccfr_plus.trees.needs import HISTORIES
 
 logger = logging.getLogger("mccfr_plus")
@@ -96,7 +95,7 @@ class IterativeSolver(abc.ABC):
     stopped: Any = None
     unfinished: Any = None
 
-    def __init__(self, seed: int | np.random.Generator | None):
+    def __init__(self, seed: Seed):
         self.seed = int(seed) if isinstance(seed, int | np.integer) else None
         self.seconds = self.cpu_seconds = 0.0
         self.history = History()
@@ -285,7 +284,13 @@ class IterativeSolver(abc.ABC):
         if self.tree is not None and HISTORIES in self.tree.provides:
             return self.tree
         if self._tree_to_evaluate is None:
-            self._tree_to_evaluate = tree_to_evaluate(self.game, max_nodes)
+            try:
+                self._tree_to_evaluate = compile_game(self.game, max_nodes=max_nodes, estimate_margin=1.0)
+            except BudgetError as error:
+                raise BudgetError(
+                    f"an exact exploitability needs the whole tree: {error} Without it, give a number of iterations or "
+                    "seconds as limit, and see mccfr_plus.evaluation for bounds."
+                ) from None
         return self._tree_to_evaluate
 
     def nash_conv(self) -> float:

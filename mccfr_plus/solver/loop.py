@@ -1,6 +1,7 @@
 """The loop of all tabular solvers, the slots that components fill in it, and `composed`, which fills them."""
 
 from collections.abc import Callable
+from types import MappingProxyType
 from typing import NamedTuple
 
 import numpy as np
@@ -39,6 +40,9 @@ UPDATE_ALL_PLAYERS = Constant("UPDATE_ALL_PLAYERS", False, "Whether the traversa
 TEAM = Constant("TEAM", False, "Whether threads make one gradient together; see `team`.")
 MAY_END = Constant("MAY_END", False, "Whether traversals may end early: in trees that grow, teams, large batches.")
 LISTS_VISITS = Constant("LISTS_VISITS", False, "Whether traversals list visits, which are added to the average.")
+
+
+NO_SLOTS: Bindings = MappingProxyType({})
 
 
 class State(NamedTuple):
@@ -203,7 +207,7 @@ def estimate_with(
     baseline: Baseline | None = None,
     *,
     list_visit: Callable = list_nothing,
-    tree_slots: Bindings | None = None,
+    tree_slots: Bindings = NO_SLOTS,
 ) -> Callable:
     """Returns the kernel of an estimator; ConfigError if it has none, or none that uses baselines.
 
@@ -211,7 +215,6 @@ def estimate_with(
         list_visit: What it lists at opponents' infosets; see `mccfr_plus.estimators.visits`.
         tree_slots: What fills slots of `mccfr_plus.trees.access`, for trees that are not stored as a whole.
     """
-    tree_slots = _with_draws(tree_slots)
     if baseline is None:
         kernel = estimator.kernel_by_rules if FIRST_NODE in tree_slots else estimator.kernel
         what = "no kernel: give its class one; see mccfr_plus.Estimator"
@@ -235,7 +238,7 @@ def composed(
     config: SolverConfig,
     average: AverageMethod,
     *,
-    tree_slots: Bindings | None = None,
+    tree_slots: Bindings = NO_SLOTS,
     may_end: bool = False,
     partial: bool = False,
 ) -> Callable:
@@ -243,7 +246,8 @@ def composed(
 
     With `partial`, the kernel may leave some of the components out.
     """
-    tree_slots = _with_draws(tree_slots)
+    if FIRST_NODE in tree_slots:  # the game is not stored
+        tree_slots = {**tree_slots, DRAW_AT_CHANCE: draw_listed_outcome}
     estimator, list_visit = config.estimator, average.list_visit
     components = {
         ESTIMATE: estimate_with(estimator, config.baseline, list_visit=list_visit, tree_slots=tree_slots),
@@ -256,10 +260,3 @@ def composed(
         MAY_END: may_end,
     }
     return bind(kernel, components, partial=partial)
-
-
-def _with_draws(tree_slots: Bindings | None) -> Bindings:
-    """Returns a tree's slots, with the draw of chance outcomes where the game is not stored."""
-    if tree_slots is None or FIRST_NODE not in tree_slots:
-        return tree_slots or {}
-    return {**tree_slots, DRAW_AT_CHANCE: draw_listed_outcome}

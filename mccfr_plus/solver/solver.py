@@ -15,10 +15,10 @@ from mccfr_plus.display import html_summary
 from mccfr_plus.errors import ConfigError, PolicyError
 from mccfr_plus.estimators import Baseline, Estimator
 from mccfr_plus.evaluation.by_rules import RulesEvaluator
-from mccfr_plus.evaluation.exact import Evaluation, Evaluator, evaluate
+from mccfr_plus.evaluation.exact import AnyGame, Evaluation, Evaluator, evaluate
 from mccfr_plus.evaluation.strategies import strategy_of
 from mccfr_plus.kernels.compile import announce_compilation
-from mccfr_plus.kernels.random_numbers import new_states
+from mccfr_plus.kernels.random_numbers import Seed, new_states
 from mccfr_plus.minimizers import Minimizer
 from mccfr_plus.policies.keyed_policy import KeyedPolicy
 from mccfr_plus.policies.tree_policy import TreePolicy
@@ -27,7 +27,6 @@ from mccfr_plus.solver.choice import tree_for
 from mccfr_plus.solver.config import DETERMINISTIC, SolverConfig
 from mccfr_plus.solver.engine import Engine
 from mccfr_plus.solver.iterative import IterativeSolver
-from mccfr_plus.trees.game_tree import GameTree
 from mccfr_plus.trees.needs import HISTORIES, RULES
 from mccfr_plus.trees.tree import Tree
 
@@ -94,7 +93,7 @@ class Solver(IterativeSolver):
 
     def __init__(
         self,
-        game: pyspiel.Game | str | GameTree,
+        game: AnyGame,
         estimator: Estimator | str = "external",
         minimizer: Minimizer | str = "rm",
         averaging: PowerAverage | str | None = None,
@@ -102,7 +101,7 @@ class Solver(IterativeSolver):
         alternating: bool | None = None,
         batch: int = 1,
         baseline: Baseline | str | bool | None = None,
-        seed: int | np.random.Generator | None = None,
+        seed: Seed = None,
         threads: int = 1,
         thread_mode: str = DETERMINISTIC,
         tree: str = "auto",
@@ -125,14 +124,8 @@ class Solver(IterativeSolver):
         self._begin(game, config, seed)
 
     @classmethod
-    def from_config(
-        cls,
-        game: pyspiel.Game | str | GameTree,
-        config: SolverConfig,
-        *,
-        seed: int | np.random.Generator | None = None,
-    ) -> Self:
-        """Returns the solver of a config; see the class for the arguments and errors.
+    def from_config(cls, game: AnyGame, config: SolverConfig, *, seed: Seed = None) -> Self:
+        """Returns the solver of a config; see the class for arguments and errors.
 
         Args:
             game: A `pyspiel.Game`, a game string, or a `GameTree`.
@@ -143,9 +136,7 @@ class Solver(IterativeSolver):
         solver._begin(game, config, seed)
         return solver
 
-    def _begin(
-        self, game: pyspiel.Game | str | GameTree, config: SolverConfig, seed: int | np.random.Generator | None
-    ) -> None:
+    def _begin(self, game: AnyGame, config: SolverConfig, seed: Seed) -> None:
         super().__init__(seed)
         self.config = config
         self.estimator, self.minimizer, self.averaging = config.estimator, config.minimizer, config.averaging
@@ -364,11 +355,7 @@ class Solver(IterativeSolver):
 
     @classmethod
     def from_checkpoint(
-        cls,
-        path: str | os.PathLike,
-        game: pyspiel.Game | str | GameTree | None = None,
-        *,
-        memory: str | int | float | None = None,
+        cls, path: str | os.PathLike, game: AnyGame | None = None, *, memory: str | int | float | None = None
     ) -> Self:
         """Returns a solver as it was when a checkpoint was written, with the parameters that the file names.
 
