@@ -120,6 +120,8 @@ def _solve(arguments: argparse.Namespace, lock: CheckpointLock | None, stack: co
             given = checkpoints.arguments_to_resume(to_resume, given, arguments)
         seed = seed_of(arguments) if to_resume is None else given.pop("seed")
         config, compiled, reason = choose(arguments.game, given, progress=False if arguments.quiet else None)
+        if compiled is not None and needs_exploitability:
+            compiled.require_perfect_recall("an exploitability")
         solver = Solver.from_config(compiled or arguments.game, config, seed=seed)
         if to_resume is not None:
             solver.restore(to_resume)

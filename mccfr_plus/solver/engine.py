@@ -333,16 +333,18 @@ class Engine:
         for thread, (scratch, parameters) in enumerate(zip(self.scratches, self.parameters, strict=True)):
             carried = {name: getattr(scratch, name) for name in CARRIED} | {"minimizer": parameters}
             fields |= _named(f"thread{thread}", carried)
-        places: dict[str, np.ndarray] = {}
+        places, capacity = {}, self.tree.slot_capacity
         for name, field in fields.items():
-            used, capacity = len(field), len(field)
-            if name.rpartition("/")[2] in _PER_SLOT:
-                used, capacity = sizes.slots, self.tree.slot_capacity
             rows = {name: field} if field.ndim == 1 else _named(name, dict(enumerate(field)))
             for row, values in rows.items():
-                places[row] = values[:used] if name != "baselines" else values[: sizes.nodes]
-                if len(values) > capacity:
-                    places[f"{row}/players"] = values[capacity:]
+                if name == "baselines":
+                    places[row] = values[: sizes.nodes]
+                elif name.rpartition("/")[2] not in _PER_SLOT:
+                    places[row] = values
+                else:
+                    places[row] = values[: sizes.slots]
+                    if len(values) > capacity:  # the empty sequences
+                        places[f"{row}/players"] = values[capacity:]
         return places
 
     def begin_loading(self) -> None:

@@ -175,6 +175,7 @@ class Solver(IterativeSolver):
 
     @property
     def unfinished(self) -> str | None:
+        """What must be done before the first iteration and is not; None if there is nothing."""
         return self._engine.unfinished
 
     @contextlib.contextmanager
