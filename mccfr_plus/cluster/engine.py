@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from mccfr_plus.averages.methods import DRAWN_ACTIONS
+from mccfr_plus.averages.mechanism import Mechanism
 from mccfr_plus.cluster.batch import SamplingPlan, TraversalBatch, add_sums, add_visits, begin_sums, stream_of
 from mccfr_plus.cluster.worker_pool import WorkerPool
 from mccfr_plus.estimators.visits import list_nothing
@@ -60,7 +60,8 @@ class DistributedEngine(Engine):
         config, method = self.config, self.average_method
         traversals, visits, max_visits = config.batch // self._num_batches, "nothing", 0
         if method.list_visit is not list_nothing:
-            visits, max_visits = "drawn actions" if method is DRAWN_ACTIONS else "infosets", self._max_visits()
+            is_drawn, max_visits = method.mechanism is Mechanism.DRAWN_ACTIONS, self._max_visits()
+            visits = "drawn actions" if is_drawn else "infosets"
         plan = SamplingPlan(config.estimator, self.tree.shape, traversals, max_visits, visits)
         self._worker_pool.start(self.tree.arrays, plan)
 
@@ -94,7 +95,7 @@ class DistributedEngine(Engine):
                     visits.append((sums.visited, sums.visit_weights))
         # Until here only scratch memory was written, which a repeated round resets.
         with deferred_signals():
-            average, is_drawn = config.averaging, self.average_method is DRAWN_ACTIONS
+            average, is_drawn = config.averaging, self.average_method.mechanism is Mechanism.DRAWN_ACTIONS
             weighting = (iteration, average.last_gamma, average.scheduled, int(config.batch), is_drawn)
             for visited in visits:
                 add_visits(arrays.infosets, infoset_of_slot, self.strategy, self.average, *visited, *weighting)

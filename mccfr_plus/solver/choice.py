@@ -13,17 +13,16 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 import pyspiel
 
+from mccfr_plus.averages import Mechanism
 from mccfr_plus.errors import BudgetError, ConfigError
 from mccfr_plus.estimators import ExternalSampling, SamplingWeights
 from mccfr_plus.games import PyspielGame, RulesGame, compiled_rules
 from mccfr_plus.minimizers import RegretMatching
 from mccfr_plus.solver.config import SolverConfig
-from mccfr_plus.trees.by_rules import costs as rules_costs
+from mccfr_plus.trees.by_rules.histories import openings_of
 from mccfr_plus.trees.by_rules.implicit_tree import ImplicitTree
-from mccfr_plus.trees.by_rules.openings import openings_of
 from mccfr_plus.trees.by_rules.payoff_matrix import BYTES_PER_ENTRY
-from mccfr_plus.trees.by_rules.requirements import can_be_implicit, rules_to_traverse
-from mccfr_plus.trees.by_rules.symmetric_tree import SymmetricTree, require_symmetries
+from mccfr_plus.trees.by_rules.requirements import can_be_implicit, rules_to_traverse, tree_bytes
 from mccfr_plus.trees.game import load_game
 from mccfr_plus.trees.game_tree import (
     DEFAULT_MAX_BYTES,
@@ -234,11 +233,9 @@ def tree_for(game: pyspiel.Game | str | GameTree, config: SolverConfig) -> Tree:
         return LazyTree(game, _memory_plan(config, game.num_players()), config.threads)
     if isinstance(found, GameTree):
         return found
-    rules = rules_to_traverse(game)
-    if config.symmetry:
-        require_symmetries(game, rules)
-    kind = SymmetricTree if config.symmetry else ImplicitTree
-    return kind(game, rules, _memory_plan(config, rules.sizes.num_players, rules), config.threads)
+    rules = rules_to_traverse(game, config.symmetry)
+    plan = _memory_plan(config, rules.sizes.num_players, rules)
+    return ImplicitTree(game, rules, plan, config.threads, config.symmetry)
 
 
 def _tree_or_kind(game: pyspiel.Game, config: SolverConfig, progress: bool | None = None) -> GameTree | str:
@@ -317,7 +314,7 @@ def _memory_plan(config: SolverConfig, num_players: int, rules: RulesGame | None
     method = config.average_method(num_players, True, by_rules=rules is not None)
     private = _NUMBER + np.dtype(np.uint16).itemsize  # the gradient and the stamp of a slot
     private += DRAWN.itemsize if config.estimator.samples_per_infoset else 0
-    uses_reach = method.name in ("touched", "optimistic") or config.estimator.needs_leaves
+    uses_reach = method.mechanism in (Mechanism.TOUCHED, Mechanism.OPTIMISTIC) or config.estimator.needs_leaves
     private += _NUMBER if uses_reach else 0
     shared = 3 + config.minimizer.num_tables  # strategy, average, what was seen of it, tables
     shared += _NUMBERS_OF_POLICY if rules is None else _NUMBERS_BY_RULES
@@ -328,8 +325,9 @@ def _memory_plan(config: SolverConfig, num_players: int, rules: RulesGame | None
         values = _NUMBER * num_players if config.baseline is not None else 0
         node, infoset, slot, reserved = NODE_COST + values, INFOSET_COST + infoset, SLOT_ACTION_COST + slot, 0
     else:
-        node, infoset = 0, rules_costs.infoset_cost() + TOUCHED.itemsize + infoset
-        slot, reserved = rules_costs.slot_cost(rules) + slot, rules_costs.fixed_cost(rules)
+        tree = tree_bytes(rules)
+        node, infoset, slot = 0, tree.infoset + TOUCHED.itemsize + infoset, tree.slot + slot
+        reserved = tree.fixed
     return plan_memory(config.memory, node_cost=node, infoset_cost=infoset, slot_cost=slot, reserved=KERNELS + reserved)
 
 

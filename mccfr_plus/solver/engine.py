@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from mccfr_plus.averages.methods import LAZY, settled
+from mccfr_plus.averages.mechanism import Mechanism
+from mccfr_plus.averages.methods import settled
 from mccfr_plus.errors import GameError
 from mccfr_plus.estimators import SamplingWeights
 from mccfr_plus.estimators.escher import refresh_values
@@ -131,7 +132,7 @@ class Engine:
 
     def _max_visits(self) -> int:
         tree, estimator, method = self.tree, self.config.estimator, self.average_method
-        is_own = method.name == "own traversal"
+        is_own = method.mechanism in (Mechanism.OWN_TRAVERSAL, Mechanism.OWN_HISTORY)
         if not is_own and method.list_visit is list_nothing:
             return 0
         if INFOSETS not in tree.provides:  # memory that is not used costs nothing
@@ -153,7 +154,7 @@ class Engine:
         """
         tree, config = self.tree, self.config
         while self._lacks_infosets:
-            evaluator = RulesEvaluator(tree, config.threads)  # the order of a row's entries depends on their number
+            evaluator = RulesEvaluator(tree, threads=1)
             try:
                 if self._needs_matrix:
                     evaluator.find_payoff_matrix()
@@ -178,7 +179,7 @@ class Engine:
     def prepare(self) -> None:
         """Compiles the kernels."""
         if self._lacks_infosets:
-            RulesEvaluator(self.tree, self.config.threads).compile_numbering(with_leaves=self._needs_matrix)
+            RulesEvaluator(self.tree, threads=1).compile_numbering(with_leaves=self._needs_matrix)
         self.run(*self._arguments[0], 0)
 
     def begin(self) -> None:
@@ -288,7 +289,7 @@ class Engine:
         return strategy
 
     def _settled_sums(self, out: np.ndarray | None = None) -> np.ndarray:
-        if self.average_method is not LAZY:
+        if self.average_method.mechanism is not Mechanism.LAZY:
             return self.average
         sums = np.empty(len(self.average)) if out is None else out
         settled(self.tree.found_infosets, self.strategy, self.average, self.scratches[0].seen, sums)
@@ -307,7 +308,7 @@ class Engine:
 
     def set_strategy(self, strategy: np.ndarray) -> None:
         """Sets the strategy that the next iteration will play; averages go on from what was played before."""
-        if self.average_method is LAZY:  # pending updates belong to the strategy of before
+        if self.average_method.mechanism is Mechanism.LAZY:  # pending updates belong to the strategy of before
             infosets, sums = self.tree.found_infosets, self._settled_sums()
             self.average[: self.tree.num_slots] = sums[: self.tree.num_slots]
             self.scratches[0].seen[infosets["first_slot"]] = self.average[infosets["parent_slot"]]
