@@ -80,7 +80,7 @@ from mccfr_plus.policies.keyed_policy import KeyedPolicy
 from mccfr_plus.policies.tree_policy import TreePolicy
 from mccfr_plus.solver.cce import CoarseCorrelatedEquilibrium, solve_cce
 from mccfr_plus.solver.game_value import GameValue, game_value
-from mccfr_plus.solver.hooks import Progress
+from mccfr_plus.solver.iterative import Progress
 from mccfr_plus.solver.solver import Solver
 from mccfr_plus.trees import GameTree, SizeEstimate, Statistics, compile_game, estimate_size, load_game
 
