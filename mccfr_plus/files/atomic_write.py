@@ -10,8 +10,7 @@ from typing import BinaryIO
 
 from mccfr_plus.errors import MccfrPlusError
 
-TEMPORARY_SUFFIX = ".mccfr-plus-part"  # of unfinished files; see `remove_leftovers`
-_DIGITS = 12  # between the name of the file and the suffix
+TEMPORARY_SUFFIX = ".mccfr-plus-part"  # of unfinished files
 
 
 @contextlib.contextmanager
@@ -72,14 +71,6 @@ def require_kind(path: str | os.PathLike, error_type: type[MccfrPlusError], begi
                 raise error_type(f"{path} is of another kind and not overwritten: delete it, or give another name.")
 
 
-def remove_leftovers(path: str | os.PathLike) -> None:
-    """Deletes temporary files of `path` that killed processes left. No process may be writing it."""
-    place = Path(os.path.realpath(path))
-    for leftover in place.parent.glob(f"*{TEMPORARY_SUFFIX}"):
-        if leftover.name[: -len(TEMPORARY_SUFFIX) - _DIGITS] == f"{place.name}.":
-            leftover.unlink(missing_ok=True)
-
-
 def target_of(path: str | os.PathLike, error_type: type[MccfrPlusError]) -> Path:
     """Returns the file that a path leads to, through symbolic links; it need not exist.
 
@@ -99,4 +90,4 @@ def target_of(path: str | os.PathLike, error_type: type[MccfrPlusError]) -> Path
 
 
 def _temporary(place: Path) -> Path:
-    return place.with_name(f"{place.name}.{secrets.token_hex(_DIGITS // 2)}{TEMPORARY_SUFFIX}")
+    return place.with_name(f"{place.name}.{secrets.token_hex(6)}{TEMPORARY_SUFFIX}")

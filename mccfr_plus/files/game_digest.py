@@ -24,10 +24,10 @@ def digest_of(tree: Any) -> str:
     `GameTree.fingerprint` would take minutes where there are millions of information states, and does not depend on
     payoffs and chance.
     """
-    if tree not in _digests:
-        is_whole = HISTORIES in tree.provides
-        whole = (*tree.arrays, tree.slot_action, tree.outcome_action) if is_whole else ()
-        _digests[tree] = digest_of_arrays(whole) if is_whole else digest_of_histories(tree.game)
+    if tree not in _digests and HISTORIES in tree.provides:
+        _digests[tree] = digest_of_arrays([*tree.arrays, tree.slot_action, tree.outcome_action])
+    elif tree not in _digests:
+        _digests[tree] = digest_of_histories(tree.game)
     return _digests[tree]
 
 

@@ -88,12 +88,8 @@ def _no_collection() -> Iterator[None]:
 
 
 class _Kernel(CPUDispatcher):
-    _cache: Any
-
     def compile(self, sig: Any) -> Any:
         """Compiles a version or loads it. Signals wait meanwhile, because Numba turns them into other errors."""
-        if isinstance(self._cache, DiskCache) and self._cache.holds(sig, self.targetctx):  # a sent kernel has another
-            return super().compile(sig)
         with deferred_signals(), _no_collection():
             return super().compile(sig)
 
@@ -157,8 +153,8 @@ def announce_compilation(function: Any, what: str = "a kernel", about: float = 3
     if getattr(function, "overloads", True):
         yield
         return
-    cache = getattr(function, "_cache", None)
-    once = "in every process, as its code cannot be identified" if getattr(cache, "is_off", False) else "once"
+    is_kept = getattr(getattr(function, "_cache", None), "digest", None) is not None
+    once = "once" if is_kept else "in every process, as its code cannot be identified"
     begin = time.monotonic()
     text = f"compiling {what}, {once}: about {about:.0f} s"
     timer = threading.Timer(_NOTICE_AFTER, logger.warning, [text])

@@ -14,7 +14,6 @@ from checkpoint_contents import contents_of
 
 from mccfr_plus import CheckpointError, PolicyFileError, Solver, load_policy, save_policy
 from mccfr_plus.files import file as checkpoint_file
-from mccfr_plus.files.atomic_write import TEMPORARY_SUFFIX
 from mccfr_plus.files.file import VERSION, check, check_writable, read_header, write
 from mccfr_plus.files.lock import CheckpointLock
 from mccfr_plus.trees.scratch import VISIT
@@ -246,15 +245,3 @@ def test_another_file_in_the_place_of_the_lock_stays(tmp_path):
     with pytest.raises(CheckpointError, match="is another file"):
         CheckpointLock(tmp_path / "poetry")
     assert other.read_text() == "[[package]]\n"
-
-
-def test_leftovers_of_killed_runs_are_deleted(path):
-    digits = "0123456789ab"
-    own = path.with_name(f"{path.name}.{digits}{TEMPORARY_SUFFIX}")
-    others = [path.with_name(f"{name}.{digits}{TEMPORARY_SUFFIX}") for name in ("other", f"{path.name}.old")]
-    for leftover in (own, *others):
-        leftover.write_bytes(b"half")
-    with CheckpointLock(path):
-        assert not own.exists()
-    assert all(other.exists() for other in others)
-    assert read_header(path)["game"] == HEADER["game"]
