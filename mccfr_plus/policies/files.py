@@ -8,7 +8,7 @@ import pyspiel
 
 from mccfr_plus.errors import PolicyError, PolicyFileError
 from mccfr_plus.files.atomic_write import atomic_write
-from mccfr_plus.policies.keyed_policy import KeyedPolicy, KeyedTable, are_distributions, keys_of_kind
+from mccfr_plus.policies.keyed_policy import KeyedPolicy, KeyedTable, are_distributions
 from mccfr_plus.policies.tree_policy import TreePolicy
 from mccfr_plus.trees.game import load_game
 from mccfr_plus.trees.game_tree import GameTree, compile_game
@@ -112,13 +112,11 @@ def _keyed_policy(
         )
     table = KeyedTable(*(fields[field] for field in KeyedTable._fields))
     try:
-        keys = keys_of_kind(str(fields["kind"]), loaded)
-        is_whole = table.is_consistent(loaded.num_players())
-    except ValueError:
-        is_whole = False
-    if not is_whole:
-        raise PolicyFileError(f"{path} is damaged: its arrays do not fit together. Write it again.")
-    return KeyedPolicy(loaded, table, keys)
+        if table.is_consistent(loaded.num_players()):
+            return KeyedPolicy.of_kind(loaded, table, str(fields["kind"]))
+    except (LookupError, ValueError):
+        pass
+    raise PolicyFileError(f"{path} is damaged: its arrays do not fit together. Write it again.")
 
 
 def _read(path: Path) -> dict[str, np.ndarray]:
