@@ -104,24 +104,6 @@ def sum_of(estimates: Sequence[Estimate], weights: Sequence[float], offset: floa
     return Estimate(value, value - half_width, value + half_width, kind, estimates[0].confidence, samples, seconds)
 
 
-def confidence_of_look(confidence: float, look: int | None) -> float:
-    """Returns the confidence of look 1, 2, ..., or None for the last, so that `best_look` has the given confidence."""
-    error = (1 - confidence) / 2
-    return 1 - (error if look is None else error / (look * (look + 1)))
-
-
-def best_look(looks: Sequence[Estimate], confidence: float) -> Estimate:
-    """Returns the best of several lower bounds of one quantity: the one whose interval begins highest.
-
-    With `confidence_of_look`, the interval of look k misses its mean with probability at most a / (2 k (k + 1)), where
-    a = 1 - confidence, and that of the last look with a / 2. These sum to at most a: 1/2 + 1/6 + 1/12 + ... = 1. So all
-    intervals are valid simultaneously with probability 1 - a, by the union bound, and the largest `low` is below the
-    quantity. The number of looks may depend on their results.
-    """
-    best = max(looks, key=lambda look: look.low)
-    return best._replace(confidence=confidence, seconds=math.fsum(look.seconds for look in looks))
-
-
 def require_confidence(confidence: float) -> float:
     """Returns a confidence as Python's number. Raises ConfigError unless it lies between 0.5 and 1."""
     allowed = "give a number from 0.5 to below 1, such as 0.95"

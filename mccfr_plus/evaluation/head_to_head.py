@@ -7,9 +7,10 @@ from typing import NamedTuple
 import numpy as np
 import pyspiel
 
-from mccfr_plus.evaluation.behavior import Behavior, JointPolicy, joined
+from mccfr_plus.evaluation.behavior import Behavior, joined
 from mccfr_plus.evaluation.estimates import Estimate, mean_estimate, sum_of
 from mccfr_plus.evaluation.play import ControlledPlay, Stop, play_until
+from mccfr_plus.evaluation.strategies import JointPolicy
 from mccfr_plus.kernels.random_numbers import new_state
 from mccfr_plus.trees.game import load_game
 

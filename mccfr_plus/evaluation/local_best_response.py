@@ -1,7 +1,7 @@
 """Lower bounds on how much can be won against a policy, by one decision of lookahead."""
 
 import random
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -9,11 +9,11 @@ import numpy as np
 import pyspiel
 
 from mccfr_plus.estimators.base import check_whole
-from mccfr_plus.evaluation.behavior import Behavior, JointPolicy
+from mccfr_plus.evaluation.behavior import Behavior, Response
 from mccfr_plus.evaluation.estimates import Estimate, sum_of
-from mccfr_plus.evaluation.lookahead import LocalResponder, Lookahead
-from mccfr_plus.evaluation.play import Stop, payoff_estimate, require_player, sum_of_payoffs
-from mccfr_plus.evaluation.responses import Response
+from mccfr_plus.evaluation.lookahead import NO_LIMIT, Clock, LocalResponder, Lookahead
+from mccfr_plus.evaluation.play import Stop, lower_bound, payoff_estimate, require_player, sum_of_payoffs
+from mccfr_plus.evaluation.strategies import JointPolicy
 from mccfr_plus.kernels.random_numbers import new_state
 from mccfr_plus.trees.game import load_game
 
@@ -32,41 +32,30 @@ class ExploitabilityBound(NamedTuple):
     responses: tuple[Estimate, ...]  # per player, a lower bound of the best response's value
 
 
-class Choice(NamedTuple):
-    """What determines a local best response."""
-
-    lookahead: Lookahead
-    seed: int  # of the expectations that are sampled
-
-
 @dataclass(frozen=True)
 class LocalResponses:
     """Local best responses to one policy."""
 
     game: pyspiel.Game
     behavior: Behavior  # the policy
-    own: Behavior  # how the responding player plays after the decision
-    stop: Stop  # for each player
+    rollout: Behavior  # how the responding player plays after the decision
     rng: random.Random  # modified in place
+    clock: Clock = NO_LIMIT
 
-    def choices(self, lookahead: Lookahead) -> Iterator[Choice]:
-        """Yields a new choice for each player, drawn when it is needed."""
-        return (Choice(lookahead, self.rng.getrandbits(64)) for _ in range(self.game.num_players()))
+    def respond(self, player: int, lookahead: Lookahead) -> Response:
+        """Returns a new response of one player, with a seed of its own for what it samples."""
+        seed = self.rng.getrandbits(64)
+        responder = LocalResponder(self.game, self.behavior, player, self.rollout, lookahead, seed, self.clock)
+        return Response(self.game, player, responder.row, self.behavior)
 
-    def respond(self, player: int, choice: Choice) -> LocalBestResponse:
-        """Returns one player's response and the estimate of its payoff."""
-        responder = LocalResponder(self.game, self.behavior, player, self.own, *choice, self.stop.deadline)
-        policy = Response(self.game, player, responder.row, self.behavior)
-        return LocalBestResponse(policy.payoff(self.rng, self.stop), policy)
-
-    def bound(self, choices: Iterable[Choice]) -> ExploitabilityBound:
-        """Returns the lower bound of the policy's exploitability by the responses of one choice per player."""
-        players, values = range(self.game.num_players()), []
-        responses = tuple(self.respond(player, choice).estimate for player, choice in enumerate(choices))
+    def bound(self, responses: Iterable[Response], stop: Stop) -> ExploitabilityBound:
+        """Returns the lower bound of the policy's exploitability by the payoffs of one response per player."""
+        values: list[Estimate] = []
+        payoffs = tuple(lower_bound(response, self.rng, stop) for response in responses)
         if sum_of_payoffs(self.game) is None:
             row, rng = self.behavior.row, self.rng
-            values = [payoff_estimate(self.game, row, player, rng, "estimate", self.stop) for player in players]
-        return ExploitabilityBound(mean_gain(self.game, responses, values), responses)
+            values += [payoff_estimate(self.game, row, p, rng, "estimate", stop) for p in range(len(payoffs))]
+        return ExploitabilityBound(mean_gain(self.game, payoffs, values), payoffs)
 
 
 def mean_gain(game: pyspiel.Game, responses: Sequence[Estimate], values: Sequence[Estimate]) -> Estimate:
@@ -122,9 +111,10 @@ def local_best_response(
     in that it takes any game, all legal actions and any rollout policy, and in the control variates.
     """
     stop, lookahead = Stop(num_games, seconds, confidence, progress), Lookahead(max_histories, num_rollouts, max_nodes)
-    responses = _prepare(game, policy, rollout, lookahead, stop, seed)
+    responses = _local_responses(game, policy, rollout, lookahead, seed)
     require_player(responses.game, player)
-    return responses.respond(player, next(responses.choices(lookahead)))
+    response = responses.respond(player, lookahead)
+    return LocalBestResponse(lower_bound(response, responses.rng, stop), response)
 
 
 def exploitability_lower_bound(
@@ -159,16 +149,16 @@ def exploitability_lower_bound(
         True
     """
     stop, lookahead = Stop(num_games, seconds, confidence, progress), Lookahead(max_histories, num_rollouts, max_nodes)
-    responses = _prepare(game, policy, rollout, lookahead, stop, seed)
-    return responses.bound(responses.choices(lookahead))
+    responses = _local_responses(game, policy, rollout, lookahead, seed)
+    players = range(responses.game.num_players())
+    return responses.bound((responses.respond(player, lookahead) for player in players), stop)
 
 
-def _prepare(
+def _local_responses(
     game: pyspiel.Game | str,
     policy: JointPolicy,
     rollout: JointPolicy | None,
     lookahead: Lookahead,
-    stop: Stop,
     seed: int | np.random.Generator | None,
 ) -> LocalResponses:
     for name, value in lookahead._asdict().items():
@@ -176,4 +166,4 @@ def _prepare(
     game = load_game(game)
     behavior = Behavior(game, policy)
     own = behavior if rollout is None else Behavior(game, rollout)
-    return LocalResponses(game, behavior, own, stop, random.Random(int(new_state(seed)[0])))
+    return LocalResponses(game, behavior, own, random.Random(int(new_state(seed)[0])))

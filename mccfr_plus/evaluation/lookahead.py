@@ -16,7 +16,7 @@ Belief: TypeAlias = list[tuple[pyspiel.State, float]]  # states are not modified
 
 _MAX_PASSES = 8  # of sampling, in search of consistent histories
 _MAX_STATES = 100_000  # of beliefs, of some kilobytes each
-_MAX_VALUES = 300_000  # of histories, and decisions
+_MAX_DECISIONS = 300_000
 _MAX_DEPTH = 400  # of an exact expectation, far below Python's limit of recursion
 _TIE = 1e-9  # differences below are rounding: the first action is taken, whatever the order of summation
 
@@ -33,6 +33,21 @@ class Lookahead(NamedTuple):
         return Lookahead(*(max(1, min(most, int(factor * own))) for own, most in zip(self, Lookahead(), strict=True)))
 
 
+class Clock:
+    """A deadline of `time.perf_counter`, which may be moved."""
+
+    def __init__(self, deadline: float = math.inf):
+        self.deadline = deadline
+
+    def check(self) -> None:
+        """Raises BudgetError after the deadline."""
+        if time.perf_counter() > self.deadline:
+            raise BudgetError("looking ahead takes too long: give more time, or a smaller lookahead.")
+
+
+NO_LIMIT = Clock()
+
+
 class Beliefs:
     """The histories of a player's information states, weighted by chance's and the opponents' probabilities.
 
@@ -42,10 +57,10 @@ class Beliefs:
 
     def __init__(
         self, game: pyspiel.Game, behavior: Behavior, player: int, max_histories: int, seed: int,
-        deadline: float = math.inf,
+        clock: Clock = NO_LIMIT,
     ):  # fmt: skip
         self._game, self._behavior, self._player = game, behavior, player
-        self._max_histories, self._seed, self._deadline = max_histories, seed, deadline
+        self._max_histories, self._seed, self._clock = max_histories, seed, clock
         self._groups: dict[tuple[str, int] | None, dict[str, Belief]] = {}
         self._sampled: set[tuple[str, int] | None] = set()  # keys of groups that are samples
         self._num_kept = 0
@@ -88,7 +103,7 @@ class Beliefs:
         pending = list(start)
         found = 0
         while pending:
-            _require_time(self._deadline)
+            self._clock.check()
             state, weight = pending.pop()
             if state.is_terminal():
                 continue
@@ -106,7 +121,7 @@ class Beliefs:
         """Returns sampled histories at the player's next decisions, or only at the information state `wanted`."""
         groups: dict[str, Belief] = {}
         for begin in sample_states(start, self._max_histories, rng):
-            _require_time(self._deadline)
+            self._clock.check()
             state = begin.clone()
             while not state.is_terminal() and state.current_player() != self._player:
                 random_move(state, self._behavior.row, rng)
@@ -134,19 +149,13 @@ class _TooLarge(Exception):
 class Rollouts:
     """Payoffs of one player, if `row_of` gives the distributions at decision nodes."""
 
-    def __init__(self, row_of: RowOf, player: int, deadline: float = math.inf):
-        self._row_of, self._player, self._deadline = row_of, player, deadline
-        self._values: dict[tuple[int, ...], tuple[float, int]] = {}  # with the number of histories below
-        self._left = 0
+    def __init__(self, row_of: RowOf, player: int, clock: Clock = NO_LIMIT):
+        self._row_of, self._player, self._clock = row_of, player, clock
+        self._nodes_left = 0
 
     def exact(self, belief: Belief, actions: list[int], max_nodes: int) -> list[float] | None:
-        """Returns the expected payoff after each action; None if that takes more than `max_nodes` histories.
-
-        Histories with known values count too, so that the result does not depend on earlier calls.
-        """
-        if len(self._values) > _MAX_VALUES:
-            self._values.clear()
-        self._left = max_nodes
+        """Returns the expected payoff after each action; None if that takes more than `max_nodes` histories."""
+        self._nodes_left = max_nodes
         try:
             return [sum(w * self._expected(state.child(a), 0) for state, w in belief) for a in actions]
         except _TooLarge:
@@ -159,38 +168,19 @@ class Rollouts:
     def _expected(self, state: pyspiel.State, depth: int) -> float:
         if state.is_terminal():
             return state.player_return(self._player)
-        key = tuple(state.history())
-        known = self._values.get(key)
-        if known is not None:
-            self._spend(known[1])
-            return known[0]
-        if depth > _MAX_DEPTH:
+        self._nodes_left -= 1
+        if self._nodes_left < 0 or depth > _MAX_DEPTH:
             raise _TooLarge
-        left = self._left
-        self._spend(1)
         row = row_at(state, self._row_of)
         outcomes = zip(row.actions, row.probabilities, strict=True)
-        value = sum(probability * self._expected(state.child(action), depth + 1) for action, probability in outcomes)
-        self._values[key] = value, left - self._left
-        return value
-
-    def _spend(self, nodes: int) -> None:
-        self._left -= nodes
-        if self._left < 0:
-            raise _TooLarge
+        return sum(probability * self._expected(state.child(action), depth + 1) for action, probability in outcomes)
 
     def _play(self, state: pyspiel.State, rng: random.Random) -> float:
         """Returns the payoff of one play. `state` is modified in place."""
-        _require_time(self._deadline)
+        self._clock.check()
         while not state.is_terminal():
             random_move(state, self._row_of, rng)
         return state.player_return(self._player)
-
-
-def _require_time(deadline: float) -> None:
-    """Raises BudgetError after the deadline, a time of `time.perf_counter`."""
-    if time.perf_counter() > deadline:
-        raise BudgetError("looking ahead takes too long: give more time, or a smaller lookahead.")
 
 
 class LocalResponder:
@@ -198,11 +188,11 @@ class LocalResponder:
 
     def __init__(
         self, game: pyspiel.Game, behavior: Behavior, player: int, rollout: Behavior, lookahead: Lookahead, seed: int,
-        deadline: float = math.inf,
+        clock: Clock = NO_LIMIT,
     ):  # fmt: skip
-        self._behavior, self._lookahead, self._seed, self._deadline = behavior, lookahead, seed, deadline
-        self._beliefs = Beliefs(game, behavior, player, lookahead.max_histories, seed, deadline)
-        self._rollouts = Rollouts(joined(player, rollout.row, behavior.row), player, deadline)
+        self._behavior, self._lookahead, self._seed, self._clock = behavior, lookahead, seed, clock
+        self._beliefs = Beliefs(game, behavior, player, lookahead.max_histories, seed, clock)
+        self._rollouts = Rollouts(joined(player, rollout.row, behavior.row), player, clock)
         self._decisions: dict[str, Distribution] = {}
 
     def row(self, state: pyspiel.State) -> Distribution:
@@ -210,9 +200,9 @@ class LocalResponder:
         info_state = state.information_state_string()
         row = self._decisions.get(info_state)
         if row is None:
-            if len(self._decisions) >= _MAX_VALUES:
+            if len(self._decisions) >= _MAX_DECISIONS:
                 self._decisions.clear()
-            _require_time(self._deadline)
+            self._clock.check()
             row = self._decisions[info_state] = new_row(info_state, [self._decide(state, info_state)], [1.0])
         return row
 

@@ -32,7 +32,7 @@ from tqdm.auto import tqdm
 from mccfr_plus.errors import ConfigError
 from mccfr_plus.estimators.base import check_whole
 from mccfr_plus.evaluation import estimates
-from mccfr_plus.evaluation.behavior import Distribution, RowOf, chance_row
+from mccfr_plus.evaluation.behavior import Distribution, Response, RowOf, chance_row
 from mccfr_plus.evaluation.estimates import MIN_SAMPLES, Estimate, Kind, Running
 
 _PRIOR_GAMES = 1.0  # games of a history that weigh as much as its information state's average
@@ -220,7 +220,6 @@ class Stop:
     seconds: float | None
     confidence: float  # of the intervals
     progress: bool  # whether to show a progress bar
-    deadline: float = math.inf  # of `time.perf_counter`: a local best response gives up then
 
     def __post_init__(self) -> None:
         if self.num_games is None and self.seconds is None:
@@ -257,6 +256,11 @@ def payoff_estimate(
     """Returns the estimate of a player's payoff, with control variates."""
     _, controlled, seconds = play_until([ControlledPlay(game, row_of, player, rng)], stop)
     return estimates.mean_estimate(controlled[0], kind, stop.confidence, seconds)
+
+
+def lower_bound(response: Response, rng: random.Random, stop: Stop) -> Estimate:
+    """Returns the estimate of the responding player's payoff: a lower bound of the best response's value."""
+    return payoff_estimate(response.game, response.row, response.player, rng, "lower bound", stop)
 
 
 def sum_of_payoffs(game: pyspiel.Game) -> float | None:

@@ -7,9 +7,9 @@ import pyspiel
 
 from mccfr_plus.errors import PolicyError
 from mccfr_plus.estimators.base import check_whole
-from mccfr_plus.evaluation.behavior import JointPolicy
 from mccfr_plus.evaluation.by_rules import NUMBER, NUMBERS, RulesEvaluator
 from mccfr_plus.evaluation.exact import Evaluation
+from mccfr_plus.evaluation.strategies import JointPolicy
 from mccfr_plus.evaluation.tabulation import InfosetHistories, tabulate
 from mccfr_plus.games.game import RulesGame
 from mccfr_plus.policies.keyed_policy import KeyedPolicy

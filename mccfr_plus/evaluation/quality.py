@@ -1,6 +1,5 @@
 """Values, best responses and exploitability of a policy in a game of any size, within a given time."""
 
-import functools
 import math
 import random
 import time
@@ -11,20 +10,19 @@ import pyspiel
 
 from mccfr_plus.errors import BudgetError
 from mccfr_plus.evaluation import estimates
-from mccfr_plus.evaluation.behavior import Behavior, JointPolicy
-from mccfr_plus.evaluation.estimates import MIN_SAMPLES, Estimate, best_look, confidence_of_look
+from mccfr_plus.evaluation.behavior import Behavior, Response
+from mccfr_plus.evaluation.estimates import MIN_SAMPLES, Estimate
 from mccfr_plus.evaluation.head_to_head import head_to_head
-from mccfr_plus.evaluation.local_best_response import Choice, ExploitabilityBound, LocalResponses, mean_gain
-from mccfr_plus.evaluation.lookahead import Lookahead
+from mccfr_plus.evaluation.local_best_response import ExploitabilityBound, LocalResponses, mean_gain
+from mccfr_plus.evaluation.lookahead import Clock, Lookahead
 from mccfr_plus.evaluation.play import Stop, sum_of_payoffs
 from mccfr_plus.evaluation.sampled_best_response import SampledBestResponse, sampled_best_response
+from mccfr_plus.evaluation.strategies import JointPolicy
 from mccfr_plus.kernels.random_numbers import new_state
 from mccfr_plus.trees.game import load_game
 from mccfr_plus.trees.size_estimate import estimate_size
 
 GAMES, LOCAL, SAMPLED = "games", "local best response", "sampled best response"
-
-_LEAST_SECONDS = 1e-9  # of a look that comes too late: it plays the fewest games
 
 # Shares of the time; local best responses get the rest.
 _RECALL_SHARE = 0.1  # for the test of perfect recall, within these limits, in seconds
@@ -91,8 +89,8 @@ def estimate_quality(
     1. The players' values, by games with control variates.
     2. Lower and upper bounds by best responses in sampled games, with as many samples as the time allows; none if a
        trial with a few samples takes too long.
-    3. Lower bounds by local best responses: the best of several estimates, with increasing lookahead; their intervals
-       are valid simultaneously.
+    3. Lower bounds by local best responses, in new games of those that did best in short trials with increasing
+       lookahead.
 
     Bounds of one quantity by two methods are two numbers: the larger of two lower bounds is biased upwards.
 
@@ -153,7 +151,7 @@ def local_bound(
     seed: int | np.random.Generator | None = None,
     progress: bool = False,
 ) -> ExploitabilityBound | None:
-    """Returns the best lower bound of exploitability by local best responses within the time; see `estimate_quality`.
+    """Returns a lower bound of exploitability by local best responses within the time; see `estimate_quality`.
 
     None if the time is too short, or if a sample shows imperfect recall.
     """
@@ -166,52 +164,41 @@ def local_bound(
 def _local_bound(
     game: pyspiel.Game, policy: JointPolicy, seconds: float, *, confidence: float, seed: Any, progress: bool
 ) -> ExploitabilityBound | None:
-    """Tries local best responses with increasing lookahead, plays the most promising ones longer, and returns the best
-    of all these bounds.
+    """Tries local best responses with increasing lookahead, and plays new games with the most promising ones.
 
-    A response depends on the lookahead and on its samples, and more lookahead is not always better. So the last look
-    plays, for each player, the response that promises most after the others, in new games.
+    A response depends on the lookahead and on its samples, and more lookahead is not always better.
     """
-    begin = time.perf_counter()
+    begin, players = time.perf_counter(), range(game.num_players())
     behavior, rng = Behavior(game, policy), random.Random(int(seed.integers(2**62)))
-    runs = game.num_players() * (1 if sum_of_payoffs(game) is not None else 2)
+    clock = Clock(begin + _COARSE_SHARE * seconds)
+    responses = LocalResponses(game, behavior, behavior, rng, clock)
+    runs = len(players) * (1 if sum_of_payoffs(game) is not None else 2)
+    pilot = Stop(None, _PILOT_SHARE * seconds / runs, confidence, progress=False)
 
-    def responses(look: int | None, seconds: float, deadline: float = math.inf) -> LocalResponses:
-        of_look = confidence_of_look(confidence, look)
-        stop = Stop(None, seconds / runs, of_look, progress and look is None, deadline)
-        return LocalResponses(game, behavior, behavior, stop, rng)
+    def time_left() -> float:
+        return max(begin + seconds - time.perf_counter(), _PILOT_SHARE * seconds)
 
-    looks: list[tuple[ExploitabilityBound, list[Choice]]] = []
+    def promise(look: tuple[Estimate, Response]) -> float:
+        """Returns where the interval of a player's response would begin after all games of the time left."""
+        return look[0].value - look[0].half_width * math.sqrt(min(look[0].seconds * runs / time_left(), 1.0))
+
+    best: list[tuple[Estimate, Response]] = []  # of each player
     scale, more = 0.0, _COARSEST
     while more > _WORTHWHILE * scale:
         trial = time.perf_counter()
-        pilot = responses(len(looks) + 1, _PILOT_SHARE * seconds, begin + _COARSE_SHARE * seconds)
-        choices = list(pilot.choices(Lookahead().scaled(more)))
+        tried = [responses.respond(player, Lookahead().scaled(more)) for player in players]
         try:
-            looks.append((pilot.bound(choices), choices))
+            found = responses.bound(tried, pilot).responses
         except BudgetError:
             break
-        scale, now = more, time.perf_counter()
-        least = min(response.samples for response in looks[-1][0].responses)
-        games = least * (begin + seconds - now) / (now - trial)
-        more = min(1.0, scale * _MOST_GROWTH, scale * games / _FEW_GAMES)
-    if not looks:
+        looks = list(zip(found, tried, strict=True))
+        best = [max(pair, key=promise) for pair in zip(best, looks, strict=True)] if best else looks
+        games = min(look.samples for look in found) * time_left() / (time.perf_counter() - trial)
+        scale, more = more, min(1.0, more * _MOST_GROWTH, more * games / _FEW_GAMES)
+    if not best:
         return None
-    left = max(begin + seconds - time.perf_counter(), _LEAST_SECONDS)
-    last = responses(None, left)
-
-    def promise(player: int, look: tuple[ExploitabilityBound, list[Choice]]) -> float:
-        """Returns where the interval of a player's response would begin after the last look."""
-        found = look[0].responses[player]
-        return found.value - found.half_width * math.sqrt(min(found.seconds * runs / left, 1.0))
-
-    best = [max(looks, key=functools.partial(promise, p))[1][p] for p in range(game.num_players())]
-    bounds = [*(bound for bound, _ in looks), last.bound(best)]
-    of_players = zip(*(bound.responses for bound in bounds), strict=True)
-    return ExploitabilityBound(
-        best_look([bound.estimate for bound in bounds], confidence),
-        tuple(best_look(of_player, confidence) for of_player in of_players),
-    )
+    clock.deadline = math.inf
+    return responses.bound((response for _, response in best), Stop(None, time_left() / runs, confidence, progress))
 
 
 def _perfect_recall(game: pyspiel.Game, seconds: float, rng: np.random.Generator) -> bool:

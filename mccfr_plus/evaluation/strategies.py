@@ -17,13 +17,16 @@ from mccfr_plus.trees.game_tree import GameTree
 from mccfr_plus.trees.order import representative_states
 
 Probabilities: TypeAlias = Mapping[int, float] | Sequence[tuple[int, float]]
-AnyPolicy: TypeAlias = openspiel_policy.Policy | pyspiel.Policy | Mapping[str, Probabilities]
+AnyPolicy: TypeAlias = (
+    openspiel_policy.Policy | pyspiel.Policy | Mapping[str, Probabilities] | Callable[[pyspiel.State], Probabilities]
+)
+JointPolicy: TypeAlias = AnyPolicy | Sequence[AnyPolicy]
 
 _TOLERANCE = 1e-4  # a policy computed in single precision misses 1 by less
 _SUM_TOLERANCE = 1e-6  # of a strategy to sample by
 
 
-def strategy_of(tree: GameTree, policy: AnyPolicy | Sequence[AnyPolicy]) -> np.ndarray:
+def strategy_of(tree: GameTree, policy: JointPolicy) -> np.ndarray:
     """Returns the probabilities of a policy, or of a list of one per player, ``[num_slots]`` float64, not normalized.
 
     PolicyError if the policy has no distribution over the legal actions at an infoset of the game.
@@ -70,27 +73,28 @@ def answers_by_text(policy: Any) -> Callable[[str, int], Probabilities | None] |
 
     A policy of a simultaneous game also answers in the turn-based game that it was converted to.
     """
-    by_text = _by_own_text(policy)
-    if by_text is None:
+    if isinstance(policy, TreePolicy):  # players may share texts
+        return None
+    if isinstance(policy, openspiel_policy.TabularPolicy):
+        rows, lookup = policy.action_probability_array, policy.state_lookup
+
+        def find(text: str) -> Probabilities | None:
+            return dict(enumerate(rows[lookup[text]].tolist())) if text in lookup else None
+
+    elif isinstance(policy, Mapping | pyspiel.TabularPolicy):
+        find = (policy if isinstance(policy, Mapping) else policy.policy_table()).get
+    else:
         return None
 
     def answer(text: str, player: int) -> Probabilities | None:
-        found = by_text(text)
+        found = find(text)
         # OpenSpiel's conversion to turn-based puts this line before the original's string.
-        return by_text(text.removeprefix(f"Current player: {player}\n")) if found is None else found
+        return find(text.removeprefix(f"Current player: {player}\n")) if found is None else found
 
     return answer
 
 
-def _by_own_text(policy: Any) -> Callable[[str], Probabilities | None] | None:
-    if isinstance(policy, openspiel_policy.TabularPolicy) and not isinstance(policy, TreePolicy):
-        rows, lookup = policy.action_probability_array, policy.state_lookup
-        return lambda text: dict(enumerate(rows[lookup[text]].tolist())) if text in lookup else None
-    table: Any = policy.policy_table() if isinstance(policy, pyspiel.TabularPolicy) else policy
-    return table.get if isinstance(table, Mapping) and not isinstance(table, TreePolicy) else None
-
-
-def answers_at_states(policy: Any) -> Callable[[pyspiel.State, int], Probabilities | None]:
+def answers_of(policy: Any) -> Callable[[pyspiel.State, int], Probabilities | None]:
     """Returns a function from (state, player) to {action: probability}; it returns None where the policy has none."""
     if by_text := answers_by_text(policy):
         return lambda state, player: by_text(state.information_state_string(player), player)
@@ -107,10 +111,11 @@ def answers_at_states(policy: Any) -> Callable[[pyspiel.State, int], Probabiliti
                 return None
 
         return from_cpp
+    if callable(policy):
+        return lambda state, _: policy(state)
     raise PolicyError(
         f"policy={policy!r} is a {type(policy).__name__}: give an OpenSpiel policy (Python or C++), a mapping from "
-        "information states to {action: probability}, where games are sampled a function from states to that, or a "
-        "list of one per player."
+        "information states to {action: probability}, a function from states to that, or a list of one per player."
     )
 
 
@@ -163,5 +168,5 @@ def _answers_of_infosets(tree: GameTree, policy: AnyPolicy) -> Callable[[int, in
         return lambda infoset, player: policy.find(tree.info_states[infoset], player)
     if by_text := answers_by_text(policy):
         return lambda infoset, player: by_text(tree.info_states[infoset], player)
-    at_state, states = answers_at_states(policy), representative_states(tree)
+    at_state, states = answers_of(policy), representative_states(tree)
     return lambda infoset, player: at_state(states[infoset], player)

@@ -14,8 +14,15 @@ import pyspiel
 from tqdm.auto import tqdm
 
 from mccfr_plus.errors import PolicyError
-from mccfr_plus.evaluation.behavior import JointPolicy, PlayerPolicy, answers_of
-from mccfr_plus.evaluation.strategies import are_distributions, distribution, one_per_player, row_of
+from mccfr_plus.evaluation.strategies import (
+    AnyPolicy,
+    JointPolicy,
+    answers_of,
+    are_distributions,
+    distribution,
+    one_per_player,
+    row_of,
+)
 from mccfr_plus.games.game import RulesGame
 from mccfr_plus.policies.keyed_policy import KeyedPolicy
 from mccfr_plus.trees.batches import states_after
@@ -161,7 +168,7 @@ def _tables(
         )
 
 
-def _answer_after(game: pyspiel.Game, policy: PlayerPolicy) -> _Answer:
+def _answer_after(game: pyspiel.Game, policy: AnyPolicy) -> _Answer:
     """Returns a function from a player and histories to the legal actions, their probabilities, and which are known.
 
     A policy with a method ``probabilities_after``, as networks have, gets the histories at once.
