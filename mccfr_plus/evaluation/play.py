@@ -145,11 +145,9 @@ class ControlledPlay:
 
     def play(self) -> tuple[float, float]:
         """Plays one game; returns the payoff and the payoff less the control variates, of the same mean."""
-        if self._root is None:
-            self._root = self._new_place(self._game.new_initial_state())
-        node = self._root
+        state = self._game.new_initial_state()
+        node = self._root = self._root or self._new_place(state)
         stored = True  # whether `node` is kept
-        state: pyspiel.State | None = None  # needed only where nothing is kept
         path: list[tuple[_Place, int, bool]] = []
         controls: list[tuple[int, float, float]] = []
         correction = 0.0
@@ -160,24 +158,19 @@ class ControlledPlay:
             if control is not None:
                 controls.append(control)
                 correction += self._coefficient(control[0]) * control[1]
-            if state is None and index in node.children:
-                child, payoff = node.children[index], node.values.get(index, 0.0)
+            state.apply_action(node.row.actions[index])
+            if index in node.children:
+                child = node.children[index]
             else:
-                if state is None:
-                    state = self._game.new_initial_state()
-                    for place, chosen, _ in path:
-                        state.apply_action(place.row.actions[chosen])
-                else:
-                    state.apply_action(node.row.actions[index])
                 stored = stored and self._num_nodes < _MAX_NODES
                 child = None if state.is_terminal() else self._new_place(state)
-                payoff = state.player_return(self._player) if child is None else 0.0
                 if stored:
                     node.children[index] = child
                     self._num_nodes += 1
             if child is None:
                 break
             node = child
+        payoff = state.player_return(self._player)
         for group, variate, before in controls:
             self._products[group] += (payoff - before) * variate
             self._squares[group] += variate * variate

@@ -24,18 +24,17 @@ from mccfr_plus.trees.size_estimate import estimate_size
 
 GAMES, LOCAL, SAMPLED = "games", "local best response", "sampled best response"
 
+_RECALL_SECONDS = 0.2  # for the test of perfect recall: 0.05 shows it of liars_dice_ir, 0.02 in one of three times
+
 # Shares of the time; local best responses get the rest.
-_RECALL_SHARE = 0.1  # for the test of perfect recall, within these limits, in seconds
-_MIN_RECALL_SECONDS, _MAX_RECALL_SECONDS = 0.2, 0.5  # 0.05 shows it of liars_dice_ir, 0.02 in one of three times
 _VALUES_SHARE = 0.13
 _SAMPLED_SHARE = 0.4
 
 # Sampled best responses, with shares of a player's time for them.
-_TRIAL_SHARE = 0.2  # for the first trial, which may be too slow
+_LEAST_SHARE = 0.2  # for another trial
 _LOWER_SHARE = 0.1  # for the games of the lower bound
 _FIRST_SAMPLES = 16
 _MORE_SAMPLES = 4  # times as many next time
-_COST_OF_MORE = 6.0  # times as long: more samples share less
 _MOST_GAMES = 2000
 _MAX_NODES = 1_000_000_000  # no limit: time is
 
@@ -203,8 +202,7 @@ def _local_bound(
 
 def _perfect_recall(game: pyspiel.Game, seconds: float, rng: np.random.Generator) -> bool:
     """Returns whether a sample shows no imperfect recall."""
-    limit = min(max(_RECALL_SHARE * seconds, _MIN_RECALL_SECONDS), _MAX_RECALL_SECONDS, seconds)
-    return estimate_size(game, seconds=limit, seed=rng).perfect_recall
+    return estimate_size(game, seconds=min(_RECALL_SECONDS, seconds), seed=rng).perfect_recall
 
 
 def _sampled_responses(
@@ -216,15 +214,14 @@ def _sampled_responses(
     num_games = int(min(max(_LOWER_SHARE * seconds / game_seconds, MIN_SAMPLES), _MOST_GAMES))
     options |= {"num_games": num_games, "max_nodes": _MAX_NODES}
     for player in range(game.num_players()):
-        end, limit, num_samples, cost = time.perf_counter() + seconds, _TRIAL_SHARE * seconds, _FIRST_SAMPLES, 0.0
-        while cost <= limit:
+        end, num_samples = time.perf_counter() + seconds, _FIRST_SAMPLES
+        while (left := end - time.perf_counter()) > _LEAST_SHARE * seconds:
             try:
-                found = sampled_best_response(game, policy, player, num_samples=num_samples, seconds=limit, **options)
+                found = sampled_best_response(game, policy, player, num_samples=num_samples, seconds=left, **options)
             except BudgetError:
                 break
             responses[player:] = [found]
-            limit, num_samples = end - time.perf_counter(), num_samples * _MORE_SAMPLES
-            cost = _COST_OF_MORE * found.upper.seconds + _LOWER_SHARE * seconds
+            num_samples *= _MORE_SAMPLES
         if len(responses) == player:
             return []
     return responses

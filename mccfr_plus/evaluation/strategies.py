@@ -1,6 +1,7 @@
 """Probabilities of any kind of policy: by information state string, at a state, and as a strategy array of a tree."""
 
 from collections.abc import Callable, Mapping, Sequence
+from types import BuiltinFunctionType
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -82,7 +83,8 @@ def answers_by_text(policy: Any) -> Callable[[str, int], Probabilities | None] |
             return dict(enumerate(rows[lookup[text]].tolist())) if text in lookup else None
 
     elif isinstance(policy, Mapping | pyspiel.TabularPolicy):
-        find = (policy if isinstance(policy, Mapping) else policy.policy_table()).get
+        table: Any = policy if isinstance(policy, Mapping) else policy.policy_table()
+        find = table.get
     else:
         return None
 
@@ -111,7 +113,7 @@ def answers_of(policy: Any) -> Callable[[pyspiel.State, int], Probabilities | No
                 return None
 
         return from_cpp
-    if callable(policy):
+    if callable(policy) and not isinstance(policy, type | BuiltinFunctionType):  # what makes policies is none
         return lambda state, _: policy(state)
     raise PolicyError(
         f"policy={policy!r} is a {type(policy).__name__}: give an OpenSpiel policy (Python or C++), a mapping from "
