@@ -13,8 +13,7 @@ from mccfr_plus.evaluation import estimates
 from mccfr_plus.evaluation.behavior import Behavior, Response
 from mccfr_plus.evaluation.estimates import MIN_SAMPLES, Estimate
 from mccfr_plus.evaluation.head_to_head import head_to_head
-from mccfr_plus.evaluation.local_best_response import ExploitabilityBound, LocalResponses, mean_gain
-from mccfr_plus.evaluation.lookahead import Clock, Lookahead
+from mccfr_plus.evaluation.local_best_response import Clock, ExploitabilityBound, LocalResponses, Lookahead, mean_gain
 from mccfr_plus.evaluation.play import Stop, sum_of_payoffs
 from mccfr_plus.evaluation.sampled_best_response import SampledBestResponse, sampled_best_response
 from mccfr_plus.evaluation.strategies import JointPolicy

@@ -3,7 +3,6 @@
 import contextlib
 import os
 import secrets
-import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import BinaryIO
@@ -37,22 +36,14 @@ def atomic_write(path: str | os.PathLike, error_type: type[MccfrPlusError]) -> I
             os.unlink(temporary)
 
 
-def require_writable(path: str | os.PathLike, error_type: type[MccfrPlusError], num_bytes: int = 0) -> None:
-    """Raises `error_type` if `atomic_write` could not write a file; call it before long work.
-
-    Args:
-        num_bytes: The size of the file. The disk must hold it beside the old file.
-    """
-    place = target_of(path, error_type)
-    temporary = _temporary(place)
+def require_writable(path: str | os.PathLike, error_type: type[MccfrPlusError]) -> None:
+    """Raises `error_type` if `atomic_write` could not write a file; call it before long work."""
+    temporary = _temporary(target_of(path, error_type))
     try:
         open(temporary, "xb").close()
         os.unlink(temporary)
-        free = shutil.disk_usage(place.parent).free
     except OSError as error:
         raise error_type(f"cannot write {path}: {error.strerror or error}. Choose another directory or name.") from None
-    if free < num_bytes:
-        raise error_type(f"cannot write {path}: it needs {num_bytes:,} bytes and {free:,} are free. Make room.")
 
 
 def require_new(path: str | os.PathLike, error_type: type[MccfrPlusError]) -> None:
@@ -72,11 +63,7 @@ def require_kind(path: str | os.PathLike, error_type: type[MccfrPlusError], begi
 
 
 def target_of(path: str | os.PathLike, error_type: type[MccfrPlusError]) -> Path:
-    """Returns the file that a path leads to, through symbolic links; it need not exist.
-
-    Raises:
-        error_type: If it is not a file, or its directory does not exist.
-    """
+    """Returns the file that a path leads to, through symbolic links. `error_type` if it cannot be a file."""
     try:
         place = Path(os.path.realpath(path))
         is_other, is_inside = place.exists() and not place.is_file(), place.parent.is_dir()

@@ -6,7 +6,6 @@ import time
 from typing import Any, Self
 
 from mccfr_plus.errors import CheckpointError
-from mccfr_plus.files.file import check_writable
 from mccfr_plus.files.lock import CheckpointLock
 
 logger = logging.getLogger("mccfr_plus")
@@ -34,7 +33,6 @@ class CheckpointWriter:
         self._lock = path if isinstance(path, CheckpointLock) else CheckpointLock(path)
         try:
             self._written = self._iterations_in_file()
-            check_writable(self._lock, sum(array.nbytes for array in solver.state().values()))
         except BaseException:
             self._release()
             raise

@@ -44,13 +44,13 @@ def save_policy(policy: TreePolicy | KeyedPolicy, path: str | os.PathLike) -> No
     """
     if isinstance(policy, KeyedPolicy):
         fields = {"format": KEYED_FORMAT, "kind": policy.keys.kind, **policy.table._asdict()}
-    elif not isinstance(policy, TreePolicy):
+    elif isinstance(policy, TreePolicy):
+        fields = {"format": FORMAT, "fingerprint": policy.tree.fingerprint, "strategy": policy.strategy()}
+    else:
         raise PolicyError(
             f"a {type(policy).__name__} cannot be saved: save Solver(game).set_strategy(policy).current_policy(), "
             "which has the same probabilities."
         )
-    else:
-        fields = {"format": FORMAT, "fingerprint": policy.tree.fingerprint, "strategy": policy.strategy()}
     with atomic_write(path, PolicyFileError) as file:
         np.savez_compressed(file, version=VERSION, game=str(policy.game), **fields)
 
@@ -85,13 +85,12 @@ def load_policy(path: str | os.PathLike, game: pyspiel.Game | str | GameTree | N
         >>> bool((loaded.strategy() == policy.strategy()).all())
         True
     """
-    path = Path(path)
-    fields = _read(path)
+    path, fields = Path(path), _read(Path(path))
     name = str(fields["game"])
+    game = name if game is None else game
     if str(fields["format"]) == KEYED_FORMAT:
-        return _keyed_policy(path, name, fields, game)
-    tree = compile_game(name if game is None else game)
-    strategy = fields["strategy"]
+        return _keyed_policy(path, name, fields, game.game if isinstance(game, GameTree) else load_game(game))
+    tree, strategy = compile_game(game), fields["strategy"]
     if str(fields["fingerprint"]) != tree.fingerprint or strategy.shape != (tree.num_slots,):
         raise PolicyFileError(
             f"{path} holds a policy of {name}, which has other information states or actions than {tree.game}. "
@@ -102,18 +101,15 @@ def load_policy(path: str | os.PathLike, game: pyspiel.Game | str | GameTree | N
     return TreePolicy(tree, strategy)
 
 
-def _keyed_policy(
-    path: Path, name: str, fields: dict[str, np.ndarray], game: pyspiel.Game | str | GameTree | None
-) -> KeyedPolicy:
-    loaded = game.game if isinstance(game, GameTree) else load_game(name if game is None else game)
-    if str(loaded) != name:
+def _keyed_policy(path: Path, name: str, fields: dict[str, np.ndarray], game: pyspiel.Game) -> KeyedPolicy:
+    if str(game) != name:
         raise PolicyFileError(
-            f"{path} holds a policy of {name}, which is not {loaded}. Evaluate it on its own game, or solve this one."
+            f"{path} holds a policy of {name}, which is not {game}. Evaluate it on its own game, or solve this one."
         )
     table = KeyedTable(*(fields[field] for field in KeyedTable._fields))
     try:
-        if table.is_consistent(loaded.num_players()):
-            return KeyedPolicy.of_kind(loaded, table, str(fields["kind"]))
+        if table.is_consistent(game.num_players()):
+            return KeyedPolicy.of_kind(game, table, str(fields["kind"]))
     except (LookupError, ValueError):
         pass
     raise PolicyFileError(f"{path} is damaged: its arrays do not fit together. Write it again.")
@@ -127,16 +123,15 @@ def _read(path: Path) -> dict[str, np.ndarray]:
     try:
         # np.load leaves a file that it has opened open if the archive is damaged.
         with open(path, "rb") as file, np.load(file, allow_pickle=False) as archive:
-            if "header.json" in archive:
-                raise PolicyFileError(
-                    f"{no_policy} but a checkpoint: load it with Solver.from_checkpoint and take its average_policy()."
-                )
+            is_checkpoint = "header.json" in archive
             wanted = _FIELDS.get(str(archive["format"]), set()) if "format" in archive else set()
             fields = {name: archive[name] for name in wanted}
-    except PolicyFileError:
-        raise
     except Exception as error:  # a damaged archive may raise nearly anything, from zipfile, zlib and numpy
         raise PolicyFileError(f"{no_policy}, or is damaged ({type(error).__name__}). Write it again.") from None
+    if is_checkpoint:
+        raise PolicyFileError(
+            f"{no_policy} but a checkpoint: load it with Solver.from_checkpoint and take its average_policy()."
+        )
     if not fields:
         raise PolicyFileError(f"{no_policy}: save one with save_policy or `mccfr-plus solve GAME --policy_out=FILE`.")
     if fields["version"].tolist() != VERSION:

@@ -2,11 +2,9 @@
 
 import errno
 import os
-import shutil
 import signal
 import subprocess
 import sys
-from collections import namedtuple
 
 import numpy as np
 import pytest
@@ -180,16 +178,11 @@ def test_a_write_that_fails_leaves_the_old_file(path, monkeypatch, error, where)
     assert names_in(path.parent) == [path.name]
 
 
-def test_room_and_place_are_checked_before_the_work(path, tmp_path, monkeypatch):
-    check_writable(path, 1000)
-    check_writable(tmp_path / "new", 1000)
+def test_the_place_is_checked_before_the_work(path, tmp_path):
+    check_writable(path)
+    check_writable(tmp_path / "new")
     with pytest.raises(CheckpointError, match="there is no directory"):
         check_writable(tmp_path / "a" / "b")
-    usage = namedtuple("usage", "total used free")(10**9, 10**9 - 10**6, 10**6)
-    monkeypatch.setattr(shutil, "disk_usage", lambda _: usage)
-    check_writable(path, 900_000)
-    with pytest.raises(CheckpointError, match=r"needs 1,065,536 bytes .* 1,000,000 are free"):
-        check_writable(path, 1_000_000)
     assert names_in(tmp_path) == [path.name]
 
 
