@@ -23,7 +23,7 @@ from mccfr_plus.trees.size_estimate import estimate_size
 
 GAMES, LOCAL, SAMPLED = "games", "local best response", "sampled best response"
 
-_RECALL_SECONDS = 0.2  # for the test of perfect recall: 0.05 shows it of liars_dice_ir, 0.02 in one of three times
+_RECALL_SECONDS = 0.1  # for the test of perfect recall: 0.05 shows it of liars_dice_ir, 0.02 in one of three times
 
 # Shares of the time; local best responses get the rest.
 _VALUES_SHARE = 0.13
@@ -112,7 +112,7 @@ def estimate_quality(
     options: dict[str, Any] = {"confidence": confidence, "seed": rng, "progress": progress}
     values = head_to_head(game, policy, policy, num_games=None, seconds=_VALUES_SHARE * seconds, **options).by_seat
     findings = [Finding("value", player, GAMES, value) for player, value in enumerate(values)]
-    if not _perfect_recall(game, seconds, rng):
+    if not _perfect_recall(game, seconds, random.Random(int(rng.integers(2**62)))):
         return Quality(tuple(findings), ("the game has imperfect recall: best responses are not defined here.",))
     notes = []
     pace = values[0].seconds / sum(value.samples for value in values)
@@ -123,7 +123,7 @@ def estimate_quality(
             f"with {_FIRST_SAMPLES} samples."
         )
     left = max(seconds - (time.perf_counter() - begin), (1 - _SAMPLED_SHARE) / 2 * seconds)
-    local = _local_bound(game, policy, left, **options)
+    local = local_bound(game, policy, left, **options)
     if local is None:
         notes.append(
             f"no local best response: looking ahead takes too long for {seconds:g} seconds. Give it more, or compare "
@@ -151,23 +151,14 @@ def local_bound(
 ) -> ExploitabilityBound | None:
     """Returns a lower bound of exploitability by local best responses within the time; see `estimate_quality`.
 
-    None if the time is too short, or if a sample shows imperfect recall.
+    It tries responses with increasing lookahead, and plays new games with the most promising ones: a response depends
+    on the lookahead and on its samples, and more lookahead is not always better. None if the time is too short, or if
+    a sample shows imperfect recall.
     """
-    game, rng = load_game(game), np.random.default_rng(int(new_state(seed)[0]))
+    begin, game, rng = time.perf_counter(), load_game(game), random.Random(int(new_state(seed)[0]))
     if not _perfect_recall(game, seconds, rng):
         return None
-    return _local_bound(game, policy, seconds, confidence=confidence, seed=rng, progress=progress)
-
-
-def _local_bound(
-    game: pyspiel.Game, policy: JointPolicy, seconds: float, *, confidence: float, seed: Any, progress: bool
-) -> ExploitabilityBound | None:
-    """Tries local best responses with increasing lookahead, and plays new games with the most promising ones.
-
-    A response depends on the lookahead and on its samples, and more lookahead is not always better.
-    """
-    begin, players = time.perf_counter(), range(game.num_players())
-    behavior, rng = Behavior(game, policy), random.Random(int(seed.integers(2**62)))
+    behavior, players = Behavior(game, policy), range(game.num_players())
     clock = Clock(begin + _COARSE_SHARE * seconds)
     responses = LocalResponses(game, behavior, behavior, rng, clock)
     runs = len(players) * (1 if sum_of_payoffs(game) is not None else 2)
@@ -199,9 +190,9 @@ def _local_bound(
     return responses.bound((response for _, response in best), Stop(None, time_left() / runs, confidence, progress))
 
 
-def _perfect_recall(game: pyspiel.Game, seconds: float, rng: np.random.Generator) -> bool:
+def _perfect_recall(game: pyspiel.Game, seconds: float, rng: random.Random) -> bool:
     """Returns whether a sample shows no imperfect recall."""
-    return estimate_size(game, seconds=min(_RECALL_SECONDS, seconds), seed=rng).perfect_recall
+    return estimate_size(game, seconds=min(_RECALL_SECONDS, seconds), seed=rng.getrandbits(62)).perfect_recall
 
 
 def _sampled_responses(

@@ -1,6 +1,5 @@
 """What a time of play tells about a policy, against exact numbers, and what is left out where it does not suffice."""
 
-import numpy as np
 import pytest
 
 import mccfr_plus
@@ -44,8 +43,7 @@ def test_new_games_are_played_by_what_promised_most(monkeypatch):
         return ExploitabilityBound(of_players[1]._replace(value=sum(values)), tuple(of_players))
 
     monkeypatch.setattr(LocalResponses, "bound", bound)
-    game, rng = mccfr_plus.load_game("kuhn_poker"), np.random.default_rng(1)
-    found = quality._local_bound(game, {}, 1.0, confidence=0.9, seed=rng, progress=False)
+    found = quality.local_bound("kuhn_poker", {}, 1.0, confidence=0.9, seed=1)
     assert len(looks) > 2
     assert looks[-1][0] == [looks[0][0][0], looks[1][0][1]]
     assert looks[-1][1] > 2 * looks[0][1]
