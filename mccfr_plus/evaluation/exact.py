@@ -174,9 +174,7 @@ def best_response(game: AnyGame, policy: JointPolicy, player: int) -> BestRespon
     tree = compile_game(game)
     if isinstance(player, bool) or not isinstance(player, int | np.integer) or not 0 <= player < tree.num_players:
         raise PolicyError(f"player={player!r}: {tree.game} has players 0 to {tree.num_players - 1}.")
-    arrays = tree.arrays_with_leaves
-    strategy = strategy_of(tree, policy)
-    size = tree.num_slots + tree.num_players
+    arrays, strategy, size = tree.arrays_with_leaves, strategy_of(tree, policy), tree.num_slots + tree.num_players
     reach, gradient, best = np.empty(size), np.empty(size + 1), np.zeros(tree.num_infosets, np.int32)
     kernels.own_reach(arrays, strategy, reach)
     value, _ = kernels.best_response_value(arrays, reach, player, gradient, best)

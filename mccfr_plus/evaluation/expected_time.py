@@ -26,10 +26,7 @@ def visited_histories(game: pyspiel.Game, rules: RulesGame, is_symmetric: bool) 
 def estimated_seconds(histories: float, with_histories: bool = False, is_symmetric: bool = False) -> float:
     """Returns about how long an exact evaluation takes at least; where information sets are many, several times that.
 
-    Args:
-        histories: Number of histories that are visited.
-        with_histories: Whether a history of each infoset is found first, for a policy that `is_tabulated`.
-        is_symmetric: Whether one history per symmetry class is visited.
+    `with_histories`: for a policy that `is_tabulated`; `is_symmetric`: by one history per symmetry class.
     """
     seconds = _SECONDS_PER_HISTORY + (_SECONDS_TO_NUMBER if with_histories else 0.0)
     return histories * seconds * (_COST_OF_SYMMETRY if is_symmetric else 1.0) / (os.cpu_count() or 1)

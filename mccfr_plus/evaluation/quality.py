@@ -40,10 +40,8 @@ _MAX_NODES = 1_000_000_000  # no limit: time is
 # Local best responses, with shares of the time for them.
 _PILOT_SHARE = 0.1  # for a trial of a lookahead
 _COARSE_SHARE = 0.5  # for all trials
-_COARSEST = 0.002  # of the largest lookahead
-_WORTHWHILE = 1.5  # times as much lookahead, to try it
-_MOST_GROWTH = 8.0  # times as much as in the look before, whose cost per game tells little of much larger ones
-_FEW_GAMES = 40  # of a player, for an interval; there will be more, as decisions are kept
+_SCALES = (0.002, 0.016, 0.13, 1.0)  # of the default lookahead
+_FEW_GAMES = 300  # of a player, in the time left: with more lookahead they would be too few
 
 
 class Finding(NamedTuple):
@@ -172,18 +170,17 @@ def local_bound(
         return look[0].value - look[0].half_width * math.sqrt(min(look[0].seconds * runs / time_left(), 1.0))
 
     best: list[tuple[Estimate, Response]] = []  # of each player
-    scale, more = 0.0, _COARSEST
-    while more > _WORTHWHILE * scale:
+    for scale in _SCALES:
         trial = time.perf_counter()
-        tried = [responses.respond(player, Lookahead().scaled(more)) for player in players]
+        tried = [responses.respond(player, Lookahead().scaled(scale)) for player in players]
         try:
             found = responses.bound(tried, pilot).responses
         except BudgetError:
             break
         looks = list(zip(found, tried, strict=True))
         best = [max(pair, key=promise) for pair in zip(best, looks, strict=True)] if best else looks
-        games = min(look.samples for look in found) * time_left() / (time.perf_counter() - trial)
-        scale, more = more, min(1.0, more * _MOST_GROWTH, more * games / _FEW_GAMES)
+        if min(look.samples for look in found) * time_left() / (time.perf_counter() - trial) < _FEW_GAMES:
+            break
     if not best:
         return None
     clock.deadline = math.inf

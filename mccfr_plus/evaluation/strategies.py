@@ -11,6 +11,7 @@ from open_spiel.python import policy as openspiel_policy
 from mccfr_plus.errors import ConfigError, PolicyError
 from mccfr_plus.estimators import Estimator
 from mccfr_plus.policies.keyed_policy import KeyedPolicy
+from mccfr_plus.policies.table import is_strategy
 from mccfr_plus.policies.tree_policy import TreePolicy
 from mccfr_plus.trees.by_rules.rules_keys import RulesKeys
 from mccfr_plus.trees.game import quiet_openspiel
@@ -24,7 +25,6 @@ AnyPolicy: TypeAlias = (
 JointPolicy: TypeAlias = AnyPolicy | Sequence[AnyPolicy]
 
 _TOLERANCE = 1e-4  # a policy computed in single precision misses 1 by less
-_SUM_TOLERANCE = 1e-6  # of a strategy to sample by
 
 
 def strategy_of(tree: GameTree, policy: JointPolicy) -> np.ndarray:
@@ -50,13 +50,11 @@ def sampling_strategy_of(tree: GameTree, estimator: Estimator) -> np.ndarray:
             f"a sampling strategy of shape {strategy.shape}: {tree.game} has {tree.num_slots} (information state, "
             "action) pairs, in the order of its GameTree."
         )
-    for infoset in range(tree.num_infosets):
-        row = strategy[tree.slots(infoset)]
-        if not (row > 0).all() or not abs(row.sum() - 1.0) < _SUM_TOLERANCE:
-            raise ConfigError(
-                f"the sampling strategy at information state {tree.info_states[infoset]!r} is {row.tolist()}: "
-                "every legal action must have positive probability, or it is never tried, and they must sum to 1."
-            )
+    if not (strategy > 0).all() or not is_strategy(strategy, tree.arrays.infosets["first_slot"]):
+        raise ConfigError(
+            "the sampling strategy has actions of probability 0, which are never tried, or does not sum to 1 at each "
+            f"information state: {strategy}."
+        )
     return strategy
 
 

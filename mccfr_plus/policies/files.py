@@ -8,7 +8,8 @@ import pyspiel
 
 from mccfr_plus.errors import PolicyError, PolicyFileError
 from mccfr_plus.files.atomic_write import atomic_write
-from mccfr_plus.policies.keyed_policy import KeyedPolicy, KeyedTable, are_distributions
+from mccfr_plus.policies.keyed_policy import KeyedPolicy, KeyedTable
+from mccfr_plus.policies.table import is_strategy
 from mccfr_plus.policies.tree_policy import TreePolicy
 from mccfr_plus.trees.game import load_game
 from mccfr_plus.trees.game_tree import GameTree, compile_game
@@ -96,7 +97,7 @@ def load_policy(path: str | os.PathLike, game: pyspiel.Game | str | GameTree | N
             f"{path} holds a policy of {name}, which has other information states or actions than {tree.game}. "
             "Evaluate it on its own game, or solve this one."
         )
-    if strategy.dtype != np.float64 or not are_distributions(strategy, tree.arrays.infosets["first_slot"]):
+    if strategy.dtype != np.float64 or not is_strategy(strategy, tree.arrays.infosets["first_slot"]):
         raise PolicyFileError(f"{path} is damaged: its probabilities are not distributions. Write it again.")
     return TreePolicy(tree, strategy)
 

@@ -9,7 +9,7 @@ import numpy as np
 import pyspiel
 
 from mccfr_plus.errors import PolicyError
-from mccfr_plus.policies.table import JointTablePolicy, PolicyTable, rows_of
+from mccfr_plus.policies.table import JointTablePolicy, PolicyTable, is_strategy, rows_of
 from mccfr_plus.trees.by_rules.rules_keys import RulesKeys, SymmetricKeys
 from mccfr_plus.trees.expanding_tree import ExpandingTree
 from mccfr_plus.trees.game import action_name
@@ -17,7 +17,6 @@ from mccfr_plus.trees.keys import Keys
 
 logger = logging.getLogger("mccfr_plus")
 
-_TOLERANCE = 1e-6  # of the sum of a distribution
 _BLOCK = 1 << 16  # infosets that are copied at once
 
 
@@ -48,19 +47,13 @@ class KeyedTable(NamedTuple):
             return False
         if (np.diff(self.players) < 0).any() or not ((self.players >= 0) & (self.players < num_players)).all():
             return False
-        return are_distributions(self.probabilities, self.first[:-1])
+        return is_strategy(self.probabilities, self.first[:-1])
 
 
 def _as_bytes(players: np.ndarray, keys: np.ndarray) -> np.ndarray:
     """Returns players and their keys as one item of bytes each."""
     rows = np.column_stack([players.astype(np.int64), keys])
     return rows.view(np.dtype((np.void, rows.shape[1] * rows.itemsize))).ravel()
-
-
-def are_distributions(probabilities: np.ndarray, firsts: np.ndarray) -> bool:
-    """Returns whether all rows, which begin at `firsts`, are distributions."""
-    totals = np.add.reduceat(probabilities, firsts) if len(firsts) else np.ones(0)
-    return bool((probabilities >= 0).all() and (np.abs(totals - 1) <= _TOLERANCE).all())
 
 
 def _merged(table: KeyedTable, is_first: np.ndarray, weights: np.ndarray) -> KeyedTable:

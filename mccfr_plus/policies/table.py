@@ -16,6 +16,7 @@ from mccfr_plus.trees.game_tree import GameTree
 from mccfr_plus.trees.order import action_names
 
 _SHOWN = 10  # information states in a notebook
+_TOLERANCE = 1e-6  # of the sum of a distribution
 
 
 class PolicyTable(NamedTuple):
@@ -122,6 +123,12 @@ def table_of_tree(tree: GameTree, strategy: np.ndarray, most: int | None = None)
         strategy[slots],
         reach[numbers],
     )
+
+
+def is_strategy(probabilities: np.ndarray, firsts: np.ndarray) -> bool:
+    """Returns whether each row is a distribution; rows follow one another and begin at `firsts`."""
+    totals = np.add.reduceat(probabilities, firsts) if len(firsts) else np.ones(0)
+    return bool((probabilities >= 0).all() and (np.abs(totals - 1) <= _TOLERANCE).all())
 
 
 def rows_of(firsts: np.ndarray, counts: np.ndarray) -> np.ndarray:
