@@ -30,8 +30,7 @@ class OutcomeSamplingSolver(DropInSolver):
         >>> solver.iteration()
     """
 
-    _estimator = OutcomeSampling
-    _minimizers = (RegretMatching,)
+    _components = (OutcomeSampling, RegretMatching)
 
     def __init__(self, game: pyspiel.Game, *, seed: Seed = None, epsilon: float = 0.6):
         super().__init__(game, OutcomeSampling(epsilon), RegretMatching(), uniform(), seed=seed)

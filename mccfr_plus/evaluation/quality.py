@@ -41,6 +41,7 @@ _MAX_NODES = 1_000_000_000  # no limit: time is
 _PILOT_SHARE = 0.1  # for a trial of a lookahead
 _COARSE_SHARE = 0.5  # for all trials
 _SCALES = (0.002, 0.016, 0.13, 1.0)  # of the default lookahead
+_COMPARABLE_GAMES = 20  # of a player, in a trial: fewer may all end alike
 _FEW_GAMES = 300  # of a player, in the time left: with more lookahead they would be too few
 
 
@@ -178,8 +179,12 @@ def local_bound(
         except BudgetError:
             break
         looks = list(zip(found, tried, strict=True))
-        best = [max(pair, key=promise) for pair in zip(best, looks, strict=True)] if best else looks
-        if min(look.samples for look in found) * time_left() / (time.perf_counter() - trial) < _FEW_GAMES:
+        least = min(look.samples for look in found)
+        if not best:
+            best = looks
+        elif least >= _COMPARABLE_GAMES:
+            best = [max(pair, key=promise) for pair in zip(best, looks, strict=True)]
+        if least * time_left() / (time.perf_counter() - trial) < _FEW_GAMES:
             break
     if not best:
         return None
