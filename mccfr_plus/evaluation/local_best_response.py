@@ -16,7 +16,6 @@ import numpy as np
 import pyspiel
 
 from mccfr_plus.errors import BudgetError
-from mccfr_plus.estimators.base import check_whole
 from mccfr_plus.evaluation.behavior import (
     Behavior,
     Distribution,
@@ -31,6 +30,7 @@ from mccfr_plus.evaluation.estimates import Estimate, sum_of
 from mccfr_plus.evaluation.play import Stop, lower_bound, payoff_estimate, require_player, sum_of_payoffs
 from mccfr_plus.evaluation.strategies import JointPolicy
 from mccfr_plus.kernels.random_numbers import new_state
+from mccfr_plus.parameters import check_whole
 from mccfr_plus.trees.game import load_game
 
 Belief: TypeAlias = list[tuple[pyspiel.State, float]]  # states are not modified; weights do not sum to 1

@@ -29,10 +29,10 @@ import pyspiel
 from tqdm.auto import tqdm
 
 from mccfr_plus.errors import ConfigError
-from mccfr_plus.estimators.base import check_whole
 from mccfr_plus.evaluation import estimates
 from mccfr_plus.evaluation.behavior import Distribution, Response, RowOf, row_at
 from mccfr_plus.evaluation.estimates import MIN_SAMPLES, Estimate, Kind, Running
+from mccfr_plus.parameters import check_whole
 
 _ENOUGH_PAIRS = 16  # for a coefficient other than 0
 _GROUPS = 32  # by binary logarithm of visits

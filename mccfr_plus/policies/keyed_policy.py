@@ -1,5 +1,6 @@
 """Policies of lazy trees: probabilities under keys of information states, uniform elsewhere."""
 
+import functools
 import itertools
 import logging
 from collections.abc import Callable
@@ -10,7 +11,7 @@ import pyspiel
 
 from mccfr_plus.errors import PolicyError
 from mccfr_plus.policies.table import JointTablePolicy, PolicyTable, is_strategy, rows_of
-from mccfr_plus.trees.by_rules.rules_keys import RulesKeys, SymmetricKeys
+from mccfr_plus.trees.by_rules.rules_keys import RulesKeys
 from mccfr_plus.trees.expanding_tree import ExpandingTree
 from mccfr_plus.trees.game import action_name
 from mccfr_plus.trees.keys import Keys
@@ -22,8 +23,8 @@ _BLOCK = 1 << 16  # infosets that are copied at once
 
 _KEYS: dict[str, Callable[[pyspiel.Game], Keys]] = {  # ValueError for a game without rules
     Keys.kind: lambda game: Keys(),
-    RulesKeys.kind: RulesKeys,
-    SymmetricKeys.kind: SymmetricKeys,
+    "rules": RulesKeys,
+    "symmetric": functools.partial(RulesKeys, symmetry=True),
 }
 
 

@@ -10,8 +10,8 @@ from open_spiel.python import policy as openspiel_policy
 
 from mccfr_plus.display import data_frame, html_table
 from mccfr_plus.errors import PolicyError
+from mccfr_plus.games.rules import CHANCE
 from mccfr_plus.kernels.compile import announce_compilation, kernel
-from mccfr_plus.trees.arrays import CHANCE
 from mccfr_plus.trees.game_tree import GameTree
 from mccfr_plus.trees.order import action_names
 

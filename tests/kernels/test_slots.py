@@ -160,16 +160,14 @@ def test_a_slot_behind_a_module_is_refused(attribute, value):
     source = compile(f"def reaching(x):\n    return helpers.{attribute}(x)", "reaching.py", "exec")
     names = {"helpers": helpers, "__name__": __name__}
     exec(source, names)
-    with pytest.raises(
-        ConfigError, match=rf"reaches a slot through helpers.{attribute}: import {attribute}"
-    ):
+    with pytest.raises(ConfigError, match=rf"reaches a slot through helpers.{attribute}: import {attribute}"):
         bind(kernel(names["reaching"]), {RULE: negative})
 
 
 @kernel
 def floor(x):
     """Has the name of a function that it uses."""
-    return FACTOR() * np.floor(RULE(x))
+    return scaled(np.floor(RULE(x)))
 
 
 @kernel
