@@ -68,14 +68,9 @@ class Running:
         self._squares += distance * (number - self.mean)
 
     @property
-    def variance(self) -> float:
-        """The sample variance; infinite for fewer than two numbers."""
-        return self._squares / (self.count - 1) if self.count > 1 else math.inf
-
-    @property
     def variance_of_mean(self) -> float:
         """The squared standard error of `mean`; infinite for fewer than two numbers."""
-        return self.variance / self.count if self.count > 1 else math.inf
+        return self._squares / (self.count - 1) / self.count if self.count > 1 else math.inf
 
 
 def student_t(probability: float, freedom: float) -> float:

@@ -19,14 +19,13 @@ from mccfr_plus.evaluation.behavior import Behavior, Distribution, Response, cha
 from mccfr_plus.evaluation.estimates import MIN_SAMPLES, Estimate, Running, mean_estimate, require_seconds
 from mccfr_plus.evaluation.play import Stop, lower_bound, require_player
 from mccfr_plus.evaluation.strategies import JointPolicy
-from mccfr_plus.kernels.random_numbers import new_state
+from mccfr_plus.kernels.compile import source_of
+from mccfr_plus.kernels.random_numbers import new_state, next_word
 from mccfr_plus.parameters import check_whole
 from mccfr_plus.trees.game import load_game
 
 Group = list[tuple[pyspiel.State, np.ndarray]]  # histories with the numbers of the samples that come there
 
-_MIX_A = np.uint64(0xBF58476D1CE4E5B9)
-_MIX_B = np.uint64(0x94D049BB133111EB)
 _TO_UNIT = 1.0 / (1 << 53)
 
 
@@ -187,14 +186,7 @@ class SampledGames:
 
 
 def uniforms(words: np.ndarray, place: str) -> np.ndarray:
-    """Returns a number in [0, 1) for each sample's word at a place: a hash of both.
-
-    Reference: Steele, Lea, Flood 2014, "Fast splittable pseudorandom number generators", figure 17, applied twice.
-    """
-    z = words
-    for key in (0, int.from_bytes(blake2b(place.encode(), digest_size=8).digest(), "little")):
-        z = z ^ np.uint64(key)
-        z = (z ^ (z >> np.uint64(30))) * _MIX_A
-        z = (z ^ (z >> np.uint64(27))) * _MIX_B
-        z = z ^ (z >> np.uint64(31))
-    return (z >> np.uint64(11)) * _TO_UNIT
+    """Returns a number in [0, 1) for each sample's word at a place: a hash of both, by SplitMix64 on arrays."""
+    next_words, key = source_of(next_word), blake2b(place.encode(), digest_size=8).digest()
+    hashed = next_words([next_words([words.copy()]) ^ np.uint64(int.from_bytes(key, "little"))])
+    return (hashed >> np.uint64(11)) * _TO_UNIT

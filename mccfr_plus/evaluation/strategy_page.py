@@ -53,12 +53,7 @@ class StrategyTable(NamedTuple):
 
 
 def table_of_tree(label: str, tree: GameTree, strategy: np.ndarray, most_slots: int = MOST_SLOTS) -> StrategyTable:
-    """Returns a strategy's information states in the order of their reach.
-
-    Args:
-        strategy: ``[num_slots]``.
-        most_slots: If information states have more actions, only those that are reached most often are shown.
-    """
+    """Returns the information states of a strategy, ``[num_slots]``, that are reached most often, in this order."""
     found, players = infoset_values(tree, strategy), tree.arrays.infosets["player"]
     order = np.argsort(-found.reach.round(_DIGITS), kind="stable")
     order = order[np.cumsum(tree.arrays.infosets["num_actions"][order]) <= most_slots]
@@ -87,10 +82,6 @@ def table_of_histories(
     """Returns the information states of the most probable histories of a game that is too large for a tree.
 
     Values are not known. The reach of an information state is the sum over those of its histories that were visited.
-
-    Args:
-        policy: An OpenSpiel policy, or a mapping; uniform at information states for which it has nothing.
-        most_histories: How many histories are visited.
     """
     behavior = Behavior(game, policy)
     names: dict[str, int] = {}
@@ -135,13 +126,9 @@ def part(name: str, package: str = "mccfr_plus.evaluation") -> str:
 def page_of_strategies(
     title: str, above: str, tables: Sequence[StrategyTable], *, script: str = "", head: str = ""
 ) -> str:
-    """Returns a page with tables of strategies, one of which is shown at a time.
+    """Returns a page with HTML `above` tables of strategies, one of which is shown at a time.
 
-    Args:
-        above: HTML above the tables.
-        tables: May be empty.
-        script: More JavaScript, which may use ``find(id)`` and ``make(tag, class, text)``.
-        head: More HTML of the page's head.
+    `head` is more HTML of the page's head; `script` may use the functions ``find(id)`` and ``make(tag, class, text)``.
     """
     body = above
     if tables:
@@ -158,10 +145,6 @@ def page_of_strategies(
 
 
 def write_page(path: str | os.PathLike, content: str) -> None:
-    """Writes the whole page or nothing.
-
-    Raises:
-        RecordError: If the file cannot be written.
-    """
+    """Writes the whole page or nothing. RecordError if the file cannot be written."""
     with atomic_write(path, RecordError) as file:
         file.write(content.encode())

@@ -32,11 +32,7 @@ def digest_of(tree: Any) -> str:
 
 
 def digest_of_histories(game: pyspiel.Game) -> str:
-    """Returns a digest of what some random histories show of a turn-based game; they are the same in each process.
-
-    Raises:
-        GameError: If the game raises an error.
-    """
+    """Returns a digest of what some random histories show of a turn-based game; they are the same in each process."""
     digest, rng, moves = hashlib.blake2b(digest_size=16), random.Random(0), 0
     for _ in range(_HISTORIES):
         state = game.new_initial_state()

@@ -14,10 +14,6 @@ class JsonLines:
     """A file that entries are appended to. It is created by the first entry.
 
     A process that is killed while it writes may leave an incomplete last line. The next entry replaces it.
-
-    Args:
-        path: The file. Its entries are kept.
-        error_type: The error to raise if the file cannot be written.
     """
 
     def __init__(self, path: str | os.PathLike, error_type: type[MccfrPlusError]):
@@ -27,14 +23,7 @@ class JsonLines:
         self._size = content.rfind(b"\n") + 1  # of whole lines, in bytes
 
     def append(self, entry: Mapping[str, Any]) -> None:
-        """Writes an entry as one line, in the place of an incomplete last one.
-
-        Args:
-            entry: Values that JSON can hold; NaN and infinity are not among them.
-
-        Raises:
-            error_type: If the file cannot be written.
-        """
+        """Writes an entry, which JSON can hold, as one line; the given `error_type` if the file cannot be written."""
         line = (json.dumps(entry, allow_nan=False) + "\n").encode()
         with file_errors(self.path, self._error_type), self.path.open("ab") as file:
             file.truncate(self._size)
@@ -45,11 +34,7 @@ class JsonLines:
 
 
 def read_json_lines(path: str | os.PathLike, error_type: type[MccfrPlusError]) -> list[dict[str, Any]]:
-    """Returns the entries of a file; an incomplete last line is ignored.
-
-    Raises:
-        error_type: If the file cannot be read or a line is not a JSON object.
-    """
+    """Returns the entries of a file without an incomplete last line; `error_type` if a line is not a JSON object."""
     path, entries = Path(path), []
     with file_errors(path, error_type, "read"):
         content = path.read_bytes()

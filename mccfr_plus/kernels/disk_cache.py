@@ -33,10 +33,8 @@ def cache_folder() -> Path:
 class DiskCache(caching.NullCache):
     """The compiled versions of one kernel, in the place of Numba's own cache.
 
-    The digest is computed when the kernel is first needed: what it calls may be defined later than itself.
-
-    Args:
-        kernel: The kernel. Its options count, too: an inlined kernel and its copy for Python have the same function.
+    The digest is computed when the kernel is first needed: what it calls may be defined later than itself. It covers
+    the kernel's options: an inlined kernel and its copy for Python have the same function.
     """
 
     def __init__(self, kernel: Dispatcher):
