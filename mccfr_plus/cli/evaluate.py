@@ -12,9 +12,9 @@ from mccfr_plus.cli import output
 from mccfr_plus.cli.arguments import POLICY_HELP, add_game, add_json, add_seed, memory_size, positive
 from mccfr_plus.cli.policy_source import UNIFORM, policies_and_tree
 from mccfr_plus.evaluation import Estimate, Evaluation, estimate_quality, evaluate, expected_values, head_to_head
-from mccfr_plus.evaluation.expected_time import estimated_seconds, visited_histories
 from mccfr_plus.evaluation.policy_by_rules import evaluate_by_rules, is_symmetric, is_tabulated
 from mccfr_plus.games import compiled_rules
+from mccfr_plus.solver.choice import evaluation_seconds, visited_histories
 from mccfr_plus.trees.by_rules.requirements import can_be_implicit
 from mccfr_plus.trees.game import load_game
 from mccfr_plus.trees.game_tree import GameTree
@@ -61,7 +61,7 @@ def run(arguments: argparse.Namespace) -> None:
     source, estimates = arguments.policy, arguments.estimate
     sources = [source] if arguments.against is None else [source, arguments.against]
     game = load_game(arguments.game)
-    chosen, tree = policies_and_tree(game, sources, "lazy" if estimates else "auto", arguments.memory)
+    chosen, tree = policies_and_tree(game, sources, arguments.memory, only_if_needed=estimates)
     output.show_notes()
     found: dict[str, Any] | None = None
     if tree is not None and not estimates:
@@ -99,7 +99,8 @@ def _evaluated_by_rules(
     chosen = None if source == UNIFORM else policy
     symmetry = is_symmetric(chosen)
     histories = visited_histories(game, rules, symmetry)
-    seconds = estimated_seconds(histories, is_tabulated(chosen, symmetry), symmetry)
+    is_listed = is_tabulated(chosen, symmetry)
+    seconds = evaluation_seconds(histories, numbers_infosets=is_listed, is_symmetric=symmetry)
     if seconds > (arguments.seconds or _MAX_SECONDS):
         print(f"an exact evaluation would take over {seconds:,.0f} s: estimating instead", file=sys.stderr)
         return None

@@ -10,7 +10,7 @@ from mccfr_plus.errors import CheckpointError, PolicyFileError
 from mccfr_plus.files import file as checkpoint_file
 from mccfr_plus.policies.files import load_policy, needs_tree
 from mccfr_plus.policies.tree_policy import TreePolicy
-from mccfr_plus.solver.tree_choice import TreeLimits, compiled_if_it_fits
+from mccfr_plus.solver.choice import compiled_if_it_fits
 from mccfr_plus.trees.game import load_game
 from mccfr_plus.trees.game_tree import GameTree
 
@@ -51,10 +51,11 @@ def read_without_tree(source: str, game: pyspiel.Game) -> Any:
 
 
 def policies_and_tree(
-    game: pyspiel.Game, sources: list[str], kind: str = "auto", memory: str | int | None = None
+    game: pyspiel.Game, sources: list[str], memory: str | int | None = None, *, only_if_needed: bool = False
 ) -> tuple[list[Any], GameTree | None]:
-    """Returns policies and the tree of their game; None if it does not fit, or `kind` is "lazy", and none needs it."""
-    found = [read_without_tree(source, game) for source in sources]
+    """Returns policies and the tree of their game; None if no policy needs it and it does not fit, or is not wanted."""
+    found, tree = [read_without_tree(source, game) for source in sources], None
     is_needed = any(policy is None for policy in found)
-    tree = compiled_if_it_fits(game, "compiled" if is_needed else kind, memory, TreeLimits())
+    if is_needed or not only_if_needed:
+        tree = compiled_if_it_fits(game, "compiled" if is_needed else "auto", memory)
     return [policy or read_policy(source, tree or game) for source, policy in zip(sources, found, strict=True)], tree

@@ -28,14 +28,13 @@ from mccfr_plus.errors import PolicyFileError
 from mccfr_plus.files.atomic_write import require_kind, require_new
 from mccfr_plus.files.lock import CheckpointLock
 from mccfr_plus.neural import ALGORITHMS, from_checkpoint, new_solver
+from mccfr_plus.solver.choice import choose
 from mccfr_plus.solver.config import TREES, SolverConfig
-from mccfr_plus.solver.defaults import require_short_traversals, solver_for
 from mccfr_plus.solver.registry import AVERAGES, ESTIMATORS, MINIMIZERS
 from mccfr_plus.solver.saved_state import read_header
 from mccfr_plus.solver.solver import Solver
-from mccfr_plus.solver.tree_choice import TreeLimits
 from mccfr_plus.trees.game_tree import compile_game
-from mccfr_plus.trees.needs import INFOSETS, RULES
+from mccfr_plus.trees.needs import RULES
 from mccfr_plus.user_modules import imported_modules
 
 SUMMARY = "Compute an approximate equilibrium of a game."
@@ -132,8 +131,8 @@ def _solve_by_networks(arguments: argparse.Namespace, lock: CheckpointLock | Non
         assert resumed is not None
         solver = from_checkpoint(resumed, arguments.game)
     else:
-        limits = TreeLimits(progress=False if arguments.quiet else None)
-        solver = new_solver(arguments.game, arguments.algorithm, seed=seed_of(arguments), limits=limits)
+        progress = False if arguments.quiet else None
+        solver = new_solver(arguments.game, arguments.algorithm, seed=seed_of(arguments), progress=progress)
     if resumed is not None:
         solver.restore(resumed)  # compares the settings
         checkpoints.require_seed(resumed, solver.seed, arguments)
@@ -152,28 +151,20 @@ def _solve(arguments: argparse.Namespace, lock: CheckpointLock | None, stack: co
     """Runs a tabular solver, and prints and writes its result; `stack` ends the workers of a cluster."""
     given = {name: getattr(arguments, name) for name in _OPTIONS if getattr(arguments, name) is not None}
     to_resume, reason = lock if arguments.resume else None, ""
-    limits = TreeLimits(progress=False if arguments.quiet else None)
     needs_exploitability = bool(arguments.target_exploitability or arguments.eval_every or arguments.log)
     solver: Solver
     if arguments.cluster is not None:
         solver = _distributed_solver(arguments, given, to_resume, stack)
-    elif to_resume is not None:
-        kept = checkpoints.arguments_to_resume(to_resume, given, arguments)
-        seed, config = kept.pop("seed"), SolverConfig.from_specs(**kept)
-        solver = Solver.from_config(arguments.game, config, seed=seed, limits=limits).restore(to_resume)
-    elif "estimator" in given:
-        config = SolverConfig.from_specs(**{"minimizer": None, **given})
-        solver = Solver.from_config(arguments.game, config, seed=seed_of(arguments), limits=limits)
-        if not solver.tree.provides & {INFOSETS, RULES}:
-            require_short_traversals(solver)
     else:
-        solver, reason = solver_for(
-            arguments.game,
-            given,
-            seed=seed_of(arguments),
-            limits=limits,
-            needs_exploitability=needs_exploitability,
-        )
+        if to_resume is not None:
+            given = checkpoints.arguments_to_resume(to_resume, given, arguments)
+        seed = seed_of(arguments) if to_resume is None else given.pop("seed")
+        config, compiled, reason = choose(arguments.game, given, progress=False if arguments.quiet else None)
+        if compiled is not None and needs_exploitability:
+            compiled.require_perfect_recall("an exploitability")
+        solver = Solver.from_config(compiled or arguments.game, config, seed=seed)
+        if to_resume is not None:
+            solver.restore(to_resume)
     config, tree = solver.config, solver.tree
     if needs_exploitability and RULES not in tree.provides:
         solver.whole_tree().require_perfect_recall("an exploitability")

@@ -19,10 +19,11 @@ from typing import NamedTuple
 import numba
 import numpy as np
 
+from mccfr_plus.games.rules import TERMINAL
 from mccfr_plus.kernels.compile import inline_kernel, kernel
 from mccfr_plus.kernels.intrinsics import call_back, head_of, load_word, pointer, publish_head, publish_word, swap_word
 from mccfr_plus.kernels.slots import optional_slot
-from mccfr_plus.trees.arrays import INFOSET, NODE, NUM_EXPANSION, NUM_SLOTS, TERMINAL
+from mccfr_plus.trees.arrays import INFOSET, NODE, NUM_EXPANSION, NUM_SLOTS
 
 # Entries of `TreeArrays.expansion`.
 STATUS = 0  # one of the values below
@@ -158,7 +159,7 @@ def _put(tables, node, answer):
     kind, num_children, payload = answer[ANSWER_KIND], answer[ANSWER_COUNT], answer[ANSWER_ROW]
     if kind >= 0:
         slot = _last_own_slot(tables, node, kind)
-        infoset = find(tables, kind, slot, answer[ANSWER_KEY], answer[ANSWER_KEY + 1])
+        infoset = find(tables, slot, answer[ANSWER_KEY], answer[ANSWER_KEY + 1])
         if infoset == NONE:
             infoset = new_infoset(tables, slot, answer)
             if infoset == NONE:
@@ -245,8 +246,8 @@ def _has_actions(tables, infoset, answer):
 
 
 # --- the table of infosets: 1 + the number of an infoset, or 0, at the first free place from its key's hash on ---
-# An infoset is known by the player's last slot and the information state, so that recall is perfect whatever the text
-# of the information state leaves out.
+# An infoset is known by the player's last slot, of which each player has its own, and the information state, so that
+# recall is perfect whatever the text of the information state leaves out.
 
 
 @inline_kernel
@@ -256,31 +257,31 @@ def _table(words):
 
 
 @kernel
-def _place_of(tables, player, slot, low, high):
-    """Returns where in the table the player's infoset after a slot, with a key, stands or belongs."""
+def _place_of(tables, slot, low, high):
+    """Returns where in the table the infoset after a slot, with a key, stands or belongs."""
     table, infosets, keys = _table(tables.words), tables.infosets, tables.keys
     mask = len(table) - 1
-    word = (np.uint64(low) + np.uint64(player)) * _MIX_A ^ (np.uint64(high) + np.uint64(slot)) * _MIX_B
+    word = np.uint64(low) * _MIX_A ^ (np.uint64(high) + np.uint64(slot)) * _MIX_B
     place = np.int64((word >> np.uint64(20)) & np.uint64(mask))
     while table[place] != 0:
         infoset = table[place] - 1
         is_key = keys[infoset, 0] == low and keys[infoset, 1] == high
-        if is_key and infosets[infoset]["player"] == player and infosets[infoset]["parent_slot"] == slot:
+        if is_key and infosets[infoset]["parent_slot"] == slot:
             break
         place = (place + 1) & mask
     return place
 
 
 @kernel
-def find(tables, player, slot, low, high):
-    """Returns the player's infoset after a slot, with a key, or NONE."""
-    return np.int64(_table(tables.words)[_place_of(tables, player, slot, low, high)]) - 1
+def find(tables, slot, low, high):
+    """Returns the infoset after a slot, with a key, or NONE."""
+    return np.int64(_table(tables.words)[_place_of(tables, slot, low, high)]) - 1
 
 
 @kernel
 def enter(tables, first):
     """Enters the infosets from `first` on, or all of them into a larger table if this one would be over half full."""
-    words, infosets, keys = tables.words, tables.infosets, tables.keys
+    words, keys = tables.words, tables.keys
     while 2 * words[NUM_INFOSETS] > words[TABLE_SIZE]:
         words[TABLE_SIZE] *= 2
         first = 0
@@ -288,5 +289,5 @@ def enter(tables, first):
     for place in range(len(table) if first == 0 else 0):
         table[place] = 0
     for infoset in range(first, words[NUM_INFOSETS]):
-        player, slot = infosets[infoset]["player"], infosets[infoset]["parent_slot"]
-        table[_place_of(tables, player, slot, keys[infoset, 0], keys[infoset, 1])] = infoset + 1
+        slot = np.int64(tables.infosets[infoset]["parent_slot"])
+        table[_place_of(tables, slot, keys[infoset, 0], keys[infoset, 1])] = infoset + 1

@@ -1,7 +1,5 @@
 """Policies of lazy trees: the same play as those of compiled ones, in files, for OpenSpiel, without a tree."""
 
-import pickle
-
 import naive
 import numpy as np
 import pyspiel
@@ -61,15 +59,6 @@ def test_states_of_the_simultaneous_game():
     probabilities = policy.action_probabilities(state, 0)
     assert probabilities == policy.action_probabilities(turns)
     assert max(probabilities.values()) > 0.5
-
-
-def test_pickled_policies_play_alike():
-    policy = lazy_solver("leduc_poker", "external", seed=1).run(3).average_policy()
-    again = pickle.loads(pickle.dumps(policy))
-    assert str(again.game) == str(policy.game)
-    assert 0 < again.num_infosets == policy.num_infosets
-    for state in states_of(policy.game):
-        assert again.action_probabilities(state) == policy.action_probabilities(state)
 
 
 def test_elsewhere_it_plays_all_actions_alike():
@@ -169,15 +158,3 @@ def test_every_cut_of_a_file_is_found(tmp_path):
         path.write_bytes(whole[:length])
         with pytest.raises(PolicyFileError, match="damaged"):
             load_policy(path)
-
-
-def test_consistency_asks_for_an_order_that_look_ups_rely_on():
-    table = lazy_solver("kuhn_poker", "external", seed=1).run(50).average_policy().table
-    assert table.is_consistent(2)
-    half = int(np.searchsorted(table.players, 1))
-    backwards = np.concatenate([table.keys[:half][::-1], table.keys[half:]])
-    for name, forged in {
-        "keys": backwards, "players": table.players[::-1], "actions": table.actions[::-1].copy()
-    }.items():  # fmt: skip
-        assert not table._replace(**{name: forged}).is_consistent(2)
-    assert not table._replace(keys=np.zeros_like(table.keys)).is_consistent(2)

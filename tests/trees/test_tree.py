@@ -11,7 +11,6 @@ from open_spiel.python import policy as openspiel_policy
 
 import mccfr_plus
 from mccfr_plus import BudgetError, GameError, compile_game
-from mccfr_plus.trees import arrays as tree_arrays
 from mccfr_plus.trees import memory
 from mccfr_plus.trees.layout import alias_table
 from mccfr_plus.trees.order import openspiel_order, representative_states
@@ -78,6 +77,7 @@ def test_counts_equal_a_walk_through_pyspiel(game):
     assert statistics.max_history_length == max(n.history.count(",") + 1 for n in nodes if n.history) + (
         1 if nodes else 0
     ) or game.startswith("random")
+    assert statistics.max_moves == _most_moves(naive.root_of(game))
     assert statistics.perfect_recall
 
 
@@ -86,16 +86,11 @@ def _most_moves(node):
 
 
 @pytest.mark.parametrize("game", GAMES)
-def test_longest_history_without_chance(game):
-    assert naive.tree_of(game).statistics().max_moves == _most_moves(naive.root_of(game))
-
-
-@pytest.mark.parametrize("game", GAMES)
 def test_layout(game):
     tree, root = naive.tree_of(game), naive.root_of(game)
     arrays = tree.arrays
     # Children partition all nodes but the root.
-    inner = arrays.nodes[arrays.nodes["kind"] != tree_arrays.TERMINAL]
+    inner = arrays.nodes[arrays.nodes["kind"] != naive.TERMINAL]
     children = np.concatenate([np.arange(n["first_child"], n["first_child"] + n["num_children"]) for n in inner])
     assert sorted(children.tolist()) == list(range(1, tree.num_nodes))
     # Slots partition, infosets stand player by player in the order of first visit.
@@ -233,20 +228,6 @@ def test_bad_games(game, text, capfd):
     with pytest.raises(GameError, match=text):
         compile_game(game)
     assert capfd.readouterr().err == ""  # OpenSpiel's C++ does not print its own copy of the error
-
-
-def test_games_without_information_states():
-    names = [
-        kind.short_name
-        for kind in pyspiel.registered_games()
-        if kind.default_loadable
-        and not kind.provides_information_state_string
-        and kind.dynamics == pyspiel.GameType.Dynamics.SEQUENTIAL
-        and kind.chance_mode == pyspiel.GameType.ChanceMode.DETERMINISTIC
-    ]
-    assert names
-    with pytest.raises(GameError, match="information_state_string"):
-        compile_game(names[0])
 
 
 def test_a_compiled_tree_is_returned_as_it_is():

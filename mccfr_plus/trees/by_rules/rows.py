@@ -13,10 +13,10 @@ from mccfr_plus.kernels.compile import inline_kernel
 from mccfr_plus.kernels.intrinsics import pointer
 from mccfr_plus.kernels.slots import Constant
 from mccfr_plus.trees.by_rules.frames import NUM_SYMMETRIES
-from mccfr_plus.trees.by_rules.rules_traversal import RULE_OUTCOMES, keep_possible
+from mccfr_plus.trees.by_rules.rule_slots import RULE_OUTCOMES, keep_possible
 from mccfr_plus.trees.by_rules.successors import NUM_BLOCK_WORDS
 from mccfr_plus.trees.expansion import MAX_SLOTS, SLOT_ACTIONS
-from mccfr_plus.trees.scratch import THREAD, at
+from mccfr_plus.trees.scratch import at
 
 # Further words of `TreeArrays.expansion`.
 (
@@ -121,7 +121,7 @@ def words_before_rows():
 @inline_kernel
 def own_words(tree, scratch):
     """Returns the address of a thread's words."""
-    return tree.expansion[ROWS] + scratch.counts[THREAD] * tree.expansion[BYTES_PER_THREAD]
+    return tree.expansion[ROWS] + scratch.counts[0]["thread"] * tree.expansion[BYTES_PER_THREAD]
 
 
 @inline_kernel
@@ -140,12 +140,6 @@ def first_row(tree, scratch):
 def row_at(address):
     """Returns the row at an address."""
     return numba.carray(pointer(address), words_per_row(), np.int64)
-
-
-@inline_kernel
-def state_of(row):
-    """Returns the state of a row."""
-    return row[: STATE_SIZE()]
 
 
 @inline_kernel
