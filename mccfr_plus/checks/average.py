@@ -16,8 +16,7 @@ from mccfr_plus.averages.methods import add_visits
 from mccfr_plus.checks.exact import own_reach
 from mccfr_plus.checks.games import SPANS, THREE, name_of, random_strategy, tree_of_name, tree_of_text
 from mccfr_plus.checks.report import CheckLine, Report, Subject
-from mccfr_plus.checks.sampler import GradientSampler, sample_gradient
-from mccfr_plus.checks.statistics import z_limit
+from mccfr_plus.checks.sampler import GradientSampler, sample_gradient, z_limit
 from mccfr_plus.errors import ConfigError
 from mccfr_plus.estimators import Estimator, SamplingWeights
 from mccfr_plus.kernels.compile import announce_compilation, kernel

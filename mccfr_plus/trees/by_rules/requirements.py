@@ -3,9 +3,8 @@
 import pyspiel
 
 from mccfr_plus.errors import ConfigError
-from mccfr_plus.games.compiled_rules import compiled_rules
 from mccfr_plus.games.game import RulesGame
-from mccfr_plus.games.openspiel import why_no_rules
+from mccfr_plus.games.openspiel import compiled_rules, why_no_rules
 from mccfr_plus.trees.by_rules.successors import bits_of_codes
 
 WORD = 8  # bytes of a word of the table of successors
