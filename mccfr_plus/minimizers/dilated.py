@@ -25,7 +25,6 @@ import numpy as np
 from mccfr_plus.errors import ConfigError
 from mccfr_plus.kernels.compile import inline_kernel, kernel
 from mccfr_plus.kernels.slots import Constant, bind
-from mccfr_plus.minimizers.base import Minimizer
 from mccfr_plus.minimizers.dilated_weights import CONSTANT, SCHEMES, dilated_weights
 from mccfr_plus.minimizers.hedge import (
     ETA,
@@ -33,10 +32,9 @@ from mccfr_plus.minimizers.hedge import (
     KEEP,
     OPTIMISM,
     OPTIMISTIC,
-    check_step_size,
+    ExponentialWeights,
     exponential,
     step_size,
-    step_size_parameters,
 )
 from mccfr_plus.parameters import LARGEST, check_choice, check_number
 from mccfr_plus.trees.needs import EXACT_GRADIENTS, GRADIENTS, INFOSETS, PERFECT_RECALL
@@ -110,19 +108,18 @@ def prepare_magnetic(tree, strategy, tables, scratch, player, iteration, paramet
 
 
 @dataclass(frozen=True)
-class Dilated(Minimizer):
+class Dilated(ExponentialWeights):
     """Common base of FTRL, OMD and MMD."""
 
     eta: float = 10.0
     weights: str = "kroer"
     optimistic: bool = False
-    decay: ClassVar[float] = 0.0  # of the step size; a field where it can be chosen
     row_of_ones: ClassVar[int | None] = WEIGHT
     kernel: ClassVar[Any] = staticmethod(dilated)
     prepare: ClassVar[Any] = staticmethod(prepare_dilated)
 
     def __post_init__(self) -> None:
-        check_step_size(self.eta, self.decay, self.optimistic)
+        super().__post_init__()
         check_choice("weights", self.weights, SCHEMES)
 
     @property
@@ -135,9 +132,6 @@ class Dilated(Minimizer):
         """Keys of `mccfr_plus.citations`."""
         of_weights = ("kroer2020faster",) if self.weights == "kroer" else ()
         return ("farina2020stochastic", "hoda2010smoothing", *of_weights, *(OPTIMISM if self.optimistic else ()))
-
-    def parameters(self) -> np.ndarray:
-        return step_size_parameters(self.eta, self.decay, self.optimistic)
 
     @property
     def needs(self) -> frozenset[str]:  # type: ignore[override]
@@ -202,7 +196,7 @@ class OMD(Dilated):
         True
     """
 
-    decay: float = 0.0  # type: ignore[misc]
+    decay: float = 0.0
     short_name: ClassVar[str] = "omd"
 
 
@@ -232,7 +226,7 @@ class MagneticMirrorDescent(Dilated):
     weights: str = "constant"
     optimistic: bool = field(default=False, init=False, repr=False)
     alpha: float = 0.1
-    decay: float = 0.5  # type: ignore[misc]
+    decay: float = 0.5
     short_name: ClassVar[str] = "mmd"
     default_average: ClassVar[str] = "last"
     kernel: ClassVar[Any] = staticmethod(bind(dilated, {RELATIVE: False}))
