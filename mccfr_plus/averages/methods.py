@@ -5,6 +5,7 @@ behind it, and an infoset takes what its parent's sum has gained since it was la
 """
 
 from mccfr_plus.estimators.draws import DRAW_AT_CHANCE, draw_action, draw_uniform
+from mccfr_plus.games.rules import CHANCE, TERMINAL
 from mccfr_plus.kernels.compile import inline_kernel, kernel
 from mccfr_plus.kernels.slots import Constant, required_slot
 from mccfr_plus.trees.access import (
@@ -19,7 +20,6 @@ from mccfr_plus.trees.access import (
     REOPEN,
     RESUME,
 )
-from mccfr_plus.trees.arrays import CHANCE, TERMINAL
 from mccfr_plus.trees.expansion import EXPAND
 from mccfr_plus.trees.scratch import LOOK_AHEAD, NODES_TOUCHED, NUM_VISITS, THREAD, at, note_visit, push, refresh_reach
 

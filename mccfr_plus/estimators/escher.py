@@ -15,9 +15,9 @@ from mccfr_plus.estimators.base import Estimator, SamplingWeights
 from mccfr_plus.estimators.draws import DRAW_FOR_OPPONENT, draw_exploring, draw_outcome
 from mccfr_plus.estimators.outcome import balanced_strategy
 from mccfr_plus.estimators.visits import LIST_VISIT
+from mccfr_plus.games.rules import CHANCE, TERMINAL
 from mccfr_plus.kernels.compile import inline_kernel, kernel
 from mccfr_plus.parameters import check_choice, check_number, check_whole
-from mccfr_plus.trees.arrays import CHANCE, TERMINAL
 from mccfr_plus.trees.game_tree import GameTree
 from mccfr_plus.trees.needs import DRAWS, HISTORIES, OPPONENTS_DRAWN, PERFECT_RECALL
 from mccfr_plus.trees.scratch import ITERATION, NODES_TOUCHED, NUM_VISITS, at, touch

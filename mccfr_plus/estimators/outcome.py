@@ -18,12 +18,12 @@ from mccfr_plus.estimators.base import SamplingWeights, check_exploration
 from mccfr_plus.estimators.draws import DRAW_AT_CHANCE, draw_exploring, exploring_probability
 from mccfr_plus.estimators.sampling import SWITCHES, TraversalSampling
 from mccfr_plus.estimators.visits import LIST_VISIT
+from mccfr_plus.games.rules import CHANCE, TERMINAL
 from mccfr_plus.kernels.compile import inline_kernel, kernel
 from mccfr_plus.kernels.intrinsics import unlikely
 from mccfr_plus.kernels.slots import Bindings
 from mccfr_plus.parameters import check_switch
 from mccfr_plus.trees.access import ADVANCE, ALL_PLAYERS, FIRST_NODE, HEAD, IS_LAZY, PAYLOAD_OF, PAYOFF
-from mccfr_plus.trees.arrays import CHANCE, TERMINAL
 from mccfr_plus.trees.expansion import EXPAND
 from mccfr_plus.trees.game_tree import GameTree
 from mccfr_plus.trees.needs import INFOSETS, PERFECT_RECALL

@@ -9,7 +9,7 @@ from mccfr_plus.estimators import SamplingWeights
 from mccfr_plus.games.game import RulesGame
 from mccfr_plus.minimizers import RegretMatching
 from mccfr_plus.solver.config import SolverConfig
-from mccfr_plus.trees.by_rules import costs as rules_costs
+from mccfr_plus.trees.by_rules.requirements import tree_bytes
 from mccfr_plus.trees.game_tree import GameTree
 from mccfr_plus.trees.lazy_tree import INFOSET_COST, NODE_COST, SLOT_ACTION_COST
 from mccfr_plus.trees.scratch import DRAWN, TOUCHED, scratch_bytes
@@ -54,9 +54,8 @@ def costs_of_solver(config: SolverConfig, num_players: int, perfect_recall: bool
 
 def costs_by_rules(rules: RulesGame, config: SolverConfig) -> Costs:
     """Returns the same for a game that is traversed by its rules, with the tree."""
-    costs = costs_of_solver(config, rules.sizes.num_players, True, by_rules=True)
-    infoset = rules_costs.infoset_cost() + TOUCHED.itemsize + costs.infoset
-    return Costs(node=0, infoset=infoset, slot=rules_costs.slot_cost(rules) + costs.slot)
+    costs, tree = costs_of_solver(config, rules.sizes.num_players, True, by_rules=True), tree_bytes(rules)
+    return Costs(node=0, infoset=tree.infoset + TOUCHED.itemsize + costs.infoset, slot=tree.slot + costs.slot)
 
 
 def bytes_on_top(tree: GameTree) -> int:

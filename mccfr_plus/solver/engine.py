@@ -193,7 +193,7 @@ class Engine:
         return True
 
     def _evaluator(self) -> RulesEvaluator:
-        return RulesEvaluator(self.tree, self.config.threads)  # the order of a row's entries depends on their number
+        return RulesEvaluator(self.tree, threads=1)
 
     @property
     def _needs_matrix(self) -> bool:
