@@ -13,12 +13,12 @@ import pyspiel
 from tqdm.auto import tqdm
 
 from mccfr_plus.errors import PolicyError
-from mccfr_plus.estimators.base import check_whole
 from mccfr_plus.evaluation.behavior import JointPolicy, PlayerPolicy, answers_of
 from mccfr_plus.evaluation.by_rules import NUMBER, NUMBERS, InfosetHistories, RulesEvaluator
 from mccfr_plus.evaluation.exact import Evaluation
 from mccfr_plus.evaluation.strategies import are_distributions, distribution, one_per_player, row_of
 from mccfr_plus.games.game import RulesGame
+from mccfr_plus.parameters import check_whole
 from mccfr_plus.policies.keyed_policy import KeyedPolicy
 from mccfr_plus.trees.batches import states_after
 from mccfr_plus.trees.by_rules.frames import element_of, stabilizer_of

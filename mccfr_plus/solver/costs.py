@@ -4,6 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from mccfr_plus.averages import Mechanism
 from mccfr_plus.estimators import SamplingWeights
 from mccfr_plus.games.game import RulesGame
 from mccfr_plus.minimizers import RegretMatching
@@ -38,7 +39,7 @@ def costs_of_solver(config: SolverConfig, num_players: int, perfect_recall: bool
     method = config.average_method(num_players, perfect_recall, by_rules=by_rules)
     private = _NUMBER + np.dtype(np.uint16).itemsize  # the gradient and the stamp of a slot
     private += DRAWN.itemsize if config.estimator.samples_per_infoset else 0
-    uses_reach = method.name in ("touched", "optimistic") or config.estimator.needs_leaves
+    uses_reach = method.mechanism in (Mechanism.TOUCHED, Mechanism.OPTIMISTIC) or config.estimator.needs_leaves
     private += _NUMBER if uses_reach else 0
     shared = 3 + config.minimizer.num_tables  # strategy, average, what was seen of it, tables
     shared += _NUMBERS_BY_RULES if by_rules else _NUMBERS_OF_POLICY

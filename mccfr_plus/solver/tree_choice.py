@@ -7,7 +7,7 @@ import pyspiel
 
 from mccfr_plus.errors import BudgetError, ConfigError
 from mccfr_plus.games import PyspielGame
-from mccfr_plus.games.compiled_rules import compiled_rules
+from mccfr_plus.games.openspiel import compiled_rules
 from mccfr_plus.solver.config import SolverConfig
 from mccfr_plus.solver.costs import costs_by_rules, costs_of
 from mccfr_plus.trees.by_rules.implicit_tree import ImplicitTree

@@ -14,7 +14,7 @@ from mccfr_plus import ConfigError, PolicyError, Solver, evaluate_by_rules
 from mccfr_plus.checks.symmetries import check_symmetries
 from mccfr_plus.errors import CheckError
 from mccfr_plus.evaluation.by_rules import RulesEvaluator
-from mccfr_plus.games.compiled_rules import compiled_rules
+from mccfr_plus.games.openspiel import compiled_rules
 from mccfr_plus.games.symmetries import board_symmetries
 from mccfr_plus.trees.by_rules.rules_keys import RulesKeys
 from mccfr_plus.trees.order import representative_states
@@ -152,8 +152,6 @@ def test_wrong_symmetries_are_found():
     [
         ("leduc_poker", {}, "the rules of leduc_poker.* name no symmetries"),
         ("tic_tac_toe", {}, "no compiled rules of tic_tac_toe"),
-        (HEX, {"tree": "lazy"}, "symmetry=True with tree='lazy'"),
-        (HEX, {"estimator": "escher"}, "with estimator=.escher.: "),
     ],
 )
 def test_bad_input(game, options, message):

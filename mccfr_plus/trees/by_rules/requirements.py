@@ -6,9 +6,8 @@ import numpy as np
 import pyspiel
 
 from mccfr_plus.errors import ConfigError
-from mccfr_plus.games.compiled_rules import compiled_rules
 from mccfr_plus.games.game import RulesGame
-from mccfr_plus.games.openspiel import why_no_rules
+from mccfr_plus.games.openspiel import compiled_rules, why_no_rules
 from mccfr_plus.trees.arrays import INFOSET
 from mccfr_plus.trees.by_rules.successors import bits_of_codes
 from mccfr_plus.trees.keys import KEY_BYTES

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pyspiel
 
-from mccfr_plus.games.compiled_rules import compiled_rules
 from mccfr_plus.games.game import RulesGame
+from mccfr_plus.games.openspiel import compiled_rules
 from mccfr_plus.games.rules import NOW
 from mccfr_plus.games.symmetries import Symmetries
 from mccfr_plus.kernels.compile import inline_kernel
