@@ -6,7 +6,7 @@ import math
 import naive
 import numpy as np
 import pytest
-from mccfr_plus.checks.statistics import z_limit
+from mccfr_plus.checks.sampler import z_limit
 from sampling import Sampler
 
 import mccfr_plus
