@@ -382,12 +382,6 @@ CHANGES = [
         "tests/minimizers/test_minimizers.py",
         ("the values of two actions are those of one", "base.py", "if count == 2:", "if count == 1:"),
         (
-            "the sum of positive regrets begins with 1",
-            "smooth.py",
-            "total, count = 0.0, 0.0",
-            "total, count = 1.0, 0.0",
-        ),
-        (
             "a schedule is one iteration ahead",
             "scheduled_discounted.py",
             "while parameters[AT] < iteration:",
@@ -397,6 +391,12 @@ CHANGES = [
     *changes(
         "minimizers",
         "tests/minimizers/test_recent.py",
+        (
+            "the sum of positive regrets begins with 1",
+            "smooth.py",
+            "total, count = 0.0, 0.0",
+            "total, count = 1.0, 0.0",
+        ),
         (
             "the projection divides by its threshold",
             "regularized.py",
