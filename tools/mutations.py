@@ -227,7 +227,7 @@ CHANGES = [
     ),
     *changes(
         "solver",
-        "tests/solver/test_state.py",
+        "tests/solver/test_state.py::test_a_large_batch_ends_with_the_time_and_goes_on",
         (
             "a gradient that is thrown away counts in the average",
             "loop.py",
@@ -237,7 +237,7 @@ CHANGES = [
     ),
     *changes(
         "solver",
-        "tests/solver/test_saved_state.py",
+        "tests/solver/test_saved_state.py::test_the_checkpoint_of_another_run",
         (
             "a checkpoint of another run is accepted",
             "saved_state.py",
@@ -247,7 +247,7 @@ CHANGES = [
     ),
     *changes(
         "solver",
-        "tests/solver/test_history.py",
+        "tests/solver/test_history.py::test_the_first_evaluation_at_the_target_is_the_last",
         (
             "the target is compared with NashConv",
             "hooks.py",
@@ -267,7 +267,7 @@ CHANGES = [
     ),
     *changes(
         "trees",
-        "tests/solver/test_state.py",
+        "tests/solver/test_state.py::test_a_large_batch_ends_with_the_time_and_goes_on",
         (
             "a thrown-away gradient keeps its random numbers",
             "scratch.py",
