@@ -420,8 +420,12 @@ CHANGES = [
         "averages",
         "tests/minimizers/test_minimizers.py::test_sampled_run_equals_naive_dense_rules",
         ("own traversals end at the root", "own_traversal.py", "while True:", "while not True:"),
+    ),
+    *changes(
+        "averages",
+        "tests/trees/test_lazy_tree.py::test_every_form",
         (
-            "own traversals go on where a tree does not grow",
+            "own traversals end where a lazy tree has grown",
             "own_traversal.py",
             "if EXPAND(tree.expansion, node, thread):",
             "if not EXPAND(tree.expansion, node, thread):",
