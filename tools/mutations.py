@@ -267,7 +267,7 @@ CHANGES = [
     ),
     *changes(
         "trees",
-        "tests/solver/test_state.py::test_a_large_batch_ends_with_the_time_and_goes_on",
+        "tests/trees/test_lazy_tree.py::test_a_full_tree_stays_full",
         (
             "a thrown-away gradient keeps its random numbers",
             "scratch.py",
