@@ -448,12 +448,12 @@ CHANGES = [
     ),
     *changes(
         "evaluation",
-        "tests/evaluation/test_by_rules.py",
+        "tests/evaluation/test_sampled_best_response.py",
         (
-            "evaluations by rules run on other arrays",
-            "by_rules.py",
-            "tree.arrays_to_run_on(False)",
-            "tree.arrays_to_run_on(True)",
+            "sampled best responses: the second of a pair for the state",
+            "sampled_best_response.py",
+            "for action in group[0][0].legal_actions():",
+            "for action in group[0][1].legal_actions():",
         ),
     ),
     *changes(
