@@ -83,7 +83,7 @@ from mccfr_plus.solver.cce import CoarseCorrelatedEquilibrium as CoarseCorrelate
 from mccfr_plus.solver.cce import solve_cce as solve_cce
 from mccfr_plus.solver.game_value import GameValue as GameValue
 from mccfr_plus.solver.game_value import game_value as game_value
-from mccfr_plus.solver.hooks import Progress as Progress
+from mccfr_plus.solver.iterative import Progress as Progress
 from mccfr_plus.solver.solver import Solver as Solver
 from mccfr_plus.trees import GameTree as GameTree
 from mccfr_plus.trees import SizeEstimate as SizeEstimate

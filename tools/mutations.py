@@ -221,7 +221,7 @@ CHANGES = [
         (
             "fast threads begin with the same number",
             "loop.py",
-            "first = 1 if counts[STRIDE] == 1 else counts[THREAD] + 1",
+            'first = 1 if counts["stride"] == 1 else counts["thread"] + 1',
             "first = 1",
         ),
     ),
@@ -231,7 +231,7 @@ CHANGES = [
         (
             "a gradient that is thrown away counts in the average",
             "loop.py",
-            "    if place < counts[ADDED]:\n        return 0.0\n",
+            '    if place < counts["added"]:\n        return 0.0\n',
             "",
         ),
     ),
@@ -241,8 +241,8 @@ CHANGES = [
         (
             "a checkpoint of another run is accepted",
             "saved_state.py",
-            "if header[key] != own[key]:",
-            "if key == '' and header[key] != own[key]:",
+            "if header[name] != own[name]:",
+            "if name == '' and header[name] != own[name]:",
         ),
     ),
     *changes(
@@ -250,7 +250,7 @@ CHANGES = [
         "tests/solver/test_history.py",
         (
             "the target is compared with NashConv",
-            "hooks.py",
+            "history.py",
             "self._target is not None and found <= self._target",
             "self._target is not None and progress.evaluation.nash_conv <= self._target",
         ),
@@ -271,7 +271,7 @@ CHANGES = [
         (
             "a thrown-away gradient keeps its random numbers",
             "scratch.py",
-            "    scratch.rng[0] = np.uint64(counts[RNG_BEFORE])\n",
+            '    scratch.rng[0] = np.uint64(counts["rng_before"])\n',
             "",
         ),
     ),

@@ -41,7 +41,7 @@ from mccfr_plus.kernels.slots import Constant
 from mccfr_plus.parameters import check_choice, check_number
 from mccfr_plus.trees.access import IS_LAZY
 from mccfr_plus.trees.expansion import EXPAND
-from mccfr_plus.trees.scratch import NODES_TOUCHED, NUM_VISITS, THREAD, at, touch
+from mccfr_plus.trees.scratch import at, touch
 
 EXPECTED = Constant("EXPECTED", True, "Whether baselines move towards expected values, or towards sampled ones.")
 
@@ -56,8 +56,8 @@ def controlled_traversal(parameters, sampling_weights, tree, strategy, scratch, 
     """
     nodes, gradient, frames = tree.nodes, scratch.gradient, scratch.frames
     node, slot, weight = 0, tree.slot_range[-1] + player, 1.0
-    depth, num_visits, nodes_touched = 0, scratch.counts[NUM_VISITS], 0
-    thread, rate = scratch.counts[THREAD], parameters[len(parameters) - 1]
+    depth, num_visits, nodes_touched = 0, scratch.counts[0]["num_visits"], 0
+    thread, rate = scratch.counts[0]["thread"], parameters[len(parameters) - 1]
     while True:
         # Arrive at a node: a leaf has a value, any other node gets a frame.
         record = nodes[at(node)]
@@ -97,8 +97,8 @@ def controlled_traversal(parameters, sampling_weights, tree, strategy, scratch, 
         while not goes_down:
             if has_value:
                 if depth == 0:
-                    scratch.counts[NUM_VISITS] = num_visits
-                    scratch.counts[NODES_TOUCHED] += nodes_touched
+                    scratch.counts[0]["num_visits"] = num_visits
+                    scratch.counts[0]["nodes_touched"] += nodes_touched
                     return
                 _back_up_value(frames[at(depth - 1)], nodes, scratch.values, player, rate, value)
             frame = frames[at(depth - 1)]

@@ -31,7 +31,7 @@ from mccfr_plus.kernels.compile import inline_kernel, kernel
 from mccfr_plus.parameters import check_choice, check_number, check_whole
 from mccfr_plus.trees.game_tree import GameTree
 from mccfr_plus.trees.needs import DRAWS, HISTORIES, OPPONENTS_DRAWN, PERFECT_RECALL
-from mccfr_plus.trees.scratch import ITERATION, NODES_TOUCHED, NUM_VISITS, at, touch
+from mccfr_plus.trees.scratch import at, touch
 
 _NODES_PER_ITERATION = 100  # of a pass over all values: about the time of the traversals between two passes
 
@@ -73,11 +73,11 @@ def escher_traversal(parameters, exploration, tree, strategy, scratch, player):
     refresh, rate = int(parameters[0]), parameters[1]
     nodes, gradient, frames, rng = tree.nodes, scratch.gradient, scratch.frames, scratch.rng
     own = scratch.values[player]
-    num_visits, nodes_touched, depth = scratch.counts[NUM_VISITS], 1, 0
+    num_visits, nodes_touched, depth = scratch.counts[0]["num_visits"], 1, 0
     if refresh >= 0:
         interval = refresh if refresh > 0 else max(1, len(nodes) // _NODES_PER_ITERATION)
         # In a batch, before the first traversal only.
-        if scratch.counts[ITERATION] % interval == 0 and scratch.num_touched[player] == 0:
+        if scratch.counts[0]["iteration"] % interval == 0 and scratch.num_touched[player] == 0:
             refresh_values(tree, strategy, own, player)
             nodes_touched += len(nodes)
     node, slot = 0, tree.slot_range[-1] + player
@@ -111,8 +111,8 @@ def escher_traversal(parameters, exploration, tree, strategy, scratch, player):
             depth -= 1
             node = frames[at(depth)]["node"]
             own[at(node)] += rate * (expected_value(tree, strategy, own, node, nodes[at(node)]["kind"]) - own[at(node)])
-    scratch.counts[NUM_VISITS] = num_visits
-    scratch.counts[NODES_TOUCHED] += nodes_touched
+    scratch.counts[0]["num_visits"] = num_visits
+    scratch.counts[0]["nodes_touched"] += nodes_touched
 
 
 @dataclass(frozen=True)
