@@ -38,8 +38,7 @@ def is_neural(lock: CheckpointLock) -> bool:
 def arguments_to_resume(lock: CheckpointLock, given: dict[str, Any], arguments: argparse.Namespace) -> dict[str, Any]:
     """Returns the arguments of `Solver` to continue from a checkpoint with, whose ``restore`` compares them with it.
 
-    Args:
-        given: The arguments of `SolverConfig.from_specs` that the command line gives.
+    `given` are those that the command line gives.
     """
     header = saved_state.read_header(lock)
     require_seed(lock, header["seed"], arguments)

@@ -21,13 +21,7 @@ class Move(NamedTuple):
 
 
 class PlaySession:
-    """Games against a policy, one after the other.
-
-    Args:
-        policy: Plays all other seats.
-        seat: The person's seat; None: each in turn.
-        rng: Draws chance and the policy's actions. Modified in place.
-    """
+    """Games of the person in a seat, None: each in turn, against a policy in all others. `rng` draws its actions."""
 
     def __init__(self, game: pyspiel.Game, policy: JointPolicy, seat: int | None, rng: random.Random):
         self.game, self._behavior, self._seat, self._rng = game, Behavior(game, policy), seat, rng
@@ -71,11 +65,7 @@ class PlaySession:
         ]
 
     def play(self, given: str) -> None:
-        """Plays the person's action, given by number or name, and the other players' up to the person's next turn.
-
-        Raises:
-            UsageError: If the action is not legal.
-        """
+        """Plays the person's action, given by number or name, and the other players' up to the person's next turn."""
         moves = self.moves()
         wanted = given.strip().lower()
         found = [move for move in moves if wanted == str(move.action)]

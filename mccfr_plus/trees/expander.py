@@ -63,13 +63,9 @@ class Expander:
     It keeps states of the game, because replaying a history from the root costs more than all else. The state of a node
     that is not kept is replayed from its nearest ancestor that is.
 
-    An error in the game ends the traversal and is kept in `error`; so does Ctrl-C.
-
-    Args:
-        state_bytes: Memory for states that are kept, in bytes.
-        max_depth: The longest history that traversals can take, or None for any.
-        single_trajectory: Whether a traversal visits a single history, so that one state can be played on from new node
-            to new node. Copying it at each of them would cost as much as the rest.
+    Those that are kept take about `state_bytes`. Where a traversal visits a single history, one state is played on from
+    new node to new node instead: copying it at each of them would cost as much as the rest. Histories longer than
+    `max_depth` are an error. An error in the game ends the traversal and is kept in `error`; so does Ctrl-C.
     """
 
     def __init__(

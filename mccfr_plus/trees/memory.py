@@ -38,10 +38,7 @@ _LAST_INDEX = int(np.iinfo(np.int32).max) - 1
 
 
 def bytes_of(text: str | int | float) -> int:
-    """Returns a number of bytes such as ``"4GB"``, ``"512MiB"``, ``"1e9"`` or ``4_000_000_000``.
-
-    Raises:
-        ConfigError: If it is no positive number of bytes.
+    """Returns a number of bytes such as ``"4GB"``, ``"512MiB"``, ``"1e9"`` or ``4_000_000_000``, or a ConfigError.
 
     Examples:
         >>> bytes_of("1.5GB"), bytes_of("2KiB")
