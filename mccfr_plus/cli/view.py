@@ -17,8 +17,8 @@ from mccfr_plus.evaluation.strategy_page import page_of_strategies, write_page
 from mccfr_plus.evaluation.strategy_table import MOST_HISTORIES, table_of_histories, table_of_tree
 from mccfr_plus.files.atomic_write import require_kind
 from mccfr_plus.solver.tree_choice import TreeLimits
-from mccfr_plus.trees.game import load_game
 from mccfr_plus.trees.game_tree import GameTree
+from mccfr_plus.trees.loading import load_game
 
 SUMMARY = "Look at a saved policy in the browser: information states, probabilities, values, regrets."
 

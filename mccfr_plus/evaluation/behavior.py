@@ -10,7 +10,7 @@ import pyspiel
 from open_spiel.python import policy as openspiel_policy
 
 from mccfr_plus.evaluation.strategies import AnyPolicy, answers_at_states, answers_by_text, distribution, one_per_player
-from mccfr_plus.trees.game import checked_outcomes, game_error
+from mccfr_plus.trees.game_errors import checked_outcomes, game_error
 
 PlayerPolicy: TypeAlias = AnyPolicy | Callable[[pyspiel.State], Mapping[int, float]]
 JointPolicy: TypeAlias = PlayerPolicy | Sequence[PlayerPolicy]

@@ -11,7 +11,7 @@ from mccfr_plus.evaluation.behavior import Behavior, JointPolicy, joined
 from mccfr_plus.evaluation.estimates import Estimate, mean_estimate, sum_of
 from mccfr_plus.evaluation.play import ControlledPlay, Stop, play_until
 from mccfr_plus.kernels.random_numbers import new_state
-from mccfr_plus.trees.game import load_game
+from mccfr_plus.trees.loading import load_game
 
 
 class HeadToHead(NamedTuple):

@@ -15,7 +15,7 @@ from mccfr_plus.evaluation.lookahead import LocalResponder, Lookahead
 from mccfr_plus.evaluation.play import Stop, payoff_estimate, require_player, sum_of_payoffs
 from mccfr_plus.evaluation.responses import Response
 from mccfr_plus.kernels.random_numbers import new_state
-from mccfr_plus.trees.game import load_game
+from mccfr_plus.trees.loading import load_game
 
 
 class LocalBestResponse(NamedTuple):

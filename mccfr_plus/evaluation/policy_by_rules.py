@@ -17,7 +17,7 @@ from mccfr_plus.trees.by_rules.costs import fixed_cost, infoset_cost, slot_cost
 from mccfr_plus.trees.by_rules.implicit_tree import ImplicitTree
 from mccfr_plus.trees.by_rules.requirements import rules_to_traverse
 from mccfr_plus.trees.by_rules.symmetric_tree import SymmetricTree, require_symmetries
-from mccfr_plus.trees.game import load_game
+from mccfr_plus.trees.loading import load_game
 from mccfr_plus.trees.memory import KERNELS, MemoryPlan, plan_memory
 
 

@@ -21,7 +21,7 @@ from mccfr_plus.evaluation.estimates import MIN_SAMPLES, Estimate, Running, mean
 from mccfr_plus.evaluation.play import Stop, require_player
 from mccfr_plus.evaluation.responses import Response
 from mccfr_plus.kernels.random_numbers import new_state
-from mccfr_plus.trees.game import load_game
+from mccfr_plus.trees.loading import load_game
 
 Group = list[tuple[pyspiel.State, np.ndarray]]  # histories with the numbers of the samples that come there
 

@@ -12,8 +12,8 @@ from mccfr_plus.estimators import Estimator
 from mccfr_plus.policies.keyed_policy import KeyedPolicy
 from mccfr_plus.policies.tree_policy import TreePolicy
 from mccfr_plus.trees.by_rules.rules_keys import RulesKeys
-from mccfr_plus.trees.game import quiet_openspiel
 from mccfr_plus.trees.game_tree import GameTree
+from mccfr_plus.trees.loading import quiet_openspiel
 from mccfr_plus.trees.order import representative_states
 
 Probabilities: TypeAlias = Mapping[int, float] | Sequence[tuple[int, float]]

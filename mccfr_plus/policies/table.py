@@ -7,7 +7,7 @@ import numpy as np
 
 from mccfr_plus.display import data_frame, html_table
 from mccfr_plus.kernels.compile import announce_compilation, kernel
-from mccfr_plus.trees.arrays import CHANCE
+from mccfr_plus.trees.arrays import CHANCE, rows_of
 from mccfr_plus.trees.game_tree import GameTree
 from mccfr_plus.trees.order import action_names
 
@@ -48,13 +48,6 @@ def table_of_tree(tree: GameTree, strategy: np.ndarray, most: int | None = None)
         strategy[slots],
         reach[numbers],
     )
-
-
-def rows_of(firsts: np.ndarray, counts: np.ndarray) -> np.ndarray:
-    """Returns the row numbers of groups, concatenated: each begins at an entry of `firsts` and has `counts` rows."""
-    counts = counts.astype(np.int64)
-    ends = np.cumsum(counts)
-    return np.arange(counts.sum()) + np.repeat(firsts - (ends - counts), counts)
 
 
 def reach_of(tree: GameTree, strategy: np.ndarray) -> np.ndarray:

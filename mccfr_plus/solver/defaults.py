@@ -15,8 +15,8 @@ from mccfr_plus.solver.solver import Solver
 from mccfr_plus.solver.tree_choice import TreeLimits, compiled_if_it_fits, suits_rules
 from mccfr_plus.trees.by_rules.payoff_matrix import BYTES_PER_ENTRY
 from mccfr_plus.trees.by_rules.requirements import can_be_implicit, rules_to_traverse
-from mccfr_plus.trees.game import load_game
 from mccfr_plus.trees.game_tree import DEFAULT_MAX_NODES, DEFAULT_MAX_NODES_OF_RULES
+from mccfr_plus.trees.loading import load_game
 from mccfr_plus.trees.needs import HISTORIES, INFOSETS
 from mccfr_plus.trees.size_estimate import SizeEstimate, as_text, number_of, probe_size
 

@@ -15,9 +15,9 @@ from mccfr_plus.trees.by_rules import costs as rules_costs
 from mccfr_plus.trees.by_rules.implicit_tree import ImplicitTree
 from mccfr_plus.trees.by_rules.requirements import can_be_implicit, rules_to_traverse
 from mccfr_plus.trees.by_rules.symmetric_tree import SymmetricTree, require_symmetries
-from mccfr_plus.trees.game import load_game
 from mccfr_plus.trees.game_tree import DEFAULT_MAX_BYTES, DEFAULT_MAX_NODES_OF_RULES, GameTree, compile_game
 from mccfr_plus.trees.lazy_tree import LazyTree
+from mccfr_plus.trees.loading import load_game
 from mccfr_plus.trees.memory import KERNELS, available_bytes, bytes_of, plan_memory, release_unused, resident_bytes
 from mccfr_plus.trees.needs import HISTORIES, INFOSETS, NODES
 from mccfr_plus.trees.tree import Tree

@@ -13,7 +13,8 @@ import pyspiel
 
 from mccfr_plus.trees.arrays import CHANCE, NODE, TERMINAL
 from mccfr_plus.trees.expansion import FAILED, FULL, NONE, NUM_OUTCOMES, NUM_PAYOFFS, STATUS
-from mccfr_plus.trees.game import (
+from mccfr_plus.trees.flattening import alias_table
+from mccfr_plus.trees.game_errors import (
     WrongAnswerError,
     checked_actions,
     checked_outcomes,
@@ -22,7 +23,6 @@ from mccfr_plus.trees.game import (
     unknown_mover,
 )
 from mccfr_plus.trees.keys import KEY_BYTES, digest_of_text
-from mccfr_plus.trees.layout import alias_table
 from mccfr_plus.trees.memory import resident_bytes
 
 _ROOT = 0

@@ -11,13 +11,15 @@ import pyspiel
 
 from mccfr_plus.errors import BudgetError, GameError
 from mccfr_plus.games import PyspielGame, PyspielState, RulesGame, compiled_rules
-from mccfr_plus.trees.arrays import INFOSET, Shape, TreeArrays
+from mccfr_plus.trees.arrays import INFOSET, Shape, TreeArrays, read_only
 from mccfr_plus.trees.by_rules import rules_tree
-from mccfr_plus.trees.game import Recording, load_game, record
+from mccfr_plus.trees.flattening import flatten
 from mccfr_plus.trees.info_states import InfoStates
-from mccfr_plus.trees.layout import Layout, lay_out, with_leaves
+from mccfr_plus.trees.leaves import with_leaves
+from mccfr_plus.trees.loading import load_game
 from mccfr_plus.trees.memory import ESTIMATE_MARGIN, Budget
 from mccfr_plus.trees.needs import HISTORIES, INFOSETS, NODES
+from mccfr_plus.trees.recording import Recording, record
 from mccfr_plus.trees.statistics import Statistics, statistics_of
 from mccfr_plus.trees.tree import Tree
 
@@ -85,28 +87,25 @@ class GameTree(Tree):
 
     @property
     def slot_capacity(self) -> int:
-        """Length of arrays with an entry per slot: `num_slots`; a lazy tree has room for more."""
         return self.num_slots
 
     @property
     def node_capacity(self) -> int:
-        """Length of arrays with an entry per node."""
         return self.num_nodes
 
     @property
     def found_infosets(self) -> np.ndarray:
-        """The infosets, ``[num_infosets]`` INFOSET, parents first."""
         return self.arrays.infosets
-
-    @cached_property
-    def infoset_of_slot(self) -> np.ndarray:
-        """The infoset of each slot, ``[num_slots]`` int32."""
-        return np.repeat(np.arange(self.num_infosets, dtype=np.int32), self.arrays.infosets["num_actions"])
 
     @property
     def perfect_recall(self) -> bool:
         """Whether every infoset tells its player all that the player saw and did before."""
         return self.shape.perfect_recall
+
+    @cached_property
+    def infoset_of_slot(self) -> np.ndarray:
+        """The infoset of each slot, ``[num_slots]`` int32."""
+        return np.repeat(np.arange(self.num_infosets, dtype=np.int32), self.arrays.infosets["num_actions"])
 
     @cached_property
     def _lookup(self) -> list[dict[str, int]]:
@@ -129,9 +128,7 @@ class GameTree(Tree):
     def arrays_to_run_on(self, with_leaves: bool) -> tuple[TreeArrays, np.ndarray]:
         arrays = self.arrays_with_leaves if with_leaves else self.arrays
         expansion = np.zeros_like(arrays.expansion)  # of its own, as it may be interrupted
-        view = expansion.view()
-        view.flags.writeable = False  # as in all trees: a writable array is another type
-        return arrays._replace(expansion=view), expansion
+        return arrays._replace(expansion=read_only(expansion)), expansion
 
     @cached_property
     def arrays_with_leaves(self) -> TreeArrays:
@@ -141,7 +138,7 @@ class GameTree(Tree):
             GameError: If a player has imperfect recall: then a sequence does not determine an infoset.
         """
         self.require_perfect_recall("a full traversal and a best response")
-        return with_leaves(self.arrays, self.shape)
+        return with_leaves(self.arrays)
 
     def require_perfect_recall(self, what: str) -> None:
         """Raises GameError if the game has imperfect recall; `what` names what needs perfect recall."""
@@ -233,32 +230,22 @@ def compile_game(
     budget = Budget(game, max_nodes, max_bytes, estimate_margin)
     if rules and isinstance(game, PyspielGame):
         return build_by_rules(game, game.rules_game, budget, progress)
-    if not rules:
-        return build_tree(game, record(game, budget.check, progress))
-    is_trial = True
+    found: list[RulesGame | None] = []
 
     def check(num_nodes: int, num_bytes: int) -> None:
-        nonlocal is_trial
         budget.check(num_nodes, num_bytes)
-        if is_trial and num_nodes > _TRIAL_NODES:
-            is_trial = False
-            found = compiled_rules(game)
-            if found is not None:
-                raise _HasRules(found)
+        if rules and not found and num_nodes > _TRIAL_NODES:
+            found.append(compiled_rules(game))
+            if found[0] is not None:
+                raise BudgetError
 
     try:
         return build_tree(game, record(game, check, progress))
-    except _HasRules as end:
-        budget.check_estimate(_TRIAL_NODES)  # before the rules are compiled
-        return build_by_rules(game, end.rules, budget, progress)
-
-
-class _HasRules(BudgetError):
-    """Raised where a game is larger than what is tried through pyspiel, and has compiled rules."""
-
-    def __init__(self, rules: RulesGame):
-        super().__init__()
-        self.rules = rules
+    except BudgetError:
+        if not found or found[0] is None:
+            raise
+    budget.check_estimate(_TRIAL_NODES)  # before the rules are compiled
+    return build_by_rules(game, found[0], budget, progress)
 
 
 def build_tree(game: pyspiel.Game, recording: Recording) -> GameTree:
@@ -267,7 +254,7 @@ def build_tree(game: pyspiel.Game, recording: Recording) -> GameTree:
     infosets["player"] = recording.infoset_player
     infosets["num_actions"] = [len(actions) for actions in recording.infoset_actions]
     infosets["first_slot"] = np.cumsum(infosets["num_actions"]) - infosets["num_actions"]
-    layout = lay_out(
+    flat = flatten(
         recording.max_depth,
         np.frombuffer(recording.kinds, np.int8),
         np.frombuffer(recording.payloads, np.int32),
@@ -276,13 +263,11 @@ def build_tree(game: pyspiel.Game, recording: Recording) -> GameTree:
         recording.distributions,
         np.array(recording.payoffs, np.float64).reshape(-1, recording.num_players),
     )
-    return _tree_of(game, layout, [recording.infoset_key[i] for i in layout.order])
+    info_states = [recording.infoset_key[i] for i in flat.order]
+    return GameTree(game, flat.arrays, flat.shape, info_states, flat.slot_action, flat.outcome_action)
 
 
 def build_by_rules(game: pyspiel.Game, rules_game: RulesGame, budget: Budget, progress: bool | None) -> GameTree:
     """Returns the tree of a game by its compiled rules; see `compile_game`."""
-    return _tree_of(game, *rules_tree.build(rules_game, budget, progress))
-
-
-def _tree_of(game: pyspiel.Game, layout: Layout, info_states: Sequence[str]) -> GameTree:
-    return GameTree(game, layout.arrays, layout.shape, info_states, layout.slot_action, layout.outcome_action)
+    flat, info_states = rules_tree.build(rules_game, budget, progress)
+    return GameTree(game, flat.arrays, flat.shape, info_states, flat.slot_action, flat.outcome_action)

@@ -25,17 +25,16 @@ from tqdm.auto import tqdm
 from mccfr_plus.errors import ConfigError
 from mccfr_plus.kernels.random_numbers import as_python, new_state
 from mccfr_plus.trees.arrays import CHANCE, TERMINAL
-from mccfr_plus.trees.game import (
-    COMPILED_BYTES_PER_INFOSET,
-    COMPILED_BYTES_PER_NODE,
+from mccfr_plus.trees.game_errors import (
     checked_actions,
     checked_outcomes,
     checked_returns,
     game_error,
-    load_game,
     require_end,
     unknown_mover,
 )
+from mccfr_plus.trees.loading import load_game
+from mccfr_plus.trees.recording import COMPILED_BYTES_PER_INFOSET, COMPILED_BYTES_PER_NODE
 
 # Bytes that `Solver(tree, "external", "rm")` takes on top: `costs.bytes_on_top` per slot and infoset.
 SOLVER_BYTES_PER_SLOT = 50  # strategy, average, what was seen of it, regrets, gradient, reach: 8 each; a stamp: 2

@@ -8,7 +8,7 @@ import functools
 
 import numpy as np
 
-from mccfr_plus.trees.game import load_game
+from mccfr_plus.trees.loading import load_game
 
 _BIG_BLIND = 2
 

@@ -12,7 +12,7 @@ import pytest
 import mccfr_plus
 from mccfr_plus import ConfigError, GameError, estimate_size
 from mccfr_plus.trees import size_estimate
-from mccfr_plus.trees.game import load_game
+from mccfr_plus.trees.loading import load_game
 from mccfr_plus.trees.size_estimate import Sampler, interval_of
 
 SMALL = ("kuhn_poker", "kuhn_poker(players=3)", "leduc_poker", "python_kuhn_poker")

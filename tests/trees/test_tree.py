@@ -13,7 +13,7 @@ import mccfr_plus
 from mccfr_plus import BudgetError, GameError, compile_game
 from mccfr_plus.trees import arrays as tree_arrays
 from mccfr_plus.trees import memory
-from mccfr_plus.trees.layout import alias_table
+from mccfr_plus.trees.flattening import alias_table
 from mccfr_plus.trees.order import openspiel_order, representative_states
 
 SIMULTANEOUS = "goofspiel(imp_info=True,num_cards=3,points_order=descending)"

@@ -72,7 +72,7 @@ class Traversal(NamedTuple):
 
 
 class FoundArrays(NamedTuple):
-    """What the traversal has found; see `layout.lay_out`."""
+    """What the traversal has found; see `flattening.flatten`."""
 
     kinds: np.ndarray  # [capacity] int8
     payloads: np.ndarray  # [capacity] int32
@@ -151,7 +151,7 @@ def traversal(parameters, table, places, progress, arrays, num_players, max_visi
     Args:
         parameters: The game's.
         table: The game's.
-        places: `KeyLayout`.
+        places: `KeyPlaces`.
         progress: `Traversal`. Modified in place.
         arrays: `FoundArrays`. Modified in place.
         num_players: Number of players.

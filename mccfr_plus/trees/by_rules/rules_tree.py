@@ -13,11 +13,12 @@ from mccfr_plus.kernels.compile import announce_compilation
 from mccfr_plus.kernels.slots import bind
 from mccfr_plus.trees.arrays import INFOSET, NODE
 from mccfr_plus.trees.by_rules import rules_traversal as t
-from mccfr_plus.trees.game import WrongAnswerError, compiling_bar, game_error, show_fraction
-from mccfr_plus.trees.info_states import InfoStates, key_layout
+from mccfr_plus.trees.flattening import FlatTree, flatten
+from mccfr_plus.trees.game_errors import WrongAnswerError, game_error
+from mccfr_plus.trees.info_states import InfoStates, key_places
 from mccfr_plus.trees.interning import EMPTY, num_places, table_of_rows
-from mccfr_plus.trees.layout import Layout, lay_out
 from mccfr_plus.trees.memory import Budget
+from mccfr_plus.trees.recording import compiling_bar, show_fraction
 
 _VISITS = 2_000_000  # nodes between two checks of the budget and of Ctrl-C
 _GROWTH = 1.25  # of an array that is full; realloc moves nothing on Linux, so that small steps cost little
@@ -25,7 +26,7 @@ _FIRST_CAPACITY = 1024
 _FIRST_DISTRIBUTIONS = 16
 
 
-def build(game: RulesGame, budget: Budget, progress: bool | None) -> tuple[Layout, InfoStates]:
+def build(game: RulesGame, budget: Budget, progress: bool | None) -> tuple[FlatTree, InfoStates]:
     """Returns the tree of a game with compiled rules, and its information states.
 
     Args:
@@ -50,7 +51,7 @@ class _Builder:
         sizes = game.sizes
         self._game = game
         self._budget = budget
-        self._places, words = key_layout(sizes)
+        self._places, words = key_places(sizes)
         most_outcomes = max(sizes.max_chance_outcomes, 1)
         max_depth = sizes.max_game_length + sizes.max_chance_nodes
         self._progress = t.Traversal(
@@ -81,7 +82,7 @@ class _Builder:
         )
         self._bar = compiling_bar(progress)
 
-    def run(self) -> tuple[Layout, InfoStates]:
+    def run(self) -> tuple[FlatTree, InfoStates]:
         with self._bar:
             self._traverse()
         self._check_budget()
@@ -149,7 +150,7 @@ class _Builder:
     def _history(self) -> list[int]:
         return [int(self._progress.actions[depth, taken - 1]) for depth, taken in enumerate(self._path()[1])]
 
-    def _finished(self) -> tuple[Layout, InfoStates]:
+    def _finished(self) -> tuple[FlatTree, InfoStates]:
         # What is not needed any more goes first: at this point memory is at its peak.
         found = {name: array for name, array in self._arrays._asdict().items() if not name.endswith("_table")}
         del self._arrays
@@ -159,7 +160,7 @@ class _Builder:
         found["infosets"]["player"] &= (1 << t.PLAYER_BITS) - 1
         actions, bits = np.hsplit(found["distributions"], 2)
         rows = zip(actions.tolist(), bits.view(np.float64).tolist(), strict=True)
-        layout = lay_out(  # which frees the arrays that it has replaced
+        flat = flatten(  # which frees the arrays that it has replaced
             self._count(t.MAX_DEPTH),
             found.pop("kinds"),
             found.pop("payloads"),
@@ -168,7 +169,7 @@ class _Builder:
             [[pair for pair in zip(*row, strict=True) if pair[1] > 0] for row in rows],
             found["payoffs"].view(np.float64),
         )
-        return layout, InfoStates(self._game, found["keys"][layout.order], layout.arrays.infosets["player"])
+        return flat, InfoStates(self._game, found["keys"][flat.order], flat.arrays.infosets["player"])
 
 
 def _empty_table(capacity: int) -> np.ndarray:
