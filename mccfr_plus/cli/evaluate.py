@@ -19,8 +19,8 @@ from mccfr_plus.policies.files import needs_tree
 from mccfr_plus.solver.tree_choice import TreeLimits, compiled_if_it_fits
 from mccfr_plus.trees.by_rules.requirements import can_be_implicit
 from mccfr_plus.trees.game_tree import GameTree
+from mccfr_plus.trees.intervals import as_text
 from mccfr_plus.trees.loading import load_game
-from mccfr_plus.trees.size_estimate import as_text
 
 SUMMARY = "Values, best-response values and exploitability of a saved policy, exact or within bounds."
 

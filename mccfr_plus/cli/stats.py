@@ -8,7 +8,8 @@ from mccfr_plus.cli.arguments import add_game, add_json, add_seed, positive, ref
 from mccfr_plus.solver.costs import bytes_on_top
 from mccfr_plus.solver.defaults import Recommendation, recommend
 from mccfr_plus.trees.game_tree import DEFAULT_MAX_BYTES, compile_game
-from mccfr_plus.trees.size_estimate import CONFIDENCE, ESTIMATORS, Interval, SizeEstimate, as_text, estimate_size
+from mccfr_plus.trees.intervals import CONFIDENCE, Interval, as_text
+from mccfr_plus.trees.size_estimate import ESTIMATORS, SizeEstimate, estimate_size
 
 SUMMARY = "Count a game's histories, information sets, sequences and M-values, or estimate its size."
 

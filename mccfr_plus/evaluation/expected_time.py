@@ -6,7 +6,8 @@ import pyspiel
 
 from mccfr_plus.games.game import RulesGame
 from mccfr_plus.trees.by_rules.openings import openings_of
-from mccfr_plus.trees.size_estimate import number_of, probe_size
+from mccfr_plus.trees.intervals import number_of
+from mccfr_plus.trees.size_estimate import probe_size
 
 _SECONDS_PER_HISTORY = 1.5e-8  # of one core, in phantom tic-tac-toe
 _COST_OF_SYMMETRY = 1.5  # times as long for a history

@@ -16,9 +16,10 @@ from mccfr_plus.solver.tree_choice import TreeLimits, compiled_if_it_fits, suits
 from mccfr_plus.trees.by_rules.payoff_matrix import BYTES_PER_ENTRY
 from mccfr_plus.trees.by_rules.requirements import can_be_implicit, rules_to_traverse
 from mccfr_plus.trees.game_tree import DEFAULT_MAX_NODES, DEFAULT_MAX_NODES_OF_RULES
+from mccfr_plus.trees.intervals import as_text, number_of
 from mccfr_plus.trees.loading import load_game
 from mccfr_plus.trees.needs import HISTORIES, INFOSETS
-from mccfr_plus.trees.size_estimate import SizeEstimate, as_text, number_of, probe_size
+from mccfr_plus.trees.size_estimate import SizeEstimate, probe_size
 
 # A full iteration takes about 10 ns per history, so that a tree of this size gets some hundred of them in ten seconds.
 # After as many (games of 1 to 2 million histories, stopped early) full traversals were still 4 to 10 times closer to
