@@ -5,10 +5,10 @@ So they are right for any number of players, at the price of one more sampled tr
 
 from mccfr_plus.averages.methods import AverageMethod, add_visits, add_weight
 from mccfr_plus.estimators.draws import DRAW_AT_CHANCE, draw_action, draw_uniform
+from mccfr_plus.games.rules import CHANCE, TERMINAL
 from mccfr_plus.kernels.compile import inline_kernel, kernel
 from mccfr_plus.kernels.slots import Constant, bind
 from mccfr_plus.trees.access import ADVANCE, CHILD_OF, FIRST_NODE, HEAD, IS_LAZY, KEEP, PAYLOAD_OF, REOPEN, RESUME
-from mccfr_plus.trees.arrays import CHANCE, TERMINAL
 from mccfr_plus.trees.expansion import EXPAND
 from mccfr_plus.trees.scratch import NODES_TOUCHED, NUM_VISITS, THREAD, note_visit, push
 

@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from mccfr_plus.trees.arrays import CHANCE, TERMINAL
+from mccfr_plus.games.rules import CHANCE, TERMINAL
 from mccfr_plus.trees.game_tree import GameTree, build_tree
 from mccfr_plus.trees.order import chance_events, depth_first
 from mccfr_plus.trees.recording import Recording

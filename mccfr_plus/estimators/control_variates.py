@@ -34,11 +34,11 @@ from mccfr_plus.estimators.draws import (
 )
 from mccfr_plus.estimators.traversal import ALL_CHANCE, ALL_OPPONENTS, ALL_OWN, INCLUSION, WEIGH_ACTIONS
 from mccfr_plus.estimators.visits import LIST_VISIT
+from mccfr_plus.games.rules import CHANCE, TERMINAL
 from mccfr_plus.kernels.compile import inline_kernel
 from mccfr_plus.kernels.intrinsics import head_of
 from mccfr_plus.kernels.slots import Constant
 from mccfr_plus.trees.access import IS_LAZY
-from mccfr_plus.trees.arrays import CHANCE, TERMINAL
 from mccfr_plus.trees.expansion import EXPAND
 from mccfr_plus.trees.scratch import NODES_TOUCHED, NUM_VISITS, THREAD, at, touch
 

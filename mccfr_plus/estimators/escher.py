@@ -31,8 +31,8 @@ from mccfr_plus.estimators.balanced import balanced_strategy
 from mccfr_plus.estimators.base import Estimator, SamplingWeights, check_number
 from mccfr_plus.estimators.draws import DRAW_FOR_OPPONENT, draw_exploring, draw_outcome
 from mccfr_plus.estimators.visits import LIST_VISIT
+from mccfr_plus.games.rules import CHANCE, TERMINAL
 from mccfr_plus.kernels.compile import inline_kernel, kernel
-from mccfr_plus.trees.arrays import CHANCE, TERMINAL
 from mccfr_plus.trees.game_tree import GameTree
 from mccfr_plus.trees.needs import DRAWS, HISTORIES, PERFECT_RECALL
 from mccfr_plus.trees.scratch import ITERATION, NODES_TOUCHED, NUM_VISITS, at, touch

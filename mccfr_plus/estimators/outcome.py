@@ -25,11 +25,11 @@ from mccfr_plus.estimators.control_variates import EXPECTED, ONE_OWN, controlled
 from mccfr_plus.estimators.draws import DRAW_AT_CHANCE, DRAW_FOR_OPPONENT, draw_exploring, exploring_probability
 from mccfr_plus.estimators.traversal import ENTERS_OPPONENTS
 from mccfr_plus.estimators.visits import LIST_VISIT
+from mccfr_plus.games.rules import CHANCE, TERMINAL
 from mccfr_plus.kernels.compile import inline_kernel
 from mccfr_plus.kernels.intrinsics import unlikely
 from mccfr_plus.kernels.slots import bind
 from mccfr_plus.trees.access import ADVANCE, ALL_PLAYERS, FIRST_NODE, HEAD, IS_LAZY, PAYLOAD_OF, PAYOFF
-from mccfr_plus.trees.arrays import CHANCE, TERMINAL
 from mccfr_plus.trees.expansion import EXPAND
 from mccfr_plus.trees.game_tree import GameTree
 from mccfr_plus.trees.needs import PERFECT_RECALL

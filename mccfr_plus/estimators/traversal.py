@@ -20,6 +20,7 @@ poker", supplement, algorithm 1 (skipping actions of very negative regret in mos
 
 from mccfr_plus.estimators.draws import DRAW_AT_CHANCE, DRAW_FOR_OPPONENT, draw_coin
 from mccfr_plus.estimators.visits import LIST_VISIT
+from mccfr_plus.games.rules import CHANCE, TERMINAL
 from mccfr_plus.kernels.compile import inline_kernel
 from mccfr_plus.kernels.intrinsics import unlikely
 from mccfr_plus.kernels.slots import Constant, optional_slot
@@ -36,7 +37,6 @@ from mccfr_plus.trees.access import (
     PAYOFF,
     REOPEN,
 )
-from mccfr_plus.trees.arrays import CHANCE, TERMINAL
 from mccfr_plus.trees.expansion import EXPAND
 from mccfr_plus.trees.scratch import NODES_TOUCHED, NUM_VISITS, STAMP, THREAD, at, enter, push
 

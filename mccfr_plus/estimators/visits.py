@@ -2,9 +2,9 @@
 
 import numpy as np
 
+from mccfr_plus.games.rules import CHANCE
 from mccfr_plus.kernels.compile import allocating_kernel, expression_kernel, inline_kernel
 from mccfr_plus.kernels.slots import optional_slot
-from mccfr_plus.trees.arrays import CHANCE
 from mccfr_plus.trees.scratch import DRAWN_ACTION, note_visit
 
 

@@ -5,8 +5,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from mccfr_plus.games.rules import CHANCE
 from mccfr_plus.kernels.compile import announce_compilation, kernel
-from mccfr_plus.trees.arrays import CHANCE, NODE, OUTCOME, Shape, TreeArrays, rows_of
+from mccfr_plus.trees.arrays import NODE, OUTCOME, Shape, TreeArrays, rows_of
 
 _UNSEEN = -1
 

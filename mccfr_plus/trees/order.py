@@ -8,8 +8,9 @@ actions in the order of their texts.
 import numpy as np
 import pyspiel
 
+from mccfr_plus.games.rules import CHANCE
 from mccfr_plus.kernels.compile import kernel
-from mccfr_plus.trees.arrays import CHANCE, TreeArrays
+from mccfr_plus.trees.arrays import TreeArrays
 from mccfr_plus.trees.game_tree import GameTree
 from mccfr_plus.trees.loading import action_name
 

@@ -8,7 +8,7 @@ from typing import Any
 import pyspiel
 from tqdm.auto import tqdm
 
-from mccfr_plus.trees.arrays import CHANCE, TERMINAL
+from mccfr_plus.games.rules import CHANCE, TERMINAL
 from mccfr_plus.trees.game_errors import (
     Outcomes,
     checked_actions,
@@ -103,7 +103,6 @@ def _traverse(
     infoset_actions, key_bytes = recording.infoset_actions, 0
     distributions: dict[Outcomes, int] = {}
     payoffs: dict[tuple[float, ...], int] = {}
-    terminal, chance = int(pyspiel.PlayerId.TERMINAL), int(pyspiel.PlayerId.CHANCE)
     state, countdown = game.new_initial_state(), _CHECK_EVERY
 
     def check() -> None:
@@ -131,13 +130,13 @@ def _traverse(
             elif actions != infoset_actions[payload]:
                 raise different_actions(key, player, infoset_actions[payload], actions)
             add_kind(player)
-        elif player == terminal:
+        elif player == TERMINAL:
             returns = tuple(state.returns())
             payload = payoffs.get(returns)
             if payload is None:
                 payload = payoffs[checked_returns(returns, recording.num_players)] = len(payoffs)
             add_kind(TERMINAL)
-        elif player == chance:
+        elif player == CHANCE:
             outcomes = tuple(state.chance_outcomes())
             payload = distributions.get(outcomes)
             if payload is None:

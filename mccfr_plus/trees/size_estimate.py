@@ -22,8 +22,8 @@ import pyspiel
 from tqdm.auto import tqdm
 
 from mccfr_plus.errors import ConfigError
+from mccfr_plus.games.rules import CHANCE, TERMINAL
 from mccfr_plus.kernels.random_numbers import as_python, new_state
-from mccfr_plus.trees.arrays import CHANCE, TERMINAL
 from mccfr_plus.trees.game_errors import (
     checked_actions,
     checked_outcomes,
@@ -232,11 +232,11 @@ class Sampler:
         self.met: list[dict[int, int]] = [{} for _ in range(players)]  # the past, by the information state's hash
         self.visited, self.perfect_recall = 0, True
         self._num_slots = self._text_length = 0  # of the information states met
-        # Whether a kind of node is sampled, by traversal: full, chance, outcome, and external for each player.
+        # Whether terminal nodes, chance nodes and each player's are sampled: full, chance, outcome, external by player.
         self._is_sampled = np.zeros((2 + players, 3 + players), bool)
-        self._is_sampled[CHANCE - TERMINAL, 1:] = True
-        self._is_sampled[-TERMINAL:, 2] = True
-        self._is_sampled[-TERMINAL:, 3:] = ~np.eye(players, dtype=bool)
+        self._is_sampled[1, 1:] = True
+        self._is_sampled[2:, 2] = True
+        self._is_sampled[2:, 3:] = ~np.eye(players, dtype=bool)
 
     def beam(self, width: int) -> Beam:
         """Returns the estimates of a new beam; a game that raises an error or contradicts itself is a GameError."""
@@ -246,7 +246,7 @@ class Sampler:
         nodes = [self._visit(None, 0, 0)]
         log_weight, reach = 0.0, np.zeros((1, num_traversals))  # of the level and of each history
         while True:
-            kinds = np.array([node.kind for node in nodes]) - TERMINAL
+            kinds = np.maximum([node.kind + 2 for node in nodes], 0)  # the row of `_is_sampled`
             with np.errstate(divide="ignore"):
                 counts = np.log(np.bincount(kinds, minlength=num_kinds))
             sums = np.logaddexp(sums, log_weight + np.append(counts, np.logaddexp.reduce(reach)))
@@ -298,11 +298,11 @@ class Sampler:
             elif met[key] != pasts[kind]:
                 self.perfect_recall = False
             return _Node(state, pasts, kind, actions, [-math.log(len(actions))] * len(actions), info_state)
-        if kind == pyspiel.PlayerId.CHANCE:
+        if kind == CHANCE:
             outcomes = checked_outcomes(state.chance_outcomes())
             logs = [math.log(probability) for _, probability in outcomes]
             return _Node(state, pasts, CHANCE, [action for action, _ in outcomes], logs)
-        if kind != pyspiel.PlayerId.TERMINAL:
+        if kind != TERMINAL:
             raise unknown_mover(kind)
         checked_returns(state.returns(), self._game.num_players())
         return _Node(state, pasts, TERMINAL, [], [])

@@ -13,8 +13,8 @@ from lazy_trees import beside_this_process
 import mccfr_plus
 from mccfr_plus import BudgetError, ConfigError, PolicyError, Solver
 from mccfr_plus.evaluation import by_rules
+from mccfr_plus.games.rules import TERMINAL
 from mccfr_plus.solver import tree_choice
-from mccfr_plus.trees.arrays import TERMINAL
 from mccfr_plus.trees.by_rules import payoff_matrix
 from mccfr_plus.trees.by_rules.implicit_tree import ImplicitTree
 from mccfr_plus.trees.order import representative_states

@@ -87,7 +87,7 @@ def users_gradient(parameters, sampling_weights, tree, strategy, scratch, player
         record = tree.nodes[node]
         kind, first, count = record["kind"], record["payload"], record["num_children"]
         scratch.counts[NODES_TOUCHED] += 1
-        if kind == -2:
+        if kind == -4:
             scratch.gradient[slot] += weight * tree.payoffs[first, player]
         if kind == player:
             touch(tree, scratch, player, first, count, slot)

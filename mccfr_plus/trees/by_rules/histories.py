@@ -3,9 +3,7 @@
 import numba
 import numpy as np
 
-from mccfr_plus.games.rules import CHANCE as CHANCE_MOVES
-from mccfr_plus.games.rules import MOVER
-from mccfr_plus.games.rules import TERMINAL as GAME_OVER
+from mccfr_plus.games.rules import CHANCE, MOVER, TERMINAL
 from mccfr_plus.kernels.compile import inline_kernel, kernel
 from mccfr_plus.kernels.intrinsics import load_word, pointer
 from mccfr_plus.kernels.slots import Constant
@@ -146,7 +144,7 @@ def traverse_histories(tree, thread, strategy, player, piece, num_pieces):
             mover = state[MOVER]
             is_own = depth >= _DEPTH_OF_PIECES or piece == 0
             histories += is_own * times
-            if mover == GAME_OVER:
+            if mover == TERMINAL:
                 if is_own and (ADD_GRADIENTS() or LIST_LEAVES()):
                     for each in range(NUM_PLAYERS()):
                         payoffs[at(each)] = 0.0
@@ -167,9 +165,9 @@ def traverse_histories(tree, thread, strategy, player, piece, num_pieces):
                 depth -= 1
                 continue
             frame[_NEXT], frame[_MOVER] = 0, mover
-            if mover == CHANCE_MOVES and depth == 0 and num_openings > 0:
+            if mover == CHANCE and depth == 0 and num_openings > 0:
                 frame[_COUNT] = num_openings
-            elif mover == CHANCE_MOVES:
+            elif mover == CHANCE:
                 frame[_COUNT] = find_outcomes(tree, thread, state, OPEN)
             else:
                 known_slots = load_word(tree.expansion, NUM_SLOTS) if RECORD_HISTORIES() else 0
@@ -198,7 +196,7 @@ def traverse_histories(tree, thread, strategy, player, piece, num_pieces):
         if is_opening:
             action, probability, times = index, opening_chance[at(index)], opening_counts[at(index)]
             reach[at(depth + 1), NUM_PLAYERS()] *= probability
-        elif mover == CHANCE_MOVES:
+        elif mover == CHANCE:
             find_outcomes(tree, thread, state, OPEN)
             outcomes, probabilities = outcomes_of(tree, thread, OPEN)
             action, probability = outcomes[at(index)], probabilities[at(index)]
@@ -219,7 +217,7 @@ def traverse_histories(tree, thread, strategy, player, piece, num_pieces):
             zeros = 0
             for each in range(NUM_PLAYERS()):
                 zeros += reach[at(depth + 1), at(each)] == 0.0
-            if zeros > 1 or mover == CHANCE_MOVES or player != ALL_PLAYERS:
+            if zeros > 1 or mover == CHANCE or player != ALL_PLAYERS:
                 continue
         if depth + 1 == _DEPTH_OF_PIECES:
             number += 1

@@ -12,12 +12,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from mccfr_plus.games.rules import CHANCE as CHANCE_MOVES
-from mccfr_plus.games.rules import MOVER, Rules
-from mccfr_plus.games.rules import TERMINAL as NO_MOVER
+from mccfr_plus.games.rules import CHANCE, MOVER, TERMINAL, Rules
 from mccfr_plus.kernels.compile import inline_kernel, kernel
 from mccfr_plus.kernels.slots import optional_slot, required_slot
-from mccfr_plus.trees.arrays import CHANCE, TERMINAL
 from mccfr_plus.trees.info_states import pack
 from mccfr_plus.trees.interning import hash_step, index_of_row
 
@@ -178,7 +175,7 @@ def traversal(parameters, table, places, progress, arrays, num_players, max_visi
             break
         state = states[depth]
         mover = state[MOVER]
-        if mover == NO_MOVER:
+        if mover == TERMINAL:
             if counts[NUM_PAYOFFS] == len(arrays.payoffs):
                 status = MORE_PAYOFFS
                 break
@@ -199,7 +196,7 @@ def traversal(parameters, table, places, progress, arrays, num_players, max_visi
             break
         else:
             choices = actions[depth]
-            if mover == CHANCE_MOVES:
+            if mover == CHANCE:
                 if counts[NUM_DISTRIBUTIONS] == len(arrays.distributions):
                     status = MORE_DISTRIBUTIONS
                     break
