@@ -49,7 +49,7 @@ def action_sequences(tree: GameTree, player: int) -> np.ndarray:
     Infosets with the same own actions above share a block, whatever the infosets of these actions were.
     """
     infosets_of(tree, player)  # validates player and recall
-    return statistics.action_sequences(tree.arrays, tree.slot_action, player)
+    return statistics.action_sequences(tree, player)
 
 
 def outcome_delta(tree: GameTree, player: int, epsilon: float, sampling: np.ndarray | None = None) -> float:

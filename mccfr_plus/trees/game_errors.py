@@ -6,6 +6,7 @@ from collections.abc import Sequence
 import pyspiel
 
 from mccfr_plus.errors import GameError, MccfrPlusError
+from mccfr_plus.games.rules import CHANCE, TERMINAL
 
 Outcomes = tuple[tuple[int, float], ...]
 
@@ -61,6 +62,24 @@ def checked_actions(actions: list[int], most: int) -> list[int]:
             f"a decision node with {len(actions)} legal actions, where num_distinct_actions() allows 1 to {most}"
         )
     return actions
+
+
+def read_node(game: pyspiel.Game, state: pyspiel.State) -> tuple[int, list[int], list[float]]:
+    """Returns who moves at a state, the actions of a player or of chance, and their probabilities in random play.
+
+    At the end of the game there are no actions, and the payoffs are checked.
+    """
+    player = int(state.current_player())
+    if player >= 0:
+        actions = checked_actions(state.legal_actions(), game.num_distinct_actions())
+        return player, actions, [1 / len(actions)] * len(actions)
+    if player == CHANCE:
+        outcomes = checked_outcomes(state.chance_outcomes())
+        return player, [action for action, _ in outcomes], [probability for _, probability in outcomes]
+    if player != TERMINAL:
+        raise unknown_mover(player)
+    checked_returns(state.returns(), game.num_players())
+    return player, [], []
 
 
 def require_end(game: pyspiel.Game, num_moves: int) -> None:

@@ -10,11 +10,10 @@ import numpy as np
 import pyspiel
 
 from mccfr_plus.errors import BudgetError, GameError
-from mccfr_plus.games import PyspielGame, PyspielState, RulesGame, compiled_rules
+from mccfr_plus.games import PyspielGame, RulesGame, compiled_rules
 from mccfr_plus.trees.arrays import INFOSET, Shape, TreeArrays, read_only
 from mccfr_plus.trees.by_rules import rules_tree
 from mccfr_plus.trees.flattening import flatten
-from mccfr_plus.trees.info_states import InfoStates
 from mccfr_plus.trees.leaves import with_leaves
 from mccfr_plus.trees.loading import load_game
 from mccfr_plus.trees.memory import ESTIMATE_MARGIN, Budget
@@ -62,13 +61,8 @@ class GameTree(Tree):
         for array in (*self.arrays, self.slot_action, self.outcome_action):
             array.flags.writeable = False
 
-    def __getstate__(self) -> dict:
-        # What can be derived is left out. Whether an array is read-only is not kept either: see __setstate__.
-        return {f.name: getattr(self, f.name) for f in fields(self)}
-
-    def __setstate__(self, state: dict) -> None:
-        self.__dict__.update(state)
-        self.__post_init__()  # kernels would be compiled again for writable arrays
+    def __reduce__(self) -> tuple:
+        return GameTree, tuple(getattr(self, each.name) for each in fields(self))  # the rest can be derived
 
     @property
     def num_nodes(self) -> int:
@@ -109,17 +103,14 @@ class GameTree(Tree):
 
     @cached_property
     def _lookup(self) -> list[dict[str, int]]:
-        ranges = self.arrays.infoset_range
-        return [{self.info_states[i]: int(i) for i in range(ranges[p], ranges[p + 1])} for p in range(self.num_players)]
+        numbers: list[dict[str, int]] = [{} for _ in range(self.num_players)]
+        players = self.arrays.infosets["player"].tolist()
+        for number, (player, text) in enumerate(zip(players, self.info_states, strict=True)):
+            numbers[player][text] = number
+        return numbers
 
     def _find(self, info_state: str, player: int) -> int | None:
         return self._lookup[player].get(info_state)
-
-    def infoset_of_state(self, state: pyspiel.State, player: int) -> int | None:
-        """Returns the number of the infoset that a player is in, or None where there is none."""
-        if isinstance(self.info_states, InfoStates) and isinstance(state, PyspielState):
-            return self.info_states.find(state, player)
-        return super().infoset_of_state(state, player)
 
     def uniform_strategy(self) -> np.ndarray:
         """Returns the strategy that plays every action alike, ``[num_slots]`` float64."""
@@ -159,7 +150,7 @@ class GameTree(Tree):
 
     @cached_property
     def _statistics(self) -> Statistics:
-        return statistics_of(self.arrays, self.slot_action, self.shape)
+        return statistics_of(self)
 
     @cached_property
     def fingerprint(self) -> str:
@@ -176,8 +167,7 @@ class GameTree(Tree):
     @cached_property
     def is_constant_sum(self) -> bool:
         """Whether the payoffs of all players add up to the same number at every end of the game."""
-        sums = self.arrays.payoffs.sum(axis=1)
-        return bool(np.ptp(sums) < 1e-9)
+        return bool(np.ptp(self.arrays.payoffs.sum(axis=1)) < 1e-9)
 
     @cached_property
     def payoff_range(self) -> np.ndarray:

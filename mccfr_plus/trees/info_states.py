@@ -5,16 +5,13 @@ Twenty million texts would take more memory than the tree.
 
 import operator
 from collections.abc import Iterator, Sequence
-from functools import cached_property
 from typing import NamedTuple, overload
 
 import numpy as np
 
 from mccfr_plus.games.game import RulesGame
-from mccfr_plus.games.pyspiel_game import PyspielState
 from mccfr_plus.games.rules import NOW, Layout
 from mccfr_plus.kernels.compile import inline_kernel
-from mccfr_plus.trees.interning import EMPTY, num_places, place_of_row, table_of_rows
 
 _CHUNK = 4096
 _WORD = 63  # bits in use of a word: the sign stays out of it
@@ -56,18 +53,6 @@ class InfoStates(Sequence[str]):
         return len(self) == len(other) and all(map(operator.eq, self, other))
 
     __hash__ = None  # type: ignore[assignment]
-
-    @cached_property
-    def _table(self) -> np.ndarray:
-        return table_of_rows(self._keys, len(self), num_places(len(self)))
-
-    def find(self, state: PyspielState, player: int) -> int | None:
-        """Returns the infoset of what a player knows in a state; None if that is of another game or no player moves."""
-        key = np.zeros(self._keys.shape[1], np.int64)
-        if str(state.rules_game) != str(self._game) or not pack(self._places, player, state.look(player), key):
-            return None  # of another game, or `look` is out of range, so that no infoset is meant
-        found = int(self._table[place_of_row(self._table, self._keys, key)])
-        return None if found == EMPTY else found
 
     def views(self, infosets: Sequence[int] | np.ndarray) -> np.ndarray:
         """Returns what `look` writes at the infosets, ``[n, view_size]`` int64; 0 for fields of ``when="now"``."""

@@ -45,13 +45,10 @@ class Interval(NamedTuple):
 
 
 def interval_of(logs: ArrayLike, *, is_exact: bool = False) -> Interval:
-    """Returns the mean of independent unbiased estimates, and its percentile bootstrap interval.
+    """Returns the mean of independent unbiased estimates, given by their log10, and its percentile bootstrap interval.
 
     A single estimate has no upper limit; its lower limit is from Markov's inequality, P(estimate >= a mu) <= 1 / a.
-
-    Args:
-        logs: Logarithms to base 10 of the estimates, at least one.
-        is_exact: Whether they are equal to the number that they estimate.
+    `is_exact`: whether they are equal to the number that they estimate.
     """
     estimates, tail = np.asarray(logs), (1 - CONFIDENCE) / 2
     mean = float(log_sum(estimates)) - math.log10(len(estimates))

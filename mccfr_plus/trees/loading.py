@@ -5,7 +5,6 @@ import difflib
 import importlib
 import logging
 import os
-import sys
 from collections.abc import Iterator
 
 import pyspiel
@@ -74,8 +73,7 @@ def game_of_name(text: str) -> pyspiel.Game:
     """Returns the game of a game string as it is, simultaneous moves included.
 
     Raises:
-        GameError: If the game is unknown (with the nearest names), or its parameters are not accepted or too much for
-            OpenSpiel.
+        GameError: If the game is unknown (with the nearest names), or its parameters are not accepted or too much.
     """
     name = text.split("(", 1)[0].strip()
     names = pyspiel.registered_names()
@@ -110,14 +108,10 @@ def action_name(game: pyspiel.Game, player: int, action: int) -> str:
 
 @contextlib.contextmanager
 def quiet_openspiel() -> Iterator[None]:
-    """Keeps OpenSpiel's C++ from printing its own copy of an exception to standard error.
-
-    Works on the file descriptor, as C++ does not know of `sys.stderr`.
-    """
+    """Keeps OpenSpiel's C++, which does not know of `sys.stderr`, from printing its own copy of an exception."""
     try:
-        sys.stderr.flush()
         saved = os.dup(2)
-    except (OSError, ValueError, AttributeError):  # no standard error at all, as in some GUI processes
+    except OSError:  # no standard error at all, as in some GUI processes
         yield
         return
     try:

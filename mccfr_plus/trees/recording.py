@@ -49,14 +49,7 @@ def compiling_bar(progress: bool | None) -> tqdm:
 
 
 def show_fraction(bar: tqdm, num_nodes: int, num_actions: Sequence[int], num_taken: Sequence[int]) -> None:
-    """Updates the bar of a traversal.
-
-    Args:
-        bar: From `compiling_bar`.
-        num_nodes: How many nodes were visited.
-        num_actions: How many actions the nodes on the path have.
-        num_taken: How many of them were taken.
-    """
+    """Updates the bar of a traversal, given the actions of each node on the path and how many of them were taken."""
     if bar.disable:
         return
     # The fraction of the tree before the current path, if all children of a node had subtrees of one size.
@@ -71,14 +64,8 @@ def show_fraction(bar: tqdm, num_nodes: int, num_actions: Sequence[int], num_tak
 def record(game: pyspiel.Game, check_budget: Callable[[int, int], None], progress: bool | None) -> Recording:
     """Returns the recording of a turn-based game.
 
-    Args:
-        check_budget: Called now and then with the numbers of nodes and bytes so far; see `memory.Budget.check`.
-        progress: Whether to show a progress bar once the traversal takes over a second; None: if standard error is a
-            terminal.
-
-    Raises:
-        BudgetError: What `check_budget` raises.
-        GameError: If the game raises an error or contradicts itself; the text names history and action.
+    Now and then `check_budget` is called with the numbers of nodes and bytes so far; see `memory.Budget.check`. Errors
+    of the game, and contradictions in it, are GameErrors that name history and action.
     """
     path: list[list[Any]] = []
     with compiling_bar(progress) as bar:

@@ -22,16 +22,8 @@ import pyspiel
 from tqdm.auto import tqdm
 
 from mccfr_plus.errors import ConfigError
-from mccfr_plus.games.rules import CHANCE, TERMINAL
 from mccfr_plus.kernels.random_numbers import as_python, new_state
-from mccfr_plus.trees.game_errors import (
-    checked_actions,
-    checked_outcomes,
-    checked_returns,
-    game_error,
-    require_end,
-    unknown_mover,
-)
+from mccfr_plus.trees.game_errors import game_error, read_node, require_end
 from mccfr_plus.trees.intervals import Interval, interval_of, log_sum
 from mccfr_plus.trees.loading import load_game
 from mccfr_plus.trees.recording import COMPILED_BYTES_PER_INFOSET, COMPILED_BYTES_PER_NODE
@@ -157,11 +149,7 @@ def estimate_size(
 
 
 def probe_size(game: pyspiel.Game) -> SizeEstimate:
-    """Returns an estimate from about 10,000 histories, for choices before a run; it is kept as long as its game.
-
-    Raises:
-        GameError: See `estimate_size`.
-    """
+    """Returns an estimate from about 10,000 histories, for choices before a run; it is kept as long as its game."""
     if id(game) not in _probes:
         _probes[id(game)] = _estimate(game, _PROBE_SIZE, _PROBE_BEAMS, _PROBE_SECONDS, seed=0, progress=False)
         weakref.finalize(game, _probes.pop, id(game))
@@ -219,8 +207,8 @@ class _Node(NamedTuple):
     pasts: tuple[int, ...]  # per player, a hash of their own information states and actions
     kind: int  # the player to move, CHANCE or TERMINAL
     actions: list[int]
-    log_probabilities: list[float]  # of the actions, in random play
-    info_state: str = ""  # of the player to move
+    probabilities: list[float]  # of the actions, in random play
+    info_state: str  # of the player to move
 
 
 class Sampler:
@@ -259,8 +247,8 @@ class Sampler:
                 kept = np.sort(self._rng.choice(len(parents), width, replace=False))
                 log_weight, is_exact = log_weight + math.log(len(parents) / width), False
                 parents, indices = parents[kept], indices[kept]
-            probabilities = np.array([nodes[i].log_probabilities[j] for i, j in zip(parents, indices, strict=True)])
-            reach = reach[parents] + probabilities[:, None] * self._is_sampled[kinds[parents]]
+            logs = np.log([nodes[i].probabilities[j] for i, j in zip(parents, indices, strict=True)])
+            reach = reach[parents] + logs[:, None] * self._is_sampled[kinds[parents]]
             depth += 1
             children = zip(parents.tolist(), indices.tolist(), strict=True)
             nodes = [self._visit(nodes[parent], index, depth) for parent, index in children]
@@ -286,10 +274,9 @@ class Sampler:
             raise error from error.__cause__
 
     def _read(self, state: pyspiel.State, pasts: tuple[int, ...]) -> _Node:
-        kind = state.current_player()
+        kind, actions, probabilities = read_node(self._game, state)
+        info_state = state.information_state_string() if kind >= 0 else ""
         if kind >= 0:
-            actions = checked_actions(state.legal_actions(), self._game.num_distinct_actions())
-            info_state = state.information_state_string()
             key, met = hash(info_state), self.met[kind]
             if key not in met:
                 met[key] = pasts[kind]
@@ -297,15 +284,7 @@ class Sampler:
                 self._text_length += len(info_state)
             elif met[key] != pasts[kind]:
                 self.perfect_recall = False
-            return _Node(state, pasts, kind, actions, [-math.log(len(actions))] * len(actions), info_state)
-        if kind == CHANCE:
-            outcomes = checked_outcomes(state.chance_outcomes())
-            logs = [math.log(probability) for _, probability in outcomes]
-            return _Node(state, pasts, CHANCE, [action for action, _ in outcomes], logs)
-        if kind != TERMINAL:
-            raise unknown_mover(kind)
-        checked_returns(state.returns(), self._game.num_players())
-        return _Node(state, pasts, TERMINAL, [], [])
+        return _Node(state, pasts, kind, actions, probabilities, info_state)
 
     def compiled_bytes(self, is_exact: bool, histories: Interval, decision_nodes: list[Interval]) -> Interval:
         """Returns the memory of the compiled tree and a solver: between the infosets seen and all decision nodes."""

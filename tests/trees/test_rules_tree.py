@@ -554,7 +554,7 @@ def test_every_state_finds_its_infoset(tree):
     found = Counter()
     for state in states_of(tree):
         player = state.current_player()
-        infoset = tree.info_states.find(state, player)
+        infoset = tree.infoset_of_state(state, player)
         assert tree.info_states[infoset] == state.information_state_string()
         assert tree.arrays.infosets["player"][infoset] == player
         view = tree.info_states.views([infoset])[0].tolist()
@@ -566,18 +566,8 @@ def test_every_state_finds_its_infoset(tree):
 
 def test_states_elsewhere_have_no_infoset(tree):
     other = pyspiel.load_game("one_card_poker(deck_size=4)").new_initial_state()
-    assert tree.info_states.find(other, 0) is None
-    assert tree.info_states.find(tree.game.new_initial_state(), 0) in (None, tree.infoset("player=0 low=0 0 wide=0"))
-
-
-def test_a_view_out_of_range_has_no_infoset():
-    game = pyspiel.load_game(spec("bounded", Move(0, (0,), {0: _END, 1: _END}), fields=(Field("seen", 2),)))
-    tree = compile_game(game)
-    state = game.new_initial_state()
-    assert tree.info_states.find(state, 0) == 0
-    state.rules_game.parameters[1 + 3 + 2 * 2] = 2  # the root's view, behind three numbers, actions and children
-    assert state.look(0).tolist() == [2]
-    assert tree.info_states.find(state, 0) is None
+    assert tree.infoset_of_state(other, 0) is None
+    assert tree.infoset_of_state(tree.game.new_initial_state(), 0) in (None, tree.infoset("player=0 low=0 0 wide=0"))
 
 
 # --- keys ---
