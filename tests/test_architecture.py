@@ -2,7 +2,6 @@
 
 import ast
 import functools
-import importlib.util
 import inspect
 import json
 import os
@@ -22,6 +21,7 @@ LAYERS = """
     display
     user_modules
     kernels
+    parameters
     games
     trees
     estimators
@@ -47,8 +47,8 @@ ROOMS = {
     "experiments", "files", "games", "kernels", "minimizers", "neural", "online", "policies", "solver", "trees",
 }  # fmt: skip
 FILES = {
-    "__init__.py", "__main__.py", "citations.py", "display.py", "errors.py", "public.py", "py.typed",
-    "references.bib", "specs.py", "user_modules.py",
+    "__init__.py", "__main__.py", "citations.py", "display.py", "errors.py", "parameters.py", "public.py",
+    "py.typed", "references.bib", "specs.py", "user_modules.py",
 }  # fmt: skip
 
 
@@ -220,77 +220,6 @@ def needs_torch():
     while more := {module for module, used in uses.items() if used & found} - found:
         found |= more
     return found
-
-
-def imports_at_the_top(path):
-    """Returns the names in `MODULES` that a file imports as soon as it is imported itself."""
-    body = ast.parse(path.read_text(encoding="utf-8")).body
-    return imported_by(node for node in body if isinstance(node, ast.Import | ast.ImportFrom))
-
-
-def imported_first():
-    """Returns for each module the one of its imports that imports most itself; None if it imports none."""
-    uses = {module: imports_at_the_top(path) - {module} for module, path in MODULES.items()}
-
-    @functools.cache
-    def all_of(module):
-        return uses[module].union(*map(all_of, uses[module]))
-
-    return {
-        module: max(sorted(used), key=lambda name: len(all_of(name)), default=None) for module, used in uses.items()
-    }
-
-
-IMPORT_ALONE = """
-import gc, importlib, importlib.util, json, os, sys, traceback
-import absl.flags, numba, numpy, open_spiel.python.policy, psutil, pyspiel, tqdm  # once, before the forks
-try:
-    import torch
-except ImportError:
-    pass
-gc.disable()  # which would copy the memory of each process
-imported_first = json.loads(sys.argv[2])
-package = importlib.util.module_from_spec(importlib.util.find_spec("mccfr_plus"))  # without running __init__.py
-if not os.path.exists(package.__spec__.cached):  # compiled once, not in each process
-    sys.dont_write_bytecode, sys.pycache_prefix = False, sys.argv[1]
-
-def import_what_begins_with(first):
-    for name, needs in imported_first.items():
-        if needs != first:
-            continue
-        process = os.fork()
-        if process:
-            os.waitpid(process, 0)
-            continue
-        try:
-            if name != "mccfr_plus":
-                sys.modules["mccfr_plus"] = package
-            importlib.import_module(name)
-            print(name, flush=True)
-            import_what_begins_with(name)
-        except BaseException:
-            traceback.print_exc()
-        os._exit(0)
-
-import_what_begins_with(None)
-"""
-
-
-def test_every_module_can_be_imported_alone(tmp_path):
-    """Before all other modules of the package but those that it imports, and without what the package itself imports.
-
-    One of those, with all that it imports in turn, is there already: a copy of the process in which it was tested.
-    """
-    modules = {name: first for name, first in imported_first().items() if name != "__main__"}
-    if "torch" not in sys.modules and not importlib.util.find_spec("torch"):
-        modules = {name: first for name, first in modules.items() if name not in needs_torch()}
-    full = {name: f"mccfr_plus.{name}".removesuffix(".__init__") for name in modules} | {None: None}
-    plan = json.dumps({full[name]: full[first] for name, first in modules.items()})
-    command = [sys.executable, "-c", IMPORT_ALONE, str(tmp_path), plan]
-    without_kernels = os.environ | {"NUMBA_DISABLE_JIT": "1"}  # faster
-    result = subprocess.run(command, capture_output=True, text=True, timeout=300, env=without_kernels)
-    assert result.stderr == ""
-    assert sorted(result.stdout.split()) == sorted(full[name] for name in modules)
 
 
 IMPORT_ALL = """

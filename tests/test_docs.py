@@ -118,16 +118,6 @@ def test_links_to_files(path):
     assert [(str(file), anchor) for file, anchor in files if anchor and anchor not in anchors_of(file)] == []
 
 
-def test_tasks_are_short():
-    """Each of the five tasks takes at most 15 lines of Python or two commands."""
-    text = (DOCS / "start" / "five-tasks.md").read_text(encoding="utf-8")
-    for task in text.split("\n## ")[1:]:
-        code, commands = "".join(PYTHON.findall(task)), "".join(SHELL.findall(task))
-        assert code or commands
-        assert len([line for line in code.splitlines() if line.strip()]) <= 15, task
-        assert len(commands.splitlines()) <= 2, task
-
-
 def test_own_game(tmp_path, monkeypatch, capsys):
     page = DOCS / "tutorials" / "own-game.md"
     monkeypatch.chdir(tmp_path)

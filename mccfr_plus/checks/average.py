@@ -11,12 +11,12 @@ import numpy as np
 import pyspiel
 
 from mccfr_plus.averages import PowerAverage
-from mccfr_plus.averages.methods import LAZY, add_visits
+from mccfr_plus.averages.mechanism import Mechanism
+from mccfr_plus.averages.methods import add_visits
 from mccfr_plus.checks.exact import own_reach
 from mccfr_plus.checks.games import SPANS, THREE, name_of, random_strategy, tree_of_name, tree_of_text
 from mccfr_plus.checks.report import CheckLine, Report, Subject
-from mccfr_plus.checks.sampler import GradientSampler, sample_gradient
-from mccfr_plus.checks.statistics import z_limit
+from mccfr_plus.checks.sampler import GradientSampler, sample_gradient, z_limit
 from mccfr_plus.errors import ConfigError
 from mccfr_plus.estimators import Estimator, SamplingWeights
 from mccfr_plus.kernels.compile import announce_compilation, kernel
@@ -104,7 +104,7 @@ def check_average(
         method = config.average_method(tree.num_players, tree.perfect_recall)
         if not method.has_sums:
             lines.append(CheckLine("no average", name_of(tree), "the last strategy is played: nothing is added up"))
-        elif method is LAZY:
+        elif method.mechanism is Mechanism.LAZY:
             lines.append(_compare_with_exact(average, sampling, tree, seed))
         else:
             line, away = _compare_with_played(config, tree, seed, must_be_unbiased)
@@ -180,7 +180,7 @@ def _compare_with_played(config: SolverConfig, tree: GameTree, seed: int, unbias
     exact_scores = np.where(away > 1e-10, np.inf, 0.0)
     scores = np.where(varies, np.abs(difference.mean(axis=0)) / np.maximum(error, 1e-12), exact_scores)
     slot, limit = int(scores.argmax()), z_limit(int(varies.sum()), _BATCHES - 1)
-    name = config.average_method(tree.num_players, tree.perfect_recall).name
+    name = config.average_method(tree.num_players, tree.perfect_recall).mechanism.name.lower()
     compared = f"{name_of(tree)}, {name}, {_BATCHES * _LENGTH:,} iterations"
     if not unbiased:
         return CheckLine("bias", compared, f"probabilities are off by up to {bias:.3g}"), bias

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from mccfr_plus.averages.methods import DRAWN_ACTIONS
+from mccfr_plus.averages.mechanism import Mechanism
 from mccfr_plus.cluster.batch import SamplingPlan, TraversalBatch, add_sums, add_visits, begin_sums, stream_of
 from mccfr_plus.cluster.worker_pool import WorkerPool
 from mccfr_plus.estimators.visits import list_nothing
@@ -64,13 +64,13 @@ class DistributedEngine(Engine):
         if self._worker_pool.workers:
             return
         config, method = self.config, self.average_method
-        lists_visits = method.list_visit is not list_nothing
+        lists_visits, is_drawn = method.list_visit is not list_nothing, method.mechanism is Mechanism.DRAWN_ACTIONS
         plan = SamplingPlan(
             config.estimator,
             self.tree.shape,
             config.batch // self._num_batches,
             self._max_visits() if lists_visits else 0,
-            "nothing" if not lists_visits else "drawn actions" if method is DRAWN_ACTIONS else "infosets",
+            "nothing" if not lists_visits else "drawn actions" if is_drawn else "infosets",
         )
         self._worker_pool.start(self.tree.arrays, plan)
 
@@ -102,7 +102,7 @@ class DistributedEngine(Engine):
                     visits.append((sums.visited, sums.visit_weights))
         # Until here only scratch memory was written, which a repeated round resets.
         with deferred_signals():
-            average, is_drawn = config.averaging, self.average_method is DRAWN_ACTIONS
+            average, is_drawn = config.averaging, self.average_method.mechanism is Mechanism.DRAWN_ACTIONS
             weighting = (iteration, average.last_gamma, average.scheduled, int(config.batch), is_drawn)
             for visited in visits:
                 add_visits(arrays.infosets, infoset_of_slot, self.strategy, self.average, *visited, *weighting)

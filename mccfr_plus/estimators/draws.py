@@ -72,13 +72,7 @@ def draw_per_infoset(strategy, scratch, first, count):
 def draw_exploring(strategy, exploration, first, count, epsilon, rng):
     """Returns the index, 0 .. count - 1, of an action drawn from one strategy or, with probability epsilon, another.
 
-    Args:
-        strategy: ``[num_slots]``.
-        exploration: ``[num_slots]``, the other strategy; if it is empty, all actions are equally likely in it.
-        first: The infoset's first slot.
-        count: Its number of actions.
-        epsilon: Probability of exploring.
-        rng: Modified in place.
+    If the other one, `exploration`, is empty, all actions are equally likely in it.
     """
     draw = next_double(rng)
     if draw < epsilon:  # given this, draw / epsilon is uniform: no second number needed

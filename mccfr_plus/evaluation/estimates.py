@@ -4,7 +4,7 @@ import math
 from collections.abc import Sequence
 from typing import Any, Literal, NamedTuple, TypeAlias
 
-from mccfr_plus.estimators.base import LARGEST, check_number
+from mccfr_plus.parameters import LARGEST, check_number
 
 Kind: TypeAlias = Literal["exact", "lower bound", "upper bound", "estimate"]
 

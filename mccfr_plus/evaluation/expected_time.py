@@ -5,7 +5,7 @@ import os
 import pyspiel
 
 from mccfr_plus.games.game import RulesGame
-from mccfr_plus.trees.by_rules.openings import openings_of
+from mccfr_plus.trees.by_rules.histories import openings_of
 from mccfr_plus.trees.intervals import number_of
 from mccfr_plus.trees.size_estimate import probe_size
 

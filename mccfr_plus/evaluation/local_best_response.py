@@ -8,13 +8,13 @@ from typing import NamedTuple
 import numpy as np
 import pyspiel
 
-from mccfr_plus.estimators.base import check_whole
 from mccfr_plus.evaluation.behavior import Behavior, JointPolicy
 from mccfr_plus.evaluation.estimates import Estimate, sum_of
 from mccfr_plus.evaluation.lookahead import LocalResponder, Lookahead
 from mccfr_plus.evaluation.play import Stop, payoff_estimate, require_player, sum_of_payoffs
 from mccfr_plus.evaluation.responses import Response
 from mccfr_plus.kernels.random_numbers import new_state
+from mccfr_plus.parameters import check_whole
 from mccfr_plus.trees.loading import load_game
 
 

@@ -30,10 +30,10 @@ import pyspiel
 from tqdm.auto import tqdm
 
 from mccfr_plus.errors import ConfigError
-from mccfr_plus.estimators.base import check_whole
 from mccfr_plus.evaluation import estimates
 from mccfr_plus.evaluation.behavior import Distribution, RowOf, chance_row
 from mccfr_plus.evaluation.estimates import MIN_SAMPLES, Estimate, Kind, Running
+from mccfr_plus.parameters import check_whole
 
 _PRIOR_GAMES = 1.0  # games of a history that weigh as much as its information state's average
 _ENOUGH_PAIRS = 16  # for a coefficient other than 0

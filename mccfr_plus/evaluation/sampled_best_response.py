@@ -15,12 +15,12 @@ import pyspiel
 from tqdm.auto import tqdm
 
 from mccfr_plus.errors import BudgetError
-from mccfr_plus.estimators.base import check_whole
 from mccfr_plus.evaluation.behavior import Behavior, Distribution, JointPolicy, chance_row, new_row
 from mccfr_plus.evaluation.estimates import MIN_SAMPLES, Estimate, Running, mean_estimate, require_seconds
 from mccfr_plus.evaluation.play import Stop, require_player
 from mccfr_plus.evaluation.responses import Response
 from mccfr_plus.kernels.random_numbers import new_state
+from mccfr_plus.parameters import check_whole
 from mccfr_plus.trees.loading import load_game
 
 Group = list[tuple[pyspiel.State, np.ndarray]]  # histories with the numbers of the samples that come there

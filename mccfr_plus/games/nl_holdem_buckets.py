@@ -20,9 +20,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from mccfr_plus.games.common import rules_in
 from mccfr_plus.games.game import RulesGame
-from mccfr_plus.games.rules import CHANCE, MOVER, TERMINAL, Field, Layout, Parameters
+from mccfr_plus.games.rules import CHANCE, MOVER, TERMINAL, Field, Layout, Parameters, Rules
 from mccfr_plus.kernels.compile import kernel
 
 _FOLD, _CALL = 0, 1  # any other action is the number of chips to raise to
@@ -162,7 +161,7 @@ class NoLimitHoldemBucketsGame(RulesGame):
     short_name = "nl_holdem_buckets"
     long_name = "No-Limit Hold'em of Two Rounds with Buckets"
     defaults = {"stack": 8}  # noqa: RUF012
-    rules = rules_in(globals())
+    rules = Rules(_start, _legal, _apply, _returns, _look, _outcomes, _observe)
 
     @classmethod
     def layout(cls, parameters: Parameters) -> Layout:

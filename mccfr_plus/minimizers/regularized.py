@@ -10,8 +10,8 @@ projection on the distributions of at least gamma / n per action, and eta_t the 
 v being the value for the parent. tau is halved after every `period` iterations. Constants that are added to all
 actions do not change P, so that the table holds m - 1 / n and the uniform strategy falls out.
 
-Reference: Liu, Ozdaglar, Yu, Zhang 2023, "The power of regularization in solving extensive-form games"; the constants
-are those of LiteEFG 1.0, the authors' package, with its Euclidean regularizer. Its players update at the same time.
+The constants are those of LiteEFG 1.0, the authors' package, with its Euclidean regularizer. Its players update at the
+same time.
 """
 
 import math
@@ -21,9 +21,9 @@ from typing import Any, ClassVar
 import numpy as np
 
 from mccfr_plus.errors import ConfigError
-from mccfr_plus.estimators.base import LARGEST, check_number, check_whole
 from mccfr_plus.kernels.compile import inline_kernel, kernel
 from mccfr_plus.minimizers.base import Minimizer
+from mccfr_plus.parameters import LARGEST, check_number, check_whole
 from mccfr_plus.trees.needs import EXACT_GRADIENTS, PERFECT_RECALL
 from mccfr_plus.trees.scratch import at
 
@@ -39,8 +39,8 @@ TAU, GAMMA, ROOT, PERIOD, TAU_NOW = range(5)  # ROOT: of kappa
 def threshold_of(values, first, last, mass):
     """Returns the number such that values less it, cut at 0, sum to `mass`.
 
-    Relative to the largest value, so that sums are exact however large they are, it is the largest of (their sum -
-    mass) / k over the k largest values, for any k. They are found one after the other.
+    Relative to the largest value, so that sums are exact, it is the largest of (their sum - mass) / k over the k
+    largest values, for any k. They are found one after the other.
     """
     best = first
     for slot in range(first + 1, last):
@@ -134,6 +134,7 @@ class RegularizedMirrorDescent(Minimizer):
     num_tables: ClassVar[int] = 2
     references: ClassVar[tuple[str, ...]] = ("liu2023power",)
     default_average: ClassVar[str] = "last"
+    needs: ClassVar[frozenset[str]] = frozenset({EXACT_GRADIENTS, PERFECT_RECALL})
     kernel: ClassVar[Any] = staticmethod(update_regularized)
     prepare: ClassVar[Any] = staticmethod(prepare_regularized)
 
@@ -141,14 +142,9 @@ class RegularizedMirrorDescent(Minimizer):
         check_number("kappa", self.kappa, 0, LARGEST, "must be a finite number above 0; 1 / step^2 at first")
         check_number("gamma", self.gamma, 0, 1.0, "must be a number from 0 to 1", inclusive=True)
         most = math.sqrt(self.kappa)
-        check_number(
-            "tau", self.tau, 0, most, f"must be a number from 0 to {most:g}, the root of kappa", inclusive=True
-        )
+        allowed = f"must be a number from 0 to {most:g}, the root of kappa"
+        check_number("tau", self.tau, 0, most, allowed, inclusive=True)
         check_whole("period", self.period)
-
-    @property
-    def needs(self) -> frozenset[str]:
-        return frozenset({EXACT_GRADIENTS, PERFECT_RECALL})
 
     def parameters(self) -> np.ndarray:
         return np.array([self.tau, self.gamma, math.sqrt(self.kappa), float(self.period), 0.0])

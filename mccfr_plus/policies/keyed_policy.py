@@ -12,7 +12,7 @@ from open_spiel.python import policy as openspiel_policy
 from mccfr_plus.errors import PolicyError
 from mccfr_plus.policies.table import SHOWN, PolicyTable, html_of
 from mccfr_plus.trees.arrays import rows_of
-from mccfr_plus.trees.by_rules.rules_keys import RulesKeys, SymmetricKeys
+from mccfr_plus.trees.by_rules.rules_keys import RulesKeys
 from mccfr_plus.trees.expanding_tree import ExpandingTree
 from mccfr_plus.trees.keys import Keys
 from mccfr_plus.trees.loading import action_name
@@ -27,10 +27,9 @@ def keys_of_kind(kind: str, game: pyspiel.Game) -> Keys:
     """Returns new keys of a kind. ValueError for an unknown kind, or if it needs rules that a game lacks."""
     if kind == Keys.kind:
         return Keys()
-    by_rules = {each.kind: each for each in (RulesKeys, SymmetricKeys)}
-    if kind not in by_rules:
+    if kind not in ("rules", "symmetric"):
         raise ValueError(f"no keys of kind {kind!r}")
-    return by_rules[kind](game)
+    return RulesKeys(game, symmetry=kind == "symmetric")
 
 
 class KeyedTable(NamedTuple):

@@ -20,7 +20,6 @@ import pyspiel
 from mccfr_plus.bounds.measured import add_gradient
 from mccfr_plus.bounds.treeplex import vertex_maximum
 from mccfr_plus.errors import ConfigError
-from mccfr_plus.estimators.base import check_whole
 from mccfr_plus.estimators.draws import draw_action
 from mccfr_plus.estimators.full import touch_all
 from mccfr_plus.evaluation.kernels import own_reach
@@ -29,6 +28,7 @@ from mccfr_plus.kernels.random_numbers import new_state
 from mccfr_plus.kernels.slots import bind
 from mccfr_plus.minimizers import Minimizer
 from mccfr_plus.minimizers.base import minimize_with
+from mccfr_plus.parameters import check_whole
 from mccfr_plus.solver.loop import MINIMIZE
 from mccfr_plus.solver.registry import minimizer_of
 from mccfr_plus.trees.game_tree import GameTree, compile_game

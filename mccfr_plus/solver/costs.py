@@ -4,11 +4,12 @@ from typing import NamedTuple
 
 import numpy as np
 
+from mccfr_plus.averages import Mechanism
 from mccfr_plus.estimators import SamplingWeights
 from mccfr_plus.games.game import RulesGame
 from mccfr_plus.minimizers import RegretMatching
 from mccfr_plus.solver.config import SolverConfig
-from mccfr_plus.trees.by_rules import costs as rules_costs
+from mccfr_plus.trees.by_rules.requirements import tree_bytes
 from mccfr_plus.trees.game_tree import GameTree
 from mccfr_plus.trees.lazy_tree import INFOSET_COST, NODE_COST, SLOT_ACTION_COST
 from mccfr_plus.trees.scratch import DRAWN, TOUCHED, scratch_bytes
@@ -38,7 +39,7 @@ def costs_of_solver(config: SolverConfig, num_players: int, perfect_recall: bool
     method = config.average_method(num_players, perfect_recall, by_rules=by_rules)
     private = _NUMBER + np.dtype(np.uint16).itemsize  # the gradient and the stamp of a slot
     private += DRAWN.itemsize if config.estimator.samples_per_infoset else 0
-    uses_reach = method.name in ("touched", "optimistic") or config.estimator.needs_leaves
+    uses_reach = method.mechanism in (Mechanism.TOUCHED, Mechanism.OPTIMISTIC) or config.estimator.needs_leaves
     private += _NUMBER if uses_reach else 0
     shared = 3 + config.minimizer.num_tables  # strategy, average, what was seen of it, tables
     shared += _NUMBERS_BY_RULES if by_rules else _NUMBERS_OF_POLICY
@@ -53,9 +54,8 @@ def costs_of_solver(config: SolverConfig, num_players: int, perfect_recall: bool
 
 def costs_by_rules(rules: RulesGame, config: SolverConfig) -> Costs:
     """Returns the same for a game that is traversed by its rules, with the tree."""
-    costs = costs_of_solver(config, rules.sizes.num_players, True, by_rules=True)
-    infoset = rules_costs.infoset_cost() + TOUCHED.itemsize + costs.infoset
-    return Costs(node=0, infoset=infoset, slot=rules_costs.slot_cost(rules) + costs.slot)
+    costs, tree = costs_of_solver(config, rules.sizes.num_players, True, by_rules=True), tree_bytes(rules)
+    return Costs(node=0, infoset=tree.infoset + TOUCHED.itemsize + costs.infoset, slot=tree.slot + costs.slot)
 
 
 def bytes_on_top(tree: GameTree) -> int:

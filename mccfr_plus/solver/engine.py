@@ -6,7 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from mccfr_plus.averages.methods import LAZY, settled
+from mccfr_plus.averages.mechanism import Mechanism
+from mccfr_plus.averages.methods import settled
 from mccfr_plus.errors import GameError
 from mccfr_plus.estimators import SamplingWeights
 from mccfr_plus.estimators.escher import refresh_values
@@ -147,7 +148,7 @@ class Engine:
 
     def _max_visits(self) -> int:
         tree, estimator, method = self.tree, self.config.estimator, self.average_method
-        is_own = method.name == "own traversal"
+        is_own = method.mechanism in (Mechanism.OWN_TRAVERSAL, Mechanism.OWN_HISTORY)
         if not is_own and method.list_visit is list_nothing:
             return 0
         if INFOSETS not in tree.provides:  # memory that is not used costs nothing
@@ -192,7 +193,7 @@ class Engine:
         return True
 
     def _evaluator(self) -> RulesEvaluator:
-        return RulesEvaluator(self.tree, self.config.threads)  # the order of a row's entries depends on their number
+        return RulesEvaluator(self.tree, threads=1)
 
     @property
     def _needs_matrix(self) -> bool:
@@ -328,7 +329,7 @@ class Engine:
         return strategy
 
     def _settled_sums(self, out: np.ndarray | None = None) -> np.ndarray:
-        if self.average_method is not LAZY:
+        if self.average_method.mechanism is not Mechanism.LAZY:
             return self.average
         sums = np.empty(len(self.average)) if out is None else out
         settled(self.tree.found_infosets, self.strategy, self.average, self.scratches[0].seen, sums)
@@ -347,7 +348,7 @@ class Engine:
 
     def set_strategy(self, strategy: np.ndarray) -> None:
         """Sets the strategy that the next iteration will play; averages go on from what was played before."""
-        if self.average_method is LAZY:  # pending updates belong to the strategy of before
+        if self.average_method.mechanism is Mechanism.LAZY:  # pending updates belong to the strategy of before
             infosets, sums = self.tree.found_infosets, self._settled_sums()
             self.average[: self.tree.num_slots] = sums[: self.tree.num_slots]
             self.scratches[0].seen[infosets["first_slot"]] = self.average[infosets["parent_slot"]]

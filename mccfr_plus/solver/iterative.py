@@ -13,10 +13,10 @@ import numpy as np
 import pyspiel
 
 from mccfr_plus.errors import BudgetError, ConfigError
-from mccfr_plus.estimators.base import LARGEST, check_number, check_whole
 from mccfr_plus.evaluation.exact import Evaluation
 from mccfr_plus.files.writer import CheckpointWriter
 from mccfr_plus.kernels.random_numbers import as_python
+from mccfr_plus.parameters import LARGEST, check_number, check_whole
 from mccfr_plus.solver.history import History
 from mccfr_plus.solver.hooks import Evaluations, Progress, ProgressBar
 from mccfr_plus.solver.tree_choice import tree_to_evaluate

@@ -5,10 +5,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from mccfr_plus.averages.methods import AverageMethod, add_visits
+from mccfr_plus.averages.mechanism import AverageMethod
+from mccfr_plus.averages.methods import add_visits
 from mccfr_plus.errors import ConfigError
 from mccfr_plus.estimators.base import Estimator
-from mccfr_plus.estimators.baseline import Baseline
+from mccfr_plus.estimators.control_variates import Baseline
 from mccfr_plus.estimators.draws import (
     DRAW_AT_CHANCE,
     DRAW_FOR_OPPONENT,

@@ -7,14 +7,11 @@ import pyspiel
 
 from mccfr_plus.errors import BudgetError, ConfigError
 from mccfr_plus.games import PyspielGame
-from mccfr_plus.games.compiled_rules import compiled_rules
-from mccfr_plus.games.game import RulesGame
+from mccfr_plus.games.openspiel import compiled_rules
 from mccfr_plus.solver.config import SolverConfig
 from mccfr_plus.solver.costs import costs_by_rules, costs_of
-from mccfr_plus.trees.by_rules import costs as rules_costs
 from mccfr_plus.trees.by_rules.implicit_tree import ImplicitTree
-from mccfr_plus.trees.by_rules.requirements import can_be_implicit, rules_to_traverse
-from mccfr_plus.trees.by_rules.symmetric_tree import SymmetricTree, require_symmetries
+from mccfr_plus.trees.by_rules.requirements import can_be_implicit, rules_to_traverse, tree_bytes
 from mccfr_plus.trees.game_tree import DEFAULT_MAX_BYTES, DEFAULT_MAX_NODES_OF_RULES, GameTree, compile_game
 from mccfr_plus.trees.lazy_tree import LazyTree
 from mccfr_plus.trees.loading import load_game
@@ -61,7 +58,7 @@ def tree_for(game: pyspiel.Game | str | GameTree, config: SolverConfig, limits: 
             )
         raise ConfigError(f"tree={kind!r} with {reason}, which needs the whole tree: use tree='compiled'.")
     if kind == "rules":
-        return _implicit_tree(loaded, rules_to_traverse(loaded), config)
+        return _implicit_tree(loaded, config)
     try:
         tree = compiled_if_it_fits(loaded, "compiled" if reason else config.tree, config.memory, limits)
     except BudgetError as error:
@@ -71,7 +68,7 @@ def tree_for(game: pyspiel.Game | str | GameTree, config: SolverConfig, limits: 
     if tree is not None:
         return tree
     if suits_rules(loaded, config):
-        return _implicit_tree(loaded, rules_to_traverse(loaded), config)
+        return _implicit_tree(loaded, config)
     return _lazy_tree(loaded, config)
 
 
@@ -156,15 +153,14 @@ def tree_to_evaluate(game: pyspiel.Game, max_nodes: int | None = None) -> GameTr
         ) from None
 
 
-def _implicit_tree(game: pyspiel.Game, rules: RulesGame, config: SolverConfig) -> ImplicitTree:
-    if config.symmetry:
-        require_symmetries(game, rules)
+def _implicit_tree(game: pyspiel.Game, config: SolverConfig) -> ImplicitTree:
+    rules = rules_to_traverse(game, config.symmetry)
     costs = costs_by_rules(rules, config)
     plan = plan_memory(
         config.memory,
         node_cost=costs.node,
         infoset_cost=costs.infoset,
         slot_cost=costs.slot,
-        reserved=KERNELS + rules_costs.fixed_cost(rules),
+        reserved=KERNELS + tree_bytes(rules).fixed,
     )
-    return (SymmetricTree if config.symmetry else ImplicitTree)(game, rules, plan, config.threads)
+    return ImplicitTree(game, rules, plan, config.threads, config.symmetry)

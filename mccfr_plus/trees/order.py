@@ -10,7 +10,6 @@ import pyspiel
 
 from mccfr_plus.games.rules import CHANCE
 from mccfr_plus.kernels.compile import kernel
-from mccfr_plus.trees.arrays import TreeArrays
 from mccfr_plus.trees.game_tree import GameTree
 from mccfr_plus.trees.loading import action_name
 
@@ -42,13 +41,6 @@ def _visit(tree, slots, outcomes, stack, visited, parents):
             stack[pending] = child - payload + (outcomes[row] if kind == CHANCE else slots[row])
             parents[stack[pending]] = node
             pending += 1
-
-
-def chance_events(arrays: TreeArrays) -> tuple[np.ndarray, np.ndarray]:
-    """Returns the first row in ``arrays.chance`` of each distribution, and its number of outcomes."""
-    nodes = arrays.nodes[arrays.nodes["kind"] == CHANCE]
-    firsts, index = np.unique(nodes["payload"], return_index=True)
-    return firsts, nodes["num_children"][index]
 
 
 def openspiel_order(tree: GameTree) -> np.ndarray:
@@ -93,8 +85,10 @@ def action_names(tree: GameTree, infosets: np.ndarray) -> list[list[str]]:
 
 def _first_visits(tree: GameTree) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Returns the first node of each infoset in the order of texts, its place in that order, and nodes' parents."""
+    chance_nodes = tree.arrays.nodes[tree.arrays.nodes["kind"] == CHANCE]
+    _, index = np.unique(chance_nodes["payload"], return_index=True)  # a node of each distribution
     slots = _sorted_by_text(tree.slot_action, tree.arrays.infosets["num_actions"])
-    outcomes = _sorted_by_text(tree.outcome_action, chance_events(tree.arrays)[1])
+    outcomes = _sorted_by_text(tree.outcome_action, chance_nodes["num_children"][index])
     visited, parents = depth_first(tree, slots, outcomes)
     visited = visited[tree.arrays.nodes["kind"][visited] >= 0][::-1]
     numbers = tree.infoset_of_slot[tree.arrays.nodes["payload"][visited]]

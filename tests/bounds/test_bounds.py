@@ -2,20 +2,12 @@
 
 import itertools
 import math
-from types import SimpleNamespace
 
 import naive
 import numpy as np
 import pytest
 
-from mccfr_plus import (
-    AverageStrategySampling,
-    ConfigError,
-    PowerAverage,
-    Solver,
-    measured_regret,
-    regret_bound,
-)
+from mccfr_plus import FTRL, AverageStrategySampling, Hedge, PowerAverage, Solver, measured_regret, regret_bound
 from mccfr_plus.bounds import dilated, regret, treeplex, why_no_bound
 from mccfr_plus.bounds.treeplex import vertex_maximum
 from mccfr_plus.evaluation.kernels import own_reach
@@ -145,71 +137,6 @@ def test_dilated_entropy_is_as_convex_as_promised(game, scheme):
 
 
 # --- regret ---
-
-
-class Player:
-    """Stands in for a solver: any rule for the next strategy, given all players' exact gradients."""
-
-    def __init__(self, tree, rule):
-        self.tree, self.rule, self.iterations = tree, rule, 0
-        self.config = SimpleNamespace(alternating=False)
-        self.strategy = tree.uniform_strategy()
-
-    def current_strategy(self):
-        return self.strategy.copy()
-
-    def iteration(self):
-        self.iterations += 1
-        self.strategy = self.rule(self.strategy)
-
-
-def hedge_rule(tree, eta):
-    sums = np.zeros(tree.num_slots)
-
-    def step(strategy):
-        gradient = gradients(tree, strategy)
-        for infoset in reversed(range(tree.num_infosets)):
-            slots = tree.slots(infoset)
-            sums[slots] += gradient[slots]
-            gradient[tree.arrays.infosets["parent_slot"][infoset]] += strategy[slots] @ gradient[slots]
-        return np.concatenate([softmax(eta * sums[tree.slots(i)]) for i in range(tree.num_infosets)])
-
-    return step
-
-
-def dilated_rule(tree, eta, weights, optimistic):
-    sums = np.zeros(tree.num_slots + tree.num_players)
-
-    def step(strategy):
-        gradient = gradients(tree, strategy)
-        sums[:] += gradient
-        worth = eta * (sums + gradient if optimistic else sums)
-        following = np.empty(tree.num_slots)
-        for infoset in reversed(range(tree.num_infosets)):
-            slots, weight = tree.slots(infoset), weights[infoset]
-            row = worth[slots] / weight
-            following[slots] = softmax(row)
-            best = row.max() + math.log(np.exp(row - row.max()).mean())  # log n_I stands in psi
-            worth[tree.arrays.infosets["parent_slot"][infoset]] += weight * best
-        return following
-
-    return step
-
-
-def softmax(row):
-    row = np.exp(row - row.max())
-    return row / row.sum()
-
-
-def gradients(tree, strategy):
-    """Returns everybody's exact gradient, ``[num_slots + num_players]``."""
-    from mccfr_plus.bounds.measured import add_gradient
-
-    arrays, size = tree.arrays_with_leaves, tree.num_slots + tree.num_players
-    sums, reach = np.zeros(size), reach_of(tree, strategy)
-    for player in range(tree.num_players):
-        add_gradient(arrays, reach, np.empty(size + 1), player, 1.0, sums)
-    return sums
 
 
 @pytest.mark.parametrize("alternating", [True, False])
@@ -347,18 +274,15 @@ def test_steps_and_variances_of_estimates_are_bounded(game, estimator):
         assert (square - mean**2).max(initial=0.0) <= regret._variance(tree, player, scale) + 1e-9
 
 
+@pytest.mark.usefixtures("interpreted_loops")
 @pytest.mark.parametrize(("game", "eta"), list(zip(SMALL, (0.02, 0.2, 2.0), strict=True)))
-def test_hedge_and_dilated_bounds_dominate_real_runs(game, eta):
+def test_bounds_dominate_runs_with_any_step_size_and_weights(game, eta):
     tree, iterations = naive.tree_of(game), 150
-    regrets = measured_regret(Player(tree, hedge_rule(tree, eta)), iterations)
-    for player in range(tree.num_players):
-        assert regrets[player] <= regret.hedge_bound(tree, player, iterations, eta)
-    for scheme, optimistic in itertools.product(SCHEMES, (False, True)):
-        weights = dilated_weights(tree, scheme)
-        regrets = measured_regret(Player(tree, dilated_rule(tree, eta, weights, optimistic)), iterations)
+    forms = [FTRL(eta, scheme, optimistic=optimistic) for scheme in SCHEMES for optimistic in (False, True)]
+    for minimizer in (Hedge(eta, decay=0.0), *forms):
+        regrets = measured_regret(Solver(tree, "full", minimizer, alternating=False), iterations)
         for player in range(tree.num_players):
-            bound = dilated.dilated_bound(tree, player, iterations, eta, weights, optimistic=optimistic)
-            assert regrets[player] <= bound
+            assert regrets[player] <= regret_bound(tree, player, iterations, "full", minimizer).value
 
 
 # --- regret and NashConv ---
@@ -390,11 +314,3 @@ def test_says_where_no_theorem_is_known(game, parts, reason):
     assert (regret_bound(tree, 0, 100, *parts) is None) == (reason is not None)
     found = why_no_bound(tree, *parts)
     assert found is None if reason is None else reason in found
-
-
-def test_wrong_arguments():
-    for arguments, options in (((2, 10), {}), ((0, 0), {}), ((0, 10), {"p": 1.0})):
-        with pytest.raises(ConfigError):
-            regret_bound(naive.tree_of("kuhn_poker"), *arguments, "external", "rm", **options)
-    with pytest.raises(ConfigError, match=r"solver.iterations=1"):
-        measured_regret(Solver("kuhn_poker").run(1), 5)

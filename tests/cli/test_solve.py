@@ -3,21 +3,13 @@
 import json
 
 import pytest
-from naive import NEED_FULL
 
 import mccfr_plus
 from mccfr_plus.cli import run
 from mccfr_plus.files.json_lines import read_json_lines
-from mccfr_plus.solver.engine import Engine
-from mccfr_plus.solver.registry import AVERAGES, ESTIMATORS, MINIMIZERS
 from mccfr_plus.trees import memory
 
 LEDUC = ("solve", "leduc_poker", "--estimator=external", "--minimizer=rm", "--seed=7", "--quiet", "--json")
-COMPONENTS = [
-    *(("estimator", name) for name in ESTIMATORS),
-    *(("minimizer", name) for name in MINIMIZERS),
-    *(("averaging", name) for name in AVERAGES),
-]
 
 
 @pytest.fixture(autouse=True)
@@ -50,12 +42,9 @@ def test_a_progress_bar_on_a_terminal(command, monkeypatch):
 
 OPTIONS = [
     ("external", "rm", {}),
-    ("outcome(epsilon=0.3)", "rm+", {"averaging": "uniform", "alternating": False}),
     ("external", "rm", {"threads": 2}),
-    ("outcome", "hedge(eta=3.0)", {"batch": 5, "baseline": True}),
     ("external", "rm", {"tree": "lazy"}),
     ("external", "rm", {"tree": "rules", "averaging": "stochastic(gamma=1.0)"}),
-    ("average_strategy(epsilon=0.1, tau=10.0, beta=100.0)", "omd(eta=2.0, weights='constant')", {}),
 ]
 
 
@@ -76,32 +65,11 @@ def test_is_the_solver_of_the_library(command, tmp_path, estimator, minimizer, o
     assert [entry.name for entry in tmp_path.iterdir()] == ["policy.npz"]
 
 
-@pytest.mark.parametrize(("kind", "name"), COMPONENTS)
-def test_every_component(command, interpreted_loops, kind, name):
-    others = {"estimator": "full" if name in NEED_FULL else "external", "minimizer": "rm"} | {kind: name}
-    flags = [f"--{key}={value}" for key, value in others.items()]
-    found = command("solve", "kuhn_poker", *flags, "--iterations=3", "--seed=1", "--json").json
-    assert (found[kind], found["iterations"]) == (name, 3)
-    assert found["nash_conv"] >= 0
-
-
-@pytest.mark.parametrize("game", ["leduc_poker", "matrix_rps", "kuhn_poker(players=3)"])
-def test_games_of_every_kind(command, game):
-    found = command("solve", game, "--estimator=external", "--minimizer=rm", "--iterations=3", "--json")
-    assert (found.json["game"], found.json["iterations"]) == (game, 3)
-    assert ("has simultaneous moves" in found.err) == (game == "matrix_rps")
-
-
 def test_a_printed_seed_repeats_the_run(command):
     arguments = ("solve", "kuhn_poker", "--estimator=external", "--iterations=50", "--json")
     first = command(*arguments).json
     assert command(*arguments, f"--seed={first['seed']}").json["nash_conv"] == first["nash_conv"]
     assert command(*arguments).json["nash_conv"] != first["nash_conv"]
-
-
-def test_limits(command):
-    assert 0 < command("solve", "leduc_poker", "--target_exploitability=0.05", "--json").json["exploitability"] <= 0.05
-    assert 0.3 <= command("solve", "kuhn_poker", "--seconds=0.3", "--json").json["seconds"] < 3
 
 
 def test_a_log_of_evaluations(command, tmp_path):
@@ -152,12 +120,6 @@ def test_a_large_game_is_not_compiled(command, monkeypatch, tree, chosen, estima
     assert reason in outcome.err
 
 
-def test_games_above_the_limit_of_full_traversals_are_sampled(command, monkeypatch):
-    monkeypatch.setattr("mccfr_plus.solver.defaults._FULL_MAX_NODES", 57)
-    found = command("solve", "kuhn_poker", "--iterations=3", "--json").json
-    assert [found[name] for name in ("estimator", "minimizer", "averaging")] == ["external", "rm", "uniform"]
-
-
 def test_a_bound_in_place_of_the_exploitability(command, monkeypatch):
     monkeypatch.setattr(run, "BOUND_SECONDS", 6.0)
     outcome = command(*LEDUC, "--tree=lazy", "--iterations=300")
@@ -183,17 +145,6 @@ def test_full_memory_ends_the_run(command, monkeypatch):
     assert 0 < outcome.json["iterations"] < 1e6
 
 
-def test_a_run_that_ends_before_its_first_iteration(command, monkeypatch):
-    def too_slow(engine):
-        engine.unfinished = "counting leaves: 3 of 256 parts in 60 s"
-        return False
-
-    monkeypatch.setattr(Engine, "number_infosets", too_slow)
-    outcome = command("solve", "kuhn_poker", "--tree=rules", "--estimator=full", "--seconds=0.1", "--json")
-    assert (outcome.code, outcome.json["iterations"], outcome.json["exploitability"]) == (0, 0, None)
-    assert "ended before the first iteration (counting leaves: 3 of 256 parts in 60 s): give more time" in outcome.err
-
-
 # --- bad input ---
 
 
@@ -203,24 +154,11 @@ def test_a_run_that_ends_before_its_first_iteration(command, monkeypatch):
         (["nope_game"], "'nope_game' is no"),
         (["mfg_crowd_modelling"], "mean-field"),
         (["pathfinding"], "information_state_string"),
-        (["kuhn_poker(foo=1)"], "Unknown parameter 'foo'"),
-        (["goofspiel", "--tree=compiled"], "nodes"),  # simultaneous: the note on that must not come on top
-        (["liars_dice_ir", "--estimator=full"], "imperfect recall"),
         (["liars_dice_ir", "--target_exploitability=0.1"], "imperfect recall"),
         (["phantom_ttt", "--tree=lazy", "--target_exploitability=0.1"], "an exact exploitability needs the whole tree"),
-        (["phantom_ttt", "--estimator=escher"], "phantom_ttt"),
         (["battleship", "--estimator=external"], "--estimator=outcome"),
         (["kuhn_poker", "--estimator=extrenal"], "Did you mean 'external'"),
-        (["kuhn_poker", "--estimator=outcome(epsilon=7)"], "epsilon=7"),
-        (["kuhn_poker", "--minimizer=cfr"], "minimizer='cfr'"),
-        (["kuhn_poker", "--averaging=median"], "averaging='median'"),
-        (["kuhn_poker", "--estimator=full", "--batch=2"], "samples nothing"),
-        (["kuhn_poker", "--estimator=outcome(update_all_players=True)", "--alternating"], "serve all players together"),
-        (["kuhn_poker", "--tree=lazy", "--estimator=full"], "tree='lazy' with estimator='full'"),
-        (["kuhn_poker", "--memory=1MB", "--tree=lazy"], "give at least"),
-        (["kuhn_poker", "--threads=10000"], "threads=10000: this machine has"),
         (["kuhn_poker", "--policy_out=/no/such/directory/p.npz"], "no directory /no/such/directory"),
-        (["chess", "--policy_out=."], "it is a directory"),  # before the game is loaded
         (["kuhn_poker", "--checkpoint=run", "--policy_out=run.lock"], "is the checkpoint or its lock"),
         (["kuhn_poker", "--algorithm=dream", "--estimator=full"], "--estimator does not apply to --algorithm"),
     ],

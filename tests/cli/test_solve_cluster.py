@@ -31,12 +31,8 @@ def test_it_continues_from_its_checkpoint(command, tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "expected"),
     [
-        (["--cluster=nowhere"], "cluster='nowhere': give 'ray', 'ray://HOST:PORT'"),
         (["--cluster=ray://127.0.0.1:9"], "no cluster at ray://127.0.0.1:9"),
         (["--cluster=local", "--threads=2"], "--threads does not go together with --cluster=local"),
-        (["--cluster=local", "--batch=7"], "--batch=7: with --cluster give a multiple of 8"),
-        (["--cluster=local", "--estimator=full"], "estimator='full'"),
-        (["--cluster=ray", "--algorithm=dream"], "--cluster does not apply to --algorithm"),
     ],
 )
 def test_bad_input_is_one_line(command, arguments, expected):

@@ -1,4 +1,4 @@
-"""A cluster of two nodes on this machine: ``python nodes.py [PYTHONPATH of the second node]``.
+"""A cluster of two nodes on this machine: ``python nodes.py``.
 
 The program prints the addresses of the cluster and of its client server, and ends with its standard input. A line on
 standard input kills the second node.
@@ -27,10 +27,10 @@ class Nodes(NamedTuple):
 
 
 @contextlib.contextmanager
-def two_nodes(*arguments):
-    """Yields `Nodes`; the arguments are those of the program."""
+def two_nodes():
+    """Yields `Nodes`."""
     process = subprocess.Popen(
-        [sys.executable, Path(__file__), *arguments],
+        [sys.executable, Path(__file__)],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
@@ -49,7 +49,7 @@ def two_nodes(*arguments):
         process.stdout.close()
 
 
-def main(*path):
+def main():
     from ray.cluster_utils import Cluster
 
     with socket.socket() as free:
@@ -57,7 +57,7 @@ def main(*path):
         port = free.getsockname()[1]
     own = {"num_cpus": 1, "object_store_memory": 200 << 20, "node_ip_address": "127.0.0.1"}
     cluster = Cluster(initialize_head=True, head_node_args={**own, "ray_client_server_port": port})
-    second = cluster.add_node(**own, **({"env_vars": {"PYTHONPATH": path[0]}} if path else {}))
+    second = cluster.add_node(**own)
     time.sleep(3)  # in its first seconds the client server fails more often
     print(cluster.address, f"ray://127.0.0.1:{port}", flush=True)
     if sys.stdin.readline():
@@ -67,4 +67,4 @@ def main(*path):
 
 
 if __name__ == "__main__":
-    main(*sys.argv[1:])
+    main()

@@ -34,11 +34,6 @@ def test_malformed_addresses(address):
         check_address(address)
 
 
-@pytest.mark.parametrize("address", ["ray", "ray://head:10001", "10.0.0.1:6379", "[::1]:6379"])
-def test_addresses(address):
-    assert check_address(address) == address
-
-
 @pytest.mark.parametrize("address", ["127.0.0.1:9", "ray://127.0.0.1:9", "no-such-host.invalid:9", "ray"])
 def test_a_missing_cluster_is_an_error_within_seconds(monkeypatch, address):
     monkeypatch.setattr("ray.is_initialized", lambda: False)  # as if this process were not connected
@@ -48,12 +43,6 @@ def test_a_missing_cluster_is_an_error_within_seconds(monkeypatch, address):
     with pytest.raises(ClusterError, match=r"^no cluster at .*:9: .*`ray start --head`"), Cluster(address):
         pass
     assert time.monotonic() - begin < 20
-
-
-def test_an_existing_connection_is_used_and_stays(cluster):
-    with Cluster():
-        pass
-    assert cluster.ray.is_initialized()
 
 
 def test_all_ports_are_on_localhost(cluster):
@@ -76,9 +65,3 @@ def test_a_game_that_workers_cannot_load(cluster):
         cluster.check_game("no_such_game")
     with pytest.raises(ClusterError, match="no_such_module"):
         Cluster(imports=("no_such_module",)).check_game("kuhn_poker")
-
-
-def test_a_cluster_without_cpus(cluster, monkeypatch):
-    monkeypatch.setattr("ray.nodes", lambda: [])
-    with pytest.raises(ClusterError, match="the cluster has no CPU"):
-        Cluster().__enter__()

@@ -10,7 +10,7 @@ from processes import Killer
 from mccfr_plus import CheckpointError, ConfigError, Solver
 from mccfr_plus.cluster import DistributedSolver, batch
 from mccfr_plus.cluster.batch import BatchWorker, stream_of
-from mccfr_plus.cluster.worker_pool import WorkerPool, places
+from mccfr_plus.cluster.worker_pool import WorkerPool
 
 pytestmark = pytest.mark.integration
 
@@ -209,18 +209,9 @@ def test_an_interrupted_iteration_continues_with_its_player(tmp_path):
             assert bits(loaded.run(2)) == expected
 
 
-def test_places_are_in_proportion_to_cpus():
-    assert sorted(places({"a": 6.0, "b": 2.0}, 4)) == ["a", "a", "a", "b"]
-    assert sorted(places({"a": 1.0, "b": 1.0}, 6)) == ["a", "a", "a", "b", "b", "b"]
-
-
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"num_batches": 0}, "num_batches=0: must be a whole number, at least 1"),
-        ({"traversals": 1.5}, "traversals=1.5: must be a whole number"),
-        ({"workers": 0}, "workers=0: must be a whole number"),
-        ({"cluster": "nowhere"}, "cluster='nowhere': give 'ray'"),
         ({"estimator": "full"}, "estimator='full'"),
         ({"estimator": "escher"}, "estimator='escher' in a distributed solver"),
     ],

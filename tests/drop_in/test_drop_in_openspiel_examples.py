@@ -1,7 +1,6 @@
 """OpenSpiel's own examples with nothing changed but the import, and this package's versions of two of them."""
 
 import re
-from pathlib import Path
 
 import numpy as np
 import pyspiel
@@ -15,7 +14,6 @@ _DISCOUNTED = {_ALGORITHMS.format("discounted_cfr"): _OURS.format("discounted_cf
 _SAMPLING = {
     _ALGORITHMS.format(name): _OURS.format(name) for name in ("external_sampling_mccfr", "outcome_sampling_mccfr")
 }
-_OWN_EXAMPLES = Path(__file__).parents[2] / "examples"
 _GOOFSPIEL = "--game=turn_based_simultaneous_game(game=goofspiel(imp_info=True,num_cards=3,points_order=descending))"
 
 _UNIFORM_NASH_CONV = 11 / 12  # of the uniform policy in Kuhn poker, where every run begins
@@ -75,18 +73,3 @@ def test_mccfr_cpp_example(rewrite, run_script, sampling):
     np.testing.assert_allclose(_numbers(output, "nashconv"), 2 * exploitability, rtol=0, atol=1.5e-6)
     assert _numbers(output, "loaded model") == exploitability[99]
     assert exploitability[-1] < _UNIFORM_NASH_CONV / 2  # exploitability is NashConv / 2
-
-
-def test_own_cfr_example(rewrite, run_script):
-    theirs = run_script(rewrite("examples/cfr_example.py", {}), "--iterations=21")
-    ours = run_script(_OWN_EXAMPLES / "cfr_example.py", "--iterations=21")
-    expected = _numbers(theirs, "exploitability")
-    assert len(expected) == 3
-    np.testing.assert_allclose(_numbers(ours, "exploitability"), expected, rtol=0, atol=1e-10)
-
-
-def test_own_mccfr_example(run_script):
-    arguments = ("--sampling=external", "--iterations=5001", "--print_freq=2500")
-    nash_conv = _numbers(run_script(_OWN_EXAMPLES / "mccfr_example.py", *arguments), "NashConv")
-    assert len(nash_conv) == 3
-    assert nash_conv[-1] < _UNIFORM_NASH_CONV

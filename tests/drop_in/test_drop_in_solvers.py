@@ -8,7 +8,6 @@ import pytest
 
 from mccfr_plus import (
     CheckpointError,
-    ConfigError,
     TreePolicy,
     drop_in,
 )
@@ -114,11 +113,7 @@ def test_a_checkpoint_of_another_algorithm_is_refused(tmp_path):
     game = pyspiel.load_game("kuhn_poker")
     for solver, kind, runs in (
         (drop_in.ExternalSamplingSolver(game), drop_in.CFRSolver, r"external \+ rm"),
-        (drop_in.CFRSolver(game), our_pyspiel.CFRPlusSolver, r"full \+ rm"),
         (drop_in.CFRPlusSolver(game), drop_in.DCFRSolver, r"full \+ rm\+"),
-        (drop_in.DCFRSolver(game, 1.2, 0.3, 2.5), drop_in.LCFRSolver, r"full \+ dcfr"),
-        (drop_in.cfr._CFRSolver(game, True, True, False), drop_in.CFRSolver, r"full \+ rm"),
-        (drop_in.cfr._CFRSolver(game, False, True, True), drop_in.CFRPlusSolver, r"full \+ rm\+"),
     ):
         solver.run(1).save_checkpoint(tmp_path / "run")
         said = rf"is of a run of {runs}.*, not of {kind.__name__}: load it with Solver\.from_checkpoint"
@@ -135,19 +130,6 @@ def test_seed_repeats_a_run_and_none_does_not(make):
         assert not np.array_equal(runs[one], runs[other])
 
 
-def test_cpp_solvers_repeat_themselves_without_a_seed_as_openspiels_do():
-    game = pyspiel.load_game("leduc_poker")
-    for name in ("ExternalSamplingMCCFRSolver", "OutcomeSamplingMCCFRSolver"):
-        for module in (pyspiel, our_pyspiel):
-            nash_convs = []
-            for _ in range(2):
-                solver = getattr(module, name)(game)
-                for _ in range(10):
-                    solver.run_iteration()
-                nash_convs.append(pyspiel.nash_conv(game, solver.average_policy(), True))
-            assert nash_convs[0] == nash_convs[1]
-
-
 def test_negative_seeds_mean_what_they_mean_in_cpp():
     game = pyspiel.load_game("leduc_poker")
 
@@ -161,14 +143,6 @@ def test_negative_seeds_mean_what_they_mean_in_cpp():
     assert not np.array_equal(outcome(-1), outcome(0))
     np.testing.assert_array_equal(external(-1), external(2**32 - 1))
     assert not np.array_equal(external(-1), external(-2))
-
-
-def test_wrong_average_types_are_refused():
-    game = pyspiel.load_game("kuhn_poker")
-    with pytest.raises(ConfigError, match=r"average_type='full': give AverageType\.SIMPLE"):
-        drop_in.ExternalSamplingSolver(game, "full")
-    with pytest.raises(ConfigError, match=r"avg_type=<AverageType.FULL: 1>: give pyspiel\.MCCFRAverageType\.SIMPLE"):
-        our_pyspiel.ExternalSamplingMCCFRSolver(game, avg_type=_FULL)
 
 
 def test_simultaneous_games_are_accepted():

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 from open_spiel.python.algorithms import cfr_br
 
-from mccfr_plus import BestResponseOpponent, CFRBRSolver, ConfigError, GameError, Solver, best_response, solve_lp
+from mccfr_plus import CFRBRSolver, Solver, best_response, solve_lp
 
 
 # Without plus, regrets of Kuhn poker cancel but for rounding.
@@ -40,10 +40,3 @@ def test_each_player_approaches_what_the_linear_program_guarantees():
     assert (losses >= -1e-12).all()
     assert (losses[-1] < losses[0]).all()
     assert losses[-1].max() < 0.02
-
-
-def test_bad_input():
-    with pytest.raises(ConfigError, match="alternating=False"):
-        Solver("kuhn_poker", BestResponseOpponent(), alternating=False)
-    with pytest.raises(GameError, match="not a two-player zero-sum game"):
-        Solver("kuhn_poker(players=3)", BestResponseOpponent())

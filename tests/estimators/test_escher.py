@@ -4,7 +4,7 @@ import naive
 import numpy as np
 import pytest
 
-from mccfr_plus import ConfigError, Escher, GameError, Solver, check_estimator, regret_bound
+from mccfr_plus import ConfigError, Solver, check_estimator, regret_bound
 from mccfr_plus.checks.exact import exact_gradient, own_reach
 from mccfr_plus.checks.script import Script, all_outcomes, plain, scripted_draws
 from mccfr_plus.estimators import balanced_strategy
@@ -195,30 +195,7 @@ def test_a_batch_is_the_mean_of_its_walks():
     np.testing.assert_allclose(solver._engine.tables[0][own], mean[own], atol=1e-12)
 
 
-@pytest.mark.parametrize(
-    ("arguments", "text"),
-    [
-        ({"values": "guessed"}, "values='guessed': give exact or learned"),
-        ({"refresh": 0}, "refresh=0"),
-        ({"refresh": True}, "refresh=True"),
-    ],
-)
-def test_refuses_bad_parameters(arguments, text):
-    with pytest.raises(ConfigError, match=text):
-        Escher(**arguments)
-
-
 def test_refuses_what_does_not_go_together():
-    with pytest.raises(ConfigError, match="no gradient: use a regret matcher"):
-        Solver("kuhn_poker", "escher", "ftrl")
-    with pytest.raises(ConfigError, match="values of histories already"):
-        Solver("kuhn_poker", "escher", baseline=True)
-    with pytest.raises(ConfigError, match="threads=2 with estimator='escher'"):
-        Solver("kuhn_poker", "escher", threads=2)
-    with pytest.raises(GameError, match="imperfect recall"):
-        Solver("liars_dice_ir", "escher")
-    with pytest.raises(ConfigError, match="escher"):
-        Solver("kuhn_poker", "escher", tree="lazy")
     with pytest.raises(ConfigError, match="not a gradient"):
         check_estimator("escher")
     assert regret_bound(naive.tree_of("kuhn_poker"), 0, 100, "escher", "rm") is None

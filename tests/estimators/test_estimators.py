@@ -7,9 +7,9 @@ import naive
 import numpy as np
 import pytest
 from sampling import Sampler
-from scipy import stats
 
 import mccfr_plus
+from mccfr_plus.checks.sampler import z_limit
 from mccfr_plus.solver import registry
 
 SCHEMES = naive.UNBIASED
@@ -136,11 +136,6 @@ def test_visits_of_average_strategy_sampling_have_the_factor_of_chance(game):
         for key, factor in chance.items():
             assert visited[key] == pytest.approx(own[key] * factor, abs=1e-12)
         assert any(factor != 1.0 for factor in chance.values())
-
-
-def z_limit(comparisons: int, false_alarm: float = 1e-6) -> float:
-    """Returns Bonferroni's limit: one false alarm in a million runs of the whole test."""
-    return float(stats.norm.isf(false_alarm / (2 * comparisons)))
 
 
 @pytest.mark.parametrize("zeros", [0.0, 0.4])

@@ -13,11 +13,8 @@ from mccfr_plus import (
     AverageStrategySampling,
     BalancedOutcomeSampling,
     Baseline,
-    ConfigError,
-    Discounted,
     ExternalSampling,
     Full,
-    GameError,
     OutcomeSampling,
     Solver,
     TreePolicy,
@@ -25,7 +22,6 @@ from mccfr_plus import (
 )
 from mccfr_plus.estimators import balanced_strategy
 from mccfr_plus.solver import registry
-from mccfr_plus.trees.needs import REGRETS
 
 SAMPLED = tuple(name for name in naive.UNBIASED if name != "full")
 GAMES = ("kuhn_poker", "kuhn_poker(players=3)", "random:2:0", "random:2:5", "random:3:3")
@@ -176,31 +172,6 @@ def test_one_history_for_all_is_unbiased(game):
     assert_unbiased(game, OutcomeSampling(0.6, update_all_players=True), samples=200_000)
 
 
-def test_one_history_for_all_touches_as_many_nodes_as_it_is_long():
-    solver = Solver(naive.tree_of("leduc_poker"), "outcome(update_all_players=True)", "rm", seed=1)
-    assert not solver.config.alternating
-    solver.run(1000)
-    per_player = Solver(solver.tree, "outcome", "rm", seed=1).run(1000)
-    assert solver.nodes_touched < 0.6 * per_player.nodes_touched
-
-
-@pytest.mark.parametrize("game", ["kuhn_poker", "kuhn_poker(players=3)"])
-def test_stochastic_average_of_one_history_for_all(game):
-    # Against the exact average of the same run: the same draws make the same strategies.
-    tree = naive.tree_of(game)
-    exact, visits = (
-        Solver(tree, "outcome(update_all_players=True)", "rm", method, seed=3).run(300_000)
-        for method in ("exact", "stochastic")
-    )
-    np.testing.assert_array_equal(exact.current_strategy(), visits.current_strategy())
-    reach = np.ones(tree.num_slots + tree.num_players)
-    for record in tree.arrays.infosets:
-        slots = slice(record["first_slot"], record["first_slot"] + record["num_actions"])
-        reach[slots] = reach[record["parent_slot"]] * exact.average_strategy()[slots]
-    often = reach[: tree.num_slots] > 0.05
-    np.testing.assert_allclose(visits.average_strategy()[often], exact.average_strategy()[often], atol=0.06)
-
-
 # --- sampling strategies ---
 
 
@@ -239,11 +210,6 @@ def test_a_sampling_strategy_of_ones_own():
     assert not np.array_equal(by_array.current_strategy(), balanced.current_strategy())
     uniform = Solver(tree, OutcomeSampling(0.6, sampling=tree.uniform_strategy()), "rm", seed=1).run(50_000)
     assert uniform.exploitability() < evaluate(tree, TreePolicy(tree, tree.uniform_strategy())).exploitability / 2
-
-
-def test_balanced_needs_perfect_recall():
-    with pytest.raises(GameError, match="imperfect recall"):
-        balanced_strategy(naive.tree_of("liars_dice_ir"))
 
 
 # --- subsets of own actions ---
@@ -304,12 +270,6 @@ def test_a_batch_is_the_mean_of_its_walks(scheme):
             known |= set(range(first, first + count))
 
 
-@pytest.mark.parametrize("averaging", ["stochastic", "lazy"])
-def test_averages_of_batches(averaging):
-    solver = Solver(naive.tree_of("kuhn_poker"), "external", "rm", averaging, batch=10, seed=1).run(5000)
-    assert solver.exploitability() < 0.02
-
-
 # --- baselines ---
 
 
@@ -362,38 +322,3 @@ def test_expected_baselines_become_the_histories_values():
             compare(child, at)
 
     compare(root, 0)
-
-
-@pytest.mark.usefixtures("interpreted_loops")
-def test_baselines_run_with_three_players_and_batches():
-    for game in ("kuhn_poker(players=3)", "matrix_rps", "random:3:1"):
-        for scheme in SAMPLED:
-            solver = Solver(naive.tree_of(game), scheme, "rm", baseline="mean", batch=3, seed=1).run(20)
-            assert np.isfinite(solver.average_strategy()).all()
-
-
-# --- what is refused ---
-
-
-@pytest.mark.parametrize(
-    ("arguments", "text"),
-    [
-        ({"estimator": "full", "batch": 2}, "samples nothing"),
-        ({"estimator": "full", "baseline": True}, "samples nothing"),
-        ({"estimator": "outcome(update_all_players=True)", "baseline": True}, "update_all_players=True"),
-        ({"estimator": "outcome(update_all_players=True)", "alternating": True}, "serve all players"),
-        ({"estimator": "outcome(update_all_players=True)", "averaging": "sampled"}, "serve all players"),
-        ({"estimator": "external(prune_below=-1.0)", "minimizer": "rm+"}, "keeps no negative regrets"),
-    ],
-    ids=str,
-)
-def test_combinations_that_make_no_sense_are_refused_with_the_reason(arguments, text):
-    with pytest.raises(ConfigError, match=text):
-        Solver("kuhn_poker", **arguments)
-
-
-def test_pruning_goes_with_minimizers_that_keep_regrets():
-    for minimizer in ("rm", "linear", Discounted(1.5, 0.5), "prm", "hedge"):
-        solver = Solver("kuhn_poker", "external(prune_below=-1.0)", minimizer, seed=1).run(10)
-        assert REGRETS in solver.minimizer.provides
-        assert min(min(solver.regrets(text).values()) for text in solver.tree.info_states) < 0

@@ -6,10 +6,10 @@ from lazy_games import FaultyGame, FaultyState
 from open_spiel.python import policy as openspiel_policy
 from open_spiel.python.algorithms import exploitability
 from open_spiel.python.algorithms.get_all_states import get_all_states
-from references import random_policy
+from references import kinds_of, random_policy
 
 import mccfr_plus
-from mccfr_plus import GameError, InfoStatePolicy, PolicyError
+from mccfr_plus import GameError, PolicyError
 from mccfr_plus.evaluation.behavior import Behavior
 
 KUHN = pyspiel.load_game("kuhn_poker")
@@ -19,31 +19,16 @@ def decisions_of(game):
     return list(get_all_states(game, include_terminals=False).values())
 
 
-def kinds_of_policies():
+def test_kinds_of_policies():
     policy = random_policy("kuhn_poker", 1)
-    tabular = policy.to_tabular()
-    rows = {key: dict(policy[key]) for key in policy}
-    return {
-        "tree": policy,
-        "python": tabular,
-        "table of C++": policy.to_pyspiel(),
-        "mapping": rows,
-        "mapping of pairs": {key: list(row.items()) for key, row in rows.items()},
-        "function": policy.action_probabilities,
-        "per player": [InfoStatePolicy(0, rows, KUHN), InfoStatePolicy(1, rows, KUHN)],
-    }
-
-
-@pytest.mark.parametrize("kind", kinds_of_policies())
-def test_kinds_of_policies(kind):
-    behavior = Behavior(KUHN, kinds_of_policies()[kind])
-    policy = random_policy("kuhn_poker", 1)
-    for state in decisions_of(KUHN):
-        row = behavior.row(state)
-        expected = {a: p for a, p in policy.action_probabilities(state).items() if p > 0}
-        assert dict(zip(row.actions, row.probabilities, strict=True)) == pytest.approx(expected)
-        assert row.info_state == state.information_state_string()
-        assert row.cumulative[-1] == 1.0
+    for kind, same in kinds_of(policy.tree, policy.strategy()).items():
+        behavior = Behavior(KUHN, same)
+        for state in decisions_of(KUHN):
+            row = behavior.row(state)
+            expected = {a: p for a, p in policy.action_probabilities(state).items() if p > 0}
+            assert dict(zip(row.actions, row.probabilities, strict=True)) == pytest.approx(expected), kind
+            assert row.info_state == state.information_state_string()
+            assert row.cumulative[-1] == 1.0
 
 
 def test_a_mapping_is_uniform_where_it_has_no_entry():
@@ -102,9 +87,3 @@ class Answers(openspiel_policy.Policy):
 def test_refuses_answers_that_are_no_distribution(answer):
     with pytest.raises(PolicyError, match="information state"):
         Behavior(KUHN, Answers(answer)).row(decisions_of(KUHN)[0])
-
-
-@pytest.mark.parametrize("policy", [None, 3, [{}], [{}, {}, {}], [{}, 3]], ids=str)
-def test_refuses_what_is_no_policy(policy):
-    with pytest.raises(PolicyError, match="per player"):
-        Behavior(KUHN, policy)

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import naive
 import numpy as np
-import pyspiel
 import pytest
 from open_spiel.python import policy as openspiel_policy
 from open_spiel.python.algorithms import exploitability as openspiel
+from references import kinds_of, random_policy
 
 import mccfr_plus
 from mccfr_plus import PolicyError, Solver, evaluate_by_rules
@@ -16,26 +17,11 @@ HEX = "dark_hex(num_rows=2,num_cols=2,obstype=reveal-numturns)"
 LEDUC = "leduc_poker"
 
 
-def random_policy(game: str) -> openspiel_policy.TabularPolicy:
-    """Returns a random table of OpenSpiel's, a tenth of whose probabilities are 0."""
-    policy = openspiel_policy.TabularPolicy(mccfr_plus.load_game(game))
-    rng = np.random.default_rng(1)
-    table = policy.action_probability_array * rng.exponential(size=policy.action_probability_array.shape)
-    table *= rng.random(table.shape) > 0.1
-    table[table.sum(1) == 0] = policy.action_probability_array[table.sum(1) == 0]
-    policy.action_probability_array[:] = table / table.sum(1, keepdims=True)
-    return policy
-
-
-def mapping_of(policy: openspiel_policy.TabularPolicy) -> dict[str, list[tuple[int, float]]]:
-    table = policy.action_probability_array
-    return {text: list(enumerate(table[row].tolist())) for text, row in policy.state_lookup.items()}
-
-
 @pytest.mark.usefixtures("interpreted_evaluation")
 @pytest.mark.parametrize("game", [TWO_DICE, HEX, "kuhn_poker(players=3)"])
 def test_a_table_of_openspiel(game):
-    policy = random_policy(game)
+    tree = naive.tree_of(game)
+    policy = kinds_of(tree, naive.random_strategy(tree, 1, zeros=0.1))["Python table"]
     found = evaluate_by_rules(game, policy, progress=False)
     stored = mccfr_plus.evaluate(game, policy)
     assert found.values == pytest.approx(stored.values, abs=1e-12)
@@ -56,27 +42,11 @@ def test_threads_share_the_histories(threads):
 
 
 def test_every_kind_of_policy():
-    table = random_policy(LEDUC)
-    stored = mccfr_plus.evaluate(LEDUC, table).nash_conv
-    mapping, tree = mapping_of(table), mccfr_plus.compile_game(LEDUC)
-    in_cpp = pyspiel.TabularPolicy({text: [(a, p) for a, p in row if p > 0] for text, row in mapping.items()})
-    of_tree = mccfr_plus.TreePolicy(
-        tree, np.concatenate([_legal_row(tree, mapping, i) for i in range(tree.num_infosets)])
-    )
-    for policy in (
-        mapping,
-        in_cpp,
-        table.action_probabilities,
-        [table, in_cpp],
-        of_tree,
-        openspiel_policy.Policy.to_tabular(of_tree),
-    ):
-        assert evaluate_by_rules(LEDUC, policy, progress=False).nash_conv == pytest.approx(stored, abs=1e-12)
-
-
-def _legal_row(tree, mapping, infoset):
-    row = dict(mapping[tree.info_states[infoset]])
-    return [row[action] for action in tree.legal_actions(infoset)]
+    policy = random_policy(LEDUC, 1)
+    stored = mccfr_plus.nash_conv(LEDUC, policy)
+    for kind, same in kinds_of(policy.tree, policy.strategy()).items():
+        found = evaluate_by_rules(LEDUC, same, progress=False)
+        assert found.nash_conv == pytest.approx(stored, abs=1e-12), kind
 
 
 def test_a_policy_of_a_lazy_tree_is_uniform_where_it_has_not_been():
@@ -103,7 +73,7 @@ def test_a_network(game):
 
 
 def test_missing_infosets_are_counted():
-    whole = mapping_of(random_policy(LEDUC))
+    whole = dict(random_policy(LEDUC, 1))
     texts = sorted(whole)[::7]
     policy = {text: row for text, row in whole.items() if text not in texts}
     with pytest.raises(

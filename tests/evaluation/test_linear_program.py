@@ -56,17 +56,3 @@ def test_unreached_information_states_are_played_uniformly():
 def test_other_games_are_refused(game):
     with pytest.raises(GameError, match="is not a two-player zero-sum game"):
         solve_lp(game)
-
-
-def test_imperfect_recall_is_refused():
-    text = """EFG 2 R "forgets" { "P0" "P1" }
-p "" 1 1 "A" { "l" "r" } 0
-p "" 1 2 "B" { "x" "y" } 0
-t "" 1 "o1" { 1 -1 }
-t "" 2 "o2" { 2 -2 }
-p "" 1 2 "B" { "x" "y" } 0
-t "" 3 "o3" { 3 -3 }
-t "" 4 "o4" { 0 0 }
-"""
-    with pytest.raises(GameError, match="imperfect recall"):
-        solve_lp(pyspiel.load_efg_game(text))

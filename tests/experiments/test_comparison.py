@@ -1,10 +1,8 @@
 """The directory of a comparison: one comparison, one process at a time, and curves of its records."""
 
 import dataclasses
-import itertools
 import json
 import math
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -15,7 +13,6 @@ from mccfr_plus.experiments import Curve, Result
 from mccfr_plus.experiments.comparison import Comparison, Directory, about_here, comparison_of, read_comparison
 from mccfr_plus.experiments.evaluation_points import Limit
 from mccfr_plus.experiments.record import Point, Record
-from mccfr_plus.experiments.run_loop import Run
 
 COMPARISON = Comparison(("kuhn_poker", "leduc_poker"), ("external", "cfr+"), (1, 2, 3), Limit("nodes", 1e4))
 
@@ -60,13 +57,6 @@ def test_arguments_of_compare():
         comparison_of("kuhn_poker", [template, template], 1, Limit("nodes", 1.0), None)
 
 
-def test_runs_in_an_order_that_shows_all_algorithms_soon(tmp_path):
-    runs = [run for run in Directory(tmp_path, COMPARISON).runs() if run.game == "kuhn_poker"]
-    assert [(run.algorithm, run.seed) for run in runs] == [
-        ("external", 1), ("cfr+", 1), ("external", 2), ("external", 3),
-    ]  # fmt: skip
-
-
 def test_only_the_same_comparison_opens_a_directory_again(tmp_path):
     path = tmp_path / "out"
     filled(path)
@@ -103,15 +93,6 @@ def test_a_directory_is_in_use_by_one_process(tmp_path):
         pass
     with Directory(tmp_path / "out", COMPARISON):
         pass
-
-
-def test_names_of_files_are_different():
-    games = ["kuhn_poker", "kuhn_poker()", "Kuhn_Poker", "kuhn-poker", "a" * 300, "a" * 301]
-    algorithms = ["external", "external(batch=2)", "external[batch=2]", "rm+", "rm"]
-    runs = [Run(*run, COMPARISON.limit, Path("."), False) for run in itertools.product(games, algorithms, (1, 2))]
-    names = {run.record.stem for run in runs}
-    assert len(names) == len(games) * len(algorithms) * 2
-    assert all(len(name) < 120 and "/" not in name and name == name.strip() for name in names)
 
 
 # --- curves ---

@@ -8,7 +8,6 @@ import pytest
 from browser import run_script
 
 from mccfr_plus import Solver, compile_game, save_policy
-from mccfr_plus.errors import RecordError
 from mccfr_plus.evaluation.infoset_values import infoset_values
 from mccfr_plus.evaluation.strategy_page import page_of_strategies, write_page
 from mccfr_plus.evaluation.strategy_table import table_of_tree
@@ -169,8 +168,3 @@ def test_information_states_can_be_searched(leduc, tmp_path):
     assert found["all"] == tree.num_infosets > len(words) > len(both) > 0
     assert found["count"] == f"{len(both)} of {tree.num_infosets} information states"
     assert found["total"] == f"{tree.num_infosets} information states"
-
-
-def test_a_page_that_cannot_be_written(tmp_path):
-    with pytest.raises(RecordError, match="cannot write"):
-        write_page(tmp_path / "none" / "page.html", "x")

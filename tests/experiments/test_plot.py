@@ -4,9 +4,8 @@ import numpy as np
 import pytest
 
 from mccfr_plus.display import COLOURS
-from mccfr_plus.errors import ConfigError, RecordError
+from mccfr_plus.errors import ConfigError
 from mccfr_plus.experiments import Curve, Result
-from mccfr_plus.experiments.plot import write_figure
 from mccfr_plus.experiments.record import Point
 
 pytest.importorskip("matplotlib")
@@ -60,22 +59,3 @@ def test_an_exploitability_of_zero_is_left_out():
     run = tuple(Point(float(k), k, k, float(k), value, (0.0, 0.0)) for k, value in ((1, 1.0), (2, 0.0), (3, 0.5)))
     (panel,) = Result([Curve("kuhn_poker", "external", (run, run), 2)]).plot().axes
     assert panel.lines[0].get_xdata().tolist() == [1.0, 3.0]
-
-
-def test_what_cannot_be_drawn(monkeypatch):
-    with pytest.raises(ConfigError, match="nothing to draw"):
-        Result([]).plot()
-    with pytest.raises(ConfigError, match="unit='days': give one of nodes"):
-        RESULT.plot("days")
-    monkeypatch.setitem(__import__("sys").modules, "matplotlib", None)
-    with pytest.raises(ConfigError, match=r"pip install 'mccfr_plus\[plot\]'"):
-        RESULT.plot()
-
-
-def test_files(tmp_path):
-    figure = Result(RESULT.curves[:1]).plot()
-    for name, start in (("a.png", b"\x89PNG"), ("a.svg", b"<?xml")):
-        write_figure(figure, tmp_path / name)
-        assert (tmp_path / name).read_bytes().startswith(start)
-    with pytest.raises(RecordError, match="cannot write"):
-        write_figure(figure, tmp_path / "none" / "a.png")

@@ -1,11 +1,7 @@
 """`compare` and its `Result`: runs in this process and in others, continued comparisons, what is refused."""
 
-import importlib
 import logging
 import os
-import subprocess
-import sys
-from pathlib import Path
 
 import pytest
 
@@ -104,19 +100,6 @@ def test_runs_that_fail_do_not_end_the_others(tmp_path, caplog):
         compare(games[0], "external", **SHORT, processes=1)
 
 
-def test_exceptions_of_openspiel_end_one_run(tmp_path, monkeypatch):
-    monkeypatch.syspath_prepend(Path(__file__).parents[2] / "examples")
-    game = importlib.import_module("coin_toss").CoinToss
-    arguments = ("coin_toss", ["openspiel:external", "cfr"])
-    options = {"iterations": 10, "seeds": 1, "out": tmp_path / "out", "processes": 1, "progress": False}
-    with monkeypatch.context() as patch:
-        patch.delattr(game, "make_py_observer")
-        result = compare(*arguments, **options)
-    (why,) = result.failed.values()
-    assert "openspiel:external fails on coin_toss(): OpenSpiel raised AttributeError: 'CoinToss' object" in why
-    assert [curve.algorithm for curve in compare(*arguments, **options).curves] == ["openspiel:external", "cfr"]
-
-
 def test_saved_in_one_file(tmp_path):
     result = compare("kuhn_poker", ["external", "cfr"], **SHORT, processes=1)
     result.save(tmp_path / "figure.jsonl")
@@ -140,14 +123,3 @@ def test_data_frame():
     assert frame["seed"].unique().tolist() == [7, 9]
     assert frame["exploitability"].tolist() == curve.y().ravel().tolist()
     assert frame[frame.seed == 9]["nodes"].tolist() == [point.nodes for point in curve.runs[1]]
-
-
-def test_a_script_without_a_guard_gets_one_clear_error(tmp_path):
-    script = tmp_path / "script.py"
-    script.write_text(
-        "from mccfr_plus.experiments import compare\n"
-        "compare('kuhn_poker', 'external', seeds=2, iterations=10, processes=2, progress=False)\n"
-    )
-    done = subprocess.run([sys.executable, script], capture_output=True, text=True, timeout=300)
-    assert done.returncode != 0
-    assert "In a script, call `compare` under if __name__ == '__main__':" in done.stderr

@@ -11,7 +11,7 @@ from mccfr_plus import Solver, compile_game, load_policy
 from mccfr_plus.errors import BudgetError
 from mccfr_plus.experiments import run_loop
 from mccfr_plus.experiments.evaluation_points import Limit, evaluation_points
-from mccfr_plus.experiments.record import Record, read_record
+from mccfr_plus.experiments.record import read_record
 from mccfr_plus.experiments.run_loop import Run, run_to_end
 
 TREE = compile_game("kuhn_poker")
@@ -84,15 +84,6 @@ def test_a_game_that_does_not_fit_is_traversed_by_its_rules(tmp_path, monkeypatc
     assert "too large" in run_loop.outcome_of(lazy, {}, lambda progress: None, lambda: False)
 
 
-def test_far_points_are_not_passed(tmp_path):
-    """What an iteration costs drifts: a long way to the next point must not be gone by what it has cost so far."""
-    tree, limit = compile_game("leduc_poker"), Limit("nodes", 1.3e7)
-    run = replace(run_in(tmp_path, seed=1, limit=limit), game="leduc_poker", points=(1e3, 5.6e6, 1.3e7))
-    assert whole(run, tree)
-    for point in read_record(run.record)[1]:
-        assert point.nodes - point.target < 6 * point.nodes / point.iterations + 60
-
-
 def test_a_run_measures_what_a_solver_has_then(tmp_path):
     run = run_in(tmp_path, "outcome(minimizer=rm+,averaging=linear)", seed=7)
     whole(run)
@@ -104,21 +95,10 @@ def test_a_run_measures_what_a_solver_has_then(tmp_path):
     assert np.array_equal(load_policy(run.policy, TREE).strategy(), solver.average_strategy())
 
 
-@pytest.mark.parametrize("unit", ["iterations", "seconds"])
-def test_other_limits(tmp_path, unit):
-    limit = Limit(unit, 500.0 if unit == "iterations" else 0.2)
-    run = run_in(tmp_path, limit=limit, count=5)
-    whole(run)
-    points = read_record(run.record)[1]
-    if unit == "iterations":
-        assert [point.iterations for point in points] == list(run.points)
-    else:
-        assert 0.2 <= points[-1].seconds < 5.0
-        assert len(points) <= 5
-
-
-@pytest.mark.parametrize("algorithm", ["external", "outcome(minimizer=rm+)", "openspiel:outcome", NEURAL])
-@pytest.mark.parametrize("stops", [(1,), (2, 5), (3, 3, 3, 3)])
+@pytest.mark.parametrize(
+    ("algorithm", "stops"),
+    [("external", (2, 5)), ("outcome(minimizer=rm+)", (3, 3, 3, 3)), ("openspiel:outcome", (2, 5)), (NEURAL, (1,))],
+)
 def test_a_run_that_was_stopped_goes_on(tmp_path, algorithm, stops, monkeypatch):
     """Stopped as by Ctrl-C after some looks: same record in the end as if it had never been stopped."""
     monkeypatch.setattr("mccfr_plus.solver.iterative.CHUNK_SECONDS", 1e-4)
@@ -138,24 +118,6 @@ def test_a_run_that_was_stopped_goes_on(tmp_path, algorithm, stops, monkeypatch)
     assert numbers(run.record) == numbers(uninterrupted.record)
     assert load_policy(run.policy).strategy().tobytes() == load_policy(uninterrupted.policy).strategy().tobytes()
     assert sum("run" in json.loads(line) for line in run.record.read_text().splitlines()) == 1
-
-
-@pytest.mark.parametrize(("owner", "name"), [(Record, "add"), (Solver, "save_checkpoint")])
-def test_a_run_that_is_stopped_while_it_writes_has_its_checkpoint(tmp_path, monkeypatch, owner, name):
-    monkeypatch.setattr(run_loop, "CHECKPOINT_SECONDS", -1.0)  # a checkpoint at each point
-    monkeypatch.setattr(run_loop, "PAUSE", 0.0)
-    run, writes, real = run_in(tmp_path), [], getattr(owner, name)
-
-    def write(self, *arguments):
-        writes.append(0)
-        real(self, *arguments)
-        if len(writes) == 3:
-            run.checkpoint.unlink()
-            raise KeyboardInterrupt
-
-    monkeypatch.setattr(owner, name, write)
-    assert not whole(run, stop=lambda: len(writes) >= 3)
-    assert run.checkpoint.exists()
 
 
 def test_a_run_that_was_killed_goes_on(tmp_path, monkeypatch):

@@ -179,14 +179,3 @@ def test_a_name_belongs_to_one_class():
         with pytest.raises(ValueError, match="registered with OpenSpiel already"):
             mccfr_plus.games.register_game(other)
     assert type(pyspiel.load_game(game.short_name).rules_game) is game
-
-
-def test_a_class_that_is_defined_again_takes_the_place_of_the_former_one():
-    def define(title):
-        return mccfr_plus.games.register_game(
-            type("Again", (GAMES[0],), {"__module__": __name__, "short_name": "again", "long_name": title})
-        )
-
-    before = pyspiel.load_game(define("first").short_name)
-    after = pyspiel.load_game(define("second").short_name)
-    assert [type(game.rules_game).long_name for game in (before, after)] == ["first", "second"]

@@ -5,9 +5,6 @@ import random
 import pyspiel
 import pytest
 
-import mccfr_plus
-import mccfr_plus.games
-
 VARIANTS = [(win, full) for win in ("placement", "disclosure") for full in ("true_board", "disclosed_board")]
 
 
@@ -152,27 +149,3 @@ def test_agrees_with_openspiel_in_random_playthroughs(playthroughs):
             both.compare(a, b)
         longest = max(longest, len(a.history()))
     assert longest >= 13
-
-
-# ---- counts ----
-
-# histories, infosets, longest history; `test_page` has those with the true board
-COUNTS = {
-    ("placement", "disclosed_board"): (63_892_915, [10_566_850, 10_652_122], 17),
-    ("disclosure", "disclosed_board"): (102_090_259, [14_482_810, 14_482_810], 17),
-}
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(("win", "full"), COUNTS)
-def test_counts(win, full):
-    found = mccfr_plus.compile_game(f"latent_tic_tac_toe(win={win},full={full})").statistics()
-    assert (found.histories, found.infosets, found.max_history_length) == COUNTS[win, full]
-
-
-# ---- parameters ----
-
-
-def test_bad_parameters():
-    with pytest.raises(ValueError, match="win='line': give one of placement, disclosure"):
-        pyspiel.load_game("latent_tic_tac_toe", {"win": "line"})

@@ -53,38 +53,6 @@ def test_each_players_buckets_have_the_mass_of_their_hands():
     assert np.all(np.abs(borders - np.arange(1, 6) / 5) < 0.03)
 
 
-def test_mean_strength_lies_between_the_borders_of_its_bucket():
-    deals, margins = by_player("deals").sum(axis=1), by_player("margins").sum(axis=1)
-    points = ((1 + margins / deals) * math.comb(47, 2)).reshape(5, 5)
-    least = table("round_2_least_points")
-    assert np.all(least <= points)
-    assert np.all(points[:, :-1] < least[:, 1:])
-    assert np.all(points[:, -1] <= 2 * math.comb(47, 2))
-    assert margins.sum() == 0  # the mean of HS is 1/2
-    first = margins.reshape(5, 5).sum(axis=1) / deals.reshape(5, 5).sum(axis=1)
-    assert np.all(np.diff(first) > 0)
-
-
-def test_buckets_that_can_be_checked_by_hand():
-    ranks, square = "23456789TJQKA", tables()["starting_hand_buckets"]
-
-    def bucket(hand):
-        high, low = sorted(map(ranks.index, hand[:2]), reverse=True)
-        return int(square[high][low] if hand[2:] == "s" else square[low][high])
-
-    assert [bucket(hand) for hand in ("AA", "KK", "AKs", "AKo")] == [5, 5, 5, 5]
-    assert [bucket(hand) for hand in ("32o", "32s", "72o")] == [1, 1, 1]
-    for high in range(13):
-        for low in range(high):
-            assert int(square[high][low]) >= int(square[low][high]), "suited is not worse"
-    numbers = {(high, low): 6 if high == low else 4 if low < high else 12 for high in range(13) for low in range(13)}
-    masses = [sum(n for (row, column), n in numbers.items() if square[row][column] == str(b)) for b in range(1, 6)]
-    assert masses == tables()["round_1_hands"]
-    # The worst hand: 3h 2d with three spades that make nothing, such as 4s 5s 7s. It beats no hand and ties with the
-    # other three-twos: 3 * 3 of them, but for 3s 2s, which is a flush.
-    assert table("round_2_least_points").min() == 8
-
-
 def own_strengths(flop, hands):
     """Ranks hands of five cards without any library."""
     cards = np.hstack([hands, np.tile(flop, (len(hands), 1))])

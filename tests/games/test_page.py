@@ -1,10 +1,8 @@
 """The page of games: its names and parameters are those of the registries, and its sizes are found by enumeration."""
 
-import re
 from pathlib import Path
 
 import pytest
-from holdem_counts import tree_counts
 
 import mccfr_plus
 from mccfr_plus.games import GAMES
@@ -59,28 +57,9 @@ def test_sizes(name, sizes):
     assert statistics.perfect_recall
 
 
-def test_sizes_of_a_game_that_is_too_large():
-    infosets, histories = tree_counts(36)
-    assert sizes_by_game()[COUNTED] == {"infosets": text_of(infosets), "histories": text_of(histories)}
-
-
 def test_names_are_those_of_the_registries():
     overview = rows_after("| game | in a few words |")
     assert [name.strip("[`").split("`")[0] for name, *_ in overview] == [game.short_name for game in GAMES]
     openspiel = [name.strip("`") for name, *_ in rows_after("| game | parameters with rules |")]
     assert sorted(openspiel) == sorted(OPENSPIEL_GAMES)
     assert {name.split("(")[0] for name in sizes_by_game()} == {game.short_name for game in GAMES}
-
-
-@pytest.mark.parametrize("game", GAMES, ids=lambda game: game.short_name)
-def test_parameters_are_those_of_the_class(game):
-    section = PAGE.split(f"\n## `{game.short_name}`\n")[1].split("\n## ")[0]
-    named = {}
-    table = section[section.index("| parameter | default |") :].split("\n\n")[0]
-    for line in table.splitlines()[2:]:
-        names, defaults = (re.findall(r"`([^`]*)`", cell) for cell in line.strip("|").split("|")[:2])
-        # The default graph is not repeated.
-        named |= dict(zip(names, defaults or [str(game.defaults[names[0]])], strict=True))
-    assert named == {name: str(default) for name, default in game.defaults.items()}
-    (parameters,) = (cells[2] for cells in rows_after("| game | in a few words |") if game.short_name in cells[0])
-    assert re.findall(r"`([a-z_0-9]+)", parameters) == list(game.defaults)

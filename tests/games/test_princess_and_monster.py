@@ -33,11 +33,21 @@ def _walks(rows, columns, horizon, stay, same_start, first):
     return histories + len(level), sorted(payoffs + [horizon] * len(level))
 
 
-@pytest.mark.parametrize("first", ["princess", "monster"])
-@pytest.mark.parametrize("stay", [False, True])
-@pytest.mark.parametrize("same_start", [False, True])
-@pytest.mark.parametrize(("rows", "columns", "horizon"), [(1, 2, 3), (2, 2, 5), (2, 3, 4), (3, 3, 3), (4, 1, 6)])
-def test_small_games(rows, columns, horizon, stay, same_start, first):
+# Each pair of parameters in one of them.
+SIZES = [(1, 2, 3), (2, 2, 5), (2, 3, 4), (3, 3, 3), (4, 1, 6)]
+PLAYERS = "princess", "monster"
+
+
+@pytest.mark.parametrize(
+    ("size", "stay", "same_start", "first"),
+    [
+        (size, bool(one ^ number & 1), bool(one ^ number >> 1 & 1), PLAYERS[one])
+        for number, size in enumerate(SIZES)
+        for one in (0, 1)
+    ],
+)
+def test_small_games(size, stay, same_start, first):
+    rows, columns, horizon = size
     histories, payoffs = _walks(rows, columns, horizon, stay, same_start, first)
     game = pyspiel.load_game(
         f"princess_and_monster(rows={rows},columns={columns},horizon={horizon},stay={stay},same_start={same_start},"
@@ -51,14 +61,6 @@ def test_small_games(rows, columns, horizon, stay, same_start, first):
             ends.append(state.returns()[first == "monster"])
         stack += [state.child(action) for action in state.legal_actions()]
     assert sorted(ends) == payoffs
-
-
-def test_chance():
-    outcomes = pyspiel.load_game("princess_and_monster").new_initial_state().chance_outcomes()
-    assert [outcome for outcome, _ in outcomes] == [a * 9 + b for a in range(9) for b in range(9) if a != b]
-    assert {probability for _, probability in outcomes} == {1 / 72}
-    both = pyspiel.load_game("princess_and_monster(same_start=True)").new_initial_state().chance_outcomes()
-    assert [outcome for outcome, _ in both] == list(range(81))
 
 
 def test_capture():
@@ -75,20 +77,6 @@ def test_capture():
     assert str(state) == ". * .\n. . .\n. . .\nmoves: right up"
 
 
-def test_princess_walks_into_the_monster():
-    assert after("princess_and_monster", 0 * 9 + 1, RIGHT).returns() == [0.0, 0.0]
-
-
-def test_horizon():
-    """Princess a1, monster c3, to and fro: never caught in 5 moves, whatever the order."""
-    state = after("princess_and_monster(horizon=5)", 0 * 9 + 8, RIGHT, UP, LEFT, DOWN)
-    assert not state.is_terminal()
-    state.apply_action(RIGHT)
-    assert state.is_terminal()
-    assert state.returns() == [5.0, -5.0]
-    assert state.information_state_string(0) == "player=0 start=a1 moves=rlr"
-
-
 def test_monster_first():
     """Player 0 is the monster then, and what is paid changes sides."""
     state = after("princess_and_monster(first=monster)", 0 * 9 + 4)
@@ -99,24 +87,3 @@ def test_monster_first():
     assert (
         state.get_game().new_initial_state().action_to_string(pyspiel.PlayerId.CHANCE, 4) == "princess b2, monster a1"
     )
-
-
-def test_same_start():
-    """Starting on one cell is no capture; staying on it is."""
-    text = "princess_and_monster(same_start=True,stay=True)"
-    assert not after(text, 4 * 9 + 4).is_terminal()
-    assert after(text, 4 * 9 + 4, STAY).returns() == [0.0, 0.0]
-    assert not after(text, 4 * 9 + 4, UP).is_terminal()
-
-
-@pytest.mark.parametrize(
-    ("parameters", "message"),
-    [
-        ({"rows": 0}, "rows=0: give a whole number from 1 to 26"),
-        ({"rows": 11, "columns": 11}, "rows=11, columns=11: the grid has 121 cells; from 2 to 100 are allowed"),
-        ({"shift": float("nan")}, "shift=nan: give a finite number, such as -6.5"),
-    ],
-)
-def test_bad_parameters(parameters, message):
-    with pytest.raises(ValueError, match=message):
-        pyspiel.load_game("princess_and_monster", parameters)

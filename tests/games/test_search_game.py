@@ -96,53 +96,16 @@ def test_history():
     assert str(state) == "1 of 4 rounds over\npatrols:  a2+c2 a1+c3\nattacker: S a2"
 
 
-def test_caught_on_a_goal():
-    text = f"search_game(graph={LINE})"
-    assert after(text, 0, 1, 0, 2).returns() == [-3.0, 3.0]
-    assert after(text, 0, 1, 1, 2).returns() == [-3.0, 3.0]
-    assert after(text, 1, 0, 2, 3, 2, 2).returns() == [1.0, -1.0]
-    assert pyspiel.load_game(text).max_utility() == 3.0
-
-
-def test_crossing():
-    """The patrol starts on z, the later node of its path, and changes places with the attacker, who is on y by then."""
-    for crossing in (False, True):
-        text = f"search_game(crossing={crossing},graph=start x; goals w; patrol y-z; edges x-y-z-w)"
-        state = after(text, 1, 1, 0, 2)
-        assert state.is_terminal() == crossing
-        assert state.returns() == ([1.0, -1.0] if crossing else [0.0, 0.0])
-
-
-def test_read_graph():
-    graph = read_graph("edges s>a-b; goals b:2.5; start s; patrol b-a-s; patrol a-b")
-    assert graph.nodes == ["s", "a", "b"]
-    assert graph.start == 0
-    assert graph.goals == {2: 2.5}
-    assert graph.patrols == [[2, 1, 0], [1, 2]]
-    assert graph.edges == [[1], [2], [1]]
-
-
 @pytest.mark.parametrize(
     ("graph", "message"),
     [
         ("S-a", "'S-a' is no entry of a graph; it is written as in 'start S; goals g1"),
         ("goals g; patrol a; edges S-a-g", "give one entry each of start, goals and edges, and at least one patrol"),
-        ("start S; goals g; patrol a; edges S-a-g a-a", "edges join 'a' with itself; for staying there is `wait`"),
         ("start X; goals g; patrol a; edges S-a-g", "'X' is no node of edges, which are S, a, g"),
         ("start S; goals g g:2; patrol a; edges S-a-g", "goals g g: give each node once"),
-        ("start S; goals g:0; patrol a; edges S-a-g", "goals: give positive values"),
-        ("start S; goals g; patrol a-g-a; edges S-a-g", "patrol a g a: give each node once"),
-        ("start S; goals S; patrol a; edges S-a-g", "start 'S' is a goal"),
         ("start S; goals g; patrol a-S-g; edges S-a-g", "a patrol starts in the middle of its path, .* start 'S'"),
         ("start S; goals g; patrol a; edges S-a g>a", "no goal can be reached from the start 'S'"),
-        ("start S; goals g; patrol a; edges S-a-g a>b", "no edge leads out of 'b', which is no goal"),
         ("start S; goals g; patrol a; edges S-a-g " + "-".join(f"n{i}" for i in range(98)), "101 nodes: at most 100"),
-        (
-            "start S; goals g;"
-            + f"patrol {'-'.join(f'n{i}' for i in range(40))};" * 2
-            + f"edges S-g {'-'.join(f'n{i}' for i in range(40))}",
-            "1,600 positions of the patrols .*: at most 1,000",
-        ),
     ],
 )
 def test_bad_graphs(graph, message):

@@ -241,26 +241,3 @@ def test_damaged_files_are_compiled_again(tmp_path):
         os.truncate(path, path.stat().st_size // 2)
     assert run(BOUND, tmp_path, **cache) == [17, 0, 1]
     assert run(BOUND, tmp_path, **cache) == [17, 1, 0]
-
-
-TREE = """
-import hashlib, json, mccfr_plus
-from mccfr_plus.trees.by_rules import rules_tree
-bits = hashlib.sha256()
-for name in ("one_card_poker(deck_size=3)", "search_game(moves=1)"):
-    tree = mccfr_plus.compile_game(name)
-    for array in (*tree.arrays, tree.slot_action, tree.outcome_action):
-        bits.update(array.tobytes())
-    bits.update(repr((tree.shape, list(tree.info_states))).encode())
-stats = getattr(rules_tree._traversal_of(tree.game.rules_game.rules), "stats", None)
-counts = stats and [sum(stats.cache_hits.values()), sum(stats.cache_misses.values())]
-print(json.dumps([bits.hexdigest(), counts]))
-"""
-
-
-@pytest.mark.slow
-def test_trees_are_built_without_the_compiler_and_from_the_disk_cache(tmp_path):
-    expected, counts = run(TREE, tmp_path, NUMBA_CACHE_DIR=str(tmp_path / "cache"))
-    assert counts == [0, 1]
-    assert run(TREE, tmp_path, NUMBA_CACHE_DIR=str(tmp_path / "cache")) == [expected, [1, 0]]
-    assert run(TREE, tmp_path, NUMBA_DISABLE_JIT="1") == [expected, None]

@@ -2,7 +2,6 @@
 
 import json
 import os
-import pickle
 import subprocess
 import sys
 
@@ -10,8 +9,6 @@ import naive
 import pytest
 
 from mccfr_plus import Solver
-from mccfr_plus.kernels.compile import kernel
-from mccfr_plus.kernels.intrinsics import lowest_bit
 
 RUNS = """
 import hashlib, json
@@ -70,32 +67,3 @@ def test_a_second_solver_compiles_nothing():
             solver.run(1)
             assert solver._engine.run is loop
     assert list(loop.signatures) == compiled
-
-
-SENT = """
-import sys
-from numba.core.serialize import dumps
-from mccfr_plus.kernels.compile import kernel
-
-@kernel
-def next_number(x):
-    return x + 1
-
-sys.stdout.buffer.write(dumps(next_number))
-"""
-
-
-def test_a_kernel_of_a_program_can_be_sent_to_another_process():
-    sent = subprocess.run([sys.executable, "-c", SENT], capture_output=True, check=True).stdout
-    received = pickle.loads(sent)
-    assert received(2) == 3
-
-
-@kernel
-def lowest_bit_of(mask):
-    return lowest_bit(mask)
-
-
-@pytest.mark.parametrize(("mask", "bit"), [(1, 0), (6, 1), (1 << 62, 62), (-(1 << 63), 63), (-1, 0)])
-def test_the_lowest_bit_is_found_with_and_without_compilation(mask, bit):
-    assert lowest_bit(mask) == lowest_bit_of(mask) == bit

@@ -168,7 +168,7 @@ def test_a_slot_behind_a_module_is_refused(attribute, value):
 @kernel
 def floor(x):
     """Has the name of a function that it uses."""
-    return FACTOR() * np.floor(RULE(x))
+    return scaled(np.floor(RULE(x)))
 
 
 @kernel

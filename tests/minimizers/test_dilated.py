@@ -9,7 +9,7 @@ import pytest
 from naive_sequences import Polytope, SequenceSolver
 from open_spiel.python.algorithms import mmd_dilated
 
-from mccfr_plus import FTRL, OMD, ConfigError, PowerAverage, Solver, measured_regret
+from mccfr_plus import FTRL, OMD, PowerAverage, Solver, measured_regret
 from mccfr_plus.bounds.dilated import dilated_bound
 from mccfr_plus.kernels.random_numbers import new_state
 from mccfr_plus.minimizers.dilated_weights import dilated_weights
@@ -195,16 +195,3 @@ def test_large_steps_and_long_runs_stay_finite(iterations):
             assert np.isfinite(strategy).all()
             sums = np.add.reduceat(strategy, solver.tree.arrays.infosets["first_slot"])
             np.testing.assert_allclose(sums, 1, atol=1e-12)
-
-
-@pytest.mark.parametrize(
-    ("spec", "text"),
-    [
-        ("ftrl(weights='kroehr')", "kroer, least, constant"),
-        ("omd(decay=2)", "decay=2"),
-        ("omd(decay=-0.5)", "decay=-0.5"),
-    ],
-)
-def test_bad_parameters(spec, text):
-    with pytest.raises(ConfigError, match=text):
-        Solver("kuhn_poker", "external", spec)

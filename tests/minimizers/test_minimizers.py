@@ -270,25 +270,6 @@ def test_discounts_of_iterations_that_missed_an_infoset(alpha, beta):
     np.testing.assert_allclose(rule.cumulative_regrets(tables, parameters, slice(0, 2)), regrets, rtol=1e-9)
 
 
-@pytest.mark.usefixtures("interpreted_loops")
-@pytest.mark.parametrize("iterations", [1, 2, 17])
-def test_dcfr_1_1_weights_iterations_linearly(iterations):
-    # R_T (T + 1) = sum of t r_t, with r_t from the strategies that the solver itself plays.
-    tree, root = naive.tree_of("kuhn_poker"), naive.root_of("kuhn_poker")
-    solver = Solver(tree, "full", Discounted(1.0, 1.0), alternating=False)
-    total = {key: np.zeros(2) for key in naive.infosets_of(root)}
-    for t in range(1, iterations + 1):
-        strategy = naive.to_dict(tree, solver.current_strategy())
-        for player in range(2):
-            found = naive.sample_gradient(root, player, strategy, "full", None)
-            for key, instant in naive.regrets_of(found, strategy, player, root).items():
-                total[key] += t * instant
-        solver.iteration()
-    for (player, text), weighted in total.items():
-        mine = np.array(list(solver.regrets(text, player).values()))
-        np.testing.assert_allclose(mine * (iterations + 1), weighted, atol=1e-11)
-
-
 @pytest.mark.parametrize("short_name", ["rm", "rm+"])
 def test_regret_is_below_its_bound(short_name):
     # Zinkevich et al. 2007, theorem 4: R_T <= sum over infosets of Delta sqrt(A T). Long enough that playing at
@@ -335,26 +316,3 @@ def test_infinite_exponents_discount_nothing_or_all(beta, limit, scheme):
     np.testing.assert_allclose(ours.tables()[0], theirs.tables()[0], atol=1e-12)
     np.testing.assert_allclose(ours.current_strategy(), theirs.current_strategy(), atol=1e-12)
     np.testing.assert_allclose(ours.average_strategy(), theirs.average_strategy(), atol=1e-12)
-
-
-@pytest.mark.slow
-@pytest.mark.usefixtures("interpreted_loops")
-@pytest.mark.parametrize("players", [1, 2, 3, 4])
-@pytest.mark.parametrize("seed", range(100, 106))
-def test_more_random_games(players, seed):
-    game = f"random:{players}:{seed}"
-    tree, root = naive.tree_of(game), naive.root_of(game)
-    for scheme in SCHEMES:
-        for short_name in MINIMIZERS:
-            method = "exact" if scheme == "average_strategy" else "auto"
-            solver = Solver(tree, scheme, short_name, PowerAverage(1.0, method), seed=seed)
-            twin = naive.SampledCfr(root, players, scheme, naive.RULES[short_name], 1.0, state=int(new_state(seed)[0]))
-            for _ in range(4):
-                solver.iteration()
-                twin.iteration()
-            assert_equal(solver, twin, tolerance=1e-8 if short_name == "hedge" else 1e-11)
-    table = naive.to_dict(tree, naive.random_strategy(tree, seed, zeros=0.3))
-    found = evaluate_strategy(tree, naive.to_array(tree, table))
-    np.testing.assert_allclose(found.values, naive.expected_values(root, table), atol=1e-11)
-    best = [naive.best_response_value(root, p, table) for p in range(players)]
-    np.testing.assert_allclose(found.best_response_values, best, atol=1e-11)

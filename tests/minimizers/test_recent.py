@@ -12,14 +12,12 @@ from open_spiel.python.algorithms import mmd_dilated
 
 from mccfr_plus import (
     AsymmetricPredictive,
-    ConfigError,
     MagneticMirrorDescent,
     PredictiveDiscounted,
     PredictiveRegretMatchingPlus,
     RegularizedMirrorDescent,
     RewardTransformation,
     ScheduledAverage,
-    SmoothPredictive,
     Solver,
 )
 from mccfr_plus.minimizers import smooth
@@ -253,17 +251,3 @@ def test_weights_of_a_schedule(last):
         weight = weight_of(t, average.last_gamma, average.scheduled)
         assert weight / first == pytest.approx(expected, rel=1e-9)
         expected *= ((t + 1) / t) ** (15.0 - 5.0 * min(t / last, 1.0))
-
-
-@pytest.mark.parametrize(
-    ("make", "what"),
-    [
-        (lambda: PredictiveDiscounted(math.nan), "alpha=nan"),
-        (lambda: PredictiveRegretMatchingPlus(-1.0), "alpha=-1.0"),
-        (lambda: AsymmetricPredictive(math.inf), "largest=inf"),
-        (lambda: SmoothPredictive(0.0), "eta=0.0"),
-    ],
-)
-def test_parameters_out_of_range_are_refused(make, what):
-    with pytest.raises(ConfigError, match=what):
-        make()

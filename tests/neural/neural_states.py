@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from mccfr_plus.evaluation.infoset_values import infoset_values
 from mccfr_plus.trees.order import representative_states
 
 
@@ -116,6 +117,17 @@ class Table:
         for row, infoset in enumerate(self.infosets([player] * len(tensors), tensors)):
             result[row, self.tree.legal_actions(infoset)] = self.strategy[self.tree.slots(infoset)]
         return result
+
+
+def counterfactual_regrets(tree: Any, strategy: np.ndarray) -> np.ndarray:
+    """Returns each slot's regret times the probability of chance and the other players to reach it."""
+    exact, reach = infoset_values(tree, strategy), np.ones(tree.num_slots + tree.num_players)
+    others = exact.reach.copy()
+    for infoset, record in enumerate(tree.arrays.infosets):
+        above = reach[record["parent_slot"]]
+        reach[tree.slots(infoset)] = above * strategy[tree.slots(infoset)]
+        others[infoset] = others[infoset] / above if above > 0 else np.nan
+    return exact.regrets * np.repeat(others, tree.arrays.infosets["num_actions"])
 
 
 OVER = -1  # in place of the next row of a transition

@@ -8,9 +8,7 @@ import mccfr_plus  # noqa: E402
 from mccfr_plus.games.rules import CHANCE, TERMINAL  # noqa: E402
 from mccfr_plus.neural import (  # noqa: E402
     DREAM,
-    ESCHER,
     BatchedRepresentation,
-    DeepCFR,
     DREAMConfig,
     NetworkPolicy,
     TrainingConfig,
@@ -157,27 +155,6 @@ def test_three_players():
         assert (found[0].sum(1) > 0).sum() == (tree.arrays.infosets["player"] == player).sum()
 
 
-@pytest.mark.parametrize("kind", [DeepCFR, DREAM, ESCHER])
-@pytest.mark.parametrize("players", [2, 3])
-def test_who_explores_where_strategies_are_stored(kind, players, monkeypatch):
-    """All players but the one whose strategies are stored."""
-    config = kind.config_class(traversals=9, train_steps=1)
-    solver = kind(f"kuhn_poker(players={players})", config, representation="batched", seed=1)
-    found, add = [], solver.representation.add_strategies
-
-    def noted(player, decisions, iteration):
-        found.append(player)
-        if isinstance(decisions, Paths):
-            own = np.flatnonzero(decisions.players == player)
-            by_strategy = decisions.strategies[own, decisions.actions[own]]
-            np.testing.assert_allclose(decisions.probabilities[own], by_strategy)
-        add(player, decisions, iteration)
-
-    monkeypatch.setattr(solver.representation, "add_strategies", noted)
-    solver.run(3)
-    assert sorted(found) == sorted(list(range(players)) * 3)
-
-
 def test_average_policy_after_a_checkpoint_of_another_seed(tmp_path):
     small = TrainingConfig(hidden_layers=(), train_steps=2)
     config = DREAMConfig(traversals=9, train_steps=1, policy_training=small, baseline_training=small)
@@ -189,13 +166,12 @@ def test_average_policy_after_a_checkpoint_of_another_seed(tmp_path):
     assert other.restore(tmp_path / "one").average_policy().action_probabilities(state) == expected
 
 
-@pytest.mark.parametrize("kind", [DREAM, ESCHER])
-def test_a_single_player(kind):
+def test_a_single_player():
     """Its strategies are stored, too: the best policy walks around the cliff in four steps, a uniform one gets -68."""
     game = mccfr_plus.load_game("cliff_walking(height=2,width=3,horizon=6)")
     small = TrainingConfig(hidden_layers=(16,), train_steps=60, learning_rate=0.01)
-    config = kind.config_class(traversals=60, hidden_layers=(16,), learning_rate=0.01, policy_training=small)
-    solver = kind(game, config, representation="batched", seed=1).run(6)
+    config = DREAMConfig(traversals=60, hidden_layers=(16,), learning_rate=0.01, policy_training=small)
+    solver = DREAM(game, config, representation="batched", seed=1).run(6)
     assert solver.evaluate().values[0] > -40
 
 

@@ -2,24 +2,12 @@
 
 import numpy as np
 import pytest
-from neural_states import Table
+from neural_states import Table, counterfactual_regrets
 
 torch = pytest.importorskip("torch")
 import mccfr_plus  # noqa: E402
-from mccfr_plus.errors import BudgetError  # noqa: E402
-from mccfr_plus.evaluation.infoset_values import infoset_values  # noqa: E402
-from mccfr_plus.neural import DeepCFR, DeepCFRConfig  # noqa: E402
 from mccfr_plus.neural.paths import ExternalSampling  # noqa: E402
 from mccfr_plus.trees.tensors import Observer  # noqa: E402
-
-
-def counterfactual_regrets(tree, strategy):
-    reach, others = np.ones(tree.num_slots + tree.num_players), infoset_values(tree, strategy).reach
-    for infoset, record in enumerate(tree.arrays.infosets):
-        above = reach[record["parent_slot"]]
-        reach[tree.slots(infoset)] = above * strategy[tree.slots(infoset)]
-        others[infoset] = others[infoset] / above if above > 0 else np.nan
-    return infoset_values(tree, strategy).regrets * np.repeat(others, tree.arrays.infosets["num_actions"])
 
 
 @pytest.mark.parametrize("game", ["kuhn_poker", "kuhn_poker(players=3)", "leduc_poker"])
@@ -52,14 +40,3 @@ def test_mean_regrets_are_counterfactual_regrets(game):
                 assert abs(mean - expected[slot]) <= 6 * deviation + 1e-12, (player, infoset, action)
                 tested += 1
     assert tested > 10
-
-
-def test_too_many_parallel_histories(monkeypatch):
-    monkeypatch.setattr("mccfr_plus.neural.paths.MAX_HISTORIES", 60)
-    tree = mccfr_plus.compile_game("leduc_poker")
-    with pytest.raises(BudgetError, match=r"external sampling on leduc_poker.* at depth 2, and 60 are"):
-        ExternalSampling(Table(tree, 1), 0).sample(Observer(tree.game, "X"), 50, np.random.default_rng(1))
-    solver = DeepCFR(tree.game, DeepCFRConfig(traversals=50), representation="batched", seed=1)
-    with pytest.raises(BudgetError, match="smaller parallel_traversals"):
-        solver.run(1)
-    assert (solver.iterations, solver.nodes_touched) == (0, 0)

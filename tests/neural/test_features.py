@@ -34,8 +34,6 @@ def test_every_state_has_its_row(game):
 def test_game_without_tensors():
     with pytest.raises(GameError, match=r"nim provides no information_state_tensor.*a solver sees.*mccfr_plus\.Solver"):
         check_has_tensors(pyspiel.load_game("nim"), "a solver")
-    with pytest.raises(GameError, match="latent_ttt provides no information_state_tensor"):
-        TreeRepresentation("latent_ttt")
 
 
 def test_slots_may_have_any_order_of_actions():

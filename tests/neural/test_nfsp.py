@@ -201,31 +201,6 @@ def test_tabular_limit_is_the_exact_value_of_each_action(player):
 # --- updates ---
 
 
-def test_schedule_of_updates(monkeypatch):
-    solver = NFSP("leduc_poker", dataclasses.replace(PLAY, min_samples=60, decision_capacity=60), seed=1)
-    own, reported, expected = solver._players[1], [], {"values": 0, "policy": 0}
-    learn, assign = own.learn, own.target.assign
-
-    def count(updates, iteration):
-        assert int(own.updates[0]) + updates == int(solver._steps[1]) // 32  # all that are due
-        expected["values"] += updates * (len(own.transitions) >= 60)
-        expected["policy"] += updates * (len(own.decisions) >= 60)
-        learn(updates, iteration)
-
-    monkeypatch.setattr(own, "learn", count)
-    monkeypatch.setattr(own.target, "assign", lambda other: (reported.append("target"), assign(other)))
-    for name in expected:
-        learner = getattr(own, name)
-        step = learner._step
-        monkeypatch.setattr(learner, "_step", lambda *a, name=name, step=step: (reported.append(name), step(*a)))
-    solver.run(3)
-    updates = int(own.updates[0])
-    assert updates == int(solver._steps[1]) // 32
-    assert reported.count("target") == updates // 3
-    assert {name: reported.count(name) for name in expected} == expected
-    assert 0 < expected["policy"] < expected["values"] < updates
-
-
 def test_target_network_is_renewed_every_target_every_updates():
     solver = CASES["batched NFSP"].new()
     agent = solver._players[0]

@@ -2,12 +2,11 @@
 
 import numpy as np
 import pytest
-from neural_states import Table
+from neural_states import Table, counterfactual_regrets
 
 torch = pytest.importorskip("torch")
 import mccfr_plus  # noqa: E402
 from mccfr_plus.estimators.escher import refresh_values  # noqa: E402
-from mccfr_plus.evaluation.infoset_values import infoset_values  # noqa: E402
 from mccfr_plus.neural.paths import (  # noqa: E402
     Paths,
     Trajectories,
@@ -109,23 +108,12 @@ def test_draws_have_the_recorded_probabilities():
     assert (np.abs(paths.returns.mean(0) - exact) < 6 * deviation).all()
 
 
-def others_reach(tree, strategy):
-    reach, result = np.ones(tree.num_slots + tree.num_players), infoset_values(tree, strategy).reach
-    for infoset, record in enumerate(tree.arrays.infosets):
-        above = reach[record["parent_slot"]]
-        reach[tree.slots(infoset)] = above * strategy[tree.slots(infoset)]
-        result[infoset] /= above
-    return result
-
-
 @pytest.mark.parametrize("kind", ["corrected", "plain"])
 def test_mean_regrets_equal_those_of_the_kernels(kind):
     """Divided by own reach they are counterfactual regrets: for any baselines, or with exact values."""
     tree = mccfr_plus.compile_game("kuhn_poker")
     table, traversals = Table(tree, 3), 20_000
-    observer, exact = Observer(tree.game, "X"), infoset_values(tree, table.strategy)
-    counts = tree.arrays.infosets["num_actions"]
-    expected = exact.regrets * np.repeat(others_reach(tree, table.strategy), counts)
+    observer, expected = Observer(tree.game, "X"), counterfactual_regrets(tree, table.strategy)
     epsilon = 0.5 if kind == "corrected" else 1.0
     for player in range(2):
         paths = Trajectories(table, (player,), epsilon).sample(observer, traversals, np.random.default_rng(player))

@@ -11,10 +11,9 @@ from solver_cases import CASES, every_case
 torch = pytest.importorskip("torch")
 import mccfr_plus  # noqa: E402
 from mccfr_plus import neural  # noqa: E402
-from mccfr_plus.errors import BudgetError, CheckpointError, ConfigError, GameError, TrainingError  # noqa: E402
+from mccfr_plus.errors import CheckpointError, ConfigError, GameError, TrainingError  # noqa: E402
 from mccfr_plus.neural import (  # noqa: E402
     DREAM,
-    AdvantageSolver,
     BatchedRepresentation,
     DeepCFR,
     DeepCFRConfig,
@@ -22,7 +21,6 @@ from mccfr_plus.neural import (  # noqa: E402
     ESCHERConfig,
     NetworkPolicy,
     NFSPConfig,
-    TrainingConfig,
     TreeRepresentation,
 )
 
@@ -46,9 +44,8 @@ def test_policies_are_distributions_over_legal_actions(case, game):
     policies = [solver.average_policy(), solver.current_policy()]
     for policy in policies:
         state = solver.game.new_initial_state()
-        state = (
-            pyspiel.convert_to_turn_based(solver.game).new_initial_state() if state.is_simultaneous_node() else state
-        )
+        if state.is_simultaneous_node():
+            state = pyspiel.convert_to_turn_based(solver.game).new_initial_state()
         while not state.is_terminal():
             if state.is_chance_node():
                 state.apply_action(state.legal_actions()[0])
@@ -95,27 +92,8 @@ def test_converges_in_kuhn_poker(name):
     kind = type(config).__name__.removesuffix("Config")
     bar = 0.25 if kind == "NFSP" else {"tree": 0.03, "batched": 0.12}[representation]
     solver = getattr(neural, kind)("kuhn_poker", config, representation=representation, seed=1)
-    solver.run(target_exploitability=bar, seconds=60)
+    solver.run(500, target_exploitability=bar)
     assert solver.exploitability() <= bar
-
-
-# Uniform play is exploitable by 2.37. A solver whose average, weights or targets are wrong stays above these.
-IN_LEDUC = {
-    "deep_cfr": (110, 0.16),
-    "deep_cfr(memory=reservoir)": (60, 0.5),
-    "dream": (84, 0.25),
-    "escher": (50, 0.5),
-    "escher(values=exact)": (120, 0.15),
-    "nfsp": (60, 0.8),
-    "dream(minimizer=pdcfr+, representation=batched)": (40, 0.8),
-}
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("spec", IN_LEDUC)
-def test_defaults_in_leduc_poker(spec):
-    iterations, bar = IN_LEDUC[spec]
-    assert neural.new_solver("leduc_poker", spec, seed=1).run(iterations).exploitability() < bar
 
 
 # --- runs ---
@@ -195,18 +173,9 @@ def test_failed_iteration_is_rolled_back(case, error, path, monkeypatch):
     assert differing(solver.run(2), reference.run(2)) == []
 
 
-def test_divergence_of_the_average_policy_is_an_error():
-    hot = TrainingConfig(learning_rate=1e30, train_steps=30)
-    solver = DREAM("kuhn_poker", DREAMConfig(traversals=30, policy_training=hot), representation="batched", seed=1)
-    with pytest.raises(TrainingError, match=r"policy_training's loss of the average policy of player 0"):
-        solver.run(1).average_policy()
-
-
 @pytest.mark.parametrize(
     ("name", "expected"),
     [
-        ("Deep CFR", ["traversals 0", "training 0", "traversals 1", "training 1"]),
-        ("DREAM", ["traversals 0", "training 0", "traversals 1", "training 1", "values"]),
         ("batched ESCHER", ["values 0", "traversals 0", "training 0", "values 1", "traversals 1", "training 1"]),
         ("NFSP", ["episodes", "training"] * 8),
     ],
@@ -285,16 +254,8 @@ def test_factories_by_role():
 
 
 def test_bad_factories():
-    wrong = {  # patterns
-        r"network=<lambda> must return .* of width 11.* shape \(2, 2\), and gives \(2, 7\)": lambda n, m: (
-            torch.nn.Linear(n, 7)
-        ),
-        r"shape \(2, 2\), and gives mat1 and mat2 shapes": lambda n, m: torch.nn.Linear(3, m),
-        r"gives 'int' object has no attribute": lambda n, m: 3,
-    }
-    for message, factory in wrong.items():
-        with pytest.raises(ConfigError, match=message):
-            DeepCFR("kuhn_poker", network=factory)
+    with pytest.raises(ConfigError, match=r"must return .* of width 11.* shape \(2, 2\), and gives \(2, 7\)"):
+        DeepCFR("kuhn_poker", network=lambda num_inputs, num_outputs: torch.nn.Linear(num_inputs, 7))
     with pytest.raises(ConfigError, match=r"must return a torch\.optim\.Optimizer"):
         DeepCFR("kuhn_poker", optimizer=lambda parameters: None)
     with pytest.raises(ConfigError, match="device='nowhere': torch cannot compute there"):
@@ -313,29 +274,15 @@ def test_representations():
         DREAM("kuhn_poker", representation=own)
     with pytest.raises(ConfigError, match=r"is of kuhn_poker\(\), and the game is leduc_poker\(\)"):
         DREAM("leduc_poker", representation=TreeRepresentation("kuhn_poker"))
-    with pytest.raises(ConfigError, match="representation='forest': give 'tree', 'batched'"):
-        DREAM("kuhn_poker", representation="forest")
-    with pytest.raises(BudgetError, match="Or give representation='batched'"):
-        DREAM("dark_hex(board_size=4)", representation="tree")
+
     tree = mccfr_plus.compile_game("kuhn_poker")
     batched = DREAM(tree, DREAMConfig(traversals=10, train_steps=1), representation="batched", seed=1).run(1)
     assert batched.tree is None
     assert batched.whole_tree() is tree
 
 
-@every_case
-def test_bad_games_and_configs(case):
-    kind = getattr(neural, case.algorithm)
-    with pytest.raises(
-        GameError, match=f"nim provides no information_state_tensor, which is what {case.algorithm} sees"
-    ):
-        case.new("nim")
-    with pytest.raises(ConfigError, match=f"give an? {case.algorithm}Config"):
-        kind("kuhn_poker", {"traversals": 3})
-    with pytest.raises(ConfigError, match="seed=-1"):
-        case.new(seed=-1)
-
-
-def test_an_algorithm_needs_regrets():
-    with pytest.raises(ConfigError, match=r"AdvantageSolver lacks regrets\(paths, player\)"):
-        AdvantageSolver("kuhn_poker").run(1)
+def test_bad_games_and_configs():
+    with pytest.raises(GameError, match="nim provides no information_state_tensor, which is what DREAM sees"):
+        DREAM("nim")
+    with pytest.raises(ConfigError, match="give a DREAMConfig"):
+        DREAM("kuhn_poker", {"traversals": 3})

@@ -1,7 +1,6 @@
 """Networks and their training: outputs, losses, Adam, inputs and targets, warm starts, divergence, devices."""
 
 import dataclasses
-import math
 
 import numpy as np
 import pytest
@@ -90,34 +89,13 @@ def test_warm_and_fresh_starts(three_rows, memory):
         assert warm.losses[-1] < fresh.losses[0] != first  # other initial parameters
 
 
-def test_moments_do_not_become_denormal_numbers(three_rows, memory):
-    learner = learner_of(three_rows)
-    learner.fit(memory, 1, steps=1)
-    before = torch.tensor(1e-310, dtype=torch.float64) * 0.5
-    learner.fit(memory, 1, lambda outputs, *_: 0.0 * outputs.sum(), 1500)  # 0.9^1500 is 1e-69
-    moments = torch.from_numpy(learner.state()["optimizer/0/exp_avg"])
-    assert not ((moments != 0) & (moments.abs() < 1.2e-38)).any()
-    assert torch.tensor(1e-310, dtype=torch.float64) * 0.5 == before  # what the process does is as before
-
-
-def test_empty_memory_trains_nothing(three_rows):
-    learner = learner_of(three_rows)
-    before = vector_of(learner)
-    assert learner.fit(Aggregated(three_rows.masks), 1) == []
-    assert torch.equal(before, vector_of(learner))
-
-
-def test_divergence_names_the_loss(three_rows, memory, monkeypatch):
+def test_divergence_names_the_loss(three_rows, memory):
     learner = learner_of(three_rows, dataclasses.replace(CONFIG, learning_rate=1e30))
     message = (
         rf"iteration 3: the {NAME} is (inf|nan) at training step .* iteration 2. Lower learning_rate \(it is 1e\+30"
     )
     with pytest.raises(TrainingError, match=message):
         learner.fit(memory, 3)
-    learner = learner_of(three_rows, dataclasses.replace(CONFIG, train_steps=1))
-    monkeypatch.setattr(learner.optimizer, "step", lambda: learner.module[0].bias.data.fill_(math.inf))
-    with pytest.raises(TrainingError, match="gave parameters that are not finite"):
-        learner.fit(memory, 1)
 
 
 def test_cross_entropy_equals_torch():

@@ -4,30 +4,18 @@ import numpy as np
 import pytest
 
 pytest.importorskip("torch")
+import naive
 from neural_states import features_of
 
 import mccfr_plus
-from mccfr_plus.kernels.random_numbers import new_state
 from mccfr_plus.neural import TreeRepresentation
 from mccfr_plus.neural.network_policy import matched
-from mccfr_plus.neural.paths import ExternalSampling, Trajectories
-
-
-def strategy_of(tree, seed):
-    """Returns a random strategy with some zeros."""
-    draws = np.random.default_rng(seed).exponential(size=tree.num_slots)
-    draws[np.random.default_rng(seed + 1).random(tree.num_slots) < 0.2] = 0.0
-    for infoset in range(tree.num_infosets):
-        slots = tree.slots(infoset)
-        total = draws[slots].sum()
-        draws[slots] = draws[slots] / total if total else 1.0 / (slots.stop - slots.start)
-    return draws
 
 
 def test_average_is_reach_times_strategy():
     representation = TreeRepresentation("leduc_poker")
     tree = representation.tree
-    strategies = [strategy_of(tree, seed) for seed in range(3)]
+    strategies = [naive.random_strategy(tree, seed, 0.2) for seed in range(3)]
     expected = np.zeros(tree.num_slots)
     for number, strategy in enumerate(strategies):
         representation.strategy[:] = strategy
@@ -54,15 +42,3 @@ def test_regret_matching_uses_legal_actions_only():
             positive = np.maximum(legal, 0.0)
             expected = positive / positive.sum() if positive.sum() > 0 else legal == legal.max()
             np.testing.assert_allclose(found[features.masks[row]], expected, rtol=1e-14)
-
-
-def test_external_sampling_is_divided_so_that_it_fits(monkeypatch):
-    """A traversal of Leduc poker has at most some dozens of histories at a depth; 4,000 at once would exceed 100."""
-    monkeypatch.setattr("mccfr_plus.neural.paths.MAX_HISTORIES", 100)
-    representation = TreeRepresentation("leduc_poker")
-    histories = ExternalSampling(representation.strategies(), 0)
-    representation.rng = new_state(1)
-    found = list(representation.sample(histories, 40, 4000))
-    assert len(found) > 1
-    assert representation.nodes[0] == sum(each.nodes for each in found) > 400
-    assert len(list(representation.sample(Trajectories(representation.strategies()), 40, 4000))) == 1

@@ -1,11 +1,11 @@
 """Values of histories: tensors, targets by exact passes and by hand, and networks that learn them."""
 
+import naive
 import numpy as np
 import pytest
 
 torch = pytest.importorskip("torch")
 import mccfr_plus  # noqa: E402
-from mccfr_plus.errors import BudgetError  # noqa: E402
 from mccfr_plus.estimators.escher import refresh_values  # noqa: E402
 from mccfr_plus.games.rules import CHANCE, TERMINAL  # noqa: E402
 from mccfr_plus.neural.config import TrainingConfig  # noqa: E402
@@ -15,13 +15,6 @@ from mccfr_plus.neural.values import TreeValues, back_up  # noqa: E402
 from mccfr_plus.trees.tensors import histories_of  # noqa: E402
 
 GAMES = ["kuhn_poker", "kuhn_poker(players=3)", "goofspiel(num_cards=3,imp_info=True,points_order=descending)"]
-
-
-def strategy_of(tree, seed=1):
-    draws = np.random.default_rng(seed).exponential(size=tree.num_slots)
-    for infoset in range(tree.num_infosets):
-        draws[tree.slots(infoset)] /= draws[tree.slots(infoset)].sum()
-    return draws
 
 
 def exact_values(tree, strategy):
@@ -49,11 +42,7 @@ def tree_of(tree, strategy):
 
 
 def values_of(representation, uses_model, config=None):
-    return TreeValues(representation, uses_model, config or TrainingConfig(), rngs(), Modules())
-
-
-def rngs():
-    return np.array([3, 4], np.uint64)
+    return TreeValues(representation, uses_model, config or TrainingConfig(), np.array([3, 4], np.uint64), Modules())
 
 
 @pytest.mark.parametrize("game", GAMES)
@@ -89,16 +78,10 @@ def test_tensors_equal_those_of_the_states(game):
     assert len(np.unique(histories, axis=0)) == len(histories) == np.count_nonzero(nodes["kind"] != TERMINAL)
 
 
-def test_too_many_histories(monkeypatch):
-    monkeypatch.setattr("mccfr_plus.trees.tensors._MAX_BYTES", 1000)
-    with pytest.raises(BudgetError, match=r"DREAM would keep tensors of \d+ histories of kuhn_poker.*batched"):
-        histories_of(mccfr_plus.compile_game("kuhn_poker"), "DREAM")
-
-
 @pytest.mark.parametrize("game", GAMES)
 def test_targets_are_exact_where_everything_was_sampled(game):
     tree = mccfr_plus.compile_game(game)
-    strategy = strategy_of(tree)
+    strategy = naive.random_strategy(tree, 1)
     values, targets = np.full((2, tree.num_players, tree.num_nodes), np.nan)
     back_up(tree.arrays, strategy, np.ones(tree.num_nodes, np.int64), True, values, targets)
     np.testing.assert_allclose(targets, exact_values(tree, strategy), atol=1e-13)
@@ -107,7 +90,7 @@ def test_targets_are_exact_where_everything_was_sampled(game):
 def test_targets_by_hand():
     """In Kuhn poker, J against Q, pass, bet, then fold or call: one history after another is sampled."""
     tree = mccfr_plus.compile_game("kuhn_poker")
-    nodes, strategy = tree.arrays.nodes, strategy_of(tree)
+    nodes, strategy = tree.arrays.nodes, naive.random_strategy(tree, 1)
     values = np.random.default_rng(2).normal(size=(2, tree.num_nodes))
     path, index = [0], [0, 0, 0, 1, 0]
     for step in index:
@@ -137,7 +120,7 @@ def test_targets_by_hand():
 @pytest.mark.parametrize("uses_model", [True, False])
 def test_only_sampled_histories_are_learned(uses_model, monkeypatch):
     tree = mccfr_plus.compile_game("kuhn_poker")
-    learned, seen = values_of(tree_of(tree, strategy_of(tree)), uses_model), []
+    learned, seen = values_of(tree_of(tree, naive.random_strategy(tree, 1)), uses_model), []
     monkeypatch.setattr(learned.learner, "fit", lambda batch, iteration: seen.append(batch))
     learned.learn(1)
     assert len(seen[0].infosets) == 0

@@ -3,8 +3,6 @@
 import subprocess
 import sys
 
-import pytest
-
 HEAD = "import sys; sys.modules['torch'] = None\n"
 
 
@@ -12,16 +10,8 @@ def run(code):
     return subprocess.run([sys.executable, "-c", HEAD + code], capture_output=True, text=True)
 
 
-@pytest.mark.parametrize(
-    "code",
-    [
-        "from mccfr_plus.neural import DeepCFR",
-        "import mccfr_plus.neural; mccfr_plus.neural.DeepCFR",
-        "import mccfr_plus.neural.network",
-    ],
-)
-def test_says_what_to_install(code):
-    result = run(code)
+def test_says_what_to_install():
+    result = run("from mccfr_plus.neural import DeepCFR")
     assert result.returncode
     assert "ConfigError: neural solvers need torch: pip install 'mccfr_plus[neural]'." in result.stderr
 
@@ -29,11 +19,8 @@ def test_says_what_to_install(code):
 def test_the_rest_works():
     result = run(
         "import mccfr_plus, mccfr_plus.neural\n"
-        "from mccfr_plus.neural import DeepCFRConfig\n"
-        "from mccfr_plus.neural import config, memory\n"
-        "from mccfr_plus.neural import paths\n"
-        "try:\n    mccfr_plus.neural.nothing\n"
-        "except AttributeError: print(DeepCFRConfig().train_steps > 0)"
+        "from mccfr_plus.neural import DeepCFRConfig, config, memory, paths\n"
+        "print(DeepCFRConfig().train_steps > 0)"
     )
     assert result.stderr == ""
     assert result.stdout == "True\n"

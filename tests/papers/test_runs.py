@@ -6,13 +6,11 @@ import lanctot2009
 import minimizers
 import pytest
 import rudolph2025
-from common import SCALES
 
-from mccfr_plus import Solver, compile_game, load_game
+from mccfr_plus import compile_game
 from mccfr_plus.experiments import Result
 from mccfr_plus.experiments.algorithm import algorithm_of
 from mccfr_plus.solver import registry
-from mccfr_plus.solver.tree_choice import suits_rules
 
 
 def test_lanctot(setting, monkeypatch):
@@ -26,36 +24,6 @@ def test_lanctot(setting, monkeypatch):
     page = lanctot2009.epsilon(setting, "epsilon")
     assert page.findings[0].what == "Kuhn: epsilon 0.1, b1 + b2"
     assert len(page.figure.axes[0].lines[0].get_xdata()) == 4
-
-
-@pytest.mark.parametrize("scale", SCALES)
-def test_lanctots_algorithms_run_once_on_each_game(scale):
-    runs = [
-        (name, game) for algorithms, games, *_ in lanctot2009.FIGURE1[scale].values() for name in algorithms
-        for game in games
-    ]  # fmt: skip
-    assert sorted(runs) == sorted((name, game) for name in lanctot2009.ALGORITHMS for game in lanctot2009.GAMES)
-
-
-def test_a_size_that_differs_is_told():
-    tree = compile_game("one_card_poker(deck_size=5)")
-    m_values = tuple(round(m, 2) for m in tree.statistics().m_values)
-    assert lanctot2009._size("game", tree, "histories", "-", tree.num_nodes, "exact").verdict == "exact"
-    assert lanctot2009._size("game", tree, "M", "-", m_values, "exact").verdict == "exact"
-    assert "differs from" in lanctot2009._size("game", tree, "histories", "-", tree.num_nodes + 1, "exact").verdict
-
-
-@pytest.mark.parametrize("name", ["figure1a", "figure1b"])
-def test_gibsons_parameters(setting, monkeypatch, name):
-    monkeypatch.setitem(gibson2012.SIZE, "small", (8, 1e4))
-    monkeypatch.setattr(gibson2012, "VALUES", {"epsilon": (0.05, 1.0), "tau": (1.0, 1e3)})
-    monkeypatch.setattr(gibson2012, "BETAS", {"epsilon": (1e3,), "tau": (1e3,)})
-    page = gibson2012.parameter_figure(setting, name)
-    values = [float(finding.here.split()[0]) for finding in page.findings[:2]]
-    assert len(page.findings) == 2 + 1
-    assert values[0] != values[1]
-    assert all(0 < value < 8 * 500 for value in values)  # mbb/g of stacks of 8
-    assert page.figure.axes[0].lines[0].get_ydata() == pytest.approx(values, rel=1e-3)
 
 
 def test_gibsons_curves_and_stacks(setting, monkeypatch):
@@ -85,23 +53,6 @@ def test_farina(setting, monkeypatch, name, traversals):
     assert sum(line.get_alpha() is None for line in page.figure.axes[0].lines) == 3  # the best of each method
 
 
-def test_farinas_battleship_has_the_printed_size_and_its_figures_end():
-    tree = compile_game(farina2020.BATTLESHIP)
-    statistics = tree.statistics()
-    assert (statistics.histories, *statistics.sequences) == (732_607, 73_130, 253_940)
-    solver = Solver(tree, "external", "ftrl(eta=10.0)", alternating=False, seed=3).run(2000)
-    assert (solver.nodes_touched, solver.nash_conv()) == (5_451_663, pytest.approx(0.42366741185508844, rel=1e-12))
-
-
-def test_ftrl_and_omd_are_the_same_with_a_constant_step_size_only():
-    ends = [
-        Solver("kuhn_poker", "external", rule, alternating=False, seed=1).run(200).nash_conv()
-        for rule in ("ftrl(eta=10.0)", "omd(eta=10.0)", "omd(eta=10.0,decay=0.5)")
-    ]
-    assert ends[0] == pytest.approx(ends[1], rel=1e-9)
-    assert ends[2] != pytest.approx(ends[0], rel=1e-2)
-
-
 def test_rudolph(setting, monkeypatch):
     """Kuhn poker in the place of the benchmark's games: its value is -1/18."""
     game = rudolph2025.Benchmark(
@@ -117,25 +68,6 @@ def test_rudolph(setting, monkeypatch):
     assert low <= -1 / 18 + 5e-5
     assert high >= -1 / 18 - 5e-5
     assert found.verdict.startswith("agrees within ")
-
-
-@pytest.mark.parametrize(
-    ("low", "high", "expected"),
-    [
-        (0.66663, 0.66695, "agrees within 0.00025"),
-        (0.6, 0.66666, "agrees within 0.067"),  # 0.6667 is a rounded number
-        (0.6, 0.6666, "differs by at least 0.0001"),
-    ],
-)
-def test_rudolphs_verdicts(low, high, expected):
-    assert rudolph2025.verdict(0.6667, low, high) == expected
-
-
-@pytest.mark.parametrize("scale", SCALES)
-def test_rudolphs_algorithms_suit_the_rules(scale):
-    for options in rudolph2025.runs_of(scale).values():
-        for text in options["algorithms"].values():
-            assert suits_rules(load_game(options["games"]), algorithm_of(text).config)
 
 
 @pytest.mark.parametrize("name", ["last", "external"])

@@ -1,7 +1,5 @@
 """Policies of lazy trees: the same play as those of compiled ones, in files, for OpenSpiel, without a tree."""
 
-import pickle
-
 import naive
 import numpy as np
 import pyspiel
@@ -61,15 +59,6 @@ def test_states_of_the_simultaneous_game():
     probabilities = policy.action_probabilities(state, 0)
     assert probabilities == policy.action_probabilities(turns)
     assert max(probabilities.values()) > 0.5
-
-
-def test_pickled_policies_play_alike():
-    policy = lazy_solver("leduc_poker", "external", seed=1).run(3).average_policy()
-    again = pickle.loads(pickle.dumps(policy))
-    assert str(again.game) == str(policy.game)
-    assert 0 < again.num_infosets == policy.num_infosets
-    for state in states_of(policy.game):
-        assert again.action_probabilities(state) == policy.action_probabilities(state)
 
 
 def test_elsewhere_it_plays_all_actions_alike():

@@ -106,9 +106,3 @@ def test_policies_in_notebooks(interpreted_loops):
     keyed = mccfr_plus.Solver("leduc_poker", "external", tree="lazy", seed=1).run(5).average_policy()
     assert "uniform where nothing was found" in keyed._repr_html_()
     assert keyed._repr_html_().count("<tr>") == 11
-
-
-def test_trees_in_notebooks(interpreted_loops):
-    lazy = mccfr_plus.Solver("kuhn_poker", "external", tree="lazy", seed=1).run(3).tree
-    assert ">lazy<" in lazy._repr_html_()
-    assert f">{lazy.num_infosets}<" in lazy._repr_html_()

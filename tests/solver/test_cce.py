@@ -4,7 +4,7 @@ import naive
 import numpy as np
 import pytest
 
-from mccfr_plus import ConfigError, Solver, measured_regret, solve_cce
+from mccfr_plus import Solver, measured_regret, solve_cce
 from mccfr_plus.evaluation.exact import evaluate_strategy
 from mccfr_plus.solver.cce import pure_plans
 
@@ -26,8 +26,8 @@ def test_gaps_by_enumerating_pure_plans(game, method):
         assert found.gaps[player] == pytest.approx(best - values[:, player].mean(), abs=1e-12)
 
 
-def naive_plans(tree, player, most=300):
-    """Yields all pure strategies of a player; of a large number, random ones and the best against the mean."""
+def naive_plans(tree, player):
+    """Yields all pure strategies of a player."""
     first, last = tree.arrays.infoset_range[player : player + 2].tolist()
     slots = [tree.slots(number) for number in range(first, last)]
     strategy = np.zeros(tree.num_slots)
@@ -88,12 +88,3 @@ def test_pure_plans_are_equivalent_to_the_strategy(game):
             above = plans[:, parent] if parent < tree.num_slots else 1
             assert (plans[:, slots].sum(axis=1) == above).all()
         np.testing.assert_allclose(weights @ plans[:, own], reach[own], atol=1e-12)
-
-
-@pytest.mark.parametrize(
-    ("arguments", "what"),
-    [((0,), "iterations=0"), ((10, "cfr"), "method='cfr'"), ((10**12,), "give fewer"), ((10, "cfr_s", "xx"), "xx")],
-)
-def test_bad_input(arguments, what):
-    with pytest.raises(ConfigError, match=what):
-        solve_cce("kuhn_poker", *arguments)

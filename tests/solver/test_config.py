@@ -99,20 +99,3 @@ def test_what_is_needed_can_be_provided():
     provided = {word for each in (*estimators, *minimizers, *averages) for word in each.provides} | {needs.ALTERNATION}
     assert needed <= of_trees | set(config.MESSAGES)
     assert set(config.MESSAGES) <= provided
-
-
-def test_what_is_allowed():
-    for arguments in (
-        {"batch": 7},
-        {"memory": "1GB", "tree": "lazy"},
-        {"threads": 2},
-        {"threads": 2, "thread_mode": "fast", "baseline": True},
-        {"threads": 2, "thread_mode": "fast", "estimator": "escher"},
-        {"threads": 8},  # more than twice the cores of a small machine
-        {"estimator": "outcome", "baseline": "mean(rate=0.5)"},
-        {"estimator": "external(prune_below=-1)", "minimizer": "dcfr"},
-        {"estimator": "average_strategy", "averaging": "lazy"},
-        {"estimator": "outcome", "averaging": "sampled"},
-    ):
-        found = SolverConfig.from_specs(**arguments)
-        assert SolverConfig(**{name: getattr(found, name) for name in found.__dataclass_fields__}) == found

@@ -15,7 +15,6 @@ from mccfr_plus import BudgetError, ConfigError, PolicyError, Solver
 from mccfr_plus.evaluation import by_rules
 from mccfr_plus.games.rules import TERMINAL
 from mccfr_plus.solver import tree_choice
-from mccfr_plus.trees.by_rules import payoff_matrix
 from mccfr_plus.trees.by_rules.implicit_tree import ImplicitTree
 from mccfr_plus.trees.order import representative_states
 
@@ -197,32 +196,6 @@ def test_a_limit_of_time_ends_what_comes_before_the_first_iteration(estimator, m
 
 
 @pytest.mark.usefixtures("interpreted_loops", "interpreted_evaluation")
-def test_a_limit_of_time_waits_for_an_evaluation(monkeypatch):
-    """It ends what a run does, and not the evaluation of what it has done."""
-    solver, is_evaluating = Solver(KUHN, "external", tree="rules", seed=1), threading.Event()
-    evaluate, end = solver.evaluate, solver._engine.end
-
-    def evaluate_until_the_end():
-        is_evaluating.set()
-        assert has_ended.wait(10.0)
-        return evaluate()
-
-    def end_then():
-        assert is_evaluating.wait(10.0)
-        end()
-        has_ended.set()
-
-    has_ended = threading.Event()
-    monkeypatch.setattr(solver, "evaluate", evaluate_until_the_end)
-    monkeypatch.setattr(solver._engine, "end", end_then)
-    solver.run(seconds=0.1, evaluate_every=0)
-    assert len(solver.history) >= 1
-    before = solver.iterations
-    solver.iteration()
-    assert solver.iterations == before + 1
-
-
-@pytest.mark.usefixtures("interpreted_loops", "interpreted_evaluation")
 def test_a_target_needs_no_compiled_tree(monkeypatch):
     monkeypatch.delattr(tree_choice, "compile_game")
     solver = Solver(KUHN, "external", tree="rules", seed=1).run(target_exploitability=0.1)
@@ -290,25 +263,3 @@ def test_what_keeps_a_number_per_history_is_refused(options, error, message):
 def test_games_that_do_not_fit_are_traversed_by_rules():
     assert Solver("phantom_ttt", MATRIX, memory=beside_this_process(1e9)).tree.kind == "rules"
     assert Solver(KUHN, MATRIX).tree.kind == "compiled"
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"threads": 2}, "where they share one"),
-        ({"threads": 2, "tree": "rules", "thread_mode": "fast"}, "thread_mode='deterministic'"),
-        ({"tree": "rules", "batch": 2}, "it samples nothing"),
-    ],
-)
-def test_bad_input(options, message):
-    with pytest.raises(ConfigError, match=message):
-        Solver(KUHN, MATRIX, **options)
-
-
-def test_values_that_are_too_many_for_a_word(monkeypatch, caplog):
-    bits = (mccfr_plus.compile_game(KUHN).num_slots + 1).bit_length()
-    monkeypatch.setattr(payoff_matrix, "_WORD_BITS", bits)  # room for one value, where Kuhn poker has four
-    by_matrix, by_traversal = (Solver(KUHN, form, "rm+", tree="rules").run(5) for form in (MATRIX, TRAVERSAL))
-    assert by_matrix.tree.matrix_words is None
-    assert by_matrix.nash_conv() == by_traversal.nash_conv()
-    assert "too many different payoffs for a payoff matrix" in caplog.text

@@ -2,13 +2,10 @@
 
 import inspect
 import math
-from dataclasses import dataclass
 
-import numpy as np
 import pytest
 
 from mccfr_plus.errors import ConfigError
-from mccfr_plus.estimators import Baseline, OutcomeSampling
 from mccfr_plus.minimizers import RegretMatching
 from mccfr_plus.solver import registry
 from mccfr_plus.solver.config import SolverConfig
@@ -68,29 +65,3 @@ def test_averages_are_shown_as_they_are_typed(spec):
     config = SolverConfig.from_specs("external", "rm", spec)
     assert config.describe()["averaging"] == spec
     assert SolverConfig.from_specs(**config.describe()) == config
-
-
-def test_what_no_text_stands_for():
-    @dataclass(frozen=True)
-    class Mine(RegretMatching):
-        pass
-
-    assert registry.spec_of(object(), "minimizer") is None
-    assert registry.spec_of(Mine(), "minimizer") is None
-    assert registry.spec_of(RegretMatching, "minimizer") is None
-    assert registry.spec_of(OutcomeSampling(sampling=np.ones(3)), "estimator") is None
-
-
-def test_an_open_parenthesis_is_refused():
-    with pytest.raises(ConfigError, match="write parameters as name=value"):
-        registry.estimator_of("outcome(")
-
-
-def test_numbers_of_other_kinds():
-    assert registry.spec_of(registry.estimator_of("outcome(epsilon=1)"), "estimator") == "outcome(epsilon=1.0)"
-    assert registry.spec_of(OutcomeSampling(epsilon=np.float64(0.25)), "estimator") == "outcome(epsilon=0.25)"
-
-
-def test_switches_of_baselines():
-    assert registry.baseline_of(True) == Baseline()
-    assert registry.baseline_of(False) is registry.baseline_of(None) is None

@@ -44,11 +44,6 @@ def test_what_is_no_strategy_is_refused(change):
     np.testing.assert_array_equal(solver.current_strategy(), before)
 
 
-def test_tables_of_another_shape_are_refused():
-    with pytest.raises(ConfigError, match=r"tables of shape \(2, 3\)"):
-        Solver("kuhn_poker", "full").set_tables(np.zeros((2, 3)))
-
-
 def test_a_solver_of_a_config_is_the_same_solver():
     config = SolverConfig.from_specs("outcome(epsilon=0.3)", "rm+", batch=2)
     made, named = (

@@ -9,7 +9,10 @@ import numpy as np
 import pytest
 
 from mccfr_plus import ConfigError, Estimator, Minimizer, PowerAverage, Solver
-from mccfr_plus.estimators.outcome import outcome_traversal
+from mccfr_plus.estimators.sampling import SWITCHES
+from mccfr_plus.estimators.traversal import traversal
+from mccfr_plus.kernels.slots import bind
+from mccfr_plus.trees.needs import OPPONENTS_DRAWN
 from mccfr_plus.trees.scratch import NODES_TOUCHED, touch
 
 
@@ -49,6 +52,9 @@ def test_a_users_minimizer_is_bitwise_identical_to_the_built_in_one():
     np.testing.assert_array_equal(mine._engine.parameters[0], np.arange(9.0))
 
 
+outcome_traversal = bind(traversal, SWITCHES["outcome"], partial=True)
+
+
 @numba.njit
 def users_outcome(parameters, sampling_weights, tree, strategy, scratch, player):
     outcome_traversal(parameters[1:], sampling_weights, tree, strategy, scratch, player)
@@ -63,8 +69,7 @@ class UsersOutcome(Estimator):
     def parameters(self):
         return np.array([-1.0, 0.6])
 
-    def stochastic_average(self, num_players):
-        return "visits"
+    gives: ClassVar[frozenset[str]] = Estimator.gives | {OPPONENTS_DRAWN}
 
 
 @pytest.mark.parametrize("averaging", ["lazy", "stochastic"])
@@ -116,15 +121,10 @@ def test_an_estimator_written_from_the_contract():
     assert mine.nodes_touched == built_in.nodes_touched
 
 
-class NoKernelEstimator(Estimator):
-    short_name = "none"
-
-
 class NoKernelMinimizer(Minimizer):
     short_name = "none"
 
 
-@pytest.mark.parametrize("components", [(NoKernelEstimator(), "rm"), ("external", NoKernelMinimizer())])
-def test_a_component_without_a_kernel_is_refused(components):
+def test_a_component_without_a_kernel_is_refused():
     with pytest.raises(ConfigError, match="has no kernel"):
-        Solver("kuhn_poker", *components)
+        Solver("kuhn_poker", "external", NoKernelMinimizer())

@@ -1,6 +1,5 @@
 """Keys of information states: 128 bits, all of them used."""
 
-import hashlib
 import struct
 
 import pytest
@@ -9,9 +8,7 @@ from lazy_trees import differences, lazy_solver, pair
 
 from mccfr_plus import GameError
 from mccfr_plus.trees import expander, keys
-from mccfr_plus.trees.keys import Keys, digest_of_text
-
-WORDS = struct.Struct("<qq")
+from mccfr_plus.trees.keys import digest_of_text
 
 
 def weak(low_bits, high_bits):
@@ -31,11 +28,6 @@ def digest(monkeypatch):
             monkeypatch.setattr(module, "digest_of_text", function)
 
     return replace
-
-
-def test_the_digest_is_blake2b():
-    assert digest_of_text("abc") == hashlib.blake2b(b"abc", digest_size=16).digest()
-    assert Keys().find("abc") == WORDS.unpack(digest_of_text("abc"))
 
 
 @pytest.mark.parametrize("bits", [(64, 0), (0, 64)])

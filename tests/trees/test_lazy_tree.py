@@ -8,7 +8,6 @@ from hypothesis import strategies as st
 from lazy_trees import PLENTY, differences, lazy_solver, pair
 
 from mccfr_plus import BudgetError, ConfigError, Solver
-from mccfr_plus.solver import registry as parts
 from mccfr_plus.trees import expansion as g
 from mccfr_plus.trees.lazy_tree import LazyTree
 from mccfr_plus.trees.scratch import STEP
@@ -43,30 +42,6 @@ def run_both(name, estimator, minimizer="rm", averaging=None, *, iterations=40, 
 
 
 # --- the same bits as a compiled tree ---
-
-
-@pytest.mark.slow
-@pytest.mark.usefixtures("interpreted_loops")
-@pytest.mark.parametrize("estimator", ["chance", "opponent", "external", "outcome", "average_strategy"])
-@pytest.mark.parametrize("game", ["kuhn_poker", "kuhn_poker(players=3)"])
-def test_every_combination_that_can_grow(estimator, game):
-    count = 0
-    for minimizer in parts.MINIMIZERS:
-        for averaging in parts.AVERAGES:
-            if minimizer in ("ftrl", "omd"):
-                minimizer += "(weights='constant')"
-            try:
-                Solver(naive.tree_of(game), estimator, minimizer, averaging)
-            except ConfigError:
-                continue
-            if averaging == "exact":
-                with pytest.raises(ConfigError, match=r"tree='lazy' with averaging='exact'.*tree='compiled'"):
-                    lazy_solver(game, estimator, minimizer, averaging)
-                continue
-            assert differences(*run_both(game, estimator, minimizer, averaging)) == []
-            count += 1
-    rules = sum(naive.go_together(estimator, minimizer) for minimizer in parts.MINIMIZERS)
-    assert count >= rules * (len(parts.AVERAGES) - 3)
 
 
 @pytest.mark.usefixtures("interpreted_loops")
@@ -303,24 +278,7 @@ def test_the_table_is_a_dictionary(seed):
     assert found(tree, 0, (1000, 0)) == -1
 
 
-def test_the_table_is_as_large_as_the_number_of_infosets_needs():
-    tree = a_tree(max_infosets=5000)
-    for number in range(5000):
-        assert put(tree, 0, (number, number)) == number
-    assert put(tree, 0, (-1, -1)) == -1
-    assert tree.count(g.STATUS) == g.FULL
-    assert 2 * 5000 <= tree.count(g.TABLE_SIZE) <= len(tree._places.table)
-
-
 # --- asking ---
-
-
-def test_regrets_by_information_state():
-    whole, lazy = pair("kuhn_poker", "external", seed=1)
-    whole.run(100)
-    lazy.run(100)
-    for text in naive.tree_of("kuhn_poker").info_states:
-        assert whole.regrets(text) == lazy.regrets(text)
 
 
 def test_a_small_game_is_evaluated_exactly():
@@ -328,12 +286,3 @@ def test_a_small_game_is_evaluated_exactly():
     for ours, theirs in zip(whole.run(500).evaluate(), lazy.run(500).evaluate(), strict=True):
         assert np.allclose(ours, theirs, rtol=0, atol=1e-15)
     assert lazy.run(target_exploitability=0.05).exploitability() <= 0.05
-
-
-@pytest.mark.parametrize(
-    "arguments", [("full",), ("balanced",), ("external", "ftrl"), ("external", "rm", "exact")], ids=str
-)
-def test_parts_that_need_the_whole_tree(arguments):
-    with pytest.raises(ConfigError, match=r"tree='lazy' with .*needs the whole tree: use tree='compiled'"):
-        Solver("kuhn_poker", *arguments, tree="lazy")
-    assert Solver("kuhn_poker", *arguments).tree.kind == "compiled"

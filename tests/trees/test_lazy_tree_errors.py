@@ -12,8 +12,6 @@ from lazy_games import Fault, FaultyGame
 from lazy_trees import differences, lazy_solver, pair
 
 from mccfr_plus import GameError, Solver
-from mccfr_plus.kernels.intrinsics import address_of, callback
-from mccfr_plus.trees import expansion as g
 
 METHODS = ["legal_actions", "information_state_string", "apply_action", "returns", "current_player"]
 
@@ -92,8 +90,8 @@ def test_what_is_raised_in_the_game_and_is_no_exception(error, threads):
     assert solver.run(10).iterations == iterations + 10
 
 
-@pytest.mark.parametrize("threads", [1, 2])
-@pytest.mark.parametrize("averaging", ["lazy", "stochastic"])
+@pytest.mark.integration
+@pytest.mark.parametrize(("threads", "averaging"), [(1, "lazy"), (2, "stochastic")])
 def test_ctrl_c_at_any_moment_changes_no_bit(threads, averaging):
     """Also where it comes while a kernel runs, so that Python handles it at the first line of the callback."""
     expected, solver = pair("leduc_poker", "external", "rm", averaging, batch=2, threads=threads, seed=3)
@@ -135,20 +133,3 @@ def test_ctrl_c_at_any_moment_changes_no_bit(threads, averaging):
     assert interrupted == 15
     solver.run(10)
     assert differences(expected.run(solver.iterations), solver) == []
-
-
-def test_an_answer_that_never_came_is_an_error():
-    """As when something asynchronous ends the callback at its first line."""
-    solver = lazy_solver("leduc_poker", "external", seed=1)
-    engine = solver._engine
-    engine.run(*engine._arguments[0], 5)
-    iterations = solver.iterations
-    expansion = solver.tree._places.expansion
-    address, silent = expansion[g.CALLBACK], callback(lambda *_: None)
-    expansion[g.CALLBACK] = address_of(silent)
-    with pytest.raises(GameError, match="before it could answer"):
-        solver.run(1000)
-    expansion[g.CALLBACK] = address
-    done = solver.run(10).iterations
-    assert done >= iterations + 10
-    assert differences(Solver(naive.tree_of("leduc_poker"), "external", seed=1).run(done), solver) == []

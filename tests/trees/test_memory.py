@@ -1,13 +1,11 @@
 """Memory: what people write, how a limit is divided, and whether a process keeps within it."""
 
-import mmap
-
 import numpy as np
 import pytest
 
 from mccfr_plus import ConfigError, Solver
 from mccfr_plus.trees import memory
-from mccfr_plus.trees.memory import available_bytes, bytes_of, plan_memory, resident_bytes
+from mccfr_plus.trees.memory import available_bytes, bytes_of, plan_memory
 
 
 @pytest.mark.parametrize(
@@ -22,15 +20,6 @@ def test_sizes_as_people_write_them(text, size):
 def test_what_is_no_size(text):
     with pytest.raises(ConfigError, match=r"memory=.*positive number of bytes, such as 4GB"):
         bytes_of(text)
-
-
-def test_the_process_has_memory():
-    before = resident_bytes()
-    with mmap.mmap(-1, 64 << 20) as block:  # which is nothing that was freed before
-        block.write(b"x" * len(block))
-        # Less than all of it: a thread of another test may free some of its memory meanwhile.
-        assert 0.5 * len(block) < resident_bytes() - before < 2 * len(block)
-    assert available_bytes() > 0
 
 
 def test_a_container_may_have_less(monkeypatch, tmp_path):
@@ -59,23 +48,6 @@ def test_all_parts_together_are_the_limit(monkeypatch, room):
     most = np.iinfo(np.int32).max
     assert max(plan.max_nodes, plan.max_infosets, plan.max_slots) < most
     assert min(plan.max_nodes, plan.max_infosets, plan.max_slots) > 10_000
-
-
-def test_what_is_reserved_is_not_divided(monkeypatch):
-    monkeypatch.setattr(memory, "resident_bytes", lambda: 10**8)
-    assert plan_memory(10**9, **COSTS, reserved=10**8)._replace(limit=0) == plan_memory(9e8, **COSTS)._replace(limit=0)
-
-
-def test_without_a_limit_it_is_half_of_what_is_free(monkeypatch):
-    monkeypatch.setattr(memory, "resident_bytes", lambda: 10**8)
-    monkeypatch.setattr(memory, "available_bytes", lambda: 10**10)
-    assert plan_memory(None, **COSTS).limit == 10**8 + 5 * 10**9
-
-
-@pytest.mark.parametrize("limit", ["1MB", 1])
-def test_limits_below_what_is_taken_already(limit):
-    with pytest.raises(ConfigError, match=r"memory=.*take .* MB, and.*give at least [0-9,]+MB"):
-        Solver("kuhn_poker", tree="lazy", memory=limit)
 
 
 def test_the_least_that_the_message_tells_is_enough():

@@ -3,7 +3,6 @@
 import pytest
 
 import mccfr_plus
-from mccfr_plus.games.openspiel import registry
 from mccfr_plus.trees.info_states import InfoStates
 
 STORED = "goofspiel(imp_info=True,num_cards=5,points_order=descending)"
@@ -24,14 +23,3 @@ def test_games_that_are_not_stored_have_the_same_results():
     by_rules, lazy = (mccfr_plus.Solver("leduc_poker", "outcome", tree=t, seed=3).run(200) for t in ("rules", "lazy"))
     assert by_rules.nodes_touched == lazy.nodes_touched
     assert by_rules.exploitability() == pytest.approx(lazy.exploitability(), abs=1e-12)
-
-
-def test_no_rule_is_used(monkeypatch):
-    asked = []
-    made = registry._made
-    monkeypatch.setattr(registry, "_made", lambda *arguments: asked.append(arguments) or made(*arguments))
-    mccfr_plus.Solver(STORED, "outcome", tree="lazy", seed=3).run(5)
-    mccfr_plus.compile_game(STORED, rules=False)
-    assert asked == []
-    mccfr_plus.compile_game(STORED)
-    assert len(asked) == 1

@@ -1,13 +1,8 @@
 """The tree that compiled rules build, on games whose trees are written down as data: one set of kernels for all."""
 
-import gc
 import itertools
 import math
-import os
 import random
-import signal
-import threading
-import time
 from collections import Counter
 from typing import NamedTuple
 
@@ -17,13 +12,10 @@ import pyspiel
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tqdm import tqdm
 
 from mccfr_plus import BudgetError, GameError, compile_game
 from mccfr_plus.games import CHANCE, MOVER, TERMINAL, Field, Layout, Rules, RulesGame, register_game
-from mccfr_plus.kernels.slots import bind
-from mccfr_plus.trees.by_rules import rules_traversal, rules_tree
-from mccfr_plus.trees.flattening import alias_table
+from mccfr_plus.trees.by_rules import rules_tree
 from mccfr_plus.trees.game_tree import build_tree
 from mccfr_plus.trees.info_states import key_places, pack, unpack
 from mccfr_plus.trees.interning import EMPTY, hash_of_row, place_of_row, table_of_rows
@@ -284,8 +276,7 @@ def test_equals_a_walk_through_pyspiel(seed, players):
     assert_same(tree, through_pyspiel(name))
 
 
-@pytest.mark.parametrize("growth", [1.0, 1.25, 4.0])
-@pytest.mark.parametrize("visits", [1, 7, 10**6])
+@pytest.mark.parametrize(("growth", "visits"), [(1.0, 1), (1.25, 7), (4.0, 10**6)])
 def test_the_same_bits_however_often_the_walk_stops(monkeypatch, statuses, growth, visits):
     name = random_game(5)
     tree = compile_game(name)
@@ -295,11 +286,10 @@ def test_the_same_bits_however_often_the_walk_stops(monkeypatch, statuses, growt
     monkeypatch.setattr(rules_tree, "_GROWTH", growth)
     monkeypatch.setattr(rules_tree, "_VISITS", visits)
     assert_same(compile_game(name), tree)
-    assert statuses[rules_traversal.DONE] == 1
-    for status in rules_tree._FULL:
-        assert statuses[status] >= 2, status
+    assert statuses[rules_tree.DONE] == 1
+    assert statuses[rules_tree.FULL] >= 2
     if visits < 10:
-        assert statuses[rules_traversal.PAUSED] > 10
+        assert statuses[rules_tree.PAUSED] > 10
 
 
 def test_a_walk_that_is_over_before_it_begins():
@@ -389,18 +379,10 @@ def _after(node):
 
 MISTAKES = {
     "too_deep": (layers(17), {}, "longer than max_game_length", [0] * 16),
-    "deep_by_one": (_after(_END), {"max_game_length": 1, "max_chance_nodes": 0}, "longer than", [2]),
     "no_player": (_after(Move(2, (), {0: _END})), {}, r"state\[MOVER\] is no player", [2, 3]),
-    "negative": (_after(Move(-3, (), {0: _END})), {}, r"state\[MOVER\] is no player", [2, 3]),
     "no_action": (_after(Move(1, (), {})), {}, "`legal` gives no action", [2, 3]),
     "low_view": (_after(Move(1, (-1,), {0: _END})), {}, "`look` writes an entry that is not in", [2, 3]),
     "high_view": (_after(Move(1, (0, 1000), {0: _END})), {}, "`look` writes an entry that is not in", [2, 3]),
-    "high_now": (
-        _after(Move(1, (0, 1000), {0: _END})),
-        {"fields": (Field("a", 9), Field("b", 1000, when="now"))},
-        "`look` writes an entry that is not in",
-        [2, 3],
-    ),
     "half": (_after(Chance([(0, 0.5, _END)])), {}, "`outcomes` gives no outcome, .* or do not sum to 1", [2, 3]),
     "minus": (_after(Chance([(0, 1.5, _END), (1, -0.5, _END)])), {}, "probabilities that are negative", [2, 3]),
     "nan": (_after(Chance([(0, float("nan"), _END)])), {}, "do not sum to 1", [2, 3]),
@@ -410,15 +392,14 @@ MISTAKES = {
         "`returns` gives a payoff that is not a finite number",
         [2, 3],
     ),
-    "payoff_inf": (
-        _after(End((float("-inf"), 0.0))),
-        {},
-        "`returns` gives a payoff that is not a finite number",
-        [2, 3],
-    ),
-    "none": (_after(Chance([(0, 0.0, _END)])), {}, "`outcomes` gives no outcome", [2, 3]),
     "fewer": (_pair([0, 1], [0]), {}, "other legal actions", [1, 3]),
     "others": (_pair([0, 1], [0, 2]), {}, "other legal actions", [1, 3]),
+    "too_many": (
+        _after(Move(1, (), dict.fromkeys(range(3), _END))),
+        {"num_distinct_actions": 2, "max_chance_outcomes": 2},
+        "or more than num_distinct_actions",
+        [2, 3],
+    ),
     "far_apart": (_pair([0, 33], [1, 2]), {"num_distinct_actions": 40}, "other legal actions", [1, 3]),
 }
 
@@ -431,26 +412,6 @@ def test_mistakes_of_rules_are_reported_with_the_actions_that_led_there(mistake)
     text = str(caught.value)
     assert text.startswith("toy_tree(spec=")
     assert f"at history {history[:-1]}, action {history[-1]}: " in text
-
-
-def test_too_many_actions_are_reported():
-    three = Move(1, (), dict.fromkeys(range(3), _END))
-    sizes = {"num_distinct_actions": 2, "max_chance_outcomes": 2}
-    name = spec("too_many", Move(0, (1,), {0: _END, 1: Chance([(1, 1.0, three)])}), **sizes)
-    with pytest.raises(GameError, match="or more than num_distinct_actions") as caught:
-        compile_game(name)
-    assert "at history [1], action 1: " in str(caught.value)
-
-
-def test_outcomes_beyond_the_end_are_not_read():
-    @numba.njit
-    def boasting(parameters, table, state, actions, probabilities):
-        return 5
-
-    outcomes = bind(rules_traversal._outcomes, {rules_traversal.RULE_OUTCOMES: boasting})
-    nothing, actions, probabilities = np.zeros(1, np.int64), np.arange(5), np.full(5, 0.2)
-    assert outcomes(nothing, np.zeros(1), nothing, actions, probabilities) == 5
-    assert outcomes(nothing, np.zeros(1), nothing, actions, probabilities[:2]) == 0
 
 
 def test_views_alike_with_the_same_legal_actions_are_one_infoset():
@@ -472,33 +433,6 @@ def test_a_node_budget_is_exact_and_nothing_is_taken_beyond_it(statuses):
         assert statuses["nodes"] <= max(budget + 4, 1024)
 
 
-def test_ctrl_c_ends_a_build_soon_and_leaves_nothing():
-    name = spec("endless", layers(30), max_game_length=30)
-    game = pyspiel.load_game(name)
-    compile_game(spec("warm", layers(3)))  # compiles the kernels
-    sent = []
-
-    def interrupt():
-        sent.append(time.process_time())
-        os.kill(os.getpid(), signal.SIGINT)
-
-    timer = threading.Timer(1.0, interrupt)
-    timer.start()
-    # A shell that runs tests in the background has the signal ignored.
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)
-    try:
-        with pytest.raises(KeyboardInterrupt):
-            compile_game(game, max_nodes=2**31 - 2, progress=True)
-        assert time.process_time() - sent[0] < 3.0
-    finally:
-        timer.cancel()
-        signal.signal(signal.SIGINT, before)
-    gc.collect()
-    assert not [thing for thing in gc.get_objects() if type(thing) is rules_tree._Builder]
-    assert not list(tqdm._instances)
-    assert compile_game(spec("after", layers(4))).num_nodes == 31
-
-
 # --- information states ---
 
 
@@ -512,30 +446,13 @@ def test_info_states_are_a_sequence(tree):
     count = tree.num_infosets
     assert len(states) == len(texts) == count > 50
     assert [states[index] for index in range(count)] == texts
-    assert [states[index - count] for index in range(count)] == texts
-    assert states[np.int32(3)] == texts[3]
-    for part in (slice(None), slice(3, 9), slice(None, None, -7), slice(-5, None), slice(9, 3)):
-        assert states[part] == texts[part]
-    for index in (count, -count - 1):
-        with pytest.raises(IndexError):
-            states[index]
-    assert list(reversed(states)) == texts[::-1]
-    assert texts[7] in states
+    assert (states[-1], states[3:9]) == (texts[-1], texts[3:9])
+    with pytest.raises(IndexError):
+        states[count]
     assert states.index(texts[7]) == 7
     assert len(set(texts)) == count
-
-
-def test_info_states_are_compared_by_their_texts(tree):
-    states, texts = tree.info_states, list(tree.info_states)
-    assert states == texts
-    assert texts == states
-    assert states == compile_game(random_game(6, 3)).info_states
-    assert states != texts[:-1]
-    assert states != [*texts[:-1], "other"]
+    assert states == texts == compile_game(random_game(6, 3)).info_states
     assert states != compile_game(random_game(7, 3)).info_states
-    assert states != 5
-    with pytest.raises(TypeError):
-        hash(states)
 
 
 def states_of(tree):
@@ -637,41 +554,3 @@ def test_distributions_of_different_probabilities_or_outcomes_are_different():
     tree = compile_game(name)
     assert len(tree.outcome_action) == 2 * len(children)
     assert_same(tree, through_pyspiel(name))
-
-
-# --- alias tables ---
-
-
-def vose(probabilities):
-    """Returns acceptance and alias of every outcome, by Vose's method as it is printed."""
-    count = len(probabilities)
-    scaled = [p * count for p in probabilities]
-    small = [i for i in range(count) if scaled[i] < 1.0]
-    large = [i for i in range(count) if scaled[i] >= 1.0]
-    accept, alias = [1.0] * count, list(range(count))
-    while small and large:
-        low, high = small.pop(), large.pop()
-        accept[low], alias[low] = scaled[low], high
-        scaled[high] -= 1.0 - scaled[low]
-        (small if scaled[high] < 1.0 else large).append(high)
-    return accept, alias
-
-
-@settings(max_examples=100, deadline=None)
-@given(st.lists(st.floats(1e-9, 1.0), min_size=1, max_size=30))
-def test_alias_tables_are_those_of_vose(weights):
-    table = alias_table(np.array(weights))
-    probabilities = (np.array(weights) / np.array(weights).sum()).tolist()
-    assert table["probability"].tolist() == probabilities
-    assert (table["accept"].tolist(), table["alias"].tolist()) == vose(probabilities)
-
-
-def test_the_trees_alias_tables_are_those_of_vose():
-    tree = compile_game(random_game(8))
-    nodes = tree.arrays.nodes
-    chance = nodes[nodes["kind"] == -1]
-    assert len({int(first) for first in chance["payload"]}) > 20
-    for node in chance:
-        rows = tree.arrays.chance[node["payload"] : node["payload"] + node["num_children"]]
-        assert (rows["accept"].tolist(), rows["alias"].tolist()) == vose(rows["probability"].tolist())
-        assert rows["probability"].sum() == pytest.approx(1.0)

@@ -77,16 +77,12 @@ def test_counts_equal_a_walk_through_pyspiel(game):
     assert statistics.max_history_length == max(n.history.count(",") + 1 for n in nodes if n.history) + (
         1 if nodes else 0
     ) or game.startswith("random")
+    assert statistics.max_moves == _most_moves(naive.root_of(game))
     assert statistics.perfect_recall
 
 
 def _most_moves(node):
     return max((int(node.player >= 0) + _most_moves(child) for child in node.children), default=0)
-
-
-@pytest.mark.parametrize("game", GAMES)
-def test_longest_history_without_chance(game):
-    assert naive.tree_of(game).statistics().max_moves == _most_moves(naive.root_of(game))
 
 
 @pytest.mark.parametrize("game", GAMES)
@@ -232,20 +228,6 @@ def test_bad_games(game, text, capfd):
     with pytest.raises(GameError, match=text):
         compile_game(game)
     assert capfd.readouterr().err == ""  # OpenSpiel's C++ does not print its own copy of the error
-
-
-def test_games_without_information_states():
-    names = [
-        kind.short_name
-        for kind in pyspiel.registered_games()
-        if kind.default_loadable
-        and not kind.provides_information_state_string
-        and kind.dynamics == pyspiel.GameType.Dynamics.SEQUENTIAL
-        and kind.chance_mode == pyspiel.GameType.ChanceMode.DETERMINISTIC
-    ]
-    assert names
-    with pytest.raises(GameError, match="information_state_string"):
-        compile_game(names[0])
 
 
 def test_a_compiled_tree_is_returned_as_it_is():

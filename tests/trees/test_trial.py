@@ -1,7 +1,5 @@
 """Game strings on which OpenSpiel fails, crashes or never ends: an error each, and the interpreter goes on."""
 
-import subprocess
-
 import pytest
 
 from mccfr_plus import GameError, load_game
@@ -12,12 +10,8 @@ from mccfr_plus.trees import trial
     ("text", "problem"),
     [
         ("goofspiel(num_cards=-5)", "fails on"),
-        ("liars_dice(numdice=0)", "fails on"),
-        ("dark_hex(num_rows=-3)", "fails on"),
         ("turn_based_simultaneous_game(game=goofspiel(num_cards=-2))", "fails on"),
         ("universal_poker(numPlayers=99)", r"fails on .* \(SIG\w+\): .*players"),
-        ("universal_poker(stack=1e308)", r"fails on .* \(SIG\w+\): "),
-        ("hanabi(players=9)", r"fails on .* \(SIG\w+\): "),
         ("liars_dice(numdice=1000000)", "more than 100,000|in 5 seconds"),  # which comes first is up to the machine
         ("liars_dice(dice_sides=9999999999)", "does not accept"),
     ],
@@ -33,23 +27,6 @@ def test_a_game_without_end_is_an_error(monkeypatch):
     monkeypatch.setattr(trial, "_SECONDS", 1)
     with pytest.raises(GameError, match=r"one game does not end in 1 seconds"):
         load_game("goofspiel(num_cards=99999)")
-
-
-@pytest.mark.parametrize(
-    "text",
-    ["kuhn_poker(players=3)", "liars_dice(numdice=2,dice_sides=5)", "goofspiel(points_order=random)", "nonsense("],
-)
-def test_usual_parameters_cost_no_process(text, monkeypatch):
-    started = []
-    monkeypatch.setattr(subprocess, "run", lambda *arguments, **_: started.append(arguments))
-    trial.try_out.__wrapped__(text)
-    assert started == []
-
-
-def test_a_game_that_needs_much_memory_is_an_error(monkeypatch):
-    monkeypatch.setattr(trial, "_MOST_BYTES", 1 << 30)
-    with pytest.raises(GameError, match=r"fails on .*bad_alloc"):
-        trial.try_out.__wrapped__("goofspiel(num_cards=90000000)")
 
 
 def test_unusual_parameters_that_work_are_accepted():

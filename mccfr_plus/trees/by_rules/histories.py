@@ -1,8 +1,15 @@
-"""One traversal of all histories of a game by its rules: every player's gradient, or a history of each infoset."""
+"""One traversal of all histories of a game by its rules: every player's gradient, or a history of each infoset.
+
+Where chance begins, `Openings` are visited in its place. Two dice show the same in either order: what follows is
+visited once, with the probability of both orders.
+"""
+
+from typing import NamedTuple
 
 import numba
 import numpy as np
 
+from mccfr_plus.games.game import RulesGame
 from mccfr_plus.games.rules import CHANCE, MOVER, TERMINAL
 from mccfr_plus.kernels.compile import inline_kernel, kernel
 from mccfr_plus.kernels.intrinsics import load_word, pointer
@@ -50,7 +57,7 @@ from mccfr_plus.trees.by_rules.rows import (
     table_of,
     words_per_row,
 )
-from mccfr_plus.trees.by_rules.rules_traversal import RULE_APPLY, RULE_LEGAL, RULE_RETURNS
+from mccfr_plus.trees.by_rules.rule_slots import RULE_APPLY, RULE_LEGAL, RULE_RETURNS
 from mccfr_plus.trees.expansion import (
     EXPANDING,
     MAX_SLOTS,
@@ -64,6 +71,7 @@ from mccfr_plus.trees.expansion import (
 )
 from mccfr_plus.trees.scratch import at
 
+_MOST_OPENINGS = 4096  # positions: where there are more, as with a deck of cards, orders are left apart
 _DEPTH_OF_PIECES = 4  # subtrees below this depth, in actions of players and chance, are dealt out to threads
 
 _NEXT, _COUNT, _FIRST, _MOVER = range(4)  # columns of the frames
@@ -106,8 +114,7 @@ def traverse_histories(tree, thread, strategy, player, piece, num_pieces):
         thread: What the thread writes: a `Scratch`, or an `evaluation.by_rules.Thread`. Modified in place.
         strategy: ``[known slots]``; at other slots play is what new infosets begin with.
         player: Whose gradient, or `ALL_PLAYERS`.
-        piece: Which one.
-        num_pieces: How many there are.
+        piece: The piece, of `num_pieces`.
 
     Returns:
         Whether it has come to the end, and the number of histories visited; see `times` below.
@@ -128,7 +135,7 @@ def traverse_histories(tree, thread, strategy, player, piece, num_pieces):
     payoffs = payoffs_of(tree, thread)
     root = first_node(tree, thread, ALL_PLAYERS)
     rows = numba.carray(pointer(root), (len(frames), words_per_row()), np.int64)
-    # Where chance begins and orders do not matter, its outcomes are visited together; see `openings`.
+    # Where chance begins and orders do not matter, its outcomes are visited together.
     num_openings = 0 if RECORD_HISTORIES() else tree.expansion[NUM_OPENINGS]
     room = max(num_openings, 1)
     openings = numba.carray(pointer(tree.expansion[OPENING_STATES]), (room, STATE_SIZE()), np.int64)
@@ -247,20 +254,10 @@ def traverse_histories(tree, thread, strategy, player, piece, num_pieces):
 
 @inline_kernel
 def _list_turns(symmetries, frame, fixed, actions, num_legal, turns):
-    """Lists the actions to visit and, if the player's stabilizer is not trivial, how each is turned.
+    """Lists the actions to visit and, if the player's stabilizer is not trivial, how each is turned. Returns how many.
 
-    The symmetries that leave the whole history where it is turn children into each other: one of them is visited.
-
-    Args:
-        symmetries: See `frames.packed`.
-        frame: Of the player to move.
-        fixed: The symmetries that leave the whole history where it is, a bit each.
-        actions: Legal actions. Modified in place.
-        num_legal: How many.
-        turns: An output.
-
-    Returns:
-        How many actions are left.
+    Symmetries that leave the whole history where it is, the bits of `fixed`, turn children into each other: one of them
+    is visited. The legal `actions` are modified in place, and `turns` is an output.
     """
     stabilizer, element = stabilizer_of(frame), element_of(frame)
     if stabilizer == 1:
@@ -305,3 +302,43 @@ def _record_history(tree, histories, path, first_slot, depth, own_frame):
         histories.lengths[low] = depth + 1
         histories.frames[low] = own_frame
     unlock(words)
+
+
+class Openings(NamedTuple):
+    """What chance's outcomes at the beginning of a game lead to."""
+
+    states: np.ndarray  # [num_openings, state_size] int64, all different
+    chance: np.ndarray  # [num_openings] float64: probabilities
+    counts: np.ndarray  # [num_openings] int64: how many histories lead to each
+    num_above: int  # histories in which chance moves before
+
+
+def openings_of(game: RulesGame) -> Openings | None:
+    """Returns the openings of a game, or None if each has one history, or there are too many of them."""
+    rules, sizes, first = game.rules, game.sizes, game.first_state
+    if rules.outcomes is None or first[MOVER] != CHANCE:
+        return None
+    actions, probabilities = np.zeros(sizes.max_chance_outcomes, np.int64), np.zeros(sizes.max_chance_outcomes)
+    level, num_above = {first.tobytes(): (1.0, 1)}, 0
+    found: dict[bytes, tuple[float, int]] = {}
+    while level:
+        below: dict[bytes, tuple[float, int]] = {}
+        for key, (chance, count) in level.items():
+            state = np.frombuffer(key, np.int64)
+            num_above += count
+            for index in range(rules.outcomes(game.parameters, game.table, state.copy(), actions, probabilities)):
+                if probabilities[index] == 0.0:
+                    continue
+                child = state.copy()
+                rules.apply(game.parameters, game.table, child, actions[index])
+                into = below if child[MOVER] == CHANCE else found
+                before = into.get(child.tobytes(), (0.0, 0))
+                into[child.tobytes()] = before[0] + chance * float(probabilities[index]), before[1] + count
+            if len(below) + len(found) > _MOST_OPENINGS:
+                return None
+        level = below
+    if all(count == 1 for _, count in found.values()):
+        return None
+    states = np.frombuffer(b"".join(found), np.int64).reshape(len(found), -1).copy()
+    chances, counts = zip(*found.values(), strict=True)
+    return Openings(states, np.array(chances), np.array(counts, np.int64), num_above)

@@ -57,7 +57,7 @@ from mccfr_plus.trees.by_rules.rows import (
     traverser_of,
     words_per_row,
 )
-from mccfr_plus.trees.by_rules.rules_traversal import RULE_APPLY, RULE_LEGAL, RULE_RETURNS
+from mccfr_plus.trees.by_rules.rule_slots import RULE_APPLY, RULE_LEGAL, RULE_RETURNS
 from mccfr_plus.trees.by_rules.successors import fetch_block, fetch_word
 from mccfr_plus.trees.expansion import EXPANDING, MAX_SLOTS, STATUS
 from mccfr_plus.trees.scratch import at

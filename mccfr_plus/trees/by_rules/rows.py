@@ -13,7 +13,7 @@ from mccfr_plus.kernels.compile import inline_kernel
 from mccfr_plus.kernels.intrinsics import pointer
 from mccfr_plus.kernels.slots import Constant
 from mccfr_plus.trees.by_rules.frames import NUM_SYMMETRIES
-from mccfr_plus.trees.by_rules.rules_traversal import RULE_OUTCOMES, keep_possible
+from mccfr_plus.trees.by_rules.rule_slots import RULE_OUTCOMES, keep_possible
 from mccfr_plus.trees.by_rules.successors import NUM_BLOCK_WORDS
 from mccfr_plus.trees.expansion import MAX_SLOTS, SLOT_ACTIONS
 from mccfr_plus.trees.scratch import THREAD, at
@@ -140,12 +140,6 @@ def first_row(tree, scratch):
 def row_at(address):
     """Returns the row at an address."""
     return numba.carray(pointer(address), words_per_row(), np.int64)
-
-
-@inline_kernel
-def state_of(row):
-    """Returns the state of a row."""
-    return row[: STATE_SIZE()]
 
 
 @inline_kernel

@@ -1,7 +1,6 @@
 """Compiled rules of OpenSpiel's own games agree with OpenSpiel."""
 
 import dataclasses
-import pickle
 
 import pyspiel
 import pytest
@@ -10,22 +9,18 @@ import mccfr_plus
 from mccfr_plus.games import Rules
 from mccfr_plus.games.openspiel import kuhn_poker, registry, rules_of, why_no_rules
 from mccfr_plus.kernels.compile import kernel
-from mccfr_plus.trees.info_states import InfoStates
 
 # Game strings, and how many random plays are compared.
 POKER = {
     "kuhn_poker": 200,
     "kuhn_poker(players=3)": 400,
-    "kuhn_poker(players=10)": 200,
     "leduc_poker": 500,
-    "leduc_poker(suit_isomorphism=True)": 300,
     "leduc_poker(players=3)": 400,
     "leduc_poker(players=4,starting_player=2,suit_isomorphism=True)": 300,
     "leduc_poker(players=10)": 100,
 }
 PHANTOM = {
     "phantom_ttt": 2000,
-    "phantom_ttt(gameversion=abrupt)": 2000,
     "phantom_ttt(obstype=reveal-numturns)": 2000,
     "phantom_ttt(obstype=reveal-numturns,gameversion=abrupt)": 2000,
     "dark_hex(obstype=reveal-numturns)": 500,
@@ -39,7 +34,6 @@ DICE = {
     "liars_dice(numdice=2,dice_sides=3,bidding_rule=reset-quantity)": 1000,
     "liars_dice(numdice=3,dice_sides=4,bidding_rule=reset-quantity)": 500,
     "liars_dice(numdice=5)": 500,
-    "liars_dice(dice_sides=1)": 10,
 }
 GOOFSPIEL = {
     "goofspiel(imp_info=True,num_cards=13)": 200,
@@ -49,7 +43,6 @@ GOOFSPIEL = {
     "goofspiel(imp_info=True,num_cards=5,players=5,returns_type=total_points,points_order=descending)": 200,
     "goofspiel(imp_info=True,num_cards=7,num_turns=4,egocentric=True)": 300,
     "goofspiel(imp_info=True,num_cards=3,players=10)": 100,
-    "goofspiel(imp_info=True,num_cards=1)": 10,
 }
 # Texts that consist of one number are numbers to OpenSpiel's parser: a second one, which is not used, keeps them texts.
 _ONE_ROUND = "numRounds=1,firstPlayer=1 1,numBoardCards=0 0"
@@ -94,12 +87,10 @@ IMPERFECT_RECALL = {
     "goofspiel": 200,
     "goofspiel(num_cards=5,points_order=descending,returns_type=point_difference)": 500,
     "goofspiel(num_cards=5,players=3,points_order=ascending,returns_type=total_points)": 300,
-    "goofspiel(num_cards=8,num_turns=5)": 300,
     "dark_hex": 1500,
     "dark_hex(gameversion=adh)": 1500,
     "dark_hex(board_size=4,gameversion=adh)": 300,
     "dark_hex(num_rows=3,num_cols=6)": 200,
-    "dark_hex(num_rows=7,num_cols=4)": 100,
 }
 # Compared completely.
 SMALL = [
@@ -107,12 +98,10 @@ SMALL = [
     "kuhn_poker(players=3)",
     "leduc_poker",
     "leduc_poker(suit_isomorphism=True)",
-    "leduc_poker(starting_player=1)",
     "leduc_poker(action_mapping=True)",
     "goofspiel(imp_info=True,num_cards=3)",
     "goofspiel(imp_info=True,num_cards=4,points_order=descending)",
     "goofspiel(imp_info=True,num_cards=3,players=3,points_order=ascending,returns_type=point_difference)",
-    "goofspiel(num_cards=3,returns_type=total_points)",
     "goofspiel(num_cards=4,points_order=ascending,num_turns=2)",
     "liars_dice(dice_sides=3)",
     "liars_dice(numdice=2,dice_sides=2)",
@@ -131,16 +120,12 @@ LARGE = [
 ]
 NO_RULES = {
     "goofspiel(num_cards=4)": "goofspiel has simultaneous moves: give its turn-based form",
-    "turn_based_simultaneous_game(game=goofspiel(num_cards=16))": "num_cards=16: give a whole number from 1 to 15",
     "turn_based_simultaneous_game(game=goofspiel(num_cards=4,num_turns=3))": "OpenSpiel's game does not end",
     "liars_dice(numdice=8,dice_sides=4)": "numdice=8, dice_sides=4: 64 bids; give at most 62",
-    "dark_hex(num_rows=1)": "of dark_hex with these parameters: num_rows=1: give a whole number from 2 to 14",
     "tic_tac_toe": "there are no compiled rules of tic_tac_toe: OpenSpiel's games with rules are kuhn_poker, ",
     "universal_poker(potSize=200)": "potSize=200: subgames have no rules",
     "universal_poker(bettingAbstraction=fchpa,blind=100 50)": "lists a half-pot raise that it does not accept",
-    "universal_poker(bettingAbstraction=fchpa,blind=1 0 0,stack=9 9 9,numPlayers=3)": "lists two raises to the same",
     "universal_poker(bettingAbstraction=fullgame)": "there are more than 250,000 betting sequences",
-    "universal_poker(numBoardCards=4 4)": "numBoardCards=4 4: give at most 7 in all",
 }
 
 PLAYED = GOOFSPIEL | POKER | PHANTOM | DICE | UNIVERSAL_POKER | IMPERFECT_RECALL
@@ -240,23 +225,6 @@ def test_rules_that_claim_perfect_recall_are_caught(monkeypatch):
         mccfr_plus.check_game("leduc_poker(action_mapping=True)")
 
 
-def test_larger_trees_are_compiled_by_the_rules():
-    name = "goofspiel(imp_info=True,num_cards=5,points_order=descending)"
-    tree = mccfr_plus.compile_game(name)
-    assert isinstance(tree.info_states, InfoStates)
-    other = mccfr_plus.compile_game(name, rules=False)
-    assert isinstance(other.info_states, list)
-    assert tree.fingerprint == other.fingerprint
-    assert pickle.loads(pickle.dumps(tree.info_states)) == other.info_states
-    state = tree.game.new_initial_state()
-    for action in (3, 1, 0, 2):
-        state.apply_action(action)
-    found = tree.infoset_of_state(state, 0)
-    assert tree.info_states[found] == state.information_state_string()
-    with pytest.raises(mccfr_plus.BudgetError, match="more than the budget of 20,000 nodes"):
-        mccfr_plus.compile_game(name, max_nodes=20_000)
-
-
 @pytest.mark.parametrize("name", NO_RULES)
 def test_games_without_rules_say_why(name):
     game = pyspiel.load_game(name)
@@ -279,8 +247,3 @@ def test_games_of_openspiel_with_imperfect_recall(name):
     assert not rules_of(tree.game).sizes.perfect_recall
     with pytest.raises(mccfr_plus.ConfigError, match=r"tree='rules': .* imperfect recall"):
         mccfr_plus.Solver(name, tree="rules")
-
-
-def test_rules_survive_pickling():
-    rules = rules_of(pyspiel.load_game("kuhn_poker(players=4)"))
-    assert str(pickle.loads(pickle.dumps(rules))) == "kuhn_poker(players=4)"
