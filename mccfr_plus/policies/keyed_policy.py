@@ -11,9 +11,9 @@ from open_spiel.python import policy as openspiel_policy
 
 from mccfr_plus.errors import PolicyError
 from mccfr_plus.policies.table import SHOWN, PolicyTable, html_of
-from mccfr_plus.trees.arrays import rows_of
 from mccfr_plus.trees.by_rules.rules_keys import RulesKeys
 from mccfr_plus.trees.expanding_tree import ExpandingTree
+from mccfr_plus.trees.flattening import rows_of
 from mccfr_plus.trees.keys import Keys
 from mccfr_plus.trees.loading import action_name
 

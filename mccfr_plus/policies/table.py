@@ -8,7 +8,7 @@ import numpy as np
 from mccfr_plus.display import data_frame, html_table
 from mccfr_plus.games.rules import CHANCE
 from mccfr_plus.kernels.compile import announce_compilation, kernel
-from mccfr_plus.trees.arrays import rows_of
+from mccfr_plus.trees.flattening import rows_of
 from mccfr_plus.trees.game_tree import GameTree
 from mccfr_plus.trees.order import action_names
 

@@ -47,13 +47,6 @@ def read_only(array: np.ndarray) -> np.ndarray:
     return view
 
 
-def rows_of(firsts: np.ndarray, counts: np.ndarray) -> np.ndarray:
-    """Returns the row numbers of groups, concatenated: each begins at an entry of `firsts` and has `counts` rows."""
-    counts = counts.astype(np.int64)
-    ends = np.cumsum(counts)
-    return np.arange(counts.sum()) + np.repeat(firsts - (ends - counts), counts)
-
-
 def _no(count: int, dtype: type) -> np.ndarray:
     return read_only(np.zeros(count, dtype))
 

@@ -11,10 +11,9 @@ import pyspiel
 
 from mccfr_plus.errors import BudgetError, GameError
 from mccfr_plus.games import PyspielGame, RulesGame, compiled_rules
-from mccfr_plus.trees.arrays import INFOSET, Shape, TreeArrays, read_only
+from mccfr_plus.trees.arrays import INFOSET, Shape, TreeArrays
 from mccfr_plus.trees.by_rules import rules_tree
-from mccfr_plus.trees.flattening import flatten
-from mccfr_plus.trees.leaves import with_leaves
+from mccfr_plus.trees.flattening import flatten, with_leaves
 from mccfr_plus.trees.loading import load_game
 from mccfr_plus.trees.memory import ESTIMATE_MARGIN, Budget
 from mccfr_plus.trees.needs import HISTORIES, INFOSETS, NODES
@@ -81,14 +80,17 @@ class GameTree(Tree):
 
     @property
     def slot_capacity(self) -> int:
+        """Length of arrays with an entry per slot: `num_slots`."""
         return self.num_slots
 
     @property
     def node_capacity(self) -> int:
+        """Length of arrays with an entry per node: `num_nodes`."""
         return self.num_nodes
 
     @property
     def found_infosets(self) -> np.ndarray:
+        """The infosets, ``[num_infosets]`` INFOSET, parents first."""
         return self.arrays.infosets
 
     @property
@@ -119,7 +121,9 @@ class GameTree(Tree):
     def arrays_to_run_on(self, with_leaves: bool) -> tuple[TreeArrays, np.ndarray]:
         arrays = self.arrays_with_leaves if with_leaves else self.arrays
         expansion = np.zeros_like(arrays.expansion)  # of its own, as it may be interrupted
-        return arrays._replace(expansion=read_only(expansion)), expansion
+        view = expansion.view()
+        view.flags.writeable = False  # as in all trees: a writable array is another type
+        return arrays._replace(expansion=view), expansion
 
     @cached_property
     def arrays_with_leaves(self) -> TreeArrays:
