@@ -28,7 +28,7 @@ from mccfr_plus.trees.intervals import Interval, interval_of, log_sum
 from mccfr_plus.trees.loading import load_game
 from mccfr_plus.trees.recording import COMPILED_BYTES_PER_INFOSET, COMPILED_BYTES_PER_NODE
 
-# Bytes that `Solver(tree, "external", "rm")` takes on top: `costs.bytes_on_top` per slot and infoset.
+# Bytes that `Solver(tree, "external", "rm")` takes on top: `bytes_on_top` per slot and infoset.
 SOLVER_BYTES_PER_SLOT = 50  # strategy, average, what was seen of it, regrets, gradient, reach: 8 each; a stamp: 2
 SOLVER_BYTES_PER_INFOSET = 12  # the list of touched infosets
 
