@@ -426,7 +426,7 @@ CHANGES = [
         "tests/trees/test_lazy_tree.py::test_every_form",
         (
             "own traversals end where a lazy tree has grown",
-            "own_traversal.py",
+            "methods.py",
             "if EXPAND(tree.expansion, node, thread):",
             "if not EXPAND(tree.expansion, node, thread):",
         ),

@@ -5,8 +5,7 @@ import os
 from dataclasses import dataclass
 from typing import Any, Self
 
-from mccfr_plus.averages.mechanism import AverageMethod, mechanism_for, method_of
-from mccfr_plus.averages.power import PowerAverage
+from mccfr_plus.averages.average import AverageMethod, PowerAverage, mechanism_for, method_of
 from mccfr_plus.errors import ConfigError
 from mccfr_plus.estimators import Baseline, Estimator
 from mccfr_plus.evaluation.linear_program import require_zero_sum

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from mccfr_plus.averages.mechanism import AverageMethod
+from mccfr_plus.averages.average import AverageMethod
 from mccfr_plus.averages.methods import add_visits
 from mccfr_plus.errors import ConfigError
 from mccfr_plus.estimators.base import Estimator
