@@ -389,9 +389,9 @@ CHANGES = [
         ),
         (
             "a schedule is one iteration ahead",
-            "scheduled_discounted.py",
-            "while parameters[AT] < iteration:",
-            "while parameters[AT] <= iteration:",
+            "discounted.py",
+            "share = min(parameters[AT] / parameters[ITERATIONS], 1.0)",
+            "share = min((parameters[AT] + 1.0) / parameters[ITERATIONS], 1.0)",
         ),
     ),
     *changes(
@@ -419,7 +419,7 @@ CHANGES = [
     *changes(
         "averages",
         "tests/minimizers/test_minimizers.py::test_sampled_run_equals_naive_dense_rules",
-        ("own traversals end at the root", "own_traversal.py", "while True:", "while not True:"),
+        ("own traversals end at the root", "methods.py", "while True:", "while not True:"),
     ),
     *changes(
         "averages",

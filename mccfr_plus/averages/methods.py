@@ -1,8 +1,7 @@
 """Kernels that add the current strategy to the sums of the average strategy; `Mechanism` says which one is right when.
 
-A strategy changes only where it is touched. So the lazy average needs no table of pending updates: the sum of a
-sequence is also the mass that has reached the infosets behind it, and an infoset takes what its parent's sum has gained
-since it was last settled.
+The lazy average needs no table of pending updates: the sum of a sequence is also the mass that has reached the infosets
+behind it, and an infoset takes what its parent's sum has gained since it was last touched.
 """
 
 from mccfr_plus.estimators.draws import DRAW_AT_CHANCE, draw_action, draw_uniform

@@ -13,8 +13,13 @@ from mccfr_plus.cli.policy_source import policy_and_tree
 from mccfr_plus.display import html_table
 from mccfr_plus.evaluation.exact import evaluate_strategy
 from mccfr_plus.evaluation.strategies import strategy_of
-from mccfr_plus.evaluation.strategy_page import page_of_strategies, write_page
-from mccfr_plus.evaluation.strategy_table import MOST_HISTORIES, table_of_histories, table_of_tree
+from mccfr_plus.evaluation.strategy_page import (
+    MOST_HISTORIES,
+    page_of_strategies,
+    table_of_histories,
+    table_of_tree,
+    write_page,
+)
 from mccfr_plus.files.atomic_write import require_kind
 from mccfr_plus.trees.game import load_game
 from mccfr_plus.trees.game_tree import GameTree

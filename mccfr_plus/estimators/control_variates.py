@@ -1,25 +1,15 @@
-"""Sampling with control variates: every estimator that samples, with baselines that reduce its variance.
+"""Baselines as control variates: the traversal of every estimator that samples, with less variance.
 
-A baseline b(h a) guesses the value of the node behind action a at node h, for the player whose gradient is estimated.
-Where a traversal visits child a with probability rho(a), and w is the weight with which it came to h, it adds
+Where a traversal visits child a of a node with probability rho(a), and w is the weight with which it came there, it
+adds to the gradient, with a guess b(a) of the value behind a,
 
-    w p(a) (1 - [a was visited] / rho(a)) b(h a)      for each a,
+    w p(a) (1 - [a was visited] / rho(a)) b(a)      for each a,
 
-p(a) being chance's or an opponent's probability, or 1 at own nodes, to the gradient: at the player's last slot, or at
-own nodes at the slot of a. Its mean is 0 whatever the baseline is, so that every entry of the gradient stays unbiased;
-where b is close to what the traversal finds below, it cancels most of that.
+p(a) being chance's or an opponent's probability, or 1 at own nodes: at the player's last slot, or at own nodes at the
+slot of a. Its mean is 0. Guesses move towards what traversals find below; see docs/background/estimators.md.
 
-What the traversal finds below a child moves the child's baseline towards it: a mean with a fixed rate, per player and
-history; the tables have 8 bytes per player and node. What was found is either
-
-* sampled: v of the child, with all control variates in place. Its mean is right, but it has the variance of 1 / rho; or
-* expected: sum over the child's actions of p times their baselines, those that were just moved included. Payoffs of
-  leaves are exact once seen, and so are the means above them as far as strategies stay the same: no noise, so that the
-  rate can be 1.
-
-References: Schmid et al. 2019, equations 8 to 10; Davis, Schmid, Bowling 2020, sections 4 (baselines per history) and 5
-(expected updates). Differs from them in that it corrects the gradient over sequences and not values, so that any
-minimizer can use it, and in that it serves traversals that visit several children.
+References: Schmid et al. 2019, equations 8 to 10; Davis, Schmid, Bowling 2020, sections 4 and 5. Differs from them in
+that it corrects the gradient and not values, and in that several children may be visited.
 """
 
 from dataclasses import dataclass

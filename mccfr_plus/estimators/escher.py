@@ -1,19 +1,8 @@
 """ESCHER: one history, and instead of importance weights a table of what every history is worth.
 
-Own actions are drawn from a strategy that stays the same in all iterations, chance's and opponents' on-policy. With
-v(h), the value of history h under the current strategies, the traversal gives an own infoset at h the action values v(h
-a) for all a. So in expectation the regrets at infoset I are
-
-    (probability that the traversal comes to I through own actions) * (counterfactual regrets at I),
-
-whose first factor is the same in all iterations: regret matching does not see it. No number is divided by a
-probability, so that no number is larger than a payoff.
-
-In the sequence form, the gradient gets v(h a) at the slot of a, and at the last own slot before h minus the sum over a
-of strategy(a) v(h a), which a minimizer passes up from h. That fits rules that pass up expected values; the whole is no
-unbiased gradient, and rules that work on whole sequences (FTRL, OMD) need one.
-
-Reference: McAleer et al. 2023, section 4, with tables in the place of networks.
+With v(h), the value of history h under the current strategies, the gradient gets v(h a) at the slots of an own infoset
+at h, and at the last own slot before h minus the sum over a of strategy(a) v(h a), which a minimizer passes up from h.
+That fits rules that pass up expected values; the whole is no unbiased gradient, which FTRL and OMD need.
 """
 
 from dataclasses import dataclass
@@ -119,8 +108,10 @@ def escher_traversal(parameters, exploration, tree, strategy, scratch, player):
 class Escher(Estimator):
     """ESCHER: one history, with values of histories instead of importance weights (McAleer et al. 2023, section 4).
 
-    Needs a complete tree. Regrets come out up to a constant factor per infoset: use it with regret matching and its
-    relatives, not with `FTRL` and `OMD`.
+    Own actions are drawn from a strategy that stays the same, so that the regrets are in expectation the counterfactual
+    ones times a constant of the information set.
+
+    Needs a complete tree. Use it with regret matching and its relatives, not with `FTRL` and `OMD`.
 
     Args:
         values: ``"exact"``: computed anew every `refresh` iterations. ``"learned"``: moved along each traversal towards

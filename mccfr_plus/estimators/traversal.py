@@ -12,9 +12,6 @@ Nodes of which one child is drawn never wait on the stack: when a node is expand
 its children through such nodes, down to a leaf or to the next node to expand. The slides of siblings do not depend on
 each other, so that the processor overlaps their cache misses: 1.3 times as fast on trees larger than the cache.
 
-An opponent's action is drawn anew at every node, as in OpenSpiel, or once per infoset, as the paper defines it: both
-are unbiased.
-
 References: Lanctot et al. 2009, sections 3 (chance), 3.1 (outcome, equation 10), 3.2 (external) and 5 (pruning); Farina
 et al. 2020, sections 4.1 (opponent) and 4.2 (exploration strategies); Gibson et al. 2012, algorithm 1 (average
 strategy); Brown, Sandholm 2019, "Superhuman AI for multiplayer poker", supplement, algorithm 1 (skipping actions of

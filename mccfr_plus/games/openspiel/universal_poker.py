@@ -178,16 +178,10 @@ def _infoset_number(parameters, table, state, player):
 def _table_of(
     nodes: list[Node], begin: int, boards: list[int], hands: int, num_boards: list[int]
 ) -> tuple[list[int], int, int, dict[str, Any]]:
-    """Returns the betting sequences as a table for the kernels: a row for each, then the actions of all.
+    """Returns a row for each betting sequence and then the actions of all, which begin at `begin` of the parameters.
 
     Also the most sequences at which a player can act next after one of its actions, or first; and sizes of the layout.
-
-    Args:
-        nodes: The betting sequences.
-        begin: The index of the table in the kernels' parameters.
-        boards: Number of board cards in each round.
-        hands: Number of sets of hole cards.
-        num_boards: Number of possible boards in each round.
+    `hands` is the number of sets of hole cards; each round has a number of board cards and of possible boards.
     """
     players = len(nodes[0].spent)
     first_action = begin + len(nodes) * (_SPENT + players)

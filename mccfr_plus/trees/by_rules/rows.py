@@ -125,18 +125,6 @@ def own_words(tree, scratch):
 
 
 @inline_kernel
-def num_rows(max_depth):
-    """Returns how many rows a thread needs: the root, and the children of a node at each depth."""
-    return 1 + max_depth * max(MAX_ACTIONS(), MAX_OUTCOMES())
-
-
-@inline_kernel
-def first_row(tree, scratch):
-    """Returns the address of the thread's first row."""
-    return own_words(tree, scratch) + 8 * words_before_rows()
-
-
-@inline_kernel
 def row_at(address):
     """Returns the row at an address."""
     return numba.carray(pointer(address), words_per_row(), np.int64)
