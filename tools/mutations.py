@@ -287,7 +287,7 @@ CHANGES = [
         (
             "lazy trees: a full memory is not noticed",
             "expansion.py",
-            "    if fits and cost <= expansion[MAX_COST]:\n",
+            "    if fits and cost <= words[MAX_COST]:\n",
             "    if fits:\n",
         ),
     ),
@@ -426,7 +426,7 @@ CHANGES = [
         "tests/trees/test_lazy_tree.py::test_every_form",
         (
             "own traversals end where a lazy tree has grown",
-            "own_traversal.py",
+            "methods.py",
             "if EXPAND(tree.expansion, node, thread):",
             "if not EXPAND(tree.expansion, node, thread):",
         ),

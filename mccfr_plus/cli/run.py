@@ -29,10 +29,7 @@ def run_and_print(
 ) -> None:
     """Runs a solver up to the limits of the command line, and prints and writes its result.
 
-    Args:
-        lock: The lock of the checkpoint, if there is one.
-        about: Algorithm, components and options, for the JSON object.
-        heading: The same, as rows of the table.
+    `about` says for the JSON object what was run, `heading` as rows of the table.
     """
     tree = solver.tree
     if tree is not None and INFOSETS in tree.provides and tree.perfect_recall:

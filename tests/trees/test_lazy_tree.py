@@ -246,16 +246,14 @@ def a_tree(**plan):
 
 def put(tree, player, key, actions=(0, 1)):
     """Puts an infoset, as `expand` would."""
-    expansion = tree._places.expansion
     answer = np.array([player, len(actions), 0, *key, *actions], np.int64)
-    assert g.find(expansion, player, expansion[g.MAX_SLOTS] + player, *key) == g.NONE
-    return int(g._new_infoset(expansion, tree._places.infosets, player, answer, expansion[g.MAX_SLOTS] + player))
+    assert found(tree, player, key) == g.NONE
+    return int(g.new_infoset(tree.tables, tree.slot_capacity + player, answer))
 
 
 def found(tree, player, key):
     """Returns the number of an infoset at the beginning of the game."""
-    expansion = tree._places.expansion
-    return g.find(expansion, player, expansion[g.MAX_SLOTS] + player, *key)
+    return g.find(tree.tables, tree.slot_capacity + player, *key)
 
 
 @settings(max_examples=15, deadline=None)
