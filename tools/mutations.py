@@ -425,7 +425,7 @@ CHANGES = [
         "averages",
         "tests/trees/test_lazy_tree.py::test_every_form",
         (
-            "own traversals end where a lazy tree has grown",
+            "own traversals end where a lazy tree has expanded",
             "own_traversal.py",
             "if EXPAND(tree.expansion, node, thread):",
             "if not EXPAND(tree.expansion, node, thread):",
@@ -480,7 +480,7 @@ CHANGES = [
     ),
     *changes(
         "evaluation",
-        "tests/cli/test_evaluate.py",
+        "tests/evaluation/test_exact.py::test_values_with_imperfect_recall_equal_the_naive_twins",
         (
             "imperfect recall: the value of the last history",
             "exact.py",
@@ -490,13 +490,17 @@ CHANGES = [
     ),
     *changes(
         "policies",
-        "tests/policies",
+        "tests/cli/test_evaluate.py::test_bad_files",
         (
             "files of another kind need a tree",
             "files.py",
             "says what is wrong\n        return False",
             "says what is wrong\n        return True",
         ),
+    ),
+    *changes(
+        "policies",
+        "tests/policies",
         (
             "one player's policy ignores player_id",
             "info_state_policy.py",
