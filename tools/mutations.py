@@ -500,14 +500,22 @@ CHANGES = [
     ),
     *changes(
         "policies",
-        "tests/policies",
+        "tests/policies/test_policies.py::test_one_players_policy_answers_states_of_both_forms_of_a_game",
         (
             "one player's policy ignores player_id",
             "info_state_policy.py",
             "if player_id is None else player_id",
             "if player_id is not None else player_id",
         ),
+    ),
+    *changes(
+        "policies",
+        "tests/policies/test_keyed_policy.py::test_damaged_files",
         ("a negative player is accepted", "keyed_policy.py", "((self.players >= 0) & (", "((self.players >= 0) ** ("),
+    ),
+    *changes(
+        "policies",
+        "tests/online/test_online.py::test_policies_are_openspiels",
         (
             "one player's policy: action 0 where there are several",
             "info_state_policy.py",
@@ -517,18 +525,12 @@ CHANGES = [
     ),
     *changes(
         "files",
-        "tests/files",
+        "tests/files/test_checkpoint_file.py",
         (
             "temporary files have longer names than those that are deleted",
             "atomic_write.py",
             "_DIGITS // 2",
             "_DIGITS ** 2",
-        ),
-        (
-            "an incomplete line is cut off one byte later",
-            "json_lines.py",
-            'os.truncate(self.path, content.rfind(b"\\n") + 1)',
-            'os.truncate(self.path, content.rfind(b"\\n") ^ 1)',
         ),
         (
             "files that are no checkpoints are overwritten",
@@ -542,6 +544,20 @@ CHANGES = [
             "for begin in range(0, len(target), _PIECE):",
             "for begin in range(0, 0, _PIECE):",
         ),
+    ),
+    *changes(
+        "files",
+        "tests/files/test_json_lines.py",
+        (
+            "an incomplete line is cut off one byte later",
+            "json_lines.py",
+            'os.truncate(self.path, content.rfind(b"\\n") + 1)',
+            'os.truncate(self.path, content.rfind(b"\\n") ^ 1)',
+        ),
+    ),
+    *changes(
+        "files",
+        "tests/files/test_schema.py",
         (
             "schema: one of several is one after the other",
             "schema.py",
