@@ -277,13 +277,17 @@ CHANGES = [
     ),
     *changes(
         "trees",
-        "tests/trees/test_lazy_tree.py",
+        "tests/trees/test_lazy_tree.py::test_infosets_are_known_by_the_own_past",
         (
             "lazy trees: infosets by their texts alone",
             "expansion.py",
             ' and infosets[infoset]["parent_slot"] == slot:',
             ":",
         ),
+    ),
+    *changes(
+        "trees",
+        "tests/trees/test_lazy_tree.py::test_a_run_ends_when_the_tree_is_full",
         (
             "lazy trees: a full memory is not noticed",
             "expansion.py",
