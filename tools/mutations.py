@@ -277,7 +277,7 @@ CHANGES = [
     ),
     *changes(
         "trees",
-        "tests/trees/test_lazy_tree.py::test_infosets_are_known_by_the_own_past",
+        "tests/trees/test_lazy_tree.py::test_the_table_is_a_dictionary",
         (
             "lazy trees: infosets by their texts alone",
             "expansion.py",
