@@ -1,4 +1,6 @@
-"""A user-defined minimizer: Hedge (multiplicative weights) at every information set, beside the built-in one.
+"""A user-defined minimizer: Hedge (multiplicative weights) at every information set.
+
+The built-in `hedge(eta=0.1)` gives the same numbers.
 
 Reference: Freund, Schapire 1997, "A decision-theoretic generalization of on-line learning", figure 2.
 """
@@ -49,10 +51,8 @@ class Hedge(mccfr_plus.Minimizer):
 
 def main(_):
     print(mccfr_plus.check_minimizer(Hedge()))
-    for minimizer in (Hedge(), f"hedge(eta={FLAGS.eta})"):
-        solver = mccfr_plus.Solver(FLAGS.game, FLAGS.estimator, minimizer, seed=0).run(FLAGS.iterations)
-        name = getattr(minimizer, "short_name", minimizer)
-        print(f"{name:>16}: exploitability {solver.exploitability():.5f} after {solver.iterations} iterations")
+    solver = mccfr_plus.Solver(FLAGS.game, FLAGS.estimator, Hedge(), seed=0).run(FLAGS.iterations)
+    print(f"exploitability {solver.exploitability():.5f} after {solver.iterations} iterations")
 
 
 if __name__ == "__main__":

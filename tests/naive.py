@@ -24,7 +24,7 @@ from mccfr_plus.solver import registry as parts
 from mccfr_plus.trees.layout import alias_table
 from mccfr_plus.trees.needs import GRADIENTS
 
-CHANCE, TERMINAL = -1, -2
+CHANCE, TERMINAL = -1, -4
 MASK = (1 << 64) - 1
 
 

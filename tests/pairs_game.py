@@ -4,7 +4,7 @@ import dataclasses
 
 from mccfr_plus.games import register_game
 from mccfr_plus.games.perfect_recall_dark_hex import PerfectRecallDarkHexGame
-from mccfr_plus.games.phantom import NOTHING, Phantom
+from mccfr_plus.games.phantom import NOTHING, parameters_of
 from mccfr_plus.games.symmetries import board_symmetries
 
 
@@ -20,7 +20,7 @@ class PairsGame(PerfectRecallDarkHexGame):
     def layout(cls, parameters):
         sizes = super().layout(parameters)
         wins = [0b0011, 0b1100, 0b0101, 0b1010]
-        kernels = Phantom(4, parameters["gameversion"] == "adh", NOTHING)
-        parameters_of_rules = kernels.parameters_of(lambda marks: any(marks & win == win for win in wins))
+        is_abrupt = parameters["gameversion"] == "adh"
+        parameters_of_rules = parameters_of(4, is_abrupt, NOTHING, lambda marks: any(marks & w == w for w in wins))
         symmetries = board_symmetries(2, 2, reflections=True)
         return dataclasses.replace(sizes, parameters=parameters_of_rules, symmetries=symmetries)

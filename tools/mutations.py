@@ -46,9 +46,9 @@ CHANGES = [
         "tests/estimators/test_estimators.py",
         (
             "outcome sampling divides by the strategy instead of xi",
-            "outcome.py",
-            "weight /= exploring_probability(strategy, exploration, slot, count, epsilon)\n        elif",
-            "weight /= strategy[at(slot)]\n        elif",
+            "traversal.py",
+            "child_weight /= exploring_probability(strategy, sampling_weights, child_slot, width, epsilon)",
+            "child_weight /= strategy[at(child_slot)]",
         ),
         ("own reach counts among the others'", "outcome.py", "if other != player:", "if True:"),
         (
@@ -99,7 +99,7 @@ CHANGES = [
         "tests/estimators/test_estimators.py",
         (
             "average strategy sampling without tau",
-            "average_strategy.py",
+            "sampling.py",
             "(beta + tau * average[at(slot)]) / (beta + total)",
             "(beta + average[at(slot)]) / (beta + total)",
         ),
@@ -109,7 +109,7 @@ CHANGES = [
         "tests/estimators/test_forms.py",
         (
             "pruning of large regrets",
-            "external.py",
+            "sampling.py",
             "parameters[0] if regrets[at(slot)] < parameters[1] else 1.0",
             "parameters[0] if regrets[at(slot)] > parameters[1] else 1.0",
         ),
@@ -130,22 +130,22 @@ CHANGES = [
         (
             "regret matching plays negative regrets",
             "regret_matching.py",
-            "values[at(slot)] = max(regret, 0.0)",
-            "values[at(slot)] = regret",
+            "if PREDICTS() else max(regret, 0.0)",
+            "if PREDICTS() else regret",
         ),
         (
             "rm+ keeps negative regrets",
-            "regret_matching_plus.py",
-            ", 0.0)\n        tables",
-            ", -1e300)\n        tables",
+            "regret_matching.py",
+            "            regret = max(regret, 0.0)\n",
+            "            regret = max(regret, -1e300)\n",
         ),
         (
             "DCFR without missed discounts",
             "discounted.py",
-            "missed_positive = math.exp(parameters[BEFORE_POSITIVE] - seen_positive)",
+            "missed_positive = math.exp(parameters[BEFORE_POSITIVE] - tables[SEEN_POSITIVE, at(first)])",
             "missed_positive = 1.0",
         ),
-        ("PRM+ without its prediction", "predictive_regret_matching_plus.py", "+ weight * instant, 0.0)", ", 0.0)"),
+        ("PRM+ without its prediction", "regret_matching.py", "regret + weight * instant", "regret"),
         (
             "values are not passed up",
             "base.py",
@@ -180,7 +180,7 @@ CHANGES = [
         ("visits without weights", "methods.py", 'weight * entry["weight"]', "weight"),
         (
             "the second traversal draws others by their strategies",
-            "own_traversal.py",
+            "methods.py",
             "draw_uniform(count, rng))",
             "draw_action(strategy, payload, count, rng))",
         ),
@@ -221,7 +221,7 @@ CHANGES = [
         (
             "fast threads begin with the same number",
             "loop.py",
-            "first = 1 if counts[STRIDE] == 1 else counts[THREAD] + 1",
+            'first = 1 if counts["stride"] == 1 else counts["thread"] + 1',
             "first = 1",
         ),
     ),
@@ -231,7 +231,7 @@ CHANGES = [
         (
             "a gradient that is thrown away counts in the average",
             "loop.py",
-            "    if place < counts[ADDED]:\n        return 0.0\n",
+            '    if place < counts["added"]:\n        return 0.0\n',
             "",
         ),
     ),
@@ -241,8 +241,8 @@ CHANGES = [
         (
             "a checkpoint of another run is accepted",
             "saved_state.py",
-            "if header[key] != own[key]:",
-            "if key == '' and header[key] != own[key]:",
+            "if header[name] != own[name]:",
+            "if name == '' and header[name] != own[name]:",
         ),
     ),
     *changes(
@@ -250,7 +250,7 @@ CHANGES = [
         "tests/solver/test_history.py::test_the_first_evaluation_at_the_target_is_the_last",
         (
             "the target is compared with NashConv",
-            "hooks.py",
+            "history.py",
             "self._target is not None and found <= self._target",
             "self._target is not None and progress.evaluation.nash_conv <= self._target",
         ),
@@ -271,7 +271,7 @@ CHANGES = [
         (
             "a thrown-away gradient keeps its random numbers",
             "scratch.py",
-            "    scratch.rng[0] = np.uint64(counts[RNG_BEFORE])\n",
+            '    scratch.rng[0] = np.uint64(counts["rng_before"])\n',
             "",
         ),
     ),
@@ -387,9 +387,9 @@ CHANGES = [
         ("the values of two actions are those of one", "base.py", "if count == 2:", "if count == 1:"),
         (
             "a schedule is one iteration ahead",
-            "scheduled_discounted.py",
-            "while parameters[AT] < iteration:",
-            "while parameters[AT] <= iteration:",
+            "discounted.py",
+            "share = min(parameters[AT] / parameters[ITERATIONS], 1.0)",
+            "share = min((parameters[AT] + 1.0) / parameters[ITERATIONS], 1.0)",
         ),
     ),
     *changes(
@@ -423,7 +423,7 @@ CHANGES = [
     *changes(
         "averages",
         "tests/minimizers/test_minimizers.py::test_sampled_run_equals_naive_dense_rules",
-        ("own traversals end at the root", "own_traversal.py", "while True:", "while not True:"),
+        ("own traversals end at the root", "methods.py", "while True:", "while not True:"),
     ),
     *changes(
         "averages",

@@ -1,54 +1,30 @@
-"""How the current strategy is added to the sums of the average strategy.
+"""Kernels that add the current strategy to the sums of the average strategy; `Mechanism` says which one is right when.
 
-In iteration t every sequence's sum grows, in expectation, by w_t * c(I) * reach_i(I) * x(I, a): own reach times
-strategy times the iteration's weight, and a factor c(I) that does not change over time and so drops out when an
-infoset's sums are normalized. That is the average in sequence form, which is what regret bounds speak of, also for
-minimizers that work on whole sequences (FTRL, OMD). How it comes about:
-
-| method | what is added | when | right for |
-|---|---|---|---|
-| `EXACT` | own reach times strategy, at all sequences | every iteration | any game of perfect recall |
-| `LAZY` | the same sums, pending until an infoset is touched | O(touched) | the same |
-| `TOUCHED` | own reach times strategy, at touched infosets | O(touched) | visits by chance alone |
-| `VISITS` | the strategy, or the action drawn, at on-policy visits | O(visits) | two players; one for all |
-| `own_traversal` | the strategy, at the visits of a second traversal | one more traversal | any number of players |
-
-A strategy changes only where it is touched. So the lazy method needs no table of pending updates: the sum of a sequence
-is also the mass that has reached the infosets behind it, and an infoset takes what its parent's sum has gained since it
-was last settled. Visits at opponents also depend on third players' changing strategies, which is the bias of
-OpenSpiel's SIMPLE; in a second traversal the other players act uniformly at random, so that it has none. OpenSpiel's
-FULL has the same expectation and traverses the whole tree.
+The lazy average needs no table of pending updates: the sum of a sequence is also the mass that has reached the infosets
+behind it, and an infoset takes what its parent's sum has gained since it was last touched.
 """
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from mccfr_plus.estimators.draws import DRAW_AT_CHANCE, draw_action, draw_uniform
+from mccfr_plus.games.rules import CHANCE, TERMINAL
+from mccfr_plus.kernels.compile import inline_kernel, kernel
+from mccfr_plus.kernels.slots import Constant, required_slot
+from mccfr_plus.trees.access import (
+    ADVANCE,
+    CHILD_OF,
+    FETCH_AHEAD,
+    FIRST_NODE,
+    HEAD,
+    IS_LAZY,
+    KEEP,
+    PAYLOAD_OF,
+    REOPEN,
+    RESUME,
+)
+from mccfr_plus.trees.expansion import EXPAND
+from mccfr_plus.trees.scratch import LOOK_AHEAD, at, note_visit, push, refresh_reach
 
-from mccfr_plus.estimators.visits import list_drawn_action, list_infoset, list_nothing
-from mccfr_plus.kernels.compile import expression_kernel, inline_kernel, kernel
-from mccfr_plus.kernels.slots import Constant, bind, required_slot
-from mccfr_plus.trees.access import FETCH_AHEAD
-from mccfr_plus.trees.scratch import LOOK_AHEAD, NUM_VISITS, at, refresh_reach
-
-
-@dataclass(frozen=True)
-class AverageMethod:
-    """How the sums of the average strategy are formed.
-
-    Attributes:
-        name: As `Solver.average_method` shows it.
-        accumulate: ``kernel(tree, strategy, average, scratch, player, weight) -> bool``, called once per gradient,
-            before the player's strategy changes. `average` is ``[num_slots + num_players]`` float64, the sums; at the
-            end, those of the empty sequences: the weight of all iterations so far. `weight` is that of the iteration; 0
-            where this was added before, which then changes nothing. Returns False, having added nothing, where a lazy
-            tree could not expand.
-        list_visit: What traversals list, which is added up after each of them; see `mccfr_plus.estimators.visits`.
-        has_sums: Whether there are sums.
-    """
-
-    name: str
-    accumulate: Callable
-    list_visit: Callable = list_nothing
-    has_sums: bool = True
+SINCE_LAST_VISIT = Constant("SINCE_LAST_VISIT", False, "Whether to add all iterations since the last visit.")
+FOLLOWS_ALL_OWN = Constant("FOLLOWS_ALL_OWN", True, "Whether all own actions are visited, or one is drawn.")
 
 
 @required_slot
@@ -61,11 +37,6 @@ def accumulate_user_defined(tree, strategy, average, scratch, player, weight):
     """Calls a user-defined average's kernel. Returns True."""
     USER_AVERAGE(tree, strategy, average, scratch, player, weight)
     return True
-
-
-def user_defined(own: Callable) -> AverageMethod:
-    """Returns the method of a user-defined average."""
-    return AverageMethod("user-defined", bind(accumulate_user_defined, {USER_AVERAGE: own}, partial=True))
 
 
 @inline_kernel
@@ -84,61 +55,31 @@ def accumulate_exact(tree, strategy, average, scratch, player, weight):
     return True
 
 
-EXACT = AverageMethod("exact", accumulate_exact)
-
-
-@expression_kernel
-def accumulate_lazy(tree, strategy, average, scratch, player, weight):
-    """Applies the pending average updates at the player's touched infosets. See `AverageMethod`."""
-    add_weight(tree, average, player, weight)
-    settle_touched(tree, strategy, average, scratch, player)
-    return True
-
-
 @inline_kernel
-def settle_touched(tree, strategy, average, scratch, player):
-    """Applies the pending average updates at touched infosets. `average` and `scratch` are modified in place."""
-    begin = tree.infoset_range[player]
+def accumulate_lazy(tree, strategy, average, scratch, player, weight):
+    """Applies the pending updates at the player's touched infosets, whose strategy has not changed since then."""
+    add_weight(tree, average, player, weight)
+    touched, seen, begin = scratch.touched, scratch.seen, tree.infoset_range[player]
     end = begin + scratch.num_touched[player]
     for position in range(begin, end):
-        ahead = scratch.touched[at(min(position + LOOK_AHEAD, end - 1))]
+        ahead = touched[at(min(position + LOOK_AHEAD, end - 1))]
         FETCH_AHEAD(average, ahead["parent_slot"])
-        FETCH_AHEAD(scratch.seen, ahead["first_slot"])
-        infoset = scratch.touched[at(position)]
-        first, count = infoset["first_slot"], infoset["num_actions"]
-        settle_infoset(first, count, infoset["parent_slot"], strategy, average, scratch.seen)
-
-
-@inline_kernel
-def settle_infoset(first, count, parent, strategy, average, seen):
-    """Applies the pending average update of an infoset. `average` and `seen` are modified in place.
-
-    Args:
-        first: The infoset's first slot.
-        count: Its number of actions.
-        parent: The player's last slot before it.
-        strategy: ``[num_slots]``, unchanged at this infoset since it was last settled.
-        average: See `AverageMethod`; the parent's sum is up to date.
-        seen: `Scratch.seen`.
-    """
-    above = average[at(parent)]
-    gain = above - seen[at(first)]
-    if gain > 0.0:  # below 0 where another thread of the fast mode has lost what was added above
-        seen[at(first)] = above
-        for slot in range(first, first + count):
-            average[at(slot)] += gain * strategy[at(slot)]
+        FETCH_AHEAD(seen, ahead["first_slot"])
+        infoset = touched[at(position)]
+        first, above = infoset["first_slot"], average[at(infoset["parent_slot"])]
+        gain = above - seen[at(first)]
+        if gain > 0.0:  # below 0 where another thread of the fast mode has lost what was added above
+            seen[at(first)] = above
+            for slot in range(first, first + infoset["num_actions"]):
+                average[at(slot)] += gain * strategy[at(slot)]
+    return True
 
 
 @kernel
 def settled(infosets, strategy, average, seen, sums):
-    """Writes what `average` would be if all infosets were settled; nothing else changes, not even by rounding.
+    """Writes what `average` would be without pending updates to `sums`, ``[num_slots + num_players]``.
 
-    Args:
-        infosets: ``[num_infosets]`` INFOSET, parents first.
-        strategy: ``[num_slots]``.
-        average: The sums; see `AverageMethod`.
-        seen: See `settle_infoset`.
-        sums: ``[num_slots + num_players]``, an output.
+    Nothing else changes, not even by rounding. A player's parents come before children in `infosets`.
     """
     for slot in range(len(strategy), len(average)):
         sums[slot] = average[slot]
@@ -147,12 +88,6 @@ def settled(infosets, strategy, average, seen, sums):
         gain = max(sums[infoset["parent_slot"]] - seen[first], 0.0)
         for slot in range(first, first + infoset["num_actions"]):
             sums[slot] = average[slot] + gain * strategy[slot]
-
-
-LAZY = AverageMethod("lazy", accumulate_lazy)
-
-
-SINCE_LAST_VISIT = Constant("SINCE_LAST_VISIT", False, "Whether to add all iterations since the last visit.")
 
 
 @kernel
@@ -179,10 +114,6 @@ def accumulate_touched(tree, strategy, average, scratch, player, weight):
     return True
 
 
-TOUCHED = AverageMethod("touched", accumulate_touched)
-OPTIMISTIC = AverageMethod("optimistic", bind(accumulate_touched, {SINCE_LAST_VISIT: True}))
-
-
 @inline_kernel
 def accumulate_visits(tree, strategy, average, scratch, player, weight):
     """Adds the weight alone: the visits are added after each traversal, by `add_visits`. See `AverageMethod`.
@@ -196,7 +127,7 @@ def accumulate_visits(tree, strategy, average, scratch, player, weight):
 @inline_kernel
 def add_visits(strategy, average, scratch, weight):
     """Adds strategies, or the actions drawn, at listed infosets. `average` is modified in place."""
-    add_listed(strategy, average, scratch.visits, scratch.counts[NUM_VISITS], weight)
+    add_listed(strategy, average, scratch.visits, scratch.counts[0]["num_visits"], weight)
 
 
 @inline_kernel
@@ -211,6 +142,62 @@ def add_listed(strategy, average, visits, num_visits, weight):
             average[at(slot)] += scale * strategy[at(slot)]
 
 
-VISITS = AverageMethod("visits", accumulate_visits, list_visit=list_infoset)
-DRAWN_ACTIONS = AverageMethod("drawn actions", accumulate_visits, list_visit=list_drawn_action)
-LAST = AverageMethod("last", accumulate_visits, has_sums=False)  # no average: the last strategy
+@inline_kernel
+def accumulate_own_traversal(tree, strategy, average, scratch, player, weight):
+    """Makes the traversal, if the tree can expand, and adds up what it visits. See `AverageMethod`."""
+    if not own_traversal(tree, strategy, scratch, player):
+        return False
+    add_visits(strategy, average, scratch, weight)
+    add_weight(tree, average, player, weight)
+    return True
+
+
+@kernel
+def own_traversal(tree, strategy, scratch, player):
+    """Lists the player's infosets in `scratch.visits`, in expectation by own reach alone. Modified in place.
+
+    Chance is drawn on-policy and other players uniformly, neither of which changes over time. Own actions are drawn
+    on-policy, or all visited that have positive reach, with that reach as weight. Returns whether it was finished; if
+    not, the tree could not expand.
+    """
+    stack, rng = scratch.stack, scratch.rng
+    pending, num_visits, nodes_touched = 0, 0, 0
+    node, reach, thread = FIRST_NODE(tree, scratch, player), 1.0, scratch.counts[0]["thread"]
+    while True:
+        kind, count = HEAD(tree, scratch, node)
+        if IS_LAZY() and count == 0 and kind != TERMINAL:  # not visited yet
+            if EXPAND(tree.expansion, node, thread):
+                continue
+            return False
+        nodes_touched += 1
+        payload = PAYLOAD_OF(tree, scratch, node)
+        if kind == player:
+            note_visit(scratch, num_visits, payload, count, reach)
+            num_visits += 1
+            if FOLLOWS_ALL_OWN():
+                _, _, _, opened = REOPEN(tree, scratch, KEEP(tree, scratch, node))
+                for action in range(count):
+                    probability = strategy[payload + action]
+                    if probability > 0.0:
+                        child = CHILD_OF(tree, scratch, opened, payload, action)
+                        kept = KEEP(tree, scratch, child)
+                        push(stack, pending, kept, payload + action, reach * probability)
+                        pending += 1
+                if pending == 0:  # another thread writes this strategy, of which all was 0 just now
+                    break
+                pending -= 1
+                node, reach = RESUME(tree, scratch, stack[pending]["node"]), stack[pending]["weight"]
+            else:
+                node = ADVANCE(tree, scratch, node, payload, draw_action(strategy, payload, count, rng))
+        elif kind == CHANCE:
+            node = ADVANCE(tree, scratch, node, payload, DRAW_AT_CHANCE(tree, scratch, payload, count))
+        elif kind != TERMINAL:
+            node = ADVANCE(tree, scratch, node, payload, draw_uniform(count, rng))
+        elif pending > 0:
+            pending -= 1
+            node, reach = RESUME(tree, scratch, stack[pending]["node"]), stack[pending]["weight"]
+        else:
+            break
+    scratch.counts[0]["num_visits"] = num_visits
+    scratch.counts[0]["nodes_touched"] += nodes_touched
+    return True

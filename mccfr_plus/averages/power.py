@@ -5,9 +5,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from mccfr_plus.errors import ConfigError
-from mccfr_plus.estimators.base import check_number
-from mccfr_plus.kernels.random_numbers import as_python
+from mccfr_plus.parameters import check_choice, check_number, check_whole
 from mccfr_plus.trees.needs import (
     AVERAGE,
     HISTORIES,
@@ -21,6 +19,7 @@ from mccfr_plus.trees.needs import (
 _LARGEST_GAMMA = 30.0  # sums are numbers for 1e10 iterations
 _MOST_SCHEDULED = 10_000_000  # of which each has an entry in a table
 
+# What a user may choose: mechanisms by name, except for auto and stochastic, which leave them to `mechanism_for`.
 METHODS = ("auto", "exact", "lazy", "stochastic", "sampled", "optimistic", "last")
 
 
@@ -63,19 +62,17 @@ class PowerAverage:
     def __post_init__(self) -> None:
         allowed = f"the exponent of an average must be from 0 to {_LARGEST_GAMMA:g}, as sums of larger powers overflow"
         check_number("gamma", self.gamma, 0, _LARGEST_GAMMA, allowed, inclusive=True)
-        if self.method not in METHODS:
-            raise ConfigError(f"method={self.method!r}: give one of {', '.join(METHODS)}.")
+        check_choice("method", self.method, METHODS)
 
     @property
     def references(self) -> tuple[str, ...]:
         """Keys of `mccfr_plus.citations.BIBLIOGRAPHY`."""
-        of_method = {"lazy": "lanctot2009monte", "stochastic": "lanctot2009monte", "optimistic": "lanctot2009monte"}
-        of_method["sampled"] = "grigoriadis1995sublinear"
-        of_gamma = {0.0: "zinkevich2007regret", 1.0: "tammelin2014solving"}
         if self.method == "last":
             return ()
-        keys = (of_gamma.get(self.gamma, "brown2019solving"), of_method.get(self.method, ""))
-        return tuple(key for key in keys if key)
+        of_gamma = {0.0: "zinkevich2007regret", 1.0: "tammelin2014solving"}.get(self.gamma, "brown2019solving")
+        if self.method in ("auto", "exact"):
+            return (of_gamma,)
+        return (of_gamma, "grigoriadis1995sublinear" if self.method == "sampled" else "lanctot2009monte")
 
     @property
     def needs(self) -> frozenset[str]:
@@ -135,11 +132,9 @@ class ScheduledAverage(PowerAverage):
         super().__post_init__()
         allowed = f"must be above 0 and at most gamma={self.gamma!r}; the paper has 5"
         check_number("drop", self.drop, 0, self.gamma, allowed)
-        iterations = as_python(self.iterations)
-        if isinstance(iterations, bool) or not isinstance(iterations, int) or not 1 <= iterations <= _MOST_SCHEDULED:
-            raise ConfigError(
-                f"iterations={iterations!r}: give the planned number of iterations, from 1 to {_MOST_SCHEDULED:,}."
-            )
+        check_whole("iterations", self.iterations)
+        allowed = f"give the planned number of iterations, from 1 to {_MOST_SCHEDULED:,}"
+        check_number("iterations", self.iterations, 0, _MOST_SCHEDULED, allowed)
 
     @property
     def references(self) -> tuple[str, ...]:

@@ -7,9 +7,4 @@ of an estimator and a minimizer, `measured` the exact regret.
 from mccfr_plus.bounds.measured import measured_regret
 from mccfr_plus.bounds.regret import RegretBound, regret_bound, why_no_bound
 
-__all__ = [
-    "RegretBound",
-    "measured_regret",
-    "regret_bound",
-    "why_no_bound",
-]
+__all__ = ["RegretBound", "measured_regret", "regret_bound", "why_no_bound"]

@@ -18,10 +18,8 @@ from mccfr_plus.trees.game_tree import GameTree
 
 
 def dilated_diameter(tree: GameTree, player: int, weights: np.ndarray) -> float:
-    """Returns Omega = max over plans of psi, for the weights of `dilated_weights`, ``[num_infosets]`` float64.
-
-    psi is convex and so largest at a pure strategy, where it is sum over I of x[parent(I)] weights[I] log n_I.
-    """
+    """Returns Omega = max over plans of psi, for the weights of `dilated_weights`, ``[num_infosets]`` float64."""
+    # psi is convex and so largest at a pure strategy, where it is sum over I of x[parent(I)] weights[I] log n_I.
     return vertex_maximum(tree, player, weights * log_actions(tree), 0.0)
 
 
@@ -47,18 +45,11 @@ def dilated_bound(
     *,
     optimistic: bool = False,
 ) -> float:
-    """Returns the bound on the average regret of FTRL or mirror descent with the dilated entropy.
+    """Returns the bound on the average regret, Omega / (eta T) + eta / (2 mu) * G^2.
 
-        Omega / (eta T) + eta / (2 mu) * G^2
-
-    Args:
-        iterations: T, at least 1.
-        eta: Step size, above 0.
-        weights: ``[num_infosets]`` float64, of the dilated entropy.
-        gradient_bound: Bound on the entries of the gradients. None: half the player's payoff range, which holds for
-            exact gradients and for those of chance, opponent and external sampling: a constant added to all payoffs
-            changes a gradient by a vector that is constant on plans.
-        optimistic: Whether the last gradient is the prediction of the next: then G is twice the bound.
+    G is `gradient_bound`, or twice that if the last gradient is the prediction of the next (`optimistic`). None: half
+    the player's payoff range, which holds for exact gradients and for those of chance, opponent and external sampling:
+    a constant added to all payoffs changes a gradient by a vector that is constant on plans.
     """
     largest = float(tree.payoff_range[player]) / 2 if gradient_bound is None else float(gradient_bound)
     if optimistic:

@@ -34,14 +34,10 @@ def measured_regret(solver: Solver, iterations: int, gamma: float = 0.0) -> np.n
         True
     """
     if solver.iterations or iterations < 1 or not gamma >= 0:
-        raise ConfigError(
-            f"solver.iterations={solver.iterations}, iterations={iterations!r}, gamma={gamma!r}: give a new solver, at "
-            "least one iteration and an exponent of at least 0."
-        )
+        given = f"solver.iterations={solver.iterations}, iterations={iterations!r}, gamma={gamma!r}"
+        raise ConfigError(f"{given}: give a new solver, at least one iteration and an exponent of at least 0.")
     tree = solver.tree.require_whole("measuring regrets")
-    arrays = tree.arrays_with_leaves
-    num_players = tree.num_players
-    size = tree.num_slots + num_players
+    arrays, num_players, size = tree.arrays_with_leaves, tree.num_players, tree.num_slots + tree.num_players
     sums, earned = np.zeros((num_players, size)), np.zeros(num_players)
     reach, gradient, weights = np.empty(size), np.empty(size + 1), np.arange(1.0, iterations + 1) ** gamma
     before = solver.current_strategy()

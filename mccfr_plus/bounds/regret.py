@@ -1,15 +1,9 @@
 """The tightest known regret bound of an estimator and a minimizer.
 
 With weights w_t of the iterations, bounds are on R / (sum of w_t), where R = max over plans x of sum over t of
-w_t <g_t, x - x_t> with the exact gradients g_t. They have two terms:
-
-1. the regret against the estimates that the minimizer received: factor * D * M * sqrt(A) * N, with factor 1, or 2 with
-   predictions; N = sqrt(sum of w_t^2), or w_T sqrt(T) for the rules that cut regrets at 0;
-
-2. for sampled estimates, the deviation of these regrets from the exact ones with probability at least 1 - p: the
-   smallest of Propositions 2 and 3 of Farina, Kroer, Sandholm 2020, and Theorem 6 of Gibson et al. 2012.
-
-docs/background/bounds.md has the formulas, the meaning of all symbols, derivations, and differences from the papers.
+w_t <g_t, x - x_t> with the exact gradients g_t: the regret against the estimates that the minimizer received, and for
+sampled estimates its deviation with probability at least 1 - p. docs/background/bounds.md has the formulas, the meaning
+of all symbols, derivations, and differences from the papers.
 """
 
 import math
@@ -63,13 +57,14 @@ _UNWEIGHTED = (RegretMatching, PredictiveRegretMatching, Hedge, FTRL, OMD)
 _PREDICTIVE = (PredictiveRegretMatching, PredictiveRegretMatchingPlus)
 
 _IN_TREE = "Lanctot et al. 2009, Theorem 3"
+_PREDICTED = f"{_IN_TREE}, with the last regrets as predictions (derived)"
 _DILATED = "Farina, Kroer, Sandholm 2020, section 2.2, with the exact diameter"
 _LOCAL_THEOREM = {
     RegretMatching: _IN_TREE,
     RegretMatchingPlus: f"{_IN_TREE}, with RM+ of Tammelin et al. 2015",
     Discounted: f"{_IN_TREE}, with the weights of linear CFR (derived)",
-    PredictiveRegretMatching: f"{_IN_TREE}, with the last regrets as predictions (derived)",
-    PredictiveRegretMatchingPlus: f"{_IN_TREE}, with the last regrets as predictions (derived)",
+    PredictiveRegretMatching: _PREDICTED,
+    PredictiveRegretMatchingPlus: _PREDICTED,
     Hedge: "Freund, Schapire 1997 at every infoset (derived)",
     FTRL: _DILATED,
     OMD: _DILATED,
@@ -207,46 +202,40 @@ def why_no_bound(
     is_own = type(estimator).__module__.startswith("mccfr_plus.")
     has_own_scheme = estimator.updates_all_players or getattr(estimator, "sampling", None) is not None
     is_linear = minimizer == linear() and average.gamma == 1
+    name, is_discounted = minimizer.short_name, isinstance(minimizer, Discounted)
+    is_weighted = type(minimizer) in _UNWEIGHTED and average.gamma != 0
     reasons = (
         (len(average.scheduled), "no theorem is known here for averages on a schedule"),
         (not tree.perfect_recall, "the game has imperfect recall"),
-        (
-            GRADIENTS not in estimator.provides,
-            f"{estimator!r} estimates regrets up to a factor, not gradients",
-        ),
+        (GRADIENTS not in estimator.provides, f"{estimator!r} estimates regrets up to a factor, not gradients"),
         (not is_own or has_own_scheme, f"nothing is known here about the range of {estimator!r}'s estimates"),
         (type(minimizer) not in _LOCAL_THEOREM, f"no theorem is known here for {minimizer!r}"),
         (
-            isinstance(minimizer, Discounted) and not is_linear,
+            is_discounted and not is_linear,
             f"of the discounted rules only linear with its linear average has a bound here, not {minimizer!r}",
         ),
-        (
-            getattr(minimizer, "decay", 0.0) > 0,
-            f"{minimizer.short_name} has a bound for constant step sizes only (decay=0)",
-        ),
+        (getattr(minimizer, "decay", 0.0) > 0, f"{name} has a bound for constant step sizes only (decay=0)"),
         (
             isinstance(minimizer, Hedge) and minimizer.optimistic,
             "no theorem is known here for optimistic hedge under CFR",
         ),
-        (
-            type(minimizer) in _UNWEIGHTED and average.gamma != 0,
-            f"{minimizer.short_name} has a bound for the uniform average only",
-        ),
+        (is_weighted, f"{name} has a bound for the uniform average only"),
     )
     return next((reason for is_unknown, reason in reasons if is_unknown), None)
 
 
 def _delta(tree: GameTree, player: int, estimator: Estimator) -> float | None:
     """Returns the smallest probability of own actions above a leaf, None if all are visited."""
-    if isinstance(estimator, OutcomeSampling):
-        return outcome_delta(tree, player, estimator.epsilon)
-    if isinstance(estimator, BalancedOutcomeSampling):
-        return outcome_delta(tree, player, estimator.epsilon, estimator.sampling_strategy(tree))
     ones = np.ones(tree.num_slots)
-    if isinstance(estimator, AverageStrategySampling):
-        return outcome_delta(tree, player, estimator.epsilon, ones)
-    if isinstance(estimator, ExternalSampling) and estimator.prune_below is not None:
-        return outcome_delta(tree, player, estimator.prune_probability, ones)
+    match estimator:
+        case OutcomeSampling():
+            return outcome_delta(tree, player, estimator.epsilon)
+        case BalancedOutcomeSampling():
+            return outcome_delta(tree, player, estimator.epsilon, estimator.sampling_strategy(tree))
+        case AverageStrategySampling():
+            return outcome_delta(tree, player, estimator.epsilon, ones)
+        case ExternalSampling() if estimator.prune_below is not None:
+            return outcome_delta(tree, player, estimator.prune_probability, ones)
     return None
 
 
@@ -271,7 +260,7 @@ def _deviation(tree: GameTree, player: int, scale: float, weights: Weights, p: f
     deviation = math.sqrt(_variance(tree, player, scale)) * spread
     freedman = deviation * math.sqrt(2 * log_failures) + 2 / 3 * largest_step * log_failures
     blocks = action_sequences(tree, player)
-    size = len(blocks) * (int(blocks.max(initial=-1)) + 1) * tree.statistics().max_actions[player]
+    size = len(blocks) * (blocks.max(initial=-1) + 1) * tree.statistics().max_actions[player]
     second_moment = math.sqrt(2 * size / p) * scale * spread
     return min((concentration, _CONCENTRATION), (freedman, _SMALL_VARIANCE), (second_moment, _SECOND_MOMENT))
 
@@ -287,8 +276,8 @@ def hedge_bound(tree: GameTree, player: int, iterations: int, eta: float, scale:
         (max over plans x of  sum over I of x[parent(I)] log(n_I) / eta
                               + sum over s with infosets below of x[s] * eta * T * scale^2 / 8) / T
 
-    The infosets right below one own sequence s share a range of at most `scale` in each iteration: their ranges are
-    scale times probabilities that sum to at most 1. None: the player's payoff range.
+    The infosets right below one own sequence s share a range of at most `scale` in each iteration, by default the
+    player's payoff range: their ranges are scale times probabilities that sum to at most 1.
 
     Reference: Cesa-Bianchi, Lugosi 2006, Theorem 2.2, for the local regret. Derived for the tree.
     """

@@ -17,10 +17,7 @@ from mccfr_plus.trees.game_tree import GameTree
 
 
 def m_value(tree: GameTree, player: int) -> float:
-    """Returns M_i = sum over B of sqrt(|B|), B the infosets with the same own actions above.
-
-    Reference: Lanctot et al. 2009, section 4.
-    """
+    """Returns M_i = sum over B of sqrt(|B|), B the infosets with the same own actions above."""
     return tree.statistics().m_values[check_player(tree, player)]
 
 
@@ -44,10 +41,7 @@ def log_pure_strategies(tree: GameTree, player: int) -> float:
 
 
 def action_sequences(tree: GameTree, player: int) -> np.ndarray:
-    """Returns the block B of M_i of each own infoset, ``[infosets of the player]`` int64, numbered without gaps.
-
-    Infosets with the same own actions above share a block, whatever the infosets of these actions were.
-    """
+    """Returns the block B of M_i of each own infoset, ``[infosets of the player]`` int64, numbered without gaps."""
     infosets_of(tree, player)  # validates player and recall
     return statistics.action_sequences(tree.arrays, tree.slot_action, player)
 
@@ -57,10 +51,8 @@ def outcome_delta(tree: GameTree, player: int, epsilon: float, sampling: np.ndar
 
         delta_i = min over leaves z of the product of epsilon e(I, a) over the player's actions (I, a) above z
 
-    Args:
-        epsilon: Exploration, in (0, 1].
-        sampling: The exploration strategy e, ``[num_slots]`` float64; None: uniform. Ones give delta_i of estimators
-            that visit each action with a probability of at least epsilon.
+    `sampling` is the exploration strategy e, ``[num_slots]`` float64; None: uniform. Ones give delta_i of estimators
+    that visit each action with a probability of at least epsilon.
 
     Reference: Lanctot et al. 2009, Theorem 5; Gibson et al. 2012, Theorem 6.
     """
@@ -87,15 +79,12 @@ def vertex_maximum(
     player: int,
     infoset_gain: np.ndarray | float,
     sequence_gain: np.ndarray | float,
-    *,
     count: bool = False,
 ) -> float:
     """Returns the largest sum over I of x[parent(I)] infoset_gain[I] + sum over s of x[s] sequence_gain[s].
 
-    Args:
-        infoset_gain: ``[num_infosets]`` float64, or one number for all.
-        sequence_gain: ``[num_slots + num_players]`` float64, the empty sequences last, or one number for all.
-        count: Whether to return the logarithm of the sum of exponentials over all vertices x instead of the largest.
+    The gains are ``[num_infosets]`` and ``[num_slots + num_players]`` float64, the empty sequences last, or one number
+    for all. With `count`, returns the logarithm of the sum of exponentials over all vertices x instead of the largest.
     """
     first, last = infosets_of(tree, player)
     worth = np.zeros(tree.num_slots + tree.num_players) + sequence_gain

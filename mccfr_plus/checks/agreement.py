@@ -35,8 +35,6 @@ class Agreement:
             found, expected = getattr(sizes, name), getattr(game, name)()
             self._subject.require(found == expected, f"{name} differs", "`layout`", expected=expected, found=found)
         self._kept = np.repeat([each.when != NOW for each in sizes.fields], [each.count for each in sizes.fields])
-        self._actions = np.zeros(rules_game.most_actions, np.int64)
-        self._probabilities = np.zeros(max(sizes.max_chance_outcomes, 1))
         self._known: dict[tuple, Any] = {}  # what belongs to an information state, and the other way round
 
     def play(self, rng: np.random.Generator) -> None:
@@ -76,18 +74,14 @@ class Agreement:
         mover = state.current_player()
         self._same(state, "the player to move", "`apply`, which sets state[MOVER]", int(words[MOVER]), int(mover))
         if mover == TERMINAL:
-            payoffs = np.zeros(self._game.num_players())
-            self._run("returns", words, payoffs)
-            self._same(state, "payoffs", "`returns`", payoffs.tolist(), state.returns())
+            self._same(state, "payoffs", "`returns`", self._rules_game.returns(words), state.returns())
             return []
+        choices, probabilities = self._rules_game.choices(words)
         if mover == CHANCE:
-            count = self._run("outcomes", words, self._actions, self._probabilities)
-            outcomes, probabilities = self._actions[:count].tolist(), self._probabilities[:count].tolist()
-            listed = list(zip(outcomes, probabilities, strict=True))
+            listed = list(zip(choices, probabilities, strict=True))
             self._same(state, "outcomes of chance", "`outcomes`", listed, state.chance_outcomes())
-            return outcomes
-        legal = self._actions[: self._run("legal", words, self._actions)].tolist()
-        self._same(state, "legal actions", "`legal`", legal, state.legal_actions())
+            return choices
+        self._same(state, "legal actions", "`legal`", choices, state.legal_actions())
         text, view = state.information_state_string(mover), np.zeros(len(self._kept), np.int64)
         self._run("look", words, mover, view)
         for values in (view, np.where(self._kept, view, 0)):  # fields that are only observed must not be in it
@@ -95,7 +89,7 @@ class Agreement:
             self._same(state, "the information state", _TELLS["view"], found, text)
         self._pair(state, "view", text, tuple(view[self._kept].tolist()))
         self._check_codes(state, words, text, last[mover])
-        return legal
+        return choices
 
     def _check_codes(self, state: pyspiel.State, words: np.ndarray, text: str, last: tuple[str, int] | None) -> None:
         rules, sizes, mover = self._rules_game.rules, self._rules_game.sizes, state.current_player()
@@ -123,12 +117,10 @@ class Agreement:
 
     def _in_range(self, state: pyspiel.State, kernel: str, number: int, limit: int) -> None:
         if not 0 <= number < limit:
-            allowed = f"0 .. {limit - 1}"
-            self._differ(state, f"`{kernel}` is out of range", "the sizes in `layout`", int(number), allowed)
+            what, allowed = f"`{kernel}` is out of range, after the history {state.history()}", f"0 .. {limit - 1}"
+            self._subject.fail(what, "the sizes in `layout`", expected=allowed, found=int(number))
 
     def _same(self, state: pyspiel.State, what: str, look_at: str, found: Any, expected: Any) -> None:
         if found != expected:
-            self._differ(state, f"the rules differ from pyspiel in {what}", look_at, found, expected)
-
-    def _differ(self, state: pyspiel.State, what: str, look_at: str, found: Any, expected: Any) -> None:
-        self._subject.fail(f"{what}, after the history {state.history()}", look_at, found=found, expected=expected)
+            what = f"the rules differ from pyspiel in {what}, after the history {state.history()}"
+            self._subject.fail(what, look_at, expected=expected, found=found)

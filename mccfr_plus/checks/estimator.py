@@ -1,10 +1,9 @@
 """Whether an estimator is unbiased and keeps its contract.
 
 1. Every random outcome of a traversal on tiny games, with its probability: the mean is the exact gradient to rounding.
-2. The same on relabelled games: actions, outcomes and infosets in another order.
-3. After every one of these traversals, and after compiled ones, the contract of `Estimator` holds.
-4. Means of many compiled traversals on a larger game, by z-tests.
-5. The same random state gives bitwise identical gradients.
+2. After every one of these traversals, and after compiled ones, the contract of `Estimator` holds.
+3. Means of many compiled traversals on a larger game, by z-tests.
+4. The same random state gives bitwise identical gradients.
 """
 
 import functools
@@ -18,11 +17,9 @@ import pyspiel
 from mccfr_plus.checks.contract import Contract
 from mccfr_plus.checks.exact import exact_gradient
 from mccfr_plus.checks.games import name_of, tiny_trees, tree_of_name
-from mccfr_plus.checks.relabel import relabelled
 from mccfr_plus.checks.report import CheckLine, Report, Subject
-from mccfr_plus.checks.sampler import GradientSampler
+from mccfr_plus.checks.sampler import FALSE_ALARM, GradientSampler, z_limit
 from mccfr_plus.checks.script import DrawsDirectly, Script, all_outcomes
-from mccfr_plus.checks.statistics import FALSE_ALARM, z_limit
 from mccfr_plus.errors import ConfigError
 from mccfr_plus.estimators import Baseline, Estimator
 from mccfr_plus.kernels.compile import announce_compilation
@@ -117,20 +114,15 @@ class _Check:
         """Compares the mean over all outcomes with the exact gradient."""
         try:
             for tree in trees:
-                were_few = [self._outcomes_of_player(tree, player) for player in range(tree.num_players)]
-                if all(were_few):
-                    other = relabelled(tree, np.random.default_rng(self._seed)).tree
-                    for player in range(tree.num_players):
-                        self._outcomes_of_player(other, player, is_relabelled=True)
+                for player in range(tree.num_players):
+                    self._outcomes_of_player(tree, player)
         except DrawsDirectly:
             reason = "the kernel draws by itself and not through mccfr_plus.estimators.draws: sampled only"
             self.lines = [CheckLine("exact mean", "not possible", reason)]
 
-    def _outcomes_of_player(self, tree: GameTree, player: int, is_relabelled: bool = False) -> bool:
-        """Checks a player's gradient; returns whether the outcomes were few enough."""
+    def _outcomes_of_player(self, tree: GameTree, player: int) -> None:
         worst, most, compared = 0.0, 0, f"{name_of(tree)}, player {player}"
-        name = "exact mean, relabelled" if is_relabelled else "exact mean"
-        for zeros in (_ZEROS,) if is_relabelled else (0.0, _ZEROS):
+        for zeros in (0.0, _ZEROS):
             script = Script()
             sampler = self._sampler(tree, zeros, script=script)
             traversal = functools.partial(self._traversal, sampler, Contract(sampler), player)
@@ -140,20 +132,17 @@ class _Check:
                 mass += probability
                 count += 1
                 if count > _MAX_OUTCOMES:
-                    self._note(name, compared, f"left to sampling: more than {_MAX_OUTCOMES:,} outcomes")
-                    return False
+                    self._note("exact mean", compared, f"left to sampling: more than {_MAX_OUTCOMES:,} outcomes")
+                    return
             most = max(most, count)
             assert abs(mass - 1.0) < 1e-9, "the probabilities of all outcomes sum to 1"
             expected = exact_gradient(tree, sampler.strategy, player)
             error = np.abs(mean - expected)
             worst = max(worst, float(error.max()))
-            good, order = error <= _TOLERANCE * max(1.0, float(np.abs(expected).max())), ""
-            if is_relabelled:
-                order = " when actions are listed in another order"
-            what = f"is biased{order}: its mean over all {count} outcomes of its draws is not the gradient"
+            good = error <= _TOLERANCE * max(1.0, float(np.abs(expected).max()))
+            what = f"is biased: its mean over all {count} outcomes of its draws is not the gradient"
             self._subject(tree, player).require(good, what, _UNBIASED, expected=expected, found=mean)
-        self._note(name, compared, f"{most} outcomes, largest error {worst:.1e}")
-        return True
+        self._note("exact mean", compared, f"{most} outcomes, largest error {worst:.1e}")
 
     def _traversal(self, sampler: GradientSampler, contract: Contract, player: int) -> np.ndarray:
         """Returns a gradient, estimated in plain Python."""

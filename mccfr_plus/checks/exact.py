@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from mccfr_plus.trees.arrays import CHANCE, TERMINAL
+from mccfr_plus.games.rules import CHANCE, TERMINAL
 from mccfr_plus.trees.game_tree import GameTree
 
 

@@ -29,23 +29,36 @@ def name_of(tree: GameTree) -> str:
     return _TITLES.get(id(tree.game), text if len(text) <= 60 else text[:57] + "...")
 
 
-def deep_text() -> str:
-    """Returns a two-player zero-sum game without ties: the players move in turn and see their own moves alone."""
-    payoffs = random.Random(7)
-    fresh, lines = itertools.count(1), ['EFG 2 R "deep" { "P0" "P1" }']
+def deep_text(reverse: bool = False) -> str:
+    """Returns a two-player zero-sum game without ties: the players move in turn and see their own moves alone.
 
-    def expand(level: int, mine: str, others: str) -> None:
-        if level == _LEVELS:
-            payoff = payoffs.uniform(-2, 2)
+    With `reverse`, actions and so infosets are listed in another order.
+    """
+    rng, fresh, lines = random.Random(7), itertools.count(1), ['EFG 2 R "deep" { "P0" "P1" }']
+    payoffs = [rng.uniform(-2, 2) for _ in range(1 << _LEVELS)]
+    actions = "10" if reverse else "01"
+
+    def expand(path: str) -> None:
+        if len(path) == _LEVELS:
+            payoff = payoffs[int(path, 2)]
             lines.append(f't "" {next(fresh)} "" {{ {payoff:.6f} {-payoff:.6f} }}')
             return
-        number = int(f"1{mine}", 2)  # one per sequence of own moves
-        lines.append(f'p "" {level % 2 + 1} {number} "I{number}" {{ "a" "b" }} 0')
-        for action in "01":
-            expand(level + 1, others, mine + action)
+        player = len(path) % 2
+        number = int(f"1{path[player::2]}", 2)  # one per sequence of own moves
+        names = " ".join(f'"{"ab"[int(action)]}"' for action in actions)
+        lines.append(f'p "" {player + 1} {number} "I{number}" {{ {names} }} 0')
+        for action in actions:
+            expand(path + action)
 
-    expand(0, "", "")
+    expand("")
     return "\n".join(lines) + "\n"
+
+
+def one_infoset_text(num_actions: int, width: float) -> str:
+    """Returns a one-player game with a single infoset, in which the payoffs are 0 and `width`."""
+    actions = " ".join(f'"a{action}"' for action in range(num_actions))
+    leaves = [f't "" {action + 1} "" {{ {width if action else 0.0!r} }}' for action in range(num_actions)]
+    return "\n".join(['EFG 2 R "one infoset" { "P0" }', f'p "" 1 1 "I" {{ {actions} }} 0', *leaves]) + "\n"
 
 
 def three_infosets_text(num_actions: int) -> str:

@@ -41,28 +41,32 @@ class Subject:
     tree: GameTree | None = None
     player: int | None = None  # None: all players
 
-    def require(
-        self, good: Any, what: str, look_at: str, *, slot: int | None = None, expected: Any = None, found: Any = None
-    ) -> None:
-        """Raises CheckError unless all of `good` is true.
+    def require(self, good: Any, what: str, look_at: str, **details: Any) -> None:
+        """Raises CheckError unless all of `good` is true; see `fail` for the other arguments.
 
         Args:
             good: A truth value, or one per slot: then the message names the first slot where it is false, and shows the
                 entries of `expected` and `found` there if they are arrays.
-            what: The fault, as a sentence without its full stop.
-            look_at: Where to look for the cause.
-            slot: The slot; the empty sequences follow the last one.
         """
         if np.ndim(good) and not np.all(good):
             slot = int(np.argmin(good))
-            expected, found = (value[slot] if np.ndim(value) else value for value in (expected, found))
+            details = {name: value[slot] if np.ndim(value) else value for name, value in details.items()}
+            details["slot"] = slot
         if not np.all(good):
-            self.fail(what, look_at, slot=slot, expected=expected, found=found)
+            self.fail(what, look_at, **details)
 
     def fail(
         self, what: str, look_at: str, *, slot: int | None = None, expected: Any = None, found: Any = None
     ) -> NoReturn:
-        """Raises CheckError; see `require` for the arguments."""
+        """Raises CheckError.
+
+        Args:
+            what: The fault, as a sentence without its full stop.
+            look_at: Where to look for the cause.
+            slot: The slot; the empty sequences follow the last one.
+            expected: The right value.
+            found: The wrong one.
+        """
         places = [f"game {name_of(self.tree)}"] if self.tree is not None else []
         places += [f"player {self.player}"] if self.player is not None else []
         places += [_place_of(self.tree, int(slot))] if self.tree is not None and slot is not None else []

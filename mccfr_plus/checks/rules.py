@@ -5,6 +5,7 @@ plays compare each state with pyspiel's, and OpenSpiel's own simulation test pla
 the rules and through pyspiel, and both must be bitwise identical.
 """
 
+from collections.abc import Iterator
 from types import SimpleNamespace
 from typing import Any
 
@@ -15,9 +16,9 @@ from mccfr_plus.checks.agreement import Agreement
 from mccfr_plus.checks.report import CheckLine, Report, Subject
 from mccfr_plus.checks.symmetries import check_symmetries
 from mccfr_plus.errors import BudgetError, ConfigError, GameError
-from mccfr_plus.estimators.base import check_whole
 from mccfr_plus.games import CHANCE, MOVER, TERMINAL, PyspielGame, RulesGame, compiled_rules
 from mccfr_plus.games.openspiel import why_no_rules
+from mccfr_plus.parameters import check_whole
 from mccfr_plus.trees.game import load_game, quiet_openspiel, record
 from mccfr_plus.trees.game_tree import GameTree, build_by_rules, build_tree
 from mccfr_plus.trees.memory import Budget
@@ -53,45 +54,48 @@ def check_game(game: pyspiel.Game | str, *, plays: int = 300, max_nodes: int = 1
     rules_game = compiled_rules(game)
     if rules_game is None:
         raise ConfigError(f"check_game: {why_no_rules(game)}")
-    rng, is_own = np.random.default_rng(seed), isinstance(game, PyspielGame)
-    subject, player = Subject(game), _Player(rules_game, rng)
+    return Report(str(game), tuple(_lines(game, rules_game, plays, max_nodes, seed)))
+
+
+def _lines(game: pyspiel.Game, rules_game: RulesGame, plays: int, max_nodes: int, seed: int) -> Iterator[CheckLine]:
+    rng, is_own, subject = np.random.default_rng(seed), isinstance(game, PyspielGame), Subject(game)
+    player = _Player(rules_game, rng)
     moves = sum(player.play() for _ in range(plays))
     kept = "in range, nothing written outside, nothing else changed"
-    lines = [CheckLine("contract", f"{plays:,} plays, {moves:,} moves", kept)]
+    yield CheckLine("contract", f"{plays:,} plays, {moves:,} moves", kept)
     if is_own:
-        lines.append(_simulated(game))
+        yield _simulated(game)
     agreement = Agreement(game, rules_game)
     for _ in range(plays):
         agreement.play(rng)
-    lines.append(CheckLine("states", f"{plays:,} plays, {agreement.num_states:,} states", "as through pyspiel"))
+    yield CheckLine("states", f"{plays:,} plays, {agreement.num_states:,} states", "as through pyspiel")
     if rules_game.sizes.symmetries:
         moves = check_symmetries(rules_game, plays // 10, np.random.default_rng(seed))
-        lines.append(CheckLine("symmetries", f"{moves:,} moves", "the same once turned"))
+        yield CheckLine("symmetries", f"{moves:,} moves", "the same once turned")
     try:
         budget = Budget(game, max_nodes, _MAX_BYTES)
         budget.check_estimate(0)
         tree = build_by_rules(game, rules_game, budget, progress=False)
     except BudgetError:
-        lines.append(CheckLine("tree", f"more than {max_nodes:,} histories", "not compared: choose smaller parameters"))
-        return Report(str(game), tuple(lines))
+        yield CheckLine("tree", f"more than {max_nodes:,} histories", "not compared: choose smaller parameters")
+        return
     except GameError as error:
         subject.fail(f"its tree cannot be built: {error}", "the kernel that the message names")
     _compare_trees(game, tree)
-    lines.append(CheckLine("tree", f"{tree.num_nodes:,} histories, by rules and through pyspiel", "bitwise identical"))
+    yield CheckLine("tree", f"{tree.num_nodes:,} histories, by rules and through pyspiel", "bitwise identical")
     says_perfect = rules_game.sizes.perfect_recall
     what = "players have imperfect recall: one information state is reached by different own actions"
     look_at = "`look`: it must tell all that the player saw and did before"
     subject.require(tree.perfect_recall or not says_perfect, what, look_at)
     recall = "perfect" if says_perfect else "imperfect, as `layout` says"
-    lines.append(CheckLine("recall", f"{tree.num_infosets:,} information states", recall))
+    yield CheckLine("recall", f"{tree.num_infosets:,} information states", recall)
     if rules_game.rules.observe is not None or rules_game.rules.infoset_number is not None:
         agreement.traverse()
-        codes = "agree with information states"
-        lines.append(CheckLine("codes", f"`observe` and `infoset_number` in {tree.num_nodes:,} histories", codes))
+        compared = f"`observe` and `infoset_number` in {tree.num_nodes:,} histories"
+        yield CheckLine("codes", compared, "agree with information states")
     if is_own:
         _check_tensors(game, tree)
-        lines.append(CheckLine("tensors", "information states of different players or texts", "all different"))
-    return Report(str(game), tuple(lines))
+        yield CheckLine("tensors", "information states of different players or texts", "all different")
 
 
 def _simulated(game: pyspiel.Game) -> CheckLine:
@@ -158,13 +162,13 @@ class _Player:
 
     def _choices(self, is_chance: bool) -> tuple:
         """Returns the arguments of `Generator.choice` for an action or an outcome of chance."""
-        name, what, arrays = "legal", "actions", [self._arrays.actions]
-        order, setting = "ascending", "num_distinct_actions"
+        name, what, order, setting = "legal", "actions", "ascending", "num_distinct_actions"
+        arrays = [self._arrays.actions]
         if is_chance:
             exists = self._game.rules.outcomes is not None
             self._require(exists, "chance is to move, but `outcomes` is missing", "`Rules(outcomes=...)`")
-            name, what, arrays = "outcomes", "outcomes", [*arrays, self._arrays.probabilities]
-            order, setting = "different", "max_chance_outcomes"
+            name, what, order, setting = "outcomes", "outcomes", "different", "max_chance_outcomes"
+            arrays.append(self._arrays.probabilities)
         count, most = self._run(name, *arrays), getattr(self._sizes, setting)
         self._require(isinstance(count, int), f"`{name}` returns {count!r}", f"its `return`: how many {what} there are")
         listed = self._arrays.actions[: max(count, 0)].tolist()

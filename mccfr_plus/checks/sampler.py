@@ -7,6 +7,7 @@ from mccfr_plus.checks.script import Script, plain, scripted_draws
 from mccfr_plus.errors import ConfigError, PolicyError
 from mccfr_plus.estimators import SamplingWeights
 from mccfr_plus.estimators.visits import NO_PLAYER, max_visits
+from mccfr_plus.evaluation.estimates import student_t
 from mccfr_plus.evaluation.strategies import sampling_strategy_of
 from mccfr_plus.kernels.compile import kernel
 from mccfr_plus.kernels.slots import bind
@@ -16,7 +17,13 @@ from mccfr_plus.trees.game_tree import GameTree
 from mccfr_plus.trees.needs import NO_VALUES
 from mccfr_plus.trees.scratch import begin_traversal, new_scratch, scale_gradient
 
+FALSE_ALARM = 1e-6  # of a whole check, however many numbers it compares
 SENTINEL = 1e12  # fills the gradient before every traversal, so that adding to it without `touch` is seen
+
+
+def z_limit(comparisons: int, freedom: float = float("inf")) -> float:
+    """Returns Bonferroni's limit on the absolute values of this many z-scores, or of Student's t-scores."""
+    return -student_t(FALSE_ALARM / (2 * max(comparisons, 1)), freedom)
 
 
 @kernel

@@ -16,6 +16,7 @@ from numba.extending import _Intrinsic
 
 from mccfr_plus.estimators import draws
 from mccfr_plus.kernels import random_numbers as rng
+from mccfr_plus.kernels.compile import source_of
 from mccfr_plus.kernels.digest import names_of
 
 
@@ -38,16 +39,6 @@ class Script:
             self.choices.append(next(i for i, chance in enumerate(chances) if chance > 0.0))
         return self.choices[position]
 
-    def advance(self) -> bool:
-        """Moves on to the next outcome; returns whether it exists."""
-        while self.choices:
-            chances, last = self.chances[len(self.choices) - 1], self.choices.pop()
-            following = next((i for i in range(last + 1, len(chances)) if chances[i] > 0.0), None)
-            if following is not None:
-                self.choices.append(following)
-                return True
-        return False
-
 
 def all_outcomes(script: Script, run: Callable[[], Any]) -> Iterator[tuple[float, Any]]:
     """Yields (probability, result of `run`) for every possible outcome of the kernels that draw from the script."""
@@ -57,7 +48,13 @@ def all_outcomes(script: Script, run: Callable[[], Any]) -> Iterator[tuple[float
         result = run()
         del script.choices[len(script.chances) :]  # a shorter traversal than the last one
         yield math.prod(c[i] for c, i in zip(script.chances, script.choices, strict=True)), result
-        if not script.advance():
+        while script.choices:  # on to the next outcome of the last draw that has one
+            chances, last = script.chances[len(script.choices) - 1], script.choices.pop()
+            following = next((i for i in range(last + 1, len(chances)) if chances[i] > 0.0), None)
+            if following is not None:
+                script.choices.append(following)
+                break
+        else:
             return
 
 
@@ -113,48 +110,40 @@ def picking_chances(weights: np.ndarray) -> list[float]:
 
 def plain(kernel: Callable, replacements: dict[Callable, Callable]) -> Callable:
     """Returns a kernel as a Python function that calls Python functions only, with some functions replaced."""
-    return _Translator(replacements).copy(kernel)
+    copies: dict[int, Any] = {id(source_of(old)): new for old, new in replacements.items()}
 
-
-class _Translator:
-    def __init__(self, replacements: dict[Callable, Callable]):
-        self._copies: dict[int, Any] = {id(_source(k)): v for k, v in replacements.items()}
-
-    def copy(self, function: Any) -> Any:
-        """Returns a function whose globals and closure are translated."""
-        source = _source(function)
-        if id(source) not in self._copies:
+    def copied(function: Any) -> Any:
+        source = source_of(function)
+        if id(source) not in copies:
             names, closure = dict(source.__globals__), source.__closure__
-            cells = closure and tuple(types.CellType(self.value(cell.cell_contents)) for cell in closure)
+            cells = closure and tuple(types.CellType(translated(cell.cell_contents)) for cell in closure)
             copy = types.FunctionType(source.__code__, names, source.__name__, source.__defaults__, cells)
             copy.__kwdefaults__ = source.__kwdefaults__
-            self._copies[id(source)] = copy  # before its callees are copied, which may call it
+            copies[id(source)] = copy  # before its callees are copied, which may call it
             for name in names_of(source.__code__) & set(names):
-                names[name] = self.value(names[name])
-        return self._copies[id(source)]
+                names[name] = translated(names[name])
+        return copies[id(source)]
 
-    def value(self, value: Any) -> Any:
-        """Returns the translation of a global's value."""
+    def translated(value: Any) -> Any:
+        """Returns what the value of a global means in plain Python."""
         if isinstance(value, types.ModuleType):
-            return _PlainModule(value, self)
+            return _PlainModule(value, translated)
         # Where compilation is switched off kernels are plain functions.
         is_function = isinstance(value, types.FunctionType) and not value.__module__.startswith(("numpy", "numba"))
         if is_function or isinstance(value, Dispatcher):
-            return self.copy(value)
-        return self._copies.get(id(value), value) if isinstance(value, _Intrinsic) else value
+            return copied(value)
+        return copies.get(id(value), value) if isinstance(value, _Intrinsic) else value
+
+    return copied(kernel)
 
 
 class _PlainModule:
     """A module whose kernels are plain, for kernels that call ``module.function``."""
 
-    def __init__(self, module: types.ModuleType, translator: _Translator):
-        self._module, self._translator = module, translator
+    def __init__(self, module: types.ModuleType, translated: Callable[[Any], Any]):
+        self._module, self._translated = module, translated
 
     def __getattr__(self, name: str) -> Any:
         if self._module.__name__ in ("numpy.random", "random"):
             raise DrawsDirectly
-        return self._translator.value(getattr(self._module, name))
-
-
-def _source(function: Any) -> Any:
-    return getattr(function, "py_func", function)
+        return self._translated(getattr(self._module, name))

@@ -9,7 +9,7 @@ import numpy as np
 
 from mccfr_plus.cluster.batch import BatchWorker, SamplingPlan, SparseSums, TraversalBatch, compile_kernels
 from mccfr_plus.cluster.cluster import LOCAL, RAY, Cluster
-from mccfr_plus.estimators.base import check_whole
+from mccfr_plus.parameters import check_whole
 from mccfr_plus.trees.arrays import TreeArrays
 
 

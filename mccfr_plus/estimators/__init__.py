@@ -1,29 +1,11 @@
-"""How a gradient is sampled. All rows of one table:
+"""How a gradient is sampled: by `traversal`, with one table of switches (`sampling`), or as the other files say."""
 
-| scheme | at chance | at opponents | at own nodes |
-|---|---|---|---|
-| `Full` | all | all | all |
-| `ChanceSampling` | one | all | all |
-| `OpponentSampling` | all | one | all |
-| `ExternalSampling` | one | one | all |
-| `AverageStrategySampling` | one | one | a subset, by the average strategy |
-| `OutcomeSampling` | one | one | one, epsilon-on-policy |
-| `BalancedOutcomeSampling` | one | one | one, from the exploration-balanced strategy |
-| `BestResponseOpponent` | all | the best response | all |
-| `Escher` | one | one | one, from a fixed strategy; values of histories instead of weights |
-"""
-
-from mccfr_plus.estimators.average_strategy import AverageStrategySampling
-from mccfr_plus.estimators.balanced import BalancedOutcomeSampling, balanced_strategy
 from mccfr_plus.estimators.base import Estimator, SamplingWeights
-from mccfr_plus.estimators.baseline import Baseline
-from mccfr_plus.estimators.best_response import BestResponseOpponent
-from mccfr_plus.estimators.chance import ChanceSampling
+from mccfr_plus.estimators.control_variates import Baseline
 from mccfr_plus.estimators.escher import Escher
-from mccfr_plus.estimators.external import ExternalSampling
-from mccfr_plus.estimators.full import Full
-from mccfr_plus.estimators.opponent import OpponentSampling
-from mccfr_plus.estimators.outcome import OutcomeSampling
+from mccfr_plus.estimators.full import BestResponseOpponent, Full
+from mccfr_plus.estimators.outcome import BalancedOutcomeSampling, OutcomeSampling, balanced_strategy
+from mccfr_plus.estimators.sampling import AverageStrategySampling, ChanceSampling, ExternalSampling, OpponentSampling
 
 __all__ = [
     "AverageStrategySampling",

@@ -1,29 +1,19 @@
-"""Sampling with control variates: every estimator that samples, with baselines that reduce its variance.
+"""Baselines as control variates: the traversal of every estimator that samples, with less variance.
 
-A baseline b(h a) guesses the value of the node behind action a at node h, for the player whose gradient is estimated.
-Where a traversal visits child a with probability rho(a), and w is the weight with which it came to h, it adds
+Where a traversal visits child a of a node with probability rho(a), and w is the weight with which it came there, it
+adds to the gradient, with a guess b(a) of the value behind a,
 
-    w p(a) (1 - [a was visited] / rho(a)) b(h a)      for each a,
+    w p(a) (1 - [a was visited] / rho(a)) b(a)      for each a,
 
-p(a) being chance's or an opponent's probability, or 1 at own nodes, to the gradient: at the player's last slot, or at
-own nodes at the slot of a. Its mean is 0 whatever the baseline is, so that every entry of the gradient stays unbiased;
-where b is close to what the traversal finds below, it cancels most of that. (Written in values, v(h, a) = b(h a) + [a
-was visited] / rho(a) (v(h a) - b(h a)).)
+p(a) being chance's or an opponent's probability, or 1 at own nodes: at the player's last slot, or at own nodes at the
+slot of a. Its mean is 0. Guesses move towards what traversals find below; see docs/background/estimators.md.
 
-What the traversal finds below a child moves the child's baseline towards it: a mean with a fixed rate, per player and
-history; the tables have 8 bytes per player and node. What was found is either
-
-* sampled: v of the child, with all control variates in place. Its mean is right, but it has the variance of 1 / rho; or
-* expected: sum over the child's actions of p times their baselines, those that were just moved included. Payoffs of
-  leaves are exact once seen, and so are the means above them as far as strategies stay the same: no noise, so that the
-  rate can be 1.
-
-References: Schmid et al. 2019, "Variance reduction in Monte Carlo counterfactual regret minimization (VR-MCCFR)",
-equations 8 to 10; Davis, Schmid, Bowling 2020, "Low-variance and zero-variance baselines for extensive-form games",
-sections 4 (baselines per history) and 5 (expected updates, which have no variance in the end). Differs from them in
-that it corrects the gradient over sequences and not values, so that any minimizer can use it, and in that it serves
-traversals that visit several children.
+References: Schmid et al. 2019, equations 8 to 10; Davis, Schmid, Bowling 2020, sections 4 and 5. Differs from them in
+that it corrects the gradient and not values, and in that several children may be visited.
 """
+
+from dataclasses import dataclass
+from typing import ClassVar
 
 from mccfr_plus.estimators.draws import (
     DRAW_FOR_OPPONENT,
@@ -32,17 +22,17 @@ from mccfr_plus.estimators.draws import (
     draw_outcome,
     exploring_probability,
 )
-from mccfr_plus.estimators.traversal import ALL_CHANCE, ALL_OPPONENTS, ALL_OWN, INCLUSION, WEIGH_ACTIONS
+from mccfr_plus.estimators.traversal import ALL_CHANCE, ALL_OPPONENTS, ALL_OWN, INCLUSION, ONE_OWN, WEIGH_ACTIONS
 from mccfr_plus.estimators.visits import LIST_VISIT
+from mccfr_plus.games.rules import CHANCE, TERMINAL
 from mccfr_plus.kernels.compile import inline_kernel
 from mccfr_plus.kernels.intrinsics import head_of
 from mccfr_plus.kernels.slots import Constant
+from mccfr_plus.parameters import check_choice, check_number
 from mccfr_plus.trees.access import IS_LAZY
-from mccfr_plus.trees.arrays import CHANCE, TERMINAL
 from mccfr_plus.trees.expansion import EXPAND
-from mccfr_plus.trees.scratch import NODES_TOUCHED, NUM_VISITS, THREAD, at, touch
+from mccfr_plus.trees.scratch import at, touch
 
-ONE_OWN = Constant("ONE_OWN", False, "Whether a single own action is visited, drawn by `draw_exploring`.")
 EXPECTED = Constant("EXPECTED", True, "Whether baselines move towards expected values, or towards sampled ones.")
 
 
@@ -56,9 +46,8 @@ def controlled_traversal(parameters, sampling_weights, tree, strategy, scratch, 
     """
     nodes, gradient, frames = tree.nodes, scratch.gradient, scratch.frames
     node, slot, weight = 0, tree.slot_range[-1] + player, 1.0
-    depth, num_visits, nodes_touched = 0, scratch.counts[NUM_VISITS], 0
-    thread = scratch.counts[THREAD]
-    baseline, rate = scratch.values, parameters[len(parameters) - 1]
+    depth, num_visits, nodes_touched = 0, scratch.counts[0]["num_visits"], 0
+    thread, rate = scratch.counts[0]["thread"], parameters[len(parameters) - 1]
     while True:
         # Arrive at a node: a leaf has a value, any other node gets a frame.
         record = nodes[at(node)]
@@ -74,37 +63,39 @@ def controlled_traversal(parameters, sampling_weights, tree, strategy, scratch, 
             value = tree.payoffs[at(payload), at(player)]
             gradient[at(slot)] += weight * value
         else:
-            _open_frame(frames[at(depth)], node, slot, weight)
+            frame = frames[at(depth)]
+            frame["node"], frame["slot"], frame["weight"], frame["value"] = node, slot, weight, 0.0
+            frame["next"], frame["index"] = 0, 0
             depth += 1
             if kind == player:
                 touch(tree, scratch, player, payload, count, slot)
-                if not ONE_OWN() and not ALL_OWN():
-                    frames[at(depth - 1)]["total"] = WEIGH_ACTIONS(sampling_weights, payload, count)
-            elif kind != CHANCE and not ALL_OPPONENTS():
+                if ONE_OWN():
+                    frame["index"] = draw_exploring(
+                        strategy, sampling_weights, payload, count, parameters[0], scratch.rng
+                    )
+                elif not ALL_OWN():
+                    frame["total"] = WEIGH_ACTIONS(sampling_weights, payload, count)
+            elif kind == CHANCE:
+                if not ALL_CHANCE():
+                    frame["index"] = draw_outcome(tree.chance, payload, count, scratch.rng)
+            elif not ALL_OPPONENTS():
                 index = DRAW_FOR_OPPONENT(strategy, scratch, payload, count)
                 num_visits = LIST_VISIT(scratch, num_visits, payload, count, index, weight)
-                frames[at(depth - 1)]["index"] = index
+                frame["index"] = index
         # Go on to the next child that is to be visited, of this node or of one above.
         goes_down = False
         while not goes_down:
             if has_value:
                 if depth == 0:
-                    scratch.counts[NUM_VISITS] = num_visits
-                    scratch.counts[NODES_TOUCHED] += nodes_touched
+                    scratch.counts[0]["num_visits"] = num_visits
+                    scratch.counts[0]["nodes_touched"] += nodes_touched
                     return
-                _back_up_value(frames[at(depth - 1)], nodes, baseline, player, rate, value)
+                _back_up_value(frames[at(depth - 1)], nodes, scratch.values, player, rate, value)
             frame = frames[at(depth - 1)]
             record = nodes[at(frame["node"])]
             kind = record["kind"]
-            if kind == player:
-                if ONE_OWN():
-                    goes_down = _take_one_own(
-                        parameters, sampling_weights, baseline, strategy, scratch, player, frame, record
-                    )
-                else:
-                    goes_down = _take_next_own(
-                        parameters, sampling_weights, baseline, strategy, scratch, player, frame, record
-                    )
+            if not ONE_OWN() and kind == player:
+                goes_down = _take_next_own(parameters, sampling_weights, strategy, scratch, player, frame, record)
             elif ALL_CHANCE() if kind == CHANCE else ALL_OPPONENTS():
                 goes_down = frame["next"] < record["num_children"]
                 if goes_down:
@@ -113,7 +104,7 @@ def controlled_traversal(parameters, sampling_weights, tree, strategy, scratch, 
                     frame["share"] = _share(tree, strategy, kind, record["payload"] + frame["index"])
                     frame["inclusion"] = 0.0
             else:
-                goes_down = _take_one_other(tree, baseline, strategy, scratch, player, frame, record)
+                goes_down = _take_drawn(parameters, sampling_weights, tree, strategy, scratch, player, frame, record)
             if not goes_down:
                 has_value, value = True, frame["value"]
                 depth -= 1
@@ -126,17 +117,6 @@ def controlled_traversal(parameters, sampling_weights, tree, strategy, scratch, 
                 weight /= frame["inclusion"]
         elif frame["inclusion"] == 0.0:
             weight *= frame["share"]
-
-
-@inline_kernel
-def _open_frame(frame, node, slot, weight):
-    """Fills a frame for a node of which no child was visited yet. Modified in place."""
-    frame["node"] = node
-    frame["slot"] = slot
-    frame["next"] = 0
-    frame["index"] = 0
-    frame["weight"] = weight
-    frame["value"] = 0.0
 
 
 @inline_kernel
@@ -159,29 +139,31 @@ def _back_up_value(frame, nodes, baseline, player, rate, value):
 
 
 @inline_kernel
-def _take_one_own(parameters, sampling_weights, baseline, strategy, scratch, player, frame, record):
-    """Draws the one own action to visit, unless that was done. Returns whether it did. Modified in place."""
+def _take_drawn(parameters, sampling_weights, tree, strategy, scratch, player, frame, record):
+    """Takes the one child that was drawn, once. Returns whether it did. Modified in place."""
     if frame["next"] > 0:
         return False
-    epsilon = parameters[0]
-    first, count, weight = record["payload"], record["num_children"], frame["weight"]
-    index = draw_exploring(strategy, sampling_weights, first, count, epsilon, scratch.rng)
-    inclusion_of_it = exploring_probability(strategy, sampling_weights, first + index, count, epsilon)
+    kind, first, count, weight = record["kind"], record["payload"], record["num_children"], frame["weight"]
+    gradient, baseline, index, mean = scratch.gradient, scratch.values, frame["index"], 0.0
     for action in range(count):
         guess = baseline[at(player), at(record["first_child"] + action)]
-        frame["value"] += strategy[at(first + action)] * guess
-        scratch.gradient[at(first + action)] += weight * guess
+        mean += _share(tree, strategy, kind, first + action) * guess
+        if ONE_OWN() and kind == player:
+            gradient[at(first + action)] += weight * guess
     guess = baseline[at(player), at(record["first_child"] + index)]
-    scratch.gradient[at(first + index)] -= weight * guess / inclusion_of_it
-    frame["next"] = count
-    frame["index"] = index
-    frame["share"] = strategy[at(first + index)]
-    frame["inclusion"] = inclusion_of_it
+    share = _share(tree, strategy, kind, first + index)
+    if ONE_OWN() and kind == player:
+        inclusion = exploring_probability(strategy, sampling_weights, first + index, count, parameters[0])
+        gradient[at(first + index)] -= weight * guess / inclusion
+    else:
+        inclusion = share  # drawn on-policy: the two cancel in the weight of what is below
+        gradient[at(frame["slot"])] += weight * (mean - guess)
+    frame["next"], frame["value"], frame["share"], frame["inclusion"] = count, mean, share, inclusion
     return True
 
 
 @inline_kernel
-def _take_next_own(parameters, sampling_weights, baseline, strategy, scratch, player, frame, record):
+def _take_next_own(parameters, sampling_weights, strategy, scratch, player, frame, record):
     """Finds the next own action to visit, of all or of a drawn subset. Returns whether it did. Modified in place."""
     while frame["next"] < record["num_children"]:
         index = frame["next"]
@@ -191,7 +173,7 @@ def _take_next_own(parameters, sampling_weights, baseline, strategy, scratch, pl
         is_visited = True
         if probability < 1.0:
             is_visited = draw_coin(probability, scratch.rng)
-            guess = baseline[at(player), at(record["first_child"] + index)]
+            guess = scratch.values[at(player), at(record["first_child"] + index)]
             frame["value"] += strategy[at(slot)] * guess
             scale = 1.0 - 1.0 / probability if is_visited else 1.0
             scratch.gradient[at(slot)] += frame["weight"] * scale * guess
@@ -203,21 +185,29 @@ def _take_next_own(parameters, sampling_weights, baseline, strategy, scratch, pl
     return False
 
 
-@inline_kernel
-def _take_one_other(tree, baseline, strategy, scratch, player, frame, record):
-    """Draws chance's outcome, or takes the opponent's drawn action, once. Returns whether it did. Modified in place."""
-    if frame["next"] > 0:
-        return False
-    kind, first, count = record["kind"], record["payload"], record["num_children"]
-    if kind == CHANCE:
-        frame["index"] = draw_outcome(tree.chance, first, count, scratch.rng)
-    mean = 0.0
-    for action in range(count):
-        mean += _share(tree, strategy, kind, first + action) * baseline[at(player), at(record["first_child"] + action)]
-    guess = baseline[at(player), at(record["first_child"] + frame["index"])]
-    scratch.gradient[at(frame["slot"])] += frame["weight"] * (mean - guess)
-    frame["value"] = mean
-    frame["next"] = count
-    frame["share"] = _share(tree, strategy, kind, first + frame["index"])
-    frame["inclusion"] = frame["share"]  # drawn on-policy: the two cancel in the weight of what is below
-    return True
+@dataclass(frozen=True)
+class Baseline:
+    """A running mean of each history's value, as a control variate for any sampling estimator (Schmid et al. 2019).
+
+    Args:
+        rate: Weight of the newest value in the mean, in (0, 1]. Small rates average noise, of which expected values
+            have none. Large rates follow the changing strategies faster.
+        backup: Which values are averaged: ``"expected"``, the expectation over the children's baselines (Davis et al.
+            2020), or ``"sampled"``, the value that the traversal sampled (Schmid et al. 2019, there with a rate of
+            0.5).
+
+    Examples:
+        >>> import mccfr_plus
+        >>> solver = mccfr_plus.Solver("kuhn_poker", "outcome", baseline=mccfr_plus.Baseline(), seed=1)
+        >>> solver.run(200).exploitability() < 0.4
+        True
+    """
+
+    rate: float = 1.0
+    backup: str = "expected"
+    short_name: ClassVar[str] = "mean"
+    references: ClassVar[tuple[str, ...]] = ("schmid2019variance", "davis2020low")
+
+    def __post_init__(self) -> None:
+        check_number("rate", self.rate, 0, 1, "the rate of a baseline must be a number above 0 and at most 1")
+        check_choice("backup", self.backup, ("expected", "sampled"))

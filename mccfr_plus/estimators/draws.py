@@ -10,7 +10,7 @@ from mccfr_plus.kernels.compile import expression_kernel, inline_kernel
 from mccfr_plus.kernels.random_numbers import next_double
 from mccfr_plus.kernels.slots import optional_slot
 from mccfr_plus.trees.by_rules.rows import outcome_probabilities
-from mccfr_plus.trees.scratch import TRAVERSAL, at
+from mccfr_plus.trees.scratch import at
 
 
 @inline_kernel
@@ -61,7 +61,7 @@ def draw_per_infoset(strategy, scratch, first, count):
 
     `scratch.drawn` is modified in place.
     """
-    drawn, traversal = scratch.drawn, scratch.counts[TRAVERSAL]
+    drawn, traversal = scratch.drawn, scratch.counts[0]["traversal"]
     if drawn[at(first)]["traversal"] != traversal:
         drawn[at(first)]["traversal"] = traversal
         drawn[at(first)]["action"] = draw_action(strategy, first, count, scratch.rng)
@@ -72,13 +72,7 @@ def draw_per_infoset(strategy, scratch, first, count):
 def draw_exploring(strategy, exploration, first, count, epsilon, rng):
     """Returns the index, 0 .. count - 1, of an action drawn from one strategy or, with probability epsilon, another.
 
-    Args:
-        strategy: ``[num_slots]``.
-        exploration: ``[num_slots]``, the other strategy; if it is empty, all actions are equally likely in it.
-        first: The infoset's first slot.
-        count: Its number of actions.
-        epsilon: Probability of exploring.
-        rng: Modified in place.
+    If the other one, `exploration`, is empty, all actions are equally likely in it.
     """
     draw = next_double(rng)
     if draw < epsilon:  # given this, draw / epsilon is uniform: no second number needed

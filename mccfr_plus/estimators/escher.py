@@ -1,24 +1,8 @@
 """ESCHER: one history, and instead of importance weights a table of what every history is worth.
 
-Own actions are drawn from a strategy that stays the same in all iterations, chance's and opponents' on-policy. With
-v(h), the value of history h under the current strategies, the traversal gives an own infoset at h the action values v(h
-a) for all a. So in expectation the regrets at infoset I are
-
-    (probability that the traversal comes to I through own actions) * (counterfactual regrets at I),
-
-whose first factor is the same in all iterations: regret matching does not see it. No number is divided by a
-probability, so that no number is larger than a payoff.
-
-In the sequence form, the gradient gets v(h a) at the slot of a, and at the last own slot before h minus the sum over a
-of strategy(a) v(h a), which a minimizer passes up from h. That fits rules that pass up expected values; the whole is no
-unbiased gradient, and rules that work on whole sequences (FTRL, OMD) need one.
-
-Values are *exact*, by a pass over the tree every so many iterations, in between those of an older strategy; or
-*learned*: the traversal moves the values along its way towards the expected values of their children. Values of leaves
-are exact from the beginning, chance nodes' are means over outcomes.
-
-Reference: McAleer, Farina, Lanctot, Sandholm 2023, "ESCHER: Eschewing importance sampling in games by computing a
-history value function to estimate regret", section 4, with tables in the place of networks.
+With v(h), the value of history h under the current strategies, the gradient gets v(h a) at the slots of an own infoset
+at h, and at the last own slot before h minus the sum over a of strategy(a) v(h a), which a minimizer passes up from h.
+That fits rules that pass up expected values; the whole is no unbiased gradient, which FTRL and OMD need.
 """
 
 from dataclasses import dataclass
@@ -27,30 +11,23 @@ from typing import Any, ClassVar
 import numpy as np
 
 from mccfr_plus.errors import ConfigError
-from mccfr_plus.estimators.balanced import balanced_strategy
-from mccfr_plus.estimators.base import Estimator, SamplingWeights, check_number
+from mccfr_plus.estimators.base import Estimator, SamplingWeights
 from mccfr_plus.estimators.draws import DRAW_FOR_OPPONENT, draw_exploring, draw_outcome
+from mccfr_plus.estimators.outcome import balanced_strategy
 from mccfr_plus.estimators.visits import LIST_VISIT
+from mccfr_plus.games.rules import CHANCE, TERMINAL
 from mccfr_plus.kernels.compile import inline_kernel, kernel
-from mccfr_plus.trees.arrays import CHANCE, TERMINAL
+from mccfr_plus.parameters import check_choice, check_number, check_whole
 from mccfr_plus.trees.game_tree import GameTree
-from mccfr_plus.trees.needs import DRAWS, HISTORIES, PERFECT_RECALL
-from mccfr_plus.trees.scratch import ITERATION, NODES_TOUCHED, NUM_VISITS, at, touch
+from mccfr_plus.trees.needs import DRAWS, HISTORIES, OPPONENTS_DRAWN, PERFECT_RECALL
+from mccfr_plus.trees.scratch import at, touch
 
 _NODES_PER_ITERATION = 100  # of a pass over all values: about the time of the traversals between two passes
 
 
 @inline_kernel
 def expected_value(tree, strategy, values, node, kind):
-    """Returns the mean of the values of a node's children, by chance or by the strategy.
-
-    Args:
-        tree: `TreeArrays`.
-        strategy: ``[num_slots]``.
-        values: ``[num_nodes]``, one player's.
-        node: Not a leaf.
-        kind: Its kind.
-    """
+    """Returns the mean of one player's values of a node's children, by chance or by the strategy."""
     record, value = tree.nodes[at(node)], 0.0
     child, payload = record["first_child"], record["payload"]
     for index in range(record["num_children"]):
@@ -78,25 +55,18 @@ def escher_traversal(parameters, exploration, tree, strategy, scratch, player):
     """Adds what one sampled history says about a player's regrets to `scratch.gradient`. Modified in place.
 
     Opponents' infosets are listed with weight 1: they are visited with a probability that is proportional to their
-    owner's reach, by a factor that stays the same.
-
-    Args:
-        parameters: The iterations between two passes over all values (0: by the size of the tree; negative: values are
-            learned), and how far learned values move towards what they are found to be, in (0, 1].
-        exploration: ``[num_slots]``, from which own actions are drawn; empty: uniformly.
-        tree: `TreeArrays`, complete.
-        strategy: ``[num_slots]``, all players' current strategy.
-        scratch: `Scratch`, with frames and values.
-        player: For whom.
+    owner's reach, by a factor that stays the same. See `Estimator` for the arguments; own actions are drawn from
+    `exploration`, uniformly if it is empty. The parameters are the iterations between two passes over all values (0: by
+    the size of the tree; negative: values are learned), and how far learned values move, in (0, 1].
     """
     refresh, rate = int(parameters[0]), parameters[1]
     nodes, gradient, frames, rng = tree.nodes, scratch.gradient, scratch.frames, scratch.rng
     own = scratch.values[player]
-    num_visits, nodes_touched, depth = scratch.counts[NUM_VISITS], 1, 0
+    num_visits, nodes_touched, depth = scratch.counts[0]["num_visits"], 1, 0
     if refresh >= 0:
         interval = refresh if refresh > 0 else max(1, len(nodes) // _NODES_PER_ITERATION)
         # In a batch, before the first traversal only.
-        if scratch.counts[ITERATION] % interval == 0 and scratch.num_touched[player] == 0:
+        if scratch.counts[0]["iteration"] % interval == 0 and scratch.num_touched[player] == 0:
             refresh_values(tree, strategy, own, player)
             nodes_touched += len(nodes)
     node, slot = 0, tree.slot_range[-1] + player
@@ -130,20 +100,22 @@ def escher_traversal(parameters, exploration, tree, strategy, scratch, player):
             depth -= 1
             node = frames[at(depth)]["node"]
             own[at(node)] += rate * (expected_value(tree, strategy, own, node, nodes[at(node)]["kind"]) - own[at(node)])
-    scratch.counts[NUM_VISITS] = num_visits
-    scratch.counts[NODES_TOUCHED] += nodes_touched
+    scratch.counts[0]["num_visits"] = num_visits
+    scratch.counts[0]["nodes_touched"] += nodes_touched
 
 
 @dataclass(frozen=True)
 class Escher(Estimator):
     """ESCHER: one history, with values of histories instead of importance weights (McAleer et al. 2023, section 4).
 
-    Needs perfect recall and a complete tree. Regrets come out up to a constant factor per infoset: use it with regret
-    matching and its relatives, not with `FTRL` and `OMD`.
+    Own actions are drawn from a strategy that stays the same, so that the regrets are in expectation the counterfactual
+    ones times a constant of the information set.
+
+    Needs a complete tree. Use it with regret matching and its relatives, not with `FTRL` and `OMD`.
 
     Args:
         values: ``"exact"``: computed anew every `refresh` iterations. ``"learned"``: moved along each traversal towards
-            the expected values of their children.
+            the expected values of their children; those of leaves are exact from the beginning.
         refresh: Iterations between two computations of all values; None: a hundredth of the number of histories, so
             that these take about as long as the traversals between them.
         rate: How far learned values move, in (0, 1].
@@ -163,37 +135,29 @@ class Escher(Estimator):
     sampling: str = "uniform"
     short_name: ClassVar[str] = "escher"
     visits_all_own: ClassVar[bool] = False
-    gives: ClassVar[frozenset[str]] = frozenset({DRAWS})
+    # An opponent's infoset is visited by its owner's reach times something that never changes.
+    gives: ClassVar[frozenset[str]] = frozenset({DRAWS, OPPONENTS_DRAWN})
+    needs: ClassVar[frozenset[str]] = frozenset({PERFECT_RECALL, HISTORIES})
     references: ClassVar[tuple[str, ...]] = ("mcaleer2023escher",)
     kernel: ClassVar[Any] = staticmethod(escher_traversal)
 
     def __post_init__(self) -> None:
-        if self.values not in ("exact", "learned"):
-            raise ConfigError(f"values={self.values!r}: give exact or learned.")
-        refresh = self.refresh
-        if refresh is not None:
-            if isinstance(refresh, bool) or not isinstance(refresh, int | np.integer) or not 1 <= refresh < 2**53:
-                raise ConfigError(f"refresh={refresh!r}: must be a whole number of iterations, at least 1, or None.")
+        check_choice("values", self.values, ("exact", "learned"))
+        if self.refresh is not None:
+            check_whole("refresh", self.refresh)
+            check_number("refresh", self.refresh, 0, 2**53, "must be a number below 2^53")
             if self.values == "learned":
-                raise ConfigError(f"refresh={refresh!r} with values='learned': those are never computed anew.")
+                raise ConfigError(f"refresh={self.refresh!r} with values='learned': those are never computed anew.")
         check_number("rate", self.rate, 0, 1, "must be a number above 0 (or values would never move) and at most 1")
-        if self.sampling not in ("uniform", "balanced"):
-            raise ConfigError(f"sampling={self.sampling!r}: give uniform or balanced.")
+        check_choice("sampling", self.sampling, ("uniform", "balanced"))
 
     def parameters(self) -> np.ndarray:
         return np.array([-1.0 if self.values == "learned" else float(self.refresh or 0), float(self.rate)])
 
     @property
-    def sampling_weights(self) -> SamplingWeights:
+    def sampling_weights(self) -> SamplingWeights:  # type: ignore[override]
+        """Which array the kernel gets as ``sampling_weights``."""
         return SamplingWeights.NONE if self.sampling == "uniform" else SamplingWeights.SAMPLING
 
     def sampling_strategy(self, tree: GameTree) -> np.ndarray:
         return balanced_strategy(tree)
-
-    def stochastic_average(self, num_players: int) -> str:
-        # An opponent's infoset is visited by its owner's reach times something that never changes.
-        return "visits" if num_players == 2 else "own_traversal"
-
-    @property
-    def needs(self) -> frozenset[str]:
-        return frozenset({PERFECT_RECALL, HISTORIES})

@@ -1,23 +1,35 @@
-"""The exact gradient: by the sequence form, without a traversal, or by a traversal of the whole tree.
+"""The exact gradient, against the others' strategies or a best response.
 
-Reference: von Stengel 1996, "Efficient computation of behavior strategies", section 3; Farina et al. 2020, section 2.
+It comes from the sequence form (von Stengel 1996, section 3), or from a traversal of the whole tree.
 """
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
-from mccfr_plus.estimators.base import Estimator, check_switch
-from mccfr_plus.estimators.traversal import ALL_CHANCE, ALL_OPPONENTS, PRUNE, traversal
+from mccfr_plus.estimators.base import Estimator
+from mccfr_plus.estimators.sampling import SWITCHES
+from mccfr_plus.estimators.traversal import traversal
 from mccfr_plus.kernels.compile import inline_kernel
 from mccfr_plus.kernels.slots import Constant, bind
+from mccfr_plus.parameters import check_switch
 from mccfr_plus.trees.arrays import BLOCK
 from mccfr_plus.trees.by_rules.histories import traverse_histories
 from mccfr_plus.trees.by_rules.payoff_matrix import add_products, set_reach
 from mccfr_plus.trees.by_rules.rows import MATRIX, NUM_HISTORIES, THREADS
 from mccfr_plus.trees.expansion import NUM_INFOSETS
-from mccfr_plus.trees.needs import EXACT_GRADIENTS, FIXED_VALUES, GRADIENTS, INFOSETS, NO_VALUES, PERFECT_RECALL
-from mccfr_plus.trees.scratch import NODES_TOUCHED, STAMP, THREAD, at, refresh_reach, scale_gradient, touch
+from mccfr_plus.trees.needs import (
+    ALTERNATION,
+    EXACT_GRADIENTS,
+    FIXED_VALUES,
+    GRADIENTS,
+    HISTORIES,
+    INFOSETS,
+    NO_VALUES,
+    PERFECT_RECALL,
+    ZERO_SUM,
+)
+from mccfr_plus.trees.scratch import at, refresh_reach, scale_gradient, touch
 
 USE_MATRIX = Constant("USE_MATRIX", True, "Whether the payoff matrix is used if there is one.")
 
@@ -26,14 +38,14 @@ USE_MATRIX = Constant("USE_MATRIX", True, "Whether the payoff matrix is used if 
 def full_gradient(parameters, sampling_weights, tree, strategy, scratch, player):
     """Writes the exact gradient of the player into `scratch` and lists all of its infosets. Modified in place.
 
-    `NODES_TOUCHED` grows by the number of histories, which is what a traversal of the tree would visit.
+    `nodes_touched` grows by the number of histories, which is what a traversal of the tree would visit.
     """
     for other in range(len(tree.slot_range) - 1):
         if other != player:
             refresh_reach(tree, strategy, scratch, other)
     exact_gradient(tree, scratch.reach, scratch.gradient, player)
     touch_all(tree, scratch, player)
-    scratch.counts[NODES_TOUCHED] += len(tree.nodes)
+    scratch.counts[0]["nodes_touched"] += len(tree.nodes)
 
 
 @inline_kernel
@@ -59,7 +71,7 @@ def full_traversal(parameters, sampling_weights, tree, strategy, scratch, player
     touch_all(tree, scratch, player)
     for slot in range(tree.slot_range[player], tree.slot_range[player + 1]):
         scratch.gradient[at(slot)] = 0.0
-        scratch.stamps[at(slot)] = scratch.counts[STAMP]
+        scratch.stamps[at(slot)] = scratch.counts[0]["stamp"]
     traversal(parameters, sampling_weights, tree, strategy, scratch, player)
 
 
@@ -75,7 +87,7 @@ def full_by_rules(parameters, sampling_weights, tree, strategy, scratch, player)
         record = infosets[at(infoset)]
         if record["player"] == player:
             touch(tree, scratch, player, record["first_slot"], record["num_actions"], record["parent_slot"])
-    thread = scratch.counts[THREAD]
+    thread = scratch.counts[0]["thread"]
     if USE_MATRIX() and tree.expansion[MATRIX] != 0:
         set_reach(tree, strategy, scratch.reach, 1 - player)
         add_products(tree, tree.expansion[MATRIX:], scratch.reach, scratch.gradient, player, thread, threads)
@@ -84,7 +96,7 @@ def full_by_rules(parameters, sampling_weights, tree, strategy, scratch, player)
         _, histories = traverse_histories(tree, scratch, strategy, player, thread, threads)
     if threads > 1:
         scale_gradient(tree, scratch, player, threads)
-    scratch.counts[NODES_TOUCHED] += histories
+    scratch.counts[0]["nodes_touched"] += histories
 
 
 @inline_kernel
@@ -130,6 +142,31 @@ def _many_player_gradient(tree, reach, gradient, player):
             gradient[row[block * BLOCK + lane]] = total
 
 
+@inline_kernel
+def against_best_response(parameters, sampling_weights, tree, strategy, scratch, player):
+    """Writes the player's gradient against the other's best response. `scratch` is modified in place."""
+    other, infosets, reach, gradient = 1 - player, tree.infosets, scratch.reach, scratch.gradient
+    begin, end = tree.infoset_range[other], tree.infoset_range[other + 1]
+    refresh_reach(tree, strategy, scratch, player)
+    exact_gradient(tree, reach, gradient, other)
+    for infoset in range(end - 1, begin - 1, -1):
+        first, best = infosets[at(infoset)]["first_slot"], infosets[at(infoset)]["first_slot"]
+        for slot in range(first, first + infosets[at(infoset)]["num_actions"]):
+            reach[at(slot)] = 0.0
+            if gradient[at(slot)] > gradient[at(best)]:
+                best = slot
+        reach[at(best)] = 1.0
+        gradient[at(infosets[at(infoset)]["parent_slot"])] += gradient[at(best)]
+    for infoset in range(begin, end):
+        first, above = infosets[at(infoset)]["first_slot"], reach[at(infosets[at(infoset)]["parent_slot"])]
+        for slot in range(first, first + infosets[at(infoset)]["num_actions"]):
+            reach[at(slot)] *= above
+    scratch.reach_valid[other] = 0
+    exact_gradient(tree, reach, gradient, player)
+    touch_all(tree, scratch, player)
+    scratch.counts[0]["nodes_touched"] += 2 * len(tree.nodes)
+
+
 @dataclass(frozen=True)
 class Full(Estimator):
     """Full traversals: the exact gradient, over all chance outcomes and all actions.
@@ -154,6 +191,7 @@ class Full(Estimator):
     short_name: ClassVar[str] = "full"
     references: ClassVar[tuple[str, ...]] = ("zinkevich2007regret",)
     gives: ClassVar[frozenset[str]] = frozenset({GRADIENTS, EXACT_GRADIENTS, NO_VALUES, FIXED_VALUES})
+    needs: ClassVar[frozenset[str]] = frozenset({PERFECT_RECALL, INFOSETS})
     visits_all_chance: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
@@ -165,20 +203,38 @@ class Full(Estimator):
         """The kernel for these parameters."""
         if self.needs_leaves:
             return full_gradient
-        return bind(full_traversal, {ALL_CHANCE: True, ALL_OPPONENTS: True, PRUNE: self.pruning}, partial=True)
+        return bind(full_traversal, SWITCHES["full, pruning" if self.pruning else "full"], partial=True)
 
     @property
     def kernel_by_rules(self) -> Callable:
         """The kernel for games that are traversed by rules, whatever the parameters."""
         return bind(full_by_rules, {USE_MATRIX: self.needs_leaves}, partial=True)
 
-    def stochastic_average(self, num_players: int) -> str:
-        return "exact"
-
     @property
-    def needs_leaves(self) -> bool:
+    def needs_leaves(self) -> bool:  # type: ignore[override]
+        """Whether the leaf tables of the tree are needed."""
         return not (self.traversal or self.pruning)
 
-    @property
-    def needs(self) -> frozenset[str]:
-        return frozenset({PERFECT_RECALL, INFOSETS})
+
+@dataclass(frozen=True)
+class BestResponseOpponent(Estimator):
+    """The exact gradient against the other player's best response: with regret matching CFR-BR (Johanson et al. 2012).
+
+    For two-player zero-sum games. Both players learn, each against best responses. So a player's strategies have no
+    regret against these: its average strategy, and with a high probability also a late one, is as little exploitable
+    as its information sets allow.
+
+    Examples:
+        >>> import mccfr_plus
+        >>> solver = mccfr_plus.Solver("kuhn_poker", "best_response", "rm+")
+        >>> solver.run(1000).exploitability() < 0.01
+        True
+    """
+
+    short_name: ClassVar[str] = "best_response"
+    kernel: ClassVar[Any] = staticmethod(against_best_response)
+    references: ClassVar[tuple[str, ...]] = ("johanson2012finding",)
+    gives: ClassVar[frozenset[str]] = frozenset({EXACT_GRADIENTS, NO_VALUES, FIXED_VALUES})
+    needs: ClassVar[frozenset[str]] = frozenset({PERFECT_RECALL, HISTORIES, ZERO_SUM, ALTERNATION})
+    needs_leaves: ClassVar[bool] = True
+    visits_all_chance: ClassVar[bool] = True

@@ -1,25 +1,32 @@
-"""The traversal of estimators that visit all own actions or a subset, and at chance and opponents one or all.
+"""The traversal of estimators that visit all own actions, a subset or one, and at chance and opponents one or all.
 
 The traversal goes depth first with an explicit stack. Where one child of a node is drawn on-policy, the reach of the
 others cancels against the probability of the draw, so a leaf z adds to the gradient at the player's last slot
 
     u_i(z) * (product of the probabilities of chance and opponents at nodes where all children were visited)
-           / (product of the probabilities with which own actions were included).
+           / (product of the probabilities with which own actions were visited).
+
+A single own action is drawn from xi = epsilon e + (1 - epsilon) strategy, with an exploration strategy e.
 
 Nodes of which one child is drawn never wait on the stack: when a node is expanded, the traversal slides from each of
 its children through such nodes, down to a leaf or to the next node to expand. The slides of siblings do not depend on
 each other, so that the processor overlaps their cache misses: 1.3 times as fast on trees larger than the cache.
 
-An opponent's action is drawn anew at every node, as in OpenSpiel, or once per infoset, as the paper defines it: both
-are unbiased.
-
-References: Lanctot et al. 2009, sections 3 (chance), 3.2 (external) and 5 (pruning); Farina et al. 2020, section 4.1
-(opponent); Gibson et al. 2012, algorithm 1 (average strategy); Brown, Sandholm 2019, "Superhuman AI for multiplayer
-poker", supplement, algorithm 1 (skipping actions of very negative regret in most iterations).
+References: Lanctot et al. 2009, sections 3 (chance), 3.1 (outcome, equation 10), 3.2 (external) and 5 (pruning); Farina
+et al. 2020, sections 4.1 (opponent) and 4.2 (exploration strategies); Gibson et al. 2012, algorithm 1 (average
+strategy); Brown, Sandholm 2019, "Superhuman AI for multiplayer poker", supplement, algorithm 1 (skipping actions of
+very negative regret in most iterations).
 """
 
-from mccfr_plus.estimators.draws import DRAW_AT_CHANCE, DRAW_FOR_OPPONENT, draw_coin
+from mccfr_plus.estimators.draws import (
+    DRAW_AT_CHANCE,
+    DRAW_FOR_OPPONENT,
+    draw_coin,
+    draw_exploring,
+    exploring_probability,
+)
 from mccfr_plus.estimators.visits import LIST_VISIT
+from mccfr_plus.games.rules import CHANCE, TERMINAL
 from mccfr_plus.kernels.compile import inline_kernel
 from mccfr_plus.kernels.intrinsics import unlikely
 from mccfr_plus.kernels.slots import Constant, optional_slot
@@ -36,14 +43,14 @@ from mccfr_plus.trees.access import (
     PAYOFF,
     REOPEN,
 )
-from mccfr_plus.trees.arrays import CHANCE, TERMINAL
 from mccfr_plus.trees.expansion import EXPAND
-from mccfr_plus.trees.scratch import NODES_TOUCHED, NUM_VISITS, STAMP, THREAD, at, enter, push
+from mccfr_plus.trees.scratch import at, enter, push, touch
 
 ALL_CHANCE = Constant("ALL_CHANCE", False, "Whether all chance outcomes are visited, or one is drawn.")
 ALL_OPPONENTS = Constant("ALL_OPPONENTS", False, "Whether all opponents' actions are visited, or one is drawn.")
 PRUNE = Constant("PRUNE", False, "Whether to leave out what opponents do not play, where all of it is visited.")
 ALL_OWN = Constant("ALL_OWN", True, "Whether all own actions are visited, or a subset by `INCLUSION`.")
+ONE_OWN = Constant("ONE_OWN", False, "Whether a single own action is visited, drawn by `draw_exploring`.")
 ENTERS_OPPONENTS = Constant(
     "ENTERS_OPPONENTS", True, "Whether opponents' infosets are listed, or drawn once per traversal."
 )
@@ -65,11 +72,13 @@ def INCLUSION(parameters, sampling_weights, slot, total):
 def traversal(parameters, sampling_weights, tree, strategy, scratch, player):
     """Adds one sampled traversal to `scratch.gradient` and lists what it touched. Modified in place.
 
-    The arguments are those of every estimator's kernel, see `Estimator`; the constants above say what is visited.
+    The arguments are those of every estimator's kernel, see `Estimator`; the constants above say what is visited. With
+    `ONE_OWN` the first parameter is epsilon, in (0, 1], and the sampling weights are e, or empty for uniform play.
     """
     gradient, stack, rng = scratch.gradient, scratch.stack, scratch.rng
-    stamp, thread = scratch.counts[STAMP], scratch.counts[THREAD]
-    pending, num_visits, nodes_touched = 0, scratch.counts[NUM_VISITS], 0
+    stamp, thread = scratch.counts[0]["stamp"], scratch.counts[0]["thread"]
+    pending, num_visits, nodes_touched = 0, scratch.counts[0]["num_visits"], 0
+    epsilon = parameters[0] if ONE_OWN() else 0.0
     # The first node to expand is a parent of the root, at which no player moves.
     expanded, count, payload = TERMINAL, 1, 0
     opened = FIRST_NODE(tree, scratch, ALL_PLAYERS if ENTERS_OPPONENTS() else player)
@@ -105,13 +114,18 @@ def traversal(parameters, sampling_weights, tree, strategy, scratch, player):
                     gradient[at(child_slot)] += child_weight * PAYOFF(tree, scratch, node, player)
                     break
                 nodes_touched += 1
-                if kind == player or (ALL_CHANCE() if kind == CHANCE else ALL_OPPONENTS()):
+                if not ONE_OWN() if kind == player else ALL_CHANCE() if kind == CHANCE else ALL_OPPONENTS():
                     push(stack, pending, KEEP(tree, scratch, node), child_slot, child_weight)
                     pending += 1
                     break
                 first = PAYLOAD_OF(tree, scratch, node)
                 if kind == CHANCE:
                     drawn = DRAW_AT_CHANCE(tree, scratch, first, width)
+                elif ONE_OWN() and kind == player:
+                    touch(tree, scratch, player, first, width, child_slot)
+                    drawn = draw_exploring(strategy, sampling_weights, first, width, epsilon, rng)
+                    child_slot = first + drawn
+                    child_weight /= exploring_probability(strategy, sampling_weights, child_slot, width, epsilon)
                 else:
                     drawn = DRAW_FOR_OPPONENT(strategy, scratch, first, width)
                     num_visits = LIST_VISIT(scratch, num_visits, first, width, drawn, child_weight)
@@ -126,5 +140,5 @@ def traversal(parameters, sampling_weights, tree, strategy, scratch, player):
             is_new = enter(tree, scratch, player, payload, count, slot, stamp)
             if not ALL_OWN():
                 total = WEIGH_ACTIONS(sampling_weights, payload, count)
-    scratch.counts[NUM_VISITS] = num_visits
-    scratch.counts[NODES_TOUCHED] += nodes_touched
+    scratch.counts[0]["num_visits"] = num_visits
+    scratch.counts[0]["nodes_touched"] += nodes_touched

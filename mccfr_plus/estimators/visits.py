@@ -2,9 +2,9 @@
 
 import numpy as np
 
+from mccfr_plus.games.rules import CHANCE
 from mccfr_plus.kernels.compile import allocating_kernel, expression_kernel, inline_kernel
 from mccfr_plus.kernels.slots import optional_slot
-from mccfr_plus.trees.arrays import CHANCE
 from mccfr_plus.trees.scratch import DRAWN_ACTION, note_visit
 
 
@@ -19,18 +19,9 @@ LIST_VISIT = optional_slot(list_nothing)
 
 @inline_kernel
 def list_infoset(scratch, position, first, count, index, weight):
-    """Lists an infoset, whose strategy is to be added to the average. `scratch.visits` is modified in place.
+    """Lists an infoset, whose strategy is to be added to the average with a weight.
 
-    Args:
-        scratch: `Scratch`.
-        position: The number of visits listed so far.
-        first: The infoset's first slot.
-        count: Its number of actions.
-        index: The action drawn there.
-        weight: What its strategy counts in the average.
-
-    Returns:
-        The number of visits listed now.
+    `scratch.visits` is modified in place at `position`, the number of visits listed so far; returns their number now.
     """
     note_visit(scratch, position, first, count, weight)
     return position + 1
@@ -52,10 +43,8 @@ def max_visits(nodes, player, own, all_chance, all_own):
 
     Args:
         nodes: ``[num_nodes]`` NODE.
-        player: For whom the traversal goes.
         own: Whether the player's own infosets are listed, or those of the others.
-        all_chance: Whether all chance outcomes are visited instead of one.
-        all_own: The same for the player's own actions.
+        all_chance, all_own: Whether all chance outcomes and own actions are visited, or one.
     """
     bound = np.zeros(len(nodes), np.int64)
     for node in range(len(nodes) - 1, -1, -1):

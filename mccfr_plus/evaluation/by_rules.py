@@ -15,7 +15,7 @@ import logging
 import os
 import threading
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor, as_completed, wait
 from typing import NamedTuple
 
@@ -24,7 +24,7 @@ from tqdm.auto import tqdm
 
 from mccfr_plus.errors import BudgetError
 from mccfr_plus.evaluation.exact import Evaluation
-from mccfr_plus.evaluation.tabulation import InfosetHistories
+from mccfr_plus.games.game import RulesGame
 from mccfr_plus.kernels.compile import announce_compilation, kernel
 from mccfr_plus.kernels.slots import Bindings, bind
 from mccfr_plus.trees.access import ALL_PLAYERS
@@ -35,12 +35,10 @@ from mccfr_plus.trees.by_rules.payoff_matrix import (
     both_gradients,
     bytes_of_matrix,
     leaves_to_count,
-    no_leaves,
-    num_entries,
     room_for_leaves,
 )
 from mccfr_plus.trees.expansion import EXPANDING, INTERRUPTED, STATUS, interrupt
-from mccfr_plus.trees.scratch import THREAD
+from mccfr_plus.trees.scratch import COUNTS
 
 logger = logging.getLogger("mccfr_plus")
 
@@ -49,6 +47,20 @@ NUMBER, NUMBERS = 8, 3  # bytes, and numbers per slot beside the threads' gradie
 _MARGIN = 1.1  # of memory that is advised
 _SMALL = 100_000  # histories: a game with fewer is one piece
 _SLOW = "so that every iteration traverses all histories, which takes longer"
+
+
+class InfosetHistories(NamedTuple):
+    """A history of each infoset: the actions of players and chance from the root on."""
+
+    actions: np.ndarray  # [num_infosets, max_depth] uint8 or uint16
+    lengths: np.ndarray  # [num_infosets] int16: one more than the number of actions; 0: there is none yet
+    frames: np.ndarray  # [num_infosets] int32: the player's frame there (`by_rules.frames`), in games with symmetries
+
+    @classmethod
+    def room_for(cls, count: int, max_depth: int, game: RulesGame) -> "InfosetHistories":
+        """Returns room for the histories of a number of infosets."""
+        dtype = np.uint8 if game.most_actions <= 256 else np.uint16
+        return cls(np.zeros((count, max_depth), dtype), np.zeros(count, np.int16), np.zeros(count, np.int32))
 
 
 class Thread(NamedTuple):
@@ -87,9 +99,8 @@ class RulesEvaluator:
         """
         tree, known = self._tree, len(strategy)
         begin = np.ascontiguousarray(strategy, np.float64)
-        threads = self._threads(InfosetHistories.none())
+        threads = self._threads(1 if tree.matrix_words is not None else self._num_threads)
         if tree.matrix_words is not None:
-            threads = threads[:1]
             with announce_compilation(both_gradients, "the evaluation by a payoff matrix", 2):
                 reach = np.zeros(tree.slot_capacity + 2)
                 both_gradients(tree.arrays, tree.matrix_words, begin, reach, threads[0].gradient)
@@ -109,7 +120,7 @@ class RulesEvaluator:
 
     def compile_numbering(self, *, with_leaves: bool) -> None:
         """Compiles what `number_infosets`, or `find_payoff_matrix`, needs."""
-        self._compiled(self._threads(InfosetHistories.none())[0], {ADD_GRADIENTS: False, LIST_LEAVES: with_leaves})
+        self._compiled(self._threads(1)[0], {ADD_GRADIENTS: False, LIST_LEAVES: with_leaves})
 
     def number_infosets(self) -> None:
         """Numbers all infosets, by one thread, so that their order is always the same.
@@ -118,85 +129,77 @@ class RulesEvaluator:
             BudgetError: If the infosets do not fit the memory.
             TraversalInterrupted: If it was interrupted. Infosets that have a number keep it.
         """
-        threads = self._threads(InfosetHistories.none())[:1]
-        self._traverse("numbering information sets", threads, np.zeros(0), {ADD_GRADIENTS: False, LIST_LEAVES: False})
+        options = {ADD_GRADIENTS: False, LIST_LEAVES: False}
+        self._traverse("numbering information sets", self._threads(1), np.zeros(0), options)
 
     def find_payoff_matrix(self) -> None:
         """Gives the tree of a two-player game its payoff matrix, by two traversals, if the matrix fits the memory.
 
         Infosets without a number get one; see `number_infosets`, also for errors.
         """
-        tree, threads = self._tree, self._threads(InfosetHistories.none())
-        counted = [leaves_to_count(tree.slot_capacity) for _ in threads]
-        options = {ADD_GRADIENTS: False, LIST_LEAVES: True}
-
-        def with_leaves(leaves: Sequence[Leaves]) -> list[Thread]:
-            return [thread._replace(leaves=own) for thread, own in zip(threads, leaves, strict=True)]
-
-        # One after the other, so that infosets get the same numbers every time.
-        self._traverse("counting leaves", with_leaves(counted), np.zeros(0), options, is_serial=True)
-        missing = bytes_of_matrix(num_entries(counted), tree.num_slots, len(threads)) - tree.bytes_left
+        tree, options = self._tree, {ADD_GRADIENTS: False, LIST_LEAVES: True}
+        leaves = leaves_to_count(tree.slot_capacity)
+        thread = self._threads(1)[0]._replace(leaves=leaves)
+        self._traverse("counting leaves", [thread], np.zeros(0), options)
+        count = int(leaves.places.sum())
+        missing = bytes_of_matrix(count, tree.num_slots) - tree.bytes_left
         if missing > 0:
-            sizes = f"{num_entries(counted):,} leaves does not fit memory={tree.plan.limit / 1e6:.0f}MB"
+            sizes = f"{count:,} leaves does not fit memory={tree.plan.limit / 1e6:.0f}MB"
             more = f"memory={(tree.plan.limit + _MARGIN * missing) / 1e6:.0f}MB"
             logger.warning("the payoff matrix of %s, %s: give %s.", sizes, _SLOW, more)
-        elif (room := room_for_leaves(counted, tree.num_slots)) is None:
+        elif (room := room_for_leaves(leaves, tree.num_slots)) is None:
             logger.warning("there are too many different payoffs for a payoff matrix, %s.", _SLOW)
         else:
-            matrix, listed = room
-            self._traverse("listing leaves", with_leaves(listed), np.zeros(0), options)
+            matrix, leaves = room
+            self._traverse("listing leaves", [thread._replace(leaves=leaves)], np.zeros(0), options)
             tree.set_payoff_matrix(matrix, self.num_histories)
 
     def find_histories(self) -> InfosetHistories:
         """Numbers all infosets of a new tree, and returns a history of each. BudgetError if memory is too small."""
-        found = InfosetHistories.room_for(self._tree)
-        options = {ADD_GRADIENTS: False, RECORD_HISTORIES: True}
-        self._traverse("finding information sets", self._threads(found), np.zeros(0), options)
-        count = self._tree.num_infosets
-        return InfosetHistories(found.actions[:count], found.lengths[:count], found.frames[:count])
+        tree, options = self._tree, {ADD_GRADIENTS: False, RECORD_HISTORIES: True}
+        found = InfosetHistories.room_for(tree.plan.max_infosets, tree.shape.max_depth, tree.rules_game)
+        threads = [thread._replace(found=found) for thread in self._threads(self._num_threads)]
+        self._traverse("finding information sets", threads, np.zeros(0), options)
+        return InfosetHistories(*(array[: tree.num_infosets] for array in found))
 
-    def _threads(self, found: InfosetHistories) -> list[Thread]:
-        tree = self._tree
-        none, width = no_leaves(), tree.slot_capacity + tree.num_players
-        threads = [
-            Thread(np.zeros(THREAD + 1, np.int64), np.zeros(width), none, found) for _ in range(self._num_threads)
-        ]
+    def _threads(self, count: int) -> list[Thread]:
+        tree, width = self._tree, self._tree.slot_capacity + self._tree.num_players
+        none = leaves_to_count(0), InfosetHistories.room_for(0, 0, tree.rules_game)
+        threads = [Thread(np.zeros(1, COUNTS), np.zeros(width), *none) for _ in range(count)]
         for number, thread in enumerate(threads):
-            thread.counts[THREAD] = number
+            thread.counts[0]["thread"] = number
         return threads
 
     def _traverse(
-        self,
-        what: str,
-        threads: list[Thread],
-        strategy: np.ndarray,
-        constants: Bindings | None = None,
-        *,
-        is_serial: bool = False,
+        self, what: str, threads: list[Thread], strategy: np.ndarray, constants: Bindings | None = None
     ) -> None:
-        """Traverses all histories, and counts them. If it is serial, pieces follow one another."""
+        """Traverses all histories, and counts them."""
         traverse = self._compiled(threads[0], constants)
         tree, disable = self._tree, None if self._progress is None else not self._progress
         total, count, (_, status) = self._num_pieces, len(threads), tree.arrays_to_run_on(False)
         bar = tqdm(total=total, desc=what, unit=" parts", delay=1.0, disable=disable, leave=False)
         begin, done, stop = time.monotonic(), itertools.count(), threading.Event()
 
-        def work(pieces: Iterable[int]) -> int:
+        def work(number: int) -> int:
             histories = 0
-            for piece in pieces:
+            for piece in range(number, total, count):
                 if stop.is_set():
                     break
-                has_ended, visited = traverse(tree.arrays, threads[piece % count], strategy, ALL_PLAYERS, piece, total)
+                has_ended, visited = traverse(tree.arrays, threads[number], strategy, ALL_PLAYERS, piece, total)
+                if not has_ended and status[STATUS] == INTERRUPTED:
+                    raise TraversalInterrupted
                 if not has_ended:
-                    raise TraversalInterrupted if status[STATUS] == INTERRUPTED else BudgetError(_why_full(tree))
+                    raise BudgetError(
+                        f"all information sets must have a number, and {tree.num_infosets:,} have filled "
+                        f"memory={tree.plan.limit / 1e6:,.0f}MB: give more."
+                    )
                 histories += visited
                 next(done)
                 bar.update()
             return histories
 
-        groups = [range(total)] if is_serial else [range(number, total, count) for number in range(count)]
-        with bar, ThreadPoolExecutor(len(groups), thread_name_prefix="mccfr_plus") as pool:
-            running = [pool.submit(work, group) for group in groups]
+        with bar, ThreadPoolExecutor(count, thread_name_prefix="mccfr_plus") as pool:
+            running = [pool.submit(work, number) for number in range(count)]
             try:
                 histories = sum(future.result() for future in as_completed(running))
             except BaseException as error:
@@ -220,25 +223,13 @@ class RulesEvaluator:
         return traverse
 
 
-def _why_full(tree: ImplicitTree) -> str:
-    return (
-        f"all information sets must have a number, and {tree.num_infosets:,} have filled "
-        f"memory={tree.plan.limit / 1e6:,.0f}MB: give more."
-    )
-
-
 @kernel
 def _values(infosets, strategy, gradient, below, capacity, values, best_values):
-    """Adds up the on-policy and the best-response value of every player.
+    """Adds up the on-policy and the best-response value of every player, with parents before children in `infosets`.
 
-    Args:
-        infosets: ``[num_infosets]`` INFOSET, parents first.
-        strategy: ``[num_slots]``.
-        gradient: ``[num_slots]``, all players' gradients. Modified in place.
-        below: A copy of `gradient`, for the values of the strategy. Modified in place.
-        capacity: Slot of player 0's empty sequence.
-        values: ``[num_players]``, the gradients at the empty sequences. Modified in place, as is `best_values`.
-        best_values: The same.
+    `gradient` and its copy `below` are ``[num_slots]``, of all players. `values` and its copy `best_values`,
+    ``[num_players]``, are the gradients at the empty sequences, the first of which is slot `capacity`. All four are
+    modified in place.
     """
     for index in range(len(infosets) - 1, -1, -1):
         first, count = infosets[index]["first_slot"], infosets[index]["num_actions"]

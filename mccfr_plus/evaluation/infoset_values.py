@@ -6,8 +6,8 @@ import numpy as np
 
 from mccfr_plus.estimators.escher import refresh_values
 from mccfr_plus.evaluation.kernels import own_reach
+from mccfr_plus.games.rules import CHANCE
 from mccfr_plus.kernels.compile import announce_compilation, kernel
-from mccfr_plus.trees.arrays import CHANCE
 from mccfr_plus.trees.game_tree import GameTree
 
 

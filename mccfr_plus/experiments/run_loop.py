@@ -16,7 +16,7 @@ from mccfr_plus.experiments.algorithm import algorithm_of
 from mccfr_plus.experiments.evaluation_points import FEW, Limit, affordable_points, evaluation_points
 from mccfr_plus.experiments.record import Point, Record
 from mccfr_plus.experiments.solvers import solver_of
-from mccfr_plus.games.compiled_rules import compiled_rules
+from mccfr_plus.games.openspiel import compiled_rules
 from mccfr_plus.kernels.interrupts import deferred_signals
 from mccfr_plus.policies.files import save_policy
 from mccfr_plus.policies.tree_policy import TreePolicy

@@ -2,12 +2,12 @@
 
 from mccfr_plus.games.bid_goofspiel import BidGoofspielGame
 from mccfr_plus.games.bluff import BluffGame
-from mccfr_plus.games.compiled_rules import compiled_rules
 from mccfr_plus.games.game import RulesGame
 from mccfr_plus.games.latent_tic_tac_toe import LatentTicTacToeGame
 from mccfr_plus.games.leduc_ranks import LeducRanksGame
 from mccfr_plus.games.nl_holdem_buckets import NoLimitHoldemBucketsGame
 from mccfr_plus.games.one_card_poker import OneCardPokerGame
+from mccfr_plus.games.openspiel import compiled_rules
 from mccfr_plus.games.perfect_recall_dark_hex import PerfectRecallDarkHexGame
 from mccfr_plus.games.princess_and_monster import PrincessAndMonsterGame
 from mccfr_plus.games.pyspiel_game import PyspielGame, PyspielState, register_game

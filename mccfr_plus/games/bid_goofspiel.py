@@ -13,51 +13,41 @@ from dataclasses import replace
 import numpy as np
 
 from mccfr_plus.games.game import RulesGame
+from mccfr_plus.games.openspiel import goofspiel
 from mccfr_plus.games.openspiel.goofspiel import (
-    ASCENDING,
     BIDS,
     CARDS,
-    DESCENDING,
     HIDDEN,
     LEAD,
-    MOST_CARDS,
     ORDER,
+    ORDERS,
     POINT_CARDS,
     RANDOM,
-    RULES,
     TURN,
     WIN_LOSS,
-    WINNERS,
-    code_sizes,
     entry,
+    goofspiel_layout,
     points_of,
 )
 from mccfr_plus.games.rules import Field, Layout, Parameters
-from mccfr_plus.kernels.compile import inline_kernel, kernel
-
-
-@inline_kernel
-def _unpack(sequence, count, view):
-    """Writes the first `count` entries of a sequence."""
-    for index in range(count):
-        view[index] = entry(sequence, index)
+from mccfr_plus.kernels.compile import kernel
 
 
 @kernel
 def _look(parameters, table, state, player, view):
-    num_cards, turn = parameters[CARDS], state[TURN]
-    at, so_far = 2 * num_cards, min(turn + 1, num_cards)  # with the current round
+    num_cards, turn, at = parameters[CARDS], state[TURN], 2 * parameters[CARDS]
     if parameters[HIDDEN]:
-        _unpack(state[BIDS + player], so_far, view)
-        _unpack(state[WINNERS], turn, view[num_cards:])
+        goofspiel.look(parameters, table, state, player, view)
     else:
-        _unpack(state[BIDS], turn, view)
-        _unpack(state[BIDS + 1], turn, view[num_cards:])
+        for index in range(turn):
+            view[index], view[num_cards + index] = entry(state[BIDS], index), entry(state[BIDS + 1], index)
         if turn < num_cards:
             view[at] = entry(state[BIDS + player], turn)
         at += 1
+        if parameters[ORDER] == RANDOM:
+            for index in range(min(turn + 1, num_cards)):
+                view[at + index] = entry(state[POINT_CARDS], index)
     if parameters[ORDER] == RANDOM:
-        _unpack(state[POINT_CARDS], so_far, view[at:])
         at += num_cards
     view[at], view[at + 1] = points_of(state, 0), points_of(state, 1)
 
@@ -68,15 +58,14 @@ class BidGoofspielGame(RulesGame):
     short_name = "bid_goofspiel"
     long_name = "Goofspiel With Explicit Bids"
     defaults = {"num_cards": 7, "reveal": "results", "prizes": "descending", "utility": "win_loss"}  # noqa: RUF012
-    rules = replace(RULES, look=_look)
+    rules = replace(goofspiel.RULES, look=_look)
 
     @classmethod
     def layout(cls, parameters: Parameters) -> Layout:
-        num_cards = parameters.whole_number("num_cards", 2, MOST_CARDS, "four bits per bid in a word of 64")
+        num_cards = parameters.whole_number("num_cards", 2, goofspiel.MOST_CARDS, "four bits per bid in a word of 64")
         bids_seen = parameters.one_of("reveal", {"results": False, "bids": True})
-        order = parameters.one_of("prizes", {"descending": DESCENDING, "ascending": ASCENDING, "random": RANDOM})
+        order = parameters.one_of("prizes", ORDERS)
         kind = parameters.one_of("utility", {"win_loss": WIN_LOSS, "point_difference": LEAD})
-        is_random = order == RANDOM
         points = num_cards * (num_cards + 1) // 2
         # The winner of a round with a higher card loses another one, at least that for prize 1.
         most = points - 2.0 if kind == LEAD else 1.0
@@ -88,19 +77,15 @@ class BidGoofspielGame(RulesGame):
             fields = [cards("bids_0"), cards("bids_1"), cards("hidden_bid", 1, private=True)]
         else:
             fields = [cards("bids", private=True), Field("results", 4, num_cards, symbols=("", "0", "1", "="))]
-        if is_random:
+        if order == RANDOM:
             fields.append(cards("prizes"))
-        return Layout(
-            state_size=BIDS + 4,
+        return goofspiel_layout(
+            [2, num_cards, num_cards, order, not bids_seen, kind, True],
             fields=(*fields, Field("points", points + 1, 2, when="now")),
-            num_distinct_actions=num_cards,
-            max_chance_outcomes=num_cards if is_random else 0,
             max_game_length=2 * num_cards,
-            max_chance_nodes=num_cards - 1 if is_random else 0,
+            max_chance_nodes=num_cards - 1 if order == RANDOM else 0,
             min_utility=-most,
             max_utility=most,
-            parameters=[2, num_cards, num_cards, order, not bids_seen, kind, True],
-            **code_sizes(2, num_cards, is_random, not bids_seen),
         )
 
     def action_text(self, player: int, action: int) -> str:
@@ -118,5 +103,5 @@ class BidGoofspielGame(RulesGame):
 
 
 def _cards(sequence: np.int64) -> str:
-    cards = [int(sequence) >> shift & 15 for shift in range(0, 4 * MOST_CARDS, 4)]
+    cards = [int(sequence) >> shift & 15 for shift in range(0, 4 * goofspiel.MOST_CARDS, 4)]
     return " ".join(str(card) for card in cards if card) or "-"

@@ -18,45 +18,24 @@ import numpy as np
 
 from mccfr_plus.games import bluff_rounds
 from mccfr_plus.games.game import RulesGame
-from mccfr_plus.games.openspiel.liars_dice import (
-    LAST,
-    MATCHES,
-    MOST_BIDS,
-    NEXT,
-    NUM_SIDES,
-    ROLL,
-    RULES,
-    SIZE,
-    code_sizes,
-)
+from mccfr_plus.games.openspiel.liars_dice import MATCHES, MOST_BIDS, NEXT, ROLL, RULES, SECOND, bidding_layout
 from mccfr_plus.games.rules import MOVER, TERMINAL, Field, Layout, Parameters
 from mccfr_plus.kernels.compile import kernel
 
-# The parameters are those of liar's dice, where a first roll is of all dice. Before the numbers of dice that match a
-# face, player 0's rolls first, there is how many rolls each player has.
+# The parameters are those of liar's dice, where a first roll is of all dice: player 0's rolls come before player 1's.
+# Before the numbers of dice that match a face, there is how many rolls player 1 has.
 _MOST_ROLLS = 50_000
 
 
 @kernel
 def _outcomes(parameters, table, state, actions, probabilities):
     # The table has two payoffs, the probabilities of player 0's rolls, and those of player 1's.
-    player, counts = int(state[ROLL] > 0), parameters[MATCHES] - 2
-    first = 2 + player * parameters[counts]
-    count = parameters[counts + player]
+    first, count = 2, parameters[SECOND]
+    if state[ROLL] > 0:
+        first, count = 2 + count, parameters[parameters[MATCHES] - 1]
     for roll in range(count):
         actions[roll], probabilities[roll] = roll, table[first + roll]
     return count
-
-
-@kernel
-def _returns(parameters, table, state, payoffs):
-    faces, bid, bidder = parameters[NUM_SIDES], (state[LAST] >> 1) - 1, state[LAST] & 1
-    quantity, matches = bid // faces + 1, parameters[MATCHES]
-    for player in range(2):
-        roll = state[ROLL + player] - 1 + player * parameters[matches - 2]
-        quantity -= parameters[matches + roll * faces + bid % faces]
-    payoffs[0] = table[1 - bidder if quantity <= 0 else bidder]  # by who loses a die
-    payoffs[1] = -payoffs[0]
 
 
 class BluffGame(RulesGame):
@@ -65,13 +44,13 @@ class BluffGame(RulesGame):
     short_name = "bluff"
     long_name = "Bluff (one round of Liar's dice)"
     defaults = {"dice1": 2, "dice2": 1, "faces": 6, "payoff": "match", "starts": "loser"}  # noqa: RUF012
-    rules = replace(RULES, outcomes=_outcomes, returns=_returns)
+    rules = replace(RULES, outcomes=_outcomes)
 
     @classmethod
     def layout(cls, parameters: Parameters) -> Layout:
         dice = [parameters.whole_number(name, 1, 10) for name in ("dice1", "dice2")]
         faces = parameters.whole_number("faces", 2, 20)
-        starts = parameters.one_of("starts", {"loser": "loser", "winner": "winner"})
+        starts = parameters.one_of("starts", {name: name for name in ("loser", "winner")})
         match = parameters.one_of("payoff", {"match": True, "round": False})
         num_bids = sum(dice) * faces
         given = f"dice1={dice[0]}, dice2={dice[1]}, faces={faces}"
@@ -95,24 +74,20 @@ class BluffGame(RulesGame):
             payoffs = [-1.0, 1.0] if rounds is None else [each.value() for each in rounds]
             return np.array([*payoffs, *(_probability(roll, faces) for roll in every_roll)])
 
-        return Layout(
-            state_size=SIZE,
+        return bidding_layout(
+            most_rolls,
+            num_bids,
             fields=(
                 Field("roll", most_rolls + 1, private=True, write=roll_text),
                 Field("bids", 2, num_bids, write=bids_text),
             ),
-            num_distinct_actions=num_bids + 1,
             max_chance_outcomes=most_rolls,
-            max_game_length=num_bids + 1,
             max_chance_nodes=2,
-            min_utility=-1.0,
-            max_utility=1.0,
             parameters=[
-                *(faces, num_bids, 1, False, NEXT + most_rolls + 2),
-                *(*range(1, most_rolls + 1), *map(len, rolls), *matches),
+                *(faces, num_bids, 1, False, NEXT + most_rolls + 1, len(rolls[0])),
+                *(*range(1, most_rolls + 1), len(rolls[1]), *matches),
             ],
             table=table,
-            **code_sizes(most_rolls, num_bids),
         )
 
     def action_text(self, player: int, action: int) -> str:

@@ -1,10 +1,6 @@
-"""Kernels that several games share, and `rules_in`, which collects the kernels of a module."""
+"""Kernels that several games share."""
 
-from collections.abc import Mapping
-from dataclasses import fields
-from typing import Any
-
-from mccfr_plus.games.rules import CHANCE, MOVER, Rules
+from mccfr_plus.games.rules import CHANCE, MOVER
 from mccfr_plus.kernels.compile import inline_kernel, kernel
 from mccfr_plus.kernels.intrinsics import at, lowest_bit
 
@@ -32,12 +28,3 @@ def equally_likely(count, probabilities):
     for index in range(count):
         probabilities[index] = 1.0 / count
     return count
-
-
-def rules_in(module: Mapping[str, Any]) -> Rules:
-    """Returns the rules that a module defines: its `_legal` is the kernel `legal`, and so on.
-
-    Without `_start`, chance moves first.
-    """
-    kernels: dict[str, Any] = {each.name: module.get(f"_{each.name}") for each in fields(Rules)}
-    return Rules(**kernels | {"start": kernels["start"] or chance_begins})

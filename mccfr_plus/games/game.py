@@ -8,27 +8,18 @@ from typing import Any, ClassVar
 import numpy as np
 import pyspiel
 
-from mccfr_plus.games.rules import NOW, RECALLED, Field, Layout, Parameters, Rules
+from mccfr_plus.games.rules import CHANCE, MOVER, NOW, Field, Layout, Parameters, Rules
 
 
 class Encoding:
     """Encodes what a player knows as a tensor: the player, then each place of each field, as one-hot vectors."""
 
     def __init__(self, num_players: int, places: Sequence[tuple[int, Field]]):
-        self.size = num_players  # of the tensor
-        # For each field: begin and end of its part, and its shape (count, size).
-        self.shapes: dict[str, tuple[int, int, tuple[int, int]]] = {}
-        # For each entry of `look` that is shown: its position, and the begin of its one-hot vector.
-        where: list[int] = []
-        base: list[int] = []
-        for begin, each in places:
-            end = self.size + each.count * each.size
-            self.shapes[each.name] = (self.size, end, (each.count, each.size))
-            where += range(begin, begin + each.count)
-            base += range(self.size, end, each.size)
-            self.size = end
-        self._where, self._base = np.array(where, np.int64), np.array(base, np.int64)
-        self._base_of = dict(zip(where, base, strict=True))
+        sizes = [each.size for _, each in places for _ in range(each.count)]
+        *begins, self.size = np.cumsum([num_players, *sizes]).tolist()  # of one-hot vectors, and of the tensor
+        shown = [begin + index for begin, each in places for index in range(each.count)]  # entries of `look`
+        self._begins = dict(zip(shown, begins, strict=True))
+        self._where, self._base = np.array(shown, np.int64), np.array(begins, np.int64)
 
     def write(self, player: int, view: np.ndarray, tensor: np.ndarray) -> None:
         """Writes the tensor for a view, the output of `look`, into zeros."""
@@ -39,7 +30,7 @@ class Encoding:
         """Returns the entries of the tensor that are 1 if a place has a value; see `RulesGame.tensor_cells`."""
         if place < 0:
             return [player]
-        return [self._base_of[place] + value] if place in self._base_of else []
+        return [self._begins[place] + value] if place in self._begins else []
 
 
 class RulesGame(ABC):
@@ -63,8 +54,6 @@ class RulesGame(ABC):
         action_names: Names of actions; if empty, `action_text` writes them, by default as numbers.
         given: The parameters with the defaults filled in.
         sizes: The `Layout` for these parameters.
-        encoding_recalled: The tensor of information states.
-        encoding_now: The tensor of observations.
     """
 
     short_name: ClassVar[str]
@@ -81,15 +70,13 @@ class RulesGame(ABC):
         self.given = Parameters({**self.defaults, **(params or {})})
         self.sizes = self.layout(self.given)
         if any(number != int(number) for number in self.sizes.parameters):
-            raise ValueError(
-                f"parameters={self.sizes.parameters} of the layout must be whole: fractions go into table."
-            )
+            given = f"parameters={self.sizes.parameters}"
+            raise ValueError(f"{given} of the layout must be whole: fractions go into table.")
         # Not made read-only: Numba takes several times as long to accept such an array.
         self.parameters = np.array(self.sizes.parameters, np.int64)
         self.most_actions = max(self.sizes.num_distinct_actions, self.sizes.max_chance_outcomes)
         self._information_state = self.sizes.places(hidden=NOW)
-        self.encoding_recalled = Encoding(self.sizes.num_players, self._information_state)
-        self.encoding_now = Encoding(self.sizes.num_players, self.sizes.places(hidden=RECALLED))
+        self._encoding = Encoding(self.sizes.num_players, self._information_state)
 
     def __reduce__(self) -> tuple:
         return type(self), (dict(self.given),)
@@ -131,7 +118,7 @@ class RulesGame(ABC):
         Returns:
             Numbers of entries; ``~number`` for an entry that becomes 0. None if tensors are not of this kind.
         """
-        return self.encoding_recalled.cells(player, place, value)
+        return self._encoding.cells(player, place, value)
 
     @cached_property
     def table(self) -> np.ndarray:
@@ -145,6 +132,22 @@ class RulesGame(ABC):
         words = np.zeros(self.sizes.state_size, np.int64)
         self.rules.start(self.parameters, self.table, words)
         return words
+
+    def choices(self, words: np.ndarray) -> tuple[list[int], list[float]]:
+        """Returns the legal actions, or the outcomes of chance and their probabilities; nothing at the end."""
+        actions, probabilities, count = np.empty(self.most_actions, np.int64), np.empty(0), 0
+        if words[MOVER] >= 0:
+            count = self.rules.legal(self.parameters, self.table, words, actions)
+        elif words[MOVER] == CHANCE and self.rules.outcomes is not None:
+            probabilities = np.empty(self.sizes.max_chance_outcomes)
+            count = self.rules.outcomes(self.parameters, self.table, words, actions, probabilities)
+        return actions[:count].tolist(), probabilities[:count].tolist()
+
+    def returns(self, words: np.ndarray) -> list[float]:
+        """Returns each player's payoff at the end of the game."""
+        payoffs = np.zeros(self.sizes.num_players)
+        self.rules.returns(self.parameters, self.table, words, payoffs)
+        return payoffs.tolist()
 
     def look(self, words: np.ndarray, player: int) -> np.ndarray:
         """Returns a player's view of a state: an int64 entry for each place of the game's fields."""

@@ -15,26 +15,26 @@ Reference: Lanctot et al. 2009, section 5.
 
 import numpy as np
 
-from mccfr_plus.games.common import list_bits, rules_in
+from mccfr_plus.games.common import list_bits
 from mccfr_plus.games.game import RulesGame
-from mccfr_plus.games.rules import MOVER, TERMINAL, Field, Layout, Parameters
+from mccfr_plus.games.phantom import LINES, owner
+from mccfr_plus.games.rules import MOVER, TERMINAL, Field, Layout, Parameters, Rules
 from mccfr_plus.kernels.compile import inline_kernel, kernel
 
-_WINNER = 1  # 1 + player, 0: none
-_LAST = 2  # the player who chose last, -1 before the first choice
-_HIDDEN = 3  # 1 if the last choice placed a mark
-_MARKS = 4  # the cells of each player's marks, a mask per player
+_MARKS = 1  # the cells of each player's marks, a mask per player, where `owner` reads them
+_WINNER = 3  # 1 + player, 0: none
+_LAST = 4  # the player who chose last, -1 before the first choice
+_HIDDEN = 5  # 1 if the last choice placed a mark
 _COUNT = 6  # marks placed
 _PLACED = 7  # the marks in the order in which they were placed: 1 + 2 * cell, and 1 more once a choice was lost on it
 _SIZE = 16
 
 _CELLS, _ALL_CELLS = 9, 0b111111111
-_LINES = (0b111, 0b111000, 0b111000000, 0b1001001, 0b10010010, 0b100100100, 0b100010001, 0b1010100)
 
 
 @inline_kernel
 def _has_line(marks):
-    for line in _LINES:  # noqa: SIM110 (Numba knows no any() of a generator)
+    for line in LINES:  # noqa: SIM110 (Numba knows no any() of a generator)
         if marks & line == line:
             return True
     return False
@@ -81,12 +81,6 @@ def _apply(parameters, table, state, action):
     state[MOVER] = TERMINAL if full or state[_WINNER] else other
 
 
-@inline_kernel
-def _owner(state, cell):
-    """Returns 1 or 2 if player 0 or 1 has a mark on the cell, otherwise 0."""
-    return (state[_MARKS] >> cell & 1) + 2 * (state[_MARKS + 1] >> cell & 1)
-
-
 @kernel
 def _returns(parameters, table, state, payoffs):
     winner = state[_WINNER]
@@ -104,7 +98,7 @@ def _look(parameters, table, state, player, view):
         # Without a hidden mark, the opponent's last choice was lost on this one, which the player does not know yet.
         view[count - 1] = 0 if unseen else view[count - 1] - 1
     for cell in range(_CELLS):
-        view[_CELLS + cell] = _owner(state, cell) if not unseen >> cell & 1 else 0
+        view[_CELLS + cell] = owner(state, cell) if not unseen >> cell & 1 else 0
 
 
 @kernel
@@ -126,7 +120,7 @@ class LatentTicTacToeGame(RulesGame):
     short_name = "latent_tic_tac_toe"
     long_name = "Latent Tic-Tac-Toe"
     defaults = {"win": "placement", "full": "true_board"}  # noqa: RUF012
-    rules = rules_in(globals())
+    rules = Rules(_start, _legal, _apply, _returns, _look, observe=_observe)
 
     @classmethod
     def layout(cls, parameters: Parameters) -> Layout:
@@ -157,5 +151,5 @@ class LatentTicTacToeGame(RulesGame):
     def state_text(self, state: np.ndarray) -> str:
         """Returns the true board, a hidden mark as a capital letter."""
         hidden = _hidden_mark(state)
-        cells = [(".XO" if hidden >> cell & 1 else ".xo")[_owner(state, cell)] for cell in range(_CELLS)]
+        cells = [(".XO" if hidden >> cell & 1 else ".xo")[owner(state, cell)] for cell in range(_CELLS)]
         return "\n".join("".join(cells[row : row + 3]) for row in range(0, _CELLS, 3))

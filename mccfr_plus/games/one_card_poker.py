@@ -4,13 +4,15 @@ Reference: Gordon 2005, "No-regret algorithms for structured prediction problems
 2009, section 5.
 """
 
+from dataclasses import replace
+
 import numpy as np
 
 from mccfr_plus.games.game import RulesGame
-from mccfr_plus.games.openspiel.kuhn_poker import RULES, SIZE, code_sizes
+from mccfr_plus.games.openspiel.kuhn_poker import RULES, kuhn_layout
 from mccfr_plus.games.rules import Field, Layout, Parameters
 
-_MOST_CARDS, _BITS = 20_000, 15
+_MOST_CARDS = 20_000
 
 
 class OneCardPokerGame(RulesGame):
@@ -25,21 +27,8 @@ class OneCardPokerGame(RulesGame):
     @classmethod
     def layout(cls, parameters: Parameters) -> Layout:
         deck_size = parameters.whole_number("deck_size", 3, _MOST_CARDS, "4.5 * deck_size**2 histories")
-        return Layout(
-            state_size=SIZE,
-            fields=(
-                Field("card", deck_size + 1, private=True, symbols=["-", *map(str, range(deck_size))]),
-                Field("bets", 3, 3, symbols=("", "p", "b")),
-            ),
-            num_distinct_actions=2,
-            max_chance_outcomes=deck_size,
-            max_game_length=3,
-            max_chance_nodes=2,
-            min_utility=-2.0,
-            max_utility=2.0,
-            parameters=[2, deck_size, _BITS],
-            **code_sizes(2, deck_size),
-        )
+        card = Field("card", deck_size + 1, private=True, symbols=["-", *map(str, range(deck_size))])
+        return replace(kuhn_layout(2, deck_size), fields=(card, Field("bets", 3, 3, symbols=("", "p", "b"))))
 
     def outcome_text(self, outcome: int) -> str:
         """Returns the card that is dealt."""

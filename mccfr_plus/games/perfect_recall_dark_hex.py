@@ -14,9 +14,9 @@ import numpy as np
 
 from mccfr_plus.games.game import RulesGame
 from mccfr_plus.games.openspiel.phantom_games import dark_hex
-from mccfr_plus.games.phantom import NOTHING, RULES, look, owner, parameters_of_hex
+from mccfr_plus.games.phantom import NOTHING, RULES, look, owner, phantom_layout
 from mccfr_plus.games.rules import RECALLED, Field, Layout, Parameters
-from mccfr_plus.games.symmetries import board_symmetries, turned_choices
+from mccfr_plus.games.symmetries import turned_choices
 from mccfr_plus.kernels.compile import kernel
 
 
@@ -39,32 +39,13 @@ class PerfectRecallDarkHexGame(RulesGame):
 
     @classmethod
     def layout(cls, parameters: Parameters) -> Layout:
-        game, columns = dark_hex(parameters, NOTHING)
+        kernels, symmetries = dark_hex(parameters, NOTHING)
+        num_cells, columns = len(symmetries[0]), parameters["num_cols"]
         # A choice of an occupied cell has an asterisk.
-        names = (f"{_cell(cell, columns)}{mark}" for cell in range(game.num_cells) for mark in ("*", ""))
-        return Layout(
-            state_size=game.state_size,
-            fields=(
-                Field(
-                    "choices",
-                    2 * game.num_cells + 1,
-                    game.num_cells,
-                    private=True,
-                    when=RECALLED,
-                    symbols=["", *names],
-                    turned=turned_choices(1),
-                ),
-                Field("board", 3, game.num_cells, private=True, when="now", symbols=".o*"),
-            ),
-            num_distinct_actions=game.num_cells,
-            max_game_length=game.max_game_length,
-            min_utility=-1.0,
-            max_utility=1.0,
-            parameters=parameters_of_hex(game, columns),
-            max_observations=game.max_observations,
-            max_first_observations=game.max_first_observations,
-            symmetries=board_symmetries(game.num_cells // columns, columns, reflections=False),
-        )
+        names = (f"{_cell(cell, columns)}{mark}" for cell in range(num_cells) for mark in ("*", ""))
+        choices = Field("choices", 2 * num_cells + 1, num_cells, True, RECALLED, ["", *names], turned=turned_choices(1))
+        board = Field("board", 3, num_cells, private=True, when="now", symbols=".o*")
+        return phantom_layout(kernels, (choices, board), symmetries)
 
     def action_text(self, player: int, action: int) -> str:
         """Returns the column as a letter and the row as a number, as OpenSpiel's `dark_hex` does, such as "a1"."""

@@ -1,18 +1,16 @@
 """Kernels of phantom games: players mark cells of a board in turn and never see each other's marks.
 
 A choice of a cell that the opponent has marked places nothing. The player then chooses again or, where the game is
-abrupt, loses the turn. The player with a winning set of marks wins; a full board is a draw. `Phantom` makes the
-parameters of the kernels.
+abrupt, loses the turn. The player with a winning set of marks wins; a full board is a draw.
 """
 
 import functools
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
 from mccfr_plus.games.common import list_bits
-from mccfr_plus.games.rules import MOVER, TERMINAL, Rules
+from mccfr_plus.games.rules import MOVER, TERMINAL, Field, Layout, Rules
 from mccfr_plus.kernels.compile import inline_kernel, kernel
 from mccfr_plus.kernels.intrinsics import at
 
@@ -24,15 +22,16 @@ _TRIED = 32
 _MARKS = (1 << _TRIED) - 1
 _WON = 62
 _COUNT_BITS = 6
-_USED_BITS = 60  # of a word with cells
-_USED = (1 << _USED_BITS) - 1
+_BITS, _PER_WORD = 5, 12  # of a cell, and cells in a word
+_USED = (1 << _BITS * _PER_WORD) - 1
 
-# Parameters; then the table of winning sets, or what `_connects` needs.
-_NUM_CELLS, _ABRUPT, _SHOWN, _NUM_WORDS, _BITS, _PER_WORD, _TABLE, _COLUMNS = range(8)
-_EDGES, _INNER = 8, 12  # each player's two edges; cells with a neighbour to the west, and to the east
-_NUM_PARAMETERS = 14
+# Parameters: where the table of winning sets begins, 0 if there is none; for `_connects` each player's two edges, and
+# the cells with a neighbour to the west, and to the east.
+_NUM_CELLS, _ABRUPT, _SHOWN, _NUM_WORDS, _TABLE, _COLUMNS, _EDGES, _INNER = *range(7), 10
+_NUM_PARAMETERS = 12
 MOST_CELLS = 28  # 2 * 28 - 1 choices in a word, beside their number
 _MOST_CELLS_OF_TABLE = 16
+LINES = (0b111, 0b111000, 0b111000000, 0b1001001, 0b10010010, 0b100100100, 0b100010001, 0b1010100)  # of tic-tac-toe
 
 # What a player sees of the opponent's choices: nothing, how many choices there were in all, or when each was made.
 NOTHING, NUMBER, TURNS = range(3)
@@ -97,12 +96,12 @@ def apply(parameters, table, state, action):
     mover, choices, bit = state[MOVER], state[_CHOICES], 1 << action
     own, other = state[at(_BOARD + mover)] | bit << _TRIED, state[at(_BOARD + 1 - mover)]
     state[_CHOICES] = (choices + 1) | mover << (_COUNT_BITS + (choices & 63))
-    bits, num_words = parameters[_BITS], parameters[_NUM_WORDS]
+    num_words = parameters[_NUM_WORDS]
     first = _CELLS + mover * num_words
     if num_words > 1:
         for word in range(first + num_words - 1, first, -1):
-            state[at(word)] = (state[at(word)] << bits | state[at(word - 1)] >> (_USED_BITS - bits)) & _USED
-    state[at(first)] = (state[at(first)] << bits | (action + 1)) & _USED
+            state[at(word)] = (state[at(word)] << _BITS | state[at(word - 1)] >> _BITS * (_PER_WORD - 1)) & _USED
+    state[at(first)] = (state[at(first)] << _BITS | (action + 1)) & _USED
     if other & bit:
         state[MOVER] = 1 - mover if parameters[_ABRUPT] else mover
     else:
@@ -129,8 +128,7 @@ def look(parameters, table, state, player, view):
     one of the opponent, and those of the player are larger by 1.
     """
     marks, choices, shown = state[_BOARD + player], state[_CHOICES], parameters[_SHOWN]
-    bits, first = parameters[_BITS], _CELLS + player * parameters[_NUM_WORDS]
-    count, per_word = choices & 63, parameters[_PER_WORD]
+    first, count = _CELLS + player * parameters[_NUM_WORDS], choices & 63
     if shown == NUMBER:
         view[parameters[_NUM_CELLS]] = count
     place = count
@@ -142,8 +140,8 @@ def look(parameters, table, state, player, view):
     for index in range(count - 1, -1, -1):
         if _player_of(choices, index) == player:
             place -= 1
-            word = state[first + latest // per_word]
-            cell = (word >> bits * (latest % per_word) & ((1 << bits) - 1)) - 1
+            word = state[first + latest // _PER_WORD]
+            cell = (word >> _BITS * (latest % _PER_WORD) & ((1 << _BITS) - 1)) - 1
             view[place] = 1 + 2 * cell + (marks >> cell & 1) + int(shown == TURNS)
             latest += 1
         elif shown == TURNS:
@@ -167,97 +165,61 @@ def observe(parameters, table, state, player, action):
 RULES = Rules(start=start, legal=legal, apply=apply, returns=returns, look=look, observe=observe)
 
 
-@dataclass(frozen=True)
-class Phantom:
-    """The sizes of a phantom game and the parameters of its kernels.
+def parameters_of(num_cells: int, abrupt: bool, shown: int, wins: Callable[[int], bool]) -> np.ndarray:
+    """Returns the parameters of the kernels for games in which the same sets of marks, masks of cells, win for both.
 
-    Args:
-        num_cells: Number of cells, at most `MOST_CELLS`.
-        abrupt: Whether a choice that places nothing loses the turn.
-        shown: `NOTHING`, `NUMBER` or `TURNS`.
+    With `abrupt`, a choice that places nothing loses the turn; `shown` is `NOTHING`, `NUMBER` or `TURNS`.
     """
-
-    num_cells: int
-    abrupt: bool
-    shown: int = NOTHING
-
-    @property
-    def _bits(self) -> int:
-        return 4 if self.num_cells <= 15 else 5
-
-    @property
-    def _per_word(self) -> int:
-        return _USED_BITS // self._bits
-
-    @property
-    def _num_words(self) -> int:
-        return -(-self.num_cells // self._per_word)
-
-    @property
-    def state_size(self) -> int:
-        """Number of words of a state."""
-        return _CELLS + 2 * self._num_words
-
-    @property
-    def max_game_length(self) -> int:
-        """Maximum number of choices: each cell is chosen twice, except the one that ends the game."""
-        return 2 * self.num_cells - 1
-
-    @property
-    def max_observations(self) -> int:
-        """Bound of the codes of `observe`."""
-        return 2 if self.shown == NOTHING else 2 * (self.num_cells + 1)
-
-    @property
-    def max_first_observations(self) -> int:
-        """Bound of the codes of `observe` before a player's first choice."""
-        return 1 if self.shown == NOTHING else 3  # one choice of the opponent, as the first one places a mark
-
-    def parameters_of(self, wins: Callable[[int], bool]) -> np.ndarray:
-        """Returns the parameters of the kernels for games in which both players need the same sets of marks.
-
-        Args:
-            wins: Returns whether a set of marks, a mask of cells, wins.
-        """
-        parameters, table = self._parameters(), self._empty_table()
-        for marks in range(1 << self.num_cells):
-            table[marks >> 4] |= (3 if wins(marks) else 0) << 2 * (marks & 15)
-        parameters[_TABLE] = _NUM_PARAMETERS
-        return np.concatenate([parameters, table])
-
-    def _parameters(self) -> np.ndarray:
-        parameters = np.zeros(_NUM_PARAMETERS, np.int64)
-        sizes = self.num_cells, self.abrupt, self.shown, self._num_words, self._bits, self._per_word
-        parameters[: len(sizes)] = sizes
-        return parameters
-
-    def _empty_table(self) -> np.ndarray:
-        return np.zeros(-(-(1 << self.num_cells) // 16), np.int64)
+    parameters = _with_table(_header(num_cells, abrupt, shown))
+    for marks in range(1 << num_cells):
+        parameters[_NUM_PARAMETERS + (marks >> 4)] |= (3 if wins(marks) else 0) << 2 * (marks & 15)
+    return parameters
 
 
 @functools.cache
-def parameters_of_hex(phantom: Phantom, columns: int) -> np.ndarray:
+def parameters_of_hex(num_cells: int, abrupt: bool, shown: int, columns: int) -> np.ndarray:
     """Returns the parameters of the kernels for hex: player 0 connects first and last row, player 1 the columns.
 
-    Args:
-        phantom: The sizes of the game.
-        columns: Number of columns; a cell's number is ``row * columns + column``.
+    A cell's number is ``row * columns + column``; see `parameters_of` for the other arguments.
     """
-    parameters, cells = phantom._parameters(), range(phantom.num_cells)
-    last_row = phantom.num_cells - columns
-
-    def mask(chosen: Sequence[bool]) -> int:
-        return sum(1 << cell for cell in cells if chosen[cell])
-
-    west, east = [cell % columns > 0 for cell in cells], [cell % columns < columns - 1 for cell in cells]
+    parameters, cells = _header(num_cells, abrupt, shown), np.arange(num_cells)
+    bits, column = 1 << cells, cells % columns
+    is_west, is_east = column == 0, column == columns - 1
+    edges = (cells < columns, cells >= num_cells - columns, is_west, is_east)
     parameters[_COLUMNS] = columns
-    north, south = [cell < columns for cell in cells], [cell >= last_row for cell in cells]
-    parameters[_EDGES : _EDGES + 2] = mask(north), mask(south)
-    parameters[_EDGES + 2 : _EDGES + 4] = mask([not each for each in west]), mask([not each for each in east])
-    parameters[_INNER : _INNER + 2] = mask(west), mask(east)
-    if phantom.num_cells > _MOST_CELLS_OF_TABLE:
+    parameters[_EDGES:_NUM_PARAMETERS] = [bits[chosen].sum() for chosen in (*edges, ~is_west, ~is_east)]
+    if num_cells > _MOST_CELLS_OF_TABLE:
         return parameters
-    table = phantom._empty_table()
-    _fill_hex_table(parameters, table)
+    parameters = _with_table(parameters)
+    _fill_hex_table(parameters, parameters[_NUM_PARAMETERS:])
+    return parameters
+
+
+def _header(num_cells: int, abrupt: bool, shown: int) -> np.ndarray:
+    parameters = np.zeros(_NUM_PARAMETERS, np.int64)
+    parameters[:_TABLE] = num_cells, abrupt, shown, -(-num_cells // _PER_WORD)
+    return parameters
+
+
+def _with_table(parameters: np.ndarray) -> np.ndarray:
+    """Returns the parameters with an empty table of winning sets behind them: two bits per set, 16 sets a word."""
     parameters[_TABLE] = _NUM_PARAMETERS
-    return np.concatenate([parameters, table])
+    return np.append(parameters, np.zeros(-(-(1 << parameters[_NUM_CELLS]) // 16), np.int64))
+
+
+def phantom_layout(parameters: np.ndarray, fields: Sequence[Field], symmetries: Sequence[Sequence[int]]) -> Layout:
+    """Returns the sizes of the game whose kernels have these parameters."""
+    num_cells, _, shown, num_words = parameters[:_TABLE].tolist()
+    return Layout(
+        state_size=_CELLS + 2 * num_words,
+        fields=tuple(fields),
+        num_distinct_actions=num_cells,
+        max_game_length=2 * num_cells - 1,  # each cell is chosen twice, except the one that ends the game
+        min_utility=-1.0,
+        max_utility=1.0,
+        parameters=parameters,
+        max_observations=2 if shown == NOTHING else 2 * (num_cells + 1),
+        max_first_observations=1 if shown == NOTHING else 3,  # one choice of the opponent: the first one places a mark
+        perfect_recall=shown != NUMBER,
+        symmetries=symmetries,
+    )

@@ -13,9 +13,9 @@ import math
 
 import numpy as np
 
-from mccfr_plus.games.common import equally_likely, rules_in
+from mccfr_plus.games.common import chance_begins, equally_likely
 from mccfr_plus.games.game import RulesGame
-from mccfr_plus.games.rules import CHANCE, MOVER, TERMINAL, Field, Layout, Parameters
+from mccfr_plus.games.rules import CHANCE, MOVER, TERMINAL, Field, Layout, Parameters, Rules
 from mccfr_plus.kernels.compile import kernel
 
 # Words of a state: each player's cell, how many moves were made, whether the last was a capture, each player's first
@@ -101,7 +101,7 @@ class PrincessAndMonsterGame(RulesGame):
     long_name = "Princess and Monster"
     defaults = dict(rows=3, columns=3, horizon=13, first="princess", stay=False, same_start=False, shift=0.0)  # noqa: C408, RUF012
     action_names = ("up", "right", "down", "left", "stay")
-    rules = rules_in(globals())
+    rules = Rules(chance_begins, _legal, _apply, _returns, _look, _outcomes, _observe)
 
     @classmethod
     def layout(cls, parameters: Parameters) -> Layout:

@@ -16,7 +16,7 @@ from mccfr_plus.games.rules import CHANCE, MOVER, NOW, RECALLED, TERMINAL
 class _Position:
     """The words of a state and values derived from them. One object, because OpenSpiel copies attributes one by one."""
 
-    __slots__ = ("game", "legal", "mover", "outcomes", "words")
+    __slots__ = ("_choices", "game", "mover", "words")
 
     def __init__(self, game: RulesGame, words: np.ndarray):
         self.game = game  # never changes. No `pyspiel.Game`: OpenSpiel may put another object in its place
@@ -29,21 +29,13 @@ class _Position:
     def refresh(self) -> None:
         """Updates the derived values after a change of the words."""
         self.mover = self.words.item(MOVER)
-        self.legal: list[int] | None = None  # of the player to move or of chance, once `find_legal` was called
-        self.outcomes: list[tuple[int, float]] = []
+        self._choices: tuple[list[int], list[float]] | None = None
 
-    def find_legal(self) -> list[int]:
-        """Returns the legal actions of the player to move, or the outcomes of chance."""
-        if self.legal is None:
-            game, count, actions = self.game, 0, np.empty(self.game.most_actions, np.int64)
-            if self.mover >= 0:
-                count = game.rules.legal(game.parameters, game.table, self.words, actions)
-            elif self.mover == CHANCE and game.rules.outcomes is not None:
-                probabilities = np.empty(game.sizes.max_chance_outcomes)
-                count = game.rules.outcomes(game.parameters, game.table, self.words, actions, probabilities)
-                self.outcomes = list(zip(actions[:count].tolist(), probabilities[:count].tolist(), strict=True))
-            self.legal = actions[:count].tolist()  # last: another thread that finds it relies on `outcomes`
-        return self.legal
+    def choices(self) -> tuple[list[int], list[float]]:
+        """Returns the legal actions, or the outcomes of chance and their probabilities; see `RulesGame.choices`."""
+        if self._choices is None:
+            self._choices = self.game.choices(self.words)
+        return self._choices
 
 
 class PyspielState(pyspiel.State):
@@ -87,16 +79,12 @@ class PyspielState(pyspiel.State):
         position = self._position
         if position.mover != CHANCE:
             raise ValueError("chance_outcomes: this is no chance node; see current_player().")
-        position.find_legal()
-        return list(position.outcomes)
+        return list(zip(*position.choices(), strict=True))
 
     def returns(self) -> list[float]:
         """Returns each player's payoff; zeros before the end of the game."""
-        position, game = self._position, self._position.game
-        payoffs = np.zeros(game.sizes.num_players)
-        if position.mover == TERMINAL:
-            game.rules.returns(game.parameters, game.table, position.words, payoffs)
-        return payoffs.tolist()
+        game = self._position.game
+        return game.returns(self._position.words) if self.is_terminal() else [0.0] * game.sizes.num_players
 
     def look(self, player: int) -> np.ndarray:
         """Returns a player's view: an int64 entry for each place of the game's fields.
@@ -114,30 +102,15 @@ class PyspielState(pyspiel.State):
         player = self._position.mover if player is None else player
         return self._position.game.view_text(player, self.look(player).tolist())
 
-    def information_state_tensor(self, player: int | None = None) -> list[float]:
-        """Returns everything that a player knows as one-hot vectors; None for the player to move."""
-        return self._tensor(player, self._position.game.encoding_recalled)
-
-    def observation_tensor(self, player: int | None = None) -> list[float]:
-        """Returns the player's current observation as one-hot vectors; None for the player to move."""
-        return self._tensor(player, self._position.game.encoding_now)
-
-    def _tensor(self, player: int | None, encoding: Encoding) -> list[float]:
-        player = self._position.mover if player is None else player
-        view = self.look(player)
-        tensor = np.zeros(encoding.size, np.float32)
-        encoding.write(player, view, tensor)
-        return tensor.tolist()
-
     def legal_actions(self, player: int | None = None) -> list[int]:
         """Returns the legal actions of a player: none, unless it is to move; None for the player to move."""
-        return list(self._position.find_legal()) if player in (None, self._position.mover) else []
+        return list(self._position.choices()[0]) if player in (None, self._position.mover) else []
 
     _legal_actions = legal_actions
 
     def _apply_action(self, action: int) -> None:
         position, game = self._position, self._position.game
-        legal, mover = position.find_legal(), position.mover
+        (legal, _), mover = position.choices(), position.mover
         if action not in legal:
             who = {CHANCE: "chance", TERMINAL: "any player, as the game is over"}.get(mover, f"player {mover}")
             given = f"action {action} is not legal in {game} for {who}"
@@ -171,9 +144,11 @@ class RulesObserver:
         self._places = game.sizes.places(hidden, private=private, public=kind.public_info)
         self._encoding = Encoding(game.sizes.num_players, self._places)
         self.tensor = np.zeros(self._encoding.size, np.float32)
-        self.dict = {"player": self.tensor[: game.sizes.num_players]}
-        for name, (begin, end, shape) in self._encoding.shapes.items():
-            self.dict[name] = self.tensor[begin:end].reshape(shape)
+        end = game.sizes.num_players
+        self.dict = {"player": self.tensor[:end]}
+        for _, each in self._places:
+            begin, end = end, end + each.count * each.size
+            self.dict[each.name] = self.tensor[begin:end].reshape(each.count, each.size)
 
     def set_from(self, state: Any, player: int) -> None:
         """Writes the player's observation of a state to `tensor` and `dict`."""

@@ -39,7 +39,7 @@ import itertools
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, TypedDict, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 import pyspiel
@@ -66,14 +66,6 @@ class Rules:
     outcomes: Callable | None = None
     observe: Callable | None = None
     infoset_number: Callable | None = None
-
-
-class CodeSizes(TypedDict, total=False):
-    """The arguments of `Layout` that are about `observe` and `infoset_number`, where games share these kernels."""
-
-    max_observations: int
-    max_first_observations: int
-    max_infosets: int
 
 
 @dataclass(frozen=True)

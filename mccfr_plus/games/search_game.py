@@ -14,41 +14,32 @@ import itertools
 
 import numpy as np
 
-from mccfr_plus.games.common import rules_in
 from mccfr_plus.games.game import RulesGame
-from mccfr_plus.games.rules import MOVER, TERMINAL, Field, Layout, Parameters
+from mccfr_plus.games.rules import MOVER, TERMINAL, Field, Layout, Parameters, Rules
 from mccfr_plus.games.search_graph import THREE_COLUMNS, read_graph
 from mccfr_plus.kernels.compile import kernel
 
 DEFENDER, ATTACKER = 0, 1
 
-# Words of a state: finished rounds, where the attacker is, whether he was caught, then, for each round, the positions
-# of all patrols plus 1 and the attacker's node plus 1, as they are after it.
-_ROUND, _NODE, _CAUGHT, _CHOICES = 1, 2, 3, 4
+# Words of a state: finished rounds; the position of all patrols as one number, and the attacker's node; the position
+# before; whether the attacker was caught; then, for each round, position and node plus 1, as they are after it.
+_ROUND, _HERE, _BEFORE, _CAUGHT, _CHOICES = 1, 2, 4, 5, 6
 
-# Places of the parameters. The last three say where lists begin: the patrols' nodes for all positions, and of the
-# moves from each position and from each node where they begin and end.
-_MOVES, _CROSSING, _START_NODE, _PATROLS, _START_POSITION, _WHERE, _NEXT_POSITIONS, _NEXT_NODES, _LISTS = range(9)
+# Parameters: `_START` for both players; `_POSITIONS` is their number; `_NODES` is where the nodes of all positions
+# begin, one per patrol. From `_LISTS` on, where the moves from each position and then from each node begin and end.
+_MOVES, _CROSSING, _START, _PATROLS, _POSITIONS, _NODES, _LISTS = 0, 1, 2, 4, 5, 6, 7
 
 
 @kernel
 def _start(parameters, table, state):
     state[MOVER] = DEFENDER
-    state[_NODE] = parameters[_START_NODE]
-
-
-@kernel
-def _position(parameters, state, round_):
-    """Returns where the patrols are after so many rounds, as one number."""
-    return state[_CHOICES + 2 * round_ - 2] - 1 if round_ > 0 else parameters[_START_POSITION]
+    state[_HERE], state[_HERE + 1] = parameters[_START], parameters[_START + 1]
 
 
 @kernel
 def _legal(parameters, table, state, actions):
-    if state[MOVER] == DEFENDER:
-        where = parameters[_NEXT_POSITIONS] + _position(parameters, state, state[_ROUND])
-    else:
-        where = parameters[_NEXT_NODES] + state[_NODE]
+    mover = state[MOVER]
+    where = _LISTS + mover * parameters[_POSITIONS] + state[_HERE + mover]
     begin = parameters[where]
     count = parameters[where + 1] - begin
     for index in range(count):
@@ -58,20 +49,21 @@ def _legal(parameters, table, state, actions):
 
 @kernel
 def _apply(parameters, table, state, action):
-    round_ = state[_ROUND]
-    state[_CHOICES + 2 * round_ + state[MOVER]] = action + 1
-    if state[MOVER] == DEFENDER:
+    mover, round_ = state[MOVER], state[_ROUND]
+    state[_CHOICES + 2 * round_ + mover] = action + 1
+    if mover == DEFENDER:
+        state[_BEFORE], state[_HERE] = state[_HERE], action
         state[MOVER] = ATTACKER
         return
-    patrols, where = parameters[_PATROLS], parameters[_WHERE]
-    before = where + patrols * _position(parameters, state, round_)
-    now = where + patrols * _position(parameters, state, round_ + 1)
+    patrols = parameters[_PATROLS]
+    before = parameters[_NODES] + patrols * state[_BEFORE]
+    now = parameters[_NODES] + patrols * state[_HERE]
     for patrol in range(patrols):
         to = parameters[now + patrol]
-        crosses = parameters[_CROSSING] and to == state[_NODE] and parameters[before + patrol] == action
+        crosses = parameters[_CROSSING] and to == state[_HERE + 1] and parameters[before + patrol] == action
         if to == action or crosses:
             state[_CAUGHT] = 1
-    state[_NODE] = action
+    state[_HERE + 1] = action
     state[_ROUND] = round_ + 1
     over = state[_CAUGHT] or table[action] > 0.0 or round_ + 1 == parameters[_MOVES]
     state[MOVER] = TERMINAL if over else DEFENDER
@@ -79,7 +71,7 @@ def _apply(parameters, table, state, action):
 
 @kernel
 def _returns(parameters, table, state, payoffs):
-    payoffs[ATTACKER] = -1.0 if state[_CAUGHT] else table[state[_NODE]]
+    payoffs[ATTACKER] = -1.0 if state[_CAUGHT] else table[state[_HERE + 1]]
     payoffs[DEFENDER] = 0.0 - payoffs[ATTACKER]
 
 
@@ -106,7 +98,7 @@ class SearchGame(RulesGame):
     short_name = "search_game"
     long_name = "Search Game"
     defaults = {"moves": 4, "graph": THREE_COLUMNS, "wait": True, "crossing": False}  # noqa: RUF012
-    rules = rules_in(globals())
+    rules = Rules(_start, _legal, _apply, _returns, _look, observe=_observe)
 
     @classmethod
     def layout(cls, parameters: Parameters) -> Layout:
@@ -125,11 +117,10 @@ class SearchGame(RulesGame):
         ]
         next_nodes = [sorted({*heads, node} if wait else heads) for node, heads in enumerate(graph.edges)]
         where = [[path[place] for path, place in zip(patrols, here, strict=True)] for here in positions]
-        begin_positions = _LISTS + len(positions) * len(patrols)
-        position_lists = _packed(next_positions, begin_positions)
-        begin_nodes = begin_positions + len(position_lists)
-        header = [moves, crossing, graph.start, len(patrols), start, _LISTS, begin_positions, begin_nodes]
-
+        lists = [*next_positions, *next_nodes]
+        ends = itertools.accumulate(map(len, lists), initial=_LISTS + len(lists) + 1)
+        moves_from = [*ends, *itertools.chain(*lists)]
+        header = [moves, crossing, start, graph.start, len(patrols), len(positions), _LISTS + len(moves_from)]
         largest = max(1.0, *graph.goals.values())
         return Layout(
             state_size=_CHOICES + 2 * moves,
@@ -144,7 +135,7 @@ class SearchGame(RulesGame):
             max_game_length=2 * moves,
             min_utility=-largest,
             max_utility=largest,
-            parameters=[*header, *itertools.chain(*where), *position_lists, *_packed(next_nodes, begin_nodes)],
+            parameters=[*header, *moves_from, *itertools.chain(*where)],
             table=[graph.goals.get(node, 0.0) for node in range(len(nodes))],
             max_observations=1,
             max_first_observations=1,
@@ -159,12 +150,6 @@ class SearchGame(RulesGame):
         parameters, end = self.sizes.parameters, " caught" * bool(state[_CAUGHT])
         patrols, path = (
             " ".join(self.action_text(player, each - 1) for each in [first + 1, *state[_CHOICES + player :: 2]] if each)
-            for player, first in enumerate((parameters[_START_POSITION], parameters[_START_NODE]))
+            for player, first in enumerate(parameters[_START : _START + 2])
         )
         return f"{state[_ROUND]} of {parameters[_MOVES]} rounds over\npatrols:  {patrols}\nattacker: {path}{end}"
-
-
-def _packed(lists: list[list[int]], begin: int) -> list[int]:
-    """Returns the lists, to be put at `begin`, after a table of where each begins and the last ends."""
-    ends = itertools.accumulate(map(len, lists), initial=begin + len(lists) + 1)
-    return [*ends, *itertools.chain(*lists)]

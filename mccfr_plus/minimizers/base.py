@@ -1,6 +1,7 @@
 """The contract of minimizers: a frozen description, and a kernel that updates one infoset; `minimize` calls it.
 
-It goes from a sampled gradient to the next strategy: children before parents, over what was touched.
+It goes from a sampled gradient to the next strategy: children before parents, over what was touched. At the end of the
+module is what most kernels have in common.
 """
 
 from collections.abc import Callable
@@ -15,6 +16,10 @@ from mccfr_plus.kernels.slots import bind, optional_slot, required_slot
 from mccfr_plus.trees.access import FETCH_AHEAD, FETCH_ROWS_AHEAD
 from mccfr_plus.trees.scratch import LOOK_AHEAD, at
 from mccfr_plus.trees.tree import Tree
+
+REGRET = 0  # the row of the tables that holds cumulative regrets
+
+_SMALLEST_TOTAL = 1e-300  # keeps 1 / total finite
 
 
 @dataclass(frozen=True)
@@ -44,6 +49,7 @@ class Minimizer:
         references: Keys of `mccfr_plus.citations`.
         provides: Words of `mccfr_plus.trees.needs`: `REGRETS` if row 0 of the tables holds cumulative regrets, negative
             ones too; they may lack discounts.
+        needs: What it needs of the tree and of other components, in the same words.
         default_average: Short name of the average of its paper.
         row_of_ones: The row of the tables in which a new infoset has a 1 at its first slot; None: all begin with zeros.
 
@@ -59,6 +65,7 @@ class Minimizer:
     num_tables: ClassVar[int] = 1
     references: ClassVar[tuple[str, ...]] = ()
     provides: ClassVar[frozenset[str]] = frozenset()
+    needs: ClassVar[frozenset[str]] = frozenset()
     default_average: ClassVar[str] = "uniform"
     row_of_ones: ClassVar[int | None] = None
 
@@ -72,11 +79,6 @@ class Minimizer:
 
     def begin(self, tree: Tree, tables: np.ndarray) -> None:
         """Writes what depends on all infosets, once they are known, if it needs `INFOSETS`. Modifies `tables`."""
-
-    @property
-    def needs(self) -> frozenset[str]:
-        """What it needs of the tree and of other components, in words of `mccfr_plus.trees.needs`."""
-        return frozenset()
 
     def cumulative_regrets(self, tables: np.ndarray, parameters: np.ndarray, slots: slice) -> np.ndarray:
         """Returns the cumulative regrets of one infoset's slots, as they count now."""
@@ -141,3 +143,28 @@ def minimize_with(minimizer: Minimizer) -> Callable:
         raise ConfigError(f"{minimizer!r} has no kernel: give its class one; see mccfr_plus.Minimizer.")
     kernels = {UPDATE_INFOSET: minimizer.kernel, PREPARE: minimizer.prepare}
     return bind(minimize, {place: given for place, given in kernels.items() if given is not None})
+
+
+@inline_kernel
+def expected_value(values, strategy, first, last):
+    """Returns the expected value of the strategy at one infoset."""
+    value = 0.0
+    for slot in range(first, last):
+        value += strategy[at(slot)] * values[at(slot)]
+    return value
+
+
+@inline_kernel
+def play_in_proportion(shares, strategy, first, last, total):
+    """Makes the strategy's entries proportional to shares that sum to `total`, or uniform if that is 0.
+
+    `strategy` is modified in place. Only probabilities are written to it, at every moment: in fast mode another thread
+    reads it meanwhile, and regrets in the place of probabilities would grow without end.
+    """
+    if total > _SMALLEST_TOTAL:
+        scale = 1.0 / total
+        for slot in range(first, last):
+            strategy[at(slot)] = shares[at(slot)] * scale
+    else:
+        for slot in range(first, last):
+            strategy[at(slot)] = 1.0 / (last - first)

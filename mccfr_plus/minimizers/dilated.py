@@ -1,49 +1,43 @@
-"""FTRL and OMD on the whole sequence polytope, with dilated entropy, one infoset at a time.
+"""FTRL, OMD and MMD on the whole sequence polytope, with dilated entropy, one infoset at a time.
 
-With the regularizer d(x) = sum_I beta_I x(parent of I) (log n_I + sum_a b(a) log b(a)), b the strategy at I, the next
-strategy of FTRL maximizes  eta <G, x> - d(x)  over the player's sequence-form strategies x, G being the sum of all
-gradients so far. From the leaves up, with A(I, a) = eta G(I, a) + sum of V(J) over the infosets J behind (I, a),
+docs/background/minimizers.md has the formulas of A and V. A sampled gradient is 0 outside of the touched infosets, so
+that only their A and V change: each passes the change of its V up, O(touched), and the result is FTRL on the sampled
+gradients, exactly.
 
-    V(I) = beta_I log( sum_a exp(A(I, a) / beta_I) / n_I ),      b(a) proportional to exp(A(I, a) / beta_I).
+OMD: as the regularizer d is steep at the border of the polytope, the step adds eta_t g_t to the gradient of d and
+projects on nothing but the equalities, so that the sum of eta_s g_s takes the place of eta G. FTRL with a changing eta
+would change every A in every iteration, which is not O(touched). MMD has no log n_I in d, and theta = (theta + eta_t
+g_t) / (1 + eta_t alpha_t) in the place of eta G: all infosets change in every iteration.
 
-A sampled gradient is 0 outside of the touched infosets, so that only their A and V change: each passes the change of
-its V up, O(touched), and the result is FTRL on the sampled gradients, exactly.
-
-OMD maximizes  eta_t <g_t, x> - D(x, x_t), D the Bregman divergence of d. As d is steep at the border of the
-polytope, the step adds eta_t g_t to the gradient of d and projects on nothing but the equalities: with a constant step
-size the iterates are those of FTRL (McMahan 2011, "Follow-the-regularized-leader and mirror descent", theorem 11), and
-with eta_t the sum of eta_s g_s takes the place of eta G. FTRL with a changing eta would change every A in every
-iteration, which is not O(touched).
-
-The optimistic forms count the last gradient that an infoset saw once more, as the guess of the next one (Rakhlin,
-Sridharan 2013; Syrgkanis et al. 2015). Under full gradients this is the textbook's; under sampled ones the guess
-stays where it was last seen.
+The optimistic forms count the last gradient that an infoset saw once more, as the guess of the next one. Under full
+gradients this is the textbook's; under sampled ones the guess stays where it was last seen.
 
 References: Hoda et al. 2010, section 4 (dilated regularizers); Kroer et al. 2020 (weights); Farina, Kroer, Sandholm
-2020, sections 2.2 and 5 (FTRL, OMD on sampled gradients).
+2020, sections 2.2 and 5 (FTRL, OMD on sampled gradients); Sokota et al. 2023, section 3 (MMD).
 """
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 import numpy as np
 
 from mccfr_plus.errors import ConfigError
 from mccfr_plus.kernels.compile import inline_kernel, kernel
-from mccfr_plus.kernels.slots import Constant
-from mccfr_plus.minimizers.base import Minimizer
+from mccfr_plus.kernels.slots import Constant, bind
 from mccfr_plus.minimizers.dilated_weights import CONSTANT, SCHEMES, dilated_weights
-from mccfr_plus.minimizers.step_size import (
+from mccfr_plus.minimizers.hedge import (
+    ETA,
     ETA_NOW,
     KEEP,
+    OPTIMISM,
     OPTIMISTIC,
-    check_step_size,
+    ExponentialWeights,
     exponential,
     step_size,
-    step_size_parameters,
 )
-from mccfr_plus.trees.needs import GRADIENTS, INFOSETS, PERFECT_RECALL
+from mccfr_plus.parameters import LARGEST, check_choice, check_number
+from mccfr_plus.trees.needs import EXACT_GRADIENTS, GRADIENTS, INFOSETS, PERFECT_RECALL
 from mccfr_plus.trees.scratch import at
 from mccfr_plus.trees.tree import Tree
 
@@ -53,6 +47,7 @@ VALUE = 1  # V
 WEIGHT = 2  # beta
 PREDICTION = 3  # what the score contains as a guess; only in the optimistic forms
 
+MAGNET = 5  # entry of the parameters beside those of `hedge`: alpha
 
 RELATIVE = Constant("RELATIVE", True, "Whether uniform play has entropy 0, by log n_I in the regularizer.")
 
@@ -103,9 +98,18 @@ def prepare_dilated(tree, strategy, tables, scratch, player, iteration, paramete
             tables[PREDICTION, slot] = guess
 
 
+@inline_kernel
+def prepare_magnetic(tree, strategy, tables, scratch, player, iteration, parameters):
+    """Finds what the gradient, and what came before it, are multiplied by. `parameters` is modified in place."""
+    eta = step_size(parameters, iteration)
+    alpha = parameters[MAGNET] * eta / parameters[ETA]  # which decreases as eta does
+    parameters[KEEP] = 1.0 / (1.0 + eta * alpha)
+    parameters[ETA_NOW] = eta * parameters[KEEP]
+
+
 @dataclass(frozen=True)
-class Dilated(Minimizer):
-    """Common base of FTRL, OMD and MMD, whose field `decay`, if there is one, is that of the step size."""
+class Dilated(ExponentialWeights):
+    """Common base of FTRL, OMD and MMD."""
 
     eta: float = 10.0
     weights: str = "kroer"
@@ -115,9 +119,8 @@ class Dilated(Minimizer):
     prepare: ClassVar[Any] = staticmethod(prepare_dilated)
 
     def __post_init__(self) -> None:
-        check_step_size(self.eta, getattr(self, "decay", 0.0), self.optimistic)
-        if self.weights not in SCHEMES:
-            raise ConfigError(f"weights={self.weights!r}: give one of {', '.join(SCHEMES)}.")
+        super().__post_init__()
+        check_choice("weights", self.weights, SCHEMES)
 
     @property
     def num_tables(self) -> int:  # type: ignore[override]
@@ -128,18 +131,11 @@ class Dilated(Minimizer):
     def references(self) -> tuple[str, ...]:  # type: ignore[override]
         """Keys of `mccfr_plus.citations`."""
         of_weights = ("kroer2020faster",) if self.weights == "kroer" else ()
-        return (
-            "farina2020stochastic",
-            "hoda2010smoothing",
-            *of_weights,
-            *(("rakhlin2013online", "syrgkanis2015fast") if self.optimistic else ()),
-        )
-
-    def parameters(self) -> np.ndarray:
-        return step_size_parameters(self.eta, getattr(self, "decay", 0.0), self.optimistic)
+        return ("farina2020stochastic", "hoda2010smoothing", *of_weights, *(OPTIMISM if self.optimistic else ()))
 
     @property
-    def needs(self) -> frozenset[str]:
+    def needs(self) -> frozenset[str]:  # type: ignore[override]
+        """What it needs of the tree and of other components."""
         return frozenset({GRADIENTS, PERFECT_RECALL} | ({INFOSETS} if self.weights != CONSTANT else set()))
 
     def tables(self, tree: Tree) -> np.ndarray:
@@ -153,3 +149,108 @@ class Dilated(Minimizer):
 
     def cumulative_regrets(self, tables: np.ndarray, parameters: np.ndarray, slots: slice) -> np.ndarray:
         raise ConfigError(f"{self.short_name} keeps no regrets per information set: use rm, dcfr, prm or hedge.")
+
+
+@dataclass(frozen=True)
+class FTRL(Dilated):
+    """Follow the regularized leader with dilated entropy, on whole sequences (Farina, Kroer, Sandholm 2020).
+
+    The next strategy maximizes eta <G, x> - d(x) over sequence-form strategies x, with the sum G of all gradients and
+    the dilated entropy d.
+
+    The average is that of the sequence-form strategies, as with every minimizer; see `mccfr_plus.averages`.
+
+    Args:
+        eta: Step size, in 1 / payoff, above 0; constant. The recursive weights grow with the depth of the game, and so
+            do good step sizes: 10 on Kuhn and Leduc poker, 100 on liar's dice.
+        weights: Of the regularizer at each infoset: ``"kroer"``, the recursive scheme of Kroer et al. 2020, or
+            ``"constant"``, 1 everywhere.
+        optimistic: Count the last gradient twice.
+
+    Examples:
+        >>> import mccfr_plus
+        >>> solver = mccfr_plus.Solver("kuhn_poker", "full", mccfr_plus.FTRL(eta=10.0))
+        >>> solver.run(100).exploitability() < 0.05
+        True
+    """
+
+    short_name: ClassVar[str] = "ftrl"
+
+
+@dataclass(frozen=True)
+class OMD(Dilated):
+    """Online mirror descent with dilated entropy, on whole sequences (Farina, Kroer, Sandholm 2020).
+
+    With a constant step size its iterates are those of `FTRL`; see `mccfr_plus.minimizers.dilated`.
+
+    Args:
+        eta: Step size, in 1 / payoff, above 0.
+        weights: See `FTRL`.
+        optimistic: Count the last gradient twice.
+        decay: Exponent d of eta / t^d, in 0 .. 1; 0: constant.
+
+    Examples:
+        >>> import mccfr_plus
+        >>> solver = mccfr_plus.Solver("kuhn_poker", "full", mccfr_plus.OMD(eta=10.0))
+        >>> solver.run(100).exploitability() < 0.05
+        True
+    """
+
+    decay: float = 0.0
+    short_name: ClassVar[str] = "omd"
+
+
+@dataclass(frozen=True)
+class MagneticMirrorDescent(Dilated):
+    """Magnetic mirror descent with dilated entropy, on whole sequences (Sokota et al. 2023).
+
+    The next plan maximizes eta <g, x> - eta alpha psi(x) - D(x, x_t), psi being the dilated entropy. With constant
+    settings (``decay=0``) the last strategy approaches a quantal response equilibrium of temperature alpha. With
+    decreasing ones it approaches a Nash equilibrium. There is no average by default.
+
+    Needs exact gradients: estimator ``full``.
+
+    Args:
+        eta: Step size in the first iteration, in 1 / payoff, above 0.
+        alpha: Temperature in the first iteration, in payoffs, at least 0; 0 is mirror descent.
+        decay: Exponent d of eta / t^d and alpha / t^d, in 0 .. 1.
+        weights: Of the entropy at each infoset, as for `FTRL`. OpenSpiel's `mmd_dilated` has 1 everywhere.
+
+    Examples:
+        >>> import mccfr_plus
+        >>> solver = mccfr_plus.Solver("kuhn_poker", "full", mccfr_plus.MagneticMirrorDescent())
+        >>> solver.run(1000).exploitability() < 0.05
+        True
+    """
+
+    weights: str = "constant"
+    optimistic: bool = field(default=False, init=False, repr=False)
+    alpha: float = 0.1
+    decay: float = 0.5
+    short_name: ClassVar[str] = "mmd"
+    default_average: ClassVar[str] = "last"
+    kernel: ClassVar[Any] = staticmethod(bind(dilated, {RELATIVE: False}))
+    prepare: ClassVar[Any] = staticmethod(prepare_magnetic)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        allowed = "the temperature must be a finite number, at least 0"
+        check_number("alpha", self.alpha, 0, LARGEST, allowed, inclusive=True)
+
+    @property
+    def references(self) -> tuple[str, ...]:  # type: ignore[override]
+        """Keys of `mccfr_plus.citations`."""
+        return ("sokota2023unified", *(("kroer2020faster",) if self.weights == "kroer" else ()))
+
+    @property
+    def needs(self) -> frozenset[str]:  # type: ignore[override]
+        """What it needs of the tree and of other components."""
+        return super().needs | {EXACT_GRADIENTS, INFOSETS}
+
+    def parameters(self) -> np.ndarray:
+        return np.append(super().parameters(), self.alpha)
+
+    def begin(self, tree: Tree, tables: np.ndarray) -> None:
+        super().begin(tree, tables)
+        infosets = tree.found_infosets  # the uniform strategy has A = 0
+        tables[VALUE, infosets["first_slot"]] = tables[WEIGHT, infosets["first_slot"]] * np.log(infosets["num_actions"])

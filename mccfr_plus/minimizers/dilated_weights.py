@@ -3,10 +3,8 @@
     psi(x) = sum over I of weights[I] * x[parent(I)] * (log n_I + sum over a of b(a) log b(a)),
     b(a) = x[I, a] / x[parent(I)],
 
-with x the player's plan over sequences and n_I the number of actions. Every term is at least 0, and 0 where b is
-uniform.
-
-The second derivative along a direction h within the plans (sum over a of h[I, a] = h[parent(I)]) is
+with x the player's plan over sequences and n_I the number of actions. The second derivative along a direction h within
+the plans (sum over a of h[I, a] = h[parent(I)]) is
 
     sum over I of weights[I] * (sum over a of h[I, a]^2 / x[I, a] - h[parent(I)]^2 / x[parent(I)])
         = sum over slots s = (I, a) of (weights[I] - sum over J right below s of weights[J]) * h[s]^2 / x[s],
@@ -25,15 +23,14 @@ Smaller weights with the same modulus mean a smaller psi and a better regret bou
 weights, as weights that are everywhere at least s times the least ones keep s times their modulus (each infoset's
 bracket in the first line above is at least 0).
 
-References: Kroer, Waugh, Kilinc-Karzan, Sandholm 2020, "Faster algorithms for extensive-form game solving via improved
-smoothing functions" (the recurrence, with beta_I = 2 alpha_I); Farina, Kroer, Sandholm 2021, "Better regularization for
-sequential decision spaces" (weights of the form of ``least``); Hoda et al. 2010 (the dilated construction).
+References: Kroer et al. 2020 (the recurrence, with beta_I = 2 alpha_I); Farina, Kroer, Sandholm 2021, "Better
+regularization for sequential decision spaces" (weights of the form of ``least``); Hoda et al. 2010 (the construction).
 """
 
 import numpy as np
 
-from mccfr_plus.errors import ConfigError
 from mccfr_plus.kernels.compile import kernel
+from mccfr_plus.parameters import check_choice
 from mccfr_plus.trees.tree import Tree
 
 CONSTANT = "constant"
@@ -52,17 +49,8 @@ def dilated_weights(tree: Tree, scheme: str = "kroer") -> np.ndarray:
     Raises:
         ConfigError: If there is no such scheme.
         GameError: If the game has imperfect recall: then infosets have no single parent.
-
-    Examples:
-        >>> import mccfr_plus
-        >>> tree = mccfr_plus.compile_game("kuhn_poker")
-        >>> sorted(set(dilated_weights(tree, "kroer").tolist()))
-        [1.0, 2.0, 3.0]
-        >>> sorted(set(dilated_weights(tree, "least").tolist()))
-        [1.0, 2.0]
     """
-    if scheme not in SCHEMES:
-        raise ConfigError(f"weights={scheme!r}: give one of {', '.join(SCHEMES)}.")
+    check_choice("weights", scheme, SCHEMES)
     tree.require_perfect_recall("a dilated entropy")
     infosets = tree.found_infosets
     weights = np.ones(tree.num_infosets)
@@ -76,13 +64,9 @@ def dilated_weights(tree: Tree, scheme: str = "kroer") -> np.ndarray:
 
 @kernel
 def _recur(infosets, below, factor, alpha):
-    """Writes alpha_I = 1 + max over a of (sum over J right below (I, a) of factor * alpha_J); `alpha` is an output.
+    """Writes alpha_I = 1 + max over a of (sum over J right below (I, a) of factor * alpha_J) to `alpha`.
 
-    Args:
-        infosets: ``[num_infosets]`` INFOSET; a player's parents come before children.
-        below: ``[num_slots + num_players]`` zeros. Modified in place.
-        factor: What a child counts by.
-        alpha: ``[num_infosets]`` float64.
+    A player's parents come before children. `below`, ``[num_slots + num_players]`` zeros, is modified in place.
     """
     for infoset in range(len(infosets) - 1, -1, -1):
         first = infosets[infoset]["first_slot"]

@@ -1,83 +1,81 @@
-"""Discounted regret matching: R = (R + r) d, with d = t^alpha / (t^alpha + 1) where R + r is positive, else with beta.
-
-The next strategy is proportional to [R]+. Reference: Brown, Sandholm 2019, "Solving imperfect-information games via
-discounted regret minimization".
-"""
+"""Discounted regret matching, with fixed or scheduled exponents, and with predictions: one kernel with two switches."""
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 import numpy as np
 
-from mccfr_plus.estimators.base import check_number
 from mccfr_plus.kernels.compile import inline_kernel, kernel
 from mccfr_plus.kernels.intrinsics import unlikely
-from mccfr_plus.minimizers.base import Minimizer
-from mccfr_plus.minimizers.infoset import REGRET, expected_value, play_in_proportion
+from mccfr_plus.kernels.slots import Constant, bind
+from mccfr_plus.minimizers.base import REGRET, Minimizer, expected_value, play_in_proportion
+from mccfr_plus.minimizers.regret_matching import CUTS, PREDICTS
+from mccfr_plus.parameters import check_number, check_whole
 from mccfr_plus.trees.needs import REGRETS
 from mccfr_plus.trees.scratch import at
 
 # Entries of the parameters.
-ALPHA = 0
-BETA = 1
+ALPHA, BETA = 0, 1
 AT = 2  # the iteration that the entries below belong to
-POSITIVE = 3  # t^alpha / (t^alpha + 1)
-NEGATIVE = 4
-BEFORE_POSITIVE = 5  # sum of the logarithms of the factors of all earlier iterations
-BEFORE_NEGATIVE = 6
-AFTER_POSITIVE = 7  # the same with this iteration's
-AFTER_NEGATIVE = 8
-NUM_DISCOUNTED = 9
+POSITIVE, NEGATIVE = 3, 4  # t^alpha / (t^alpha + 1), and with beta
+BEFORE_POSITIVE, BEFORE_NEGATIVE = 5, 6  # sums of the logarithms of the factors of all earlier iterations
+AFTER_POSITIVE, AFTER_NEGATIVE = 7, 8  # the same with this iteration's
+ITERATIONS = 9  # of a schedule
 
-# Rows of the tables beside REGRET; used at first slots only.
-SEEN_POSITIVE = 1  # AFTER_POSITIVE when the infoset was last touched
-SEEN_NEGATIVE = 2
+# Rows of the tables beside REGRET: AFTER_... when the infoset was last touched; used at first slots only.
+SEEN_POSITIVE, SEEN_NEGATIVE = 1, 2
+
+SCHEDULED = Constant("SCHEDULED", False, "Whether exponents follow the schedule of HS-DCFR.")
 
 _SMALLEST_FACTOR = 1e-300  # keeps logarithms finite
 
 
 @inline_kernel
 def discounted(values, strategy, tables, first, last, iteration, parameters):
-    """Discounted regret matching. See `Minimizer`.
+    """Updates an infoset. See `Minimizer`; with `CUTS` there is no row SEEN_NEGATIVE.
 
     Regrets keep their signs between two visits, so that the discounts that an infoset missed are made up for when it
-    is touched again, in O(touched): the factors are kept as sums of logarithms. `next_discount` has been called for the
-    iteration.
+    is touched again, in O(touched): the factors are kept as sums of logarithms.
     """
     positive, negative = parameters[POSITIVE], parameters[NEGATIVE]
     missed_positive, missed_negative = 1.0, 1.0
-    seen_positive, seen_negative = tables[SEEN_POSITIVE, at(first)], tables[SEEN_NEGATIVE, at(first)]
-    # Either sum may stand still: factors near 1 change nothing in it.
-    if unlikely((seen_positive != parameters[BEFORE_POSITIVE]) | (seen_negative != parameters[BEFORE_NEGATIVE])):
-        missed_positive = math.exp(parameters[BEFORE_POSITIVE] - seen_positive)
-        missed_negative = math.exp(parameters[BEFORE_NEGATIVE] - seen_negative)
+    is_behind = tables[SEEN_POSITIVE, at(first)] != parameters[BEFORE_POSITIVE]
+    if not CUTS():  # either sum may stand still: factors near 1 change nothing in it
+        is_behind |= tables[SEEN_NEGATIVE, at(first)] != parameters[BEFORE_NEGATIVE]
+    if unlikely(is_behind):
+        missed_positive = math.exp(parameters[BEFORE_POSITIVE] - tables[SEEN_POSITIVE, at(first)])
+        if not CUTS():
+            missed_negative = math.exp(parameters[BEFORE_NEGATIVE] - tables[SEEN_NEGATIVE, at(first)])
     tables[SEEN_POSITIVE, at(first)] = parameters[AFTER_POSITIVE]
-    tables[SEEN_NEGATIVE, at(first)] = parameters[AFTER_NEGATIVE]
+    if not CUTS():
+        tables[SEEN_NEGATIVE, at(first)] = parameters[AFTER_NEGATIVE]
     value, total = expected_value(values, strategy, first, last), 0.0
     for slot in range(first, last):
-        regret = tables[REGRET, at(slot)]  # below, one of each two products is 0: so there is nothing to branch on
-        regret = max(regret, 0.0) * missed_positive + min(regret, 0.0) * missed_negative + (values[at(slot)] - value)
-        kept = max(regret, 0.0) * positive
-        tables[REGRET, at(slot)] = kept + min(regret, 0.0) * negative
-        values[at(slot)] = kept
-        total += kept
+        instant, regret = values[at(slot)] - value, tables[REGRET, at(slot)]
+        if CUTS():
+            kept = max(regret * missed_positive + instant, 0.0) * positive
+            tables[REGRET, at(slot)] = kept
+        else:  # one of each two products is 0: so there is nothing to branch on
+            regret = max(regret, 0.0) * missed_positive + min(regret, 0.0) * missed_negative + instant
+            kept = max(regret, 0.0) * positive
+            tables[REGRET, at(slot)] = kept + min(regret, 0.0) * negative
+        share = max(kept + instant, 0.0) if PREDICTS() else kept
+        values[at(slot)] = share
+        total += share
     play_in_proportion(values, strategy, first, last, total)
     return value
 
 
-@inline_kernel
-def prepare_discount(tree, strategy, tables, scratch, player, iteration, parameters):
-    """Brings the discounts up to date with the iteration. `parameters` is modified in place."""
-    if parameters[AT] != iteration:
-        next_discount(parameters, iteration)
-
-
 @kernel
-def next_discount(parameters, iteration):
+def prepare_discount(tree, strategy, tables, scratch, player, iteration, parameters):
     """Moves the discounts on to an iteration, over any that updated nothing. `parameters` is modified in place."""
     while parameters[AT] < iteration:
         parameters[AT] += 1.0
+        if SCHEDULED():
+            share = min(parameters[AT] / parameters[ITERATIONS], 1.0)
+            parameters[ALPHA] = 1.0 + 3.0 * share
+            parameters[BETA] = -1.0 - 2.0 * share
         parameters[BEFORE_POSITIVE] = parameters[AFTER_POSITIVE]
         parameters[BEFORE_NEGATIVE] = parameters[AFTER_NEGATIVE]
         parameters[POSITIVE] = _factor(parameters[AT], parameters[ALPHA])
@@ -125,8 +123,9 @@ class Discounted(Minimizer):
     prepare: ClassVar[Any] = staticmethod(prepare_discount)
 
     def __post_init__(self) -> None:
-        check_exponent("alpha", self.alpha, "alpha=1.5, beta=0")
-        check_exponent("beta", self.beta, "alpha=1.5, beta=0")
+        for name in ("alpha", "beta"):
+            allowed = "must be a number or +-inf; the default is the paper's"
+            check_number(name, getattr(self, name), -math.inf, math.inf, allowed, inclusive=True)
 
     @property
     def default_average(self) -> str:  # type: ignore[override]
@@ -141,22 +140,13 @@ class Discounted(Minimizer):
         return ("brown2019solving", *(("xu2024minimizing",) if self == discounted_plus() else ()))
 
     def parameters(self) -> np.ndarray:
-        parameters = np.zeros(NUM_DISCOUNTED)
-        parameters[ALPHA] = self.alpha
-        parameters[BETA] = self.beta
-        return parameters
+        return np.append([self.alpha, self.beta], np.zeros(AFTER_NEGATIVE - BETA))
 
     def cumulative_regrets(self, tables: np.ndarray, parameters: np.ndarray, slots: slice) -> np.ndarray:
         regrets = tables[REGRET, slots]
         missed_positive = parameters[AFTER_POSITIVE] - tables[SEEN_POSITIVE, slots.start]
         missed_negative = parameters[AFTER_NEGATIVE] - tables[SEEN_NEGATIVE, slots.start]
         return regrets * np.exp(np.where(regrets > 0, missed_positive, missed_negative))
-
-
-def check_exponent(name: str, value: Any, of_paper: str) -> None:
-    """Raises ConfigError unless an exponent of discounts is a number or +-infinity."""
-    allowed = f"must be a number or +-inf; the paper uses {of_paper}"
-    check_number(name, value, -math.inf, math.inf, allowed, inclusive=True)
 
 
 def linear() -> Discounted:
@@ -182,3 +172,75 @@ def discounted_plus() -> Discounted:
     are the same.
     """
     return Discounted(alpha=1.5, beta=-math.inf)
+
+
+@dataclass(frozen=True)
+class ScheduledDiscounted(Discounted):
+    """Discounted regret matching on a schedule, the rule of HS-DCFR (Zhang, McAleer, Sandholm 2026, equations 2 to 4).
+
+    alpha_t = 1 + 3 t / n and beta_t = -1 - 2 t / n until iteration n, and constant afterwards. The average is by
+    default `ScheduledAverage` with the same n.
+
+    Args:
+        iterations: n, the planned number of iterations, at least 1.
+
+    Examples:
+        >>> import mccfr_plus
+        >>> minimizer = mccfr_plus.ScheduledDiscounted(iterations=100)
+        >>> solver = mccfr_plus.Solver("kuhn_poker", "full", minimizer)
+        >>> solver.run(100).exploitability() < 0.05
+        True
+    """
+
+    alpha: float = field(default=1.0, init=False, repr=False)
+    beta: float = field(default=-1.0, init=False, repr=False)
+    iterations: int = 1000
+    short_name: ClassVar[str] = "hs_dcfr"
+    prepare: ClassVar[Any] = staticmethod(bind(prepare_discount, {SCHEDULED: True}))
+
+    def __post_init__(self) -> None:
+        check_whole("iterations", self.iterations)
+
+    @property
+    def default_average(self) -> str:  # type: ignore[override]
+        """The schedule of its paper."""
+        return f"schedule(iterations={self.iterations})"
+
+    @property
+    def references(self) -> tuple[str, ...]:  # type: ignore[override]
+        """Keys of `mccfr_plus.citations`."""
+        return ("zhang2026faster", "brown2019solving")
+
+    def parameters(self) -> np.ndarray:
+        return np.append(super().parameters(), float(self.iterations))
+
+
+@dataclass(frozen=True)
+class PredictiveDiscounted(Discounted):
+    """Predictive discounted regret matching+, the rule of PDCFR+ (Xu et al. 2024, section 4).
+
+    With r the regrets of iteration t and R the cumulative ones: R = [d R + r]+ with
+    d = (t-1)^alpha / ((t-1)^alpha + 1), and the next strategy is proportional to [d' R + r]+ with the next iteration's
+    d'. The table holds d' R. The average has weights t^5.
+
+    Args:
+        alpha: Exponent of the discount; infinity keeps regrets whole, which is predictive regret matching+.
+
+    Examples:
+        >>> import mccfr_plus
+        >>> solver = mccfr_plus.Solver("kuhn_poker", "full", mccfr_plus.PredictiveDiscounted())
+        >>> solver.run(100).exploitability() < 0.01
+        True
+    """
+
+    alpha: float = 2.3
+    beta: float = field(default=0.0, init=False, repr=False)  # no regret is negative
+    short_name: ClassVar[str] = "pdcfr+"
+    num_tables: ClassVar[int] = 2
+    references: ClassVar[tuple[str, ...]] = ("xu2024minimizing",)
+    provides: ClassVar[frozenset[str]] = frozenset()
+    default_average: ClassVar[str] = "power(gamma=5.0)"
+    kernel: ClassVar[Any] = staticmethod(bind(discounted, {CUTS: True, PREDICTS: True}))
+
+    def cumulative_regrets(self, tables: np.ndarray, parameters: np.ndarray, slots: slice) -> np.ndarray:
+        return tables[REGRET, slots] * np.exp(parameters[AFTER_POSITIVE] - tables[SEEN_POSITIVE, slots.start])

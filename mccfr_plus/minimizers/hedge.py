@@ -1,9 +1,4 @@
-"""Hedge (multiplicative weights) at every infoset, on counterfactual regrets.
-
-    x(a) proportional to exp(eta_t R(a)),     eta_t = eta / t^decay,
-
-R being the cumulative regrets; the optimistic form counts the last regrets twice. With a decaying step size an
-infoset's strategy is computed with the step size of the iteration in which it was last touched.
+"""Hedge (multiplicative weights) at every infoset, and the step sizes eta / t^decay of exponential weights.
 
 References: Freund, Schapire 1997, figure 2; Brown, Kroer, Sandholm 2017, "Dynamic thresholding and pruning for regret
 minimization" (Hedge under CFR); Rakhlin, Sridharan 2013 (optimistic).
@@ -15,19 +10,45 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from mccfr_plus.kernels.compile import inline_kernel
-from mccfr_plus.minimizers.base import Minimizer
-from mccfr_plus.minimizers.infoset import REGRET, expected_value
-from mccfr_plus.minimizers.step_size import (
-    ETA_NOW,
-    OPTIMISTIC,
-    check_step_size,
-    exponential,
-    step_size,
-    step_size_parameters,
-)
+from mccfr_plus.kernels.compile import inline_kernel, kernel
+from mccfr_plus.minimizers.base import REGRET, Minimizer, expected_value
+from mccfr_plus.parameters import LARGEST, check_number, check_switch
 from mccfr_plus.trees.needs import REGRETS
 from mccfr_plus.trees.scratch import at
+
+# Entries of the parameters.
+ETA, DECAY, OPTIMISTIC, ETA_NOW, KEEP = range(5)  # the last: what earlier gradients are multiplied by
+
+OPTIMISM = ("rakhlin2013online", "syrgkanis2015fast")  # keys of `mccfr_plus.citations`
+
+
+@kernel
+def step_size(parameters, iteration):
+    """Returns eta / iteration^decay."""
+    return parameters[ETA] * float(iteration) ** -parameters[DECAY]
+
+
+@inline_kernel
+def exponential(x):
+    """Returns exp(x), and 0 where it would be denormal or less: that takes several times as long."""
+    return math.exp(x) if x > -708.0 else 0.0
+
+
+class ExponentialWeights(Minimizer):
+    """A minimizer with the step size eta / t^decay, which may count the last gradient or regrets twice."""
+
+    eta: float
+    optimistic: bool
+    decay: float = 0.0
+
+    def __post_init__(self) -> None:
+        check_number("eta", self.eta, 0, LARGEST, "the step size must be a finite number above 0")
+        allowed = "must be a number from 0 (constant step size) to 1; 0.5 is eta / sqrt(t)"
+        check_number("decay", self.decay, 0, 1, allowed, inclusive=True)
+        check_switch("optimistic", self.optimistic)
+
+    def parameters(self) -> np.ndarray:
+        return np.array([self.eta, self.decay, float(self.optimistic), 0.0, 1.0])
 
 
 @inline_kernel
@@ -66,10 +87,11 @@ def prepare_hedge(tree, strategy, tables, scratch, player, iteration, parameters
 
 
 @dataclass(frozen=True)
-class Hedge(Minimizer):
+class Hedge(ExponentialWeights):
     """Hedge, or multiplicative weights, on each infoset's counterfactual regrets (Freund, Schapire 1997).
 
-    The strategy is proportional to exp(eta / t^decay R), with the cumulative regrets R.
+    The strategy is proportional to exp(eta / t^decay R), with the cumulative regrets R. t is the iteration in which the
+    information set was last touched.
 
     Args:
         eta: Step size, in 1 / payoff, above 0.
@@ -91,13 +113,7 @@ class Hedge(Minimizer):
     kernel: ClassVar[Any] = staticmethod(hedge)
     prepare: ClassVar[Any] = staticmethod(prepare_hedge)
 
-    def __post_init__(self) -> None:
-        check_step_size(self.eta, self.decay, self.optimistic)
-
     @property
     def references(self) -> tuple[str, ...]:  # type: ignore[override]
         """Keys of `mccfr_plus.citations`."""
-        return ("freund1997decision", *(("rakhlin2013online", "syrgkanis2015fast") if self.optimistic else ()))
-
-    def parameters(self) -> np.ndarray:
-        return step_size_parameters(self.eta, self.decay, self.optimistic)
+        return ("freund1997decision", *(OPTIMISM if self.optimistic else ()))

@@ -1,17 +1,8 @@
 """Optimistic mirror descent with steps that adapt, on a regularized game, at every infoset: the rule of Reg-CFR.
 
-With g the counterfactual values, n the number of actions, u the strategy that was played, m the reference, P the
-projection on the distributions of at least gamma / n per action, and eta_t the step of iteration t,
-
-    v = <g, u> - tau |u|^2 / 2,     eta_t = 1 / sqrt(kappa + sum of |g_s - g_{s-1}|^2 over 2 <= s <= t),
-    m = P(c m + (1 - c) / n + eta_t (g - tau m)),     c = eta_t / eta_{t-1},
-    u = P(m + eta_t (g - tau m)),
-
-v being the value for the parent. tau is halved after every `period` iterations. Constants that are added to all
-actions do not change P, so that the table holds m - 1 / n and the uniform strategy falls out.
-
-Reference: Liu, Ozdaglar, Yu, Zhang 2023, "The power of regularization in solving extensive-form games"; the constants
-are those of LiteEFG 1.0, the authors' package, with its Euclidean regularizer. Its players update at the same time.
+docs/background/minimizers.md has the formulas, with the strategy u, its reference m, and n actions. The value for the
+parent is <v, u> - tau |u|^2 / 2. Constants that are added to all actions do not change a projection, so that the table
+holds m - 1 / n and the uniform strategy falls out.
 """
 
 import math
@@ -21,9 +12,9 @@ from typing import Any, ClassVar
 import numpy as np
 
 from mccfr_plus.errors import ConfigError
-from mccfr_plus.estimators.base import LARGEST, check_number, check_whole
 from mccfr_plus.kernels.compile import inline_kernel, kernel
 from mccfr_plus.minimizers.base import Minimizer
+from mccfr_plus.parameters import LARGEST, check_number, check_whole
 from mccfr_plus.trees.needs import EXACT_GRADIENTS, PERFECT_RECALL
 from mccfr_plus.trees.scratch import at
 
@@ -39,8 +30,8 @@ TAU, GAMMA, ROOT, PERIOD, TAU_NOW = range(5)  # ROOT: of kappa
 def threshold_of(values, first, last, mass):
     """Returns the number such that values less it, cut at 0, sum to `mass`.
 
-    Relative to the largest value, so that sums are exact however large they are, it is the largest of (their sum -
-    mass) / k over the k largest values, for any k. They are found one after the other.
+    Relative to the largest value, so that sums are exact, it is the largest of (their sum - mass) / k over the k
+    largest values, for any k. They are found one after the other.
     """
     best = first
     for slot in range(first + 1, last):
@@ -134,6 +125,7 @@ class RegularizedMirrorDescent(Minimizer):
     num_tables: ClassVar[int] = 2
     references: ClassVar[tuple[str, ...]] = ("liu2023power",)
     default_average: ClassVar[str] = "last"
+    needs: ClassVar[frozenset[str]] = frozenset({EXACT_GRADIENTS, PERFECT_RECALL})
     kernel: ClassVar[Any] = staticmethod(update_regularized)
     prepare: ClassVar[Any] = staticmethod(prepare_regularized)
 
@@ -141,14 +133,9 @@ class RegularizedMirrorDescent(Minimizer):
         check_number("kappa", self.kappa, 0, LARGEST, "must be a finite number above 0; 1 / step^2 at first")
         check_number("gamma", self.gamma, 0, 1.0, "must be a number from 0 to 1", inclusive=True)
         most = math.sqrt(self.kappa)
-        check_number(
-            "tau", self.tau, 0, most, f"must be a number from 0 to {most:g}, the root of kappa", inclusive=True
-        )
+        allowed = f"must be a number from 0 to {most:g}, the root of kappa"
+        check_number("tau", self.tau, 0, most, allowed, inclusive=True)
         check_whole("period", self.period)
-
-    @property
-    def needs(self) -> frozenset[str]:
-        return frozenset({EXACT_GRADIENTS, PERFECT_RECALL})
 
     def parameters(self) -> np.ndarray:
         return np.array([self.tau, self.gamma, math.sqrt(self.kappa), float(self.period), 0.0])

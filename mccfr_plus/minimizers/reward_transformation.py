@@ -8,8 +8,7 @@ With x the player's plan, played with at least gamma at every action, and y the 
 n being the number of actions. After every `period` iterations y becomes the plan of the current strategy, and gamma is
 halved; theta stays. y begins with the uniform strategy.
 
-Reference: Meng, Yang, Zhang, Ge, Yang, Ding, Li, An, Gao 2025, "Efficient last-iterate convergence in solving
-extensive-form games", equations 2 and 3, algorithm 1, and appendix H for the beginning.
+Reference: Meng et al. 2025, equations 2 and 3, algorithm 1, and appendix H for the beginning.
 """
 
 from dataclasses import dataclass
@@ -17,11 +16,10 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from mccfr_plus.estimators.base import check_number, check_whole
 from mccfr_plus.kernels.compile import inline_kernel, kernel
 from mccfr_plus.kernels.intrinsics import unlikely
-from mccfr_plus.minimizers.base import Minimizer
-from mccfr_plus.minimizers.infoset import REGRET
+from mccfr_plus.minimizers.base import REGRET, Minimizer
+from mccfr_plus.parameters import check_number, check_whole
 from mccfr_plus.trees.expansion import NUM_SLOTS
 from mccfr_plus.trees.needs import EXACT_GRADIENTS, PERFECT_RECALL
 from mccfr_plus.trees.scratch import at
@@ -121,6 +119,7 @@ class RewardTransformation(Minimizer):
     num_tables: ClassVar[int] = 3
     references: ClassVar[tuple[str, ...]] = ("meng2025efficient",)
     default_average: ClassVar[str] = "last"
+    needs: ClassVar[frozenset[str]] = frozenset({EXACT_GRADIENTS, PERFECT_RECALL})
     kernel: ClassVar[Any] = staticmethod(reward_transformation)
     prepare: ClassVar[Any] = staticmethod(prepare_reward_transformation)
 
@@ -128,10 +127,6 @@ class RewardTransformation(Minimizer):
         for name, value, most in (("mu", self.mu, 1e9), ("gamma", self.gamma, 1.0)):
             check_number(name, value, 0, most, f"must be a number from 0 to {most:g}", inclusive=True)
         check_whole("period", self.period)
-
-    @property
-    def needs(self) -> frozenset[str]:
-        return frozenset({EXACT_GRADIENTS, PERFECT_RECALL})
 
     def parameters(self) -> np.ndarray:
         return np.array([self.mu, self.gamma, float(self.period), 0.0, 0.0])

@@ -1,11 +1,6 @@
 """Smooth predictive regret matching+: cumulative regrets whose sum is at least 1, so that strategies change gradually.
 
-With P the projection on { R >= 0, sum of R >= 1 } and r the regrets, scaled by eta: R = P(R + r), and the next strategy
-is proportional to P(R + r).
-
-Reference: Farina, Grand-Clement, Kroer, Lee, Luo 2023, "Regret matching+: (in)stability and fast convergence in games",
-algorithm 2; Cai et al. 2025, "Last-iterate convergence properties of regret-matching algorithms in games", whose
-restarts are not here, as they depend on all information sets together.
+The restarts of Cai et al. 2025 are not here, as they depend on all information sets together.
 """
 
 from dataclasses import dataclass
@@ -13,10 +8,9 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from mccfr_plus.estimators.base import LARGEST, check_number
 from mccfr_plus.kernels.compile import inline_kernel
-from mccfr_plus.minimizers.base import Minimizer
-from mccfr_plus.minimizers.infoset import REGRET, expected_value
+from mccfr_plus.minimizers.base import REGRET, Minimizer, expected_value
+from mccfr_plus.parameters import LARGEST, check_number
 from mccfr_plus.trees.scratch import at
 
 _ALMOST_ONE = 1.0 - 1e-14  # sums that are 1 but for rounding need no projection
@@ -24,24 +18,9 @@ _ALMOST_ONE = 1.0 - 1e-14  # sums that are 1 but for rounding need no projection
 
 @inline_kernel
 def project_two(one, other):
-    """Returns P of two values. Which case it is would be predicted badly: there are no branches."""
+    """Returns P, of `SmoothPredictive`, of two values. The case would be predicted badly: there are no branches."""
     lift = max(0.5 - 0.5 * (one + other), 0.0)
     return max(max(one, min(one + lift, 1.0)), 0.0), max(max(other, min(other + lift, 1.0)), 0.0)
-
-
-@inline_kernel
-def raise_threshold(values, first, last, threshold, count, mass):
-    """Returns what values less it, cut at 0, sum to `mass` with, from a lower threshold that `count` values gave."""
-    for _ in range(first, last + 1):  # by rounding, what was left out may come back: then it is at the threshold
-        kept, above = 0.0, 0.0
-        for slot in range(first, last):
-            value = values[at(slot)]
-            kept += 1.0 if value > threshold else 0.0
-            above += value if value > threshold else 0.0
-        if kept == count or kept == 0.0:
-            break
-        threshold, count = (above - mass) / kept, kept
-    return threshold
 
 
 @inline_kernel
@@ -50,17 +29,19 @@ def threshold_of(values, first, last, total, count):
 
     Otherwise the values less the threshold, cut at 0, are on the simplex. It is found by Newton's method from 0 on: the
     first step leads to it or below it, and the others leave out what is below the threshold, as in Michelot 1986.
-
-    Args:
-        values: The values.
-        first: The infoset's first slot.
-        last: The one behind its last slot.
-        total: Sum of the positive values.
-        count: How many are positive, a float.
+    `count` of the values are positive, and these sum to `total`.
     """
     threshold = min((total - 1.0) / count, 0.0)  # minus infinity if there are none
     if threshold < 0.0 and count < last - first:  # if all are positive, none is cut
-        return raise_threshold(values, first, last, threshold, count, 1.0)
+        for _ in range(first, last + 1):  # by rounding, what was left out may come back: then it is at the threshold
+            kept, above = 0.0, 0.0
+            for slot in range(first, last):
+                value = values[at(slot)]
+                kept += 1.0 if value > threshold else 0.0
+                above += value if value > threshold else 0.0
+            if kept == count or kept == 0.0:
+                break
+            threshold, count = (above - 1.0) / kept, kept
     return threshold
 
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Annotated, Any, Literal, Self, TypeAlias, get_args, get_origin, get_type_hints
 
 from mccfr_plus.errors import ConfigError
-from mccfr_plus.estimators.base import LARGEST, check_number, check_switch, check_whole
+from mccfr_plus.parameters import LARGEST, check_number, check_switch, check_whole
 from mccfr_plus.solver.config import check_threads
 
 # Names of algorithms, and of their classes. Each class has a config of that name and "Config".

@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 
 from mccfr_plus.estimators.escher import refresh_values
+from mccfr_plus.games.rules import CHANCE, TERMINAL
 from mccfr_plus.kernels.compile import announce_compilation, kernel
 from mccfr_plus.neural.memory import Examples
 from mccfr_plus.neural.network import Learner, Modules
 from mccfr_plus.neural.paths import Paths, value_targets
-from mccfr_plus.trees.arrays import CHANCE, TERMINAL
 from mccfr_plus.trees.tensors import histories_of
 
 

@@ -20,7 +20,6 @@ import pyspiel
 from mccfr_plus.bounds.measured import add_gradient
 from mccfr_plus.bounds.treeplex import vertex_maximum
 from mccfr_plus.errors import ConfigError
-from mccfr_plus.estimators.base import check_whole
 from mccfr_plus.estimators.draws import draw_action
 from mccfr_plus.estimators.full import touch_all
 from mccfr_plus.evaluation.kernels import own_reach
@@ -29,6 +28,7 @@ from mccfr_plus.kernels.random_numbers import new_state
 from mccfr_plus.kernels.slots import bind
 from mccfr_plus.minimizers import Minimizer
 from mccfr_plus.minimizers.base import minimize_with
+from mccfr_plus.parameters import check_whole
 from mccfr_plus.solver.loop import MINIMIZE
 from mccfr_plus.solver.registry import minimizer_of
 from mccfr_plus.trees.game_tree import GameTree, compile_game
@@ -115,10 +115,7 @@ def solve_cce(
 
 @kernel
 def play_profiles(tree, strategy, tables, scratch, parameters, samples, profile, profiles, sums, earned):
-    """Writes `profiles`, and adds up gradients in `sums` and payoffs in `earned`. Modified in place, as all but `tree`.
-
-    With `samples`, profiles are pure plans that are drawn.
-    """
+    """Writes `profiles`, drawn pure plans with `samples`, and adds up gradients in `sums` and payoffs in `earned`."""
     for number in range(len(profiles)):
         for infoset in tree.infosets:
             first, count = infoset["first_slot"], infoset["num_actions"]
@@ -142,11 +139,6 @@ def pure_plans(tree: GameTree, strategy: np.ndarray, player: int) -> tuple[np.nd
 
     A plan is chosen from the last information sets up, so that its least probable sequence is as probable as possible.
     It takes that probability, which then leaves a sequence less.
-
-    Args:
-        tree: The game.
-        strategy: ``[num_slots]`` float64.
-        player: Whose.
 
     Returns:
         ``[plans, num_slots]`` bool, the sequences that each plan plays, and ``[plans]`` float64.

@@ -5,24 +5,13 @@ import os
 from dataclasses import dataclass
 from typing import Any, Self
 
-from mccfr_plus.averages.methods import (
-    DRAWN_ACTIONS,
-    EXACT,
-    LAST,
-    LAZY,
-    OPTIMISTIC,
-    TOUCHED,
-    VISITS,
-    AverageMethod,
-    user_defined,
-)
-from mccfr_plus.averages.own_traversal import own_traversal_method
+from mccfr_plus.averages.mechanism import AverageMethod, mechanism_for, method_of
 from mccfr_plus.averages.power import PowerAverage
 from mccfr_plus.errors import ConfigError
 from mccfr_plus.estimators import Baseline, Estimator
-from mccfr_plus.estimators.base import check_switch, check_whole
 from mccfr_plus.evaluation.linear_program import require_zero_sum
 from mccfr_plus.minimizers import Minimizer
+from mccfr_plus.parameters import check_switch, check_whole
 from mccfr_plus.solver.registry import average_of, baseline_of, default_minimizer, estimator_of, minimizer_of, spec_of
 from mccfr_plus.trees.memory import bytes_of
 from mccfr_plus.trees.needs import (
@@ -116,18 +105,9 @@ class SolverConfig:
         baseline: Baseline | str | bool | None = None,
         **options: Any,
     ) -> Self:
-        """Returns a config; components may be given by short names.
+        """Returns a config; components may be given by short names, as for `Solver`, and `options` are other fields.
 
-        Args:
-            estimator: An estimator or its short name.
-            minimizer: A minimizer or its short name; None: see `default_minimizer`.
-            averaging: An average or its short name; None: the one of the minimizer's paper.
-            alternating: None: alternating, unless a traversal serves all players.
-            baseline: A baseline, its short name, True for the default one, or None.
-            **options: The other fields.
-
-        Raises:
-            ConfigError: If a name is unknown, or as for the class.
+        With minimizer=None, it is `default_minimizer`.
         """
         estimator = estimator_of(estimator)
         minimizer = minimizer_of(default_minimizer(estimator) if minimizer is None else minimizer)
@@ -224,31 +204,9 @@ class SolverConfig:
             )
 
     def average_method(self, num_players: int, perfect_recall: bool, *, by_rules: bool = False) -> AverageMethod:
-        """Returns how the average is formed in a game.
-
-        Args:
-            by_rules: Whether it is traversed by rules: slots are not in order there, and what does not sample touches
-                all infosets.
-        """
-        estimator, method = self.estimator, self.averaging.method
-        if self.averaging.kernel is not None:
-            return user_defined(self.averaging.kernel)
-        if method == "auto" and perfect_recall and DRAWS in estimator.provides:
-            method = "lazy"
-        if method not in ("exact", "lazy", "optimistic", "last"):
-            method = estimator.stochastic_average(num_players) if DRAWS in estimator.provides else "exact"
-        if method == "own_traversal":
-            return own_traversal_method(estimator.visits_all_own)
-        if method == "visits" and self.averaging.method == "sampled":
-            return DRAWN_ACTIONS
-        methods = {
-            "exact": TOUCHED if by_rules else EXACT,
-            "lazy": LAZY,
-            "optimistic": OPTIMISTIC,
-            "last": LAST,
-            "touched": TOUCHED,
-        }
-        return methods.get(method, VISITS)
+        """Returns how the average is formed in a game, which may be traversed by rules."""
+        mechanism = mechanism_for(self.averaging, self.estimator, num_players, perfect_recall, by_rules=by_rules)
+        return method_of(mechanism, self.averaging.kernel)
 
     def describe(self) -> dict[str, Any]:
         """Returns the specs of the components by name, with None where no text stands for one; see `spec_of`."""

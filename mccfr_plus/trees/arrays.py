@@ -10,14 +10,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-# Values of the column KIND; a decision node has its player there, 0 or more.
-CHANCE = -1
-TERMINAL = -2
-
 # One 16-byte record per node, so that a visit costs one cache line. Parents come before children.
 NODE = np.dtype(
     [
-        ("kind", np.int32),  # CHANCE, TERMINAL, or the player to move
+        ("kind", np.int32),  # the player to move, or `games.rules.CHANCE` or `TERMINAL`
         ("num_children", np.int32),
         ("first_child", np.int32),  # children are contiguous
         ("payload", np.int32),  # decision: its infoset's first slot; chance: first of `chance`; terminal: of `payoffs`

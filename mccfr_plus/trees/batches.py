@@ -10,11 +10,10 @@ import numpy as np
 import pyspiel
 
 from mccfr_plus.games.game import RulesGame
-from mccfr_plus.games.rules import CHANCE, MOVER, TERMINAL
+from mccfr_plus.games.rules import CHANCE, MOVER
 from mccfr_plus.kernels.compile import kernel
 from mccfr_plus.kernels.slots import bind
-from mccfr_plus.trees import arrays
-from mccfr_plus.trees.by_rules.rules_traversal import (
+from mccfr_plus.trees.by_rules.rule_slots import (
     RULE_APPLY,
     RULE_LEGAL,
     RULE_LOOK,
@@ -72,8 +71,7 @@ class TreeObserver:
     def __init__(self, tree: GameTree, num_actions: int):
         self.tree, self.game, self.num_players, self.num_actions = tree, tree.game, tree.num_players, num_actions
         self.records = tree.arrays.nodes
-        kinds = self.records["kind"]
-        self.movers = np.where(kinds == arrays.CHANCE, CHANCE, np.where(kinds == arrays.TERMINAL, TERMINAL, kinds))
+        self.movers = self.records["kind"].astype(np.int64)
         self.outcome_ends = np.cumsum(tree.arrays.chance["probability"])
         self.slots = np.full((tree.num_infosets, num_actions), tree.num_slots)
         self.slots[tree.infoset_of_slot, tree.slot_action] = np.arange(tree.num_slots)

@@ -11,7 +11,8 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 import pyspiel
 
-from mccfr_plus.trees.arrays import CHANCE, NODE, TERMINAL
+from mccfr_plus.games.rules import CHANCE, TERMINAL
+from mccfr_plus.trees.arrays import NODE
 from mccfr_plus.trees.expansion import FAILED, FULL, NONE, NUM_OUTCOMES, NUM_PAYOFFS, STATUS
 from mccfr_plus.trees.game import (
     WrongAnswerError,
@@ -26,7 +27,6 @@ from mccfr_plus.trees.layout import alias_table
 from mccfr_plus.trees.memory import resident_bytes
 
 _ROOT = 0
-_TERMINAL, _CHANCE = int(pyspiel.PlayerId.TERMINAL), int(pyspiel.PlayerId.CHANCE)
 
 _HEAD = struct.Struct("<qqq")  # the first three columns of an answer; see `expansion`
 _NO_STATE: tuple[int, Any] = NONE, None
@@ -135,7 +135,7 @@ class Expander:
                 else:
                     state = self._game.new_initial_state()
                 player = state.current_player()
-                if player == _TERMINAL:
+                if player == TERMINAL:
                     returns = tuple(state.returns())
                     payoff = payoff_rows.get(returns)
                     if payoff is None:
@@ -157,7 +157,7 @@ class Expander:
                     count = len(actions)
                     pack = packers.get(count) or new_packer(actions)
                     pack(buffer, row_bytes * thread, player, count, 0, key, *actions)
-                elif player == _CHANCE:
+                elif player == CHANCE:
                     row, count = self._distribution(state)
                     pack_head(buffer, row_bytes * thread, CHANCE, count, row)
                 else:
@@ -294,7 +294,7 @@ def _state_size(game: pyspiel.Game) -> int:
     try:
         while not state.is_terminal() and state.move_number() <= _LONGEST_PLAY:
             player = state.current_player()
-            if player == pyspiel.PlayerId.CHANCE:
+            if player == CHANCE:
                 actions = [action for action, _ in checked_outcomes(state.chance_outcomes())]
             elif player >= 0:
                 actions = checked_actions(state.legal_actions(), game.num_distinct_actions())

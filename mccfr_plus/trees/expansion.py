@@ -17,10 +17,11 @@ Reference: open addressing with linear probing (Knuth 1998, TAOCP 3, section 6.4
 import numba
 import numpy as np
 
+from mccfr_plus.games.rules import CHANCE, TERMINAL
 from mccfr_plus.kernels.compile import inline_kernel, kernel
 from mccfr_plus.kernels.intrinsics import call_back, head_of, load_word, pointer, publish_head, publish_word, swap_word
 from mccfr_plus.kernels.slots import optional_slot
-from mccfr_plus.trees.arrays import CHANCE, INFOSET, NODE, NUM_EXPANSION, NUM_SLOTS, TERMINAL
+from mccfr_plus.trees.arrays import INFOSET, NODE, NUM_EXPANSION, NUM_SLOTS
 
 # Entries of `TreeArrays.expansion`.
 STATUS = 0  # one of the values below

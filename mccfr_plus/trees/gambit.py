@@ -15,7 +15,7 @@ from typing import TextIO
 import numpy as np
 import pyspiel
 
-from mccfr_plus.trees.arrays import CHANCE, TERMINAL
+from mccfr_plus.games.rules import CHANCE, TERMINAL
 from mccfr_plus.trees.game import action_name
 from mccfr_plus.trees.game_tree import GameTree
 from mccfr_plus.trees.order import action_names

@@ -16,7 +16,7 @@ from tqdm.auto import tqdm
 
 import mccfr_plus.games  # noqa: F401 - registers this package's games
 from mccfr_plus.errors import GameError, MccfrPlusError
-from mccfr_plus.trees.arrays import CHANCE, TERMINAL
+from mccfr_plus.games.rules import CHANCE, TERMINAL
 from mccfr_plus.trees.trial import try_out, without_places
 
 logger = logging.getLogger("mccfr_plus")
@@ -324,8 +324,6 @@ class _Recorder:
         infosets, infoset_actions = self._infosets, recording.infoset_actions
         distributions: dict[tuple[tuple[int, float], ...], int] = {}
         payoffs: dict[tuple[float, ...], int] = {}
-        terminal = int(pyspiel.PlayerId.TERMINAL)
-        chance = int(pyspiel.PlayerId.CHANCE)
         path_actions, position = self._actions, self._position
         path: list[pyspiel.State] = []
         state = self._game.new_initial_state()
@@ -347,7 +345,7 @@ class _Recorder:
                     raise different_actions(key, player, infoset_actions[infoset], actions)
                 add_kind(player)
                 add_payload(infoset)
-            elif player == terminal:
+            elif player == TERMINAL:
                 returns = tuple(state.returns())
                 payoff = payoffs.get(returns)
                 if payoff is None:
@@ -369,7 +367,7 @@ class _Recorder:
                 else:
                     state.apply_action(actions[index])  # the parent's state has served
                 continue
-            elif player == chance:
+            elif player == CHANCE:
                 outcomes = tuple(state.chance_outcomes())
                 distribution = distributions.get(outcomes)
                 if distribution is None:

@@ -19,8 +19,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from mccfr_plus.games.rules import CHANCE, TERMINAL
 from mccfr_plus.kernels.compile import allocating_kernel, announce_compilation, kernel
-from mccfr_plus.trees.arrays import BLOCK, CHANCE, NODE, OUTCOME, TERMINAL, Shape, TreeArrays
+from mccfr_plus.trees.arrays import BLOCK, NODE, OUTCOME, Shape, TreeArrays
 
 _UNSEEN = -1
 

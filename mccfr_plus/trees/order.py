@@ -8,8 +8,8 @@ actions in the order of their texts.
 import numpy as np
 import pyspiel
 
+from mccfr_plus.games.rules import CHANCE, TERMINAL
 from mccfr_plus.kernels.compile import allocating_kernel
-from mccfr_plus.trees.arrays import CHANCE, TERMINAL
 from mccfr_plus.trees.game import action_name
 from mccfr_plus.trees.game_tree import GameTree
 

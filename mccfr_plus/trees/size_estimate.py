@@ -23,8 +23,8 @@ from numpy.typing import ArrayLike
 from tqdm.auto import tqdm
 
 from mccfr_plus.errors import ConfigError
+from mccfr_plus.games.rules import CHANCE, TERMINAL
 from mccfr_plus.kernels.random_numbers import as_python, new_state
-from mccfr_plus.trees.arrays import CHANCE, TERMINAL
 from mccfr_plus.trees.game import (
     COMPILED_BYTES_PER_INFOSET,
     COMPILED_BYTES_PER_NODE,
@@ -37,7 +37,7 @@ from mccfr_plus.trees.game import (
     unknown_mover,
 )
 
-# Bytes that `Solver(tree, "external", "rm")` takes on top: `costs.bytes_on_top` per slot and infoset.
+# Bytes that `Solver(tree, "external", "rm")` takes on top: `bytes_on_top` per slot and infoset.
 SOLVER_BYTES_PER_SLOT = 50  # strategy, average, what was seen of it, regrets, gradient, reach: 8 each; a stamp: 2
 SOLVER_BYTES_PER_INFOSET = 12  # the list of touched infosets
 
@@ -230,7 +230,7 @@ def _estimate(
         [interval_of(logs, is_exact=is_exact) for logs in np.transpose([getattr(beam, name) for beam in beams])]
         for name in ("visits", "kinds")
     )
-    terminal_nodes, chance_nodes, *decision_nodes = kinds
+    terminal_nodes, _, _, chance_nodes, *decision_nodes = kinds
     return SizeEstimate(
         game=str(game),
         is_exact=is_exact,
@@ -250,7 +250,7 @@ def _estimate(
 class Beam(NamedTuple):
     """Estimates of one beam; log10 of each sum."""
 
-    kinds: np.ndarray  # [2 + num_players]: terminal nodes, chance nodes, and each player's decision nodes
+    kinds: np.ndarray  # [num_players - TERMINAL], nodes of each kind, at the place kind - TERMINAL
     visits: np.ndarray  # [4], what a traversal visits, in the order of `ESTIMATORS`; external: the mean over players
     depth: int  # longest history, in actions of players and chance
     is_exact: bool  # whether all numbers are counts
@@ -275,7 +275,7 @@ class Sampler:
         self.visited, self.perfect_recall = 0, True
         self._num_slots = self._text_length = 0  # of the information states met
         # Whether a kind of node is sampled, by traversal: full, chance, outcome, and external for each player.
-        self._is_sampled = np.zeros((2 + players, 3 + players), bool)
+        self._is_sampled = np.zeros((players - TERMINAL, 3 + players), bool)
         self._is_sampled[CHANCE - TERMINAL, 1:] = True
         self._is_sampled[-TERMINAL:, 2] = True
         self._is_sampled[-TERMINAL:, 3:] = ~np.eye(players, dtype=bool)
@@ -345,11 +345,11 @@ class Sampler:
             elif met[key] != pasts[kind]:
                 self.perfect_recall = False
             return _Node(state, pasts, kind, actions, [-math.log(len(actions))] * len(actions), info_state)
-        if kind == pyspiel.PlayerId.CHANCE:
+        if kind == CHANCE:
             outcomes = checked_outcomes(state.chance_outcomes())
             logs = [math.log(probability) for _, probability in outcomes]
             return _Node(state, pasts, CHANCE, [action for action, _ in outcomes], logs)
-        if kind != pyspiel.PlayerId.TERMINAL:
+        if kind != TERMINAL:
             raise unknown_mover(kind)
         checked_returns(state.returns(), self._game.num_players())
         return _Node(state, pasts, TERMINAL, [], [])

@@ -4,7 +4,8 @@ from dataclasses import asdict, dataclass
 
 import numpy as np
 
-from mccfr_plus.trees.arrays import CHANCE, TERMINAL, Shape, TreeArrays
+from mccfr_plus.games.rules import CHANCE, TERMINAL
+from mccfr_plus.trees.arrays import Shape, TreeArrays
 
 
 @dataclass(frozen=True)

@@ -10,8 +10,8 @@ import pyspiel
 from open_spiel.python.observation import make_observation
 
 from mccfr_plus.errors import BudgetError, GameError
-from mccfr_plus.games.compiled_rules import compiled_rules
-from mccfr_plus.trees.arrays import CHANCE, TERMINAL
+from mccfr_plus.games.openspiel import compiled_rules
+from mccfr_plus.games.rules import CHANCE, TERMINAL
 from mccfr_plus.trees.batches import BatchRules, Positions, PyspielPositions, states_after
 from mccfr_plus.trees.game_tree import GameTree
 

@@ -10,12 +10,11 @@ from scipy import stats
 
 from mccfr_plus import PowerAverage, Solver
 from mccfr_plus.averages import linear
-from mccfr_plus.averages.methods import DRAWN_ACTIONS, OPTIMISTIC, TOUCHED, VISITS
-from mccfr_plus.averages.own_traversal import own_traversal_method
+from mccfr_plus.averages.mechanism import Mechanism, mechanism_for, method_of
 from mccfr_plus.checks.average import replay
 from mccfr_plus.estimators.visits import max_visits
-from mccfr_plus.minimizers import RegretMatching
 from mccfr_plus.solver import registry
+from mccfr_plus.solver.config import SolverConfig
 from mccfr_plus.solver.loop import composed
 from mccfr_plus.trees.scratch import new_scratch
 
@@ -40,7 +39,7 @@ def batches_of_averages(name, scheme, method, batches=200, length=400):
     elif scheme == "average_strategy":
         sampling_weights = naive.random_strategy(tree, 3, zeros=0.3) * 1e7
     sums = np.zeros((batches, tree.num_slots))
-    composed(replay, estimator, RegretMatching(), method, partial=True)(
+    composed(replay, SolverConfig.from_specs(estimator, "rm"), method, partial=True)(
         estimator.parameters(),
         sampling_weights,
         tree.arrays_with_leaves,
@@ -86,8 +85,7 @@ def limit(count, batches=200):
 def test_expectation_is_reach_times_strategy(scheme, game):
     players = naive.tree_of(game).num_players
     estimator = registry.estimator_of(scheme)
-    methods = {"visits": VISITS, "touched": TOUCHED, "own_traversal": own_traversal_method(estimator.visits_all_own)}
-    method = methods[estimator.stochastic_average(players)]
+    method = method_of(mechanism_for(PowerAverage(method="stochastic"), estimator, players, True))
     length = 40 if scheme == "opponent" else 400
     tree, sums, target = batches_of_averages(game, scheme, method, length=length)
     worst, count = largest_z(tree, sums, target)
@@ -97,9 +95,8 @@ def test_expectation_is_reach_times_strategy(scheme, game):
 @pytest.mark.parametrize("scheme", ["external", "opponent", "outcome"])
 def test_own_traversals_are_right_for_two_players_too(scheme):
     length = 40 if scheme == "opponent" else 400
-    tree, sums, target = batches_of_averages(
-        "random:2:0", scheme, own_traversal_method(scheme != "outcome"), length=length
-    )
+    method = method_of(Mechanism.OWN_HISTORY if scheme == "outcome" else Mechanism.OWN_TRAVERSAL)
+    tree, sums, target = batches_of_averages("random:2:0", scheme, method, length=length)
     worst, count = largest_z(tree, sums, target)
     assert worst < limit(count)
 
@@ -107,13 +104,13 @@ def test_own_traversals_are_right_for_two_players_too(scheme):
 @pytest.mark.parametrize("scheme", ["external", "opponent", "outcome", "balanced", "average_strategy"])
 def test_drawn_actions_have_the_expectation_of_strategies(scheme):
     length = 40 if scheme == "opponent" else 400
-    tree, sums, target = batches_of_averages("random:2:0", scheme, DRAWN_ACTIONS, length=length)
+    tree, sums, target = batches_of_averages("random:2:0", scheme, method_of(Mechanism.DRAWN_ACTIONS), length=length)
     worst, count = largest_z(tree, sums, target)
     assert worst < limit(count)
 
 
 def test_the_check_sees_the_bias_of_optimistic_averages():
-    tree, sums, target = batches_of_averages("random:2:0", "external", OPTIMISTIC)
+    tree, sums, target = batches_of_averages("random:2:0", "external", method_of(Mechanism.OPTIMISTIC))
     worst, count = largest_z(tree, sums, target)
     assert worst > limit(count)
 

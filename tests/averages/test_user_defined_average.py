@@ -4,13 +4,13 @@ import pytest
 
 from mccfr_plus import ExternalSampling, Solver
 from mccfr_plus.estimators.visits import max_visits
+from mccfr_plus.trees.needs import OPPONENTS_DRAWN
 
 
 class WithOwnTraversal(ExternalSampling):
     """External sampling that never averages at opponents' visits."""
 
-    def stochastic_average(self, num_players):
-        return "own_traversal"
+    gives = ExternalSampling.gives - {OPPONENTS_DRAWN}
 
 
 @pytest.mark.parametrize("game", ["matrix_rps", "kuhn_poker", "leduc_poker"])

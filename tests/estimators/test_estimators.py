@@ -9,7 +9,7 @@ import pytest
 from sampling import Sampler
 
 import mccfr_plus
-from mccfr_plus.checks.statistics import z_limit
+from mccfr_plus.checks.sampler import z_limit
 from mccfr_plus.solver import registry
 
 SCHEMES = naive.UNBIASED

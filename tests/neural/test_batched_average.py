@@ -5,6 +5,7 @@ import pytest
 
 torch = pytest.importorskip("torch")
 import mccfr_plus  # noqa: E402
+from mccfr_plus.games.rules import CHANCE, TERMINAL  # noqa: E402
 from mccfr_plus.neural import (  # noqa: E402
     DREAM,
     BatchedRepresentation,
@@ -13,7 +14,6 @@ from mccfr_plus.neural import (  # noqa: E402
 )
 from mccfr_plus.neural.memory import Samples  # noqa: E402
 from mccfr_plus.neural.paths import Paths  # noqa: E402
-from mccfr_plus.trees.arrays import CHANCE, TERMINAL  # noqa: E402
 
 EPSILON = 0.5
 

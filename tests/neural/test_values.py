@@ -7,11 +7,11 @@ import pytest
 torch = pytest.importorskip("torch")
 import mccfr_plus  # noqa: E402
 from mccfr_plus.estimators.escher import refresh_values  # noqa: E402
+from mccfr_plus.games.rules import CHANCE, TERMINAL  # noqa: E402
 from mccfr_plus.neural.config import TrainingConfig  # noqa: E402
 from mccfr_plus.neural.network import Modules  # noqa: E402
 from mccfr_plus.neural.tree_representation import TreeRepresentation  # noqa: E402
 from mccfr_plus.neural.values import TreeValues, back_up  # noqa: E402
-from mccfr_plus.trees.arrays import CHANCE, TERMINAL  # noqa: E402
 from mccfr_plus.trees.tensors import histories_of  # noqa: E402
 
 GAMES = ["kuhn_poker", "kuhn_poker(players=3)", "goofspiel(num_cards=3,imp_info=True,points_order=descending)"]

@@ -9,8 +9,11 @@ import numpy as np
 import pytest
 
 from mccfr_plus import ConfigError, Estimator, Minimizer, PowerAverage, Solver
-from mccfr_plus.estimators.outcome import outcome_traversal
-from mccfr_plus.trees.scratch import NODES_TOUCHED, touch
+from mccfr_plus.estimators.sampling import SWITCHES
+from mccfr_plus.estimators.traversal import traversal
+from mccfr_plus.kernels.slots import bind
+from mccfr_plus.trees.needs import OPPONENTS_DRAWN
+from mccfr_plus.trees.scratch import touch
 
 
 @numba.njit
@@ -49,6 +52,9 @@ def test_a_users_minimizer_is_bitwise_identical_to_the_built_in_one():
     np.testing.assert_array_equal(mine._engine.parameters[0], np.arange(9.0))
 
 
+outcome_traversal = bind(traversal, SWITCHES["outcome"], partial=True)
+
+
 @numba.njit
 def users_outcome(parameters, sampling_weights, tree, strategy, scratch, player):
     outcome_traversal(parameters[1:], sampling_weights, tree, strategy, scratch, player)
@@ -63,8 +69,7 @@ class UsersOutcome(Estimator):
     def parameters(self):
         return np.array([-1.0, 0.6])
 
-    def stochastic_average(self, num_players):
-        return "visits"
+    gives: ClassVar[frozenset[str]] = Estimator.gives | {OPPONENTS_DRAWN}
 
 
 @pytest.mark.parametrize("averaging", ["lazy", "stochastic"])
@@ -86,8 +91,8 @@ def users_gradient(parameters, sampling_weights, tree, strategy, scratch, player
         node, slot, weight = stack[pending]["node"], stack[pending]["slot"], stack[pending]["weight"]
         record = tree.nodes[node]
         kind, first, count = record["kind"], record["payload"], record["num_children"]
-        scratch.counts[NODES_TOUCHED] += 1
-        if kind == -2:
+        scratch.counts[0]["nodes_touched"] += 1
+        if kind == -4:
             scratch.gradient[slot] += weight * tree.payoffs[first, player]
         if kind == player:
             touch(tree, scratch, player, first, count, slot)

@@ -76,7 +76,7 @@ def test_beams_are_unbiased(game, width, count):
     assert not any(beam.is_exact for beam in beams)
     for logs, exact in (
         ([beam.visits for beam in beams], exact_visits(game)),
-        ([beam.kinds for beam in beams], exact_kinds(game)),
+        ([np.delete(beam.kinds, [1, 2]) for beam in beams], exact_kinds(game)),
     ):
         found = 10 ** np.array(logs)
         error = found.std(axis=0, ddof=1) / math.sqrt(count)

@@ -14,9 +14,9 @@ from mccfr_plus import ConfigError, PolicyError, Solver, evaluate_by_rules
 from mccfr_plus.checks.symmetries import check_symmetries
 from mccfr_plus.errors import CheckError
 from mccfr_plus.evaluation.by_rules import RulesEvaluator
-from mccfr_plus.games.compiled_rules import compiled_rules
+from mccfr_plus.games.openspiel import compiled_rules
 from mccfr_plus.games.symmetries import board_symmetries
-from mccfr_plus.trees.by_rules.rules_keys import SymmetricKeys
+from mccfr_plus.trees.by_rules.rules_keys import RulesKeys
 from mccfr_plus.trees.order import representative_states
 
 # `mccfr-plus evaluate --symmetry` is tested with compiled kernels, and slow tests have some.
@@ -46,7 +46,7 @@ def test_values_and_infosets_are_those_of_the_whole_game(game):
     for options in ({"symmetry": True}, {"symmetry": False}):
         again = evaluate_by_rules(game, policy, progress=False, **options)
         assert again.nash_conv == pytest.approx(stored.nash_conv, abs=1e-12)
-    keys = SymmetricKeys(whole.game)
+    keys = RulesKeys(whole.game, symmetry=True)
     movers = [(state, state.current_player()) for state in representative_states(whole)]
     orbits = {(player, *sorted(set(keys.of_state(state, player)))) for state, player in movers}
     assert solver.tree.num_infosets == len(orbits)

@@ -11,7 +11,6 @@ from open_spiel.python import policy as openspiel_policy
 
 import mccfr_plus
 from mccfr_plus import BudgetError, GameError, compile_game
-from mccfr_plus.trees import arrays as tree_arrays
 from mccfr_plus.trees import memory
 from mccfr_plus.trees.layout import alias_table
 from mccfr_plus.trees.order import openspiel_order, representative_states
@@ -91,7 +90,7 @@ def test_layout(game):
     tree, root = naive.tree_of(game), naive.root_of(game)
     arrays = tree.arrays
     # Children partition all nodes but the root.
-    inner = arrays.nodes[arrays.nodes["kind"] != tree_arrays.TERMINAL]
+    inner = arrays.nodes[arrays.nodes["kind"] != naive.TERMINAL]
     children = np.concatenate([np.arange(n["first_child"], n["first_child"] + n["num_children"]) for n in inner])
     assert sorted(children.tolist()) == list(range(1, tree.num_nodes))
     # Slots partition, infosets stand player by player in the order of first visit.

@@ -1,39 +1,33 @@
 """All betting sequences of `universal_poker`. They do not depend on cards, so that a game has one tree of them."""
 
-import collections
 import functools
+import operator
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from mccfr_plus.games.rules import Parameters
+
 FOLD, CALL, BET, ALL_IN, HALF_POT = range(5)  # actions; with "fullgame" from 2 on what is raised to
-LIMIT_STACK = (1 << 31) - 1  # of each player where bets are limited
+_LIMIT_STACK = (1 << 31) - 1  # of each player where bets are limited
 ALL_FOLDED, SHOWDOWN = -1, -2  # in the place of the player to move, where the betting is over
 
+_MOST_RAISES = 255  # per round, as OpenSpiel stores them; also the value for "unlimited"
+_MOST_SEQUENCES = 250_000
 _MOST_ACTIONS = 64  # of a round: what OpenSpiel has room for, counting a call of each player after a raise
 
 
 @dataclass(frozen=True)
 class Betting:
-    """The rules of betting, with an entry for each player or each round.
+    """The rules of betting."""
 
-    Args:
-        is_limit: Whether raises have fixed sizes.
-        abstraction: OpenSpiel's ``bettingAbstraction``.
-        stacks: Chips of each player.
-        blinds: Blind of each player.
-        raise_sizes: Size of raises in each round, if it is fixed.
-        first_players: First player to act in each round.
-        max_raises: Maximum number of raises in each round.
-    """
-
-    is_limit: bool
-    abstraction: str
-    stacks: tuple[int, ...]
-    blinds: tuple[int, ...]
-    raise_sizes: tuple[int, ...]
-    first_players: tuple[int, ...]
-    max_raises: tuple[int, ...]
+    is_limit: bool  # whether raises have fixed sizes
+    abstraction: str  # OpenSpiel's ``bettingAbstraction``
+    stacks: tuple[int, ...]  # chips of each player
+    blinds: tuple[int, ...]  # of each player
+    raise_sizes: tuple[int, ...]  # in each round, if they are fixed
+    first_players: tuple[int, ...]  # to act in each round
+    max_raises: tuple[int, ...]  # in each round
 
     @property
     def num_players(self) -> int:
@@ -41,108 +35,107 @@ class Betting:
         return len(self.stacks)
 
 
+def betting_of(parameters: Parameters) -> Betting:
+    """Returns the rules of betting."""
+    for name, usual in (("potSize", 0), ("boardCards", ""), ("handReaches", "")):
+        if parameters[name] != usual:
+            raise ValueError(f"{name}={parameters[name]}: subgames have no rules; leave it out.")
+    is_limit = parameters.one_of("betting", {"limit": True, "nolimit": False})
+    players = parameters.whole_number("numPlayers", 2, 4 if is_limit else 10)
+    rounds = parameters.whole_number("numRounds", 1, 4)
+    allowed = ("fc", "fcpa") if is_limit else ("fc", "fcpa", "fchpa", "fullgame")
+    abstraction = parameters.one_of("bettingAbstraction", {name: name for name in allowed})
+    stacks = [_LIMIT_STACK] * players if is_limit else numbers_of(parameters, "stack", players)
+    blinds = numbers_of(parameters, "blind", players)
+    first_players = (numbers_of(parameters, "firstPlayer") + [1] * rounds)[:rounds]
+    max_raises = (numbers_of(parameters, "maxRaises") + [_MOST_RAISES] * rounds)[:rounds]
+    if max(max_raises) > _MOST_RAISES:
+        raise ValueError(f"maxRaises={parameters['maxRaises']}: give at most {_MOST_RAISES} per round.")
+    if not all(1 <= first <= players for first in first_players):
+        raise ValueError(f"firstPlayer={parameters['firstPlayer']}: give players from 1 to {players}.")
+    if max(blinds) < 1 or any(map(operator.gt, blinds, stacks)) or blinds == stacks:
+        raise ValueError(f"blind={parameters['blind']}: give a chip at least, and less than the stacks.")
+    return Betting(
+        is_limit=is_limit,
+        abstraction=abstraction,
+        stacks=tuple(stacks),
+        blinds=tuple(blinds),
+        raise_sizes=tuple(numbers_of(parameters, "raiseSize", rounds)) if is_limit else (0,) * rounds,
+        first_players=tuple(first - 1 for first in first_players),
+        max_raises=tuple(max_raises),
+    )
+
+
+def numbers_of(parameters: Parameters, name: str, count: int | None = None) -> list[int]:
+    """Returns the first `count` whole numbers of a text; None for all of them."""
+    words = parameters[name].split()
+    if not all(word.isdecimal() for word in words) or len(words) < (count or 0):
+        how_many = "" if count is None else f"at least {count} "
+        raise ValueError(f"{name}={parameters[name]!r}: give {how_many}whole numbers with spaces between them.")
+    return [int(word) for word in words[:count]]
+
+
 class Node(NamedTuple):
     """A betting sequence."""
 
-    parent: int  # -1: it is empty
-    action: int  # the last one, as OpenSpiel numbers them
-    text: str  # the last action as OpenSpiel writes it, with a "|" behind it if another round begins
     player: int  # to move, or `ALL_FOLDED` or `SHOWDOWN`
     round: int
     spent: tuple[int, ...]  # of each player
     folded: frozenset[int]
-    children: range  # their numbers
-
-
-class _Pot(NamedTuple):
-    """The state of the betting."""
-
-    player: int
-    round: int
-    spent: tuple[int, ...]
-    folded: frozenset[int]
     min_raise_to: int
-    num_actions: int = 0  # in this round
+    num_actions: int = 0  # in this round, as are the next two
     num_raises: int = 0
     num_called: int = 0  # players with chips who have matched the last raise
+    parent: int = -1  # -1: it is empty
+    action: int = -1  # the last one, as OpenSpiel numbers them
+    text: str = ""  # of all actions, as OpenSpiel writes them
+    children: range = range(0)  # their numbers
 
 
 @functools.lru_cache(maxsize=32)
-def betting_tree(betting: Betting, max_nodes: int) -> list[Node] | None:
-    """Returns all betting sequences, the empty one first; children follow one another. None if there are too many.
+def betting_tree(betting: Betting) -> list[Node]:
+    """Returns all betting sequences, the empty one first; children follow one another.
 
     Raises:
-        ValueError: If OpenSpiel lists an action that it does not accept, or two that are the same.
+        ValueError: If there are too many, or if OpenSpiel lists an action that it does not accept, or two that are the
+            same.
     """
-    highest = max(betting.blinds)
-    pot = _Pot(-1, 0, betting.blinds, frozenset(), 0 if betting.is_limit else 2 * highest)
-    pots = [pot._replace(player=_next_player(betting, pot, betting.first_players[0] - 1))]
-    links = [(-1, -1, "")]
-    nodes: list[Node] = []
-    while len(nodes) < len(pots):
-        pot, number = pots[len(nodes)], len(pots)
-        if pot.player >= 0:
-            for action, raised_to in _choices(betting, pot):
-                pots.append(_after(betting, pot, action, raised_to))
-                text = _text(betting, action, raised_to) + "|" * (pots[-1].round - pot.round)
-                links.append((len(nodes), action, text))
-        if len(pots) > max_nodes:
-            return None
-        children = range(number, len(pots))
-        nodes.append(Node(*links[len(nodes)], pot.player, pot.round, pot.spent, pot.folded, children))
+    first = Node(-1, 0, betting.blinds, frozenset(), 0 if betting.is_limit else 2 * max(betting.blinds))
+    nodes = [first._replace(player=_next_player(betting, first, betting.first_players[0] - 1))]
+    for number, node in enumerate(nodes):  # which grows
+        begin = len(nodes)
+        if node.player >= 0:
+            for action, raised_to in _choices(betting, node):
+                child = _after(betting, node, action, raised_to)
+                name = "fc"[action] if action in (FOLD, CALL) else "r" if betting.is_limit else f"r{raised_to}"
+                text = node.text + name + "|" * (child.round - node.round)
+                nodes.append(child._replace(parent=number, action=action, text=text))
+        if len(nodes) > _MOST_SEQUENCES:
+            raise ValueError(f"there are more than {_MOST_SEQUENCES:,} betting sequences.")
+        nodes[number] = node._replace(children=range(begin, len(nodes)))
     return nodes
 
 
-def following(nodes: list[Node], players: int) -> tuple[list[tuple[int, Node | None]], int, int]:
-    """Returns the number of each sequence among those at which the player to move can act next.
-
-    Returns:
-        For each sequence, its number among those that can follow the player's last action, and the sequence before that
-        action; None for the player's first decision. Then, the most sequences that can be a player's first decision,
-        and that can follow an action.
-    """
-    found: list[tuple[int, Node | None]] = []
-    last = [(-1,) * players]  # of each sequence, for each player, the one that its last action led to
-    counts: collections.Counter[tuple[int, int]] = collections.Counter()
-    for number, node in enumerate(nodes):
-        if number:
-            mover, before = nodes[node.parent].player, last[node.parent]
-            last.append((*before[:mover], number, *before[mover + 1 :]))
-        after = last[number][node.player]
-        if node.player < 0:
-            found.append((0, None))
-        else:
-            found.append((counts[node.player, after], nodes[nodes[after].parent] if after >= 0 else None))
-            counts[node.player, after] += 1
-    most_first = max(count for (_, after), count in counts.items() if after < 0)
-    most_next = max((count for (_, after), count in counts.items() if after >= 0), default=1)
-    return found, most_first, most_next
-
-
-def _text(betting: Betting, action: int, raised_to: int) -> str:
-    return "fc"[action] if action in (FOLD, CALL) else "r" if betting.is_limit else f"r{raised_to}"
-
-
-def _choices(betting: Betting, pot: _Pot) -> Iterator[tuple[int, int]]:
+def _choices(betting: Betting, node: Node) -> Iterator[tuple[int, int]]:
     """Yields the legal actions in ascending order, each with the amount to raise to; 0 if there is no such amount."""
-    highest, own, stack = max(pot.spent), pot.spent[pot.player], betting.stacks[pot.player]
+    highest, own, stack = max(node.spent), node.spent[node.player], betting.stacks[node.player]
     if own < highest:
         yield FOLD, 0
     yield CALL, 0
-    num_acting = len(_acting(betting, pot.spent, pot.folded))
-    is_full = pot.num_actions + betting.num_players > _MOST_ACTIONS
-    if betting.abstraction == "fc" or num_acting < 2 or is_full or pot.num_raises >= betting.max_raises[pot.round]:
+    num_acting = len(_acting(betting, node.spent, node.folded))
+    is_full = node.num_actions + betting.num_players > _MOST_ACTIONS
+    if betting.abstraction == "fc" or num_acting < 2 or is_full or node.num_raises >= betting.max_raises[node.round]:
         return
     if betting.is_limit:
         yield BET, 0
         return
     if highest >= stack:
         return
-    least = min(pot.min_raise_to, stack)
+    least = min(node.min_raise_to, stack)
     if betting.abstraction == "fullgame":
         yield from ((size, size) for size in range(least, stack + 1))
         return
-    after_call = sum(pot.spent) + highest - own
+    after_call = sum(node.spent) + highest - own
     by_pot = highest + after_call
     if least <= by_pot <= stack:
         yield BET, by_pot
@@ -157,32 +150,32 @@ def _choices(betting: Betting, pot: _Pot) -> Iterator[tuple[int, int]]:
         yield HALF_POT, half
 
 
-def _after(betting: Betting, pot: _Pot, action: int, raised_to: int) -> _Pot:
-    player, highest, spent, folded = pot.player, max(pot.spent), list(pot.spent), pot.folded
-    min_raise_to, num_raises, num_called = pot.min_raise_to, pot.num_raises, pot.num_called
+def _after(betting: Betting, node: Node, action: int, raised_to: int) -> Node:
+    player, highest, spent, folded = node.player, max(node.spent), list(node.spent), node.folded
+    min_raise_to, num_raises, num_called = node.min_raise_to, node.num_raises, node.num_called
     if action == FOLD:
         folded |= {player}
     elif action == CALL:
         spent[player] = min(highest, betting.stacks[player])
     else:
         if betting.is_limit:
-            raised_to = min(highest + betting.raise_sizes[pot.round], betting.stacks[player])
+            raised_to = min(highest + betting.raise_sizes[node.round], betting.stacks[player])
         else:
             min_raise_to = max(min_raise_to, 2 * raised_to - highest)
         spent[player] = raised_to
         num_raises, num_called = num_raises + 1, 0
     num_called += action != FOLD and spent[player] < betting.stacks[player]
-    found = _Pot(player, pot.round, tuple(spent), folded, min_raise_to, pot.num_actions + 1, num_raises, num_called)
+    found = Node(player, node.round, tuple(spent), folded, min_raise_to, node.num_actions + 1, num_raises, num_called)
     num_acting = len(_acting(betting, found.spent, folded))
     last_round = len(betting.first_players) - 1
     if len(folded) == betting.num_players - 1:
         return found._replace(player=ALL_FOLDED)
     if num_called < num_acting:
         return found._replace(player=_next_player(betting, found, player))
-    if num_acting < 2 or pot.round == last_round:
+    if num_acting < 2 or node.round == last_round:
         return found._replace(player=SHOWDOWN, round=last_round)
     least = max(spent) + max(betting.blinds)
-    found = found._replace(round=pot.round + 1, min_raise_to=least, num_actions=0, num_raises=0, num_called=0)
+    found = found._replace(round=node.round + 1, min_raise_to=least, num_actions=0, num_raises=0, num_called=0)
     return found._replace(player=_next_player(betting, found, betting.first_players[found.round] - 1))
 
 
@@ -192,7 +185,7 @@ def _acting(betting: Betting, spent: tuple[int, ...], folded: frozenset[int]) ->
     return [player for player, (own, stack) in chips if own < stack and player not in folded]
 
 
-def _next_player(betting: Betting, pot: _Pot, player: int) -> int:
+def _next_player(betting: Betting, node: Node, player: int) -> int:
     """Returns the player who acts after a player."""
-    acting = _acting(betting, pot.spent, pot.folded)
+    acting = _acting(betting, node.spent, node.folded)
     return min(acting, key=lambda other: (other - player - 1) % betting.num_players)

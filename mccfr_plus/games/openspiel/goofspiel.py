@@ -10,13 +10,15 @@ a player's own bids: players have imperfect recall.
 """
 
 from collections.abc import Sequence
+from typing import Any
 
 import pyspiel
 
-from mccfr_plus.games.common import equally_likely, list_bits, rules_in
+from mccfr_plus.games.common import equally_likely, list_bits
 from mccfr_plus.games.openspiel.base import OpenSpielRules
-from mccfr_plus.games.rules import CHANCE, MOVER, TERMINAL, CodeSizes, Field, Layout, Parameters
+from mccfr_plus.games.rules import CHANCE, MOVER, TERMINAL, Field, Layout, Parameters, Rules
 from mccfr_plus.kernels.compile import inline_kernel, kernel
+from mccfr_plus.kernels.intrinsics import lowest_bit
 
 # Words of a state: turns played; then sequences with four bits per turn, the first turn in the lowest ones: point cards
 # plus 1, winners plus 1 (`players` plus 1: none), and each player's bids plus 1; then each player's hand, a mask.
@@ -24,7 +26,8 @@ TURN, POINT_CARDS, WINNERS, BIDS = 1, 2, 3, 4
 # Parameters: the last one says whether the turn in which all have one card left consists of moves.
 _PLAYERS, CARDS, _TURNS, ORDER, HIDDEN, _RETURNS, _ALL_MOVES = range(7)
 MOST_CARDS = 15  # four bits per card in a word
-DESCENDING, ASCENDING, RANDOM = range(3)
+_DESCENDING, _ASCENDING, RANDOM = range(3)
+ORDERS = {"descending": _DESCENDING, "ascending": _ASCENDING, "random": RANDOM}
 _TIE = int(pyspiel.PlayerId.INVALID)
 WIN_LOSS, _DIFFERENCE, _TOTAL, LEAD = range(4)  # the last one: over the other player
 
@@ -50,24 +53,20 @@ def _cards_left(parameters, state):
     """Returns the point cards that are left, as a mask."""
     left = (1 << parameters[CARDS]) - 1
     for turn in range(parameters[CARDS]):
-        card = entry(state[POINT_CARDS], turn)
-        if card:
-            left &= ~(1 << (card - 1))
+        left &= ~((1 << entry(state[POINT_CARDS], turn)) >> 1)
     return left
 
 
 @inline_kernel
 def _next_turn(parameters, state):
     turn, order = state[TURN], parameters[ORDER]
-    card = parameters[CARDS] - turn if order == DESCENDING else turn + 1
+    card = parameters[CARDS] - turn if order == _DESCENDING else turn + 1
     if order == RANDOM:
         left = _cards_left(parameters, state)
         if left & (left - 1) or not parameters[_ALL_MOVES]:
             state[MOVER] = CHANCE
             return
-        card = 1
-        while left >> card:
-            card += 1
+        card = lowest_bit(left) + 1
     state[POINT_CARDS] |= card << 4 * turn
     state[MOVER] = 0
 
@@ -91,11 +90,9 @@ def _finish_turn(parameters, state):
 def _play_last_turn(parameters, state):
     """Plays the turn in which each player has one card left, and one point card is left."""
     players, turn = parameters[_PLAYERS], state[TURN]
-    left = _cards_left(parameters, state)
-    for card in range(parameters[CARDS]):
-        state[POINT_CARDS] |= (left >> card & 1) * (card + 1) << 4 * turn
-        for player in range(players):
-            state[BIDS + player] |= (state[BIDS + players + player] >> card & 1) * (card + 1) << 4 * turn
+    state[POINT_CARDS] |= (lowest_bit(_cards_left(parameters, state)) + 1) << 4 * turn
+    for player in range(players):
+        state[BIDS + player] |= (lowest_bit(state[BIDS + players + player]) + 1) << 4 * turn
     _finish_turn(parameters, state)
 
 
@@ -160,7 +157,8 @@ def _returns(parameters, table, state, payoffs):
 
 
 @kernel
-def _look(parameters, table, state, player, view):
+def look(parameters, table, state, player, view):
+    """Writes the own bids, or all hands; the winners; and the point cards if their order is random."""
     players, turn, turns = parameters[_PLAYERS], state[TURN], parameters[_TURNS]
     at = players
     if parameters[HIDDEN]:
@@ -193,16 +191,23 @@ def _observe(parameters, table, state, player, action):
     return code
 
 
-RULES = rules_in(globals())
+RULES = Rules(_start, _legal, _apply, _returns, look, _outcomes, _observe)
 
 
-def code_sizes(players: int, cards: int, random_order: bool, hidden: bool) -> CodeSizes:
-    """Returns the sizes of `_observe`."""
-    prizes = cards if random_order else 1
-    return {
-        "max_observations": prizes * (players + 1 if hidden else cards ** (players - 1)),
-        "max_first_observations": prizes,
-    }
+def goofspiel_layout(parameters: Sequence[int], **others: Any) -> Layout:
+    """Returns the sizes of the game whose kernels have these parameters, and `others` of its sizes."""
+    players, cards, _, order, hidden, *_ = parameters
+    outcomes = cards if order == RANDOM else 0
+    return Layout(
+        state_size=BIDS + 2 * players,
+        num_distinct_actions=cards,
+        max_chance_outcomes=outcomes,
+        num_players=players,
+        parameters=parameters,
+        max_observations=max(outcomes, 1) * (players + 1 if hidden else cards ** (players - 1)),
+        max_first_observations=max(outcomes, 1),
+        **others,
+    )
 
 
 class GoofspielRules(OpenSpielRules):
@@ -229,27 +234,21 @@ class GoofspielRules(OpenSpielRules):
         hidden = parameters.switch("imp_info")
         kinds = {"win_loss": WIN_LOSS, "point_difference": _DIFFERENCE, "total_points": _TOTAL}
         kind = parameters.one_of("returns_type", kinds)
-        orders = {"descending": DESCENDING, "ascending": ASCENDING, "random": RANDOM}
-        order = parameters.one_of("points_order", orders)
+        order = parameters.one_of("points_order", ORDERS)
         points = cards * (cards + 1) // 2
         chosen = turns - 1 if turns == cards > 1 else turns  # turns that are not played by themselves
         fields = [Field("bids", cards + 1, turns, private=True) if hidden else Field("hands", 1 << cards, players)]
         fields.append(Field("winners", players + 2, turns))
         if order == RANDOM:
             fields.append(Field("point_cards", cards + 1, turns))
-        return Layout(
-            state_size=BIDS + 2 * players,
+        return goofspiel_layout(
+            [players, cards, turns, order, hidden, kind, False],
             fields=tuple(fields),
-            num_distinct_actions=cards,
-            max_chance_outcomes=cards if order == RANDOM else 0,
             max_game_length=chosen * players,
             max_chance_nodes=chosen if order == RANDOM else 0,
             min_utility=(-1.0, -points / players, 0.0)[kind],
             max_utility=(1.0, points - points / players, float(points))[kind],
-            num_players=players,
             utility_sum=None if kind == _TOTAL else 0.0,
-            parameters=[players, cards, turns, order, hidden, kind, False],
-            **code_sizes(players, cards, order == RANDOM, hidden),
             perfect_recall=hidden,
         )
 
@@ -261,7 +260,7 @@ class GoofspielRules(OpenSpielRules):
         if order == RANDOM:
             prizes = [card for card in view[at + turns :] if card]
         else:
-            prizes = [cards - turn if order == DESCENDING else turn + 1 for turn in range(len(winners) + 1)]
+            prizes = [cards - turn if order == _DESCENDING else turn + 1 for turn in range(len(winners) + 1)]
         points = [sum(p for p, w in zip(prizes, winners, strict=False) if w == each + 1) for each in range(players)]
         lines = [
             ("Point card sequence", prizes),

@@ -9,14 +9,14 @@ highest card if all have passed.
 
 from collections.abc import Sequence
 
-from mccfr_plus.games.common import equally_likely, rules_in
+from mccfr_plus.games.common import chance_begins, equally_likely
 from mccfr_plus.games.openspiel.base import OpenSpielRules
-from mccfr_plus.games.rules import CHANCE, MOVER, TERMINAL, CodeSizes, Field, Layout, Parameters
+from mccfr_plus.games.rules import CHANCE, MOVER, TERMINAL, Field, Layout, Parameters, Rules
 from mccfr_plus.kernels.compile import inline_kernel, kernel
 
 # Words of a state: each player's card plus 1, a fixed number of bits per player; a bit per action of a player, 1 for a
 # bet; the number of outcomes and actions so far.
-_CARDS, _BETS, _COUNT, SIZE = 1, 2, 3, 4
+_CARDS, _BETS, _COUNT, _SIZE = 1, 2, 3, 4
 _PLAYERS, _DECK, _BITS = range(3)  # parameters
 
 
@@ -106,16 +106,26 @@ def _infoset_number(parameters, table, state, player):
     return _card(parameters, state, player) << num_players | bets
 
 
-RULES = rules_in(globals())
+RULES = Rules(chance_begins, _legal, _apply, _returns, _look, _outcomes, _observe, _infoset_number)
 
 
-def code_sizes(players: int, cards: int) -> CodeSizes:
-    """Returns the sizes of `_observe` and `_infoset_number`."""
-    return {
-        "max_observations": 1 << (players - 1),
-        "max_first_observations": cards << (players - 1),
-        "max_infosets": cards << players,
-    }
+def kuhn_layout(players: int, deck: int) -> Layout:
+    """Returns the sizes of the game with a deck of that many cards."""
+    return Layout(
+        state_size=_SIZE,
+        fields=(Field("card", deck + 1, private=True), Field("bets", 3, 2 * players - 1)),
+        num_distinct_actions=2,
+        max_chance_outcomes=deck,
+        max_game_length=2 * players - 1,
+        max_chance_nodes=players,
+        min_utility=-2.0,
+        max_utility=2.0 * (players - 1),
+        num_players=players,
+        parameters=[players, deck, deck.bit_length()],
+        max_observations=1 << (players - 1),
+        max_first_observations=deck << (players - 1),
+        max_infosets=deck << players,
+    )
 
 
 class KuhnPokerRules(OpenSpielRules):
@@ -128,19 +138,7 @@ class KuhnPokerRules(OpenSpielRules):
     @classmethod
     def layout(cls, parameters: Parameters) -> Layout:
         players = parameters.whole_number("players", 2, 10)
-        return Layout(
-            state_size=SIZE,
-            fields=(Field("card", players + 2, private=True), Field("bets", 3, 2 * players - 1)),
-            num_distinct_actions=2,
-            max_chance_outcomes=players + 1,
-            max_game_length=2 * players - 1,
-            max_chance_nodes=players,
-            min_utility=-2.0,
-            max_utility=2.0 * (players - 1),
-            num_players=players,
-            parameters=[players, players + 1, 4],
-            **code_sizes(players, players + 1),
-        )
+        return kuhn_layout(players, players + 1)
 
     def tensor_cells(self, player: int, place: int, value: int) -> Sequence[int]:
         """Returns the cells of the player, of its card, or of a pass or bet."""

@@ -3,6 +3,7 @@
 A deck has two suits and one rank more than there are players. Each player antes 1 and gets a card. There are two
 betting rounds with at most two raises, of 2 and of 4; the public card is dealt between them. A pair with the public
 card wins, then the higher card; equal hands split the pot.
+`mccfr_plus.games.leduc_ranks` uses these kernels with more ranks.
 
 With `suit_isomorphism`, chance deals ranks. With `action_mapping`, all three actions are always legal, and a fold or a
 raise that the rules do not allow is a call. Then a player who was mapped to a call is in the same infoset as one who
@@ -11,52 +12,42 @@ called: players have imperfect recall.
 
 from collections.abc import Sequence
 
-from mccfr_plus.games.common import rules_in
 from mccfr_plus.games.openspiel.base import OpenSpielRules
-from mccfr_plus.games.rules import CHANCE, MOVER, TERMINAL, Field, Layout, Parameters
+from mccfr_plus.games.rules import CHANCE, MOVER, TERMINAL, Field, Layout, Parameters, Rules
 from mccfr_plus.kernels.compile import inline_kernel, kernel
 
-# Words of a state: each player's card plus 1, five bits per player; the public card plus 1; the actions of each round,
-# two bits per action plus 1 above five bits for their number; what each player has in the pot, four bits per player,
-# and above them a bit per player who has folded; calls, raises and stakes, four bits each; the number of actions so far
-# when each player acted last, six bits per player.
-_CARDS, _PUBLIC, _BETS, _POT, _STAKES, _LAST, _SIZE = 1, 2, 3, 5, 6, 7, 8
-_PLAYERS, _RANKED, _MAPPED, _FIRST, _NUM_CARDS = range(5)  # parameters
+# Words of a state: the public card plus 1; the actions of each round, two bits per action plus 1 above five bits for
+# their number; a bit per player who has folded; calls and raises in this round; what a player must have in the pot to
+# stay in the game; the number of actions so far when each player acted last, six bits per player; then each player's
+# card plus 1, and what each player has in the pot.
+PUBLIC, _BETS, _FOLDED, _CALLS, _RAISES, _STAKES, _LAST, CARDS = 1, 2, 4, 5, 6, 7, 8, 9
+# Parameters: cards that differ, copies of each in the deck, and how many of them have the same rank.
+_PLAYERS, NUM_CARDS, COPIES, _PER_RANK, _MAPPED, _FIRST = range(6)
 _FOLD, _CALL, _RAISE = range(3)
 _PLACE_OF_BETS = 2  # in what `look` writes, where a bet is an action plus 1
-_FOLDED = 40  # the bit of `_POT` where the mask of folded players begins
 _ANTE, _MOST_RAISES, _RAISE_BY = 1, 2, 2  # the amount doubles in the second round
-_MOST_MONEY = _ANTE + _MOST_RAISES * _RAISE_BY * 3
+MOST_MONEY = _ANTE + _MOST_RAISES * _RAISE_BY * 3
 _STARTING_MONEY = 100
 
 
 @inline_kernel
-def _card(state, player):
-    return (state[_CARDS] >> 5 * player & 31) - 1
-
-
-@inline_kernel
-def _money(state, player):
-    return state[_POT] >> 4 * player & 15
-
-
-@inline_kernel
-def _has_folded(state, player):
-    return state[_POT] >> (_FOLDED + player) & 1
+def money_of(parameters, state, player):
+    """Returns what a player has in the pot."""
+    return state[CARDS + parameters[_PLAYERS] + player]
 
 
 @inline_kernel
 def _num_remaining(num_players, state):
     count = 0
     for player in range(num_players):
-        count += 1 - _has_folded(state, player)
+        count += 1 - (state[_FOLDED] >> player & 1)
     return count
 
 
 @inline_kernel
 def _next_player(num_players, state, player):
     """Returns the first player from this one on who has not folded."""
-    while _has_folded(state, player):
+    while state[_FOLDED] >> player & 1:
         player = (player + 1) % num_players
     return player
 
@@ -64,21 +55,28 @@ def _next_player(num_players, state, player):
 @inline_kernel
 def _num_dealt(num_players, state):
     count = 0
-    while count < num_players and _card(state, count) >= 0:
+    while count < num_players and state[CARDS + count] > 0:
         count += 1
     return count
 
 
 @kernel
+def _start(parameters, table, state):
+    state[MOVER] = CHANCE
+    state[_STAKES] = _ANTE
+    for player in range(parameters[_PLAYERS]):
+        state[CARDS + parameters[_PLAYERS] + player] = _ANTE
+
+
+@kernel
 def _legal(parameters, table, state, actions):
-    stakes = state[_STAKES] >> 8
     mapped, count = parameters[_MAPPED], 0
-    if mapped or stakes > _money(state, state[MOVER]):
+    if mapped or state[_STAKES] > money_of(parameters, state, state[MOVER]):
         actions[count] = _FOLD
         count += 1
     actions[count] = _CALL
     count += 1
-    if mapped or (state[_STAKES] >> 4 & 15) < _MOST_RAISES:
+    if mapped or state[_RAISES] < _MOST_RAISES:
         actions[count] = _RAISE
         count += 1
     return count
@@ -86,14 +84,13 @@ def _legal(parameters, table, state, actions):
 
 @kernel
 def _outcomes(parameters, table, state, actions, probabilities):
-    num_players, num_cards, count = parameters[_PLAYERS], parameters[_NUM_CARDS], 0
-    copies = 1 + parameters[_RANKED]
-    num_dealt = _num_dealt(num_players, state)
+    num_cards, copies, count = parameters[NUM_CARDS], parameters[COPIES], 0
+    num_dealt = _num_dealt(parameters[_PLAYERS], state)
     one = 1.0 / (num_cards * copies - num_dealt)
     for card in range(num_cards):
         left = copies
         for player in range(num_dealt):
-            left -= int(_card(state, player) == card)
+            left -= int(state[CARDS + player] == card + 1)
         if left:
             actions[count], probabilities[count] = card, one * left
             count += 1
@@ -105,45 +102,41 @@ def _deal(parameters, state, card):
     num_players = parameters[_PLAYERS]
     num_dealt = _num_dealt(num_players, state)
     if num_dealt == num_players:
-        state[_PUBLIC] = card + 1
+        state[PUBLIC] = card + 1
+    else:
+        state[CARDS + num_dealt] = card + 1
+    if num_dealt + 1 >= num_players:
         state[MOVER] = _next_player(num_players, state, parameters[_FIRST])
-        return
-    state[_CARDS] |= (card + 1) << 5 * num_dealt
-    if num_dealt + 1 == num_players:
-        state[MOVER] = parameters[_FIRST]
-        state[_STAKES] = _ANTE << 8
-        for player in range(num_players):
-            state[_POT] |= _ANTE << 4 * player
 
 
 @kernel
-def _apply(parameters, table, state, action):
+def apply(parameters, table, state, action):
+    """Deals a card, or plays an action."""
     num_players, mover = parameters[_PLAYERS], state[MOVER]
     if mover == CHANCE:
         _deal(parameters, state, action)
         return
-    calls, raises, stakes = state[_STAKES] & 15, state[_STAKES] >> 4 & 15, state[_STAKES] >> 8
-    money, is_second = _money(state, mover), int(state[_PUBLIC] > 0)
-    if (action == _FOLD and stakes <= money) or (action == _RAISE and raises >= _MOST_RAISES):
+    money, is_second = CARDS + num_players + mover, int(state[PUBLIC] > 0)
+    if (action == _FOLD and state[_STAKES] <= state[money]) or (action == _RAISE and state[_RAISES] >= _MOST_RAISES):
         action = _CALL  # legal with `action_mapping` only
     bets = state[_BETS + is_second]
     state[_BETS + is_second] = (bets + 1) | (action + 1) << (5 + 2 * (bets & 31))
     num_actions = (state[_BETS] & 31) + (state[_BETS + 1] & 31)
     state[_LAST] = (state[_LAST] & ~(63 << 6 * mover)) | num_actions << 6 * mover
-    if action == _RAISE:
-        stakes += _RAISE_BY << is_second
-        calls, raises = 0, raises + 1
-    elif action == _CALL:
-        calls += 1
     if action == _FOLD:
-        state[_POT] |= 1 << (_FOLDED + mover)
+        state[_FOLDED] |= 1 << mover
+    elif action == _RAISE:
+        state[_STAKES] += _RAISE_BY << is_second
+        state[_CALLS] = 0
+        state[_RAISES] += 1
     else:
-        state[_POT] += (stakes - money) << 4 * mover
+        state[_CALLS] += 1
+    if action != _FOLD:
+        state[money] = state[_STAKES]
     remaining = _num_remaining(num_players, state)
-    is_over = calls == remaining - int(raises > 0)
+    is_over = state[_CALLS] == remaining - int(state[_RAISES] > 0)
     if is_over:
-        calls = raises = 0
-    state[_STAKES] = calls | raises << 4 | stakes << 8
+        state[_CALLS] = state[_RAISES] = 0
     if remaining == 1 or (is_over and is_second):
         state[MOVER] = TERMINAL
     elif is_over:
@@ -155,9 +148,8 @@ def _apply(parameters, table, state, action):
 @inline_kernel
 def _strength(parameters, state, player):
     """Returns a number that is larger for a better hand."""
-    first, second, num_cards = state[_PUBLIC] - 1, _card(state, player), parameters[_NUM_CARDS]
-    if not parameters[_RANKED]:
-        first, second = first // 2, second // 2
+    num_cards, per_rank = parameters[NUM_CARDS], parameters[_PER_RANK]
+    first, second = (state[PUBLIC] - 1) // per_rank, (state[CARDS + player] - 1) // per_rank
     if first == second:
         return num_cards * num_cards + first
     return max(first, second) * num_cards + min(first, second)
@@ -165,31 +157,32 @@ def _strength(parameters, state, player):
 
 @kernel
 def _returns(parameters, table, state, payoffs):
-    num_players = parameters[_PLAYERS]
+    num_players, folded = parameters[_PLAYERS], state[_FOLDED]
     remaining = _num_remaining(num_players, state)
     pot, best, num_winners = 0, -1, 0
     for player in range(num_players):
-        money = _money(state, player)
+        money = money_of(parameters, state, player)
         pot += money
         payoffs[player] = -money
-        if not _has_folded(state, player):
+        if not folded >> player & 1:
             strength = _strength(parameters, state, player) if remaining > 1 else 0
             num_winners = num_winners + 1 if strength == best else (1 if strength > best else num_winners)
             best = max(best, strength)
     for player in range(num_players):
-        if not _has_folded(state, player) and (remaining == 1 or _strength(parameters, state, player) == best):
+        if not folded >> player & 1 and (remaining == 1 or _strength(parameters, state, player) == best):
             payoffs[player] += pot / num_winners
 
 
 @kernel
-def _look(parameters, table, state, player, view):
+def look(parameters, table, state, player, view):
+    """Writes the card, the public card and the actions of both rounds."""
     most = 3 * parameters[_PLAYERS] - 2
-    view[0] = state[_CARDS] >> 5 * player & 31
-    view[1] = state[_PUBLIC]
+    view[0] = state[CARDS + player]
+    view[1] = state[PUBLIC]
     for turn in range(2):
         bets = state[_BETS + turn]
         for index in range(bets & 31):
-            view[2 + most * turn + index] = bets >> (5 + 2 * index) & 3
+            view[_PLACE_OF_BETS + most * turn + index] = bets >> (5 + 2 * index) & 3
 
 
 @kernel
@@ -201,8 +194,39 @@ def _observe(parameters, table, state, player, action):
         bet = first >> (5 + 2 * index) & 3 if index < num_first else second >> (5 + 2 * (index - num_first)) & 3
         code = 3 * code + bet - 1
     if action < 0:
-        return code * parameters[_NUM_CARDS] + _card(state, player)
-    return code * (parameters[_NUM_CARDS] + 1) + state[_PUBLIC]
+        return code * parameters[NUM_CARDS] + state[CARDS + player] - 1
+    return code * (parameters[NUM_CARDS] + 1) + state[PUBLIC]
+
+
+RULES = Rules(_start, _legal, apply, _returns, look, _outcomes, _observe)
+
+
+def leduc_layout(
+    players: int, num_cards: int, copies: int, per_rank: int = 1, mapped: bool = False, first: int = 0
+) -> Layout:
+    """Returns the sizes of the game with these parameters of the kernels."""
+    most_in_round = 3 * players - 2
+    return Layout(
+        state_size=CARDS + 2 * players,
+        fields=(
+            Field("card", num_cards + 1, private=True),
+            Field("public", num_cards + 1),
+            Field("bets", 4, most_in_round),
+            Field("bets2", 4, most_in_round),
+        ),
+        num_distinct_actions=3,
+        max_chance_outcomes=num_cards,
+        max_game_length=2 * most_in_round,
+        max_chance_nodes=players + 1,
+        min_utility=-float(MOST_MONEY),
+        max_utility=float(MOST_MONEY * (players - 1)),
+        num_players=players,
+        parameters=[players, num_cards, copies, per_rank, mapped, first],
+        # Others act at most once more in this round, and once in the next one.
+        max_observations=2 * 3 ** (2 * players - 2) * (num_cards + 1),
+        max_first_observations=2 * 3 ** (players - 1) * num_cards,
+        perfect_recall=not mapped,
+    )
 
 
 class LeducPokerRules(OpenSpielRules):
@@ -215,40 +239,20 @@ class LeducPokerRules(OpenSpielRules):
         "suit_isomorphism": False,
         "starting_player": 0,
     }
-    rules = rules_in(globals())
+    rules = RULES
 
     @classmethod
     def layout(cls, parameters: Parameters) -> Layout:
         players = parameters.whole_number("players", 2, 10)
         first = parameters.whole_number("starting_player", 0, players - 1)
         ranked, mapped = parameters.switch("suit_isomorphism"), parameters.switch("action_mapping")
-        num_cards = (players + 1) * (1 if ranked else 2)
-        most_in_round = 3 * players - 2
-        return Layout(
-            state_size=_SIZE,
-            fields=(
-                Field("card", num_cards + 1, private=True),
-                Field("public", num_cards + 1),
-                Field("bets", 4, most_in_round),
-                Field("bets2", 4, most_in_round),
-            ),
-            num_distinct_actions=3,
-            max_chance_outcomes=num_cards,
-            max_game_length=2 * most_in_round,
-            max_chance_nodes=players + 1,
-            min_utility=-float(_MOST_MONEY),
-            max_utility=float(_MOST_MONEY * (players - 1)),
-            num_players=players,
-            parameters=[players, ranked, mapped, first, num_cards],
-            # Others act at most once more in this round, and once in the next one.
-            max_observations=2 * 3 ** (2 * players - 2) * (num_cards + 1),
-            max_first_observations=2 * 3 ** (players - 1) * num_cards,
-            perfect_recall=not mapped,
-        )
+        if ranked:
+            return leduc_layout(players, players + 1, 2, 1, mapped, first)
+        return leduc_layout(players, 2 * (players + 1), 1, 2, mapped, first)
 
     def tensor_cells(self, player: int, place: int, value: int) -> Sequence[int]:
         """Returns the cells of the player, of a card, or of a call or raise; a fold has none."""
-        players, _, _, _, num_cards = self.sizes.parameters
+        players, num_cards, *_ = self.sizes.parameters
         if place < 0:
             return [player]
         if place < _PLACE_OF_BETS:
@@ -258,7 +262,7 @@ class LeducPokerRules(OpenSpielRules):
 
     def information_state(self, player: int, view: Sequence[int]) -> str:
         """Returns the player's information state, such as "[Observer: 0][Private: 2][Round 1]..."."""
-        players, _, _, first, _ = self.sizes.parameters
+        players, *_, first = self.sizes.parameters
         card, public, *bets = view
         half = len(bets) // 2
         rounds = [[bet - 1 for bet in each if bet] for each in (bets[:half], bets[half:])]

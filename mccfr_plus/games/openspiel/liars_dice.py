@@ -9,29 +9,31 @@ Both players roll their dice unseen. They bid a quantity and a face in turn, eac
 import itertools
 from collections.abc import Sequence
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
-from mccfr_plus.games.common import equally_likely, rules_in
+from mccfr_plus.games.common import chance_begins, equally_likely
 from mccfr_plus.games.openspiel.base import OpenSpielRules
-from mccfr_plus.games.rules import CHANCE, MOVER, TERMINAL, CodeSizes, Field, Layout, Parameters
+from mccfr_plus.games.rules import CHANCE, MOVER, TERMINAL, Field, Layout, Parameters, Rules
 from mccfr_plus.kernels.compile import kernel
 from mccfr_plus.kernels.intrinsics import at
 
 # Words of a state: the number of what each player has rolled so far; the bids, a bit each; and the last bid plus 1,
 # with the player who made it in the lowest bit.
-ROLL, _BIDS, LAST, SIZE = 1, 3, 4, 5
+ROLL, _BIDS, _LAST, _SIZE = 1, 3, 4, 5
 # Parameters; then for each set of less than all dice the set with one more die of each face; then, from `MATCHES` on,
-# for each set of all dice how many match each face.
-NUM_SIDES, NUM_BIDS, _FIRST_ROLL, _BY_FACE, MATCHES, NEXT = range(6)
+# for each set of all dice how many match each face; `SECOND` is where player 1's sets begin, if they differ. The table
+# has player 0's payoff if it loses, and if it wins.
+_NUM_SIDES, _NUM_BIDS, _FIRST_ROLL, _BY_FACE, MATCHES, SECOND, NEXT = range(7)
 MOST_BIDS = 62  # the bits of a word
 _MOST_INFOSETS = 1 << 62
 
 
 @kernel
 def _legal(parameters, table, state, actions):
-    first = state[LAST] >> 1
-    count = parameters[NUM_BIDS] - first + int(first > 0)
+    first = state[_LAST] >> 1
+    count = parameters[_NUM_BIDS] - first + int(first > 0)
     for index in range(count):
         actions[at(index)] = first + index
     return count
@@ -39,9 +41,9 @@ def _legal(parameters, table, state, actions):
 
 @kernel
 def _outcomes(parameters, table, state, actions, probabilities):
-    for face in range(parameters[NUM_SIDES]):
+    for face in range(parameters[_NUM_SIDES]):
         actions[face] = face
-    return equally_likely(parameters[NUM_SIDES], probabilities)
+    return equally_likely(parameters[_NUM_SIDES], probabilities)
 
 
 @kernel
@@ -49,46 +51,46 @@ def _apply(parameters, table, state, action):
     mover = state[MOVER]
     if mover == CHANCE:
         player = int(state[ROLL] >= parameters[_FIRST_ROLL])
-        rolled = parameters[at(NEXT + state[at(ROLL + player)] * parameters[NUM_SIDES] + action)]
+        rolled = parameters[at(NEXT + state[at(ROLL + player)] * parameters[_NUM_SIDES] + action)]
         state[at(ROLL + player)] = rolled
         if player == 1 and rolled >= parameters[_FIRST_ROLL]:
             state[MOVER] = 0
-    elif action == parameters[NUM_BIDS]:
+    elif action == parameters[_NUM_BIDS]:
         state[MOVER] = TERMINAL
     else:
         state[_BIDS] |= 1 << action
-        state[LAST] = (action + 1) << 1 | mover
+        state[_LAST] = (action + 1) << 1 | mover
         state[MOVER] = 1 - mover
 
 
 @kernel
 def _returns(parameters, table, state, payoffs):
-    num_sides, num_bids, bidder = parameters[NUM_SIDES], parameters[NUM_BIDS], state[LAST] & 1
-    bid = (state[LAST] >> 1) - 1
+    num_sides, num_bids, bidder = parameters[_NUM_SIDES], parameters[_NUM_BIDS], state[_LAST] & 1
+    bid = (state[_LAST] >> 1) - 1
     if parameters[_BY_FACE]:
         num_dice = num_bids // num_sides
         quantity, face = bid % num_dice + 1, bid // num_dice
     else:
         quantity, face = bid // num_sides + 1, bid % num_sides
     for player in range(2):
-        roll = state[at(ROLL + player)] - parameters[_FIRST_ROLL]
+        roll = state[at(ROLL + player)] - parameters[_FIRST_ROLL] + player * parameters[SECOND]
         quantity -= parameters[at(parameters[MATCHES] + roll * num_sides + face)]
-    payoffs[at(bidder)] = 1.0 if quantity <= 0 else -1.0
-    payoffs[at(1 - bidder)] = -payoffs[at(bidder)]
+    payoffs[0] = table[1 - bidder if quantity <= 0 else bidder]  # by who loses the round
+    payoffs[1] = -payoffs[0]
 
 
 @kernel
 def _look(parameters, table, state, player, view):
     view[0] = state[ROLL + player]
-    for bid in range(parameters[NUM_BIDS]):
+    for bid in range(parameters[_NUM_BIDS]):
         view[1 + bid] = state[_BIDS] >> bid & 1
 
 
 @kernel
 def _observe(parameters, table, state, player, action):
-    last = state[LAST] >> 1
+    last = state[_LAST] >> 1
     if action < 0:
-        return (state[at(ROLL + player)] - parameters[_FIRST_ROLL]) * (parameters[NUM_BIDS] + 1) + last
+        return (state[at(ROLL + player)] - parameters[_FIRST_ROLL]) * (parameters[_NUM_BIDS] + 1) + last
     return last
 
 
@@ -96,20 +98,26 @@ def _observe(parameters, table, state, player, action):
 def _infoset_number(parameters, table, state, player):
     # Whether the first bid was made follows from the others, as the player is to move.
     roll = state[at(ROLL + player)] - parameters[_FIRST_ROLL]
-    return roll << (parameters[NUM_BIDS] - 1) | state[_BIDS] >> 1
+    return roll << (parameters[_NUM_BIDS] - 1) | state[_BIDS] >> 1
 
 
-RULES = rules_in(globals())
+RULES = Rules(chance_begins, _legal, _apply, _returns, _look, _outcomes, _observe, _infoset_number)
 
 
-def code_sizes(rolls: int, bids: int) -> CodeSizes:
-    """Returns the sizes of `_observe` and `_infoset_number`."""
+def bidding_layout(rolls: int, bids: int, **others: Any) -> Layout:
+    """Returns the sizes of a game with so many rolls of a player and bids, and `others` of its sizes."""
     infosets = rolls << (bids - 1)
-    return {
-        "max_observations": bids + 1,
-        "max_first_observations": rolls * (bids + 1),
-        "max_infosets": infosets if infosets <= _MOST_INFOSETS else 0,
-    }
+    return Layout(
+        state_size=_SIZE,
+        num_distinct_actions=bids + 1,
+        max_game_length=bids + 1,
+        min_utility=-1.0,
+        max_utility=1.0,
+        max_observations=bids + 1,
+        max_first_observations=rolls * (bids + 1),
+        max_infosets=infosets if infosets <= _MOST_INFOSETS else 0,
+        **others,
+    )
 
 
 class LiarsDiceRules(OpenSpielRules):
@@ -134,17 +142,14 @@ class LiarsDiceRules(OpenSpielRules):
         following = [number[tuple(sorted((*roll, face)))] for roll in rolls[:first] for face in range(sides)]
         # The highest face matches any bid, once.
         matches = [sum(die in (face, sides - 1) for die in roll) for roll in rolls[first:] for face in range(sides)]
-        return Layout(
-            state_size=SIZE,
+        return bidding_layout(
+            len(rolls) - first,
+            num_bids,
             fields=(Field("roll", len(rolls), private=True), Field("bids", 2, num_bids)),
-            num_distinct_actions=num_bids + 1,
             max_chance_outcomes=sides,
-            max_game_length=num_bids + 1,
             max_chance_nodes=2 * dice,
-            min_utility=-1.0,
-            max_utility=1.0,
-            parameters=np.array([sides, num_bids, first, by_face, NEXT + len(following), *following, *matches]),
-            **code_sizes(len(rolls) - first, num_bids),
+            table=(-1.0, 1.0),
+            parameters=np.array([sides, num_bids, first, by_face, NEXT + len(following), 0, *following, *matches]),
         )
 
     def tensor_cells(self, player: int, place: int, value: int) -> Sequence[int]:

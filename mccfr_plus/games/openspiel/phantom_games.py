@@ -12,13 +12,11 @@ import numpy as np
 
 from mccfr_plus.games import phantom
 from mccfr_plus.games.openspiel.base import OpenSpielRules
-from mccfr_plus.games.phantom import MOST_CELLS, NOTHING, NUMBER, TURNS, Phantom, parameters_of_hex
+from mccfr_plus.games.phantom import LINES, MOST_CELLS, NOTHING, NUMBER, TURNS
 from mccfr_plus.games.rules import Field, Layout, Parameters
 from mccfr_plus.games.symmetries import board_symmetries, turned_choices
 
 _SYMBOLS = "xo"
-_CELLS = 9  # of tic-tac-toe
-_LINES = (0b111, 0b111000, 0b111000000, 0b1001001, 0b10010010, 0b100100100, 0b100010001, 0b1010100)
 
 
 class _PhantomRules(OpenSpielRules):
@@ -34,28 +32,16 @@ class _PhantomRules(OpenSpielRules):
     columns: int
 
     @staticmethod
-    def layout_of(game: Phantom, parameters: np.ndarray, symmetries: Sequence[Sequence[int]]) -> Layout:
-        """Returns the sizes of a phantom game whose kernels have these parameters, and whose board these symmetries."""
-        cells = game.num_cells
-        if game.shown == TURNS:
-            fields = [Field("turns", 2 * cells + 2, game.max_game_length, private=True, turned=turned_choices(2))]
+    def layout_of(kernels: np.ndarray, shown: int, symmetries: Sequence[Sequence[int]]) -> Layout:
+        """Returns the sizes of a phantom game from its kernels' parameters and its board's symmetries."""
+        cells = len(symmetries[0])
+        if shown == TURNS:
+            fields = [Field("turns", 2 * cells + 2, 2 * cells - 1, private=True, turned=turned_choices(2))]
         else:
             fields = [Field("choices", 2 * cells + 1, cells, private=True, turned=turned_choices(1))]
-        if game.shown == NUMBER:
-            fields.append(Field("number", game.max_game_length + 1))
-        return Layout(
-            state_size=game.state_size,
-            fields=tuple(fields),
-            num_distinct_actions=cells,
-            max_game_length=game.max_game_length,
-            min_utility=-1.0,
-            max_utility=1.0,
-            parameters=parameters,
-            max_observations=game.max_observations,
-            max_first_observations=game.max_first_observations,
-            perfect_recall=game.shown != NUMBER,
-            symmetries=symmetries,
-        )
+        if shown == NUMBER:
+            fields.append(Field("number", 2 * cells))
+        return phantom.phantom_layout(kernels, fields, symmetries)
 
     def tensor_cells(self, player: int, place: int, value: int) -> Sequence[int]:
         """Returns the cells of an empty board, or of a choice: its mark instead of the empty cell, and in the order."""
@@ -110,13 +96,8 @@ class PhantomTicTacToeRules(_PhantomRules):
     def layout(cls, parameters: Parameters) -> Layout:
         abrupt = parameters.one_of("gameversion", {"classical": False, "abrupt": True})
         shown = parameters.one_of("obstype", {"reveal-nothing": NOTHING, "reveal-numturns": TURNS})
-        game = Phantom(_CELLS, abrupt, shown)
-        symmetries = board_symmetries(_CELLS // cls.columns, cls.columns, reflections=True)
-        return cls.layout_of(game, game.parameters_of(_has_line), symmetries)
-
-
-def _has_line(marks: int) -> bool:
-    return any(marks & line == line for line in _LINES)
+        kernels = phantom.parameters_of(9, abrupt, shown, lambda marks: any(marks & line == line for line in LINES))
+        return cls.layout_of(kernels, shown, board_symmetries(3, 3, reflections=True))
 
 
 class DarkHexRules(_PhantomRules):
@@ -136,9 +117,8 @@ class DarkHexRules(_PhantomRules):
     def layout(cls, parameters: Parameters) -> Layout:
         """Returns the sizes of the game; OpenSpiel has already applied `board_size` to rows and columns."""
         shown = parameters.one_of("obstype", {"reveal-nothing": NUMBER, "reveal-numturns": TURNS})
-        game, columns = dark_hex(parameters, shown)
-        symmetries = board_symmetries(game.num_cells // columns, columns, reflections=False)
-        return cls.layout_of(game, parameters_of_hex(game, columns), symmetries)
+        kernels, symmetries = dark_hex(parameters, shown)
+        return cls.layout_of(kernels, shown, symmetries)
 
     @property
     def columns(self) -> int:  # type: ignore[override]
@@ -146,12 +126,8 @@ class DarkHexRules(_PhantomRules):
         return self.given["num_cols"]
 
 
-def dark_hex(parameters: Parameters, shown: int) -> tuple[Phantom, int]:
-    """Returns a game of dark hex and the number of columns of its board.
-
-    Args:
-        parameters: `num_rows`, `num_cols` and `gameversion`.
-        shown: The information about the opponent's choices: `NOTHING`, `NUMBER` or `TURNS`.
+def dark_hex(parameters: Parameters, shown: int) -> tuple[np.ndarray, list[tuple[int, ...]]]:
+    """Returns the kernels' parameters and the symmetries of the board for dark hex; `shown` is as for these kernels.
 
     Raises:
         ValueError: If the board is too large, or has one row or column: OpenSpiel's game does not end there.
@@ -161,4 +137,5 @@ def dark_hex(parameters: Parameters, shown: int) -> tuple[Phantom, int]:
     abrupt = parameters.one_of("gameversion", {"cdh": False, "adh": True})
     if rows * columns > MOST_CELLS:
         raise ValueError(f"num_rows={rows}, num_cols={columns}: give a board of at most {MOST_CELLS} cells.")
-    return Phantom(rows * columns, abrupt, shown), columns
+    kernels = phantom.parameters_of_hex(rows * columns, abrupt, shown, columns)
+    return kernels, board_symmetries(rows, columns, reflections=False)

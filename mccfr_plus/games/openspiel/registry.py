@@ -1,4 +1,4 @@
-"""Finds the compiled rules of a game of OpenSpiel by its name and parameters."""
+"""Finds the compiled rules of a game: of OpenSpiel's games by their names and parameters."""
 
 import functools
 from collections.abc import Mapping
@@ -6,6 +6,7 @@ from typing import Any
 
 import pyspiel
 
+from mccfr_plus.games.game import RulesGame
 from mccfr_plus.games.openspiel.base import OpenSpielRules
 from mccfr_plus.games.openspiel.goofspiel import GoofspielRules
 from mccfr_plus.games.openspiel.kuhn_poker import KuhnPokerRules
@@ -13,19 +14,27 @@ from mccfr_plus.games.openspiel.leduc_poker import LeducPokerRules
 from mccfr_plus.games.openspiel.liars_dice import LiarsDiceRules
 from mccfr_plus.games.openspiel.phantom_games import DarkHexRules, PhantomTicTacToeRules
 from mccfr_plus.games.openspiel.universal_poker import UniversalPokerRules
+from mccfr_plus.games.pyspiel_game import PyspielGame
 
-_GAMES = (
-    KuhnPokerRules,
-    LeducPokerRules,
-    PhantomTicTacToeRules,
-    LiarsDiceRules,
-    DarkHexRules,
-    GoofspielRules,
-    UniversalPokerRules,
-)
-GAMES: Mapping[str, type[OpenSpielRules]] = {rules.short_name: rules for rules in _GAMES}
+GAMES: Mapping[str, type[OpenSpielRules]] = {
+    rules.short_name: rules
+    for rules in (
+        KuhnPokerRules,
+        LeducPokerRules,
+        PhantomTicTacToeRules,
+        LiarsDiceRules,
+        DarkHexRules,
+        GoofspielRules,
+        UniversalPokerRules,
+    )
+}
 
 _TURN_BASED = "turn_based_simultaneous_game"
+
+
+def compiled_rules(game: pyspiel.Game) -> RulesGame | None:
+    """Returns the compiled rules of a turn-based game, of this package or of OpenSpiel, or None if it has none."""
+    return game.rules_game if isinstance(game, PyspielGame) else rules_of(game)
 
 
 def rules_of(game: pyspiel.Game) -> OpenSpielRules | None:
@@ -39,39 +48,34 @@ def rules_of(game: pyspiel.Game) -> OpenSpielRules | None:
         >>> rules_of(pyspiel.load_game("kuhn_poker(players=3)"))
         kuhn_poker(players=3)
     """
-    try:
-        return _rules_of(game)
-    except ValueError:
-        return None
+    found = _rules_or_reason(game)
+    return None if isinstance(found, str) else found
 
 
 def why_no_rules(game: pyspiel.Game) -> str:
     """Returns why a game has no compiled rules, and which games have them; empty if the game has rules."""
-    try:
-        _rules_of(game)
-    except ValueError as error:
-        return str(error)
-    return ""
+    found = _rules_or_reason(game)
+    return found if isinstance(found, str) else ""
 
 
-def _rules_of(game: pyspiel.Game) -> OpenSpielRules:
-    """Returns the compiled rules of a game; raises ValueError if there are none."""
+def _rules_or_reason(game: pyspiel.Game) -> OpenSpielRules | str:
+    """Returns the compiled rules of a game, or why there are none."""
     kind = game.get_type()
     name, given = kind.short_name, game.get_parameters()
     if kind.dynamics != pyspiel.GameType.Dynamics.SEQUENTIAL:
-        raise ValueError(f"{name} has simultaneous moves: give its turn-based form (pyspiel.convert_to_turn_based).")
+        return f"{name} has simultaneous moves: give its turn-based form (pyspiel.convert_to_turn_based)."
     if name == _TURN_BASED:
         given = dict(given["game"])
         name = given.pop("name")
     if name not in GAMES:
-        raise ValueError(f"there are no compiled rules of {name}: OpenSpiel's games with rules are {', '.join(GAMES)}.")
+        return f"there are no compiled rules of {name}: OpenSpiel's games with rules are {', '.join(GAMES)}."
     known: dict[str, Any] = {} if kind.short_name == _TURN_BASED else dict(kind.parameter_specification)
+    return _made(GAMES[name], tuple(sorted({**known, **given}.items())))
+
+
+@functools.lru_cache(maxsize=16)  # tables of large games take seconds, as does finding out that they are too large
+def _made(rules: type[OpenSpielRules], given: tuple[tuple[str, Any], ...]) -> OpenSpielRules | str:
     try:
-        return _made(GAMES[name], tuple(sorted({**known, **given}.items())))
+        return rules(dict(given))
     except ValueError as error:
-        raise ValueError(f"there are no compiled rules of {name} with these parameters: {error}") from None
-
-
-@functools.lru_cache(maxsize=16)  # tables of large games take seconds
-def _made(rules: type[OpenSpielRules], given: tuple[tuple[str, Any], ...]) -> OpenSpielRules:
-    return rules(dict(given))
+        return f"there are no compiled rules of {rules.short_name} with these parameters: {error}"

@@ -7,42 +7,42 @@ An information state contains the hole cards and the board as sets, and all bets
 card: if two rounds deal board cards, players have imperfect recall.
 """
 
-import functools
 import itertools
 import math
 import operator
+from collections import Counter
 from collections.abc import Sequence
-from typing import NamedTuple
+from functools import cached_property
+from typing import Any
 
 import numpy as np
 
-from mccfr_plus.games.common import equally_likely, rules_in
+from mccfr_plus.games.common import chance_begins, equally_likely, list_bits
 from mccfr_plus.games.openspiel.base import OpenSpielRules
-from mccfr_plus.games.openspiel.betting_tree import ALL_FOLDED, SHOWDOWN, Betting, Node, betting_tree, following
-from mccfr_plus.games.openspiel.card_sets import (
-    binomials,
-    card_at,
-    cards_of,
-    num_sets,
-    number_in_all,
-    set_number,
-    with_card,
+from mccfr_plus.games.openspiel.betting_tree import (
+    ALL_FOLDED,
+    SHOWDOWN,
+    Betting,
+    Node,
+    betting_of,
+    betting_tree,
+    numbers_of,
 )
 from mccfr_plus.games.openspiel.hand_strength import RANKS, hand_strength
-from mccfr_plus.games.openspiel.poker_parameters import betting_of, deck_of, numbers_of
-from mccfr_plus.games.rules import CHANCE, MOVER, TERMINAL, Field, Layout, Parameters
+from mccfr_plus.games.rules import CHANCE, MOVER, TERMINAL, Field, Layout, Parameters, Rules
 from mccfr_plus.kernels.compile import inline_kernel, kernel
+from mccfr_plus.kernels.intrinsics import lowest_bit
 
-# Words of a state: the betting sequence; the number of cards dealt; the board; each player's hole cards.
+# Words of a state: the betting sequence; the number of cards dealt; the board and each player's hole cards, a bit each.
 _NODE, _DEALT, _BOARD, _HOLE = 1, 2, 3, 4
-# Parameters; then what `card_sets` needs; then, from `_NODES` on, a row for each betting sequence; then the actions of
-# all sequences.
-_PLAYERS, _SUITS, _DECK, _NUM_HOLE, _NODES, _MOST_NEXT, _MOST_FIRST, _BINOMIALS = range(8)
+# Parameters; then, for each count, "card choose count" for all cards; then, from `_NODES` on, a row for each betting
+# sequence; then the actions of all sequences.
+_PLAYERS, _SUITS, _DECK, _NUM_HOLE, _MOST_BOARD, _NODES, _MOST_NEXT, _MOST_FIRST, _BINOMIALS = range(9)
 # Of each row: who is to move; board cards to be dealt before; first child; actions; their place; the number of the
 # first infoset; which one it is of the sequences that the player can meet next, and whether there are board cards that
 # are new to the player; a bit per player who has folded; chips of each player.
 _PLAYER, _NUM_BOARD, _CHILD, _COUNT, _ACTIONS, _INFOSET, _NEXT, _HAS_NEW_BOARD, _FOLDED, _SPENT = range(10)
-_MOST_SEQUENCES = 250_000
+_MAX_BOARD = 7
 _SUIT_NAMES, _RANK_NAMES = "cdhs", "23456789TJQKA"
 
 
@@ -52,19 +52,14 @@ def _row(parameters, state):
 
 
 @inline_kernel
-def _set_number(parameters, cards, count):
-    return set_number(parameters, _BINOMIALS, parameters[_DECK], cards, count)
-
-
-@inline_kernel
-def _num_hole(parameters, state, player):
-    """Returns the number of hole cards that a player has been dealt."""
-    return min(max(state[_DEALT] - player * parameters[_NUM_HOLE], 0), parameters[_NUM_HOLE])
-
-
-@inline_kernel
-def _num_board(parameters, state):
-    return max(state[_DEALT] - parameters[_PLAYERS] * parameters[_NUM_HOLE], 0)
+def _set_number(parameters, cards):
+    """Returns the number of a set among all sets of as many cards: the combinatorial number system."""
+    number, row = 0, _BINOMIALS
+    while cards:
+        row += parameters[_DECK] + 1
+        number += parameters[row + lowest_bit(cards)]
+        cards &= cards - 1
+    return number
 
 
 @kernel
@@ -77,28 +72,18 @@ def _legal(parameters, table, state, actions):
 
 @kernel
 def _outcomes(parameters, table, state, actions, probabilities):
-    dealt, count = 0, 0
-    for index in range(_num_board(parameters, state)):
-        dealt |= 1 << card_at(state[_BOARD], index)
+    dealt = state[_BOARD]
     for player in range(parameters[_PLAYERS]):
-        for index in range(_num_hole(parameters, state, player)):
-            dealt |= 1 << card_at(state[_HOLE + player], index)
-    for card in range(parameters[_DECK]):
-        if not dealt >> card & 1:
-            actions[count] = card
-            count += 1
-    return equally_likely(count, probabilities)
+        dealt |= state[_HOLE + player]
+    return equally_likely(list_bits(~dealt & ((1 << parameters[_DECK]) - 1), actions), probabilities)
 
 
 @kernel
 def _apply(parameters, table, state, action):
     num_hole = parameters[_NUM_HOLE]
     if state[MOVER] == CHANCE:
-        count, player = _num_board(parameters, state), state[_DEALT] // num_hole
-        if player < parameters[_PLAYERS]:
-            state[_HOLE + player] = with_card(state[_HOLE + player], state[_DEALT] % num_hole, action)
-        else:
-            state[_BOARD] = with_card(state[_BOARD], count, action)
+        player = state[_DEALT] // num_hole
+        state[_HOLE + player if player < parameters[_PLAYERS] else _BOARD] |= 1 << action
         state[_DEALT] += 1
     else:
         row, index = _row(parameters, state), 0
@@ -116,36 +101,20 @@ def _apply(parameters, table, state, action):
 
 
 @inline_kernel
-def _by_suit(parameters, cards, count):
-    """Returns cards as a bit each, 13 bits per suit."""
-    found, num_suits = 0, parameters[_SUITS]
-    for index in range(count):
-        card = card_at(cards, index)
-        found |= 1 << (RANKS * (card % num_suits) + card // num_suits)
-    return found
-
-
-@inline_kernel
 def _strength(parameters, state, player):
-    hole = _by_suit(parameters, state[_HOLE + player], parameters[_NUM_HOLE])
-    return hand_strength(hole | _by_suit(parameters, state[_BOARD], _num_board(parameters, state)))
+    cards, by_suit, num_suits = state[_HOLE + player] | state[_BOARD], 0, parameters[_SUITS]
+    while cards:
+        card = lowest_bit(cards)
+        by_suit |= 1 << (RANKS * (card % num_suits) + card // num_suits)
+        cards &= cards - 1
+    return hand_strength(by_suit)
 
 
 @kernel
 def _returns(parameters, table, state, payoffs):
     row, num_players = _row(parameters, state), parameters[_PLAYERS]
     spent, folded = row + _SPENT, parameters[row + _FOLDED]
-    if parameters[row + _PLAYER] == ALL_FOLDED:
-        winner = 0
-        for player in range(num_players):
-            payoffs[player] = -parameters[spent + player]
-            if not folded >> player & 1:
-                winner = player
-        payoffs[winner] = 0.0
-        for player in range(num_players):
-            if player != winner:
-                payoffs[winner] += parameters[spent + player]
-        return
+    is_showdown = parameters[row + _PLAYER] == SHOWDOWN
     # Side pots, the smallest first: from `paid` to `level` chips of each player who has spent that much.
     paid, level = 0, -1
     while level != 0:
@@ -156,33 +125,42 @@ def _returns(parameters, table, state, payoffs):
                 num_paying += 1
                 level = min(level, chips) if level else chips
                 if not folded >> player & 1:
-                    strength = _strength(parameters, state, player)
+                    strength = _strength(parameters, state, player) if is_showdown else 0
                     num_winners = num_winners + 1 if strength == best else (1 if strength > best else num_winners)
                     best = max(best, strength)
         for player in range(num_players):
             if parameters[spent + player] > paid:
-                if not folded >> player & 1 and _strength(parameters, state, player) == best:
+                has_won = not folded >> player & 1
+                if has_won and is_showdown:
+                    has_won = _strength(parameters, state, player) == best
+                if has_won:
                     payoffs[player] += (level - paid) * (num_paying - num_winners) / num_winners
                 else:
                     payoffs[player] -= level - paid
         paid = level
 
 
+@inline_kernel
+def _list_cards(cards, view, begin):
+    while cards:
+        view[begin] = lowest_bit(cards) + 1
+        cards &= cards - 1
+        begin += 1
+
+
 @kernel
 def _look(parameters, table, state, player, view):
-    deck, num_hole, num_board = parameters[_DECK], _num_hole(parameters, state, player), _num_board(parameters, state)
-    view[0] = number_in_all(parameters, _BINOMIALS, deck, state[_HOLE + player], num_hole)
-    view[1] = number_in_all(parameters, _BINOMIALS, deck, state[_BOARD], num_board)
-    view[2] = state[_NODE]
+    _list_cards(state[_HOLE + player], view, 0)
+    _list_cards(state[_BOARD], view, parameters[_NUM_HOLE])
+    view[parameters[_NUM_HOLE] + parameters[_MOST_BOARD]] = state[_NODE]
 
 
 @inline_kernel
 def _hand_and_board(parameters, state, player):
     """Returns the number of a player's hole cards and of the board, together."""
-    count = _num_board(parameters, state)
-    hole = _set_number(parameters, state[_HOLE + player], parameters[_NUM_HOLE])
-    num_boards = num_sets(parameters, _BINOMIALS, parameters[_DECK], count)
-    return hole * num_boards + _set_number(parameters, state[_BOARD], count)
+    deck, num_board = parameters[_DECK], parameters[_row(parameters, state) + _NUM_BOARD]
+    num_boards = parameters[_BINOMIALS + num_board * (deck + 1) + deck]
+    return _set_number(parameters, state[_HOLE + player]) * num_boards + _set_number(parameters, state[_BOARD])
 
 
 @kernel
@@ -191,7 +169,7 @@ def _observe(parameters, table, state, player, action):
     if action < 0:
         return _hand_and_board(parameters, state, player) * parameters[_MOST_FIRST] + parameters[row + _NEXT]
     if parameters[row + _HAS_NEW_BOARD]:
-        cards = _set_number(parameters, state[_BOARD], _num_board(parameters, state))
+        cards = _set_number(parameters, state[_BOARD])
     return cards * parameters[_MOST_NEXT] + parameters[row + _NEXT]
 
 
@@ -200,50 +178,50 @@ def _infoset_number(parameters, table, state, player):
     return parameters[_row(parameters, state) + _INFOSET] + _hand_and_board(parameters, state, player)
 
 
-class _Table(NamedTuple):
-    words: list[int]  # a row for each betting sequence, then the actions of all
-    most_first: int  # sequences that can be a player's first decision, and that can follow an action
-    most_next: int
-    max_observations: int
-    max_first_observations: int
-    max_infosets: int
+def _table_of(
+    nodes: list[Node], begin: int, boards: list[int], hands: int, num_boards: list[int]
+) -> tuple[list[int], int, int, dict[str, Any]]:
+    """Returns a row for each betting sequence and then the actions of all, which begin at `begin` of the parameters.
 
-
-def _table_of(nodes: list[Node], begin: int, boards: list[int], hands: int, num_boards: list[int]) -> _Table:
-    """Returns the betting sequences as a table for the kernels.
-
-    Args:
-        nodes: The betting sequences.
-        begin: The index of the table in the kernels' parameters.
-        boards: Number of board cards in each round.
-        hands: Number of sets of hole cards.
-        num_boards: Number of possible boards in each round.
+    Also the most sequences at which a player can act next after one of its actions, or first; and sizes of the layout.
+    `hands` is the number of sets of hole cards; each round has a number of board cards and of possible boards.
     """
     players = len(nodes[0].spent)
-    places, most_first, most_next = following(nodes, players)
     first_action = begin + len(nodes) * (_SPENT + players)
     rows: list[int] = []
     actions: list[int] = []
-    num_infosets, most_seen, most_new = [0] * players, 1, 1
-    for node, (number, before) in zip(nodes, places, strict=True):
-        infoset, is_new, children = 0, before is None or boards[before.round] < boards[node.round], node.children
+    num_infosets, most_seen, most_new, depths = [0] * players, 1, 1, [0]
+    last = [(-1,) * players]  # of each sequence, for each player, the one that its last action led to
+    counts: Counter[tuple[int, int]] = Counter()  # of the sequences at which a player acts next after one of these
+    for index, node in enumerate(nodes):
+        if index:
+            mover, before = nodes[node.parent].player, last[node.parent]
+            last.append((*before[:mover], index, *before[mover + 1 :]))
+            depths.append(depths[node.parent] + 1)
+        infoset, number, is_new, children = 0, 0, True, node.children
         if node.player >= 0:
-            infoset, found = num_infosets[node.player], num_boards[node.round]
+            infoset, found, after = num_infosets[node.player], num_boards[node.round], last[index][node.player]
             num_infosets[node.player] += hands * found
-            most_seen = max(most_seen, found if before is None else 1)
-            most_new = max(most_new, found if before is not None and is_new else 1)
+            number = counts[node.player, after]
+            counts[node.player, after] += 1
+            if after < 0:
+                most_seen = max(most_seen, found)
+            else:
+                is_new = boards[nodes[nodes[after].parent].round] < boards[node.round]
+                most_new = max(most_new, found if is_new else 1)
         place, folded = first_action + len(actions), sum(1 << player for player in node.folded)
         row = [node.player, boards[node.round], children.start, len(children), place, infoset, number, is_new, folded]
         rows += [*row, *node.spent]
         actions += [nodes[child].action for child in children]
-    return _Table(
-        words=rows + actions,
-        most_first=most_first,
-        most_next=most_next,
-        max_observations=most_next * most_new,
-        max_first_observations=most_first * hands * most_seen,
-        max_infosets=max(num_infosets),
-    )
+    most_first = max(count for (_, after), count in counts.items() if after < 0)
+    most_next = max((count for (_, after), count in counts.items() if after >= 0), default=1)
+    sizes = {
+        "max_game_length": max(depths),
+        "max_observations": most_next * most_new,
+        "max_first_observations": most_first * hands * most_seen,
+        "max_infosets": max(num_infosets),
+    }
+    return rows + actions, most_next, most_first, sizes
 
 
 class UniversalPokerRules(OpenSpielRules):
@@ -269,84 +247,66 @@ class UniversalPokerRules(OpenSpielRules):
         "raiseSize": "100 100",
         "stack": "1200 1200",
     }
-    rules = rules_in(globals())
+    rules = Rules(chance_begins, _legal, _apply, _returns, _look, _outcomes, _observe, _infoset_number)
 
     @classmethod
     def layout(cls, parameters: Parameters) -> Layout:
-        betting, (suits, ranks, num_hole, board) = betting_of(parameters), deck_of(parameters)
+        betting = betting_of(parameters)
+        suits, ranks = parameters.whole_number("numSuits", 1, 4), parameters.whole_number("numRanks", 1, RANKS)
+        num_hole = parameters.whole_number("numHoleCards", 1, 3)
+        board = numbers_of(parameters, "numBoardCards", parameters["numRounds"])
+        if sum(board) > _MAX_BOARD:
+            raise ValueError(f"numBoardCards={parameters['numBoardCards']}: give at most {_MAX_BOARD} in all.")
+        if betting.num_players * num_hole + sum(board) > suits * ranks:
+            raise ValueError(f"numSuits={suits}, numRanks={ranks}: there are not enough cards for hands and board.")
         deck, boards, players = suits * ranks, list(itertools.accumulate(board)), betting.num_players
-        nodes = _sequences(betting)
-        coefficients = binomials(deck, max(num_hole, boards[-1]))
+        nodes = betting_tree(betting)
+        counts = range(max(num_hole, boards[-1]) + 1)
+        coefficients = [math.comb(card, count) for count in counts for card in range(deck + 1)]
         first_row = _BINOMIALS + len(coefficients)
         hands, num_boards = math.comb(deck, num_hole), [math.comb(deck, count) for count in boards]
-        table = _table_of(nodes, first_row, boards, hands, num_boards)
-        sizes = [players, suits, deck, num_hole, first_row, table.most_next, table.most_first]
+        table, most_next, most_first, sizes = _table_of(nodes, first_row, boards, hands, num_boards)
+        header = [players, suits, deck, num_hole, boards[-1], first_row, most_next, most_first]
         most = max(betting.blinds) + sum(map(operator.mul, betting.max_raises, betting.raise_sizes))
         second, richest = sorted(betting.stacks)[-2:]
         return Layout(
             state_size=_HOLE + players,
             fields=(
-                Field("hole", _up_to(deck, num_hole), private=True),
-                Field("board", _up_to(deck, boards[-1])),
+                Field("hole", deck + 1, num_hole, private=True),
+                Field("board", deck + 1, boards[-1]),
                 Field("bets", len(nodes)),
             ),
             num_distinct_actions=_num_actions(parameters),
             max_chance_outcomes=deck,
-            max_game_length=_depth(nodes),
             max_chance_nodes=players * num_hole + boards[-1],
             min_utility=-float(most if betting.is_limit else second),
             max_utility=float(most * (players - 1) if betting.is_limit else sum(betting.stacks) - richest),
             num_players=players,
-            parameters=np.array([*sizes, *coefficients, *table.words]),
-            max_observations=table.max_observations,
-            max_first_observations=table.max_first_observations,
-            max_infosets=table.max_infosets,
+            parameters=np.array([*header, *coefficients, *table]),
             perfect_recall=sum(count > 0 for count in board) < 2,
+            **sizes,
         )
 
     def information_state(self, player: int, view: Sequence[int]) -> str:
         """Returns the player's information state, such as "[Round 0][Player: 0][Pot: 200][Money: 1100 1100]..."."""
-        hole, board, number = view
-        nodes = _sequences(self._betting)
-        node, texts = nodes[number], []
-        while number:
-            texts.append(nodes[number].text)
-            number = nodes[number].parent
+        (*cards, number), num_hole = view, self.given["numHoleCards"]
+        node, hole, board = betting_tree(self._betting)[number], cards[:num_hole], cards[num_hole:]
         pot = max(node.spent) * (len(node.spent) - len(node.folded))
         money = " ".join(str(stack - spent) for stack, spent in zip(self._betting.stacks, node.spent, strict=True))
         return (
             f"[Round {node.round}][Player: {player}][Pot: {pot}][Money: {money}][Private: {self._cards_text(hole)}]"
-            f"[Public: {self._cards_text(board)}][Sequences: {''.join(reversed(texts))}]"
+            f"[Public: {self._cards_text(board)}][Sequences: {node.text}]"
         )
 
-    @functools.cached_property
+    @cached_property
     def _betting(self) -> Betting:
         return betting_of(self.given)
 
-    def _cards_text(self, number: int) -> str:
-        """Returns the cards of a set, the highest first, such as "4h4c"."""
-        suits, ranks = self.given["numSuits"], self.given["numRanks"]
-        cards = cards_of(number, suits * ranks)
-        return "".join(_RANK_NAMES[card // suits] + _SUIT_NAMES[card % suits] for card in cards)
-
-
-def _sequences(betting: Betting) -> list[Node]:
-    nodes = betting_tree(betting, _MOST_SEQUENCES)
-    if nodes is None:
-        raise ValueError(f"there are more than {_MOST_SEQUENCES:,} betting sequences.")
-    return nodes
-
-
-def _up_to(deck: int, most: int) -> int:
-    """Returns the number of sets of at most `most` cards."""
-    return sum(math.comb(deck, count) for count in range(most + 1))
-
-
-def _depth(nodes: list[Node]) -> int:
-    depths = [0]
-    for node in nodes[1:]:
-        depths.append(depths[node.parent] + 1)
-    return max(depths)
+    def _cards_text(self, cards: Sequence[int]) -> str:
+        """Returns the cards, which are numbers plus 1 in ascending order, the highest first, such as "4h4c"."""
+        suits = self.given["numSuits"]
+        numbers = [card - 1 for card in reversed(cards) if card]
+        return "".join(_RANK_NAMES[number // suits] + _SUIT_NAMES[number % suits] for number in numbers)
 
 
 def _num_actions(parameters: Parameters) -> int:

@@ -29,8 +29,10 @@ NUM_VALUES = Constant("NUM_VALUES", 1, "How many values they turn.")
 _ELEMENT_BITS = 8
 
 
-def packed(symmetries: Symmetries) -> np.ndarray:
-    """Returns what the kernels below read, int64."""
+def packed(symmetries: Symmetries | None) -> np.ndarray:
+    """Returns what the kernels below read, int64; nothing without symmetries."""
+    if symmetries is None:
+        return np.zeros(1, np.int64)
     arrays = (symmetries.permutations, symmetries.inverses, symmetries.products, symmetries.fixing)
     return np.concatenate([array.ravel() for array in (*arrays, symmetries.values, symmetries.bases)])
 
@@ -78,14 +80,7 @@ def fixing(symmetries, action):
 
 @inline_kernel
 def turn_view(symmetries, frame, places, view):
-    """Turns what a player knows into the canonical form. `view` is modified in place.
-
-    Args:
-        symmetries: See `packed`.
-        frame: The player's.
-        places: Which entries of the view make an information state.
-        view: What `look` wrote.
-    """
+    """Turns what a player knows, the entries `places` of a view, into the canonical form, in place."""
     values = NUM_SYMMETRIES() * (NUM_TURNED() + 1 + NUM_SYMMETRIES()) + NUM_TURNED()
     bases = values + NUM_SYMMETRIES() * NUM_VALUES()
     for index in range(len(places)):
@@ -121,17 +116,7 @@ def to_representative(symmetries, subgroup, action):
 
 @inline_kernel
 def canonical_actions(symmetries, frame, actions, count):
-    """Turns a list of actions into the canonical form, ascending, without what is not the smallest of its orbit.
-
-    Args:
-        symmetries: See `packed`.
-        frame: Of the player to move.
-        actions: Legal actions. Modified in place.
-        count: How many.
-
-    Returns:
-        How many are left.
-    """
+    """Turns `count` actions, in place, into the smallest ones of their orbits, ascending. Returns how many."""
     mask, element, stabilizer = np.int64(0), element_of(frame), stabilizer_of(frame)
     for index in range(count):
         action = turned(symmetries, element, actions[index])

@@ -12,22 +12,16 @@ import pyspiel
 
 from mccfr_plus.errors import ConfigError
 from mccfr_plus.games.game import RulesGame
+from mccfr_plus.games.symmetries import Symmetries
 from mccfr_plus.kernels.compile import inline_kernel, may_make_arrays, source_of
 from mccfr_plus.kernels.intrinsics import address_of
 from mccfr_plus.kernels.slots import Bindings, bind
-from mccfr_plus.trees import access
-from mccfr_plus.trees import expansion as g
+from mccfr_plus.trees import access, expansion
 from mccfr_plus.trees.arrays import INFOSET, Shape
-from mccfr_plus.trees.by_rules import new_infosets, positions
-from mccfr_plus.trees.by_rules import rows as r
-from mccfr_plus.trees.by_rules import rules_traversal as t
-from mccfr_plus.trees.by_rules import successors as n
-from mccfr_plus.trees.by_rules.costs import log_words_per_slot
-from mccfr_plus.trees.by_rules.histories import words_per_depth
-from mccfr_plus.trees.by_rules.new_infosets import num_successor_words, num_uniform
-from mccfr_plus.trees.by_rules.openings import Openings, openings_of
+from mccfr_plus.trees.by_rules import frames, histories, new_infosets, positions, rows, rule_slots, successors
+from mccfr_plus.trees.by_rules.histories import Openings, openings_of
 from mccfr_plus.trees.by_rules.payoff_matrix import PayoffMatrix
-from mccfr_plus.trees.by_rules.requirements import WORD, can_be_implicit, uses_numbers
+from mccfr_plus.trees.by_rules.requirements import WORD, log_words_per_slot, uses_numbers
 from mccfr_plus.trees.by_rules.rules_keys import RulesKeys, places_of
 from mccfr_plus.trees.expanding_tree import SIZES, ExpandingTree
 from mccfr_plus.trees.memory import MemoryPlan
@@ -35,8 +29,6 @@ from mccfr_plus.trees.needs import RULES
 from mccfr_plus.trees.tree import Sizes
 
 _MOST_VISITS = 1 << 28  # that one traversal may list: room that is not used takes no memory
-
-_OF_OPENINGS = r.OPENING_STATES, r.OPENING_CHANCE, r.OPENING_COUNTS
 
 
 @functools.cache
@@ -50,76 +42,104 @@ class ImplicitTree(ExpandingTree):
 
     Args:
         game: The turn-based pyspiel game.
-        rules_game: Its compiled rules, with `observe` or `infoset_number`.
+        rules_game: Its compiled rules; see `requirements.rules_to_traverse`.
         plan: How many places there are.
         threads: How many threads may traverse it at once.
+        symmetry: Whether an infoset stands for all that symmetries turn into it; see `frames`.
 
-    Raises:
-        ConfigError: If the rules lack both of these kernels.
+    Attributes:
+        symmetries: The symmetries by which infosets are merged, or None.
     """
 
     kind = "rules"
     provides = frozenset({RULES})
-    num_symmetries = 1  # by which infosets are merged, the identity included
 
-    def __init__(self, game: pyspiel.Game, rules_game: RulesGame, plan: MemoryPlan, threads: int = 1):
+    def __init__(
+        self,
+        game: pyspiel.Game,
+        rules_game: RulesGame,
+        plan: MemoryPlan,
+        threads: int = 1,
+        symmetry: bool = False,
+    ):
         sizes = rules_game.sizes
-        if not can_be_implicit(rules_game):
-            raise ConfigError(
-                f"the rules of {game} have neither `observe` nor `infoset_number`, or with too large numbers: see "
-                "mccfr_plus.games."
-            )
         self.rules_game, self.threads = rules_game, threads
+        self.symmetries = Symmetries(sizes) if symmetry else None
         max_depth = sizes.max_game_length + sizes.max_chance_nodes
         most_children = max(rules_game.most_actions, 1)
         shape = Shape(max_depth=max_depth, max_stack=max_depth * most_children + 1, perfect_recall=True)
-        stored = {"infosets": np.zeros(plan.max_infosets, INFOSET), "expansion": np.zeros(r.NUM_WORDS, np.int64)}
+        stored = {"infosets": np.zeros(plan.max_infosets, INFOSET), "expansion": np.zeros(rows.NUM_WORDS, np.int64)}
         super().__init__(game, plan, shape, **stored)
         self.node_capacity = _MOST_VISITS
-        self._successors = np.zeros(self._size_of(num_successor_words, plan.max_slots), np.int64)
-        self._blocks = np.zeros(n.BLOCK_WORDS_PER_INFOSET * plan.max_infosets, np.int64)
+        num_keys = sizes.num_players * sizes.max_infosets  # by which infosets are found
+        if not uses_numbers(rules_game):  # but by a player's last slot; empty sequences are the last slots
+            num_keys = plan.max_slots + sizes.num_players
+        self._successors = np.zeros(self._size_of(successors.num_words, num_keys), np.int64)
+        self._blocks = np.zeros(successors.BLOCK_WORDS_PER_INFOSET * plan.max_infosets, np.int64)
         self.slot_action = np.zeros(plan.max_slots, np.int32)
         self._info_keys = np.zeros((plan.max_infosets, 2), np.int64)
-        self._places = places_of(rules_game)
-        self.keys = self._new_keys()
-        words = self._size_of(r.words_before_rows)
-        words += self._size_of(r.words_per_row) * self._size_of(r.num_rows, max_depth)
-        paths, words = 8 * words, words + self._size_of(words_per_depth) * (max_depth + 1)
-        words = -(-words // 16) * 16 + 16  # threads write to lines of the cache of their own
+        self.keys = RulesKeys(game, symmetry)
+        num_rows = 1 + max_depth * most_children  # the root, and the children of a node at each depth
+        paths = self._size_of(rows.words_before_rows) + self._size_of(rows.words_per_row) * num_rows
+        width = paths + self._size_of(histories.words_per_depth) * (max_depth + 1)
+        width = -(-width // 16) * 16 + 16  # threads write to lines of the cache of their own
         self.max_threads = max(threads, os.cpu_count() or 1)  # an evaluation may use more of them than the solver
-        self._rows = np.zeros((self.max_threads, words), np.int64)
-        expansion = self._expansion
-        expansion[r.ROWS], expansion[r.BYTES_PER_THREAD] = address_of(self._rows), 8 * words
-        expansion[r.THREADS], expansion[r.PATHS], expansion[r.MAX_DEPTH] = threads, paths, max_depth
         # Empty arrays have an address, too.
-        self._parameters = np.append(rules_game.parameters, 0)
-        self._table = np.append(rules_game.table, 0.0)
-        self._first_state = rules_game.first_state.copy()
-        expansion[r.PARAMETERS], expansion[r.NUM_PARAMETERS] = address_of(self._parameters), len(self._parameters)
-        expansion[r.TABLE_OF_RULES], expansion[r.NUM_TABLE] = address_of(self._table), len(self._table)
-        expansion[[r.FIRST_STATE, *_OF_OPENINGS]] = address_of(self._first_state)
-        expansion[r.PLACES], expansion[r.NUM_PLACES] = address_of(self._places), len(self._places)
-        expansion[r.FIRST_UNIFORM] = self.max_slots
-        expansion[g.KEYS] = address_of(self._info_keys)
-        expansion[n.WORDS], expansion[n.BLOCKS] = address_of(self._successors), address_of(self._blocks)
-        expansion[g.SLOT_ACTIONS] = address_of(self.slot_action)
+        parameters, table = np.append(rules_game.parameters, 0), np.append(rules_game.table, 0.0)
+        first_state, places = rules_game.first_state.copy(), places_of(rules_game)
+        self._kept: dict[int, np.ndarray] = {}
+        self._keep(
+            {
+                rows.ROWS: np.zeros((self.max_threads, width), np.int64),
+                rows.PARAMETERS: parameters,
+                rows.TABLE_OF_RULES: table,
+                rows.FIRST_STATE: first_state,
+                rows.OPENING_STATES: first_state,
+                rows.OPENING_CHANCE: first_state,
+                rows.OPENING_COUNTS: first_state,
+                rows.PLACES: places,
+                rows.SYMMETRIES: frames.packed(self.symmetries),
+                expansion.KEYS: self._info_keys,
+                expansion.SLOT_ACTIONS: self.slot_action,
+                successors.WORDS: self._successors,
+                successors.BLOCKS: self._blocks,
+            }
+        )
+        words = self._expansion
+        words[rows.BYTES_PER_THREAD], words[rows.PATHS] = 8 * width, 8 * paths
+        words[rows.THREADS], words[rows.MAX_DEPTH], words[rows.FIRST_UNIFORM] = threads, max_depth, self.max_slots
+        words[rows.NUM_PARAMETERS], words[rows.NUM_TABLE] = len(parameters), len(table)
+        words[rows.NUM_PLACES] = len(places)
+
+    def _keep(self, arrays: dict[int, np.ndarray]) -> None:
+        """Writes the addresses of arrays to words of `expansion`, and keeps the arrays alive."""
+        self._kept |= arrays
+        for word, array in arrays.items():
+            self._expansion[word] = address_of(array)
+
+    @property
+    def num_symmetries(self) -> int:
+        """By how many symmetries infosets are merged, the identity included."""
+        return len(self.symmetries or [0])
 
     @cached_property
     def _constants(self) -> dict[Any, int]:
         sizes = self.rules_game.sizes
-        return {
-            r.STATE_SIZE: sizes.state_size,
-            r.NUM_PLAYERS: sizes.num_players,
-            n.COUNT_BITS: sizes.num_distinct_actions.bit_length(),
-            n.LOG_WORDS_PER_SLOT: log_words_per_slot(self.rules_game),
-            r.MAX_ACTIONS: self.rules_game.most_actions,
-            r.MAX_OUTCOMES: max(sizes.max_chance_outcomes, 1),
-            r.VIEW_SIZE: sizes.view_size,
-            r.NUM_NUMBERS: sizes.max_infosets if uses_numbers(self.rules_game) else 0,
+        constants = {
+            rows.STATE_SIZE: sizes.state_size,
+            rows.NUM_PLAYERS: sizes.num_players,
+            rows.MAX_ACTIONS: self.rules_game.most_actions,
+            rows.MAX_OUTCOMES: max(sizes.max_chance_outcomes, 1),
+            rows.VIEW_SIZE: sizes.view_size,
+            rows.NUM_NUMBERS: sizes.max_infosets if uses_numbers(self.rules_game) else 0,
+            successors.COUNT_BITS: sizes.num_distinct_actions.bit_length(),
+            successors.LOG_WORDS_PER_SLOT: log_words_per_slot(self.rules_game),
         }
-
-    def _new_keys(self) -> RulesKeys:
-        return RulesKeys(self.game)
+        if self.symmetries is not None:
+            constants[frames.NUM_SYMMETRIES] = self.num_symmetries
+            constants[frames.NUM_TURNED] = sizes.num_distinct_actions
+            constants[frames.NUM_VALUES] = self.symmetries.values.shape[1]
+        return constants
 
     @property
     def first_strategy(self) -> np.ndarray:
@@ -134,13 +154,17 @@ class ImplicitTree(ExpandingTree):
     def rule_slots(self) -> dict[Any, Any]:
         """The game's kernels and sizes, by the slots of `positions` that they fill."""
         rules = self.rules_game.rules
-        inlined: dict[Any, Any] = {t.RULE_LEGAL: rules.legal, t.RULE_APPLY: rules.apply, t.RULE_RETURNS: rules.returns}
-        if self._constants[r.NUM_NUMBERS]:
-            inlined[new_infosets.RULE_NUMBER] = rules.infoset_number
+        inlined: dict[Any, Any] = {
+            rule_slots.RULE_LEGAL: rules.legal,
+            rule_slots.RULE_APPLY: rules.apply,
+            rule_slots.RULE_RETURNS: rules.returns,
+        }
+        if uses_numbers(self.rules_game):
+            inlined[rule_slots.RULE_NUMBER] = rules.infoset_number
         else:
-            inlined[new_infosets.RULE_OBSERVE] = rules.observe
+            inlined[rule_slots.RULE_OBSERVE] = rules.observe
         kernels = {place: _inlined(rule) for place, rule in inlined.items()}
-        return {**self._constants, **t.kernels_of(rules), **kernels}
+        return {**self._constants, **rule_slots.kernels_of(rules), **kernels}
 
     @cached_property
     def bindings(self) -> Bindings:
@@ -155,9 +179,9 @@ class ImplicitTree(ExpandingTree):
             access.REOPEN: positions.reopen,
             access.CHILD_OF: positions.child_of,
             access.OUTCOME_PROBABILITY: positions.outcome_probability,
-            access.FETCH_AHEAD: n.fetch_ahead,
-            access.FETCH_ROWS_AHEAD: n.fetch_rows_ahead,
-            g.EXPAND: positions.cannot_expand,
+            access.FETCH_AHEAD: successors.fetch_ahead,
+            access.FETCH_ROWS_AHEAD: successors.fetch_rows_ahead,
+            expansion.EXPAND: positions.cannot_expand,
         }
         return {**super().bindings, **functions, **self.rule_slots}
 
@@ -165,7 +189,7 @@ class ImplicitTree(ExpandingTree):
         """See `Tree`. Histories have their depth by the rules."""
         strategy = super().attach(ones, check_depth=check_depth, single_trajectory=single_trajectory)
         for count in range(1, self.rules_game.most_actions + 1):
-            first = self.max_slots + self._size_of(num_uniform, count - 1)
+            first = self.max_slots + self._size_of(new_infosets.num_uniform, count - 1)
             strategy[first : first + count] = 1.0 / count
         return strategy
 
@@ -178,19 +202,19 @@ class ImplicitTree(ExpandingTree):
             first: ``[n + 1]`` int64, the first row of each infoset.
             probabilities: ``[num_rows]`` float64, of the legal actions in their order.
         """
-        self._prior = tuple(np.ascontiguousarray(array) for array in (bounds, keys, first, probabilities))
-        self._expansion[r.NUM_PRIOR] = len(keys)
-        places = (r.PRIOR_RANGE, r.PRIOR_KEYS, r.PRIOR_FIRST, r.PRIOR_PROBABILITIES)
-        for place, array in zip(places, self._prior, strict=True):
-            self._expansion[place] = address_of(array)
+        given = (np.ascontiguousarray(array) for array in (bounds, keys, first, probabilities))
+        words = rows.PRIOR_RANGE, rows.PRIOR_KEYS, rows.PRIOR_FIRST, rows.PRIOR_PROBABILITIES
+        self._keep(dict(zip(words, given, strict=True)))
+        self._expansion[rows.NUM_PRIOR] = len(keys)
 
     @cached_property
     def openings(self) -> Openings | None:
         """Those of the game. From now on, traversals of all histories begin with them."""
         found, words = openings_of(self.rules_game), self._expansion
         if found is not None:
-            words[r.NUM_OPENINGS], words[r.NUM_ABOVE] = len(found.states), found.num_above
-            words[list(_OF_OPENINGS)] = [address_of(found.states), address_of(found.chance), address_of(found.counts)]
+            words[rows.NUM_OPENINGS], words[rows.NUM_ABOVE] = len(found.states), found.num_above
+            places = rows.OPENING_STATES, rows.OPENING_CHANCE, rows.OPENING_COUNTS
+            self._keep(dict(zip(places, found[:3], strict=True)))
         return found
 
     @property
@@ -201,7 +225,7 @@ class ImplicitTree(ExpandingTree):
     @property
     def matrix_words(self) -> np.ndarray | None:
         """The words that lead kernels to the payoff matrix; None if there is none."""
-        words = self.arrays.expansion[r.MATRIX :]
+        words = self.arrays.expansion[rows.MATRIX :]
         return words if words[0] else None
 
     def set_payoff_matrix(self, matrix: PayoffMatrix, num_histories: int) -> None:
@@ -212,14 +236,13 @@ class ImplicitTree(ExpandingTree):
             num_histories: That a traversal of all visits.
         """
         self._matrix = matrix  # keeps it alive
-        self._expansion[r.NUM_HISTORIES] = num_histories
-        words = (*map(address_of, matrix[:3]), len(matrix.entries), matrix.column_bits)
-        self._expansion[r.MATRIX : r.MATRIX + len(words)] = words
+        self._expansion[rows.NUM_HISTORIES] = num_histories
+        self._expansion[rows.MATRIX :] = (*map(address_of, matrix[:3]), len(matrix.entries), matrix.column_bits)
 
     # --- the state ---
 
     def sizes(self) -> Sizes:
-        return Sizes(*map(self.count, SIZES))._replace(block_words=self.count(n.NUM_BLOCK_WORDS))
+        return Sizes(*map(self.count, SIZES))._replace(block_words=self.count(successors.NUM_BLOCK_WORDS))
 
     def _cost(self, sizes: Sizes) -> int:
         return super()._cost(sizes) + WORD * sizes.block_words
@@ -237,23 +260,24 @@ class ImplicitTree(ExpandingTree):
 
     def _slot_words(self, num_slots: int) -> tuple[np.ndarray, np.ndarray]:
         """Returns the table of successors without blocks: what so many slots, and the empty sequences, have of it."""
-        if self._constants[r.NUM_NUMBERS]:
+        if uses_numbers(self.rules_game):
             return self._successors[:0], self._successors
-        used, end = (self._size_of(n.num_words, count) for count in (num_slots, self.plan.max_slots))
+        used, end = (self._size_of(successors.num_words, count) for count in (num_slots, self.plan.max_slots))
         return self._successors[:used], self._successors[end:]
 
     def begin_loading(self) -> None:
-        self._expansion[r.MATRIX] = 0
+        self._expansion[rows.MATRIX] = 0
         for words in self._slot_words(self.num_slots):
             words[:] = 0
-        self._blocks[: self.count(n.NUM_BLOCK_WORDS)] = 0
+        self._blocks[: self.count(successors.NUM_BLOCK_WORDS)] = 0
 
     def end_loading(self, sizes: Sizes) -> None:
         super().end_loading(sizes)
-        self._expansion[n.NUM_BLOCK_WORDS] = sizes.block_words
+        self._expansion[successors.NUM_BLOCK_WORDS] = sizes.block_words
 
     def __getstate__(self) -> dict:
-        return {"game": self.game, "rules_game": self.rules_game, "plan": self.plan, "threads": self.threads}
+        arguments = {"game": self.game, "rules_game": self.rules_game, "plan": self.plan, "threads": self.threads}
+        return arguments | {"symmetry": self.symmetries is not None}
 
     def __setstate__(self, state: dict) -> None:
         self.__init__(**state)  # type: ignore[misc]
@@ -263,7 +287,7 @@ class ImplicitTree(ExpandingTree):
     @property
     def max_slots(self) -> int:
         """Largest number of (infoset, action) pairs that may be found; the rest is for infosets without a number."""
-        return self.plan.max_slots - self._size_of(num_uniform, self.rules_game.most_actions)
+        return self.plan.max_slots - self._size_of(new_infosets.num_uniform, self.rules_game.most_actions)
 
     def _find(self, info_state: str, player: int) -> int | None:
         """Raises ConfigError: there are no texts of information states."""

@@ -11,7 +11,6 @@ import numpy as np
 
 from mccfr_plus.kernels.compile import inline_kernel, kernel
 from mccfr_plus.kernels.intrinsics import pointer, prefetch, publish_word, unlikely
-from mccfr_plus.kernels.slots import optional_slot
 from mccfr_plus.trees.access import ALL_PLAYERS
 from mccfr_plus.trees.arrays import INFOSET
 from mccfr_plus.trees.by_rules.frames import NUM_SYMMETRIES, canonical_actions, orbit_size, stabilizer_of, turn_view
@@ -36,15 +35,14 @@ from mccfr_plus.trees.by_rules.rows import (
     place_of_frame,
     place_of_last,
     slot_actions_of,
-    state_of,
     symmetries_of,
     table_of,
     traverser_of,
     view_of,
 )
+from mccfr_plus.trees.by_rules.rule_slots import RULE_LEGAL, RULE_LOOK, RULE_NUMBER, RULE_OBSERVE
 from mccfr_plus.trees.by_rules.rules_keys import key_of_view
-from mccfr_plus.trees.by_rules.rules_traversal import RULE_LEGAL, RULE_LOOK
-from mccfr_plus.trees.by_rules.successors import NUM_BLOCK_WORDS, enter, fetch_ahead, fetch_word, find, num_words
+from mccfr_plus.trees.by_rules.successors import NUM_BLOCK_WORDS, enter, fetch_ahead, fetch_word, find
 from mccfr_plus.trees.expansion import (
     FULL,
     INFOSET_COST,
@@ -63,24 +61,6 @@ from mccfr_plus.trees.expansion import (
     lock,
     unlock,
 )
-
-
-@optional_slot
-def RULE_OBSERVE(parameters, table, state, player, action):
-    """The `observe` of the game's rules, unless they number infosets."""
-    return 0
-
-
-@optional_slot
-def RULE_NUMBER(parameters, table, state, player):
-    """The `infoset_number` of the game's rules, if they have one."""
-    return 0
-
-
-@inline_kernel
-def num_successor_words(max_slots):
-    """Returns the length of the table of successors, without blocks. Players' empty sequences are the last slots."""
-    return num_words(NUM_PLAYERS() * NUM_NUMBERS() if NUM_NUMBERS() > 0 else max_slots + NUM_PLAYERS())
 
 
 @inline_kernel
@@ -126,7 +106,7 @@ def infoset_at(tree, scratch, row, state, player):
     slot, code = _place_of(tree, row, state, player)
     found = find(tree.expansion, slot, code)
     if unlikely(found == 0):
-        found = new_infoset(tree, scratch, row, player, slot, code)
+        found = new_infoset(tree, scratch, row, state, player, slot, code)
     return found
 
 
@@ -145,14 +125,14 @@ def fetch_infoset(tree, scratch, infoset, player):
 
 
 @kernel
-def new_infoset(tree, scratch, row, player, slot, code):
+def new_infoset(tree, scratch, row, state, player, slot, code):
     """Numbers an infoset that is met for the first time. Returns it, or 0 if there is no room; see `infoset_at`.
 
     The arrays that ``tree.expansion`` points at are modified in place.
     """
     expansion = numba.carray(pointer(tree.expansion[SELF]), NUM_WORDS, np.int64)
     actions = actions_of(tree, scratch)
-    num_legal = RULE_LEGAL(parameters_of(tree), table_of(tree), state_of(row), actions)
+    num_legal = RULE_LEGAL(parameters_of(tree), table_of(tree), state, actions)
     count, frame = num_legal, np.int64(0)
     if NUM_SYMMETRIES() > 1:
         frame = row[place_of_frame(player)]
@@ -160,7 +140,7 @@ def new_infoset(tree, scratch, row, player, slot, code):
     view = view_of(tree, scratch)
     for index in range(VIEW_SIZE()):
         view[index] = 0
-    RULE_LOOK(parameters_of(tree), table_of(tree), state_of(row), player, view)
+    RULE_LOOK(parameters_of(tree), table_of(tree), state, player, view)
     if NUM_SYMMETRIES() > 1:
         places = numba.carray(pointer(expansion[PLACES]), expansion[NUM_PLACES], np.int64)
         turn_view(symmetries_of(expansion), frame, places, view)

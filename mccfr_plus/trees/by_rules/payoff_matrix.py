@@ -10,7 +10,6 @@ not reach are left out of player 1's.
 Reference: von Stengel 1996, "Efficient computation of behavior strategies", section 3.
 """
 
-from collections.abc import Sequence
 from typing import NamedTuple
 
 import numba
@@ -24,7 +23,7 @@ from mccfr_plus.trees.scratch import at
 MOST_VALUES = 4096
 _WORD_BITS = 32
 BYTES_PER_ENTRY = np.dtype(np.uint32).itemsize
-_ARRAYS_OF_ROWS = 3  # beside those of threads
+_ARRAYS_OF_ROWS = 3  # of the matrix, and to fill it
 
 # Entries of `Leaves.numbers`.
 EMPTY, COLUMN_BITS, DISTINCT_VALUES, LAST_VALUE, LACKS_VALUES, NUM_NUMBERS = range(6)
@@ -48,79 +47,43 @@ class PayoffMatrix(NamedTuple):
     column_bits: int
 
 
-def no_leaves() -> Leaves:
-    """Returns no room."""
-    return Leaves(np.zeros(0, np.int64), np.zeros(0, np.uint32), np.zeros((0, 2)), np.zeros(NUM_NUMBERS, np.int64))
-
-
 def leaves_to_count(slot_capacity: int) -> Leaves:
-    """Returns what counts the leaves of a game with room for so many slots."""
+    """Returns what counts the leaves of a game with room for a number of slots."""
     numbers = np.zeros(NUM_NUMBERS, np.int64)
     numbers[EMPTY] = slot_capacity
     values, words = np.zeros((MOST_VALUES, 2)), np.zeros(0, np.uint32)
     return Leaves(np.zeros(slot_capacity + 1, np.int64), words, values, numbers)
 
 
-def num_entries(counted: Sequence[Leaves]) -> int:
-    """Returns how many entries all threads have counted."""
-    return sum(int(leaves.places.sum()) for leaves in counted)
+def bytes_of_matrix(num_entries: int, num_slots: int) -> int:
+    """Returns what a matrix takes while it is filled, in bytes."""
+    return num_entries * BYTES_PER_ENTRY + (num_slots + 1) * _ARRAYS_OF_ROWS * np.dtype(np.int64).itemsize
 
 
-def bytes_of_matrix(entries: float, num_slots: float, num_threads: int) -> float:
-    """Returns what a matrix takes while it is filled, in bytes.
-
-    Args:
-        entries: Of the matrix.
-        num_slots: Of both players.
-        num_threads: Threads that fill it.
-    """
-    rows = (num_threads + _ARRAYS_OF_ROWS) * np.dtype(np.int64).itemsize
-    return entries * BYTES_PER_ENTRY + (num_slots + 1) * rows
-
-
-def room_for_leaves(counted: Sequence[Leaves], num_slots: int) -> tuple[PayoffMatrix, list[Leaves]] | None:
-    """Returns a matrix that is still empty, and what each thread fills of it, in the arrays in which it has counted.
-
-    Args:
-        counted: What each thread has counted; see `leaves_to_count`.
-        num_slots: Of both players.
+def room_for_leaves(counted: Leaves, num_slots: int) -> tuple[PayoffMatrix, Leaves] | None:
+    """Returns a matrix that is still empty, and what lists its entries, in the arrays that have counted them.
 
     Returns:
         None if a word has no room for so many different values.
     """
     bits = (num_slots + 1).bit_length()
-    most = min(1 << (_WORD_BITS - bits), MOST_VALUES)
-    found = [leaves.values[: leaves.numbers[DISTINCT_VALUES]] for leaves in counted]
-    distinct = np.unique(np.concatenate(found), axis=0)
-    if len(distinct) > most or any(leaves.numbers[LACKS_VALUES] for leaves in counted):
+    if counted.numbers[DISTINCT_VALUES] > 1 << (_WORD_BITS - bits) or counted.numbers[LACKS_VALUES]:
         return None
-    starts, rows = np.zeros(num_slots + 2, np.int64), slice(num_slots + 1)
-    for leaves in counted:
-        leaves.places[num_slots] = leaves.places[-1]  # of empty sequences
-        starts[1:] += leaves.places[rows]
-    np.cumsum(starts, out=starts)
-    entries, values, begin = np.zeros(starts[-1], np.uint32), np.zeros((MOST_VALUES, 2)), starts[:-1].copy()
-    values[: len(distinct)] = distinct
-    numbers, listed = np.array([num_slots, bits, len(distinct), 0, 0]), []
-    for leaves in counted:  # in a row come the entries of the first thread, then those of the second one
-        counts = leaves.places[rows].copy()
-        leaves.places[rows] = begin
-        begin += counts
-        listed.append(Leaves(leaves.places, entries, values, numbers.copy()))
-    return PayoffMatrix(starts, entries, np.ascontiguousarray(values.T), bits), listed
+    places, starts = counted.places, np.zeros(num_slots + 2, np.int64)
+    places[num_slots] = places[-1]  # of empty sequences
+    np.cumsum(places[: num_slots + 1], out=starts[1:])
+    places[: num_slots + 1] = starts[:-1]
+    counted.numbers[EMPTY], counted.numbers[COLUMN_BITS] = num_slots, bits
+    listed = counted._replace(entries=np.zeros(starts[-1], np.uint32))
+    return PayoffMatrix(starts, listed.entries, np.ascontiguousarray(counted.values.T), bits), listed
 
 
 @inline_kernel
 def list_leaf(leaves, capacity, row, column, weight, payoffs):
-    """Counts a leaf, or lists it if there is room for entries.
+    """Counts a leaf, or lists it if there is room for entries. `leaves` is modified in place.
 
-    Args:
-        leaves: `Leaves`. Modified in place.
-        capacity: Larger slots are empty sequences.
-        row: The last slot of player 0.
-        column: The last slot of player 1.
-        weight: Chance's probability.
-        payoffs: Both players'.
+    `row` and `column` are the last slots of players 0 and 1, empty sequences from `capacity` on. `weight` is chance's
+    probability.
     """
     first, second, numbers = weight * payoffs[0], weight * payoffs[1], leaves.numbers
     if first == 0.0 and second == 0.0:
@@ -150,17 +113,8 @@ def list_leaf(leaves, capacity, row, column, weight, payoffs):
 def add_products(tree, matrix, reach, gradient, player, piece, num_pieces):
     """Adds a piece of the matrix times the other player's reach to the player's gradient. Modified in place.
 
-    It ends early if the tree's `STATUS` says so.
-
-    Args:
-        tree: `TreeArrays`.
-        matrix: The words that hold the addresses of the matrix: starts, entries, values; the number of entries, and
-            the bits of a column.
-        reach: ``[slot_capacity + 2]``, up to date for the other player. Behind the slots it is overwritten.
-        gradient: ``[slot_capacity + 2]``. Behind the slots it is overwritten.
-        player: Whose gradient.
-        piece: The piece.
-        num_pieces: In how many the entries are divided, row by row.
+    `matrix` are the words from `rows.MATRIX` on. `reach` must be up to date for the other player; it and `gradient` are
+    ``[slot_capacity + 2]`` and overwritten behind the slots found. It ends early if the tree's `STATUS` says so.
     """
     num_slots, empty = tree.expansion[NUM_SLOTS], tree.slot_range[-1]
     starts = numba.carray(pointer(matrix[0]), num_slots + 2, np.int64)

@@ -12,13 +12,10 @@ DRAM takes hundreds of nanoseconds to answer, which is longer than all that is c
 import numba
 import numpy as np
 
-from mccfr_plus.games.rules import CHANCE as CHANCE_MOVES
-from mccfr_plus.games.rules import MOVER
-from mccfr_plus.games.rules import TERMINAL as GAME_OVER
+from mccfr_plus.games.rules import CHANCE, MOVER, TERMINAL
 from mccfr_plus.kernels.compile import inline_kernel
 from mccfr_plus.kernels.intrinsics import load_word, pointer
 from mccfr_plus.trees.access import ALL_PLAYERS
-from mccfr_plus.trees.arrays import CHANCE, TERMINAL
 from mccfr_plus.trees.by_rules.frames import (
     NUM_SYMMETRIES,
     after,
@@ -40,7 +37,6 @@ from mccfr_plus.trees.by_rules.rows import (
     STATE_SIZE,
     actions_of,
     find_outcomes,
-    first_row,
     high_of,
     low_of,
     outcomes_of,
@@ -58,9 +54,10 @@ from mccfr_plus.trees.by_rules.rows import (
     symmetries_of,
     table_of,
     traverser_of,
+    words_before_rows,
     words_per_row,
 )
-from mccfr_plus.trees.by_rules.rules_traversal import RULE_APPLY, RULE_LEGAL, RULE_RETURNS
+from mccfr_plus.trees.by_rules.rule_slots import RULE_APPLY, RULE_LEGAL, RULE_RETURNS
 from mccfr_plus.trees.by_rules.successors import fetch_block, fetch_word
 from mccfr_plus.trees.expansion import EXPANDING, MAX_SLOTS, STATUS
 from mccfr_plus.trees.scratch import at
@@ -70,7 +67,7 @@ from mccfr_plus.trees.scratch import at
 def first_node(tree, scratch, player):
     """Returns the root, moved on; see `access.first_node`."""
     traverser_of(tree, scratch)[0] = player
-    node = first_row(tree, scratch)
+    node = own_words(tree, scratch) + 8 * words_before_rows()
     row = row_at(node)
     first = numba.carray(pointer(tree.expansion[FIRST_STATE]), STATE_SIZE(), np.int64)
     for word in range(STATE_SIZE()):
@@ -89,9 +86,9 @@ def head(tree, scratch, node):
     """Returns the kind and the number of children of the moved node; 0 children if its infoset has no room."""
     row, state = row_at(node), state_at(node)
     mover = state[MOVER]
-    if mover == GAME_OVER:
+    if mover == TERMINAL:
         return TERMINAL, 0
-    if mover == CHANCE_MOVES:
+    if mover == CHANCE:
         return CHANCE, find_outcomes(tree, scratch, state, MOVED)
     found = row[place_of_infoset()]
     if found == 0:  # or it was found when the parent was opened
@@ -162,7 +159,7 @@ def reopen(tree, scratch, kept):
     node = own_words(tree, scratch) + 8 * kept
     row = row_at(node)
     mover = row[MOVER]
-    if mover == CHANCE_MOVES:
+    if mover == CHANCE:
         kind, count, payload = np.int64(CHANCE), find_outcomes(tree, scratch, state_at(node), OPEN), np.int64(0)
     else:
         found = row[place_of_infoset()]
@@ -227,7 +224,7 @@ def _move(tree, scratch, node, payload, index, outcomes, actions):
     """Plays an action, or the outcome of chance that is listed, at a node. Its row is modified in place."""
     row, state = row_at(node), state_at(node)
     mover = state[MOVER]
-    if mover == CHANCE_MOVES:
+    if mover == CHANCE:
         action = outcomes_of(tree, scratch, outcomes)[0][at(index)]
     else:
         slot = np.int64(payload + index)

@@ -1,15 +1,20 @@
-"""What the rules of a game must say, for a traversal that stores no history."""
+"""What the rules of a game must say for a traversal that stores no history, and the memory of its tree."""
 
+from typing import NamedTuple
+
+import numpy as np
 import pyspiel
 
 from mccfr_plus.errors import ConfigError
-from mccfr_plus.games.compiled_rules import compiled_rules
 from mccfr_plus.games.game import RulesGame
-from mccfr_plus.games.openspiel import why_no_rules
+from mccfr_plus.games.openspiel import compiled_rules, why_no_rules
+from mccfr_plus.trees.arrays import INFOSET
 from mccfr_plus.trees.by_rules.successors import bits_of_codes
+from mccfr_plus.trees.keys import KEY_BYTES
 
 WORD = 8  # bytes of a word of the table of successors
 _MOST_BYTES_OF_NUMBERS = 1 << 28
+_MOST_CODES_BY_WORD = 2  # of a slot: so many have a word each
 
 
 def uses_numbers(game: RulesGame) -> bool:
@@ -24,21 +29,19 @@ def uses_numbers(game: RulesGame) -> bool:
 
 def can_be_implicit(game: RulesGame) -> bool:
     """Returns whether a game's rules are enough to traverse it without storing histories."""
-    if not game.sizes.perfect_recall:  # infosets that a player has come to by different ways would be kept apart
-        return False
     rules, sizes = game.rules, game.sizes
-    if uses_numbers(game):
-        return True
+    if not sizes.perfect_recall:  # infosets that a player has come to by different ways would be kept apart
+        return False
     most_codes = max(sizes.max_observations, sizes.max_first_observations)
     has_room = (most_codes - 1).bit_length() <= bits_of_codes(sizes.num_distinct_actions)
-    return rules.observe is not None and has_room
+    return uses_numbers(game) or (rules.observe is not None and has_room)
 
 
-def rules_to_traverse(game: pyspiel.Game) -> RulesGame:
+def rules_to_traverse(game: pyspiel.Game, symmetry: bool = False) -> RulesGame:
     """Returns the compiled rules that a game is traversed by.
 
     Raises:
-        ConfigError: If there are none, or not enough of them.
+        ConfigError: If there are none, or they say too little, or they must name symmetries and do not.
     """
     rules = compiled_rules(game)
     if rules is None:
@@ -50,4 +53,31 @@ def rules_to_traverse(game: pyspiel.Game) -> RulesGame:
             f"tree='rules': the rules of {game} do not say what a player has learned since its last action (the kernel "
             "`observe`, see mccfr_plus.games.rules), or with too large numbers. Use tree='compiled' or tree='lazy'."
         )
+    if symmetry and len(rules.sizes.symmetries) < 2:
+        raise ConfigError(
+            f"symmetry=True: the rules of {game} name no symmetries, as those of phantom_ttt and dark_hex do: leave it "
+            "out."
+        )
     return rules
+
+
+class TreeBytes(NamedTuple):
+    """The memory of a tree by rules."""
+
+    infoset: int  # without its slots
+    slot: int
+    fixed: int  # the table of successors, if its length does not depend on what is found
+
+
+def tree_bytes(game: RulesGame) -> TreeBytes:
+    """Returns the memory of the tree of a game."""
+    infoset, action = INFOSET.itemsize + KEY_BYTES, np.dtype(np.int32).itemsize
+    if uses_numbers(game):
+        return TreeBytes(infoset, action, WORD * game.sizes.num_players * game.sizes.max_infosets)
+    return TreeBytes(infoset, action + (WORD << log_words_per_slot(game)), 0)
+
+
+def log_words_per_slot(game: RulesGame) -> int:
+    """Returns the logarithm of the words of the table of successors per slot."""
+    codes = game.sizes.max_observations
+    return 0 if uses_numbers(game) or codes > _MOST_CODES_BY_WORD else (codes - 1).bit_length()

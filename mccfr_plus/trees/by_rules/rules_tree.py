@@ -1,21 +1,33 @@
-"""Builds the tree of a game with compiled rules: runs `rules_traversal` in arrays that it enlarges as needed."""
+"""Builds the tree of a game with compiled rules: traverses it depth first, without Python per node, and records it.
+
+The kernel `_traverse` keeps its state in arrays. It returns when it is done, when an array is full, when it has visited
+a number of nodes, or when the rules contradict themselves. The next call continues where it stopped.
+"""
 
 from __future__ import annotations
 
 from functools import cache
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from mccfr_plus.games.game import RulesGame
-from mccfr_plus.games.rules import Rules
-from mccfr_plus.kernels.compile import announce_compilation
+from mccfr_plus.games.rules import CHANCE, MOVER, TERMINAL, Rules
+from mccfr_plus.kernels.compile import announce_compilation, kernel
 from mccfr_plus.kernels.slots import bind
 from mccfr_plus.trees.arrays import INFOSET, NODE
-from mccfr_plus.trees.by_rules import rules_traversal as t
+from mccfr_plus.trees.by_rules.rule_slots import (
+    RULE_APPLY,
+    RULE_LEGAL,
+    RULE_LOOK,
+    RULE_OUTCOMES,
+    RULE_RETURNS,
+    keep_possible,
+    kernels_of,
+)
 from mccfr_plus.trees.game import WrongAnswerError, compiling_bar, game_error, show_fraction
-from mccfr_plus.trees.info_states import InfoStates, key_layout
-from mccfr_plus.trees.interning import EMPTY, num_places, table_of_rows
+from mccfr_plus.trees.info_states import InfoStates, key_layout, pack
+from mccfr_plus.trees.interning import EMPTY, hash_step, index_of_row, num_places, table_of_rows
 from mccfr_plus.trees.layout import Layout, lay_out
 from mccfr_plus.trees.memory import Budget
 
@@ -23,6 +35,73 @@ _VISITS = 2_000_000  # nodes between two checks of the budget and of Ctrl-C
 _GROWTH = 1.25  # of an array that is full; realloc moves nothing on Linux, so that small steps cost little
 _FIRST_CAPACITY = 1024
 _FIRST_DISTRIBUTIONS = 16
+
+# Why the kernel returns: it is done, was paused, has filled an array, or has found a mistake.
+DONE, PAUSED, FULL = range(3)
+_TOO_DEEP, _BAD_MOVER, _BAD_LEGAL, _BAD_VIEW, _BAD_CHANCE, _BAD_RETURNS, _DIFFERENT_LEGAL = range(3, 10)
+_MISTAKES = {
+    _TOO_DEEP: "a history is longer than max_game_length + max_chance_nodes of the layout",
+    _BAD_MOVER: "state[MOVER] is no player, CHANCE or TERMINAL",
+    _BAD_LEGAL: "`legal` gives no action, or more than num_distinct_actions of the layout",
+    _BAD_VIEW: "`look` writes an entry that is not in 0 .. size - 1 of its field",
+    _BAD_CHANCE: (
+        "`outcomes` gives no outcome, more than max_chance_outcomes of the layout, or probabilities that are negative "
+        "or do not sum to 1"
+    ),
+    _BAD_RETURNS: "`returns` gives a payoff that is not a finite number",
+    _DIFFERENT_LEGAL: (
+        "`look` writes what it wrote at another state that has other legal actions, so that the information states do "
+        "not tell apart what the player can tell apart"
+    ),
+}
+
+# Entries of `_Traversal.counts`. `_DEPTH` is of the node that is visited next, whose state is `states[depth]`.
+_DEPTH, _NODES, _INFOSETS, _SLOTS, _PAYOFFS, _DISTRIBUTIONS, _MAX_DEPTH, _NUM_COUNTS = range(8)
+
+# During the traversal, an infoset's player has a checksum of its legal actions in the bits above these.
+_PLAYER_BITS = 8
+_CHECKSUM_BITS = 22
+
+
+class _Traversal(NamedTuple):
+    """Where the traversal is, and its scratch memory."""
+
+    counts: np.ndarray  # [_NUM_COUNTS] int64
+    states: np.ndarray  # [max_depth + 1, state_size] int64
+    actions: np.ndarray  # [max_depth, most actions] int64
+    num_actions: np.ndarray  # [max_depth + 1] int64, of the nodes on the path
+    num_taken: np.ndarray  # [max_depth + 1] int64, how many of these were taken
+    seen: np.ndarray  # [view_size] int64; no `view`, which Numba takes for an array's method
+    key: np.ndarray  # [words] int64
+    payoff: np.ndarray  # [num_players] float64
+    distribution: np.ndarray  # [2 * most outcomes] int64
+    probabilities: np.ndarray  # [most outcomes] float64
+
+
+class _Found(NamedTuple):
+    """What the traversal has found; see `layout.lay_out`. The tables are of `interning`."""
+
+    kinds: np.ndarray  # [capacity] int8
+    payloads: np.ndarray  # [capacity] int32
+    infosets: np.ndarray  # [capacity] INFOSET, without the parent's slot; see `_PLAYER_BITS`
+    keys: np.ndarray  # [capacity, words] int64
+    infoset_table: np.ndarray
+    slot_action: np.ndarray  # [capacity] int64
+    payoffs: np.ndarray  # [capacity, num_players] int64, the bits of floats
+    payoff_table: np.ndarray
+    # [capacity, 2 * most outcomes] int64: actions, then the bits of probabilities, 0 where there is no outcome
+    distributions: np.ndarray
+    distribution_table: np.ndarray
+
+
+# Arrays of one length, the table of the last one, and the entry of `counts` with the rows in use.
+_GROUPS = (
+    (("kinds", "payloads"), "", _NODES),
+    (("infosets", "keys"), "infoset_table", _INFOSETS),
+    (("slot_action",), "", _SLOTS),
+    (("payoffs",), "payoff_table", _PAYOFFS),
+    (("distributions",), "distribution_table", _DISTRIBUTIONS),
+)
 
 
 def build(game: RulesGame, budget: Budget, progress: bool | None) -> tuple[Layout, InfoStates]:
@@ -42,19 +121,18 @@ def build(game: RulesGame, budget: Budget, progress: bool | None) -> tuple[Layou
 
 @cache
 def _traversal_of(rules: Rules) -> Any:
-    return bind(t.traversal, t.kernels_of(rules))
+    return bind(_traverse, kernels_of(rules))
 
 
 class _Builder:
     def __init__(self, game: RulesGame, budget: Budget, progress: bool | None):
         sizes = game.sizes
-        self._game = game
-        self._budget = budget
+        self._game, self._budget, self._bar = game, budget, compiling_bar(progress)
         self._places, words = key_layout(sizes)
         most_outcomes = max(sizes.max_chance_outcomes, 1)
         max_depth = sizes.max_game_length + sizes.max_chance_nodes
-        self._progress = t.Traversal(
-            counts=np.zeros(t.NUM_COUNTS, np.int64),
+        self._progress = _Traversal(
+            counts=np.zeros(_NUM_COUNTS, np.int64),
             states=np.zeros((max_depth + 1, sizes.state_size), np.int64),
             actions=np.zeros((max_depth, game.most_actions), np.int64),
             num_actions=np.zeros(max_depth + 1, np.int64),
@@ -67,7 +145,7 @@ class _Builder:
         )
         self._progress.states[0] = game.first_state
         capacity = max(_FIRST_CAPACITY, 2 * game.most_actions)
-        self._arrays = t.FoundArrays(
+        self._found = _Found(
             kinds=np.zeros(capacity, np.int8),
             payloads=np.zeros(capacity, np.int32),
             infosets=np.zeros(capacity, INFOSET),
@@ -79,7 +157,6 @@ class _Builder:
             distributions=np.zeros((_FIRST_DISTRIBUTIONS, 2 * most_outcomes), np.int64),
             distribution_table=_empty_table(_FIRST_DISTRIBUTIONS),
         )
-        self._bar = compiling_bar(progress)
 
     def run(self) -> tuple[Layout, InfoStates]:
         with self._bar:
@@ -89,78 +166,68 @@ class _Builder:
 
     def _traverse(self) -> None:
         game, traversal = self._game, _traversal_of(self._game.rules)
+        arguments = game.parameters, game.table, self._places, self._progress
         while True:
             with announce_compilation(traversal, "the rules of the game", 5):
-                status = traversal(
-                    game.parameters,
-                    game.table,
-                    self._places,
-                    self._progress,
-                    self._arrays,
-                    game.sizes.num_players,
-                    _VISITS,
-                )
-            if status == t.DONE:
+                status = traversal(*arguments, self._found, game.sizes.num_players, _VISITS)
+            if status == DONE:
                 return
-            if status == t.PAUSED:
+            depth = self._count(_DEPTH)
+            path = [column[:depth].tolist() for column in (self._progress.num_actions, self._progress.num_taken)]
+            if status == PAUSED:
                 self._check_budget()
-                show_fraction(self._bar, self._count(t.NUM_NODES), *self._path())
-            elif status in _FULL:
-                self._enlarge(status)
+                show_fraction(self._bar, self._count(_NODES), *path)
+            elif status == FULL:
+                self._enlarge()
             else:
-                raise game_error(game, self._history(), WrongAnswerError(_MISTAKES[status]))
+                history = [int(self._progress.actions[above, taken - 1]) for above, taken in enumerate(path[1])]
+                raise game_error(game, history, WrongAnswerError(_MISTAKES[status]))
 
     def _count(self, which: int) -> int:
         return int(self._progress.counts[which])
 
     def _check_budget(self, more_bytes: int = 0) -> None:
-        nodes = self._count(t.NUM_NODES)
-        num_bytes = sum(array.nbytes for array in self._arrays) + NODE.itemsize * nodes
+        nodes = self._count(_NODES)
+        num_bytes = sum(array.nbytes for array in self._found) + NODE.itemsize * nodes
         self._budget.check(nodes, num_bytes + more_bytes)
 
-    def _enlarge(self, status: int) -> None:
+    def _enlarge(self) -> None:
         """Enlarges the arrays that are full, and their hash table if it would be over half full.
 
         Raises:
-            BudgetError: If that would take more memory than allowed. Nothing has changed then.
+            BudgetError: If that would take more memory than allowed.
         """
-        names, table, count = _FULL[status]
-        arrays = [getattr(self._arrays, name) for name in names]  # of one length
-        is_wide = status == t.MORE_DISTRIBUTIONS
-        capacity = int(len(arrays[0]) * _GROWTH) + (1 if is_wide else 2 * self._game.most_actions)
-        if status == t.MORE_NODES:  # the traversal stops when the budget is spent, not at the next check
-            capacity = min(capacity, self._budget.max_nodes + 1)
-        more_bytes = sum(array.strides[0] for array in arrays) * (capacity - len(arrays[0]))
-        places = num_places(capacity)
-        is_table_full = table != "" and 2 * capacity > len(getattr(self._arrays, table))
-        if is_table_full:
-            more_bytes += places * np.dtype(np.int32).itemsize
-        self._check_budget(more_bytes)
-        for array in arrays:
-            array.resize((capacity, *array.shape[1:]), refcheck=False)  # in place
-        if is_table_full:
-            self._arrays = self._arrays._replace(**{table: table_of_rows(arrays[-1], self._count(count), places)})
-
-    def _path(self) -> tuple[list[int], list[int]]:
-        """Returns the numbers of actions of the nodes on the path, and how many of them were taken."""
-        depth = self._count(t.DEPTH)
-        return self._progress.num_actions[:depth].tolist(), self._progress.num_taken[:depth].tolist()
-
-    def _history(self) -> list[int]:
-        return [int(self._progress.actions[depth, taken - 1]) for depth, taken in enumerate(self._path()[1])]
+        for names, table, count in _GROUPS:
+            arrays = [getattr(self._found, name) for name in names]
+            length, used = len(arrays[0]), self._count(count)
+            if used + (self._game.most_actions if count == _SLOTS else 1) <= length:
+                continue
+            capacity = int(length * _GROWTH) + (1 if count == _DISTRIBUTIONS else 2 * self._game.most_actions)
+            if count == _NODES:  # the traversal stops when the budget is spent, not at the next check
+                capacity = min(capacity, self._budget.max_nodes + 1)
+            more_bytes = sum(array.strides[0] for array in arrays) * (capacity - length)
+            places = num_places(capacity)
+            is_table_full = table != "" and 2 * capacity > len(getattr(self._found, table))
+            if is_table_full:
+                more_bytes += places * np.dtype(np.int32).itemsize
+            self._check_budget(more_bytes)
+            for array in arrays:
+                array.resize((capacity, *array.shape[1:]), refcheck=False)  # in place
+            if is_table_full:
+                self._found = self._found._replace(**{table: table_of_rows(arrays[-1], used, places)})
 
     def _finished(self) -> tuple[Layout, InfoStates]:
         # What is not needed any more goes first: at this point memory is at its peak.
-        found = {name: array for name, array in self._arrays._asdict().items() if not name.endswith("_table")}
-        del self._arrays
-        for names, _, count in _FULL.values():
+        found = {name: array for name, array in self._found._asdict().items() if not name.endswith("_table")}
+        del self._found
+        for names, _, count in _GROUPS:
             for name in names:
                 found[name].resize((self._count(count), *found[name].shape[1:]), refcheck=False)
-        found["infosets"]["player"] &= (1 << t.PLAYER_BITS) - 1
+        found["infosets"]["player"] &= (1 << _PLAYER_BITS) - 1
         actions, bits = np.hsplit(found["distributions"], 2)
         rows = zip(actions.tolist(), bits.view(np.float64).tolist(), strict=True)
         layout = lay_out(  # which frees the arrays that it has replaced
-            self._count(t.MAX_DEPTH),
+            self._count(_MAX_DEPTH),
             found.pop("kinds"),
             found.pop("payloads"),
             found.pop("infosets"),
@@ -175,27 +242,120 @@ def _empty_table(capacity: int) -> np.ndarray:
     return np.full(num_places(capacity), EMPTY, np.int32)
 
 
-# Which arrays are full, the hash table of the last one, and the number of their rows.
-_FULL: dict[int, tuple[tuple[str, ...], str, int]] = {
-    t.MORE_NODES: (("kinds", "payloads"), "", t.NUM_NODES),
-    t.MORE_INFOSETS: (("infosets", "keys"), "infoset_table", t.NUM_INFOSETS),
-    t.MORE_SLOTS: (("slot_action",), "", t.NUM_SLOTS),
-    t.MORE_PAYOFFS: (("payoffs",), "payoff_table", t.NUM_PAYOFFS),
-    t.MORE_DISTRIBUTIONS: (("distributions",), "distribution_table", t.NUM_DISTRIBUTIONS),
-}
+@kernel
+def _outcomes(parameters, table, state, actions, probabilities):
+    """Writes the possible outcomes of chance; returns how many, 0 if there are too many or they do not sum to 1."""
+    given = RULE_OUTCOMES(parameters, table, state, actions, probabilities)
+    if given > len(probabilities):
+        return 0
+    total = 0.0
+    for index in range(given):
+        if probabilities[index] < 0.0:
+            return 0
+        total += probabilities[index]
+    return keep_possible(actions, probabilities, given) if abs(total - 1.0) <= 1e-6 else 0
 
-_MISTAKES = {
-    t.TOO_DEEP: "a history is longer than max_game_length + max_chance_nodes of the layout",
-    t.BAD_MOVER: "state[MOVER] is no player, CHANCE or TERMINAL",
-    t.BAD_LEGAL: "`legal` gives no action, or more than num_distinct_actions of the layout",
-    t.BAD_VIEW: "`look` writes an entry that is not in 0 .. size - 1 of its field",
-    t.BAD_CHANCE: (
-        "`outcomes` gives no outcome, more than max_chance_outcomes of the layout, or probabilities that are negative "
-        "or do not sum to 1"
-    ),
-    t.BAD_RETURNS: "`returns` gives a payoff that is not a finite number",
-    t.DIFFERENT_LEGAL: (
-        "`look` writes what it wrote at another state that has other legal actions, so that the information states do "
-        "not tell apart what the player can tell apart"
-    ),
-}
+
+@kernel
+def _traverse(parameters, table, places, progress, found, num_players, max_visits):
+    """Visits up to `max_visits` more nodes and returns why it stopped. `progress` and `found` are modified in place."""
+    counts, states, actions = progress.counts, progress.states, progress.actions
+    num_actions, num_taken, view, key = progress.num_actions, progress.num_taken, progress.seen, progress.key
+    payoff, distribution, probabilities = progress.payoff, progress.distribution, progress.probabilities
+    payoff_bits, most_outcomes = payoff.view(np.int64), len(probabilities)
+    kinds, payloads, infosets, slot_action = found.kinds, found.payloads, found.infosets, found.slot_action
+    most_actions, state_size = actions.shape[1], states.shape[1]
+    depth, num_nodes = counts[_DEPTH], counts[_NODES]
+    num_infosets, num_slots = counts[_INFOSETS], counts[_SLOTS]
+    stop, status = num_nodes + max_visits, PAUSED
+    while num_nodes < stop:
+        if (
+            num_nodes == len(kinds)
+            or num_infosets == len(infosets)
+            or num_slots + most_actions > len(slot_action)
+            or counts[_PAYOFFS] == len(found.payoffs)
+            or counts[_DISTRIBUTIONS] == len(found.distributions)
+        ):
+            status = FULL
+            break
+        state = states[depth]
+        mover = state[MOVER]
+        if mover == TERMINAL:
+            for player in range(num_players):
+                payoff[player] = 0.0
+            RULE_RETURNS(parameters, table, state, payoff)
+            for player in range(num_players):
+                payoff[player] += 0.0  # -0.0 becomes 0.0
+                if not abs(payoff[player]) < np.inf:  # NaN is wrong, too
+                    status = _BAD_RETURNS
+            if status == _BAD_RETURNS:
+                break
+            count = 0
+            payload = index_of_row(found.payoff_table, found.payoffs, payoff_bits, counts[_PAYOFFS])
+            counts[_PAYOFFS] += payload == counts[_PAYOFFS]
+        elif depth == len(actions):
+            status = _TOO_DEEP
+            break
+        else:
+            choices = actions[depth]
+            if mover == CHANCE:
+                count = _outcomes(parameters, table, state, choices, probabilities)
+                if count == 0:
+                    status = _BAD_CHANCE
+                    break
+                bits = probabilities.view(np.int64)
+                for outcome in range(most_outcomes):
+                    distribution[outcome] = choices[outcome] if outcome < count else 0
+                    distribution[most_outcomes + outcome] = bits[outcome] if outcome < count else 0
+                known = counts[_DISTRIBUTIONS]
+                payload = index_of_row(found.distribution_table, found.distributions, distribution, known)
+                counts[_DISTRIBUTIONS] += payload == known
+            elif mover < 0 or mover >= num_players:
+                status = _BAD_MOVER
+                break
+            else:
+                count = RULE_LEGAL(parameters, table, state, choices)
+                if count < 1 or count > most_actions:
+                    status = _BAD_LEGAL
+                    break
+                # Comparing all actions with those of the first visit would be one more cache miss per node.
+                checksum = np.uint64(count)
+                for choice in range(count):
+                    checksum = hash_step(checksum, np.uint64(choices[choice]))
+                owner = mover + (np.int64(checksum >> np.uint64(64 - _CHECKSUM_BITS)) << _PLAYER_BITS)
+                for entry in range(len(view)):
+                    view[entry] = 0
+                RULE_LOOK(parameters, table, state, mover, view)
+                if not pack(places, mover, view, key):
+                    status = _BAD_VIEW
+                    break
+                payload = index_of_row(found.infoset_table, found.keys, key, num_infosets)
+                if payload == num_infosets:
+                    infosets[payload]["first_slot"] = num_slots
+                    infosets[payload]["num_actions"] = count
+                    infosets[payload]["player"] = owner
+                    for choice in range(count):
+                        slot_action[num_slots + choice] = choices[choice]
+                    num_infosets += 1
+                    num_slots += count
+                elif infosets[payload]["player"] != owner or infosets[payload]["num_actions"] != count:
+                    status = _DIFFERENT_LEGAL
+                    break
+        kinds[num_nodes], payloads[num_nodes] = mover, payload
+        num_nodes += 1
+        counts[_MAX_DEPTH] = max(counts[_MAX_DEPTH], depth)
+        num_actions[depth], num_taken[depth] = count, 0
+        while depth >= 0 and num_taken[depth] == num_actions[depth]:
+            depth -= 1
+        if depth < 0:
+            status = DONE
+            break
+        child = num_taken[depth]
+        num_taken[depth] += 1
+        for word in range(state_size):
+            states[depth + 1, word] = states[depth, word]
+        depth += 1
+        RULE_APPLY(parameters, table, states[depth], actions[depth - 1, child])
+    counts[_DEPTH], counts[_NODES] = depth, num_nodes
+    counts[_INFOSETS], counts[_SLOTS] = num_infosets, num_slots
+    return status

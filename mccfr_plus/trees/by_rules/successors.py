@@ -87,13 +87,7 @@ def _first_of(block):
 
 @inline_kernel
 def find(expansion, slot, code):
-    """Returns the infoset that follows a slot and a code, first slot and number of actions, or 0 if none is known.
-
-    Args:
-        expansion: ``TreeArrays.expansion``.
-        slot: The player's last slot.
-        code: What the player has learned since.
-    """
+    """Returns the infoset that follows a slot and a code, first slot and number of actions, or 0 if none is known."""
     word = load_word(_words(expansion[WORDS]), _place(slot, code))
     code >>= LOG_WORDS_PER_SLOT()
     if word >= 0:
@@ -144,13 +138,9 @@ def fetch_block(expansion, slot):
 
 @inline_kernel
 def enter(expansion, slot, code, infoset):
-    """Enters an infoset that follows a slot and a code, under the tree's lock; there is none yet.
+    """Enters the first infoset that follows a slot and a code, as `find` returns it, under the tree's lock.
 
-    Args:
-        expansion: ``TreeArrays.expansion``, writable. The arrays that it points at are modified in place.
-        slot: The player's last slot.
-        code: What the player has learned since.
-        infoset: First slot and number of actions, as `find` returns them.
+    The arrays that the writable `expansion` points at are modified in place.
     """
     words, blocks, place = _words(expansion[WORDS]), _words(expansion[BLOCKS]), _place(slot, code)
     entry = infoset | (code >> LOG_WORDS_PER_SLOT()) << (_FIRST_BITS + COUNT_BITS() + _SPARE_BITS)
