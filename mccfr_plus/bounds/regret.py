@@ -1,15 +1,9 @@
 """The tightest known regret bound of an estimator and a minimizer.
 
 With weights w_t of the iterations, bounds are on R / (sum of w_t), where R = max over plans x of sum over t of
-w_t <g_t, x - x_t> with the exact gradients g_t. They have two terms:
-
-1. the regret against the estimates that the minimizer received: factor * D * M * sqrt(A) * N, with factor 1, or 2 with
-   predictions; N = sqrt(sum of w_t^2), or w_T sqrt(T) for the rules that cut regrets at 0;
-
-2. for sampled estimates, the deviation of these regrets from the exact ones with probability at least 1 - p: the
-   smallest of Propositions 2 and 3 of Farina, Kroer, Sandholm 2020, and Theorem 6 of Gibson et al. 2012.
-
-docs/background/bounds.md has the formulas, the meaning of all symbols, derivations, and differences from the papers.
+w_t <g_t, x - x_t> with the exact gradients g_t: the regret against the estimates that the minimizer received, and for
+sampled estimates its deviation with probability at least 1 - p. docs/background/bounds.md has the formulas, the meaning
+of all symbols, derivations, and differences from the papers.
 """
 
 import math
@@ -282,8 +276,8 @@ def hedge_bound(tree: GameTree, player: int, iterations: int, eta: float, scale:
         (max over plans x of  sum over I of x[parent(I)] log(n_I) / eta
                               + sum over s with infosets below of x[s] * eta * T * scale^2 / 8) / T
 
-    The infosets right below one own sequence s share a range of at most `scale` in each iteration: their ranges are
-    scale times probabilities that sum to at most 1. None: the player's payoff range.
+    The infosets right below one own sequence s share a range of at most `scale` in each iteration, by default the
+    player's payoff range: their ranges are scale times probabilities that sum to at most 1.
 
     Reference: Cesa-Bianchi, Lugosi 2006, Theorem 2.2, for the local regret. Derived for the tree.
     """

@@ -39,16 +39,6 @@ class Script:
             self.choices.append(next(i for i, chance in enumerate(chances) if chance > 0.0))
         return self.choices[position]
 
-    def advance(self) -> bool:
-        """Moves on to the next outcome; returns whether it exists."""
-        while self.choices:
-            chances, last = self.chances[len(self.choices) - 1], self.choices.pop()
-            following = next((i for i in range(last + 1, len(chances)) if chances[i] > 0.0), None)
-            if following is not None:
-                self.choices.append(following)
-                return True
-        return False
-
 
 def all_outcomes(script: Script, run: Callable[[], Any]) -> Iterator[tuple[float, Any]]:
     """Yields (probability, result of `run`) for every possible outcome of the kernels that draw from the script."""
@@ -58,7 +48,13 @@ def all_outcomes(script: Script, run: Callable[[], Any]) -> Iterator[tuple[float
         result = run()
         del script.choices[len(script.chances) :]  # a shorter traversal than the last one
         yield math.prod(c[i] for c, i in zip(script.chances, script.choices, strict=True)), result
-        if not script.advance():
+        while script.choices:  # on to the next outcome of the last draw that has one
+            chances, last = script.chances[len(script.choices) - 1], script.choices.pop()
+            following = next((i for i in range(last + 1, len(chances)) if chances[i] > 0.0), None)
+            if following is not None:
+                script.choices.append(following)
+                break
+        else:
             return
 
 

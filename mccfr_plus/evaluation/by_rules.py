@@ -38,7 +38,7 @@ from mccfr_plus.trees.by_rules.payoff_matrix import (
     room_for_leaves,
 )
 from mccfr_plus.trees.expansion import EXPANDING, INTERRUPTED, STATUS, interrupt
-from mccfr_plus.trees.scratch import THREAD
+from mccfr_plus.trees.scratch import COUNTS
 
 logger = logging.getLogger("mccfr_plus")
 
@@ -165,9 +165,9 @@ class RulesEvaluator:
     def _threads(self, count: int) -> list[Thread]:
         tree, width = self._tree, self._tree.slot_capacity + self._tree.num_players
         none = leaves_to_count(0), InfosetHistories.room_for(0, 0, tree.rules_game)
-        threads = [Thread(np.zeros(THREAD + 1, np.int64), np.zeros(width), *none) for _ in range(count)]
+        threads = [Thread(np.zeros(1, COUNTS), np.zeros(width), *none) for _ in range(count)]
         for number, thread in enumerate(threads):
-            thread.counts[THREAD] = number
+            thread.counts[0]["thread"] = number
         return threads
 
     def _traverse(

@@ -22,7 +22,7 @@ import numpy as np
 
 from mccfr_plus.games.game import RulesGame
 from mccfr_plus.games.rules import CHANCE, MOVER, TERMINAL, Field, Layout, Parameters, Rules
-from mccfr_plus.kernels.compile import kernel
+from mccfr_plus.kernels.compile import inline_kernel, kernel
 
 _FOLD, _CALL = 0, 1  # any other action is the number of chips to raise to
 _SMALL_BLIND, _BIG_BLIND = 1, 2
@@ -41,8 +41,20 @@ _OPENED = 6  # whether there was an action in the current round
 _RAISES = 7  # bit r - 3: there was a raise to r
 _PASSED = 8  # of both rounds: whether the first action was to call
 _FLOP = 10  # chips of each player at the end of round 1; 0: not over yet
-_END = 11  # 0: not over, 1: folded, 2: shown
-_SIZE = 12
+_SIZE = 11
+
+
+@inline_kernel
+def _bucket(state, which, player):
+    """Returns a player's bucket in a round, 0 if it was not dealt."""
+    pair = state[_PAIRS + which] - 1
+    return 0 if pair < 0 else 1 + (pair % _NUM_BUCKETS if player else pair // _NUM_BUCKETS)
+
+
+@inline_kernel
+def _end(state):
+    """Returns 0 before the end, 1 after a fold, 2 after a showdown."""
+    return 1 + int(state[_PAID] == state[_PAID + 1]) if state[MOVER] == TERMINAL else 0
 
 
 @kernel
@@ -82,16 +94,13 @@ def _apply(parameters, table, state, action):
     in_round_2 = int(flop > 0)
     if mover == CHANCE:
         state[_PAIRS + in_round_2] = action + 1
-        if flop == parameters[0]:  # both are all-in
-            state[_END], state[MOVER] = 2, TERMINAL
-        else:
-            state[MOVER] = in_round_2
+        state[MOVER] = TERMINAL if flop == parameters[0] else in_round_2  # the end if both are all-in
         return
     level = state[_PAID + 1 - mover]
     opens = state[_OPENED] == 0
     state[_OPENED] = 1
     if action == _FOLD:
-        state[_END], state[MOVER] = 1, TERMINAL
+        state[MOVER] = TERMINAL
     elif action > _CALL:
         state[_PAID + mover] = action
         state[_LAST_RAISE] = action - level
@@ -103,7 +112,7 @@ def _apply(parameters, table, state, action):
             state[_PASSED + in_round_2] = 1
             state[MOVER] = 1 - mover
         elif in_round_2:
-            state[_END], state[MOVER] = 2, TERMINAL
+            state[MOVER] = TERMINAL
         else:
             state[_FLOP], state[MOVER] = level, CHANCE
             state[_OPENED], state[_LAST_RAISE] = 0, _BIG_BLIND
@@ -122,12 +131,10 @@ def _returns(parameters, table, state, payoffs):
 @kernel
 def _look(parameters, table, state, player, view):
     for which in range(2):
-        pair = state[_PAIRS + which] - 1
-        if pair >= 0:
-            view[which] = 1 + (pair % _NUM_BUCKETS if player else pair // _NUM_BUCKETS)
+        view[which] = _bucket(state, which, player)
         view[2 + which] = state[_PASSED + which]
     view[4] = max(state[_FLOP] - 1, 0)
-    view[5] = state[_END]
+    view[5] = _end(state)
     for index in range(parameters[0] - _LEAST_RAISED_TO + 1):
         view[6 + index] = state[_RAISES] >> index & 1
 
@@ -136,9 +143,7 @@ def _look(parameters, table, state, player, view):
 def _observe(parameters, table, state, player, action):
     # Who is in front of a raise is so since the last action; at first, player 0 is in front of a blind.
     paid, level = state[_PAID + player], state[_PAID + 1 - player]
-    pair = state[_PAIRS + int(action >= 0)] - 1
-    bucket = 1 + (pair % _NUM_BUCKETS if player else pair // _NUM_BUCKETS) if pair >= 0 else 0
-    return bucket * (parameters[0] + 1) + (level if paid < level else 0)
+    return _bucket(state, int(action >= 0), player) * (parameters[0] + 1) + (level if paid < level else 0)
 
 
 def _read_table() -> np.ndarray:
@@ -203,7 +208,7 @@ class NoLimitHoldemBucketsGame(RulesGame):
 
     def state_text(self, state: np.ndarray) -> str:
         """Returns the buckets and the actions by rounds, such as "buckets 3 5, c r4 c; buckets 1 2, c r8 f"."""
-        flop, end = int(state[_FLOP]), int(state[_END])
+        flop, end = int(state[_FLOP]), self.look(state, 0)[5]
         raises = [amount for amount in range(_LEAST_RAISED_TO, 64) if state[_RAISES] >> (amount - _LEAST_RAISED_TO) & 1]
         rounds = []
         for which, pair in enumerate(state[_PAIRS : _PAIRS + (2 if flop else 1)].tolist()):

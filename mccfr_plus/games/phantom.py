@@ -166,13 +166,9 @@ RULES = Rules(start=start, legal=legal, apply=apply, returns=returns, look=look,
 
 
 def parameters_of(num_cells: int, abrupt: bool, shown: int, wins: Callable[[int], bool]) -> np.ndarray:
-    """Returns the parameters of the kernels for games in which both players need the same sets of marks.
+    """Returns the parameters of the kernels for games in which the same sets of marks, masks of cells, win for both.
 
-    Args:
-        num_cells: Number of cells, at most `MOST_CELLS`.
-        abrupt: Whether a choice that places nothing loses the turn.
-        shown: `NOTHING`, `NUMBER` or `TURNS`.
-        wins: Returns whether a set of marks, a mask of cells, wins.
+    With `abrupt`, a choice that places nothing loses the turn; `shown` is `NOTHING`, `NUMBER` or `TURNS`.
     """
     parameters = _with_table(_header(num_cells, abrupt, shown))
     for marks in range(1 << num_cells):

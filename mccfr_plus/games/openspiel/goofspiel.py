@@ -18,6 +18,7 @@ from mccfr_plus.games.common import equally_likely, list_bits
 from mccfr_plus.games.openspiel.base import OpenSpielRules
 from mccfr_plus.games.rules import CHANCE, MOVER, TERMINAL, Field, Layout, Parameters, Rules
 from mccfr_plus.kernels.compile import inline_kernel, kernel
+from mccfr_plus.kernels.intrinsics import lowest_bit
 
 # Words of a state: turns played; then sequences with four bits per turn, the first turn in the lowest ones: point cards
 # plus 1, winners plus 1 (`players` plus 1: none), and each player's bids plus 1; then each player's hand, a mask.
@@ -52,9 +53,7 @@ def _cards_left(parameters, state):
     """Returns the point cards that are left, as a mask."""
     left = (1 << parameters[CARDS]) - 1
     for turn in range(parameters[CARDS]):
-        card = entry(state[POINT_CARDS], turn)
-        if card:
-            left &= ~(1 << (card - 1))
+        left &= ~((1 << entry(state[POINT_CARDS], turn)) >> 1)
     return left
 
 
@@ -67,9 +66,7 @@ def _next_turn(parameters, state):
         if left & (left - 1) or not parameters[_ALL_MOVES]:
             state[MOVER] = CHANCE
             return
-        card = 1
-        while left >> card:
-            card += 1
+        card = lowest_bit(left) + 1
     state[POINT_CARDS] |= card << 4 * turn
     state[MOVER] = 0
 
@@ -93,11 +90,9 @@ def _finish_turn(parameters, state):
 def _play_last_turn(parameters, state):
     """Plays the turn in which each player has one card left, and one point card is left."""
     players, turn = parameters[_PLAYERS], state[TURN]
-    left = _cards_left(parameters, state)
-    for card in range(parameters[CARDS]):
-        state[POINT_CARDS] |= (left >> card & 1) * (card + 1) << 4 * turn
-        for player in range(players):
-            state[BIDS + player] |= (state[BIDS + players + player] >> card & 1) * (card + 1) << 4 * turn
+    state[POINT_CARDS] |= (lowest_bit(_cards_left(parameters, state)) + 1) << 4 * turn
+    for player in range(players):
+        state[BIDS + player] |= (lowest_bit(state[BIDS + players + player]) + 1) << 4 * turn
     _finish_turn(parameters, state)
 
 

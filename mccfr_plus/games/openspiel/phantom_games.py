@@ -127,11 +127,7 @@ class DarkHexRules(_PhantomRules):
 
 
 def dark_hex(parameters: Parameters, shown: int) -> tuple[np.ndarray, list[tuple[int, ...]]]:
-    """Returns the kernels' parameters and the symmetries of the board for dark hex.
-
-    Args:
-        parameters: `num_rows`, `num_cols` and `gameversion`.
-        shown: The information about the opponent's choices: `NOTHING`, `NUMBER` or `TURNS`.
+    """Returns the kernels' parameters and the symmetries of the board for dark hex; `shown` is as for these kernels.
 
     Raises:
         ValueError: If the board is too large, or has one row or column: OpenSpiel's game does not end there.

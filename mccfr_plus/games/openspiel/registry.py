@@ -16,16 +16,18 @@ from mccfr_plus.games.openspiel.phantom_games import DarkHexRules, PhantomTicTac
 from mccfr_plus.games.openspiel.universal_poker import UniversalPokerRules
 from mccfr_plus.games.pyspiel_game import PyspielGame
 
-_GAMES = (
-    KuhnPokerRules,
-    LeducPokerRules,
-    PhantomTicTacToeRules,
-    LiarsDiceRules,
-    DarkHexRules,
-    GoofspielRules,
-    UniversalPokerRules,
-)
-GAMES: Mapping[str, type[OpenSpielRules]] = {rules.short_name: rules for rules in _GAMES}
+GAMES: Mapping[str, type[OpenSpielRules]] = {
+    rules.short_name: rules
+    for rules in (
+        KuhnPokerRules,
+        LeducPokerRules,
+        PhantomTicTacToeRules,
+        LiarsDiceRules,
+        DarkHexRules,
+        GoofspielRules,
+        UniversalPokerRules,
+    )
+}
 
 _TURN_BASED = "turn_based_simultaneous_game"
 

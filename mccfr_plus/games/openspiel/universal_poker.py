@@ -140,15 +140,18 @@ def _returns(parameters, table, state, payoffs):
         paid = level
 
 
+@inline_kernel
+def _list_cards(cards, view, begin):
+    while cards:
+        view[begin] = lowest_bit(cards) + 1
+        cards &= cards - 1
+        begin += 1
+
+
 @kernel
 def _look(parameters, table, state, player, view):
-    begin, cards = 0, state[_HOLE + player]
-    for _ in range(2):
-        while cards:
-            view[begin] = lowest_bit(cards) + 1
-            cards &= cards - 1
-            begin += 1
-        begin, cards = parameters[_NUM_HOLE], state[_BOARD]
+    _list_cards(state[_HOLE + player], view, 0)
+    _list_cards(state[_BOARD], view, parameters[_NUM_HOLE])
     view[parameters[_NUM_HOLE] + parameters[_MOST_BOARD]] = state[_NODE]
 
 
@@ -178,16 +181,10 @@ def _infoset_number(parameters, table, state, player):
 def _table_of(
     nodes: list[Node], begin: int, boards: list[int], hands: int, num_boards: list[int]
 ) -> tuple[list[int], int, int, dict[str, Any]]:
-    """Returns the betting sequences as a table for the kernels: a row for each, then the actions of all.
+    """Returns a row for each betting sequence and then the actions of all, which begin at `begin` of the parameters.
 
     Also the most sequences at which a player can act next after one of its actions, or first; and sizes of the layout.
-
-    Args:
-        nodes: The betting sequences.
-        begin: The index of the table in the kernels' parameters.
-        boards: Number of board cards in each round.
-        hands: Number of sets of hole cards.
-        num_boards: Number of possible boards in each round.
+    `hands` is the number of sets of hole cards; each round has a number of board cards and of possible boards.
     """
     players = len(nodes[0].spent)
     first_action = begin + len(nodes) * (_SPENT + players)
