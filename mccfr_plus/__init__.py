@@ -33,9 +33,10 @@ def __getattr__(name: str) -> Any:
     if importlib.util.find_spec(f"{__name__}.{name}"):
         return importlib.import_module(f"{__name__}.{name}")
     if name == "__all__" or not name.startswith("_"):
-        public = importlib.import_module(f"{__name__}.public")
-        if name in ("__all__", *public.__all__):
-            globals().update({each: getattr(public, each) for each in ("__all__", *public.__all__)})
+        module = vars(importlib.import_module(f"{__name__}.public"))
+        public = {each: value for each, value in module.items() if not each.startswith("_")}
+        globals().update(public, __all__=list(public))
+        if name in globals():
             return globals()[name]
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 

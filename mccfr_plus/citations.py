@@ -18,7 +18,8 @@ _ENTRY = re.compile(r"^@\w+\{(\w+),\n.*?^\}$", re.MULTILINE | re.DOTALL)
 _PACKAGE = r"""@software{{mccfr_plus,
   author = {{{{The mccfr\_plus authors}}}},
   title = {{{{mccfr\_plus}}: {{Monte Carlo}} Counterfactual Regret Minimization for any {{OpenSpiel}} Game}},
-{version}}}"""
+  version = {{{version}}},
+}}"""
 
 
 def _read_bibliography() -> dict[str, str]:
@@ -50,7 +51,8 @@ def cite(solver: Solver) -> str:
     components = (getattr(config, name, None) for name in ("estimator", "baseline", "minimizer", "averaging"))
     used = (solver, config, *components)  # neural solvers and their configs have references of their own
     keys = [key for component in used for key in getattr(component, "references", ())]
-    return "\n\n".join([*entries((*keys, *_ALWAYS)), _package_entry()]) + "\n"
+    own = _PACKAGE.format(version=metadata.version("mccfr_plus"))
+    return "\n\n".join([*entries((*keys, *_ALWAYS)), own]) + "\n"
 
 
 def entries(keys: Iterable[str]) -> list[str]:
@@ -68,12 +70,3 @@ def entries(keys: Iterable[str]) -> list[str]:
             )
         found.append(BIBLIOGRAPHY.get(key, key.strip()))
     return list(dict.fromkeys(found))
-
-
-def _package_entry() -> str:
-    """Returns the entry of this package, with its version if it is installed."""
-    try:
-        version = f"  version = {{{metadata.version('mccfr_plus')}}},\n"
-    except metadata.PackageNotFoundError:
-        version = ""
-    return _PACKAGE.format(version=version)

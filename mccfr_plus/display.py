@@ -92,15 +92,9 @@ BANDS: dict[str, Band] = {"quantiles": quantile_band, "mean": mean_band}
 
 
 def draw_line(axes: Any, x: np.ndarray, y: np.ndarray, number: int, label: str, band: Band = quantile_band) -> None:
-    """Draws the mean over seeds, and a band.
+    """Draws the mean over seeds of `y`, ``[seeds, points]``, and a band into axes of matplotlib.
 
-    Args:
-        axes: Axes of matplotlib, which are modified.
-        x: ``[points]``.
-        y: ``[seeds, points]``.
-        number: Number of the line, which determines colour, dashes and marker.
-        label: Text in the legend.
-        band: `quantile_band` or `mean_band`.
+    The number of the line determines its colour, dashes and marker.
     """
     colour, mean, (low, high) = COLOURS[number % len(COLOURS)], y.mean(axis=0), band(y)
     positive = (mean > 0) & (x > 0)  # an exploitability of 0 has no place on a logarithmic axis

@@ -1,179 +1,93 @@
-"""The public names, which `mccfr_plus` loads when the first of them is used."""
+"""The public names, which `mccfr_plus` loads when the first of them is used: whatever has no underscore."""
 
-from mccfr_plus.averages import PowerAverage, ScheduledAverage
-from mccfr_plus.bounds import RegretBound, measured_regret, regret_bound
-from mccfr_plus.checks import check_average, check_estimator, check_game, check_minimizer
-from mccfr_plus.citations import cite
-from mccfr_plus.drop_in import (
-    AverageType,
-    CFRBRSolver,
-    CFRPlusSolver,
-    CFRSolver,
-    DCFRSolver,
-    ExternalSamplingSolver,
-    LCFRSolver,
-    OutcomeSamplingSolver,
-)
-from mccfr_plus.errors import (
-    BudgetError,
-    CheckError,
-    CheckpointError,
-    ConfigError,
-    GameError,
-    MccfrPlusError,
-    PolicyError,
-    PolicyFileError,
-)
-from mccfr_plus.estimators import (
-    AverageStrategySampling,
-    BalancedOutcomeSampling,
-    Baseline,
-    BestResponseOpponent,
-    ChanceSampling,
-    Escher,
-    Estimator,
-    ExternalSampling,
-    Full,
-    OpponentSampling,
-    OutcomeSampling,
-)
-from mccfr_plus.evaluation import (
-    BestResponse,
-    Estimate,
-    Evaluation,
-    HeadToHead,
-    Quality,
-    best_response,
-    estimate_quality,
-    evaluate,
-    evaluate_by_rules,
-    expected_values,
-    exploitability,
-    exploitability_lower_bound,
-    head_to_head,
-    local_best_response,
-    nash_conv,
-    sampled_best_response,
-)
-from mccfr_plus.evaluation.linear_program import Equilibrium, solve_lp
-from mccfr_plus.minimizers import (
-    FTRL,
-    OMD,
-    AsymmetricPredictive,
-    Discounted,
-    Hedge,
-    MagneticMirrorDescent,
-    Minimizer,
-    PredictiveDiscounted,
-    PredictiveRegretMatching,
-    PredictiveRegretMatchingPlus,
-    RegretMatching,
-    RegretMatchingPlus,
-    RegularizedMirrorDescent,
-    RewardTransformation,
-    ScheduledDiscounted,
-    SmoothPredictive,
-)
-from mccfr_plus.online import InfoStatePolicy, MatchResult, OnlineOutcomeSampling, play_games
-from mccfr_plus.policies.files import load_policy, save_policy
-from mccfr_plus.policies.keyed_policy import KeyedPolicy
-from mccfr_plus.policies.tree_policy import TreePolicy
-from mccfr_plus.solver.cce import CoarseCorrelatedEquilibrium, solve_cce
-from mccfr_plus.solver.game_value import GameValue, game_value
-from mccfr_plus.solver.hooks import Progress
-from mccfr_plus.solver.solver import Solver
-from mccfr_plus.trees import GameTree, SizeEstimate, Statistics, compile_game, estimate_size, load_game
-
-__all__ = [
-    "FTRL",
-    "OMD",
-    "AsymmetricPredictive",
-    "AverageStrategySampling",
-    "AverageType",
-    "BalancedOutcomeSampling",
-    "Baseline",
-    "BestResponse",
-    "BestResponseOpponent",
-    "BudgetError",
-    "CFRBRSolver",
-    "CFRPlusSolver",
-    "CFRSolver",
-    "ChanceSampling",
-    "CheckError",
-    "CheckpointError",
-    "CoarseCorrelatedEquilibrium",
-    "ConfigError",
-    "DCFRSolver",
-    "Discounted",
-    "Equilibrium",
-    "Escher",
-    "Estimate",
-    "Estimator",
-    "Evaluation",
-    "ExternalSampling",
-    "ExternalSamplingSolver",
-    "Full",
-    "GameError",
-    "GameTree",
-    "GameValue",
-    "HeadToHead",
-    "Hedge",
-    "InfoStatePolicy",
-    "KeyedPolicy",
-    "LCFRSolver",
-    "MagneticMirrorDescent",
-    "MatchResult",
-    "MccfrPlusError",
-    "Minimizer",
-    "OnlineOutcomeSampling",
-    "OpponentSampling",
-    "OutcomeSampling",
-    "OutcomeSamplingSolver",
-    "PolicyError",
-    "PolicyFileError",
-    "PowerAverage",
-    "PredictiveDiscounted",
-    "PredictiveRegretMatching",
-    "PredictiveRegretMatchingPlus",
-    "Progress",
-    "Quality",
-    "RegretBound",
-    "RegretMatching",
-    "RegretMatchingPlus",
-    "RegularizedMirrorDescent",
-    "RewardTransformation",
-    "ScheduledAverage",
-    "ScheduledDiscounted",
-    "SizeEstimate",
-    "SmoothPredictive",
-    "Solver",
-    "Statistics",
-    "TreePolicy",
-    "best_response",
-    "check_average",
-    "check_estimator",
-    "check_game",
-    "check_minimizer",
-    "cite",
-    "compile_game",
-    "estimate_quality",
-    "estimate_size",
-    "evaluate",
-    "evaluate_by_rules",
-    "expected_values",
-    "exploitability",
-    "exploitability_lower_bound",
-    "game_value",
-    "head_to_head",
-    "load_game",
-    "load_policy",
-    "local_best_response",
-    "measured_regret",
-    "nash_conv",
-    "play_games",
-    "regret_bound",
-    "sampled_best_response",
-    "save_policy",
-    "solve_cce",
-    "solve_lp",
-]
+from mccfr_plus.averages import PowerAverage as PowerAverage
+from mccfr_plus.averages import ScheduledAverage as ScheduledAverage
+from mccfr_plus.bounds import RegretBound as RegretBound
+from mccfr_plus.bounds import measured_regret as measured_regret
+from mccfr_plus.bounds import regret_bound as regret_bound
+from mccfr_plus.checks import check_average as check_average
+from mccfr_plus.checks import check_estimator as check_estimator
+from mccfr_plus.checks import check_game as check_game
+from mccfr_plus.checks import check_minimizer as check_minimizer
+from mccfr_plus.citations import cite as cite
+from mccfr_plus.drop_in import AverageType as AverageType
+from mccfr_plus.drop_in import CFRBRSolver as CFRBRSolver
+from mccfr_plus.drop_in import CFRPlusSolver as CFRPlusSolver
+from mccfr_plus.drop_in import CFRSolver as CFRSolver
+from mccfr_plus.drop_in import DCFRSolver as DCFRSolver
+from mccfr_plus.drop_in import ExternalSamplingSolver as ExternalSamplingSolver
+from mccfr_plus.drop_in import LCFRSolver as LCFRSolver
+from mccfr_plus.drop_in import OutcomeSamplingSolver as OutcomeSamplingSolver
+from mccfr_plus.errors import BudgetError as BudgetError
+from mccfr_plus.errors import CheckError as CheckError
+from mccfr_plus.errors import CheckpointError as CheckpointError
+from mccfr_plus.errors import ConfigError as ConfigError
+from mccfr_plus.errors import GameError as GameError
+from mccfr_plus.errors import MccfrPlusError as MccfrPlusError
+from mccfr_plus.errors import PolicyError as PolicyError
+from mccfr_plus.errors import PolicyFileError as PolicyFileError
+from mccfr_plus.estimators import AverageStrategySampling as AverageStrategySampling
+from mccfr_plus.estimators import BalancedOutcomeSampling as BalancedOutcomeSampling
+from mccfr_plus.estimators import Baseline as Baseline
+from mccfr_plus.estimators import BestResponseOpponent as BestResponseOpponent
+from mccfr_plus.estimators import ChanceSampling as ChanceSampling
+from mccfr_plus.estimators import Escher as Escher
+from mccfr_plus.estimators import Estimator as Estimator
+from mccfr_plus.estimators import ExternalSampling as ExternalSampling
+from mccfr_plus.estimators import Full as Full
+from mccfr_plus.estimators import OpponentSampling as OpponentSampling
+from mccfr_plus.estimators import OutcomeSampling as OutcomeSampling
+from mccfr_plus.evaluation import BestResponse as BestResponse
+from mccfr_plus.evaluation import Estimate as Estimate
+from mccfr_plus.evaluation import Evaluation as Evaluation
+from mccfr_plus.evaluation import HeadToHead as HeadToHead
+from mccfr_plus.evaluation import Quality as Quality
+from mccfr_plus.evaluation import best_response as best_response
+from mccfr_plus.evaluation import estimate_quality as estimate_quality
+from mccfr_plus.evaluation import evaluate as evaluate
+from mccfr_plus.evaluation import evaluate_by_rules as evaluate_by_rules
+from mccfr_plus.evaluation import expected_values as expected_values
+from mccfr_plus.evaluation import exploitability as exploitability
+from mccfr_plus.evaluation import exploitability_lower_bound as exploitability_lower_bound
+from mccfr_plus.evaluation import head_to_head as head_to_head
+from mccfr_plus.evaluation import local_best_response as local_best_response
+from mccfr_plus.evaluation import nash_conv as nash_conv
+from mccfr_plus.evaluation import sampled_best_response as sampled_best_response
+from mccfr_plus.evaluation.linear_program import Equilibrium as Equilibrium
+from mccfr_plus.evaluation.linear_program import solve_lp as solve_lp
+from mccfr_plus.minimizers import FTRL as FTRL
+from mccfr_plus.minimizers import OMD as OMD
+from mccfr_plus.minimizers import AsymmetricPredictive as AsymmetricPredictive
+from mccfr_plus.minimizers import Discounted as Discounted
+from mccfr_plus.minimizers import Hedge as Hedge
+from mccfr_plus.minimizers import MagneticMirrorDescent as MagneticMirrorDescent
+from mccfr_plus.minimizers import Minimizer as Minimizer
+from mccfr_plus.minimizers import PredictiveDiscounted as PredictiveDiscounted
+from mccfr_plus.minimizers import PredictiveRegretMatching as PredictiveRegretMatching
+from mccfr_plus.minimizers import PredictiveRegretMatchingPlus as PredictiveRegretMatchingPlus
+from mccfr_plus.minimizers import RegretMatching as RegretMatching
+from mccfr_plus.minimizers import RegretMatchingPlus as RegretMatchingPlus
+from mccfr_plus.minimizers import RegularizedMirrorDescent as RegularizedMirrorDescent
+from mccfr_plus.minimizers import RewardTransformation as RewardTransformation
+from mccfr_plus.minimizers import ScheduledDiscounted as ScheduledDiscounted
+from mccfr_plus.minimizers import SmoothPredictive as SmoothPredictive
+from mccfr_plus.online import InfoStatePolicy as InfoStatePolicy
+from mccfr_plus.online import MatchResult as MatchResult
+from mccfr_plus.online import OnlineOutcomeSampling as OnlineOutcomeSampling
+from mccfr_plus.online import play_games as play_games
+from mccfr_plus.policies.files import load_policy as load_policy
+from mccfr_plus.policies.files import save_policy as save_policy
+from mccfr_plus.policies.keyed_policy import KeyedPolicy as KeyedPolicy
+from mccfr_plus.policies.tree_policy import TreePolicy as TreePolicy
+from mccfr_plus.solver.cce import CoarseCorrelatedEquilibrium as CoarseCorrelatedEquilibrium
+from mccfr_plus.solver.cce import solve_cce as solve_cce
+from mccfr_plus.solver.game_value import GameValue as GameValue
+from mccfr_plus.solver.game_value import game_value as game_value
+from mccfr_plus.solver.iterative import Progress as Progress
+from mccfr_plus.solver.solver import Solver as Solver
+from mccfr_plus.trees import GameTree as GameTree
+from mccfr_plus.trees import SizeEstimate as SizeEstimate
+from mccfr_plus.trees import Statistics as Statistics
+from mccfr_plus.trees import compile_game as compile_game
+from mccfr_plus.trees import estimate_size as estimate_size
+from mccfr_plus.trees import load_game as load_game

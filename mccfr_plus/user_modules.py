@@ -12,11 +12,9 @@ _imported: list[str] = []
 
 
 def import_user_module(spec: str) -> None:
-    """Imports a module.
+    """Imports a module by its name, or by the path of its file, whose folder is added to `sys.path`.
 
-    Args:
-        spec: Its name, such as ``my_package.games``, which is also searched for in the current folder; or the path of
-            its file, such as ``games/my_game.py``, whose folder is added to `sys.path`.
+    A name such as ``my_package.games`` is also searched for in the current folder.
 
     Raises:
         ConfigError: If there is no such module, or its import fails.

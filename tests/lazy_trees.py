@@ -8,7 +8,7 @@ import naive
 import numpy as np
 
 from mccfr_plus import Solver
-from mccfr_plus.solver import tree_choice
+from mccfr_plus.solver import choice
 from mccfr_plus.trees.memory import MemoryPlan, release_unused, resident_bytes
 
 PLENTY = MemoryPlan(
@@ -31,12 +31,12 @@ def beside_this_process(size: float) -> int:
 
 def lazy_solver(game: Any, *arguments: Any, plan: MemoryPlan = PLENTY, **options: Any) -> Solver:
     """Returns a solver on a lazy tree, with as many places as the plan says."""
-    before = tree_choice.plan_memory
-    tree_choice.plan_memory = lambda *_, **__: plan
+    before = choice.plan_memory
+    choice.plan_memory = lambda *_, **__: plan
     try:
         return Solver(game, *arguments, tree="lazy", **options)
     finally:
-        tree_choice.plan_memory = before
+        choice.plan_memory = before
 
 
 def pair(name: str, *arguments: Any, plan: MemoryPlan = PLENTY, **options: Any) -> tuple:

@@ -221,36 +221,36 @@ CHANGES = [
         (
             "fast threads begin with the same number",
             "loop.py",
-            "first = 1 if counts[STRIDE] == 1 else counts[THREAD] + 1",
+            'first = 1 if counts["stride"] == 1 else counts["thread"] + 1',
             "first = 1",
         ),
     ),
     *changes(
         "solver",
-        "tests/solver/test_state.py",
+        "tests/solver/test_state.py::test_a_large_batch_ends_with_the_time_and_goes_on",
         (
             "a gradient that is thrown away counts in the average",
             "loop.py",
-            "    if place < counts[ADDED]:\n        return 0.0\n",
+            '    if place < counts["added"]:\n        return 0.0\n',
             "",
         ),
     ),
     *changes(
         "solver",
-        "tests/solver/test_saved_state.py",
+        "tests/solver/test_saved_state.py::test_the_checkpoint_of_another_run",
         (
             "a checkpoint of another run is accepted",
             "saved_state.py",
-            "if header[key] != own[key]:",
-            "if key == '' and header[key] != own[key]:",
+            "if header[name] != own[name]:",
+            "if name == '' and header[name] != own[name]:",
         ),
     ),
     *changes(
         "solver",
-        "tests/solver/test_history.py",
+        "tests/solver/test_history.py::test_the_first_evaluation_at_the_target_is_the_last",
         (
             "the target is compared with NashConv",
-            "hooks.py",
+            "history.py",
             "self._target is not None and found <= self._target",
             "self._target is not None and progress.evaluation.nash_conv <= self._target",
         ),
@@ -267,11 +267,11 @@ CHANGES = [
     ),
     *changes(
         "trees",
-        "tests/solver/test_state.py",
+        "tests/trees/test_lazy_tree.py::test_a_full_tree_stays_full",
         (
             "a thrown-away gradient keeps its random numbers",
             "scratch.py",
-            "    scratch.rng[0] = np.uint64(counts[RNG_BEFORE])\n",
+            '    scratch.rng[0] = np.uint64(counts["rng_before"])\n',
             "",
         ),
     ),
@@ -382,21 +382,21 @@ CHANGES = [
         "tests/minimizers/test_minimizers.py",
         ("the values of two actions are those of one", "base.py", "if count == 2:", "if count == 1:"),
         (
-            "the sum of positive regrets begins with 1",
-            "smooth.py",
-            "total, count = 0.0, 0.0",
-            "total, count = 1.0, 0.0",
-        ),
-        (
             "a schedule is one iteration ahead",
-            "scheduled_discounted.py",
-            "while parameters[AT] < iteration:",
-            "while parameters[AT] <= iteration:",
+            "discounted.py",
+            "share = min(parameters[AT] / parameters[ITERATIONS], 1.0)",
+            "share = min((parameters[AT] + 1.0) / parameters[ITERATIONS], 1.0)",
         ),
     ),
     *changes(
         "minimizers",
         "tests/minimizers/test_recent.py",
+        (
+            "the sum of positive regrets begins with 1",
+            "smooth.py",
+            "total, count = 0.0, 0.0",
+            "total, count = 1.0, 0.0",
+        ),
         (
             "the projection divides by its threshold",
             "regularized.py",
@@ -419,7 +419,17 @@ CHANGES = [
     *changes(
         "averages",
         "tests/minimizers/test_minimizers.py::test_sampled_run_equals_naive_dense_rules",
-        ("own traversals end at the root", "own_traversal.py", "while True:", "while not True:"),
+        ("own traversals end at the root", "methods.py", "while True:", "while not True:"),
+    ),
+    *changes(
+        "averages",
+        "tests/trees/test_lazy_tree.py::test_every_form",
+        (
+            "own traversals end where a lazy tree has grown",
+            "own_traversal.py",
+            "if EXPAND(tree.expansion, node, thread):",
+            "if not EXPAND(tree.expansion, node, thread):",
+        ),
     ),
     *changes(
         "averages",
@@ -432,28 +442,18 @@ CHANGES = [
         ),
     ),
     *changes(
-        "averages",
-        "tests/minimizers/test_recent.py",
-        (
-            "a schedule's first weight is negative",
-            "power.py",
-            "np.concatenate([[0.0], np.exp(before)])",
-            "np.concatenate([[-1.0], np.exp(before)])",
-        ),
-    ),
-    *changes(
         "evaluation",
         "tests/evaluation/test_estimates.py",
         ("the sum of squares begins with -1", "estimates.py", "self._squares = 0.0", "self._squares = -1.0"),
     ),
     *changes(
         "evaluation",
-        "tests/evaluation/test_by_rules.py",
+        "tests/evaluation/test_sampled_best_response.py",
         (
-            "evaluations by rules run on other arrays",
-            "by_rules.py",
-            "tree.arrays_to_run_on(False)",
-            "tree.arrays_to_run_on(True)",
+            "sampled best responses: the second of a pair for the state",
+            "sampled_best_response.py",
+            "for action in group[0][0].legal_actions():",
+            "for action in group[0][1].legal_actions():",
         ),
     ),
     *changes(

@@ -38,13 +38,9 @@ def mechanism_for(
 ) -> Mechanism:
     """Returns the mechanism of an average with an estimator in a game.
 
-    Visits at opponents also depend on third players' changing strategies, which is the bias of OpenSpiel's SIMPLE. In a
-    second traversal the other players act uniformly at random, so that it has none. OpenSpiel's FULL has the same
-    expectation and traverses the whole tree.
-
-    Args:
-        by_rules: Whether the game is traversed by rules: slots are not in order there, and what does not sample touches
-            all infosets.
+    By rules, slots are not in order, and what does not sample touches all infosets. With more than two players, visits
+    at opponents also depend on third players' changing strategies, which is the bias of OpenSpiel's SIMPLE. In a second
+    traversal the other players act uniformly at random, so that it has none.
     """
     method, provided = averaging.method, estimator.provides
     if averaging.kernel is not None:

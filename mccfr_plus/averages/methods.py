@@ -1,8 +1,7 @@
 """Kernels that add the current strategy to the sums of the average strategy; `Mechanism` says which one is right when.
 
-A strategy changes only where it is touched. So the lazy average needs no table of pending updates: the sum of a
-sequence is also the mass that has reached the infosets behind it, and an infoset takes what its parent's sum has gained
-since it was last settled.
+The lazy average needs no table of pending updates: the sum of a sequence is also the mass that has reached the infosets
+behind it, and an infoset takes what its parent's sum has gained since it was last touched.
 """
 
 from mccfr_plus.estimators.draws import DRAW_AT_CHANCE, draw_action, draw_uniform
@@ -22,7 +21,7 @@ from mccfr_plus.trees.access import (
     RESUME,
 )
 from mccfr_plus.trees.expansion import EXPAND
-from mccfr_plus.trees.scratch import LOOK_AHEAD, NODES_TOUCHED, NUM_VISITS, THREAD, at, note_visit, push, refresh_reach
+from mccfr_plus.trees.scratch import LOOK_AHEAD, at, note_visit, push, refresh_reach
 
 SINCE_LAST_VISIT = Constant("SINCE_LAST_VISIT", False, "Whether to add all iterations since the last visit.")
 FOLLOWS_ALL_OWN = Constant("FOLLOWS_ALL_OWN", True, "Whether all own actions are visited, or one is drawn.")
@@ -128,7 +127,7 @@ def accumulate_visits(tree, strategy, average, scratch, player, weight):
 @inline_kernel
 def add_visits(strategy, average, scratch, weight):
     """Adds strategies, or the actions drawn, at listed infosets. `average` is modified in place."""
-    add_listed(strategy, average, scratch.visits, scratch.counts[NUM_VISITS], weight)
+    add_listed(strategy, average, scratch.visits, scratch.counts[0]["num_visits"], weight)
 
 
 @inline_kernel
@@ -163,7 +162,7 @@ def own_traversal(tree, strategy, scratch, player):
     """
     stack, rng = scratch.stack, scratch.rng
     pending, num_visits, nodes_touched = 0, 0, 0
-    node, reach, thread = FIRST_NODE(tree, scratch, player), 1.0, scratch.counts[THREAD]
+    node, reach, thread = FIRST_NODE(tree, scratch, player), 1.0, scratch.counts[0]["thread"]
     while True:
         kind, count = HEAD(tree, scratch, node)
         if IS_LAZY() and count == 0 and kind != TERMINAL:  # not visited yet
@@ -199,6 +198,6 @@ def own_traversal(tree, strategy, scratch, player):
             node, reach = RESUME(tree, scratch, stack[pending]["node"]), stack[pending]["weight"]
         else:
             break
-    scratch.counts[NUM_VISITS] = num_visits
-    scratch.counts[NODES_TOUCHED] += nodes_touched
+    scratch.counts[0]["num_visits"] = num_visits
+    scratch.counts[0]["nodes_touched"] += nodes_touched
     return True

@@ -141,7 +141,7 @@ def _play_in_turn(config: SolverConfig, tree: GameTree, strategies: np.ndarray, 
     by_sums, before = config.estimator.sampling_weights == SamplingWeights.AVERAGE, strategies.copy()
     sampling_weights = average if by_sums else sampler.sampling_weights
     method = config.average_method(tree.num_players, tree.perfect_recall)
-    run = composed(replay, config.estimator, RegretMatching(), method, partial=True)
+    run = composed(replay, config, method, partial=True)
     with announce_compilation(run), np.errstate(all="ignore"):
         run(sampler.parameters, sampling_weights, sampler.arrays, strategies, _WEIGHTS, average, scratch, _LENGTH, sums)
     require, of_slot = Subject(config.averaging, tree).require, tree.infoset_of_slot

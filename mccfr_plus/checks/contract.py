@@ -4,7 +4,6 @@ import numpy as np
 
 from mccfr_plus.checks.report import Subject
 from mccfr_plus.checks.sampler import SENTINEL, GradientSampler
-from mccfr_plus.trees.scratch import ITERATION, NUM_VISITS, STAMP, TRAVERSAL
 
 _ADDED_TO_SENTINEL = 0.25 * SENTINEL  # sums of payoffs and weights are far below
 _CALL = "the calls of `touch`, which lists an infoset once per gradient; write to `scratch.touched` nowhere else"
@@ -31,8 +30,8 @@ class Contract:
                 self._check_numbers(subject, owner)
             else:
                 self._check_other(subject, owner, touched)
-        counts[STAMP] += self._tree.num_players if sampler.all_players else 1
-        counts[TRAVERSAL] += sampler.batch if len(scratch.drawn) else 0
+        counts["stamp"] += self._tree.num_players if sampler.all_players else 1
+        counts["traversal"] += sampler.batch if len(scratch.drawn) else 0
         self._check_shared(Subject(sampler.estimator, self._tree, player), counts)
 
     def _check_touched(self, subject: Subject, player: int) -> None:
@@ -88,10 +87,10 @@ class Contract:
 
     def _check_shared(self, subject: Subject, expected: np.ndarray) -> None:
         scratch = self._sampler.scratch
-        for name, entry in (("STAMP", STAMP), ("ITERATION", ITERATION), ("TRAVERSAL", TRAVERSAL)):
-            same, what = scratch.counts[entry] == expected[entry], f"writes to `scratch.counts[{name}]`"
-            subject.require(same, what, "assignments to `scratch.counts`: only NODES_TOUCHED and NUM_VISITS")
-        visits, room = int(scratch.counts[NUM_VISITS]), len(scratch.visits)
+        for name in ("stamp", "iteration", "traversal"):
+            same, what = scratch.counts[name] == expected[name], f'writes to `scratch.counts[0]["{name}"]`'
+            subject.require(same, what, "assignments to `scratch.counts`: only nodes_touched and num_visits")
+        visits, room = int(scratch.counts[0]["num_visits"]), len(scratch.visits)
         look_at = "`visits_all_chance` and `visits_all_own`, from which the room is computed"
         subject.require(0 <= visits <= room, f"lists {visits} visits, and there is room for {room}", look_at)
         for name, (array, copy) in self._read_only.items():

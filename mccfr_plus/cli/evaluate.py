@@ -12,11 +12,10 @@ from mccfr_plus.cli import output
 from mccfr_plus.cli.arguments import POLICY_HELP, add_game, add_json, add_seed, memory_size, positive
 from mccfr_plus.cli.policy_source import UNIFORM, read_policy, require_policy
 from mccfr_plus.evaluation import Estimate, Evaluation, estimate_quality, evaluate, expected_values, head_to_head
-from mccfr_plus.evaluation.expected_time import estimated_seconds, visited_histories
 from mccfr_plus.evaluation.policy_by_rules import evaluate_by_rules, is_symmetric, is_tabulated
 from mccfr_plus.games import compiled_rules
 from mccfr_plus.policies.files import needs_tree
-from mccfr_plus.solver.tree_choice import TreeLimits, compiled_if_it_fits
+from mccfr_plus.solver.choice import compiled_if_it_fits, evaluation_seconds, visited_histories
 from mccfr_plus.trees.by_rules.requirements import can_be_implicit
 from mccfr_plus.trees.game import load_game
 from mccfr_plus.trees.game_tree import GameTree
@@ -70,7 +69,7 @@ def run(arguments: argparse.Namespace) -> None:
     needs_a_tree = any(file not in policies and file != UNIFORM for file in sources)
     tree: GameTree | None = None
     if needs_a_tree or not estimates:
-        tree = compiled_if_it_fits(game, "compiled" if needs_a_tree else "auto", arguments.memory, TreeLimits())
+        tree = compiled_if_it_fits(game, "compiled" if needs_a_tree else "auto", arguments.memory)
     chosen = [policies[file] if file in policies else read_policy(file, tree or game) for file in sources]
     output.show_notes()
     found: dict[str, Any] | None = None
@@ -109,7 +108,8 @@ def _evaluated_by_rules(
     chosen = None if source == UNIFORM else policy
     symmetry = is_symmetric(chosen)
     histories = visited_histories(game, rules, symmetry)
-    seconds = estimated_seconds(histories, is_tabulated(chosen, symmetry), symmetry)
+    is_listed = is_tabulated(chosen, symmetry)
+    seconds = evaluation_seconds(histories, numbers_infosets=is_listed, is_symmetric=symmetry)
     if seconds > (arguments.seconds or _MAX_SECONDS):
         print(f"an exact evaluation would take over {seconds:,.0f} s: estimating instead", file=sys.stderr)
         return None

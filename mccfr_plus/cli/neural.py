@@ -8,7 +8,6 @@ from mccfr_plus.cli.arguments import seed_of
 from mccfr_plus.cli.run import run_and_print
 from mccfr_plus.files.lock import CheckpointLock
 from mccfr_plus.neural import ALGORITHMS, from_checkpoint, new_solver
-from mccfr_plus.solver.tree_choice import TreeLimits
 
 HELP = (
     f"Solve with neural networks (pip install 'mccfr_plus[neural]'): {', '.join(ALGORITHMS)}, with settings, as in "
@@ -23,8 +22,8 @@ def solve(arguments: argparse.Namespace, lock: CheckpointLock | None) -> None:
         assert resumed is not None
         solver = from_checkpoint(resumed, arguments.game)
     else:
-        limits = TreeLimits(progress=False if arguments.quiet else None)
-        solver = new_solver(arguments.game, arguments.algorithm, seed=seed_of(arguments), limits=limits)
+        progress = False if arguments.quiet else None
+        solver = new_solver(arguments.game, arguments.algorithm, seed=seed_of(arguments), progress=progress)
     if resumed is not None:
         solver.restore(resumed)  # compares the settings
         checkpoints.require_seed(resumed, solver.seed, arguments)

@@ -19,8 +19,8 @@ from mccfr_plus.cli.arguments import (
 )
 from mccfr_plus.cli.play_session import PlaySession
 from mccfr_plus.cli.policy_source import read_policy, require_policy
-from mccfr_plus.solver.defaults import solver_for
-from mccfr_plus.solver.tree_choice import TreeLimits
+from mccfr_plus.solver.choice import choose
+from mccfr_plus.solver.solver import Solver
 from mccfr_plus.trees.game import load_game
 
 SUMMARY = "Play against a policy, in the terminal or in the browser."
@@ -77,7 +77,8 @@ def run(arguments: argparse.Namespace) -> None:
 def _solved(arguments: argparse.Namespace, seed: int) -> Any:
     """Returns the average policy of a short run."""
     quiet, seconds = arguments.quiet, arguments.seconds or _SECONDS
-    solver, _ = solver_for(arguments.game, {}, seed=seed, limits=TreeLimits(progress=False if quiet else None))
+    config, tree, _ = choose(arguments.game, {}, progress=False if quiet else None)
+    solver = Solver.from_config(tree or arguments.game, config, seed=seed)
     if not quiet:
         print(
             f"solving {arguments.game} for {seconds:g} s: a POLICY of a longer run is a better opponent",

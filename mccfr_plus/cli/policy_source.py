@@ -10,7 +10,7 @@ from mccfr_plus.errors import CheckpointError, PolicyFileError
 from mccfr_plus.files import file as checkpoint_file
 from mccfr_plus.policies.files import load_policy, needs_tree
 from mccfr_plus.policies.tree_policy import TreePolicy
-from mccfr_plus.solver.tree_choice import TreeLimits, compiled_if_it_fits
+from mccfr_plus.solver.choice import compiled_if_it_fits
 from mccfr_plus.trees.game import load_game
 from mccfr_plus.trees.game_tree import GameTree
 
@@ -49,10 +49,10 @@ def read_policy(path: str | os.PathLike, game: pyspiel.Game | GameTree) -> Any:
         raise PolicyFileError(str(error)) from None
 
 
-def policy_and_tree(name: str, source: str, limits: TreeLimits) -> tuple[Any, GameTree | None]:
+def policy_and_tree(name: str, source: str) -> tuple[Any, GameTree | None]:
     """Returns a policy and the tree of its game; None if the tree does not fit and the policy does not need it."""
     require_policy(source)
     game, is_of_tree = load_game(name), source != UNIFORM and needs_tree(source)
     policy = None if is_of_tree else read_policy(source, game)  # a bad file is an error before the game is compiled
-    tree = compiled_if_it_fits(game, "compiled" if is_of_tree else "auto", None, limits)
+    tree = compiled_if_it_fits(game, "compiled" if is_of_tree else "auto")
     return (policy if tree is None or policy else read_policy(source, tree)), tree

@@ -8,11 +8,11 @@ from mccfr_plus.cli import output
 from mccfr_plus.errors import BudgetError, CheckpointError, RecordError, TrainingError
 from mccfr_plus.evaluation import Evaluation, evaluate, expected_values
 from mccfr_plus.evaluation.by_rules import RulesEvaluator
-from mccfr_plus.evaluation.expected_time import estimated_seconds, visited_histories
 from mccfr_plus.evaluation.quality import local_bound
 from mccfr_plus.files.json_lines import JsonLines
 from mccfr_plus.files.lock import CheckpointLock
 from mccfr_plus.policies.files import save_policy
+from mccfr_plus.solver.choice import evaluation_seconds, visited_histories
 from mccfr_plus.trees.needs import INFOSETS, RULES
 
 BOUND_SECONDS = 5.0  # for a lower bound of the exploitability if it cannot be computed
@@ -145,7 +145,7 @@ def _exact_by_rules(solver: Any, quiet: bool) -> Evaluation | None:
     """Returns the exact evaluation of a game that is not stored, unless it takes longer than the run and a minute."""
     tree, is_symmetric = solver.tree, solver.tree.num_symmetries > 1
     histories = visited_histories(tree.game, tree.rules_game, is_symmetric)
-    seconds = estimated_seconds(histories, is_symmetric=is_symmetric)
+    seconds = evaluation_seconds(histories, is_symmetric=is_symmetric)
     if seconds > max(solver.seconds, _SHORT_EVALUATION):
         return None
     if seconds > 1 and not quiet:

@@ -22,12 +22,11 @@ from mccfr_plus.cli.run import run_and_print
 from mccfr_plus.errors import PolicyFileError
 from mccfr_plus.files.atomic_write import require_kind, require_new
 from mccfr_plus.files.lock import CheckpointLock
-from mccfr_plus.solver.config import TREES, SolverConfig
-from mccfr_plus.solver.defaults import require_short_traversals, solver_for
+from mccfr_plus.solver.choice import choose
+from mccfr_plus.solver.config import TREES
 from mccfr_plus.solver.registry import AVERAGES, ESTIMATORS, MINIMIZERS
 from mccfr_plus.solver.solver import Solver
-from mccfr_plus.solver.tree_choice import TreeLimits
-from mccfr_plus.trees.needs import INFOSETS, RULES
+from mccfr_plus.trees.needs import RULES
 
 SUMMARY = "Compute an approximate equilibrium of a game."
 
@@ -111,29 +110,21 @@ def _solve(arguments: argparse.Namespace, lock: CheckpointLock | None, stack: co
     """Runs a tabular solver, and prints and writes its result; `stack` ends the workers of a cluster."""
     given = {name: getattr(arguments, name) for name in _OPTIONS if getattr(arguments, name) is not None}
     to_resume, reason = lock if arguments.resume else None, ""
-    limits = TreeLimits(progress=False if arguments.quiet else None)
     needs_exploitability = bool(arguments.target_exploitability or arguments.eval_every or arguments.log)
     solver: Solver
     if arguments.cluster is not None:
         where = cluster.connected(arguments, stack)
         solver = stack.enter_context(cluster.new_solver(arguments, given, where, to_resume))
-    elif to_resume is not None:
-        kept = checkpoints.arguments_to_resume(to_resume, given, arguments)
-        seed, config = kept.pop("seed"), SolverConfig.from_specs(**kept)
-        solver = Solver.from_config(arguments.game, config, seed=seed, limits=limits).restore(to_resume)
-    elif "estimator" in given:
-        config = SolverConfig.from_specs(**{"minimizer": None, **given})
-        solver = Solver.from_config(arguments.game, config, seed=seed_of(arguments), limits=limits)
-        if not solver.tree.provides & {INFOSETS, RULES}:
-            require_short_traversals(solver)
     else:
-        solver, reason = solver_for(
-            arguments.game,
-            given,
-            seed=seed_of(arguments),
-            limits=limits,
-            needs_exploitability=needs_exploitability,
-        )
+        if to_resume is not None:
+            given = checkpoints.arguments_to_resume(to_resume, given, arguments)
+        seed = seed_of(arguments) if to_resume is None else given.pop("seed")
+        config, compiled, reason = choose(arguments.game, given, progress=False if arguments.quiet else None)
+        if compiled is not None and needs_exploitability:
+            compiled.require_perfect_recall("an exploitability")
+        solver = Solver.from_config(compiled or arguments.game, config, seed=seed)
+        if to_resume is not None:
+            solver.restore(to_resume)
     config, tree = solver.config, solver.tree
     if needs_exploitability and RULES not in tree.provides:
         solver.whole_tree().require_perfect_recall("an exploitability")

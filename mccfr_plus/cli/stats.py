@@ -5,9 +5,8 @@ from typing import Any
 
 from mccfr_plus.cli import output
 from mccfr_plus.cli.arguments import add_game, add_json, add_seed, positive, refuse, whole
-from mccfr_plus.solver.costs import bytes_on_top
-from mccfr_plus.solver.defaults import Recommendation, recommend
-from mccfr_plus.trees.game_tree import DEFAULT_MAX_BYTES, compile_game
+from mccfr_plus.solver.choice import bytes_on_top, choose
+from mccfr_plus.trees.game_tree import compile_game
 from mccfr_plus.trees.size_estimate import CONFIDENCE, ESTIMATORS, Interval, SizeEstimate, as_text, estimate_size
 
 SUMMARY = "Count a game's histories, information sets, sequences and M-values, or estimate its size."
@@ -83,14 +82,16 @@ def _count(arguments: argparse.Namespace) -> None:
 def _estimate(arguments: argparse.Namespace, options: dict[str, Any]) -> None:
     estimate = estimate_size(arguments.game, **options, progress=None)
     output.show_notes()
-    recommendation = recommend(estimate, None, DEFAULT_MAX_BYTES)
+    config, _, reason = choose(arguments.game, {}, estimate=estimate)
+    chosen = {"tree": config.tree, **config.describe(), "symmetry": config.symmetry, "reason": reason}
+    recommendation = {name: chosen[name] for name in ("tree", "estimator", "minimizer", "symmetry", "reason")}
     _print_estimate(estimate, recommendation)
     if arguments.json:
-        found = {"game": arguments.game, "recommendation": recommendation._asdict()}
+        found = {"game": arguments.game, "recommendation": recommendation}
         output.print_json(estimate.as_dict() | found)
 
 
-def _print_estimate(estimate: SizeEstimate, recommendation: Recommendation) -> None:
+def _print_estimate(estimate: SizeEstimate, recommendation: dict[str, Any]) -> None:
     """Prints sizes, memory, histories per iteration and the recommendation."""
     is_exact, players = estimate.is_exact, range(len(estimate.decision_nodes))
     seen = [(f"information sets of player {p}", output.count(estimate.infosets_seen[p])) for p in players]
@@ -108,7 +109,7 @@ def _print_estimate(estimate: SizeEstimate, recommendation: Recommendation) -> N
     output.print_table(rows)
     recall = "no" if not estimate.perfect_recall else "yes" if is_exact else "as far as seen"
     print(f"\nlongest history seen: {estimate.depth}; perfect recall: {recall}")
-    tree, estimator, minimizer, symmetry, reason = recommendation
+    tree, estimator, minimizer, symmetry, reason = recommendation.values()
     flags = f"--estimator={estimator} --minimizer={minimizer}{' --symmetry' if symmetry else ''}"
     print(output.wrapped(f"recommended: {_HOWS[tree]}, {flags}: {reason}"))
     print(output.wrapped(_how(estimate)))

@@ -13,10 +13,14 @@ from mccfr_plus.cli.policy_source import policy_and_tree
 from mccfr_plus.display import html_table
 from mccfr_plus.evaluation.exact import evaluate_strategy
 from mccfr_plus.evaluation.strategies import strategy_of
-from mccfr_plus.evaluation.strategy_page import page_of_strategies, write_page
-from mccfr_plus.evaluation.strategy_table import MOST_HISTORIES, table_of_histories, table_of_tree
+from mccfr_plus.evaluation.strategy_page import (
+    MOST_HISTORIES,
+    page_of_strategies,
+    table_of_histories,
+    table_of_tree,
+    write_page,
+)
 from mccfr_plus.files.atomic_write import require_kind
-from mccfr_plus.solver.tree_choice import TreeLimits
 from mccfr_plus.trees.game import load_game
 from mccfr_plus.trees.game_tree import GameTree
 
@@ -48,7 +52,7 @@ def run(arguments: argparse.Namespace) -> None:
         if os.path.realpath(out) == os.path.realpath(source):
             raise UsageError(f"--out={out} is the policy itself: give another name.")
         require_kind(out, UsageError, begins=b"<!DOCTYPE html>")
-    content = _page(name, source, *policy_and_tree(name, source, TreeLimits()))
+    content = _page(name, source, *policy_and_tree(name, source))
     output.show_notes()
     if out is None:
         out = os.path.join(tempfile.mkdtemp(prefix="mccfr-plus-"), "policy.html")

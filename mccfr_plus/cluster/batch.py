@@ -4,7 +4,7 @@ A batch may touch a small part of a large table. So its sums are the first slots
 the values at all slots of these information sets, one after another.
 """
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -15,16 +15,7 @@ from mccfr_plus.kernels.slots import bind
 from mccfr_plus.policies.table import rows_of
 from mccfr_plus.solver.loop import ESTIMATE, UPDATE_ALL_PLAYERS, begin_gradients, estimate_with, weight_of
 from mccfr_plus.trees.arrays import Shape, TreeArrays, read_only
-from mccfr_plus.trees.scratch import (
-    NODES_TOUCHED,
-    NUM_VISITS,
-    STAMP,
-    at,
-    begin_gradient,
-    begin_traversal,
-    enter,
-    new_scratch,
-)
+from mccfr_plus.trees.scratch import at, begin_gradient, begin_traversal, enter, new_scratch
 
 _LISTS = {"nothing": list_nothing, "infosets": list_infoset, "drawn actions": list_drawn_action}
 
@@ -79,7 +70,7 @@ def traverse_batch(tree, scratch, strategy, parameters, sampling_weights, player
         begin_traversal(scratch)
         ESTIMATE(parameters, sampling_weights, tree, strategy, scratch, player)
         if len(weights) > 0:
-            for visit in range(scratch.counts[NUM_VISITS]):
+            for visit in range(scratch.counts[0]["num_visits"]):
                 entry = scratch.visits[at(visit)]
                 slot, weight = entry["first_slot"], entry["weight"]
                 if weights[slot] == 0.0 and weight != 0.0:
@@ -98,15 +89,8 @@ def begin_sums(tree, scratch, first_player, last_player):
 
 @kernel
 def add_sums(tree, scratch, infoset_of_slot, player, first_slots, values):
-    """Adds the sums of a batch to a player's gradient.
-
-    Args:
-        tree: `TreeArrays`, of which only the arrays per infoset are read.
-        scratch: `Scratch`, after `begin_sums`. Modified in place.
-        infoset_of_slot: ``[num_slots]`` int32.
-        player, first_slots, values: See `SparseSums`.
-    """
-    gradient, stamp, place = scratch.gradient, scratch.counts[STAMP], 0
+    """Adds the sums of a batch to a player's gradient, in `scratch`, after `begin_sums`; see `SparseSums`."""
+    gradient, stamp, place = scratch.gradient, scratch.counts[0]["stamp"], 0
     for first in first_slots:
         infoset = tree.infosets[infoset_of_slot[first]]
         count = infoset["num_actions"]
@@ -122,11 +106,9 @@ def add_sums(tree, scratch, infoset_of_slot, player, first_slots, values):
 def add_visits(
     infosets, infoset_of_slot, strategy, average, visited, weights, iteration, gamma, scheduled, traversals, is_drawn
 ):
-    """Adds the visits of a batch to the sums of the average.
+    """Adds the visits of a batch to the sums of the average. `average` is modified in place.
 
     Args:
-        infosets, infoset_of_slot, strategy: ``[num_infosets]`` INFOSET, ``[num_slots]`` int32, ``[num_slots]``.
-        average: See `AverageMethod`. Modified in place.
         visited, weights: First slots of infosets, or with `is_drawn` slots of the sampled actions, and their weights.
         iteration, gamma, scheduled: See `weight_of`.
         traversals: Number of traversals in all batches together.
@@ -149,13 +131,10 @@ class BatchWorker:
         self._arrays, self._plan = TreeArrays(*map(read_only, arrays)), plan
         self._rng = np.zeros(1, np.uint64)
         estimator = plan.estimator
-        is_per_infoset = estimator.samples_per_infoset
-        self._scratch = new_scratch(
-            self._arrays, plan.shape, self._rng, max_visits=plan.max_visits, sample_per_infoset=is_per_infoset
-        )
+        options: dict[str, Any] = {"max_visits": plan.max_visits, "sample_per_infoset": estimator.samples_per_infoset}
+        self._scratch = new_scratch(self._arrays, plan.shape, self._rng, **options)
         estimate = estimate_with(estimator, list_visit=_LISTS[plan.visits])
-        parts = {ESTIMATE: estimate, UPDATE_ALL_PLAYERS: estimator.updates_all_players}
-        self._kernel = bind(traverse_batch, parts)
+        self._kernel = bind(traverse_batch, {ESTIMATE: estimate, UPDATE_ALL_PLAYERS: estimator.updates_all_players})
         self._num_slots = int(self._arrays.slot_range[-1])
         num_weights = self._num_slots if plan.visits != "nothing" else 0
         self._weights, self._visited = np.zeros(num_weights), np.zeros(num_weights, np.int32)
@@ -174,16 +153,16 @@ class BatchWorker:
             batch: The batch.
         """
         strategy, sampling_weights = map(read_only, shared)
-        plan, counts = self._plan, self._scratch.counts
+        plan, counts = self._plan, self._scratch.counts[0]
         sums: list[SparseSums] = []
-        before = int(counts[NODES_TOUCHED])
+        before = int(counts["nodes_touched"])
         for player in batch.players:
             if player == batch.players[0] or not plan.estimator.updates_all_players:
                 self._rng[:] = stream_of(batch.seed, batch.iteration, player, batch.number)
                 visited = self._visited[: self._traverse(strategy, sampling_weights, player, plan.traversals)]
             sums.append(self._sums(player, visited))
             visited = visited[:0]
-        return sums, int(counts[NODES_TOUCHED]) - before
+        return sums, int(counts["nodes_touched"]) - before
 
     def _traverse(self, strategy: np.ndarray, sampling_weights: np.ndarray, player: int, traversals: int) -> int:
         arguments = (strategy, self._parameters, sampling_weights, player, traversals, self._weights, self._visited)

@@ -13,7 +13,7 @@ from mccfr_plus.solver.engine import Engine
 from mccfr_plus.solver.loop import ACCUMULATE, MINIMIZE, State, composed, weight_of
 from mccfr_plus.trees.arrays import read_only
 from mccfr_plus.trees.game_tree import GameTree
-from mccfr_plus.trees.scratch import ITERATION, NODES_TOUCHED, STEP, scale_gradient
+from mccfr_plus.trees.scratch import scale_gradient
 from mccfr_plus.trees.tree import Sizes
 
 
@@ -21,11 +21,7 @@ from mccfr_plus.trees.tree import Sizes
 def update(tree, state, scratch, settings, first_player, last_player, iteration):
     """Averages and updates the players from `first_player` to `last_player`, in the order of the loop.
 
-    Args:
-        tree: `TreeArrays`.
-        state, settings: `State` and `Settings`. Modified in place.
-        scratch: `Scratch`, with the sums of the gradients of ``settings.batch`` traversals. Modified in place.
-        iteration: Its number, from 1.
+    `scratch` has the sums of the gradients of ``settings.batch`` traversals. Modified in place, as `state`, `settings`.
     """
     count = last_player + 1 - first_player
     weight = weight_of(iteration, settings.gamma, settings.scheduled)
@@ -41,10 +37,8 @@ def update(tree, state, scratch, settings, first_player, last_player, iteration)
 class DistributedEngine(Engine):
     """The arrays that a distributed solver's iterations read and write.
 
-    Args:
-        config: The components; its batch size is the number of traversals in all batches together.
-        rngs: ``[1]`` uint64, the seed of all streams.
-        num_batches: Number of batches per gradient, which `worker_pool` samples.
+    The batch size of `config` is the number of traversals in all `num_batches` batches of a gradient, which
+    `worker_pool` samples; `rngs`, ``[1]`` uint64, is the seed of all streams.
     """
 
     tree: GameTree
@@ -57,29 +51,27 @@ class DistributedEngine(Engine):
         super().__init__(config, tree, rngs)
 
     def _bind(self) -> None:
-        self.run = composed(update, self.config.estimator, self.config.minimizer, self.average_method, partial=True)
+        self.run = composed(update, self.config, self.average_method, partial=True)
 
     def prepare(self) -> None:
         """Starts the workers, which compile their kernels."""
         if self._worker_pool.workers:
             return
         config, method = self.config, self.average_method
-        lists_visits, is_drawn = method.list_visit is not list_nothing, method.mechanism is Mechanism.DRAWN_ACTIONS
-        plan = SamplingPlan(
-            config.estimator,
-            self.tree.shape,
-            config.batch // self._num_batches,
-            self._max_visits() if lists_visits else 0,
-            "nothing" if not lists_visits else "drawn actions" if is_drawn else "infosets",
-        )
+        traversals, visits, max_visits = config.batch // self._num_batches, "nothing", 0
+        if method.list_visit is not list_nothing:
+            is_drawn, max_visits = method.mechanism is Mechanism.DRAWN_ACTIONS, self._max_visits()
+            visits = "drawn actions" if is_drawn else "infosets"
+        plan = SamplingPlan(config.estimator, self.tree.shape, traversals, max_visits, visits)
         self._worker_pool.start(self.tree.arrays, plan)
 
     def advance(self, iterations: int) -> None:
         """Runs iterations. One interrupted by a limit, Ctrl-C or a lost cluster continues with its player."""
         self.prepare()
-        counts, target = self.scratches[0].counts, self.iterations + iterations
+        counts, target = self.scratches[0].counts[0], self.iterations + iterations
+        everyone = tuple(range(self.tree.num_players))
         while self.iterations < target and not self.is_ended:
-            self._round((int(counts[STEP]) // 2,) if self.config.alternating else tuple(range(self.tree.num_players)))
+            self._round((int(counts["step"]) // 2,) if self.config.alternating else everyone)
 
     def interrupt(self) -> None:
         """Does nothing: rounds end when `is_ended` is set."""
@@ -87,8 +79,9 @@ class DistributedEngine(Engine):
     def _round(self, players: tuple[int, ...]) -> None:
         """Estimates the gradients of players under one strategy, and updates them; returns before if it is ended."""
         scratch, config = self.scratches[0], self.config
+        counts = scratch.counts[0]
         arrays, infoset_of_slot = self.tree.arrays, read_only(self.tree.infoset_of_slot)
-        iteration, seed = int(scratch.counts[ITERATION]) + 1, int(self._seed[0])
+        iteration, seed = int(counts["iteration"]) + 1, int(self._seed[0])
         nodes, visits = 0, []
         begin_sums(arrays, scratch, players[0], players[-1])
         batches = [TraversalBatch(seed, iteration, players, number) for number in range(self._num_batches)]
@@ -110,13 +103,13 @@ class DistributedEngine(Engine):
             scratch.rng[:] = stream_of(seed, iteration, players[0], self._num_batches)
             state, settings = State(self.strategy, self.tables, self.average), self._settings(self.parameters[0])
             self.run(arrays, state, scratch, settings, players[0], players[-1], iteration)
-            scratch.counts[NODES_TOUCHED] += nodes
+            counts["nodes_touched"] += nodes
             is_last = players[-1] == self.tree.num_players - 1
-            scratch.counts[STEP] = 0 if is_last else 2 * (players[-1] + 1)
-            scratch.counts[ITERATION] += is_last
+            counts["step"] = 0 if is_last else 2 * (players[-1] + 1)
+            counts["iteration"] += is_last
 
     def places(self, sizes: Sizes) -> dict[str, np.ndarray]:
-        """Returns the arrays that a state is read into; see `Engine.places`. The seed is one of them."""
+        """See `Engine.places`; the seed is one of the arrays."""
         return super().places(sizes) | {"stream_seed": self._seed}
 
     def __getstate__(self) -> dict:

@@ -5,7 +5,6 @@ import os
 from typing import Self
 
 import numpy as np
-import pyspiel
 
 from mccfr_plus.averages import PowerAverage
 from mccfr_plus.cluster.cluster import RAY, Cluster
@@ -13,6 +12,8 @@ from mccfr_plus.cluster.engine import DistributedEngine
 from mccfr_plus.cluster.worker_pool import WorkerPool
 from mccfr_plus.errors import CheckpointError, ConfigError
 from mccfr_plus.estimators import Estimator
+from mccfr_plus.evaluation.exact import AnyGame
+from mccfr_plus.kernels.random_numbers import Seed
 from mccfr_plus.minimizers import Minimizer
 from mccfr_plus.parameters import check_whole
 from mccfr_plus.solver import saved_state as checkpoints
@@ -58,7 +59,7 @@ class DistributedSolver(contextlib.AbstractContextManager, Solver):
 
     def __init__(
         self,
-        game: pyspiel.Game | str | GameTree,
+        game: AnyGame,
         estimator: Estimator | str = "external",
         minimizer: Minimizer | str = "rm",
         averaging: PowerAverage | str | None = None,
@@ -66,7 +67,7 @@ class DistributedSolver(contextlib.AbstractContextManager, Solver):
         alternating: bool | None = None,
         num_batches: int = 8,
         traversals: int = 1000,
-        seed: int | np.random.Generator | None = None,
+        seed: Seed = None,
         workers: int | None = 2,
         cluster: Cluster | str = RAY,
     ):
@@ -105,37 +106,24 @@ class DistributedSolver(contextlib.AbstractContextManager, Solver):
     def from_checkpoint(  # type: ignore[override]
         cls,
         path: str | os.PathLike,
-        game: pyspiel.Game | str | GameTree | None = None,
+        game: AnyGame | None = None,
         *,
         workers: int | None = 2,
         cluster: Cluster | str = RAY,
     ) -> Self:
-        """Returns a solver in the state of a checkpoint.
+        """Returns a solver in the state of a checkpoint; see `Solver.from_checkpoint`.
 
-        Args:
-            path: The checkpoint.
-            game: Its game or compiled tree; None: the game that the file names.
-            workers, cluster: See `DistributedSolver`; both may differ from those of the run.
-
-        Raises:
-            CheckpointError, GameError: As for `Solver.from_checkpoint`, or if the solver was not distributed.
+        `workers` and `cluster` may differ from those of the run. CheckpointError if the solver was not distributed.
         """
         header = checkpoints.read_header(path)
         num_batches = header["num_batches"]
         if num_batches is None:
             raise CheckpointError(f"{path} was written by a solver that is not distributed: load it with Solver.")
         arguments = checkpoints.arguments_of(path, header)
-        known = ("estimator", "minimizer", "averaging", "alternating", "seed")
-        solver = cls(
-            header["game"] if game is None else game,
-            **{name: arguments[name] for name in known},
-            num_batches=num_batches,
-            traversals=header["batch"] // num_batches,
-            workers=workers,
-            cluster=cluster,
-        )
-        solver.restore(path)
-        return solver
+        known = {name: arguments[name] for name in ("estimator", "minimizer", "averaging", "alternating", "seed")}
+        known |= {"num_batches": num_batches, "traversals": header["batch"] // num_batches}
+        solver = cls(header["game"] if game is None else game, **known, workers=workers, cluster=cluster)
+        return solver.restore(path)
 
     def __repr__(self) -> str:
         return f"Distributed{super().__repr__()}"

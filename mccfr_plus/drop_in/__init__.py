@@ -15,28 +15,14 @@ Change the import and nothing else:
 `mccfr_plus.drop_in.pyspiel`. `DropInSolver` describes the common methods and the differences from OpenSpiel's classes.
 """
 
-from mccfr_plus.drop_in.base import DropInSolver
-from mccfr_plus.drop_in.cfr import CFRPlusSolver, CFRSolver
-from mccfr_plus.drop_in.cfr import _CFRSolver as _CFRSolver
-from mccfr_plus.drop_in.cfr import _InfoStateNode as _InfoStateNode
-from mccfr_plus.drop_in.cfr import _update_current_policy as _update_current_policy
-from mccfr_plus.drop_in.cfr_br import CFRBRSolver
-from mccfr_plus.drop_in.discounted_cfr import DCFRSolver, LCFRSolver
-from mccfr_plus.drop_in.discounted_cfr import _DCFRSolver as _DCFRSolver
-from mccfr_plus.drop_in.external_sampling_mccfr import AverageType, ExternalSamplingSolver
-from mccfr_plus.drop_in.outcome_sampling_mccfr import OutcomeSamplingSolver
-from mccfr_plus.drop_in.pyspiel import ExternalSamplingMCCFRSolver, OutcomeSamplingMCCFRSolver
-
-__all__ = [
-    "AverageType",
-    "CFRBRSolver",
-    "CFRPlusSolver",
-    "CFRSolver",
-    "DCFRSolver",
-    "DropInSolver",
-    "ExternalSamplingMCCFRSolver",
-    "ExternalSamplingSolver",
-    "LCFRSolver",
-    "OutcomeSamplingMCCFRSolver",
-    "OutcomeSamplingSolver",
-]
+from mccfr_plus.drop_in.base import DropInSolver as DropInSolver
+from mccfr_plus.drop_in.cfr import CFRPlusSolver as CFRPlusSolver
+from mccfr_plus.drop_in.cfr import CFRSolver as CFRSolver
+from mccfr_plus.drop_in.cfr_br import CFRBRSolver as CFRBRSolver
+from mccfr_plus.drop_in.discounted_cfr import DCFRSolver as DCFRSolver
+from mccfr_plus.drop_in.discounted_cfr import LCFRSolver as LCFRSolver
+from mccfr_plus.drop_in.external_sampling_mccfr import AverageType as AverageType
+from mccfr_plus.drop_in.external_sampling_mccfr import ExternalSamplingSolver as ExternalSamplingSolver
+from mccfr_plus.drop_in.outcome_sampling_mccfr import OutcomeSamplingSolver as OutcomeSamplingSolver
+from mccfr_plus.drop_in.pyspiel import ExternalSamplingMCCFRSolver as ExternalSamplingMCCFRSolver
+from mccfr_plus.drop_in.pyspiel import OutcomeSamplingMCCFRSolver as OutcomeSamplingMCCFRSolver

@@ -7,8 +7,6 @@ import numpy as np
 import pyspiel
 
 from mccfr_plus.errors import CheckpointError
-from mccfr_plus.estimators import Estimator
-from mccfr_plus.minimizers import Minimizer
 from mccfr_plus.solver.config import SolverConfig
 from mccfr_plus.solver.solver import Solver
 
@@ -31,10 +29,8 @@ class DropInSolver(Solver):
       and C++ policies, which are tables of texts, cannot be made of it.
     """
 
-    # Components of the checkpoints that the class may load.
-    _estimator: ClassVar[type[Estimator]]
-    _minimizers: ClassVar[tuple[type[Minimizer], ...]]
-    _fixed: ClassVar[dict[str, Any]] = {}  # other settings, by name
+    _components: ClassVar[tuple[type, ...]]  # of the checkpoints that the class may load
+    _fixed: ClassVar[dict[str, Any]] = {}  # other settings of these, by name
 
     # Aliases, not wrappers: a call costs as much as one of `iteration`.
     run_iteration = Solver.iteration
@@ -50,7 +46,7 @@ class DropInSolver(Solver):
 
     @classmethod
     def _check_loaded(cls, path: str | os.PathLike, config: SolverConfig) -> None:
-        is_own = isinstance(config.estimator, cls._estimator) and isinstance(config.minimizer, cls._minimizers)
+        is_own = isinstance(config.estimator, cls._components) and isinstance(config.minimizer, cls._components)
         if not is_own or any(getattr(config, name) != value for name, value in cls._fixed.items()):
             raise CheckpointError(
                 f"{path} is of a run of {config}, not of {cls.__name__}: load it with Solver.from_checkpoint."

@@ -11,7 +11,7 @@ from open_spiel.python.algorithms.cfr import _update_current_policy as _update_c
 from mccfr_plus.averages import linear, uniform
 from mccfr_plus.drop_in.base import DropInSolver, Seed
 from mccfr_plus.estimators import Full
-from mccfr_plus.minimizers import Minimizer, RegretMatching, RegretMatchingPlus
+from mccfr_plus.minimizers import RegretMatching, RegretMatchingPlus
 
 
 class _CFRSolver(DropInSolver):
@@ -20,8 +20,7 @@ class _CFRSolver(DropInSolver):
     Reference: Zinkevich et al. 2007; Tammelin et al. 2015.
     """
 
-    _estimator = Full
-    _minimizers: ClassVar[tuple[type[Minimizer], ...]] = (RegretMatching, RegretMatchingPlus)
+    _components: ClassVar[tuple[type, ...]] = (Full, RegretMatching, RegretMatchingPlus)
 
     def __init__(
         self, game: pyspiel.Game, alternating_updates: bool, linear_averaging: bool, regret_matching_plus: bool, *,
@@ -52,7 +51,7 @@ class CFRSolver(_CFRSolver):
         True
     """
 
-    _minimizers = (RegretMatching,)
+    _components = (Full, RegretMatching)
     _fixed: ClassVar[dict[str, Any]] = {"averaging": uniform(), "alternating": True}
 
     def __init__(self, game: pyspiel.Game, *, seed: Seed = None):
@@ -68,7 +67,7 @@ class CFRPlusSolver(_CFRSolver):
         >>> solver.evaluate_and_update_policy()
     """
 
-    _minimizers = (RegretMatchingPlus,)
+    _components = (Full, RegretMatchingPlus)
     _fixed: ClassVar[dict[str, Any]] = {"averaging": linear(), "alternating": True}
 
     def __init__(self, game: pyspiel.Game, *, seed: Seed = None):

@@ -28,8 +28,7 @@ class CFRBRSolver(DropInSolver):
         >>> solver.evaluate_and_update_policy()
     """
 
-    _estimator = BestResponseOpponent
-    _minimizers = (RegretMatching, RegretMatchingPlus)
+    _components = (BestResponseOpponent, RegretMatching, RegretMatchingPlus)
 
     def __init__(
         self, game: pyspiel.Game, linear_averaging: bool = False, regret_matching_plus: bool = False, *,

@@ -17,8 +17,7 @@ class _DCFRSolver(DropInSolver):
     effect in either.
     """
 
-    _estimator = Full
-    _minimizers = (Discounted,)
+    _components = (Full, Discounted)
 
     def __init__(
         self, game: pyspiel.Game, alternating_updates: bool, linear_averaging: bool, regret_matching_plus: bool,

@@ -36,8 +36,7 @@ class ExternalSamplingSolver(DropInSolver):
         >>> solver.iteration()
     """
 
-    _estimator = ExternalSampling
-    _minimizers = (RegretMatching,)
+    _components = (ExternalSampling, RegretMatching)
 
     def __init__(self, game: pyspiel.Game, average_type: AverageType = AverageType.SIMPLE, *, seed: Seed = None):
         if not isinstance(average_type, AverageType):

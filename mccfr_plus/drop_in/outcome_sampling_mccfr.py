@@ -9,7 +9,7 @@ from mccfr_plus.minimizers import RegretMatching
 
 
 class OutcomeSamplingSolver(DropInSolver):
-    """Outcome sampling MCCFR (Lanctot et al. 2009, section 3.1) with OpenSpiel's exploration of 0.6.
+    """Outcome sampling MCCFR (Lanctot et al. 2009, section 3.1) with OpenSpiel's exploration by default.
 
     Differs from OpenSpiel's in the average, which is updated at the opponents' infosets of the sampled history (two
     players), or by an additional traversal (more than two). OpenSpiel updates the traversing player's infosets,
@@ -18,10 +18,11 @@ class OutcomeSamplingSolver(DropInSolver):
     Args:
         game: A `pyspiel.Game` of any size.
         seed: An integer for a repeatable run, a numpy generator, or None for entropy.
+        epsilon: Share of uniform exploration at own nodes, in (0, 1].
 
     Raises:
         GameError: If the game cannot be solved.
-        ConfigError: If `seed` is something else.
+        ConfigError: If `seed` or `epsilon` is something else.
 
     Examples:
         >>> import mccfr_plus, pyspiel
@@ -29,8 +30,7 @@ class OutcomeSamplingSolver(DropInSolver):
         >>> solver.iteration()
     """
 
-    _estimator = OutcomeSampling
-    _minimizers = (RegretMatching,)
+    _components = (OutcomeSampling, RegretMatching)
 
-    def __init__(self, game: pyspiel.Game, *, seed: Seed = None):
-        super().__init__(game, OutcomeSampling(epsilon=0.6), RegretMatching(), uniform(), seed=seed)
+    def __init__(self, game: pyspiel.Game, *, seed: Seed = None, epsilon: float = 0.6):
+        super().__init__(game, OutcomeSampling(epsilon), RegretMatching(), uniform(), seed=seed)

@@ -19,12 +19,11 @@ from typing import Any
 import numpy as np
 import pyspiel
 
-from mccfr_plus.averages import uniform
 from mccfr_plus.drop_in import cfr
 from mccfr_plus.drop_in.base import DropInSolver, Seed
+from mccfr_plus.drop_in.external_sampling_mccfr import AverageType, ExternalSamplingSolver
+from mccfr_plus.drop_in.outcome_sampling_mccfr import OutcomeSamplingSolver
 from mccfr_plus.errors import ConfigError
-from mccfr_plus.estimators import ExternalSampling, OutcomeSampling
-from mccfr_plus.minimizers import RegretMatching
 
 _MERSENNE_DEFAULT = 5489  # std::mt19937::default_seed, which C++ takes for a negative seed
 _MERSENNE_SEEDS = 1 << 32  # C++ takes seeds modulo this
@@ -50,10 +49,8 @@ class CFRPlusSolver(_CppPolicies, cfr.CFRPlusSolver):
     """CFR+ (Tammelin et al. 2015): RM+, alternating updates, linear average. See `mccfr_plus.drop_in.cfr`."""
 
 
-class ExternalSamplingMCCFRSolver(_CppPolicies):
-    """External sampling MCCFR (Lanctot et al. 2009, section 3.2).
-
-    Differs from OpenSpiel's as `mccfr_plus.drop_in.ExternalSamplingSolver` does.
+class ExternalSamplingMCCFRSolver(_CppPolicies, ExternalSamplingSolver):
+    """External sampling MCCFR; differs from OpenSpiel's as `mccfr_plus.drop_in.ExternalSamplingSolver` does.
 
     Args:
         game: A `pyspiel.Game` of any size: a large one is expanded where traversals go.
@@ -66,9 +63,6 @@ class ExternalSamplingMCCFRSolver(_CppPolicies):
         ConfigError: If `avg_type` or `seed` is something else.
     """
 
-    _estimator = ExternalSampling
-    _minimizers = (RegretMatching,)
-
     def __init__(
         self, game: pyspiel.Game, seed: Seed = 0, avg_type: pyspiel.MCCFRAverageType = pyspiel.MCCFRAverageType.SIMPLE
     ):
@@ -76,12 +70,11 @@ class ExternalSamplingMCCFRSolver(_CppPolicies):
             raise ConfigError(f"avg_type={avg_type!r}: give pyspiel.MCCFRAverageType.SIMPLE or FULL.")
         if _is_negative(seed):
             seed = int(seed) % _MERSENNE_SEEDS  # type: ignore[arg-type]
-        average = uniform("exact" if avg_type == pyspiel.MCCFRAverageType.FULL else "auto")
-        super().__init__(game, ExternalSampling(), RegretMatching(), average, seed=seed)
+        super().__init__(game, AverageType[avg_type.name], seed=seed)
 
 
-class OutcomeSamplingMCCFRSolver(_CppPolicies):
-    """Outcome sampling MCCFR (Lanctot et al. 2009, section 3.1).
+class OutcomeSamplingMCCFRSolver(_CppPolicies, OutcomeSamplingSolver):
+    """Outcome sampling MCCFR; differs from OpenSpiel's as `mccfr_plus.drop_in.OutcomeSamplingSolver` does.
 
     Args:
         game: A `pyspiel.Game` of any size: a large one is expanded where traversals go.
@@ -94,13 +87,10 @@ class OutcomeSamplingMCCFRSolver(_CppPolicies):
         ConfigError: If `epsilon` or `seed` is out of range.
     """
 
-    _estimator = OutcomeSampling
-    _minimizers = (RegretMatching,)
-
     def __init__(self, game: pyspiel.Game, epsilon: float = 0.6, seed: Seed = -1):
         if _is_negative(seed):
             seed = _MERSENNE_DEFAULT
-        super().__init__(game, OutcomeSampling(epsilon), RegretMatching(), uniform(), seed=seed)
+        super().__init__(game, seed=seed, epsilon=epsilon)
 
 
 def _is_negative(seed: object) -> bool:

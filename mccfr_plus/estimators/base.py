@@ -103,7 +103,7 @@ class Estimator:
         """Returns the strategy to sample from: ``[num_slots]`` float64 or a policy; positive at every slot.
 
         Args:
-            tree: A `GameTree`; with rules, unless `needs_nodes`, a tree all of whose infosets are known.
+            tree: A tree all of whose infosets are known.
         """
         return tree.uniform_strategy()
 

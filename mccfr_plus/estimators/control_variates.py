@@ -1,25 +1,15 @@
-"""Sampling with control variates: every estimator that samples, with baselines that reduce its variance.
+"""Baselines as control variates: the traversal of every estimator that samples, with less variance.
 
-A baseline b(h a) guesses the value of the node behind action a at node h, for the player whose gradient is estimated.
-Where a traversal visits child a with probability rho(a), and w is the weight with which it came to h, it adds
+Where a traversal visits child a of a node with probability rho(a), and w is the weight with which it came there, it
+adds to the gradient, with a guess b(a) of the value behind a,
 
-    w p(a) (1 - [a was visited] / rho(a)) b(h a)      for each a,
+    w p(a) (1 - [a was visited] / rho(a)) b(a)      for each a,
 
-p(a) being chance's or an opponent's probability, or 1 at own nodes, to the gradient: at the player's last slot, or at
-own nodes at the slot of a. Its mean is 0 whatever the baseline is, so that every entry of the gradient stays unbiased;
-where b is close to what the traversal finds below, it cancels most of that.
+p(a) being chance's or an opponent's probability, or 1 at own nodes: at the player's last slot, or at own nodes at the
+slot of a. Its mean is 0. Guesses move towards what traversals find below; see docs/background/estimators.md.
 
-What the traversal finds below a child moves the child's baseline towards it: a mean with a fixed rate, per player and
-history; the tables have 8 bytes per player and node. What was found is either
-
-* sampled: v of the child, with all control variates in place. Its mean is right, but it has the variance of 1 / rho; or
-* expected: sum over the child's actions of p times their baselines, those that were just moved included. Payoffs of
-  leaves are exact once seen, and so are the means above them as far as strategies stay the same: no noise, so that the
-  rate can be 1.
-
-References: Schmid et al. 2019, equations 8 to 10; Davis, Schmid, Bowling 2020, sections 4 (baselines per history) and 5
-(expected updates). Differs from them in that it corrects the gradient over sequences and not values, so that any
-minimizer can use it, and in that it serves traversals that visit several children.
+References: Schmid et al. 2019, equations 8 to 10; Davis, Schmid, Bowling 2020, sections 4 and 5. Differs from them in
+that it corrects the gradient and not values, and in that several children may be visited.
 """
 
 from dataclasses import dataclass
@@ -41,7 +31,7 @@ from mccfr_plus.kernels.slots import Constant
 from mccfr_plus.parameters import check_choice, check_number
 from mccfr_plus.trees.access import IS_LAZY
 from mccfr_plus.trees.expansion import EXPAND
-from mccfr_plus.trees.scratch import NODES_TOUCHED, NUM_VISITS, THREAD, at, touch
+from mccfr_plus.trees.scratch import at, touch
 
 EXPECTED = Constant("EXPECTED", True, "Whether baselines move towards expected values, or towards sampled ones.")
 
@@ -56,8 +46,8 @@ def controlled_traversal(parameters, sampling_weights, tree, strategy, scratch, 
     """
     nodes, gradient, frames = tree.nodes, scratch.gradient, scratch.frames
     node, slot, weight = 0, tree.slot_range[-1] + player, 1.0
-    depth, num_visits, nodes_touched = 0, scratch.counts[NUM_VISITS], 0
-    thread, rate = scratch.counts[THREAD], parameters[len(parameters) - 1]
+    depth, num_visits, nodes_touched = 0, scratch.counts[0]["num_visits"], 0
+    thread, rate = scratch.counts[0]["thread"], parameters[len(parameters) - 1]
     while True:
         # Arrive at a node: a leaf has a value, any other node gets a frame.
         record = nodes[at(node)]
@@ -97,8 +87,8 @@ def controlled_traversal(parameters, sampling_weights, tree, strategy, scratch, 
         while not goes_down:
             if has_value:
                 if depth == 0:
-                    scratch.counts[NUM_VISITS] = num_visits
-                    scratch.counts[NODES_TOUCHED] += nodes_touched
+                    scratch.counts[0]["num_visits"] = num_visits
+                    scratch.counts[0]["nodes_touched"] += nodes_touched
                     return
                 _back_up_value(frames[at(depth - 1)], nodes, scratch.values, player, rate, value)
             frame = frames[at(depth - 1)]

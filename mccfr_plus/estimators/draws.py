@@ -10,7 +10,7 @@ from mccfr_plus.kernels.compile import expression_kernel, inline_kernel
 from mccfr_plus.kernels.random_numbers import next_double
 from mccfr_plus.kernels.slots import optional_slot
 from mccfr_plus.trees.by_rules.rows import outcome_probabilities
-from mccfr_plus.trees.scratch import TRAVERSAL, at
+from mccfr_plus.trees.scratch import at
 
 
 @inline_kernel
@@ -61,7 +61,7 @@ def draw_per_infoset(strategy, scratch, first, count):
 
     `scratch.drawn` is modified in place.
     """
-    drawn, traversal = scratch.drawn, scratch.counts[TRAVERSAL]
+    drawn, traversal = scratch.drawn, scratch.counts[0]["traversal"]
     if drawn[at(first)]["traversal"] != traversal:
         drawn[at(first)]["traversal"] = traversal
         drawn[at(first)]["action"] = draw_action(strategy, first, count, scratch.rng)

@@ -1,19 +1,8 @@
 """ESCHER: one history, and instead of importance weights a table of what every history is worth.
 
-Own actions are drawn from a strategy that stays the same in all iterations, chance's and opponents' on-policy. With
-v(h), the value of history h under the current strategies, the traversal gives an own infoset at h the action values v(h
-a) for all a. So in expectation the regrets at infoset I are
-
-    (probability that the traversal comes to I through own actions) * (counterfactual regrets at I),
-
-whose first factor is the same in all iterations: regret matching does not see it. No number is divided by a
-probability, so that no number is larger than a payoff.
-
-In the sequence form, the gradient gets v(h a) at the slot of a, and at the last own slot before h minus the sum over a
-of strategy(a) v(h a), which a minimizer passes up from h. That fits rules that pass up expected values; the whole is no
-unbiased gradient, and rules that work on whole sequences (FTRL, OMD) need one.
-
-Reference: McAleer et al. 2023, section 4, with tables in the place of networks.
+With v(h), the value of history h under the current strategies, the gradient gets v(h a) at the slots of an own infoset
+at h, and at the last own slot before h minus the sum over a of strategy(a) v(h a), which a minimizer passes up from h.
+That fits rules that pass up expected values; the whole is no unbiased gradient, which FTRL and OMD need.
 """
 
 from dataclasses import dataclass
@@ -31,7 +20,7 @@ from mccfr_plus.kernels.compile import inline_kernel, kernel
 from mccfr_plus.parameters import check_choice, check_number, check_whole
 from mccfr_plus.trees.game_tree import GameTree
 from mccfr_plus.trees.needs import DRAWS, HISTORIES, OPPONENTS_DRAWN, PERFECT_RECALL
-from mccfr_plus.trees.scratch import ITERATION, NODES_TOUCHED, NUM_VISITS, at, touch
+from mccfr_plus.trees.scratch import at, touch
 
 _NODES_PER_ITERATION = 100  # of a pass over all values: about the time of the traversals between two passes
 
@@ -73,11 +62,11 @@ def escher_traversal(parameters, exploration, tree, strategy, scratch, player):
     refresh, rate = int(parameters[0]), parameters[1]
     nodes, gradient, frames, rng = tree.nodes, scratch.gradient, scratch.frames, scratch.rng
     own = scratch.values[player]
-    num_visits, nodes_touched, depth = scratch.counts[NUM_VISITS], 1, 0
+    num_visits, nodes_touched, depth = scratch.counts[0]["num_visits"], 1, 0
     if refresh >= 0:
         interval = refresh if refresh > 0 else max(1, len(nodes) // _NODES_PER_ITERATION)
         # In a batch, before the first traversal only.
-        if scratch.counts[ITERATION] % interval == 0 and scratch.num_touched[player] == 0:
+        if scratch.counts[0]["iteration"] % interval == 0 and scratch.num_touched[player] == 0:
             refresh_values(tree, strategy, own, player)
             nodes_touched += len(nodes)
     node, slot = 0, tree.slot_range[-1] + player
@@ -111,16 +100,18 @@ def escher_traversal(parameters, exploration, tree, strategy, scratch, player):
             depth -= 1
             node = frames[at(depth)]["node"]
             own[at(node)] += rate * (expected_value(tree, strategy, own, node, nodes[at(node)]["kind"]) - own[at(node)])
-    scratch.counts[NUM_VISITS] = num_visits
-    scratch.counts[NODES_TOUCHED] += nodes_touched
+    scratch.counts[0]["num_visits"] = num_visits
+    scratch.counts[0]["nodes_touched"] += nodes_touched
 
 
 @dataclass(frozen=True)
 class Escher(Estimator):
     """ESCHER: one history, with values of histories instead of importance weights (McAleer et al. 2023, section 4).
 
-    Needs a complete tree. Regrets come out up to a constant factor per infoset: use it with regret matching and its
-    relatives, not with `FTRL` and `OMD`.
+    Own actions are drawn from a strategy that stays the same, so that the regrets are in expectation the counterfactual
+    ones times a constant of the information set.
+
+    Needs a complete tree. Use it with regret matching and its relatives, not with `FTRL` and `OMD`.
 
     Args:
         values: ``"exact"``: computed anew every `refresh` iterations. ``"learned"``: moved along each traversal towards

@@ -29,7 +29,7 @@ from mccfr_plus.trees.needs import (
     PERFECT_RECALL,
     ZERO_SUM,
 )
-from mccfr_plus.trees.scratch import NODES_TOUCHED, STAMP, THREAD, at, refresh_reach, scale_gradient, touch
+from mccfr_plus.trees.scratch import at, refresh_reach, scale_gradient, touch
 
 USE_MATRIX = Constant("USE_MATRIX", True, "Whether the payoff matrix is used if there is one.")
 
@@ -38,14 +38,14 @@ USE_MATRIX = Constant("USE_MATRIX", True, "Whether the payoff matrix is used if 
 def full_gradient(parameters, sampling_weights, tree, strategy, scratch, player):
     """Writes the exact gradient of the player into `scratch` and lists all of its infosets. Modified in place.
 
-    `NODES_TOUCHED` grows by the number of histories, which is what a traversal of the tree would visit.
+    `nodes_touched` grows by the number of histories, which is what a traversal of the tree would visit.
     """
     for other in range(len(tree.slot_range) - 1):
         if other != player:
             refresh_reach(tree, strategy, scratch, other)
     exact_gradient(tree, scratch.reach, scratch.gradient, player)
     touch_all(tree, scratch, player)
-    scratch.counts[NODES_TOUCHED] += len(tree.nodes)
+    scratch.counts[0]["nodes_touched"] += len(tree.nodes)
 
 
 @inline_kernel
@@ -71,7 +71,7 @@ def full_traversal(parameters, sampling_weights, tree, strategy, scratch, player
     touch_all(tree, scratch, player)
     for slot in range(tree.slot_range[player], tree.slot_range[player + 1]):
         scratch.gradient[at(slot)] = 0.0
-        scratch.stamps[at(slot)] = scratch.counts[STAMP]
+        scratch.stamps[at(slot)] = scratch.counts[0]["stamp"]
     traversal(parameters, sampling_weights, tree, strategy, scratch, player)
 
 
@@ -87,7 +87,7 @@ def full_by_rules(parameters, sampling_weights, tree, strategy, scratch, player)
         record = infosets[at(infoset)]
         if record["player"] == player:
             touch(tree, scratch, player, record["first_slot"], record["num_actions"], record["parent_slot"])
-    thread = scratch.counts[THREAD]
+    thread = scratch.counts[0]["thread"]
     if USE_MATRIX() and tree.expansion[MATRIX] != 0:
         set_reach(tree, strategy, scratch.reach, 1 - player)
         add_products(tree, tree.expansion[MATRIX:], scratch.reach, scratch.gradient, player, thread, threads)
@@ -96,7 +96,7 @@ def full_by_rules(parameters, sampling_weights, tree, strategy, scratch, player)
         _, histories = traverse_histories(tree, scratch, strategy, player, thread, threads)
     if threads > 1:
         scale_gradient(tree, scratch, player, threads)
-    scratch.counts[NODES_TOUCHED] += histories
+    scratch.counts[0]["nodes_touched"] += histories
 
 
 @inline_kernel
@@ -164,7 +164,7 @@ def against_best_response(parameters, sampling_weights, tree, strategy, scratch,
     scratch.reach_valid[other] = 0
     exact_gradient(tree, reach, gradient, player)
     touch_all(tree, scratch, player)
-    scratch.counts[NODES_TOUCHED] += 2 * len(tree.nodes)
+    scratch.counts[0]["nodes_touched"] += 2 * len(tree.nodes)
 
 
 @dataclass(frozen=True)

@@ -27,7 +27,7 @@ from mccfr_plus.trees.access import ADVANCE, ALL_PLAYERS, FIRST_NODE, HEAD, IS_L
 from mccfr_plus.trees.expansion import EXPAND
 from mccfr_plus.trees.game_tree import GameTree
 from mccfr_plus.trees.needs import INFOSETS, PERFECT_RECALL
-from mccfr_plus.trees.scratch import NODES_TOUCHED, NUM_VISITS, THREAD, at, touch
+from mccfr_plus.trees.scratch import at, touch
 from mccfr_plus.trees.tree import Tree
 
 
@@ -44,8 +44,8 @@ def outcome_traversal_for_all(parameters, exploration, tree, strategy, scratch, 
     for player in range(num_players):
         last[at(player)]["slot"] = tree.slot_range[-1] + player
         last[at(player)]["weight"] = 1.0
-    weight, num_visits, nodes_touched = 1.0, scratch.counts[NUM_VISITS], 1
-    node, thread = FIRST_NODE(tree, scratch, ALL_PLAYERS), scratch.counts[THREAD]
+    weight, num_visits, nodes_touched = 1.0, scratch.counts[0]["num_visits"], 1
+    node, thread = FIRST_NODE(tree, scratch, ALL_PLAYERS), scratch.counts[0]["thread"]
     while True:
         kind, count = HEAD(tree, scratch, node)
         if count == 0:
@@ -73,8 +73,8 @@ def outcome_traversal_for_all(parameters, exploration, tree, strategy, scratch, 
             if other != player:
                 others *= last[at(other)]["weight"]
         scratch.gradient[at(last[at(player)]["slot"])] += others * PAYOFF(tree, scratch, node, player)
-    scratch.counts[NUM_VISITS] = num_visits
-    scratch.counts[NODES_TOUCHED] += nodes_touched
+    scratch.counts[0]["num_visits"] = num_visits
+    scratch.counts[0]["nodes_touched"] += nodes_touched
 
 
 @dataclass(frozen=True)

@@ -202,11 +202,9 @@ class AverageStrategySampling(OpponentsSampled):
     where s are the sums of the average strategy. Its sampled value is divided by rho. The average must keep sums. With
     more than two players, a stochastic average needs a second traversal.
 
-    Differs from algorithm 1, whose defaults these are, in line 9, with the default average: the paper adds x(I, a) / q
-    to s where a traversal visits an opponent's infoset. In expectation that is reach * x(I, a) * c(I), c(I) the sum of
-    chance's reach over the histories of I. The lazy average adds reach * x(I, a): average and ratios of sums are the
-    same, sums are 1 / c(I) times as large. So beta here acts at I as beta * c(I) does in the paper: in Bluff(1, 1),
-    where c(I) = 1 / 6, as a sixth. ``averaging="stochastic"`` forms the paper's sums.
+    Differs from algorithm 1, whose defaults these are, in line 9, with the default average: its sums are 1 / c(I) times
+    as large, c(I) the sum of chance's reach over the histories of I. So beta here acts at I as beta * c(I) does in the
+    paper: in Bluff(1, 1), where c(I) = 1 / 6, as a sixth. ``averaging="stochastic"`` forms the paper's sums.
 
     Args:
         epsilon: Smallest probability of a visit, in (0, 1].

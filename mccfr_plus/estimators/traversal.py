@@ -12,9 +12,6 @@ Nodes of which one child is drawn never wait on the stack: when a node is expand
 its children through such nodes, down to a leaf or to the next node to expand. The slides of siblings do not depend on
 each other, so that the processor overlaps their cache misses: 1.3 times as fast on trees larger than the cache.
 
-An opponent's action is drawn anew at every node, as in OpenSpiel, or once per infoset, as the paper defines it: both
-are unbiased.
-
 References: Lanctot et al. 2009, sections 3 (chance), 3.1 (outcome, equation 10), 3.2 (external) and 5 (pruning); Farina
 et al. 2020, sections 4.1 (opponent) and 4.2 (exploration strategies); Gibson et al. 2012, algorithm 1 (average
 strategy); Brown, Sandholm 2019, "Superhuman AI for multiplayer poker", supplement, algorithm 1 (skipping actions of
@@ -47,7 +44,7 @@ from mccfr_plus.trees.access import (
     REOPEN,
 )
 from mccfr_plus.trees.expansion import EXPAND
-from mccfr_plus.trees.scratch import NODES_TOUCHED, NUM_VISITS, STAMP, THREAD, at, enter, push, touch
+from mccfr_plus.trees.scratch import at, enter, push, touch
 
 ALL_CHANCE = Constant("ALL_CHANCE", False, "Whether all chance outcomes are visited, or one is drawn.")
 ALL_OPPONENTS = Constant("ALL_OPPONENTS", False, "Whether all opponents' actions are visited, or one is drawn.")
@@ -79,8 +76,8 @@ def traversal(parameters, sampling_weights, tree, strategy, scratch, player):
     `ONE_OWN` the first parameter is epsilon, in (0, 1], and the sampling weights are e, or empty for uniform play.
     """
     gradient, stack, rng = scratch.gradient, scratch.stack, scratch.rng
-    stamp, thread = scratch.counts[STAMP], scratch.counts[THREAD]
-    pending, num_visits, nodes_touched = 0, scratch.counts[NUM_VISITS], 0
+    stamp, thread = scratch.counts[0]["stamp"], scratch.counts[0]["thread"]
+    pending, num_visits, nodes_touched = 0, scratch.counts[0]["num_visits"], 0
     epsilon = parameters[0] if ONE_OWN() else 0.0
     # The first node to expand is a parent of the root, at which no player moves.
     expanded, count, payload = TERMINAL, 1, 0
@@ -143,5 +140,5 @@ def traversal(parameters, sampling_weights, tree, strategy, scratch, player):
             is_new = enter(tree, scratch, player, payload, count, slot, stamp)
             if not ALL_OWN():
                 total = WEIGH_ACTIONS(sampling_weights, payload, count)
-    scratch.counts[NUM_VISITS] = num_visits
-    scratch.counts[NODES_TOUCHED] += nodes_touched
+    scratch.counts[0]["num_visits"] = num_visits
+    scratch.counts[0]["nodes_touched"] += nodes_touched

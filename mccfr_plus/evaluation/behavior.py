@@ -4,16 +4,13 @@ import itertools
 import random
 from bisect import bisect_right
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NamedTuple, TypeAlias
+from typing import NamedTuple, TypeAlias
 
 import pyspiel
 from open_spiel.python import policy as openspiel_policy
 
-from mccfr_plus.evaluation.strategies import AnyPolicy, answers_at_states, answers_by_text, distribution, one_per_player
+from mccfr_plus.evaluation.strategies import JointPolicy, answers_of, distribution, one_per_player
 from mccfr_plus.trees.game import checked_outcomes, game_error
-
-PlayerPolicy: TypeAlias = AnyPolicy | Callable[[pyspiel.State], Mapping[int, float]]
-JointPolicy: TypeAlias = PlayerPolicy | Sequence[PlayerPolicy]
 
 _MAX_ROWS = 100_000  # of a player, some 50 MB
 
@@ -37,7 +34,12 @@ class Behavior:
     """
 
     def __init__(self, game: pyspiel.Game, policy: JointPolicy):
-        self._answers = [_answers(one) for one in one_per_player(policy, game.num_players())]
+        policies = one_per_player(policy, game.num_players())
+        self._answers = [answers_of(one) for one in policies]
+        self._is_uniform_elsewhere = [
+            isinstance(one, Mapping | pyspiel.TabularPolicy) and not isinstance(one, openspiel_policy.Policy)
+            for one in policies
+        ]
         self._rows: list[dict[str, Distribution]] = [{} for _ in self._answers]
 
     def row(self, state: pyspiel.State) -> Distribution:
@@ -48,8 +50,10 @@ class Behavior:
         if row is None:
             if len(rows) >= _MAX_ROWS:
                 rows.clear()
-            legal, where = state.legal_actions(), f"at information state {info_state!r} of player {player}"
-            weights = distribution(self._answers[player](state, player), legal, where)
+            legal, found = state.legal_actions(), self._answers[player](state, player)
+            if found is None and self._is_uniform_elsewhere[player]:
+                found = dict.fromkeys(legal, 1 / len(legal))
+            weights = distribution(found, legal, f"at information state {info_state!r} of player {player}")
             row = rows[info_state] = new_row(info_state, legal, weights)
         return row
 
@@ -87,21 +91,20 @@ def new_row(info_state: str | None, actions: Sequence[int], weights: Sequence[fl
     return Distribution(info_state, actions, probabilities, (*itertools.accumulate(probabilities[:-1]), 1.0))
 
 
-def answers_of(policy: PlayerPolicy) -> Callable[[pyspiel.State, int], Any]:
-    """Returns a function from (state, player to move) to {action: probability}, None where it has none."""
-    if callable(policy) and not isinstance(policy, openspiel_policy.Policy | pyspiel.Policy | Mapping):
-        return lambda state, _: policy(state)
-    return answers_at_states(policy)
+class Response(openspiel_policy.Policy):
+    """The joint policy that was evaluated, with one player's strategy replaced by an approximate best response to it.
 
+    Args:
+        row_of: The response: the distribution at each of the player's nodes, a function of the information state.
+        behavior: The policy that was evaluated.
+    """
 
-def _answers(policy: PlayerPolicy) -> Callable[[pyspiel.State, int], Any]:
-    """Returns the function of `answers_of`; mappings and C++ tables are uniform where they have no entry."""
-    answers = answers_of(policy)
-    if answers_by_text(policy) is None or isinstance(policy, openspiel_policy.Policy):
-        return answers
+    def __init__(self, game: pyspiel.Game, player: int, row_of: RowOf, behavior: Behavior):
+        super().__init__(game, list(range(game.num_players())))
+        self.player = player
+        self.row = joined(player, row_of, behavior.row)
 
-    def uniform_elsewhere(state: pyspiel.State, player: int) -> Any:
-        found = answers(state, player)
-        return dict.fromkeys(state.legal_actions(), 1 / len(state.legal_actions())) if found is None else found
-
-    return uniform_elsewhere
+    def action_probabilities(self, state: pyspiel.State, player_id: int | None = None) -> dict[int, float]:
+        """Returns {action: probability} of the player to move; `player_id` is ignored."""
+        row = self.row(state)
+        return dict(zip(row.actions, row.probabilities, strict=True))

@@ -35,11 +35,10 @@ from mccfr_plus.trees.by_rules.payoff_matrix import (
     both_gradients,
     bytes_of_matrix,
     leaves_to_count,
-    no_leaves,
     room_for_leaves,
 )
 from mccfr_plus.trees.expansion import EXPANDING, INTERRUPTED, STATUS, interrupt
-from mccfr_plus.trees.scratch import THREAD
+from mccfr_plus.trees.scratch import COUNTS
 
 logger = logging.getLogger("mccfr_plus")
 
@@ -165,10 +164,10 @@ class RulesEvaluator:
 
     def _threads(self, count: int) -> list[Thread]:
         tree, width = self._tree, self._tree.slot_capacity + self._tree.num_players
-        none = no_leaves(), InfosetHistories.room_for(0, 0, tree.rules_game)
-        threads = [Thread(np.zeros(THREAD + 1, np.int64), np.zeros(width), *none) for _ in range(count)]
+        none = leaves_to_count(0), InfosetHistories.room_for(0, 0, tree.rules_game)
+        threads = [Thread(np.zeros(1, COUNTS), np.zeros(width), *none) for _ in range(count)]
         for number, thread in enumerate(threads):
-            thread.counts[THREAD] = number
+            thread.counts[0]["thread"] = number
         return threads
 
     def _traverse(
@@ -187,8 +186,13 @@ class RulesEvaluator:
                 if stop.is_set():
                     break
                 has_ended, visited = traverse(tree.arrays, threads[number], strategy, ALL_PLAYERS, piece, total)
+                if not has_ended and status[STATUS] == INTERRUPTED:
+                    raise TraversalInterrupted
                 if not has_ended:
-                    raise TraversalInterrupted if status[STATUS] == INTERRUPTED else BudgetError(_why_full(tree))
+                    raise BudgetError(
+                        f"all information sets must have a number, and {tree.num_infosets:,} have filled "
+                        f"memory={tree.plan.limit / 1e6:,.0f}MB: give more."
+                    )
                 histories += visited
                 next(done)
                 bar.update()
@@ -217,13 +221,6 @@ class RulesEvaluator:
         with announce_compilation(traverse, "the evaluation by rules", 5):
             traverse(tree.arrays, thread, np.zeros(0), ALL_PLAYERS, nothing, self._num_pieces)
         return traverse
-
-
-def _why_full(tree: ImplicitTree) -> str:
-    return (
-        f"all information sets must have a number, and {tree.num_infosets:,} have filled "
-        f"memory={tree.plan.limit / 1e6:,.0f}MB: give more."
-    )
 
 
 @kernel

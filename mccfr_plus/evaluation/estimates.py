@@ -68,14 +68,9 @@ class Running:
         self._squares += distance * (number - self.mean)
 
     @property
-    def variance(self) -> float:
-        """The sample variance; infinite for fewer than two numbers."""
-        return self._squares / (self.count - 1) if self.count > 1 else math.inf
-
-    @property
     def variance_of_mean(self) -> float:
         """The squared standard error of `mean`; infinite for fewer than two numbers."""
-        return self.variance / self.count if self.count > 1 else math.inf
+        return self._squares / (self.count - 1) / self.count if self.count > 1 else math.inf
 
 
 def student_t(probability: float, freedom: float) -> float:
@@ -102,24 +97,6 @@ def sum_of(estimates: Sequence[Estimate], weights: Sequence[float], offset: floa
     samples = sum(term.samples for term in estimates)
     seconds = math.fsum(term.seconds for term in estimates)
     return Estimate(value, value - half_width, value + half_width, kind, estimates[0].confidence, samples, seconds)
-
-
-def confidence_of_look(confidence: float, look: int | None) -> float:
-    """Returns the confidence of look 1, 2, ..., or None for the last, so that `best_look` has the given confidence."""
-    error = (1 - confidence) / 2
-    return 1 - (error if look is None else error / (look * (look + 1)))
-
-
-def best_look(looks: Sequence[Estimate], confidence: float) -> Estimate:
-    """Returns the best of several lower bounds of one quantity: the one whose interval begins highest.
-
-    With `confidence_of_look`, the interval of look k misses its mean with probability at most a / (2 k (k + 1)), where
-    a = 1 - confidence, and that of the last look with a / 2. These sum to at most a: 1/2 + 1/6 + 1/12 + ... = 1. So all
-    intervals are valid simultaneously with probability 1 - a, by the union bound, and the largest `low` is below the
-    quantity. The number of looks may depend on their results.
-    """
-    best = max(looks, key=lambda look: look.low)
-    return best._replace(confidence=confidence, seconds=math.fsum(look.seconds for look in looks))
 
 
 def require_confidence(confidence: float) -> float:

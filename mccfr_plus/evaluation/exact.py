@@ -1,6 +1,5 @@
 """Expected values, best responses, NashConv and exploitability of any OpenSpiel policy, on the arrays."""
 
-from collections.abc import Sequence
 from typing import NamedTuple, TypeAlias
 
 import numpy as np
@@ -9,13 +8,12 @@ import pyspiel
 from mccfr_plus.errors import PolicyError
 from mccfr_plus.estimators.escher import refresh_values
 from mccfr_plus.evaluation import kernels
-from mccfr_plus.evaluation.strategies import AnyPolicy, strategy_of
+from mccfr_plus.evaluation.strategies import JointPolicy, strategy_of
 from mccfr_plus.kernels.compile import announce_compilation
 from mccfr_plus.policies.tree_policy import TreePolicy
 from mccfr_plus.trees.game_tree import GameTree, compile_game
 
 AnyGame: TypeAlias = pyspiel.Game | str | GameTree
-Policies: TypeAlias = AnyPolicy | Sequence[AnyPolicy]
 
 
 class Evaluation(NamedTuple):
@@ -92,7 +90,7 @@ def evaluate_strategy(tree: GameTree, strategy: np.ndarray) -> Evaluation:
     return Evaluator(tree).evaluate(strategy)
 
 
-def evaluate(game: AnyGame, policy: Policies) -> Evaluation:
+def evaluate(game: AnyGame, policy: JointPolicy) -> Evaluation:
     """Returns expected values and best-response values of all players. See `nash_conv` for arguments.
 
     Examples:
@@ -105,7 +103,7 @@ def evaluate(game: AnyGame, policy: Policies) -> Evaluation:
     return evaluate_strategy(tree, strategy_of(tree, policy))
 
 
-def expected_values(game: AnyGame, policy: Policies) -> np.ndarray:
+def expected_values(game: AnyGame, policy: JointPolicy) -> np.ndarray:
     """Returns each player's expected payoff under a policy, ``[num_players]`` float64; see `nash_conv` for arguments.
 
     Examples:
@@ -124,15 +122,15 @@ def expected_values(game: AnyGame, policy: Policies) -> np.ndarray:
     return values[:, 0].copy()
 
 
-def nash_conv(game: AnyGame, policy: Policies) -> float:
+def nash_conv(game: AnyGame, policy: JointPolicy) -> float:
     """Returns the sum over players of the gain of a best response: 0 at a Nash equilibrium.
 
     Any number of players, any payoffs.
 
     Args:
         game: A game, a game string, or its tree if it is compiled already.
-        policy: A joint policy of OpenSpiel, from Python or C++, a mapping from information states to actions and
-            probabilities, or a list of one of these per player.
+        policy: A joint policy: any of OpenSpiel's, from Python or C++; a mapping from information states to
+            {action: probability}; a function from states to that; or a list of one of these per player.
 
     Raises:
         GameError: If the game cannot be compiled or has imperfect recall.
@@ -149,7 +147,7 @@ def nash_conv(game: AnyGame, policy: Policies) -> float:
     return evaluate_strategy(tree, strategy_of(tree, policy)).nash_conv
 
 
-def exploitability(game: AnyGame, policy: Policies) -> float:
+def exploitability(game: AnyGame, policy: JointPolicy) -> float:
     """Returns NashConv divided by the number of players, which is OpenSpiel's exploitability.
 
     OpenSpiel defines it for two-player constant-sum games only. See `nash_conv` for arguments and errors.
@@ -164,7 +162,7 @@ def exploitability(game: AnyGame, policy: Policies) -> float:
     return nash_conv(tree, policy) / tree.num_players
 
 
-def best_response(game: AnyGame, policy: Policies, player: int) -> BestResponse:
+def best_response(game: AnyGame, policy: JointPolicy, player: int) -> BestResponse:
     """Returns a best response of one player to a policy of the others; see `nash_conv` for arguments and errors.
 
     Examples:
@@ -176,9 +174,7 @@ def best_response(game: AnyGame, policy: Policies, player: int) -> BestResponse:
     tree = compile_game(game)
     if isinstance(player, bool) or not isinstance(player, int | np.integer) or not 0 <= player < tree.num_players:
         raise PolicyError(f"player={player!r}: {tree.game} has players 0 to {tree.num_players - 1}.")
-    arrays = tree.arrays_with_leaves
-    strategy = strategy_of(tree, policy)
-    size = tree.num_slots + tree.num_players
+    arrays, strategy, size = tree.arrays_with_leaves, strategy_of(tree, policy), tree.num_slots + tree.num_players
     reach, gradient, best = np.empty(size), np.empty(size + 1), np.zeros(tree.num_infosets, np.int32)
     kernels.own_reach(arrays, strategy, reach)
     value, _ = kernels.best_response_value(arrays, reach, player, gradient, best)

@@ -7,9 +7,10 @@ from typing import NamedTuple
 import numpy as np
 import pyspiel
 
-from mccfr_plus.evaluation.behavior import Behavior, JointPolicy, joined
-from mccfr_plus.evaluation.estimates import Estimate, mean_estimate, sum_of
+from mccfr_plus.evaluation.behavior import Behavior, joined
+from mccfr_plus.evaluation.estimates import Estimate, Running, mean_estimate, sum_of
 from mccfr_plus.evaluation.play import ControlledPlay, Stop, play_until
+from mccfr_plus.evaluation.strategies import JointPolicy
 from mccfr_plus.kernels.random_numbers import new_state
 from mccfr_plus.trees.game import load_game
 
@@ -87,14 +88,14 @@ def head_to_head(
     rows, rng = (Behavior(game, first).row, Behavior(game, second).row), random.Random(int(new_state(seed)[0]))
     plays = [ControlledPlay(game, joined(seat, *rows), seat, rng) for seat in range(game.num_players())]
     plain, controlled, spent = play_until(plays, stop)
-    before, after = (sum(seat.variance_of_mean for seat in seats) for seats in (plain, controlled))
-    confidence = stop.confidence
-    by_seat, plain_by_seat = (
-        tuple(mean_estimate(seat, "estimate", confidence, spent) for seat in seats) for seats in (controlled, plain)
-    )
-    weights = [1 / len(plays)] * len(plays)
-    estimate, uncontrolled = (
-        sum_of(seats, weights, 0.0, "estimate")._replace(seconds=spent) for seats in (by_seat, plain_by_seat)
-    )
+
+    def by_seat(payoffs: list[Running]) -> tuple[Estimate, ...]:
+        return tuple(mean_estimate(seat, "estimate", stop.confidence, spent) for seat in payoffs)
+
+    def average(seats: tuple[Estimate, ...]) -> Estimate:
+        return sum_of(seats, [1 / len(seats)] * len(seats), 0.0, "estimate")._replace(seconds=spent)
+
+    before, after = (sum(seat.variance_of_mean for seat in payoffs) for payoffs in (plain, controlled))
     variance_reduction = 1.0 if before == 0.0 else before / after if after > 0.0 else math.inf
-    return HeadToHead(estimate, uncontrolled, by_seat, variance_reduction)
+    seats = by_seat(controlled)
+    return HeadToHead(average(seats), average(by_seat(plain)), seats, variance_reduction)

@@ -22,6 +22,7 @@ import pyspiel
 
 from mccfr_plus.errors import GameError
 from mccfr_plus.evaluation.exact import evaluate_strategy
+from mccfr_plus.evaluation.kernels import normalize
 from mccfr_plus.policies.tree_policy import TreePolicy
 from mccfr_plus.trees.arrays import BLOCK
 from mccfr_plus.trees.game_tree import GameTree, compile_game
@@ -83,7 +84,10 @@ def solve_lp(game: pyspiel.Game | str | GameTree) -> Equilibrium:
     """
     tree = compile_game(game)
     require_zero_sum(tree)
-    strategy = _strategy_of(tree, np.maximum(_plans(tree), 0.0)) if tree.num_slots else np.zeros(0)
+    strategy = np.zeros(tree.num_slots)
+    if tree.num_slots:
+        plans = _plans(tree)
+        normalize(np.where(plans > _TOLERANCE, plans, 0.0), tree.arrays.infosets, strategy)
     best_responses = evaluate_strategy(tree, strategy).best_response_values.tolist()
     return Equilibrium(TreePolicy(tree, strategy), 0.0 - best_responses[1], best_responses[0])
 
@@ -159,12 +163,3 @@ def _plan(tree: GameTree, player: int) -> csr_array:
     columns = np.concatenate([own, infosets["parent_slot"][has_parent] - first_slot])
     values = np.concatenate([np.ones(len(own)), -np.ones(len(has_parent))])
     return csr_array((values, (rows, columns)), shape=(end - begin, len(own)))
-
-
-def _strategy_of(tree: GameTree, plans: np.ndarray) -> np.ndarray:
-    """Returns the strategy of both players' plans, ``[num_slots]``: uniform where a plan is 0."""
-    infosets = tree.arrays.infosets
-    totals = np.add.reduceat(plans, infosets["first_slot"]) if len(infosets) else np.zeros(0)
-    of_slot = np.repeat(totals, infosets["num_actions"])
-    is_reached = of_slot > _TOLERANCE
-    return np.where(is_reached, plans / np.where(is_reached, of_slot, 1.0), tree.uniform_strategy())

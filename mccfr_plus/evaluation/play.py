@@ -8,9 +8,8 @@ control variate has mean 0 given everything before it, and
 
 has the payoff's mean in every game. With exact values and coefficients of 1 the sum telescopes to a constant.
 
-The value of a history is the expectation of the values one step below. After a decision with few visits, it also uses
-average payoffs by information state and action, shifted to the level of the history. Values of terminal histories are
-exact. Control variates of different choices are uncorrelated: each group, by number of visits, has its own coefficient.
+The value of a history is the expectation of the known values one step below. Values of terminal histories are exact.
+Control variates of different choices are uncorrelated: each group, by number of visits, has its own coefficient.
 
 Reference: Burch, Schmid, Moravcik, Morrill, Bowling 2018, "AIVAT: a new variance reduction technique for agent
 evaluation in imperfect information games". Differs from it in learned values, and in that it takes no sum over private
@@ -31,104 +30,54 @@ from tqdm.auto import tqdm
 
 from mccfr_plus.errors import ConfigError
 from mccfr_plus.evaluation import estimates
-from mccfr_plus.evaluation.behavior import Distribution, RowOf, chance_row
+from mccfr_plus.evaluation.behavior import Distribution, Response, RowOf, row_at
 from mccfr_plus.evaluation.estimates import MIN_SAMPLES, Estimate, Kind, Running
 from mccfr_plus.parameters import check_whole
 
-_PRIOR_GAMES = 1.0  # games of a history that weigh as much as its information state's average
 _ENOUGH_PAIRS = 16  # for a coefficient other than 0
-_GROUPS = 32  # by binary logarithm of visits, for each kind of place
+_GROUPS = 32  # by binary logarithm of visits
 _LOOK_AHEAD = 32  # choices that are checked for ending the game
-_MAX_NODES = 300_000  # histories, and as many information states, that are kept: some 300 MB
-
-
-class _Infoset:
-    """Average payoffs by action, over all histories of an information state."""
-
-    __slots__ = ("counts", "means", "visits")
-
-    def __init__(self, num_actions: int):
-        self.means = [0.0] * num_actions
-        self.counts = [0] * num_actions
-        self.visits = 0
-
-    def learn(self, index: int, payoff: float) -> None:
-        self.visits += 1
-        self.counts[index] += 1
-        self.means[index] += (payoff - self.means[index]) / self.counts[index]
-
-    def averages(self, probabilities: tuple[float, ...]) -> list[float]:
-        """Returns a value for each action; a new one has the average value of the others."""
-        known = [(p, mean) for p, mean, count in zip(probabilities, self.means, self.counts, strict=True) if count]
-        if not known:
-            return [0.0] * len(self.means)
-        middle = sum(p * mean for p, mean in known) / sum(p for p, _ in known)
-        return [mean if count else middle for mean, count in zip(self.means, self.counts, strict=True)]
+_MAX_NODES = 300_000  # histories that are kept: some 200 MB
 
 
 class _Place:
     """A history that is not terminal: its choices, their probabilities and learned values."""
 
-    __slots__ = ("children", "counts", "infoset", "mass", "row", "total", "value", "values", "visits")
+    __slots__ = ("children", "counts", "mass", "row", "total", "value", "values", "visits")
 
-    def __init__(self, row: Distribution, infoset: _Infoset | None):
+    def __init__(self, row: Distribution):
         self.row = row
-        self.infoset = infoset  # None for chance
         self.children: dict[int, _Place | None] = {}  # by index of the choice; None is a terminal history
         self.values: dict[int, float] = {}  # of choices with a known value
-        self.counts: dict[int, int] = {}  # games behind a value
-        self.value = 0.0
+        self.counts: dict[int, int] = {}  # games behind the value of a choice whose places below are not kept
+        self.total = self.mass = self.value = 0.0  # sums of probability * value and of probabilities over `values`
         self.visits = 0
-        self.total = 0.0  # at chance: sum of probability * value over `values`
-        self.mass = 0.0  # at chance: sum of their probabilities
 
     def control(self, index: int) -> tuple[int, float, float] | None:
         """Returns the group of a choice's control variate, the variate and the expected value; None if unknown."""
-        visits = min(self.visits.bit_length(), _GROUPS - 1)
-        if self.infoset is None:
-            if not self.visits:
-                return None
-            # A new choice has the average value of the others: so the expected value is the same.
-            return visits, self.values.get(index, self.value) - self.value, self.value
-        group = _GROUPS + visits
-        if not self.visits and not self.values:
-            if not self.infoset.visits:
-                return None
-            group = 2 * _GROUPS + min(self.infoset.visits.bit_length(), _GROUPS - 1)
-        values, expected = self.decision_values(self.infoset)
-        return group, values[index] - expected, expected
-
-    def decision_values(self, infoset: _Infoset) -> tuple[list[float], float]:
-        """Returns the value of each choice of a decision, from this history and its infoset, and the expected value."""
-        probabilities = self.row.probabilities
-        values = infoset.averages(probabilities)
-        shift = weight = 0.0  # how much better this history is than the average of its infoset
-        for index, value in self.values.items():
-            shift += probabilities[index] * (value - values[index])
-            weight += probabilities[index]
-        values = [value + shift / weight for value in values] if weight else values
-        for index, value in self.values.items():
-            count, is_exact = self.counts.get(index, 0), self.children.get(index, self) is None
-            trust = 1.0 if is_exact else count / (count + _PRIOR_GAMES)
-            values[index] += trust * (value - values[index])
-        return values, sum(p * value for p, value in zip(probabilities, values, strict=True))
+        if not self.values:
+            return None
+        # A new choice has the average value of the others: so the expected value is the same.
+        group = min(self.visits.bit_length(), _GROUPS - 1)
+        return group, self.values.get(index, self.value) - self.value, self.value
 
     def learn(self, index: int, payoff: float) -> None:
         """Adds a game, after the places below it."""
         self.visits += 1
-        count = self.counts[index] = self.counts.get(index, 0) + 1
-        old, child = self.values.get(index), self.children.get(index, self)
-        new = payoff if child is None else child.value
+        child = self.children.get(index, self)
         if child is self:  # places below are not kept
-            new = payoff if old is None else old + (payoff - old) / count
-        self.values[index] = new
-        if self.infoset is not None:
-            self.value = self.decision_values(self.infoset)[1]
-            return
-        probability = self.row.probabilities[index]
+            count = self.counts[index] = self.counts.get(index, 0) + 1
+            old = self.values.get(index, 0.0)
+            self.set_value(index, old + (payoff - old) / count)
+        else:
+            self.set_value(index, payoff if child is None else child.value)
+
+    def set_value(self, index: int, value: float) -> None:
+        """Sets the value of a choice, and so that of the place."""
+        probability, old = self.row.probabilities[index], self.values.get(index)
         self.mass += probability if old is None else 0.0
-        self.total += probability * (new - (old or 0.0))
-        self.value = self.total / self.mass
+        self.total += probability * (value - (old or 0.0))
+        self.value, self.values[index] = self.total / self.mass, value
 
 
 class ControlledPlay:
@@ -137,19 +86,16 @@ class ControlledPlay:
     def __init__(self, game: pyspiel.Game, row_of: RowOf, player: int, rng: random.Random):
         self._game, self._row_of, self._player, self._rng = game, row_of, player, rng
         self._num_nodes = 0
-        self._infosets: dict[tuple[int, str], _Infoset] = {}
         self._root: _Place | None = None
-        self._products = [0.0] * (3 * _GROUPS)  # by group: sum of (payoff - value before) * control variate
-        self._squares = [0.0] * (3 * _GROUPS)
-        self._pairs = [0] * (3 * _GROUPS)
+        self._products = [0.0] * _GROUPS  # by group: sum of (payoff - value before) * control variate
+        self._squares = [0.0] * _GROUPS
+        self._pairs = [0] * _GROUPS
 
     def play(self) -> tuple[float, float]:
         """Plays one game; returns the payoff and the payoff less the control variates, of the same mean."""
-        if self._root is None:
-            self._root = self._new_place(self._game.new_initial_state())
-        node = self._root
+        state = self._game.new_initial_state()
+        node = self._root = self._root or self._new_place(state)
         stored = True  # whether `node` is kept
-        state: pyspiel.State | None = None  # needed only where nothing is kept
         path: list[tuple[_Place, int, bool]] = []
         controls: list[tuple[int, float, float]] = []
         correction = 0.0
@@ -160,24 +106,19 @@ class ControlledPlay:
             if control is not None:
                 controls.append(control)
                 correction += self._coefficient(control[0]) * control[1]
-            if state is None and index in node.children:
-                child, payoff = node.children[index], node.values.get(index, 0.0)
+            state.apply_action(node.row.actions[index])
+            if index in node.children:
+                child = node.children[index]
             else:
-                if state is None:
-                    state = self._game.new_initial_state()
-                    for place, chosen, _ in path:
-                        state.apply_action(place.row.actions[chosen])
-                else:
-                    state.apply_action(node.row.actions[index])
                 stored = stored and self._num_nodes < _MAX_NODES
                 child = None if state.is_terminal() else self._new_place(state)
-                payoff = state.player_return(self._player) if child is None else 0.0
                 if stored:
                     node.children[index] = child
                     self._num_nodes += 1
             if child is None:
                 break
             node = child
+        payoff = state.player_return(self._player)
         for group, variate, before in controls:
             self._products[group] += (payoff - before) * variate
             self._squares[group] += variate * variate
@@ -185,25 +126,16 @@ class ControlledPlay:
         for node, index, stored in reversed(path):
             if stored:
                 node.learn(index, payoff)
-            if node.infoset is not None:
-                node.infoset.learn(index, payoff)
         return payoff, payoff - correction
 
     def _new_place(self, state: pyspiel.State) -> _Place:
-        if state.is_chance_node():
-            return _Place(chance_row(state), None)
-        row = self._row_of(state)
-        assert row.info_state is not None
-        key = state.current_player(), row.info_state
-        infoset = self._infosets.get(key) or _Infoset(len(row.actions))
-        if len(self._infosets) < _MAX_NODES:
-            self._infosets[key] = infoset
-        place = _Place(row, infoset)
-        for index, action in enumerate(row.actions[:_LOOK_AHEAD]):
+        place = _Place(row_at(state, self._row_of))
+        actions = () if state.is_chance_node() else place.row.actions[:_LOOK_AHEAD]
+        for index, action in enumerate(actions):
             child = state.child(action)
             if child.is_terminal():
                 place.children[index] = None
-                place.values[index] = child.player_return(self._player)
+                place.set_value(index, child.player_return(self._player))
         return place
 
     def _coefficient(self, group: int) -> float:
@@ -220,7 +152,6 @@ class Stop:
     seconds: float | None
     confidence: float  # of the intervals
     progress: bool  # whether to show a progress bar
-    deadline: float = math.inf  # of `time.perf_counter`: a local best response gives up then
 
     def __post_init__(self) -> None:
         if self.num_games is None and self.seconds is None:
@@ -257,6 +188,11 @@ def payoff_estimate(
     """Returns the estimate of a player's payoff, with control variates."""
     _, controlled, seconds = play_until([ControlledPlay(game, row_of, player, rng)], stop)
     return estimates.mean_estimate(controlled[0], kind, stop.confidence, seconds)
+
+
+def lower_bound(response: Response, rng: random.Random, stop: Stop) -> Estimate:
+    """Returns the estimate of the responding player's payoff: a lower bound of the best response's value."""
+    return payoff_estimate(response.game, response.row, response.player, rng, "lower bound", stop)
 
 
 def sum_of_payoffs(game: pyspiel.Game) -> float | None:

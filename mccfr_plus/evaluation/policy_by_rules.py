@@ -13,10 +13,17 @@ import pyspiel
 from tqdm.auto import tqdm
 
 from mccfr_plus.errors import PolicyError
-from mccfr_plus.evaluation.behavior import JointPolicy, PlayerPolicy, answers_of
 from mccfr_plus.evaluation.by_rules import NUMBER, NUMBERS, InfosetHistories, RulesEvaluator
 from mccfr_plus.evaluation.exact import Evaluation
-from mccfr_plus.evaluation.strategies import are_distributions, distribution, one_per_player, row_of
+from mccfr_plus.evaluation.strategies import (
+    AnyPolicy,
+    JointPolicy,
+    answers_of,
+    are_distributions,
+    distribution,
+    one_per_player,
+    row_of,
+)
 from mccfr_plus.games.game import RulesGame
 from mccfr_plus.parameters import check_whole
 from mccfr_plus.policies.keyed_policy import KeyedPolicy
@@ -193,7 +200,7 @@ def _tables(
         )
 
 
-def _answer_after(game: pyspiel.Game, policy: PlayerPolicy) -> _Answer:
+def _answer_after(game: pyspiel.Game, policy: AnyPolicy) -> _Answer:
     """Returns a function from a player and histories to the legal actions, their probabilities, and which are known.
 
     A policy with a method ``probabilities_after``, as networks have, gets the histories at once.

@@ -1,6 +1,5 @@
 """Values, best responses and exploitability of a policy in a game of any size, within a given time."""
 
-import functools
 import math
 import random
 import time
@@ -11,43 +10,39 @@ import pyspiel
 
 from mccfr_plus.errors import BudgetError
 from mccfr_plus.evaluation import estimates
-from mccfr_plus.evaluation.behavior import Behavior, JointPolicy
-from mccfr_plus.evaluation.estimates import MIN_SAMPLES, Estimate, best_look, confidence_of_look
+from mccfr_plus.evaluation.behavior import Behavior, Response
+from mccfr_plus.evaluation.estimates import MIN_SAMPLES, Estimate
 from mccfr_plus.evaluation.head_to_head import head_to_head
-from mccfr_plus.evaluation.local_best_response import Choice, ExploitabilityBound, LocalResponses, mean_gain
-from mccfr_plus.evaluation.lookahead import Lookahead
+from mccfr_plus.evaluation.local_best_response import Clock, ExploitabilityBound, LocalResponses, Lookahead, mean_gain
 from mccfr_plus.evaluation.play import Stop, sum_of_payoffs
 from mccfr_plus.evaluation.sampled_best_response import SampledBestResponse, sampled_best_response
+from mccfr_plus.evaluation.strategies import JointPolicy
 from mccfr_plus.kernels.random_numbers import new_state
 from mccfr_plus.trees.game import load_game
 from mccfr_plus.trees.size_estimate import estimate_size
 
 GAMES, LOCAL, SAMPLED = "games", "local best response", "sampled best response"
 
-_LEAST_SECONDS = 1e-9  # of a look that comes too late: it plays the fewest games
+_RECALL_SECONDS = 0.1  # for the test of perfect recall: 0.05 shows it of liars_dice_ir, 0.02 in one of three times
 
 # Shares of the time; local best responses get the rest.
-_RECALL_SHARE = 0.1  # for the test of perfect recall, within these limits, in seconds
-_MIN_RECALL_SECONDS, _MAX_RECALL_SECONDS = 0.2, 0.5  # 0.05 shows it of liars_dice_ir, 0.02 in one of three times
 _VALUES_SHARE = 0.13
 _SAMPLED_SHARE = 0.4
 
 # Sampled best responses, with shares of a player's time for them.
-_TRIAL_SHARE = 0.2  # for the first trial, which may be too slow
+_LEAST_SHARE = 0.2  # for another trial
 _LOWER_SHARE = 0.1  # for the games of the lower bound
 _FIRST_SAMPLES = 16
 _MORE_SAMPLES = 4  # times as many next time
-_COST_OF_MORE = 6.0  # times as long: more samples share less
 _MOST_GAMES = 2000
 _MAX_NODES = 1_000_000_000  # no limit: time is
 
 # Local best responses, with shares of the time for them.
 _PILOT_SHARE = 0.1  # for a trial of a lookahead
 _COARSE_SHARE = 0.5  # for all trials
-_COARSEST = 0.002  # of the largest lookahead
-_WORTHWHILE = 1.5  # times as much lookahead, to try it
-_MOST_GROWTH = 8.0  # times as much as in the look before, whose cost per game tells little of much larger ones
-_FEW_GAMES = 40  # of a player, for an interval; there will be more, as decisions are kept
+_SCALES = (0.002, 0.016, 0.13, 1.0)  # of the default lookahead
+_COMPARABLE_GAMES = 20  # of a player, in a trial: fewer may all end alike
+_FEW_GAMES = 300  # of a player, in the time left: with more lookahead they would be too few
 
 
 class Finding(NamedTuple):
@@ -91,8 +86,8 @@ def estimate_quality(
     1. The players' values, by games with control variates.
     2. Lower and upper bounds by best responses in sampled games, with as many samples as the time allows; none if a
        trial with a few samples takes too long.
-    3. Lower bounds by local best responses: the best of several estimates, with increasing lookahead; their intervals
-       are valid simultaneously.
+    3. Lower bounds by local best responses, in new games of those that did best in short trials with increasing
+       lookahead.
 
     Bounds of one quantity by two methods are two numbers: the larger of two lower bounds is biased upwards.
 
@@ -116,7 +111,7 @@ def estimate_quality(
     options: dict[str, Any] = {"confidence": confidence, "seed": rng, "progress": progress}
     values = head_to_head(game, policy, policy, num_games=None, seconds=_VALUES_SHARE * seconds, **options).by_seat
     findings = [Finding("value", player, GAMES, value) for player, value in enumerate(values)]
-    if not _perfect_recall(game, seconds, rng):
+    if not _perfect_recall(game, seconds, random.Random(int(rng.integers(2**62)))):
         return Quality(tuple(findings), ("the game has imperfect recall: best responses are not defined here.",))
     notes = []
     pace = values[0].seconds / sum(value.samples for value in values)
@@ -127,7 +122,7 @@ def estimate_quality(
             f"with {_FIRST_SAMPLES} samples."
         )
     left = max(seconds - (time.perf_counter() - begin), (1 - _SAMPLED_SHARE) / 2 * seconds)
-    local = _local_bound(game, policy, left, **options)
+    local = local_bound(game, policy, left, **options)
     if local is None:
         notes.append(
             f"no local best response: looking ahead takes too long for {seconds:g} seconds. Give it more, or compare "
@@ -153,71 +148,53 @@ def local_bound(
     seed: int | np.random.Generator | None = None,
     progress: bool = False,
 ) -> ExploitabilityBound | None:
-    """Returns the best lower bound of exploitability by local best responses within the time; see `estimate_quality`.
+    """Returns a lower bound of exploitability by local best responses within the time; see `estimate_quality`.
 
-    None if the time is too short, or if a sample shows imperfect recall.
+    It tries responses with increasing lookahead, and plays new games with the most promising ones: a response depends
+    on the lookahead and on its samples, and more lookahead is not always better. None if the time is too short, or if
+    a sample shows imperfect recall.
     """
-    game, rng = load_game(game), np.random.default_rng(int(new_state(seed)[0]))
+    begin, game, rng = time.perf_counter(), load_game(game), random.Random(int(new_state(seed)[0]))
     if not _perfect_recall(game, seconds, rng):
         return None
-    return _local_bound(game, policy, seconds, confidence=confidence, seed=rng, progress=progress)
+    behavior, players = Behavior(game, policy), range(game.num_players())
+    clock = Clock(begin + _COARSE_SHARE * seconds)
+    responses = LocalResponses(game, behavior, behavior, rng, clock)
+    runs = len(players) * (1 if sum_of_payoffs(game) is not None else 2)
+    pilot = Stop(None, _PILOT_SHARE * seconds / runs, confidence, progress=False)
 
+    def time_left() -> float:
+        return max(begin + seconds - time.perf_counter(), _PILOT_SHARE * seconds)
 
-def _local_bound(
-    game: pyspiel.Game, policy: JointPolicy, seconds: float, *, confidence: float, seed: Any, progress: bool
-) -> ExploitabilityBound | None:
-    """Tries local best responses with increasing lookahead, plays the most promising ones longer, and returns the best
-    of all these bounds.
+    def promise(look: tuple[Estimate, Response]) -> float:
+        """Returns where the interval of a player's response would begin after all games of the time left."""
+        return look[0].value - look[0].half_width * math.sqrt(min(look[0].seconds * runs / time_left(), 1.0))
 
-    A response depends on the lookahead and on its samples, and more lookahead is not always better. So the last look
-    plays, for each player, the response that promises most after the others, in new games.
-    """
-    begin = time.perf_counter()
-    behavior, rng = Behavior(game, policy), random.Random(int(seed.integers(2**62)))
-    runs = game.num_players() * (1 if sum_of_payoffs(game) is not None else 2)
-
-    def responses(look: int | None, seconds: float, deadline: float = math.inf) -> LocalResponses:
-        of_look = confidence_of_look(confidence, look)
-        stop = Stop(None, seconds / runs, of_look, progress and look is None, deadline)
-        return LocalResponses(game, behavior, behavior, stop, rng)
-
-    looks: list[tuple[ExploitabilityBound, list[Choice]]] = []
-    scale, more = 0.0, _COARSEST
-    while more > _WORTHWHILE * scale:
+    best: list[tuple[Estimate, Response]] = []  # of each player
+    for scale in _SCALES:
         trial = time.perf_counter()
-        pilot = responses(len(looks) + 1, _PILOT_SHARE * seconds, begin + _COARSE_SHARE * seconds)
-        choices = list(pilot.choices(Lookahead().scaled(more)))
+        tried = [responses.respond(player, Lookahead().scaled(scale)) for player in players]
         try:
-            looks.append((pilot.bound(choices), choices))
+            found = responses.bound(tried, pilot).responses
         except BudgetError:
             break
-        scale, now = more, time.perf_counter()
-        least = min(response.samples for response in looks[-1][0].responses)
-        games = least * (begin + seconds - now) / (now - trial)
-        more = min(1.0, scale * _MOST_GROWTH, scale * games / _FEW_GAMES)
-    if not looks:
+        looks = list(zip(found, tried, strict=True))
+        least = min(look.samples for look in found)
+        if not best:
+            best = looks
+        elif least >= _COMPARABLE_GAMES:
+            best = [max(pair, key=promise) for pair in zip(best, looks, strict=True)]
+        if least * time_left() / (time.perf_counter() - trial) < _FEW_GAMES:
+            break
+    if not best:
         return None
-    left = max(begin + seconds - time.perf_counter(), _LEAST_SECONDS)
-    last = responses(None, left)
-
-    def promise(player: int, look: tuple[ExploitabilityBound, list[Choice]]) -> float:
-        """Returns where the interval of a player's response would begin after the last look."""
-        found = look[0].responses[player]
-        return found.value - found.half_width * math.sqrt(min(found.seconds * runs / left, 1.0))
-
-    best = [max(looks, key=functools.partial(promise, p))[1][p] for p in range(game.num_players())]
-    bounds = [*(bound for bound, _ in looks), last.bound(best)]
-    of_players = zip(*(bound.responses for bound in bounds), strict=True)
-    return ExploitabilityBound(
-        best_look([bound.estimate for bound in bounds], confidence),
-        tuple(best_look(of_player, confidence) for of_player in of_players),
-    )
+    clock.deadline = math.inf
+    return responses.bound((response for _, response in best), Stop(None, time_left() / runs, confidence, progress))
 
 
-def _perfect_recall(game: pyspiel.Game, seconds: float, rng: np.random.Generator) -> bool:
+def _perfect_recall(game: pyspiel.Game, seconds: float, rng: random.Random) -> bool:
     """Returns whether a sample shows no imperfect recall."""
-    limit = min(max(_RECALL_SHARE * seconds, _MIN_RECALL_SECONDS), _MAX_RECALL_SECONDS, seconds)
-    return estimate_size(game, seconds=limit, seed=rng).perfect_recall
+    return estimate_size(game, seconds=min(_RECALL_SECONDS, seconds), seed=rng.getrandbits(62)).perfect_recall
 
 
 def _sampled_responses(
@@ -229,15 +206,14 @@ def _sampled_responses(
     num_games = int(min(max(_LOWER_SHARE * seconds / game_seconds, MIN_SAMPLES), _MOST_GAMES))
     options |= {"num_games": num_games, "max_nodes": _MAX_NODES}
     for player in range(game.num_players()):
-        end, limit, num_samples, cost = time.perf_counter() + seconds, _TRIAL_SHARE * seconds, _FIRST_SAMPLES, 0.0
-        while cost <= limit:
+        end, num_samples = time.perf_counter() + seconds, _FIRST_SAMPLES
+        while (left := end - time.perf_counter()) > _LEAST_SHARE * seconds:
             try:
-                found = sampled_best_response(game, policy, player, num_samples=num_samples, seconds=limit, **options)
+                found = sampled_best_response(game, policy, player, num_samples=num_samples, seconds=left, **options)
             except BudgetError:
                 break
             responses[player:] = [found]
-            limit, num_samples = end - time.perf_counter(), num_samples * _MORE_SAMPLES
-            cost = _COST_OF_MORE * found.upper.seconds + _LOWER_SHARE * seconds
+            num_samples *= _MORE_SAMPLES
         if len(responses) == player:
             return []
     return responses

@@ -15,18 +15,17 @@ import pyspiel
 from tqdm.auto import tqdm
 
 from mccfr_plus.errors import BudgetError
-from mccfr_plus.evaluation.behavior import Behavior, Distribution, JointPolicy, chance_row, new_row
+from mccfr_plus.evaluation.behavior import Behavior, Distribution, Response, chance_row, new_row
 from mccfr_plus.evaluation.estimates import MIN_SAMPLES, Estimate, Running, mean_estimate, require_seconds
-from mccfr_plus.evaluation.play import Stop, require_player
-from mccfr_plus.evaluation.responses import Response
-from mccfr_plus.kernels.random_numbers import new_state
+from mccfr_plus.evaluation.play import Stop, lower_bound, require_player
+from mccfr_plus.evaluation.strategies import JointPolicy
+from mccfr_plus.kernels.compile import source_of
+from mccfr_plus.kernels.random_numbers import new_state, next_word
 from mccfr_plus.parameters import check_whole
 from mccfr_plus.trees.game import load_game
 
 Group = list[tuple[pyspiel.State, np.ndarray]]  # histories with the numbers of the samples that come there
 
-_MIX_A = np.uint64(0xBF58476D1CE4E5B9)
-_MIX_B = np.uint64(0x94D049BB133111EB)
 _TO_UNIT = 1.0 / (1 << 53)
 
 
@@ -93,14 +92,12 @@ def sampled_best_response(
     require_player(game, player)
     state = new_state(seed)
     rng, words = random.Random(int(state[0])), np.random.default_rng(state)
-    behavior, budget, values = Behavior(game, policy), Budget(max_nodes, seconds), Running()
-    begin = time.perf_counter()
-    totals: dict[str, dict[int, float]] = {}
+    behavior, values, begin = Behavior(game, policy), Running(), time.perf_counter()
+    sampled = SampledGames(game, behavior, player, max_nodes, seconds)
     for _ in tqdm(range(repetitions), unit="sampled game", disable=not progress):
-        drawn = words.integers(0, 2**64, num_samples, np.uint64)
-        values.add(SampledGame(game, behavior, player, drawn, budget).solve(totals))
+        values.add(sampled.solve(words.integers(0, 2**64, num_samples, np.uint64)))
     spent = time.perf_counter() - begin
-    best = {info_state: max(sums, key=sums.__getitem__) for info_state, sums in totals.items()}
+    best = {info_state: max(sums, key=sums.__getitem__) for info_state, sums in sampled.totals.items()}
 
     def row_of(state: pyspiel.State) -> Distribution:
         info_state = state.information_state_string()
@@ -108,59 +105,44 @@ def sampled_best_response(
         return behavior.row(state) if action is None else new_row(info_state, (action,), (1.0,))
 
     response = Response(game, player, row_of, behavior)
-    lower = response.payoff(rng, stop)
+    lower = lower_bound(response, rng, stop)
     unseen = (game.max_utility() - values.mean) * -math.log((1 - stop.confidence) / 2) / (num_samples * repetitions)
     upper = mean_estimate(values, "upper bound", stop.confidence, spent)
     return SampledBestResponse(
         upper=upper._replace(low=upper.low - unseen, high=upper.high + unseen),
         lower=lower._replace(seconds=spent + lower.seconds),
         policy=response,
-        nodes=budget.nodes,
+        nodes=sampled.nodes,
     )
 
 
-class Budget:
-    """Histories and seconds that all traversals may take together."""
+class SampledGames:
+    """One player's best decisions in sampled games, with a limit of histories and seconds for all of them together."""
 
-    def __init__(self, max_nodes: int, seconds: float | None):
-        self.max_nodes, self.seconds = max_nodes, seconds
-        self.nodes = 0
-        self._end = np.inf if seconds is None else time.perf_counter() + seconds
-
-    def spend(self) -> str | None:
-        """Counts one history; returns the name of the limit that is exceeded, if any."""
-        self.nodes += 1
-        if self.nodes > self.max_nodes:
-            return f"max_nodes={self.max_nodes}"
-        if self.nodes % 256 == 0 and time.perf_counter() >= self._end:
-            return f"seconds={self.seconds}"
-        return None
-
-
-class SampledGame:
-    """One player's best decisions in a sampled game, which has a random word per sample, ``[num_samples]`` uint64."""
-
-    def __init__(self, game: pyspiel.Game, behavior: Behavior, player: int, words: np.ndarray, budget: "Budget"):
+    def __init__(self, game: pyspiel.Game, behavior: Behavior, player: int, max_nodes: int, seconds: float | None):
         self._game, self._behavior, self._player = game, behavior, player
-        self._words, self._budget = words, budget
+        self._max_nodes, self._seconds = max_nodes, seconds
+        self._end = math.inf if seconds is None else time.perf_counter() + seconds
+        self.nodes = 0  # histories that were traversed
+        self.totals: dict[str, dict[int, float]] = {}  # sums of payoffs, by own information state and action
 
-    def solve(self, totals: dict[str, dict[int, float]]) -> float:
-        """Returns the largest average payoff in the sampled game.
+    def solve(self, words: np.ndarray) -> float:
+        """Returns the largest average payoff in the sampled game of one random word per sample.
 
-        Adds the payoffs over all samples if best actions follow to `totals`, by own information state and action.
+        Adds the payoffs over all samples if best actions follow to `totals`.
         """
-        everything = np.arange(len(self._words))
-        payoff, groups = self._spread([(self._game.new_initial_state(), everything)])
-        payoff += sum(self._best(info_state, group, totals) for info_state, group in groups.items())
-        return payoff / len(self._words)
+        self._words = words
+        payoff, groups = self._spread([(self._game.new_initial_state(), np.arange(len(words)))])
+        payoff += sum(self._best(info_state, group) for info_state, group in groups.items())
+        return payoff / len(words)
 
-    def _best(self, info_state: str, group: Group, totals: dict[str, dict[int, float]]) -> float:
+    def _best(self, info_state: str, group: Group) -> float:
         """Returns the sum over samples of payoffs from an own information state on, and adds to `totals`."""
-        sums = totals.setdefault(info_state, {})
+        sums = self.totals.setdefault(info_state, {})
         best = -np.inf
         for action in group[0][0].legal_actions():
             value, groups = self._spread([(state.child(action), samples) for state, samples in group])
-            value += sum(self._best(key, below, totals) for key, below in groups.items())
+            value += sum(self._best(key, below) for key, below in groups.items())
             sums[action] = sums.get(action, 0.0) + value
             best = max(best, value)
         return best
@@ -171,11 +153,7 @@ class SampledGame:
         groups: dict[str, Group] = {}
         while pending:
             state, samples = pending.pop()
-            if exceeded := self._budget.spend():
-                raise BudgetError(
-                    f"the best response in {len(self._words)} samples of {self._game.get_type().short_name} takes more "
-                    f"than {exceeded}: give num_samples={max(1, len(self._words) // 4)}, or a larger limit."
-                )
+            self._count_history()
             if state.is_terminal():
                 payoff += state.player_return(self._player) * len(samples)
             elif state.is_chance_node():
@@ -186,6 +164,16 @@ class SampledGame:
                 row = self._behavior.row(state)
                 pending.extend(self._split(state, samples, row, f"{state.current_player()} {row.info_state}"))
         return payoff, groups
+
+    def _count_history(self) -> None:
+        self.nodes += 1
+        is_late = self.nodes % 256 == 0 and time.perf_counter() >= self._end
+        if is_late or self.nodes > self._max_nodes:
+            limit = f"seconds={self._seconds}" if is_late else f"max_nodes={self._max_nodes}"
+            raise BudgetError(
+                f"the best response in {len(self._words)} samples of {self._game.get_type().short_name} takes more "
+                f"than {limit}: give num_samples={max(1, len(self._words) // 4)}, or a larger limit."
+            )
 
     def _split(self, state: pyspiel.State, samples: np.ndarray, row: Distribution, place: str) -> Group:
         """Returns the histories that a choice leads to, each with the samples that choose it."""
@@ -198,14 +186,7 @@ class SampledGame:
 
 
 def uniforms(words: np.ndarray, place: str) -> np.ndarray:
-    """Returns a number in [0, 1) for each sample's word at a place: a hash of both.
-
-    Reference: Steele, Lea, Flood 2014, "Fast splittable pseudorandom number generators", figure 17, applied twice.
-    """
-    z = words
-    for key in (0, int.from_bytes(blake2b(place.encode(), digest_size=8).digest(), "little")):
-        z = z ^ np.uint64(key)
-        z = (z ^ (z >> np.uint64(30))) * _MIX_A
-        z = (z ^ (z >> np.uint64(27))) * _MIX_B
-        z = z ^ (z >> np.uint64(31))
-    return (z >> np.uint64(11)) * _TO_UNIT
+    """Returns a number in [0, 1) for each sample's word at a place: a hash of both, by SplitMix64 on arrays."""
+    next_words, key = source_of(next_word), blake2b(place.encode(), digest_size=8).digest()
+    hashed = next_words([next_words([words.copy()]) ^ np.uint64(int.from_bytes(key, "little"))])
+    return (hashed >> np.uint64(11)) * _TO_UNIT

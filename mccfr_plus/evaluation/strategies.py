@@ -1,6 +1,7 @@
 """Probabilities of any kind of policy: by information state string, at a state, and as a strategy array of a tree."""
 
 from collections.abc import Callable, Mapping, Sequence
+from types import BuiltinFunctionType
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -10,6 +11,7 @@ from open_spiel.python import policy as openspiel_policy
 from mccfr_plus.errors import ConfigError, PolicyError
 from mccfr_plus.estimators import Estimator
 from mccfr_plus.policies.keyed_policy import KeyedPolicy
+from mccfr_plus.policies.table import is_strategy
 from mccfr_plus.policies.tree_policy import TreePolicy
 from mccfr_plus.trees.by_rules.rules_keys import RulesKeys
 from mccfr_plus.trees.game import quiet_openspiel
@@ -17,13 +19,15 @@ from mccfr_plus.trees.game_tree import GameTree
 from mccfr_plus.trees.order import representative_states
 
 Probabilities: TypeAlias = Mapping[int, float] | Sequence[tuple[int, float]]
-AnyPolicy: TypeAlias = openspiel_policy.Policy | pyspiel.Policy | Mapping[str, Probabilities]
+AnyPolicy: TypeAlias = (
+    openspiel_policy.Policy | pyspiel.Policy | Mapping[str, Probabilities] | Callable[[pyspiel.State], Probabilities]
+)
+JointPolicy: TypeAlias = AnyPolicy | Sequence[AnyPolicy]
 
 _TOLERANCE = 1e-4  # a policy computed in single precision misses 1 by less
-_SUM_TOLERANCE = 1e-6  # of a strategy to sample by
 
 
-def strategy_of(tree: GameTree, policy: AnyPolicy | Sequence[AnyPolicy]) -> np.ndarray:
+def strategy_of(tree: GameTree, policy: JointPolicy) -> np.ndarray:
     """Returns the probabilities of a policy, or of a list of one per player, ``[num_slots]`` float64, not normalized.
 
     PolicyError if the policy has no distribution over the legal actions at an infoset of the game.
@@ -46,13 +50,11 @@ def sampling_strategy_of(tree: GameTree, estimator: Estimator) -> np.ndarray:
             f"a sampling strategy of shape {strategy.shape}: {tree.game} has {tree.num_slots} (information state, "
             "action) pairs, in the order of its GameTree."
         )
-    for infoset in range(tree.num_infosets):
-        row = strategy[tree.slots(infoset)]
-        if not (row > 0).all() or not abs(row.sum() - 1.0) < _SUM_TOLERANCE:
-            raise ConfigError(
-                f"the sampling strategy at information state {tree.info_states[infoset]!r} is {row.tolist()}: "
-                "every legal action must have positive probability, or it is never tried, and they must sum to 1."
-            )
+    if not (strategy > 0).all() or not is_strategy(strategy, tree.arrays.infosets["first_slot"]):
+        raise ConfigError(
+            "the sampling strategy has actions of probability 0, which are never tried, or does not sum to 1 at each "
+            f"information state: {strategy}."
+        )
     return strategy
 
 
@@ -70,27 +72,29 @@ def answers_by_text(policy: Any) -> Callable[[str, int], Probabilities | None] |
 
     A policy of a simultaneous game also answers in the turn-based game that it was converted to.
     """
-    by_text = _by_own_text(policy)
-    if by_text is None:
+    if isinstance(policy, TreePolicy):  # players may share texts
+        return None
+    if isinstance(policy, openspiel_policy.TabularPolicy):
+        rows, lookup = policy.action_probability_array, policy.state_lookup
+
+        def find(text: str) -> Probabilities | None:
+            return dict(enumerate(rows[lookup[text]].tolist())) if text in lookup else None
+
+    elif isinstance(policy, Mapping | pyspiel.TabularPolicy):
+        table: Any = policy if isinstance(policy, Mapping) else policy.policy_table()
+        find = table.get
+    else:
         return None
 
     def answer(text: str, player: int) -> Probabilities | None:
-        found = by_text(text)
+        found = find(text)
         # OpenSpiel's conversion to turn-based puts this line before the original's string.
-        return by_text(text.removeprefix(f"Current player: {player}\n")) if found is None else found
+        return find(text.removeprefix(f"Current player: {player}\n")) if found is None else found
 
     return answer
 
 
-def _by_own_text(policy: Any) -> Callable[[str], Probabilities | None] | None:
-    if isinstance(policy, openspiel_policy.TabularPolicy) and not isinstance(policy, TreePolicy):
-        rows, lookup = policy.action_probability_array, policy.state_lookup
-        return lambda text: dict(enumerate(rows[lookup[text]].tolist())) if text in lookup else None
-    table: Any = policy.policy_table() if isinstance(policy, pyspiel.TabularPolicy) else policy
-    return table.get if isinstance(table, Mapping) and not isinstance(table, TreePolicy) else None
-
-
-def answers_at_states(policy: Any) -> Callable[[pyspiel.State, int], Probabilities | None]:
+def answers_of(policy: Any) -> Callable[[pyspiel.State, int], Probabilities | None]:
     """Returns a function from (state, player) to {action: probability}; it returns None where the policy has none."""
     if by_text := answers_by_text(policy):
         return lambda state, player: by_text(state.information_state_string(player), player)
@@ -107,10 +111,11 @@ def answers_at_states(policy: Any) -> Callable[[pyspiel.State, int], Probabiliti
                 return None
 
         return from_cpp
+    if callable(policy) and not isinstance(policy, type | BuiltinFunctionType):  # what makes policies is none
+        return lambda state, _: policy(state)
     raise PolicyError(
         f"policy={policy!r} is a {type(policy).__name__}: give an OpenSpiel policy (Python or C++), a mapping from "
-        "information states to {action: probability}, where games are sampled a function from states to that, or a "
-        "list of one per player."
+        "information states to {action: probability}, a function from states to that, or a list of one per player."
     )
 
 
@@ -163,5 +168,5 @@ def _answers_of_infosets(tree: GameTree, policy: AnyPolicy) -> Callable[[int, in
         return lambda infoset, player: policy.find(tree.info_states[infoset], player)
     if by_text := answers_by_text(policy):
         return lambda infoset, player: by_text(tree.info_states[infoset], player)
-    at_state, states = answers_at_states(policy), representative_states(tree)
+    at_state, states = answers_of(policy), representative_states(tree)
     return lambda infoset, player: at_state(states[infoset], player)

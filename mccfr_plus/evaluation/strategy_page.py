@@ -1,15 +1,121 @@
-"""Pages of strategies: self-contained HTML files that fetch nothing from a network."""
+"""Pages of strategies: self-contained HTML files that fetch nothing from a network.
 
+They list information states, the most often reached first.
+"""
+
+import heapq
+import itertools
 import json
+import math
 import os
 from collections.abc import Sequence
 from html import escape
 from importlib import resources
+from typing import Any, NamedTuple
+
+import numpy as np
+import pyspiel
 
 from mccfr_plus.display import COLOURS
 from mccfr_plus.errors import RecordError
-from mccfr_plus.evaluation.strategy_table import StrategyTable
+from mccfr_plus.evaluation.behavior import Behavior, row_at
+from mccfr_plus.evaluation.infoset_values import infoset_values
 from mccfr_plus.files.atomic_write import atomic_write
+from mccfr_plus.trees.game_tree import GameTree
+from mccfr_plus.trees.order import action_names
+
+MOST_SLOTS = 100_000  # information states with their actions; about 4 MB of page
+MOST_HISTORIES = 10_000  # of a game without a tree
+_DIGITS = 12  # of a reach: rounding does not change the order of information states
+
+
+class Row(NamedTuple):
+    """An information state; numbers that are not known are None."""
+
+    player: int
+    state: str
+    reach: float | None
+    value: float | None
+    actions: list[int]  # numbers in the list of names
+    probabilities: list[float]
+    values: list[float | None]
+    regrets: list[float | None]
+
+
+class StrategyTable(NamedTuple):
+    """What the page shows of a strategy."""
+
+    label: str
+    which: str  # which information states the rows are
+    players: int
+    names: list[str]  # of actions
+    rows: list[Row]
+
+
+def table_of_tree(label: str, tree: GameTree, strategy: np.ndarray, most_slots: int = MOST_SLOTS) -> StrategyTable:
+    """Returns the information states of a strategy, ``[num_slots]``, that are reached most often, in this order."""
+    found, players = infoset_values(tree, strategy), tree.arrays.infosets["player"]
+    order = np.argsort(-found.reach.round(_DIGITS), kind="stable")
+    order = order[np.cumsum(tree.arrays.infosets["num_actions"][order]) <= most_slots]
+    names: dict[str, int] = {}
+    rows = []
+    for infoset, texts in zip(order.tolist(), action_names(tree, order), strict=True):
+        slots = tree.slots(infoset)
+        row = Row(
+            player=int(players[infoset]),
+            state=tree.info_states[infoset],
+            reach=_rounded(found.reach[infoset]),
+            value=_rounded(found.values[infoset]),
+            actions=[names.setdefault(name, len(names)) for name in texts],
+            probabilities=[round(p, 4) for p in strategy[slots].tolist()],
+            values=[_rounded(value) for value in found.action_values[slots].tolist()],
+            regrets=[_rounded(value) for value in found.regrets[slots].tolist()],
+        )
+        rows.append(row)
+    cut = "" if len(rows) == tree.num_infosets else f", the most often reached of {tree.num_infosets:,}"
+    return StrategyTable(label, f"{len(rows):,} information states{cut}", tree.num_players, list(names), rows)
+
+
+def table_of_histories(
+    label: str, game: pyspiel.Game, policy: Any, most_histories: int = MOST_HISTORIES
+) -> StrategyTable:
+    """Returns the information states of the most probable histories of a game that is too large for a tree.
+
+    Values are not known. The reach of an information state is the sum over those of its histories that were visited.
+    """
+    behavior = Behavior(game, policy)
+    names: dict[str, int] = {}
+    rows: dict[tuple[int, str], Row] = {}
+    reach: dict[tuple[int, str], float] = {}
+    number = itertools.count()  # histories of one probability are visited in the order in which they are found
+    heap = [(-1.0, next(number), game.new_initial_state())]
+    visited = 0
+    while heap and visited < most_histories:
+        visited += 1
+        minus_reach, _, state = heapq.heappop(heap)
+        found = row_at(state, behavior.row)
+        choices = dict(zip(found.actions, found.probabilities, strict=True))
+        if not state.is_chance_node():
+            player, legal = state.current_player(), state.legal_actions()
+            infoset = player, state.information_state_string(player)
+            if infoset not in rows:
+                numbers = [names.setdefault(state.action_to_string(player, action), len(names)) for action in legal]
+                unknown: list[float | None] = [None] * len(legal)
+                shown = [round(choices.get(action, 0.0), 4) for action in legal]
+                rows[infoset] = Row(*infoset, None, None, numbers, shown, unknown, unknown)
+            reach[infoset] = reach.get(infoset, 0.0) - minus_reach
+        for action, probability in choices.items():
+            child = state.child(action)
+            if not child.is_terminal():
+                heapq.heappush(heap, (minus_reach * probability, next(number), child))
+    order = sorted(rows, key=lambda infoset: -round(reach[infoset], _DIGITS))
+    which = f"{len(rows):,} information states, those of the {visited:,} most probable histories"
+    ordered = [rows[infoset]._replace(reach=_rounded(reach[infoset])) for infoset in order]
+    return StrategyTable(label, which, game.num_players(), list(names), ordered)
+
+
+def _rounded(value: float) -> float | None:
+    return None if math.isnan(value) else float(f"{value:.4g}")
 
 
 def part(name: str, package: str = "mccfr_plus.evaluation") -> str:
@@ -20,13 +126,9 @@ def part(name: str, package: str = "mccfr_plus.evaluation") -> str:
 def page_of_strategies(
     title: str, above: str, tables: Sequence[StrategyTable], *, script: str = "", head: str = ""
 ) -> str:
-    """Returns a page with tables of strategies, one of which is shown at a time.
+    """Returns a page with HTML `above` tables of strategies, one of which is shown at a time.
 
-    Args:
-        above: HTML above the tables.
-        tables: May be empty.
-        script: More JavaScript, which may use ``find(id)`` and ``make(tag, class, text)``.
-        head: More HTML of the page's head.
+    `head` is more HTML of the page's head; `script` may use the functions ``find(id)`` and ``make(tag, class, text)``.
     """
     body = above
     if tables:
@@ -43,10 +145,6 @@ def page_of_strategies(
 
 
 def write_page(path: str | os.PathLike, content: str) -> None:
-    """Writes the whole page or nothing.
-
-    Raises:
-        RecordError: If the file cannot be written.
-    """
+    """Writes the whole page or nothing. RecordError if the file cannot be written."""
     with atomic_write(path, RecordError) as file:
         file.write(content.encode())

@@ -7,13 +7,15 @@ from typing import Any
 
 from mccfr_plus.display import AXES, COLOURS, HIGH, LOW, MEASURE_LABELS, html_table, require_library
 from mccfr_plus.errors import ConfigError
-from mccfr_plus.evaluation.strategy_page import page_of_strategies, part, write_page
-from mccfr_plus.evaluation.strategy_table import (
+from mccfr_plus.evaluation.strategy_page import (
     MOST_HISTORIES,
     MOST_SLOTS,
     StrategyTable,
+    page_of_strategies,
+    part,
     table_of_histories,
     table_of_tree,
+    write_page,
 )
 from mccfr_plus.experiments.comparison import RUNS, read_comparison
 from mccfr_plus.experiments.curves import Curve

@@ -3,15 +3,13 @@
 import contextlib
 import os
 import secrets
-import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import BinaryIO
 
 from mccfr_plus.errors import MccfrPlusError
 
-TEMPORARY_SUFFIX = ".mccfr-plus-part"  # of unfinished files; see `remove_leftovers`
-_DIGITS = 12  # between the name of the file and the suffix
+TEMPORARY_SUFFIX = ".mccfr-plus-part"  # of unfinished files
 
 
 @contextlib.contextmanager
@@ -38,22 +36,14 @@ def atomic_write(path: str | os.PathLike, error_type: type[MccfrPlusError]) -> I
             os.unlink(temporary)
 
 
-def require_writable(path: str | os.PathLike, error_type: type[MccfrPlusError], num_bytes: int = 0) -> None:
-    """Raises `error_type` if `atomic_write` could not write a file; call it before long work.
-
-    Args:
-        num_bytes: The size of the file. The disk must hold it beside the old file.
-    """
-    place = target_of(path, error_type)
-    temporary = _temporary(place)
+def require_writable(path: str | os.PathLike, error_type: type[MccfrPlusError]) -> None:
+    """Raises `error_type` if `atomic_write` could not write a file; call it before long work."""
+    temporary = _temporary(target_of(path, error_type))
     try:
         open(temporary, "xb").close()
         os.unlink(temporary)
-        free = shutil.disk_usage(place.parent).free
     except OSError as error:
         raise error_type(f"cannot write {path}: {error.strerror or error}. Choose another directory or name.") from None
-    if free < num_bytes:
-        raise error_type(f"cannot write {path}: it needs {num_bytes:,} bytes and {free:,} are free. Make room.")
 
 
 def require_new(path: str | os.PathLike, error_type: type[MccfrPlusError]) -> None:
@@ -72,20 +62,8 @@ def require_kind(path: str | os.PathLike, error_type: type[MccfrPlusError], begi
                 raise error_type(f"{path} is of another kind and not overwritten: delete it, or give another name.")
 
 
-def remove_leftovers(path: str | os.PathLike) -> None:
-    """Deletes temporary files of `path` that killed processes left. No process may be writing it."""
-    place = Path(os.path.realpath(path))
-    for leftover in place.parent.glob(f"*{TEMPORARY_SUFFIX}"):
-        if leftover.name[: -len(TEMPORARY_SUFFIX) - _DIGITS] == f"{place.name}.":
-            leftover.unlink(missing_ok=True)
-
-
 def target_of(path: str | os.PathLike, error_type: type[MccfrPlusError]) -> Path:
-    """Returns the file that a path leads to, through symbolic links; it need not exist.
-
-    Raises:
-        error_type: If it is not a file, or its directory does not exist.
-    """
+    """Returns the file that a path leads to, through symbolic links. `error_type` if it cannot be a file."""
     try:
         place = Path(os.path.realpath(path))
         is_other, is_inside = place.exists() and not place.is_file(), place.parent.is_dir()
@@ -99,4 +77,4 @@ def target_of(path: str | os.PathLike, error_type: type[MccfrPlusError]) -> Path
 
 
 def _temporary(place: Path) -> Path:
-    return place.with_name(f"{place.name}.{secrets.token_hex(_DIGITS // 2)}{TEMPORARY_SUFFIX}")
+    return place.with_name(f"{place.name}.{secrets.token_hex(6)}{TEMPORARY_SUFFIX}")

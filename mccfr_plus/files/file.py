@@ -22,7 +22,6 @@ VERSION = 2
 
 _HEADER = "header.json"
 _PIECE = 1 << 20  # bytes
-_MIN_ROOM = 1 << 16  # bytes of archive and header
 
 
 def write(path: str | os.PathLike, header: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> None:
@@ -35,7 +34,7 @@ def write(path: str | os.PathLike, header: Mapping[str, Any], arrays: Mapping[st
     Raises:
         CheckpointError: If the file cannot be written, or is not a checkpoint. The old file stays.
     """
-    _require_checkpoint(path)
+    check_writable(path)
     about = {"format": FORMAT, "version": VERSION, "arrays": _descriptions(arrays)}
     with atomic_write(path, CheckpointError) as file, zipfile.ZipFile(file, "w", zipfile.ZIP_STORED) as archive:
         # A new ZipInfo has a fixed date: equal states are equal files.
@@ -46,24 +45,13 @@ def write(path: str | os.PathLike, header: Mapping[str, Any], arrays: Mapping[st
 
 
 def read_header(path: str | os.PathLike) -> dict[str, Any]:
-    """Returns the header of a checkpoint, without reading the arrays.
-
-    Raises:
-        CheckpointError: If there is no such file, or it is damaged, not a checkpoint, or of another version.
-    """
+    """Returns the header of a checkpoint. CheckpointError if the file is absent, damaged or of another kind."""
     with _opened(path) as (_, header):
         return header
 
 
 def check(path: str | os.PathLike, arrays: Mapping[str, np.ndarray]) -> None:
-    """Reads a checkpoint, and raises an error if it is damaged or has other arrays.
-
-    Args:
-        arrays: Arrays with the names, shapes and dtypes that the checkpoint must have.
-
-    Raises:
-        CheckpointError: As for `read_header`, or if the arrays differ.
-    """
+    """Raises CheckpointError if a checkpoint is damaged, or has arrays of other names, shapes or dtypes."""
     with _opened(path) as (archive, header):
         expected, found = _descriptions(arrays), header["arrays"]
         for name in sorted(set(expected) | set(found)):
@@ -79,15 +67,7 @@ def check(path: str | os.PathLike, arrays: Mapping[str, np.ndarray]) -> None:
 
 
 def read_into(path: str | os.PathLike, arrays: Mapping[str, np.ndarray]) -> None:
-    """Fills arrays with those of a checkpoint.
-
-    Args:
-        path: A file that `check` has accepted.
-        arrays: All arrays of the checkpoint, of the same names, shapes and dtypes, contiguous. Modified in place.
-
-    Raises:
-        CheckpointError: As for `read_header`.
-    """
+    """Fills contiguous arrays with those of a checkpoint that `check` has accepted. Modified in place."""
     with _opened(path) as (archive, _):
         for name, array in arrays.items():
             with archive.open(f"{name}.npy") as member:
@@ -100,19 +80,9 @@ def read_into(path: str | os.PathLike, arrays: Mapping[str, np.ndarray]) -> None
                     piece[:] = np.frombuffer(member.read(len(piece)), np.uint8)
 
 
-def check_writable(path: str | os.PathLike, num_bytes: int = 0) -> None:
-    """Raises CheckpointError if a checkpoint could not be written; call it before long work.
-
-    Args:
-        path: The file: absent, or a checkpoint, which a new one would replace.
-        num_bytes: The size of the arrays.
-    """
-    require_writable(path, CheckpointError, num_bytes + _MIN_ROOM)
-    _require_checkpoint(path)
-
-
-def _require_checkpoint(path: str | os.PathLike) -> None:
-    """Raises CheckpointError if a file exists and is not a checkpoint."""
+def check_writable(path: str | os.PathLike) -> None:
+    """Raises CheckpointError unless a checkpoint can be written, which replaces only another one."""
+    require_writable(path, CheckpointError)
     if os.path.isfile(path):
         try:
             read_header(path)

@@ -24,19 +24,15 @@ def digest_of(tree: Any) -> str:
     `GameTree.fingerprint` would take minutes where there are millions of information states, and does not depend on
     payoffs and chance.
     """
-    if tree not in _digests:
-        is_whole = HISTORIES in tree.provides
-        whole = (*tree.arrays, tree.slot_action, tree.outcome_action) if is_whole else ()
-        _digests[tree] = digest_of_arrays(whole) if is_whole else digest_of_histories(tree.game)
+    if tree not in _digests and HISTORIES in tree.provides:
+        _digests[tree] = digest_of_arrays([*tree.arrays, tree.slot_action, tree.outcome_action])
+    elif tree not in _digests:
+        _digests[tree] = digest_of_histories(tree.game)
     return _digests[tree]
 
 
 def digest_of_histories(game: pyspiel.Game) -> str:
-    """Returns a digest of what some random histories show of a turn-based game; they are the same in each process.
-
-    Raises:
-        GameError: If the game raises an error.
-    """
+    """Returns a digest of what some random histories show of a turn-based game; they are the same in each process."""
     digest, rng, moves = hashlib.blake2b(digest_size=16), random.Random(0), 0
     for _ in range(_HISTORIES):
         state = game.new_initial_state()

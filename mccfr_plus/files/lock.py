@@ -9,7 +9,7 @@ from typing import Self
 from filelock import FileLock, Timeout
 
 from mccfr_plus.errors import CheckpointError
-from mccfr_plus.files.atomic_write import remove_leftovers, target_of
+from mccfr_plus.files.atomic_write import target_of
 from mccfr_plus.files.file import check_writable
 
 
@@ -17,7 +17,7 @@ class CheckpointLock:
     """A checkpoint's path, locked against other runs; a path-like object and a context manager that releases the lock.
 
     The operating system holds the lock on a file beside the checkpoint, ``FILE.lock``, and releases it when the process
-    ends. The file names the process. Temporary files of killed runs are deleted.
+    ends. The file names the process.
 
     Raises:
         CheckpointError: If another run has the lock, or no checkpoint can be written there.
@@ -43,7 +43,6 @@ class CheckpointLock:
             raise CheckpointError(f"cannot lock {self._file}: {error.strerror or error}.") from None
         with contextlib.suppress(OSError):  # Windows does not let anyone write a locked file
             self._file.write_text(f"process {os.getpid()} on {socket.gethostname()}", encoding="utf-8")
-        remove_leftovers(place)
 
     def _holder(self) -> str:
         """Returns the text of the lock file, which names the process that holds or held it; "" if there is none."""
@@ -62,8 +61,7 @@ class CheckpointLock:
     def __fspath__(self) -> str:
         return str(self.path)
 
-    def __str__(self) -> str:
-        return str(self.path)
+    __str__ = __fspath__
 
     def __enter__(self) -> Self:
         return self

@@ -1,12 +1,12 @@
 """Writes checkpoints of a solver while it runs."""
 
+import contextlib
 import logging
 import os
 import time
 from typing import Any, Self
 
 from mccfr_plus.errors import CheckpointError
-from mccfr_plus.files.file import check_writable
 from mccfr_plus.files.lock import CheckpointLock
 
 logger = logging.getLogger("mccfr_plus")
@@ -30,14 +30,11 @@ class CheckpointWriter:
     """
 
     def __init__(self, solver: Any, path: str | os.PathLike, interval: float, checkpoints: Any):
-        self._solver, self._interval, self._path, self._checkpoints = solver, float(interval), path, checkpoints
-        self._lock = path if isinstance(path, CheckpointLock) else CheckpointLock(path)
-        try:
+        self._solver, self._interval, self._checkpoints = solver, float(interval), checkpoints
+        with contextlib.ExitStack() as stack:
+            self._lock = path if isinstance(path, CheckpointLock) else stack.enter_context(CheckpointLock(path))
             self._written = self._iterations_in_file()
-            check_writable(self._lock, sum(array.nbytes for array in solver.state().values()))
-        except BaseException:
-            self._release()
-            raise
+            self._own_lock = stack.pop_all()  # released at the end of the block
         self._due = time.perf_counter() + self._interval
 
     def due_in(self) -> float:
@@ -63,23 +60,18 @@ class CheckpointWriter:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
-        try:
-            if self._solver.iterations != self._written:
-                self._write()
-        except CheckpointError as error:
-            if kind is None:
-                raise
-            logger.warning("no last checkpoint: %s", error)
-        finally:
-            self._release()
+        with self._own_lock:
+            try:
+                if self._solver.iterations != self._written:
+                    self._write()
+            except CheckpointError as error:
+                if kind is None:
+                    raise
+                logger.warning("no last checkpoint: %s", error)
 
     def _write(self) -> None:
         self._checkpoints.save(self._solver, self._lock)
         self._written = self._solver.iterations
-
-    def _release(self) -> None:
-        if self._lock is not self._path:
-            self._lock.release()
 
     def _iterations_in_file(self) -> int:
         path = self._lock.path

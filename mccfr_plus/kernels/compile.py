@@ -157,8 +157,8 @@ def announce_compilation(function: Any, what: str = "a kernel", about: float = 3
     if getattr(function, "overloads", True):
         yield
         return
-    cache = getattr(function, "_cache", None)
-    once = "in every process, as its code cannot be identified" if getattr(cache, "is_off", False) else "once"
+    is_kept = getattr(getattr(function, "_cache", None), "digest", None) is not None
+    once = "once" if is_kept else "in every process, as its code cannot be identified"
     begin = time.monotonic()
     text = f"compiling {what}, {once}: about {about:.0f} s"
     timer = threading.Timer(_NOTICE_AFTER, logger.warning, [text])

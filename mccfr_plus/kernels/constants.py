@@ -6,12 +6,8 @@ from typing import Any
 class Constant:
     """A number or truth value that the compiler sees as a literal; a kernel reads it by a call, ``ALTERNATING()``.
 
-    A plain `True` has no identity, so that a kernel could not say which constant it means.
-
-    Args:
-        name: The name, for messages.
-        value: The value unless `bind` gives another one.
-        description: What it says.
+    A plain `True` has no identity, so that a kernel could not say which constant it means. `bind` may give the constant
+    another value.
     """
 
     def __init__(self, name: str, value: bool | int | float, description: str = ""):

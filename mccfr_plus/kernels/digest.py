@@ -26,6 +26,9 @@ _TRUSTED = ("builtins", "math", "cmath", "ctypes", "_ctypes", "numpy", "numba", 
 _PACKAGE = __name__.partition(".")[0]
 
 
+_NOT_SET = object()  # what a closure refers to; it has no digest
+
+
 class _UnknownSourceError(Exception):
     """Raised where the content of something that a kernel contains cannot be told."""
 
@@ -109,19 +112,27 @@ def _texts_of(function: types.FunctionType) -> list[str]:
     texts = [str(module), function.__qualname__, str(code.co_firstlineno), file if os.path.exists(file) else ""]
     if not _is_ours(module):  # the code as well, as the file may have been edited since it was imported
         texts += [_source_of_file(code.co_filename), _of_code(code)]
-    try:
-        cells = [cell.cell_contents for cell in function.__closure__ or ()]
-    except ValueError:  # not set yet
-        raise _UnknownSourceError from None
-    texts += [_described(cells), _described(function.__defaults__ or ())]
-    texts += [f"{name}={_described(given)}" for name, given in (function.__kwdefaults__ or {}).items()]
-    names = names_of(code)
-    for name in sorted(names & set(function.__globals__)):
-        value = function.__globals__[name]
-        texts.append(f"{name}={_described(value)}")
-        if isinstance(value, types.ModuleType) and not (_is_trusted(value.__name__) or _is_ours(value.__name__)):
-            texts += [f"{name}.{each}={_described(vars(value)[each])}" for each in sorted(names & set(vars(value)))]
-    return texts
+    texts += [_described(function.__defaults__ or ())]
+    given = {**(function.__kwdefaults__ or {}), **values_of(function)}
+    return texts + [f"{name}={_described(value)}" for name, value in given.items()]
+
+
+def values_of(function: types.FunctionType) -> dict[str, Any]:
+    """Returns what the names in a function mean: globals, closures, and attributes of modules that users write.
+
+    They come in a fixed order; the name of an attribute is ``module.attribute``.
+    """
+    used, names = sorted(names_of(function.__code__)), function.__globals__
+    found = {name: names[name] for name in used if name in names}
+    for name, module in list(found.items()):
+        if isinstance(module, types.ModuleType) and not _is_trusted(module.__name__):
+            found |= {f"{name}.{each}": vars(module)[each] for each in used if each in vars(module)}
+    for name, cell in zip(function.__code__.co_freevars, function.__closure__ or (), strict=True):
+        try:
+            found[name] = cell.cell_contents
+        except ValueError:  # not set yet
+            found[name] = _NOT_SET
+    return found
 
 
 def _of_code(code: types.CodeType) -> str:

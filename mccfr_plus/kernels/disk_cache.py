@@ -6,6 +6,7 @@ processes need no lock.
 """
 
 import contextlib
+import functools
 import hashlib
 import os
 import pickle
@@ -32,37 +33,24 @@ def cache_folder() -> Path:
 class DiskCache(caching.NullCache):
     """The compiled versions of one kernel, in the place of Numba's own cache.
 
-    The digest is computed when the kernel is first needed: what it calls may be defined later than itself.
-
-    Args:
-        kernel: The kernel. Its options count, too: an inlined kernel and its copy for Python have the same function.
+    The digest is computed when the kernel is first needed: what it calls may be defined later than itself. It covers
+    the kernel's options: an inlined kernel and its copy for Python have the same function.
     """
 
     def __init__(self, kernel: Dispatcher):
         self._kernel = kernel
-        self._stem: str | None = None  # of file names
-        self._is_open = False
 
-    @property
-    def is_off(self) -> bool:
-        """Whether nothing is kept, because the code cannot be identified or the folder not be written."""
-        self._open()
-        return self._stem is None
-
-    def _open(self) -> None:
-        if self._is_open:
-            return
-        self._is_open = True
-        digest = digest_of(self._kernel)
-        if digest is not None and _is_writable(cache_folder()):
-            self._stem = f"{self._kernel.py_func.__name__}-{digest}"
+    @functools.cached_property
+    def digest(self) -> str | None:
+        """The digest of the code; None if it cannot be identified, so that nothing is kept."""
+        return digest_of(self._kernel)
 
     def _path(self, sig: Any, codegen: Any) -> Path | None:
-        self._open()
-        if self._stem is None:
+        if self.digest is None:
             return None
         key = repr((sig, codegen.magic_tuple(), numba.__version__, compiler.__file__))
-        return cache_folder() / f"{self._stem}-{hashlib.sha256(key.encode()).hexdigest()[:16]}.nbc"
+        version = hashlib.sha256(key.encode()).hexdigest()[:16]
+        return cache_folder() / f"{self._kernel.py_func.__name__}-{self.digest}-{version}.nbc"
 
     def holds(self, sig: Any, target_context: Any) -> bool:
         """Returns whether there is a compiled version for a signature."""
@@ -80,17 +68,16 @@ class DiskCache(caching.NullCache):
             return self._unpacked(target_context, pickle.loads(path.read_bytes()))
         except OSError:
             return None
-        except Exception:  # cut off when the machine lost its power, or damaged otherwise: compiled anew
-            with contextlib.suppress(OSError):
-                path.unlink()
+        except Exception:  # cut off when the machine lost its power, or damaged otherwise: compiled again
             return None
 
     def save_overload(self, sig: Any, data: Any) -> None:
-        """Keeps a compiled version; it is compiled again in the next process if the disk is full."""
+        """Keeps a compiled version; it is compiled again in the next process if the folder cannot be written."""
         path = self._path(sig, data.codegen)
         if path is None or data.library.has_dynamic_globals or any(not lifted.can_cache for lifted in data.lifted):
             return
         with contextlib.suppress(OSError):
+            path.parent.mkdir(parents=True, exist_ok=True)
             handle, temporary = tempfile.mkstemp(dir=path.parent)
             try:
                 with os.fdopen(handle, "wb") as file:
@@ -127,11 +114,3 @@ class InlineCache(DiskCache):
             signature=signature,
             objectmode=False,
         )
-
-
-def _is_writable(folder: Path) -> bool:
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError:
-        return False
-    return os.access(folder, os.W_OK)

@@ -7,12 +7,14 @@ Reference: Steele, Lea, Flood 2014, "Fast splittable pseudorandom number generat
 constants of its reference implementation).
 """
 
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
 from mccfr_plus.errors import ConfigError
 from mccfr_plus.kernels.compile import expression_kernel, inline_kernel
+
+Seed: TypeAlias = int | np.random.Generator | None  # see `new_states`
 
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 _MIX_A = np.uint64(0xBF58476D1CE4E5B9)
@@ -20,12 +22,12 @@ _MIX_B = np.uint64(0x94D049BB133111EB)
 _TO_UNIT = 1.0 / (1 << 53)
 
 
-def new_state(seed: int | np.random.Generator | None) -> np.ndarray:
+def new_state(seed: Seed) -> np.ndarray:
     """Returns a fresh generator state, ``[1]`` uint64; see `new_states`."""
     return new_states(seed, 1)
 
 
-def new_states(seed: int | np.random.Generator | None, count: int) -> np.ndarray:
+def new_states(seed: Seed, count: int) -> np.ndarray:
     """Returns fresh generator states, ``[count]`` uint64, the first of which does not depend on the count.
 
     Args:

@@ -15,13 +15,13 @@ per combination. Passing functions as arguments would do the same, but Numba doe
 import dis
 import hashlib
 from collections.abc import Mapping
-from types import CellType, FunctionType, ModuleType
+from types import CellType, FunctionType
 from typing import Any
 
 from mccfr_plus.errors import ConfigError
 from mccfr_plus.kernels.compile import inline_kernel, is_kernel, recompiled, source_of
 from mccfr_plus.kernels.constants import Constant
-from mccfr_plus.kernels.digest import digest_of, names_of
+from mccfr_plus.kernels.digest import digest_of, values_of
 
 Bindings = Mapping[Any, Any]  # slot -> kernel, or constant -> value
 
@@ -81,25 +81,6 @@ def bind(kernel: Any, bindings: Bindings, *, partial: bool = False) -> Any:
     return bound
 
 
-def slots_of(kernel: Any) -> set[Any]:
-    """Returns the slots and constants that a kernel uses, in it and in all that it calls."""
-    found: dict[int, Any] = {}
-    _collect(kernel, found, set())
-    return set(found.values())
-
-
-def _collect(kernel: Any, found: dict[int, Any], seen: set[int]) -> None:
-    source = source_of(kernel)
-    if id(source) in seen:
-        return
-    seen.add(id(source))
-    for _, value in _values_of(source):
-        if is_slot(value):
-            found[id(value)] = value
-        if is_kernel(value):
-            _collect(value, found, seen)
-
-
 _bound: dict[tuple, tuple[Any, Any]] = {}  # what replaces values is kept alive, as the key holds its id
 
 
@@ -126,12 +107,19 @@ class _Binder:
     def _copied(self, kernel: Any, callers: tuple[Any, ...]) -> Any:
         source = source_of(kernel)
         changes = {}
-        for name, value in _values_of(source):
+        for name, value in values_of(source).items():
             if any(value is caller for caller in callers) and not _is_loaded(name, source):
                 continue  # an attribute has the kernel's name, as in ``np.clip``
-            new = self._filled(name, value, source, callers)
-            if new is not value:
-                changes[name] = new
+            new = self._filled(value, callers)
+            if new is value:
+                continue
+            changes[name] = new
+            module, _, attribute = name.rpartition(".")
+            if module:
+                raise ConfigError(
+                    f"The kernel {source.__name__} reaches a slot through {name}: import {attribute} by its name, so "
+                    "that it can be replaced."
+                )
         if not changes:
             return kernel
         key = (source, tuple((name, id(new)) for name, new in changes.items()))
@@ -139,32 +127,18 @@ class _Binder:
             _bound[key] = recompiled(kernel, _copy(source, changes)), changes
         return _bound[key][0]
 
-    def _filled(self, name: str, value: Any, source: FunctionType, callers: tuple[Any, ...]) -> Any:
-        """Returns what a kernel's name means from now on."""
-        if isinstance(value, ModuleType):
-            self._require_no_slots(name, value, source)
-            return value
-        if not is_slot(value):
-            return self.bound(value, callers) if is_kernel(value) else value
-        if id(value) not in self._bindings:
-            if not getattr(value, "slot_has_default", True):
-                self.open.add(_name(value))
-            return self.bound(value, callers) if is_kernel(value) else value
-        self.used.add(id(value))
-        new = self._bindings[id(value)]
-        if isinstance(value, Constant):
-            return value.with_value(new)
-        _require_same_parameters(value, new)
-        return self.bound(new, callers)
-
-    def _require_no_slots(self, name: str, module: ModuleType, source: FunctionType) -> None:
-        for attribute in names_of(source.__code__):
-            value = vars(module).get(attribute)
-            if is_slot(value) or (is_kernel(value) and slots_of(value)):
-                raise ConfigError(
-                    f"The kernel {source.__name__} reaches a slot through {name}.{attribute}: import {attribute} from "
-                    f"{module.__name__} by its name, so that it can be replaced."
-                )
+    def _filled(self, value: Any, callers: tuple[Any, ...]) -> Any:
+        """Returns what a value that a kernel uses is from now on."""
+        if is_slot(value) and id(value) in self._bindings:
+            self.used.add(id(value))
+            new = self._bindings[id(value)]
+            if isinstance(value, Constant):
+                return value.with_value(new)
+            _require_same_parameters(value, new)
+            return self.bound(new, callers)
+        if not getattr(value, "slot_has_default", True):
+            self.open.add(_name(value))
+        return self.bound(value, callers) if is_kernel(value) else value
 
 
 def _copy(source: FunctionType, changes: dict[str, Any]) -> FunctionType:
@@ -188,18 +162,6 @@ def _label(value: Any) -> str:
         return repr(value.value)
     source = source_of(value)
     return f"{source.__module__}.{source.__qualname__}.{digest_of(value)}"
-
-
-def _values_of(source: FunctionType) -> list[tuple[str, Any]]:
-    """Returns the names of globals and closures that a function uses, with what they mean, in a fixed order."""
-    names = source.__globals__
-    found = {name: names[name] for name in sorted(names_of(source.__code__)) if name in names}
-    for name, cell in zip(source.__code__.co_freevars, source.__closure__ or (), strict=True):
-        try:
-            found[name] = cell.cell_contents
-        except ValueError:  # not set yet
-            continue
-    return list(found.items())
 
 
 def _is_loaded(name: str, source: FunctionType) -> bool:

@@ -1,24 +1,16 @@
 """FTRL, OMD and MMD on the whole sequence polytope, with dilated entropy, one infoset at a time.
 
-With the regularizer d(x) = sum_I beta_I x(parent of I) (log n_I + sum_a b(a) log b(a)), b the strategy at I, the next
-strategy of FTRL maximizes  eta <G, x> - d(x)  over the player's sequence-form strategies x, G being the sum of all
-gradients so far. From the leaves up, with A(I, a) = eta G(I, a) + sum of V(J) over the infosets J behind (I, a),
+docs/background/minimizers.md has the formulas of A and V. A sampled gradient is 0 outside of the touched infosets, so
+that only their A and V change: each passes the change of its V up, O(touched), and the result is FTRL on the sampled
+gradients, exactly.
 
-    V(I) = beta_I log( sum_a exp(A(I, a) / beta_I) / n_I ),      b(a) proportional to exp(A(I, a) / beta_I).
+OMD: as the regularizer d is steep at the border of the polytope, the step adds eta_t g_t to the gradient of d and
+projects on nothing but the equalities, so that the sum of eta_s g_s takes the place of eta G. FTRL with a changing eta
+would change every A in every iteration, which is not O(touched). MMD has no log n_I in d, and theta = (theta + eta_t
+g_t) / (1 + eta_t alpha_t) in the place of eta G: all infosets change in every iteration.
 
-A sampled gradient is 0 outside of the touched infosets, so that only their A and V change: each passes the change of
-its V up, O(touched), and the result is FTRL on the sampled gradients, exactly.
-
-OMD maximizes  eta_t <g_t, x> - D(x, x_t), D the Bregman divergence of d. As d is steep at the border of the
-polytope, the step adds eta_t g_t to the gradient of d and projects on nothing but the equalities: with a constant step
-size the iterates are those of FTRL (McMahan 2011, "Follow-the-regularized-leader and mirror descent", theorem 11), and
-with eta_t the sum of eta_s g_s takes the place of eta G. FTRL with a changing eta would change every A in every
-iteration, which is not O(touched). MMD has no log n_I in d, and theta = (theta + eta_t g_t) / (1 + eta_t alpha_t) in
-the place of eta G. All infosets change in every iteration, so that it needs exact gradients.
-
-The optimistic forms count the last gradient that an infoset saw once more, as the guess of the next one (Rakhlin,
-Sridharan 2013; Syrgkanis et al. 2015). Under full gradients this is the textbook's; under sampled ones the guess
-stays where it was last seen.
+The optimistic forms count the last gradient that an infoset saw once more, as the guess of the next one. Under full
+gradients this is the textbook's; under sampled ones the guess stays where it was last seen.
 
 References: Hoda et al. 2010, section 4 (dilated regularizers); Kroer et al. 2020 (weights); Farina, Kroer, Sandholm
 2020, sections 2.2 and 5 (FTRL, OMD on sampled gradients); Sokota et al. 2023, section 3 (MMD).
@@ -33,7 +25,6 @@ import numpy as np
 from mccfr_plus.errors import ConfigError
 from mccfr_plus.kernels.compile import inline_kernel, kernel
 from mccfr_plus.kernels.slots import Constant, bind
-from mccfr_plus.minimizers.base import Minimizer
 from mccfr_plus.minimizers.dilated_weights import CONSTANT, SCHEMES, dilated_weights
 from mccfr_plus.minimizers.hedge import (
     ETA,
@@ -41,10 +32,9 @@ from mccfr_plus.minimizers.hedge import (
     KEEP,
     OPTIMISM,
     OPTIMISTIC,
-    check_step_size,
+    ExponentialWeights,
     exponential,
     step_size,
-    step_size_parameters,
 )
 from mccfr_plus.parameters import LARGEST, check_choice, check_number
 from mccfr_plus.trees.needs import EXACT_GRADIENTS, GRADIENTS, INFOSETS, PERFECT_RECALL
@@ -118,19 +108,18 @@ def prepare_magnetic(tree, strategy, tables, scratch, player, iteration, paramet
 
 
 @dataclass(frozen=True)
-class Dilated(Minimizer):
+class Dilated(ExponentialWeights):
     """Common base of FTRL, OMD and MMD."""
 
     eta: float = 10.0
     weights: str = "kroer"
     optimistic: bool = False
-    decay: ClassVar[float] = 0.0  # of the step size; a field where it can be chosen
     row_of_ones: ClassVar[int | None] = WEIGHT
     kernel: ClassVar[Any] = staticmethod(dilated)
     prepare: ClassVar[Any] = staticmethod(prepare_dilated)
 
     def __post_init__(self) -> None:
-        check_step_size(self.eta, self.decay, self.optimistic)
+        super().__post_init__()
         check_choice("weights", self.weights, SCHEMES)
 
     @property
@@ -143,9 +132,6 @@ class Dilated(Minimizer):
         """Keys of `mccfr_plus.citations`."""
         of_weights = ("kroer2020faster",) if self.weights == "kroer" else ()
         return ("farina2020stochastic", "hoda2010smoothing", *of_weights, *(OPTIMISM if self.optimistic else ()))
-
-    def parameters(self) -> np.ndarray:
-        return step_size_parameters(self.eta, self.decay, self.optimistic)
 
     @property
     def needs(self) -> frozenset[str]:  # type: ignore[override]
@@ -210,7 +196,7 @@ class OMD(Dilated):
         True
     """
 
-    decay: float = 0.0  # type: ignore[misc]
+    decay: float = 0.0
     short_name: ClassVar[str] = "omd"
 
 
@@ -240,7 +226,7 @@ class MagneticMirrorDescent(Dilated):
     weights: str = "constant"
     optimistic: bool = field(default=False, init=False, repr=False)
     alpha: float = 0.1
-    decay: float = 0.5  # type: ignore[misc]
+    decay: float = 0.5
     short_name: ClassVar[str] = "mmd"
     default_average: ClassVar[str] = "last"
     kernel: ClassVar[Any] = staticmethod(bind(dilated, {RELATIVE: False}))

@@ -8,7 +8,7 @@ import numpy as np
 
 from mccfr_plus.kernels.compile import inline_kernel, kernel
 from mccfr_plus.kernels.intrinsics import unlikely
-from mccfr_plus.kernels.slots import bind
+from mccfr_plus.kernels.slots import Constant, bind
 from mccfr_plus.minimizers.base import REGRET, Minimizer, expected_value, play_in_proportion
 from mccfr_plus.minimizers.regret_matching import CUTS, PREDICTS
 from mccfr_plus.parameters import check_number, check_whole
@@ -26,6 +26,8 @@ ITERATIONS = 9  # of a schedule
 # Rows of the tables beside REGRET: AFTER_... when the infoset was last touched; used at first slots only.
 SEEN_POSITIVE, SEEN_NEGATIVE = 1, 2
 
+SCHEDULED = Constant("SCHEDULED", False, "Whether exponents follow the schedule of HS-DCFR.")
+
 _SMALLEST_FACTOR = 1e-300  # keeps logarithms finite
 
 
@@ -34,8 +36,7 @@ def discounted(values, strategy, tables, first, last, iteration, parameters):
     """Updates an infoset. See `Minimizer`; with `CUTS` there is no row SEEN_NEGATIVE.
 
     Regrets keep their signs between two visits, so that the discounts that an infoset missed are made up for when it
-    is touched again, in O(touched): the factors are kept as sums of logarithms. `next_discount` has been called for the
-    iteration.
+    is touched again, in O(touched): the factors are kept as sums of logarithms.
     """
     positive, negative = parameters[POSITIVE], parameters[NEGATIVE]
     missed_positive, missed_negative = 1.0, 1.0
@@ -66,29 +67,15 @@ def discounted(values, strategy, tables, first, last, iteration, parameters):
     return value
 
 
-@inline_kernel
+@kernel
 def prepare_discount(tree, strategy, tables, scratch, player, iteration, parameters):
-    """Brings the discounts up to date with the iteration. `parameters` is modified in place."""
-    if parameters[AT] != iteration:
-        next_discount(parameters, iteration)
-
-
-@kernel
-def prepare_schedule(tree, strategy, tables, scratch, player, iteration, parameters):
-    """Does the same with exponents that follow the schedule of HS-DCFR. `parameters` is modified in place."""
-    while parameters[AT] < iteration:
-        now = parameters[AT] + 1.0
-        share = min(now / parameters[ITERATIONS], 1.0)
-        parameters[ALPHA] = 1.0 + 3.0 * share
-        parameters[BETA] = -1.0 - 2.0 * share
-        next_discount(parameters, now)
-
-
-@kernel
-def next_discount(parameters, iteration):
     """Moves the discounts on to an iteration, over any that updated nothing. `parameters` is modified in place."""
     while parameters[AT] < iteration:
         parameters[AT] += 1.0
+        if SCHEDULED():
+            share = min(parameters[AT] / parameters[ITERATIONS], 1.0)
+            parameters[ALPHA] = 1.0 + 3.0 * share
+            parameters[BETA] = -1.0 - 2.0 * share
         parameters[BEFORE_POSITIVE] = parameters[AFTER_POSITIVE]
         parameters[BEFORE_NEGATIVE] = parameters[AFTER_NEGATIVE]
         parameters[POSITIVE] = _factor(parameters[AT], parameters[ALPHA])
@@ -209,7 +196,7 @@ class ScheduledDiscounted(Discounted):
     beta: float = field(default=-1.0, init=False, repr=False)
     iterations: int = 1000
     short_name: ClassVar[str] = "hs_dcfr"
-    prepare: ClassVar[Any] = staticmethod(prepare_schedule)
+    prepare: ClassVar[Any] = staticmethod(bind(prepare_discount, {SCHEDULED: True}))
 
     def __post_init__(self) -> None:
         check_whole("iterations", self.iterations)

@@ -34,17 +34,21 @@ def exponential(x):
     return math.exp(x) if x > -708.0 else 0.0
 
 
-def step_size_parameters(eta: float, decay: float, optimistic: bool) -> np.ndarray:
-    """Returns the parameters of a kernel, ``[5]`` float64."""
-    return np.array([eta, decay, float(optimistic), 0.0, 1.0])
+class ExponentialWeights(Minimizer):
+    """A minimizer with the step size eta / t^decay, which may count the last gradient or regrets twice."""
 
+    eta: float
+    optimistic: bool
+    decay: float = 0.0
 
-def check_step_size(eta: Any, decay: Any, optimistic: Any) -> None:
-    """Raises ConfigError unless eta > 0, 0 <= decay <= 1 and `optimistic` is a bool."""
-    check_number("eta", eta, 0, LARGEST, "the step size must be a finite number above 0")
-    allowed = "must be a number from 0 (constant step size) to 1; 0.5 is eta / sqrt(t)"
-    check_number("decay", decay, 0, 1, allowed, inclusive=True)
-    check_switch("optimistic", optimistic)
+    def __post_init__(self) -> None:
+        check_number("eta", self.eta, 0, LARGEST, "the step size must be a finite number above 0")
+        allowed = "must be a number from 0 (constant step size) to 1; 0.5 is eta / sqrt(t)"
+        check_number("decay", self.decay, 0, 1, allowed, inclusive=True)
+        check_switch("optimistic", self.optimistic)
+
+    def parameters(self) -> np.ndarray:
+        return np.array([self.eta, self.decay, float(self.optimistic), 0.0, 1.0])
 
 
 @inline_kernel
@@ -83,7 +87,7 @@ def prepare_hedge(tree, strategy, tables, scratch, player, iteration, parameters
 
 
 @dataclass(frozen=True)
-class Hedge(Minimizer):
+class Hedge(ExponentialWeights):
     """Hedge, or multiplicative weights, on each infoset's counterfactual regrets (Freund, Schapire 1997).
 
     The strategy is proportional to exp(eta / t^decay R), with the cumulative regrets R. t is the iteration in which the
@@ -109,13 +113,7 @@ class Hedge(Minimizer):
     kernel: ClassVar[Any] = staticmethod(hedge)
     prepare: ClassVar[Any] = staticmethod(prepare_hedge)
 
-    def __post_init__(self) -> None:
-        check_step_size(self.eta, self.decay, self.optimistic)
-
     @property
     def references(self) -> tuple[str, ...]:  # type: ignore[override]
         """Keys of `mccfr_plus.citations`."""
         return ("freund1997decision", *(OPTIMISM if self.optimistic else ()))
-
-    def parameters(self) -> np.ndarray:
-        return step_size_parameters(self.eta, self.decay, self.optimistic)

@@ -1,17 +1,8 @@
 """Optimistic mirror descent with steps that adapt, on a regularized game, at every infoset: the rule of Reg-CFR.
 
-With g the counterfactual values, n the number of actions, u the strategy that was played, m the reference, P the
-projection on the distributions of at least gamma / n per action, and eta_t the step of iteration t,
-
-    v = <g, u> - tau |u|^2 / 2,     eta_t = 1 / sqrt(kappa + sum of |g_s - g_{s-1}|^2 over 2 <= s <= t),
-    m = P(c m + (1 - c) / n + eta_t (g - tau m)),     c = eta_t / eta_{t-1},
-    u = P(m + eta_t (g - tau m)),
-
-v being the value for the parent. tau is halved after every `period` iterations. Constants that are added to all
-actions do not change P, so that the table holds m - 1 / n and the uniform strategy falls out.
-
-The constants are those of LiteEFG 1.0, the authors' package, with its Euclidean regularizer. Its players update at the
-same time.
+docs/background/minimizers.md has the formulas, with the strategy u, its reference m, and n actions. The value for the
+parent is <v, u> - tau |u|^2 / 2. Constants that are added to all actions do not change a projection, so that the table
+holds m - 1 / n and the uniform strategy falls out.
 """
 
 import math

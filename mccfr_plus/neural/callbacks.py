@@ -6,7 +6,7 @@ import csv
 import os
 
 from mccfr_plus.neural.backend import summary_writer
-from mccfr_plus.solver.hooks import Progress
+from mccfr_plus.solver.iterative import Progress
 
 
 def scalars_of(progress: Progress) -> dict[str, float | None]:

@@ -48,17 +48,16 @@ def settings_of(spec: str | Spec | Settings) -> Settings:
     return Settings(spec.name, config, representation)
 
 
-def new_solver(game: Any, spec: str | Spec | Settings, *, seed: Any = None, limits: Any = None) -> Any:
+def new_solver(game: Any, spec: str | Spec | Settings, *, seed: Any = None, **limits: Any) -> Any:
     """Returns the solver of a spec; see `settings_of`, and `DeepCFR` for the other arguments and errors.
 
-    ``limits`` are those of a compiled tree, a `TreeLimits`. Too little memory is a BudgetError.
+    ``limits`` are keyword arguments of `compile_game`. Too little memory is a BudgetError.
     """
     from mccfr_plus.neural.tree_representation import new_representation
 
     name, config, wanted = settings_of(spec)
-    given = {} if limits is None else {key: value for key, value in limits._asdict().items() if value is not None}
     kind = _class_of(ALGORITHMS[name])
-    representation = new_representation(game, wanted, kind.__name__, **given)
+    representation = new_representation(game, wanted, kind.__name__, **limits)
     try:
         return kind(game, config, representation=representation, seed=seed)
     except BudgetError:

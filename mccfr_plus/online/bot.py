@@ -18,9 +18,59 @@ import pyspiel
 
 from mccfr_plus.errors import ConfigError, GameError
 from mccfr_plus.kernels.random_numbers import new_state
-from mccfr_plus.online.memory import Infoset
 from mccfr_plus.parameters import check_number, check_whole
 from mccfr_plus.policies.info_state_policy import InfoStatePolicy
+
+
+class Infoset:
+    """An own information set that was visited. All lists have an entry per legal action.
+
+    A strategy changes only in games that visit its infoset: so the pending update of its sum is the strategy times the
+    increase of the parent sequence's sum, in O(1) per visit.
+    """
+
+    __slots__ = ("actions", "marks", "parent", "parent_index", "regrets", "strategy", "sums", "uniform_reach")
+
+    def __init__(self, actions: list[int], parent: "Infoset | None", parent_index: int):
+        count = len(actions)
+        self.actions = actions  # OpenSpiel's legal actions
+        self.parent = parent  # the own infoset before this one
+        self.parent_index = parent_index  # of the action taken there
+        # Probability that uniform play takes all own actions above this infoset.
+        self.uniform_reach: float = 1.0 if parent is None else parent.uniform_reach / len(parent.actions)
+        self.regrets = [0.0] * count  # cumulative counterfactual regrets, estimated
+        self.strategy = [1.0 / count] * count  # the current one, by regret matching
+        # Of own reach times strategy over the games counted: without exploration, and with exploration at each node.
+        self.sums = [[0.0] * count, [0.0] * count]
+        self.marks = [0.0, 0.0]  # the sums of the parent sequence at the last update
+
+    def update_sums(self, num_games: int, epsilon: float | None) -> None:
+        """Adds the strategies of the games since the last call; the parent must be up to date.
+
+        With `epsilon`, also to the sums with exploration: epsilon / num_actions + (1 - epsilon) strategy.
+        """
+        for which, share in enumerate((0.0,) if epsilon is None else (0.0, epsilon)):
+            above = num_games if self.parent is None else self.parent.sums[which][self.parent_index]
+            gained, floor = above - self.marks[which], share / len(self.actions)
+            if gained:
+                self.marks[which] = above
+                pairs = zip(self.sums[which], self.strategy, strict=True)
+                self.sums[which] = [total + gained * (floor + (1.0 - share) * p) for total, p in pairs]
+
+    def observe(self, index: int, value: float) -> float:
+        """Adds the estimated counterfactual value of the action taken to the regrets, and matches them.
+
+        Returns the estimate of this infoset's counterfactual value under the strategy.
+        """
+        passed = self.strategy[index] * value
+        regrets = [regret - passed for regret in self.regrets]
+        regrets[index] += value
+        self.regrets = regrets
+        positive = [regret if regret > 0.0 else 0.0 for regret in regrets]
+        total = sum(positive)
+        uniform = [1.0 / len(regrets)] * len(regrets)
+        self.strategy = [regret / total for regret in positive] if total > 0.0 else uniform
+        return passed
 
 
 class OnlineOutcomeSampling(pyspiel.Bot):
@@ -72,7 +122,7 @@ class OnlineOutcomeSampling(pyspiel.Bot):
         self._player = int(player)
         self._rng = random.Random(int(new_state(seed)[0]))
         self._infosets: dict[str, Infoset] = {}  # parents before children
-        self._num_games = 0
+        self.num_games = 0  # that were ended
         self._begin(playing=False)
 
     def _begin(self, playing: bool) -> None:
@@ -90,12 +140,6 @@ class OnlineOutcomeSampling(pyspiel.Bot):
     def restart_at(self, state: pyspiel.State) -> None:
         """Begins a game. A game without `end_game` is discarded."""
         self.restart()
-
-    def inform_action(self, state: pyspiel.State, player: int, action: int) -> None:
-        """Does nothing: information states contain all that the player knows."""
-
-    def inform_actions(self, state: pyspiel.State, actions: list[int]) -> None:
-        """Does nothing, see `inform_action`."""
 
     def provides_policy(self) -> bool:
         """Returns True."""
@@ -155,11 +199,6 @@ class OnlineOutcomeSampling(pyspiel.Bot):
 
     # --- learning ---
 
-    @property
-    def num_games(self) -> int:
-        """Number of games that were ended."""
-        return self._num_games
-
     def end_game(self, payoff: float) -> None:
         """Ends the game: the bot learns from its payoff. `play_games` calls this.
 
@@ -178,7 +217,7 @@ class OnlineOutcomeSampling(pyspiel.Bot):
                 f"a game with {len(self._path)} own moves was taken with probability {self._probability:.3g}: too "
                 "small to divide by. Outcome sampling cannot learn from games of this length."
             )
-        self._num_games += 1
+        self.num_games += 1
         for infoset, _ in self._path:  # before strategies change, and parents first
             self._update_sums(infoset)
         for infoset, index in reversed(self._path):
@@ -191,7 +230,7 @@ class OnlineOutcomeSampling(pyspiel.Bot):
 
     def _update_sums(self, infoset: Infoset) -> None:
         # By game, the sums with exploration follow from those without.
-        infoset.update_sums(self._num_games, self.epsilon if self.horizon is None else None)
+        infoset.update_sums(self.num_games, self.epsilon if self.horizon is None else None)
 
     # --- policies ---
 
@@ -226,7 +265,7 @@ class OnlineOutcomeSampling(pyspiel.Bot):
             self._update_sums(infoset)
             sums = infoset.sums[exploring and self.horizon is None]
             if exploring and self.horizon is not None:
-                sums = self._mixed_by_game(infoset, sums, self._num_games)
+                sums = self._mixed_by_game(infoset, sums, self.num_games)
             rows[key] = _row(infoset.actions, sums)
         return InfoStatePolicy(self._player, rows, game)
 

@@ -8,7 +8,8 @@ import pyspiel
 
 from mccfr_plus.errors import PolicyError, PolicyFileError
 from mccfr_plus.files.atomic_write import atomic_write
-from mccfr_plus.policies.keyed_policy import KeyedPolicy, KeyedTable, are_distributions, keys_of_kind
+from mccfr_plus.policies.keyed_policy import KeyedPolicy, KeyedTable
+from mccfr_plus.policies.table import is_strategy
 from mccfr_plus.policies.tree_policy import TreePolicy
 from mccfr_plus.trees.game import load_game
 from mccfr_plus.trees.game_tree import GameTree, compile_game
@@ -44,13 +45,13 @@ def save_policy(policy: TreePolicy | KeyedPolicy, path: str | os.PathLike) -> No
     """
     if isinstance(policy, KeyedPolicy):
         fields = {"format": KEYED_FORMAT, "kind": policy.keys.kind, **policy.table._asdict()}
-    elif not isinstance(policy, TreePolicy):
+    elif isinstance(policy, TreePolicy):
+        fields = {"format": FORMAT, "fingerprint": policy.tree.fingerprint, "strategy": policy.strategy()}
+    else:
         raise PolicyError(
             f"a {type(policy).__name__} cannot be saved: save Solver(game).set_strategy(policy).current_policy(), "
             "which has the same probabilities."
         )
-    else:
-        fields = {"format": FORMAT, "fingerprint": policy.tree.fingerprint, "strategy": policy.strategy()}
     with atomic_write(path, PolicyFileError) as file:
         np.savez_compressed(file, version=VERSION, game=str(policy.game), **fields)
 
@@ -85,40 +86,34 @@ def load_policy(path: str | os.PathLike, game: pyspiel.Game | str | GameTree | N
         >>> bool((loaded.strategy() == policy.strategy()).all())
         True
     """
-    path = Path(path)
-    fields = _read(path)
+    path, fields = Path(path), _read(Path(path))
     name = str(fields["game"])
+    game = name if game is None else game
     if str(fields["format"]) == KEYED_FORMAT:
-        return _keyed_policy(path, name, fields, game)
-    tree = compile_game(name if game is None else game)
-    strategy = fields["strategy"]
+        return _keyed_policy(path, name, fields, game.game if isinstance(game, GameTree) else load_game(game))
+    tree, strategy = compile_game(game), fields["strategy"]
     if str(fields["fingerprint"]) != tree.fingerprint or strategy.shape != (tree.num_slots,):
         raise PolicyFileError(
             f"{path} holds a policy of {name}, which has other information states or actions than {tree.game}. "
             "Evaluate it on its own game, or solve this one."
         )
-    if strategy.dtype != np.float64 or not are_distributions(strategy, tree.arrays.infosets["first_slot"]):
+    if strategy.dtype != np.float64 or not is_strategy(strategy, tree.arrays.infosets["first_slot"]):
         raise PolicyFileError(f"{path} is damaged: its probabilities are not distributions. Write it again.")
     return TreePolicy(tree, strategy)
 
 
-def _keyed_policy(
-    path: Path, name: str, fields: dict[str, np.ndarray], game: pyspiel.Game | str | GameTree | None
-) -> KeyedPolicy:
-    loaded = game.game if isinstance(game, GameTree) else load_game(name if game is None else game)
-    if str(loaded) != name:
+def _keyed_policy(path: Path, name: str, fields: dict[str, np.ndarray], game: pyspiel.Game) -> KeyedPolicy:
+    if str(game) != name:
         raise PolicyFileError(
-            f"{path} holds a policy of {name}, which is not {loaded}. Evaluate it on its own game, or solve this one."
+            f"{path} holds a policy of {name}, which is not {game}. Evaluate it on its own game, or solve this one."
         )
     table = KeyedTable(*(fields[field] for field in KeyedTable._fields))
     try:
-        keys = keys_of_kind(str(fields["kind"]), loaded)
-        is_whole = table.is_consistent(loaded.num_players())
-    except ValueError:
-        is_whole = False
-    if not is_whole:
-        raise PolicyFileError(f"{path} is damaged: its arrays do not fit together. Write it again.")
-    return KeyedPolicy(loaded, table, keys)
+        if table.is_consistent(game.num_players()):
+            return KeyedPolicy.of_kind(game, table, str(fields["kind"]))
+    except (LookupError, ValueError):
+        pass
+    raise PolicyFileError(f"{path} is damaged: its arrays do not fit together. Write it again.")
 
 
 def _read(path: Path) -> dict[str, np.ndarray]:
@@ -129,16 +124,15 @@ def _read(path: Path) -> dict[str, np.ndarray]:
     try:
         # np.load leaves a file that it has opened open if the archive is damaged.
         with open(path, "rb") as file, np.load(file, allow_pickle=False) as archive:
-            if "header.json" in archive:
-                raise PolicyFileError(
-                    f"{no_policy} but a checkpoint: load it with Solver.from_checkpoint and take its average_policy()."
-                )
+            is_checkpoint = "header.json" in archive
             wanted = _FIELDS.get(str(archive["format"]), set()) if "format" in archive else set()
             fields = {name: archive[name] for name in wanted}
-    except PolicyFileError:
-        raise
     except Exception as error:  # a damaged archive may raise nearly anything, from zipfile, zlib and numpy
         raise PolicyFileError(f"{no_policy}, or is damaged ({type(error).__name__}). Write it again.") from None
+    if is_checkpoint:
+        raise PolicyFileError(
+            f"{no_policy} but a checkpoint: load it with Solver.from_checkpoint and take its average_policy()."
+        )
     if not fields:
         raise PolicyFileError(f"{no_policy}: save one with save_policy or `mccfr-plus solve GAME --policy_out=FILE`.")
     if fields["version"].tolist() != VERSION:

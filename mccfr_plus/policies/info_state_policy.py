@@ -1,10 +1,11 @@
 """One player's policy by information state string, uniform elsewhere."""
 
 import pyspiel
-from open_spiel.python import policy as openspiel_policy
+
+from mccfr_plus.policies.table import TablePolicy
 
 
-class InfoStatePolicy(openspiel_policy.Policy):
+class InfoStatePolicy(TablePolicy):
     """One player's strategy as an OpenSpiel policy, uniform at other information states and for other players.
 
     It accepts states of a simultaneous game and of its turn-based conversion.
@@ -29,16 +30,10 @@ class InfoStatePolicy(openspiel_policy.Policy):
         self.player = player
         self.rows = rows
 
-    def action_probabilities(self, state: pyspiel.State, player_id: int | None = None) -> dict[int, float]:
-        """Returns {action: probability} of the player to move, or of `player_id` at a simultaneous node."""
-        player = state.current_player() if player_id is None else player_id
-        if player == self.player:
-            key = state.information_state_string(player)
-            line = f"Current player: {player}\n"  # of OpenSpiel's conversion to turn-based, before the original
-            for name in (key, key.removeprefix(line), line + key):
-                if name in self.rows:
-                    return dict(self.rows[name])
-        actions = state.legal_actions(player)
-        if not actions:  # as OpenSpiel's own policies do where a player has no choice
-            return {0: 1.0}
-        return dict.fromkeys(actions, 1.0 / len(actions))
+    def _row_at(self, state: pyspiel.State, player: int) -> dict[int, float] | None:
+        if player != self.player:
+            return None
+        key = state.information_state_string(player)
+        line = f"Current player: {player}\n"  # of OpenSpiel's conversion to turn-based, before the original
+        names = (key, key.removeprefix(line), line + key)
+        return next((dict(self.rows[name]) for name in names if name in self.rows), None)

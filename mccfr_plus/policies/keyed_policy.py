@@ -1,16 +1,16 @@
 """Policies of lazy trees: probabilities under keys of information states, uniform elsewhere."""
 
+import functools
 import itertools
 import logging
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import pyspiel
-from open_spiel.python import policy as openspiel_policy
 
 from mccfr_plus.errors import PolicyError
-from mccfr_plus.policies.table import SHOWN, PolicyTable, html_of, rows_of
+from mccfr_plus.policies.table import JointTablePolicy, PolicyTable, is_strategy, rows_of
 from mccfr_plus.trees.by_rules.rules_keys import RulesKeys
 from mccfr_plus.trees.expanding_tree import ExpandingTree
 from mccfr_plus.trees.game import action_name
@@ -18,17 +18,14 @@ from mccfr_plus.trees.keys import Keys
 
 logger = logging.getLogger("mccfr_plus")
 
-_TOLERANCE = 1e-6
 _BLOCK = 1 << 16  # infosets that are copied at once
 
 
-def keys_of_kind(kind: str, game: pyspiel.Game) -> Keys:
-    """Returns new keys of a kind. ValueError for an unknown kind, or if it needs rules that a game lacks."""
-    if kind == Keys.kind:
-        return Keys()
-    if kind not in ("rules", "symmetric"):
-        raise ValueError(f"no keys of kind {kind!r}")
-    return RulesKeys(game, symmetry=kind == "symmetric")
+_KEYS: dict[str, Callable[[pyspiel.Game], Keys]] = {  # ValueError for a game without rules
+    Keys.kind: lambda game: Keys(),
+    "rules": RulesKeys,
+    "symmetric": functools.partial(RulesKeys, symmetry=True),
+}
 
 
 class KeyedTable(NamedTuple):
@@ -49,31 +46,15 @@ class KeyedTable(NamedTuple):
             return False
         if self.first[0] != 0 or self.first[-1] != rows or (np.diff(self.first) < 1).any():
             return False
-        players_fit = ((self.players >= 0) & (self.players < num_players)).all()
-        places = self.players.astype(np.int64), *self.keys.T
-        follow = np.repeat(np.arange(count), np.diff(self.first)), self.actions
-        are_ordered = _ascend(*places) and _ascend(*follow)  # as look-ups and rules take them
-        return bool(players_fit) and are_ordered and are_distributions(self.probabilities, self.first[:-1])
-
-
-def _ascend(*columns: np.ndarray) -> bool:
-    """Returns whether rows ascend strictly, in lexicographic order of their columns."""
-    is_after = np.zeros(max(len(columns[0]) - 1, 0), bool)
-    for column in reversed(columns):
-        is_after = (column[1:] > column[:-1]) | ((column[1:] == column[:-1]) & is_after)
-    return bool(is_after.all())
+        if (np.diff(self.players) < 0).any() or not ((self.players >= 0) & (self.players < num_players)).all():
+            return False
+        return is_strategy(self.probabilities, self.first[:-1])
 
 
 def _as_bytes(players: np.ndarray, keys: np.ndarray) -> np.ndarray:
     """Returns players and their keys as one item of bytes each."""
     rows = np.column_stack([players.astype(np.int64), keys])
     return rows.view(np.dtype((np.void, rows.shape[1] * rows.itemsize))).ravel()
-
-
-def are_distributions(probabilities: np.ndarray, firsts: np.ndarray) -> bool:
-    """Returns whether all rows, which begin at `firsts`, are distributions."""
-    totals = np.add.reduceat(probabilities, firsts) if len(firsts) else np.ones(0)
-    return bool((probabilities >= 0).all() and (np.abs(totals - 1) <= _TOLERANCE).all())
 
 
 def _merged(table: KeyedTable, is_first: np.ndarray, weights: np.ndarray) -> KeyedTable:
@@ -90,7 +71,7 @@ def _merged(table: KeyedTable, is_first: np.ndarray, weights: np.ndarray) -> Key
     return KeyedTable(table.players[is_first], table.keys[is_first], first, actions, shares)
 
 
-class KeyedPolicy(openspiel_policy.Policy):
+class KeyedPolicy(JointTablePolicy):
     """A joint policy of all players at the information states that a solver has found, uniform elsewhere.
 
     Args:
@@ -107,12 +88,19 @@ class KeyedPolicy(openspiel_policy.Policy):
         9
     """
 
+    _elsewhere = ", uniform where nothing was found"
+
     def __init__(self, game: pyspiel.Game, table: KeyedTable, keys: Keys):
         super().__init__(game, list(range(game.num_players())))
         self.table = table
         self.keys = keys
         bounds = np.searchsorted(table.players, np.arange(game.num_players() + 1))
         self._ranges = [slice(int(a), int(b)) for a, b in itertools.pairwise(bounds)]
+
+    @classmethod
+    def of_kind(cls, game: pyspiel.Game, table: KeyedTable, kind: str) -> "KeyedPolicy":
+        """Returns the policy of a table with keys of a kind. LookupError or ValueError if the game has no such keys."""
+        return cls(game, table, _KEYS[kind](game))
 
     @classmethod
     def of_tree(
@@ -195,19 +183,10 @@ class KeyedPolicy(openspiel_policy.Policy):
             index += 1
         return None
 
-    def action_probabilities(self, state: pyspiel.State, player_id: int | None = None) -> dict[int, float]:
-        """Returns {action: probability} of the player to move, or of `player_id` at a simultaneous node.
-
-        Also accepts states of the simultaneous game. PolicyError if the state has other legal actions than the policy.
-        """
-        player = state.current_player() if player_id is None else player_id
-        if player < 0:
-            raise PolicyError("a chance, terminal or simultaneous node has no single player to move: give player_id.")
+    def _row_at(self, state: pyspiel.State, player: int) -> dict[int, float] | None:
         found = self.keys.row_of([self._row(key, player) for key in self.keys.of_state(state, player)])
         legal = state.legal_actions(player)
-        if found is None:
-            return {action: 1.0 / len(legal) for action in legal} if legal else {0: 1.0}
-        if list(found) != legal:
+        if found is not None and list(found) != legal:
             text = state.information_state_string(player)
             raise PolicyError(
                 f"information state {text!r} of player {player} has actions {legal}, and {list(found)} where this "
@@ -215,12 +194,7 @@ class KeyedPolicy(openspiel_policy.Policy):
             )
         return found
 
-    def to_table(self) -> PolicyTable:
-        """Returns a row per information state found and action, as arrays; `reach` is not known."""
-        return self._table(self.num_infosets)
-
-    def _table(self, most: int) -> PolicyTable:
-        """Returns the table of so many information states, the first ones."""
+    def _rows(self, most: int | None = None) -> PolicyTable:
         counts = np.diff(self.table.first)[:most]
         end = int(counts.sum())
         players = np.repeat(self.table.players[:most], counts).astype(np.int64)
@@ -237,17 +211,6 @@ class KeyedPolicy(openspiel_policy.Policy):
             None,
         )
 
-    def to_dataframe(self) -> Any:
-        """Returns the rows of `to_table` as a pandas data frame; see `TreePolicy.to_dataframe`.
-
-        ``information_state`` is the key in hexadecimal digits.
-        """
-        return self.to_table().to_dataframe()
-
-    def _repr_html_(self) -> str:
-        title = f"Policy of {self.game}, uniform where nothing was found"
-        return html_of(title, self.num_infosets, self._table(SHOWN))
-
     def to_pyspiel(self) -> pyspiel.TabularPolicy:
         """Raises PolicyError: only hashes of information states are kept."""
         raise PolicyError(
@@ -256,9 +219,5 @@ class KeyedPolicy(openspiel_policy.Policy):
             "to_tabular(), which visits all states of the game; or solve with tree='compiled'."
         )
 
-    def __getstate__(self) -> dict:
-        return {"game": self.game, "table": self.table, "kind": self.keys.kind}
-
-    def __setstate__(self, state: dict) -> None:
-        keys = keys_of_kind(state["kind"], state["game"])
-        self.__init__(state["game"], state["table"], keys)  # type: ignore[misc]
+    def __reduce__(self) -> tuple:
+        return type(self).of_kind, (self.game, self.table, self.keys.kind)

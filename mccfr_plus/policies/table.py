@@ -1,17 +1,22 @@
-"""Policies as tables: a row per information state and action, for data frames and files."""
+"""Policies that are tables: what all of them answer, and their rows for data frames, files and notebooks."""
 
+import abc
 from html import escape
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
+import pyspiel
+from open_spiel.python import policy as openspiel_policy
 
 from mccfr_plus.display import data_frame, html_table
+from mccfr_plus.errors import PolicyError
 from mccfr_plus.games.rules import CHANCE
 from mccfr_plus.kernels.compile import announce_compilation, kernel
 from mccfr_plus.trees.game_tree import GameTree
 from mccfr_plus.trees.order import action_names
 
-SHOWN = 10  # information states in a notebook
+_SHOWN = 10  # information states in a notebook
+_TOLERANCE = 1e-6  # of the sum of a distribution
 
 
 class PolicyTable(NamedTuple):
@@ -33,6 +38,76 @@ class PolicyTable(NamedTuple):
         return data_frame(self.columns())
 
 
+class TablePolicy(openspiel_policy.Policy):
+    """A policy with a row of probabilities per information state; subclasses look it up, each by another key."""
+
+    @abc.abstractmethod
+    def _row_at(self, state: pyspiel.State, player: int) -> dict[int, float] | None:
+        """Returns {action: probability} of a player with legal actions; None: uniform play."""
+
+    def action_probabilities(self, state: pyspiel.State, player_id: int | None = None) -> dict[int, float]:
+        """Returns {action: probability} of the player to move, or of `player_id` at a simultaneous node.
+
+        Also accepts states of the simultaneous game. PolicyError if the state is of another game.
+        """
+        player = state.current_player() if player_id is None else player_id
+        if player < 0:
+            raise PolicyError("a chance, terminal or simultaneous node has no single player to move: give player_id.")
+        legal = state.legal_actions(player)
+        if not legal:  # as OpenSpiel's own policies do where a player has no choice
+            return {0: 1.0}
+        row = self._row_at(state, player)
+        return dict.fromkeys(legal, 1.0 / len(legal)) if row is None else row
+
+
+class JointTablePolicy(TablePolicy):
+    """A table policy of all players, whose rows can be listed."""
+
+    _elsewhere: ClassVar[str] = ""  # what it plays where it has no row, for the title
+
+    @property
+    @abc.abstractmethod
+    def num_infosets(self) -> int:
+        """Number of information states that it has probabilities for."""
+
+    @abc.abstractmethod
+    def _rows(self, most: int | None = None) -> PolicyTable:
+        """Returns the rows of so many information states, the most often reached ones where reach is known."""
+
+    def to_table(self) -> PolicyTable:
+        """Returns a row per information state and action, as arrays; the columns are those of `to_dataframe`."""
+        return self._rows()
+
+    def to_dataframe(self) -> Any:
+        """Returns a row per information state and action as a pandas data frame.
+
+        The columns are ``player``, ``information_state``, ``action`` (OpenSpiel's number), ``action_name``,
+        ``probability`` and ``reach``, the probability of the information state if all players follow the policy. A
+        `KeyedPolicy` has no ``reach``, and its ``information_state`` is the key in hexadecimal digits.
+
+        Examples:
+            >>> import mccfr_plus
+            >>> policy = mccfr_plus.Solver("kuhn_poker", "full").run(1000).average_policy()
+            >>> policy.to_dataframe().shape
+            (24, 6)
+        """
+        return self.to_table().to_dataframe()
+
+    def _repr_html_(self) -> str:
+        table, rows = self._rows(_SHOWN), list[list[str]]()
+        for i, text in enumerate(table.information_state):
+            played = f"{table.action_name[i]} {table.probability[i]:.3f}"
+            if rows and rows[-1][:2] == [str(table.player[i]), text]:
+                rows[-1][2] += f", {played}"
+            else:
+                reach = [] if table.reach is None else [f"{table.reach[i]:.4g}"]
+                rows.append([str(table.player[i]), text, played, *reach])
+        heading = ["player", "information state", "actions", *(["reach"] if table.reach is not None else [])]
+        more = f", {len(rows)} of which are shown" if self.num_infosets > len(rows) else ""
+        title = f"<b>Policy of {escape(str(self.game))}{self._elsewhere}</b>: {self.num_infosets:,} information states"
+        return f"{title}{more}{html_table(heading, rows, numbers_from=3)}"
+
+
 def table_of_tree(tree: GameTree, strategy: np.ndarray, most: int | None = None) -> PolicyTable:
     """Returns the table of a strategy, ``[num_slots]``, or only its `most` infosets with the largest reach."""
     reach = reach_of(tree, strategy)
@@ -48,6 +123,12 @@ def table_of_tree(tree: GameTree, strategy: np.ndarray, most: int | None = None)
         strategy[slots],
         reach[numbers],
     )
+
+
+def is_strategy(probabilities: np.ndarray, firsts: np.ndarray) -> bool:
+    """Returns whether each row is a distribution; rows follow one another and begin at `firsts`."""
+    totals = np.add.reduceat(probabilities, firsts) if len(firsts) else np.ones(0)
+    return bool((probabilities >= 0).all() and (np.abs(totals - 1) <= _TOLERANCE).all())
 
 
 def rows_of(firsts: np.ndarray, counts: np.ndarray) -> np.ndarray:
@@ -77,18 +158,3 @@ def _add_reach(tree, strategy, infoset_of_slot, of_nodes, of_infosets):
             label = payload + index
             probability = tree.chance[label]["probability"] if kind == CHANCE else strategy[label]
             of_nodes[child + index] = of_nodes[node] * probability
-
-
-def html_of(title: str, count: int, table: PolicyTable) -> str:
-    """Returns a policy for a notebook."""
-    rows: list[list[str]] = []
-    for i, text in enumerate(table.information_state):
-        played = f"{table.action_name[i]} {table.probability[i]:.3f}"
-        if rows and rows[-1][:2] == [str(table.player[i]), text]:
-            rows[-1][2] += f", {played}"
-        else:
-            reach = [] if table.reach is None else [f"{table.reach[i]:.4g}"]
-            rows.append([str(table.player[i]), text, played, *reach])
-    heading = ["player", "information state", "actions", *(["reach"] if table.reach is not None else [])]
-    more = f", {len(rows)} of which are shown" if count > len(rows) else ""
-    return f"<b>{escape(title)}</b>: {count:,} information states{more}{html_table(heading, rows, numbers_from=3)}"

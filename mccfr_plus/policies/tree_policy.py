@@ -3,19 +3,18 @@
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 import pyspiel
 from open_spiel.python import policy as openspiel_policy
 
 from mccfr_plus.errors import PolicyError
-from mccfr_plus.policies.table import SHOWN, PolicyTable, html_of, table_of_tree
+from mccfr_plus.policies.table import JointTablePolicy, PolicyTable, table_of_tree
 from mccfr_plus.trees.game_tree import GameTree
 from mccfr_plus.trees.order import openspiel_order, representative_states
 
 
-class TreePolicy(openspiel_policy.TabularPolicy, Mapping):
+class TreePolicy(JointTablePolicy, openspiel_policy.TabularPolicy, Mapping):
     """A joint policy of all players, as OpenSpiel's Python code expects one.
 
     It is an `open_spiel.python.policy.TabularPolicy`, whose indexed attributes (``states``,
@@ -53,19 +52,9 @@ class TreePolicy(openspiel_policy.TabularPolicy, Mapping):
             return self.action_probability_array[self._row_of[self.tree.infoset_of_slot], self.tree.slot_action]
         return self._strategy.copy()
 
-    def action_probabilities(self, state: pyspiel.State, player_id: int | None = None) -> dict[int, float]:
-        """Returns {action: probability} of the player to move, or of `player_id` at a simultaneous node.
-
-        Also accepts states of the simultaneous game. PolicyError if the state is of another game.
-        """
-        player = state.current_player() if player_id is None else player_id
-        if player < 0:
-            raise PolicyError("a chance, terminal or simultaneous node has no single player to move: give player_id.")
+    def _row_at(self, state: pyspiel.State, player: int) -> dict[int, float]:
         infoset = self.tree.infoset_of_state(state, player)
         if infoset is None:
-            legal = state.legal_actions(player)
-            if not legal:
-                return {0: 1.0}
             key = state.information_state_string(player)
             raise PolicyError(f"information state {key!r} of player {player} does not occur in {self.game}.")
         return dict(self._actions_and_probabilities(infoset))
@@ -101,6 +90,11 @@ class TreePolicy(openspiel_policy.TabularPolicy, Mapping):
         return texts
 
     def __len__(self) -> int:
+        return self.tree.num_infosets
+
+    @property
+    def num_infosets(self) -> int:
+        """Number of information states."""
         return self.tree.num_infosets
 
     __eq__ = object.__eq__
@@ -171,30 +165,11 @@ class TreePolicy(openspiel_policy.TabularPolicy, Mapping):
             {key: self._actions_and_probabilities(infoset) for infoset, key in enumerate(self._texts)}
         )
 
-    def to_table(self) -> PolicyTable:
-        """Returns a row per information state and action, as arrays."""
-        return table_of_tree(self.tree, self.strategy())
-
-    def to_dataframe(self) -> Any:
-        """Returns a row per information state and action as a pandas data frame.
-
-        The columns are ``player``, ``information_state``, ``action`` (OpenSpiel's number), ``action_name``,
-        ``probability`` and ``reach``, the probability of the information state if all players follow the policy.
-
-        Examples:
-            >>> import mccfr_plus
-            >>> policy = mccfr_plus.Solver("kuhn_poker", "full").run(1000).average_policy()
-            >>> policy.to_dataframe().shape
-            (24, 6)
-        """
-        return self.to_table().to_dataframe()
+    def _rows(self, most: int | None = None) -> PolicyTable:
+        return table_of_tree(self.tree, self.strategy(), most)
 
     def __repr__(self) -> str:
         return f"TreePolicy({str(self.game)!r}, {len(self):,} information states)"
-
-    def _repr_html_(self) -> str:
-        shown = table_of_tree(self.tree, self.strategy(), SHOWN)
-        return html_of(f"Policy of {self.game}", self.tree.num_infosets, shown)
 
     def __reduce__(self) -> tuple[type, tuple[GameTree, np.ndarray]]:
         return type(self), (self.tree, self.strategy())

@@ -115,10 +115,7 @@ def solve_cce(
 
 @kernel
 def play_profiles(tree, strategy, tables, scratch, parameters, samples, profile, profiles, sums, earned):
-    """Writes `profiles`, and adds up gradients in `sums` and payoffs in `earned`. Modified in place, as all but `tree`.
-
-    With `samples`, profiles are pure plans that are drawn.
-    """
+    """Writes `profiles`, drawn pure plans with `samples`, and adds up gradients in `sums` and payoffs in `earned`."""
     for number in range(len(profiles)):
         for infoset in tree.infosets:
             first, count = infoset["first_slot"], infoset["num_actions"]
@@ -142,11 +139,6 @@ def pure_plans(tree: GameTree, strategy: np.ndarray, player: int) -> tuple[np.nd
 
     A plan is chosen from the last information sets up, so that its least probable sequence is as probable as possible.
     It takes that probability, which then leaves a sequence less.
-
-    Args:
-        tree: The game.
-        strategy: ``[num_slots]`` float64.
-        player: Whose.
 
     Returns:
         ``[plans, num_slots]`` bool, the sequences that each plan plays, and ``[plans]`` float64.

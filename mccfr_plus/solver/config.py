@@ -105,18 +105,9 @@ class SolverConfig:
         baseline: Baseline | str | bool | None = None,
         **options: Any,
     ) -> Self:
-        """Returns a config; components may be given by short names.
+        """Returns a config; components may be given by short names, as for `Solver`, and `options` are other fields.
 
-        Args:
-            estimator: An estimator or its short name.
-            minimizer: A minimizer or its short name; None: see `default_minimizer`.
-            averaging: An average or its short name; None: the one of the minimizer's paper.
-            alternating: None: alternating, unless a traversal serves all players.
-            baseline: A baseline, its short name, True for the default one, or None.
-            **options: The other fields.
-
-        Raises:
-            ConfigError: If a name is unknown, or as for the class.
+        With minimizer=None, it is `default_minimizer`.
         """
         estimator = estimator_of(estimator)
         minimizer = minimizer_of(default_minimizer(estimator) if minimizer is None else minimizer)

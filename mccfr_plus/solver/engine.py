@@ -1,6 +1,7 @@
 """The arrays of a solver, the kernel that runs on them, and the threads that it runs in."""
 
 import threading
+from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -21,22 +22,16 @@ from mccfr_plus.solver.loop import Settings, State, composed, loop
 from mccfr_plus.solver.team import NO_TEAM, new_team
 from mccfr_plus.trees.expansion import EXPANDING, FULL, INTERRUPTED, STATUS, interrupt
 from mccfr_plus.trees.needs import HISTORIES, INFOSETS, NO_VALUES, RULES
-from mccfr_plus.trees.scratch import (
-    ITERATION,
-    NODES_TOUCHED,
-    Scratch,
-    new_scratch,
-)
+from mccfr_plus.trees.scratch import Scratch, new_scratch
 from mccfr_plus.trees.tree import Sizes
 
 _LARGE_BATCH = 100  # traversals: gradients of so many must be interruptible
 _MANY_MOVES = 100  # in which probabilities of 1e-3 each multiply to less than a number can hold
 
-# Fields of the scratch memory that every gradient begins anew. All others carry over. The lists of all infosets that
-# are made once, such as `touched` with `full`, depend on the tree alone, and are made again where there are none.
-_TEMPORARY = frozenset({"gradient", "touched", "num_touched", "visits", "stack", "frames"})
-_SHARED = frozenset({"seen", "values"})  # of all threads
-_PER_SLOT = ("stamps", "reach", "drawn")  # of the others, those that grow with the tree
+# Fields of each thread's scratch that carry over to the next gradient; `seen` does, and is shared. The lists of all
+# infosets that are made once, such as `touched` with `full`, depend on the tree alone, and are made again.
+CARRIED = ("stamps", "reach", "reach_valid", "drawn", "counts", "rng")
+_PER_SLOT = {"strategy", "tables", "average", "seen", "stamps", "reach", "drawn"}
 
 
 class Engine:
@@ -49,16 +44,23 @@ class Engine:
 
     def __init__(self, config: SolverConfig, tree: Any, rngs: np.ndarray):
         self.config, self.tree = config, tree
-        is_by_rules = RULES in tree.provides
-        self.average_method = config.average_method(tree.num_players, tree.perfect_recall, by_rules=is_by_rules)
+        self.average_method = config.average_method(
+            tree.num_players, tree.perfect_recall, by_rules=RULES in tree.provides
+        )
         self.stopped: str | None = None  # why the run has ended early
         self._full: str | None = None  # why the tree cannot expand any more
         self.unfinished: str | None = None  # how far what comes before the first iteration was, when it was ended
         self.is_ended = False  # whether `end` was called, until the end of the run
         self._is_advancing, self._advancing = False, threading.Lock()
         self._pool: ThreadPoolExecutor | None = None
-        self._lacks_infosets = is_by_rules and config.who_needs(HISTORIES, INFOSETS) is not None
         self._allocate(rngs)
+        self._lacks_infosets = self._needs_infosets
+        self._bind()
+
+    @property
+    def _needs_infosets(self) -> bool:
+        """Whether infosets by rules must have numbers before the first iteration."""
+        return RULES in self.tree.provides and self.config.who_needs(HISTORIES, INFOSETS) is not None
 
     def _allocate(self, rngs: np.ndarray) -> None:
         tree, config = self.tree, self.config
@@ -97,30 +99,17 @@ class Engine:
                 )
             )
         self.parameters = [np.array(minimizer.parameters(), np.float64) for _ in self.scratches]
-        self._bind()
 
     def _bind(self) -> None:
         """Composes the loop and keeps its arguments, one tuple per thread."""
         config, tree = self.config, self.tree
         self._may_end = config.is_team or INFOSETS not in tree.provides or config.batch >= _LARGE_BATCH
-        self.run = composed(
-            loop,
-            config.estimator,
-            config.minimizer,
-            self.average_method,
-            baseline=config.baseline,
-            alternating=config.alternating,
-            tree_slots=tree.bindings,
-            team=config.is_team,
-            may_end=self._may_end,
-        )
+        self.run = composed(loop, config, self.average_method, tree_slots=tree.bindings, may_end=self._may_end)
         arrays, self._expansion = tree.arrays_to_run_on(config.estimator.needs_leaves)
         state = State(self.strategy, self.tables, self.average)
         team = new_team(self.scratches) if config.is_team else NO_TEAM
-        self._arguments = [
-            (arrays, state, scratch, self._settings(parameters), team)
-            for scratch, parameters in zip(self.scratches, self.parameters, strict=True)
-        ]
+        settings = map(self._settings, self.parameters)
+        self._arguments = [(arrays, state, *each, team) for each in zip(self.scratches, settings, strict=True)]
         self._only = None if self._may_end or config.threads > 1 else self._arguments[0]
 
     def _settings(self, minimizer_parameters: np.ndarray) -> Settings:
@@ -128,14 +117,9 @@ class Engine:
         parameters = np.array(config.estimator.parameters(), np.float64)
         if baseline is not None:
             parameters = np.append(parameters, float(baseline.rate))
-        return Settings(
-            parameters,
-            self.sampling_weights(),
-            minimizer_parameters,
-            config.averaging.last_gamma,
-            config.averaging.scheduled,
-            int(config.batch),
-        )
+        gamma, scheduled = config.averaging.last_gamma, config.averaging.scheduled
+        weights = self.sampling_weights()
+        return Settings(parameters, weights, minimizer_parameters, gamma, scheduled, int(config.batch))
 
     def sampling_weights(self) -> np.ndarray:
         """Returns the array that the estimator samples by."""
@@ -166,15 +150,11 @@ class Engine:
     def number_infosets(self) -> bool:
         """Numbers all infosets of a game by rules, if a component needs them at the start, and makes what it needs.
 
-        Returns:
-            Whether that is done; `end` ends it early, and `unfinished` says how far it was.
-
-        Raises:
-            BudgetError: If they do not fit the memory.
+        Returns whether that is done; `end` ends it early, and `unfinished` says how far it was.
         """
         tree, config = self.tree, self.config
         while self._lacks_infosets:
-            evaluator = self._evaluator()
+            evaluator = RulesEvaluator(tree, threads=1)
             try:
                 if self._needs_matrix:
                     evaluator.find_payoff_matrix()
@@ -192,9 +172,6 @@ class Engine:
             self._lacks_infosets = False
         return True
 
-    def _evaluator(self) -> RulesEvaluator:
-        return RulesEvaluator(self.tree, threads=1)
-
     @property
     def _needs_matrix(self) -> bool:
         return self.config.estimator.needs_leaves and self.tree.num_players == 2
@@ -202,7 +179,7 @@ class Engine:
     def prepare(self) -> None:
         """Compiles the kernels."""
         if self._lacks_infosets:
-            self._evaluator().compile_numbering(with_leaves=self._needs_matrix)
+            RulesEvaluator(self.tree, threads=1).compile_numbering(with_leaves=self._needs_matrix)
         self.run(*self._arguments[0], 0)
 
     def begin(self) -> None:
@@ -225,41 +202,32 @@ class Engine:
 
         The gradient under way is thrown away then. In an alternating order, players who were updated in that iteration
         before stay so.
-
-        Raises:
-            GameError: If the game of a lazy tree has raised an error, or has imperfect recall.
         """
         with self._advancing:
             if self.is_ended:
                 return
             self._is_advancing = True
         try:
-            self._advance(iterations)
+            if self._only is not None:
+                self.run(*self._only, iterations)
+            elif self.number_infosets():
+                self._advance_to(self.iterations + iterations)
         finally:
             with self._advancing:
                 self._is_advancing = False
                 if self._expansion[STATUS] == INTERRUPTED:
                     self._expansion[STATUS] = EXPANDING
 
-    def _advance(self, iterations: int) -> None:
-        if self._only is not None:
-            self.run(*self._only, iterations)
-            return
-        if not self.number_infosets():
-            return
-        if self._full is not None:
-            self.stopped = self._full
-            return
-        target = self.iterations + iterations
-        while True:
+    def _advance_to(self, target: int) -> None:
+        while self._full is None and not self.is_ended:
             self._run_to(target)
             self._check()
             status, self._expansion[STATUS] = int(self._expansion[STATUS]), EXPANDING  # also for evaluations
             if status == FULL:
-                self.stopped = self._full = self.tree.why_full()
+                self._full = self.tree.why_full()
+            elif self.iterations >= target:
                 return
-            if self.is_ended or self.iterations >= target:
-                return
+        self.stopped = self._full
 
     def _run_to(self, target: int) -> None:
         """Runs all threads until they have done their share, or have to stop before."""
@@ -268,7 +236,7 @@ class Engine:
             shares = [target] * threads
         else:  # thread k does iterations k + 1, k + 1 + threads, ...
             shares = [(target - thread + threads - 1) // threads for thread in range(threads)]
-        left = [share - int(scratch.counts[ITERATION]) for share, scratch in zip(shares, self.scratches, strict=True)]
+        left = [share - int(each.counts[0]["iteration"]) for share, each in zip(shares, self.scratches, strict=True)]
         with deferred_signals(self.interrupt):
             if threads == 1:
                 self.run(*self._arguments[0], left[0])
@@ -278,13 +246,9 @@ class Engine:
                 futures = [self._pool.submit(self.run, *a, n) for n, a in zip(left, self._arguments, strict=True)]
                 for future in futures:
                     future.result()
-        if any(scratch.counts[ITERATION] < share for share, scratch in zip(shares, self.scratches, strict=True)):
-            self._clear_baselines()  # a gradient was thrown away
-
-    def _clear_baselines(self) -> None:
-        """Makes baselines 0, where draws will be made again that these have learned from: it would be a bias."""
-        if self.config.baseline is not None:
-            self.baselines[:, : self.tree.num_nodes] = 0.0
+        was_ended = any(each.counts[0]["iteration"] < share for share, each in zip(shares, self.scratches, strict=True))
+        if was_ended and self.config.baseline is not None:
+            self.baselines[:, : self.tree.num_nodes] = 0.0  # they know the draws, which are made again: a bias
 
     def _check(self) -> None:
         """Raises what has ended the loop, if that was an error."""
@@ -305,22 +269,18 @@ class Engine:
     def iterations(self) -> int:
         """Iterations finished."""
         if self.config.is_team:
-            return int(self.scratches[0].counts[ITERATION])
-        return sum(int(scratch.counts[ITERATION]) for scratch in self.scratches)
+            return int(self.scratches[0].counts[0]["iteration"])
+        return sum(int(scratch.counts[0]["iteration"]) for scratch in self.scratches)
 
     @property
     def nodes_touched(self) -> int:
         """Nodes visited by all threads."""
-        return sum(int(scratch.counts[NODES_TOUCHED]) for scratch in self.scratches)
+        return sum(int(scratch.counts[0]["nodes_touched"]) for scratch in self.scratches)
 
     # --- strategies ---
 
     def average_strategy(self, out: np.ndarray | None = None) -> np.ndarray:
-        """Returns the average strategy, ``[num_slots]`` float64; uniform where nothing was visited yet.
-
-        Args:
-            out: ``[num_slots + num_players]`` float64 of a compiled tree, where it may be written; None: it is new.
-        """
+        """See `Solver.average_strategy`; `out`, ``[num_slots + num_players]``, has room for it on a compiled tree."""
         if not self.average_method.has_sums:
             return self.current_strategy()
         sums = self._settled_sums(out)
@@ -343,7 +303,7 @@ class Engine:
         return np.bincount(np.repeat(order, infosets["num_actions"][order]), sums[:count], len(infosets))
 
     def current_strategy(self) -> np.ndarray:
-        """Returns the strategy that the next iteration will play, ``[num_slots]`` float64."""
+        """See `Solver.current_strategy`."""
         return self.strategy[: self.tree.num_slots].copy()
 
     def set_strategy(self, strategy: np.ndarray) -> None:
@@ -359,71 +319,61 @@ class Engine:
     # --- the state ---
 
     def state(self) -> dict[str, np.ndarray]:
-        """Returns all arrays that carry from one iteration to the next, by name: views or copies."""
+        """See `IterativeSolver.state`."""
         sizes = self.tree.sizes()
-        return self.places(sizes) | {f"tree/{name}": array for name, array in self.tree.state(sizes).items()}
+        return self.places(sizes) | _named("tree", self.tree.state(sizes))
 
     def places(self, sizes: Sizes) -> dict[str, np.ndarray]:
-        """Returns the arrays that a state is read into, by name, contiguous; see `end_loading`.
+        """Returns the arrays that the state with a tree of these sizes is read into, by name; see `end_loading`."""
+        return self._own_places(sizes) | _named("tree", self.tree.places(sizes))
 
-        Args:
-            sizes: Of the tree whose state it is: how much of each array.
-        """
-        slots = sizes.slots
-        places = {
-            "strategy": self.strategy[:slots],
-            "average": self.average[:slots],
-            "average_of_all": self.average[self.tree.slot_capacity :],
-            "seen": self.scratches[0].seen[:slots],
-            "minimizer_parameters": np.stack(self.parameters),
-            **{f"tables/{row}": table[:slots] for row, table in enumerate(self.tables)},
-            **{f"baselines/{row}": baseline[: sizes.nodes] for row, baseline in enumerate(self.baselines)},
-        }
-        for thread, scratch in enumerate(self.scratches):
-            for name, array in scratch._asdict().items():
-                if name not in _TEMPORARY | _SHARED:
-                    places[f"scratch{thread}/{name}"] = array[:slots] if name in _PER_SLOT else array
-        return places | {f"tree/{name}": array for name, array in self.tree.places(sizes).items()}
+    def _own_places(self, sizes: Sizes) -> dict[str, np.ndarray]:
+        """Returns the fields of the solver's state by name, each row of a table on its own, as far as it is in use."""
+        fields = {name: getattr(self, name) for name in ("strategy", "tables", "average", "baselines")}
+        fields["seen"] = self.scratches[0].seen
+        for thread, (scratch, parameters) in enumerate(zip(self.scratches, self.parameters, strict=True)):
+            carried = {name: getattr(scratch, name) for name in CARRIED} | {"minimizer": parameters}
+            fields |= _named(f"thread{thread}", carried)
+        places, capacity = {}, self.tree.slot_capacity
+        for name, field in fields.items():
+            rows = {name: field} if field.ndim == 1 else _named(name, dict(enumerate(field)))
+            for row, values in rows.items():
+                if name == "baselines":
+                    places[row] = values[: sizes.nodes]
+                elif name.rpartition("/")[2] not in _PER_SLOT:
+                    places[row] = values
+                else:
+                    places[row] = values[: sizes.slots]
+                    if len(values) > capacity:  # the empty sequences
+                        places[f"{row}/players"] = values[capacity:]
+        return places
 
     def begin_loading(self) -> None:
         """Clears the state. Places may be filled after this, and not before."""
-        self._lacks_infosets = RULES in self.tree.provides and self.config.who_needs(HISTORIES, INFOSETS) is not None
-        self._wipe()
+        self._lacks_infosets = self._needs_infosets
+        for array in self._own_places(self.tree.sizes()).values():
+            array[...] = 0
         self.tree.begin_loading()
 
-    def end_loading(self, sizes: Sizes, places: dict[str, np.ndarray]) -> None:
+    def end_loading(self, sizes: Sizes) -> None:
         """Goes on from a state that was read into `places`."""
-        for own, loaded in zip(self.parameters, places["minimizer_parameters"], strict=True):
-            own[:] = loaded
         self._full = None
         for scratch in self.scratches:
             scratch.num_touched[:] = 0
         self.tree.end_loading(sizes)
 
-    def _wipe(self) -> None:
-        """Makes all zero that a new infoset expects to be."""
-        used = slice(0, self.tree.num_slots)
-        self.tables[:, used] = 0.0
-        self.average[used] = 0.0
-        self.scratches[0].seen[used] = 0.0
-        self.baselines[:, : self.tree.num_nodes] = 0.0
-        for scratch in self.scratches:
-            for name in _PER_SLOT:
-                getattr(scratch, name)[used] = 0
-
     def __getstate__(self) -> dict:
-        return {
-            "config": self.config,
-            "tree": self.tree,
-            "sizes": self.tree.sizes(),
-            "state": {name: np.array(array) for name, array in self.state().items()},
-        }
+        state = {name: np.array(array) for name, array in self.state().items()}
+        return {"config": self.config, "tree": self.tree, "sizes": self.tree.sizes(), "state": state}
 
     def __setstate__(self, state: dict) -> None:
         rngs = np.zeros(state["config"].threads, np.uint64)
         self.__init__(state["config"], state["tree"], rngs)  # type: ignore[misc]
-        places = self.places(state["sizes"])
         self.begin_loading()
-        for name, array in state["state"].items():
-            places[name][...] = array
-        self.end_loading(state["sizes"], places)
+        for name, array in self.places(state["sizes"]).items():
+            array[...] = state["state"][name]
+        self.end_loading(state["sizes"])
+
+
+def _named(prefix: str, arrays: Mapping[Any, np.ndarray]) -> dict[str, np.ndarray]:
+    return {f"{prefix}/{name}": array for name, array in arrays.items()}

@@ -1,5 +1,7 @@
-"""What the evaluations of a solver's average policy have found while it ran."""
+"""Evaluations of a solver's average policy while it runs: when they are made, and what they have found."""
 
+import math
+import time
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -10,6 +12,8 @@ from mccfr_plus.errors import ConfigError
 from mccfr_plus.files.schema import number
 
 _SHOWN = 20  # rows in a notebook: the last ones
+_FIRST_EVALUATION = 0.05  # seconds; later ones come when a run is 10 % longer, so that they cost a bounded share
+_EVALUATION_SHARE = 0.1
 
 
 def _is_row(row: Any) -> bool:
@@ -44,14 +48,7 @@ class History:
         return {"rows": self._rows, "seconds_evaluating": self._seconds_evaluating}
 
     def add(self, iterations: int, nodes: int, seconds: float, exploitability: float) -> None:
-        """Adds an evaluation.
-
-        Args:
-            iterations: Of the solver.
-            nodes: Histories that it has visited.
-            seconds: Of its runs, with the evaluations that `exclude` was told of.
-            exploitability: Of the average policy.
-        """
+        """Adds an evaluation; the seconds are those of all runs, with the evaluations that `exclude` was told of."""
         self._rows.append((iterations, nodes, seconds - self._seconds_evaluating, exploitability))
 
     def exclude(self, seconds: float) -> None:
@@ -86,8 +83,7 @@ class History:
 
     def columns(self) -> dict[str, np.ndarray]:
         """Returns all columns by name."""
-        names = ("iterations", "nodes", "seconds", "exploitability")
-        return {name: getattr(self, name) for name in names}
+        return {name: getattr(self, name) for name in ("iterations", "nodes", "seconds", "exploitability")}
 
     def to_dataframe(self) -> Any:
         """Returns a pandas data frame with a row per evaluation.
@@ -119,3 +115,35 @@ class History:
         columns = self.columns()
         rows = [[f"{row[0]:,}", f"{row[1]:,}", f"{row[2]:.3g}", f"{row[3]:.4g}"] for row in self._rows[-_SHOWN:]]
         return f"<b>{self!r}</b>{html_table(list(columns), rows, numbers_from=0)}"
+
+
+class Evaluations:
+    """A hook of a run that evaluates the average policy, seldom enough to cost about a tenth of it, and at the end.
+
+    Args:
+        history: Gets what was found.
+        every: About how often, in seconds; 0: after every chunk; None: by itself.
+        target: The run ends when the exploitability is at most this; None: it does not.
+    """
+
+    def __init__(self, history: History, every: float | None, target: float | None):
+        self._history, self._every, self._target = history, every, target
+        self._spent = 0.0  # on the last evaluation
+        self._due = time.perf_counter() + (_FIRST_EVALUATION if every is None else every)
+
+    def due_in(self) -> float:
+        return math.inf if self._every == 0 else max(self._due - time.perf_counter(), 0.0)
+
+    def __call__(self, progress: Any) -> bool:
+        self._history.exclude(self._spent)  # the run has gone on
+        self._spent, begin, solver = 0.0, time.perf_counter(), progress.solver
+        if solver.unfinished is not None or (begin < self._due and not progress.is_last):
+            return False
+        progress.evaluation = solver.evaluate()
+        end = time.perf_counter()
+        self._spent = end - begin
+        pause = max(self._spent / _EVALUATION_SHARE, _FIRST_EVALUATION if self._every is None else self._every)
+        self._due = end if self._every == 0 else end + pause
+        found = progress.evaluation.exploitability
+        self._history.add(progress.iterations, progress.nodes_touched, solver.seconds, found)
+        return self._target is not None and found <= self._target

@@ -1,4 +1,9 @@
-"""What all solvers have in common, tabular and neural: runs with limits, evaluations, their history, checkpoints."""
+"""What all solvers have in common, tabular and neural: runs with limits, evaluations, checkpoints.
+
+A run calls hooks after each chunk of iterations: evaluations, checkpoints, the progress bar and the user's callbacks.
+A hook is called with a `Progress` and ends the run by returning True. One with ``due_in()`` says in how many seconds it
+would like to be called again.
+"""
 
 import abc
 import contextlib
@@ -6,21 +11,20 @@ import logging
 import math
 import os
 import time
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections.abc import Callable, Generator, Sequence
+from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
 import numpy as np
-import pyspiel
+from tqdm.auto import tqdm
 
 from mccfr_plus.errors import BudgetError, ConfigError
 from mccfr_plus.evaluation.exact import Evaluation
 from mccfr_plus.files.writer import CheckpointWriter
-from mccfr_plus.kernels.random_numbers import as_python
+from mccfr_plus.kernels.random_numbers import Seed, as_python
 from mccfr_plus.parameters import LARGEST, check_number, check_whole
-from mccfr_plus.solver.history import History
-from mccfr_plus.solver.hooks import Evaluations, Progress, ProgressBar
-from mccfr_plus.solver.tree_choice import tree_to_evaluate
-from mccfr_plus.trees.game_tree import GameTree
+from mccfr_plus.solver.history import Evaluations, History
+from mccfr_plus.trees.game_tree import GameTree, compile_game
 from mccfr_plus.trees.needs import HISTORIES
 
 logger = logging.getLogger("mccfr_plus")
@@ -28,40 +32,75 @@ logger = logging.getLogger("mccfr_plus")
 CHUNK_SECONDS = 0.2  # a kernel runs about this long between progress reports, Ctrl-C and callbacks
 
 
+@dataclass
+class Progress:
+    """What ``run`` passes to its callbacks after each chunk of iterations.
+
+    Attributes:
+        solver: The solver that runs.
+        iterations: Iterations of the solver, earlier runs included.
+        nodes_touched: Histories touched, earlier runs included.
+        seconds: Seconds of this run.
+        is_last: Whether the run ends here, as a limit is reached.
+        evaluation: Evaluation of the average policy, if there was one since the last call; else None.
+        phase: Of the current iteration of a neural solver, such as "training 0"; None between iterations.
+
+    Examples:
+        >>> import mccfr_plus
+        >>> def enough(progress):
+        ...     return progress.iterations >= 100
+        >>> mccfr_plus.Solver("kuhn_poker", seed=1).run(10**9, callbacks=[enough]).iterations < 10**9
+        True
+    """
+
+    solver: Any
+    iterations: int
+    nodes_touched: int
+    seconds: float
+    is_last: bool = False
+    evaluation: Evaluation | None = None
+    phase: str | None = None
+
+
+class ProgressBar(tqdm):
+    """Shows iterations, the last exploitability, and phases of an iteration."""
+
+    first: int  # iterations of the solver at the beginning
+
+    def __call__(self, progress: Progress) -> None:
+        if progress.evaluation is not None:
+            self.set_postfix(exploitability=f"{progress.evaluation.exploitability:.3g}", refresh=False)
+        self.update(progress.iterations - self.first - self.n)
+
+
 class IterativeSolver(abc.ABC):
-    """A solver that runs iterations up to a limit. A subclass defines what an iteration is."""
+    """A solver that runs iterations up to a limit. A subclass defines what an iteration is.
 
-    _checkpoints: ClassVar[Any]  # the module that writes and reads them, see `Checkpoints`
+    Attributes:
+        game: The `pyspiel.Game`.
+        tree: The game's tree; None if there is none.
+        iterations: Iterations run so far.
+        nodes_touched: Histories visited so far.
+        stopped: Why the last run has ended before its limit, and what would help; None if it has not.
+        unfinished: What must be done before the first iteration and is not; None if there is nothing.
+        seed, seconds, cpu_seconds, history: See `Solver`.
+    """
+
+    _checkpoints: ClassVar[Any]  # the module that writes and reads them, see `CheckpointWriter`
     iterations_at_once: ClassVar[int] = 1 << 40  # at most, between two callbacks
+    game: Any
+    tree: Any
+    iterations: Any
+    nodes_touched: Any
+    stopped: Any = None
+    unfinished: Any = None
 
-    def __init__(self, seed: int | np.random.Generator | None):
-        self._seed = int(seed) if isinstance(seed, int | np.integer) else None
-        self._seconds = self._cpu_seconds = 0.0
-        self._history = History()
+    def __init__(self, seed: Seed):
+        self.seed = int(seed) if isinstance(seed, int | np.integer) else None
+        self.seconds = self.cpu_seconds = 0.0
+        self.history = History()
         self._tree_to_evaluate: GameTree | None = None
         self._on_phase: Callable[[str], None] | None = None
-
-    # --- defined by subclasses ---
-
-    @property
-    @abc.abstractmethod
-    def game(self) -> pyspiel.Game:
-        """The game."""
-
-    @property
-    @abc.abstractmethod
-    def tree(self) -> Any:
-        """The game's tree; None if there is none."""
-
-    @property
-    @abc.abstractmethod
-    def iterations(self) -> int:
-        """Iterations run so far."""
-
-    @property
-    @abc.abstractmethod
-    def nodes_touched(self) -> int:
-        """Histories visited so far."""
 
     @abc.abstractmethod
     def average_policy(self) -> Any:
@@ -90,16 +129,6 @@ class IterativeSolver(abc.ABC):
     def _ended_after(self, seconds: float) -> contextlib.AbstractContextManager:
         """Ends what runs inside after a time, also in the middle of an iteration, if the solver can do that."""
         return contextlib.nullcontext()
-
-    @property
-    def stopped(self) -> str | None:
-        """Why the last run has ended before its limit, and what would help; None if it has not."""
-        return None
-
-    @property
-    def unfinished(self) -> str | None:
-        """What must be done before the first iteration and is not; None if there is nothing."""
-        return None
 
     # --- running ---
 
@@ -157,17 +186,27 @@ class IterativeSolver(abc.ABC):
         hooks: list[Any] = []
         if target_exploitability is not None or evaluate_every is not None:
             self._check_evaluation()
-            hooks.append(Evaluations(self._history, evaluate_every, target_exploitability))
+            hooks.append(Evaluations(self.history, evaluate_every, target_exploitability))
         with contextlib.ExitStack() as stack:
             if checkpoint is not None:
                 writer = CheckpointWriter(self, checkpoint, checkpoint_interval, self._checkpoints)
                 stack.enter_context(writer)
             self._prepare()
-            bar = stack.enter_context(ProgressBar.of(self, iterations, progress))
+            unit = {"unit": " iterations", "unit_scale": self.iterations_at_once > 1}
+            bar = stack.enter_context(ProgressBar(total=iterations, disable=not progress, leave=False, **unit))
+            bar.first, begin = self.iterations, time.perf_counter()
+
+            def show_phase(phase: str) -> None:
+                bar.set_description(phase)
+                if on_phase is not None:
+                    seconds = time.perf_counter() - begin
+                    on_phase(Progress(self, self.iterations, self.nodes_touched, seconds, phase=phase))
+
+            self._on_phase = show_phase
+            stack.callback(setattr, self, "_on_phase", None)
             hooks += [bar, *callbacks, *([] if checkpoint is None else [writer])]
             chunks = self._chunks(iterations, seconds, [hook for hook in hooks if hasattr(hook, "due_in")])
             stack.enter_context(contextlib.closing(chunks))
-            stack.enter_context(self._phases_shown_by(bar, on_phase))
             for chunk in chunks:
                 ended = [hook(chunk) for hook in hooks]
                 if any(ended):
@@ -178,16 +217,16 @@ class IterativeSolver(abc.ABC):
         self, iterations: int | None, seconds: float | None, timed: Sequence[Any]
     ) -> Generator[Progress, None, None]:
         """Runs chunks of iterations, each until a hook is due, and yields after each; `timed` hooks have ``due_in``."""
-        before, cpu_seconds = self.iterations, self._cpu_seconds - time.process_time()
+        before, cpu_seconds = self.iterations, self.cpu_seconds - time.process_time()
         target = math.inf if iterations is None else before + iterations
         limit = math.inf if seconds is None else seconds
-        seconds_before, begin, count, is_last = self._seconds, time.perf_counter(), 1, False
+        seconds_before, begin, count, is_last = self.seconds, time.perf_counter(), 1, False
         with self._ended_after(limit):
             while not is_last:
                 chunk_begin = time.perf_counter()
                 self._run_iterations(int(min(count, target - self.iterations)))
                 now = time.perf_counter()
-                self._seconds, self._cpu_seconds = seconds_before + now - begin, cpu_seconds + time.process_time()
+                self.seconds, self.cpu_seconds = seconds_before + now - begin, cpu_seconds + time.process_time()
                 if self.stopped is not None:
                     self._report_stop(self.stopped)
                 is_last = self.iterations >= target or now - begin >= limit or self.stopped is not None
@@ -209,45 +248,12 @@ class IterativeSolver(abc.ABC):
             )
         logger.warning("stopped after %s iterations: %s", f"{self.iterations:,}", reason)
 
-    @contextlib.contextmanager
-    def _phases_shown_by(self, bar: ProgressBar, on_phase: Callable[[Progress], None] | None) -> Iterator[None]:
-        def show(phase: str) -> None:
-            bar.set_description(phase)
-            if on_phase is not None:
-                on_phase(Progress(self, self.iterations, self.nodes_touched, bar.seconds, phase=phase))
-
-        self._on_phase = show
-        try:
-            yield
-        finally:
-            self._on_phase = None
-
     def _begin_phase(self, phase: str) -> None:
         """Reports the phase of the current iteration, in a few words."""
         if self._on_phase is not None:
             self._on_phase(phase)
 
     # --- results ---
-
-    @property
-    def seed(self) -> int | None:
-        """The seed that the solver was made with, if it was an integer."""
-        return self._seed
-
-    @property
-    def seconds(self) -> float:
-        """How long `run` took so far, in seconds; what a checkpoint says was spent before is included."""
-        return self._seconds
-
-    @property
-    def cpu_seconds(self) -> float:
-        """CPU seconds of this process in all runs of this object, without compiling."""
-        return self._cpu_seconds
-
-    @property
-    def history(self) -> History:
-        """What `run` has measured with ``evaluate_every`` or ``target_exploitability``; checkpoints keep it."""
-        return self._history
 
     def plot(self, x: str = "iterations", axes: Any = None, label: str | None = None) -> Any:
         """Draws the exploitability that `run` has measured, and returns the axes.
@@ -260,7 +266,7 @@ class IterativeSolver(abc.ABC):
         Raises:
             ConfigError: If nothing was measured, `x` is something else, or matplotlib is missing.
         """
-        return self._history.plot(x, axes, label or self._label, str(self.game))
+        return self.history.plot(x, axes, label or self._label, str(self.game))
 
     @property
     def _label(self) -> str:
@@ -278,7 +284,13 @@ class IterativeSolver(abc.ABC):
         if self.tree is not None and HISTORIES in self.tree.provides:
             return self.tree
         if self._tree_to_evaluate is None:
-            self._tree_to_evaluate = tree_to_evaluate(self.game, max_nodes)
+            try:
+                self._tree_to_evaluate = compile_game(self.game, max_nodes=max_nodes, estimate_margin=1.0)
+            except BudgetError as error:
+                raise BudgetError(
+                    f"an exact exploitability needs the whole tree: {error} Without it, give a number of iterations or "
+                    "seconds as limit, and see mccfr_plus.evaluation for bounds."
+                ) from None
         return self._tree_to_evaluate
 
     def nash_conv(self) -> float:
@@ -327,8 +339,8 @@ class IterativeSolver(abc.ABC):
                 options; the solver is as before then.
         """
         header = self._checkpoints.restore(self, path)
-        self._seed, self._seconds = header["seed"], header["seconds"]
-        self._history = History.of(header["history"])
+        self.seed, self.seconds = header["seed"], header["seconds"]
+        self.history = History.of(header["history"])
         return self
 
     def __getstate__(self) -> dict:

@@ -1,6 +1,7 @@
 """The loop of all tabular solvers, the slots that components fill in it, and `composed`, which fills them."""
 
 from collections.abc import Callable
+from types import MappingProxyType
 from typing import NamedTuple
 
 import numpy as np
@@ -22,16 +23,12 @@ from mccfr_plus.estimators.visits import LIST_VISIT, list_nothing
 from mccfr_plus.kernels.compile import inline_kernel, kernel
 from mccfr_plus.kernels.intrinsics import load_word
 from mccfr_plus.kernels.slots import Bindings, Constant, bind, required_slot
-from mccfr_plus.minimizers.base import Minimizer, minimize_with
+from mccfr_plus.minimizers.base import minimize_with
+from mccfr_plus.solver.config import SolverConfig
 from mccfr_plus.solver.team import IS_WHOLE, SIZE, add_team_visits, merge, wait
 from mccfr_plus.trees.access import FIRST_NODE
 from mccfr_plus.trees.expansion import EXPANDING, STATUS
 from mccfr_plus.trees.scratch import (
-    ADDED,
-    ITERATION,
-    STEP,
-    STRIDE,
-    THREAD,
     begin_gradient,
     begin_traversal,
     note_beginning,
@@ -44,6 +41,9 @@ UPDATE_ALL_PLAYERS = Constant("UPDATE_ALL_PLAYERS", False, "Whether the traversa
 TEAM = Constant("TEAM", False, "Whether threads make one gradient together; see `team`.")
 MAY_END = Constant("MAY_END", False, "Whether traversals may end early: in trees that grow, teams, large batches.")
 LISTS_VISITS = Constant("LISTS_VISITS", False, "Whether traversals list visits, which are added to the average.")
+
+
+NO_SLOTS: Bindings = MappingProxyType({})
 
 
 class State(NamedTuple):
@@ -91,8 +91,8 @@ def step_of(step, num_players):
 @inline_kernel
 def number_of_iteration(counts, finished):
     """Returns the number, from 1 on, of this thread's iteration after so many that it has finished."""
-    first = 1 if counts[STRIDE] == 1 else counts[THREAD] + 1
-    return finished * counts[STRIDE] + first
+    first = 1 if counts["stride"] == 1 else counts["thread"] + 1
+    return finished * counts["stride"] + first
 
 
 @inline_kernel
@@ -113,9 +113,9 @@ def weight_once(counts, place, weight):
     """
     if not MAY_END():
         return weight
-    if place < counts[ADDED]:
+    if place < counts["added"]:
         return 0.0
-    counts[ADDED] = place + 1
+    counts["added"] = place + 1
     return weight
 
 
@@ -149,14 +149,14 @@ def loop(tree, state, scratch, settings, team, iterations):
         team: See `new_team`; empty unless threads make one gradient together. Modified in place.
         iterations: How many.
     """
-    strategy, average, batch, counts = state.strategy, state.average, settings.batch, scratch.counts
-    num_players, is_leader = len(tree.slot_range) - 1, not TEAM() or counts[THREAD] == 0
+    strategy, average, batch, counts = state.strategy, state.average, settings.batch, scratch.counts[0]
+    num_players, is_leader = len(tree.slot_range) - 1, not TEAM() or counts["thread"] == 0
     total = team[0, SIZE] * batch if TEAM() else batch
     for _ in range(iterations):
-        iteration = number_of_iteration(counts, counts[ITERATION])
+        iteration = number_of_iteration(counts, counts["iteration"])
         weight = weight_of(iteration, settings.gamma, settings.scheduled)
         # One place that estimates and one that minimizes, in both orders of play: each is inlined once.
-        for step in range(counts[STEP] if MAY_END() else 0, 2 * num_players):
+        for step in range(counts["step"] if MAY_END() else 0, 2 * num_players):
             player, is_update = step_of(step, num_players)
             if is_update:
                 if is_leader:
@@ -195,12 +195,12 @@ def loop(tree, state, scratch, settings, team, iterations):
                 wait(team)
                 is_whole = team[0, IS_WHOLE] != 0
             if MAY_END() and not is_whole:
-                counts[STEP] = step
+                counts["step"] = step
                 throw_away(scratch, ALTERNATING())
                 return
         if MAY_END():
-            counts[STEP], counts[ADDED] = 0, 0
-        counts[ITERATION] += 1
+            counts["step"], counts["added"] = 0, 0
+        counts["iteration"] += 1
 
 
 def estimate_with(
@@ -208,19 +208,14 @@ def estimate_with(
     baseline: Baseline | None = None,
     *,
     list_visit: Callable = list_nothing,
-    tree_slots: Bindings | None = None,
+    tree_slots: Bindings = NO_SLOTS,
 ) -> Callable:
-    """Returns the kernel of an estimator.
+    """Returns the kernel of an estimator; ConfigError if it has none, or none that uses baselines.
 
     Args:
-        baseline: Its control variates, if it has some.
         list_visit: What it lists at opponents' infosets; see `mccfr_plus.estimators.visits`.
         tree_slots: What fills slots of `mccfr_plus.trees.access`, for trees that are not stored as a whole.
-
-    Raises:
-        ConfigError: If it has no kernel, or none that uses baselines.
     """
-    tree_slots = _with_draws(tree_slots)
     if baseline is None:
         kernel = estimator.kernel_by_rules if FIRST_NODE in tree_slots else estimator.kernel
         what = "no kernel: give its class one; see mccfr_plus.Estimator"
@@ -239,48 +234,30 @@ def estimate_with(
     return bind(kernel, bindings, partial=True)
 
 
-def _with_draws(tree_slots: Bindings | None) -> Bindings:
-    """Returns a tree's slots, with the draw of chance outcomes where the game is not stored."""
-    if tree_slots is None or FIRST_NODE not in tree_slots:
-        return tree_slots or {}
-    return {**tree_slots, DRAW_AT_CHANCE: draw_listed_outcome}
-
-
 def composed(
     kernel: Callable,
-    estimator: Estimator,
-    minimizer: Minimizer,
+    config: SolverConfig,
     average: AverageMethod,
     *,
-    baseline: Baseline | None = None,
-    alternating: bool = True,
-    tree_slots: Bindings | None = None,
-    team: bool = False,
+    tree_slots: Bindings = NO_SLOTS,
     may_end: bool = False,
     partial: bool = False,
 ) -> Callable:
-    """Returns a kernel, such as `loop`, with the kernels of its components.
+    """Returns a kernel, such as `loop`, with the kernels of a config's components; see `estimate_with` and `MAY_END`.
 
-    Args:
-        average: How the average is formed.
-        baseline: The estimator's control variates, if it has some.
-        alternating: Whether each player is updated before the next one's gradient is estimated.
-        tree_slots: See `estimate_with`.
-        team, may_end: See `TEAM` and `MAY_END`.
-        partial: Whether the kernel may leave some of the components out.
-
-    Raises:
-        ConfigError: If a component has no kernel.
+    With `partial`, the kernel may leave some of the components out.
     """
-    tree_slots = _with_draws(tree_slots)
+    if FIRST_NODE in tree_slots:  # the game is not stored
+        tree_slots = {**tree_slots, DRAW_AT_CHANCE: draw_listed_outcome}
+    estimator, list_visit = config.estimator, average.list_visit
     components = {
-        ESTIMATE: estimate_with(estimator, baseline, list_visit=average.list_visit, tree_slots=tree_slots),
-        MINIMIZE: bind(minimize_with(minimizer), tree_slots, partial=True),
+        ESTIMATE: estimate_with(estimator, config.baseline, list_visit=list_visit, tree_slots=tree_slots),
+        MINIMIZE: bind(minimize_with(config.minimizer), tree_slots, partial=True),
         ACCUMULATE: bind(average.accumulate, tree_slots, partial=True),
-        LISTS_VISITS: average.list_visit is not list_nothing,
-        ALTERNATING: alternating,
+        LISTS_VISITS: list_visit is not list_nothing,
+        ALTERNATING: config.alternating,
         UPDATE_ALL_PLAYERS: estimator.updates_all_players,
-        TEAM: team,
+        TEAM: config.is_team,
         MAY_END: may_end,
     }
     return bind(kernel, components, partial=partial)

@@ -71,7 +71,6 @@ AVERAGES: dict[str, Callable[..., PowerAverage]] = {
     "last": lambda: PowerAverage(0.0, "last"),
 }
 
-
 _TABLES: dict[str, Mapping[str, Callable[..., Any]]] = {
     "estimator": ESTIMATORS,
     "minimizer": MINIMIZERS,
@@ -97,13 +96,8 @@ def default_minimizer(estimator: Estimator) -> str:
 
 
 def average_of(spec: PowerAverage | str | None, minimizer: Minimizer) -> PowerAverage:
-    """Returns the average itself, the one of a short name, or for None the one that goes with the minimizer.
-
-    These are the averages of the papers, such as linear for RM+ (CFR+) and t^2 for DCFR: `Minimizer.default_average`.
-    """
-    if spec is not None:
-        return _component("averaging", spec, AVERAGES, PowerAverage)
-    return _component("averaging", minimizer.default_average, AVERAGES, PowerAverage)
+    """Returns the average itself, the one of a short name, or for None the one of the minimizer's paper."""
+    return _component("averaging", minimizer.default_average if spec is None else spec, AVERAGES, PowerAverage)
 
 
 def baseline_of(spec: Baseline | str | bool | None) -> Baseline | None:
@@ -117,9 +111,8 @@ def baseline_of(spec: Baseline | str | bool | None) -> Baseline | None:
 def spec_of(component: Any, what: str) -> str | None:
     """Returns the shortest text that stands for a component, as in ``"outcome(epsilon=0.3)"``; None if there is none.
 
-    Args:
-        component: Built-in or user-defined. There is no text for the latter, nor for a strategy that a component holds.
-        what: estimator, minimizer, averaging or baseline.
+    There is no text for a user-defined component, nor for a strategy that a component holds. `what` is estimator,
+    minimizer, averaging or baseline.
     """
     if not is_dataclass(component) or isinstance(component, type):
         return None

@@ -21,27 +21,10 @@ from mccfr_plus.trees.tree import Sizes
 
 logger = logging.getLogger("mccfr_plus")
 
-# Entries that must be equal in a solver and a checkpoint, in the order in which they are compared, with their names.
-_COMMON = {
-    "game": "game",
-    "kind": "kind of tree",
-    "tree": "tree, that is rules, payoffs or the order of nodes,",
-    "estimator": "estimator",
-    "minimizer": "minimizer",
-    "averaging": "averaging",
-    "baseline": "baseline",
-    "alternating": "alternating",
-    "batch": "batch",
-    "num_batches": "number of batches per gradient",
-    "threads": "number of threads",
-    "thread_mode": "thread_mode",
-    "symmetry": "symmetry",
-    "sampling": "sampling strategy",
-}
-
+_COMPONENTS = ("estimator", "minimizer", "averaging", "baseline")
 _COMPONENT = {"spec": (str, None), "text": (str, None)}
-_SCHEMA = {
-    "package": str,
+# Entries that must be equal in a solver and a checkpoint, in the order in which they are compared.
+_IDENTITY = {
     "game": str,
     "kind": str,
     "tree": str,
@@ -51,11 +34,15 @@ _SCHEMA = {
     "baseline": (_COMPONENT, None),
     "alternating": bool,
     "batch": positive,
-    "num_batches": (positive, None),
+    "num_batches": (positive, None),  # of a distributed solver
     "threads": positive,
     "thread_mode": (str, None),
     "symmetry": bool,
     "sampling": (str, None),
+}
+_SCHEMA = {
+    "package": str,
+    **_IDENTITY,
     "iterations": natural,
     "nodes_touched": natural,
     "seconds": number,
@@ -63,46 +50,47 @@ _SCHEMA = {
     "history": history.ENTRY,
     "sizes": dict.fromkeys(Sizes._fields, natural),
 }
+_LABELS = {  # in messages, where they differ from the names
+    "kind": "kind of tree",
+    "tree": "tree, that is rules, payoffs or the order of nodes,",
+    "num_batches": "number of batches per gradient",
+    "threads": "number of threads",
+    "sampling": "sampling strategy",
+}
 
 
 def save(solver: Any, path: str | os.PathLike) -> None:
     """Writes a solver's state; see `IterativeSolver.save_checkpoint`."""
-    checkpoint_file.write(path, header_of(solver), solver.state())
+    numbers = {name: getattr(solver, name) for name in ("iterations", "nodes_touched", "seconds", "seed")}
+    kept = {"history": solver.history.kept(), "sizes": solver.tree.sizes()._asdict()}
+    header = {"package": package_version(), **_identity_of(solver), **numbers, **kept}
+    checkpoint_file.write(path, header, solver.state())
 
 
 def restore(solver: Any, path: str | os.PathLike) -> dict[str, Any]:
     """Fills a solver's arrays with those of a checkpoint and returns its header. Nothing changes if they do not fit.
 
-    Raises:
-        CheckpointError: If the file cannot be read, or is of another game, other components or other options, or needs
-            more memory than the solver may take.
+    CheckpointError: as for `header_of_run`, or if it needs more memory than the solver may take.
     """
-    header = header_of_run(path, solver)
-    sizes = Sizes(**header["sizes"])
+    header, engine = header_of_run(path, solver), solver._engine
+    sizes, here = Sizes(**header["sizes"]), package_version()
     if reason := solver.tree.why_too_small(sizes):
         raise CheckpointError(f"{path} does not fit: {reason}. Give more memory.")
-    engine = solver._engine
     places = engine.places(sizes)
     checkpoint_file.check(path, places)
     engine.begin_loading()
     checkpoint_file.read_into(path, places)
-    engine.end_loading(sizes, places)
-    if header["package"] != package_version():
-        logger.warning(
-            "%s was written by mccfr_plus %s, and this is %s: the run goes on, perhaps with other roundings or draws.",
-            path,
-            header["package"],
-            package_version(),
+    engine.end_loading(sizes)
+    if header["package"] != here:
+        text = (
+            "%s was written by mccfr_plus %s, and this is %s: the run goes on, perhaps with other roundings or draws."
         )
+        logger.warning(text, path, header["package"], here)
     return header
 
 
 def read_header(path: str | os.PathLike) -> dict[str, Any]:
-    """Returns the header of a checkpoint of a solver.
-
-    Raises:
-        CheckpointError: If the file cannot be read.
-    """
+    """Returns the header of a tabular solver's checkpoint; CheckpointError if the file cannot be read."""
     header = checkpoint_file.read_header(path)
     if "algorithm" in header:
         name = header["algorithm"]
@@ -114,44 +102,30 @@ def read_header(path: str | os.PathLike) -> dict[str, Any]:
 def header_of_run(path: str | os.PathLike, solver: Any) -> dict[str, Any]:
     """Returns the header of a checkpoint that a solver can continue.
 
-    Raises:
-        CheckpointError: If the file cannot be read, or is of another game, other components or other options.
+    CheckpointError: if the file cannot be read, or is of another game, other components or other options.
     """
-    header = read_header(path)
-    own = _common(solver)
-    for key, name in _COMMON.items():
-        if header[key] != own[key]:
+    header, own = read_header(path), _identity_of(solver)
+    for name in _IDENTITY:
+        if header[name] != own[name]:
+            theirs, ours = (
+                str(each["spec"] or each["text"]) if isinstance(each, dict) else repr(each)
+                for each in (header[name], own[name])
+            )
             raise CheckpointError(
-                f"{path} belongs to another run: its {name} is {shown(header[key])}, and the solver's is "
-                f"{shown(own[key])}. Give the solver what the checkpoint was made with, or give another file."
+                f"{path} belongs to another run: its {_LABELS.get(name, name)} is {theirs}, and the solver's is "
+                f"{ours}. Give the solver what the checkpoint was made with, or give another file."
             )
     return header
-
-
-def header_of(solver: Any) -> dict[str, Any]:
-    """Returns the header for a solver, in JSON's types."""
-    return {
-        "package": package_version(),
-        **_common(solver),
-        "iterations": solver.iterations,
-        "nodes_touched": solver.nodes_touched,
-        "seconds": solver.seconds,
-        "seed": solver.seed,
-        "history": solver.history.kept(),
-        "sizes": solver.tree.sizes()._asdict(),
-    }
 
 
 def arguments_of(path: str | os.PathLike, header: dict[str, Any]) -> dict[str, Any]:
     """Returns the arguments of `Solver` after the game, read from a checkpoint's header.
 
-    Raises:
-        CheckpointError: If a component is user-defined, or has a strategy or a policy as parameter.
+    CheckpointError: if a component is user-defined, or has a strategy or a policy as parameter.
     """
-    arguments = {name: header[name] for name in ("alternating", "batch", "seed", "threads", "thread_mode")}
-    arguments["thread_mode"] = arguments["thread_mode"] or "deterministic"
-    arguments |= {"tree": header["kind"], "symmetry": header["symmetry"]}
-    for name in ("estimator", "minimizer", "averaging", "baseline"):
+    arguments = {name: header[name] for name in ("alternating", "batch", "seed", "threads", "symmetry")}
+    arguments |= {"tree": header["kind"], "thread_mode": header["thread_mode"] or "deterministic"}
+    for name in _COMPONENTS:
         component = header[name]
         if component is not None and component["spec"] is None:
             raise CheckpointError(
@@ -162,13 +136,25 @@ def arguments_of(path: str | os.PathLike, header: dict[str, Any]) -> dict[str, A
     return arguments
 
 
-def describe(component: Any, table: str) -> dict[str, str | None] | None:
-    """Returns a component's description in a header: a text that the registry reads, or its repr.
+def _identity_of(solver: Any) -> dict[str, Any]:
+    config, tree, sampling = solver.config, solver.tree, solver._engine.sampling
+    return {
+        "game": str(tree.game),
+        "kind": tree.kind,
+        "tree": digest_of(tree),
+        **{name: _described(getattr(config, name), name) for name in _COMPONENTS},
+        "alternating": bool(config.alternating),
+        "batch": int(config.batch),
+        "num_batches": getattr(solver, "num_batches", None),
+        "threads": int(config.threads),
+        "thread_mode": config.thread_mode if config.threads > 1 else None,
+        "symmetry": bool(config.symmetry),
+        "sampling": digest_of_arrays([sampling]) if sampling.size and INFOSETS in tree.provides else None,
+    }
 
-    Args:
-        component: An estimator, a minimizer, an average, a baseline, or None.
-        table: Which of these, as the parameters of `Solver` are called.
-    """
+
+def _described(component: Any, table: str) -> dict[str, str | None] | None:
+    """Returns a component's description in a header: a text that the registry reads, or its repr; None of None."""
     if component is None:
         return None
     spec = spec_of(component, table)
@@ -177,33 +163,6 @@ def describe(component: Any, table: str) -> dict[str, str | None] | None:
     # Addresses change with the process.
     text = re.sub(r" at 0x[0-9a-f]+", "", f"{type(component).__module__}: {component!r}")
     return {"spec": None, "text": " ".join(text.split())}
-
-
-def shown(value: Any) -> str:
-    """Returns an entry of a header as error messages show it."""
-    if isinstance(value, dict):
-        return str(value["spec"] or value["text"])
-    return repr(value)
-
-
-def _common(solver: Any) -> dict[str, Any]:
-    sampling, tree = solver._engine.sampling, solver.tree
-    return {
-        "game": str(solver.tree.game),
-        "kind": tree.kind,
-        "tree": digest_of(tree),
-        "estimator": describe(solver.estimator, "estimator"),
-        "minimizer": describe(solver.minimizer, "minimizer"),
-        "averaging": describe(solver.averaging, "averaging"),
-        "baseline": describe(solver.config.baseline, "baseline"),
-        "alternating": bool(solver.config.alternating),
-        "batch": int(solver.config.batch),
-        "num_batches": getattr(solver, "num_batches", None),  # of a distributed solver
-        "threads": int(solver.config.threads),
-        "thread_mode": solver.config.thread_mode if solver.config.threads > 1 else None,
-        "symmetry": bool(solver.config.symmetry),
-        "sampling": digest_of_arrays([sampling]) if sampling.size and INFOSETS in tree.provides else None,
-    }
 
 
 def package_version(name: str = "mccfr_plus") -> str:

@@ -10,24 +10,23 @@ import numpy as np
 import pyspiel
 from open_spiel.python.policy import Policy
 
-from mccfr_plus.averages import AverageMethod, PowerAverage
+from mccfr_plus.averages import PowerAverage
 from mccfr_plus.display import html_summary
 from mccfr_plus.errors import ConfigError, PolicyError
 from mccfr_plus.estimators import Baseline, Estimator
 from mccfr_plus.evaluation.by_rules import RulesEvaluator
-from mccfr_plus.evaluation.exact import Evaluation, Evaluator, evaluate
+from mccfr_plus.evaluation.exact import AnyGame, Evaluation, Evaluator, evaluate
 from mccfr_plus.evaluation.strategies import strategy_of
 from mccfr_plus.kernels.compile import announce_compilation
-from mccfr_plus.kernels.random_numbers import new_states
+from mccfr_plus.kernels.random_numbers import Seed, new_states
 from mccfr_plus.minimizers import Minimizer
 from mccfr_plus.policies.keyed_policy import KeyedPolicy
 from mccfr_plus.policies.tree_policy import TreePolicy
 from mccfr_plus.solver import saved_state as checkpoints
+from mccfr_plus.solver.choice import tree_for
 from mccfr_plus.solver.config import DETERMINISTIC, SolverConfig
 from mccfr_plus.solver.engine import Engine
 from mccfr_plus.solver.iterative import IterativeSolver
-from mccfr_plus.solver.tree_choice import TreeLimits, tree_for
-from mccfr_plus.trees.game_tree import GameTree
 from mccfr_plus.trees.needs import HISTORIES, RULES
 from mccfr_plus.trees.tree import Tree
 
@@ -70,6 +69,15 @@ class Solver(IterativeSolver):
         symmetry: Whether infosets that a symmetry of the rules maps to each other, such as a turn of the board, count
             as one. The policy is then symmetric. Needs ``tree="rules"``.
 
+    Attributes:
+        config: Components and options; `estimator`, `minimizer` and `averaging` are the components.
+        game: The `pyspiel.Game`.
+        tree: Its `Tree`.
+        seed: The seed that the solver was made with, if it was an integer; else None.
+        seconds: How long `run` took so far; what a checkpoint says was spent before is included.
+        cpu_seconds: CPU seconds of this process in all runs of this object, without compiling.
+        history: What `run` has measured with ``evaluate_every`` or ``target_exploitability``; checkpoints keep it.
+
     Raises:
         GameError: If the game cannot be compiled, or a component is wrong for it (imperfect recall).
         ConfigError: If a component is unknown, its parameters are out of range, or components do not go together.
@@ -85,7 +93,7 @@ class Solver(IterativeSolver):
 
     def __init__(
         self,
-        game: pyspiel.Game | str | GameTree,
+        game: AnyGame,
         estimator: Estimator | str = "external",
         minimizer: Minimizer | str = "rm",
         averaging: PowerAverage | str | None = None,
@@ -93,7 +101,7 @@ class Solver(IterativeSolver):
         alternating: bool | None = None,
         batch: int = 1,
         baseline: Baseline | str | bool | None = None,
-        seed: int | np.random.Generator | None = None,
+        seed: Seed = None,
         threads: int = 1,
         thread_mode: str = DETERMINISTIC,
         tree: str = "auto",
@@ -116,73 +124,31 @@ class Solver(IterativeSolver):
         self._begin(game, config, seed)
 
     @classmethod
-    def from_config(
-        cls,
-        game: pyspiel.Game | str | GameTree,
-        config: SolverConfig,
-        *,
-        seed: int | np.random.Generator | None = None,
-        limits: TreeLimits | None = None,
-    ) -> Self:
-        """Returns the solver of a config; see the class for the arguments and errors.
+    def from_config(cls, game: AnyGame, config: SolverConfig, *, seed: Seed = None) -> Self:
+        """Returns the solver of a config; see the class for arguments and errors.
 
         Args:
             game: A `pyspiel.Game`, a game string, or a `GameTree`.
             config: Components and options.
             seed: See `Solver`.
-            limits: Of a compiled tree; None: the usual ones.
         """
         solver = cls.__new__(cls)
-        solver._begin(game, config, seed, limits)
+        solver._begin(game, config, seed)
         return solver
 
-    def _begin(
-        self,
-        game: pyspiel.Game | str | GameTree,
-        config: SolverConfig,
-        seed: int | np.random.Generator | None,
-        limits: TreeLimits | None = None,
-    ) -> None:
+    def _begin(self, game: AnyGame, config: SolverConfig, seed: Seed) -> None:
         super().__init__(seed)
         self.config = config
+        self.estimator, self.minimizer, self.averaging = config.estimator, config.minimizer, config.averaging
         rngs = new_states(seed, config.threads)
         self._evaluator: Evaluator | None = None
-        tree = tree_for(game, config, limits or TreeLimits())
+        tree = tree_for(game, config)
         config.check_game(tree)
+        self.tree, self.game = tree, tree.game
         self._engine = self._new_engine(tree, rngs)
 
     def _new_engine(self, tree: Tree, rngs: np.ndarray) -> Engine:
         return Engine(self.config, tree, rngs)
-
-    @property
-    def estimator(self) -> Estimator:
-        """How gradients are sampled."""
-        return self.config.estimator
-
-    @property
-    def minimizer(self) -> Minimizer:
-        """How regrets become strategies."""
-        return self.config.minimizer
-
-    @property
-    def averaging(self) -> PowerAverage:
-        """How strategies are averaged."""
-        return self.config.averaging
-
-    @property
-    def game(self) -> pyspiel.Game:
-        """The game."""
-        return self.tree.game
-
-    @property
-    def tree(self) -> Any:
-        """The game's `Tree`."""
-        return self._engine.tree
-
-    @property
-    def average_method(self) -> AverageMethod:
-        """How the sums of the average strategy are formed."""
-        return self._engine.average_method
 
     @property
     def stopped(self) -> str | None:
@@ -209,11 +175,11 @@ class Solver(IterativeSolver):
 
     @property
     def unfinished(self) -> str | None:
+        """What must be done before the first iteration and is not; None if there is nothing."""
         return self._engine.unfinished
 
     @contextlib.contextmanager
     def _ended_after(self, seconds: float) -> Iterator[None]:
-        """Ends what runs inside after a time, also in the middle of an iteration."""
         if seconds > threading.TIMEOUT_MAX:
             yield
             return
@@ -381,20 +347,16 @@ class Solver(IterativeSolver):
             "nodes touched": f"{self.nodes_touched:,}",
             "seconds": f"{self.seconds:.3g}",
         }
-        if len(self._history):
-            at = f"after {self._history.iterations[-1]:,} iterations"
-            rows["exploitability"] = f"{self._history.exploitability[-1]:.4g} {at}"
+        if len(self.history):
+            at = f"after {self.history.iterations[-1]:,} iterations"
+            rows["exploitability"] = f"{self.history.exploitability[-1]:.4g} {at}"
         return html_summary(f"Solver of {self.tree.game}", rows)
 
     # --- checkpoints ---
 
     @classmethod
     def from_checkpoint(
-        cls,
-        path: str | os.PathLike,
-        game: pyspiel.Game | str | GameTree | None = None,
-        *,
-        memory: str | int | float | None = None,
+        cls, path: str | os.PathLike, game: AnyGame | None = None, *, memory: str | int | float | None = None
     ) -> Self:
         """Returns a solver as it was when a checkpoint was written, with the parameters that the file names.
 

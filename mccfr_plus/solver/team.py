@@ -25,7 +25,7 @@ from mccfr_plus.kernels.intrinsics import (
     yield_address,
 )
 from mccfr_plus.kernels.slots import Constant
-from mccfr_plus.trees.scratch import NUM_COUNTS, NUM_VISITS, STAMP, TOUCHED, VISIT, Scratch, at, enter
+from mccfr_plus.trees.scratch import COUNTS, TOUCHED, VISIT, Scratch, at, enter
 
 # Entries of the first row.
 SIZE = 0  # number of threads
@@ -40,16 +40,11 @@ _GRADIENT, _TOUCHED, _NUM_TOUCHED, _VISITS, _COUNTS, _NUM_VISITS = range(6)
 
 SPINS = Constant("SPINS", 4000, "Looks at the barrier before another thread may run: some microseconds.")
 
-
 NO_TEAM = np.zeros((0, _ROW), np.int64)  # where each thread makes gradients of its own
 
 
 def new_team(scratches: Sequence[Scratch]) -> np.ndarray:
-    """Returns the array of a team, ``[threads + 1, _ROW]`` int64.
-
-    Args:
-        scratches: One per thread; they must live as long as the team.
-    """
+    """Returns the array of a team, ``[threads + 1, _ROW]`` int64; the scratches must live as long as it."""
     team = np.zeros((len(scratches) + 1, _ROW), np.int64)
     team[0, SIZE], team[0, YIELD] = len(scratches), yield_address()
     for row, scratch in zip(team[1:], scratches, strict=True):
@@ -83,13 +78,9 @@ def wait(team):
 def merge(tree, scratch, team, player):
     """Adds the other threads' gradients, in their order, to the first one's, and lists what they have touched.
 
-    Args:
-        tree: `TreeArrays`.
-        scratch: That of the first thread. Modified in place.
-        team: See `new_team`.
-        player: The player.
+    `scratch`, the first thread's, is modified in place.
     """
-    gradient, stamp, begin = scratch.gradient, scratch.counts[STAMP], tree.infoset_range[player]
+    gradient, stamp, begin = scratch.gradient, scratch.counts[0]["stamp"], tree.infoset_range[player]
     empty = tree.slot_range[-1] + player
     for thread in range(1, team[0, SIZE]):
         row = team[thread + 1]
@@ -111,5 +102,5 @@ def add_team_visits(strategy, average, team, weight):
     for thread in range(team[0, SIZE]):
         row = team[thread + 1]
         visits = numba.carray(pointer(row[_VISITS]), row[_NUM_VISITS], VISIT)
-        counts = numba.carray(pointer(row[_COUNTS]), NUM_COUNTS, np.int64)
-        add_listed(strategy, average, visits, counts[NUM_VISITS], weight)
+        counts = numba.carray(pointer(row[_COUNTS]), 1, COUNTS)
+        add_listed(strategy, average, visits, counts[0]["num_visits"], weight)

@@ -8,20 +8,23 @@ from mccfr_plus.kernels.compile import expression_kernel, inline_kernel, kernel
 from mccfr_plus.kernels.intrinsics import at
 from mccfr_plus.trees.arrays import NUM_SLOTS, Shape, TreeArrays
 
-# Entries of `Scratch.counts`.
-STAMP = 0  # number of the current gradient; `stamps` holds that of the last one for which an infoset was entered
-NUM_VISITS = 1  # entries of `visits` in use
-NODES_TOUCHED = 2  # nodes visited since the solver was made
-ITERATION = 3  # iterations finished
-TRAVERSAL = 4  # number of the current traversal, for `drawn`
-THREAD = 5  # number of the thread that this scratch belongs to
-STRIDE = 6  # how many iterations lie between two of this thread: the others' are in between
-STEP = 7  # where in the current iteration the loop is, 0 between iterations; see `loops`
-# What a traversal needs that is made again, as the tree could not expand, or the run was ended in the middle.
-RNG_BEFORE = 8  # the bits of the random generator before the gradient, or before the iteration if all are updated then
-NODES_BEFORE = 9  # and `NODES_TOUCHED`
-ADDED = 10  # up to which place of the iteration additions to the average were made
-NUM_COUNTS = 11
+# The scalars of a scratch. The last three are for gradients that are made again, as the tree could not expand, or the
+# run was ended in the middle.
+COUNTS = np.dtype(
+    [
+        ("stamp", np.int64),  # number of the current gradient; `stamps` has the last one's that entered an infoset
+        ("num_visits", np.int64),  # entries of `visits` in use
+        ("nodes_touched", np.int64),  # nodes visited since the solver was made
+        ("iteration", np.int64),  # iterations finished
+        ("traversal", np.int64),  # number of the current traversal, for `drawn`
+        ("thread", np.int64),  # number of the thread that this scratch belongs to
+        ("stride", np.int64),  # distance of two iterations of this thread: the other threads' are in between
+        ("step", np.int64),  # where in the current iteration the loop is, 0 between iterations
+        ("rng_before", np.int64),  # bits of `rng` before the gradient, or before the iteration if all are updated then
+        ("nodes_before", np.int64),  # and `nodes_touched`
+        ("added", np.int64),  # up to which place of the iteration additions to the average were made
+    ]
+)
 
 # What a traversal notes of an infoset that it enters: all that the update needs, so that it looks nothing up.
 TOUCHED = np.dtype([("first_slot", np.int32), ("num_actions", np.int32), ("parent_slot", np.int32)])
@@ -84,7 +87,7 @@ class Scratch(NamedTuple):
     drawn: np.ndarray  # [num_slots] DRAWN, used at first slots; empty if actions are drawn anew at every node
     frames: np.ndarray  # [max_depth + 1] FRAME; empty if there are no values of histories
     values: np.ndarray  # [num_players, num_nodes] float64: baselines, or ESCHER's values; all threads share them
-    counts: np.ndarray  # [NUM_COUNTS] int64
+    counts: np.ndarray  # [1] COUNTS
     rng: np.ndarray  # [1] uint64
 
 
@@ -106,77 +109,60 @@ def new_scratch(
         rng: ``[1]`` uint64, the state of the random generator; kept, not copied.
         max_visits: Room for visits.
         sample_per_infoset: Whether traversals may draw one action per infoset.
-        values: Values of histories, ``[num_players, num_nodes]`` float64; kept, not copied. None: there are none.
-        thread: The number of the thread that it is for.
-        stride: How many iterations lie between two of this thread.
+        values: See `Scratch.values`; kept, not copied. None: there are none.
+        thread, stride: See `COUNTS`.
         seen: `Scratch.seen` of the first thread; kept, not copied. None: a new one.
     """
-    values = np.zeros((0, 0)) if values is None else values
-    sizes = _sizes(tree, shape, max_visits, sample_per_infoset, len(values) > 0)
-    given = {"values": values, "rng": rng} if seen is None else {"values": values, "rng": rng, "seen": seen}
-    arrays = {name: np.zeros(length, dtype) for name, (length, dtype) in sizes.items() if name not in given}
-    scratch = Scratch(**arrays, **given)
-    scratch.counts[THREAD], scratch.counts[STRIDE] = thread, stride
-    scratch.reach[tree.slot_range[-1] :] = 1.0
-    return scratch
-
-
-def scratch_bytes(tree: TreeArrays, shape: Shape) -> int:
-    """Returns the memory of a scratch without visits, draws and frames, in bytes. Nothing is allocated."""
-    sizes = _sizes(tree, shape, max_visits=0, sample_per_infoset=False, frames=False)
-    return sum(length * np.dtype(dtype).itemsize for length, dtype in sizes.values())
-
-
-def _sizes(
-    tree: TreeArrays, shape: Shape, max_visits: int, sample_per_infoset: bool, frames: bool
-) -> dict[str, tuple[int, type | np.dtype]]:
-    """Returns the length and the dtype of each array of a scratch, but for the random generator."""
     num_slots, num_players = int(tree.slot_range[-1]), len(tree.slot_range) - 1
-    return {
-        "gradient": (num_slots + num_players + 1, np.float64),
-        "touched": (int(tree.infoset_range[-1]), TOUCHED),
-        "num_touched": (num_players, np.int64),
-        "stamps": (num_slots, np.uint16),
-        "seen": (num_slots, np.float64),
-        "reach": (num_slots + num_players, np.float64),
-        "reach_valid": (num_players, np.int64),
-        "visits": (max_visits, VISIT),
-        "stack": (max(shape.max_stack, num_players), PENDING),
-        "drawn": (num_slots if sample_per_infoset else 0, DRAWN),
-        "frames": (shape.max_depth + 1 if frames else 0, FRAME),
-        "counts": (NUM_COUNTS, np.int64),
-    }
+    values = np.zeros((0, 0)) if values is None else values
+    scratch = Scratch(
+        gradient=np.zeros(num_slots + num_players + 1),
+        touched=np.zeros(int(tree.infoset_range[-1]), TOUCHED),
+        num_touched=np.zeros(num_players, np.int64),
+        stamps=np.zeros(num_slots, np.uint16),
+        seen=np.zeros(num_slots) if seen is None else seen,
+        reach=np.zeros(num_slots + num_players),
+        reach_valid=np.zeros(num_players, np.int64),
+        visits=np.zeros(max_visits, VISIT),
+        stack=np.zeros(max(shape.max_stack, num_players), PENDING),
+        drawn=np.zeros(num_slots if sample_per_infoset else 0, DRAWN),
+        frames=np.zeros(shape.max_depth + 1 if len(values) else 0, FRAME),
+        values=values,
+        counts=np.zeros(1, COUNTS),
+        rng=rng,
+    )
+    scratch.counts[0]["thread"], scratch.counts[0]["stride"] = thread, stride
+    scratch.reach[num_slots:] = 1.0
+    return scratch
 
 
 @inline_kernel
 def note_beginning(scratch):
     """Notes what `throw_away` goes back to. Modified in place."""
-    scratch.counts[RNG_BEFORE] = np.int64(scratch.rng[0])
-    scratch.counts[NODES_BEFORE] = scratch.counts[NODES_TOUCHED]
+    counts = scratch.counts[0]
+    counts["rng_before"] = np.int64(scratch.rng[0])
+    counts["nodes_before"] = counts["nodes_touched"]
 
 
 @kernel
 def throw_away(scratch, alternating):
-    """Throws the gradient under way away, or all of the iteration if not alternating. Modified in place.
-
-    The next traversals make the same draws.
-    """
-    counts = scratch.counts
-    scratch.rng[0] = np.uint64(counts[RNG_BEFORE])
-    counts[NODES_TOUCHED] = counts[NODES_BEFORE]
-    counts[STEP] = counts[STEP] if alternating else 0
+    """Throws the gradient under way away, or all of the iteration if not alternating; the same draws come next."""
+    counts = scratch.counts[0]
+    scratch.rng[0] = np.uint64(counts["rng_before"])
+    counts["nodes_touched"] = counts["nodes_before"]
+    counts["step"] = counts["step"] if alternating else 0
 
 
 @inline_kernel
 def begin_gradient(tree, scratch, player):
     """Empties the list of infosets touched for the player's gradient. Called by the loop. Modified in place."""
-    counts = scratch.counts
-    if counts[STAMP] >= _LAST_STAMP:
+    counts = scratch.counts[0]
+    if counts["stamp"] >= _LAST_STAMP:
         found = tree.expansion[NUM_SLOTS]  # 0: the tree is complete
         for slot in range(found if found > 0 else len(scratch.stamps)):
             scratch.stamps[slot] = 0
-        counts[STAMP] = 0
-    counts[STAMP] += 1
+        counts["stamp"] = 0
+    counts["stamp"] += 1
     scratch.num_touched[player] = 0
     scratch.gradient[at(tree.slot_range[-1] + player)] = 0.0
 
@@ -184,15 +170,15 @@ def begin_gradient(tree, scratch, player):
 @inline_kernel
 def begin_traversal(scratch, keep_visits=False):
     """Clears draws, and the list of visits unless it is kept. Called by the loop. Modified in place."""
-    counts = scratch.counts
+    counts = scratch.counts[0]
     if not keep_visits:
-        counts[NUM_VISITS] = 0
+        counts["num_visits"] = 0
     if len(scratch.drawn) > 0:
-        if counts[TRAVERSAL] >= _LAST_TRAVERSAL:
+        if counts["traversal"] >= _LAST_TRAVERSAL:
             for slot in range(len(scratch.drawn)):
                 scratch.drawn[slot]["traversal"] = 0
-            counts[TRAVERSAL] = 0
-        counts[TRAVERSAL] += 1
+            counts["traversal"] = 0
+        counts["traversal"] += 1
 
 
 @inline_kernel
@@ -214,13 +200,9 @@ def enter(tree, scratch, player, first, count, parent, stamp):
     Returns whether it did; then the caller must set the gradient of the infoset's slots to 0. Modified in place.
 
     Args:
-        tree: `TreeArrays`.
-        scratch: `Scratch`.
-        player: The player.
-        first: The infoset's first slot.
-        count: Its number of actions.
+        first, count: The infoset's first slot and its number of actions.
         parent: The player's last slot before it.
-        stamp: ``scratch.counts[STAMP]``.
+        stamp: ``scratch.counts[0]["stamp"]``.
     """
     is_new = scratch.stamps[at(first)] != stamp
     if is_new:
@@ -236,14 +218,14 @@ def enter(tree, scratch, player, first, count, parent, stamp):
 @inline_kernel
 def touch(tree, scratch, player, first, count, parent):
     """Does what `enter` does and sets the gradient of an infoset that is new to 0. Modified in place."""
-    if enter(tree, scratch, player, first, count, parent, scratch.counts[STAMP]):
+    if enter(tree, scratch, player, first, count, parent, scratch.counts[0]["stamp"]):
         for slot in range(first, first + count):
             scratch.gradient[at(slot)] = 0.0
 
 
 @inline_kernel
 def note_visit(scratch, position, first, count, weight):
-    """Writes an entry of `scratch.visits`, modified in place. The caller counts them in ``counts[NUM_VISITS]``."""
+    """Writes an entry of `scratch.visits`, modified in place. The caller counts them in ``counts["num_visits"]``."""
     visit = scratch.visits[at(position)]
     visit["first_slot"] = first
     visit["num_actions"] = count

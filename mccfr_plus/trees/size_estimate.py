@@ -37,7 +37,7 @@ from mccfr_plus.trees.game import (
     unknown_mover,
 )
 
-# Bytes that `Solver(tree, "external", "rm")` takes on top: `costs.bytes_on_top` per slot and infoset.
+# Bytes that `Solver(tree, "external", "rm")` takes on top: `bytes_on_top` per slot and infoset.
 SOLVER_BYTES_PER_SLOT = 50  # strategy, average, what was seen of it, regrets, gradient, reach: 8 each; a stamp: 2
 SOLVER_BYTES_PER_INFOSET = 12  # the list of touched infosets
 

@@ -13,8 +13,8 @@ from mccfr_plus.averages import linear
 from mccfr_plus.averages.mechanism import Mechanism, mechanism_for, method_of
 from mccfr_plus.checks.average import replay
 from mccfr_plus.estimators.visits import max_visits
-from mccfr_plus.minimizers import RegretMatching
 from mccfr_plus.solver import registry
+from mccfr_plus.solver.config import SolverConfig
 from mccfr_plus.solver.loop import composed
 from mccfr_plus.trees.scratch import new_scratch
 
@@ -39,7 +39,7 @@ def batches_of_averages(name, scheme, method, batches=200, length=400):
     elif scheme == "average_strategy":
         sampling_weights = naive.random_strategy(tree, 3, zeros=0.3) * 1e7
     sums = np.zeros((batches, tree.num_slots))
-    composed(replay, estimator, RegretMatching(), method, partial=True)(
+    composed(replay, SolverConfig.from_specs(estimator, "rm"), method, partial=True)(
         estimator.parameters(),
         sampling_weights,
         tree.arrays_with_leaves,

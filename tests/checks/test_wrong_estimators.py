@@ -10,7 +10,7 @@ from mccfr_plus import CheckError, Estimator, check_estimator
 from mccfr_plus.estimators.draws import draw_action, draw_outcome, draw_uniform
 from mccfr_plus.games.rules import CHANCE, TERMINAL
 from mccfr_plus.kernels.random_numbers import next_double
-from mccfr_plus.trees.scratch import ITERATION, STAMP, at, enter, touch
+from mccfr_plus.trees.scratch import at, enter, touch
 
 FAULTS = {
     # fault: what the message must say
@@ -28,7 +28,7 @@ FAULTS = {
     "wrong count": "wrong num_actions",
     "writes to the opponent's slots": "writes outside of its slots",
     "writes to the strategy": "wrote to `strategy`",
-    "counts iterations": "writes to `scratch.counts.ITERATION.`",
+    "counts iterations": "writes to `scratch.counts.0...iteration...`",
     "NaN": "writes NaN or infinity",
     "divides by the strategy": "writes NaN or infinity|runs into ZeroDivisionError",
     "wrong index": "runs into IndexError",
@@ -48,7 +48,7 @@ def walk_with(fault):
             kind, count, first = record["kind"], record["num_children"], record["payload"]
             if kind == player:
                 if fault == 8:
-                    enter(tree, scratch, player, first, count, slot, scratch.counts[STAMP])
+                    enter(tree, scratch, player, first, count, slot, scratch.counts[0]["stamp"])
                 elif fault == 11:
                     touch(tree, scratch, player, first, count, tree.slot_range[-1] + player)
                 elif fault == 12:
@@ -92,7 +92,7 @@ def walk_with(fault):
         owner = len(tree.slot_range) - 2 - player if fault == 5 else player
         payoff = tree.payoffs[record["payload"], owner]
         if fault == 15:
-            scratch.counts[ITERATION] += 1
+            scratch.counts[0]["iteration"] += 1
         if fault == 16:
             payoff = np.nan
         if fault == 18:

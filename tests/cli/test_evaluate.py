@@ -6,7 +6,7 @@ import pyspiel
 import pytest
 
 import mccfr_plus
-from mccfr_plus.solver import tree_choice
+from mccfr_plus.solver import choice
 
 
 @pytest.fixture(scope="module")
@@ -27,8 +27,8 @@ def phantom_policy(tmp_path_factory):
 @pytest.fixture
 def small_memory(monkeypatch):
     """Makes trees of more than 50 histories too large to compile."""
-    compile_game = tree_choice.compile_game
-    monkeypatch.setattr(tree_choice, "compile_game", lambda *a, **o: compile_game(*a, **{**o, "max_nodes": 50}))
+    compile_game = choice.compile_game
+    monkeypatch.setattr(choice, "compile_game", lambda *a, **o: compile_game(*a, **{**o, "max_nodes": 50}))
 
 
 def found(result, quantity, kind, player=None, by=None):

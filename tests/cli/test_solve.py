@@ -136,7 +136,7 @@ def test_full_memory_ends_the_run(command, monkeypatch):
     plan = memory.plan_memory
     monkeypatch.setattr(memory, "_LEAST", 1)
     monkeypatch.setattr(
-        "mccfr_plus.solver.tree_choice.plan_memory", lambda *a, **costs: plan(*a, **costs)._replace(max_infosets=200)
+        "mccfr_plus.solver.choice.plan_memory", lambda *a, **costs: plan(*a, **costs)._replace(max_infosets=200)
     )
     outcome = command(*LEDUC, "--tree=lazy", "--iterations=1e6")
     assert outcome.code == 0

@@ -10,12 +10,7 @@ from mccfr_plus.estimators.visits import NO_PLAYER, list_infoset, max_visits
 from mccfr_plus.kernels.slots import bind
 from mccfr_plus.solver.loop import ESTIMATE, UPDATE_ALL_PLAYERS, estimate_with
 from mccfr_plus.solver.registry import estimator_of
-from mccfr_plus.trees.scratch import (
-    NODES_TOUCHED,
-    NUM_VISITS,
-    Scratch,
-    new_scratch,
-)
+from mccfr_plus.trees.scratch import Scratch, new_scratch
 
 
 class Sampler:
@@ -83,8 +78,8 @@ class Sampler:
         return self.scratch.touched[begin : begin + self.scratch.num_touched[player]].copy()
 
     def visits(self) -> np.ndarray:
-        return self.scratch.visits[: self.scratch.counts[NUM_VISITS]].copy()
+        return self.scratch.visits[: self.scratch.counts[0]["num_visits"]].copy()
 
     @property
     def nodes_touched(self) -> int:
-        return int(self.scratch.counts[NODES_TOUCHED])
+        return int(self.scratch.counts[0]["nodes_touched"])

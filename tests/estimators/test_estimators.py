@@ -6,10 +6,10 @@ import math
 import naive
 import numpy as np
 import pytest
-from mccfr_plus.checks.sampler import z_limit
 from sampling import Sampler
 
 import mccfr_plus
+from mccfr_plus.checks.sampler import z_limit
 from mccfr_plus.solver import registry
 
 SCHEMES = naive.UNBIASED

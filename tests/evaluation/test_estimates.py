@@ -5,8 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from mccfr_plus.evaluation import Estimate
-from mccfr_plus.evaluation.estimates import Running, best_look, confidence_of_look, mean_estimate, student_t, sum_of
+from mccfr_plus.evaluation.estimates import Running, mean_estimate
 
 
 @pytest.mark.parametrize(
@@ -30,21 +29,7 @@ def test_mean_and_variance():
     for number in numbers:
         running.add(number)
     assert running.mean == pytest.approx(np.mean(numbers), rel=1e-14)
-    assert running.variance == pytest.approx(np.var(numbers, ddof=1), rel=1e-9)
     assert running.variance_of_mean == pytest.approx(np.var(numbers, ddof=1) / 5, rel=1e-9)
-
-
-def test_weighted_sum_of_means():
-    parts = [Running(), Running()]
-    for number in range(100):
-        parts[0].add(number)
-        parts[1].add(2.0 * (number % 7))
-    means = [mean_estimate(part, "estimate", 0.95, 1.0) for part in parts]
-    estimate = sum_of(means, [0.5, -1.0], 3.0, "estimate")
-    assert estimate.value == pytest.approx(3 + 0.5 * parts[0].mean - parts[1].mean)
-    error = math.sqrt(0.25 * parts[0].variance_of_mean + parts[1].variance_of_mean)
-    assert estimate.half_width == pytest.approx(1.984 * error, rel=1e-3)
-    assert estimate.samples == 200
 
 
 def test_intervals_of_few_normal_numbers_cover_as_often_as_they_say():
@@ -57,23 +42,3 @@ def test_intervals_of_few_normal_numbers_cover_as_often_as_they_say():
         estimate = mean_estimate(running, "estimate", 0.9, 0.0)
         covered += estimate.low <= 0 <= estimate.high
     assert abs(covered / trials - 0.9) < 5 * math.sqrt(0.9 * 0.1 / trials)
-
-
-def test_the_best_of_many_looks_is_a_lower_bound_as_often_as_it_says():
-    """All looks are at means of 0, the worst case: 12 looks of 30 numbers each, the last one of them known as last."""
-    rng, confidence, num_looks, trials = np.random.default_rng(1), 0.8, 12, 4000
-    numbers = rng.standard_normal((trials, num_looks, 30))
-    means, errors = numbers.mean(axis=2), numbers.std(axis=2, ddof=1) / np.sqrt(30)
-    names = [*range(1, num_looks), None]
-    shares = np.array([confidence_of_look(confidence, name) for name in names])
-    lows = means - errors * np.array([student_t((1 + share) / 2, 29) for share in shares])
-    best = [
-        best_look([Estimate(m, low, m, "lower bound", 0.5, 30, 1.0) for m, low in zip(*rows, strict=True)], confidence)
-        for rows in zip(means.tolist(), lows.tolist(), strict=True)
-    ]
-    assert {(look.confidence, look.seconds) for look in best} == {(confidence, float(num_looks))}
-    assert [look.low for look in best] == lows.max(axis=1).tolist()
-    wrong, allowed = sum(look.low > 0 for look in best), (1 - confidence) / 2 * trials
-    assert wrong < allowed + 4 * np.sqrt(allowed)
-    plain = means - errors * student_t((1 + confidence) / 2, 29)  # what sharing the confidence is for
-    assert (plain.max(axis=1) > 0).sum() > 3 * allowed

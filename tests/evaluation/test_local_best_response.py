@@ -13,7 +13,7 @@ from test_behavior import decisions_of
 from mccfr_plus import best_response, expected_values, exploitability, nash_conv
 from mccfr_plus.evaluation import exploitability_lower_bound, local_best_response
 from mccfr_plus.evaluation.behavior import Behavior
-from mccfr_plus.evaluation.lookahead import Beliefs, LocalResponder, Lookahead, Rollouts, sample_states
+from mccfr_plus.evaluation.local_best_response import Beliefs, LocalResponder, Lookahead, Rollouts, sample_states
 
 SAMPLED = {"max_histories": 12, "max_nodes": 1, "num_rollouts": 20}  # all approximations at work on Leduc
 

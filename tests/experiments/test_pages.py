@@ -9,8 +9,7 @@ from browser import run_script
 
 from mccfr_plus import Solver, compile_game, save_policy
 from mccfr_plus.evaluation.infoset_values import infoset_values
-from mccfr_plus.evaluation.strategy_page import page_of_strategies, write_page
-from mccfr_plus.evaluation.strategy_table import table_of_tree
+from mccfr_plus.evaluation.strategy_page import page_of_strategies, table_of_tree, write_page
 from mccfr_plus.experiments import Result
 from mccfr_plus.experiments.comparison import Comparison, Directory
 from mccfr_plus.experiments.evaluation_points import Limit

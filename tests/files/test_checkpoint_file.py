@@ -2,11 +2,9 @@
 
 import errno
 import os
-import shutil
 import signal
 import subprocess
 import sys
-from collections import namedtuple
 
 import numpy as np
 import pytest
@@ -14,7 +12,6 @@ from checkpoint_contents import contents_of
 
 from mccfr_plus import CheckpointError, PolicyFileError, Solver, load_policy, save_policy
 from mccfr_plus.files import file as checkpoint_file
-from mccfr_plus.files.atomic_write import TEMPORARY_SUFFIX
 from mccfr_plus.files.file import VERSION, check, check_writable, read_header, write
 from mccfr_plus.files.lock import CheckpointLock
 from mccfr_plus.trees.scratch import VISIT
@@ -181,16 +178,11 @@ def test_a_write_that_fails_leaves_the_old_file(path, monkeypatch, error, where)
     assert names_in(path.parent) == [path.name]
 
 
-def test_room_and_place_are_checked_before_the_work(path, tmp_path, monkeypatch):
-    check_writable(path, 1000)
-    check_writable(tmp_path / "new", 1000)
+def test_the_place_is_checked_before_the_work(path, tmp_path):
+    check_writable(path)
+    check_writable(tmp_path / "new")
     with pytest.raises(CheckpointError, match="there is no directory"):
         check_writable(tmp_path / "a" / "b")
-    usage = namedtuple("usage", "total used free")(10**9, 10**9 - 10**6, 10**6)
-    monkeypatch.setattr(shutil, "disk_usage", lambda _: usage)
-    check_writable(path, 900_000)
-    with pytest.raises(CheckpointError, match=r"needs 1,065,536 bytes .* 1,000,000 are free"):
-        check_writable(path, 1_000_000)
     assert names_in(tmp_path) == [path.name]
 
 
@@ -246,15 +238,3 @@ def test_another_file_in_the_place_of_the_lock_stays(tmp_path):
     with pytest.raises(CheckpointError, match="is another file"):
         CheckpointLock(tmp_path / "poetry")
     assert other.read_text() == "[[package]]\n"
-
-
-def test_leftovers_of_killed_runs_are_deleted(path):
-    digits = "0123456789ab"
-    own = path.with_name(f"{path.name}.{digits}{TEMPORARY_SUFFIX}")
-    others = [path.with_name(f"{name}.{digits}{TEMPORARY_SUFFIX}") for name in ("other", f"{path.name}.old")]
-    for leftover in (own, *others):
-        leftover.write_bytes(b"half")
-    with CheckpointLock(path):
-        assert not own.exists()
-    assert all(other.exists() for other in others)
-    assert read_header(path)["game"] == HEADER["game"]

@@ -48,25 +48,12 @@ def test_a_full_disk_leaves_what_was_written_before(tmp_path, monkeypatch):
     lines = JsonLines(path, RecordError)
     lines.append(ENTRIES[0])
 
-    class Full:
-        """A file whose disk is full after five more bytes."""
+    def full(handle):
+        raise OSError(28, "No space left on device")
 
-        def __init__(self, file):
-            self.file = file
-
-        def __getattr__(self, name):
-            return getattr(self.file, name)
-
-        def write(self, line):
-            return self.file.write(line[:5])
-
-        def __enter__(self):
-            return self
-
-        def __exit__(self, *_):
-            self.file.close()
-
-    monkeypatch.setattr(json_lines, "open_to_append", lambda path: Full(path.open("ab", buffering=0)))
-    with pytest.raises(RecordError, match=r"cannot write .*only 5 of"):
-        lines.append(ENTRIES[1])
-    assert read_json_lines(path, RecordError) == ENTRIES[:1]
+    with monkeypatch.context() as patch:
+        patch.setattr(json_lines.os, "fsync", full)
+        with pytest.raises(RecordError, match=r"cannot write .*No space left"):
+            lines.append(ENTRIES[1])
+    lines.append(ENTRIES[1])
+    assert read_json_lines(path, RecordError) == ENTRIES

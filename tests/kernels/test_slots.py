@@ -9,7 +9,7 @@ from numba import config
 
 from mccfr_plus import ConfigError
 from mccfr_plus.kernels.compile import inline_kernel, kernel, source_of
-from mccfr_plus.kernels.slots import Constant, bind, optional_slot, required_slot, slots_of
+from mccfr_plus.kernels.slots import Constant, bind, optional_slot, required_slot
 from mccfr_plus.minimizers.base import UPDATE_INFOSET, minimize
 
 FACTOR = Constant("FACTOR", 2.0)
@@ -135,7 +135,6 @@ def test_unknown_and_open_slots_are_refused():
     with pytest.raises(ConfigError, match="needing: nothing fills the slots NEEDED"):
         bind(needing, {})
     assert bind(needing, {NEEDED: negative})(1.0) == 0.0
-    assert slots_of(needing) == {NEEDED}
 
 
 @kernel
@@ -161,7 +160,7 @@ def test_a_slot_behind_a_module_is_refused(attribute, value):
     source = compile(f"def reaching(x):\n    return helpers.{attribute}(x)", "reaching.py", "exec")
     names = {"helpers": helpers, "__name__": __name__}
     exec(source, names)
-    with pytest.raises(ConfigError, match=rf"reaches a slot through helpers.{attribute}: import {attribute} from"):
+    with pytest.raises(ConfigError, match=rf"reaches a slot through helpers.{attribute}: import {attribute}"):
         bind(kernel(names["reaching"]), {RULE: negative})
 
 

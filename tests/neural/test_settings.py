@@ -77,11 +77,9 @@ def test_bad_specs(spec, message):
 def test_solvers_of_specs():
     pytest.importorskip("torch")
     from mccfr_plus.errors import BudgetError
-    from mccfr_plus.solver.tree_choice import TreeLimits
 
     solver = neural.new_solver("kuhn_poker", "dream(traversals=20, representation=batched)", seed=3)
     assert (type(solver), solver.seed, solver.config.traversals) == (neural.DREAM, 3, 20)
-    limits = TreeLimits(max_nodes=1000)
-    assert neural.new_solver("leduc_poker", "dream(hidden_layers=[8])", limits=limits).representation.kind == "batched"
+    assert neural.new_solver("leduc_poker", "dream(hidden_layers=[8])", max_nodes=1000).representation.kind == "batched"
     with pytest.raises(BudgetError, match="Or give representation='batched'"):
-        neural.new_solver("leduc_poker", "dream(representation=tree)", limits=limits)
+        neural.new_solver("leduc_poker", "dream(representation=tree)", max_nodes=1000)

@@ -158,15 +158,3 @@ def test_every_cut_of_a_file_is_found(tmp_path):
         path.write_bytes(whole[:length])
         with pytest.raises(PolicyFileError, match="damaged"):
             load_policy(path)
-
-
-def test_consistency_asks_for_an_order_that_look_ups_rely_on():
-    table = lazy_solver("kuhn_poker", "external", seed=1).run(50).average_policy().table
-    assert table.is_consistent(2)
-    half = int(np.searchsorted(table.players, 1))
-    backwards = np.concatenate([table.keys[:half][::-1], table.keys[half:]])
-    for name, forged in {
-        "keys": backwards, "players": table.players[::-1], "actions": table.actions[::-1].copy()
-    }.items():  # fmt: skip
-        assert not table._replace(**{name: forged}).is_consistent(2)
-    assert not table._replace(keys=np.zeros_like(table.keys)).is_consistent(2)

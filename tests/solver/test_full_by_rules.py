@@ -14,7 +14,7 @@ import mccfr_plus
 from mccfr_plus import BudgetError, ConfigError, PolicyError, Solver
 from mccfr_plus.evaluation import by_rules
 from mccfr_plus.games.rules import TERMINAL
-from mccfr_plus.solver import tree_choice
+from mccfr_plus.solver import choice
 from mccfr_plus.trees.by_rules.implicit_tree import ImplicitTree
 from mccfr_plus.trees.order import representative_states
 
@@ -197,7 +197,7 @@ def test_a_limit_of_time_ends_what_comes_before_the_first_iteration(estimator, m
 
 @pytest.mark.usefixtures("interpreted_loops", "interpreted_evaluation")
 def test_a_target_needs_no_compiled_tree(monkeypatch):
-    monkeypatch.delattr(tree_choice, "compile_game")
+    monkeypatch.delattr(choice, "compile_game")
     solver = Solver(KUHN, "external", tree="rules", seed=1).run(target_exploitability=0.1)
     assert solver.exploitability() <= 0.1
 
@@ -213,9 +213,9 @@ def test_without_memory_for_the_matrix(monkeypatch, caplog):
 
 @pytest.mark.usefixtures("interpreted_loops", "interpreted_evaluation")
 def test_infosets_that_do_not_fit(monkeypatch):
-    plan_memory = tree_choice.plan_memory
+    plan_memory = choice.plan_memory
     little = lambda *given, **costs: plan_memory(*given, **costs)._replace(max_infosets=9)  # noqa: E731
-    monkeypatch.setattr(tree_choice, "plan_memory", little)
+    monkeypatch.setattr(choice, "plan_memory", little)
     solver = Solver(KUHN, MATRIX, "rm+", tree="rules")
     with pytest.raises(BudgetError, match=r"all information sets must have a number.*give more"):
         solver.run(1)

@@ -18,7 +18,7 @@ from mccfr_plus.files import file as checkpoint_file
 from mccfr_plus.files import writer
 from mccfr_plus.files.lock import CheckpointLock
 from mccfr_plus.solver import saved_state
-from mccfr_plus.solver.engine import _TEMPORARY
+from mccfr_plus.solver.engine import CARRIED
 from mccfr_plus.solver.saved_state import read_header
 
 
@@ -40,7 +40,7 @@ def solver():
 def spoil_scratch(solver):
     """Writes nonsense to what no iteration may read before it has written it."""
     scratch = solver._engine.scratches[0]
-    for name in _TEMPORARY - {"seen", "values"}:  # which are parts of other arrays
+    for name in set(scratch._fields) - {*CARRIED, "seen", "values"}:  # the last two are parts of other arrays
         array = getattr(scratch, name)
         array.view(np.uint8)[:] = 0x5A if array.dtype.names else 0xFF  # which are NaNs where numbers are floating
     if solver.estimator.needs_leaves or isinstance(solver.estimator, Full):

@@ -16,7 +16,7 @@ from mccfr_plus.estimators.draws import draw_action, draw_exploring
 from mccfr_plus.kernels.random_numbers import new_states
 from mccfr_plus.minimizers.base import minimize_with
 from mccfr_plus.solver.loop import estimate_with
-from mccfr_plus.trees.scratch import NUM_VISITS, begin_gradient, begin_traversal
+from mccfr_plus.trees.scratch import begin_gradient, begin_traversal
 
 FORMS = [
     ("external", "lazy", {}),
@@ -84,7 +84,7 @@ class Sequential:
                 begin_traversal(scratch)
                 parameters = self.solver.estimator.parameters()
                 self.estimate(parameters, engine.sampling_weights(), self.tree, engine.strategy, scratch, player)
-                visits += scratch.visits[: scratch.counts[NUM_VISITS]].tolist()
+                visits += scratch.visits[: scratch.counts[0]["num_visits"]].tolist()
             self.rngs[thread] = scratch.rng[0]
             for p in players:
                 begin, empty = self.tree.infoset_range[p], self.num_slots + p
@@ -270,7 +270,7 @@ def test_a_strategy_that_another_thread_is_writing_is_no_reason_to_crash():
     scratch = solver._engine.scratches[0]
     for player in range(3):
         assert own_traversal(tree.arrays, np.zeros(tree.num_slots), scratch, player)
-        assert scratch.counts[NUM_VISITS] <= 1
+        assert scratch.counts[0]["num_visits"] <= 1
 
 
 @pytest.mark.parametrize("mode", ["deterministic", "fast"])

@@ -13,7 +13,7 @@ from mccfr_plus.estimators.sampling import SWITCHES
 from mccfr_plus.estimators.traversal import traversal
 from mccfr_plus.kernels.slots import bind
 from mccfr_plus.trees.needs import OPPONENTS_DRAWN
-from mccfr_plus.trees.scratch import NODES_TOUCHED, touch
+from mccfr_plus.trees.scratch import touch
 
 
 @numba.njit
@@ -91,7 +91,7 @@ def users_gradient(parameters, sampling_weights, tree, strategy, scratch, player
         node, slot, weight = stack[pending]["node"], stack[pending]["slot"], stack[pending]["weight"]
         record = tree.nodes[node]
         kind, first, count = record["kind"], record["payload"], record["num_children"]
-        scratch.counts[NODES_TOUCHED] += 1
+        scratch.counts[0]["nodes_touched"] += 1
         if kind == -4:
             scratch.gradient[slot] += weight * tree.payoffs[first, player]
         if kind == player:

@@ -10,7 +10,6 @@ from lazy_trees import PLENTY, differences, lazy_solver, pair
 from mccfr_plus import BudgetError, ConfigError, Solver
 from mccfr_plus.trees import expansion as g
 from mccfr_plus.trees.lazy_tree import LazyTree
-from mccfr_plus.trees.scratch import STEP
 
 SPECIAL = [
     ("outcome(update_all_players=True)", {}),
@@ -161,7 +160,7 @@ def test_a_run_ends_when_the_tree_is_full(plan, options, caplog):
     assert tree.num_infosets <= plan.max_infosets
     assert tree.num_slots <= plan.max_slots
     assert solver.average_policy().num_infosets == tree.num_infosets
-    player_to_go = int(solver._engine.scratches[0].counts[STEP]) // 2
+    player_to_go = int(solver._engine.scratches[0].counts[0]["step"]) // 2
     more = lazy_solver("leduc_poker", "external", seed=3, **options).run(solver.iterations)
     for player in reversed(range(2)):
         if player < player_to_go:  # was updated once more

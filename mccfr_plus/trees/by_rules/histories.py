@@ -74,8 +74,9 @@ from mccfr_plus.trees.scratch import at
 _MOST_OPENINGS = 4096  # positions: where there are more, as with a deck of cards, orders are left apart
 _DEPTH_OF_PIECES = 4  # subtrees below this depth, in actions of players and chance, are dealt out to threads
 
-_NEXT, _COUNT, _FIRST, _MOVER = range(4)  # columns of the frames
-_FRAME_COLUMNS = 4
+# Columns of a node on the path: the child to visit next, the number of children, the first slot, the mover, the action
+# played, and the symmetries that leave the whole history where it is, a bit each.
+_NEXT, _COUNT, _FIRST, _MOVER, _ACTION, _FIXED, _PATH_COLUMNS = range(7)
 
 # A turn: the element by which an action is turned into the one of the infoset; the number of that one; how many actions
 # it stands for; and how many children are left out for this one, which symmetries turn into it, with itself.
@@ -89,7 +90,7 @@ LIST_LEAVES = Constant("LIST_LEAVES", False, "Whether leaves are listed, for the
 @inline_kernel
 def words_per_depth():
     """Returns how many words a thread has for each depth of the path: the widths of `_column`s together."""
-    return NUM_PLAYERS() + 1 + _FRAME_COLUMNS + 2 * MAX_ACTIONS() + 2
+    return NUM_PLAYERS() + 1 + _PATH_COLUMNS + 2 * MAX_ACTIONS()
 
 
 @inline_kernel
@@ -121,20 +122,17 @@ def traverse_histories(tree, thread, strategy, player, piece, num_pieces):
     """
     gradient, symmetries = thread.gradient, symmetries_of(tree.expansion)
     reach = _column(tree, thread, 0, NUM_PLAYERS() + 1, np.float64)  # of the players; last of chance, or of all others
-    frames = _column(tree, thread, NUM_PLAYERS() + 1, _FRAME_COLUMNS, np.int64)
-    actions = _column(tree, thread, NUM_PLAYERS() + 1 + _FRAME_COLUMNS, MAX_ACTIONS(), np.int64)
-    turns = _column(tree, thread, NUM_PLAYERS() + 1 + _FRAME_COLUMNS + MAX_ACTIONS(), MAX_ACTIONS(), np.int64)
-    # Symmetries that leave the whole history where it is, a bit each.
-    fixed = _column(tree, thread, NUM_PLAYERS() + 1 + _FRAME_COLUMNS + 2 * MAX_ACTIONS(), 1, np.int64)
-    path = _column(tree, thread, NUM_PLAYERS() + 2 + _FRAME_COLUMNS + 2 * MAX_ACTIONS(), 1, np.int64)
+    path = _column(tree, thread, NUM_PLAYERS() + 1, _PATH_COLUMNS, np.int64)
+    actions = _column(tree, thread, NUM_PLAYERS() + 1 + _PATH_COLUMNS, MAX_ACTIONS(), np.int64)
+    turns = _column(tree, thread, NUM_PLAYERS() + 1 + _PATH_COLUMNS + MAX_ACTIONS(), MAX_ACTIONS(), np.int64)
     for each in range(NUM_PLAYERS() + 1):
         reach[0, each] = 1.0
-    fixed[0, 0] = (1 << NUM_SYMMETRIES()) - 1
+    path[0, _FIXED] = (1 << NUM_SYMMETRIES()) - 1
     parameters, table, known = parameters_of(tree), table_of(tree), len(strategy)
     first_strategy = numba.carray(pointer(tree.expansion[STRATEGY]), tree.expansion[MAX_SLOTS], np.float64)
     payoffs = payoffs_of(tree, thread)
     root = first_node(tree, thread, ALL_PLAYERS)
-    rows = numba.carray(pointer(root), (len(frames), words_per_row()), np.int64)
+    rows = numba.carray(pointer(root), (len(path), words_per_row()), np.int64)
     # Where chance begins and orders do not matter, its outcomes are visited together.
     num_openings = 0 if RECORD_HISTORIES() else tree.expansion[NUM_OPENINGS]
     room = max(num_openings, 1)
@@ -144,7 +142,7 @@ def traverse_histories(tree, thread, strategy, player, piece, num_pieces):
     times = tree.expansion[NUM_ABOVE] if num_openings > 0 else np.int64(1)  # how many histories a visit stands for
     depth, is_new, number, histories = 0, True, 0, np.int64(0)
     while depth >= 0:
-        row, frame = rows[at(depth)], frames[at(depth)]
+        row, here = rows[at(depth)], path[at(depth)]
         state = row[: STATE_SIZE()]
         if is_new:
             is_new = False
@@ -171,11 +169,11 @@ def traverse_histories(tree, thread, strategy, player, piece, num_pieces):
                         gradient[at(low_of(row[at(STATE_SIZE() + each)]))] += weight * payoffs[at(each)]
                 depth -= 1
                 continue
-            frame[_NEXT], frame[_MOVER] = 0, mover
+            here[_NEXT], here[_MOVER] = 0, mover
             if mover == CHANCE and depth == 0 and num_openings > 0:
-                frame[_COUNT] = num_openings
+                here[_COUNT] = num_openings
             elif mover == CHANCE:
-                frame[_COUNT] = find_outcomes(tree, thread, state, OPEN)
+                here[_COUNT] = find_outcomes(tree, thread, state, OPEN)
             else:
                 known_slots = load_word(tree.expansion, NUM_SLOTS) if RECORD_HISTORIES() else 0
                 found = infoset_at(tree, thread, row, state, mover)
@@ -184,19 +182,19 @@ def traverse_histories(tree, thread, strategy, player, piece, num_pieces):
                 if RECORD_HISTORIES() and low_of(found) >= known_slots:
                     own = row[place_of_frame(mover)] if NUM_SYMMETRIES() > 1 else 0
                     _record_history(tree, thread.found, path, low_of(found), depth, own)
-                frame[_FIRST], frame[_COUNT] = low_of(found), high_of(found)
+                here[_FIRST], here[_COUNT] = low_of(found), high_of(found)
                 # In the cache, as the slots' actions are not.
                 num_legal = RULE_LEGAL(parameters, table, state, actions[at(depth)])
                 if NUM_SYMMETRIES() > 1:
                     own = row[place_of_frame(mover)]
-                    frame[_COUNT] = _list_turns(
-                        symmetries, own, fixed[at(depth), 0], actions[at(depth)], num_legal, turns[at(depth)]
+                    here[_COUNT] = _list_turns(
+                        symmetries, own, here[_FIXED], actions[at(depth)], num_legal, turns[at(depth)]
                     )
-        index, mover = frame[_NEXT], frame[_MOVER]
-        if index == frame[_COUNT]:
+        index, mover = here[_NEXT], here[_MOVER]
+        if index == here[_COUNT]:
             depth -= 1
             continue
-        frame[_NEXT] = index + 1
+        here[_NEXT] = index + 1
         for each in range(NUM_PLAYERS() + 1 if ADD_GRADIENTS() or LIST_LEAVES() else 0):
             reach[at(depth + 1), at(each)] = reach[at(depth), at(each)]
         slot, is_opening = np.int64(-1), depth == 0 and num_openings > 0
@@ -209,17 +207,17 @@ def traverse_histories(tree, thread, strategy, player, piece, num_pieces):
             action, probability = outcomes[at(index)], probabilities[at(index)]
             reach[at(depth + 1), NUM_PLAYERS()] *= probability
         else:
-            slot, action, turn = frame[_FIRST] + index, actions[at(depth), at(index)], np.int64(0)
+            slot, action, turn = here[_FIRST] + index, actions[at(depth), at(index)], np.int64(0)
             if NUM_SYMMETRIES() > 1 and stabilizer_of(row[place_of_frame(mover)]) > 1:
                 turn = turns[at(depth), at(index)]
-                slot = frame[_FIRST] + (turn >> _OFFSET & _BYTE)
+                slot = here[_FIRST] + (turn >> _OFFSET & _BYTE)
                 reach[at(depth + 1), NUM_PLAYERS()] *= (turn >> _WEIGHT & _BYTE) / (turn >> _ORBIT & _BYTE)
             probability = 1.0
             if ADD_GRADIENTS() and mover != player:  # a player's own reach is not part of its gradient
                 probability = strategy[at(slot)] if slot < known else first_strategy[at(slot)]
                 reach[at(depth + 1), at(mover if player == ALL_PLAYERS else NUM_PLAYERS())] *= probability
         if RECORD_HISTORIES():
-            path[at(depth), 0] = action
+            here[_ACTION] = action
         if ADD_GRADIENTS() and probability == 0.0:
             zeros = 0
             for each in range(NUM_PLAYERS()):
@@ -240,9 +238,9 @@ def traverse_histories(tree, thread, strategy, player, piece, num_pieces):
                 if stabilizer_of(own) > 1:
                     played = turned(symmetries, turn >> _ELEMENT & _BYTE, turned(symmetries, element_of(own), action))
                     child[place_of_frame(mover)] = after(symmetries, own, turn >> _ELEMENT & _BYTE, played)
-                fixed[at(depth + 1), 0] = fixed[at(depth), 0] & fixing(symmetries, action)
+                path[at(depth + 1), _FIXED] = here[_FIXED] & fixing(symmetries, action)
         elif NUM_SYMMETRIES() > 1:
-            fixed[at(depth + 1), 0] = fixed[at(depth), 0]
+            path[at(depth + 1), _FIXED] = here[_FIXED]
         if is_opening:
             for word in range(STATE_SIZE()):
                 child[at(word)] = openings[at(index), at(word)]
@@ -298,7 +296,7 @@ def _record_history(tree, histories, path, first_slot, depth, own_frame):
     lock(words)
     if histories.lengths[low] == 0:
         for index in range(depth):
-            histories.actions[low, index] = path[index, 0]
+            histories.actions[low, index] = path[index, _ACTION]
         histories.lengths[low] = depth + 1
         histories.frames[low] = own_frame
     unlock(words)

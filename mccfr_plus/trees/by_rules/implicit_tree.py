@@ -71,13 +71,16 @@ class ImplicitTree(ExpandingTree):
         stored = {"infosets": np.zeros(plan.max_infosets, INFOSET), "expansion": np.zeros(rows.NUM_WORDS, np.int64)}
         super().__init__(game, plan, shape, **stored)
         self.node_capacity = _MOST_VISITS
-        self._successors = np.zeros(self._size_of(new_infosets.num_successor_words, plan.max_slots), np.int64)
+        num_keys = sizes.num_players * sizes.max_infosets  # by which infosets are found
+        if not uses_numbers(rules_game):  # but by a player's last slot; empty sequences are the last slots
+            num_keys = plan.max_slots + sizes.num_players
+        self._successors = np.zeros(self._size_of(successors.num_words, num_keys), np.int64)
         self._blocks = np.zeros(successors.BLOCK_WORDS_PER_INFOSET * plan.max_infosets, np.int64)
         self.slot_action = np.zeros(plan.max_slots, np.int32)
         self._info_keys = np.zeros((plan.max_infosets, 2), np.int64)
         self.keys = RulesKeys(game, symmetry)
-        paths = self._size_of(rows.words_before_rows)
-        paths += self._size_of(rows.words_per_row) * self._size_of(rows.num_rows, max_depth)
+        num_rows = 1 + max_depth * most_children  # the root, and the children of a node at each depth
+        paths = self._size_of(rows.words_before_rows) + self._size_of(rows.words_per_row) * num_rows
         width = paths + self._size_of(histories.words_per_depth) * (max_depth + 1)
         width = -(-width // 16) * 16 + 16  # threads write to lines of the cache of their own
         self.max_threads = max(threads, os.cpu_count() or 1)  # an evaluation may use more of them than the solver

@@ -42,7 +42,7 @@ from mccfr_plus.trees.by_rules.rows import (
 )
 from mccfr_plus.trees.by_rules.rule_slots import RULE_LEGAL, RULE_LOOK, RULE_NUMBER, RULE_OBSERVE
 from mccfr_plus.trees.by_rules.rules_keys import key_of_view
-from mccfr_plus.trees.by_rules.successors import NUM_BLOCK_WORDS, enter, fetch_ahead, fetch_word, find, num_words
+from mccfr_plus.trees.by_rules.successors import NUM_BLOCK_WORDS, enter, fetch_ahead, fetch_word, find
 from mccfr_plus.trees.expansion import (
     FULL,
     INFOSET_COST,
@@ -61,12 +61,6 @@ from mccfr_plus.trees.expansion import (
     lock,
     unlock,
 )
-
-
-@inline_kernel
-def num_successor_words(max_slots):
-    """Returns the length of the table of successors, without blocks. Players' empty sequences are the last slots."""
-    return num_words(NUM_PLAYERS() * NUM_NUMBERS() if NUM_NUMBERS() > 0 else max_slots + NUM_PLAYERS())
 
 
 @inline_kernel

@@ -47,16 +47,12 @@ class PayoffMatrix(NamedTuple):
     column_bits: int
 
 
-def no_leaves() -> Leaves:
-    """Returns no room."""
-    return Leaves(np.zeros(0, np.int64), np.zeros(0, np.uint32), np.zeros((0, 2)), np.zeros(NUM_NUMBERS, np.int64))
-
-
 def leaves_to_count(slot_capacity: int) -> Leaves:
     """Returns what counts the leaves of a game with room for a number of slots."""
-    leaves = no_leaves()
-    leaves.numbers[EMPTY] = slot_capacity
-    return leaves._replace(places=np.zeros(slot_capacity + 1, np.int64), values=np.zeros((MOST_VALUES, 2)))
+    numbers = np.zeros(NUM_NUMBERS, np.int64)
+    numbers[EMPTY] = slot_capacity
+    values, words = np.zeros((MOST_VALUES, 2)), np.zeros(0, np.uint32)
+    return Leaves(np.zeros(slot_capacity + 1, np.int64), words, values, numbers)
 
 
 def bytes_of_matrix(num_entries: int, num_slots: int) -> int:

@@ -37,7 +37,6 @@ from mccfr_plus.trees.by_rules.rows import (
     STATE_SIZE,
     actions_of,
     find_outcomes,
-    first_row,
     high_of,
     low_of,
     outcomes_of,
@@ -55,6 +54,7 @@ from mccfr_plus.trees.by_rules.rows import (
     symmetries_of,
     table_of,
     traverser_of,
+    words_before_rows,
     words_per_row,
 )
 from mccfr_plus.trees.by_rules.rule_slots import RULE_APPLY, RULE_LEGAL, RULE_RETURNS
@@ -67,7 +67,7 @@ from mccfr_plus.trees.scratch import at
 def first_node(tree, scratch, player):
     """Returns the root, moved on; see `access.first_node`."""
     traverser_of(tree, scratch)[0] = player
-    node = first_row(tree, scratch)
+    node = own_words(tree, scratch) + 8 * words_before_rows()
     row = row_at(node)
     first = numba.carray(pointer(tree.expansion[FIRST_STATE]), STATE_SIZE(), np.int64)
     for word in range(STATE_SIZE()):

@@ -16,7 +16,7 @@ from mccfr_plus.trees.by_rules.frames import NUM_SYMMETRIES
 from mccfr_plus.trees.by_rules.rule_slots import RULE_OUTCOMES, keep_possible
 from mccfr_plus.trees.by_rules.successors import NUM_BLOCK_WORDS
 from mccfr_plus.trees.expansion import MAX_SLOTS, SLOT_ACTIONS
-from mccfr_plus.trees.scratch import THREAD, at
+from mccfr_plus.trees.scratch import at
 
 # Further words of `TreeArrays.expansion`.
 (
@@ -121,19 +121,7 @@ def words_before_rows():
 @inline_kernel
 def own_words(tree, scratch):
     """Returns the address of a thread's words."""
-    return tree.expansion[ROWS] + scratch.counts[THREAD] * tree.expansion[BYTES_PER_THREAD]
-
-
-@inline_kernel
-def num_rows(max_depth):
-    """Returns how many rows a thread needs: the root, and the children of a node at each depth."""
-    return 1 + max_depth * max(MAX_ACTIONS(), MAX_OUTCOMES())
-
-
-@inline_kernel
-def first_row(tree, scratch):
-    """Returns the address of the thread's first row."""
-    return own_words(tree, scratch) + 8 * words_before_rows()
+    return tree.expansion[ROWS] + scratch.counts[0]["thread"] * tree.expansion[BYTES_PER_THREAD]
 
 
 @inline_kernel

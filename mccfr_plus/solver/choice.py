@@ -1,0 +1,359 @@
+"""Which tree a game gets, which algorithm suits it, and how long it takes: `choose`; `tree_for` of a given algorithm.
+
+The tree is compiled as a whole if that fits. Otherwise the game is traversed by its rules if it has some, or expanded
+lazily.
+"""
+
+import logging
+import math
+import os
+from dataclasses import replace
+from typing import Any, NamedTuple, TypeAlias
+
+import numpy as np
+import pyspiel
+
+from mccfr_plus.averages import Mechanism
+from mccfr_plus.errors import BudgetError, ConfigError
+from mccfr_plus.estimators import ExternalSampling, SamplingWeights
+from mccfr_plus.games import PyspielGame, RulesGame, compiled_rules
+from mccfr_plus.minimizers import RegretMatching
+from mccfr_plus.solver.config import SolverConfig
+from mccfr_plus.trees.by_rules.histories import openings_of
+from mccfr_plus.trees.by_rules.implicit_tree import ImplicitTree
+from mccfr_plus.trees.by_rules.payoff_matrix import BYTES_PER_ENTRY
+from mccfr_plus.trees.by_rules.requirements import can_be_implicit, rules_to_traverse, tree_bytes
+from mccfr_plus.trees.game import load_game
+from mccfr_plus.trees.game_tree import (
+    DEFAULT_MAX_BYTES,
+    DEFAULT_MAX_NODES,
+    DEFAULT_MAX_NODES_OF_RULES,
+    GameTree,
+    compile_game,
+)
+from mccfr_plus.trees.lazy_tree import INFOSET_COST, NODE_COST, SLOT_ACTION_COST, LazyTree
+from mccfr_plus.trees.memory import (
+    KERNELS,
+    MemoryPlan,
+    available_bytes,
+    bytes_of,
+    plan_memory,
+    release_unused,
+    resident_bytes,
+)
+from mccfr_plus.trees.needs import HISTORIES, INFOSETS, NODES
+from mccfr_plus.trees.scratch import DRAWN, TOUCHED, new_scratch
+from mccfr_plus.trees.size_estimate import SizeEstimate, as_text, number_of, probe_size
+from mccfr_plus.trees.tree import Tree
+
+logger = logging.getLogger("mccfr_plus")
+
+# With "auto", through pyspiel: a minute or two of compiling. Larger games are expanded lazily, which is slower.
+_MAX_NODES_TO_COMPILE = 10_000_000
+_COMPILED_SHARE = 0.5  # of the memory limit, or of what is free: the solver's tables come on top
+_ESTIMATE_MARGIN = 2.0  # an estimate this many times over the budget is believed
+
+# A full iteration takes about 10 ns per history, so that a tree of this size gets some hundred of them in ten seconds.
+# After as many (games of 1 to 2 million histories, stopped early) full traversals were still 4 to 10 times closer to
+# an equilibrium than external sampling was in the same time; on smaller trees it is 100 to 1e6 times.
+_FULL_MAX_NODES = 10_000_000
+# A run of minutes or hours gets several hundred iterations of a second, in which full traversals were ahead.
+_FULL_MAX_NODES_OF_LONG_RUNS = 100_000_000
+
+# On a lazy tree pyspiel expands each new history, 1e5 per second and core: a traversal of external sampling with more
+# histories takes over a second, in which outcome sampling learns from thousands of histories.
+_EXTERNAL_MAX_NODES = 1e5
+_EXTERNAL_MAX_NODES_BY_RULES = 1e7  # a second by compiled rules
+_ENDLESS_NODES = 1e9  # hours of a traversal on a lazy tree
+# Exact exploitability of phantom_ttt after 30 CPU s of external sampling, November 2026: 0.0682 with this average,
+# 0.0876 with the linear one, which counts uniform play where no traversal had been; 0.0172 with symmetry.
+_AVERAGE_BY_RULES = "stochastic(gamma=1.0)"
+# Exploitability after so many CPU seconds, November 2026: phantom_ttt, with symmetry, external 0.0079 after 120 and
+# 0.0053 after 300, full 0.0050 after 150 and 0.0013 after 291; liars_dice(numdice=2,dice_sides=5) external 0.0377 after
+# 240, full 0.0244 after 116.
+_LONG_BEGIN = 900.0  # seconds of finding a payoff matrix, in a run of minutes or hours
+
+# Seconds per history of traversals of all histories by rules, on one core, in phantom tic-tac-toe.
+_TO_EVALUATE = 1.5e-8
+_TO_NUMBER_INFOSETS = 1.2e-8
+_TO_LIST_LEAVES = 2 * 1.6e-8  # they are counted first
+_SYMMETRY_FACTOR = 1.5  # times as long for a history
+
+_NUMBER = np.dtype(np.float64).itemsize
+_NUMBERS_OF_POLICY = 3  # per slot, while an average policy is made: its strategy, and the policy's two arrays
+_NUMBERS_BY_RULES = 6  # per slot, while a strategy is evaluated by rules
+_POLICY_COST = 48  # bytes per infoset
+
+
+Components: TypeAlias = tuple[dict[str, Any], str]  # arguments of `SolverConfig.from_specs`, and the reason
+
+
+class Choice(NamedTuple):
+    """How to solve a game, and why."""
+
+    config: SolverConfig  # whose `tree` is the kind of the tree
+    tree: GameTree | None  # the compiled tree; None if there is none, or sizes were only estimated
+    reason: str  # empty if the estimator was given
+
+
+def choose(
+    game: pyspiel.Game | str,
+    given: dict[str, Any],
+    *,
+    estimate: SizeEstimate | None = None,
+    progress: bool | None = None,
+) -> Choice:
+    """Returns the tree and the components for a game, where a user leaves them open.
+
+    Args:
+        given: Arguments of `SolverConfig.from_specs`; what is missing is chosen.
+        estimate: The game's size, to choose for a run of minutes or hours and compile nothing; None: for a run of
+            seconds, with the compiled tree if it fits.
+        progress: See `compile_game`.
+
+    Raises:
+        ConfigError: If components are unknown or do not go together, or traversals would not end.
+        GameError: If the game cannot be loaded or compiled.
+    """
+    game, given = load_game(game), {"minimizer": None, **given}
+    config, tree, why = SolverConfig.from_specs(**given), None, ""
+    if estimate is not None:
+        kind, why = _estimated_kind(game, config, estimate)
+    elif isinstance(found := _tree_or_kind(game, config, progress), GameTree):
+        kind, tree = "compiled", found
+    else:
+        kind = found
+    if "estimator" in given:
+        if kind == "lazy":
+            _require_short_traversals(game, config)
+        return Choice(replace(config, tree=kind), tree, "")
+    if kind == "compiled":
+        chosen, reason = _for_compiled(tree, estimate)
+    else:
+        chosen, reason = (_for_lazy if kind == "lazy" else _for_rules)(game, estimate)
+    return Choice(SolverConfig.from_specs(**{**chosen, **given, "tree": kind}), tree, why + reason)
+
+
+def _estimated_kind(game: pyspiel.Game, config: SolverConfig, estimate: SizeEstimate) -> tuple[str, str]:
+    """Returns the kind of tree for a game of this size, and the reason."""
+    max_nodes = DEFAULT_MAX_NODES_OF_RULES if isinstance(game, PyspielGame) else DEFAULT_MAX_NODES
+    if estimate.fits(max_nodes, DEFAULT_MAX_BYTES):
+        return "compiled", f"the tree keeps within {max_nodes:,} nodes and the memory limit; "
+    is_larger = number_of(estimate.histories.low) > max_nodes
+    why = f"is larger than {max_nodes:,} nodes" if is_larger else "may not keep within the limits"
+    return "rules" if suits_rules(game, config) else "lazy", f"the tree {why}; "
+
+
+# Without an estimate, the components are for a run of seconds.
+
+
+def _for_compiled(tree: GameTree | None, estimate: SizeEstimate | None) -> Components:
+    if tree is not None:
+        perfect_recall, num_nodes, most = tree.perfect_recall, tree.num_nodes, _FULL_MAX_NODES
+    else:
+        assert estimate is not None
+        perfect_recall, num_nodes = estimate.perfect_recall, round(number_of(estimate.histories.log10))
+        most = _FULL_MAX_NODES_OF_LONG_RUNS
+    if not perfect_recall:
+        return {"estimator": "outcome"}, "no other estimator can be used with imperfect recall"
+    if num_nodes <= most:
+        return {"estimator": "full"}, f"full traversals are fast with {num_nodes:,} histories"
+    return {"estimator": "external"}, f"sampling converges sooner with {num_nodes:,} histories"
+
+
+def _for_lazy(game: pyspiel.Game, estimate: SizeEstimate | None) -> Components:
+    traversal = (estimate or probe_size(game)).traversals["external"].log10
+    is_short = traversal <= math.log10(_EXTERNAL_MAX_NODES)
+    reason = f"on the lazy tree a traversal of external sampling visits {as_text(traversal)} histories"
+    return {"estimator": "external" if is_short else "outcome"}, reason
+
+
+def _for_rules(game: pyspiel.Game, estimate: SizeEstimate | None) -> Components:
+    rules = rules_to_traverse(game)
+    if estimate is not None and (full := _full_by_rules(game, rules, estimate)) is not None:
+        return full
+    traversal = (estimate or probe_size(game)).traversals["external"].log10
+    reason = f"by the rules, a traversal of external sampling visits {as_text(traversal)} histories"
+    chosen: dict[str, Any] = {"estimator": "outcome"}
+    if traversal <= math.log10(_EXTERNAL_MAX_NODES_BY_RULES):
+        chosen = {"estimator": "external", "averaging": _AVERAGE_BY_RULES}
+    if len(rules.sizes.symmetries) > 1:
+        chosen["symmetry"] = True
+        reason += f"; {len(rules.sizes.symmetries)} symmetries of the board are used"
+    return chosen, reason
+
+
+def _full_by_rules(game: pyspiel.Game, rules: RulesGame, estimate: SizeEstimate) -> Components | None:
+    """Returns full iterations if their payoff matrix takes half of the memory at most and is found within minutes."""
+    if game.num_players() != 2:
+        return None
+    is_symmetric = len(rules.sizes.symmetries) > 1
+    visited = visited_histories(game, rules, is_symmetric)
+    leaves = visited * number_of(estimate.terminal_nodes.log10 - estimate.histories.log10)
+    seconds = visited * _TO_LIST_LEAVES * (_SYMMETRY_FACTOR if is_symmetric else 1.0)
+    if leaves * BYTES_PER_ENTRY > DEFAULT_MAX_BYTES / 2 or seconds > _LONG_BEGIN:
+        return None
+    reason = (
+        f"by the rules, a payoff matrix of about {leaves:,.0f} leaves takes at least {seconds:.0f} s and "
+        f"{leaves * BYTES_PER_ENTRY / 1e9:.1f} GB; soon after, full iterations are ahead of sampling"
+    )
+    return {"estimator": "full", **({"symmetry": True} if is_symmetric else {})}, reason
+
+
+def _require_short_traversals(game: pyspiel.Game, config: SolverConfig) -> None:
+    """Raises ConfigError if not even one traversal of external sampling on a lazy tree would end."""
+    if not isinstance(config.estimator, ExternalSampling):
+        return
+    traversal = probe_size(game).traversals["external"].low
+    if traversal > math.log10(_ENDLESS_NODES):
+        raise ConfigError(
+            f"one traversal of external sampling on {game} would visit at least {as_text(traversal)} histories, and "
+            "the tree does not fit into memory: use --estimator=outcome, which samples single histories."
+        )
+
+
+# --- the tree ---
+
+
+def tree_for(game: pyspiel.Game | str | GameTree, config: SolverConfig) -> Tree:
+    """Returns the tree of a game for a solver.
+
+    Raises:
+        ConfigError: If the components do not go with such a tree, or the memory is too little.
+        GameError: If the game cannot be solved; BudgetError if it must be compiled and does not fit.
+    """
+    if isinstance(game, GameTree):
+        if config.symmetry or config.tree in ("lazy", "rules"):
+            given = "symmetry=True" if config.symmetry else f"tree={config.tree!r}"
+            raise ConfigError(f"{given} with a tree that is compiled already: give the game itself.")
+        return game
+    game = load_game(game)
+    found = _tree_or_kind(game, config)
+    if found == "lazy":
+        return LazyTree(game, _memory_plan(config, game.num_players()), config.threads)
+    if isinstance(found, GameTree):
+        return found
+    rules = rules_to_traverse(game, config.symmetry)
+    plan = _memory_plan(config, rules.sizes.num_players, rules)
+    return ImplicitTree(game, rules, plan, config.threads, config.symmetry)
+
+
+def _tree_or_kind(game: pyspiel.Game, config: SolverConfig, progress: bool | None = None) -> GameTree | str:
+    """Returns the compiled tree of a game, or if there is to be none ``"rules"`` or ``"lazy"``; see `tree_for`."""
+    kind = "rules" if config.symmetry else config.tree
+    reason = config.who_needs(HISTORIES, NODES if kind == "rules" else INFOSETS)
+    if kind == "rules" and reason:
+        raise ConfigError(
+            f"tree='rules' with {reason}: that needs the whole tree, and no history is stored there. Use outcome "
+            "or external sampling with another average and without baselines, or tree='compiled'."
+        )
+    if kind == "lazy" and reason:
+        raise ConfigError(f"tree={kind!r} with {reason}, which needs the whole tree: use tree='compiled'.")
+    if kind in ("lazy", "rules"):
+        return kind
+    try:
+        tree = compiled_if_it_fits(game, "compiled" if reason else kind, config.memory, progress)
+    except BudgetError as error:
+        if not suits_rules(game, config):
+            raise BudgetError(f"{reason} needs the whole tree: {error}" if reason else str(error)) from None
+        tree = None
+    if tree is not None:
+        return tree
+    return "rules" if suits_rules(game, config) else "lazy"
+
+
+def suits_rules(game: pyspiel.Game, config: SolverConfig) -> bool:
+    """Returns whether a game that is not compiled is traversed by its rules, where that is left open."""
+    if config.tree != "auto" or config.who_needs(HISTORIES, NODES):
+        return False
+    rules = compiled_rules(game)
+    return rules is not None and can_be_implicit(rules)
+
+
+def compiled_if_it_fits(
+    game: pyspiel.Game, kind: str = "auto", memory: str | int | float | None = None, progress: bool | None = None
+) -> GameTree | None:
+    """Returns the compiled tree of a game, or None if it does not fit.
+
+    Args:
+        game: What `load_game` returns.
+        kind: ``"auto"``, or ``"compiled"``: it must fit.
+        memory: Of the whole process; see `Solver`.
+        progress: See `compile_game`.
+
+    Raises:
+        GameError: If the game cannot be solved; BudgetError if it must be compiled and does not fit.
+    """
+    if kind == "compiled":
+        max_bytes = DEFAULT_MAX_BYTES if memory is None else _room(memory)
+        return compile_game(game, max_bytes=max_bytes, progress=progress)
+    max_nodes = DEFAULT_MAX_NODES_OF_RULES if isinstance(game, PyspielGame) else _MAX_NODES_TO_COMPILE
+    limits: dict[str, Any] = {"max_nodes": max_nodes, "max_bytes": _room(memory), "estimate_margin": _ESTIMATE_MARGIN}
+    try:
+        return compile_game(game, **limits, progress=progress)
+    except BudgetError as error:
+        logger.info("the tree is not compiled: %s", str(error).split(" Choose smaller", 1)[0])
+        return None
+
+
+def _room(memory: str | int | float | None) -> int:
+    """Returns how many bytes a compiled tree may take."""
+    if memory is None:
+        free = available_bytes()
+    else:
+        release_unused()
+        free = bytes_of(memory) - resident_bytes()
+    return max(int(_COMPILED_SHARE * free), 1)
+
+
+# --- memory and time ---
+
+
+def _memory_plan(config: SolverConfig, num_players: int, rules: RulesGame | None = None) -> MemoryPlan:
+    """Returns how memory is divided among a tree that grows, the solver's tables and the making of a policy."""
+    method = config.average_method(num_players, True, by_rules=rules is not None)
+    private = _NUMBER + np.dtype(np.uint16).itemsize  # the gradient and the stamp of a slot
+    private += DRAWN.itemsize if config.estimator.samples_per_infoset else 0
+    uses_reach = method.mechanism in (Mechanism.TOUCHED, Mechanism.OPTIMISTIC) or config.estimator.needs_leaves
+    private += _NUMBER if uses_reach else 0
+    shared = 3 + config.minimizer.num_tables  # strategy, average, what was seen of it, tables
+    shared += _NUMBERS_OF_POLICY if rules is None else _NUMBERS_BY_RULES
+    shared += config.estimator.sampling_weights == SamplingWeights.SAMPLING
+    slot = shared * _NUMBER + config.threads * private
+    infoset = _POLICY_COST + (config.threads - 1) * TOUCHED.itemsize  # the first thread's list is the tree's
+    if rules is None:
+        values = _NUMBER * num_players if config.baseline is not None else 0
+        node, infoset, slot, reserved = NODE_COST + values, INFOSET_COST + infoset, SLOT_ACTION_COST + slot, 0
+    else:
+        tree = tree_bytes(rules)
+        node, infoset, slot = 0, tree.infoset + TOUCHED.itemsize + infoset, tree.slot + slot
+        reserved = tree.fixed
+    return plan_memory(config.memory, node_cost=node, infoset_cost=infoset, slot_cost=slot, reserved=KERNELS + reserved)
+
+
+def bytes_on_top(tree: GameTree) -> int:
+    """Returns what ``Solver(tree, "external", "rm")`` needs on top of the tree, in bytes."""
+    numbers = (2 + RegretMatching.num_tables) * tree.num_slots + tree.num_players  # strategy, average and tables
+    scratch = new_scratch(tree.arrays, tree.shape, np.zeros(0, np.uint64))  # of zeros, which take no memory
+    return numbers * _NUMBER + sum(array.nbytes for array in scratch)
+
+
+def visited_histories(game: pyspiel.Game, rules: RulesGame, is_symmetric: bool) -> float:
+    """Returns about how many histories a traversal of all visits by rules."""
+    histories = number_of(probe_size(game).histories.log10)
+    if is_symmetric:
+        histories /= len(rules.sizes.symmetries)
+    openings = openings_of(rules)
+    return histories if openings is None else histories * len(openings.counts) / float(openings.counts.sum())
+
+
+def evaluation_seconds(histories: float, *, numbers_infosets: bool = False, is_symmetric: bool = False) -> float:
+    """Returns about how long an exact evaluation takes at least; where information sets are many, several times that.
+
+    Args:
+        histories: Number of histories that are visited.
+        numbers_infosets: Whether a history of each infoset is found first, for a policy that `is_tabulated`.
+        is_symmetric: Whether one history per symmetry class is visited.
+    """
+    seconds = _TO_EVALUATE + (_TO_NUMBER_INFOSETS if numbers_infosets else 0.0)
+    return histories * seconds * (_SYMMETRY_FACTOR if is_symmetric else 1.0) / (os.cpu_count() or 1)
