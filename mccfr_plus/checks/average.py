@@ -11,7 +11,7 @@ import numpy as np
 import pyspiel
 
 from mccfr_plus.averages import PowerAverage
-from mccfr_plus.averages.mechanism import Mechanism
+from mccfr_plus.averages.average import Mechanism
 from mccfr_plus.averages.methods import add_visits
 from mccfr_plus.checks.exact import own_reach
 from mccfr_plus.checks.games import SPANS, THREE, name_of, random_strategy, tree_of_name, tree_of_text

@@ -25,8 +25,8 @@ DEFENDER, ATTACKER = 0, 1
 # before; whether the attacker was caught; then, for each round, position and node plus 1, as they are after it.
 _ROUND, _HERE, _BEFORE, _CAUGHT, _CHOICES = 1, 2, 4, 5, 6
 
-# Parameters: where position 0's nodes begin, one per patrol, as for all positions; then where the moves from each
-# position and from each node begin and end.
+# Parameters: `_START` for both players; `_POSITIONS` is their number; `_NODES` is where the nodes of all positions
+# begin, one per patrol. From `_LISTS` on, where the moves from each position and then from each node begin and end.
 _MOVES, _CROSSING, _START, _PATROLS, _POSITIONS, _NODES, _LISTS = 0, 1, 2, 4, 5, 6, 7
 
 

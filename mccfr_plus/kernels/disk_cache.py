@@ -52,6 +52,11 @@ class DiskCache(caching.NullCache):
         version = hashlib.sha256(key.encode()).hexdigest()[:16]
         return cache_folder() / f"{self._kernel.py_func.__name__}-{self.digest}-{version}.nbc"
 
+    def holds(self, sig: Any, target_context: Any) -> bool:
+        """Returns whether there is a compiled version for a signature."""
+        path = self._path(sig, target_context.codegen())
+        return path is not None and path.exists()
+
     def load_overload(self, sig: Any, target_context: Any) -> Any:
         """Returns the compiled version for a signature, or None."""
         # Enough for compiled code: `target_context.refresh()` would import all that compiling needs, for 0.4 s.

@@ -8,12 +8,9 @@ Inline kernels are only ever linked into others. LLVM optimizes them there; mach
 nothing.
 """
 
-import contextlib
 import functools
-import gc
 import importlib
 import sys
-from collections.abc import Iterator
 from typing import Any
 
 import numba
@@ -29,7 +26,6 @@ from numba.core.untyped_passes import InlineInlinables, IRProcessing
 from numba.np import linalg
 
 from mccfr_plus.kernels.constants import Constant
-from mccfr_plus.kernels.interrupts import deferred_signals
 
 _MAKING = {"binop", "inplace_binop", "unary", "arrayexpr", "call"}  # of array expressions, those that make an array
 
@@ -96,27 +92,10 @@ class _LiteralConstants(FunctionPass):
         return bool(values)
 
 
-@contextlib.contextmanager
-def _no_collection() -> Iterator[None]:
-    """Pauses garbage collection, which takes 6 % of a first start: compilation makes millions of objects that stay."""
-    was_enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was_enabled:
-            gc.enable()
-
-
 class AllocatingCompiler(CompilerBase):
-    """Numba's compiler with literal constants. Signals wait meanwhile, because Numba turns them into other errors."""
+    """Numba's compiler with literal constants."""
 
     lowering: type = NativeLowering
-
-    def compile_extra(self, func: Any) -> Any:
-        """Compiles a version of a function."""
-        with deferred_signals(), _no_collection():
-            return super().compile_extra(func)
 
     def define_pipelines(self) -> list:
         """Returns Numba's passes, with one replaced and one added."""

@@ -10,8 +10,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any, Self
 
-from mccfr_plus.averages.mechanism import AverageMethod, mechanism_for, method_of
-from mccfr_plus.averages.power import PowerAverage
+from mccfr_plus.averages.average import AverageMethod, PowerAverage, mechanism_for, method_of
 from mccfr_plus.errors import ConfigError
 from mccfr_plus.estimators import Baseline, Estimator
 from mccfr_plus.estimators.draws import (

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from mccfr_plus.averages.mechanism import Mechanism
+from mccfr_plus.averages.average import Mechanism
 from mccfr_plus.averages.methods import settled
 from mccfr_plus.errors import GameError
 from mccfr_plus.estimators import SamplingWeights

@@ -35,9 +35,3 @@ def test_a_large_game_has_limits(command):
     assert histories["low"] < histories["log10"] < histories["high"]
     library = mccfr_plus.estimate_size("phantom_ttt", sample_size=10_000, seed=1)
     assert histories["log10"] == library.histories.log10
-
-
-def test_bad_input(command):
-    command("stats", "battleship").assert_one_line_error("--estimate", "about")
-    command("stats", "--estimate", "kuhn_pokr").assert_one_line_error("did you mean kuhn_poker")
-    command("stats", "--estimate", "mfg_crowd_modelling").assert_one_line_error("mean-field")

@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from mccfr_plus.evaluation.estimates import Running, mean_estimate, sum_of
+from mccfr_plus.evaluation.estimates import Running, mean_estimate
 
 
 @pytest.mark.parametrize(
@@ -30,19 +30,6 @@ def test_mean_and_variance():
         running.add(number)
     assert running.mean == pytest.approx(np.mean(numbers), rel=1e-14)
     assert running.variance_of_mean == pytest.approx(np.var(numbers, ddof=1) / 5, rel=1e-9)
-
-
-def test_weighted_sum_of_means():
-    parts = [Running(), Running()]
-    for number in range(100):
-        parts[0].add(number)
-        parts[1].add(2.0 * (number % 7))
-    means = [mean_estimate(part, "estimate", 0.95, 1.0) for part in parts]
-    estimate = sum_of(means, [0.5, -1.0], 3.0, "estimate")
-    assert estimate.value == pytest.approx(3 + 0.5 * parts[0].mean - parts[1].mean)
-    error = math.sqrt(0.25 * parts[0].variance_of_mean + parts[1].variance_of_mean)
-    assert estimate.half_width == pytest.approx(1.984 * error, rel=1e-3)
-    assert estimate.samples == 200
 
 
 def test_intervals_of_few_normal_numbers_cover_as_often_as_they_say():

@@ -61,15 +61,3 @@ def test_values_by_hand(game):
         assert found.values[infoset] == pytest.approx(float(strategy[slots] @ sums) / weight, abs=1e-12)
         assert found.regrets[slots] == pytest.approx(sums / weight - found.values[infoset], abs=1e-12)
     assert unreached > 0 or game == "kuhn_poker"
-
-
-def test_reach_by_hand():
-    """Kuhn poker under uniform play: a third for each card of the first player, a sixth after his pass."""
-    tree = naive.tree_of("kuhn_poker")
-    found = infoset_values(tree, tree.uniform_strategy())
-    reach = {text: found.reach[number] for number, text in enumerate(tree.info_states)}
-    assert {text: round(value, 12) for text, value in reach.items()} == {
-        **dict.fromkeys(("0", "1", "2"), round(1 / 3, 12)),
-        **dict.fromkeys(("0p", "1p", "2p", "0b", "1b", "2b"), round(1 / 6, 12)),
-        **dict.fromkeys(("0pb", "1pb", "2pb"), round(1 / 12, 12)),
-    }

@@ -18,6 +18,7 @@ from mccfr_plus import (
     RegularizedMirrorDescent,
     RewardTransformation,
     ScheduledAverage,
+    SmoothPredictive,
     Solver,
 )
 from mccfr_plus.minimizers import smooth
@@ -112,6 +113,32 @@ def test_the_projection_is_the_nearest_point():
         # Nearest: no direction within the set leads closer.
         others = np.concatenate([rng.dirichlet(np.ones(count), 50) * rng.uniform(1, 4, (50, 1)), np.eye(count)])
         assert ((others - point) @ (values - point) <= 1e-9).all()
+
+
+@pytest.mark.parametrize("game", ["random:2:3", "random:3:1"])
+def test_smooth_updates_by_their_definition(game):
+    """R = P(R + eta r), and the next strategy is proportional to P(R + eta r), where P often has to lift."""
+    tree, root, eta, lifted = naive.tree_of(game), naive.root_of(game), 0.05, 0
+    solver = Solver(tree, "full", SmoothPredictive(eta), "uniform")
+    strategy = naive.to_dict(tree, tree.uniform_strategy())
+    regrets = {key: np.array(row) for key, row in strategy.items()}
+
+    def lift(values):
+        nonlocal lifted
+        positive = np.maximum(values, 0.0)
+        lifted += positive.sum() < 1 and len(values) > 2
+        return positive if positive.sum() >= 1 else projected(values, 0.0)
+
+    for _ in range(30):
+        for player in range(tree.num_players):
+            found = naive.sample_gradient(root, player, strategy, "full", None)
+            for key, instant in naive.regrets_of(found, strategy, player, root).items():
+                regrets[key] = lift(regrets[key] + eta * instant)
+                shares = lift(regrets[key] + eta * instant)
+                strategy[key] = (shares / shares.sum()).tolist()
+        solver.iteration()
+        np.testing.assert_allclose(solver.current_strategy(), naive.to_array(tree, strategy), atol=1e-11)
+    assert lifted > 0
 
 
 @pytest.mark.parametrize("decay", [0.0, 0.5])

@@ -10,7 +10,6 @@ from mccfr_plus.neural import (  # noqa: E402
     DREAM,
     BatchedRepresentation,
     DREAMConfig,
-    NetworkPolicy,
     TrainingConfig,
 )
 from mccfr_plus.neural.memory import Samples  # noqa: E402
@@ -173,12 +172,3 @@ def test_a_single_player():
     config = DREAMConfig(traversals=60, hidden_layers=(16,), learning_rate=0.01, policy_training=small)
     solver = DREAM(game, config, representation="batched", seed=1).run(6)
     assert solver.evaluate().values[0] > -40
-
-
-@pytest.mark.parametrize("minimizer", ["cfr", "pdcfr+"])
-def test_policies_before_the_first_iteration_are_uniform(minimizer, tmp_path):
-    solver = DREAM("kuhn_poker", DREAMConfig(minimizer=minimizer), representation="batched", seed=1)
-    for policy in (solver.average_policy(), solver.current_policy()):
-        policy.save(tmp_path / "policy")
-        loaded = NetworkPolicy.load(tmp_path / "policy")
-        assert loaded.action_probabilities(solver.game.new_initial_state().child(0).child(1)) == {0: 0.5, 1: 0.5}

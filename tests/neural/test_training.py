@@ -12,7 +12,6 @@ from mccfr_plus.neural.backend import CPU, device_of  # noqa: E402
 from mccfr_plus.neural.config import TrainingConfig  # noqa: E402
 from mccfr_plus.neural.memory import Aggregated, Reservoir, Samples, infoset_columns  # noqa: E402
 from mccfr_plus.neural.network import (  # noqa: E402
-    MLP,
     Learner,
     Modules,
     cross_entropy,
@@ -30,14 +29,6 @@ def learner_of(features, config=CONFIG, seed=1, **modules):
 
 def vector_of(learner):
     return torch.cat([each.detach().reshape(-1) for each in learner.module.parameters()]).clone()
-
-
-def test_many_rows_are_predicted_in_pieces(monkeypatch):
-    network, inputs = MLP(5, 3, (8, 8)), torch.randn(20, 5)
-    whole = network(inputs).detach()
-    monkeypatch.setattr("mccfr_plus.neural.network._MAX_ROWS", 7)
-    np.testing.assert_allclose(forward(network, inputs), whole, rtol=1e-4, atol=1e-6)
-    assert forward(network, inputs[:0]).shape == (0, 3)
 
 
 @pytest.fixture

@@ -140,15 +140,18 @@ def _returns(parameters, table, state, payoffs):
         paid = level
 
 
+@inline_kernel
+def _list_cards(cards, view, begin):
+    while cards:
+        view[begin] = lowest_bit(cards) + 1
+        cards &= cards - 1
+        begin += 1
+
+
 @kernel
 def _look(parameters, table, state, player, view):
-    begin, cards = 0, state[_HOLE + player]
-    for _ in range(2):
-        while cards:
-            view[begin] = lowest_bit(cards) + 1
-            cards &= cards - 1
-            begin += 1
-        begin, cards = parameters[_NUM_HOLE], state[_BOARD]
+    _list_cards(state[_HOLE + player], view, 0)
+    _list_cards(state[_BOARD], view, parameters[_NUM_HOLE])
     view[parameters[_NUM_HOLE] + parameters[_MOST_BOARD]] = state[_NODE]
 
 
