@@ -291,7 +291,7 @@ CHANGES = [
         (
             "lazy trees: a full memory is not noticed",
             "expansion.py",
-            "    if fits and cost <= expansion[MAX_COST]:\n",
+            "    if fits and cost <= words[MAX_COST]:\n",
             "    if fits:\n",
         ),
     ),
@@ -434,7 +434,7 @@ CHANGES = [
         "averages",
         "tests/trees/test_lazy_tree.py::test_every_form",
         (
-            "own traversals end where a lazy tree has expanded",
+            "own traversals end where a lazy tree has grown",
             "methods.py",
             "if EXPAND(tree.expansion, node, thread):",
             "if not EXPAND(tree.expansion, node, thread):",

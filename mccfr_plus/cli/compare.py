@@ -36,7 +36,6 @@ is that of our solver of the same scheme after as many iterations.
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Adds the arguments of the verb."""
     parser.epilog = _NOTES
     add = parser.add_argument
     add("games", metavar="GAME", nargs="+", type=text, help="Games of OpenSpiel or of this package.")
@@ -54,7 +53,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> None:
-    """Runs the verb."""
     if arguments.cluster is not None and arguments.processes is not None:
         raise UsageError("--processes does not go together with --cluster, whose free CPUs count: leave one out.")
     output.show_notes()

@@ -10,12 +10,11 @@ import pyspiel
 
 from mccfr_plus.cli import output
 from mccfr_plus.cli.arguments import POLICY_HELP, add_game, add_json, add_seed, memory_size, positive
-from mccfr_plus.cli.policy_source import UNIFORM, read_policy, require_policy
+from mccfr_plus.cli.policy_source import UNIFORM, policies_and_tree
 from mccfr_plus.evaluation import Estimate, Evaluation, estimate_quality, evaluate, expected_values, head_to_head
 from mccfr_plus.evaluation.policy_by_rules import evaluate_by_rules, is_symmetric, is_tabulated
 from mccfr_plus.games import compiled_rules
-from mccfr_plus.policies.files import needs_tree
-from mccfr_plus.solver.choice import compiled_if_it_fits, evaluation_seconds, visited_histories
+from mccfr_plus.solver.choice import evaluation_seconds, visited_histories
 from mccfr_plus.trees.by_rules.requirements import can_be_implicit
 from mccfr_plus.trees.game import load_game
 from mccfr_plus.trees.game_tree import GameTree
@@ -61,16 +60,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> None:
     source, estimates = arguments.policy, arguments.estimate
     sources = [source] if arguments.against is None else [source, arguments.against]
-    for file in sources:
-        require_policy(file)
     game = load_game(arguments.game)
-    # Policies that need no tree come first: a bad file is an error before the game is compiled.
-    policies = {file: read_policy(file, game) for file in sources if file != UNIFORM and not needs_tree(file)}
-    needs_a_tree = any(file not in policies and file != UNIFORM for file in sources)
-    tree: GameTree | None = None
-    if needs_a_tree or not estimates:
-        tree = compiled_if_it_fits(game, "compiled" if needs_a_tree else "auto", arguments.memory)
-    chosen = [policies[file] if file in policies else read_policy(file, tree or game) for file in sources]
+    chosen, tree = policies_and_tree(game, sources, arguments.memory, only_if_needed=estimates)
     output.show_notes()
     found: dict[str, Any] | None = None
     if tree is not None and not estimates:

@@ -6,17 +6,16 @@ import io
 import json
 import sys
 from importlib.util import find_spec
-from typing import Any
 
 import numpy as np
 
 from mccfr_plus.cli import output
 from mccfr_plus.cli.arguments import POLICY_HELP, UsageError, add_game
-from mccfr_plus.cli.policy_source import UNIFORM, read_policy, require_policy
+from mccfr_plus.cli.policy_source import read_policy, read_without_tree
+from mccfr_plus.display import data_frame
 from mccfr_plus.errors import ConfigError, PolicyFileError
 from mccfr_plus.evaluation.strategies import strategy_of
 from mccfr_plus.files.atomic_write import atomic_write, require_new
-from mccfr_plus.policies.files import needs_tree
 from mccfr_plus.policies.keyed_policy import KeyedPolicy
 from mccfr_plus.policies.tree_policy import TreePolicy
 from mccfr_plus.trees.gambit import write_efg
@@ -60,11 +59,13 @@ def run(arguments: argparse.Namespace) -> None:
         raise ConfigError("Parquet needs pandas and pyarrow: pip install 'mccfr_plus[export]'.")
     content: str | bytes
     if kind == "efg":
-        content, size = _game_as_text(arguments.game)
+        tree, text = compile_game(arguments.game), io.StringIO()
+        write_efg(tree, text)
+        content, size = text.getvalue(), f"{output.count(tree.num_nodes)} histories"
     else:
         columns = _columns(arguments.game, source)
         size = f"{output.count(len(columns['action']))} rows"
-        content = _as_parquet(columns) if kind == "parquet" else _as_text(columns, kind)
+        content = data_frame(columns).to_parquet(index=False) if kind == "parquet" else _as_text(columns, kind)
     output.show_notes()
     if out is None:
         sys.stdout.write(str(content))
@@ -74,19 +75,9 @@ def run(arguments: argparse.Namespace) -> None:
     print(f"wrote {out} ({size})")
 
 
-def _game_as_text(name: str) -> tuple[str, str]:
-    """Returns a game in Gambit's format, and its size."""
-    tree, text = compile_game(name), io.StringIO()
-    write_efg(tree, text)
-    return text.getvalue(), f"{output.count(tree.num_nodes)} histories"
-
-
 def _columns(name: str, source: str) -> dict[str, list]:
     """Returns the policy's columns as Python's own numbers and texts."""
-    require_policy(source)
-    policy: Any = None
-    if source != UNIFORM and not needs_tree(source):
-        policy = read_policy(source, load_game(name))
+    policy = read_without_tree(source, load_game(name))
     if not isinstance(policy, KeyedPolicy):
         tree = compile_game(name)
         policy = TreePolicy(tree, strategy_of(tree, policy or read_policy(source, tree)))
@@ -102,9 +93,3 @@ def _as_text(columns: dict[str, list], kind: str) -> str:
     text = io.StringIO()
     csv.writer(text, lineterminator="\n").writerows([tuple(columns), *rows])
     return text.getvalue()
-
-
-def _as_parquet(columns: dict[str, list]) -> bytes:
-    import pandas
-
-    return pandas.DataFrame(columns).to_parquet(index=False)

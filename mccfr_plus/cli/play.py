@@ -93,7 +93,10 @@ def _play(session: PlaySession, games: int | None) -> None:
         while True:
             print(f"\n--- game {session.number}: you are player {session.seat} of {session.game.num_players()} ---")
             while session.payoff is None:
-                _show(session)
+                scene = session.scene
+                print(f"\n{scene.text}")
+                for label, shown in scene.items:
+                    print(f"  {label}: {' '.join(shown)}")
                 _ask(session)
             print(f"\n{session.scene.text}\n\nAll actions: {'; '.join(session.story)}")
             print(f"You get {session.payoff:+g}. Score: {session.total}.")
@@ -102,13 +105,6 @@ def _play(session: PlaySession, games: int | None) -> None:
             session.begin()
     except (EOFError, KeyboardInterrupt):
         print(f"\nScore: {session.total}.")
-
-
-def _show(session: PlaySession) -> None:
-    scene = session.scene
-    print(f"\n{scene.text}")
-    for label, shown in scene.items:
-        print(f"  {label}: {' '.join(shown)}")
 
 
 def _ask(session: PlaySession) -> None:

@@ -24,12 +24,7 @@ def require_policy(source: str) -> None:
 
 
 def read_policy(path: str | os.PathLike, game: pyspiel.Game | GameTree) -> Any:
-    """Returns the policy of a file, which `save_policy` wrote or `NetworkPolicy.save`, or the uniform policy.
-
-    Raises:
-        PolicyFileError: If the file is damaged, is not a policy of this package, or is of another game.
-        ConfigError: If it is a network and torch is missing.
-    """
+    """Returns the uniform policy, or that of a file, which `save_policy` wrote or `NetworkPolicy.save`."""
     if path == UNIFORM:
         return TreePolicy(game, game.uniform_strategy()) if isinstance(game, GameTree) else {}
     header: dict[str, Any] = {}
@@ -49,10 +44,18 @@ def read_policy(path: str | os.PathLike, game: pyspiel.Game | GameTree) -> Any:
         raise PolicyFileError(str(error)) from None
 
 
-def policy_and_tree(name: str, source: str) -> tuple[Any, GameTree | None]:
-    """Returns a policy and the tree of its game; None if the tree does not fit and the policy does not need it."""
+def read_without_tree(source: str, game: pyspiel.Game) -> Any:
+    """Returns the policy of a source; None if that needs the tree. A bad file is an error before a game is compiled."""
     require_policy(source)
-    game, is_of_tree = load_game(name), source != UNIFORM and needs_tree(source)
-    policy = None if is_of_tree else read_policy(source, game)  # a bad file is an error before the game is compiled
-    tree = compiled_if_it_fits(game, "compiled" if is_of_tree else "auto")
-    return (policy if tree is None or policy else read_policy(source, tree)), tree
+    return None if source != UNIFORM and needs_tree(source) else read_policy(source, game)
+
+
+def policies_and_tree(
+    game: pyspiel.Game, sources: list[str], memory: str | int | None = None, *, only_if_needed: bool = False
+) -> tuple[list[Any], GameTree | None]:
+    """Returns policies and the tree of their game; None if no policy needs it and it does not fit, or is not wanted."""
+    found, tree = [read_without_tree(source, game) for source in sources], None
+    is_needed = any(policy is None for policy in found)
+    if is_needed or not only_if_needed:
+        tree = compiled_if_it_fits(game, "compiled" if is_needed else "auto", memory)
+    return [policy or read_policy(source, tree or game) for source, policy in zip(sources, found, strict=True)], tree

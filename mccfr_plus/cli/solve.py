@@ -1,10 +1,15 @@
-"""`mccfr-plus solve`: runs a solver on a game, shows its progress, and writes its average policy."""
+"""`mccfr-plus solve`: runs a solver on a game, shows its progress, and writes its average policy.
+
+Torch is imported only with ``--algorithm``, and Ray only with ``--cluster``.
+"""
 
 import argparse
 import contextlib
+import os
 import sys
+from typing import Any
 
-from mccfr_plus.cli import checkpoints, cluster, neural, output
+from mccfr_plus.cli import checkpoints, output
 from mccfr_plus.cli.arguments import (
     UsageError,
     add_game,
@@ -22,11 +27,15 @@ from mccfr_plus.cli.run import run_and_print
 from mccfr_plus.errors import PolicyFileError
 from mccfr_plus.files.atomic_write import require_kind, require_new
 from mccfr_plus.files.lock import CheckpointLock
+from mccfr_plus.neural import ALGORITHMS, from_checkpoint, new_solver
 from mccfr_plus.solver.choice import choose
-from mccfr_plus.solver.config import TREES
+from mccfr_plus.solver.config import TREES, SolverConfig
 from mccfr_plus.solver.registry import AVERAGES, ESTIMATORS, MINIMIZERS
+from mccfr_plus.solver.saved_state import read_header
 from mccfr_plus.solver.solver import Solver
+from mccfr_plus.trees.game_tree import compile_game
 from mccfr_plus.trees.needs import RULES
+from mccfr_plus.user_modules import imported_modules
 
 SUMMARY = "Compute an approximate equilibrium of a game."
 
@@ -43,6 +52,11 @@ an uninterrupted run: limits count the whole run, and components and seed come f
 _OPTIONS = ("estimator", "minimizer", "averaging", "alternating", "batch", "baseline", "threads", "tree", "memory",
             "symmetry")  # fmt: skip
 
+_COMPONENTS = ("estimator", "minimizer", "averaging", "alternating")  # those of a solver on a cluster
+
+_LOCAL = "local"  # in place of a cluster's address: this process samples
+_WORKERS, _NUM_BATCHES, _TRAVERSALS = 2, 8, 1000  # defaults on clusters: processes, batches and their traversals
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.epilog = _NOTES
@@ -55,7 +69,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--batch", type=whole(), help="Number of traversals per gradient. Default: 1.")
     add("--baseline", action="store_true", default=None, help="Reduce the variance of sampled gradients by baselines.")
     add("--alternating", action=argparse.BooleanOptionalAction, help="Update players in turn. Default: if possible.")
-    add("--algorithm", help=neural.HELP)
+    meaning = (
+        f"Solve with neural networks (pip install 'mccfr_plus[neural]'): {', '.join(ALGORITHMS)}, with settings, as in "
+        '"dream(traversals=1000, representation=batched)".'
+    )
+    add("--algorithm", help=meaning)
     limits = parser.add_argument_group("limits")
     add = limits.add_argument
     add("--iterations", type=whole(), help="Number of iterations, such as 5000 or 1e6.")
@@ -72,7 +90,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--threads", type=whole(), help="Number of threads. Default: 1.")
     meaning = "Sample on a Ray cluster: ray, ray://HOST:PORT or HOST:PORT; local: in this process, with equal results."
     add("--cluster", metavar="ADDRESS", help=meaning)
-    meaning = f"Number of processes of the cluster that sample. Default: {cluster.WORKERS}."
+    meaning = f"Number of processes of the cluster that sample. Default: {_WORKERS}."
     add("--workers", type=whole(1, 10_000), help=meaning)
     files = parser.add_argument_group("files and output")
     add = files.add_argument
@@ -101,9 +119,32 @@ def run(arguments: argparse.Namespace) -> None:
         lock = None if arguments.checkpoint is None else stack.enter_context(checkpoints.lock_of(arguments))
         if arguments.algorithm is not None or (lock and arguments.resume and checkpoints.is_neural(lock)):
             refuse(arguments, (*_OPTIONS, "cluster"), "does not apply to --algorithm, whose settings are in its spec")
-            neural.solve(arguments, lock)
+            _solve_by_networks(arguments, lock)
         else:
             _solve(arguments, lock, stack)
+
+
+def _solve_by_networks(arguments: argparse.Namespace, lock: CheckpointLock | None) -> None:
+    """Runs a neural solver, and prints and writes its result; `lock` is the checkpoint's, if there is one."""
+    resumed = lock if arguments.resume else None
+    if arguments.algorithm is None:
+        assert resumed is not None
+        solver = from_checkpoint(resumed, arguments.game)
+    else:
+        progress = False if arguments.quiet else None
+        solver = new_solver(arguments.game, arguments.algorithm, seed=seed_of(arguments), progress=progress)
+    if resumed is not None:
+        solver.restore(resumed)  # compares the settings
+        checkpoints.require_seed(resumed, solver.seed, arguments)
+    name = {kind: name for name, kind in ALGORITHMS.items()}[type(solver).__name__]
+    plain = type(solver.config)().resolved(solver.representation.kind)
+    settings, defaults = solver.config.as_dict(), plain.as_dict()
+    changes = ", ".join(f"{name}={value}" for name, value in settings.items() if value != defaults[name])
+    output.show_notes()
+    if not arguments.quiet:
+        print(f"solving with {name}, seed {solver.seed}: {changes or 'the default settings'}", file=sys.stderr)
+    heading = [["algorithm", name], ["settings", changes or "the default ones"]]
+    run_and_print(solver, arguments, lock, {"algorithm": name, "settings": settings}, heading)
 
 
 def _solve(arguments: argparse.Namespace, lock: CheckpointLock | None, stack: contextlib.ExitStack) -> None:
@@ -113,8 +154,7 @@ def _solve(arguments: argparse.Namespace, lock: CheckpointLock | None, stack: co
     needs_exploitability = bool(arguments.target_exploitability or arguments.eval_every or arguments.log)
     solver: Solver
     if arguments.cluster is not None:
-        where = cluster.connected(arguments, stack)
-        solver = stack.enter_context(cluster.new_solver(arguments, given, where, to_resume))
+        solver = _distributed_solver(arguments, given, to_resume, stack)
     else:
         if to_resume is not None:
             given = checkpoints.arguments_to_resume(to_resume, given, arguments)
@@ -156,3 +196,35 @@ def _components(solver: Solver, names: dict[str, str]) -> str:
         f"{config.threads} threads ({config.thread_mode})": config.threads > 1,
     }
     return ", ".join(name for name, is_used in components.items() if is_used)
+
+
+def _distributed_solver(
+    arguments: argparse.Namespace, given: dict[str, Any], lock: CheckpointLock | None, stack: contextlib.ExitStack
+) -> Any:
+    """Returns the solver of ``--cluster``, or of the checkpoint to continue from; `stack` disconnects the cluster."""
+    why = f"does not go together with --cluster={arguments.cluster}: workers use a compiled tree"
+    refuse(arguments, ("threads", "tree", "memory", "symmetry", "baseline"), why)
+    workers, cluster = arguments.workers or _WORKERS, arguments.cluster
+    if cluster != _LOCAL:
+        from mccfr_plus.cluster.cluster import Cluster
+
+        cpus = max(workers, os.cpu_count() or 1)
+        cluster = stack.enter_context(Cluster(cluster, imports=imported_modules(), cpus=cpus))
+    from mccfr_plus.cluster.solver import DistributedSolver
+
+    seed, num_batches = None, _NUM_BATCHES
+    if lock is None:
+        seed, options = seed_of(arguments), {"batch": _NUM_BATCHES * _TRAVERSALS, **given}
+    else:
+        options, num_batches = checkpoints.arguments_to_resume(lock, given, arguments), read_header(lock)["num_batches"]
+        seed = options.pop("seed")
+    components = {name: options[name] for name in _COMPONENTS if name in options}
+    traversals, rest = divmod(options["batch"], num_batches)
+    if rest:
+        raise UsageError(f"--batch={options['batch']}: with --cluster give a multiple of {num_batches}.")
+    SolverConfig.from_specs(**components, batch=options["batch"])  # for its errors, before a long compilation
+    tree = compile_game(arguments.game, progress=False if arguments.quiet else None)
+    output.show_notes()
+    plan = {"num_batches": num_batches, "traversals": traversals, "workers": workers}
+    solver = stack.enter_context(DistributedSolver(tree, **components, **plan, seed=seed, cluster=cluster))
+    return solver if lock is None else solver.restore(lock)

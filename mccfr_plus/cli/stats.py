@@ -112,17 +112,14 @@ def _print_estimate(estimate: SizeEstimate, recommendation: dict[str, Any]) -> N
     tree, estimator, minimizer, symmetry, reason = recommendation.values()
     flags = f"--estimator={estimator} --minimizer={minimizer}{' --symmetry' if symmetry else ''}"
     print(output.wrapped(f"recommended: {_HOWS[tree]}, {flags}: {reason}"))
-    print(output.wrapped(_how(estimate)))
+    how = "All histories were counted."
+    if not is_exact:
+        how = (
+            f"Low and high: limits with {CONFIDENCE:.0%} confidence each, from {estimate.visited:,} histories visited. "
+            "Information sets of a player: the number of different ones seen, which can be far below the truth."
+        )
+    print(output.wrapped(how))
 
 
 def _row(name: str, interval: Interval) -> list[str]:
     return [name, *map(as_text, interval[:1] if interval.is_exact else interval)]
-
-
-def _how(estimate: SizeEstimate) -> str:
-    if estimate.is_exact:
-        return "All histories were counted."
-    return (
-        f"Low and high: limits with {CONFIDENCE:.0%} confidence each, from {estimate.visited:,} histories visited. "
-        "Information sets of a player: the number of different ones seen, which can be far below the truth."
-    )

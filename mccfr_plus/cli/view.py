@@ -9,7 +9,7 @@ from typing import Any
 
 from mccfr_plus.cli import output
 from mccfr_plus.cli.arguments import POLICY_HELP, UsageError, add_game
-from mccfr_plus.cli.policy_source import policy_and_tree
+from mccfr_plus.cli.policy_source import policies_and_tree
 from mccfr_plus.display import html_table
 from mccfr_plus.evaluation.exact import evaluate_strategy
 from mccfr_plus.evaluation.strategies import strategy_of
@@ -52,7 +52,8 @@ def run(arguments: argparse.Namespace) -> None:
         if os.path.realpath(out) == os.path.realpath(source):
             raise UsageError(f"--out={out} is the policy itself: give another name.")
         require_kind(out, UsageError, begins=b"<!DOCTYPE html>")
-    content = _page(name, source, *policy_and_tree(name, source))
+    (policy,), tree = policies_and_tree(load_game(name), [source])
+    content = _page(name, source, policy, tree)
     output.show_notes()
     if out is None:
         out = os.path.join(tempfile.mkdtemp(prefix="mccfr-plus-"), "policy.html")

@@ -73,11 +73,7 @@ class Algorithm:
 
 
 def algorithm_of(given: Any) -> Algorithm:
-    """Returns the algorithm of a spec, a config, a solver or a factory; see `mccfr_plus.experiments.compare`.
-
-    Raises:
-        ConfigError: If it is unknown, or its components do not go together.
-    """
+    """Returns the algorithm of a spec, a config, a solver or a factory; see `mccfr_plus.experiments.compare`."""
     if isinstance(given, Solver):
         given = given.config
     if isinstance(given, SolverConfig):

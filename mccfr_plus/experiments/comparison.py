@@ -44,12 +44,7 @@ _SCHEMA = {
 
 @dataclass(frozen=True)
 class Comparison:
-    """Games, algorithms and seeds to compare.
-
-    Raises:
-        ConfigError: If there is nothing to compare, something is given twice, or an algorithm is unknown.
-        GameError: If a game is unknown.
-    """
+    """Games, algorithms and seeds to compare. What is unknown or given twice is an error."""
 
     games: tuple[str, ...]  # their names
     algorithms: tuple[str, ...]  # their names
@@ -114,10 +109,8 @@ def comparison_of(
 class Directory:
     """The directory of a comparison: its description, and a record per run. One process at a time writes to it.
 
-    It is created if it does not exist. If it holds a comparison already, that must be the same.
-
-    Raises:
-        RecordError: If it holds another comparison or other files, is in use, or cannot be written.
+    It is created if it does not exist. If it holds a comparison already, that must be the same; else, or if it is in
+    use, it is a RecordError.
     """
 
     def __init__(self, path: str | os.PathLike, comparison: Comparison):
@@ -185,11 +178,7 @@ class Directory:
 
 
 def read_comparison(path: str | os.PathLike) -> dict[str, Any]:
-    """Returns the description of the comparison that a directory holds; see `Comparison.as_dict`.
-
-    Raises:
-        RecordError: If it holds none, or one of another version.
-    """
+    """Returns the description of the comparison that a directory holds; see `Comparison.as_dict`."""
     spec = Path(path) / SPEC_FILE
     with file_errors(spec, RecordError, "read"):
         content = spec.read_bytes()

@@ -143,11 +143,7 @@ class Curve:
 
 
 def curves_of(path: str | os.PathLike) -> list[Curve]:
-    """Returns the curves of a comparison's directory, without those that have no point yet.
-
-    Raises:
-        RecordError: If the directory holds no comparison, or a record is damaged.
-    """
+    """Returns the curves of a comparison's directory, without those that have no point yet."""
     comparison, curves = read_comparison(path), []
     for game, algorithm in itertools.product(comparison["games"], comparison["algorithms"]):
         runs = {}

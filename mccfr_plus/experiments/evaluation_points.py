@@ -50,11 +50,7 @@ class Limit(NamedTuple):
 
 
 def limit_of(**given: float | None) -> Limit:
-    """Returns the limit of the one argument that is not None.
-
-    Raises:
-        ConfigError: If there is none or more than one, or it is not at least 1 (seconds: above 0).
-    """
+    """Returns the limit of the one argument that is not None, or a ConfigError if it is not the only one."""
     chosen = {unit: total for unit, total in given.items() if total is not None}
     if len(chosen) != 1:
         what = "none" if not chosen else " and ".join(chosen)
@@ -66,11 +62,7 @@ def limit_of(**given: float | None) -> Limit:
 
 
 def evaluation_points(limit: Limit, count: int) -> tuple[float, ...]:
-    """Returns at most `count` numbers up to the limit, evenly spaced on a logarithmic axis, whole but for seconds.
-
-    Raises:
-        ConfigError: If `count` is less than 1.
-    """
+    """Returns at most `count` numbers up to the limit, evenly spaced on a logarithmic axis, whole but for seconds."""
     if count < 1:
         raise ConfigError(f"num_evaluations={count}: give at least one.")
     is_time = limit.unit == "seconds"
@@ -84,8 +76,7 @@ def evaluation_points(limit: Limit, count: int) -> tuple[float, ...]:
 def affordable_points(tree: GameTree, limit: Limit, cost: float) -> int:
     """Returns how many evaluations take a small share of a run, from 8 to 60; 25 for limits that are not in nodes.
 
-    Args:
-        cost: Maximum cost of an evaluation per history and player, in visits, of the runs with the same points.
+    `cost` is the largest cost of an evaluation per history and player, in visits, of the runs with the same points.
     """
     if limit.unit != "nodes":
         return 25

@@ -79,11 +79,7 @@ def share_legend(figure: Any) -> None:
 
 
 def write_figure(figure: Any, path: str | os.PathLike) -> None:
-    """Writes a figure of matplotlib whole or not at all; the ending says which format: .png, .svg or .pdf.
-
-    Raises:
-        RecordError: If the file cannot be written.
-    """
+    """Writes a figure of matplotlib whole or not at all; the ending says which format: .png, .svg or .pdf."""
     path = Path(path)
     with atomic_write(path, RecordError) as file:
         figure.savefig(file, format=path.suffix[1:])

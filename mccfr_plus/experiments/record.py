@@ -27,14 +27,9 @@ class Point(NamedTuple):
 
 
 class Record:
-    """The file of one run, opened to append to it.
+    """The file of one run, opened to append to it. If it exists, it must be of the same run, and is continued.
 
-    Args:
-        path: The file. If it exists, it must be of the same run, and is continued.
-        header: What was run, plain values, without ``format`` and ``version``.
-
-    Raises:
-        RecordError: If the file cannot be written, or is of something else.
+    `header` says what was run, in plain values.
     """
 
     def __init__(self, path: str | os.PathLike, header: dict[str, Any]):
@@ -66,11 +61,7 @@ class Record:
 
 
 def read_record(path: str | os.PathLike) -> tuple[dict[str, Any], list[Point], dict[str, Any] | None]:
-    """Returns a record's header, its points, and how the run has ended (None: it has not).
-
-    Raises:
-        RecordError: If the file cannot be read, or is not a record.
-    """
+    """Returns a record's header, its points, and how the run has ended (None: it has not)."""
     entries = read_json_lines(path, RecordError)
     try:
         header, ended = entries[0]["run"], None

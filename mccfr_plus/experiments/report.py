@@ -33,12 +33,7 @@ _MARKERS = ("circle", "square", "diamond", "triangle", "inverted_triangle", "plu
 
 
 def write_report(result: Result) -> Path:
-    """Writes the report of a comparison into its directory, and returns the report's path.
-
-    Raises:
-        ConfigError: If bokeh is missing, or the result has no directory.
-        RecordError: If a record is damaged, or the file cannot be written.
-    """
+    """Writes the report of a comparison into its directory, and returns the report's path."""
     require_library("bokeh")
     from bokeh.embed import components
     from bokeh.resources import Resources

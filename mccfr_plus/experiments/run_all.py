@@ -38,20 +38,10 @@ def run_all(
     processes: int | None = None,
     cluster: Cluster | None = None,
 ) -> None:
-    """Runs everything that is not recorded yet.
+    """Runs everything that is not recorded yet in a comparison's directory; see `mccfr_plus.experiments.compare`.
 
     On KeyboardInterrupt all runs write a checkpoint and end; then it is raised again. A second KeyboardInterrupt kills
     processes that do not respond.
-
-    Args:
-        directory: The comparison's directory, entered.
-        about: See `about_here`.
-        show: Called with each event.
-        processes, cluster: See `mccfr_plus.experiments.compare`.
-
-    Raises:
-        ConfigError: If an object must stay in this process, and `processes` or `cluster` is given.
-        RecordError, ClusterError: If a process was killed, or the cluster is lost; recorded points are kept.
     """
     runs = dict(enumerate(directory.runs()))
     local = next((run for run in runs.values() if _stays_here(run.game_object) or _stays_here(run.definition)), None)

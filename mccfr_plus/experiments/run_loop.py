@@ -96,17 +96,7 @@ def run_to_end(run: Run, game: GameTree | pyspiel.Game, about: dict[str, Any], t
     """Runs to the end; returns False if `stop` has ended it before. Recorded points are not measured again.
 
     Our solvers continue from their checkpoint. Solvers without checkpoints start from the beginning, with the same
-    seed.
-
-    Args:
-        run: The run, with its points.
-        game: The game's tree, or a game that is traversed by its rules.
-        about, tell, stop: See `Run.header`, `Tell` and `Stop`.
-
-    Raises:
-        RecordError: If the record is of another run, or cannot be written; recorded points are kept.
-        GameError: If the algorithm cannot play the game.
-        KeyboardInterrupt: If it is raised within, after a checkpoint, unless `stop` returns True then.
+    seed. A KeyboardInterrupt is raised after a checkpoint was written, unless `stop` returns True then.
     """
     record = Record(run.record, run.header(about))
     if record.ended is not None:

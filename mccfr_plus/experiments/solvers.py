@@ -100,12 +100,7 @@ _NEEDED = ("run", "evaluate", "iterations", "nodes_touched", "seconds")  # of a 
 
 
 def solver_of(game: GameTree | pyspiel.Game, algorithm: Algorithm, seed: int) -> Any:
-    """Returns the solver of an algorithm, for a game's tree or a game that is traversed by its rules.
-
-    Raises:
-        GameError: If the algorithm cannot play the game.
-        ConfigError: If it needs a tree or torch, which is missing, or a factory does not return a solver.
-    """
+    """Returns the solver of an algorithm, for a game's tree or a game that is traversed by its rules."""
     if not isinstance(game, GameTree) and algorithm.needs_compiled_tree:
         raise ConfigError(f"algorithm {algorithm.text!r} needs a compiled tree, and that of {game} does not fit.")
     if algorithm.library == NEURAL:

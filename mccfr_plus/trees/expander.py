@@ -1,6 +1,6 @@
 """The callback that tells kernels, through pyspiel, what a node of a lazy tree is."""
 
-import math
+import functools
 import random
 import struct
 import threading
@@ -13,7 +13,7 @@ import pyspiel
 
 from mccfr_plus.games.rules import CHANCE, TERMINAL
 from mccfr_plus.trees.arrays import NODE
-from mccfr_plus.trees.expansion import FAILED, FULL, NONE, NUM_OUTCOMES, NUM_PAYOFFS, STATUS
+from mccfr_plus.trees.expansion import FAILED, NUM_OUTCOMES, NUM_PAYOFFS, STATUS
 from mccfr_plus.trees.game import (
     WrongAnswerError,
     checked_actions,
@@ -29,20 +29,16 @@ from mccfr_plus.trees.memory import resident_bytes
 _ROOT = 0
 
 _HEAD = struct.Struct("<qqq")  # the first three columns of an answer; see `expansion`
-_NO_STATE: tuple[int, Any] = NONE, None
+_NO_STATE: tuple[int, Any] = -1, None
 
 _FIELDS = NODE.itemsize // 4  # of a node, all int32
 _FIRST_CHILD, _PAYLOAD = 2, 3  # among them
 
-_ROUNDS, _CLONES, _CLONE_SECONDS, _LONGEST_PLAY = 20, 250, 0.1, 1000  # for measuring how large a state is
-# So many different payoffs, and outcomes of different chance events, are stored once, some 20 MB in Python's objects.
+# Python's dictionaries of payoffs and of chance events are emptied after so many rows, which take some 20 MB there.
 _MOST_PAYOFFS, _MOST_OUTCOMES = 1 << 16, 1 << 17
-_MEASURED_EVERY = 1024  # kept states between two measurements of the memory of the process
+
+_ROUNDS, _STATES, _SECONDS, _LONGEST_PLAY = 20, 250, 0.1, 1000  # for measuring how large a state is
 _SMALLEST_STATE, _KEEPING_COST = 1000, 200  # bytes of a state, and of its Python object and dictionary entry
-
-
-class _NoRoomError(Exception):
-    """There is no room for another row."""
 
 
 class Places(NamedTuple):
@@ -95,13 +91,10 @@ class Expander:
         self._outcome_actions = _view(places.outcome_actions, "q")
         self._payoff_rows: dict[tuple[float, ...], int] = {}
         self._distributions: dict[tuple, tuple[int, int]] = {}  # to first row and number of outcomes
-        self._num_outcomes = 0  # of these
         # Kept states in two generations: when the young one is full, the old one is dropped.
         self._young: dict[int, pyspiel.State] = {}
         self._old: dict[int, pyspiel.State] = {}
         self._max_states = max(state_bytes // _state_size(game) // 2, 1)  # per generation
-        # Of the process while the first generation grows: states deep in a game may be larger than was measured.
-        self._most_bytes: float = resident_bytes() + state_bytes
         self._last = [_NO_STATE] * len(places.answers)  # per thread, the node expanded last and its state
         self._packers: dict[int, Callable] = {}  # of answers for decision nodes, by number of actions
         self.error: BaseException | None = None
@@ -112,75 +105,63 @@ class Expander:
 
         It is one function with everything in local names, because it runs once per new node.
         """
-        nodes, parents, last = self._nodes, self._parents, self._last
-        slot_actions, outcome_actions = self._slot_actions, self._outcome_actions
+        parents, last, action_to = self._parents, self._last, self._action_to
         buffer, row_bytes = _view(self._places.answers, "B"), self._places.answers.strides[0]
         payoff_rows, state_of = self._payoff_rows, self._state_of
         packers, new_packer, pack_head = self._packers, self._new_packer, _HEAD.pack_into
         single, max_depth, keep = self._single_trajectory, self._max_depth, self._keep
+        lock = threading.Lock()  # the interpreter's own is given to other threads in the middle of a function
 
         def answer(node: int, thread: int) -> None:
             try:
-                if node:
-                    above = parents[node]
-                    first = _FIELDS * above
-                    row = nodes[first + _PAYLOAD] + node - nodes[first + _FIRST_CHILD]
-                    action = outcome_actions[row] if nodes[first] == CHANCE else slot_actions[row]
-                    before, state = last[thread]
-                    if before == above:
-                        last[thread] = _NO_STATE
-                        state.apply_action(action)
+                with lock:
+                    if node:
+                        above = parents[node]
+                        action = action_to(node, above)
+                        before, state = last[thread]
+                        if before == above:
+                            last[thread] = _NO_STATE
+                            state.apply_action(action)
+                        else:
+                            state = (self._young.get(above) or state_of(above)).child(action)
                     else:
-                        state = (self._young.get(above) or state_of(above)).child(action)
-                else:
-                    state = self._game.new_initial_state()
-                player = state.current_player()
-                if player == TERMINAL:
-                    returns = tuple(state.returns())
-                    payoff = payoff_rows.get(returns)
-                    if payoff is None:
-                        payoff = self._new_payoff(returns)
-                    pack_head(buffer, row_bytes * thread, TERMINAL, 0, payoff)
+                        state = self._game.new_initial_state()
+                    player = state.current_player()
+                    if player == TERMINAL:
+                        returns = tuple(state.returns())
+                        payoff = payoff_rows.get(returns)
+                        if payoff is None:
+                            payoff = self._new_payoff(returns)
+                        pack_head(buffer, row_bytes * thread, TERMINAL, 0, payoff)
+                        return
+                    if max_depth is not None and state.move_number() > max_depth:
+                        raise WrongAnswerError(
+                            f"more than {max_depth} moves, which is more than its max_game_length and "
+                            "max_chance_nodes_in_history say"
+                        )
+                    if single:
+                        last[thread] = node, state
+                    else:
+                        keep(node, state)
+                    if player >= 0:
+                        key = digest_of_text(state.information_state_string())
+                        actions = state.legal_actions()
+                        count = len(actions)
+                        pack = packers.get(count) or new_packer(actions)
+                        pack(buffer, row_bytes * thread, player, count, 0, key, *actions)
+                    elif player == CHANCE:
+                        row, count = self._distribution(state)
+                        pack_head(buffer, row_bytes * thread, CHANCE, count, row)
+                    else:
+                        raise unknown_mover(player)
                     return
-                if max_depth is not None and state.move_number() > max_depth:
-                    raise WrongAnswerError(
-                        f"more than {max_depth} moves, which is more than its max_game_length and "
-                        "max_chance_nodes_in_history say"
-                    )
-                if single:
-                    last[thread] = node, state
-                else:
-                    keep(node, state)
-                if player >= 0:
-                    key = digest_of_text(state.information_state_string())
-                    actions = state.legal_actions()
-                    count = len(actions)
-                    pack = packers.get(count) or new_packer(actions)
-                    pack(buffer, row_bytes * thread, player, count, 0, key, *actions)
-                elif player == CHANCE:
-                    row, count = self._distribution(state)
-                    pack_head(buffer, row_bytes * thread, CHANCE, count, row)
-                else:
-                    raise unknown_mover(player)
-                return
-            except _NoRoomError:
-                self._places.expansion[STATUS] = FULL
-                return
             except Exception as error:
                 self.error = game_error(self._game, self.actions_to(node), error)
             except BaseException as error:  # such as a KeyboardInterrupt, for `LazyTree.check`
                 self.error = error
             self._places.expansion[STATUS] = FAILED
 
-        if len(last) == 1:
-            return answer
-        lock = threading.Lock()  # the interpreter's own is given to other threads in the middle of a function
-
-        def answer_alone(node: int, thread: int) -> None:
-            with lock:
-                answer(node, thread)
-
-        return answer_alone
+        return answer
 
     def _new_packer(self, actions: list[int]) -> Callable:
         """Returns what packs the answer for a decision node with that many actions."""
@@ -188,45 +169,37 @@ class Expander:
         packer = self._packers[count] = struct.Struct(f"<qqq{KEY_BYTES}s{count}q").pack_into
         return packer
 
-    # --- rows of leaves and chance nodes ---
+    # --- rows of leaves and chance nodes: there is room, as these have at most one per node ---
 
     def _new_payoff(self, returns: tuple[float, ...]) -> int:
         row = int(self._places.expansion[NUM_PAYOFFS])
-        if row == len(self._places.payoffs):
-            raise _NoRoomError
         self._places.payoffs[row] = checked_returns(returns, self._game.num_players())
-        if len(self._payoff_rows) == _MOST_PAYOFFS:
+        self._places.expansion[NUM_PAYOFFS] += 1
+        if row % _MOST_PAYOFFS == 0:
             self._payoff_rows.clear()
         self._payoff_rows[returns] = row
-        self._places.expansion[NUM_PAYOFFS] += 1
         return row
 
     def _distribution(self, state: pyspiel.State) -> tuple[int, int]:
+        """Returns first row and number of the possible outcomes of a chance node."""
         outcomes = tuple(state.chance_outcomes())
         found = self._distributions.get(outcomes)
         if found is None:
-            self._num_outcomes += len(outcomes)
-            if self._num_outcomes > _MOST_OUTCOMES:
+            actions, probabilities = zip(*checked_outcomes(outcomes), strict=True)
+            first = int(self._places.expansion[NUM_OUTCOMES])
+            end = first + len(actions)
+            self._places.chance[first:end] = alias_table(np.array(probabilities))
+            self._places.outcome_actions[first:end] = actions
+            self._places.expansion[NUM_OUTCOMES] = end
+            if first // _MOST_OUTCOMES < end // _MOST_OUTCOMES:
                 self._distributions.clear()
-                self._num_outcomes = len(outcomes)
-            possible = checked_outcomes(outcomes)
-            found = self._distributions.get(possible)
-            if found is None:
-                first, count = int(self._places.expansion[NUM_OUTCOMES]), len(possible)
-                if first + count > len(self._places.chance):
-                    raise _NoRoomError
-                table = alias_table(np.array([probability for _, probability in possible]))
-                self._places.chance[first : first + count] = table
-                self._places.outcome_actions[first : first + count] = [action for action, _ in possible]
-                self._places.expansion[NUM_OUTCOMES] += count
-                found = self._distributions[possible] = first, count
-            self._distributions[outcomes] = found
+            found = self._distributions[outcomes] = first, len(actions)
         return found
 
     # --- states ---
 
-    def _action(self, above: int, node: int) -> int:
-        """Returns the action that leads from a node to one of its children."""
+    def _action_to(self, node: int, above: int) -> int:
+        """Returns the action that leads to a node from the one above it."""
         first = _FIELDS * above
         row = self._nodes[first + _PAYLOAD] + node - self._nodes[first + _FIRST_CHILD]
         return self._outcome_actions[row] if self._nodes[first] == CHANCE else self._slot_actions[row]
@@ -243,42 +216,27 @@ class Expander:
             near = self._parents[near]
         state = self._game.new_initial_state() if kept is None else kept.clone() if path else kept
         for below in reversed(path):
-            state.apply_action(self._action(near, below))
-            near = below
+            state.apply_action(self._action_to(below, self._parents[below]))
         self._keep(node, state)
         return state
 
     def _keep(self, node: int, state: pyspiel.State) -> None:
-        count = len(self._young)
-        if count % _MEASURED_EVERY == _MEASURED_EVERY - 1 and resident_bytes() > self._most_bytes:
-            self._max_states = count
-        if count >= self._max_states:
+        if len(self._young) >= self._max_states:
             self._old, self._young = self._young, {}
-            self._most_bytes = math.inf
         self._young[node] = state
-
-    def state_at(self, node: int) -> pyspiel.State:
-        """Returns the state of any node of the tree, replayed from the root."""
-        state = self._game.new_initial_state()
-        for action in self.actions_to(node):
-            state.apply_action(action)
-        return state
 
     def clear(self) -> None:
         """Drops all states and rows, before another tree is loaded."""
         self._last[:] = [_NO_STATE] * len(self._last)
-        self._most_bytes = math.inf
-        self._young, self._old = {}, {}
-        self._payoff_rows.clear()
-        self._distributions.clear()
-        self._num_outcomes = 0
+        for kept in (self._young, self._old, self._payoff_rows, self._distributions):
+            kept.clear()
 
     def actions_to(self, node: int) -> list[int]:
         """Returns the history of a node, in pyspiel's actions."""
         actions = []
         while node != _ROOT:
             above = self._parents[node]
-            actions.append(self._action(above, node))
+            actions.append(self._action_to(node, above))
             node = above
         return actions[::-1]
 
@@ -289,8 +247,12 @@ def _view(array: np.ndarray, kind: Literal["B", "i", "q"]) -> memoryview:
 
 
 def _state_size(game: pyspiel.Game) -> int:
-    """Returns about how many bytes a state takes, by making many at the end of a random play, as states grow."""
+    """Returns about how many bytes a kept state takes, by making many at the end of a random play, as states grow.
+
+    They are made like those that are kept, by `child`: a copy has no room for a next action, and is smaller.
+    """
     rng, state = random.Random(0), game.new_initial_state()
+    make: Callable[[], pyspiel.State] = state.clone
     try:
         while not state.is_terminal() and state.move_number() <= _LONGEST_PLAY:
             player = state.current_player()
@@ -300,14 +262,15 @@ def _state_size(game: pyspiel.Game) -> int:
                 actions = checked_actions(state.legal_actions(), game.num_distinct_actions())
             else:
                 raise unknown_mover(player)
-            state.apply_action(rng.choice(actions))
+            make = functools.partial(state.child, rng.choice(actions))
+            state = make()
     except Exception as error:
         raise game_error(game, state.history(), error) from error.__cause__
     states: list[pyspiel.State] = []
-    largest, begin = _SMALLEST_STATE, time.monotonic()
+    largest, end = _SMALLEST_STATE, time.monotonic() + _SECONDS
     # In rounds: the first ones may fill memory that was freed before, and seem to take nothing.
-    while len(states) < _ROUNDS * _CLONES and time.monotonic() - begin < _CLONE_SECONDS:
+    while len(states) < _ROUNDS * _STATES and time.monotonic() < end:
         before = resident_bytes()
-        states += [state.clone() for _ in range(_CLONES)]
-        largest = max(largest, (resident_bytes() - before) // _CLONES)
+        states += [make() for _ in range(_STATES)]
+        largest = max(largest, (resident_bytes() - before) // _STATES)
     return largest + _KEEPING_COST

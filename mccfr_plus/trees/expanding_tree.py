@@ -8,7 +8,7 @@ import pyspiel
 from mccfr_plus.errors import ConfigError
 from mccfr_plus.kernels.intrinsics import address_of
 from mccfr_plus.kernels.slots import Bindings
-from mccfr_plus.trees import expansion as g
+from mccfr_plus.trees import expansion
 from mccfr_plus.trees.access import IS_LAZY
 from mccfr_plus.trees.arrays import NODE, OUTCOME, Shape, TreeArrays, read_only
 from mccfr_plus.trees.keys import Keys
@@ -16,8 +16,8 @@ from mccfr_plus.trees.memory import KERNELS, MemoryPlan
 from mccfr_plus.trees.tree import Sizes, Tree
 
 # Entries of `expansion` that `Sizes` lists, in its order.
-SIZES = (g.NUM_NODES, g.NUM_INFOSETS, g.NUM_SLOTS, g.NUM_PAYOFFS, g.NUM_OUTCOMES)
-
+_COUNTS = "NUM_NODES", "NUM_INFOSETS", "NUM_SLOTS", "NUM_PAYOFFS", "NUM_OUTCOMES"
+SIZES = tuple(getattr(expansion, name) for name in _COUNTS)
 
 _SLACK = 1.05  # of the plan: what checkpoints may take, as processes differ by some MB
 
@@ -32,6 +32,7 @@ class ExpandingTree(Tree):
         stored: The arrays that there are: those of a lazy tree, or the infosets and `expansion` alone.
     """
 
+    perfect_recall = True  # as infosets are known by the player's own past, too
     keys: Keys
     _info_keys: np.ndarray  # [max_infosets, 2] int64
 
@@ -66,32 +67,28 @@ class ExpandingTree(Tree):
         self._swap_orphans(self._infosets[: sizes.infosets])
 
     def attach(self, ones: np.ndarray | None, *, check_depth: bool, single_trajectory: bool) -> np.ndarray:
-        """See `Tree`: from now on the tree can grow. ConfigError if it is another solver's."""
+        """See `Tree`: from now on the tree can grow. One that belongs to another solver is a ConfigError."""
         if self._owned:
             raise ConfigError("this tree belongs to another solver: give each solver the game itself.")
         self._owned = True
         strategy = np.zeros(self.slot_capacity)
         self._bound = strategy, ones  # keeps them alive as long as kernels may write to them
-        expansion, plan = self._expansion, self.plan
-        expansion[g.SELF] = address_of(expansion)
-        expansion[g.INFOSETS] = address_of(self._infosets)
-        expansion[g.STRATEGY] = address_of(strategy)
-        expansion[g.ONES] = 0 if ones is None else address_of(ones)
-        expansion[g.MAX_NODES] = plan.max_nodes
-        expansion[g.MAX_INFOSETS], expansion[g.MAX_SLOTS] = plan.max_infosets, plan.max_slots
-        expansion[g.INFOSET_COST], expansion[g.SLOT_COST] = plan.infoset_cost, plan.slot_cost
-        expansion[g.MAX_COST], expansion[g.NODE_COST] = plan.tree_bytes, plan.node_cost
+        words, plan = self._expansion, self.plan
+        words[expansion.SELF] = address_of(words)
+        words[expansion.INFOSETS] = address_of(self._infosets)
+        words[expansion.STRATEGY] = address_of(strategy)
+        words[expansion.ONES] = 0 if ones is None else address_of(ones)
+        words[expansion.MAX_NODES], words[expansion.NODE_COST] = plan.max_nodes, plan.node_cost
+        words[expansion.MAX_INFOSETS], words[expansion.INFOSET_COST] = plan.max_infosets, plan.infoset_cost
+        words[expansion.MAX_SLOTS], words[expansion.SLOT_COST] = plan.max_slots, plan.slot_cost
+        words[expansion.MAX_COST] = plan.tree_bytes
         return strategy
 
     def arrays_to_run_on(self, with_leaves: bool) -> tuple[TreeArrays, np.ndarray]:
         return self.arrays, self._expansion
 
-    @property
-    def perfect_recall(self) -> bool:
-        return True
-
     def require_perfect_recall(self, what: str) -> None:
-        """Does nothing: infosets are known by the player's own past, too."""
+        """Does nothing; see `perfect_recall`."""
 
     def count(self, entry: int) -> int:
         """Returns an entry of ``arrays.expansion``."""
@@ -129,7 +126,6 @@ class ExpandingTree(Tree):
 
     @property
     def num_nodes(self) -> int:
-        """Number of stored nodes, visited or not."""
         return 0
 
     @property
@@ -139,13 +135,12 @@ class ExpandingTree(Tree):
 
     @property
     def num_infosets(self) -> int:
-        """Number of information sets found so far, of all players together."""
-        return self.count(g.NUM_INFOSETS)
+        return self.count(expansion.NUM_INFOSETS)
 
     @property
     def num_slots(self) -> int:
         """Number of (infoset, action) pairs found so far."""
-        return self.count(g.NUM_SLOTS)
+        return self.count(expansion.NUM_SLOTS)
 
     # --- infosets ---
 

@@ -7,17 +7,19 @@ to the thread's row of `ANSWERS`. `expand` then finds or makes its infoset, rese
 node, and the traversal continues. The numbers of a traversal do not depend on when a node was expanded.
 
 `TreeArrays.expansion` holds counts, limits and addresses of everything that only expansion needs, so that kernels take
-one array more and not ten. In compiled trees it is all zeros.
+one array more and not ten; `tables_of` turns the addresses into arrays. In compiled trees it is all zeros.
 
 When the memory is full, `expand` returns False. The loop then throws the gradient under way away, and the run ends.
 
 Reference: open addressing with linear probing (Knuth 1998, TAOCP 3, section 6.4, algorithm L).
 """
 
+from typing import NamedTuple
+
 import numba
 import numpy as np
 
-from mccfr_plus.games.rules import CHANCE, TERMINAL
+from mccfr_plus.games.rules import TERMINAL
 from mccfr_plus.kernels.compile import inline_kernel, kernel
 from mccfr_plus.kernels.intrinsics import call_back, head_of, load_word, pointer, publish_head, publish_word, swap_word
 from mccfr_plus.kernels.slots import optional_slot
@@ -67,28 +69,43 @@ EXPANDING, FAILED, FULL, ACTIONS_DIFFER, INTERRUPTED = range(5)
 ANSWER_KIND, ANSWER_COUNT, ANSWER_ROW, ANSWER_KEY, ANSWER_ACTIONS = 0, 1, 2, 3, 5
 _NO_ANSWER = -100
 
-NONE = -1  # in place of an infoset or a node
+NONE = -1  # in place of an infoset
 
 _MIX_A = np.uint64(0x9E3779B97F4A7C15)
 _MIX_B = np.uint64(0xD6E8FEB86659FD93)
+
+
+class Tables(NamedTuple):
+    """The arrays that expansion writes."""
+
+    nodes: np.ndarray  # [max_nodes] NODE
+    parents: np.ndarray  # [max_nodes] int32, the node above each node
+    infosets: np.ndarray  # [max_infosets] INFOSET
+    keys: np.ndarray  # [max_infosets, 2] int64, of their information states
+    slot_actions: np.ndarray  # [max_slots] int64
+    strategy: np.ndarray  # [max_slots] float64
+    words: np.ndarray  # `TreeArrays.expansion`, writable
+
+
+@inline_kernel
+def tables_of(words):
+    """Returns the arrays at the addresses in `TreeArrays.expansion`."""
+    nodes, infosets, slots = words[MAX_NODES], words[MAX_INFOSETS], words[MAX_SLOTS]
+    return Tables(
+        numba.carray(pointer(words[NODES]), nodes, NODE),
+        numba.carray(pointer(words[PARENTS]), nodes, np.int32),
+        numba.carray(pointer(words[INFOSETS]), infosets, INFOSET),
+        numba.carray(pointer(words[KEYS]), (infosets, 2), np.int64),
+        numba.carray(pointer(words[SLOT_ACTIONS]), slots, np.int64),
+        numba.carray(pointer(words[STRATEGY]), slots, np.float64),
+        numba.carray(pointer(words[SELF]), NUM_EXPANSION, np.int64),
+    )
 
 
 def interrupt(expansion: np.ndarray) -> None:
     """Ends the traversals under way soon, from any thread. `expansion` is modified in place."""
     if expansion[STATUS] == EXPANDING:
         expansion[STATUS] = INTERRUPTED
-
-
-@inline_kernel
-def _int64_at(address, count):
-    """Returns the int64 array at an address."""
-    return numba.carray(pointer(address), count, np.int64)
-
-
-@inline_kernel
-def _int32_at(address, count):
-    """Returns the int32 array at an address."""
-    return numba.carray(pointer(address), count, np.int32)
 
 
 @inline_kernel
@@ -115,17 +132,17 @@ def expand(expansion, node, thread):
     """
     if expansion[CALLBACK] == 0 or load_word(expansion, STATUS) != EXPANDING:
         return False
-    shared = _int64_at(expansion[SELF], NUM_EXPANSION)
-    answer = _int64_at(expansion[ANSWERS] + 8 * expansion[ANSWER_WIDTH] * thread, expansion[ANSWER_WIDTH])
+    width, tables = expansion[ANSWER_WIDTH], tables_of(expansion)
+    answer = numba.carray(pointer(expansion[ANSWERS] + 8 * width * thread), width, np.int64)
     answer[ANSWER_KIND] = _NO_ANSWER
     call_back(expansion[CALLBACK], node, thread)
     if answer[ANSWER_KIND] == _NO_ANSWER:
         if load_word(expansion, STATUS) == EXPANDING:  # a signal has ended the callback before its first line
-            publish_word(shared, STATUS, FAILED)
+            publish_word(tables.words, STATUS, FAILED)
         return False
-    lock(shared)
-    is_there = _put(shared, node, answer[ANSWER_KIND], answer)
-    unlock(shared)
+    lock(tables.words)
+    is_there = _put(tables, node, answer)
+    unlock(tables.words)
     return is_there
 
 
@@ -133,164 +150,144 @@ EXPAND = optional_slot(expand)
 
 
 @kernel
-def _put(expansion, node, kind, answer):
-    """Writes the node, its infoset and its children, unless another thread has; returns whether the node is there.
-
-    The arrays that `expansion` points at are modified in place.
-    """
-    nodes = numba.carray(pointer(expansion[NODES]), expansion[MAX_NODES], NODE)
+def _put(tables, node, answer):
+    """Writes the node, its infoset and its children, unless another thread has; returns whether the node is there."""
+    words, nodes, parents = tables.words, tables.nodes, tables.parents
     there, count = head_of(nodes, node)
     if there != 0 or count != 0:
         return True
-    record = nodes[node]
-    if kind == TERMINAL:
-        record["payload"] = answer[ANSWER_ROW]
-        publish_head(nodes, node, TERMINAL, 0)
-        return True
-    payload, num_children = answer[ANSWER_ROW], answer[ANSWER_COUNT]
-    parents = _int32_at(expansion[PARENTS], expansion[MAX_NODES])
-    if kind != CHANCE:
-        infosets = numba.carray(pointer(expansion[INFOSETS]), expansion[MAX_INFOSETS], INFOSET)
-        slot = _last_own_slot(nodes, parents, node, kind, expansion[MAX_SLOTS] + kind)
-        infoset = find(expansion, kind, slot, answer[ANSWER_KEY], answer[ANSWER_KEY + 1])
+    kind, num_children, payload = answer[ANSWER_KIND], answer[ANSWER_COUNT], answer[ANSWER_ROW]
+    if kind >= 0:
+        slot = _last_own_slot(tables, node, kind)
+        infoset = find(tables, slot, answer[ANSWER_KEY], answer[ANSWER_KEY + 1])
         if infoset == NONE:
-            infoset = _new_infoset(expansion, infosets, kind, answer, slot)
+            infoset = new_infoset(tables, slot, answer)
             if infoset == NONE:
                 return False
-        elif not _has_actions(expansion, infosets, infoset, answer):
-            expansion[CONFLICT_NODE], expansion[CONFLICT_INFOSET] = node, infoset
-            publish_word(expansion, STATUS, ACTIONS_DIFFER)
+        elif not _has_actions(tables, infoset, answer):
+            words[CONFLICT_NODE], words[CONFLICT_INFOSET] = node, infoset
+            publish_word(words, STATUS, ACTIONS_DIFFER)
             return False
-        payload, num_children = infosets[infoset]["first_slot"], infosets[infoset]["num_actions"]
-    if not _has_room(expansion, num_children, 0, 0):
-        return False
-    first = expansion[NUM_NODES]
-    expansion[NUM_NODES] += num_children
-    for child in range(first, first + num_children):
-        parents[child] = node
-    record["first_child"] = first
+        payload = np.int64(tables.infosets[infoset]["first_slot"])
+    record = nodes[node]
     record["payload"] = payload
+    if kind != TERMINAL:
+        if not _has_room(words, num_children, 0, 0):
+            return False
+        first = words[NUM_NODES]
+        words[NUM_NODES] += num_children
+        for child in range(first, first + num_children):
+            parents[child] = node
+        record["first_child"] = first
     publish_head(nodes, node, kind, num_children)
     return True
 
 
-@kernel
-def _last_own_slot(nodes, parents, node, player, empty):
-    """Returns the player's last slot before a node, or `empty`."""
+@inline_kernel
+def _last_own_slot(tables, node, player):
+    """Returns the player's last slot before a node, or the one that stands for the empty sequence."""
     child = node
     while child > 0:
-        above = parents[child]
-        record = nodes[above]
+        above = tables.parents[child]
+        record = tables.nodes[above]
         if record["kind"] == player:
             return np.int64(record["payload"] + child - record["first_child"])
         child = above
-    return empty
+    return tables.words[MAX_SLOTS] + player
 
 
 @inline_kernel
-def _has_room(expansion, nodes, infosets, slots):
+def _has_room(words, nodes, infosets, slots):
     """Returns whether so many more nodes, infosets and slots fit the memory; if not, the tree is full."""
-    nodes += expansion[NUM_NODES]
-    infosets += expansion[NUM_INFOSETS]
-    slots += expansion[NUM_SLOTS]
-    cost = nodes * expansion[NODE_COST] + infosets * expansion[INFOSET_COST] + slots * expansion[SLOT_COST]
-    cost += expansion[NUM_PAYOFFS] * expansion[PAYOFF_COST] + expansion[NUM_OUTCOMES] * expansion[OUTCOME_COST]
-    fits = nodes <= expansion[MAX_NODES] and infosets <= expansion[MAX_INFOSETS] and slots <= expansion[MAX_SLOTS]
-    if fits and cost <= expansion[MAX_COST]:
+    nodes += words[NUM_NODES]
+    infosets += words[NUM_INFOSETS]
+    slots += words[NUM_SLOTS]
+    cost = nodes * words[NODE_COST] + infosets * words[INFOSET_COST] + slots * words[SLOT_COST]
+    cost += words[NUM_PAYOFFS] * words[PAYOFF_COST] + words[NUM_OUTCOMES] * words[OUTCOME_COST]
+    fits = nodes <= words[MAX_NODES] and infosets <= words[MAX_INFOSETS] and slots <= words[MAX_SLOTS]
+    if fits and cost <= words[MAX_COST]:
         return True
-    publish_word(expansion, STATUS, FULL)
+    publish_word(words, STATUS, FULL)
     return False
 
 
 @kernel
-def _new_infoset(expansion, infosets, player, answer, parent_slot):
-    """Makes the infoset of an answer; returns its number, or NONE if there is no room."""
-    infoset, first, count = expansion[NUM_INFOSETS], expansion[NUM_SLOTS], answer[ANSWER_COUNT]
-    if not _has_room(expansion, count, 1, count):  # for its children, too
+def new_infoset(tables, parent_slot, answer):
+    """Makes the infoset of an answer; returns its number, or NONE if there is no room. `tables` are modified."""
+    words, player, count = tables.words, answer[ANSWER_KIND], answer[ANSWER_COUNT]
+    infoset, first = words[NUM_INFOSETS], words[NUM_SLOTS]
+    if not _has_room(words, count, 1, count):  # for its children, too
         return NONE
-    record = infosets[infoset]
+    record = tables.infosets[infoset]
     record["first_slot"] = first
     record["num_actions"] = count
     record["parent_slot"] = parent_slot
     record["player"] = player
-    keys = _int64_at(expansion[KEYS], 2 * expansion[MAX_INFOSETS])
-    keys[2 * infoset] = answer[ANSWER_KEY]
-    keys[2 * infoset + 1] = answer[ANSWER_KEY + 1]
-    actions = _int64_at(expansion[SLOT_ACTIONS], expansion[MAX_SLOTS])
-    strategy = numba.carray(pointer(expansion[STRATEGY]), expansion[MAX_SLOTS], np.float64)
+    tables.keys[infoset, 0], tables.keys[infoset, 1] = answer[ANSWER_KEY], answer[ANSWER_KEY + 1]
     for index in range(count):
-        actions[first + index] = answer[ANSWER_ACTIONS + index]
-        strategy[first + index] = 1.0 / count
-    if expansion[ONES] != 0:
-        numba.carray(pointer(expansion[ONES]), expansion[MAX_SLOTS], np.float64)[first] = 1.0
-    expansion[NUM_INFOSETS] += 1
-    expansion[NUM_SLOTS] += count
-    if 2 * expansion[NUM_INFOSETS] > expansion[TABLE_SIZE]:
-        expansion[TABLE_SIZE] *= 2
-        enter_all(expansion)
-    else:
-        _enter(expansion, infosets, infoset)
+        tables.slot_actions[first + index] = answer[ANSWER_ACTIONS + index]
+        tables.strategy[first + index] = 1.0 / count
+    if words[ONES] != 0:
+        numba.carray(pointer(words[ONES]), words[MAX_SLOTS], np.float64)[first] = 1.0
+    words[NUM_INFOSETS] += 1
+    words[NUM_SLOTS] += count
+    enter(tables, infoset)
     return infoset
 
 
-@kernel
-def _has_actions(expansion, infosets, infoset, answer):
+@inline_kernel
+def _has_actions(tables, infoset, answer):
     """Returns whether the infoset has the legal actions of an answer."""
-    first, count = infosets[infoset]["first_slot"], infosets[infoset]["num_actions"]
-    if count != answer[ANSWER_COUNT]:
-        return False
-    actions = _int64_at(expansion[SLOT_ACTIONS], expansion[MAX_SLOTS])
-    is_same = True
-    for index in range(count):
-        is_same &= actions[first + index] == answer[ANSWER_ACTIONS + index]
+    first, count = tables.infosets[infoset]["first_slot"], tables.infosets[infoset]["num_actions"]
+    is_same = count == answer[ANSWER_COUNT]
+    for index in range(min(count, answer[ANSWER_COUNT])):
+        is_same &= tables.slot_actions[first + index] == answer[ANSWER_ACTIONS + index]
     return is_same
 
 
 # --- the table of infosets: 1 + the number of an infoset, or 0, at the first free place from its key's hash on ---
-# An infoset is known by the player's last slot and the information state, so that recall is perfect whatever the text
-# of the information state leaves out.
+# An infoset is known by the player's last slot, of which each player has its own, and the information state, so that
+# recall is perfect whatever the text of the information state leaves out.
+
+
+@inline_kernel
+def _table(words):
+    """Returns the table, which may be enlarged later."""
+    return numba.carray(pointer(words[TABLE]), words[TABLE_SIZE], np.int32)
 
 
 @kernel
-def _place_of(expansion, infosets, player, slot, low, high):
-    """Returns where in the table the player's infoset after a slot, with a key, stands or belongs."""
-    keys = _int64_at(expansion[KEYS], 2 * expansion[MAX_INFOSETS])
-    table = _int32_at(expansion[TABLE], expansion[TABLE_SIZE])
-    mask = expansion[TABLE_SIZE] - 1
-    word = (np.uint64(low) + np.uint64(player)) * _MIX_A ^ (np.uint64(high) + np.uint64(slot)) * _MIX_B
+def _place_of(tables, slot, low, high):
+    """Returns where in the table the infoset after a slot, with a key, stands or belongs."""
+    table, infosets, keys = _table(tables.words), tables.infosets, tables.keys
+    mask = len(table) - 1
+    word = np.uint64(low) * _MIX_A ^ (np.uint64(high) + np.uint64(slot)) * _MIX_B
     place = np.int64((word >> np.uint64(20)) & np.uint64(mask))
     while table[place] != 0:
         infoset = table[place] - 1
-        is_key = keys[2 * infoset] == low and keys[2 * infoset + 1] == high
-        if is_key and infosets[infoset]["player"] == player and infosets[infoset]["parent_slot"] == slot:
+        is_key = keys[infoset, 0] == low and keys[infoset, 1] == high
+        if is_key and infosets[infoset]["parent_slot"] == slot:
             break
         place = (place + 1) & mask
     return place
 
 
 @kernel
-def find(expansion, player, slot, low, high):
-    """Returns the player's infoset after a slot, with a key, or NONE."""
-    infosets = numba.carray(pointer(expansion[INFOSETS]), expansion[MAX_INFOSETS], INFOSET)
-    table = _int32_at(expansion[TABLE], expansion[TABLE_SIZE])
-    return np.int64(table[_place_of(expansion, infosets, player, slot, low, high)]) - 1
+def find(tables, slot, low, high):
+    """Returns the infoset after a slot, with a key, or NONE."""
+    return np.int64(_table(tables.words)[_place_of(tables, slot, low, high)]) - 1
 
 
 @kernel
-def _enter(expansion, infosets, infoset):
-    """Enters a new infoset into the table."""
-    keys = _int64_at(expansion[KEYS], 2 * expansion[MAX_INFOSETS])
-    low, high, record = keys[2 * infoset], keys[2 * infoset + 1], infosets[infoset]
-    table = _int32_at(expansion[TABLE], expansion[TABLE_SIZE])
-    table[_place_of(expansion, infosets, record["player"], record["parent_slot"], low, high)] = infoset + 1
-
-
-@kernel
-def enter_all(expansion):
-    """Fills the table, whose size has changed."""
-    infosets = numba.carray(pointer(expansion[INFOSETS]), expansion[MAX_INFOSETS], INFOSET)
-    table = _int32_at(expansion[TABLE], expansion[TABLE_SIZE])
-    for place in range(expansion[TABLE_SIZE]):
+def enter(tables, first):
+    """Enters the infosets from `first` on, or all of them into a larger table if this one would be over half full."""
+    words, keys = tables.words, tables.keys
+    while 2 * words[NUM_INFOSETS] > words[TABLE_SIZE]:
+        words[TABLE_SIZE] *= 2
+        first = 0
+    table = _table(words)
+    for place in range(len(table) if first == 0 else 0):
         table[place] = 0
-    for infoset in range(expansion[NUM_INFOSETS]):
-        _enter(expansion, infosets, infoset)
+    for infoset in range(first, words[NUM_INFOSETS]):
+        slot = np.int64(tables.infosets[infoset]["parent_slot"])
+        table[_place_of(tables, slot, keys[infoset, 0], keys[infoset, 1])] = infoset + 1

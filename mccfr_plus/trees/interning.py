@@ -36,12 +36,9 @@ def num_places(capacity: int) -> int:
 
 @inline_kernel
 def place_of_row(table, rows, row):
-    """Returns where in the table the index of a row stands, or where it belongs if the row is new.
+    """Returns where in the table, ``[places]`` int32, the index of a row stands, or where it belongs if the row is new.
 
-    Args:
-        table: ``[places]`` int32.
-        rows: ``[capacity, words]`` int64.
-        row: ``[words]`` int64.
+    The `rows` are ``[capacity, words]`` int64, a row ``[words]``.
     """
     mask = np.uint64(len(table) - 1)
     place = hash_of_row(row) & mask

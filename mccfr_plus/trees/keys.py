@@ -20,7 +20,7 @@ def digest_of_text(text: str) -> bytes:
 
 
 class Keys:
-    """Gives the keys of information states.
+    """Gives the keys of information states, as two words.
 
     Attributes:
         kind: What the keys are, as policy files name it.
@@ -29,7 +29,7 @@ class Keys:
     kind = "hash"
 
     def find(self, text: str) -> tuple[int, int] | None:
-        """Returns the two words of an information state's key, or None if it has none."""
+        """Returns an information state's key; None where keys are not of texts."""
         low, high = _WORDS.unpack(digest_of_text(text))
         return low, high
 

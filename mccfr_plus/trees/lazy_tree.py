@@ -1,13 +1,11 @@
 """A lazily expanded tree: the arrays of a compiled one, filled where traversals have been."""
 
-from collections.abc import Sequence
-
 import numpy as np
 import pyspiel
 
-from mccfr_plus.errors import ConfigError, GameError
+from mccfr_plus.errors import GameError
 from mccfr_plus.kernels.intrinsics import address_of, callback
-from mccfr_plus.trees import expansion as g
+from mccfr_plus.trees import expansion
 from mccfr_plus.trees.arrays import INFOSET, NODE, OUTCOME, Shape
 from mccfr_plus.trees.expander import Expander, Places
 from mccfr_plus.trees.expanding_tree import SIZES, ExpandingTree
@@ -38,18 +36,13 @@ class LazyTree(ExpandingTree):
     kind = "lazy"
     provides = frozenset({NODES})
 
-    def __init__(
-        self,
-        game: pyspiel.Game | str,
-        plan: MemoryPlan,
-        threads: int = 1,
-    ):
+    def __init__(self, game: pyspiel.Game | str, plan: MemoryPlan, threads: int = 1):
         game = load_game(game)
-        self.keys = Keys()
-        self.threads = threads
+        self.keys, self.threads = Keys(), threads
         num_players, total = game.num_players(), plan.max_nodes
-        width = g.ANSWER_ACTIONS + max(game.num_distinct_actions(), num_players)
-        self._places = Places(
+        width = expansion.ANSWER_ACTIONS + max(game.num_distinct_actions(), num_players)
+        num_outcomes = total + game.max_chance_outcomes()  # those of a chance node are written before its children
+        self._places = places = Places(
             nodes=np.zeros(total, NODE),
             parents=np.zeros(total, np.int32),
             infosets=np.zeros(plan.max_infosets, INFOSET),
@@ -58,54 +51,51 @@ class LazyTree(ExpandingTree):
             slot_actions=np.zeros(plan.max_slots, np.int64),
             answers=np.zeros((threads, width), np.int64),
             payoffs=np.zeros((total, num_players)),
-            chance=np.zeros(total, OUTCOME),
-            outcome_actions=np.zeros(total, np.int64),
-            expansion=np.zeros(g.NUM_EXPANSION, np.int64),
+            chance=np.zeros(num_outcomes, OUTCOME),
+            outcome_actions=np.zeros(num_outcomes, np.int64),
+            expansion=np.zeros(expansion.NUM_EXPANSION, np.int64),
         )
-        self.slot_action, self._info_keys = self._places.slot_actions, self._places.keys
+        self.slot_action, self._info_keys, self.node_capacity = places.slot_actions, places.keys, total
         max_depth = game.max_game_length() + game.max_chance_nodes_in_history() + 1
-        stored = {name: getattr(self._places, name) for name in ("nodes", "payoffs", "chance", "infosets", "expansion")}
+        stored = {name: getattr(places, name) for name in ("nodes", "payoffs", "chance", "infosets", "expansion")}
         super().__init__(game, plan, Shape(max_depth, max_stack=total, perfect_recall=True), **stored)
-        self.node_capacity = total
 
     # --- lazy ---
 
     def attach(self, ones: np.ndarray | None, *, check_depth: bool, single_trajectory: bool) -> np.ndarray:
         strategy = super().attach(ones, check_depth=check_depth, single_trajectory=single_trajectory)
-        self.expander = Expander(
-            self.game,
-            self._places,
-            self.plan.state_bytes,
-            self.shape.max_depth if check_depth else None,
-            single_trajectory,
-        )
+        places, max_depth = self._places, self.shape.max_depth if check_depth else None
+        self.expander = Expander(self.game, places, self.plan.state_bytes, max_depth, single_trajectory)
         self._callback = callback(self.expander.answer)
-        expansion = self._places.expansion
-        expansion[g.CALLBACK] = address_of(self._callback)
-        for entry in range(g.NODES, g.ANSWERS + 1):
-            expansion[entry] = address_of(self._places[entry - g.NODES])
-        expansion[g.ANSWER_WIDTH] = self._places.answers.shape[1]
-        expansion[g.NUM_NODES], expansion[g.TABLE_SIZE] = 1, _FIRST_TABLE
-        expansion[g.PAYOFF_COST] = _PAYOFF_COST * self.num_players
-        expansion[g.OUTCOME_COST] = _OUTCOME_COST
+        words = places.expansion
+        words[expansion.CALLBACK] = address_of(self._callback)
+        for entry in range(expansion.NODES, expansion.ANSWERS + 1):
+            words[entry] = address_of(places[entry - expansion.NODES])
+        words[expansion.ANSWER_WIDTH] = places.answers.shape[1]
+        words[expansion.NUM_NODES], words[expansion.TABLE_SIZE] = 1, _FIRST_TABLE
+        words[expansion.PAYOFF_COST], words[expansion.OUTCOME_COST] = _PAYOFF_COST * self.num_players, _OUTCOME_COST
         return strategy
 
-    def check(self) -> None:
-        status, error, self.expander.error = self.count(g.STATUS), self.expander.error, None
-        if status in (g.FAILED, g.ACTIONS_DIFFER):
-            self._places.expansion[g.STATUS] = g.EXPANDING
-        if status == g.FAILED:
-            raise error or GameError(f"{self.game} was asked for a node, and an error came before it could answer.")
-        if status == g.ACTIONS_DIFFER:
-            raise self._conflict()
+    @property
+    def tables(self) -> expansion.Tables:
+        """The arrays that expansion writes."""
+        nodes, parents, infosets, keys, _, slot_actions, *_, words = self._places
+        return expansion.Tables(nodes, parents, infosets, keys, slot_actions, self._bound[0], words)
 
-    def _conflict(self) -> Exception:
-        """Returns the error for a node whose infoset has other legal actions than were found before."""
-        node, infoset = self.count(g.CONFLICT_NODE), self.count(g.CONFLICT_INFOSET)
-        state = self.expander.state_at(node)
-        info_state, player = state.information_state_string(), state.current_player()
-        error = different_actions(info_state, player, self.legal_actions(infoset), state.legal_actions())
-        return game_error(self.game, self.expander.actions_to(node), error)
+    def check(self) -> None:
+        status, error, self.expander.error = self.count(expansion.STATUS), self.expander.error, None
+        if status in (expansion.FAILED, expansion.ACTIONS_DIFFER):
+            self._places.expansion[expansion.STATUS] = expansion.EXPANDING
+        if status == expansion.FAILED:
+            raise error or GameError(f"{self.game} was asked for a node, and an error came before it could answer.")
+        if status == expansion.ACTIONS_DIFFER:
+            history = self.expander.actions_to(self.count(expansion.CONFLICT_NODE))
+            state = self.game.new_initial_state()
+            for action in history:
+                state.apply_action(action)
+            known = self.legal_actions(self.count(expansion.CONFLICT_INFOSET))
+            info_state, player = state.information_state_string(), state.current_player()
+            raise game_error(self.game, history, different_actions(info_state, player, known, state.legal_actions()))
 
     # --- the state ---
 
@@ -123,31 +113,21 @@ class LazyTree(ExpandingTree):
         return {name: getattr(self._places, name)[:count] for name, count in counts.items()}
 
     def begin_loading(self) -> None:
-        self._places.nodes[: self.count(g.NUM_NODES)] = 0
+        self._places.nodes[: self.num_nodes] = 0
         self.expander.clear()
 
     def end_loading(self, sizes: Sizes) -> None:
-        expansion = self._places.expansion
         super().end_loading(sizes)
-        while expansion[g.TABLE_SIZE] < 2 * sizes.infosets:
-            expansion[g.TABLE_SIZE] *= 2
-        g.enter_all(expansion)
+        expansion.enter(self.tables, 0)
 
-    def __getstate__(self) -> dict:
-        return {
-            "game": self.game,
-            "plan": self.plan,
-            "threads": self.threads,
-        }
-
-    def __setstate__(self, state: dict) -> None:
-        self.__init__(**state)  # type: ignore[misc]
+    def __reduce__(self) -> tuple:
+        return LazyTree, (self.game, self.plan, self.threads)
 
     # --- sizes ---
 
     @property
     def num_nodes(self) -> int:
-        return self.count(g.NUM_NODES)
+        return self.count(expansion.NUM_NODES)
 
     def _find(self, info_state: str, player: int) -> int | None:
         words = self.keys.find(info_state)
@@ -159,12 +139,3 @@ class LazyTree(ExpandingTree):
                 f"and {self.game.get_type().short_name} does not tell them apart: there is no single infoset."
             )
         return int(found[0]) if len(found) else None
-
-    @property
-    def info_states(self) -> Sequence[str]:
-        """Per infoset found, its information state string.
-
-        Raises:
-            ConfigError: Always, as only hashes are kept.
-        """
-        raise ConfigError("this lazy tree keeps hashes of information states, not the texts: use tree='compiled'.")

@@ -1,5 +1,6 @@
 """Memory: how much there is, the budget of a compiled tree, and how a limit is divided among the parts of others."""
 
+import contextlib
 import ctypes
 import functools
 import gc
@@ -65,31 +66,24 @@ def release_unused() -> None:
     no function for this.
     """
     gc.collect()
-    try:
-        trim = ctypes.CDLL(None).malloc_trim
-    except (AttributeError, OSError, TypeError):  # TypeError: Windows
-        return
-    trim(0)
+    with contextlib.suppress(AttributeError, OSError, TypeError):  # TypeError: Windows
+        ctypes.CDLL(None).malloc_trim(0)
 
 
 def available_bytes() -> int:
     """Returns the memory that this process could still get, in bytes: of the machine, or of its container."""
     free = psutil.virtual_memory().available
     group = Path("/sys/fs/cgroup")
-    try:
-        limit = (group / "memory.max").read_text().strip()
-        if limit != "max":
-            free = min(free, int(limit) - int((group / "memory.current").read_text()))
-    except (OSError, ValueError):  # no such control group on this machine
-        pass
+    with contextlib.suppress(OSError, ValueError):  # no such control group on this machine, or "max"
+        limit = int((group / "memory.max").read_text())
+        free = min(free, limit - int((group / "memory.current").read_text()))
     return max(free, 0)
 
 
 class Budget:
     """The largest number of nodes and bytes that compiling a tree may take.
 
-    Args:
-        estimate_margin: An estimate this many times over the budget ends the traversal at once.
+    An estimate that is `estimate_margin` times over the number of nodes ends the traversal at once.
     """
 
     def __init__(self, game: pyspiel.Game, max_nodes: int, max_bytes: int, estimate_margin: float = ESTIMATE_MARGIN):
@@ -101,11 +95,7 @@ class Budget:
         self._probe_after = _PROBE_RULES_AFTER if isinstance(game, PyspielGame) else _PROBE_AFTER
 
     def check(self, num_nodes: int, num_bytes: int) -> None:
-        """Compares what was used so far with the budget.
-
-        Raises:
-            BudgetError: If it is more than the budget, or if an estimate from a sample is far beyond it.
-        """
+        """Raises BudgetError if what was used so far is more than the budget, or if an estimate is far beyond it."""
         if num_nodes > self._probe_after or time.monotonic() > self._probe_at:
             self.check_estimate(num_nodes)
         if num_nodes > self.max_nodes:
@@ -138,7 +128,7 @@ class MemoryPlan(NamedTuple):
     max_nodes: int
     max_infosets: int
     max_slots: int
-    infoset_cost: int  # bytes
+    infoset_cost: int  # bytes, without its slots
     slot_cost: int  # bytes
     tree_bytes: int  # what nodes, infosets and slots may take together
     state_bytes: int  # what kept states of the game may take
@@ -148,17 +138,10 @@ class MemoryPlan(NamedTuple):
 def plan_memory(
     limit: str | int | float | None, *, node_cost: int, infoset_cost: int, slot_cost: int, reserved: int = 0
 ) -> MemoryPlan:
-    """Returns how a limit on the memory of the whole process is divided.
+    """Returns how a limit on the memory of the whole process is divided, or a ConfigError if nothing useful fits.
 
-    Args:
-        limit: In bytes; None: half of what is free, on top of what the process has.
-        node_cost: Bytes of a node; 0 if nodes are not stored.
-        infoset_cost: Bytes of an infoset without its slots.
-        slot_cost: Bytes of a slot, in the tree and in the solver.
-        reserved: Bytes of what is still to come beside the tree.
-
-    Raises:
-        ConfigError: If nothing useful fits.
+    Without a `limit` it is half of what is free, on top of what the process has. Costs are in bytes, in the tree and in
+    the solver; `reserved` are bytes of what is still to come beside the tree.
     """
     if limit is not None:
         release_unused()

@@ -9,7 +9,7 @@ from checkpoint_contents import contents_of
 torch = pytest.importorskip("torch")
 import mccfr_plus  # noqa: E402
 import mccfr_plus.neural  # noqa: E402
-from mccfr_plus.cli import neural, run  # noqa: E402
+from mccfr_plus.cli import run  # noqa: E402
 
 SMALL = "hidden_layers=(8,), train_steps=2, traversals=20"
 SPECS = [
@@ -53,7 +53,7 @@ def test_a_run_and_a_resumed_one(spec, command, tmp_path):
     evaluated = command("evaluate", "kuhn_poker", policy, "--json").json
     assert 0 < evaluated["exploitability"] < 11 / 12  # of uniform play
     assert evaluated["exploitability"] == pytest.approx(result["exploitability"], abs=1e-12)
-    solver = neural.new_solver("kuhn_poker", spec, seed=3).run(4)
+    solver = mccfr_plus.neural.new_solver("kuhn_poker", spec, seed=3).run(4)
     assert result["nodes_touched"] == solver.nodes_touched
     assert mccfr_plus.exploitability("kuhn_poker", solver.average_policy()) == pytest.approx(
         evaluated["exploitability"], abs=1e-12
