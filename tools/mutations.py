@@ -329,7 +329,7 @@ CHANGES = [
     ),
     *changes(
         "evaluation",
-        "tests/evaluation/test_by_rules.py",
+        "tests/evaluation/test_by_rules.py::test_threads_share_the_histories",
         (
             "threads' gradients are dropped by rules",
             "by_rules.py",
@@ -499,7 +499,7 @@ CHANGES = [
     ),
     *changes(
         "evaluation",
-        "tests/evaluation/test_exact.py::test_values_with_imperfect_recall_equal_the_naive_twins",
+        "tests/evaluation/test_exact.py::test_values_with_imperfect_recall_equal_the_naive_ones",
         (
             "imperfect recall: the value of the last history",
             "exact.py",
