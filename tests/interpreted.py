@@ -48,5 +48,5 @@ def interpreted(kernel: Callable) -> Callable:
 
 
 def composed(*components, **options) -> Callable:
-    """Returns a loop as a Python function; see `mccfr_plus.solver.loop.composed`."""
+    """Returns a loop as a Python function; see `mccfr_plus.solver.config.composed`."""
     return interpreted(_composed(*components, **options))

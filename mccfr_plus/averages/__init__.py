@@ -1,6 +1,5 @@
-"""Average strategies: which iteration weighs how much (`power`), and how the sums are formed (`mechanism`)."""
+"""Average strategies: which iteration weighs how much, and how the sums are formed."""
 
-from mccfr_plus.averages.mechanism import AverageMethod, Mechanism
-from mccfr_plus.averages.power import PowerAverage, ScheduledAverage, linear, uniform
+from mccfr_plus.averages.average import AverageMethod, Mechanism, PowerAverage, ScheduledAverage, linear, uniform
 
 __all__ = ["AverageMethod", "Mechanism", "PowerAverage", "ScheduledAverage", "linear", "uniform"]

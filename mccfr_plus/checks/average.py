@@ -11,7 +11,7 @@ import numpy as np
 import pyspiel
 
 from mccfr_plus.averages import PowerAverage
-from mccfr_plus.averages.mechanism import Mechanism
+from mccfr_plus.averages.average import Mechanism
 from mccfr_plus.averages.methods import add_visits
 from mccfr_plus.checks.exact import own_reach
 from mccfr_plus.checks.games import SPANS, THREE, name_of, random_strategy, tree_of_name, tree_of_text
@@ -22,8 +22,8 @@ from mccfr_plus.estimators import Estimator, SamplingWeights
 from mccfr_plus.kernels.compile import announce_compilation, kernel
 from mccfr_plus.kernels.random_numbers import new_state
 from mccfr_plus.minimizers import RegretMatching
-from mccfr_plus.solver.config import SolverConfig
-from mccfr_plus.solver.loop import ACCUMULATE, LISTS_VISITS, UPDATE_ALL_PLAYERS, composed, weight_of
+from mccfr_plus.solver.config import SolverConfig, composed
+from mccfr_plus.solver.loop import ACCUMULATE, LISTS_VISITS, UPDATE_ALL_PLAYERS, weight_of
 from mccfr_plus.solver.registry import average_of, estimator_of
 from mccfr_plus.solver.solver import Solver
 from mccfr_plus.trees.game_tree import GameTree, compile_game

@@ -24,7 +24,7 @@ from mccfr_plus.evaluation.exact import evaluate_strategy
 from mccfr_plus.kernels.compile import announce_compilation, kernel
 from mccfr_plus.kernels.random_numbers import new_state
 from mccfr_plus.kernels.slots import bind
-from mccfr_plus.minimizers import Minimizer
+from mccfr_plus.minimizers import FTRL, Hedge, Minimizer
 from mccfr_plus.minimizers.base import minimize_with
 from mccfr_plus.solver.loop import MINIMIZE
 from mccfr_plus.solver.registry import minimizer_of
@@ -242,6 +242,8 @@ def _bound(minimizer: Minimizer, rounds: int, num_actions: int, width: float) ->
     own = getattr(minimizer, "regret_bound", None)
     if own is not None:
         return float(own(rounds, num_actions, width))
+    if type(minimizer) is Hedge and minimizer.optimistic and minimizer.decay == 0:
+        minimizer = FTRL(eta=minimizer.eta, optimistic=True)  # at a single infoset the same, and its bound is known
     bound = regret_bound(tree_of_text(one_infoset_text(num_actions, width)), 0, rounds, "full", minimizer, "uniform")
     return None if bound is None else rounds * bound.value
 

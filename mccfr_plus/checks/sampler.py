@@ -11,8 +11,8 @@ from mccfr_plus.evaluation.estimates import student_t
 from mccfr_plus.evaluation.strategies import sampling_strategy_of
 from mccfr_plus.kernels.compile import kernel
 from mccfr_plus.kernels.slots import bind
-from mccfr_plus.solver.config import SolverConfig
-from mccfr_plus.solver.loop import ESTIMATE, UPDATE_ALL_PLAYERS, begin_gradients, estimate_with
+from mccfr_plus.solver.config import SolverConfig, estimate_with
+from mccfr_plus.solver.loop import ESTIMATE, UPDATE_ALL_PLAYERS, begin_gradients
 from mccfr_plus.trees.game_tree import GameTree
 from mccfr_plus.trees.needs import NO_VALUES
 from mccfr_plus.trees.scratch import begin_traversal, new_scratch, scale_gradient

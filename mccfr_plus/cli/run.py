@@ -140,7 +140,7 @@ def _quality(solver: Any, arguments: argparse.Namespace, interrupted: bool) -> d
 
 def _exact_by_rules(solver: Any, quiet: bool) -> Evaluation | None:
     """Returns the exact evaluation of a game that is not stored, unless it takes longer than the run and a minute."""
-    tree, is_symmetric = solver.tree, solver.tree.num_symmetries > 1
+    tree, is_symmetric = solver.tree, solver.tree.symmetries is not None
     histories = visited_histories(tree.game, tree.rules_game, is_symmetric)
     seconds = evaluation_seconds(histories, is_symmetric=is_symmetric)
     if seconds > max(solver.seconds, _SHORT_EVALUATION):

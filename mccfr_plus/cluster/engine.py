@@ -2,15 +2,15 @@
 
 import numpy as np
 
-from mccfr_plus.averages.mechanism import Mechanism
+from mccfr_plus.averages.average import Mechanism
 from mccfr_plus.cluster.batch import SamplingPlan, TraversalBatch, add_sums, add_visits, begin_sums, stream_of
 from mccfr_plus.cluster.worker_pool import WorkerPool
 from mccfr_plus.estimators.visits import list_nothing
 from mccfr_plus.kernels.compile import kernel
 from mccfr_plus.kernels.interrupts import deferred_signals
-from mccfr_plus.solver.config import SolverConfig
+from mccfr_plus.solver.config import SolverConfig, composed
 from mccfr_plus.solver.engine import Engine
-from mccfr_plus.solver.loop import ACCUMULATE, MINIMIZE, State, composed, weight_of
+from mccfr_plus.solver.loop import ACCUMULATE, MINIMIZE, State, weight_of
 from mccfr_plus.trees.arrays import read_only
 from mccfr_plus.trees.game_tree import GameTree
 from mccfr_plus.trees.scratch import scale_gradient

@@ -31,7 +31,7 @@ from mccfr_plus.evaluation.play import Stop, lower_bound, payoff_estimate, requi
 from mccfr_plus.evaluation.strategies import JointPolicy
 from mccfr_plus.kernels.random_numbers import new_state
 from mccfr_plus.parameters import check_whole
-from mccfr_plus.trees.game import load_game
+from mccfr_plus.trees.loading import load_game
 
 Belief: TypeAlias = list[tuple[pyspiel.State, float]]  # states are not modified; weights do not sum to 1
 
@@ -204,19 +204,20 @@ class Rollouts:
         return state.player_return(self._player)
 
 
-class LocalResponder:
-    """Decides at a player's information states by one step of lookahead. See `local_best_response`."""
+class LocalResponse(Response):
+    """A response that decides by one step of lookahead. See `local_best_response`."""
 
     def __init__(
         self, game: pyspiel.Game, behavior: Behavior, player: int, rollout: Behavior, lookahead: Lookahead, seed: int,
         clock: Clock = NO_LIMIT,
     ):  # fmt: skip
+        super().__init__(game, player, self._own_row, behavior)
         self._behavior, self._lookahead, self._seed, self._clock = behavior, lookahead, seed, clock
         self._beliefs = Beliefs(game, behavior, player, lookahead.max_histories, seed, clock)
         self._rollouts = Rollouts(joined(player, rollout.row, behavior.row), player, clock)
         self._decisions: dict[str, Distribution] = {}
 
-    def row(self, state: pyspiel.State) -> Distribution:
+    def _own_row(self, state: pyspiel.State) -> Distribution:
         """Returns the decision at a node of the player, a function of the information state alone."""
         info_state = state.information_state_string()
         row = self._decisions.get(info_state)
@@ -272,8 +273,7 @@ class LocalResponses:
     def respond(self, player: int, lookahead: Lookahead) -> Response:
         """Returns a new response of one player, with a seed of its own for what it samples."""
         seed = self.rng.getrandbits(64)
-        responder = LocalResponder(self.game, self.behavior, player, self.rollout, lookahead, seed, self.clock)
-        return Response(self.game, player, responder.row, self.behavior)
+        return LocalResponse(self.game, self.behavior, player, self.rollout, lookahead, seed, self.clock)
 
     def bound(self, responses: Iterable[Response], stop: Stop) -> ExploitabilityBound:
         """Returns the lower bound of the policy's exploitability by the payoffs of one response per player."""

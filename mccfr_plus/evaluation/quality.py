@@ -18,7 +18,7 @@ from mccfr_plus.evaluation.play import Stop, sum_of_payoffs
 from mccfr_plus.evaluation.sampled_best_response import SampledBestResponse, sampled_best_response
 from mccfr_plus.evaluation.strategies import JointPolicy
 from mccfr_plus.kernels.random_numbers import new_state
-from mccfr_plus.trees.game import load_game
+from mccfr_plus.trees.loading import load_game
 from mccfr_plus.trees.size_estimate import estimate_size
 
 GAMES, LOCAL, SAMPLED = "games", "local best response", "sampled best response"
@@ -40,9 +40,8 @@ _MAX_NODES = 1_000_000_000  # no limit: time is
 # Local best responses, with shares of the time for them.
 _PILOT_SHARE = 0.1  # for a trial of a lookahead
 _COARSE_SHARE = 0.5  # for all trials
-_SCALES = (0.002, 0.016, 0.13, 1.0)  # of the default lookahead
-_COMPARABLE_GAMES = 20  # of a player, in a trial: fewer may all end alike
-_FEW_GAMES = 300  # of a player, in the time left: with more lookahead they would be too few
+_SCALES = (0.01, 0.1, 1.0)  # of the default lookahead
+_FEW_GAMES = 60  # of a player, in the time left: with more lookahead they would be too few
 
 
 class Finding(NamedTuple):
@@ -150,14 +149,13 @@ def local_bound(
 ) -> ExploitabilityBound | None:
     """Returns a lower bound of exploitability by local best responses within the time; see `estimate_quality`.
 
-    It tries responses with increasing lookahead, and plays new games with the most promising ones: a response depends
-    on the lookahead and on its samples, and more lookahead is not always better. None if the time is too short, or if
-    a sample shows imperfect recall.
+    It tries responses with increasing lookahead, which is not always better, and plays new games with the best ones.
+    None if the time is too short, or if a sample shows imperfect recall.
     """
-    begin, game, rng = time.perf_counter(), load_game(game), random.Random(int(new_state(seed)[0]))
+    game, rng = load_game(game), random.Random(int(new_state(seed)[0]))
     if not _perfect_recall(game, seconds, rng):
         return None
-    behavior, players = Behavior(game, policy), range(game.num_players())
+    begin, behavior, players = time.perf_counter(), Behavior(game, policy), range(game.num_players())
     clock = Clock(begin + _COARSE_SHARE * seconds)
     responses = LocalResponses(game, behavior, behavior, rng, clock)
     runs = len(players) * (1 if sum_of_payoffs(game) is not None else 2)
@@ -165,10 +163,6 @@ def local_bound(
 
     def time_left() -> float:
         return max(begin + seconds - time.perf_counter(), _PILOT_SHARE * seconds)
-
-    def promise(look: tuple[Estimate, Response]) -> float:
-        """Returns where the interval of a player's response would begin after all games of the time left."""
-        return look[0].value - look[0].half_width * math.sqrt(min(look[0].seconds * runs / time_left(), 1.0))
 
     best: list[tuple[Estimate, Response]] = []  # of each player
     for scale in _SCALES:
@@ -179,12 +173,9 @@ def local_bound(
         except BudgetError:
             break
         looks = list(zip(found, tried, strict=True))
-        least = min(look.samples for look in found)
-        if not best:
-            best = looks
-        elif least >= _COMPARABLE_GAMES:
-            best = [max(pair, key=promise) for pair in zip(best, looks, strict=True)]
-        if least * time_left() / (time.perf_counter() - trial) < _FEW_GAMES:
+        # The one with more lookahead, unless its interval is below the other one's.
+        best = [new if new[0].high >= old[0].low else old for old, new in zip(best or looks, looks, strict=True)]
+        if min(look.samples for look in found) * time_left() / (time.perf_counter() - trial) < _FEW_GAMES:
             break
     if not best:
         return None

@@ -1,18 +1,44 @@
-"""`SolverConfig`: the components and options of a solver, parsed once, and which of them go together."""
+"""`SolverConfig`: the components and options of a solver, parsed once, and which of them go together.
+
+`composed` returns a kernel, such as the loop, with the kernels of these components in its slots.
+"""
 
 import logging
 import os
+from collections.abc import Callable
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any, Self
 
-from mccfr_plus.averages.mechanism import AverageMethod, mechanism_for, method_of
-from mccfr_plus.averages.power import PowerAverage
+from mccfr_plus.averages.average import AverageMethod, PowerAverage, mechanism_for, method_of
 from mccfr_plus.errors import ConfigError
 from mccfr_plus.estimators import Baseline, Estimator
+from mccfr_plus.estimators.draws import (
+    DRAW_AT_CHANCE,
+    DRAW_FOR_OPPONENT,
+    draw_at_node,
+    draw_listed_outcome,
+    draw_per_infoset,
+)
+from mccfr_plus.estimators.traversal import ENTERS_OPPONENTS
+from mccfr_plus.estimators.visits import LIST_VISIT, list_nothing
 from mccfr_plus.evaluation.linear_program import require_zero_sum
+from mccfr_plus.kernels.slots import Bindings, bind
 from mccfr_plus.minimizers import Minimizer
+from mccfr_plus.minimizers.base import minimize_with
 from mccfr_plus.parameters import check_switch, check_whole
+from mccfr_plus.solver.loop import (
+    ACCUMULATE,
+    ALTERNATING,
+    ESTIMATE,
+    LISTS_VISITS,
+    MAY_END,
+    MINIMIZE,
+    TEAM,
+    UPDATE_ALL_PLAYERS,
+)
 from mccfr_plus.solver.registry import average_of, baseline_of, default_minimizer, estimator_of, minimizer_of, spec_of
+from mccfr_plus.trees.access import FIRST_NODE
 from mccfr_plus.trees.memory import bytes_of
 from mccfr_plus.trees.needs import (
     ALTERNATION,
@@ -68,6 +94,8 @@ MESSAGES = {
 }
 
 TREES = ("auto", "compiled", "lazy", "rules")
+
+NO_SLOTS: Bindings = MappingProxyType({})
 
 _MOST_THREADS_PER_CORE, _ALWAYS_ALLOWED_THREADS = 2, 8  # small machines may still try what larger ones run
 
@@ -227,3 +255,66 @@ def check_threads(threads: int) -> None:
             f"threads={threads}: this machine has {cores} cores, and threads that share one are slower than one. "
             f"Give at most {cores}."
         )
+
+
+# --- the kernel ---
+
+
+def estimate_with(
+    estimator: Estimator,
+    baseline: Baseline | None = None,
+    *,
+    list_visit: Callable = list_nothing,
+    tree_slots: Bindings = NO_SLOTS,
+) -> Callable:
+    """Returns the kernel of an estimator; ConfigError if it has none, or none that uses baselines.
+
+    Args:
+        list_visit: What it lists at opponents' infosets; see `mccfr_plus.estimators.visits`.
+        tree_slots: What fills slots of `mccfr_plus.trees.access`, for trees that are not stored as a whole.
+    """
+    if baseline is None:
+        kernel = estimator.kernel_by_rules if FIRST_NODE in tree_slots else estimator.kernel
+        what = "no kernel: give its class one; see mccfr_plus.Estimator"
+    else:
+        kernel = estimator.kernel_with_baseline(baseline.backup == "expected")
+        what = "no kernel that uses baselines; see mccfr_plus.Estimator.kernel_with_baseline"
+    if kernel is None:
+        raise ConfigError(f"{estimator!r} has {what}.")
+    # A kernel need not use all of these: a user-defined one uses none.
+    bindings = {
+        **tree_slots,
+        LIST_VISIT: list_visit,
+        DRAW_FOR_OPPONENT: draw_per_infoset if estimator.samples_per_infoset else draw_at_node,
+        ENTERS_OPPONENTS: list_visit is not list_nothing or estimator.samples_per_infoset,
+    }
+    return bind(kernel, bindings, partial=True)
+
+
+def composed(
+    kernel: Callable,
+    config: SolverConfig,
+    average: AverageMethod,
+    *,
+    tree_slots: Bindings = NO_SLOTS,
+    may_end: bool = False,
+    partial: bool = False,
+) -> Callable:
+    """Returns a kernel, such as `loop`, with the kernels of a config's components; see `estimate_with` and `MAY_END`.
+
+    With `partial`, the kernel may leave some of the components out.
+    """
+    if FIRST_NODE in tree_slots:  # the game is not stored
+        tree_slots = {**tree_slots, DRAW_AT_CHANCE: draw_listed_outcome}
+    estimator, list_visit = config.estimator, average.list_visit
+    components = {
+        ESTIMATE: estimate_with(estimator, config.baseline, list_visit=list_visit, tree_slots=tree_slots),
+        MINIMIZE: bind(minimize_with(config.minimizer), tree_slots, partial=True),
+        ACCUMULATE: bind(average.accumulate, tree_slots, partial=True),
+        LISTS_VISITS: list_visit is not list_nothing,
+        ALTERNATING: config.alternating,
+        UPDATE_ALL_PLAYERS: estimator.updates_all_players,
+        TEAM: config.is_team,
+        MAY_END: may_end,
+    }
+    return bind(kernel, components, partial=partial)

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from mccfr_plus.averages.mechanism import Mechanism
+from mccfr_plus.averages.average import Mechanism
 from mccfr_plus.averages.methods import settled
 from mccfr_plus.errors import GameError
 from mccfr_plus.estimators import SamplingWeights
@@ -17,8 +17,8 @@ from mccfr_plus.evaluation.by_rules import RulesEvaluator, TraversalInterrupted
 from mccfr_plus.evaluation.kernels import normalize
 from mccfr_plus.evaluation.strategies import sampling_strategy_of
 from mccfr_plus.kernels.interrupts import deferred_signals
-from mccfr_plus.solver.config import SolverConfig
-from mccfr_plus.solver.loop import Settings, State, composed, loop
+from mccfr_plus.solver.config import SolverConfig, composed
+from mccfr_plus.solver.loop import Settings, State, loop
 from mccfr_plus.solver.team import NO_TEAM, new_team
 from mccfr_plus.trees.expansion import EXPANDING, FULL, INTERRUPTED, STATUS, interrupt
 from mccfr_plus.trees.needs import HISTORIES, INFOSETS, NO_VALUES, RULES

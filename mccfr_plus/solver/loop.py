@@ -1,32 +1,14 @@
-"""The loop of all tabular solvers, the slots that components fill in it, and `composed`, which fills them."""
+"""The loop of all tabular solvers, and the slots that `config.composed` fills with the kernels of components."""
 
-from collections.abc import Callable
-from types import MappingProxyType
 from typing import NamedTuple
 
 import numpy as np
 
-from mccfr_plus.averages.mechanism import AverageMethod
 from mccfr_plus.averages.methods import add_visits
-from mccfr_plus.errors import ConfigError
-from mccfr_plus.estimators.base import Estimator
-from mccfr_plus.estimators.control_variates import Baseline
-from mccfr_plus.estimators.draws import (
-    DRAW_AT_CHANCE,
-    DRAW_FOR_OPPONENT,
-    draw_at_node,
-    draw_listed_outcome,
-    draw_per_infoset,
-)
-from mccfr_plus.estimators.traversal import ENTERS_OPPONENTS
-from mccfr_plus.estimators.visits import LIST_VISIT, list_nothing
 from mccfr_plus.kernels.compile import inline_kernel, kernel
 from mccfr_plus.kernels.intrinsics import load_word
-from mccfr_plus.kernels.slots import Bindings, Constant, bind, required_slot
-from mccfr_plus.minimizers.base import minimize_with
-from mccfr_plus.solver.config import SolverConfig
+from mccfr_plus.kernels.slots import Constant, required_slot
 from mccfr_plus.solver.team import IS_WHOLE, SIZE, add_team_visits, merge, wait
-from mccfr_plus.trees.access import FIRST_NODE
 from mccfr_plus.trees.expansion import EXPANDING, STATUS
 from mccfr_plus.trees.scratch import (
     begin_gradient,
@@ -41,9 +23,6 @@ UPDATE_ALL_PLAYERS = Constant("UPDATE_ALL_PLAYERS", False, "Whether the traversa
 TEAM = Constant("TEAM", False, "Whether threads make one gradient together; see `team`.")
 MAY_END = Constant("MAY_END", False, "Whether traversals may end early: in trees that grow, teams, large batches.")
 LISTS_VISITS = Constant("LISTS_VISITS", False, "Whether traversals list visits, which are added to the average.")
-
-
-NO_SLOTS: Bindings = MappingProxyType({})
 
 
 class State(NamedTuple):
@@ -201,63 +180,3 @@ def loop(tree, state, scratch, settings, team, iterations):
         if MAY_END():
             counts["step"], counts["added"] = 0, 0
         counts["iteration"] += 1
-
-
-def estimate_with(
-    estimator: Estimator,
-    baseline: Baseline | None = None,
-    *,
-    list_visit: Callable = list_nothing,
-    tree_slots: Bindings = NO_SLOTS,
-) -> Callable:
-    """Returns the kernel of an estimator; ConfigError if it has none, or none that uses baselines.
-
-    Args:
-        list_visit: What it lists at opponents' infosets; see `mccfr_plus.estimators.visits`.
-        tree_slots: What fills slots of `mccfr_plus.trees.access`, for trees that are not stored as a whole.
-    """
-    if baseline is None:
-        kernel = estimator.kernel_by_rules if FIRST_NODE in tree_slots else estimator.kernel
-        what = "no kernel: give its class one; see mccfr_plus.Estimator"
-    else:
-        kernel = estimator.kernel_with_baseline(baseline.backup == "expected")
-        what = "no kernel that uses baselines; see mccfr_plus.Estimator.kernel_with_baseline"
-    if kernel is None:
-        raise ConfigError(f"{estimator!r} has {what}.")
-    # A kernel need not use all of these: a user-defined one uses none.
-    bindings = {
-        **tree_slots,
-        LIST_VISIT: list_visit,
-        DRAW_FOR_OPPONENT: draw_per_infoset if estimator.samples_per_infoset else draw_at_node,
-        ENTERS_OPPONENTS: list_visit is not list_nothing or estimator.samples_per_infoset,
-    }
-    return bind(kernel, bindings, partial=True)
-
-
-def composed(
-    kernel: Callable,
-    config: SolverConfig,
-    average: AverageMethod,
-    *,
-    tree_slots: Bindings = NO_SLOTS,
-    may_end: bool = False,
-    partial: bool = False,
-) -> Callable:
-    """Returns a kernel, such as `loop`, with the kernels of a config's components; see `estimate_with` and `MAY_END`.
-
-    With `partial`, the kernel may leave some of the components out.
-    """
-    if FIRST_NODE in tree_slots:  # the game is not stored
-        tree_slots = {**tree_slots, DRAW_AT_CHANCE: draw_listed_outcome}
-    estimator, list_visit = config.estimator, average.list_visit
-    components = {
-        ESTIMATE: estimate_with(estimator, config.baseline, list_visit=list_visit, tree_slots=tree_slots),
-        MINIMIZE: bind(minimize_with(config.minimizer), tree_slots, partial=True),
-        ACCUMULATE: bind(average.accumulate, tree_slots, partial=True),
-        LISTS_VISITS: list_visit is not list_nothing,
-        ALTERNATING: config.alternating,
-        UPDATE_ALL_PLAYERS: estimator.updates_all_players,
-        TEAM: config.is_team,
-        MAY_END: may_end,
-    }
-    return bind(kernel, components, partial=partial)

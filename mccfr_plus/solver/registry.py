@@ -162,13 +162,13 @@ def _component(
     allowed = ", ".join(table)
     if not isinstance(spec, str):
         raise ConfigError(f"{what}={spec!r}: give one of {allowed}, or an object of class {kind.__name__}.")
-    name = spec.partition("(")[0].strip()
+    name, has_parameters = spec.partition("(")[0].strip(), "(" in spec
     if name not in table:
         near = difflib.get_close_matches(name, table, n=1)
         hint = f" Did you mean {near[0]!r}?" if near else ""
         raise ConfigError(f"{what}={spec!r} is not known.{hint} Give one of {allowed}.")
     try:
-        return table[name](**parse_spec(spec).parameters)
+        return table[name](**parse_spec(spec).parameters) if has_parameters else table[name]()
     except SyntaxError:
         example = "write parameters as name=value, such as outcome(epsilon=0.6); infinity is 1e999"
         raise ConfigError(f"{what}={spec!r}: {example}.") from None

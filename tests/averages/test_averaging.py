@@ -10,12 +10,11 @@ from scipy import stats
 
 from mccfr_plus import PowerAverage, Solver
 from mccfr_plus.averages import linear
-from mccfr_plus.averages.mechanism import Mechanism, mechanism_for, method_of
+from mccfr_plus.averages.average import Mechanism, mechanism_for, method_of
 from mccfr_plus.checks.average import replay
 from mccfr_plus.estimators.visits import max_visits
 from mccfr_plus.solver import registry
-from mccfr_plus.solver.config import SolverConfig
-from mccfr_plus.solver.loop import composed
+from mccfr_plus.solver.config import SolverConfig, composed
 from mccfr_plus.trees.scratch import new_scratch
 
 SAMPLED = tuple(name for name in naive.UNBIASED if name != "full")

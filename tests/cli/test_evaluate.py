@@ -122,4 +122,4 @@ def test_bad_files(command, kuhn_policy, phantom_policy, tmp_path):
     bad = tmp_path / "bad.npz"
     with open(kuhn_policy, "rb") as file:
         bad.write_bytes(file.read()[:300])
-    command("evaluate", "kuhn_poker", str(bad)).assert_one_line_error("damaged")
+    command("evaluate", "chess", str(bad)).assert_one_line_error("damaged")  # before the game is compiled

@@ -13,7 +13,7 @@ from test_behavior import decisions_of
 from mccfr_plus import best_response, expected_values, exploitability, nash_conv
 from mccfr_plus.evaluation import exploitability_lower_bound, local_best_response
 from mccfr_plus.evaluation.behavior import Behavior
-from mccfr_plus.evaluation.local_best_response import Beliefs, LocalResponder, Lookahead, Rollouts, sample_states
+from mccfr_plus.evaluation.local_best_response import Beliefs, LocalResponse, Lookahead, Rollouts, sample_states
 
 SAMPLED = {"max_histories": 12, "max_nodes": 1, "num_rollouts": 20}  # all approximations at work on Leduc
 
@@ -22,7 +22,7 @@ def responder(game, policy, player, *, rollout=None, max_histories=2000, num_rol
     game = naive.tree_of(game).game
     behavior = Behavior(game, policy)
     own = behavior if rollout is None else Behavior(game, rollout)
-    return LocalResponder(game, behavior, player, own, Lookahead(max_histories, num_rollouts, max_nodes), seed=1)
+    return LocalResponse(game, behavior, player, own, Lookahead(max_histories, num_rollouts, max_nodes), seed=1)
 
 
 def by_infoset(game, player):

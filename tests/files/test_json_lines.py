@@ -6,7 +6,7 @@ from mccfr_plus.errors import RecordError
 from mccfr_plus.files import json_lines
 from mccfr_plus.files.json_lines import JsonLines, read_json_lines
 
-ENTRIES = [{"a": 1}, {"b": [0.1, "x\ny"]}]
+ENTRIES = [{"a": 10}, {"b": [0.1, "x\ny"]}]
 
 
 def test_entries_are_read_as_written(tmp_path):

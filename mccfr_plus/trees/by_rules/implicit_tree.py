@@ -117,11 +117,6 @@ class ImplicitTree(ExpandingTree):
         for word, array in arrays.items():
             self._expansion[word] = address_of(array)
 
-    @property
-    def num_symmetries(self) -> int:
-        """By how many symmetries infosets are merged, the identity included."""
-        return len(self.symmetries or [0])
-
     @cached_property
     def _constants(self) -> dict[Any, int]:
         sizes = self.rules_game.sizes
@@ -136,7 +131,7 @@ class ImplicitTree(ExpandingTree):
             successors.LOG_WORDS_PER_SLOT: log_words_per_slot(self.rules_game),
         }
         if self.symmetries is not None:
-            constants[frames.NUM_SYMMETRIES] = self.num_symmetries
+            constants[frames.NUM_SYMMETRIES] = len(self.symmetries)
             constants[frames.NUM_TURNED] = sizes.num_distinct_actions
             constants[frames.NUM_VALUES] = self.symmetries.values.shape[1]
         return constants
