@@ -38,7 +38,7 @@ class Record:
         self.points: list[Point] = []
         self.ended: dict[str, Any] | None = None
         self._lines = JsonLines(self.path, RecordError)
-        if not self.path.exists() or not self.path.stat().st_size:
+        if not self.path.exists() or not read_json_lines(self.path, RecordError):  # a header may be incomplete
             self._lines.append({"run": header})
             return
         found, self.points, self.ended = read_record(self.path)
