@@ -130,8 +130,8 @@ CHANGES = [
         (
             "regret matching plays negative regrets",
             "regret_matching.py",
-            "if PREDICTS() else max(regret, 0.0)",
-            "if PREDICTS() else regret",
+            "share = max(regret, 0.0)",
+            "share = regret + 0.0",
         ),
         (
             "rm+ keeps negative regrets",
@@ -329,7 +329,7 @@ CHANGES = [
     ),
     *changes(
         "evaluation",
-        "tests/evaluation/test_by_rules.py",
+        "tests/evaluation/test_by_rules.py::test_threads_share_the_histories",
         (
             "threads' gradients are dropped by rules",
             "by_rules.py",
@@ -434,7 +434,7 @@ CHANGES = [
         "averages",
         "tests/trees/test_lazy_tree.py::test_every_form",
         (
-            "own traversals end where a lazy tree has grown",
+            "own traversals end where a lazy tree has expanded",
             "methods.py",
             "if EXPAND(tree.expansion, node, thread):",
             "if not EXPAND(tree.expansion, node, thread):",
@@ -499,7 +499,7 @@ CHANGES = [
     ),
     *changes(
         "evaluation",
-        "tests/evaluation/test_exact.py::test_values_with_imperfect_recall_equal_the_naive_twins",
+        "tests/evaluation/test_exact.py::test_values_with_imperfect_recall_equal_the_naive_ones",
         (
             "imperfect recall: the value of the last history",
             "exact.py",

@@ -33,8 +33,9 @@ def test_a_table_of_openspiel(game):
 @pytest.mark.usefixtures("interpreted_evaluation")
 @pytest.mark.parametrize("threads", [1, 3])
 def test_threads_share_the_histories(threads):
-    """A first traversal, which does not know that the game is small, is divided."""
-    game = "kuhn_poker(players=3)"
+    """A first traversal, which does not know that the game is small, is divided. Player 2 may win without a move."""
+    cards, money = "numPlayers=3,numSuits=2,numRanks=3", "stack=3 3 3,blind=1 1 2"
+    game = f"universal_poker({cards},{money},firstPlayer=1 1,bettingAbstraction=fc)"
     found = evaluate_by_rules(game, None, threads=threads, progress=False)
     stored = mccfr_plus.evaluate(game, openspiel_policy.UniformRandomPolicy(mccfr_plus.load_game(game)))
     assert found.values == pytest.approx(stored.values, abs=1e-12)

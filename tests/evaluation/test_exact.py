@@ -54,7 +54,7 @@ def test_values_equal_the_naive_twins(game, zeros):
             assert dict(response.policy[text])[action] == 1.0
 
 
-def test_values_with_imperfect_recall_equal_the_naive_twins():
+def test_values_with_imperfect_recall_equal_the_naive_ones():
     game = "liars_dice_ir(dice_sides=3)"
     tree, root = naive.tree_of(game), naive.root_of(game)
     assert not tree.perfect_recall

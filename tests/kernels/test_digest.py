@@ -14,8 +14,17 @@ from mccfr_plus.kernels import digest
 from mccfr_plus.kernels.constants import Constant
 from mccfr_plus.kernels.digest import digest_of, package_digest
 
+THIRD = """
+import numba
+
+@numba.njit
+def third(x):
+    return x * 2.5
+"""
+
 HELPER = """
 import numba
+from own_third import third
 
 LIMIT = 3
 
@@ -51,12 +60,14 @@ def _replaced_in_kernel(x):
 
 @numba.njit(error_model="numpy")
 def outer(x):
-    return replaced(x) + own_helper.deepest(x) + own_helper.LIMIT + ARRAY[0] + closed(x) + SWITCH()
+    return replaced(x) + own_helper.deepest(own_helper.third(x)) + own_helper.LIMIT + ARRAY[0] + closed(x) + SWITCH()
 """
 
+FILES = {"own_third": THIRD, "own_helper": HELPER, "own_module": MODULE}
 CHANGES = {
     "a constant of a helper module": ("LIMIT = 3", "LIMIT = 4"),
     "the body of a helper": ("x + 1.5", "x - 1.5"),
+    "what a helper imports": ("x * 2.5", "x / 2.5"),
     "a frozen array": ("[1, 2, 3]", "[1, 2, 4]"),
     "the kind of an array": ("[1, 2, 3]", "[1, 2, 3], np.int32"),
     "a constant": ('"SWITCH", 2', '"SWITCH", 3'),
@@ -73,7 +84,7 @@ def digest_in(tmp_path, monkeypatch):
     monkeypatch.syspath_prepend(tmp_path)
 
     def of(before="", after=""):
-        for name, text in (("own_helper", HELPER), ("own_module", MODULE)):
+        for name, text in FILES.items():
             (tmp_path / f"{name}.py").write_text(text.replace(before, after) if before else text)
             monkeypatch.delitem(sys.modules, name, raising=False)
         monkeypatch.setattr(sys, "dont_write_bytecode", True)
@@ -177,8 +188,8 @@ def run(code, folder, **environment):
 
 
 def test_the_digest_is_the_same_in_another_process(tmp_path):
-    (tmp_path / "own_helper.py").write_text(HELPER)
-    (tmp_path / "own_module.py").write_text(MODULE)
+    for name, text in FILES.items():
+        (tmp_path / f"{name}.py").write_text(text)
     code = "import json, own_module; from mccfr_plus.kernels.digest import digest_of\n"
     code += "print(json.dumps(digest_of(own_module.outer)))"
     digests = {run(code, tmp_path, PYTHONHASHSEED=seed) for seed in ("1", "2")}
