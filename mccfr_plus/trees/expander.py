@@ -15,7 +15,9 @@ from mccfr_plus.games.rules import CHANCE, TERMINAL
 from mccfr_plus.trees.arrays import NODE
 from mccfr_plus.trees.expansion import FAILED, NUM_OUTCOMES, NUM_PAYOFFS, STATUS
 from mccfr_plus.trees.flattening import alias_table
-from mccfr_plus.trees.game_errors import (
+from mccfr_plus.trees.keys import KEY_BYTES, digest_of_text
+from mccfr_plus.trees.memory import resident_bytes
+from mccfr_plus.trees.recording import (
     WrongAnswerError,
     checked_actions,
     checked_outcomes,
@@ -24,8 +26,6 @@ from mccfr_plus.trees.game_errors import (
     read_node,
     unknown_mover,
 )
-from mccfr_plus.trees.keys import KEY_BYTES, digest_of_text
-from mccfr_plus.trees.memory import resident_bytes
 
 _ROOT = 0
 

@@ -23,10 +23,15 @@ from tqdm.auto import tqdm
 
 from mccfr_plus.errors import ConfigError
 from mccfr_plus.kernels.random_numbers import as_python, new_state
-from mccfr_plus.trees.game_errors import game_error, read_node, require_end
 from mccfr_plus.trees.intervals import Interval, interval_of, log_sum
 from mccfr_plus.trees.loading import load_game
-from mccfr_plus.trees.recording import COMPILED_BYTES_PER_INFOSET, COMPILED_BYTES_PER_NODE
+from mccfr_plus.trees.recording import (
+    COMPILED_BYTES_PER_INFOSET,
+    COMPILED_BYTES_PER_NODE,
+    game_error,
+    read_node,
+    require_end,
+)
 
 # Bytes that `Solver(tree, "external", "rm")` takes on top: `bytes_on_top` per slot and infoset.
 SOLVER_BYTES_PER_SLOT = 50  # strategy, average, what was seen of it, regrets, gradient, reach: 8 each; a stamp: 2
