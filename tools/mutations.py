@@ -434,7 +434,7 @@ CHANGES = [
         "averages",
         "tests/trees/test_lazy_tree.py::test_every_form",
         (
-            "own traversals end where a lazy tree has grown",
+            "own traversals end where a lazy tree has expanded",
             "methods.py",
             "if EXPAND(tree.expansion, node, thread):",
             "if not EXPAND(tree.expansion, node, thread):",
