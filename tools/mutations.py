@@ -130,8 +130,8 @@ CHANGES = [
         (
             "regret matching plays negative regrets",
             "regret_matching.py",
-            "if PREDICTS() else max(regret, 0.0)",
-            "if PREDICTS() else regret",
+            "share = max(regret, 0.0)",
+            "share = regret + 0.0",
         ),
         (
             "rm+ keeps negative regrets",

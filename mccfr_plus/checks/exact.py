@@ -15,18 +15,14 @@ def exact_gradient(tree: GameTree, strategy: np.ndarray, player: int) -> np.ndar
     arrays = tree.arrays
     nodes, chance, payoffs = arrays.nodes.tolist(), arrays.chance["probability"].tolist(), arrays.payoffs[:, player]
     gradient = np.zeros(tree.num_slots + tree.num_players)
-    stack = [(0, tree.num_slots + player, 1.0)]
-    while stack:
-        node, slot, weight = stack.pop()
-        kind, count, child, payload = nodes[node]
+    slots, weights = np.full(len(nodes), tree.num_slots + player), np.ones(len(nodes))  # player's last slot; reach
+    for node, (kind, count, child, payload) in enumerate(nodes):  # parents come before children
         if kind == TERMINAL:
-            gradient[slot] += weight * payoffs[payload]
+            gradient[slots[node]] += weights[node] * payoffs[payload]
         for index in range(count):
-            if kind == player:
-                stack.append((child + index, payload + index, weight))
-            else:
-                share = chance[payload + index] if kind == CHANCE else strategy[payload + index]
-                stack.append((child + index, slot, weight * share))
+            share = chance[payload + index] if kind == CHANCE else strategy[payload + index]
+            slots[child + index] = payload + index if kind == player else slots[node]
+            weights[child + index] = weights[node] * (1.0 if kind == player else share)
     return gradient
 
 

@@ -19,10 +19,11 @@ from mccfr_plus.errors import BudgetError, ConfigError, GameError
 from mccfr_plus.games import CHANCE, MOVER, TERMINAL, PyspielGame, RulesGame, compiled_rules
 from mccfr_plus.games.openspiel import why_no_rules
 from mccfr_plus.parameters import check_whole
-from mccfr_plus.trees.game import load_game, quiet_openspiel, record
 from mccfr_plus.trees.game_tree import GameTree, build_by_rules, build_tree
+from mccfr_plus.trees.loading import load_game, quiet_openspiel
 from mccfr_plus.trees.memory import Budget
 from mccfr_plus.trees.order import representative_states
+from mccfr_plus.trees.recording import record
 
 _MARGIN = 1 << 14
 _GUARD = -7_777_777

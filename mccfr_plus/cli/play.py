@@ -21,7 +21,7 @@ from mccfr_plus.cli.play_session import PlaySession
 from mccfr_plus.cli.policy_source import read_policy, require_policy
 from mccfr_plus.solver.choice import choose
 from mccfr_plus.solver.solver import Solver
-from mccfr_plus.trees.game import load_game
+from mccfr_plus.trees.loading import load_game
 
 SUMMARY = "Play against a policy, in the terminal or in the browser."
 

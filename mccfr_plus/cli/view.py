@@ -21,8 +21,8 @@ from mccfr_plus.evaluation.strategy_page import (
     write_page,
 )
 from mccfr_plus.files.atomic_write import require_kind
-from mccfr_plus.trees.game import load_game
 from mccfr_plus.trees.game_tree import GameTree
+from mccfr_plus.trees.loading import load_game
 
 SUMMARY = "Look at a saved policy in the browser: information states, probabilities, values, regrets."
 

@@ -12,10 +12,10 @@ from mccfr_plus.estimators import Estimator
 from mccfr_plus.estimators.visits import list_drawn_action, list_infoset, list_nothing
 from mccfr_plus.kernels.compile import kernel
 from mccfr_plus.kernels.slots import bind
-from mccfr_plus.policies.table import rows_of
 from mccfr_plus.solver.config import estimate_with
 from mccfr_plus.solver.loop import ESTIMATE, UPDATE_ALL_PLAYERS, begin_gradients, weight_of
 from mccfr_plus.trees.arrays import Shape, TreeArrays, read_only
+from mccfr_plus.trees.flattening import rows_of
 from mccfr_plus.trees.scratch import at, begin_gradient, begin_traversal, enter, new_scratch
 
 _LISTS = {"nothing": list_nothing, "infosets": list_infoset, "drawn actions": list_drawn_action}

@@ -15,7 +15,7 @@ from typing import Any, Self
 
 from mccfr_plus.errors import ClusterError, ConfigError
 from mccfr_plus.solver.saved_state import package_version
-from mccfr_plus.trees.game import load_game
+from mccfr_plus.trees.loading import load_game
 from mccfr_plus.user_modules import import_user_module
 
 RAY = "ray"

@@ -12,7 +12,7 @@ from mccfr_plus.evaluation.estimates import Estimate, Running, mean_estimate, su
 from mccfr_plus.evaluation.play import ControlledPlay, Stop, play_until
 from mccfr_plus.evaluation.strategies import JointPolicy
 from mccfr_plus.kernels.random_numbers import new_state
-from mccfr_plus.trees.game import load_game
+from mccfr_plus.trees.loading import load_game
 
 
 class HeadToHead(NamedTuple):

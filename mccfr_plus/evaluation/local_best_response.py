@@ -31,7 +31,7 @@ from mccfr_plus.evaluation.play import Stop, lower_bound, payoff_estimate, requi
 from mccfr_plus.evaluation.strategies import JointPolicy
 from mccfr_plus.kernels.random_numbers import new_state
 from mccfr_plus.parameters import check_whole
-from mccfr_plus.trees.game import load_game
+from mccfr_plus.trees.loading import load_game
 
 Belief: TypeAlias = list[tuple[pyspiel.State, float]]  # states are not modified; weights do not sum to 1
 

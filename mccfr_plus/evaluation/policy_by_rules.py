@@ -31,7 +31,7 @@ from mccfr_plus.trees.batches import states_after
 from mccfr_plus.trees.by_rules.frames import element_of, stabilizer_of
 from mccfr_plus.trees.by_rules.implicit_tree import ImplicitTree
 from mccfr_plus.trees.by_rules.requirements import rules_to_traverse, tree_bytes
-from mccfr_plus.trees.game import load_game
+from mccfr_plus.trees.loading import load_game
 from mccfr_plus.trees.memory import KERNELS, MemoryPlan, plan_memory
 
 _BATCH = 4096  # states

@@ -14,8 +14,8 @@ from mccfr_plus.policies.keyed_policy import KeyedPolicy
 from mccfr_plus.policies.table import is_strategy
 from mccfr_plus.policies.tree_policy import TreePolicy
 from mccfr_plus.trees.by_rules.rules_keys import RulesKeys
-from mccfr_plus.trees.game import quiet_openspiel
 from mccfr_plus.trees.game_tree import GameTree
+from mccfr_plus.trees.loading import quiet_openspiel
 from mccfr_plus.trees.order import representative_states
 
 Probabilities: TypeAlias = Mapping[int, float] | Sequence[tuple[int, float]]
@@ -111,7 +111,7 @@ def answers_of(policy: Any) -> Callable[[pyspiel.State, int], Probabilities | No
                 return None
 
         return from_cpp
-    if callable(policy) and not isinstance(policy, type | BuiltinFunctionType):  # what makes policies is none
+    if callable(policy) and not isinstance(policy, type | BuiltinFunctionType):  # classes and factories make policies
         return lambda state, _: policy(state)
     raise PolicyError(
         f"policy={policy!r} is a {type(policy).__name__}: give an OpenSpiel policy (Python or C++), a mapping from "

@@ -24,8 +24,8 @@ from mccfr_plus.files.atomic_write import atomic_write
 from mccfr_plus.files.json_lines import file_errors
 from mccfr_plus.files.lock import CheckpointLock
 from mccfr_plus.solver.saved_state import package_version
-from mccfr_plus.trees.game import load_game
 from mccfr_plus.trees.game_tree import GameTree
+from mccfr_plus.trees.loading import load_game
 
 SPEC_FILE, RUNS = "comparison.json", "runs"
 FORMAT, VERSION = "mccfr_plus.comparison", 2

@@ -23,8 +23,8 @@ from mccfr_plus.policies.tree_policy import TreePolicy
 from mccfr_plus.solver.iterative import IterativeSolver
 from mccfr_plus.solver.solver import Solver
 from mccfr_plus.trees.by_rules.requirements import can_be_implicit
-from mccfr_plus.trees.game import load_game
 from mccfr_plus.trees.game_tree import GameTree, compile_game
+from mccfr_plus.trees.loading import load_game
 
 CHECKPOINT_SECONDS = 30.0  # between checkpoints, which are only written at measuring points;
 PAUSE = 50.0  # and at least so many times as long as writing one took

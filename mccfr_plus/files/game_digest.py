@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pyspiel
 
-from mccfr_plus.trees.game import checked_outcomes, game_error
+from mccfr_plus.trees.game_errors import checked_outcomes, game_error
 from mccfr_plus.trees.needs import HISTORIES
 
 _HISTORIES = 32  # of a game that is not stored

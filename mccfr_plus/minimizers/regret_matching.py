@@ -35,8 +35,14 @@ def match_regrets(values, strategy, tables, first, last, iteration, parameters):
         if CUTS():
             regret = max(regret, 0.0)
         tables[REGRET, at(slot)] = regret
-        values[at(slot)] = max(regret + weight * instant, 0.0) if PREDICTS() else max(regret, 0.0)
-        total += values[at(slot)]
+        if PREDICTS():
+            share = max(regret + weight * instant, 0.0)
+        elif CUTS():
+            share = regret
+        else:
+            share = max(regret, 0.0)
+        values[at(slot)] = share
+        total += share
     play_in_proportion(values, strategy, first, last, total)
     return value
 

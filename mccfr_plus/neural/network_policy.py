@@ -17,7 +17,7 @@ from mccfr_plus.files.schema import check, number, positive
 from mccfr_plus.neural.backend import torch, torch_threads
 from mccfr_plus.neural.network import MLP, NetworkFactory, array_of, forward, new_module
 from mccfr_plus.neural.paths import strategies_at, uniform
-from mccfr_plus.trees.game import load_game
+from mccfr_plus.trees.loading import load_game
 from mccfr_plus.trees.tensors import Observer, check_has_tensors
 
 _SMALLEST_TOTAL = 1e-300  # keeps 1 / total finite

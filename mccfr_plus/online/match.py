@@ -12,7 +12,7 @@ from mccfr_plus.errors import ConfigError, GameError
 from mccfr_plus.evaluation.behavior import chance_row
 from mccfr_plus.kernels.random_numbers import new_state
 from mccfr_plus.parameters import check_whole
-from mccfr_plus.trees.game import game_of_name
+from mccfr_plus.trees.loading import game_of_name
 
 
 class MatchResult(NamedTuple):

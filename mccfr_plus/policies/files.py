@@ -11,8 +11,8 @@ from mccfr_plus.files.atomic_write import atomic_write
 from mccfr_plus.policies.keyed_policy import KeyedPolicy, KeyedTable
 from mccfr_plus.policies.table import is_strategy
 from mccfr_plus.policies.tree_policy import TreePolicy
-from mccfr_plus.trees.game import load_game
 from mccfr_plus.trees.game_tree import GameTree, compile_game
+from mccfr_plus.trees.loading import load_game
 
 FORMAT = "mccfr_plus.policy"
 KEYED_FORMAT = "mccfr_plus.keyed_policy"

@@ -12,6 +12,7 @@ from mccfr_plus.display import data_frame, html_table
 from mccfr_plus.errors import PolicyError
 from mccfr_plus.games.rules import CHANCE
 from mccfr_plus.kernels.compile import announce_compilation, kernel
+from mccfr_plus.trees.flattening import rows_of
 from mccfr_plus.trees.game_tree import GameTree
 from mccfr_plus.trees.order import action_names
 
@@ -129,13 +130,6 @@ def is_strategy(probabilities: np.ndarray, firsts: np.ndarray) -> bool:
     """Returns whether each row is a distribution; rows follow one another and begin at `firsts`."""
     totals = np.add.reduceat(probabilities, firsts) if len(firsts) else np.ones(0)
     return bool((probabilities >= 0).all() and (np.abs(totals - 1) <= _TOLERANCE).all())
-
-
-def rows_of(firsts: np.ndarray, counts: np.ndarray) -> np.ndarray:
-    """Returns the row numbers of groups, concatenated: each begins at an entry of `firsts` and has `counts` rows."""
-    counts = counts.astype(np.int64)
-    ends = np.cumsum(counts)
-    return np.arange(counts.sum()) + np.repeat(firsts - (ends - counts), counts)
 
 
 def reach_of(tree: GameTree, strategy: np.ndarray) -> np.ndarray:

@@ -23,7 +23,6 @@ from mccfr_plus.trees.by_rules.histories import openings_of
 from mccfr_plus.trees.by_rules.implicit_tree import ImplicitTree
 from mccfr_plus.trees.by_rules.payoff_matrix import BYTES_PER_ENTRY
 from mccfr_plus.trees.by_rules.requirements import can_be_implicit, rules_to_traverse, tree_bytes
-from mccfr_plus.trees.game import load_game
 from mccfr_plus.trees.game_tree import (
     DEFAULT_MAX_BYTES,
     DEFAULT_MAX_NODES,
@@ -31,7 +30,9 @@ from mccfr_plus.trees.game_tree import (
     GameTree,
     compile_game,
 )
+from mccfr_plus.trees.intervals import as_text, number_of
 from mccfr_plus.trees.lazy_tree import INFOSET_COST, NODE_COST, SLOT_ACTION_COST, LazyTree
+from mccfr_plus.trees.loading import load_game
 from mccfr_plus.trees.memory import (
     KERNELS,
     MemoryPlan,
@@ -43,7 +44,7 @@ from mccfr_plus.trees.memory import (
 )
 from mccfr_plus.trees.needs import HISTORIES, INFOSETS, NODES
 from mccfr_plus.trees.scratch import DRAWN, TOUCHED, new_scratch
-from mccfr_plus.trees.size_estimate import SizeEstimate, as_text, number_of, probe_size
+from mccfr_plus.trees.size_estimate import SizeEstimate, probe_size
 from mccfr_plus.trees.tree import Tree
 
 logger = logging.getLogger("mccfr_plus")

@@ -115,9 +115,7 @@ class TreePositions(Positions):
         return self.nodes[rows]
 
     def play(self, actions: np.ndarray) -> None:
-        records, slots = self._observer.records[self.nodes], self._observer.slots
-        chosen = slots[self._observer.numbers(self.nodes), actions]
-        self.nodes = (records["first_child"] + chosen - records["payload"]).astype(np.int64)
+        self.nodes = self._observer.children(self.nodes)[np.arange(len(actions)), actions]
         self.movers = self._observer.movers[self.nodes]
 
     def draw_outcomes(self, rows: np.ndarray, draws: np.ndarray) -> None:

@@ -14,16 +14,17 @@ import pyspiel
 from mccfr_plus.games.rules import CHANCE, TERMINAL
 from mccfr_plus.trees.arrays import NODE
 from mccfr_plus.trees.expansion import FAILED, NUM_OUTCOMES, NUM_PAYOFFS, STATUS
-from mccfr_plus.trees.game import (
+from mccfr_plus.trees.flattening import alias_table
+from mccfr_plus.trees.game_errors import (
     WrongAnswerError,
     checked_actions,
     checked_outcomes,
     checked_returns,
     game_error,
+    read_node,
     unknown_mover,
 )
 from mccfr_plus.trees.keys import KEY_BYTES, digest_of_text
-from mccfr_plus.trees.layout import alias_table
 from mccfr_plus.trees.memory import resident_bytes
 
 _ROOT = 0
@@ -254,14 +255,7 @@ def _state_size(game: pyspiel.Game) -> int:
     rng, state = random.Random(0), game.new_initial_state()
     make: Callable[[], pyspiel.State] = state.clone
     try:
-        while not state.is_terminal() and state.move_number() <= _LONGEST_PLAY:
-            player = state.current_player()
-            if player == CHANCE:
-                actions = [action for action, _ in checked_outcomes(state.chance_outcomes())]
-            elif player >= 0:
-                actions = checked_actions(state.legal_actions(), game.num_distinct_actions())
-            else:
-                raise unknown_mover(player)
+        while state.move_number() <= _LONGEST_PLAY and (actions := read_node(game, state)[1]):
             make = functools.partial(state.child, rng.choice(actions))
             state = make()
     except Exception as error:

@@ -16,9 +16,9 @@ import numpy as np
 import pyspiel
 
 from mccfr_plus.games.rules import CHANCE, TERMINAL
-from mccfr_plus.trees.game import action_name
 from mccfr_plus.trees.game_tree import GameTree
-from mccfr_plus.trees.order import action_names
+from mccfr_plus.trees.loading import action_name
+from mccfr_plus.trees.order import action_names, depth_first
 
 _LARGEST_DENOMINATOR = 10**6
 _LARGEST_NUMERATOR = 2**31 - 1  # OpenSpiel reads no larger one
@@ -56,9 +56,6 @@ def _lines(tree: GameTree) -> Iterator[str]:
     arrays = tree.arrays
     decisions, payoffs = _decisions(tree), [_list(map(_number, row), ", ") for row in arrays.payoffs.tolist()]
     infoset_of_slot = tree.infoset_of_slot.tolist()
-    kinds, counts, firsts, payloads = (
-        arrays.nodes[field].tolist() for field in ("kind", "num_children", "first_child", "payload")
-    )
 
     @cache
     def outcomes(first: int, count: int) -> str:
@@ -67,20 +64,17 @@ def _lines(tree: GameTree) -> Iterator[str]:
         numbers = _probabilities(rows["probability"].tolist())
         return _list((f'"{name}" {number}' for name, number in zip(names, numbers, strict=True)), " ")
 
-    pending, num_chance, num_terminal = [0], 0, 0
-    while pending:
-        node = pending.pop()
-        kind, count, first, payload = kinds[node], counts[node], firsts[node], payloads[node]
+    num_chance = num_terminal = 0
+    visited, _ = depth_first(tree, np.arange(tree.num_slots), np.arange(len(arrays.chance)))
+    for kind, count, _, payload in arrays.nodes[visited].tolist():
         if kind == TERMINAL:
             num_terminal += 1
             yield f't "" {num_terminal} "{num_terminal}" {payoffs[payload]}\n'
-            continue
-        if kind == CHANCE:
+        elif kind == CHANCE:
             num_chance += 1
             yield f'c "" {num_chance} "{num_chance}" {outcomes(payload, count)} 0\n'
         else:
             yield decisions[infoset_of_slot[payload]]
-        pending.extend(range(first + count - 1, first - 1, -1))
 
 
 def _decisions(tree: GameTree) -> list[str]:

@@ -10,14 +10,14 @@ import numpy as np
 import pyspiel
 
 from mccfr_plus.errors import BudgetError, GameError
-from mccfr_plus.games import PyspielGame, PyspielState, RulesGame, compiled_rules
+from mccfr_plus.games import PyspielGame, RulesGame, compiled_rules
 from mccfr_plus.trees.arrays import INFOSET, Shape, TreeArrays
 from mccfr_plus.trees.by_rules import rules_tree
-from mccfr_plus.trees.game import Recording, load_game, record
-from mccfr_plus.trees.info_states import InfoStates
-from mccfr_plus.trees.layout import Layout, lay_out, with_leaves
+from mccfr_plus.trees.flattening import flatten, with_leaves
+from mccfr_plus.trees.loading import load_game
 from mccfr_plus.trees.memory import ESTIMATE_MARGIN, Budget
 from mccfr_plus.trees.needs import HISTORIES, INFOSETS, NODES
+from mccfr_plus.trees.recording import Recording, record
 from mccfr_plus.trees.statistics import Statistics, statistics_of
 from mccfr_plus.trees.tree import Tree
 
@@ -60,13 +60,8 @@ class GameTree(Tree):
         for array in (*self.arrays, self.slot_action, self.outcome_action):
             array.flags.writeable = False
 
-    def __getstate__(self) -> dict:
-        # What can be derived is left out. Whether an array is read-only is not kept either: see __setstate__.
-        return {f.name: getattr(self, f.name) for f in fields(self)}
-
-    def __setstate__(self, state: dict) -> None:
-        self.__dict__.update(state)
-        self.__post_init__()  # kernels would be compiled again for writable arrays
+    def __reduce__(self) -> tuple:
+        return GameTree, tuple(getattr(self, each.name) for each in fields(self))  # the rest can be derived
 
     @property
     def num_nodes(self) -> int:
@@ -85,12 +80,12 @@ class GameTree(Tree):
 
     @property
     def slot_capacity(self) -> int:
-        """Length of arrays with an entry per slot: `num_slots`; a lazy tree has room for more."""
+        """Length of arrays with an entry per slot: `num_slots`."""
         return self.num_slots
 
     @property
     def node_capacity(self) -> int:
-        """Length of arrays with an entry per node."""
+        """Length of arrays with an entry per node: `num_nodes`."""
         return self.num_nodes
 
     @property
@@ -98,29 +93,26 @@ class GameTree(Tree):
         """The infosets, ``[num_infosets]`` INFOSET, parents first."""
         return self.arrays.infosets
 
-    @cached_property
-    def infoset_of_slot(self) -> np.ndarray:
-        """The infoset of each slot, ``[num_slots]`` int32."""
-        return np.repeat(np.arange(self.num_infosets, dtype=np.int32), self.arrays.infosets["num_actions"])
-
     @property
     def perfect_recall(self) -> bool:
         """Whether every infoset tells its player all that the player saw and did before."""
         return self.shape.perfect_recall
 
     @cached_property
+    def infoset_of_slot(self) -> np.ndarray:
+        """The infoset of each slot, ``[num_slots]`` int32."""
+        return np.repeat(np.arange(self.num_infosets, dtype=np.int32), self.arrays.infosets["num_actions"])
+
+    @cached_property
     def _lookup(self) -> list[dict[str, int]]:
-        ranges = self.arrays.infoset_range
-        return [{self.info_states[i]: int(i) for i in range(ranges[p], ranges[p + 1])} for p in range(self.num_players)]
+        numbers: list[dict[str, int]] = [{} for _ in range(self.num_players)]
+        players = self.arrays.infosets["player"].tolist()
+        for number, (player, text) in enumerate(zip(players, self.info_states, strict=True)):
+            numbers[player][text] = number
+        return numbers
 
     def _find(self, info_state: str, player: int) -> int | None:
         return self._lookup[player].get(info_state)
-
-    def infoset_of_state(self, state: pyspiel.State, player: int) -> int | None:
-        """Returns the number of the infoset that a player is in, or None where there is none."""
-        if isinstance(self.info_states, InfoStates) and isinstance(state, PyspielState):
-            return self.info_states.find(state, player)
-        return super().infoset_of_state(state, player)
 
     def uniform_strategy(self) -> np.ndarray:
         """Returns the strategy that plays every action alike, ``[num_slots]`` float64."""
@@ -141,7 +133,7 @@ class GameTree(Tree):
             GameError: If a player has imperfect recall: then a sequence does not determine an infoset.
         """
         self.require_perfect_recall("a full traversal and a best response")
-        return with_leaves(self.arrays, self.shape)
+        return with_leaves(self.arrays)
 
     def require_perfect_recall(self, what: str) -> None:
         """Raises GameError if the game has imperfect recall; `what` names what needs perfect recall."""
@@ -162,7 +154,7 @@ class GameTree(Tree):
 
     @cached_property
     def _statistics(self) -> Statistics:
-        return statistics_of(self.arrays, self.slot_action, self.shape)
+        return statistics_of(self)
 
     @cached_property
     def fingerprint(self) -> str:
@@ -179,8 +171,7 @@ class GameTree(Tree):
     @cached_property
     def is_constant_sum(self) -> bool:
         """Whether the payoffs of all players add up to the same number at every end of the game."""
-        sums = self.arrays.payoffs.sum(axis=1)
-        return bool(np.ptp(sums) < 1e-9)
+        return bool(np.ptp(self.arrays.payoffs.sum(axis=1)) < 1e-9)
 
     @cached_property
     def payoff_range(self) -> np.ndarray:
@@ -233,32 +224,22 @@ def compile_game(
     budget = Budget(game, max_nodes, max_bytes, estimate_margin)
     if rules and isinstance(game, PyspielGame):
         return build_by_rules(game, game.rules_game, budget, progress)
-    if not rules:
-        return build_tree(game, record(game, budget.check, progress))
-    is_trial = True
+    found: list[RulesGame | None] = []
 
     def check(num_nodes: int, num_bytes: int) -> None:
-        nonlocal is_trial
         budget.check(num_nodes, num_bytes)
-        if is_trial and num_nodes > _TRIAL_NODES:
-            is_trial = False
-            found = compiled_rules(game)
-            if found is not None:
-                raise _HasRules(found)
+        if rules and not found and num_nodes > _TRIAL_NODES:
+            found.append(compiled_rules(game))
+            if found[0] is not None:
+                raise BudgetError
 
     try:
         return build_tree(game, record(game, check, progress))
-    except _HasRules as end:
-        budget.check_estimate(_TRIAL_NODES)  # before the rules are compiled
-        return build_by_rules(game, end.rules, budget, progress)
-
-
-class _HasRules(BudgetError):
-    """Raised where a game is larger than what is tried through pyspiel, and has compiled rules."""
-
-    def __init__(self, rules: RulesGame):
-        super().__init__()
-        self.rules = rules
+    except BudgetError:
+        if not found or found[0] is None:
+            raise
+    budget.check_estimate(_TRIAL_NODES)  # before the rules are compiled
+    return build_by_rules(game, found[0], budget, progress)
 
 
 def build_tree(game: pyspiel.Game, recording: Recording) -> GameTree:
@@ -267,7 +248,7 @@ def build_tree(game: pyspiel.Game, recording: Recording) -> GameTree:
     infosets["player"] = recording.infoset_player
     infosets["num_actions"] = [len(actions) for actions in recording.infoset_actions]
     infosets["first_slot"] = np.cumsum(infosets["num_actions"]) - infosets["num_actions"]
-    layout = lay_out(
+    flat = flatten(
         recording.max_depth,
         np.frombuffer(recording.kinds, np.int8),
         np.frombuffer(recording.payloads, np.int32),
@@ -276,13 +257,11 @@ def build_tree(game: pyspiel.Game, recording: Recording) -> GameTree:
         recording.distributions,
         np.array(recording.payoffs, np.float64).reshape(-1, recording.num_players),
     )
-    return _tree_of(game, layout, [recording.infoset_key[i] for i in layout.order])
+    info_states = [recording.infoset_key[i] for i in flat.order]
+    return GameTree(game, flat.arrays, flat.shape, info_states, flat.slot_action, flat.outcome_action)
 
 
 def build_by_rules(game: pyspiel.Game, rules_game: RulesGame, budget: Budget, progress: bool | None) -> GameTree:
     """Returns the tree of a game by its compiled rules; see `compile_game`."""
-    return _tree_of(game, *rules_tree.build(rules_game, budget, progress))
-
-
-def _tree_of(game: pyspiel.Game, layout: Layout, info_states: Sequence[str]) -> GameTree:
-    return GameTree(game, layout.arrays, layout.shape, info_states, layout.slot_action, layout.outcome_action)
+    flat, info_states = rules_tree.build(rules_game, budget, progress)
+    return GameTree(game, flat.arrays, flat.shape, info_states, flat.slot_action, flat.outcome_action)

@@ -1,4 +1,4 @@
-"""The information states of a tree that was built from compiled rules: kept as packed keys, written out when asked for.
+"""The information states of a tree that was built from compiled rules: packed keys, which become texts when read.
 
 Twenty million texts would take more memory than the tree.
 """
@@ -10,10 +10,8 @@ from typing import NamedTuple, overload
 import numpy as np
 
 from mccfr_plus.games.game import RulesGame
-from mccfr_plus.games.pyspiel_game import PyspielState
 from mccfr_plus.games.rules import NOW, Layout
-from mccfr_plus.kernels.compile import inline_kernel, kernel
-from mccfr_plus.trees.interning import EMPTY, num_places, place_of_row, table_of_rows
+from mccfr_plus.kernels.compile import inline_kernel
 
 _CHUNK = 4096
 _WORD = 63  # bits in use of a word: the sign stays out of it
@@ -28,17 +26,11 @@ class InfoStates(Sequence[str]):
     """
 
     def __init__(self, game: RulesGame, keys: np.ndarray, players: np.ndarray):
-        self._game = game
-        self._keys = keys
-        self._players = players
-        self._places: KeyLayout = key_layout(game.sizes)[0]
-        self._table: np.ndarray | None = None
+        self._game, self._keys, self._players = game, keys, players
+        self._places, _ = key_places(game.sizes)
 
-    def __getstate__(self) -> tuple[RulesGame, np.ndarray, np.ndarray]:
-        return self._game, self._keys, self._players
-
-    def __setstate__(self, state: tuple[RulesGame, np.ndarray, np.ndarray]) -> None:
-        self.__init__(*state)  # type: ignore[misc]
+    def __reduce__(self) -> tuple:
+        return InfoStates, (self._game, self._keys, self._players)
 
     def __len__(self) -> int:
         return len(self._keys)
@@ -48,13 +40,12 @@ class InfoStates(Sequence[str]):
     @overload
     def __getitem__(self, index: slice) -> list[str]: ...
     def __getitem__(self, index: int | slice) -> str | list[str]:
-        if isinstance(index, slice):
-            return self._texts(range(len(self))[index])
-        return self._texts([range(len(self))[index]])[0]
+        infosets = range(len(self))[index]
+        return self._texts([infosets])[0] if isinstance(infosets, int) else self._texts(infosets)
 
     def __iter__(self) -> Iterator[str]:
         for begin in range(0, len(self), _CHUNK):
-            yield from self._texts(range(begin, min(begin + _CHUNK, len(self))))
+            yield from self[begin : begin + _CHUNK]
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Sequence):
@@ -63,58 +54,40 @@ class InfoStates(Sequence[str]):
 
     __hash__ = None  # type: ignore[assignment]
 
-    def find(self, state: PyspielState, player: int) -> int | None:
-        """Returns the infoset of what a player knows in a state; None if that is of another game or no player moves."""
-        if str(state.rules_game) != str(self._game):
-            return None
-        if self._table is None:
-            self._table = table_of_rows(self._keys, len(self), num_places(len(self)))
-        key = np.zeros(self._keys.shape[1], np.int64)
-        if not pack(self._places, player, state.look(player), key):
-            return None  # `look` is out of range, so that no infoset is meant
-        found = int(self._table[place_of_row(self._table, self._keys, key)])
-        return None if found == EMPTY else found
-
     def views(self, infosets: Sequence[int] | np.ndarray) -> np.ndarray:
         """Returns what `look` writes at the infosets, ``[n, view_size]`` int64; 0 for fields of ``when="now"``."""
-        views = np.zeros((len(infosets), self._game.sizes.view_size), np.int64)
-        unpack(self._places, self._keys[np.asarray(infosets, np.int64)], views)
-        return views
+        return unpack(self._places, self._keys[np.asarray(infosets, np.int64)])
 
     def _texts(self, infosets: Sequence[int]) -> list[str]:
         write, players = self._game.view_text, self._players[np.asarray(infosets, np.int64)].tolist()
         return [write(player, view) for player, view in zip(players, self.views(infosets).tolist(), strict=True)]
 
 
-class KeyLayout(NamedTuple):
+class KeyPlaces(NamedTuple):
     """Where each entry of what `look` writes goes in the words of a key, whose lowest bits are the player."""
 
     word: np.ndarray  # [view_size] int64; -1 for entries that are not part of information states
     shift: np.ndarray  # [view_size] int64
     size: np.ndarray  # [view_size] int64, number of values
-    mask: np.ndarray  # [view_size] int64, the lowest bits of a word, as many as a value takes
+    mask: np.ndarray  # [view_size] int64, the lowest bits of a word, as many as a value takes; 0 where there is no word
 
 
-def key_layout(layout: Layout) -> tuple[KeyLayout, int]:
+def key_places(sizes: Layout) -> tuple[KeyPlaces, int]:
     """Returns the places of a game's fields and the number of words of a key."""
-    word, shift, size, mask = [], [], [], []
-    current, used = 0, _bits(layout.num_players)
-    for each in layout.fields:
+    places = []
+    current, used = 0, _bits(sizes.num_players)
+    for each in sizes.fields:
         bits = _bits(each.size)
         for _ in range(each.count):
-            size.append(each.size)
-            mask.append((1 << bits) - 1)
             if each.when == NOW:
-                word.append(-1)
-                shift.append(0)
+                places.append((-1, 0, each.size, 0))
                 continue
             if used + bits > _WORD:
                 current, used = current + 1, 0
-            word.append(current)
-            shift.append(used)
+            places.append((current, used, each.size, (1 << bits) - 1))
             used += bits
-    arrays = (np.array(column, np.int64) for column in (word, shift, size, mask))
-    return KeyLayout(*arrays), current + 1
+    columns = np.array(places, np.int64).reshape(-1, 4).T
+    return KeyPlaces(*map(np.ascontiguousarray, columns)), current + 1
 
 
 def _bits(size: int) -> int:
@@ -139,10 +112,6 @@ def pack(places, player, view, key):
     return True
 
 
-@kernel
-def unpack(places, keys, views):
-    """Writes what the keys, ``[n, words]``, stand for into ``[n, view_size]`` zeros; entries that they lack stay 0."""
-    for row in range(len(keys)):
-        for entry in range(views.shape[1]):
-            if places.word[entry] >= 0:
-                views[row, entry] = (keys[row, places.word[entry]] >> places.shift[entry]) & places.mask[entry]
+def unpack(places: KeyPlaces, keys: np.ndarray) -> np.ndarray:
+    """Returns what the keys, ``[n, words]``, stand for, ``[n, view_size]`` int64; entries that they lack are 0."""
+    return (keys[:, places.word] >> places.shift) & places.mask

@@ -17,7 +17,8 @@ import pyspiel
 from mccfr_plus.errors import BudgetError, ConfigError
 from mccfr_plus.games import PyspielGame
 from mccfr_plus.kernels.random_numbers import as_python
-from mccfr_plus.trees.size_estimate import as_text, probe_size
+from mccfr_plus.trees.intervals import as_text
+from mccfr_plus.trees.size_estimate import probe_size
 
 _UNITS = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12, "KI": 2**10, "MI": 2**20, "GI": 2**30, "TI": 2**40}
 _TEXT = re.compile(r"\s*([0-9]*\.?[0-9]+(?:[eE][0-9]+)?)\s*([KMGT]I?)?B?\s*", re.IGNORECASE)

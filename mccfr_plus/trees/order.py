@@ -1,4 +1,4 @@
-"""OpenSpiel's order of information states, and a state for each: what its tabular policies are indexed by.
+"""Depth-first traversals of a tree: OpenSpiel's order of information states, and a state for each.
 
 `open_spiel.python.policy.TabularPolicy` sorts the states of a player by their history strings, "3, 10, 0". As every
 history string begins with its prefixes and a comma sorts before digits, that is a depth-first traversal which takes the
@@ -8,31 +8,59 @@ actions in the order of their texts.
 import numpy as np
 import pyspiel
 
-from mccfr_plus.games.rules import CHANCE, TERMINAL
-from mccfr_plus.kernels.compile import allocating_kernel
-from mccfr_plus.trees.game import action_name
+from mccfr_plus.games.rules import CHANCE
+from mccfr_plus.kernels.compile import kernel
 from mccfr_plus.trees.game_tree import GameTree
+from mccfr_plus.trees.loading import action_name
 
 _MOST_NAMED = 50_000  # infosets, of some 0.1 ms each
 
 
+def depth_first(tree: GameTree, slots: np.ndarray, outcomes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Returns the nodes in the order of a depth-first traversal, and the parent of each node, ``[num_nodes]`` int32.
+
+    Args:
+        slots: ``[num_slots]``: the slots of each infoset, in the order in which they are visited.
+        outcomes: The same for the rows of ``arrays.chance``.
+    """
+    visited, parents = np.empty(tree.num_nodes, np.int32), np.zeros(tree.num_nodes, np.int32)
+    _visit(tree.arrays, slots, outcomes, np.zeros(tree.shape.max_stack, np.int32), visited, parents)
+    return visited, parents
+
+
+@kernel
+def _visit(tree, slots, outcomes, stack, visited, parents):
+    """Writes `visited` and `parents`; `stack` is scratch memory, zeros at first."""
+    nodes, pending = tree.nodes, 1
+    for position in range(len(nodes)):
+        pending -= 1
+        node = stack[pending]
+        visited[position] = node
+        kind, child, payload = nodes[node]["kind"], nodes[node]["first_child"], nodes[node]["payload"]
+        for row in range(payload + nodes[node]["num_children"] - 1, payload - 1, -1):
+            stack[pending] = child - payload + (outcomes[row] if kind == CHANCE else slots[row])
+            parents[stack[pending]] = node
+            pending += 1
+
+
 def openspiel_order(tree: GameTree) -> np.ndarray:
     """Returns the infosets in the order of OpenSpiel's tabular policies, ``[num_infosets]`` int64."""
-    return _order_and_nodes(tree)[0]
+    _, places, _ = _first_visits(tree)
+    return np.lexsort((places, tree.arrays.infosets["player"]))
 
 
 def representative_states(tree: GameTree, order: np.ndarray | None = None) -> list[pyspiel.State]:
     """Returns one state of every infoset: the one that OpenSpiel's tabular policies take, in the order given."""
-    _, first_node, parent = _order_and_nodes(tree)
+    first_nodes, _, parents = _first_visits(tree)
     nodes = tree.arrays.nodes
     states = []
     for infoset in range(tree.num_infosets) if order is None else order:
-        node = int(first_node[infoset])
+        node = int(first_nodes[infoset])
         actions: list[int] = []
         while node:
-            above = int(parent[node])
-            label = int(nodes[above]["payload"]) + node - int(nodes[above]["first_child"])
-            actions.append(int((tree.outcome_action if nodes[above]["kind"] == CHANCE else tree.slot_action)[label]))
+            above = int(parents[node])
+            row = int(nodes[above]["payload"]) + node - int(nodes[above]["first_child"])
+            actions.append(int((tree.outcome_action if nodes[above]["kind"] == CHANCE else tree.slot_action)[row]))
             node = above
         state = tree.game.new_initial_state()
         for action in reversed(actions):
@@ -55,56 +83,22 @@ def action_names(tree: GameTree, infosets: np.ndarray) -> list[list[str]]:
     ]
 
 
-def _order_and_nodes(tree: GameTree) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    arrays = tree.arrays
-    slot_rank = _ranks(tree.slot_action, arrays.infosets["first_slot"], arrays.infosets["num_actions"])
-    is_chance = arrays.nodes["kind"] == CHANCE
-    firsts, index = np.unique(arrays.nodes["payload"][is_chance], return_index=True)
-    counts = arrays.nodes["num_children"][is_chance][index]
-    outcome_rank = _ranks(tree.outcome_action, firsts, counts)
-    visited, first_node, parent = _traverse_in_text_order(
-        arrays, tree.infoset_of_slot, slot_rank, outcome_rank, tree.shape.max_stack
-    )
-    player = arrays.infosets["player"][visited]
-    return visited[np.argsort(player, kind="stable")], first_node, parent
+def _first_visits(tree: GameTree) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Returns the first node of each infoset in the order of texts, its place in that order, and nodes' parents."""
+    chance_nodes = tree.arrays.nodes[tree.arrays.nodes["kind"] == CHANCE]
+    _, index = np.unique(chance_nodes["payload"], return_index=True)  # a node of each distribution
+    slots = _sorted_by_text(tree.slot_action, tree.arrays.infosets["num_actions"])
+    outcomes = _sorted_by_text(tree.outcome_action, chance_nodes["num_children"][index])
+    visited, parents = depth_first(tree, slots, outcomes)
+    visited = visited[tree.arrays.nodes["kind"][visited] >= 0][::-1]
+    numbers = tree.infoset_of_slot[tree.arrays.nodes["payload"][visited]]
+    first_nodes, places = np.empty((2, tree.num_infosets), np.int64)
+    first_nodes[numbers], places[numbers] = visited, -np.arange(len(visited))  # of equal numbers the last one counts
+    return first_nodes, places, parents
 
 
-def _ranks(actions: np.ndarray, firsts: np.ndarray, counts: np.ndarray) -> np.ndarray:
-    """Returns for every position within a group which member comes there when sorted by text, as an offset."""
-    ranks = np.zeros(len(actions), np.int32)
-    for first, count in zip(firsts.tolist(), counts.tolist(), strict=True):
-        texts = [str(a) for a in actions[first : first + count].tolist()]
-        ranks[first : first + count] = sorted(range(count), key=texts.__getitem__)
-    return ranks
-
-
-@allocating_kernel
-def _traverse_in_text_order(tree, infoset_of_slot, slot_rank, outcome_rank, max_stack):
-    """Returns the infosets in the order of first visit, the first node of each, and each node's parent."""
-    nodes = tree.nodes
-    parent = np.zeros(len(nodes), np.int32)
-    first_node = np.full(len(tree.infosets), -1, np.int32)
-    visited = np.empty(len(tree.infosets), np.int64)
-    num_visited = 0
-    stack = np.empty(max_stack, np.int64)
-    stack[0] = 0
-    pending = 1
-    while pending > 0:
-        pending -= 1
-        node = stack[pending]
-        kind, child, payload = nodes[node]["kind"], nodes[node]["first_child"], nodes[node]["payload"]
-        if kind == TERMINAL:
-            continue
-        if kind != CHANCE:
-            infoset = infoset_of_slot[payload]
-            if first_node[infoset] < 0:
-                first_node[infoset] = node
-                visited[num_visited] = infoset
-                num_visited += 1
-        count = nodes[node]["num_children"]
-        for position in range(count - 1, -1, -1):
-            rank = outcome_rank[payload + position] if kind == CHANCE else slot_rank[payload + position]
-            parent[child + rank] = node
-            stack[pending] = child + rank
-            pending += 1
-    return visited, first_node, parent
+def _sorted_by_text(actions: np.ndarray, counts: np.ndarray) -> np.ndarray:
+    """Returns the rows of groups of actions, one after the other, each in the order of the actions' texts."""
+    kinds, numbers = np.unique(actions, return_inverse=True)
+    ranks = np.argsort(np.argsort(kinds.astype(str)))
+    return np.lexsort((ranks[numbers], np.repeat(np.arange(len(counts)), counts)))

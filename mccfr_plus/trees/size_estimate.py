@@ -19,70 +19,25 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pyspiel
-from numpy.typing import ArrayLike
 from tqdm.auto import tqdm
 
 from mccfr_plus.errors import ConfigError
-from mccfr_plus.games.rules import CHANCE, TERMINAL
 from mccfr_plus.kernels.random_numbers import as_python, new_state
-from mccfr_plus.trees.game import (
-    COMPILED_BYTES_PER_INFOSET,
-    COMPILED_BYTES_PER_NODE,
-    checked_actions,
-    checked_outcomes,
-    checked_returns,
-    game_error,
-    load_game,
-    require_end,
-    unknown_mover,
-)
+from mccfr_plus.trees.game_errors import game_error, read_node, require_end
+from mccfr_plus.trees.intervals import Interval, interval_of, log_sum
+from mccfr_plus.trees.loading import load_game
+from mccfr_plus.trees.recording import COMPILED_BYTES_PER_INFOSET, COMPILED_BYTES_PER_NODE
 
 # Bytes that `Solver(tree, "external", "rm")` takes on top: `bytes_on_top` per slot and infoset.
 SOLVER_BYTES_PER_SLOT = 50  # strategy, average, what was seen of it, regrets, gradient, reach: 8 each; a stamp: 2
 SOLVER_BYTES_PER_INFOSET = 12  # the list of touched infosets
 
-CONFIDENCE = 0.95  # of the intervals
 ESTIMATORS = ("full", "chance", "external", "outcome")
 
 _BEAMS, _PROBE_BEAMS = 20, 10
 _PILOT_WIDTH = 8
 _MAX_WIDTH = 20_000  # states in memory
 _PROBE_SIZE, _PROBE_SECONDS = 10_000, 3.0
-_RESAMPLES = 1_000
-_LARGEST = 300.0  # log10 of the largest number that is returned as a float
-_MOST_SPREAD = 1.3  # standard deviation of log10 up to which an upper limit is given: a factor of 20
-
-
-class Interval(NamedTuple):
-    """An estimate and the limits of its 95 % confidence interval, as logarithms to base 10.
-
-    Attributes:
-        log10: Of the estimate; minus infinity for 0.
-        low: Log10 of the lower limit; equal to `log10`, like `high`, if the number is exact.
-        high: Log10 of the upper limit; infinite if none can be given.
-    """
-
-    log10: float
-    low: float
-    high: float
-
-    @property
-    def value(self) -> float:
-        """The estimate, at most 1e300."""
-        return number_of(self.log10)
-
-    @property
-    def is_exact(self) -> bool:
-        """Whether the number is a count."""
-        return self.low == self.high
-
-    def times(self, factor: float) -> "Interval":
-        """Returns the interval of a multiple."""
-        return Interval(*(log + math.log10(factor) for log in self))
-
-    def __str__(self) -> str:
-        limits = "" if self.is_exact else f" ({as_text(self.low)} to {as_text(self.high)})"
-        return as_text(self.log10) + limits
 
 
 @dataclass(frozen=True)
@@ -136,9 +91,11 @@ class SizeEstimate:
 
     def fits(self, max_nodes: float, max_bytes: float) -> bool:
         """Returns whether the compiled tree and a solver keep within limits at the upper ends of their intervals."""
-        tolerance = 1 + 1e-9  # of the rounding of logarithms
-        has_room = number_of(self.compiled_bytes.high) <= max_bytes * tolerance
-        return has_room and number_of(self.histories.high) <= max_nodes * tolerance
+        is_small, has_room = (
+            estimate.high <= math.log10(limit) + 1e-9  # of the rounding of logarithms
+            for estimate, limit in ((self.histories, max_nodes), (self.compiled_bytes, max_bytes))
+        )
+        return is_small and has_room
 
     def as_dict(self) -> dict[str, Any]:
         """Returns all numbers as plain Python values, ready for JSON; an interval is ``{log10, low, high}``."""
@@ -150,7 +107,7 @@ def _plain(value: Any) -> Any:
         return {name: number if math.isfinite(number) else None for name, number in value._asdict().items()}
     if isinstance(value, dict):
         return {name: _plain(each) for name, each in value.items()}
-    return [_plain(each) for each in value] if isinstance(value, list | tuple) else value
+    return [_plain(each) for each in value] if isinstance(value, tuple) else value
 
 
 def estimate_size(
@@ -182,26 +139,17 @@ def estimate_size(
         (True, 58, 7.25)
         >>> estimate.fits(max_nodes=50_000_000, max_bytes=8 << 30)
         True
-
-    References: Knuth 1975; Chen 1992; Vaisman, Kroese 2017.
     """
     sample_size, seconds = map(as_python, (sample_size, seconds))
-    for name, value, is_right, allowed in (
-        ("sample_size", sample_size, lambda x: 1 <= x < 2**63 and x == int(x), "a whole number above 0"),
-        ("seconds", 1.0 if seconds is None else seconds, lambda x: 0 < x < math.inf, "a positive number"),
-    ):
-        is_number = isinstance(value, int | float) and not isinstance(value, bool)
-        if not is_number or not is_right(value):
-            raise ConfigError(f"{name}={value!r}: must be {allowed}.")
-    return _estimate(load_game(game), int(sample_size), _BEAMS, seconds or math.inf, seed, progress)
+    if not isinstance(sample_size, int) or sample_size < 1:
+        raise ConfigError(f"sample_size={sample_size!r}: must be a whole number above 0.")
+    if seconds is not None and not (isinstance(seconds, int | float) and 0 < seconds < math.inf):
+        raise ConfigError(f"seconds={seconds!r}: must be a positive number.")
+    return _estimate(load_game(game), sample_size, _BEAMS, seconds or math.inf, seed, progress)
 
 
 def probe_size(game: pyspiel.Game) -> SizeEstimate:
-    """Returns an estimate from about 10,000 histories, for choices before a run; it is kept as long as its game.
-
-    Raises:
-        GameError: See `estimate_size`.
-    """
+    """Returns an estimate from about 10,000 histories, for choices before a run; it is kept as long as its game."""
     if id(game) not in _probes:
         _probes[id(game)] = _estimate(game, _PROBE_SIZE, _PROBE_BEAMS, _PROBE_SECONDS, seed=0, progress=False)
         weakref.finalize(game, _probes.pop, id(game))
@@ -215,22 +163,19 @@ def _estimate(
     game: pyspiel.Game, sample_size: int, num_beams: int, seconds: float, seed: Any, progress: bool | None
 ) -> SizeEstimate:
     sampler, end = Sampler(game, np.random.default_rng(int(new_state(seed)[0]))), time.monotonic() + seconds
-    pilot = sampler.beam(_PILOT_WIDTH)
-    beams, width = [pilot], _PILOT_WIDTH * sample_size / (num_beams * sampler.visited)
-    if not pilot.is_exact and pilot.visits[0] < math.log10(sample_size / 2):
+    beams = [sampler.beam(_PILOT_WIDTH)]
+    width = int(_PILOT_WIDTH * sample_size / (num_beams * sampler.visited))
+    if not beams[0].is_exact and beams[0].logs[-4] < math.log10(sample_size / 2):
         beams = [sampler.beam(_MAX_WIDTH)]  # small enough to be counted
     if not beams[0].is_exact:
         disable, bar = None if progress is None else not progress, "{l_bar}{bar}| {elapsed}"
         for _ in tqdm(range(num_beams), "sampling the game", bar_format=bar, delay=1.0, disable=disable, leave=False):
             if time.monotonic() < end:
-                beams.append(sampler.beam(int(min(max(width, 1), _MAX_WIDTH))))
-        beams = beams[1:] or [pilot]
+                beams.append(sampler.beam(min(max(width, 1), _MAX_WIDTH)))
+        beams = beams[1:] or beams
     is_exact = beams[0].is_exact
-    visits, kinds = (
-        [interval_of(logs, is_exact=is_exact) for logs in np.transpose([getattr(beam, name) for beam in beams])]
-        for name in ("visits", "kinds")
-    )
-    terminal_nodes, _, _, chance_nodes, *decision_nodes = kinds
+    intervals = [interval_of(logs, is_exact=is_exact) for logs in np.transpose([beam.logs for beam in beams])]
+    (terminal_nodes, chance_nodes, *decision_nodes), visits = intervals[:-4], intervals[-4:]
     return SizeEstimate(
         game=str(game),
         is_exact=is_exact,
@@ -248,10 +193,11 @@ def _estimate(
 
 
 class Beam(NamedTuple):
-    """Estimates of one beam; log10 of each sum."""
+    """Estimates of one beam."""
 
-    kinds: np.ndarray  # [num_players - TERMINAL], nodes of each kind, at the place kind - TERMINAL
-    visits: np.ndarray  # [4], what a traversal visits, in the order of `ESTIMATORS`; external: the mean over players
+    # log10 of the numbers of terminal nodes, chance nodes and each player's decision nodes, then of what a traversal
+    # visits, in the order of `ESTIMATORS` (external: the mean over players)
+    logs: np.ndarray  # [2 + num_players + 4]
     depth: int  # longest history, in actions of players and chance
     is_exact: bool  # whether all numbers are counts
 
@@ -261,8 +207,8 @@ class _Node(NamedTuple):
     pasts: tuple[int, ...]  # per player, a hash of their own information states and actions
     kind: int  # the player to move, CHANCE or TERMINAL
     actions: list[int]
-    log_probabilities: list[float]  # of the actions, in random play
-    info_state: str = ""  # of the player to move
+    probabilities: list[float]  # of the actions, in random play
+    info_state: str  # of the player to move
 
 
 class Sampler:
@@ -274,25 +220,24 @@ class Sampler:
         self.met: list[dict[int, int]] = [{} for _ in range(players)]  # the past, by the information state's hash
         self.visited, self.perfect_recall = 0, True
         self._num_slots = self._text_length = 0  # of the information states met
-        # Whether a kind of node is sampled, by traversal: full, chance, outcome, and external for each player.
-        self._is_sampled = np.zeros((players - TERMINAL, 3 + players), bool)
-        self._is_sampled[CHANCE - TERMINAL, 1:] = True
-        self._is_sampled[-TERMINAL:, 2] = True
-        self._is_sampled[-TERMINAL:, 3:] = ~np.eye(players, dtype=bool)
+        # Whether terminal nodes, chance nodes and each player's are sampled: full, chance, outcome, external by player.
+        self._is_sampled = np.zeros((2 + players, 3 + players), bool)
+        self._is_sampled[1, 1:] = True
+        self._is_sampled[2:, 2] = True
+        self._is_sampled[2:, 3:] = ~np.eye(players, dtype=bool)
 
     def beam(self, width: int) -> Beam:
         """Returns the estimates of a new beam; a game that raises an error or contradicts itself is a GameError."""
         num_kinds, num_traversals = self._is_sampled.shape
         depth, is_exact = 0, True
-        kind_sums, visits = np.full(num_kinds, -np.inf), np.full(num_traversals, -np.inf)  # all logarithms are natural
+        sums = np.full(num_kinds + num_traversals, -np.inf)  # all logarithms are natural
         nodes = [self._visit(None, 0, 0)]
         log_weight, reach = 0.0, np.zeros((1, num_traversals))  # of the level and of each history
         while True:
-            kinds = np.array([node.kind for node in nodes]) - TERMINAL
+            kinds = np.maximum([node.kind + 2 for node in nodes], 0)  # the row of `_is_sampled`
             with np.errstate(divide="ignore"):
                 counts = np.log(np.bincount(kinds, minlength=num_kinds))
-            kind_sums = np.logaddexp(kind_sums, log_weight + counts)
-            visits = np.logaddexp(visits, log_weight + np.logaddexp.reduce(reach))
+            sums = np.logaddexp(sums, log_weight + np.append(counts, np.logaddexp.reduce(reach)))
             num_actions = [len(node.actions) for node in nodes]
             parents = np.repeat(np.arange(len(nodes)), num_actions)
             indices = np.concatenate([np.arange(number) for number in num_actions])
@@ -302,17 +247,16 @@ class Sampler:
                 kept = np.sort(self._rng.choice(len(parents), width, replace=False))
                 log_weight, is_exact = log_weight + math.log(len(parents) / width), False
                 parents, indices = parents[kept], indices[kept]
-            probabilities = np.array([nodes[i].log_probabilities[j] for i, j in zip(parents, indices, strict=True)])
-            reach = reach[parents] + probabilities[:, None] * self._is_sampled[kinds[parents]]
+            logs = np.log([nodes[i].probabilities[j] for i, j in zip(parents, indices, strict=True)])
+            reach = reach[parents] + logs[:, None] * self._is_sampled[kinds[parents]]
             depth += 1
-            is_last = np.append(np.diff(parents) > 0, True)  # the last child of a history takes over its state
-            children = zip(parents.tolist(), indices.tolist(), is_last.tolist(), strict=True)
-            nodes = [self._visit(nodes[parent], index, depth, last) for parent, index, last in children]
-        external = np.logaddexp.reduce(visits[3:]) - math.log(len(visits) - 3)
-        by_estimator = np.array([visits[0], visits[1], external, visits[2]])
-        return Beam(kind_sums / math.log(10), by_estimator / math.log(10), depth, is_exact)
+            children = zip(parents.tolist(), indices.tolist(), strict=True)
+            nodes = [self._visit(nodes[parent], index, depth) for parent, index in children]
+        full, chance, outcome, *external = sums[num_kinds:]
+        mean = np.logaddexp.reduce(external) - math.log(len(external))
+        return Beam(np.append(sums[:num_kinds], [full, chance, mean, outcome]) / math.log(10), depth, is_exact)
 
-    def _visit(self, parent: _Node | None, index: int, depth: int, is_last: bool = False) -> _Node:
+    def _visit(self, parent: _Node | None, index: int, depth: int) -> _Node:
         """Returns a child of a node, or the root."""
         self.visited += 1
         try:
@@ -323,20 +267,16 @@ class Sampler:
             if parent.kind >= 0:
                 own = hash((pasts[parent.kind], parent.info_state, action))
                 pasts = (*pasts[: parent.kind], own, *pasts[parent.kind + 1 :])
-            if not is_last:
-                return self._read(parent.state.child(action), pasts)
-            parent.state.apply_action(action)
-            return self._read(parent.state, pasts)
+            return self._read(parent.state.child(action), pasts)
         except Exception as problem:
-            history = [*parent.state.history()[: depth - 1], parent.actions[index]] if parent else []
+            history = [*parent.state.history(), parent.actions[index]] if parent else []
             error = game_error(self._game, history, problem)
             raise error from error.__cause__
 
     def _read(self, state: pyspiel.State, pasts: tuple[int, ...]) -> _Node:
-        kind = state.current_player()
+        kind, actions, probabilities = read_node(self._game, state)
+        info_state = state.information_state_string() if kind >= 0 else ""
         if kind >= 0:
-            actions = checked_actions(state.legal_actions(), self._game.num_distinct_actions())
-            info_state = state.information_state_string()
             key, met = hash(info_state), self.met[kind]
             if key not in met:
                 met[key] = pasts[kind]
@@ -344,15 +284,7 @@ class Sampler:
                 self._text_length += len(info_state)
             elif met[key] != pasts[kind]:
                 self.perfect_recall = False
-            return _Node(state, pasts, kind, actions, [-math.log(len(actions))] * len(actions), info_state)
-        if kind == CHANCE:
-            outcomes = checked_outcomes(state.chance_outcomes())
-            logs = [math.log(probability) for _, probability in outcomes]
-            return _Node(state, pasts, CHANCE, [action for action, _ in outcomes], logs)
-        if kind != TERMINAL:
-            raise unknown_mover(kind)
-        checked_returns(state.returns(), self._game.num_players())
-        return _Node(state, pasts, TERMINAL, [], [])
+        return _Node(state, pasts, kind, actions, probabilities, info_state)
 
     def compiled_bytes(self, is_exact: bool, histories: Interval, decision_nodes: list[Interval]) -> Interval:
         """Returns the memory of the compiled tree and a solver: between the infosets seen and all decision nodes."""
@@ -360,52 +292,8 @@ class Sampler:
         texts_and_slots = self._text_length + self._num_slots * SOLVER_BYTES_PER_SLOT
         per_infoset = COMPILED_BYTES_PER_INFOSET + SOLVER_BYTES_PER_INFOSET + texts_and_slots / seen
         low = math.log10(seen)
-        middle, high = (float(log_sum([getattr(each, end) for each in decision_nodes])) for end in ("log10", "high"))
+        middle, _, high = (float(log_sum(logs)) for logs in zip(*decision_nodes, strict=True))
         # Of a number that is known to a factor only, the middle of the factor.
-        infosets = [low] * 3 if is_exact else [(low + middle) / 2, low, high]
-        nodes = histories.times(COMPILED_BYTES_PER_NODE)
-        pairs = zip(nodes, infosets, strict=True)
-        return Interval(*(float(log_sum([node, infoset + math.log10(per_infoset)])) for node, infoset in pairs))
-
-
-def interval_of(logs: ArrayLike, *, is_exact: bool = False) -> Interval:
-    """Returns the mean of independent unbiased estimates, and its percentile bootstrap interval.
-
-    A single estimate has no upper limit; its lower limit is from Markov's inequality, P(estimate >= a mu) <= 1 / a.
-
-    Args:
-        logs: Logarithms to base 10 of the estimates, at least one.
-        is_exact: Whether they are equal to the number that they estimate.
-    """
-    estimates, tail = np.asarray(logs), (1 - CONFIDENCE) / 2
-    mean = float(log_sum(estimates)) - math.log10(len(estimates))
-    if is_exact or mean == -math.inf:
-        return Interval(mean, mean, mean)
-    if len(estimates) == 1:
-        return Interval(mean, mean + math.log10(tail), math.inf)
-    draws = np.random.default_rng(0).integers(len(estimates), size=(_RESAMPLES, len(estimates)))
-    means = log_sum(estimates[draws]) - math.log10(len(estimates))
-    low, high = np.quantile(means, (tail, 1 - tail), method="nearest")  # which does not add infinities
-    is_certain = np.std(estimates[np.isfinite(estimates)]) <= _MOST_SPREAD
-    return Interval(mean, min(float(low), mean), max(float(high), mean) if is_certain else math.inf)
-
-
-def log_sum(logs: ArrayLike) -> np.ndarray:
-    """Returns log10 of the sum along the last axis of numbers given by their log10."""
-    factor = math.log(10.0)
-    return np.logaddexp.reduce(np.asarray(logs) * factor, axis=-1) / factor
-
-
-def number_of(log10: float) -> float:
-    """Returns the number of a logarithm, at most 1e300."""
-    return 10.0 ** min(log10, _LARGEST)
-
-
-def as_text(log10: float) -> str:
-    """Returns a power of ten as people write it: ``"12 million"``, ``"10^47"``."""
-    if log10 == math.inf:
-        return "unknown"
-    for digits, word in ((12, ""), (9, " billion"), (6, " million")):
-        if log10 >= digits:
-            return f"10^{log10:.{0 if log10 >= 100 else 1}f}" if not word else f"{10 ** (log10 - digits):.3g}{word}"
-    return f"{10**log10:,.0f}" if log10 >= 2 else f"{float(f'{10**log10:.3g}'):g}"
+        infosets = Interval(low, low, low) if is_exact else Interval((low + middle) / 2, low, high)
+        pairs = zip(histories.times(COMPILED_BYTES_PER_NODE), infosets.times(per_infoset), strict=True)
+        return Interval(*(float(log_sum(pair)) for pair in pairs))

@@ -5,7 +5,7 @@ from dataclasses import asdict, dataclass
 import numpy as np
 
 from mccfr_plus.games.rules import CHANCE, TERMINAL
-from mccfr_plus.trees.arrays import Shape, TreeArrays
+from mccfr_plus.trees.tree import Tree
 
 
 @dataclass(frozen=True)
@@ -53,35 +53,29 @@ class Statistics:
         return asdict(self)
 
 
-def statistics_of(arrays: TreeArrays, slot_action: np.ndarray, shape: Shape) -> Statistics:
-    """Returns the statistics of a tree; `slot_action` is ``[num_slots]``, the action of each slot."""
-    num_players = len(arrays.slot_range) - 1
-    kinds = np.bincount(arrays.nodes["kind"] - TERMINAL, minlength=num_players - TERMINAL)
-    max_actions = [
-        int(arrays.infosets["num_actions"][a:b].max(initial=0))
-        for a, b in zip(arrays.infoset_range[:-1], arrays.infoset_range[1:], strict=True)
-    ]
+def statistics_of(tree: Tree) -> Statistics:
+    """Returns the statistics of a compiled tree."""
+    arrays, kinds, players = tree.arrays, tree.arrays.nodes["kind"], range(tree.num_players)
+    owns = [arrays.infosets[slice(*arrays.infoset_range[player : player + 2])] for player in players]
+    blocks = [np.bincount(action_sequences(tree, player)) for player in players]
     return Statistics(
-        histories=len(arrays.nodes),
-        decision_nodes=[int(n) for n in kinds[-TERMINAL:]],
-        chance_nodes=int(kinds[CHANCE - TERMINAL]),
-        terminal_nodes=int(kinds[0]),
-        infosets=[int(n) for n in np.diff(arrays.infoset_range)],
-        sequences=[int(n) + 1 for n in np.diff(arrays.slot_range)],
-        max_actions=max_actions,
-        max_history_length=shape.max_depth,
-        max_moves=shape.max_moves,
-        m_values=[
-            float(np.sqrt(np.bincount(action_sequences(arrays, slot_action, player))).sum())
-            for player in range(num_players)
-        ],
-        perfect_recall=shape.perfect_recall,
+        histories=len(kinds),
+        decision_nodes=[int(np.count_nonzero(kinds == player)) for player in players],
+        chance_nodes=int(np.count_nonzero(kinds == CHANCE)),
+        terminal_nodes=int(np.count_nonzero(kinds == TERMINAL)),
+        infosets=[len(own) for own in owns],
+        sequences=[int(count) + 1 for count in np.diff(arrays.slot_range)],
+        max_actions=[int(own["num_actions"].max(initial=0)) for own in owns],
+        max_history_length=tree.shape.max_depth,
+        max_moves=tree.shape.max_moves,
+        m_values=[float(np.sqrt(sizes).sum()) for sizes in blocks],
+        perfect_recall=tree.shape.perfect_recall,
         tree_bytes=arrays.nodes.nbytes + arrays.chance.nbytes + arrays.payoffs.nbytes,
-        infoset_bytes=arrays.infosets.nbytes + slot_action.nbytes,
+        infoset_bytes=arrays.infosets.nbytes + tree.slot_action.nbytes,
     )
 
 
-def action_sequences(arrays: TreeArrays, slot_action: np.ndarray, player: int) -> np.ndarray:
+def action_sequences(tree: Tree, player: int) -> np.ndarray:
     """Returns the number of each own infoset's action sequence, ``[infosets of the player]`` int64.
 
     An action sequence is a list of actions, whatever the infosets they were taken at, so that infosets that differ in
@@ -89,9 +83,9 @@ def action_sequences(arrays: TreeArrays, slot_action: np.ndarray, player: int) -
 
     Reference: Lanctot et al. 2009, section 4.
     """
-    infosets = arrays.infosets[slice(*arrays.infoset_range[player : player + 2])]
-    begin, end = arrays.slot_range[player : player + 2]
-    actions = np.unique(slot_action[begin:end], return_inverse=True)[1]
+    infosets = tree.arrays.infosets[slice(*tree.arrays.infoset_range[player : player + 2])]
+    begin, end = tree.arrays.slot_range[player : player + 2]
+    actions = np.unique(tree.slot_action[begin:end], return_inverse=True)[1]
     owner, parent = np.repeat(np.arange(len(infosets)), infosets["num_actions"]), infosets["parent_slot"] - begin
     # The number of each infoset's action sequence, 0 for the empty one, from the root down.
     sequence, used = np.zeros(len(infosets), np.int64), 1

@@ -12,7 +12,7 @@ from mccfr_plus.checks.script import Script, all_outcomes, plain, scripted_draws
 from mccfr_plus.estimators import draws
 from mccfr_plus.evaluation.exact import evaluate_strategy
 from mccfr_plus.kernels import random_numbers as random
-from mccfr_plus.trees.layout import alias_table
+from mccfr_plus.trees.flattening import alias_table
 
 GRID = 200  # of each of the two numbers that a draw may need
 

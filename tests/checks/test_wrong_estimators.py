@@ -28,7 +28,7 @@ FAULTS = {
     "wrong count": "wrong num_actions",
     "writes to the opponent's slots": "writes outside of its slots",
     "writes to the strategy": "wrote to `strategy`",
-    "counts iterations": "writes to `scratch.counts.0...iteration...`",
+    "counts iterations": "writes to `scratch.counts.0...iteration..`",
     "NaN": "writes NaN or infinity",
     "divides by the strategy": "writes NaN or infinity|runs into ZeroDivisionError",
     "wrong index": "runs into IndexError",

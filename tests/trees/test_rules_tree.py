@@ -16,11 +16,11 @@ from hypothesis import strategies as st
 from mccfr_plus import BudgetError, GameError, compile_game
 from mccfr_plus.games import CHANCE, MOVER, TERMINAL, Field, Layout, Rules, RulesGame, register_game
 from mccfr_plus.trees.by_rules import rules_tree
-from mccfr_plus.trees.game import record
 from mccfr_plus.trees.game_tree import build_tree
-from mccfr_plus.trees.info_states import key_layout, pack, unpack
+from mccfr_plus.trees.info_states import key_places, pack, unpack
 from mccfr_plus.trees.interning import EMPTY, hash_of_row, place_of_row, table_of_rows
 from mccfr_plus.trees.memory import Budget
+from mccfr_plus.trees.recording import record
 
 # --- games as data ---
 
@@ -471,7 +471,7 @@ def test_every_state_finds_its_infoset(tree):
     found = Counter()
     for state in states_of(tree):
         player = state.current_player()
-        infoset = tree.info_states.find(state, player)
+        infoset = tree.infoset_of_state(state, player)
         assert tree.info_states[infoset] == state.information_state_string()
         assert tree.arrays.infosets["player"][infoset] == player
         view = tree.info_states.views([infoset])[0].tolist()
@@ -483,8 +483,8 @@ def test_every_state_finds_its_infoset(tree):
 
 def test_states_elsewhere_have_no_infoset(tree):
     other = pyspiel.load_game("one_card_poker(deck_size=4)").new_initial_state()
-    assert tree.info_states.find(other, 0) is None
-    assert tree.info_states.find(tree.game.new_initial_state(), 0) in (None, tree.infoset("player=0 low=0 0 wide=0"))
+    assert tree.infoset_of_state(other, 0) is None
+    assert tree.infoset_of_state(tree.game.new_initial_state(), 0) in (None, tree.infoset("player=0 low=0 0 wide=0"))
 
 
 # --- keys ---
@@ -508,7 +508,7 @@ def layouts_and_views(draw):
 @given(layouts_and_views())
 def test_keys_are_unpacked_to_what_was_packed(drawn):
     layout, limits, views = drawn
-    places, words = key_layout(layout)
+    places, words = key_places(layout)
     kept = [each.when != "now" for each in layout.fields for _ in range(each.count)]
     of_key = {}
     for player, view in views:
@@ -516,9 +516,7 @@ def test_keys_are_unpacked_to_what_was_packed(drawn):
         assert pack(places, player, np.array(view, np.int64), key)
         assert (key >= 0).all()
         expected = [value if keep else 0 for value, keep in zip(view, kept, strict=True)]
-        unpacked = np.zeros((1, len(view)), np.int64)
-        unpack(places, key[None], unpacked)
-        assert unpacked[0].tolist() == expected
+        assert unpack(places, key[None])[0].tolist() == expected
         assert of_key.setdefault(tuple(key.tolist()), (player, expected)) == (player, expected)
     assert len(of_key) == len(
         {(player, tuple(v for v, k in zip(view, kept, strict=True) if k)) for player, view in views}

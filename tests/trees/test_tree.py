@@ -12,7 +12,7 @@ from open_spiel.python import policy as openspiel_policy
 import mccfr_plus
 from mccfr_plus import BudgetError, GameError, compile_game
 from mccfr_plus.trees import memory
-from mccfr_plus.trees.layout import alias_table
+from mccfr_plus.trees.flattening import alias_table
 from mccfr_plus.trees.order import openspiel_order, representative_states
 
 SIMULTANEOUS = "goofspiel(imp_info=True,num_cards=3,points_order=descending)"

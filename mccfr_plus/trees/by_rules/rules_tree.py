@@ -25,11 +25,12 @@ from mccfr_plus.trees.by_rules.rule_slots import (
     keep_possible,
     kernels_of,
 )
-from mccfr_plus.trees.game import WrongAnswerError, compiling_bar, game_error, show_fraction
-from mccfr_plus.trees.info_states import InfoStates, key_layout, pack
+from mccfr_plus.trees.flattening import FlatTree, flatten
+from mccfr_plus.trees.game_errors import WrongAnswerError, game_error
+from mccfr_plus.trees.info_states import InfoStates, key_places, pack
 from mccfr_plus.trees.interning import EMPTY, hash_step, index_of_row, num_places, table_of_rows
-from mccfr_plus.trees.layout import Layout, lay_out
 from mccfr_plus.trees.memory import Budget
+from mccfr_plus.trees.recording import compiling_bar, show_fraction
 
 _VISITS = 2_000_000  # nodes between two checks of the budget and of Ctrl-C
 _GROWTH = 1.25  # of an array that is full; realloc moves nothing on Linux, so that small steps cost little
@@ -79,7 +80,7 @@ class _Traversal(NamedTuple):
 
 
 class _Found(NamedTuple):
-    """What the traversal has found; see `layout.lay_out`. The tables are of `interning`."""
+    """What the traversal has found; see `flattening.flatten`. The tables are of `interning`."""
 
     kinds: np.ndarray  # [capacity] int8
     payloads: np.ndarray  # [capacity] int32
@@ -104,7 +105,7 @@ _GROUPS = (
 )
 
 
-def build(game: RulesGame, budget: Budget, progress: bool | None) -> tuple[Layout, InfoStates]:
+def build(game: RulesGame, budget: Budget, progress: bool | None) -> tuple[FlatTree, InfoStates]:
     """Returns the tree of a game with compiled rules, and its information states.
 
     Args:
@@ -128,7 +129,7 @@ class _Builder:
     def __init__(self, game: RulesGame, budget: Budget, progress: bool | None):
         sizes = game.sizes
         self._game, self._budget, self._bar = game, budget, compiling_bar(progress)
-        self._places, words = key_layout(sizes)
+        self._places, words = key_places(sizes)
         most_outcomes = max(sizes.max_chance_outcomes, 1)
         max_depth = sizes.max_game_length + sizes.max_chance_nodes
         self._progress = _Traversal(
@@ -158,7 +159,7 @@ class _Builder:
             distribution_table=_empty_table(_FIRST_DISTRIBUTIONS),
         )
 
-    def run(self) -> tuple[Layout, InfoStates]:
+    def run(self) -> tuple[FlatTree, InfoStates]:
         with self._bar:
             self._traverse()
         self._check_budget()
@@ -216,7 +217,7 @@ class _Builder:
             if is_table_full:
                 self._found = self._found._replace(**{table: table_of_rows(arrays[-1], used, places)})
 
-    def _finished(self) -> tuple[Layout, InfoStates]:
+    def _finished(self) -> tuple[FlatTree, InfoStates]:
         # What is not needed any more goes first: at this point memory is at its peak.
         found = {name: array for name, array in self._found._asdict().items() if not name.endswith("_table")}
         del self._found
@@ -226,7 +227,7 @@ class _Builder:
         found["infosets"]["player"] &= (1 << _PLAYER_BITS) - 1
         actions, bits = np.hsplit(found["distributions"], 2)
         rows = zip(actions.tolist(), bits.view(np.float64).tolist(), strict=True)
-        layout = lay_out(  # which frees the arrays that it has replaced
+        flat = flatten(  # which frees the arrays that it has replaced
             self._count(_MAX_DEPTH),
             found.pop("kinds"),
             found.pop("payloads"),
@@ -235,7 +236,7 @@ class _Builder:
             [[pair for pair in zip(*row, strict=True) if pair[1] > 0] for row in rows],
             found["payoffs"].view(np.float64),
         )
-        return layout, InfoStates(self._game, found["keys"][layout.order], layout.arrays.infosets["player"])
+        return flat, InfoStates(self._game, found["keys"][flat.order], flat.arrays.infosets["player"])
 
 
 def _empty_table(capacity: int) -> np.ndarray:

@@ -1,4 +1,4 @@
-"""Turns a depth-first traversal into the flat arrays of a tree: children contiguous, infosets player by player.
+"""Flattens a depth-first traversal into the arrays of a tree: children contiguous, infosets player by player.
 
 `with_leaves` adds the leaves by last slot: the sequence form, for any number of players.
 
@@ -25,21 +25,10 @@ from mccfr_plus.trees.arrays import BLOCK, NODE, OUTCOME, Shape, TreeArrays
 
 _UNSEEN = -1
 
-# An inner node on the path of a depth-first traversal.
-_FRAME = np.dtype(
-    [
-        ("first", np.int32),  # the first child
-        ("next", np.int32),  # the child to visit next
-        ("last", np.int32),
-        ("width", np.int32),  # nodes that a traversal down to here has waiting
-        ("mover", np.int32),  # the player, or CHANCE
-        ("first_slot", np.int32),
-        ("saved_slot", np.int32),  # the player's last slot before the node
-    ]
-)
+_NODE, _CHILD, _LAST_SLOT = range(3)  # columns of the path: a node, its child there, the mover's last slot before it
 
 
-class Layout(NamedTuple):
+class FlatTree(NamedTuple):
     """A tree as arrays."""
 
     arrays: TreeArrays
@@ -49,7 +38,7 @@ class Layout(NamedTuple):
     outcome_action: np.ndarray  # of each row of `TreeArrays.chance`, int64
 
 
-def lay_out(
+def flatten(
     max_depth: int,
     kinds: np.ndarray,
     payloads: np.ndarray,
@@ -57,7 +46,7 @@ def lay_out(
     slot_action: np.ndarray,
     distributions: Sequence[Sequence[tuple[int, float]]],
     payoffs: np.ndarray,
-) -> Layout:
+) -> FlatTree:
     """Returns the tree of a depth-first traversal, in which all is numbered by first visit.
 
     Args:
@@ -72,14 +61,11 @@ def lay_out(
     num_players = payoffs.shape[1]
     order = np.argsort(infosets["player"].astype(np.int8), kind="stable")  # first-visit order within a player
     infosets = infosets[order]
-    old_slot = infosets["first_slot"].copy()
-    infosets["parent_slot"] = _UNSEEN
-    infoset_range, slot_range = number_slots(infosets, num_players)
-    num_slots = int(slot_range[-1])
-    old_slot = np.repeat(old_slot - infosets["first_slot"], infosets["num_actions"])
-    old_slot += np.arange(num_slots, dtype=np.int32)
-    slot_action = slot_action[old_slot]
-    del old_slot
+    slot_action = slot_action[rows_of(infosets["first_slot"], infosets["num_actions"])]
+    ends = np.cumsum(infosets["num_actions"], dtype=np.int64)
+    infosets["first_slot"], infosets["parent_slot"] = ends - infosets["num_actions"], _UNSEEN
+    infoset_range = np.searchsorted(infosets["player"], np.arange(num_players + 1))
+    slot_range = np.append(0, ends)[infoset_range]
     renumbered = np.empty(len(order), np.int32)
     renumbered[order] = np.arange(len(order), dtype=np.int32)
     chance_count = np.array([len(d) for d in distributions], np.int32)
@@ -92,8 +78,8 @@ def lay_out(
             renumbered,
             (np.cumsum(chance_count) - chance_count).astype(np.int32),
             chance_count,
-            num_slots + np.arange(num_players),
-            np.zeros(max_depth, _FRAME),
+            slot_range[-1] + np.arange(num_players),
+            np.zeros((max_depth, 3), np.int64),
             infosets,
             nodes,
         )
@@ -107,15 +93,14 @@ def lay_out(
     )
     outcome_action = np.array([action for d in distributions for action, _ in d], np.int64)
     shape = Shape(max_depth, int(max_stack), bool(perfect_recall), int(max_moves))
-    return Layout(arrays, shape, order, slot_action, outcome_action)
+    return FlatTree(arrays, shape, order, slot_action, outcome_action)
 
 
-def number_slots(infosets: np.ndarray, num_players: int) -> tuple[np.ndarray, np.ndarray]:
-    """Returns the ranges of players' infosets and slots, ``[num_players + 1]`` int64."""
-    ends = np.cumsum(infosets["num_actions"], dtype=np.int64)
-    np.subtract(ends, infosets["num_actions"], out=infosets["first_slot"], casting="unsafe")
-    infoset_range = np.searchsorted(infosets["player"], np.arange(num_players + 1)).astype(np.int64)
-    return infoset_range, np.array([ends[last - 1] if last else 0 for last in infoset_range], np.int64)
+def rows_of(firsts: np.ndarray, counts: np.ndarray) -> np.ndarray:
+    """Returns the row numbers of groups, concatenated: each begins at an entry of `firsts` and has `counts` rows."""
+    counts = counts.astype(np.int64)
+    ends = np.cumsum(counts)
+    return np.arange(counts.sum()) + np.repeat(firsts - (ends - counts), counts)
 
 
 def alias_table(probabilities: np.ndarray) -> np.ndarray:
@@ -140,73 +125,64 @@ def alias_table(probabilities: np.ndarray) -> np.ndarray:
 
 
 @kernel
-def _link(kinds, payloads, renumbered, chance_first, chance_count, last_slot, frames, infosets, nodes):
+def _link(kinds, payloads, renumbered, chance_first, chance_count, last_slot, path, infosets, nodes):
     """Fills `nodes` and the parents in `infosets` from the depth-first stream. Both are modified in place.
 
-    `last_slot` holds the empty sequences, and `frames` is scratch memory. Returns the size of a traversal's stack, the
+    `last_slot` holds the empty sequences, and `path` is scratch memory. Returns the size of a traversal's stack, the
     most moves of players in a history, and whether every player has perfect recall: whether each infoset is always
     entered through one last slot of its player.
     """
-    perfect_recall, max_stack, depth, free, node, moves, max_moves = True, 1, 0, 1, 0, 0, 0
+    perfect_recall, waiting, max_stack, moves, max_moves, depth, free, node = True, 1, 1, 0, 0, 0, 1, 0
     for position in range(len(kinds)):
-        kind, payload = kinds[position], payloads[position]
-        nodes[node]["kind"] = kind
-        if kind == TERMINAL:
-            nodes[node]["num_children"] = 0
-            nodes[node]["first_child"] = 0
-            nodes[node]["payload"] = payload
-            while depth > 0 and frames[depth - 1]["next"] > frames[depth - 1]["last"]:
-                depth -= 1
-                if frames[depth]["mover"] >= 0:
-                    moves -= 1
-                    last_slot[frames[depth]["mover"]] = frames[depth]["saved_slot"]
-            if depth == 0:
-                break
-        else:
-            frame = frames[depth]
-            frame["mover"] = kind
-            if kind >= 0:
-                infoset = renumbered[payload]
-                count = infosets[infoset]["num_actions"]
-                payload = infosets[infoset]["first_slot"]
-                moves += 1
-                max_moves = max(max_moves, moves)
-                frame["first_slot"], frame["saved_slot"] = payload, last_slot[kind]
-                if infosets[infoset]["parent_slot"] == _UNSEEN:
-                    infosets[infoset]["parent_slot"] = last_slot[kind]
-                elif infosets[infoset]["parent_slot"] != last_slot[kind]:
-                    perfect_recall = False
-            else:
-                count = chance_count[payload]
-                payload = chance_first[payload]
-            nodes[node]["num_children"] = count
-            nodes[node]["first_child"] = free
-            nodes[node]["payload"] = payload
-            frame["first"] = frame["next"] = free
-            frame["last"] = free + count - 1
-            frame["width"] = count - 1 + (frames[depth - 1]["width"] if depth > 0 else 1)
-            max_stack = max(max_stack, frame["width"])
-            free += count
+        kind, payload, count = kinds[position], payloads[position], 0
+        if kind == CHANCE:
+            count, payload = chance_count[payload], chance_first[payload]
+        elif kind >= 0:
+            infoset = renumbered[payload]
+            count, payload = infosets[infoset]["num_actions"], infosets[infoset]["first_slot"]
+            if infosets[infoset]["parent_slot"] == _UNSEEN:
+                infosets[infoset]["parent_slot"] = last_slot[kind]
+            elif infosets[infoset]["parent_slot"] != last_slot[kind]:
+                perfect_recall = False
+            moves += 1
+            max_moves = max(max_moves, moves)
+        nodes[node]["kind"], nodes[node]["num_children"] = kind, count
+        nodes[node]["first_child"], nodes[node]["payload"] = free if count else 0, payload
+        if count:
+            path[depth, _NODE], path[depth, _CHILD] = node, -1
+            path[depth, _LAST_SLOT] = last_slot[max(kind, 0)]
             depth += 1
-        top = frames[depth - 1]
-        node = top["next"]
-        top["next"] += 1
-        if top["mover"] >= 0:
-            last_slot[top["mover"]] = top["first_slot"] + node - top["first"]
+            free += count
+            waiting += count - 1
+            max_stack = max(max_stack, waiting)
+        while depth > 0 and path[depth - 1, _CHILD] + 1 == nodes[path[depth - 1, _NODE]]["num_children"]:
+            depth -= 1
+            above = nodes[path[depth, _NODE]]
+            waiting -= above["num_children"] - 1
+            if above["kind"] >= 0:
+                moves -= 1
+                last_slot[above["kind"]] = path[depth, _LAST_SLOT]
+        if depth == 0:
+            break
+        path[depth - 1, _CHILD] += 1
+        above, child = nodes[path[depth - 1, _NODE]], path[depth - 1, _CHILD]
+        node = above["first_child"] + child
+        if above["kind"] >= 0:
+            last_slot[above["kind"]] = above["payload"] + child
     return max_stack, max_moves, perfect_recall
 
 
 # --- the leaves by last slot ---
 
 
-def with_leaves(arrays: TreeArrays, shape: Shape) -> TreeArrays:
+def with_leaves(arrays: TreeArrays) -> TreeArrays:
     """Returns the arrays with the leaf tables filled."""
-    num_players = len(arrays.slot_range) - 1
-    num_leaves = int(np.count_nonzero(arrays.nodes["kind"] == TERMINAL))
-    last_slots = np.empty((num_leaves, num_players), np.int32)
-    chance = np.empty(num_leaves)
-    payoff = np.empty(num_leaves, np.int32)
-    _collect(arrays, shape.max_stack, last_slots, chance, payoff)
+    num_nodes, num_players = len(arrays.nodes), len(arrays.slot_range) - 1
+    last_slots, chance = np.empty((num_nodes, num_players), np.int32), np.ones(num_nodes)
+    last_slots[0] = arrays.slot_range[-1] + np.arange(num_players)
+    _pass_down(arrays, last_slots, chance)
+    leaves = np.flatnonzero(arrays.nodes["kind"] == TERMINAL)
+    last_slots, chance, payoff = last_slots[leaves], chance[leaves], arrays.nodes["payload"][leaves]
     starts, rows, others, values = [np.zeros(1, np.int64)], [], [], []
     leaf_range = np.zeros(num_players + 1, np.int64)
     for player in range(num_players):
@@ -265,47 +241,20 @@ def _blocks_of(arrays, player, length, columns, value):
     return ends, block_rows, others, values
 
 
-@allocating_kernel
-def _collect(tree, max_stack, last_slots, chance, payoff):
-    """Writes last slots, chance's probability and the payoff's row of every leaf. The last three are outputs.
-
-    Loops instead of slices: assigning a slice makes Numba compile text formatting for its error, 3 seconds' worth.
-    """
-    slot_range = tree.slot_range
-    num_players = last_slots.shape[1]
-    stack = np.empty(max_stack, np.int64)
-    stack_slots = np.empty((max_stack, num_players), np.int32)
-    stack_chance = np.empty(max_stack)
-    current = np.empty(num_players, np.int32)
-    stack[0] = 0
-    for player in range(num_players):
-        stack_slots[0, player] = slot_range[num_players] + player
-    stack_chance[0] = 1.0
-    pending, leaf = 1, 0
-    while pending > 0:
-        pending -= 1
-        node = tree.nodes[stack[pending]]
-        for player in range(num_players):
-            current[player] = stack_slots[pending, player]
-        reach = stack_chance[pending]
-        kind, first, payload = node["kind"], node["first_child"], node["payload"]
-        if kind == TERMINAL:
-            for player in range(num_players):
-                last_slots[leaf, player] = current[player]
-            chance[leaf] = reach
-            payoff[leaf] = payload
-            leaf += 1
-            continue
-        for child in range(node["num_children"] - 1, -1, -1):
-            stack[pending] = first + child
-            for player in range(num_players):
-                stack_slots[pending, player] = current[player]
-            stack_chance[pending] = reach
+@kernel
+def _pass_down(tree, last_slots, chance):
+    """Writes every player's last slot before each node, and chance's probability; those of the root are given."""
+    nodes = tree.nodes
+    for node in range(len(nodes)):  # parents come before children
+        kind, child, payload = nodes[node]["kind"], nodes[node]["first_child"], nodes[node]["payload"]
+        for index in range(nodes[node]["num_children"]):
+            for player in range(last_slots.shape[1]):
+                last_slots[child + index, player] = last_slots[node, player]
+            chance[child + index] = chance[node]
             if kind == CHANCE:
-                stack_chance[pending] = reach * tree.chance[payload + child]["probability"]
+                chance[child + index] *= tree.chance[payload + index]["probability"]
             else:
-                stack_slots[pending, kind] = payload + child
-            pending += 1
+                last_slots[child + index, kind] = payload + index
 
 
 @allocating_kernel
