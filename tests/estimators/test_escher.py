@@ -157,7 +157,7 @@ def test_opponents_are_visited_by_their_own_reach_times_what_never_changes():
 
         def traversal(traverser=traverser, strategy=strategy):
             traverser.gradient(strategy, 0)
-            return traverser.scratch.visits[: traverser.scratch.counts[1]].copy()
+            return traverser.scratch.visits[: traverser.scratch.counts[0]["num_visits"]].copy()
 
         for probability, visits in all_outcomes(script, traversal):
             for visit in visits:

@@ -186,7 +186,7 @@ def test_same_seed_same_bits_other_seed_other_bits(scheme):
 def test_stamps_start_again_when_they_run_out():
     tree = naive.tree_of("kuhn_poker")
     worn, fresh = Sampler(tree, "external", state=5), Sampler(tree, "external", state=5)
-    worn.scratch.counts[0] = 2**16 - 5
+    worn.scratch.counts[0]["stamp"] = 2**16 - 5
     worn.scratch.stamps[:] = np.arange(tree.num_slots) % 4 + 1  # left by traversals of long ago
     for _ in range(12):
         for player in range(2):
