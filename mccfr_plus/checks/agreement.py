@@ -13,15 +13,13 @@ from mccfr_plus.games.rules import NOW
 _TELLS = {
     "view": "`look` and the texts of information states",
     "code": "`observe`: the last information state, the action there and the code must determine the next one",
-    "number": "`infoset_number`, which must be different for different information states",
 }
 
 
 class Agreement:
     """Compares the rules of a game with pyspiel's states. The methods raise CheckError where the two differ.
 
-    Codes of `observe` and numbers of `infoset_number` are compared with the information states met so far, by all
-    calls.
+    Codes of `observe` are compared with the information states met so far, by all calls.
 
     Attributes:
         num_states: Number of states compared.
@@ -92,19 +90,16 @@ class Agreement:
         return choices
 
     def _check_codes(self, state: pyspiel.State, words: np.ndarray, text: str, last: tuple[str, int] | None) -> None:
-        rules, sizes, mover = self._rules_game.rules, self._rules_game.sizes, state.current_player()
-        before = words.tolist()
-        if rules.observe is not None:
-            limit = sizes.max_observations if last else sizes.max_first_observations
-            code = self._run("observe", words, mover, last[1] if last else -1)
-            self._in_range(state, "observe", code, limit)
-            self._pair(state, "code", text, (last, code))
-        if rules.infoset_number is not None and sizes.max_infosets:
-            number = self._run("infoset_number", words, mover)
-            self._in_range(state, "infoset_number", number, sizes.max_infosets)
-            self._pair(state, "number", text, number)
-        look_at = "`observe` and `infoset_number`, which must not change the state"
-        self._same(state, "the state itself", look_at, words.tolist(), before)
+        sizes, before = self._rules_game.sizes, words.tolist()
+        if self._rules_game.rules.observe is None:
+            return
+        limit = sizes.max_observations if last else sizes.max_first_observations
+        code = self._run("observe", words, state.current_player(), last[1] if last else -1)
+        if not 0 <= code < limit:
+            what = f"`observe` is out of range, after the history {state.history()}"
+            self._subject.fail(what, "the sizes in `layout`", expected=f"0 .. {limit - 1}", found=int(code))
+        self._pair(state, "code", text, (last, code))
+        self._same(state, "the state itself", "`observe`, which must not change it", words.tolist(), before)
 
     def _pair(self, state: pyspiel.State, what: str, text: str, other: Any) -> None:
         """Requires that an information state and something else determine each other."""
@@ -114,11 +109,6 @@ class Agreement:
         if what != "code" or self._rules_game.sizes.perfect_recall:
             known = self._known.setdefault((player, text, what), other)
             self._same(state, f"the {what} of an information state met before", _TELLS[what], other, known)
-
-    def _in_range(self, state: pyspiel.State, kernel: str, number: int, limit: int) -> None:
-        if not 0 <= number < limit:
-            what, allowed = f"`{kernel}` is out of range, after the history {state.history()}", f"0 .. {limit - 1}"
-            self._subject.fail(what, "the sizes in `layout`", expected=allowed, found=int(number))
 
     def _same(self, state: pyspiel.State, what: str, look_at: str, found: Any, expected: Any) -> None:
         if found != expected:

@@ -90,9 +90,9 @@ def _lines(game: pyspiel.Game, rules_game: RulesGame, plays: int, max_nodes: int
     subject.require(tree.perfect_recall or not says_perfect, what, look_at)
     recall = "perfect" if says_perfect else "imperfect, as `layout` says"
     yield CheckLine("recall", f"{tree.num_infosets:,} information states", recall)
-    if rules_game.rules.observe is not None or rules_game.rules.infoset_number is not None:
+    if rules_game.rules.observe is not None:
         agreement.traverse()
-        compared = f"`observe` and `infoset_number` in {tree.num_nodes:,} histories"
+        compared = f"`observe` in {tree.num_nodes:,} histories"
         yield CheckLine("codes", compared, "agree with information states")
     if is_own:
         _check_tensors(game, tree)

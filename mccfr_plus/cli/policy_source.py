@@ -34,7 +34,7 @@ def read_policy(path: str | os.PathLike, game: pyspiel.Game | GameTree) -> Any:
         return load_policy(path, game)
     from mccfr_plus.neural import NetworkPolicy
 
-    loaded = game.game if isinstance(game, GameTree) else game
+    loaded = load_game(game)
     name = str(header.get("game", loaded))  # without one it is refused below
     if str(load_game(name)) != str(loaded):
         raise PolicyFileError(f"{path} holds a policy of {name}, which is not {loaded}. Evaluate it on its own game.")

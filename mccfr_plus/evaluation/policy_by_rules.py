@@ -32,7 +32,7 @@ from mccfr_plus.trees.by_rules.frames import element_of, stabilizer_of
 from mccfr_plus.trees.by_rules.implicit_tree import ImplicitTree
 from mccfr_plus.trees.by_rules.requirements import rules_to_traverse, tree_bytes
 from mccfr_plus.trees.loading import load_game
-from mccfr_plus.trees.memory import KERNELS, MemoryPlan, plan_memory
+from mccfr_plus.trees.memory import MemoryPlan, plan_memory
 
 _BATCH = 4096  # states
 _CELLS = 2**22  # of a batch's table
@@ -104,12 +104,12 @@ def evaluate_by_rules(
 
 def is_symmetric(policy: JointPolicy | None) -> bool:
     """Returns whether a policy was solved with ``symmetry=True``."""
-    return isinstance(policy, KeyedPolicy) and policy.keys.kind == "symmetric"
+    return isinstance(policy, KeyedPolicy) and policy.keys.symmetry
 
 
 def is_tabulated(policy: JointPolicy | None, symmetry: bool) -> bool:
     """Returns whether an exact evaluation tabulates a policy first; see `evaluate_by_rules`."""
-    is_by_rules = isinstance(policy, KeyedPolicy) and policy.keys.kind in ("rules", "symmetric")
+    is_by_rules = isinstance(policy, KeyedPolicy) and not policy.keys.of_texts
     return policy is not None and not (is_by_rules and is_symmetric(policy) == symmetry)
 
 
@@ -123,7 +123,6 @@ def _memory_plan(rules: RulesGame, memory: str | int | float | None, with_histor
         node_cost=0,
         infoset_cost=tree.infoset + histories,
         slot_cost=tree.slot + NUMBER * (threads + NUMBERS),
-        reserved=KERNELS + tree.fixed,
     )
 
 

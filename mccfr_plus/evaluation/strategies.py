@@ -13,7 +13,6 @@ from mccfr_plus.estimators import Estimator
 from mccfr_plus.policies.keyed_policy import KeyedPolicy
 from mccfr_plus.policies.table import is_strategy
 from mccfr_plus.policies.tree_policy import TreePolicy
-from mccfr_plus.trees.by_rules.rules_keys import RulesKeys
 from mccfr_plus.trees.game_tree import GameTree
 from mccfr_plus.trees.loading import quiet_openspiel
 from mccfr_plus.trees.order import representative_states
@@ -164,7 +163,7 @@ def _strategy_of(tree: GameTree, policy: AnyPolicy, players: Sequence[int]) -> n
 
 
 def _answers_of_infosets(tree: GameTree, policy: AnyPolicy) -> Callable[[int, int], Probabilities | None]:
-    if isinstance(policy, KeyedPolicy) and not isinstance(policy.keys, RulesKeys):
+    if isinstance(policy, KeyedPolicy) and policy.keys.of_texts:
         return lambda infoset, player: policy.find(tree.info_states[infoset], player)
     if by_text := answers_by_text(policy):
         return lambda infoset, player: by_text(tree.info_states[infoset], player)

@@ -20,6 +20,7 @@ from mccfr_plus.policies.tree_policy import TreePolicy
 from mccfr_plus.solver.iterative import CHUNK_SECONDS, next_chunk
 from mccfr_plus.solver.solver import Solver
 from mccfr_plus.trees.game_tree import GameTree
+from mccfr_plus.trees.loading import load_game
 from mccfr_plus.trees.needs import DRAWS
 from mccfr_plus.trees.trial import without_places
 
@@ -33,7 +34,7 @@ class OpenSpielSolver:
 
     def __init__(self, game: GameTree | pyspiel.Game, algorithm: Algorithm, seed: int):
         self._game = game
-        loaded = game.game if isinstance(game, GameTree) else game
+        loaded = load_game(game)
         self._errors = functools.partial(_openspiel_errors, algorithm.text, loaded)
         with self._errors():
             self._solver = _theirs(algorithm.library, algorithm.name, loaded, seed)

@@ -19,16 +19,14 @@ A state's first word, ``state[MOVER]``, says who is to move: a player's number, 
     look(parameters, table, state, player, view)
         Writes what the player knows, one entry per place of the layout's `Field`s, into a vector of zeros.
 
-Two more kernels are optional. With them, a traversal follows infosets by tables instead of hashing what `look` writes.
-Both are for the player to move:
+One more kernel is optional, for the player to move. With it, a traversal follows infosets by a table and stores no
+histories:
 
     observe(parameters, table, state, player, action) -> code
         What the player has learned since its own last action, which is `action`, as a number in
         0 .. max_observations - 1 of the layout. The player's last infoset, `action` and the code determine the infoset,
         and, where the player has perfect recall, the infoset determines these three. Before the player's first action,
         `action` is -1, and the code is in 0 .. max_first_observations - 1 and determines the infoset alone.
-    infoset_number(parameters, table, state, player) -> number
-        The number of the infoset, in 0 .. max_infosets - 1 of the layout, and of no other infoset of the player.
 
 ``parameters`` is an int64 vector and ``table`` a float64 vector, both made once per game; ``state``, ``actions`` and
 ``view`` are int64, ``probabilities`` and ``payoffs`` float64. A kernel must not write past their ends: compiled code
@@ -65,7 +63,6 @@ class Rules:
     look: Callable
     outcomes: Callable | None = None
     observe: Callable | None = None
-    infoset_number: Callable | None = None
 
 
 @dataclass(frozen=True)
@@ -137,7 +134,6 @@ class Layout:
         table: What they get as ``table``, or a function that returns it, called when it is first needed.
         max_observations: Codes of `observe` are below this; 0: there is no such kernel.
         max_first_observations: Codes of `observe` before a player's first action are below this.
-        max_infosets: Numbers of `infoset_number` are below this; 0: there is no such kernel, or too many infosets.
         perfect_recall: Whether an infoset tells the player's earlier infosets and actions.
         symmetries: Permutations of the actions of players that change neither what is possible nor any payoff nor a
             code of `observe`: a group, the identity first; see `mccfr_plus.games.symmetries`. Empty: none is known.
@@ -157,7 +153,6 @@ class Layout:
     table: Sequence[float] | np.ndarray | Callable[[], np.ndarray] = field(default=(), repr=False)
     max_observations: int = 0
     max_first_observations: int = 0
-    max_infosets: int = 0
     perfect_recall: bool = True
     symmetries: Sequence[Sequence[int]] = ()
 

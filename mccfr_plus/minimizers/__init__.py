@@ -1,49 +1,23 @@
 """How an infoset learns from sampled values: the regret matching family, Hedge, and FTRL and OMD on whole sequences."""
 
-from mccfr_plus.minimizers.base import Minimizer
-from mccfr_plus.minimizers.dilated import FTRL, OMD, MagneticMirrorDescent
-from mccfr_plus.minimizers.discounted import (
-    Discounted,
-    PredictiveDiscounted,
-    ScheduledDiscounted,
-    dcfr_pruning,
-    discounted_plus,
-    linear,
-    linear_plus,
-)
-from mccfr_plus.minimizers.hedge import Hedge
-from mccfr_plus.minimizers.regret_matching import (
-    AsymmetricPredictive,
-    PredictiveRegretMatching,
-    PredictiveRegretMatchingPlus,
-    RegretMatching,
-    RegretMatchingPlus,
-    simple_asymmetric,
-)
-from mccfr_plus.minimizers.regularized import RegularizedMirrorDescent
-from mccfr_plus.minimizers.reward_transformation import RewardTransformation
-from mccfr_plus.minimizers.smooth import SmoothPredictive
-
-__all__ = [
-    "FTRL",
-    "OMD",
-    "AsymmetricPredictive",
-    "Discounted",
-    "Hedge",
-    "MagneticMirrorDescent",
-    "Minimizer",
-    "PredictiveDiscounted",
-    "PredictiveRegretMatching",
-    "PredictiveRegretMatchingPlus",
-    "RegretMatching",
-    "RegretMatchingPlus",
-    "RegularizedMirrorDescent",
-    "RewardTransformation",
-    "ScheduledDiscounted",
-    "SmoothPredictive",
-    "dcfr_pruning",
-    "discounted_plus",
-    "linear",
-    "linear_plus",
-    "simple_asymmetric",
-]
+from mccfr_plus.minimizers.base import Minimizer as Minimizer
+from mccfr_plus.minimizers.dilated import FTRL as FTRL
+from mccfr_plus.minimizers.dilated import OMD as OMD
+from mccfr_plus.minimizers.dilated import MagneticMirrorDescent as MagneticMirrorDescent
+from mccfr_plus.minimizers.discounted import Discounted as Discounted
+from mccfr_plus.minimizers.discounted import PredictiveDiscounted as PredictiveDiscounted
+from mccfr_plus.minimizers.discounted import ScheduledDiscounted as ScheduledDiscounted
+from mccfr_plus.minimizers.discounted import dcfr_pruning as dcfr_pruning
+from mccfr_plus.minimizers.discounted import discounted_plus as discounted_plus
+from mccfr_plus.minimizers.discounted import linear as linear
+from mccfr_plus.minimizers.discounted import linear_plus as linear_plus
+from mccfr_plus.minimizers.hedge import Hedge as Hedge
+from mccfr_plus.minimizers.regret_matching import AsymmetricPredictive as AsymmetricPredictive
+from mccfr_plus.minimizers.regret_matching import PredictiveRegretMatching as PredictiveRegretMatching
+from mccfr_plus.minimizers.regret_matching import PredictiveRegretMatchingPlus as PredictiveRegretMatchingPlus
+from mccfr_plus.minimizers.regret_matching import RegretMatching as RegretMatching
+from mccfr_plus.minimizers.regret_matching import RegretMatchingPlus as RegretMatchingPlus
+from mccfr_plus.minimizers.regret_matching import simple_asymmetric as simple_asymmetric
+from mccfr_plus.minimizers.regularized import RegularizedMirrorDescent as RegularizedMirrorDescent
+from mccfr_plus.minimizers.reward_transformation import RewardTransformation as RewardTransformation
+from mccfr_plus.minimizers.smooth import SmoothPredictive as SmoothPredictive

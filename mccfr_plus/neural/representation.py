@@ -15,7 +15,6 @@ from mccfr_plus.neural.memory import Reservoir, Samples, infoset_columns
 from mccfr_plus.neural.network import Learner, cross_entropy
 from mccfr_plus.neural.network_policy import SOFTMAX, NetworkPolicy
 from mccfr_plus.neural.paths import Branches, Paths, Strategies, Trajectories, uniform
-from mccfr_plus.trees.game_tree import GameTree
 from mccfr_plus.trees.loading import load_game
 from mccfr_plus.trees.tensors import Observer
 
@@ -87,7 +86,7 @@ class BatchedRepresentation(Representation):
     _latest: tuple[tuple[int, ...], NetworkPolicy] | None = None
 
     def __init__(self, game: Any, reader: str = "a neural solver"):
-        game = load_game(game.game if isinstance(game, GameTree) else game)
+        game = load_game(game)
         observer = Observer(game, reader)
         ranges = [game.max_utility() - game.min_utility()] * game.num_players()
         is_zero_sum = game.get_type().utility == pyspiel.GameType.Utility.ZERO_SUM

@@ -49,8 +49,7 @@ class TreeRepresentation(Representation):
     observer: TreeObserver
 
     def __init__(self, game: Any, reader: str = "a neural solver", **limits: Any):
-        game = game if isinstance(game, GameTree) else load_game(game)
-        check_has_tensors(game.game if isinstance(game, GameTree) else game, reader)
+        check_has_tensors(load_game(game), reader)
         tree = compile_game(game, **limits)
         tree.require_perfect_recall(reader)
         observer = TreeObserver(tree, tree.game.num_distinct_actions())
@@ -122,9 +121,10 @@ def new_representation(game: Any, wanted: Any, reader: str, **limits: Any) -> Re
     limits.
     """
     if isinstance(wanted, Representation):
-        own = game.game if isinstance(game, GameTree) else load_game(game)
-        if str(wanted.game) != str(own):
-            raise ConfigError(f"representation= is of {wanted.game}, and the game is {own}: give one game to both.")
+        if str(wanted.game) != str(load_game(game)):
+            raise ConfigError(
+                f"representation= is of {wanted.game}, and the game is {load_game(game)}: give one game to both."
+            )
         return wanted
     check_representation(wanted)
     if wanted == "batched":

@@ -90,7 +90,7 @@ def load_policy(path: str | os.PathLike, game: pyspiel.Game | str | GameTree | N
     name = str(fields["game"])
     game = name if game is None else game
     if str(fields["format"]) == KEYED_FORMAT:
-        return _keyed_policy(path, name, fields, game.game if isinstance(game, GameTree) else load_game(game))
+        return _keyed_policy(path, name, fields, load_game(game))
     tree, strategy = compile_game(game), fields["strategy"]
     if str(fields["fingerprint"]) != tree.fingerprint or strategy.shape != (tree.num_slots,):
         raise PolicyFileError(

@@ -34,7 +34,6 @@ from mccfr_plus.trees.intervals import as_text, number_of
 from mccfr_plus.trees.lazy_tree import INFOSET_COST, NODE_COST, SLOT_ACTION_COST, LazyTree
 from mccfr_plus.trees.loading import load_game
 from mccfr_plus.trees.memory import (
-    KERNELS,
     MemoryPlan,
     available_bytes,
     bytes_of,
@@ -324,12 +323,11 @@ def _memory_plan(config: SolverConfig, num_players: int, rules: RulesGame | None
     infoset = _POLICY_COST + (config.threads - 1) * TOUCHED.itemsize  # the first thread's list is the tree's
     if rules is None:
         values = _NUMBER * num_players if config.baseline is not None else 0
-        node, infoset, slot, reserved = NODE_COST + values, INFOSET_COST + infoset, SLOT_ACTION_COST + slot, 0
+        node, infoset, slot = NODE_COST + values, INFOSET_COST + infoset, SLOT_ACTION_COST + slot
     else:
         tree = tree_bytes(rules)
         node, infoset, slot = 0, tree.infoset + TOUCHED.itemsize + infoset, tree.slot + slot
-        reserved = tree.fixed
-    return plan_memory(config.memory, node_cost=node, infoset_cost=infoset, slot_cost=slot, reserved=KERNELS + reserved)
+    return plan_memory(config.memory, node_cost=node, infoset_cost=infoset, slot_cost=slot)
 
 
 def bytes_on_top(tree: GameTree) -> int:

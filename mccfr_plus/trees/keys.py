@@ -24,9 +24,13 @@ class Keys:
 
     Attributes:
         kind: What the keys are, as policy files name it.
+        of_texts: Whether they are of texts, and not of what compiled rules tell a player.
+        symmetry: Whether what symmetries turn into each other has one key.
     """
 
     kind = "hash"
+    of_texts = True
+    symmetry = False
 
     def find(self, text: str) -> tuple[int, int] | None:
         """Returns an information state's key; None where keys are not of texts."""

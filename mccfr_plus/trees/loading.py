@@ -11,6 +11,7 @@ import pyspiel
 
 import mccfr_plus.games  # noqa: F401 - registers this package's games
 from mccfr_plus.errors import GameError
+from mccfr_plus.trees.tree import Tree
 from mccfr_plus.trees.trial import try_out, without_places
 
 logger = logging.getLogger("mccfr_plus")
@@ -19,13 +20,13 @@ _EXPLICIT = (pyspiel.GameType.ChanceMode.DETERMINISTIC, pyspiel.GameType.ChanceM
 _MAX_LENGTH = 100_000  # of a game, in moves of players and chance: the longest of OpenSpiel by default has 72,922
 
 
-def load_game(game: pyspiel.Game | str) -> pyspiel.Game:
+def load_game(game: pyspiel.Game | str | Tree) -> pyspiel.Game:
     """Returns the turn-based game of a game or a game string.
 
     Simultaneous games are turned into turn-based ones by OpenSpiel's own conversion, with a logged line.
 
     Args:
-        game: A `pyspiel.Game`, or a string such as ``"leduc_poker"`` or ``"kuhn_poker(players=3)"``.
+        game: A `pyspiel.Game`, or a string such as ``"leduc_poker"`` or ``"kuhn_poker(players=3)"``; or a tree.
 
     Raises:
         GameError: If the game is unknown (with the nearest names), its parameters are not accepted, or it is of a
@@ -36,6 +37,8 @@ def load_game(game: pyspiel.Game | str) -> pyspiel.Game:
         >>> mccfr_plus.load_game("kuhn_poker(players=3)").num_players()
         3
     """
+    if isinstance(game, Tree):
+        return game.game
     if isinstance(game, str):
         game = game_of_name(game)
     if not isinstance(game, pyspiel.Game):

@@ -133,17 +133,15 @@ class MemoryPlan(NamedTuple):
     node_cost: int = 0  # bytes; 0: nodes are not stored
 
 
-def plan_memory(
-    limit: str | int | float | None, *, node_cost: int, infoset_cost: int, slot_cost: int, reserved: int = 0
-) -> MemoryPlan:
+def plan_memory(limit: str | int | float | None, *, node_cost: int, infoset_cost: int, slot_cost: int) -> MemoryPlan:
     """Returns how a limit on the memory of the whole process is divided, or a ConfigError if nothing useful fits.
 
     Without a `limit` it is half of what is free, on top of what the process has. Costs are in bytes, in the tree and in
-    the solver; `reserved` are bytes of what is still to come beside the tree.
+    the solver.
     """
     if limit is not None:
         release_unused()
-    here = resident_bytes() + reserved
+    here = resident_bytes() + KERNELS
     total = here + int(_SHARE_OF_FREE * available_bytes()) if limit is None else bytes_of(limit)
     room = total - here
     if room < _LEAST:

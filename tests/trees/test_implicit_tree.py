@@ -11,7 +11,6 @@ from open_spiel.python.algorithms import exploitability as openspiel
 import mccfr_plus
 from mccfr_plus import Solver
 from mccfr_plus.evaluation.by_rules import RulesEvaluator
-from mccfr_plus.trees.by_rules.requirements import uses_numbers
 
 LEDUC, KUHN, THREE = "leduc_poker", "kuhn_poker", "kuhn_poker(players=3)"
 
@@ -150,14 +149,3 @@ def test_a_checkpoint_goes_on_bitwise(tmp_path):
     assert (loaded.tree.found_infosets["parent_slot"] >= loaded.tree.num_slots).sum() == (
         once.tree.found_infosets["parent_slot"] >= once.tree.num_slots
     ).sum()
-
-
-@pytest.mark.usefixtures("interpreted_loops")
-@pytest.mark.parametrize(("game", "numbers"), [("liars_dice", True), ("liars_dice(numdice=2)", False)])
-def test_a_table_of_all_infosets_is_kept_where_it_is_small(game, numbers):
-    solver = Solver(game, "outcome", "rm", tree="rules", memory=beside_this_process(2e9), seed=1).run(100)
-    assert uses_numbers(solver.tree.rules_game) == numbers
-    assert solver.stopped is None
-    if numbers:
-        stored = Solver(game, "outcome", "rm", tree="compiled", seed=1).run(100)
-        assert stored.nodes_touched == solver.nodes_touched

@@ -97,16 +97,7 @@ def _observe(parameters, table, state, player, action):
     return (state[_BETS] >> (made + 1 - num_players)) & ((1 << (num_players - 1)) - 1)
 
 
-@kernel
-def _infoset_number(parameters, table, state, player):
-    num_players, made = parameters[_PLAYERS], state[_COUNT] - parameters[_PLAYERS]
-    bets = state[_BETS]
-    if made >= num_players:  # the player has passed, as have all before: what follows tells who bet first
-        bets = 1 << (num_players - 1) | bets >> (player + 1)
-    return _card(parameters, state, player) << num_players | bets
-
-
-RULES = Rules(chance_begins, _legal, _apply, _returns, _look, _outcomes, _observe, _infoset_number)
+RULES = Rules(chance_begins, _legal, _apply, _returns, _look, _outcomes, _observe)
 
 
 def kuhn_layout(players: int, deck: int) -> Layout:
@@ -124,7 +115,6 @@ def kuhn_layout(players: int, deck: int) -> Layout:
         parameters=[players, deck, deck.bit_length()],
         max_observations=1 << (players - 1),
         max_first_observations=deck << (players - 1),
-        max_infosets=deck << players,
     )
 
 

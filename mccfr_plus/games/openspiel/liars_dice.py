@@ -27,7 +27,6 @@ ROLL, _BIDS, _LAST, _SIZE = 1, 3, 4, 5
 # has player 0's payoff if it loses, and if it wins.
 _NUM_SIDES, _NUM_BIDS, _FIRST_ROLL, _BY_FACE, MATCHES, SECOND, NEXT = range(7)
 MOST_BIDS = 62  # the bits of a word
-_MOST_INFOSETS = 1 << 62
 
 
 @kernel
@@ -94,19 +93,11 @@ def _observe(parameters, table, state, player, action):
     return last
 
 
-@kernel
-def _infoset_number(parameters, table, state, player):
-    # Whether the first bid was made follows from the others, as the player is to move.
-    roll = state[at(ROLL + player)] - parameters[_FIRST_ROLL]
-    return roll << (parameters[_NUM_BIDS] - 1) | state[_BIDS] >> 1
-
-
-RULES = Rules(chance_begins, _legal, _apply, _returns, _look, _outcomes, _observe, _infoset_number)
+RULES = Rules(chance_begins, _legal, _apply, _returns, _look, _outcomes, _observe)
 
 
 def bidding_layout(rolls: int, bids: int, **others: Any) -> Layout:
     """Returns the sizes of a game with so many rolls of a player and bids, and `others` of its sizes."""
-    infosets = rolls << (bids - 1)
     return Layout(
         state_size=_SIZE,
         num_distinct_actions=bids + 1,
@@ -115,7 +106,6 @@ def bidding_layout(rolls: int, bids: int, **others: Any) -> Layout:
         max_utility=1.0,
         max_observations=bids + 1,
         max_first_observations=rolls * (bids + 1),
-        max_infosets=infosets if infosets <= _MOST_INFOSETS else 0,
         **others,
     )
 

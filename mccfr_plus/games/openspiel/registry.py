@@ -33,21 +33,18 @@ _TURN_BASED = "turn_based_simultaneous_game"
 
 
 def compiled_rules(game: pyspiel.Game) -> RulesGame | None:
-    """Returns the compiled rules of a turn-based game, of this package or of OpenSpiel, or None if it has none."""
-    return game.rules_game if isinstance(game, PyspielGame) else rules_of(game)
-
-
-def rules_of(game: pyspiel.Game) -> OpenSpielRules | None:
-    """Returns the compiled rules of a game of OpenSpiel, or None if it has none.
+    """Returns the compiled rules of a game of this package or of OpenSpiel, or None if it has none.
 
     Args:
         game: A turn-based game; one with simultaneous moves as `pyspiel.convert_to_turn_based` returns it.
 
     Examples:
         >>> import pyspiel
-        >>> rules_of(pyspiel.load_game("kuhn_poker(players=3)"))
+        >>> compiled_rules(pyspiel.load_game("kuhn_poker(players=3)"))
         kuhn_poker(players=3)
     """
+    if isinstance(game, PyspielGame):
+        return game.rules_game
     found = _rules_or_reason(game)
     return None if isinstance(found, str) else found
 

@@ -41,7 +41,7 @@ _PLAYERS, _SUITS, _DECK, _NUM_HOLE, _MOST_BOARD, _NODES, _MOST_NEXT, _MOST_FIRST
 # Of each row: who is to move; board cards to be dealt before; first child; actions; their place; the number of the
 # first infoset; which one it is of the sequences that the player can meet next, and whether there are board cards that
 # are new to the player; a bit per player who has folded; chips of each player.
-_PLAYER, _NUM_BOARD, _CHILD, _COUNT, _ACTIONS, _INFOSET, _NEXT, _HAS_NEW_BOARD, _FOLDED, _SPENT = range(10)
+_PLAYER, _NUM_BOARD, _CHILD, _COUNT, _ACTIONS, _NEXT, _HAS_NEW_BOARD, _FOLDED, _SPENT = range(9)
 _MAX_BOARD = 7
 _SUIT_NAMES, _RANK_NAMES = "cdhs", "23456789TJQKA"
 
@@ -173,11 +173,6 @@ def _observe(parameters, table, state, player, action):
     return cards * parameters[_MOST_NEXT] + parameters[row + _NEXT]
 
 
-@kernel
-def _infoset_number(parameters, table, state, player):
-    return parameters[_row(parameters, state) + _INFOSET] + _hand_and_board(parameters, state, player)
-
-
 def _table_of(
     nodes: list[Node], begin: int, boards: list[int], hands: int, num_boards: list[int]
 ) -> tuple[list[int], int, int, dict[str, Any]]:
@@ -190,7 +185,7 @@ def _table_of(
     first_action = begin + len(nodes) * (_SPENT + players)
     rows: list[int] = []
     actions: list[int] = []
-    num_infosets, most_seen, most_new, depths = [0] * players, 1, 1, [0]
+    most_seen, most_new, depths = 1, 1, [0]
     last = [(-1,) * players]  # of each sequence, for each player, the one that its last action led to
     counts: Counter[tuple[int, int]] = Counter()  # of the sequences at which a player acts next after one of these
     for index, node in enumerate(nodes):
@@ -198,10 +193,9 @@ def _table_of(
             mover, before = nodes[node.parent].player, last[node.parent]
             last.append((*before[:mover], index, *before[mover + 1 :]))
             depths.append(depths[node.parent] + 1)
-        infoset, number, is_new, children = 0, 0, True, node.children
+        number, is_new, children = 0, True, node.children
         if node.player >= 0:
-            infoset, found, after = num_infosets[node.player], num_boards[node.round], last[index][node.player]
-            num_infosets[node.player] += hands * found
+            found, after = num_boards[node.round], last[index][node.player]
             number = counts[node.player, after]
             counts[node.player, after] += 1
             if after < 0:
@@ -210,7 +204,7 @@ def _table_of(
                 is_new = boards[nodes[nodes[after].parent].round] < boards[node.round]
                 most_new = max(most_new, found if is_new else 1)
         place, folded = first_action + len(actions), sum(1 << player for player in node.folded)
-        row = [node.player, boards[node.round], children.start, len(children), place, infoset, number, is_new, folded]
+        row = [node.player, boards[node.round], children.start, len(children), place, number, is_new, folded]
         rows += [*row, *node.spent]
         actions += [nodes[child].action for child in children]
     most_first = max(count for (_, after), count in counts.items() if after < 0)
@@ -219,7 +213,6 @@ def _table_of(
         "max_game_length": max(depths),
         "max_observations": most_next * most_new,
         "max_first_observations": most_first * hands * most_seen,
-        "max_infosets": max(num_infosets),
     }
     return rows + actions, most_next, most_first, sizes
 
@@ -247,7 +240,7 @@ class UniversalPokerRules(OpenSpielRules):
         "raiseSize": "100 100",
         "stack": "1200 1200",
     }
-    rules = Rules(chance_begins, _legal, _apply, _returns, _look, _outcomes, _observe, _infoset_number)
+    rules = Rules(chance_begins, _legal, _apply, _returns, _look, _outcomes, _observe)
 
     @classmethod
     def layout(cls, parameters: Parameters) -> Layout:

@@ -21,7 +21,7 @@ from mccfr_plus.trees.arrays import INFOSET, Shape
 from mccfr_plus.trees.by_rules import frames, histories, new_infosets, positions, rows, rule_slots, successors
 from mccfr_plus.trees.by_rules.histories import Openings, openings_of
 from mccfr_plus.trees.by_rules.payoff_matrix import PayoffMatrix
-from mccfr_plus.trees.by_rules.requirements import WORD, log_words_per_slot, uses_numbers
+from mccfr_plus.trees.by_rules.requirements import WORD, log_words_per_slot
 from mccfr_plus.trees.by_rules.rules_keys import RulesKeys, places_of
 from mccfr_plus.trees.expanding_tree import SIZES, ExpandingTree
 from mccfr_plus.trees.memory import MemoryPlan
@@ -71,10 +71,8 @@ class ImplicitTree(ExpandingTree):
         stored = {"infosets": np.zeros(plan.max_infosets, INFOSET), "expansion": np.zeros(rows.NUM_WORDS, np.int64)}
         super().__init__(game, plan, shape, **stored)
         self.node_capacity = _MOST_VISITS
-        num_keys = sizes.num_players * sizes.max_infosets  # by which infosets are found
-        if not uses_numbers(rules_game):  # but by a player's last slot; empty sequences are the last slots
-            num_keys = plan.max_slots + sizes.num_players
-        self._successors = np.zeros(self._size_of(successors.num_words, num_keys), np.int64)
+        num_slots = plan.max_slots + sizes.num_players  # the last ones are empty sequences
+        self._successors = np.zeros(self._size_of(successors.num_words, num_slots), np.int64)
         self._blocks = np.zeros(successors.BLOCK_WORDS_PER_INFOSET * plan.max_infosets, np.int64)
         self.slot_action = np.zeros(plan.max_slots, np.int32)
         self._info_keys = np.zeros((plan.max_infosets, 2), np.int64)
@@ -126,7 +124,6 @@ class ImplicitTree(ExpandingTree):
             rows.MAX_ACTIONS: self.rules_game.most_actions,
             rows.MAX_OUTCOMES: max(sizes.max_chance_outcomes, 1),
             rows.VIEW_SIZE: sizes.view_size,
-            rows.NUM_NUMBERS: sizes.max_infosets if uses_numbers(self.rules_game) else 0,
             successors.COUNT_BITS: sizes.num_distinct_actions.bit_length(),
             successors.LOG_WORDS_PER_SLOT: log_words_per_slot(self.rules_game),
         }
@@ -153,11 +150,8 @@ class ImplicitTree(ExpandingTree):
             rule_slots.RULE_LEGAL: rules.legal,
             rule_slots.RULE_APPLY: rules.apply,
             rule_slots.RULE_RETURNS: rules.returns,
+            rule_slots.RULE_OBSERVE: rules.observe,
         }
-        if uses_numbers(self.rules_game):
-            inlined[rule_slots.RULE_NUMBER] = rules.infoset_number
-        else:
-            inlined[rule_slots.RULE_OBSERVE] = rules.observe
         kernels = {place: _inlined(rule) for place, rule in inlined.items()}
         return {**self._constants, **rule_slots.kernels_of(rules), **kernels}
 
@@ -255,8 +249,6 @@ class ImplicitTree(ExpandingTree):
 
     def _slot_words(self, num_slots: int) -> tuple[np.ndarray, np.ndarray]:
         """Returns the table of successors without blocks: what so many slots, and the empty sequences, have of it."""
-        if uses_numbers(self.rules_game):
-            return self._successors[:0], self._successors
         used, end = (self._size_of(successors.num_words, count) for count in (num_slots, self.plan.max_slots))
         return self._successors[:used], self._successors[end:]
 

@@ -3,7 +3,7 @@
 Or only those of the player for whom a traversal is made: the others' strategy is uniform before their own traversals
 have come to an infoset, and no table needs a place for it. `observe`, of the game's rules, tells what a player has
 learned since its own last action, as a small number, and `successors` leads from a slot and such a number to the
-infoset that follows. With `infoset_number` the rules give the place in that table themselves.
+infoset that follows.
 """
 
 import numba
@@ -16,7 +16,6 @@ from mccfr_plus.trees.arrays import INFOSET
 from mccfr_plus.trees.by_rules.frames import NUM_SYMMETRIES, canonical_actions, orbit_size, stabilizer_of, turn_view
 from mccfr_plus.trees.by_rules.rows import (
     FIRST_UNIFORM,
-    NUM_NUMBERS,
     NUM_PLACES,
     NUM_PLAYERS,
     NUM_PRIOR,
@@ -40,7 +39,7 @@ from mccfr_plus.trees.by_rules.rows import (
     traverser_of,
     view_of,
 )
-from mccfr_plus.trees.by_rules.rule_slots import RULE_LEGAL, RULE_LOOK, RULE_NUMBER, RULE_OBSERVE
+from mccfr_plus.trees.by_rules.rule_slots import RULE_LEGAL, RULE_LOOK, RULE_OBSERVE
 from mccfr_plus.trees.by_rules.rules_keys import key_of_view
 from mccfr_plus.trees.by_rules.successors import NUM_BLOCK_WORDS, enter, fetch_ahead, fetch_word, find
 from mccfr_plus.trees.expansion import (
@@ -66,9 +65,6 @@ from mccfr_plus.trees.expansion import (
 @inline_kernel
 def _place_of(tree, row, state, player):
     """Returns slot and code that lead to the infoset of a row's player to move; see `successors`."""
-    if NUM_NUMBERS() > 0:
-        number = RULE_NUMBER(parameters_of(tree), table_of(tree), state, player)
-        return np.int64(player * NUM_NUMBERS() + number), np.int64(0)
     last = row[place_of_last(player)]
     code = RULE_OBSERVE(parameters_of(tree), table_of(tree), state, player, high_of(last))
     return low_of(last), np.int64(code)
@@ -78,7 +74,7 @@ def _place_of(tree, row, state, player):
 def known_infoset(tree, row, state, player):
     """Returns the infoset of a row's player to move, or 0 if it has no number."""
     last = low_of(row[place_of_last(player)])
-    if NUM_NUMBERS() == 0 and tree.expansion[FIRST_UNIFORM] <= last < tree.expansion[MAX_SLOTS]:
+    if tree.expansion[FIRST_UNIFORM] <= last < tree.expansion[MAX_SLOTS]:
         return np.int64(0)
     slot, code = _place_of(tree, row, state, player)
     return find(tree.expansion, slot, code)

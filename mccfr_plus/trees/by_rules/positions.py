@@ -31,7 +31,6 @@ from mccfr_plus.trees.by_rules.rows import (
     FIRST_STATE,
     FIRST_UNIFORM,
     MOVED,
-    NUM_NUMBERS,
     NUM_PLAYERS,
     OPEN,
     STATE_SIZE,
@@ -100,10 +99,9 @@ def head(tree, scratch, node):
             if found == 0:
                 found = uniform_infoset(tree, scratch, state)
         fetch_infoset(tree, scratch, found, mover)
-        if NUM_NUMBERS() == 0:
-            for player in range(NUM_PLAYERS()):
-                if player != mover:
-                    fetch_block(tree.expansion, low_of(row[place_of_last(player)]))
+        for player in range(NUM_PLAYERS()):
+            if player != mover:
+                fetch_block(tree.expansion, low_of(row[place_of_last(player)]))
     if found == 0 or load_word(tree.expansion, STATUS) != EXPANDING:
         return mover, 0
     row[place_of_infoset()] = found

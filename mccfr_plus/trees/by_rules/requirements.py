@@ -13,28 +13,16 @@ from mccfr_plus.trees.by_rules.successors import bits_of_codes
 from mccfr_plus.trees.keys import KEY_BYTES
 
 WORD = 8  # bytes of a word of the table of successors
-_MOST_BYTES_OF_NUMBERS = 1 << 28
 _MOST_CODES_BY_WORD = 2  # of a slot: so many have a word each
-
-
-def uses_numbers(game: RulesGame) -> bool:
-    """Returns whether infosets are found by the numbers that the rules give them, and not by what players learn.
-
-    A table of all numbers is touched here and there, so that a large one takes a page of memory per infoset.
-    """
-    rules, sizes = game.rules, game.sizes
-    is_small = WORD * sizes.num_players * sizes.max_infosets <= _MOST_BYTES_OF_NUMBERS
-    return rules.infoset_number is not None and (is_small or rules.observe is None)
 
 
 def can_be_implicit(game: RulesGame) -> bool:
     """Returns whether a game's rules are enough to traverse it without storing histories."""
-    rules, sizes = game.rules, game.sizes
-    if not sizes.perfect_recall:  # infosets that a player has come to by different ways would be kept apart
-        return False
+    sizes = game.sizes
     most_codes = max(sizes.max_observations, sizes.max_first_observations)
     has_room = (most_codes - 1).bit_length() <= bits_of_codes(sizes.num_distinct_actions)
-    return uses_numbers(game) or (rules.observe is not None and has_room)
+    # With imperfect recall, infosets that a player has come to by different ways would be kept apart.
+    return sizes.perfect_recall and game.rules.observe is not None and has_room
 
 
 def rules_to_traverse(game: pyspiel.Game, symmetry: bool = False) -> RulesGame:
@@ -66,18 +54,15 @@ class TreeBytes(NamedTuple):
 
     infoset: int  # without its slots
     slot: int
-    fixed: int  # the table of successors, if its length does not depend on what is found
 
 
 def tree_bytes(game: RulesGame) -> TreeBytes:
     """Returns the memory of the tree of a game."""
-    infoset, action = INFOSET.itemsize + KEY_BYTES, np.dtype(np.int32).itemsize
-    if uses_numbers(game):
-        return TreeBytes(infoset, action, WORD * game.sizes.num_players * game.sizes.max_infosets)
-    return TreeBytes(infoset, action + (WORD << log_words_per_slot(game)), 0)
+    action = np.dtype(np.int32).itemsize
+    return TreeBytes(INFOSET.itemsize + KEY_BYTES, action + (WORD << log_words_per_slot(game)))
 
 
 def log_words_per_slot(game: RulesGame) -> int:
     """Returns the logarithm of the words of the table of successors per slot."""
     codes = game.sizes.max_observations
-    return 0 if uses_numbers(game) or codes > _MOST_CODES_BY_WORD else (codes - 1).bit_length()
+    return 0 if codes > _MOST_CODES_BY_WORD else (codes - 1).bit_length()

@@ -55,7 +55,6 @@ NUM_PLAYERS = Constant("NUM_PLAYERS", 2, "Number of players.")
 MAX_ACTIONS = Constant("MAX_ACTIONS", 1, "Legal actions, at most.")
 MAX_OUTCOMES = Constant("MAX_OUTCOMES", 1, "Outcomes of a chance node, at most.")
 VIEW_SIZE = Constant("VIEW_SIZE", 1, "Entries that `look` writes.")
-NUM_NUMBERS = Constant("NUM_NUMBERS", 0, "Infosets of a player that the rules number by themselves; 0: they do not.")
 OPEN, MOVED = 0, 1  # lists of outcomes: those of the node that was opened last, and of the one that was moved last
 _LOW = 0xFFFFFFFF  # the lower half of a word
 

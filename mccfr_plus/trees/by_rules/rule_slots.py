@@ -33,16 +33,9 @@ def RULE_LOOK(parameters, table, state, player, view):
     """The `look` of the game's rules."""
 
 
-@optional_slot
+@required_slot
 def RULE_OBSERVE(parameters, table, state, player, action):
-    """The `observe` of the game's rules, unless they number infosets."""
-    return 0
-
-
-@optional_slot
-def RULE_NUMBER(parameters, table, state, player):
-    """The `infoset_number` of the game's rules, if they have one."""
-    return 0
+    """The `observe` of the game's rules."""
 
 
 def kernels_of(rules: Rules) -> dict[Any, Any]:

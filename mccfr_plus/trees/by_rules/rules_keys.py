@@ -41,11 +41,13 @@ class RulesKeys(Keys):
         ValueError: If the game has no compiled rules, or these name no symmetries that are needed.
     """
 
+    of_texts = False
+
     def __init__(self, game: pyspiel.Game, symmetry: bool = False):
         rules_game = compiled_rules(game)
         if rules_game is None:
             raise ValueError(f"{game} has no compiled rules")
-        self.kind = "symmetric" if symmetry else "rules"
+        self.kind, self.symmetry = "symmetric" if symmetry else "rules", symmetry
         self._game, self._rules_game, self._places = game, rules_game, places_of(rules_game)
         self._symmetries = Symmetries(rules_game.sizes) if symmetry else None
 

@@ -7,7 +7,7 @@ import pytest
 
 import mccfr_plus
 from mccfr_plus.games import Rules
-from mccfr_plus.games.openspiel import kuhn_poker, registry, rules_of, why_no_rules
+from mccfr_plus.games.openspiel import compiled_rules, kuhn_poker, registry, why_no_rules
 from mccfr_plus.kernels.compile import kernel
 
 # Game strings, and how many random plays are compared.
@@ -191,11 +191,6 @@ def _large_observe(parameters, table, state, player, action):
     return kuhn_poker._observe(parameters, table, state, player, action) + 3
 
 
-@kernel
-def _wrong_number(parameters, table, state, player):
-    return kuhn_poker._infoset_number(parameters, table, state, player) | 1
-
-
 @pytest.mark.parametrize(
     ("wrong", "message"),
     [
@@ -205,7 +200,6 @@ def _wrong_number(parameters, table, state, player):
         ({"look": _wrong_look}, r"in the information state, after the history \[.*\]"),
         ({"observe": _wrong_observe}, "in the information state by its code"),
         ({"observe": _large_observe}, "`observe` is out of range"),
-        ({"infoset_number": _wrong_number}, "in the information state by its number"),
     ],
 )
 def test_rules_that_disagree_are_caught(monkeypatch, wrong, message):
@@ -228,7 +222,7 @@ def test_rules_that_claim_perfect_recall_are_caught(monkeypatch):
 @pytest.mark.parametrize("name", NO_RULES)
 def test_games_without_rules_say_why(name):
     game = pyspiel.load_game(name)
-    assert rules_of(game) is None
+    assert compiled_rules(game) is None
     assert NO_RULES[name] in why_no_rules(game)
 
 
@@ -244,6 +238,6 @@ def test_games_without_rules_say_why(name):
 def test_games_of_openspiel_with_imperfect_recall(name):
     tree = mccfr_plus.compile_game(name)
     assert not tree.perfect_recall
-    assert not rules_of(tree.game).sizes.perfect_recall
+    assert not compiled_rules(tree.game).sizes.perfect_recall
     with pytest.raises(mccfr_plus.ConfigError, match=r"tree='rules': .* imperfect recall"):
         mccfr_plus.Solver(name, tree="rules")
