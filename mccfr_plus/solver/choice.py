@@ -112,7 +112,7 @@ def choose(
         progress: See `compile_game`.
 
     Raises:
-        ConfigError: If components are unknown or do not go together, or traversals would not end.
+        ConfigError: If components are unknown or do not go together.
         GameError: If the game cannot be loaded or compiled.
     """
     game, given = load_game(game), {"minimizer": None, **given}
@@ -124,8 +124,6 @@ def choose(
     else:
         kind = found
     if "estimator" in given:
-        if kind == "lazy":
-            _require_short_traversals(game, config)
         return Choice(replace(config, tree=kind), tree, "")
     if kind == "compiled":
         chosen, reason = _for_compiled(tree, estimate)
@@ -208,7 +206,7 @@ def _require_short_traversals(game: pyspiel.Game, config: SolverConfig) -> None:
     if traversal > math.log10(_ENDLESS_NODES):
         raise ConfigError(
             f"one traversal of external sampling on {game} would visit at least {as_text(traversal)} histories, and "
-            "the tree does not fit into memory: use --estimator=outcome, which samples single histories."
+            "the tree does not fit into memory: use estimator='outcome', which samples single histories."
         )
 
 
@@ -219,7 +217,7 @@ def tree_for(game: pyspiel.Game | str | GameTree, config: SolverConfig) -> Tree:
     """Returns the tree of a game for a solver.
 
     Raises:
-        ConfigError: If the components do not go with such a tree, or the memory is too little.
+        ConfigError: If the components do not go with such a tree, traversals would not end, or memory is too little.
         GameError: If the game cannot be solved; BudgetError if it must be compiled and does not fit.
     """
     if isinstance(game, GameTree):
@@ -230,6 +228,7 @@ def tree_for(game: pyspiel.Game | str | GameTree, config: SolverConfig) -> Tree:
     game = load_game(game)
     found = _tree_or_kind(game, config)
     if found == "lazy":
+        _require_short_traversals(game, config)
         return LazyTree(game, _memory_plan(config, game.num_players()), config.threads)
     if isinstance(found, GameTree):
         return found

@@ -256,3 +256,9 @@ def test_imperfect_recall(caplog):
     for question in (solver.exploitability, solver.nash_conv, lambda: solver.run(target_exploitability=0.1)):
         with pytest.raises(GameError, match="imperfect recall"):
             question()
+
+
+@pytest.mark.parametrize("tree", ["auto", "lazy"])
+def test_traversals_that_would_not_end_are_refused(tree):
+    with pytest.raises(ConfigError, match=r"at least 10\^\d+.* histories.*use estimator='outcome'"):
+        Solver("cliff_walking", "external", tree=tree)
