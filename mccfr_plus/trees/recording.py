@@ -65,11 +65,13 @@ def checked_returns(returns: Sequence[float], num_players: int) -> tuple[float, 
 
 
 def checked_actions(actions: list[int], most: int) -> list[int]:
-    """Returns the legal actions of a decision node: between 1 and `most`."""
+    """Returns the legal actions of a decision node: between 1 and `most`, all of them different."""
     if not 0 < len(actions) <= most:
         raise WrongAnswerError(
             f"a decision node with {len(actions)} legal actions, where num_distinct_actions() allows 1 to {most}"
         )
+    if len(set(actions)) < len(actions):
+        raise WrongAnswerError(f"the legal actions {actions} of a decision node are not all different")
     return actions
 
 

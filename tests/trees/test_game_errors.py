@@ -34,6 +34,7 @@ def code(request):
     ("method", "answer", "text"),
     [
         ("legal_actions", [], r"decision node with 0 legal actions, where num_distinct_actions\(\) allows 1 to 3"),
+        ("legal_actions", [0, 0, 1], r"the legal actions \[0, 0, 1\] of a decision node are not all different"),
         ("chance_outcomes", [(0, 0.5), (1, 0.6)], "chance sum to 1.1 instead of 1"),
         ("chance_outcomes", [(0, 1.5), (1, -0.5)], r"finite and not negative, and not \[1.5, -0.5\]"),
         ("chance_outcomes", [(0, 0.5), (1, math.nan)], r"finite and not negative, and not \[0.5, nan\]"),
