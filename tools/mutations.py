@@ -43,6 +43,11 @@ def changes(folder: str, tests: str, *rows: tuple[str, str, str, str]) -> list[C
 CHANGES = [
     *changes(
         "estimators",
+        "tests/checks/test_built_in_components.py",
+        ("own reach counts among the others'", "outcome.py", "if other != player:", "if True:"),
+    ),
+    *changes(
+        "estimators",
         "tests/estimators/test_estimators.py",
         (
             "outcome sampling divides by the strategy instead of xi",
@@ -50,7 +55,6 @@ CHANGES = [
             "child_weight /= exploring_probability(strategy, sampling_weights, child_slot, width, epsilon)",
             "child_weight /= strategy[at(child_slot)]",
         ),
-        ("own reach counts among the others'", "outcome.py", "if other != player:", "if True:"),
         (
             "inclusion without its inverse",
             "traversal.py",

@@ -92,7 +92,10 @@ def test_converges_in_kuhn_poker(name):
     kind = type(config).__name__.removesuffix("Config")
     bar = 0.25 if kind == "NFSP" else {"tree": 0.03, "batched": 0.12}[representation]
     solver = getattr(neural, kind)("kuhn_poker", config, representation=representation, seed=1)
-    solver.run(500, target_exploitability=bar)
+    if representation == "batched" and kind != "NFSP":  # each evaluation trains networks of the average
+        solver.run(25)  # seeds 1 to 3 had 0.04 at most after 20
+    else:
+        solver.run(500, target_exploitability=bar)
     assert solver.exploitability() <= bar
 
 
