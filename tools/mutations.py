@@ -176,7 +176,7 @@ CHANGES = [
     *changes(
         "averages",
         "tests/averages/test_averaging.py::test_lazy_is_the_dense_average",
-        ("the lazy average counts a gain twice", "methods.py", "        seen[at(first)] = above\n", ""),
+        ("the lazy average counts a gain twice", "methods.py", "            seen[at(first)] = above\n", ""),
     ),
     *changes(
         "averages",
@@ -625,9 +625,10 @@ def main() -> None:
     arguments = parser.parse_args()
     chosen = [each for each in CHANGES if not arguments.names or any(name in each.name for name in arguments.names)]
     for change in chosen:
-        count = (ROOT / change.file).read_text(encoding="utf-8").count(change.old)
-        if count != 1:
+        source = (ROOT / change.file).read_text(encoding="utf-8")
+        if (count := source.count(change.old)) != 1:
             parser.error(f"{change.name}: {change.old!r} stands {count} times in {change.file}: mend the table")
+        compile(source.replace(change.old, change.new), change.file, "exec")
     if arguments.sample is not None:
         rng = random.Random(datetime.date.today().toordinal())
         chosen = rng.sample(chosen, min(arguments.sample, len(chosen)))
