@@ -374,10 +374,10 @@ CHANGES = [
             "break  # an attribute has",
         ),
         (
-            "slots: the second binding returns what was bound",
+            "slots: the same bindings give another kernel",
             "slots.py",
-            "return _bound[key][0]",
-            "return _bound[key][1]",
+            "if key not in _bound:",
+            "if key not in _bound or changes:",
         ),
     ),
     *changes(
