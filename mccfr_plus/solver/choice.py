@@ -112,7 +112,7 @@ def choose(
         progress: See `compile_game`.
 
     Raises:
-        ConfigError: If components are unknown or do not go together.
+        ConfigError: If components are unknown or do not go together, or traversals would not end.
         GameError: If the game cannot be loaded or compiled.
     """
     game, given = load_game(game), {"minimizer": None, **given}
@@ -124,6 +124,8 @@ def choose(
     else:
         kind = found
     if "estimator" in given:
+        if kind == "lazy":
+            _require_short_traversals(game, config)
         return Choice(replace(config, tree=kind), tree, "")
     if kind == "compiled":
         chosen, reason = _for_compiled(tree, estimate)
@@ -228,7 +230,8 @@ def tree_for(game: pyspiel.Game | str | GameTree, config: SolverConfig) -> Tree:
     game = load_game(game)
     found = _tree_or_kind(game, config)
     if found == "lazy":
-        _require_short_traversals(game, config)
+        if config.tree == "auto":
+            _require_short_traversals(game, config)
         return LazyTree(game, _memory_plan(config, game.num_players()), config.threads)
     if isinstance(found, GameTree):
         return found

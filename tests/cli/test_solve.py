@@ -156,7 +156,7 @@ def test_full_memory_ends_the_run(command, monkeypatch):
         (["pathfinding"], "information_state_string"),
         (["liars_dice_ir", "--target_exploitability=0.1"], "imperfect recall"),
         (["phantom_ttt", "--tree=lazy", "--target_exploitability=0.1"], "an exact exploitability needs the whole tree"),
-        (["battleship", "--estimator=external"], "--estimator=outcome"),
+        (["battleship", "--estimator=external"], "use estimator='outcome'"),
         (["kuhn_poker", "--estimator=extrenal"], "Did you mean 'external'"),
         (["kuhn_poker", "--policy_out=/no/such/directory/p.npz"], "no directory /no/such/directory"),
         (["kuhn_poker", "--checkpoint=run", "--policy_out=run.lock"], "is the checkpoint or its lock"),

@@ -258,7 +258,6 @@ def test_imperfect_recall(caplog):
             question()
 
 
-@pytest.mark.parametrize("tree", ["auto", "lazy"])
-def test_traversals_that_would_not_end_are_refused(tree):
+def test_traversals_that_would_not_end_are_refused():
     with pytest.raises(ConfigError, match=r"at least 10\^\d+.* histories.*use estimator='outcome'"):
-        Solver("cliff_walking", "external", tree=tree)
+        Solver("cliff_walking", "external")
