@@ -2,7 +2,7 @@
 
 With v(h), the value of history h under the current strategies, the gradient gets v(h a) at the slots of an own infoset
 at h, and at the last own slot before h minus the sum over a of strategy(a) v(h a), which a minimizer passes up from h.
-That fits rules that pass up expected values; the whole is no unbiased gradient, which FTRL and OMD need.
+That fits rules that pass up expected values; the result is not an unbiased gradient, which FTRL and OMD need.
 """
 
 from dataclasses import dataclass
@@ -147,7 +147,7 @@ class Escher(Estimator):
             check_whole("refresh", self.refresh)
             check_number("refresh", self.refresh, 0, 2**53, "must be a number below 2^53")
             if self.values == "learned":
-                raise ConfigError(f"refresh={self.refresh!r} with values='learned': those are never computed anew.")
+                raise ConfigError(f"refresh={self.refresh!r} with values='learned': these are never recomputed.")
         check_number("rate", self.rate, 0, 1, "must be a number above 0 (or values would never move) and at most 1")
         check_choice("sampling", self.sampling, ("uniform", "balanced"))
 

@@ -206,7 +206,7 @@ class MagneticMirrorDescent(Dilated):
 
     The next plan maximizes eta <g, x> - eta alpha psi(x) - D(x, x_t), psi being the dilated entropy. With constant
     settings (``decay=0``) the last strategy approaches a quantal response equilibrium of temperature alpha. With
-    decreasing ones it approaches a Nash equilibrium. There is no average by default.
+    decreasing ones it approaches a Nash equilibrium. No average is formed by default.
 
     Needs exact gradients: estimator ``full``.
 

@@ -179,7 +179,7 @@ def _asymmetric(values, strategy, tables, first, last, parameters):
 @inline_kernel
 def asymmetric(values, strategy, tables, first, last, iteration, parameters):
     """APCFR+ at one infoset. See `Minimizer`."""
-    if last - first == 3:  # with a constant there are no loops: they take a tenth of an iteration on Leduc
+    if last - first == 3:  # a constant unrolls the loops, a tenth of an iteration in Leduc poker
         return _asymmetric(values, strategy, tables, first, first + 3, parameters)
     return _asymmetric(values, strategy, tables, first, last, parameters)
 

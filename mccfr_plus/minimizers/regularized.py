@@ -100,7 +100,7 @@ class RegularizedMirrorDescent(Minimizer):
     """Mirror descent on a regularized game at every information set, the rule of Reg-CFR (Liu et al. 2023).
 
     A strategy x costs tau |x|^2 / 2 wherever the player comes. Predictions are the last values, and steps adapt to how
-    much they change. There is no average by default. Needs exact gradients: estimator ``full``.
+    much they change. No average is formed by default. Needs exact gradients: estimator ``full``.
 
     Args:
         tau: Weight of the regularizer in the first period, in payoffs, from 0 to the root of kappa.

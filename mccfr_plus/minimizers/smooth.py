@@ -18,7 +18,7 @@ _ALMOST_ONE = 1.0 - 1e-14  # sums that are 1 but for rounding need no projection
 
 @inline_kernel
 def project_two(one, other):
-    """Returns P, of `SmoothPredictive`, of two values. The case would be predicted badly: there are no branches."""
+    """Returns P, of `SmoothPredictive`, of two values. Without branches, which would be mispredicted."""
     lift = max(0.5 - 0.5 * (one + other), 0.0)
     return max(max(one, min(one + lift, 1.0)), 0.0), max(max(other, min(other + lift, 1.0)), 0.0)
 
