@@ -20,8 +20,8 @@ class Snapshot(dict):
 
     def _refuse(self, *args: Any, **kwargs: Any) -> NoReturn:
         raise TypeError(
-            "this is a copy of the solver's table, and changing it would have no effect: change dict(...) of it and "
-            "assign that to the solver's attribute."
+            "this is a copy of the solver's table, and changing it would have no effect: change a copy.deepcopy of the "
+            "whole table, and assign that to the solver's attribute."
         )
 
     __setitem__ = __delitem__ = __ior__ = clear = pop = popitem = setdefault = update = _refuse  # type: ignore[assignment]
@@ -131,7 +131,7 @@ def _stored_tree(solver: Any) -> Any:
     if not {HISTORIES, INFOSETS} <= solver.tree.provides:
         raise ConfigError(
             f"{solver.game} is too large to be compiled, so that the texts of its information states are not kept: "
-            "use average_policy(), regrets(info_state) or save_checkpoint(path)."
+            "use average_policy(), regrets(info_state), tree.num_infosets or save_checkpoint(path)."
         )
     return solver.tree
 

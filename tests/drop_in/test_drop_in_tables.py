@@ -123,6 +123,19 @@ def test_a_table_of_openspiel_is_taken(ours, theirs):
         np.testing.assert_allclose(solver._infostates[text][1], sums, rtol=1e-9)
 
 
+def test_a_changed_copy_of_the_nodes_can_be_assigned():
+    game = pyspiel.load_game("kuhn_poker")
+    solver, reference = cfr.CFRSolver(game).run(5), cfr.CFRSolver(game).run(5)
+    nodes = copy.deepcopy(solver._info_state_nodes)
+    for node in nodes.values():
+        node.cumulative_regret.update({action: 2 * regret for action, regret in node.cumulative_regret.items()})
+    solver._info_state_nodes = nodes
+    for text, node in reference._info_state_nodes.items():
+        expected = {action: 2 * regret for action, regret in node.cumulative_regret.items()}
+        assert solver._info_state_nodes[text].cumulative_regret == pytest.approx(expected)
+    np.testing.assert_allclose(solver.average_strategy(), reference.average_strategy())
+
+
 def test_the_current_policy_can_be_set():
     game = pyspiel.load_game("kuhn_poker")
     start = cfr.CFRSolver(game).run(10).average_policy()
