@@ -8,8 +8,7 @@ from typing import Any
 import numpy as np
 import pyspiel
 
-from mccfr_plus.cli import output
-from mccfr_plus.cli.arguments import POLICY_HELP, add_game, add_json, add_seed, memory_size, positive
+from mccfr_plus.cli import common
 from mccfr_plus.cli.policy_source import UNIFORM, policies_and_tree
 from mccfr_plus.evaluation import Estimate, Evaluation, estimate_quality, evaluate, expected_values, head_to_head
 from mccfr_plus.evaluation.policy_by_rules import evaluate_by_rules, is_symmetric, is_tabulated
@@ -26,7 +25,7 @@ _HEADING = ["", "what it is", "value", "95 % from", "to", "samples"]
 _SECONDS = 20.0  # of estimates
 _AGAINST_SHARE = 0.4  # of these seconds
 _MAX_SECONDS = 3600.0  # of an exact evaluation by rules
-_NOTES = """
+NOTES = """
   value            expected payoff when all players follow the policy
   best response    expected payoff of the best response to the other players
   NashConv         sum over players of (best response - value); 0 at a Nash equilibrium
@@ -44,17 +43,16 @@ games, with control variates for chance and for the policies' own actions.
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.epilog = _NOTES
-    add_game(parser)
+    common.add_game(parser)
     add = parser.add_argument
-    add("policy", metavar="POLICY", help=POLICY_HELP)
+    add("policy", metavar="POLICY", help=common.POLICY_HELP)
     add("--estimate", action="store_true", help="Estimate by play, even if the tree would fit.")
     meaning = f"Time for estimates, by default {_SECONDS:g}. If given, also the limit of an exact evaluation by rules."
-    add("--seconds", type=positive, help=meaning)
+    add("--seconds", type=common.positive, help=meaning)
     add("--against", metavar="OTHER", help="Also play against this policy: a file, or the word uniform.")
-    add("--memory", type=memory_size, help="Of the process, such as 4GB. Default: half of the free one.")
-    add_seed(parser, "Makes estimates repeatable.")
-    add_json(parser)
+    add("--memory", type=common.memory_size, help="Of the process, such as 4GB. Default: half of the free one.")
+    common.add_seed(parser, "Makes estimates repeatable.")
+    common.add_json(parser)
 
 
 def run(arguments: argparse.Namespace) -> None:
@@ -62,7 +60,7 @@ def run(arguments: argparse.Namespace) -> None:
     sources = [source] if arguments.against is None else [source, arguments.against]
     game = load_game(arguments.game)
     chosen, tree = policies_and_tree(game, sources, arguments.memory, only_if_needed=estimates)
-    output.show_notes()
+    common.show_notes()
     found: dict[str, Any] | None = None
     if tree is not None and not estimates:
         found = {"values": expected_values(tree, chosen[0]).tolist()}
@@ -81,7 +79,7 @@ def run(arguments: argparse.Namespace) -> None:
     if arguments.against is not None:
         match = _head_to_head(game, None if estimates else tree, chosen, arguments)
     if arguments.json:
-        output.print_json({"game": arguments.game, "policy": source, **result, "head_to_head": match})
+        common.print_json({"game": arguments.game, "policy": source, **result, "head_to_head": match})
 
 
 def _numbers(evaluation: Evaluation) -> dict[str, Any]:
@@ -114,10 +112,10 @@ def _print_exact(found: dict[str, Any]) -> None:
     best = found["best_response_values"] or [None] * len(found["values"])
     for i, (value, response) in enumerate(zip(found["values"], best, strict=True)):
         gain = None if response is None else response - value
-        table.append([f"player {i}", output.number(value), output.number(response), output.number(gain, 4)])
-    output.print_table(table)
-    print(f"\nNashConv        {output.number(found['nash_conv'])}")
-    print(f"exploitability  {output.number(found['exploitability'])}")
+        table.append([f"player {i}", common.number(value), common.number(response), common.number(gain, 4)])
+    common.print_table(table)
+    print(f"\nNashConv        {common.number(found['nash_conv'])}")
+    print(f"exploitability  {common.number(found['exploitability'])}")
 
 
 def _options(arguments: argparse.Namespace, share: float) -> dict[str, Any]:
@@ -135,9 +133,9 @@ def _estimates(game: pyspiel.Game, policy: Any, arguments: argparse.Namespace) -
     for quantity, player, method, estimate in quality.findings:
         who = "" if player is None else f" of player {player}"
         rows.append([quantity + who, *_cells(estimate), method])
-    output.print_table(rows, texts=(0, 1, 6))
+    common.print_table(rows, texts=(0, 1, 6))
     for note in quality.notes:
-        print(output.wrapped(note))
+        print(common.wrapped(note))
     found = [{"quantity": q, "player": p, "by": by, **each._asdict()} for q, p, by, each in quality.findings]
     return {"estimates": found, "notes": list(quality.notes)}
 
@@ -158,13 +156,13 @@ def _head_to_head(
     print(f"\n{arguments.policy} against {arguments.against}, won per game")
     rows = [_HEADING, *([f"as player {seat}", *_cells(found)] for seat, found in enumerate(by_seat))]
     rows.append(["in all seats", *_cells(mean)])
-    output.print_table([row[:3] if tree else row for row in rows], texts=(0, 1))
+    common.print_table([row[:3] if tree else row for row in rows], texts=(0, 1))
     if reduction is not None:
-        print(f"control variates reduce the variance of payoffs by a factor of {output.number(reduction, 3)}")
+        print(f"control variates reduce the variance of payoffs by a factor of {common.number(reduction, 3)}")
     found = {"by_seat": [seat._asdict() for seat in by_seat], "variance_reduction": reduction}
     return {"against": arguments.against, **mean._asdict(), **found}
 
 
 def _cells(found: Estimate) -> list[str]:
-    numbers = [output.number(number, 4) for number in (found.value, found.low, found.high)]
-    return [found.kind, *numbers, output.count(found.samples)]
+    numbers = [common.number(number, 4) for number in (found.value, found.low, found.high)]
+    return [found.kind, *numbers, common.count(found.samples)]

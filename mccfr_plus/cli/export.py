@@ -9,8 +9,8 @@ from importlib.util import find_spec
 
 import numpy as np
 
-from mccfr_plus.cli import output
-from mccfr_plus.cli.arguments import POLICY_HELP, UsageError, add_game
+from mccfr_plus.cli import common
+from mccfr_plus.cli.common import UsageError
 from mccfr_plus.cli.policy_source import read_policy, read_without_tree
 from mccfr_plus.display import data_frame
 from mccfr_plus.errors import ConfigError, PolicyFileError
@@ -24,7 +24,7 @@ from mccfr_plus.trees.loading import load_game
 
 SUMMARY = "Write a saved policy as CSV, JSON or Parquet, or a game in Gambit's format."
 
-_NOTES = """
+NOTES = """
 csv, json and parquet write POLICY, one row per information state and action:
   player              from 0
   information_state   its text; its key in hexadecimal digits if the policy was solved without a compiled tree
@@ -39,10 +39,9 @@ all its histories, without a POLICY. Probabilities of chance and payoffs are fra
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.epilog = _NOTES
-    add_game(parser)
+    common.add_game(parser)
     add = parser.add_argument
-    add("policy", metavar="POLICY", nargs="?", help=POLICY_HELP)
+    add("policy", metavar="POLICY", nargs="?", help=common.POLICY_HELP)
     add("--format", choices=("csv", "json", "parquet", "efg"), default="csv", help="Default: csv.")
     add("--out", help="The file; it is not overwritten. Default: standard output.")
 
@@ -61,12 +60,12 @@ def run(arguments: argparse.Namespace) -> None:
     if kind == "efg":
         tree, text = compile_game(arguments.game), io.StringIO()
         write_efg(tree, text)
-        content, size = text.getvalue(), f"{output.count(tree.num_nodes)} histories"
+        content, size = text.getvalue(), f"{common.count(tree.num_nodes)} histories"
     else:
         columns = _columns(arguments.game, source)
-        size = f"{output.count(len(columns['action']))} rows"
+        size = f"{common.count(len(columns['action']))} rows"
         content = data_frame(columns).to_parquet(index=False) if kind == "parquet" else _as_text(columns, kind)
-    output.show_notes()
+    common.show_notes()
     if out is None:
         sys.stdout.write(str(content))
         return

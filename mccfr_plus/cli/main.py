@@ -17,7 +17,7 @@ import signal
 import sys
 from collections.abc import Iterator
 
-from mccfr_plus.cli.arguments import PROGRAM, Parser, UsageError, text
+from mccfr_plus.cli.common import PROGRAM, Parser, UsageError, text
 from mccfr_plus.errors import MccfrPlusError
 from mccfr_plus.kernels.compile import is_no_notice
 from mccfr_plus.kernels.interrupts import SIGNALS
@@ -82,7 +82,7 @@ def main(argv: list[str] | None = None) -> int:
 def parser_of(verb: str) -> Parser:
     """Returns the parser of one of `VERBS`; only that verb's module is imported."""
     module = importlib.import_module(f"mccfr_plus.cli.{verb}")
-    parser = Parser(verb, module.SUMMARY)
+    parser = Parser(verb, module.SUMMARY, module.NOTES)
     module.add_arguments(parser)
     meaning = "Import a module first, by name or file, that registers games or components; may be repeated."
     parser.add_argument(
@@ -133,7 +133,7 @@ def _overview() -> str:
 
 @contextlib.contextmanager
 def _logging_to_stderr() -> Iterator[None]:
-    """Shows the package's log as plain lines on standard error: warnings at once, notes at `output.show_notes`."""
+    """Shows the package's log as plain lines on standard error: warnings at once, notes at `common.show_notes`."""
     logger = logging.getLogger("mccfr_plus")
     handler = logging.handlers.MemoryHandler(
         _MAX_NOTES, flushLevel=logging.WARNING, target=logging.StreamHandler(), flushOnClose=False

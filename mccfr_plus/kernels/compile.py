@@ -1,8 +1,4 @@
-"""The one place that owns the options of Numba's compiler and keeps kernels on disk.
-
-No kernel calls itself: a cached self-recursive kernel crashes the next process (numba issue 6061), so every traversal
-has its own stack.
-"""
+"""The kinds of kernels: the one place that owns the options of Numba's compiler."""
 
 import contextlib
 import gc
@@ -17,7 +13,7 @@ import numba
 from numba.core import config, types
 from numba.core.registry import CPUDispatcher
 
-from mccfr_plus.kernels.disk_cache import DiskCache, InlineCache
+from mccfr_plus.kernels.disk_cache import DiskCache
 from mccfr_plus.kernels.interrupts import deferred_signals
 from mccfr_plus.kernels.pipeline import AllocatingCompiler, InlineCompiler, KernelCompiler
 
@@ -37,12 +33,12 @@ def kernel(function: Callable) -> Any:
 
     It has no reference counts, and so must not make arrays.
     """
-    return _dispatcher(function, _Kernel, DiskCache, _OPTIONS, KernelCompiler)
+    return _dispatcher(function, _Kernel, _OPTIONS, KernelCompiler)
 
 
 def allocating_kernel(function: Callable) -> Any:
     """Returns the function as a kernel that may make arrays. No other kind may get arrays from it."""
-    return _dispatcher(function, _Kernel, DiskCache, _OPTIONS, AllocatingCompiler)
+    return _dispatcher(function, _Kernel, _OPTIONS, AllocatingCompiler)
 
 
 def may_make_arrays(function: Any) -> bool:
@@ -53,10 +49,9 @@ def may_make_arrays(function: Any) -> bool:
 def inline_kernel(function: Callable) -> Any:
     """Returns the function as a kernel that is inlined where it is called, by other kernels only.
 
-    It is for what runs per node or infoset: a call passes bundles of arrays, which was measured to cost ten times as
-    much as the work itself.
+    It is for what runs per node or infoset: a call passes bundles of arrays, for ten times the cost of the work itself.
     """
-    return _dispatcher(function, _InlineKernel, InlineCache, _INLINE_OPTIONS, InlineCompiler)
+    return _dispatcher(function, _InlineKernel, _INLINE_OPTIONS, InlineCompiler)
 
 
 def expression_kernel(function: Callable) -> Any:
@@ -64,14 +59,14 @@ def expression_kernel(function: Callable) -> Any:
 
     It is for what takes bundles of arrays and reads little of them: compiling that on its own takes longer.
     """
-    return _dispatcher(function, _InlineKernel, InlineCache, {**_INLINE_OPTIONS, "inline": "always"}, InlineCompiler)
+    return _dispatcher(function, _InlineKernel, {**_INLINE_OPTIONS, "inline": "always"}, InlineCompiler)
 
 
-def _dispatcher(function: Callable, kind: type, cache: type[DiskCache], options: dict, compiler: type) -> Any:
+def _dispatcher(function: Callable, kind: type, options: dict, compiler: type) -> Any:
     dispatcher = numba.njit(**options, pipeline_class=compiler)(function)
     if isinstance(dispatcher, CPUDispatcher):  # or it is the plain function, where compilation is switched off
         dispatcher.__class__ = kind
-        dispatcher._cache = cache(dispatcher)  # type: ignore[attr-defined]
+        dispatcher._cache = DiskCache(dispatcher)  # type: ignore[attr-defined]
     return dispatcher
 
 
@@ -110,7 +105,6 @@ class _InlineKernel(_Kernel):
     _callable: Any = None
 
     def add_overload(self, cres: Any) -> None:
-        """Adds a compiled version, without an entry for Python."""
         self.overloads[tuple(cres.signature.args)] = cres
 
     def __call__(self, *arguments: Any) -> Any:
@@ -146,15 +140,11 @@ def is_no_notice(record: logging.LogRecord) -> bool:
 
 @contextlib.contextmanager
 def announce_compilation(function: Any, what: str = "a kernel", about: float = 3.0) -> Iterator[None]:
-    """Logs what is compiled, and how long it took, if what runs inside takes so long that it must be compiling.
+    """Logs that a kernel is compiled, and how long that took, if the ``with`` block takes so long that it must be.
 
-    Args:
-        function: The kernel that runs inside.
-        what: What is compiled, such as ``"external + rm"``.
-        about: How many seconds this takes, as a rule.
+    `about` is how many seconds this takes, as a rule.
     """
-    # What is compiled or loaded already in this process; a plain function where compilation is switched off.
-    if getattr(function, "overloads", True):
+    if getattr(function, "overloads", True):  # compiled or loaded, or a plain function: compilation is switched off
         yield
         return
     is_kept = getattr(getattr(function, "_cache", None), "digest", None) is not None

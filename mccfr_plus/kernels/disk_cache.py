@@ -1,28 +1,47 @@
-"""Compiled kernels on disk, under a digest of all the code that they contain.
+"""Compiled kernels on disk, each under a digest of everything that it depends on.
 
-Numba's own cache checks only the file of the outermost function and lies beside it, where an installation empties it.
-This one lies in the user's cache folder, or in ``NUMBA_CACHE_DIR``. Each compiled version is one file, so that
-processes need no lock.
+The digest covers the sources of this package, the source files of user-defined functions and of modules that they use,
+and what is frozen into kernels: values of globals, of closures and of constants. Numba's own cache checks only the file
+of the outermost function and lies beside it, where an installation empties it. This one lies in the user's cache
+folder, or in ``NUMBA_CACHE_DIR``. Each compiled version is one file, so that processes need no lock.
 """
 
 import contextlib
+import enum
 import functools
 import hashlib
+import linecache
 import os
 import pickle
+import sys
 import tempfile
+import types
 from pathlib import Path
 from typing import Any
 
 import numba
+import numpy as np
+from llvmlite import ir
 from numba.core import caching, compiler, config
-from numba.core.dispatcher import Dispatcher
 from numba.core.runtime import rtsys
 from numba.core.serialize import dumps
+from numba.extending import _Intrinsic
 from numba.misc.appdirs import AppDirs
 
-from mccfr_plus.kernels import pipeline
-from mccfr_plus.kernels.digest import digest_of
+from mccfr_plus.kernels.pipeline import Constant, InlineCompiler, InlineLibrary
+
+# Modules that stay the same as long as the versions of Python, NumPy and Numba do, which Numba looks at.
+_TRUSTED = ("builtins", "math", "cmath", "ctypes", "_ctypes", "numpy", "numba", "llvmlite")
+_PACKAGE = __name__.partition(".")[0]
+
+# What a text tells apart.
+_PLAIN = bool | int | float | complex | str | bytes | np.generic | np.dtype | numba.types.Type | ir.Type | Constant
+
+_NOT_SET = object()  # what a closure refers to; it has no digest
+
+
+class _UnknownSourceError(Exception):
+    """Raised where the content of something that a kernel contains cannot be told."""
 
 
 def cache_folder() -> Path:
@@ -31,18 +50,15 @@ def cache_folder() -> Path:
 
 
 class DiskCache(caching.NullCache):
-    """The compiled versions of one kernel, in the place of Numba's own cache.
+    """The compiled versions of one kernel, in the place of Numba's own cache."""
 
-    The digest is computed when the kernel is first needed: what it calls may be defined later than itself. It covers
-    the kernel's options: an inlined kernel and its copy for Python have the same function.
-    """
-
-    def __init__(self, kernel: Dispatcher):
+    def __init__(self, kernel: Any):
         self._kernel = kernel
+        self._is_inline = kernel._compiler.pipeline_class is InlineCompiler
 
     @functools.cached_property
     def digest(self) -> str | None:
-        """The digest of the code; None if it cannot be identified, so that nothing is kept."""
+        """The digest of the code, computed at first use: what the kernel calls may be defined later than itself."""
         return digest_of(self._kernel)
 
     def _path(self, sig: Any, codegen: Any) -> Path | None:
@@ -64,11 +80,10 @@ class DiskCache(caching.NullCache):
         path = self._path(sig, target_context.codegen())
         if path is None:
             return None
+        rebuild = _rebuilt_inline if self._is_inline else compiler.CompileResult._rebuild
         try:
-            return self._unpacked(target_context, pickle.loads(path.read_bytes()))
-        except OSError:
-            return None
-        except Exception:  # cut off when the machine lost its power, or damaged otherwise: compiled again
+            return rebuild(target_context, *pickle.loads(path.read_bytes()))
+        except Exception:  # there is none, or it was cut off when the machine lost its power: compiled again
             return None
 
     def save_overload(self, sig: Any, data: Any) -> None:
@@ -81,36 +96,158 @@ class DiskCache(caching.NullCache):
             handle, temporary = tempfile.mkstemp(dir=path.parent)
             try:
                 with os.fdopen(handle, "wb") as file:
-                    file.write(dumps(self._packed(data)))
+                    file.write(dumps(_reduced_inline(data) if self._is_inline else data._reduce()))
                 os.replace(temporary, path)
             except BaseException:
                 os.unlink(temporary)
                 raise
 
-    def _packed(self, result: Any) -> tuple:
-        return result._reduce()
 
-    def _unpacked(self, target_context: Any, packed: tuple) -> Any:
-        return compiler.CompileResult._rebuild(target_context, *packed)
+def _reduced_inline(result: Any) -> tuple:
+    """Returns what is kept of an inline kernel, which has no machine code."""
+    result.fndesc.typemap = result.fndesc.calltypes = None  # large, and not needed
+    name, _, bitcode = result.library.serialize_using_bitcode()
+    return name, bitcode, result.fndesc, result.signature
 
 
-class InlineCache(DiskCache):
-    """The same for an inline kernel, of which there is no machine code."""
+def _rebuilt_inline(target_context: Any, name: str, bitcode: bytes, descriptor: Any, signature: Any) -> Any:
+    return compiler.compile_result(
+        typing_context=target_context.typing_context,
+        target_context=target_context,
+        entry_point=object(),
+        fndesc=descriptor,
+        library=InlineLibrary.load(target_context.codegen(), name, bitcode),
+        signature=signature,
+        objectmode=False,
+    )
 
-    def _packed(self, result: Any) -> tuple:
-        result.fndesc.typemap = result.fndesc.calltypes = None  # large, and not needed
-        name, _, bitcode = result.library.serialize_using_bitcode()
-        return name, bitcode, result.fndesc, result.signature
 
-    def _unpacked(self, target_context: Any, packed: tuple) -> Any:
-        name, bitcode, descriptor, signature = packed
-        library = pipeline.InlineLibrary.load(target_context.codegen(), name, bitcode)
-        return compiler.compile_result(
-            typing_context=target_context.typing_context,
-            target_context=target_context,
-            entry_point=object(),
-            fndesc=descriptor,
-            library=library,
-            signature=signature,
-            objectmode=False,
-        )
+def digest_of(kernel: Any) -> str | None:
+    """Returns a digest of a kernel and of everything that it calls, 16 hexadecimal digits.
+
+    None if it contains something whose source cannot be identified: such kernels are compiled in every process.
+    """
+    try:
+        return _hash(f"{package_digest()} {_described(kernel)}")[:16]
+    except _UnknownSourceError:
+        return None
+
+
+@functools.cache
+def package_digest() -> str:
+    """Returns a digest of this package's sources."""
+    digest = hashlib.sha256()
+    folder = Path(__file__).parent.parent
+    for path in sorted(folder.rglob("*.py")):
+        digest.update(str(path.relative_to(folder)).encode() + b"\0" + path.read_bytes())
+    return digest.hexdigest()
+
+
+def _hash(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def _described(value: Any) -> str:
+    """Returns a text that is the same for values of the same content only."""
+    if isinstance(getattr(value, "py_func", None), types.FunctionType):  # a kernel: its compiler and options matter
+        options = {**getattr(value, "targetoptions", {}), **getattr(value, "locals", {})}
+        kind = getattr(getattr(value, "_compiler", None), "pipeline_class", type(None)).__name__
+        texts = sorted(f"{name}={_option(given)}" for name, given in options.items())
+        return f"{kind} {texts} {_described(value.py_func)}"
+    if isinstance(value, _Intrinsic):
+        return _described(value._defn)
+    if isinstance(value, types.FunctionType):
+        return "trusted" if _is_of(value.__module__, *_TRUSTED) else _of_function(value)
+    if isinstance(value, np.ndarray) and not value.dtype.hasobject:
+        return f"{value.dtype.descr}{value.shape}{hashlib.sha256(value.tobytes()).hexdigest()}"
+    if isinstance(value, tuple | list):
+        return f"{type(value).__name__}[{' '.join(map(_described, value))}]"
+    if isinstance(value, frozenset):
+        return f"frozenset{sorted(map(_described, value))}"
+    if isinstance(value, enum.Enum):
+        return f"{_described(type(value))}.{value.name}"
+    if value is None or isinstance(value, _PLAIN):
+        return f"{type(value).__name__} {value!r}"
+    # Modules, classes, and what else has a name of its own in one: the source says what it is.
+    module = value.__name__ if isinstance(value, types.ModuleType) else getattr(value, "__module__", None)
+    name = getattr(value, "__qualname__", None)
+    if not isinstance(module, str) or not (isinstance(value, types.ModuleType) or isinstance(name, str)):
+        raise _UnknownSourceError
+    if _is_of(module, *_TRUSTED, _PACKAGE):
+        return f"{module}.{name}"
+    return f"{module}.{name} {_source_of(getattr(sys.modules.get(module), '__file__', None) or '')}"
+
+
+_texts: dict[types.FunctionType, str] = {}
+
+
+def _of_function(function: types.FunctionType) -> str:
+    """Returns a digest of a function, of its frozen values, and of what it calls."""
+    if function not in _texts:
+        _texts[function] = "itself"  # where it calls itself
+        try:
+            _texts[function] = _hash("\n".join(_texts_of(function)))
+        except _UnknownSourceError:
+            del _texts[function]
+            raise
+    return _texts[function]
+
+
+def _texts_of(function: types.FunctionType) -> list[str]:
+    module, code = function.__globals__.get("__name__"), function.__code__
+    # Compiled code names the modules of its functions, which Numba imports when it loads it: they must be there.
+    if module not in sys.modules:
+        raise _UnknownSourceError
+    # A program's functions may also come from its file as a module, so that the file counts as well as the text.
+    file = os.path.abspath(code.co_filename)
+    texts = [str(module), function.__qualname__, str(code.co_firstlineno), file if os.path.exists(file) else ""]
+    if not _is_of(module, _PACKAGE):  # the code as well, as the file may have been edited since it was imported
+        texts += [_source_of(code.co_filename), _of_code(code)]
+    texts += [_described(function.__defaults__ or ())]
+    given = {**(function.__kwdefaults__ or {}), **values_of(function)}
+    return texts + [f"{name}={_described(value)}" for name, value in given.items()]
+
+
+def values_of(function: types.FunctionType) -> dict[str, Any]:
+    """Returns what the names in a function mean: globals, closures, and attributes of modules that users write.
+
+    They come in a fixed order; the name of an attribute is ``module.attribute``.
+    """
+    used, names = sorted(names_of(function.__code__)), function.__globals__
+    found = {name: names[name] for name in used if name in names}
+    for name, module in list(found.items()):
+        if isinstance(module, types.ModuleType) and not _is_of(module.__name__, *_TRUSTED):
+            found |= {f"{name}.{each}": vars(module)[each] for each in used if each in vars(module)}
+    for name, cell in zip(function.__code__.co_freevars, function.__closure__ or (), strict=True):
+        try:
+            found[name] = cell.cell_contents
+        except ValueError:  # not set yet
+            found[name] = _NOT_SET
+    return found
+
+
+def names_of(code: types.CodeType) -> set[str]:
+    """Returns the global names that code uses, and those of attributes."""
+    return set(code.co_names).union(*(names_of(each) for each in code.co_consts if isinstance(each, types.CodeType)))
+
+
+def _of_code(code: types.CodeType) -> str:
+    constants = [_of_code(each) if isinstance(each, types.CodeType) else repr(each) for each in code.co_consts]
+    return f"{code.co_code.hex()} {code.co_names} {constants}"
+
+
+def _source_of(file: str) -> str:
+    """Returns a digest of a source file, or of the cell of a notebook, which Python keeps under a made-up name."""
+    linecache.checkcache(file)
+    text = "".join(linecache.getlines(file))
+    if not text:
+        raise _UnknownSourceError
+    return _hash(text)
+
+
+def _is_of(module: str | None, *packages: str) -> bool:
+    return isinstance(module, str) and module.partition(".")[0] in packages
+
+
+def _option(given: Any) -> str:
+    return repr(sorted(map(str, given)) if isinstance(given, set | frozenset) else given)  # sets have no fixed order

@@ -18,10 +18,8 @@ SIGNALS = tuple(getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP"
 def deferred_signals(on_signal: Callable[[], object] = lambda: None) -> Iterator[None]:
     """Keeps `SIGNALS`, where Python handles them, until the end of a ``with`` block; then their handlers run.
 
-    Signals come to the main thread: in other threads nothing is done.
-
-    Args:
-        on_signal: Called at each signal, to end the work soon. It must not raise an exception.
+    `on_signal` is called at each signal, to end the work soon; it must not raise. Other threads than the main one, to
+    which signals come, do nothing.
     """
     if threading.current_thread() is not threading.main_thread():
         yield

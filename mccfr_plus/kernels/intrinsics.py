@@ -30,11 +30,9 @@ class _InKernels(_Intrinsic):  # type: ignore[misc]
 
 
 def in_kernels(typed: Callable, build: Callable) -> Callable[[Callable], Any]:
-    """Returns the decorator of a function that is other code in kernels.
+    """Returns the decorator of a function that is other code in kernels; see `numba.extending.intrinsic`.
 
-    Args:
-        typed: Returns the signature, whose types arguments are converted to, for the types of the arguments.
-        build: Emits the code; see `numba.extending.intrinsic`.
+    `typed` returns the signature for the arguments' types, which are converted to its own; `build` emits the code.
     """
 
     def decorate(function: Callable) -> Any:
@@ -89,10 +87,7 @@ def _call_nothing(context, builder, signature, arguments):
 
 @in_kernels(lambda address, first, second: types.none(types.int64, types.int64, types.int64), _call_nothing)
 def call_back(address, first, second):
-    """Calls the callback at an address with two whole numbers.
-
-    From a kernel that runs without the interpreter's lock, the lock is taken for the time of the call.
-    """
+    """Calls the callback at an address with two whole numbers, with the interpreter's lock."""
     _CALLBACK(int(address))(int(first), int(second))
 
 
@@ -121,10 +116,7 @@ def _expect_false(context, builder, signature, arguments):
 
 @in_kernels(lambda condition: types.boolean(types.boolean), _expect_false)
 def unlikely(condition):
-    """Returns the condition, of which the compiler learns that it is seldom true.
-
-    Without it, a call that is hardly ever made slows the hot loop around it.
-    """
+    """Returns the condition, which the compiler takes for seldom true, so that a rare call does not slow a hot loop."""
     return condition
 
 
@@ -163,9 +155,7 @@ def _of_prefetch(array, index):
 def prefetch(array, index):
     """Begins to fetch an entry of an array that is soon to be read or written. There need be no such entry.
 
-    Args:
-        array: Of one dimension, or of two.
-        index: A number, or two of them.
+    The index is a number, or two of them.
     """
 
 
@@ -221,10 +211,7 @@ def head_of(records, index):
 
 @in_kernels(lambda records, *_: types.none(records, types.int64, types.int64, types.int64), _store_head)
 def publish_head(records, index, first, second):
-    """Writes the first two int32 fields of a record at once, after all that this thread wrote before.
-
-    `records` is modified in place.
-    """
+    """Writes the first two int32 fields of a record at once, after all that this thread wrote before."""
     records[index][0], records[index][1] = first, second
 
 
@@ -236,7 +223,7 @@ def load_word(array, index):
 
 @in_kernels(lambda array, *_: types.none(array, types.int64, types.int64), _store)
 def publish_word(array, index, value):
-    """Writes an entry of an int64 array after all that this thread wrote before. Modified in place."""
+    """Writes an entry of an int64 array after all that this thread wrote before."""
     array[index] = value
 
 

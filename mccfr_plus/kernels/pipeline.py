@@ -1,13 +1,11 @@
 """How Numba goes through a kernel: without reference counts, and without machine code for inline kernels.
 
 Numba counts references to an array with atomic operations whenever one is taken out of a bundle or handed to another
-kernel, which was measured to cost ten times as much as the work itself. Kernels here make no arrays, so that the
-caller's references are enough.
-
-Inline kernels are only ever linked into others. LLVM optimizes them there; machine code of their own would be made for
-nothing.
+kernel, for ten times the cost of the work itself. Kernels here make no arrays: the caller's references are enough.
+Inline kernels are only ever linked into others, where LLVM optimizes them.
 """
 
+import dataclasses
 import functools
 import importlib
 import sys
@@ -25,8 +23,6 @@ from numba.core.typed_passes import NativeLowering
 from numba.core.untyped_passes import InlineInlinables, IRProcessing
 from numba.np import linalg
 
-from mccfr_plus.kernels.constants import Constant
-
 _MAKING = {"binop", "inplace_binop", "unary", "arrayexpr", "call"}  # of array expressions, those that make an array
 
 _ARRAY_IS_MADE = (
@@ -35,6 +31,21 @@ _ARRAY_IS_MADE = (
 )
 
 _NOT_MAKING = (numba.carray, "array.view", "array.reshape")  # of calls, those that show memory that is there
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Constant:
+    """A number or truth value that the compiler sees as a literal; a kernel reads it by a call, ``ALTERNATING()``.
+
+    A plain `True` has no identity by which `mccfr_plus.kernels.slots.bind` could replace it.
+    """
+
+    name: str
+    value: bool | int | float
+    description: str = ""
+
+    def __call__(self) -> Any:
+        return self.value
 
 
 @register_pass(mutates_CFG=True, analysis_only=False)

@@ -12,7 +12,9 @@ A slot is declared once, with its contract as the docstring, and kernels call it
 per combination. Passing functions as arguments would do the same, but Numba does not keep such kernels on disk.
 """
 
+import dataclasses
 import dis
+import functools
 import hashlib
 from collections.abc import Mapping
 from types import CellType, FunctionType
@@ -20,8 +22,8 @@ from typing import Any
 
 from mccfr_plus.errors import ConfigError
 from mccfr_plus.kernels.compile import inline_kernel, is_kernel, recompiled, source_of
-from mccfr_plus.kernels.constants import Constant
-from mccfr_plus.kernels.digest import digest_of, values_of
+from mccfr_plus.kernels.disk_cache import digest_of, values_of
+from mccfr_plus.kernels.pipeline import Constant
 
 Bindings = Mapping[Any, Any]  # slot -> kernel, or constant -> value
 
@@ -40,11 +42,6 @@ def _as_slot(function: Any, has_default: bool) -> Any:
     made = recompiled(function, source_of(function)) if is_kernel(function) else inline_kernel(function)
     made.slot_has_default = has_default
     return made
-
-
-def is_slot(value: Any) -> bool:
-    """Returns whether a value is a constant or a slot."""
-    return isinstance(value, Constant) or hasattr(value, "slot_has_default")
 
 
 def bind(kernel: Any, bindings: Bindings, *, partial: bool = False) -> Any:
@@ -128,17 +125,24 @@ class _Binder:
         return _bound[key][0]
 
     def _filled(self, value: Any, callers: tuple[Any, ...]) -> Any:
-        """Returns what a value that a kernel uses is from now on."""
-        if is_slot(value) and id(value) in self._bindings:
+        """Returns what takes the place of a value that a kernel uses."""
+        is_constant = isinstance(value, Constant)
+        if id(value) in self._bindings and (is_constant or hasattr(value, "slot_has_default")):
             self.used.add(id(value))
             new = self._bindings[id(value)]
-            if isinstance(value, Constant):
-                return value.with_value(new)
+            if is_constant:
+                return _with_value(value, new)
             _require_same_parameters(value, new)
             return self.bound(new, callers)
         if not getattr(value, "slot_has_default", True):
             self.open.add(_name(value))
         return self.bound(value, callers) if is_kernel(value) else value
+
+
+@functools.lru_cache(None, typed=True)
+def _with_value(constant: Constant, value: bool | int | float) -> Constant:
+    """Returns the constant with another value; the same object for the same value of the same type."""
+    return dataclasses.replace(constant, value=value)
 
 
 def _copy(source: FunctionType, changes: dict[str, Any]) -> FunctionType:

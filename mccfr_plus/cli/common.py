@@ -1,11 +1,15 @@
-"""The parser of a verb, and the types of its arguments: functions that `argparse` calls with the text."""
+"""What the commands share: the parser, the types of arguments, and the output of tables, numbers and JSON."""
 
 import argparse
 import contextlib
+import json
+import logging
 import math
 import re
 import secrets
-from collections.abc import Callable
+import sys
+import textwrap
+from collections.abc import Callable, Sequence
 from difflib import get_close_matches
 from typing import Any, NoReturn
 
@@ -27,12 +31,10 @@ class UsageError(MccfrPlusError):
 class Parser(argparse.ArgumentParser):
     """Parses the arguments of a verb; a bad one is a `UsageError`."""
 
-    def __init__(self, verb: str, summary: str):
+    def __init__(self, verb: str, summary: str, notes: str):
+        kind = argparse.RawDescriptionHelpFormatter
         super().__init__(
-            f"{PROGRAM} {verb}",
-            description=summary,
-            formatter_class=argparse.RawDescriptionHelpFormatter,
-            allow_abbrev=False,
+            f"{PROGRAM} {verb}", description=summary, epilog=notes, formatter_class=kind, allow_abbrev=False
         )
 
     def error(self, message: str) -> NoReturn:
@@ -54,22 +56,18 @@ class Parser(argparse.ArgumentParser):
 
 
 def add_game(parser: argparse.ArgumentParser) -> None:
-    """Adds the argument GAME."""
     parser.add_argument("game", metavar="GAME", type=text, help=_GAME_HELP)
 
 
 def add_seed(group: Any, meaning: str) -> None:
-    """Adds ``--seed`` to a parser or to a group of it; see `seed_of`."""
     group.add_argument("--seed", metavar="N", type=whole(0), help=f"{meaning} Default: random.")
 
 
 def add_json(parser: argparse.ArgumentParser) -> None:
-    """Adds ``--json``."""
     parser.add_argument("--json", action="store_true", help="Also print the result as one line of JSON, the last one.")
 
 
 def add_quiet(parser: argparse.ArgumentParser) -> None:
-    """Adds ``--quiet``."""
     parser.add_argument("--quiet", action="store_true", help="No progress and no notes on standard error.")
 
 
@@ -79,7 +77,7 @@ def seed_of(arguments: argparse.Namespace) -> int:
 
 
 def refuse(arguments: argparse.Namespace, names: tuple[str, ...], why: str) -> None:
-    """Raises UsageError if one of some flags is given, which would have no effect: why, and what to do."""
+    """Raises UsageError if a flag is given that would have no effect: why, and what to do."""
     for name in names:
         if getattr(arguments, name) not in (None, False):
             raise UsageError(f"--{name} {why}.")
@@ -144,3 +142,83 @@ def _number(argument: str, allowed: str) -> float:
         if 0 < float(argument) < math.inf:
             return float(argument)
     raise argparse.ArgumentTypeError(f"{argument!r} {allowed}")
+
+
+def show_notes() -> None:
+    """Shows the package's log messages so far. They are held back until the input is checked: errors are one line."""
+    for handler in logging.getLogger("mccfr_plus").handlers:
+        handler.flush()
+
+
+def note(arguments: argparse.Namespace, line: str) -> None:
+    """Prints a line on standard error, unless ``--quiet`` is given."""
+    if not arguments.quiet:
+        print(line, file=sys.stderr)
+
+
+def progress_of(arguments: argparse.Namespace) -> bool | None:
+    """Returns whether to show progress: not with ``--quiet``, else None: as the library's defaults say."""
+    return False if arguments.quiet else None
+
+
+def print_table(rows: Sequence[Sequence[str]], *, texts: Sequence[int] = (0,)) -> None:
+    """Prints rows with their columns aligned: those of `texts` to the left, numbers to the right.
+
+    A row of one cell among longer ones is a heading, whose width does not count.
+    """
+    aligned = [row for row in rows if len(row) > 1] or rows
+    widths = [max(len(row[i]) for row in aligned if i < len(row)) for i in range(max(len(row) for row in aligned))]
+    for row in rows:
+        cells = [cell.ljust(widths[i]) if i in texts else cell.rjust(widths[i]) for i, cell in enumerate(row)]
+        print("  ".join(cells).rstrip())
+
+
+def print_json(values: dict[str, Any]) -> None:
+    """Prints one line of JSON; use None in place of not-a-number."""
+    print(json.dumps(values, allow_nan=False))
+
+
+def number(value: float | None, digits: int = 6) -> str:
+    """Returns a value with so many significant digits; ``n/a`` for None."""
+    return "n/a" if value is None else f"{value:.{digits}g}"
+
+
+def count(value: float) -> str:
+    """Returns a whole number with thousands separated."""
+    return f"{value:,.0f}"
+
+
+def short(value: float) -> str:
+    """Returns a number of at most five characters: three digits and k, M, G or T for the thousands."""
+    for unit in ("", "k", "M", "G"):
+        if value < 999.5:
+            digits = f"{value:.0f}" if not unit or value >= 99.5 else f"{value:.3g}"
+            return digits + unit
+        value /= 1000
+    return f"{value:.3g}T"
+
+
+def size(num_bytes: float) -> str:
+    """Returns a size in memory with its unit."""
+    for unit in ("bytes", "KiB", "MiB"):
+        if num_bytes < 1024:
+            return f"{num_bytes:.0f} {unit}" if unit == "bytes" else f"{num_bytes:.1f} {unit}"
+        num_bytes /= 1024
+    return f"{num_bytes:.1f} GiB"
+
+
+def wrapped(text: str, width: int = 100) -> str:
+    """Returns a text in lines of at most `width` characters, with whole words."""
+    return textwrap.fill(text, width, break_on_hyphens=False, break_long_words=False)
+
+
+def open_in_browser(address: str) -> None:
+    """Opens a page in the browser, or says that there is none."""
+    import webbrowser
+
+    try:
+        is_open = webbrowser.open(address)
+    except (webbrowser.Error, OSError):
+        is_open = False
+    if not is_open:
+        print(f"no browser found: open {address}", file=sys.stderr)
