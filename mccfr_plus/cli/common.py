@@ -1,10 +1,11 @@
-"""What the commands share: the parser, the types of arguments, and the output of tables, numbers and JSON."""
+"""What the commands share: the parser, the types of arguments, policies from files, and the output of results."""
 
 import argparse
 import contextlib
 import json
 import logging
 import math
+import os
 import re
 import secrets
 import sys
@@ -13,11 +14,21 @@ from collections.abc import Callable, Sequence
 from difflib import get_close_matches
 from typing import Any, NoReturn
 
-from mccfr_plus.errors import ConfigError, MccfrPlusError
+import pyspiel
+from tqdm.auto import tqdm
+
+from mccfr_plus.errors import CheckpointError, ConfigError, MccfrPlusError, PolicyFileError
+from mccfr_plus.files.file import read_header
+from mccfr_plus.policies.files import load_policy, needs_tree
+from mccfr_plus.policies.tree_policy import TreePolicy
+from mccfr_plus.solver.choice import compiled_if_it_fits
 from mccfr_plus.specs import split_specs
+from mccfr_plus.trees.game_tree import GameTree
+from mccfr_plus.trees.loading import load_game
 from mccfr_plus.trees.memory import bytes_of
 
 PROGRAM = "mccfr-plus"
+UNIFORM = "uniform"  # in place of a policy's file
 POLICY_HELP = "A file that `mccfr-plus solve --policy_out=FILE` wrote, or the word uniform."
 
 _GAME_HELP = 'A game of OpenSpiel or of this package, such as leduc_poker or "kuhn_poker(players=3)".'
@@ -84,7 +95,6 @@ def refuse(arguments: argparse.Namespace, names: tuple[str, ...], why: str) -> N
 
 
 def text(argument: str) -> str:
-    """Returns a text that is not empty."""
     if not argument.strip():
         raise argparse.ArgumentTypeError("must not be empty")
     return argument
@@ -106,7 +116,6 @@ def whole(lowest: int = 1, highest: int = 2**63 - 1) -> Callable[[str], int]:
 
 
 def positive(argument: str) -> float:
-    """Returns a finite number above 0."""
     return _number(argument, "must be a positive number")
 
 
@@ -144,8 +153,58 @@ def _number(argument: str, allowed: str) -> float:
     raise argparse.ArgumentTypeError(f"{argument!r} {allowed}")
 
 
+# --- policies ---
+
+
+def require_policy(source: str) -> None:
+    """Raises PolicyFileError if there is no such file and it is not the uniform policy."""
+    if source != UNIFORM and not os.path.isfile(source):
+        raise PolicyFileError(f"there is no file {source}. Give a saved policy, or the word {UNIFORM}.")
+
+
+def read_policy(path: str | os.PathLike, game: pyspiel.Game | GameTree) -> Any:
+    """Returns the uniform policy, or that of a file, which `save_policy` wrote or `NetworkPolicy.save`."""
+    if path == UNIFORM:
+        return TreePolicy(game, game.uniform_strategy()) if isinstance(game, GameTree) else {}
+    header: dict[str, Any] = {}
+    with contextlib.suppress(CheckpointError):
+        header = read_header(path)
+    if "network_policy" not in header:
+        return load_policy(path, game)
+    from mccfr_plus.neural import NetworkPolicy
+
+    loaded = load_game(game)
+    name = str(header.get("game", loaded))  # without one it is refused below
+    if str(load_game(name)) != str(loaded):
+        raise PolicyFileError(f"{path} holds a policy of {name}, which is not {loaded}. Evaluate it on its own game.")
+    try:
+        return NetworkPolicy.load(path, loaded)
+    except CheckpointError as error:
+        raise PolicyFileError(str(error)) from None
+
+
+def read_without_tree(source: str, game: pyspiel.Game) -> Any:
+    """Returns the policy of a source; None if that needs the tree. A bad file is an error before a game is compiled."""
+    require_policy(source)
+    return None if source != UNIFORM and needs_tree(source) else read_policy(source, game)
+
+
+def policies_and_tree(
+    game: pyspiel.Game, sources: list[str], memory: str | int | None = None, *, only_if_needed: bool = False
+) -> tuple[list[Any], GameTree | None]:
+    """Returns policies and the tree of their game; None if no policy needs it and it does not fit, or is not wanted."""
+    found, tree = [read_without_tree(source, game) for source in sources], None
+    is_needed = any(policy is None for policy in found)
+    if is_needed or not only_if_needed:
+        tree = compiled_if_it_fits(game, "compiled" if is_needed else "auto", memory)
+    return [policy or read_policy(source, tree or game) for source, policy in zip(sources, found, strict=True)], tree
+
+
+# --- output ---
+
+
 def show_notes() -> None:
-    """Shows the package's log messages so far. They are held back until the input is checked: errors are one line."""
+    """Shows the package's log so far, which is held back until the input is checked: errors are one line."""
     for handler in logging.getLogger("mccfr_plus").handlers:
         handler.flush()
 
@@ -157,7 +216,7 @@ def note(arguments: argparse.Namespace, line: str) -> None:
 
 
 def progress_of(arguments: argparse.Namespace) -> bool | None:
-    """Returns whether to show progress: not with ``--quiet``, else None: as the library's defaults say."""
+    """Returns False with ``--quiet``, else None: as the library's defaults say."""
     return False if arguments.quiet else None
 
 
@@ -174,7 +233,6 @@ def print_table(rows: Sequence[Sequence[str]], *, texts: Sequence[int] = (0,)) -
 
 
 def print_json(values: dict[str, Any]) -> None:
-    """Prints one line of JSON; use None in place of not-a-number."""
     print(json.dumps(values, allow_nan=False))
 
 
@@ -184,36 +242,19 @@ def number(value: float | None, digits: int = 6) -> str:
 
 
 def count(value: float) -> str:
-    """Returns a whole number with thousands separated."""
     return f"{value:,.0f}"
 
 
-def short(value: float) -> str:
-    """Returns a number of at most five characters: three digits and k, M, G or T for the thousands."""
-    for unit in ("", "k", "M", "G"):
-        if value < 999.5:
-            digits = f"{value:.0f}" if not unit or value >= 99.5 else f"{value:.3g}"
-            return digits + unit
-        value /= 1000
-    return f"{value:.3g}T"
-
-
-def size(num_bytes: float) -> str:
-    """Returns a size in memory with its unit."""
-    for unit in ("bytes", "KiB", "MiB"):
-        if num_bytes < 1024:
-            return f"{num_bytes:.0f} {unit}" if unit == "bytes" else f"{num_bytes:.1f} {unit}"
-        num_bytes /= 1024
-    return f"{num_bytes:.1f} GiB"
+def short(value: float, unit: str = "") -> str:
+    """Returns a number with three digits and k, M, G or T for the thousands, and its unit."""
+    return tqdm.format_sizeof(value, unit) if value >= 999.5 else f"{value:.0f}{unit}"
 
 
 def wrapped(text: str, width: int = 100) -> str:
-    """Returns a text in lines of at most `width` characters, with whole words."""
     return textwrap.fill(text, width, break_on_hyphens=False, break_long_words=False)
 
 
 def open_in_browser(address: str) -> None:
-    """Opens a page in the browser, or says that there is none."""
     import webbrowser
 
     try:

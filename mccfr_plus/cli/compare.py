@@ -63,18 +63,10 @@ def run(arguments: argparse.Namespace) -> None:
                 cluster = stack.enter_context(Cluster(arguments.cluster, imports=imported_modules()))
                 for game in arguments.games:
                     cluster.check_game(game)
-            result = compare(
-                arguments.games,
-                arguments.algorithms,
-                seeds=arguments.seeds,
-                nodes=arguments.nodes,
-                iterations=arguments.iterations,
-                seconds=arguments.seconds,
-                out=arguments.out,
-                processes=arguments.processes,
-                cluster=cluster,
-                progress=not arguments.quiet,
-            )
+            names = ("seeds", "nodes", "iterations", "seconds", "out", "processes")
+            options: dict[str, Any] = {name: getattr(arguments, name) for name in names}
+            options |= {"cluster": cluster, "progress": not arguments.quiet}
+            result = compare(arguments.games, arguments.algorithms, **options)
     except KeyboardInterrupt:
         if arguments.out:
             common.note(arguments, "what was recorded is kept; the same command continues")

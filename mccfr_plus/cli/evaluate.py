@@ -9,7 +9,6 @@ import numpy as np
 import pyspiel
 
 from mccfr_plus.cli import common
-from mccfr_plus.cli.policy_source import UNIFORM, policies_and_tree
 from mccfr_plus.evaluation import Estimate, Evaluation, estimate_quality, evaluate, expected_values, head_to_head
 from mccfr_plus.evaluation.policy_by_rules import evaluate_by_rules, is_symmetric, is_tabulated
 from mccfr_plus.games import compiled_rules
@@ -59,14 +58,14 @@ def run(arguments: argparse.Namespace) -> None:
     source, estimates = arguments.policy, arguments.estimate
     sources = [source] if arguments.against is None else [source, arguments.against]
     game = load_game(arguments.game)
-    chosen, tree = policies_and_tree(game, sources, arguments.memory, only_if_needed=estimates)
+    chosen, tree = common.policies_and_tree(game, sources, arguments.memory, only_if_needed=estimates)
     common.show_notes()
     found: dict[str, Any] | None = None
     if tree is not None and not estimates:
         found = {"values": expected_values(tree, chosen[0]).tolist()}
         found |= _numbers(evaluate(tree, chosen[0])) if tree.perfect_recall else {}
     elif not estimates:
-        by_rules = _evaluated_by_rules(game, source, chosen[0], arguments)
+        by_rules = _evaluated_by_rules(game, chosen[0], arguments)
         found = by_rules and _numbers(by_rules)
     result = dict.fromkeys(("values", "best_response_values", "nash_conv", "exploitability"))
     result |= {"kind": "exact" if found else "estimates", "estimates": [], "notes": []} | (found or {})
@@ -87,23 +86,20 @@ def _numbers(evaluation: Evaluation) -> dict[str, Any]:
     return {**values, "nash_conv": evaluation.nash_conv, "exploitability": evaluation.exploitability}
 
 
-def _evaluated_by_rules(
-    game: pyspiel.Game, source: str, policy: Any, arguments: argparse.Namespace
-) -> Evaluation | None:
+def _evaluated_by_rules(game: pyspiel.Game, policy: Any, arguments: argparse.Namespace) -> Evaluation | None:
     """Returns the exact evaluation of a policy in a game that is not stored; None if it can only be estimated."""
     rules = compiled_rules(game)
     if rules is None or not can_be_implicit(rules):
         return None
-    chosen = None if source == UNIFORM else policy
+    chosen = None if arguments.policy == common.UNIFORM else policy
     symmetry = is_symmetric(chosen)
-    histories = visited_histories(game, rules, symmetry)
-    is_listed = is_tabulated(chosen, symmetry)
+    histories, is_listed = visited_histories(game, rules, symmetry), is_tabulated(chosen, symmetry)
     seconds = evaluation_seconds(histories, numbers_infosets=is_listed, is_symmetric=symmetry)
     if seconds > (arguments.seconds or _MAX_SECONDS):
         print(f"an exact evaluation would take over {seconds:,.0f} s: estimating instead", file=sys.stderr)
         return None
-    what = f"exact evaluation of {as_text(math.log10(histories))} histories"
-    print(f"{what}: at least {seconds:.0f} s", file=sys.stderr)
+    what = f"exact evaluation of {as_text(math.log10(histories))} histories: at least {seconds:.0f} s"
+    print(what, file=sys.stderr)
     return evaluate_by_rules(game, chosen, memory=arguments.memory, symmetry=symmetry)
 
 
@@ -118,25 +114,20 @@ def _print_exact(found: dict[str, Any]) -> None:
     print(f"exploitability  {common.number(found['exploitability'])}")
 
 
-def _options(arguments: argparse.Namespace, share: float) -> dict[str, Any]:
-    """Returns the options of an estimate that takes a share of the time."""
-    seconds = share * (arguments.seconds or _SECONDS)
-    return {"seconds": seconds, "seed": arguments.seed, "progress": sys.stderr.isatty()}
-
-
 def _estimates(game: pyspiel.Game, policy: Any, arguments: argparse.Namespace) -> dict[str, Any]:
     """Prints bounds and estimates and returns them."""
     print(f"estimating by play, for about {arguments.seconds or _SECONDS:g} seconds", file=sys.stderr)
-    share = 1.0 if arguments.against is None else 1 - _AGAINST_SHARE
-    quality = estimate_quality(game, policy, **_options(arguments, share))
+    seconds = (arguments.seconds or _SECONDS) * (1.0 if arguments.against is None else 1 - _AGAINST_SHARE)
+    quality = estimate_quality(game, policy, seconds=seconds, seed=arguments.seed, progress=sys.stderr.isatty())
     rows = [[*_HEADING, "by"]]
+    found = []
     for quantity, player, method, estimate in quality.findings:
         who = "" if player is None else f" of player {player}"
         rows.append([quantity + who, *_cells(estimate), method])
+        found.append({"quantity": quantity, "player": player, "by": method, **estimate._asdict()})
     common.print_table(rows, texts=(0, 1, 6))
     for note in quality.notes:
         print(common.wrapped(note))
-    found = [{"quantity": q, "player": p, "by": by, **each._asdict()} for q, p, by, each in quality.findings]
     return {"estimates": found, "notes": list(quality.notes)}
 
 
@@ -151,11 +142,12 @@ def _head_to_head(
         values = [float(expected_values(tree, seated[seat])[seat]) for seat in players]
         mean, *by_seat = (Estimate(v, v, v, "exact", 1.0, 0, 0.0) for v in (sum(values) / len(values), *values))
     else:
-        result = head_to_head(game, *policies, num_games=None, **_options(arguments, _AGAINST_SHARE))
+        options = {"seconds": (arguments.seconds or _SECONDS) * _AGAINST_SHARE, "seed": arguments.seed}
+        result = head_to_head(game, *policies, num_games=None, **options, progress=sys.stderr.isatty())
         mean, by_seat, reduction = result.estimate, list(result.by_seat), result.variance_reduction
     print(f"\n{arguments.policy} against {arguments.against}, won per game")
-    rows = [_HEADING, *([f"as player {seat}", *_cells(found)] for seat, found in enumerate(by_seat))]
-    rows.append(["in all seats", *_cells(mean)])
+    rows = [[f"as player {seat}", *_cells(found)] for seat, found in enumerate(by_seat)]
+    rows = [_HEADING, *rows, ["in all seats", *_cells(mean)]]
     common.print_table([row[:3] if tree else row for row in rows], texts=(0, 1))
     if reduction is not None:
         print(f"control variates reduce the variance of payoffs by a factor of {common.number(reduction, 3)}")

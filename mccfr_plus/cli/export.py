@@ -11,7 +11,6 @@ import numpy as np
 
 from mccfr_plus.cli import common
 from mccfr_plus.cli.common import UsageError
-from mccfr_plus.cli.policy_source import read_policy, read_without_tree
 from mccfr_plus.display import data_frame
 from mccfr_plus.errors import ConfigError, PolicyFileError
 from mccfr_plus.evaluation.strategies import strategy_of
@@ -76,10 +75,10 @@ def run(arguments: argparse.Namespace) -> None:
 
 def _columns(name: str, source: str) -> dict[str, list]:
     """Returns the policy's columns as Python's own numbers and texts."""
-    policy = read_without_tree(source, load_game(name))
+    policy = common.read_without_tree(source, load_game(name))
     if not isinstance(policy, KeyedPolicy):
         tree = compile_game(name)
-        policy = TreePolicy(tree, strategy_of(tree, policy or read_policy(source, tree)))
+        policy = TreePolicy(tree, strategy_of(tree, policy or common.read_policy(source, tree)))
     columns = policy.to_table().columns()
     return {name: col.tolist() if isinstance(col, np.ndarray) else col for name, col in columns.items()}
 

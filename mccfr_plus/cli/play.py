@@ -9,12 +9,12 @@ import secrets
 import socket
 import sys
 import threading
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 from mccfr_plus.cli import common
 from mccfr_plus.cli.common import UsageError
 from mccfr_plus.cli.play_session import PlaySession
-from mccfr_plus.cli.policy_source import read_policy, require_policy
 from mccfr_plus.errors import ConfigError
 from mccfr_plus.solver.choice import choose
 from mccfr_plus.solver.solver import Solver
@@ -56,16 +56,17 @@ def run(arguments: argparse.Namespace) -> None:
     name, source = arguments.game, arguments.policy
     if arguments.browser:
         common.refuse(arguments, ("games",), "is for the terminal: leave out --browser")
-        _require_flask()
+        if not find_spec("flask"):
+            raise ConfigError("--browser needs Flask: pip install 'mccfr_plus[browser]'.")
     else:
         common.refuse(arguments, ("port",), "needs --browser")
     if source is not None:
         common.refuse(arguments, ("seconds",), "is for solving the game: leave out POLICY")
-        require_policy(source)
+        common.require_policy(source)
     game, seed = load_game(name), common.seed_of(arguments)
     if arguments.seat is not None and arguments.seat >= game.num_players():
         raise UsageError(f"--seat={arguments.seat}: {game} has seats 0 to {game.num_players() - 1}.")
-    policy = _solved(arguments, seed) if source is None else read_policy(source, game)
+    policy = _solved(arguments, seed) if source is None else common.read_policy(source, game)
     session = PlaySession(game, policy, arguments.seat, random.Random(seed))
     common.show_notes()
     if arguments.browser:
@@ -75,7 +76,6 @@ def run(arguments: argparse.Namespace) -> None:
 
 
 def _solved(arguments: argparse.Namespace, seed: int) -> Any:
-    """Returns the average policy of a short run."""
     seconds = arguments.seconds or _SECONDS
     config, tree, _ = choose(arguments.game, {}, progress=common.progress_of(arguments))
     solver = Solver.from_config(tree or arguments.game, config, seed=seed)
@@ -85,7 +85,6 @@ def _solved(arguments: argparse.Namespace, seed: int) -> Any:
 
 
 def _play(session: PlaySession, games: int | None) -> None:
-    """Plays games until the person ends it, or so many."""
     try:
         while True:
             print(f"\n--- game {session.number}: you are player {session.seat} of {session.game.num_players()} ---")
@@ -125,14 +124,6 @@ def _ask(session: PlaySession) -> None:
 
 
 # --- in the browser ---
-
-
-def _require_flask() -> None:
-    """Raises ConfigError if Flask is not installed."""
-    try:
-        import flask  # noqa: F401
-    except ImportError:
-        raise ConfigError("--browser needs Flask: pip install 'mccfr_plus[browser]'.") from None
 
 
 def app_of(session: PlaySession, name: str, opponent: str) -> Flask:
@@ -176,9 +167,8 @@ def app_of(session: PlaySession, name: str, opponent: str) -> Flask:
     @app.after_request
     def secure(response: Any) -> Any:
         response.headers["Cache-Control"] = "no-store"
-        response.headers["Content-Security-Policy"] = (
-            "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'self'"
-        )
+        policy = "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'self'"
+        response.headers["Content-Security-Policy"] = policy
         return response
 
     return app

@@ -2,7 +2,6 @@
 
 import random
 import re
-from dataclasses import dataclass
 from typing import NamedTuple
 
 import pyspiel
@@ -18,15 +17,11 @@ _PATTERNS = {
     r".*\[Round1: (?P<first_round>[\d ]*)\]\[Round2: (?P<second_round>[\d ]*)\]",
     "liars_dice": r"(?P<your_dice>\d+) ?(?P<bids>.*)",
 }
-_ACTIONS = {
-    "kuhn_poker": {"p": "pass", "b": "bet"},
-    "leduc_poker": {"0": "fold", "1": "call", "2": "raise"},
-}
+_ACTIONS = {"kuhn_poker": {"p": "pass", "b": "bet"}, "leduc_poker": {"0": "fold", "1": "call", "2": "raise"}}
 _DICE = "⚀⚁⚂⚃⚄⚅"
 
 
-@dataclass(frozen=True)
-class Scene:
+class Scene(NamedTuple):
     """What a player knows."""
 
     text: str  # the state's own
@@ -106,21 +101,18 @@ class PlaySession:
 
     @property
     def payoff(self) -> float | None:
-        """What the person has got; None while the game goes on."""
+        """The person's, None while the game goes on."""
         return self.state.player_return(self.seat) if self.state.is_terminal() else None
 
     @property
     def total(self) -> str:
-        """The score in words."""
         return f"{self.score:+g} in {self.ended} game{'s' * (self.ended != 1)}"
 
     @property
     def scene(self) -> Scene:
-        """What the person knows."""
         return scene_of(self.state, self.seat)
 
     def moves(self) -> list[Move]:
-        """Returns the person's legal actions; none at the end."""
         if self.state.is_terminal():
             return []
         scene, row = self.scene, self._behavior.row(self.state)

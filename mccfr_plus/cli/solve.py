@@ -280,21 +280,17 @@ def _run_and_print(
     result = {
         "game": arguments.game,
         **about,
-        "seed": solver.seed,
-        "iterations": solver.iterations,
-        "nodes_touched": solver.nodes_touched,
+        **{name: getattr(solver, name) for name in ("seed", "iterations", "nodes_touched")},
         "seconds": seconds,
         "iterations_per_second": solver.iterations / seconds if seconds else None,
         **_quality(solver, arguments, interrupted),
         "tree": tree and tree.kind,
         "information_sets": tree and tree.num_infosets,
         "nodes": tree and tree.num_nodes,
-        "cluster": arguments.cluster,
+        **{name: getattr(arguments, name) for name in ("cluster", "policy_out", "checkpoint")},
         "workers": getattr(solver, "workers", None),
         "stopped": str(ended_by) if diverged else getattr(solver, "stopped", None),
         "interrupted": interrupted,
-        "policy_out": arguments.policy_out,
-        "checkpoint": arguments.checkpoint,
     }
     if "settings" in result:
         result["losses"] = list(solver.losses)

@@ -48,7 +48,6 @@ def run(arguments: argparse.Namespace) -> None:
 
 
 def _count(arguments: argparse.Namespace) -> None:
-    """Compiles the tree, and prints its sizes."""
     tree = compile_game(arguments.game)
     common.show_notes()
     found = tree.statistics()
@@ -68,9 +67,9 @@ def _count(arguments: argparse.Namespace) -> None:
             ["longest history", common.count(found.max_history_length)],
             ["without chance", common.count(found.max_moves)],
             ["perfect recall", "yes" if found.perfect_recall else "no"],
-            ["memory of the tree", common.size(found.tree_bytes)],
-            ["of its information sets", common.size(found.infoset_bytes)],
-            ["of a solver on top", common.size(solver_bytes)],
+            ["memory of the tree", common.short(found.tree_bytes, "B")],
+            ["of its information sets", common.short(found.infoset_bytes, "B")],
+            ["of a solver on top", common.short(solver_bytes, "B")],
         ]
     )
     if arguments.json:
@@ -86,12 +85,10 @@ def _estimate(arguments: argparse.Namespace, options: dict[str, Any]) -> None:
     recommendation = {name: chosen[name] for name in ("tree", "estimator", "minimizer", "symmetry", "reason")}
     _print_estimate(estimate, recommendation)
     if arguments.json:
-        found = {"game": arguments.game, "recommendation": recommendation}
-        common.print_json(estimate.as_dict() | found)
+        common.print_json({**estimate.as_dict(), "game": arguments.game, "recommendation": recommendation})
 
 
 def _print_estimate(estimate: SizeEstimate, recommendation: dict[str, Any]) -> None:
-    """Prints sizes, memory, histories per iteration and the recommendation."""
     is_exact, players = estimate.is_exact, range(len(estimate.decision_nodes))
     seen = [(f"information sets of player {p}", common.count(estimate.infosets_seen[p])) for p in players]
     rows = [
@@ -101,9 +98,9 @@ def _print_estimate(estimate: SizeEstimate, recommendation: dict[str, Any]) -> N
         _row("terminal nodes", estimate.terminal_nodes),
         *(_row(f"decision nodes of player {p}", estimate.decision_nodes[p]) for p in players),
         *([name, count] if is_exact else [name, "", count] for name, count in seen),
+        _row("bytes, compiled, with a solver", estimate.compiled_bytes),
+        *(_row(f"histories per iteration, {name}", estimate.nodes_per_iteration(name)) for name in ESTIMATORS),
     ]
-    rows.append(_row("bytes, compiled, with a solver", estimate.compiled_bytes))
-    rows += [_row(f"histories per iteration, {name}", estimate.nodes_per_iteration(name)) for name in ESTIMATORS]
     print(f"{estimate.game}\n")
     common.print_table(rows)
     recall = "no" if not estimate.perfect_recall else "yes" if is_exact else "as far as seen"

@@ -9,7 +9,6 @@ from typing import Any
 
 from mccfr_plus.cli import common
 from mccfr_plus.cli.common import UsageError
-from mccfr_plus.cli.policy_source import policies_and_tree
 from mccfr_plus.display import html_table
 from mccfr_plus.evaluation.exact import evaluate_strategy
 from mccfr_plus.evaluation.strategies import strategy_of
@@ -41,8 +40,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     common.add_game(parser)
     parser.add_argument("policy", metavar="POLICY", help=common.POLICY_HELP)
     parser.add_argument("--out", help="Write the page there. Default: a temporary file.")
-    meaning = "Open the page in the browser. Default: yes."
-    parser.add_argument("--open", action=argparse.BooleanOptionalAction, default=True, help=meaning)
+    flag = argparse.BooleanOptionalAction
+    parser.add_argument("--open", action=flag, default=True, help="Open the page in the browser. Default: yes.")
 
 
 def run(arguments: argparse.Namespace) -> None:
@@ -51,7 +50,7 @@ def run(arguments: argparse.Namespace) -> None:
         if os.path.realpath(out) == os.path.realpath(source):
             raise UsageError(f"--out={out} is the policy itself: give another name.")
         require_kind(out, UsageError, begins=b"<!DOCTYPE html>")
-    (policy,), tree = policies_and_tree(load_game(name), [source])
+    (policy,), tree = common.policies_and_tree(load_game(name), [source])
     content = _page(name, source, policy, tree)
     common.show_notes()
     if out is None:

@@ -23,7 +23,7 @@ logger = logging.getLogger("mccfr_plus")
 _OPTIONS: dict[str, Any] = {"error_model": "numpy", "nogil": True, "no_cfunc_wrapper": True}
 
 # What only kernels call needs no wrapper for Python, which takes longer to compile than most kernels themselves.
-_INLINE_OPTIONS = {**_OPTIONS, "forceinline": True, "no_cpython_wrapper": True}
+_INLINE_OPTIONS: dict[str, Any] = {"forceinline": True, "no_cpython_wrapper": True}
 
 _NOTICE_AFTER = 1.0  # seconds; loading from the disk takes less
 
@@ -33,12 +33,12 @@ def kernel(function: Callable) -> Any:
 
     It has no reference counts, and so must not make arrays.
     """
-    return _dispatcher(function, _Kernel, _OPTIONS, KernelCompiler)
+    return _dispatcher(function, KernelCompiler)
 
 
 def allocating_kernel(function: Callable) -> Any:
     """Returns the function as a kernel that may make arrays. No other kind may get arrays from it."""
-    return _dispatcher(function, _Kernel, _OPTIONS, AllocatingCompiler)
+    return _dispatcher(function, AllocatingCompiler)
 
 
 def may_make_arrays(function: Any) -> bool:
@@ -51,7 +51,7 @@ def inline_kernel(function: Callable) -> Any:
 
     It is for what runs per node or infoset: a call passes bundles of arrays, for ten times the cost of the work itself.
     """
-    return _dispatcher(function, _InlineKernel, _INLINE_OPTIONS, InlineCompiler)
+    return _dispatcher(function, InlineCompiler)
 
 
 def expression_kernel(function: Callable) -> Any:
@@ -59,27 +59,17 @@ def expression_kernel(function: Callable) -> Any:
 
     It is for what takes bundles of arrays and reads little of them: compiling that on its own takes longer.
     """
-    return _dispatcher(function, _InlineKernel, {**_INLINE_OPTIONS, "inline": "always"}, InlineCompiler)
+    return _dispatcher(function, InlineCompiler, inline="always")
 
 
-def _dispatcher(function: Callable, kind: type, options: dict, compiler: type) -> Any:
+def _dispatcher(function: Callable, compiler: type, **options: Any) -> Any:
+    is_inline = compiler is InlineCompiler
+    options = _OPTIONS | (_INLINE_OPTIONS if is_inline else {}) | options
     dispatcher = numba.njit(**options, pipeline_class=compiler)(function)
     if isinstance(dispatcher, CPUDispatcher):  # or it is the plain function, where compilation is switched off
-        dispatcher.__class__ = kind
+        dispatcher.__class__ = _InlineKernel if is_inline else _Kernel
         dispatcher._cache = DiskCache(dispatcher)  # type: ignore[attr-defined]
     return dispatcher
-
-
-@contextlib.contextmanager
-def _no_collection() -> Iterator[None]:
-    """Pauses garbage collection, which takes 6 % of a first start: compilation makes millions of objects that stay."""
-    was_enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was_enabled:
-            gc.enable()
 
 
 class _Kernel(CPUDispatcher):
@@ -89,14 +79,19 @@ class _Kernel(CPUDispatcher):
         """Compiles a version or loads it. Signals wait meanwhile, because Numba turns them into other errors."""
         if isinstance(self._cache, DiskCache) and self._cache.holds(sig, self.targetctx):  # a sent kernel has another
             return super().compile(sig)
-        with deferred_signals(), _no_collection():
-            return super().compile(sig)
+        was_enabled = gc.isenabled()
+        gc.disable()  # 6 % of a first start: compilation makes millions of objects that stay
+        try:
+            with deferred_signals():
+                return super().compile(sig)
+        finally:
+            if was_enabled:
+                gc.enable()
 
     def get_call_template(self, args: Any, kws: Any) -> Any:
         """Compiles a version for types only: by default, one more is compiled for each constant that is passed."""
-        return super().get_call_template(
-            [types.unliteral(kind) for kind in args], {name: types.unliteral(kind) for name, kind in kws.items()}
-        )
+        named = {name: types.unliteral(kind) for name, kind in kws.items()}
+        return super().get_call_template([types.unliteral(kind) for kind in args], named)
 
 
 class _InlineKernel(_Kernel):
@@ -115,10 +110,10 @@ class _InlineKernel(_Kernel):
 
 def recompiled(like: Any, function: Callable) -> Any:
     """Returns a function as a kernel of the same kind as another kernel; a user-defined one may make arrays."""
-    compiler: Any = getattr(getattr(like, "_compiler", None), "pipeline_class", None)
+    compiler = getattr(getattr(like, "_compiler", None), "pipeline_class", None)
     if compiler is InlineCompiler and "inline" in like.targetoptions:
         return expression_kernel(function)
-    return {InlineCompiler: inline_kernel, KernelCompiler: kernel}.get(compiler, allocating_kernel)(function)
+    return _dispatcher(function, compiler if compiler in (InlineCompiler, KernelCompiler) else AllocatingCompiler)
 
 
 def source_of(kernel: Any) -> Any:
@@ -150,8 +145,7 @@ def announce_compilation(function: Any, what: str = "a kernel", about: float = 3
     is_kept = getattr(getattr(function, "_cache", None), "digest", None) is not None
     once = "once" if is_kept else "in every process, as its code cannot be identified"
     begin = time.monotonic()
-    text = f"compiling {what}, {once}: about {about:.0f} s"
-    timer = threading.Timer(_NOTICE_AFTER, logger.warning, [text])
+    timer = threading.Timer(_NOTICE_AFTER, logger.warning, [f"compiling {what}, {once}: about {about:.0f} s"])
     timer.daemon = True
     timer.start()
     try:

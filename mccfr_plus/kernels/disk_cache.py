@@ -41,7 +41,7 @@ _NOT_SET = object()  # what a closure refers to; it has no digest
 
 
 class _UnknownSourceError(Exception):
-    """Raised where the content of something that a kernel contains cannot be told."""
+    """The content of something in a kernel cannot be told."""
 
 
 def cache_folder() -> Path:
@@ -69,12 +69,10 @@ class DiskCache(caching.NullCache):
         return cache_folder() / f"{self._kernel.py_func.__name__}-{self.digest}-{version}.nbc"
 
     def holds(self, sig: Any, target_context: Any) -> bool:
-        """Returns whether there is a compiled version for a signature."""
         path = self._path(sig, target_context.codegen())
         return path is not None and path.exists()
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
-        """Returns the compiled version for a signature, or None."""
         # Enough for compiled code: `target_context.refresh()` would import all that compiling needs, for 0.4 s.
         rtsys.initialize(target_context)
         path = self._path(sig, target_context.codegen())

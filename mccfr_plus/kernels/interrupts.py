@@ -1,7 +1,6 @@
 """Signals wait while kernels are compiled, or while kernels run that call back into Python.
 
-Python runs a signal's handler at the first line of the next Python function, which may be such a callback. A kernel
-does not see an exception that the handler raises there, and would go on with a wrong answer.
+A handler would run in the callback; the kernel does not see its exception, and would go on with a wrong answer.
 """
 
 import contextlib

@@ -1,4 +1,4 @@
-"""What kernels need of the machine below them: addresses, calls back into Python, and words that threads share.
+"""What kernels need of the machine: addresses, calls back into Python, and words that threads share.
 
 Each is a function in plain Python, for runs without compilation, and code for kernels, which stands above it.
 """
@@ -61,9 +61,6 @@ def address_of(thing: np.ndarray | ctypes._CFuncPtr) -> int:  # type: ignore[nam
     return ctypes.cast(thing, ctypes.c_void_p).value or 0
 
 
-# --- arrays by address ---
-
-
 def _as_pointer(context, builder, signature, arguments):
     return builder.inttoptr(arguments[0], cgutils.voidptr_t)
 
@@ -78,7 +75,7 @@ def pointer(address):
 
 
 def _call_nothing(context, builder, signature, arguments):
-    """Calls the function at the first argument with the others, which are words; it returns nothing."""
+    """Calls the function at an address with words; it returns nothing."""
     address, *words = arguments
     kind = ir.FunctionType(ir.VoidType(), [_WORD] * len(words))
     builder.call(builder.inttoptr(address, kind.as_pointer()), words)
@@ -105,9 +102,6 @@ def call_yield(address):
     ctypes.CFUNCTYPE(ctypes.c_int)(int(address))()
 
 
-# --- branches and bits ---
-
-
 def _expect_false(context, builder, signature, arguments):
     bit = ir.IntType(1)
     expect = cgutils.get_or_insert_function(builder.module, ir.FunctionType(bit, [bit, bit]), "llvm.expect.i1")
@@ -128,9 +122,6 @@ def _count_zeros(context, builder, signature, arguments):
 def lowest_bit(mask):
     """Returns the position of the lowest bit that is set in a mask, which must not be 0."""
     return (int(mask) & -int(mask)).bit_length() - 1
-
-
-# --- the cache ---
 
 
 def _fetch_ahead(context, builder, signature, arguments):

@@ -30,33 +30,24 @@ Bindings = Mapping[Any, Any]  # slot -> kernel, or constant -> value
 
 def required_slot(function: Any) -> Any:
     """Returns a slot without a default: a kernel that calls it cannot be compiled before `bind` has filled it."""
-    return _as_slot(function, has_default=False)
+    slot = optional_slot(function)
+    slot.slot_has_default = False
+    return slot
 
 
 def optional_slot(function: Any) -> Any:
     """Returns a slot that is filled with this function, or a copy of this kernel, unless `bind` replaces it."""
-    return _as_slot(function, has_default=True)
-
-
-def _as_slot(function: Any, has_default: bool) -> Any:
-    made = recompiled(function, source_of(function)) if is_kernel(function) else inline_kernel(function)
-    made.slot_has_default = has_default
-    return made
+    slot = recompiled(function, source_of(function)) if is_kernel(function) else inline_kernel(function)
+    slot.slot_has_default = True
+    return slot
 
 
 def bind(kernel: Any, bindings: Bindings, *, partial: bool = False) -> Any:
     """Returns a kernel whose slots are filled, in it, in all that it calls, and in what fills them.
 
-    The same bindings of the same kernel give the same kernel.
-
-    Args:
-        kernel: The kernel.
-        bindings: What fills each slot: a kernel with as many parameters, or the value of a constant.
-        partial: Whether some of the slots may be used nowhere, and others stay open.
-
-    Raises:
-        ConfigError: If a slot is unknown to the kernel, or stays open, or what fills it has other parameters; if a
-            kernel calls itself; if a slot is reached as an attribute of a module.
+    The same bindings of the same kernel give the same kernel. `partial`: slots may be used nowhere, or stay open.
+    ConfigError: if they do otherwise, or if what fills a slot has other parameters; if a kernel calls itself; if a slot
+    is reached as an attribute of a module.
 
     Examples:
         >>> from mccfr_plus.kernels.compile import kernel
@@ -93,10 +84,8 @@ class _Binder:
     def bound(self, kernel: Any, callers: tuple[Any, ...]) -> Any:
         """Returns a kernel with its slots filled: the kernel itself where nothing changes."""
         if any(kernel is caller for caller in callers):
-            raise ConfigError(
-                f"The kernel {_name(kernel)} calls itself: such kernels crash when they are loaded from the disk. "
-                "Write a loop, with a stack if need be."
-            )
+            why = "such kernels crash when they are loaded from the disk. Write a loop, with a stack if need be."
+            raise ConfigError(f"The kernel {_name(kernel)} calls itself: {why}")
         if id(kernel) not in self._done:
             self._done[id(kernel)] = self._copied(kernel, (*callers, kernel)), kernel
         return self._done[id(kernel)][0]
@@ -113,10 +102,8 @@ class _Binder:
             changes[name] = new
             module, _, attribute = name.rpartition(".")
             if module:
-                raise ConfigError(
-                    f"The kernel {source.__name__} reaches a slot through {name}: import {attribute} by its name, so "
-                    "that it can be replaced."
-                )
+                advice = f"import {attribute} by its name, so that it can be replaced."
+                raise ConfigError(f"The kernel {source.__name__} reaches a slot through {name}: {advice}")
         if not changes:
             return kernel
         key = (source, tuple((name, id(new)) for name, new in changes.items()))
@@ -176,10 +163,8 @@ def _require_same_parameters(place: Any, new: Any) -> None:
     expected = source_of(place).__code__
     if not is_kernel(new) or source_of(new).__code__.co_argcount != expected.co_argcount:
         parameters = ", ".join(expected.co_varnames[: expected.co_argcount])
-        raise ConfigError(
-            f"{new!r} cannot fill {_name(place)}, a kernel of ({parameters}): compile it with Numba and give it "
-            "these parameters."
-        )
+        advice = "compile it with Numba and give it these parameters."
+        raise ConfigError(f"{new!r} cannot fill {_name(place)}, a kernel of ({parameters}): {advice}")
 
 
 def _name(value: Any) -> str:
