@@ -310,13 +310,13 @@ CHANGES = [
         "tests/kernels/test_digest.py",
         (
             "digests without closures",
-            "disk_cache.py",
+            "compile.py",
             "zip(function.__code__.co_freevars, function.__closure__ or (), strict=True)",
             "zip((), ())",
         ),
         (
             "digests without modules",
-            "disk_cache.py",
+            "compile.py",
             'found |= {f"{name}.{each}": vars(module)[each] for each in used if each in vars(module)}',
             "pass",
         ),
@@ -353,13 +353,13 @@ CHANGES = [
         "tests/kernels/test_digest.py",
         (
             "kernels with a digest are not kept on disk",
-            "disk_cache.py",
+            "compile.py",
             "if self.digest is None:",
             "if self.digest is not None:",
         ),
         (
             "digests trust functions of users",
-            "disk_cache.py",
+            "compile.py",
             'return "trusted" if _is_of(',
             'return "trusted" if not _is_of(',
         ),

@@ -5,7 +5,7 @@ import time
 
 from mccfr_plus.cli import common
 from mccfr_plus.evaluation.infoset_values import infoset_values
-from mccfr_plus.kernels.disk_cache import cache_folder
+from mccfr_plus.kernels.compile import cache_folder
 from mccfr_plus.policies.table import reach_of
 from mccfr_plus.solver.solver import Solver
 from mccfr_plus.trees.game_tree import compile_game

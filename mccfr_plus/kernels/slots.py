@@ -21,8 +21,7 @@ from types import CellType, FunctionType
 from typing import Any
 
 from mccfr_plus.errors import ConfigError
-from mccfr_plus.kernels.compile import inline_kernel, is_kernel, recompiled, source_of
-from mccfr_plus.kernels.disk_cache import digest_of, values_of
+from mccfr_plus.kernels.compile import digest_of, inline_kernel, is_kernel, recompiled, source_of, values_of
 from mccfr_plus.kernels.pipeline import Constant
 
 Bindings = Mapping[Any, Any]  # slot -> kernel, or constant -> value
