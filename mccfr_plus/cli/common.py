@@ -43,10 +43,8 @@ class Parser(argparse.ArgumentParser):
     """Parses the arguments of a verb; a bad one is a `UsageError`."""
 
     def __init__(self, verb: str, summary: str, notes: str):
-        kind = argparse.RawDescriptionHelpFormatter
-        super().__init__(
-            f"{PROGRAM} {verb}", description=summary, epilog=notes, formatter_class=kind, allow_abbrev=False
-        )
+        super().__init__(f"{PROGRAM} {verb}", description=summary, epilog=notes, allow_abbrev=False)
+        self.formatter_class = argparse.RawDescriptionHelpFormatter
 
     def error(self, message: str) -> NoReturn:
         raise UsageError(f"{message}. See {self.prog} --help.")
@@ -173,10 +171,9 @@ def read_policy(path: str | os.PathLike, game: pyspiel.Game | GameTree) -> Any:
         return load_policy(path, game)
     from mccfr_plus.neural import NetworkPolicy
 
-    loaded = load_game(game)
-    name = str(header.get("game", loaded))  # without one it is refused below
-    if str(load_game(name)) != str(loaded):
-        raise PolicyFileError(f"{path} holds a policy of {name}, which is not {loaded}. Evaluate it on its own game.")
+    loaded, own = load_game(game), header.get("game")
+    if own is not None and str(load_game(str(own))) != str(loaded):  # without one it is refused below
+        raise PolicyFileError(f"{path} holds a policy of {own}, which is not {loaded}. Evaluate it on its own game.")
     try:
         return NetworkPolicy.load(path, loaded)
     except CheckpointError as error:
@@ -221,10 +218,7 @@ def progress_of(arguments: argparse.Namespace) -> bool | None:
 
 
 def print_table(rows: Sequence[Sequence[str]], *, texts: Sequence[int] = (0,)) -> None:
-    """Prints rows with their columns aligned: those of `texts` to the left, numbers to the right.
-
-    A row of one cell among longer ones is a heading, whose width does not count.
-    """
+    """Prints rows with aligned columns: `texts` to the left, others to the right. A single cell is a heading."""
     aligned = [row for row in rows if len(row) > 1] or rows
     widths = [max(len(row[i]) for row in aligned if i < len(row)) for i in range(max(len(row) for row in aligned))]
     for row in rows:

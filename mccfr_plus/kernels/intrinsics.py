@@ -15,11 +15,13 @@ from numba import types
 from numba.core import cgutils
 from numba.extending import _Intrinsic
 
-_CALLBACK = ctypes.CFUNCTYPE(None, ctypes.c_int64, ctypes.c_int64)
 _WORD, _HALF = ir.IntType(64), ir.IntType(32)
 
 # An index as an unsigned number, for which Numba leaves out the code that makes negative ones wrap.
 at = np.uint64
+
+# What kernels can call by its address, made from a function; it must be kept alive as long as they may.
+callback = ctypes.CFUNCTYPE(None, ctypes.c_int64, ctypes.c_int64)
 
 
 class _InKernels(_Intrinsic):  # type: ignore[misc]
@@ -47,11 +49,6 @@ def in_kernels(typed: Callable, build: Callable) -> Callable[[Callable], Any]:
         return functools.update_wrapper(made, function)
 
     return decorate
-
-
-def callback(function) -> ctypes._CFuncPtr:  # type: ignore[name-defined]
-    """Returns an object that kernels can call by its address; it must be kept alive as long as they may."""
-    return _CALLBACK(function)
 
 
 def address_of(thing: np.ndarray | ctypes._CFuncPtr) -> int:  # type: ignore[name-defined]
@@ -85,7 +82,7 @@ def _call_nothing(context, builder, signature, arguments):
 @in_kernels(lambda address, first, second: types.none(types.int64, types.int64, types.int64), _call_nothing)
 def call_back(address, first, second):
     """Calls the callback at an address with two whole numbers, with the interpreter's lock."""
-    _CALLBACK(int(address))(int(first), int(second))
+    callback(int(address))(int(first), int(second))
 
 
 def yield_address() -> int:

@@ -1,10 +1,7 @@
-"""Random numbers inside kernels: SplitMix64 on a one-word state.
+"""Random numbers inside kernels: SplitMix64 (Steele, Lea, Flood 2014, figure 17; constants of their implementation).
 
-Passing a `numpy.random.Generator` into a kernel costs 30 us a call, so the state is an array of the solver's scratch;
-`mccfr_plus.parameters.new_states` makes it from a seed. The generator passes BigCrush.
-
-Reference: Steele, Lea, Flood 2014, "Fast splittable pseudorandom number generators", figure 17 (with the mixing
-constants of its reference implementation).
+The state is one word of scratch arrays, from `mccfr_plus.parameters.new_states`: a `numpy.random.Generator` costs 30 us
+a call. The generator passes BigCrush.
 """
 
 import numpy as np

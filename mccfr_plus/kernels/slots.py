@@ -47,15 +47,6 @@ def bind(kernel: Any, bindings: Bindings, *, partial: bool = False) -> Any:
     The same bindings of the same kernel give the same kernel. `partial`: slots may be used nowhere, or stay open.
     ConfigError: if they do otherwise, or if what fills a slot has other parameters; if a kernel calls itself; if a slot
     is reached as an attribute of a module.
-
-    Examples:
-        >>> from mccfr_plus.kernels.compile import kernel
-        >>> FACTOR = Constant("FACTOR", 2.0)
-        >>> @kernel
-        ... def scaled(x):
-        ...     return FACTOR() * x
-        >>> bind(scaled, {FACTOR: 3.0})(2.0)
-        6.0
     """
     binder = _Binder(bindings)
     bound = binder.bound(kernel, ())
@@ -93,7 +84,8 @@ class _Binder:
         source = source_of(kernel)
         changes = {}
         for name, value in values_of(source).items():
-            if any(value is caller for caller in callers) and not _is_loaded(name, source):
+            loads = (each for each in dis.get_instructions(source) if each.argval == name and "GLOBAL" in each.opname)
+            if any(value is caller for caller in callers) and not any(loads):
                 continue  # an attribute has the kernel's name, as in ``np.clip``
             new = self._filled(value, callers)
             if new is value:
@@ -152,10 +144,6 @@ def _label(value: Any) -> str:
         return repr(value.value)
     source = source_of(value)
     return f"{source.__module__}.{source.__qualname__}.{digest_of(value)}"
-
-
-def _is_loaded(name: str, source: FunctionType) -> bool:
-    return any(each.argval == name and "GLOBAL" in each.opname for each in dis.get_instructions(source))
 
 
 def _require_same_parameters(place: Any, new: Any) -> None:
