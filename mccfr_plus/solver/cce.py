@@ -24,11 +24,10 @@ from mccfr_plus.estimators.draws import draw_action
 from mccfr_plus.estimators.full import touch_all
 from mccfr_plus.evaluation.kernels import own_reach
 from mccfr_plus.kernels.compile import announce_compilation, kernel
-from mccfr_plus.kernels.random_numbers import new_state
 from mccfr_plus.kernels.slots import bind
 from mccfr_plus.minimizers import Minimizer
 from mccfr_plus.minimizers.base import minimize_with
-from mccfr_plus.parameters import check_whole
+from mccfr_plus.parameters import check_whole, new_state
 from mccfr_plus.solver.loop import MINIMIZE
 from mccfr_plus.solver.registry import minimizer_of
 from mccfr_plus.trees.game_tree import GameTree, compile_game

@@ -14,8 +14,8 @@ from mccfr_plus import averages, estimators, minimizers
 from mccfr_plus.averages import PowerAverage
 from mccfr_plus.errors import ConfigError
 from mccfr_plus.estimators import Baseline, Estimator
-from mccfr_plus.kernels.random_numbers import as_python
 from mccfr_plus.minimizers import Minimizer
+from mccfr_plus.parameters import as_python
 from mccfr_plus.specs import parse_spec
 
 Component = TypeVar("Component")

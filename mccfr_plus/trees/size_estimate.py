@@ -22,7 +22,7 @@ import pyspiel
 from tqdm.auto import tqdm
 
 from mccfr_plus.errors import ConfigError
-from mccfr_plus.kernels.random_numbers import as_python, new_state
+from mccfr_plus.parameters import as_python, new_state
 from mccfr_plus.trees.intervals import Interval, interval_of, log_sum
 from mccfr_plus.trees.loading import load_game
 from mccfr_plus.trees.recording import (
