@@ -14,16 +14,11 @@ class Statistics:
 
     Attributes:
         histories: Number of nodes: the root, chance and terminal nodes included.
-        decision_nodes: Number of decision nodes, per player.
-        chance_nodes: Number of chance nodes.
-        terminal_nodes: Number of ends.
-        infosets: Number of information sets, per player.
-        sequences: Number of sequences, per player, the empty one included.
-        max_actions: Most actions at one infoset, per player.
+        sequences: Number of sequences, the empty one included.
+        max_actions: Most actions at one infoset.
         max_history_length: Longest history, in actions of players and chance.
         max_moves: The same in actions of players alone.
         m_values: M_i of Lanctot et al. 2009, section 4.
-        perfect_recall: Whether recall is perfect.
         tree_bytes: Bytes of nodes, chance and payoffs.
         infoset_bytes: Bytes of arrays per infoset and slot, without the texts.
 
@@ -76,12 +71,10 @@ def statistics_of(tree: Tree) -> Statistics:
 
 
 def action_sequences(tree: Tree, player: int) -> np.ndarray:
-    """Returns the number of each own infoset's action sequence, ``[infosets of the player]`` int64.
+    """Returns the number of each own infoset's action sequence, 0, 1, ... without gaps, ``[infosets of the player]``.
 
     An action sequence is a list of actions, whatever the infosets they were taken at, so that infosets that differ in
-    what others did share one. Numbers are 0, 1, ... without gaps. M_i is the sum over them of sqrt(number of infosets).
-
-    Reference: Lanctot et al. 2009, section 4.
+    what others did share one (Lanctot et al. 2009, section 4). M_i is the sum over them of sqrt(number of infosets).
     """
     infosets = tree.arrays.infosets[slice(*tree.arrays.infoset_range[player : player + 2])]
     begin, end = tree.arrays.slot_range[player : player + 2]
