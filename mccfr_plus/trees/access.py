@@ -10,7 +10,6 @@ from mccfr_plus.kernels.intrinsics import at, head_of
 from mccfr_plus.kernels.slots import Constant, optional_slot
 
 ALL_PLAYERS = -1
-
 IS_LAZY = Constant("IS_LAZY", False, "Whether the tree may end before its leaves.")
 
 

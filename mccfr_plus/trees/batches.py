@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import itertools
 from collections.abc import Iterator
 from typing import Any, Self
@@ -46,10 +47,9 @@ class Positions:
     keys: Any
 
     def draws(self, rows: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-        """Returns uniform numbers in [0, 1) for some histories, ``[len(rows)]``, spread evenly over equal histories.
+        """Returns uniform numbers in [0, 1) for some histories, spread evenly over equal ones to reduce the variance.
 
-        They are a Kronecker sequence with a random shift (Cranley, Patterson 1976): of much less variance than
-        independent ones, and unbiased.
+        They are a Kronecker sequence with a random shift (Cranley, Patterson 1976), and unbiased.
         """
         sequence = (rng.random() + _GOLDEN_RATIO * np.arange(len(rows))) % 1.0
         result = np.empty_like(sequence)
@@ -167,9 +167,6 @@ def histories_of(tree: GameTree, what: str) -> np.ndarray:
     return tensors
 
 
-# --- tensors of information sets ---
-
-
 def check_has_tensors(game: pyspiel.Game, what: str) -> None:
     """Raises GameError if a game has no information-state tensors; `what` names their reader in the message."""
     if not game.get_type().provides_information_state_tensor:
@@ -198,7 +195,7 @@ class Observer:
         self._observation = observation if observation is not None and observation.tensor.size == self.size else None
         rules = compiled_rules(game) if by_rules else None
         has_tensors = rules is not None and rules.tensor_cells(0, -1, 0) is not None
-        self._rules = BatchRules(rules, self.size) if rules is not None and has_tensors else None
+        self._rules = RulesPositions(rules, self.size) if rules is not None and has_tensors else None
 
     def write(self, state: pyspiel.State, player: int, out: np.ndarray) -> None:
         """Writes a player's information-state tensor, ``[size]``."""
@@ -209,7 +206,7 @@ class Observer:
             out[:] = self._observation.tensor
 
     def start(self, count: int) -> Positions:
-        """Returns so many histories at the game's beginning."""
+        """Returns histories at the game's beginning."""
         if self._rules is not None:
             return self._rules.start(count)
         return PyspielPositions([self.game.new_initial_state() for _ in range(count)], self)
@@ -295,9 +292,8 @@ def states_after(game: pyspiel.Game, actions: np.ndarray, lengths: np.ndarray) -
     states = [game.new_initial_state()]
     for row, length in zip(actions, lengths.tolist(), strict=True):
         history = row[:length].tolist()
-        same = 0
-        while same < len(path) and same < len(history) and path[same] == history[same]:
-            same += 1
+        pairs = zip(path, history, strict=False)
+        same = len(list(itertools.takewhile(lambda pair: pair[0] == pair[1], pairs)))
         del states[same + 1 :]
         for action in history[same:]:
             states.append(states[-1].child(action))
@@ -305,24 +301,26 @@ def states_after(game: pyspiel.Game, actions: np.ndarray, lengths: np.ndarray) -
         yield states[-1]
 
 
-class BatchRules:
-    """The rules of a game with `tensor_cells` for many histories at once.
+class RulesPositions(Positions):
+    """Histories as states of compiled rules with `tensor_cells`, ``[n, state_size]`` int64, which are modified.
 
-    ``table`` has each player's tensor without information, the first row of each entry of `look`, and the cells of each
+    `_table` has each player's tensor without information, the first row of each entry of `look`, and the cells of each
     row, ``[num_players, num_rows, most cells]``, filled up with ``size``.
     """
 
+    _words: np.ndarray
+
     def __init__(self, game: RulesGame, size: int):
         sizes, players = game.sizes, range(game.sizes.num_players)
-        self.game, self.arguments = game, (game.parameters, game.table)
-        self.play, self.draw_outcomes, self.observe, self.find_returns = (
+        self._game, self._arguments = game, (game.parameters, game.table)
+        self._play, self._draw_outcomes, self._observe, self._find_returns = (
             bind(each, kernels_of(game.rules), partial=True)
             for each in (_play, _draw_outcomes, _observe, _find_returns)
         )
-        self.factors = np.random.default_rng(0).integers(2**63, size=len(game.first_state))  # of states' keys
-        self.actions = np.zeros(game.most_actions, np.int64)
-        self.probabilities = np.zeros(max(sizes.max_chance_outcomes, 1))
-        self.seen = np.zeros(sizes.view_size, np.int64)
+        self._factors = np.random.default_rng(0).integers(2**63, size=len(game.first_state))  # of states' keys
+        self._actions = np.zeros(game.most_actions, np.int64)
+        self._probabilities = np.zeros(max(sizes.max_chance_outcomes, 1))
+        self._seen = np.zeros(sizes.view_size, np.int64)
         values = [each.size for each in sizes.fields for _ in range(each.count)]
         rows = [(place, value) for place, count in enumerate(values) for value in range(count)]
         found = [[game.tensor_cells(player, *row) or () for row in rows] for player in players]
@@ -332,42 +330,39 @@ class BatchRules:
             first[player, list(game.tensor_cells(player, -1, 0) or ())] = 1.0
             for row, each in enumerate(found[player]):
                 cells[player, row, : len(each)] = each
-        self.table = first, np.array(list(itertools.accumulate(values[:-1], initial=0)), np.int64), cells
+        self._table = first, np.array(list(itertools.accumulate(values[:-1], initial=0)), np.int64), cells
 
-    def start(self, count: int) -> RulesPositions:
-        return RulesPositions(self, np.tile(self.game.first_state, (count, 1)))
+    def _of(self, words: np.ndarray) -> Self:
+        other = copy.copy(self)
+        other._words, other.movers = words, words[:, MOVER]
+        return other
 
-
-class RulesPositions(Positions):
-    """Histories as states of compiled rules, ``[n, state_size]`` int64, which are modified."""
-
-    def __init__(self, rules: BatchRules, words: np.ndarray):
-        self._rules, self._words, self.movers = rules, words, words[:, MOVER]
+    def start(self, count: int) -> Self:
+        return self._of(np.tile(self._game.first_state, (count, 1)))
 
     def take(self, rows: np.ndarray) -> Self:
-        return type(self)(self._rules, self._words[rows])
+        return self._of(self._words[rows])
 
     def keys(self, rows: np.ndarray) -> np.ndarray:
-        return self._words[rows] @ self._rules.factors
+        return self._words[rows] @ self._factors
 
     def play(self, actions: np.ndarray) -> None:
         self.play_on(actions[:, None], np.ones(len(actions), np.int64))
 
     def play_on(self, actions: np.ndarray, counts: np.ndarray) -> None:
         """Plays the first ``counts`` of the actions, ``[n, any number]``, of players and chance, in each history."""
-        self._rules.play(*self._rules.arguments, self._words, np.ascontiguousarray(actions, np.int64), counts)
+        self._play(*self._arguments, self._words, np.ascontiguousarray(actions, np.int64), counts)
 
     def draw_outcomes(self, rows: np.ndarray, draws: np.ndarray) -> None:
-        rules = self._rules
-        rules.draw_outcomes(*rules.arguments, self._words, rows, draws, rules.actions, rules.probabilities)
+        self._draw_outcomes(*self._arguments, self._words, rows, draws, self._actions, self._probabilities)
 
     def observe(self, whose: np.ndarray, tensors: np.ndarray, masks: np.ndarray) -> None:
-        rules = self._rules
-        rules.observe(*rules.arguments, self._words, whose, *rules.table, rules.actions, rules.seen, tensors, masks)
+        scratch = self._actions, self._seen
+        self._observe(*self._arguments, self._words, whose, *self._table, *scratch, tensors, masks)
 
     def returns(self, rows: np.ndarray) -> np.ndarray:
-        payoffs = np.zeros((len(rows), self._rules.game.sizes.num_players))
-        self._rules.find_returns(*self._rules.arguments, self._words, rows, payoffs)
+        payoffs = np.zeros((len(rows), self._game.sizes.num_players))
+        self._find_returns(*self._arguments, self._words, rows, payoffs)
         return payoffs
 
 

@@ -47,8 +47,7 @@ def flatten(
 ) -> FlatTree:
     """Returns the tree of a depth-first traversal, in which all is numbered by first visit.
 
-    `payloads` number infosets, distributions or rows of payoffs; `infosets` are INFOSET records without parents, and
-    `distributions` actions with probabilities.
+    `payloads` number infosets, distributions or rows of payoffs; `infosets` are INFOSET records without parents.
     """
     num_players = payoffs.shape[1]
     order = np.argsort(infosets["player"].astype(np.int8), kind="stable")  # first-visit order within a player
@@ -60,31 +59,16 @@ def flatten(
     slot_range = np.append(0, ends)[infoset_range]
     renumbered = np.empty(len(order), np.int32)
     renumbered[order] = np.arange(len(order), dtype=np.int32)
-    chance_count = np.array([len(d) for d in distributions], np.int32)
-    tables = [alias_table(np.array([p for _, p in d])) for d in distributions]
+    counts = np.array([len(d) for d in distributions], np.int32)
+    firsts = (np.cumsum(counts) - counts).astype(np.int32)
+    outcome_action = np.array([action for d in distributions for action, _ in d], np.int64)
+    chance = np.concatenate([np.zeros(0, OUTCOME), *(alias_table(np.array([p for _, p in d])) for d in distributions)])
+    last_slot, path = slot_range[-1] + np.arange(num_players), np.zeros((max_depth, 3), np.int64)
     nodes = np.empty(len(kinds), NODE)
     with announce_compilation(_link, "the layout of trees", 1.0):  # the first kernel that a process needs
-        max_stack, max_moves, perfect_recall = _link(
-            kinds,
-            payloads,
-            renumbered,
-            (np.cumsum(chance_count) - chance_count).astype(np.int32),
-            chance_count,
-            slot_range[-1] + np.arange(num_players),
-            np.zeros((max_depth, 3), np.int64),
-            infosets,
-            nodes,
-        )
-    arrays = TreeArrays(
-        nodes=nodes,
-        payoffs=payoffs,
-        chance=np.concatenate(tables) if tables else np.zeros(0, OUTCOME),
-        infosets=infosets,
-        infoset_range=infoset_range,
-        slot_range=slot_range,
-    )
-    outcome_action = np.array([action for d in distributions for action, _ in d], np.int64)
-    shape = Shape(max_depth, int(max_stack), bool(perfect_recall), int(max_moves))
+        found = _link(kinds, payloads, renumbered, firsts, counts, last_slot, path, infosets, nodes)
+    shape = Shape(max_depth, int(found[0]), bool(found[2]), int(found[1]))
+    arrays = TreeArrays(nodes, payoffs, chance, infosets, infoset_range, slot_range)
     return FlatTree(arrays, shape, order, slot_action, outcome_action)
 
 
@@ -96,10 +80,7 @@ def rows_of(firsts: np.ndarray, counts: np.ndarray) -> np.ndarray:
 
 
 def alias_table(probabilities: np.ndarray) -> np.ndarray:
-    """Returns the rows of `TreeArrays.chance` for one distribution, ``[num_outcomes]`` OUTCOME.
-
-    Reference: Vose 1991, "A linear algorithm for generating random numbers with a given distribution".
-    """
+    """Returns the rows of `TreeArrays.chance` for one distribution, ``[num_outcomes]`` OUTCOME (Vose 1991)."""
     count = len(probabilities)
     table = np.empty(count, OUTCOME)
     table["probability"] = probabilities / probabilities.sum()

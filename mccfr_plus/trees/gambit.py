@@ -95,23 +95,19 @@ def _unique(texts: Sequence[str]) -> list[str]:
     return list(found)
 
 
-def _fraction(number: float) -> Fraction | None:
-    """Returns the fraction that a number is meant to be, if there is one that every reader has room for."""
+def _number(number: float) -> str:
+    """Returns the fraction that a number is meant to be, if every reader has room for it, or its decimals."""
     near = Fraction(number).limit_denominator(_LARGEST_DENOMINATOR)
     is_near = abs(float(near) - number) <= _ROUNDING * max(1.0, abs(number))
-    return near if is_near and abs(near.numerator) <= _LARGEST_NUMERATOR else None
-
-
-def _number(number: float) -> str:
-    fraction = _fraction(number)
-    return f"{Decimal(repr(number)):f}" if fraction is None else str(fraction)  # :f: without an exponent
+    return str(near) if is_near and abs(near.numerator) <= _LARGEST_NUMERATOR else f"{Decimal(repr(number)):f}"
 
 
 def _probabilities(numbers: list[float]) -> list[str]:
     """Returns numbers that sum to 1: if fractions do not, as decimals, of which the largest makes up for the rest."""
-    fractions = [_fraction(number) for number in numbers]
-    if all(fractions) and sum(fraction or 0 for fraction in fractions) == 1:
-        return list(map(str, fractions))
+    texts = list(map(_number, numbers))
+    found = list(map(Fraction, texts))
+    if all(found) and sum(found) == 1:
+        return texts
     with localcontext(prec=_DIGITS):
         decimals = [Decimal(repr(number)) for number in numbers]
         decimals[numbers.index(max(numbers))] += 1 - sum(decimals)

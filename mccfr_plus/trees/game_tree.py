@@ -1,8 +1,8 @@
-"""A game, compiled: immutable flat arrays and the texts that tie them to OpenSpiel."""
+"""A game, compiled: read-only flat arrays, the texts that tie them to OpenSpiel, and their sizes."""
 
 import hashlib
 from collections.abc import Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import asdict, dataclass, field, fields
 from functools import cached_property
 from typing import ClassVar
 
@@ -11,6 +11,7 @@ import pyspiel
 
 from mccfr_plus.errors import BudgetError, GameError
 from mccfr_plus.games import PyspielGame, RulesGame, compiled_rules
+from mccfr_plus.games.rules import CHANCE, TERMINAL
 from mccfr_plus.kernels.slots import Bindings
 from mccfr_plus.trees.arrays import Shape, TreeArrays, read_only
 from mccfr_plus.trees.by_rules import rules_tree
@@ -18,13 +19,52 @@ from mccfr_plus.trees.flattening import FlatTree, with_leaves
 from mccfr_plus.trees.loading import load_game, record
 from mccfr_plus.trees.memory import ESTIMATE_MARGIN, Budget
 from mccfr_plus.trees.needs import HISTORIES, INFOSETS, NODES
-from mccfr_plus.trees.statistics import Statistics, statistics_of
 from mccfr_plus.trees.tree import Tree
 
 DEFAULT_MAX_NODES = 50_000_000
 DEFAULT_MAX_NODES_OF_RULES = 1_000_000_000  # the memory is what limits these
 DEFAULT_MAX_BYTES = 8 << 30
 _TRIAL_NODES = 20_000  # through pyspiel, which takes less time than to compile the rules
+
+
+@dataclass(frozen=True)
+class Statistics:
+    """Counts of a tree; a list has one entry per player.
+
+    Attributes:
+        histories: Number of nodes: the root, chance and terminal nodes included.
+        sequences: Number of sequences, the empty one included.
+        max_actions: Most actions at one infoset.
+        max_history_length: Longest history, in actions of players and chance.
+        max_moves: The same in actions of players alone.
+        m_values: M_i of Lanctot et al. 2009, section 4.
+        tree_bytes: Bytes of nodes, chance and payoffs.
+        infoset_bytes: Bytes of arrays per infoset and slot, without the texts.
+
+    Examples:
+        >>> import mccfr_plus
+        >>> statistics = mccfr_plus.compile_game("kuhn_poker").statistics()
+        >>> statistics.histories, statistics.sequences
+        (58, [13, 13])
+    """
+
+    histories: int
+    decision_nodes: list[int]
+    chance_nodes: int
+    terminal_nodes: int
+    infosets: list[int]
+    sequences: list[int]
+    max_actions: list[int]
+    max_history_length: int
+    max_moves: int
+    m_values: list[float]
+    perfect_recall: bool
+    tree_bytes: int
+    infoset_bytes: int
+
+    def as_dict(self) -> dict:
+        """Returns the counts as plain Python values, ready for JSON."""
+        return asdict(self)
 
 
 @dataclass(eq=False)
@@ -126,7 +166,24 @@ class GameTree(Tree):
 
     def statistics(self) -> Statistics:
         """Returns the sizes of the tree: histories, infosets, sequences, M-values, bytes."""
-        return statistics_of(self)
+        arrays, kinds, players = self.arrays, self.arrays.nodes["kind"], range(self.num_players)
+        owns = [arrays.infosets[slice(*arrays.infoset_range[player : player + 2])] for player in players]
+        blocks = [np.bincount(action_sequences(self, player)) for player in players]
+        return Statistics(
+            histories=len(kinds),
+            decision_nodes=[int(np.count_nonzero(kinds == player)) for player in players],
+            chance_nodes=int(np.count_nonzero(kinds == CHANCE)),
+            terminal_nodes=int(np.count_nonzero(kinds == TERMINAL)),
+            infosets=[len(own) for own in owns],
+            sequences=[int(count) + 1 for count in np.diff(arrays.slot_range)],
+            max_actions=[int(own["num_actions"].max(initial=0)) for own in owns],
+            max_history_length=self.shape.max_depth,
+            max_moves=self.shape.max_moves,
+            m_values=[float(np.sqrt(sizes).sum()) for sizes in blocks],
+            perfect_recall=self.shape.perfect_recall,
+            tree_bytes=arrays.nodes.nbytes + arrays.chance.nbytes + arrays.payoffs.nbytes,
+            infoset_bytes=arrays.infosets.nbytes + self.slot_action.nbytes,
+        )
 
     @cached_property
     def fingerprint(self) -> str:
@@ -217,3 +274,28 @@ def build_tree(game: pyspiel.Game, found: tuple[FlatTree, Sequence[str]]) -> Gam
     """Returns the tree of what `record`, or the traversal by compiled rules, has found."""
     flat, info_states = found
     return GameTree(game, flat.arrays, flat.shape, info_states, flat.slot_action, flat.outcome_action)
+
+
+def action_sequences(tree: GameTree, player: int) -> np.ndarray:
+    """Returns the number of each own infoset's action sequence, 0, 1, ... without gaps, ``[infosets of the player]``.
+
+    An action sequence is a list of actions, whatever the infosets they were taken at, so that infosets that differ in
+    what others did share one (Lanctot et al. 2009, section 4). M_i is the sum over them of sqrt(number of infosets).
+    """
+    infosets = tree.arrays.infosets[slice(*tree.arrays.infoset_range[player : player + 2])]
+    begin, end = tree.arrays.slot_range[player : player + 2]
+    actions = np.unique(tree.slot_action[begin:end], return_inverse=True)[1]
+    owner, parent = np.repeat(np.arange(len(infosets)), infosets["num_actions"]), infosets["parent_slot"] - begin
+    # The number of each infoset's action sequence, 0 for the empty one, from the root down.
+    sequence, used = np.zeros(len(infosets), np.int64), 1
+    is_numbered = parent >= end - begin
+    waiting = np.flatnonzero(~is_numbered)
+    while len(waiting):
+        is_next = is_numbered[owner[parent[waiting]]]
+        level, waiting = waiting[is_next], waiting[~is_next]
+        pairs = sequence[owner[parent[level]]] * len(actions) + actions[parent[level]]
+        found, numbers = np.unique(pairs, return_inverse=True)
+        sequence[level] = used + numbers
+        is_numbered[level] = True
+        used += len(found)
+    return sequence

@@ -24,7 +24,7 @@ _TWO_WORDS = struct.Struct("<qq")
 class InfoStates(Sequence[str]):
     """The texts of a tree's infosets, made when they are read: twenty million would take more memory than the tree.
 
-    `keys` are ``[num_infosets, words]`` int64, as `pack` writes them, and `players` are their players.
+    `keys` are ``[num_infosets, words]`` int64, as `pack` writes them.
     """
 
     def __init__(self, game: RulesGame, keys: np.ndarray, players: np.ndarray):
@@ -186,17 +186,11 @@ def digest_of_text(text: str) -> bytes:
 
 
 class Keys:
-    """Gives the keys of information states, as two words.
+    """Gives the keys of information states, as two words."""
 
-    Attributes:
-        kind: What the keys are, as policy files name it.
-        of_texts: Whether they are of texts, and not of what compiled rules tell a player.
-        symmetry: Whether what symmetries turn into each other has one key.
-    """
-
-    kind = "hash"
-    of_texts = True
-    symmetry = False
+    kind = "hash"  # as policy files name it
+    of_texts = True  # and not of what compiled rules tell a player
+    symmetry = False  # whether what symmetries turn into each other has one key
 
     def find(self, text: str) -> tuple[int, int] | None:
         """Returns an information state's key; None where keys are not of texts."""
@@ -204,11 +198,9 @@ class Keys:
         return low, high
 
     def of_state(self, state: pyspiel.State, player: int) -> list[tuple[int, int]]:
-        """Returns the keys that a player's information state can have.
-
-        In the simultaneous game that the game was converted from, texts lack the line that the conversion adds.
-        """
+        """Returns the keys that a player's information state can have."""
         text = state.information_state_string(player)
+        # In a simultaneous game that was converted, texts lack the line that the conversion adds.
         keys = (self.find(text), self.find(f"Current player: {player}\n{text}"))
         return [key for key in keys if key is not None]
 

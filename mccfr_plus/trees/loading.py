@@ -82,12 +82,9 @@ def load_game(game: pyspiel.Game | str | Tree) -> pyspiel.Game:
 def game_of_name(text: str) -> pyspiel.Game:
     """Returns the game of a game string as it is, simultaneous moves included; see `load_game` for errors."""
     name = text.split("(", 1)[0].strip()
-    names = pyspiel.registered_names()
-    if name not in names:
-        # Games written in Python are there only once this module is imported (0.2 s).
-        importlib.import_module("open_spiel.python.games")
-        names = pyspiel.registered_names()
-    if name not in names:
+    if name not in pyspiel.registered_names():
+        importlib.import_module("open_spiel.python.games")  # registers games written in Python, in 0.2 s
+    if name not in (names := pyspiel.registered_names()):
         near = difflib.get_close_matches(name, names, n=3, cutoff=0.5) or [n for n in names if name and name in n][:3]
         hint = f"did you mean {', '.join(near)}?" if near else "pyspiel.registered_names() lists them all."
         hint += " A user-defined game must be imported first (--import=MODULE on the command line)."
@@ -114,7 +111,7 @@ def action_name(game: pyspiel.Game, player: int, action: int) -> str:
 
 @contextlib.contextmanager
 def quiet_openspiel() -> Iterator[None]:
-    """Keeps OpenSpiel's C++, which does not know of `sys.stderr`, from printing its own copy of an exception."""
+    """Keeps OpenSpiel's C++ from printing its own copy of an exception, past `sys.stderr`."""
     try:
         saved = os.dup(2)
     except OSError:  # no standard error at all, as in some GUI processes
@@ -229,10 +226,7 @@ def show_fraction(bar: tqdm, num_nodes: int, num_actions: Sequence[int], num_tak
     if bar.disable:
         return
     # The fraction of the tree before the current path, if all children of a node had subtrees of one size.
-    fraction, width = 0.0, 1.0
-    for actions, taken in zip(num_actions, num_taken, strict=True):
-        width /= actions
-        fraction += (taken - 1) * width
+    fraction = ((np.array(num_taken) - 1.0) / np.cumprod(num_actions, dtype=float)).sum()
     bar.total = round(num_nodes / max(fraction, 1e-9))
     bar.update(num_nodes - bar.n)
 
@@ -240,10 +234,7 @@ def show_fraction(bar: tqdm, num_nodes: int, num_actions: Sequence[int], num_tak
 def record(
     game: pyspiel.Game, check_budget: Callable[[int, int], None], progress: bool | None
 ) -> tuple[FlatTree, list[str]]:
-    """Returns the tree of a turn-based game, and its information states. A GameError names history and action.
-
-    Now and then `check_budget` is called with the numbers of nodes and bytes so far; see `memory.Budget.check`.
-    """
+    """Returns the tree of a turn-based game and its information states; `check_budget` is `memory.Budget.check`."""
     path: list[list[Any]] = []
     with compiling_bar(progress) as bar:
         try:
@@ -257,15 +248,12 @@ def record(
 
 
 def _traverse(game: pyspiel.Game, path: list[list[Any]], check_budget: Callable[[int, int], None], bar: tqdm) -> tuple:
-    """Returns the information states and the arguments of `flatten`, by a depth-first traversal.
+    """Returns the information states and the arguments of `flatten`.
 
     `path` lists state, actions and number of actions taken of the inner nodes above.
     """
-    # The loop body runs once per node; what it needs is in local names for speed.
     num_players, max_depth, kinds, payloads = game.num_players(), 0, array("b"), array("i")
-    infosets: list[dict[str, int]] = [{} for _ in range(num_players)]
-    players: list[int] = []  # of infosets, in the order of first visit
-    keys: list[str] = []
+    infosets: dict[tuple[int, str], int] = {}
     infoset_actions: list[list[int]] = []
     distributions: list[Outcomes] = []
     distribution_of: dict[Outcomes, int] = {}
@@ -273,7 +261,7 @@ def _traverse(game: pyspiel.Game, path: list[list[Any]], check_budget: Callable[
     state, countdown, key_bytes = game.new_initial_state(), _CHECK_EVERY, 0
 
     def check() -> None:
-        num_bytes = len(kinds) * COMPILED_BYTES_PER_NODE + len(keys) * COMPILED_BYTES_PER_INFOSET + key_bytes
+        num_bytes = len(kinds) * COMPILED_BYTES_PER_NODE + len(infosets) * COMPILED_BYTES_PER_INFOSET + key_bytes
         check_budget(len(kinds), num_bytes)
         show_fraction(bar, len(kinds), [len(actions) for _, actions, _ in path], [taken for *_, taken in path])
         require_end(game, len(path))
@@ -286,29 +274,25 @@ def _traverse(game: pyspiel.Game, path: list[list[Any]], check_budget: Callable[
         player, actions = state.current_player(), []
         if player >= 0:
             key, actions = state.information_state_string(), state.legal_actions()
-            payload = infosets[player].get(key)
-            if payload is None:
-                payload = infosets[player][key] = len(keys)
+            payload = infosets.setdefault((player, key), len(infosets))
+            if payload == len(infoset_actions):
                 key_bytes += len(key)
                 infoset_actions.append(checked_actions(actions, game.num_distinct_actions()))
-                players.append(player)
-                keys.append(key)
             elif actions != infoset_actions[payload]:
                 raise different_actions(key, player, infoset_actions[payload], actions)
         elif player == TERMINAL:
             returns = tuple(state.returns())
-            payload = payoffs.get(returns)
-            if payload is None:
-                payload = payoffs[checked_returns(returns, num_players)] = len(payoffs)
+            if returns not in payoffs:
+                payoffs[checked_returns(returns, num_players)] = len(payoffs)
+            payload = payoffs[returns]
         elif player == CHANCE:
             outcomes = tuple(state.chance_outcomes())
-            payload = distribution_of.get(outcomes)
-            if payload is None:
+            if outcomes not in distribution_of:
                 possible = checked_outcomes(outcomes)
-                payload = distribution_of.setdefault(possible, len(distributions))
-                if payload == len(distributions):
+                distribution_of[outcomes] = distribution_of.setdefault(possible, len(distributions))
+                if distribution_of[outcomes] == len(distributions):
                     distributions.append(possible)
-                distribution_of[outcomes] = payload
+            payload = distribution_of[outcomes]
             actions = [action for action, _ in distributions[payload]]
         else:
             raise unknown_mover(player)
@@ -328,10 +312,11 @@ def _traverse(game: pyspiel.Game, path: list[list[Any]], check_budget: Callable[
         else:
             state.apply_action(actions[taken])  # the parent's state has served
     check()
-    records = np.zeros(len(keys), INFOSET)
-    records["player"], records["num_actions"] = players, [len(actions) for actions in infoset_actions]
+    records = np.zeros(len(infosets), INFOSET)
+    records["player"] = [player for player, _ in infosets]
+    records["num_actions"] = [len(actions) for actions in infoset_actions]
     records["first_slot"] = np.cumsum(records["num_actions"]) - records["num_actions"]
     slot_action = np.array([action for actions in infoset_actions for action in actions], np.int64)
     table = np.array(list(payoffs), np.float64).reshape(-1, num_players)
     nodes = np.frombuffer(kinds, np.int8), np.frombuffer(payloads, np.int32)
-    return keys, max_depth, *nodes, records, slot_action, distributions, table
+    return [key for _, key in infosets], max_depth, *nodes, records, slot_action, distributions, table

@@ -35,8 +35,7 @@ def _visit(tree, slots, outcomes, stack, visited, parents):
 
 def openspiel_order(tree: GameTree) -> np.ndarray:
     """Returns the infosets in the order of OpenSpiel's tabular policies, ``[num_infosets]`` int64."""
-    _, places, _ = _first_visits(tree)
-    return np.lexsort((places, tree.arrays.infosets["player"]))
+    return np.lexsort((_first_visits(tree)[1], tree.arrays.infosets["player"]))
 
 
 def representative_states(tree: GameTree, order: np.ndarray | None = None) -> list[pyspiel.State]:
@@ -59,10 +58,7 @@ def representative_states(tree: GameTree, order: np.ndarray | None = None) -> li
 
 
 def action_names(tree: GameTree, infosets: np.ndarray) -> list[list[str]]:
-    """Returns what OpenSpiel calls the legal actions of some infosets, as the state of the first history writes them.
-
-    Of very many infosets the names are those that do not depend on the state; see `action_name`.
-    """
+    """Returns what OpenSpiel calls the legal actions of infosets in their first states; of very many, `action_name`."""
     players, numbers = tree.arrays.infosets["player"], infosets.tolist()
     if len(numbers) > _MOST_NAMED:
         return [[action_name(tree.game, players[i], action) for action in tree.legal_actions(i)] for i in numbers]

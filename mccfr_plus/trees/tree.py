@@ -23,42 +23,28 @@ class Sizes(NamedTuple):
 class Tree:
     """What a solver needs of a game. Methods for growing and for checkpoints do nothing here, as in complete trees.
 
-    Subclasses define ``arrays_to_run_on(with_leaves)``, the arrays for a solver's kernels, perhaps with leaf tables,
-    and their `expansion`, writable; ``why_full()``, why the tree cannot grow; and ``attach(ones, *, check_depth,
-    single_trajectory)``, which makes the tree a solver's and returns the uniform strategy, ``[slot_capacity]`` float64.
-    New infosets get a 1 at their first slot in ``ones``, ``[slot_capacity]`` float64 or None; ``check_depth`` refuses
-    histories longer than ``shape.max_depth``; ``single_trajectory`` says that a traversal visits one history.
-
-    Attributes:
-        kind: The kind of tree, as `Solver` calls it.
-        bindings: What fills slots of estimators, minimizers and averages for this tree.
-        arrays: What the kernels read; see `mccfr_plus.trees.arrays`.
-        slot_action: OpenSpiel's action of each slot.
-        num_players: Number of players, chance not counted.
-        num_nodes: Number of histories that are stored.
-        num_infosets: Number of information sets of all players together, found so far.
-        num_slots: Number of (infoset, action) pairs, found so far.
-        slot_capacity: Length of arrays with an entry per slot.
-        node_capacity: Length of arrays with an entry per node; a traversal lists at most as many visits.
-        perfect_recall: Whether every infoset tells its player all that the player saw and did before.
-        found_infosets: The infosets known, ``[num_infosets]`` INFOSET, parents first.
+    ``arrays_to_run_on(with_leaves)`` gives the arrays for a solver's kernels, perhaps with leaf tables, and their
+    `expansion`, writable; ``why_full()`` says why the tree cannot grow; ``attach(ones, *, check_depth,
+    single_trajectory)`` makes the tree a solver's and returns the uniform strategy, ``[slot_capacity]`` float64.
+    New infosets get a 1 at their first slot in ``ones``, ``[slot_capacity]`` or None; ``check_depth`` refuses histories
+    longer than ``shape.max_depth``; ``single_trajectory`` says that a traversal visits one history.
     """
 
-    kind: ClassVar[str]
-    provides: ClassVar[frozenset[str]]
-    bindings: Any
+    kind: ClassVar[str]  # as `Solver` calls it
+    provides: ClassVar[frozenset[str]]  # words of `needs`
     game: pyspiel.Game
     arrays: TreeArrays
     shape: Shape
-    slot_action: np.ndarray
-    num_players: int
-    num_nodes: Any
-    num_infosets: Any
+    bindings: Any  # what fills slots of estimators, minimizers and averages for this tree
+    slot_action: np.ndarray  # OpenSpiel's action of each slot
+    num_players: int  # chance not counted
+    num_nodes: Any  # histories that are stored
+    num_infosets: Any  # found so far, of all players together, like `num_slots`
     num_slots: Any
-    slot_capacity: Any
-    node_capacity: Any
-    perfect_recall: Any
-    found_infosets: Any
+    slot_capacity: Any  # length of arrays with an entry per slot
+    node_capacity: Any  # length of arrays with an entry per node; a traversal lists at most as many visits
+    perfect_recall: Any  # whether every infoset tells its player all that the player saw and did before
+    found_infosets: Any  # [num_infosets] INFOSET, parents first
     arrays_to_run_on: Any
     attach: Any
     why_full: Any
@@ -93,21 +79,15 @@ class Tree:
         """Returns why a tree of these sizes has no room here, or None if it has."""
         return None
 
-    # --- infosets ---
-
     def _repr_html_(self) -> str:
         stored = {"nodes": f"{self.num_nodes:,}"} if self.num_nodes else {}
         rows = {"kind": self.kind, "players": self.num_players, **stored, "information sets": f"{self.num_infosets:,}"}
         return html_summary(f"Tree of {self.game}", rows)
 
     def infoset(self, info_state: str, player: int | None = None) -> int | None:
-        """Returns the number of the infoset with this information state string, or None where there is none.
+        """Returns the number of the infoset with an information state string, or None where none was found.
 
-        Of a tree that is not compiled, only infosets that a traversal has met are there.
-
-        Args:
-            info_state: The string that ``state.information_state_string(player)`` gives.
-            player: Whose infoset; None: the first player who has one.
+        Without a `player`, it is the infoset of the first player who has one.
         """
         owners = range(self.num_players) if player is None else [player]
         return next((found for owner in owners if (found := self._find(info_state, owner)) is not None), None)
@@ -118,8 +98,7 @@ class Tree:
     def infoset_of_state(self, state: pyspiel.State, player: int) -> int | None:
         """Returns the number of the infoset that a player is in, or None where there is none.
 
-        Args:
-            state: A state of the tree's game, or of the simultaneous game that this was converted from.
+        The state may be of the simultaneous game that the tree's game was converted from.
         """
         text = state.information_state_string(player)
         infoset = self._find(text, player)
