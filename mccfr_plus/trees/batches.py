@@ -192,21 +192,12 @@ class Observer:
             observation = make_observation(game, pyspiel.IIGObservationType(perfect_recall=True))
         except (RuntimeError, ValueError, NotImplementedError):  # no observer, as in most games in Python
             observation = None
-        self._observation = observation if observation is not None and observation.tensor.size == self.size else None
+        self.observation = observation if observation is not None and observation.tensor.size == self.size else None
         rules = compiled_rules(game) if by_rules else None
         has_tensors = rules is not None and rules.tensor_cells(0, -1, 0) is not None
         self._rules = RulesPositions(rules, self.size) if rules is not None and has_tensors else None
 
-    def write(self, state: pyspiel.State, player: int, out: np.ndarray) -> None:
-        """Writes a player's information-state tensor, ``[size]``."""
-        if self._observation is None:
-            out[:] = state.information_state_tensor(player)
-        else:
-            self._observation.set_from(state, player)
-            out[:] = self._observation.tensor
-
     def start(self, count: int) -> Positions:
-        """Returns histories at the game's beginning."""
         if self._rules is not None:
             return self._rules.start(count)
         return PyspielPositions([self.game.new_initial_state() for _ in range(count)], self)
@@ -251,12 +242,9 @@ class PyspielPositions(Positions):
         self.movers = np.array([state.current_player() for state in self._states], np.int64)
 
     def take(self, rows: np.ndarray) -> Self:
-        taken: set[int] = set()
-        states = []
-        for row in rows.tolist():
-            states.append(self._states[row].clone() if row in taken else self._states[row])
-            taken.add(row)
-        return type(self)(states, self._observer)
+        firsts = set(np.unique(rows, return_index=True)[1].tolist())  # the others are copies
+        pairs = ((place in firsts, self._states[row]) for place, row in enumerate(rows.tolist()))
+        return type(self)([state if is_first else state.clone() for is_first, state in pairs], self._observer)
 
     def keys(self, rows: np.ndarray) -> np.ndarray:
         return np.array([hash(tuple(self._states[row].history())) for row in rows.tolist()], np.int64)
@@ -276,10 +264,13 @@ class PyspielPositions(Positions):
 
     def observe(self, whose: np.ndarray, tensors: np.ndarray, masks: np.ndarray) -> None:
         """Writes tensors of players ``whose``, ``[n, k]``, side by side in a row, and legal actions to ``masks``."""
-        size, write = self._observer.size, self._observer.write
+        size, observation = self._observer.size, self._observer.observation
         for state, players, tensor, mask in zip(self._states, whose.tolist(), tensors, masks, strict=True):
             for place, player in enumerate(players):
-                write(state, player, tensor[place * size : (place + 1) * size])
+                if observation is not None:
+                    observation.set_from(state, player)
+                found = state.information_state_tensor(player) if observation is None else observation.tensor
+                tensor[place * size : (place + 1) * size] = found
             mask[state.legal_actions()] = True
 
     def returns(self, rows: np.ndarray) -> np.ndarray:

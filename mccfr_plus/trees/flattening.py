@@ -27,8 +27,6 @@ _NODE, _CHILD, _LAST_SLOT = range(3)  # columns of the path: a node, its child t
 
 
 class FlatTree(NamedTuple):
-    """A tree as arrays."""
-
     arrays: TreeArrays
     shape: Shape
     order: np.ndarray  # [num_infosets] int64: the recorded number of each infoset
@@ -67,9 +65,8 @@ def flatten(
     nodes = np.empty(len(kinds), NODE)
     with announce_compilation(_link, "the layout of trees", 1.0):  # the first kernel that a process needs
         found = _link(kinds, payloads, renumbered, firsts, counts, last_slot, path, infosets, nodes)
-    shape = Shape(max_depth, int(found[0]), bool(found[2]), int(found[1]))
     arrays = TreeArrays(nodes, payoffs, chance, infosets, infoset_range, slot_range)
-    return FlatTree(arrays, shape, order, slot_action, outcome_action)
+    return FlatTree(arrays, Shape(max_depth, *found), order, slot_action, outcome_action)
 
 
 def rows_of(firsts: np.ndarray, counts: np.ndarray) -> np.ndarray:
@@ -101,8 +98,8 @@ def alias_table(probabilities: np.ndarray) -> np.ndarray:
 def _link(kinds, payloads, renumbered, chance_first, chance_count, last_slot, path, infosets, nodes):
     """Fills `nodes` and the parents in `infosets` from the depth-first stream; `last_slot` holds the empty sequences.
 
-    Returns the size of a traversal's stack, the most moves of players in a history, and whether each infoset is always
-    entered through one last slot of its player: perfect recall.
+    Returns the size of a traversal's stack, whether each infoset is always entered through one last slot of its player
+    (perfect recall), and the most moves of players in a history.
     """
     perfect_recall, waiting, max_stack, moves, max_moves, depth, free, node = True, 1, 1, 0, 0, 0, 1, 0
     for position in range(len(kinds)):
@@ -141,7 +138,7 @@ def _link(kinds, payloads, renumbered, chance_first, chance_count, last_slot, pa
         node = above["first_child"] + child
         if above["kind"] >= 0:
             last_slot[above["kind"]] = above["payload"] + child
-    return max_stack, max_moves, perfect_recall
+    return max_stack, perfect_recall, max_moves
 
 
 # --- the leaves by last slot ---
@@ -160,14 +157,9 @@ def with_leaves(arrays: TreeArrays) -> TreeArrays:
         for player in range(num_players)
     ]
     lengths, rows, others, values = (np.concatenate(each) for each in zip(*blocks, strict=True))
-    with_tables = arrays._replace(
-        leaf_range=np.cumsum([0, *(len(each[0]) for each in blocks)]),
-        leaf_start=np.append(0, np.cumsum(lengths)),
-        leaf_row=rows,
-        leaf_others=others.reshape(-1),
-        leaf_value=values,
-    )
-    return TreeArrays(*map(read_only, with_tables))
+    leaf_range, leaf_start = np.cumsum([0, *(len(each[0]) for each in blocks)]), np.append(0, np.cumsum(lengths))
+    tables = leaf_range, leaf_start, rows, others.reshape(-1), values
+    return TreeArrays(*map(read_only, (*arrays[:6], *tables, arrays.expansion)))
 
 
 def _entries_of(arrays, player, last_slots, chance, payoff):

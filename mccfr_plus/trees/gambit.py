@@ -4,7 +4,7 @@ Reference: Gambit's manual, "The extensive game (.efg) file format".
 """
 
 import itertools
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Sequence
 from decimal import Decimal, localcontext
 from fractions import Fraction
 from functools import cache
@@ -20,7 +20,6 @@ from mccfr_plus.trees.order import action_names
 
 _LARGEST_DENOMINATOR = 10**6
 _LARGEST_NUMERATOR = 2**31 - 1  # OpenSpiel reads no larger one
-_DIGITS = 800  # of sums of decimals, which are exact
 _ROUNDING = 1e-12  # a number this near to a fraction with a small denominator is meant to be that
 _REPLACED = str.maketrans({'"': "'", "\\": "/", "\n": " ", "\r": " ", "\t": " "})  # readers differ on escapes
 
@@ -28,39 +27,32 @@ _REPLACED = str.maketrans({'"': "'", "\\": "/", "\n": " ", "\r": " ", "\t": " "}
 def write_efg(tree: GameTree, file: TextIO) -> None:
     """Writes a game in Gambit's format.
 
-    Probabilities of chance and payoffs are fractions with a denominator of at most a million where one is within 1e-12,
-    and otherwise decimals that are read as the same number. Probabilities of chance sum to 1 exactly.
+    Numbers are fractions with a denominator of at most a million where one is within 1e-12, and otherwise decimals that
+    are read as the same number. Probabilities of chance sum to 1 exactly.
     """
-    players = " ".join(f'"Player {player}"' for player in range(tree.num_players))
-    file.write(f'EFG 2 R "{_plain(str(tree.game))}" {{ {players} }}\n""\n')
-    file.writelines(_lines(tree))
-
-
-def _lines(tree: GameTree) -> Iterator[str]:
-    """Yields the lines of nodes, in depth-first order."""
-    decisions, payoffs = _decisions(tree), [_list(map(_number, row), ", ") for row in tree.arrays.payoffs.tolist()]
 
     @cache
     def outcomes(first: int, count: int) -> str:
         rows = slice(first, first + count)
         actions, numbers = tree.outcome_action[rows].tolist(), tree.arrays.chance["probability"][rows].tolist()
         names = _unique([action_name(tree.game, pyspiel.PlayerId.CHANCE, action) for action in actions])
-        pairs = zip(names, _probabilities(numbers), strict=True)
-        return _list((f'"{name}" {number}' for name, number in pairs), " ")
+        return " ".join(f'"{name}" {number}' for name, number in zip(names, _probabilities(numbers), strict=True))
 
-    num_chance = num_terminal = 0
-    pending = [0]
-    while pending:
+    players = " ".join(f'"Player {player}"' for player in range(tree.num_players))
+    file.write(f'EFG 2 R "{_plain(str(tree.game))}" {{ {players} }}\n""\n')
+    decisions, payoffs = _decisions(tree), [", ".join(map(_number, row)) for row in tree.arrays.payoffs.tolist()]
+    chance_numbers, end_numbers, pending = itertools.count(1), itertools.count(1), [0]
+    while pending:  # depth first
         kind, count, child, payload = tree.arrays.nodes[pending.pop()].tolist()
         pending.extend(reversed(range(child, child + count)))
         if kind == TERMINAL:
-            num_terminal += 1
-            yield f't "" {num_terminal} "{num_terminal}" {payoffs[payload]}\n'
+            number = next(end_numbers)
+            file.write(f't "" {number} "{number}" {{ {payoffs[payload]} }}\n')
         elif kind == CHANCE:
-            num_chance += 1
-            yield f'c "" {num_chance} "{num_chance}" {outcomes(payload, count)} 0\n'
+            number = next(chance_numbers)
+            file.write(f'c "" {number} "{number}" {{ {outcomes(payload, count)} }} 0\n')
         else:
-            yield decisions[payload]
+            file.write(decisions[payload])
 
 
 def _decisions(tree: GameTree) -> dict[int, str]:
@@ -69,13 +61,9 @@ def _decisions(tree: GameTree) -> dict[int, str]:
     names, ranges = action_names(tree, np.arange(tree.num_infosets)), tree.arrays.infoset_range.tolist()
     for player, (begin, end) in enumerate(itertools.pairwise(ranges)):
         for number, text in enumerate(_unique(tree.info_states[begin:end])):
-            actions = _list((f'"{name}"' for name in _unique(names[begin + number])), " ")
-            lines[int(slots[begin + number])] = f'p "" {player + 1} {number + 1} "{text}" {actions} 0\n'
+            actions = " ".join(f'"{name}"' for name in _unique(names[begin + number]))
+            lines[int(slots[begin + number])] = f'p "" {player + 1} {number + 1} "{text}" {{ {actions} }} 0\n'
     return lines
-
-
-def _list(items: Iterable[str], separator: str) -> str:
-    return f"{{ {separator.join(items)} }}"
 
 
 def _plain(text: str) -> str:
@@ -108,7 +96,7 @@ def _probabilities(numbers: list[float]) -> list[str]:
     found = list(map(Fraction, texts))
     if all(found) and sum(found) == 1:
         return texts
-    with localcontext(prec=_DIGITS):
+    with localcontext(prec=800):  # so that sums are exact
         decimals = [Decimal(repr(number)) for number in numbers]
         decimals[numbers.index(max(numbers))] += 1 - sum(decimals)
     return [f"{number:f}" for number in decimals]

@@ -1,6 +1,7 @@
 """A game, compiled: read-only flat arrays, the texts that tie them to OpenSpiel, and their sizes."""
 
 import hashlib
+import itertools
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field, fields
 from functools import cached_property
@@ -121,11 +122,8 @@ class GameTree(Tree):
 
     @cached_property
     def _lookup(self) -> list[dict[str, int]]:
-        numbers: list[dict[str, int]] = [{} for _ in range(self.num_players)]
-        players = self.arrays.infosets["player"].tolist()
-        for number, (player, text) in enumerate(zip(players, self.info_states, strict=True)):
-            numbers[player][text] = number
-        return numbers
+        ranges = itertools.starmap(range, itertools.pairwise(self.arrays.infoset_range.tolist()))
+        return [dict(zip(self.info_states[own.start : own.stop], own, strict=True)) for own in ranges]
 
     def _find(self, info_state: str, player: int) -> int | None:
         return self._lookup[player].get(info_state)
@@ -219,8 +217,7 @@ def compile_game(
 ) -> GameTree:
     """Returns the flat-array tree of a game, traversed once: through pyspiel, or by its compiled rules if it has some.
 
-    Games may have any number of players, any payoffs, explicit chance, and simultaneous moves, which OpenSpiel's own
-    conversion makes turn-based. Games registered from Python work, too.
+    Games may have any number of players, any payoffs, explicit chance, and simultaneous moves; see `load_game`.
 
     Args:
         game: A `pyspiel.Game`, a game string, or a tree (returned as it is).

@@ -194,8 +194,7 @@ class Keys:
 
     def find(self, text: str) -> tuple[int, int] | None:
         """Returns an information state's key; None where keys are not of texts."""
-        low, high = _TWO_WORDS.unpack(digest_of_text(text))
-        return low, high
+        return _TWO_WORDS.unpack(digest_of_text(text))
 
     def of_state(self, state: pyspiel.State, player: int) -> list[tuple[int, int]]:
         """Returns the keys that a player's information state can have."""

@@ -25,6 +25,7 @@ from mccfr_plus.trees.trial import try_out, without_places
 logger = logging.getLogger("mccfr_plus")
 
 Outcomes = tuple[tuple[int, float], ...]
+_Check = Callable[[int, int], None]
 
 _EXPLICIT = (pyspiel.GameType.ChanceMode.DETERMINISTIC, pyspiel.GameType.ChanceMode.EXPLICIT_STOCHASTIC)
 _MAX_LENGTH = 100_000  # of a game, in moves of players and chance: the longest of OpenSpiel by default has 72,922
@@ -231,9 +232,7 @@ def show_fraction(bar: tqdm, num_nodes: int, num_actions: Sequence[int], num_tak
     bar.update(num_nodes - bar.n)
 
 
-def record(
-    game: pyspiel.Game, check_budget: Callable[[int, int], None], progress: bool | None
-) -> tuple[FlatTree, list[str]]:
+def record(game: pyspiel.Game, check_budget: _Check, progress: bool | None) -> tuple[FlatTree, list[str]]:
     """Returns the tree of a turn-based game and its information states; `check_budget` is `memory.Budget.check`."""
     path: list[list[Any]] = []
     with compiling_bar(progress) as bar:
@@ -247,7 +246,7 @@ def record(
     return tree, [info_states[infoset] for infoset in tree.order]
 
 
-def _traverse(game: pyspiel.Game, path: list[list[Any]], check_budget: Callable[[int, int], None], bar: tqdm) -> tuple:
+def _traverse(game: pyspiel.Game, path: list[list[Any]], check_budget: _Check, bar: tqdm) -> tuple:
     """Returns the information states and the arguments of `flatten`.
 
     `path` lists state, actions and number of actions taken of the inner nodes above.

@@ -54,7 +54,6 @@ FRAME = np.dtype(
 )
 
 DRAWN_ACTION = -1
-
 LOOK_AHEAD = 48  # entries of the list of touched infosets: what these have in large arrays is fetched so early
 
 # Numbers of gradients and of traversals are small, so that arrays of them are; they start again when they run out.

@@ -48,14 +48,13 @@ class Tree:
     arrays_to_run_on: Any
     attach: Any
     why_full: Any
+    _find: Any  # (info_state, player): the number of a player's infoset, or None
 
     def check(self) -> None:
         """Raises what has ended the last traversal, if that was an error; the tree can then be used again."""
 
     def require_perfect_recall(self, what: str) -> None:
         """Raises GameError if the game has imperfect recall; `what` names what needs perfect recall."""
-
-    # --- its part of a checkpoint ---
 
     def sizes(self) -> Sizes:
         """Returns how much of the arrays is in use."""
@@ -91,9 +90,6 @@ class Tree:
         """
         owners = range(self.num_players) if player is None else [player]
         return next((found for owner in owners if (found := self._find(info_state, owner)) is not None), None)
-
-    def _find(self, info_state: str, player: int) -> int | None:
-        raise NotImplementedError
 
     def infoset_of_state(self, state: pyspiel.State, player: int) -> int | None:
         """Returns the number of the infoset that a player is in, or None where there is none.
