@@ -19,7 +19,7 @@ import numpy as np
 
 from mccfr_plus.games.rules import CHANCE, TERMINAL
 from mccfr_plus.kernels.compile import announce_compilation, kernel
-from mccfr_plus.trees.arrays import BLOCK, NODE, OUTCOME, Shape, TreeArrays, read_only
+from mccfr_plus.trees.arrays import BLOCK, NODE, OUTCOME, Shape, TreeArrays
 
 _UNSEEN = -1
 
@@ -159,7 +159,9 @@ def with_leaves(arrays: TreeArrays) -> TreeArrays:
     lengths, rows, others, values = (np.concatenate(each) for each in zip(*blocks, strict=True))
     leaf_range, leaf_start = np.cumsum([0, *(len(each[0]) for each in blocks)]), np.append(0, np.cumsum(lengths))
     tables = leaf_range, leaf_start, rows, others.reshape(-1), values
-    return TreeArrays(*map(read_only, (*arrays[:6], *tables, arrays.expansion)))
+    for array in tables:
+        array.flags.writeable = False
+    return TreeArrays(*arrays[:6], *tables, arrays.expansion)
 
 
 def _entries_of(arrays, player, last_slots, chance, payoff):

@@ -14,7 +14,7 @@ from mccfr_plus.errors import BudgetError, GameError
 from mccfr_plus.games import PyspielGame, RulesGame, compiled_rules
 from mccfr_plus.games.rules import CHANCE, TERMINAL
 from mccfr_plus.kernels.slots import Bindings
-from mccfr_plus.trees.arrays import Shape, TreeArrays, read_only
+from mccfr_plus.trees.arrays import Shape, TreeArrays
 from mccfr_plus.trees.by_rules import rules_tree
 from mccfr_plus.trees.flattening import FlatTree, with_leaves
 from mccfr_plus.trees.loading import load_game, record
@@ -141,7 +141,9 @@ class GameTree(Tree):
         """Returns the arrays for a solver's kernels, perhaps with leaf tables, and their `expansion`, writable."""
         arrays = self.arrays_with_leaves if with_leaves else self.arrays
         expansion = np.zeros_like(arrays.expansion)  # of its own, as it may be interrupted
-        return arrays._replace(expansion=read_only(expansion)), expansion
+        view = expansion.view()
+        view.flags.writeable = False
+        return arrays._replace(expansion=view), expansion
 
     @cached_property
     def arrays_with_leaves(self) -> TreeArrays:

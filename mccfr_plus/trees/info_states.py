@@ -177,9 +177,6 @@ def table_of_rows(rows, count, places):
     return table
 
 
-# --- the keys of lazy trees ---
-
-
 def digest_of_text(text: str) -> bytes:
     """Returns the key of an information state: two of 10^9 texts have the same with a probability of 10^-21."""
     return blake2b(text.encode(), digest_size=KEY_BYTES).digest()
