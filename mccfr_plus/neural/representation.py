@@ -16,8 +16,8 @@ from mccfr_plus.neural.network import Learner, cross_entropy
 from mccfr_plus.neural.network_policy import SOFTMAX, NetworkPolicy
 from mccfr_plus.neural.paths import Branches, Paths, Strategies, Trajectories, uniform
 from mccfr_plus.parameters import new_states
+from mccfr_plus.trees.batches import Observer
 from mccfr_plus.trees.loading import load_game
-from mccfr_plus.trees.tensors import Observer
 
 # Makes strategies of a network's outputs and legal actions, each [n, num_actions].
 Rule = Callable[[np.ndarray, np.ndarray], np.ndarray]
