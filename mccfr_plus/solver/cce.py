@@ -1,12 +1,8 @@
 """Coarse correlated equilibria of games with any number of players and any payoffs, by CFR-S and CFR-Jr.
 
-Before the game a device draws one of the profiles that were played, each with the same probability, and all players
-follow it. In a coarse correlated equilibrium no player gains by a plan of its own, chosen before the draw: this gap is
-the regret of the sequence of profiles, so that it is known exactly. Average strategies have no such guarantee.
-
-* CFR-Jr: all players play their current strategies. Each product of strategies is a product of mixtures of few pure
-  plans, which `pure_plans` finds.
-* CFR-S: each player draws a pure plan from its current strategy, and regrets are those against the others' plans.
+A device draws one of the profiles that were played, each with the same probability, and all players follow it. What a
+player would gain by a plan of its own, chosen before the draw, is its regret, which is known exactly. CFR-Jr plays the
+current strategies, each a mixture of few pure plans (`pure_plans`); CFR-S draws a pure plan from each.
 
 Reference: Celli, Marchesi, Bianchi, Gatti 2019, "Learning to correlate in multi-player general-sum sequential games",
 sections 4 and 5.
@@ -28,9 +24,9 @@ from mccfr_plus.kernels.random_numbers import new_state
 from mccfr_plus.kernels.slots import bind
 from mccfr_plus.minimizers import Minimizer
 from mccfr_plus.minimizers.base import minimize_with
-from mccfr_plus.parameters import check_whole
+from mccfr_plus.parameters import check_choice, check_whole
+from mccfr_plus.solver.config import minimizer_of
 from mccfr_plus.solver.loop import MINIMIZE
-from mccfr_plus.solver.registry import minimizer_of
 from mccfr_plus.trees.game_tree import GameTree, compile_game
 from mccfr_plus.trees.scratch import begin_gradient, new_scratch
 
@@ -44,7 +40,7 @@ class CoarseCorrelatedEquilibrium(NamedTuple):
     Attributes:
         profiles: ``[iterations, num_slots]`` float64: the strategies of all players, by slots of the tree.
         values: ``[num_players]`` float64, expected payoffs.
-        gaps: ``[num_players]`` float64: what each player gains by its best plan against the distribution.
+        gaps: ``[num_players]`` float64: each player's gain by its best plan against the distribution.
 
     Examples:
         >>> import mccfr_plus
@@ -74,10 +70,10 @@ def solve_cce(
 
     Args:
         game: The game, its name or its tree; any number of players, any payoffs.
-        iterations: How many, at least 1. They take iterations x slots x 8 bytes.
+        iterations: Number of profiles, at least 1. They take iterations x slots x 8 bytes.
         method: ``"cfr_jr"``, or ``"cfr_s"``, whose profiles are pure.
         minimizer: A minimizer or its short name.
-        seed: Of the draws of ``"cfr_s"``; see `Solver`.
+        seed: Seed of the draws of ``"cfr_s"``; see `Solver`.
 
     Raises:
         ConfigError: If an argument is out of range.
@@ -90,15 +86,12 @@ def solve_cce(
         (True, [0.0, 1.0])
     """
     check_whole("iterations", iterations)
-    if method not in METHODS:
-        raise ConfigError(f"method={method!r}: give one of {', '.join(METHODS)}.")
+    check_choice("method", method, METHODS)
     minimizer, tree = minimizer_of(minimizer), compile_game(game)
     tree.require_perfect_recall("a coarse correlated equilibrium")
     if iterations * tree.num_slots * 8 > _MOST_BYTES:
-        raise ConfigError(
-            f"iterations={iterations:,} profiles of {tree.num_slots:,} probabilities take more than "
-            f"{_MOST_BYTES / 1e9:.0f} GB: give fewer iterations."
-        )
+        most = _MOST_BYTES // (8 * tree.num_slots)
+        raise ConfigError(f"iterations={iterations:,}: give at most {most:,}, as profiles may take 8 GB.")
     arrays, size = tree.arrays_with_leaves, tree.num_slots + tree.num_players
     scratch = new_scratch(arrays, tree.shape, new_state(seed))
     profiles, earned = np.empty((iterations, tree.num_slots)), np.zeros(tree.num_players)
@@ -135,13 +128,10 @@ def play_profiles(tree, strategy, tables, scratch, parameters, samples, profile,
 
 
 def pure_plans(tree: GameTree, strategy: np.ndarray, player: int) -> tuple[np.ndarray, np.ndarray]:
-    """Returns few pure plans of a player, and the probabilities with which they are equivalent to its strategy.
+    """Returns few pure plans of a player, and probabilities with which they are equivalent to its strategy.
 
-    A plan is chosen from the last information sets up, so that its least probable sequence is as probable as possible.
-    It takes that probability, which then leaves a sequence less.
-
-    Returns:
-        ``[plans, num_slots]`` bool, the sequences that each plan plays, and ``[plans]`` float64.
+    The plans are ``[plans, num_slots]`` bool, the sequences that each plays; the probabilities ``[plans]`` float64.
+    The least probable sequence of each plan is as probable as possible, and is left out afterwards.
 
     Reference: Celli et al. 2019, algorithm 3.
 

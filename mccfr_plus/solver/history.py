@@ -25,7 +25,7 @@ ENTRY = {"rows": [_is_row], "seconds_evaluating": number}  # of a checkpoint's h
 
 @dataclass(repr=False, eq=False)
 class History:
-    """What ``run`` has measured, in the order of time: a row per evaluation.
+    """Measurements of ``run`` in the order of time: a row per evaluation.
 
     Examples:
         >>> import mccfr_plus
@@ -40,15 +40,14 @@ class History:
 
     @classmethod
     def of(cls, kept: dict[str, Any]) -> "History":
-        """Returns the history that a checkpoint's header holds as `kept`."""
+        """Returns the history whose `kept` is in a checkpoint's header."""
         return cls([tuple(row) for row in kept["rows"]], kept["seconds_evaluating"])
 
     def kept(self) -> dict[str, Any]:
-        """Returns it in JSON's types."""
         return {"rows": self._rows, "seconds_evaluating": self._seconds_evaluating}
 
     def add(self, iterations: int, nodes: int, seconds: float, exploitability: float) -> None:
-        """Adds an evaluation; the seconds are those of all runs, with the evaluations that `exclude` was told of."""
+        """Adds an evaluation; `seconds` are those of all runs, evaluations included."""
         self._rows.append((iterations, nodes, seconds - self._seconds_evaluating, exploitability))
 
     def exclude(self, seconds: float) -> None:
@@ -67,7 +66,7 @@ class History:
 
     @property
     def seconds(self) -> np.ndarray:
-        """Seconds of its runs, without these evaluations, ``[n]`` float64."""
+        """Seconds of the solver's runs, without these evaluations, ``[n]`` float64."""
         return self._column(2, np.float64)
 
     @property
@@ -86,11 +85,7 @@ class History:
         return {name: getattr(self, name) for name in ("iterations", "nodes", "seconds", "exploitability")}
 
     def to_dataframe(self) -> Any:
-        """Returns a pandas data frame with a row per evaluation.
-
-        Raises:
-            ConfigError: If pandas is not installed.
-        """
+        """Returns a pandas data frame with a row per evaluation; ConfigError if pandas is not installed."""
         return data_frame(self.columns())
 
     def plot(self, x: str, axes: Any, label: str, title: str) -> Any:
@@ -118,12 +113,9 @@ class History:
 
 
 class Evaluations:
-    """A hook of a run that evaluates the average policy, seldom enough to cost about a tenth of it, and at the end.
+    """A hook of a run that evaluates the average policy for about a tenth of the run's time, and at the end.
 
-    Args:
-        history: Gets what was found.
-        every: About how often, in seconds; 0: after every chunk; None: by itself.
-        target: The run ends when the exploitability is at most this; None: it does not.
+    `every` is in seconds (0: after every chunk; None: the hook decides). At an exploitability of `target` the run ends.
     """
 
     def __init__(self, history: History, every: float | None, target: float | None):

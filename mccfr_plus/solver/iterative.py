@@ -1,8 +1,7 @@
 """What all solvers have in common, tabular and neural: runs with limits, evaluations, checkpoints.
 
-A run calls hooks after each chunk of iterations: evaluations, checkpoints, the progress bar and the user's callbacks.
-A hook is called with a `Progress` and ends the run by returning True. One with ``due_in()`` says in how many seconds it
-would like to be called again.
+A run calls hooks with a `Progress` after each chunk of iterations: evaluations, checkpoints, the progress bar and
+callbacks. It ends if one returns True; ``due_in()`` of a hook says in how many seconds it should be called again.
 """
 
 import abc
@@ -42,8 +41,8 @@ class Progress:
         nodes_touched: Histories touched, earlier runs included.
         seconds: Seconds of this run.
         is_last: Whether the run ends here, as a limit is reached.
-        evaluation: Evaluation of the average policy, if there was one since the last call; else None.
-        phase: Of the current iteration of a neural solver, such as "training 0"; None between iterations.
+        evaluation: Evaluation of the average policy, if this chunk had one; else None.
+        phase: Phase of a neural solver's iteration, such as "training 0"; None between iterations.
 
     Examples:
         >>> import mccfr_plus
@@ -76,24 +75,17 @@ class ProgressBar(tqdm):
 class IterativeSolver(abc.ABC):
     """A solver that runs iterations up to a limit. A subclass defines what an iteration is.
 
-    Attributes:
-        game: The `pyspiel.Game`.
-        tree: The game's tree; None if there is none.
-        iterations: Iterations run so far.
-        nodes_touched: Histories visited so far.
-        stopped: Why the last run has ended before its limit, and what would help; None if it has not.
-        unfinished: What must be done before the first iteration and is not; None if there is nothing.
-        seed, seconds, cpu_seconds, history: See `Solver`.
+    For `seed`, `seconds`, `cpu_seconds` and `history` see `Solver`.
     """
 
     _checkpoints: ClassVar[Any]  # the module that writes and reads them, see `CheckpointWriter`
     iterations_at_once: ClassVar[int] = 1 << 40  # at most, between two callbacks
-    game: Any
-    tree: Any
-    iterations: Any
-    nodes_touched: Any
-    stopped: Any = None
-    unfinished: Any = None
+    game: Any  # a pyspiel.Game
+    tree: Any  # a `Tree`, or None
+    iterations: Any  # run so far
+    nodes_touched: Any  # so far
+    stopped: Any = None  # why the last run has ended before its limit
+    unfinished: Any = None  # what must be done before the first iteration and is not
 
     def __init__(self, seed: Seed):
         self.seed = int(seed) if isinstance(seed, int | np.integer) else None
@@ -120,14 +112,14 @@ class IterativeSolver(abc.ABC):
 
     @abc.abstractmethod
     def _run_iterations(self, count: int) -> None:
-        """Runs iterations, or fewer where `_ended_after` or `stopped` ends them."""
+        """Runs iterations, or fewer where `_ended_after` ends them or `stopped` is set."""
 
     def _check_evaluation(self) -> None:
         """Raises an error if the average policy cannot be evaluated exactly."""
         self.whole_tree().require_perfect_recall("an exploitability")
 
     def _ended_after(self, seconds: float) -> contextlib.AbstractContextManager:
-        """Ends what runs inside after a time, also in the middle of an iteration, if the solver can do that."""
+        """Ends what runs inside after a time, also within an iteration, if the solver can do that."""
         return contextlib.nullcontext()
 
     # --- running ---
@@ -145,30 +137,29 @@ class IterativeSolver(abc.ABC):
         checkpoint: str | os.PathLike | None = None,
         checkpoint_interval: float = 60.0,
     ) -> Self:
-        """Runs until one of the limits given is reached; Ctrl-C stops between two iterations, nothing is lost.
+        """Runs until one of the limits given is reached. Ctrl-C stops between two iterations, and nothing is lost.
 
-        Iterations of neural solvers are atomic: if Ctrl-C or a diverging network ends one, the solver returns to the
-        state before it, and can be saved or run again.
+        An iteration of a neural solver that Ctrl-C or a diverging network ends is undone: the solver can be saved or
+        run again.
 
         Args:
-            iterations: How many iterations to run, at least 1.
-            seconds: For how long, in seconds. Compiling the kernels does not count; with ``tree="rules"``, what comes
-                before the first iteration does, and begins anew in the next run if there was too little time for it.
-                A neural solver completes the current iteration.
+            iterations: Number of iterations, at least 1.
+            seconds: Time of the run. Compiling kernels does not count; with ``tree="rules"``, what comes before the
+                first iteration does, and starts again in the next run if it was not finished. A neural solver completes
+                the current iteration.
             target_exploitability: Run until the average policy's exploitability (NashConv / players) is at most this.
-                It is evaluated now and then, at a bounded share of the run's time.
-            callbacks: Called after every chunk of about 0.2 seconds, or every iteration of a neural solver, and at the
-                end, with a `Progress`; the run ends early if one returns True.
-            evaluate_every: Evaluate the average policy about this often, in seconds, for `history` and the callbacks;
-                0: after every chunk.
-            on_phase: Called with a `Progress` when a phase of an iteration begins, which those of neural solvers have;
-                it must not modify the solver.
+                It is evaluated now and then, for a bounded share of the run's time.
+            callbacks: Called with a `Progress` after every chunk of about 0.2 seconds, or every iteration of a neural
+                solver, and at the end; the run ends early if one returns True.
+            evaluate_every: Seconds between evaluations of the average policy for `history` and the callbacks; 0: after
+                every chunk.
+            on_phase: Called with a `Progress` at the beginning of each phase of a neural solver's iteration; it must
+                not modify the solver.
             progress: Whether to show a progress bar.
-            checkpoint: A file for the solver's state, from which `from_checkpoint` and `restore` go on. It is written
-                now and then, and at the end, also if an exception or Ctrl-C ends the run. While it runs, no other run
-                can write the file. If a write within the run fails, that is logged, and tried again later.
-            checkpoint_interval: How often, in seconds; less often where writing would take more than a tenth of the
-                run.
+            checkpoint: A file for the solver's state, for `from_checkpoint` and `restore`. It is written now and then,
+                and at the end, also after an exception or Ctrl-C. No other run can write it meanwhile. A write that
+                fails within the run is logged and tried again later.
+            checkpoint_interval: Seconds between these writes; more where writing would take over a tenth of the run.
 
         Returns:
             The solver itself.
@@ -216,7 +207,7 @@ class IterativeSolver(abc.ABC):
     def _chunks(
         self, iterations: int | None, seconds: float | None, timed: Sequence[Any]
     ) -> Generator[Progress, None, None]:
-        """Runs chunks of iterations, each until a hook is due, and yields after each; `timed` hooks have ``due_in``."""
+        """Runs chunks of iterations, each until one of the `timed` hooks is due, and yields after each."""
         before, cpu_seconds = self.iterations, self.cpu_seconds - time.process_time()
         target = math.inf if iterations is None else before + iterations
         limit = math.inf if seconds is None else seconds
@@ -242,10 +233,7 @@ class IterativeSolver(abc.ABC):
 
     def _report_stop(self, reason: str) -> None:
         if not self.iterations:
-            raise BudgetError(
-                f"not even the first iteration could be run: {reason} An iteration of estimator='outcome' is the "
-                "shortest."
-            )
+            raise BudgetError(f"not even the first iteration was run: {reason} Those of estimator='outcome' are the shortest.")
         logger.warning("stopped after %s iterations: %s", f"{self.iterations:,}", reason)
 
     def _begin_phase(self, phase: str) -> None:
@@ -259,9 +247,9 @@ class IterativeSolver(abc.ABC):
         """Draws the exploitability that `run` has measured, and returns the axes.
 
         Args:
-            x: What the horizontal axis shows: iterations, nodes or seconds.
-            axes: Of matplotlib, to draw on; None: new ones.
-            label: In the legend; None: the components, or the algorithm.
+            x: Unit of the horizontal axis: iterations, nodes or seconds.
+            axes: Matplotlib's axes to draw on; None: new ones.
+            label: Text of the legend; None: the components, or the algorithm.
 
         Raises:
             ConfigError: If nothing was measured, `x` is something else, or matplotlib is missing.
@@ -273,13 +261,9 @@ class IterativeSolver(abc.ABC):
         return type(self).__name__
 
     def whole_tree(self, max_nodes: int | None = None) -> GameTree:
-        """Returns the tree that policies are evaluated on; it is compiled once where the solver has another or none.
+        """Returns the compiled tree that policies are evaluated on; BudgetError if the game is too large.
 
-        Args:
-            max_nodes: The most histories to compile; None: see `compile_game`.
-
-        Raises:
-            BudgetError: If the game is too large.
+        It is the solver's, or compiled once with at most `max_nodes` histories; None: as `compile_game`.
         """
         if self.tree is not None and HISTORIES in self.tree.provides:
             return self.tree
@@ -288,8 +272,8 @@ class IterativeSolver(abc.ABC):
                 self._tree_to_evaluate = compile_game(self.game, max_nodes=max_nodes, estimate_margin=1.0)
             except BudgetError as error:
                 raise BudgetError(
-                    f"an exact exploitability needs the whole tree: {error} Without it, give a number of iterations or "
-                    "seconds as limit, and see mccfr_plus.evaluation for bounds."
+                    f"an exact exploitability needs the whole tree: {error} Without it, limit iterations or seconds; "
+                    "mccfr_plus.evaluation has bounds."
                 ) from None
         return self._tree_to_evaluate
 
@@ -304,15 +288,13 @@ class IterativeSolver(abc.ABC):
     # --- checkpoints ---
 
     def save_checkpoint(self, path: str | os.PathLike) -> None:
-        """Writes all of the solver's state to a file, in one piece or not at all; a checkpoint there is replaced.
+        """Writes the solver's state to a file, completely or not at all; a checkpoint there is replaced.
 
-        Args:
-            path: The file. It holds what carries from one iteration to the next, random numbers included, so that a
-                restored solver goes on bitwise identically (with networks: on one thread, with the same versions); and
-                what it belongs to. The tree is not in it.
+        A restored solver goes on bitwise identically, as random numbers are included (with networks: on one thread,
+        with the same versions). The file names game and components; a compiled tree is not in it.
 
         Raises:
-            CheckpointError: If the file cannot be written, or something else than a checkpoint stands there.
+            CheckpointError: If the file cannot be written, or is not a checkpoint.
 
         Examples:
             >>> import mccfr_plus, tempfile
@@ -326,17 +308,11 @@ class IterativeSolver(abc.ABC):
         self._checkpoints.save(self, path)
 
     def restore(self, path: str | os.PathLike) -> Self:
-        """Takes over the state of a checkpoint, whatever was run before; also with user-defined components.
-
-        Args:
-            path: A checkpoint of a solver with the same game, components and options.
-
-        Returns:
-            The solver itself.
+        """Takes over the state of a checkpoint, and returns the solver itself; also with user-defined components.
 
         Raises:
-            CheckpointError: If the file is no checkpoint or damaged, or of another game, other components or other
-                options; the solver is as before then.
+            CheckpointError: If the file is not a checkpoint, damaged, or of another game, other components or other
+                options. The solver is then as before.
         """
         header = self._checkpoints.restore(self, path)
         self.seed, self.seconds = header["seed"], header["seconds"]
@@ -353,21 +329,12 @@ def next_chunk(chunk: int, seconds: float, wanted: float) -> int:
     return max(1, int(min(estimate, chunk * 8, 1 << 40)))
 
 
-def _check_limits(
-    iterations: int | None,
-    seconds: float | None,
-    target_exploitability: float | None,
-    evaluate_every: float | None,
-    checkpoint_interval: float,
-) -> None:
-    """Raises ConfigError if a run has no limit, or one that makes no sense; see `IterativeSolver.run`."""
-    if iterations is None and seconds is None and target_exploitability is None:
-        raise ConfigError(
-            "give a limit: run(iterations), run(seconds=...) or run(target_exploitability=exploitability)."
-        )
+def _check_limits(iterations: Any, seconds: Any, target: Any, evaluate_every: Any, checkpoint_interval: Any) -> None:
+    if iterations is None and seconds is None and target is None:
+        raise ConfigError("give a limit: run(iterations), run(seconds=...) or run(target_exploitability=...).")
     if iterations is not None:
         check_whole("iterations", iterations)
-    for name, value in (("seconds", seconds), ("target_exploitability", target_exploitability)):
+    for name, value in (("seconds", seconds), ("target_exploitability", target)):
         if value is not None:
             check_number(name, value, 0, LARGEST, "must be a positive number")
     check_number("checkpoint_interval", checkpoint_interval, 0, LARGEST, "must be a positive number of seconds")
