@@ -214,7 +214,7 @@ CHANGES = [
         "tests/solver/test_threads.py",
         (
             "a thread's gradient is left out",
-            "team.py",
+            "loop.py",
             "for thread in range(1, team[0, SIZE]):",
             "for thread in range(2, team[0, SIZE]):",
         ),
@@ -265,8 +265,8 @@ CHANGES = [
         (
             "needs: the baseline asks for nothing",
             "config.py",
-            "of_baseline = {DRAWS, NO_VALUES, ONE_PLAYER, BASELINES, NODES} if",
-            "of_baseline = set[str]() if",
+            "frozenset(of_baseline if",
+            "frozenset(set() if",
         ),
     ),
     *changes(

@@ -29,8 +29,7 @@ from mccfr_plus.files.atomic_write import require_kind, require_new
 from mccfr_plus.files.lock import CheckpointLock
 from mccfr_plus.neural import ALGORITHMS, from_checkpoint, new_solver
 from mccfr_plus.solver.choice import choose
-from mccfr_plus.solver.config import TREES, SolverConfig
-from mccfr_plus.solver.registry import AVERAGES, ESTIMATORS, MINIMIZERS
+from mccfr_plus.solver.config import AVERAGES, ESTIMATORS, MINIMIZERS, TREES, SolverConfig
 from mccfr_plus.solver.saved_state import read_header
 from mccfr_plus.solver.solver import Solver
 from mccfr_plus.trees.game_tree import compile_game

@@ -7,7 +7,7 @@ import logging
 import math
 import os
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import pyspiel
@@ -81,24 +81,17 @@ _NUMBERS_BY_RULES = 6  # per slot, while a strategy is evaluated by rules
 _POLICY_COST = 48  # bytes per infoset
 
 
-class Choice(NamedTuple):
-    """How to solve a game, and why."""
-
-    config: SolverConfig  # whose `tree` is the kind of the tree
-    tree: GameTree | None  # the compiled tree; None if there is none, or sizes were only estimated
-    reason: str  # empty if the estimator was given
-
-
 def choose(
     game: pyspiel.Game | str,
     given: dict[str, Any],
     *,
     estimate: SizeEstimate | None = None,
     progress: bool | None = None,
-) -> Choice:
-    """Returns the tree and the components for a game; `given` are arguments of `SolverConfig.from_specs`.
+) -> tuple[SolverConfig, GameTree | None, str]:
+    """Returns the config for a game, with the kind of its tree; the tree if it is compiled; and the reason.
 
-    With an estimate of the game's size, compiles nothing and chooses for a run of minutes or hours; else of seconds.
+    `given` are arguments of `SolverConfig.from_specs`, of which missing ones are chosen. With an estimate of the game's
+    size, compiles nothing and chooses for a run of minutes or hours; else of seconds.
     """
     game, given = load_game(game), {"minimizer": None, **given}
     config, tree, why = SolverConfig.from_specs(**given), None, ""
@@ -111,9 +104,9 @@ def choose(
     if "estimator" in given:
         if kind == "lazy":
             _require_short_traversals(game, config)
-        return Choice(replace(config, tree=kind), tree, "")
+        return replace(config, tree=kind), tree, ""
     chosen, reason = _components_for(kind, game, tree, estimate)
-    return Choice(SolverConfig.from_specs(**{**chosen, **given, "tree": kind}), tree, why + reason)
+    return SolverConfig.from_specs(**{**chosen, **given, "tree": kind}), tree, why + reason
 
 
 def _estimated_kind(game: pyspiel.Game, config: SolverConfig, estimate: SizeEstimate) -> tuple[str, str]:

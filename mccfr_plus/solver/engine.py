@@ -76,34 +76,29 @@ class Engine:
             self.sampling = np.zeros(tree.slot_capacity)
             if INFOSETS in tree.provides:
                 self.sampling = sampling_strategy_of(tree, estimator)
+        options: dict[str, Any] = {
+            "max_visits": self._max_visits() * (config.batch if config.is_team else 1),
+            "sample_per_infoset": estimator.samples_per_infoset,
+            "values": self.baselines,
+            "stride": 1 if config.is_team else config.threads,
+        }
         self.scratches: list[Scratch] = []
         for thread in range(config.threads):
-            self.scratches.append(
-                new_scratch(
-                    tree.arrays,
-                    tree.shape,
-                    rngs[thread : thread + 1].copy(),
-                    max_visits=self._max_visits() * (config.batch if config.is_team else 1),
-                    sample_per_infoset=estimator.samples_per_infoset,
-                    values=self.baselines,
-                    thread=thread,
-                    stride=1 if config.is_team else config.threads,
-                    seen=self.scratches[0].seen if thread else None,
-                )
-            )
+            rng, seen = rngs[thread : thread + 1].copy(), self.scratches[0].seen if thread else None
+            self.scratches.append(new_scratch(tree.arrays, tree.shape, rng, thread=thread, seen=seen, **options))
         self.parameters = [np.array(minimizer.parameters(), np.float64) for _ in self.scratches]
 
     def _bind(self) -> None:
         """Composes the loop and keeps its arguments, one tuple per thread."""
         config, tree = self.config, self.tree
-        self._may_end = config.is_team or INFOSETS not in tree.provides or config.batch >= _LARGE_BATCH
-        self.run = composed(loop, config, self.average_method, tree_slots=tree.bindings, may_end=self._may_end)
+        may_end = config.is_team or INFOSETS not in tree.provides or config.batch >= _LARGE_BATCH
+        self.run = composed(loop, config, self.average_method, tree_slots=tree.bindings, may_end=may_end)
         arrays, self._expansion = tree.arrays_to_run_on(config.estimator.needs_leaves)
         state = State(self.strategy, self.tables, self.average)
         team = new_team(self.scratches) if config.is_team else NO_TEAM
         settings = map(self._settings, self.parameters)
         self._arguments = [(arrays, state, *each, team) for each in zip(self.scratches, settings, strict=True)]
-        self._only = None if self._may_end or config.threads > 1 else self._arguments[0]
+        self._only = None if may_end or config.threads > 1 else self._arguments[0]
 
     def _settings(self, minimizer_parameters: np.ndarray) -> Settings:
         config, baseline = self.config, self.config.baseline
@@ -138,6 +133,12 @@ class Engine:
 
     # --- running ---
 
+    def begin(self) -> None:
+        """Begins a run."""
+        self.stopped: str | None = None  # why the run has ended early
+        self.unfinished: str | None = None  # how far `number_infosets` was when it was ended
+        self.is_ended = False  # whether `end` was called, until the end of the run
+
     def number_infosets(self) -> bool:
         """Numbers all infosets of a game by rules if a component needs them, and prepares the component.
 
@@ -171,12 +172,6 @@ class Engine:
         if self._lacks_infosets:
             RulesEvaluator(self.tree, threads=1).compile_numbering(with_leaves=self._needs_matrix)
         self.run(*self._arguments[0], 0)
-
-    def begin(self) -> None:
-        """Begins a run."""
-        self.stopped: str | None = None  # why the run has ended early
-        self.unfinished: str | None = None  # how far `number_infosets` was when it was ended
-        self.is_ended = False  # whether `end` was called, until the end of the run
 
     def end(self) -> None:
         """Ends `advance` soon, if need be within an iteration, with which the next call goes on. From any thread."""
@@ -236,8 +231,7 @@ class Engine:
                 futures = [self._pool.submit(self.run, *a, n) for n, a in zip(left, self._arguments, strict=True)]
                 for future in futures:
                     future.result()
-        was_ended = any(each.counts[0]["iteration"] < share for share, each in zip(shares, self.scratches, strict=True))
-        if was_ended and self.config.baseline is not None:
+        if self.iterations < target and self.config.baseline is not None:
             # Baselines learned from draws that are made again would bias these.
             self.baselines[:, : self.tree.num_nodes] = 0.0
 

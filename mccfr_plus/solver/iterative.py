@@ -42,7 +42,6 @@ class Progress:
         seconds: Seconds of this run.
         is_last: Whether the run ends here, as a limit is reached.
         evaluation: Evaluation of the average policy, if this chunk had one; else None.
-        phase: Phase of a neural solver's iteration, such as "training 0"; None between iterations.
 
     Examples:
         >>> import mccfr_plus
@@ -58,7 +57,6 @@ class Progress:
     seconds: float
     is_last: bool = False
     evaluation: Evaluation | None = None
-    phase: str | None = None
 
 
 class ProgressBar(tqdm):
@@ -132,7 +130,6 @@ class IterativeSolver(abc.ABC):
         target_exploitability: float | None = None,
         callbacks: Sequence[Callable[[Progress], bool | None]] = (),
         evaluate_every: float | None = None,
-        on_phase: Callable[[Progress], None] | None = None,
         progress: bool = False,
         checkpoint: str | os.PathLike | None = None,
         checkpoint_interval: float = 60.0,
@@ -153,9 +150,7 @@ class IterativeSolver(abc.ABC):
                 solver, and at the end; the run ends early if one returns True.
             evaluate_every: Seconds between evaluations of the average policy for `history` and the callbacks; 0: after
                 every chunk.
-            on_phase: Called with a `Progress` at the beginning of each phase of a neural solver's iteration; it must
-                not modify the solver.
-            progress: Whether to show a progress bar.
+            progress: Whether to show a progress bar, also with the phases of a neural solver's iteration.
             checkpoint: A file for the solver's state, for `from_checkpoint` and `restore`. It is written now and then,
                 and at the end, also after an exception or Ctrl-C. No other run can write it meanwhile. A write that
                 fails within the run is logged and tried again later.
@@ -185,15 +180,7 @@ class IterativeSolver(abc.ABC):
             self._prepare()
             unit = {"unit": " iterations", "unit_scale": self.iterations_at_once > 1}
             bar = stack.enter_context(ProgressBar(total=iterations, disable=not progress, leave=False, **unit))
-            bar.first, begin = self.iterations, time.perf_counter()
-
-            def show_phase(phase: str) -> None:
-                bar.set_description(phase)
-                if on_phase is not None:
-                    seconds = time.perf_counter() - begin
-                    on_phase(Progress(self, self.iterations, self.nodes_touched, seconds, phase=phase))
-
-            self._on_phase = show_phase
+            bar.first, self._on_phase = self.iterations, bar.set_description
             stack.callback(setattr, self, "_on_phase", None)
             hooks += [bar, *callbacks, *([] if checkpoint is None else [writer])]
             chunks = self._chunks(iterations, seconds, [hook for hook in hooks if hasattr(hook, "due_in")])
@@ -219,7 +206,10 @@ class IterativeSolver(abc.ABC):
                 now = time.perf_counter()
                 self.seconds, self.cpu_seconds = seconds_before + now - begin, cpu_seconds + time.process_time()
                 if self.stopped is not None:
-                    self._report_stop(self.stopped)
+                    if not self.iterations:
+                        advice = "Those of estimator='outcome' are the shortest."
+                        raise BudgetError(f"not even the first iteration was run: {self.stopped} {advice}")
+                    logger.warning("stopped after %s iterations: %s", f"{self.iterations:,}", self.stopped)
                 is_last = self.iterations >= target or now - begin >= limit or self.stopped is not None
                 yield Progress(self, self.iterations, self.nodes_touched, now - begin, is_last)
                 left = max(limit - (time.perf_counter() - begin), 0.0)
@@ -231,25 +221,17 @@ class IterativeSolver(abc.ABC):
             which = f"iteration {before + 1:,}" if before else "the first iteration"
             logger.warning("ended %s %s (%s): give more time.", when, which, why)
 
-    def _report_stop(self, reason: str) -> None:
-        if not self.iterations:
-            raise BudgetError(f"not even the first iteration was run: {reason} Those of estimator='outcome' are the shortest.")
-        logger.warning("stopped after %s iterations: %s", f"{self.iterations:,}", reason)
-
     def _begin_phase(self, phase: str) -> None:
-        """Reports the phase of the current iteration, in a few words."""
+        """Shows the phase of the current iteration on the progress bar."""
         if self._on_phase is not None:
             self._on_phase(phase)
 
     # --- results ---
 
     def plot(self, x: str = "iterations", axes: Any = None, label: str | None = None) -> Any:
-        """Draws the exploitability that `run` has measured, and returns the axes.
+        """Draws the exploitability that `run` has measured on matplotlib's axes, by default new ones, and returns them.
 
-        Args:
-            x: Unit of the horizontal axis: iterations, nodes or seconds.
-            axes: Matplotlib's axes to draw on; None: new ones.
-            label: Text of the legend; None: the components, or the algorithm.
+        `x` is iterations, nodes or seconds; the default label names the components, or the algorithm.
 
         Raises:
             ConfigError: If nothing was measured, `x` is something else, or matplotlib is missing.
@@ -311,8 +293,8 @@ class IterativeSolver(abc.ABC):
         """Takes over the state of a checkpoint, and returns the solver itself; also with user-defined components.
 
         Raises:
-            CheckpointError: If the file is not a checkpoint, damaged, or of another game, other components or other
-                options. The solver is then as before.
+            CheckpointError: If the file is not a checkpoint, damaged, or of another game, components or options. The
+                solver is then as before.
         """
         header = self._checkpoints.restore(self, path)
         self.seed, self.seconds = header["seed"], header["seconds"]

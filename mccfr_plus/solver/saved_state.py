@@ -100,8 +100,8 @@ def header_of_run(path: str | os.PathLike, solver: Any) -> dict[str, Any]:
                 for each in (header[name], own[name])
             )
             raise CheckpointError(
-                f"{path} belongs to another run: its {_LABELS.get(name, name)} is {theirs}, and the solver's is {ours}. "
-                "Make the solver as it was, or give another file."
+                f"{path} belongs to another run: its {_LABELS.get(name, name)} is {theirs}, and the solver's is "
+                f"{ours}. Make the solver as it was, or give another file."
             )
     return header
 

@@ -107,18 +107,9 @@ class Solver(IterativeSolver):
         memory: str | int | float | None = None,
         symmetry: bool = False,
     ):
+        options = {"batch": batch, "threads": threads, "thread_mode": thread_mode, "tree": tree, "memory": memory}
         config = SolverConfig.from_specs(
-            estimator,
-            minimizer,
-            averaging,
-            alternating=alternating,
-            baseline=baseline,
-            batch=batch,
-            threads=threads,
-            thread_mode=thread_mode,
-            tree=tree,
-            memory=memory,
-            symmetry=symmetry,
+            estimator, minimizer, averaging, alternating=alternating, baseline=baseline, symmetry=symmetry, **options
         )
         self._begin(game, config, seed)
 
@@ -325,11 +316,9 @@ class Solver(IterativeSolver):
         return evaluate(self.whole_tree(), self.average_policy())
 
     def __repr__(self) -> str:
-        return (
-            f"Solver({str(self.tree.game)!r}, estimator={self.estimator!r}, minimizer={self.minimizer!r}, "
-            f"averaging={self.averaging!r}, alternating={self.config.alternating!r}, batch={self.config.batch!r}, "
-            f"baseline={self.config.baseline!r})"
-        )
+        names = ("estimator", "minimizer", "averaging", "alternating", "batch", "baseline")
+        listed = ", ".join(f"{name}={getattr(self.config, name)!r}" for name in names)
+        return f"Solver({str(self.game)!r}, {listed})"
 
     def _repr_html_(self) -> str:
         rows = {
