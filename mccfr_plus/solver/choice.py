@@ -32,14 +32,7 @@ from mccfr_plus.trees.game_tree import (
 from mccfr_plus.trees.intervals import as_text, number_of
 from mccfr_plus.trees.lazy_tree import INFOSET_COST, NODE_COST, SLOT_ACTION_COST, LazyTree
 from mccfr_plus.trees.loading import load_game
-from mccfr_plus.trees.memory import (
-    MemoryPlan,
-    available_bytes,
-    bytes_of,
-    plan_memory,
-    release_unused,
-    resident_bytes,
-)
+from mccfr_plus.trees.memory import MemoryPlan, available_bytes, bytes_of, plan_memory, release_unused, resident_bytes
 from mccfr_plus.trees.needs import HISTORIES, INFOSETS, NODES
 from mccfr_plus.trees.scratch import DRAWN, TOUCHED, new_scratch
 from mccfr_plus.trees.size_estimate import SizeEstimate, probe_size

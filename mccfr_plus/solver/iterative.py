@@ -1,4 +1,4 @@
-"""What all solvers have in common, tabular and neural: runs with limits, evaluations, checkpoints.
+"""What all solvers have in common, tabular and neural: runs with limits, evaluations and their history, checkpoints.
 
 A run calls hooks with a `Progress` after each chunk of iterations: evaluations, checkpoints, the progress bar and
 callbacks. It ends if one returns True; ``due_in()`` of a hook says in how many seconds it should be called again.
@@ -11,24 +11,27 @@ import math
 import os
 import time
 from collections.abc import Callable, Generator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, ClassVar, Self
 
 import numpy as np
 from tqdm.auto import tqdm
 
+from mccfr_plus.display import AXES, MEASURE_LABELS, data_frame, draw_line, finish_axes, html_table, require_library
 from mccfr_plus.errors import BudgetError, ConfigError
 from mccfr_plus.evaluation.exact import Evaluation
 from mccfr_plus.files.writer import CheckpointWriter
 from mccfr_plus.kernels.random_numbers import Seed, as_python
 from mccfr_plus.parameters import LARGEST, check_number, check_whole
-from mccfr_plus.solver.history import Evaluations, History
 from mccfr_plus.trees.game_tree import GameTree, compile_game
 from mccfr_plus.trees.needs import HISTORIES
 
 logger = logging.getLogger("mccfr_plus")
 
 CHUNK_SECONDS = 0.2  # a kernel runs about this long between progress reports, Ctrl-C and callbacks
+_SHOWN = 20  # evaluations in a notebook: the last ones
+_FIRST_EVALUATION = 0.05  # seconds; later ones come when a run is 10 % longer, so that they cost a bounded share
+_EVALUATION_SHARE = 0.1
 
 
 @dataclass
@@ -38,9 +41,9 @@ class Progress:
     Attributes:
         solver: The solver that runs.
         iterations: Iterations of the solver, earlier runs included.
-        nodes_touched: Histories touched, earlier runs included.
+        nodes_touched: Histories visited, earlier runs included.
         seconds: Seconds of this run.
-        is_last: Whether the run ends here, as a limit is reached.
+        is_last: Whether a limit is reached.
         evaluation: Evaluation of the average policy, if this chunk had one; else None.
 
     Examples:
@@ -57,6 +60,115 @@ class Progress:
     seconds: float
     is_last: bool = False
     evaluation: Evaluation | None = None
+
+
+@dataclass(repr=False, eq=False)
+class History:
+    """Evaluations that ``run`` has made, in the order of time."""
+
+    _rows: list[tuple[int, int, float, float]] = field(default_factory=list)
+    _seconds_evaluating: float = 0.0
+
+    @classmethod
+    def of(cls, kept: dict[str, Any]) -> "History":
+        """Returns the history whose `kept` is in a checkpoint's header."""
+        return cls([tuple(row) for row in kept["rows"]], kept["seconds_evaluating"])
+
+    def kept(self) -> dict[str, Any]:
+        return {"rows": self._rows, "seconds_evaluating": self._seconds_evaluating}
+
+    def add(self, iterations: int, nodes: int, seconds: float, exploitability: float) -> None:
+        """Adds an evaluation after so many seconds of all runs, evaluations included."""
+        self._rows.append((iterations, nodes, seconds - self._seconds_evaluating, exploitability))
+
+    def exclude(self, seconds: float) -> None:
+        """Leaves the time of an evaluation out of the seconds of later ones."""
+        self._seconds_evaluating += seconds
+
+    @property
+    def iterations(self) -> np.ndarray:
+        """Iterations of the solver, ``[n]`` int64."""
+        return self._column(0, np.int64)
+
+    @property
+    def nodes(self) -> np.ndarray:
+        """Histories visited, ``[n]`` int64."""
+        return self._column(1, np.int64)
+
+    @property
+    def seconds(self) -> np.ndarray:
+        """Seconds of the solver's runs, without these evaluations, ``[n]`` float64."""
+        return self._column(2, np.float64)
+
+    @property
+    def exploitability(self) -> np.ndarray:
+        """Exploitability of the average policy (NashConv / players), ``[n]`` float64."""
+        return self._column(3, np.float64)
+
+    def _column(self, number: int, dtype: type) -> np.ndarray:
+        return np.array([row[number] for row in self._rows], dtype)
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    def columns(self) -> dict[str, np.ndarray]:
+        """Returns the columns by name."""
+        return {name: getattr(self, name) for name in ("iterations", "nodes", "seconds", "exploitability")}
+
+    def to_dataframe(self) -> Any:
+        """Returns a pandas data frame with a row per evaluation; ConfigError if pandas is not installed."""
+        return data_frame(self.columns())
+
+    def plot(self, x: str, axes: Any, label: str, title: str) -> Any:
+        """See `IterativeSolver.plot`."""
+        if x not in AXES:
+            raise ConfigError(f"x={x!r}: give one of {', '.join(AXES)}.")
+        if not len(self):
+            raise ConfigError("nothing was measured yet: give run(..., evaluate_every=SECONDS).")
+        require_library("matplotlib")
+        if axes is None:
+            from matplotlib import pyplot
+
+            axes = pyplot.subplots(layout="constrained")[1]
+        draw_line(axes, self.columns()[x].astype(float), self.exploitability[None], len(axes.get_lines()), label)
+        finish_axes(axes, title, AXES[x], MEASURE_LABELS["exploitability"])
+        return axes
+
+    def __repr__(self) -> str:
+        return f"History({len(self)} evaluations)"
+
+    def _repr_html_(self) -> str:
+        rows = [[f"{row[0]:,}", f"{row[1]:,}", f"{row[2]:.3g}", f"{row[3]:.4g}"] for row in self._rows[-_SHOWN:]]
+        return f"<b>{self!r}</b>{html_table(list(self.columns()), rows, numbers_from=0)}"
+
+
+class Evaluations:
+    """A hook that evaluates the average policy every so many seconds, for about a tenth of the time, and at the end.
+
+    With every=0 it does so after every chunk; with None it decides. The run ends at an exploitability of `target`.
+    """
+
+    def __init__(self, history: History, every: float | None, target: float | None):
+        self._history, self._every, self._target = history, every, target
+        self._spent = 0.0  # on the last evaluation
+        self._due = time.perf_counter() + (_FIRST_EVALUATION if every is None else every)
+
+    def due_in(self) -> float:
+        return math.inf if self._every == 0 else max(self._due - time.perf_counter(), 0.0)
+
+    def __call__(self, progress: Progress) -> bool:
+        self._history.exclude(self._spent)  # the run has gone on
+        self._spent, begin, solver = 0.0, time.perf_counter(), progress.solver
+        if solver.unfinished is not None or (begin < self._due and not progress.is_last):
+            return False
+        progress.evaluation = solver.evaluate()
+        end = time.perf_counter()
+        self._spent = end - begin
+        pause = max(self._spent / _EVALUATION_SHARE, _FIRST_EVALUATION if self._every is None else self._every)
+        self._due = end if self._every == 0 else end + pause
+        found = progress.evaluation.exploitability
+        self._history.add(progress.iterations, progress.nodes_touched, solver.seconds, found)
+        return self._target is not None and found <= self._target
 
 
 class ProgressBar(tqdm):
@@ -81,7 +193,7 @@ class IterativeSolver(abc.ABC):
     game: Any  # a pyspiel.Game
     tree: Any  # a `Tree`, or None
     iterations: Any  # run so far
-    nodes_touched: Any  # so far
+    nodes_touched: Any  # histories visited so far
     stopped: Any = None  # why the last run has ended before its limit
     unfinished: Any = None  # what must be done before the first iteration and is not
 
@@ -134,30 +246,24 @@ class IterativeSolver(abc.ABC):
         checkpoint: str | os.PathLike | None = None,
         checkpoint_interval: float = 60.0,
     ) -> Self:
-        """Runs until one of the limits given is reached. Ctrl-C stops between two iterations, and nothing is lost.
+        """Runs until one of the limits given is reached, and returns the solver itself.
 
-        An iteration of a neural solver that Ctrl-C or a diverging network ends is undone: the solver can be saved or
-        run again.
+        Ctrl-C stops between two iterations, and nothing is lost. An iteration of a neural solver that Ctrl-C or a
+        diverging network ends is undone.
 
         Args:
             iterations: Number of iterations, at least 1.
-            seconds: Time of the run. Compiling kernels does not count; with ``tree="rules"``, what comes before the
-                first iteration does, and starts again in the next run if it was not finished. A neural solver completes
-                the current iteration.
+            seconds: Time of the run, without compiling kernels. With ``tree="rules"`` it includes what comes before the
+                first iteration, which starts again in the next run if time ran out. Neural solvers finish an iteration.
             target_exploitability: Run until the average policy's exploitability (NashConv / players) is at most this.
                 It is evaluated now and then, for a bounded share of the run's time.
             callbacks: Called with a `Progress` after every chunk of about 0.2 seconds, or every iteration of a neural
                 solver, and at the end; the run ends early if one returns True.
-            evaluate_every: Seconds between evaluations of the average policy for `history` and the callbacks; 0: after
-                every chunk.
+            evaluate_every: Seconds between evaluations, for `history` and the callbacks; 0: after every chunk.
             progress: Whether to show a progress bar, also with the phases of a neural solver's iteration.
             checkpoint: A file for the solver's state, for `from_checkpoint` and `restore`. It is written now and then,
-                and at the end, also after an exception or Ctrl-C. No other run can write it meanwhile. A write that
-                fails within the run is logged and tried again later.
+                where a failure is logged, and at the end, also after an exception or Ctrl-C. No other run can write it.
             checkpoint_interval: Seconds between these writes; more where writing would take over a tenth of the run.
-
-        Returns:
-            The solver itself.
 
         Raises:
             ConfigError: If there is no limit, or one that is not positive.
@@ -216,8 +322,7 @@ class IterativeSolver(abc.ABC):
                 wanted = min(CHUNK_SECONDS, left, *(hook.due_in() for hook in timed))
                 count = min(next_chunk(count, now - chunk_begin, wanted), self.iterations_at_once)
         if self.iterations == before:
-            why = self.unfinished or "its gradients take longer than the limit"
-            when = "before" if self.unfinished else "within"
+            when, why = ("before", self.unfinished) if self.unfinished else ("within", "its gradients take longer")
             which = f"iteration {before + 1:,}" if before else "the first iteration"
             logger.warning("ended %s %s (%s): give more time.", when, which, why)
 
@@ -270,13 +375,10 @@ class IterativeSolver(abc.ABC):
     # --- checkpoints ---
 
     def save_checkpoint(self, path: str | os.PathLike) -> None:
-        """Writes the solver's state to a file, completely or not at all; a checkpoint there is replaced.
+        """Writes the solver's state to a file, completely or not at all; only another checkpoint is replaced.
 
-        A restored solver goes on bitwise identically, as random numbers are included (with networks: on one thread,
-        with the same versions). The file names game and components; a compiled tree is not in it.
-
-        Raises:
-            CheckpointError: If the file cannot be written, or is not a checkpoint.
+        A restored solver goes on bitwise identically (with networks: on one thread, with the same versions). The file
+        names game and components, and has no compiled tree. CheckpointError if it cannot be written.
 
         Examples:
             >>> import mccfr_plus, tempfile
@@ -307,8 +409,7 @@ class IterativeSolver(abc.ABC):
 
 def next_chunk(chunk: int, seconds: float, wanted: float) -> int:
     """Returns how many iterations take about the wanted time, given what the last chunk took."""
-    estimate = chunk * wanted / max(seconds, 1e-7)
-    return max(1, int(min(estimate, chunk * 8, 1 << 40)))
+    return max(1, int(min(chunk * wanted / max(seconds, 1e-7), chunk * 8, 1 << 40)))
 
 
 def _check_limits(iterations: Any, seconds: Any, target: Any, evaluate_every: Any, checkpoint_interval: Any) -> None:
@@ -321,5 +422,4 @@ def _check_limits(iterations: Any, seconds: Any, target: Any, evaluate_every: An
             check_number(name, value, 0, LARGEST, "must be a positive number")
     check_number("checkpoint_interval", checkpoint_interval, 0, LARGEST, "must be a positive number of seconds")
     if evaluate_every is not None:
-        allowed = "must be a number of seconds, 0 or more"
-        check_number("evaluate_every", evaluate_every, 0, math.inf, allowed, inclusive=True)
+        check_number("evaluate_every", evaluate_every, 0, math.inf, "must be a number of seconds", inclusive=True)

@@ -10,12 +10,18 @@ from mccfr_plus.errors import CheckpointError
 from mccfr_plus.files import file as checkpoint_file
 from mccfr_plus.files.game_digest import digest_of, digest_of_arrays
 from mccfr_plus.files.schema import check, natural, number, positive
-from mccfr_plus.solver import history
 from mccfr_plus.solver.config import DETERMINISTIC, spec_of
 from mccfr_plus.trees.needs import INFOSETS
 from mccfr_plus.trees.tree import Sizes
 
 logger = logging.getLogger("mccfr_plus")
+
+
+def _is_row(row: Any) -> bool:
+    return isinstance(row, list) and len(row) == 4 and all(type(each) in (int, float) for each in row)
+
+
+HISTORY_SCHEMA = {"rows": [_is_row], "seconds_evaluating": number}  # of `History.kept`
 
 _COMPONENTS = ("estimator", "minimizer", "averaging", "baseline")
 _COMPONENT = {"spec": (str, None), "text": (str, None)}
@@ -43,7 +49,7 @@ _SCHEMA = {
     "nodes_touched": natural,
     "seconds": number,
     "seed": (natural, None),
-    "history": history.ENTRY,
+    "history": HISTORY_SCHEMA,
     "sizes": dict.fromkeys(Sizes._fields, natural),
 }
 _LABELS = {  # in messages, where they differ from the names

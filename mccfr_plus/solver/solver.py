@@ -38,7 +38,7 @@ class Solver(IterativeSolver):
 
     ``Solver(game, "external", "rm")`` is external sampling MCCFR, ``Solver(game, "full", "rm")`` is CFR, ``"full",
     "rm+"`` is CFR+, ``"full", "dcfr"`` is DCFR, ``"full", "prm+"`` is PCFR+, ``"chance", "rm+"`` is CFR+ with
-    sampled deals, and so on.
+    sampled deals.
 
     Args:
         game: A `pyspiel.Game`, a game string, or a `GameTree`.
@@ -49,29 +49,27 @@ class Solver(IterativeSolver):
         averaging: A `PowerAverage` or its short name: uniform, linear, power, exact, lazy, stochastic, sampled,
             optimistic, last. None: the average of the minimizer's paper: linear for rm+ and linear, power(gamma=2)
             for dcfr and prm+, uniform otherwise.
-        alternating: Whether each player is updated before the next one's gradient is estimated, as in OpenSpiel, or
-            all at the end of the iteration. None: alternating, unless a traversal serves all players.
+        alternating: Whether each player is updated before the next one's gradient is estimated, as in OpenSpiel.
+            None: True, unless a traversal serves all players.
         batch: Number of traversals whose mean is a gradient (Farina et al. 2020 use 100).
         baseline: Control variates that reduce the variance of a sampled gradient: True, a `Baseline`, or None.
         seed: An integer for a repeatable run (bitwise, on one machine), a numpy generator, or None. Where the tree
             grows, several threads number information sets in an order that varies: arrays are equal up to this order.
         threads: Number of threads that traverse the game.
         thread_mode: ``"deterministic"``: a gradient is the mean of ``threads * batch`` traversals, added up in the
-            order of threads, so that results depend on seed and number of threads alone; ``"fast"``: threads run
-            iterations of their own on shared tables, without waiting, so that some updates are lost and no two runs
-            are alike.
+            order of threads; results depend on seed and number of threads alone. ``"fast"``: threads run iterations of
+            their own on shared tables, without waiting; some updates are lost, and no two runs are alike.
         tree: ``"compiled"``: the whole tree is built first; ``"rules"``: no history is stored, traversals follow the
-            game's compiled rules; ``"lazy"``: nodes are expanded when they are first sampled; ``"auto"``: compiled if
-            it fits, else by rules if it has some, else lazy. Compiled and lazy trees give bitwise identical results.
+            game's compiled rules; ``"lazy"``: nodes are expanded when they are first sampled; ``"auto"``: the first of
+            these that is possible. Compiled and lazy trees give bitwise identical results.
         memory: Limit of the whole process, such as ``"4GB"``; None: half of what is free. When a growing tree reaches
             it, `run` ends with the result so far.
         symmetry: Whether infosets that a symmetry of the rules maps to each other, such as a turn of the board, count
             as one. The policy is then symmetric. Needs ``tree="rules"``.
 
     Attributes:
-        config: Components and options; `estimator`, `minimizer` and `averaging` are the components.
-        game: The `pyspiel.Game`.
-        tree: Its `Tree`.
+        config, estimator, minimizer, averaging: Components and options.
+        game, tree: The `pyspiel.Game` and its `Tree`.
         seed: The seed, if it was an integer; else None.
         seconds: Duration of all runs so far, those before a checkpoint included.
         cpu_seconds: CPU seconds of this process in all runs of this object, without compiling.
@@ -128,8 +126,7 @@ class Solver(IterativeSolver):
         self._evaluator: Evaluator | None = None  # of a compiled tree
         tree = tree_for(game, config)
         config.check_game(tree)
-        self.tree, self.game = tree, tree.game
-        self._engine = self._new_engine(tree, rngs)
+        self.tree, self.game, self._engine = tree, tree.game, self._new_engine(tree, rngs)
 
     def _new_engine(self, tree: Tree, rngs: np.ndarray) -> Engine:
         return Engine(self.config, tree, rngs)
@@ -226,14 +223,11 @@ class Solver(IterativeSolver):
     def regrets(self, info_state: str, player: int | None = None) -> dict[int, float]:
         """Returns {action: cumulative regret} at an information state, as the minimizer counts it.
 
-        Args:
-            info_state: What ``state.information_state_string(player)`` gives.
-            player: Whose; None: the player who has this information state.
+        The state is what ``state.information_state_string(player)`` gives; player=None: the player who has it.
 
         Raises:
             PolicyError: If the game has no such information state, or no traversal of a lazy tree has met it.
-            ConfigError: If the minimizer keeps no regrets (ftrl, omd), or the game is traversed by rules, where
-                infosets cannot be found by strings.
+            ConfigError: If the minimizer keeps no regrets (ftrl, omd), or with ``tree="rules"``, which keeps no texts.
         """
         tree, engine = self.tree, self._engine
         infoset = tree.infoset(info_state, player)
@@ -250,10 +244,7 @@ class Solver(IterativeSolver):
     def set_tables(self, tables: np.ndarray) -> "Solver":
         """Sets the minimizer's tables, ``[num_tables, num_slots]``, and returns the solver itself.
 
-        Cumulative regrets, for instance, are row 0. The strategy follows at the next update.
-
-        Raises:
-            ConfigError: If the shape is another one, or a number is not finite.
+        The strategy follows at the next update. ConfigError if the shape is another one, or a number is not finite.
         """
         self._engine.tables[:, : self.tree.num_slots] = self._checked("tables", tables, self.tables().shape)
         return self
@@ -300,11 +291,8 @@ class Solver(IterativeSolver):
     def evaluate(self) -> Evaluation:
         """Returns values, NashConv and exploitability of the average policy.
 
-        With a lazy tree the game is compiled for it, once; with ``tree="rules"`` all histories are traversed, on all
-        cores: some minutes for 20 billion of them.
-
-        Raises:
-            BudgetError: If the game is too large for that; see `mccfr_plus.evaluation` for bounds and estimates.
+        Compiles the game once if the tree is lazy, which is a BudgetError if it is too large; see
+        `mccfr_plus.evaluation` for bounds. With ``tree="rules"``, all cores traverse 20 billion histories in minutes.
         """
         if RULES in self.tree.provides:
             self._engine.number_infosets()
@@ -341,10 +329,7 @@ class Solver(IterativeSolver):
     ) -> Self:
         """Returns a solver as it was when a checkpoint was written, with the parameters that the file names.
 
-        Args:
-            path: The checkpoint.
-            game: Its game, or the tree if it is compiled already; None: the game that the file names.
-            memory: See `Solver`; it need not be what it was.
+        `game` is the game or its compiled tree; None: the game that the file names. `memory` need not be as it was.
 
         Raises:
             CheckpointError: If the file is not a checkpoint, damaged, of another game, or of components that the class
