@@ -1,8 +1,7 @@
 """Coarse correlated equilibria of games with any number of players and any payoffs, by CFR-S and CFR-Jr.
 
-A device draws one of the profiles that were played, each with the same probability, and all players follow it. What a
-player would gain by a plan of its own, chosen before the draw, is its regret, which is known exactly. CFR-Jr plays the
-current strategies, each a mixture of few pure plans (`pure_plans`); CFR-S draws a pure plan from each.
+All players follow a profile that is drawn from those played. A player's gain by a plan of its own, chosen before the
+draw, is its regret. CFR-Jr plays the current strategies, each a mixture of few pure plans; CFR-S draws a pure plan.
 
 Reference: Celli, Marchesi, Bianchi, Gatti 2019, "Learning to correlate in multi-player general-sum sequential games",
 sections 4 and 5.
@@ -11,16 +10,16 @@ sections 4 and 5.
 from typing import NamedTuple
 
 import numpy as np
-import pyspiel
 
 from mccfr_plus.bounds.measured import add_gradient
 from mccfr_plus.bounds.treeplex import vertex_maximum
 from mccfr_plus.errors import ConfigError
 from mccfr_plus.estimators.draws import draw_action
 from mccfr_plus.estimators.full import touch_all
+from mccfr_plus.evaluation.exact import AnyGame
 from mccfr_plus.evaluation.kernels import own_reach
 from mccfr_plus.kernels.compile import announce_compilation, kernel
-from mccfr_plus.kernels.random_numbers import new_state
+from mccfr_plus.kernels.random_numbers import Seed, new_state
 from mccfr_plus.kernels.slots import bind
 from mccfr_plus.minimizers import Minimizer
 from mccfr_plus.minimizers.base import minimize_with
@@ -60,20 +59,15 @@ class CoarseCorrelatedEquilibrium(NamedTuple):
 
 
 def solve_cce(
-    game: pyspiel.Game | str | GameTree,
-    iterations: int = 1_000,
-    method: str = "cfr_jr",
-    minimizer: Minimizer | str = "rm",
-    seed: int | np.random.Generator | None = None,
+    game: AnyGame, iterations: int = 1_000, method: str = "cfr_jr", minimizer: Minimizer | str = "rm", seed: Seed = None
 ) -> CoarseCorrelatedEquilibrium:
     """Returns an approximate coarse correlated equilibrium, with its exact gaps.
 
     Args:
         game: The game, its name or its tree; any number of players, any payoffs.
         iterations: Number of profiles, at least 1. They take iterations x slots x 8 bytes.
-        method: ``"cfr_jr"``, or ``"cfr_s"``, whose profiles are pure.
+        method: ``"cfr_jr"``, or ``"cfr_s"``, whose profiles are pure and drawn with `seed`.
         minimizer: A minimizer or its short name.
-        seed: Seed of the draws of ``"cfr_s"``; see `Solver`.
 
     Raises:
         ConfigError: If an argument is out of range.
@@ -97,18 +91,16 @@ def solve_cce(
     profiles, earned = np.empty((iterations, tree.num_slots)), np.zeros(tree.num_players)
     sums, tables, profile = np.zeros((tree.num_players, size)), minimizer.tables(tree), np.empty(tree.num_slots)
     play = bind(play_profiles, {MINIMIZE: minimize_with(minimizer)})
+    options = minimizer.parameters(), method == "cfr_s"
     with announce_compilation(play, f"{method} + {minimizer.short_name}", 4):
-        play(
-            arrays, tree.uniform_strategy(), tables, scratch, minimizer.parameters(), method == "cfr_s", profile,
-            profiles, sums, earned,
-        )  # fmt: skip
+        play(arrays, tree.uniform_strategy(), tables, scratch, *options, profile, profiles, sums, earned)
     best = [vertex_maximum(tree, player, 0.0, sums[player]) for player in range(tree.num_players)]
     return CoarseCorrelatedEquilibrium(profiles, earned / iterations, (np.array(best) - earned) / iterations)
 
 
 @kernel
 def play_profiles(tree, strategy, tables, scratch, parameters, samples, profile, profiles, sums, earned):
-    """Writes `profiles`, drawn pure plans with `samples`, and adds up gradients in `sums` and payoffs in `earned`."""
+    """Writes `profiles`, pure plans with `samples`, and adds up gradients in `sums` and payoffs in `earned`."""
     for number in range(len(profiles)):
         for infoset in tree.infosets:
             first, count = infoset["first_slot"], infoset["num_actions"]
@@ -130,8 +122,8 @@ def play_profiles(tree, strategy, tables, scratch, parameters, samples, profile,
 def pure_plans(tree: GameTree, strategy: np.ndarray, player: int) -> tuple[np.ndarray, np.ndarray]:
     """Returns few pure plans of a player, and probabilities with which they are equivalent to its strategy.
 
-    The plans are ``[plans, num_slots]`` bool, the sequences that each plays; the probabilities ``[plans]`` float64.
-    The least probable sequence of each plan is as probable as possible, and is left out afterwards.
+    Each of the plans, ``[plans, num_slots]`` bool, is the one whose least probable sequence is most probable in what
+    plans before it leave of the strategy.
 
     Reference: Celli et al. 2019, algorithm 3.
 
@@ -143,8 +135,8 @@ def pure_plans(tree: GameTree, strategy: np.ndarray, player: int) -> tuple[np.nd
         >>> weights
         array([0.5 , 0.25, 0.25])
     """
-    first, last = tree.arrays.infoset_range[player : player + 2].tolist()
-    infosets = [(tree.slots(number), int(tree.arrays.infosets["parent_slot"][number])) for number in range(first, last)]
+    numbers, parents = range(*tree.arrays.infoset_range[player : player + 2]), tree.arrays.infosets["parent_slot"]
+    infosets = [(tree.slots(number), int(parents[number])) for number in numbers]
     left = np.ones(tree.num_slots + tree.num_players)
     for slots, parent in infosets:
         left[slots] = left[parent] * strategy[slots] / strategy[slots].sum()  # which may miss 1 by rounding

@@ -75,11 +75,7 @@ _POLICY_COST = 48  # bytes per infoset
 
 
 def choose(
-    game: pyspiel.Game | str,
-    given: dict[str, Any],
-    *,
-    estimate: SizeEstimate | None = None,
-    progress: bool | None = None,
+    game: pyspiel.Game | str, given: dict, *, estimate: SizeEstimate | None = None, progress: bool | None = None
 ) -> tuple[SolverConfig, GameTree | None, str]:
     """Returns the config for a game, with the kind of its tree; the tree if it is compiled; and the reason.
 
@@ -90,10 +86,9 @@ def choose(
     config, tree, why = SolverConfig.from_specs(**given), None, ""
     if estimate is not None:
         kind, why = _estimated_kind(game, config, estimate)
-    elif isinstance(found := _tree_or_kind(game, config, progress), GameTree):
-        kind, tree = "compiled", found
     else:
-        kind = found
+        found = _tree_or_kind(game, config, progress)
+        kind, tree = ("compiled", found) if isinstance(found, GameTree) else (found, None)
     if "estimator" in given:
         if kind == "lazy":
             _require_short_traversals(game, config)
@@ -109,7 +104,7 @@ def _estimated_kind(game: pyspiel.Game, config: SolverConfig, estimate: SizeEsti
         return "compiled", f"the tree keeps within {max_nodes:,} nodes and the memory limit; "
     is_larger = number_of(estimate.histories.low) > max_nodes
     why = f"is larger than {max_nodes:,} nodes" if is_larger else "may not keep within the limits"
-    return "rules" if suits_rules(game, config) else "lazy", f"the tree {why}; "
+    return _kind_without_tree(game, config), f"the tree {why}; "
 
 
 def _components_for(
@@ -170,8 +165,8 @@ def _require_short_traversals(game: pyspiel.Game, config: SolverConfig) -> None:
     traversal = probe_size(game).traversals["external"].low
     if traversal > math.log10(_ENDLESS_NODES):
         raise ConfigError(
-            f"a traversal of external sampling on {game} would visit at least {as_text(traversal)} histories, and the "
-            "tree does not fit into memory: use estimator='outcome', which samples single histories."
+            f"a traversal of external sampling on {game}, whose tree does not fit into memory, would visit at least "
+            f"{as_text(traversal)} histories: use estimator='outcome'."
         )
 
 
@@ -203,38 +198,31 @@ def _tree_or_kind(game: pyspiel.Game, config: SolverConfig, progress: bool | Non
     kind = "rules" if config.symmetry else config.tree
     reason = config.who_needs(HISTORIES, NODES if kind == "rules" else INFOSETS)
     if kind == "rules" and reason:
-        raise ConfigError(
-            f"tree='rules' with {reason}: that needs the whole tree, and no history is stored there. Use outcome or "
-            "external sampling with another average and without baselines, or tree='compiled'."
-        )
+        raise ConfigError(f"tree='rules' with {reason}: that needs the tree, and no history is stored. Use 'compiled'.")
     if kind == "lazy" and reason:
-        raise ConfigError(f"tree={kind!r} with {reason}, which needs the whole tree: use tree='compiled'.")
+        raise ConfigError(f"tree='lazy' with {reason}, which needs the whole tree: use tree='compiled'.")
     if kind in ("lazy", "rules"):
         return kind
     try:
         tree = compiled_if_it_fits(game, "compiled" if reason else kind, config.memory, progress)
     except BudgetError as error:
-        if not suits_rules(game, config):
+        if _kind_without_tree(game, config) == "lazy":
             raise BudgetError(f"{reason} needs the whole tree: {error}" if reason else str(error)) from None
         tree = None
-    return tree or ("rules" if suits_rules(game, config) else "lazy")
+    return tree or _kind_without_tree(game, config)
 
 
-def suits_rules(game: pyspiel.Game, config: SolverConfig) -> bool:
-    """Returns whether ``tree="auto"`` means rules for a game that is not compiled."""
+def _kind_without_tree(game: pyspiel.Game, config: SolverConfig) -> str:
     if config.tree != "auto" or config.who_needs(HISTORIES, NODES):
-        return False
+        return "lazy"
     rules = compiled_rules(game)
-    return rules is not None and can_be_implicit(rules)
+    return "rules" if rules is not None and can_be_implicit(rules) else "lazy"
 
 
 def compiled_if_it_fits(
     game: pyspiel.Game, kind: str = "auto", memory: str | int | float | None = None, progress: bool | None = None
 ) -> GameTree | None:
-    """Returns the compiled tree of a loaded game, or None if it does not fit.
-
-    With kind="compiled" instead of "auto" it must fit, or BudgetError is raised. See `Solver` for `memory`.
-    """
+    """Returns the compiled tree of a loaded game, or None if it does not fit; BudgetError with kind="compiled"."""
     if kind == "compiled":
         max_bytes = DEFAULT_MAX_BYTES if memory is None else _room(memory)
         return compile_game(game, max_bytes=max_bytes, progress=progress)
@@ -282,7 +270,7 @@ def _memory_plan(config: SolverConfig, num_players: int, rules: RulesGame | None
 
 
 def bytes_on_top(tree: GameTree) -> int:
-    """Returns the memory of ``Solver(tree, "external", "rm")`` without the tree, in bytes."""
+    """Returns the bytes of ``Solver(tree, "external", "rm")`` without the tree."""
     numbers = (2 + RegretMatching.num_tables) * tree.num_slots + tree.num_players  # strategy, average and tables
     scratch = new_scratch(tree.arrays, tree.shape, np.zeros(0, np.uint64))  # of zeros, which take no memory
     return numbers * _NUMBER + sum(array.nbytes for array in scratch)
@@ -298,9 +286,6 @@ def visited_histories(game: pyspiel.Game, rules: RulesGame, is_symmetric: bool) 
 
 
 def evaluation_seconds(histories: float, *, numbers_infosets: bool = False, is_symmetric: bool = False) -> float:
-    """Returns about how long an exact evaluation by rules takes at least; with many infosets several times that.
-
-    `numbers_infosets`: a history of each infoset is found first, as for a policy that `is_tabulated`.
-    """
+    """Returns about how long an exact evaluation by rules takes at least; several times that with many infosets."""
     seconds = _TO_EVALUATE + (_TO_NUMBER_INFOSETS if numbers_infosets else 0.0)
     return histories * seconds * (_SYMMETRY_FACTOR if is_symmetric else 1.0) / (os.cpu_count() or 1)

@@ -1,7 +1,6 @@
-"""`SolverConfig`: the components and options of a solver; which go together; and the kernels composed of them.
+"""`SolverConfig`: the components of a solver by their short names, which go together, and the kernels composed of them.
 
-Components have short names, as text for `Solver` and the command line: ``"external"``, ``"outcome(epsilon=0.3)"``. A
-further built-in component is its own file and one line here.
+A further built-in component is its own file and one line here.
 """
 
 import difflib
@@ -143,9 +142,9 @@ def _component(what: str, spec: Any, kind: type[Component]) -> Component:
 
 
 def spec_of(component: Any, what: str) -> str | None:
-    """Returns the shortest text that stands for a component, as in ``"outcome(epsilon=0.3)"``; None if there is none.
+    """Returns the shortest text that stands for a component, such as ``"outcome(epsilon=0.3)"``.
 
-    User-defined components have none, nor have those that hold a strategy. `what` is a key of `_TABLES`.
+    None of user-defined components, and of those that hold a strategy. `what` is a key of `_TABLES`.
     """
     if not is_dataclass(component) or isinstance(component, type):
         return None
@@ -155,7 +154,13 @@ def spec_of(component: Any, what: str) -> str | None:
         plain = factory()
         if type(plain) is not type(component):
             continue
-        changed = _changed(plain, given)
+        changed = {}
+        for key, value in given.items():
+            default, value = getattr(plain, key), as_python(value)
+            if isinstance(default, float) and isinstance(value, int):
+                value = float(value)
+            if type(value) is not type(default) or value != default:
+                changed[key] = value
         if not changed:
             return name
         has_text = all(value is None or isinstance(value, bool | int | float | str) for value in changed.values())
@@ -164,18 +169,6 @@ def spec_of(component: Any, what: str) -> str | None:
             listed = ", ".join(f"{key}={_literal(value)}" for key, value in changed.items())
             found, fewest = f"{name}({listed})", len(changed)
     return found
-
-
-def _changed(plain: Any, given: dict[str, Any]) -> dict[str, Any]:
-    """Returns the parameters that differ from a component's; whole numbers as floats where the other is one."""
-    changed = {}
-    for name, value in given.items():
-        default, value = getattr(plain, name), as_python(value)
-        if isinstance(default, float) and isinstance(value, int):
-            value = float(value)
-        if type(value) is not type(default) or value != default:
-            changed[name] = value
-    return changed
 
 
 def _literal(value: Any) -> str:
@@ -219,16 +212,11 @@ MESSAGES = {
 DETERMINISTIC, FAST = "deterministic", "fast"
 TREES = ("auto", "compiled", "lazy", "rules")
 NO_SLOTS: Bindings = MappingProxyType({})
-_MOST_THREADS_PER_CORE, _ALWAYS_ALLOWED_THREADS = 2, 8  # small machines may still try what larger ones run
 
 
 @dataclass(frozen=True)
 class SolverConfig:
-    """The components and options of a solver, which `Solver` explains. `from_specs` makes one from short names.
-
-    Raises:
-        ConfigError: If a value is out of range, or components do not go together.
-    """
+    """The components and options of a solver, which `Solver` explains; ConfigError if they do not go together."""
 
     estimator: Estimator
     minimizer: Minimizer
@@ -279,10 +267,6 @@ class SolverConfig:
         cores = os.cpu_count() or 1
         if self.threads > cores:
             logger.warning("threads=%s: this machine has %s cores, so that more gain nothing.", self.threads, cores)
-        self._check_needs()
-
-    def _check_needs(self) -> None:
-        """Raises ConfigError where one part needs what no other provides."""
         provided = self.estimator.provides | self.minimizer.provides | self.averaging.provides
         provided |= {needs.ALTERNATION} if self.alternating else set()
         if self.baseline is not None:
@@ -354,14 +338,14 @@ class SolverConfig:
         return {name: spec_of(getattr(self, name), name) for name in _TABLES}
 
     def __str__(self) -> str:
-        """Returns the combination as messages name it, such as ``"external + rm"``."""
+        """Returns the combination as in messages, such as ``"external + rm"``."""
         return f"{self.estimator.short_name} + {self.minimizer.short_name}"
 
 
 def check_threads(threads: int) -> None:
     cores = os.cpu_count() or 1
     check_whole("threads", threads)
-    if threads > max(_MOST_THREADS_PER_CORE * cores, _ALWAYS_ALLOWED_THREADS):
+    if threads > max(2 * cores, 8):  # small machines may still try what larger ones run
         raise ConfigError(f"threads={threads}: this machine has {cores} cores, give at most as many.")
 
 
@@ -406,10 +390,7 @@ def composed(
     may_end: bool = False,
     partial: bool = False,
 ) -> Callable:
-    """Returns a kernel, such as the loop, with the kernels of a config's components in its slots.
-
-    With `partial`, the kernel may leave some of the components out.
-    """
+    """Returns a kernel, such as the loop, with a config's components in its slots, all of them unless `partial`."""
     if FIRST_NODE in tree_slots:  # the game is not stored
         tree_slots = {**tree_slots, draws.DRAW_AT_CHANCE: draws.draw_listed_outcome}
     estimator, list_visit = config.estimator, average.list_visit

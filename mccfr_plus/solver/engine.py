@@ -34,10 +34,7 @@ _PER_SLOT = {"strategy", "tables", "average", "seen", "stamps", "reach", "drawn"
 
 
 class Engine:
-    """The arrays that a solver's iterations read and write.
-
-    `tree` is a `Tree`; `rngs` is ``[threads]`` uint64, the states of the random generators.
-    """
+    """The arrays that a solver's iterations read and write. `rngs` is ``[threads]`` uint64, the random generators."""
 
     def __init__(self, config: SolverConfig, tree: Any, rngs: np.ndarray):
         self.config, self.tree = config, tree
@@ -52,8 +49,7 @@ class Engine:
         self._bind()
 
     @property
-    def _needs_infosets(self) -> bool:
-        """Whether infosets by rules must have numbers before the first iteration."""
+    def _needs_infosets(self) -> bool:  # before the first iteration
         return RULES in self.tree.provides and self.config.who_needs(HISTORIES, INFOSETS) is not None
 
     def _allocate(self, rngs: np.ndarray) -> None:
@@ -101,22 +97,17 @@ class Engine:
         self._only = None if may_end or config.threads > 1 else self._arguments[0]
 
     def _settings(self, minimizer_parameters: np.ndarray) -> Settings:
-        config, baseline = self.config, self.config.baseline
-        parameters = np.array(config.estimator.parameters(), np.float64)
-        if baseline is not None:
-            parameters = np.append(parameters, float(baseline.rate))
-        gamma, scheduled = config.averaging.last_gamma, config.averaging.scheduled
-        weights = self.sampling_weights()
-        return Settings(parameters, weights, minimizer_parameters, gamma, scheduled, int(config.batch))
+        config, average, baseline = self.config, self.config.averaging, self.config.baseline
+        parameters = np.append(config.estimator.parameters(), [] if baseline is None else baseline.rate)
+        weights = self.sampling_weights(), minimizer_parameters, average.last_gamma, average.scheduled
+        return Settings(parameters.astype(np.float64), *weights, int(config.batch))
 
     def sampling_weights(self) -> np.ndarray:
         """Returns the array that the estimator samples by."""
         wanted = self.config.estimator.sampling_weights
-        if wanted == SamplingWeights.AVERAGE:
-            return self.average
         if wanted == SamplingWeights.REGRETS:
             return self.tables[0]
-        return self.sampling
+        return self.average if wanted == SamplingWeights.AVERAGE else self.sampling
 
     def _max_visits(self) -> int:
         tree, estimator, method = self.tree, self.config.estimator, self.average_method
@@ -140,10 +131,7 @@ class Engine:
         self.is_ended = False  # whether `end` was called, until the end of the run
 
     def number_infosets(self) -> bool:
-        """Numbers all infosets of a game by rules if a component needs them, and prepares the component.
-
-        Returns whether that is done: `end` ends it early.
-        """
+        """Numbers all infosets of a game by rules if a component needs them. Returns False if `end` has ended that."""
         tree, config = self.tree, self.config
         while self._lacks_infosets:
             evaluator = RulesEvaluator(tree, threads=1)
@@ -184,10 +172,7 @@ class Engine:
         interrupt(self._expansion)
 
     def advance(self, iterations: int) -> None:
-        """Runs iterations; fewer if the run is ended, or memory is full, which `stopped` then says.
-
-        The gradient under way is then thrown away; updates of players before it, in an alternating order, stay.
-        """
+        """Runs iterations; fewer, without the gradient under way, if `end` is called or memory is full (`stopped`)."""
         with self._advancing:
             if self.is_ended:
                 return
@@ -216,12 +201,10 @@ class Engine:
 
     def _run_to(self, target: int) -> None:
         """Runs all threads until they have done their share or must stop."""
-        threads = len(self.scratches)
-        if self.config.threads == 1 or self.config.is_team:
-            shares = [target] * threads
-        else:  # thread k does iterations k + 1, k + 1 + threads, ...
-            shares = [(target - thread + threads - 1) // threads for thread in range(threads)]
-        left = [share - int(each.counts[0]["iteration"]) for share, each in zip(shares, self.scratches, strict=True)]
+        threads, left = len(self.scratches), list[int]()
+        for thread, scratch in enumerate(self.scratches):  # a fast thread does iterations thread + 1 + k threads
+            share = target if self.config.is_team else (target - thread + threads - 1) // threads
+            left.append(share - int(scratch.counts[0]["iteration"]))
         with deferred_signals(self.interrupt):
             if threads == 1:
                 self.run(*self._arguments[0], left[0])
@@ -250,9 +233,8 @@ class Engine:
 
     @property
     def iterations(self) -> int:
-        if self.config.is_team:
-            return int(self.scratches[0].counts[0]["iteration"])
-        return sum(int(scratch.counts[0]["iteration"]) for scratch in self.scratches)
+        counted = self.scratches[:1] if self.config.is_team else self.scratches
+        return sum(int(scratch.counts[0]["iteration"]) for scratch in counted)
 
     @property
     def nodes_touched(self) -> int:

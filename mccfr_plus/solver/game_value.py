@@ -16,12 +16,7 @@ MOST_ENTRIES = 20_000  # of a linear program that takes a second or two
 
 
 class GameValue(NamedTuple):
-    """Bounds of player 0's payoff under optimal play.
-
-    Attributes:
-        lower: Player 0's payoff against a best response of player 1.
-        upper: Payoff of player 0's best response.
-        iterations: Number of iterations; 0 with a linear program.
+    """Bounds of player 0's payoff under optimal play: its payoff against a best response, and its best response's.
 
     Examples:
         >>> import mccfr_plus
@@ -32,7 +27,7 @@ class GameValue(NamedTuple):
 
     lower: float
     upper: float
-    iterations: int
+    iterations: int  # 0 with a linear program
 
     @property
     def middle(self) -> float:

@@ -1,4 +1,4 @@
-"""What all solvers have in common, tabular and neural: runs with limits, evaluations and their history, checkpoints.
+"""Runs of all solvers, tabular and neural, with limits, evaluations and their history, and checkpoints.
 
 A run calls hooks with a `Progress` after each chunk of iterations: evaluations, checkpoints, the progress bar and
 callbacks. It ends if one returns True; ``due_in()`` of a hook says in how many seconds it should be called again.
@@ -38,13 +38,8 @@ _EVALUATION_SHARE = 0.1
 class Progress:
     """What ``run`` passes to its callbacks after each chunk of iterations.
 
-    Attributes:
-        solver: The solver that runs.
-        iterations: Iterations of the solver, earlier runs included.
-        nodes_touched: Histories visited, earlier runs included.
-        seconds: Seconds of this run.
-        is_last: Whether a limit is reached.
-        evaluation: Evaluation of the average policy, if this chunk had one; else None.
+    `iterations` and `nodes_touched` include earlier runs of the solver, `seconds` does not; `is_last`: a limit is
+    reached; `evaluation`: of the average policy, if there was one since the last call, else None.
 
     Examples:
         >>> import mccfr_plus
@@ -67,23 +62,14 @@ class History:
     """Evaluations that ``run`` has made, in the order of time."""
 
     _rows: list[tuple[int, int, float, float]] = field(default_factory=list)
-    _seconds_evaluating: float = 0.0
-
-    @classmethod
-    def of(cls, kept: dict[str, Any]) -> "History":
-        """Returns the history whose `kept` is in a checkpoint's header."""
-        return cls([tuple(row) for row in kept["rows"]], kept["seconds_evaluating"])
+    seconds_evaluating: float = 0.0  # not counted in the seconds of later evaluations
 
     def kept(self) -> dict[str, Any]:
-        return {"rows": self._rows, "seconds_evaluating": self._seconds_evaluating}
+        return {"rows": self._rows, "seconds_evaluating": self.seconds_evaluating}
 
     def add(self, iterations: int, nodes: int, seconds: float, exploitability: float) -> None:
         """Adds an evaluation after so many seconds of all runs, evaluations included."""
-        self._rows.append((iterations, nodes, seconds - self._seconds_evaluating, exploitability))
-
-    def exclude(self, seconds: float) -> None:
-        """Leaves the time of an evaluation out of the seconds of later ones."""
-        self._seconds_evaluating += seconds
+        self._rows.append((iterations, nodes, seconds - self.seconds_evaluating, exploitability))
 
     @property
     def iterations(self) -> np.ndarray:
@@ -143,9 +129,9 @@ class History:
 
 
 class Evaluations:
-    """A hook that evaluates the average policy every so many seconds, for about a tenth of the time, and at the end.
+    """A hook that evaluates the average policy, for about a tenth of the time, and at the end.
 
-    With every=0 it does so after every chunk; with None it decides. The run ends at an exploitability of `target`.
+    `every` is in seconds; 0: after every chunk; None: by itself. The run ends at an exploitability of `target`.
     """
 
     def __init__(self, history: History, every: float | None, target: float | None):
@@ -157,7 +143,7 @@ class Evaluations:
         return math.inf if self._every == 0 else max(self._due - time.perf_counter(), 0.0)
 
     def __call__(self, progress: Progress) -> bool:
-        self._history.exclude(self._spent)  # the run has gone on
+        self._history.seconds_evaluating += self._spent  # the run has gone on
         self._spent, begin, solver = 0.0, time.perf_counter(), progress.solver
         if solver.unfinished is not None or (begin < self._due and not progress.is_last):
             return False
@@ -172,8 +158,6 @@ class Evaluations:
 
 
 class ProgressBar(tqdm):
-    """Shows iterations, the last exploitability, and phases of an iteration."""
-
     first: int  # iterations of the solver at the beginning
 
     def __call__(self, progress: Progress) -> None:
@@ -217,8 +201,7 @@ class IterativeSolver(abc.ABC):
         """Returns all arrays that carry from one iteration to the next, by name: views or copies."""
 
     @abc.abstractmethod
-    def _prepare(self) -> None:
-        """Compiles the kernels."""
+    def _prepare(self) -> None: ...
 
     @abc.abstractmethod
     def _run_iterations(self, count: int) -> None:
@@ -229,7 +212,7 @@ class IterativeSolver(abc.ABC):
         self.whole_tree().require_perfect_recall("an exploitability")
 
     def _ended_after(self, seconds: float) -> contextlib.AbstractContextManager:
-        """Ends what runs inside after a time, also within an iteration, if the solver can do that."""
+        """Ends what runs inside after a time, also within an iteration, if the solver can."""
         return contextlib.nullcontext()
 
     # --- running ---
@@ -348,20 +331,15 @@ class IterativeSolver(abc.ABC):
         return type(self).__name__
 
     def whole_tree(self, max_nodes: int | None = None) -> GameTree:
-        """Returns the compiled tree that policies are evaluated on; BudgetError if the game is too large.
-
-        It is the solver's, or compiled once with at most `max_nodes` histories; None: as `compile_game`.
-        """
+        """Returns the solver's compiled tree, or compiles one, once, with at most `max_nodes` histories."""
         if self.tree is not None and HISTORIES in self.tree.provides:
             return self.tree
         if self._tree_to_evaluate is None:
             try:
                 self._tree_to_evaluate = compile_game(self.game, max_nodes=max_nodes, estimate_margin=1.0)
             except BudgetError as error:
-                raise BudgetError(
-                    f"an exact exploitability needs the whole tree: {error} Without it, limit iterations or seconds; "
-                    "mccfr_plus.evaluation has bounds."
-                ) from None
+                advice = "Without it, limit iterations or seconds, and see mccfr_plus.evaluation for bounds."
+                raise BudgetError(f"an exact exploitability needs the whole tree: {error} {advice}") from None
         return self._tree_to_evaluate
 
     def nash_conv(self) -> float:
@@ -400,7 +378,8 @@ class IterativeSolver(abc.ABC):
         """
         header = self._checkpoints.restore(self, path)
         self.seed, self.seconds = header["seed"], header["seconds"]
-        self.history = History.of(header["history"])
+        kept = header["history"]
+        self.history = History([tuple(row) for row in kept["rows"]], kept["seconds_evaluating"])
         return self
 
     def __getstate__(self) -> dict:

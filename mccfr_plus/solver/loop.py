@@ -1,8 +1,7 @@
 """The loop of all tabular solvers, its slots, which `config.composed` fills, and threads that share one gradient.
 
-Each thread of a team runs the loop with its own scratch, without the interpreter's lock, and waits for the others at
-barriers; the first adds up and updates. The result depends on the seed and the number of threads, not on their speed:
-an exact batch of traversals (Farina, Kroer, Sandholm 2020, section 6: the mean of the estimates).
+Each thread of such a team runs the loop with its own scratch and waits for the others at barriers; the first adds up
+and updates. The gradient is the mean of all estimates (Farina, Kroer, Sandholm 2020, section 6).
 """
 
 from collections.abc import Sequence
@@ -81,8 +80,8 @@ def ACCUMULATE(tree, strategy, average, scratch, player, weight):
 
 # --- threads that make one gradient together ---
 
-# A team is an array with a row for all, and one per thread. Words that threads write at the same time are a cache line
-# apart. Entries of the first row:
+# A team is an array with a row for all, and one per thread; words that threads write together are a cache line apart.
+# Entries of the first row:
 SIZE = 0  # number of threads
 IS_WHOLE = 1  # whether the first thread has found the gradient whole and added it up
 YIELD = 2  # address of the system's function that lets another thread run, or 0
@@ -128,10 +127,7 @@ def wait(team):
 
 @kernel
 def merge(tree, scratch, team, player):
-    """Adds the other threads' gradients, in their order, to the first one's, and lists what they have touched.
-
-    `scratch`, the first thread's, is modified in place.
-    """
+    """Adds the gradients and touched infosets of all threads, in their order, to `scratch`, the first thread's."""
     gradient, stamp, begin = scratch.gradient, scratch.counts[0]["stamp"], tree.infoset_range[player]
     empty = tree.slot_range[-1] + player
     for thread in range(1, team[0, SIZE]):
@@ -150,7 +146,7 @@ def merge(tree, scratch, team, player):
 
 @inline_kernel
 def add_team_visits(strategy, average, team, weight):
-    """Adds what all threads have visited to the sums of the average, in their order. `average` is modified in place."""
+    """Adds the visits of all threads, in their order, to the sums of the average."""
     for thread in range(team[0, SIZE]):
         row = team[thread + 1]
         visits = numba.carray(pointer(row[_VISITS]), row[_NUM_VISITS], VISIT)
@@ -188,10 +184,7 @@ def weight_of(iteration, gamma, scheduled):
 
 @inline_kernel
 def weight_once(counts, place, weight):
-    """Returns the weight of an addition to the average at a place of the iteration, or 0 if it was made already.
-
-    Then the gradient that it belonged to was thrown away. `counts` is modified in place.
-    """
+    """Returns the weight of an addition to the average; 0 if it was made before a gradient was thrown away."""
     if not MAY_END():
         return weight
     if place < counts["added"]:
@@ -214,8 +207,8 @@ def begin_gradients(tree, scratch, player):
 def loop(tree, state, scratch, settings, team, iterations):
     """Runs iterations: estimate, average, minimize, for each player. All but `tree` is modified in place.
 
-    Where a traversal may end early, the gradient that it belongs to is thrown away, and the next call begins it again.
-    `scratch` and `settings` are the thread's; `team` is `new_team`'s, empty unless threads make one gradient together.
+    A gradient whose traversal ends early is thrown away, and the next call begins it again. `scratch` and `settings`
+    are the thread's; `team` is `new_team`'s or `NO_TEAM`.
     """
     strategy, average, batch, counts = state.strategy, state.average, settings.batch, scratch.counts[0]
     num_players, is_leader = len(tree.slot_range) - 1, not TEAM() or counts["thread"] == 0

@@ -17,22 +17,16 @@ from mccfr_plus.trees.tree import Sizes
 logger = logging.getLogger("mccfr_plus")
 
 
-def _is_row(row: Any) -> bool:
-    return isinstance(row, list) and len(row) == 4 and all(type(each) in (int, float) for each in row)
-
-
-HISTORY_SCHEMA = {"rows": [_is_row], "seconds_evaluating": number}  # of `History.kept`
-
+HISTORY_SCHEMA = {  # of `History.kept`
+    "rows": [lambda row: isinstance(row, list) and len(row) == 4 and all(type(each) in (int, float) for each in row)],
+    "seconds_evaluating": number,
+}
 _COMPONENTS = ("estimator", "minimizer", "averaging", "baseline")
 _COMPONENT = {"spec": (str, None), "text": (str, None)}
 # Entries that must be equal in a solver and a checkpoint, in the order in which they are compared.
 _IDENTITY = {
-    "game": str,
-    "kind": str,
-    "tree": str,
-    "estimator": _COMPONENT,
-    "minimizer": _COMPONENT,
-    "averaging": _COMPONENT,
+    **dict.fromkeys(("game", "kind", "tree"), str),
+    **dict.fromkeys(_COMPONENTS[:3], _COMPONENT),
     "baseline": (_COMPONENT, None),
     "alternating": bool,
     "batch": positive,
@@ -52,13 +46,7 @@ _SCHEMA = {
     "history": HISTORY_SCHEMA,
     "sizes": dict.fromkeys(Sizes._fields, natural),
 }
-_LABELS = {  # in messages, where they differ from the names
-    "kind": "kind of tree",
-    "tree": "tree, that is rules, payoffs or the order of nodes,",
-    "num_batches": "number of batches per gradient",
-    "threads": "number of threads",
-    "sampling": "sampling strategy",
-}
+_LABELS = {"kind": "kind of tree", "tree": "tree, that is rules, payoffs or the order of nodes,"}  # in messages
 
 
 def save(solver: Any, path: str | os.PathLike) -> None:
@@ -145,7 +133,7 @@ def _identity_of(solver: Any) -> dict[str, Any]:
 
 
 def _described(component: Any, table: str) -> dict[str, str | None] | None:
-    """Returns a component's spec, or else its repr; None of None."""
+    """Returns a component's spec, or else its repr."""
     if component is None:
         return None
     if (spec := spec_of(component, table)) is not None:

@@ -196,7 +196,7 @@ class Solver(IterativeSolver):
     def average_strategy(self) -> np.ndarray:
         """Returns the average strategy, ``[num_slots]`` float64; uniform where nothing was visited yet.
 
-        The order of slots of a growing tree varies between runs with several threads; policies do not depend on it.
+        The order of a growing tree's slots varies between runs with several threads; policies do not depend on it.
         """
         return self._engine.average_strategy()
 
@@ -207,7 +207,7 @@ class Solver(IterativeSolver):
     def average_policy(self) -> TreePolicy | KeyedPolicy:
         """Returns a copy of the average policy, which is what converges to an equilibrium.
 
-        Where the tree is not compiled it is a `KeyedPolicy` over the information states found, uniform elsewhere.
+        Without a compiled tree it is a `KeyedPolicy` over the information states found, uniform elsewhere.
         """
         return self._policy(self.average_strategy(), self._engine.masses)
 
@@ -250,9 +250,7 @@ class Solver(IterativeSolver):
         return self
 
     def set_strategy(self, strategy: np.ndarray | pyspiel.Policy | Policy) -> "Solver":
-        """Sets the strategy that the next iteration will play, and returns the solver itself.
-
-        The average goes on from what was played before.
+        """Sets the strategy that the next iteration will play, and returns the solver itself. Averages go on.
 
         Args:
             strategy: ``[num_slots]`` numbers in the order of `current_strategy`, or, on a compiled tree, a policy; with

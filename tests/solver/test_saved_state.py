@@ -269,7 +269,7 @@ def test_the_checkpoint_of_another_run(solver, game, arguments, options, name, p
     twin = Solver(naive.tree_of(game), *arguments, seed=2, **options).run(3)
     before = path.read_bytes()
     for act in (lambda: other.restore(path), lambda: other.run(1, checkpoint=path)):
-        with pytest.raises(CheckpointError, match=f"belongs to another run: its {name} is .* the solver.s is "):
+        with pytest.raises(CheckpointError, match=f"belongs to another run: its {name} is .* the solver's is "):
             act()
     assert_same_state(other, twin)
     assert path.read_bytes() == before
