@@ -190,7 +190,7 @@ class OnlineOutcomeSampling(pyspiel.Bot):
             raise ConfigError(f"payoff={payoff}: give the player's payoff, a finite number.")
         if not self._playing:
             raise ConfigError("end_game() without a game: call restart() or step() first, and end_game() once a game.")
-        value = payoff / self._probability if self._probability else math.inf  # estimates the last sequence's gradient
+        value = self._weighed(payoff)
         if not math.isfinite(value):
             moves = f"{len(self._path)} own moves had probability {self._probability:.3g}"
             raise GameError(f"{moves}, too small to divide by: the bot cannot learn from games of this length.")
@@ -200,6 +200,9 @@ class OnlineOutcomeSampling(pyspiel.Bot):
         for infoset, index in reversed(self._path):
             value = infoset.observe(index, value)
         self._begin(playing=False)
+
+    def _weighed(self, payoff: float) -> float:  # the gradient at the last own sequence
+        return payoff / self._probability if self._probability else math.inf
 
     # --- policies ---
 
