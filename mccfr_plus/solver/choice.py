@@ -249,7 +249,7 @@ def _room(memory: str | int | float | None) -> int:
 
 
 def _memory_plan(config: SolverConfig, num_players: int, rules: RulesGame | None = None) -> MemoryPlan:
-    """Returns how a growing tree, the solver's tables and the making of a policy share the memory."""
+    """Returns how a tree that grows, the solver's tables and the making of a policy share the memory."""
     method = config.average_method(num_players, True, by_rules=rules is not None)
     private = _NUMBER + np.dtype(np.uint16).itemsize  # the gradient and the stamp of a slot
     private += DRAWN.itemsize if config.estimator.samples_per_infoset else 0

@@ -62,8 +62,8 @@ class Solver(IterativeSolver):
         tree: ``"compiled"``: the whole tree is built first; ``"rules"``: no history is stored, traversals follow the
             game's compiled rules; ``"lazy"``: nodes are expanded when they are first sampled; ``"auto"``: the first of
             these that is possible. Compiled and lazy trees give bitwise identical results.
-        memory: Limit of the whole process, such as ``"4GB"``; None: half of what is free. When a growing tree reaches
-            it, `run` ends with the result so far.
+        memory: Limit of the whole process, such as ``"4GB"``; None: half of what is free. When a tree that grows
+            reaches it, `run` ends with the result so far.
         symmetry: Whether infosets that a symmetry of the rules maps to each other, such as a turn of the board, count
             as one. The policy is then symmetric. Needs ``tree="rules"``.
 
@@ -196,7 +196,7 @@ class Solver(IterativeSolver):
     def average_strategy(self) -> np.ndarray:
         """Returns the average strategy, ``[num_slots]`` float64; uniform where nothing was visited yet.
 
-        The order of a growing tree's slots varies between runs with several threads; policies do not depend on it.
+        Where the tree grows, the order of slots varies between runs with several threads; policies do not.
         """
         return self._engine.average_strategy()
 
