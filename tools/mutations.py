@@ -214,7 +214,7 @@ CHANGES = [
         "tests/solver/test_threads.py",
         (
             "a thread's gradient is left out",
-            "team.py",
+            "loop.py",
             "for thread in range(1, team[0, SIZE]):",
             "for thread in range(2, team[0, SIZE]):",
         ),
@@ -254,7 +254,7 @@ CHANGES = [
         "tests/solver/test_history.py::test_the_first_evaluation_at_the_target_is_the_last",
         (
             "the target is compared with NashConv",
-            "history.py",
+            "iterative.py",
             "self._target is not None and found <= self._target",
             "self._target is not None and progress.evaluation.nash_conv <= self._target",
         ),
@@ -265,8 +265,8 @@ CHANGES = [
         (
             "needs: the baseline asks for nothing",
             "config.py",
-            "of_baseline = {DRAWS, NO_VALUES, ONE_PLAYER, BASELINES, NODES} if",
-            "of_baseline = set[str]() if",
+            "frozenset(of_baseline if",
+            "frozenset(set() if",
         ),
     ),
     *changes(

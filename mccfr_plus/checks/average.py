@@ -22,9 +22,8 @@ from mccfr_plus.estimators import Estimator, SamplingWeights
 from mccfr_plus.kernels.compile import announce_compilation, kernel
 from mccfr_plus.minimizers import RegretMatching
 from mccfr_plus.parameters import new_state
-from mccfr_plus.solver.config import SolverConfig, composed
+from mccfr_plus.solver.config import SolverConfig, average_of, composed, estimator_of
 from mccfr_plus.solver.loop import ACCUMULATE, LISTS_VISITS, UPDATE_ALL_PLAYERS, weight_of
-from mccfr_plus.solver.registry import average_of, estimator_of
 from mccfr_plus.solver.solver import Solver
 from mccfr_plus.trees.game_tree import GameTree, compile_game
 from mccfr_plus.trees.scratch import begin_traversal

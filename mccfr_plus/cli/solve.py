@@ -16,15 +16,14 @@ from mccfr_plus.evaluation import Evaluation, evaluate, expected_values
 from mccfr_plus.evaluation.by_rules import RulesEvaluator
 from mccfr_plus.evaluation.quality import local_bound
 from mccfr_plus.files.atomic_write import require_kind, require_new
-from mccfr_plus.files.file import read_header
 from mccfr_plus.files.json_lines import JsonLines
 from mccfr_plus.files.lock import CheckpointLock
 from mccfr_plus.neural import ALGORITHMS, from_checkpoint, new_solver
 from mccfr_plus.policies.files import save_policy
 from mccfr_plus.solver import saved_state
 from mccfr_plus.solver.choice import choose, evaluation_seconds, visited_histories
-from mccfr_plus.solver.config import TREES, SolverConfig
-from mccfr_plus.solver.registry import AVERAGES, ESTIMATORS, MINIMIZERS
+from mccfr_plus.solver.config import AVERAGES, ESTIMATORS, MINIMIZERS, TREES, SolverConfig
+from mccfr_plus.solver.saved_state import read_header
 from mccfr_plus.solver.solver import Solver
 from mccfr_plus.trees.game_tree import compile_game
 from mccfr_plus.trees.needs import INFOSETS, RULES
