@@ -13,7 +13,7 @@ from mccfr_plus.games.rules import CHANCE, MOVER, NOW, Field, Layout, Parameters
 
 
 def one_hot_begins(num_players: int, places: Sequence[tuple[int, Field]]) -> tuple[dict[int, int], int]:
-    """Returns where each entry of `look` has its one-hot vector in a tensor, behind the player's, and the tensor's size."""
+    """Returns where the one-hot vector of each entry of `look` begins in a tensor, and the tensor's size."""
     sizes = [each.size for _, each in places for _ in range(each.count)]
     *begins, end = np.cumsum([num_players, *sizes]).tolist()
     entries = (begin + index for begin, each in places for index in range(each.count))

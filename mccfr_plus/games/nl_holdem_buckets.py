@@ -141,7 +141,6 @@ def _read_table() -> np.ndarray:
 
 
 def _amounts(player: int, values: Sequence[int]) -> str:
-    """Returns the amounts of all raises, such as "4 8"."""
     return " ".join(str(amount) for amount, raised in enumerate(values, _LEAST_RAISED_TO) if raised)
 
 

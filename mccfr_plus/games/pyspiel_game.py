@@ -28,12 +28,10 @@ class _Position:
         return _Position(self.game, self.words.copy())
 
     def refresh(self) -> None:
-        """Updates the derived values after a change of the words."""
         self.mover = self.words.item(MOVER)
         self._choices: tuple[list[int], list[float]] | None = None
 
     def choices(self) -> tuple[list[int], list[float]]:
-        """Returns the legal actions, or the outcomes of chance and their probabilities; see `RulesGame.choices`."""
         if self._choices is None:
             self._choices = self.game.choices(self.words)
         return self._choices

@@ -19,8 +19,6 @@ _MOST_ACTIONS = 64  # of a round: what OpenSpiel has room for, counting a call o
 
 @dataclass(frozen=True)
 class Betting:
-    """The rules of betting."""
-
     is_limit: bool  # whether raises have fixed sizes
     abstraction: str  # OpenSpiel's ``bettingAbstraction``
     stacks: tuple[int, ...]  # chips of each player
@@ -40,7 +38,6 @@ class Betting:
 
     @classmethod
     def of(cls, parameters: Parameters) -> "Betting":
-        """Returns the rules of betting of a game with these parameters."""
         for name, usual in (("potSize", 0), ("boardCards", ""), ("handReaches", "")):
             parameters.require(parameters[name] == usual, "subgames have no rules; leave it out", name)
         is_limit = parameters.one_of("betting", {"limit": True, "nolimit": False})

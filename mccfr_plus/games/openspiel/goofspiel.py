@@ -188,7 +188,6 @@ RULES = Rules(_start, _legal, _apply, _returns, look, _outcomes, _observe)
 
 
 def goofspiel_layout(parameters: Sequence[int], **others: Any) -> Layout:
-    """Returns the sizes of the game whose kernels have these parameters, and `others` of its sizes."""
     players, cards, _, order, hidden, *_ = parameters
     outcomes = cards if order == RANDOM else 0
     return Layout(

@@ -98,7 +98,6 @@ RULES = Rules(chance_begins, _legal, _apply, _returns, _look, _outcomes, _observ
 
 
 def kuhn_layout(players: int, deck: int) -> Layout:
-    """Returns the sizes of the game with a deck of that many cards."""
     return Layout(
         state_size=_SIZE,
         fields=(Field("card", deck + 1, private=True), Field("bets", 3, 2 * players - 1)),

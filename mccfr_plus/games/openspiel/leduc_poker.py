@@ -194,7 +194,6 @@ RULES = Rules(_start, _legal, apply, _returns, look, _outcomes, _observe)
 def leduc_layout(
     players: int, num_cards: int, copies: int, per_rank: int = 1, mapped: bool = False, first: int = 0
 ) -> Layout:
-    """Returns the sizes of the game with these parameters of the kernels."""
     most_in_round = 3 * players - 2
     return Layout(
         state_size=CARDS + 2 * players,

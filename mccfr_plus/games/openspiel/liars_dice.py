@@ -94,7 +94,6 @@ RULES = Rules(chance_begins, _legal, _apply, _returns, _look, _outcomes, _observ
 
 
 def bidding_layout(rolls: int, bids: int, **others: Any) -> Layout:
-    """Returns the sizes of a game with so many rolls of a player and bids, and `others` of its sizes."""
     return Layout(
         state_size=_SIZE,
         num_distinct_actions=bids + 1,

@@ -208,7 +208,7 @@ def dark_hex(parameters: Parameters, shown: int) -> tuple[np.ndarray, list[tuple
 def phantom_layout(
     parameters: np.ndarray, symmetries: Sequence[Sequence[int]], fields: Sequence[Field] | None = None
 ) -> Layout:
-    """Returns the sizes of the game whose kernels have these parameters; None: the fields that OpenSpiel shows."""
+    """Returns the sizes of a game; its fields are by default those that OpenSpiel shows."""
     num_cells, _, shown, num_words = parameters[:_TABLE].tolist()
     if fields is None:
         fields = [Field("choices", 2 * num_cells + 1, num_cells, private=True, turned=turned_choices(1))]
