@@ -12,7 +12,7 @@ from collections.abc import Callable
 import numba
 import numpy as np
 
-from mccfr_plus.checks.script import plain
+from mccfr_plus.checks.sampler import plain
 from mccfr_plus.kernels.intrinsics import call_yield, pointer
 from mccfr_plus.kernels.slots import bind
 from mccfr_plus.solver import engine

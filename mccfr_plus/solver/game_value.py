@@ -6,7 +6,6 @@ import pyspiel
 
 from mccfr_plus.errors import ConfigError
 from mccfr_plus.evaluation.linear_program import num_entries, require_zero_sum, solve_lp
-from mccfr_plus.games import bluff_rounds
 from mccfr_plus.parameters import LARGEST, check_number
 from mccfr_plus.solver.solver import Solver
 from mccfr_plus.trees import GameTree, compile_game
@@ -66,6 +65,3 @@ def game_value(game: pyspiel.Game | str | GameTree, precision: float = 1e-5) -> 
     solver.run(target_exploitability=precision)
     first, second = solver.evaluate().best_response_values.tolist()
     return GameValue(0.0 - second, first, solver.iterations)
-
-
-bluff_rounds.solve = lambda game, precision: game_value(game, precision).middle
