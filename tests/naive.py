@@ -20,7 +20,7 @@ import pyspiel
 
 from mccfr_plus import compile_game
 from mccfr_plus.checks import games, sampler
-from mccfr_plus.solver import registry as parts
+from mccfr_plus.solver import config as parts
 from mccfr_plus.trees.flattening import alias_table
 from mccfr_plus.trees.needs import GRADIENTS
 

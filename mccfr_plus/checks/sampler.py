@@ -17,8 +17,7 @@ from mccfr_plus.estimators.visits import NO_PLAYER, max_visits
 from mccfr_plus.evaluation.estimates import student_t
 from mccfr_plus.evaluation.strategies import sampling_strategy_of
 from mccfr_plus.kernels import random_numbers
-from mccfr_plus.kernels.compile import kernel, source_of
-from mccfr_plus.kernels.digest import names_of
+from mccfr_plus.kernels.compile import kernel, names_of, source_of
 from mccfr_plus.kernels.slots import bind
 from mccfr_plus.solver.config import SolverConfig, estimate_with
 from mccfr_plus.solver.loop import ESTIMATE, UPDATE_ALL_PLAYERS, begin_gradients

@@ -8,7 +8,7 @@ from mccfr_plus.checks.estimator import exact_means
 from mccfr_plus.checks.games import SPANS, THREE, tiny_trees, tree_of_text
 from mccfr_plus.estimators import Baseline
 from mccfr_plus.minimizers import FTRL, OMD, Hedge
-from mccfr_plus.solver import registry as parts
+from mccfr_plus.solver import config as parts
 from mccfr_plus.solver.config import SolverConfig
 
 SAMPLES = 3_000
