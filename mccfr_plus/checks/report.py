@@ -50,7 +50,7 @@ class Subject:
             raise self.error(what, look_at, **details)
 
     def error(self, what: str, look_at: str, slot: Any = None, expected: Any = None, found: Any = None) -> CheckError:
-        """Returns the error for a fault, a sentence without its full stop, and with the place of its cause."""
+        """Returns the error for a fault (a sentence without its full stop) whose cause is to be found at `look_at`."""
         places = [f"game {name_of(self.tree)}"] if self.tree is not None else []
         places += [f"player {self.player}"] if self.player is not None else []
         places += [_place_of(self.tree, int(slot))] if self.tree is not None and slot is not None else []
