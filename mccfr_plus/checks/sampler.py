@@ -207,7 +207,7 @@ def add_samples(
 
 
 class GradientSampler:
-    """An estimator on a tree with random strategy, of whose probabilities a share `zeros` is 0, weights and baselines.
+    """An estimator on a tree with a random strategy (a share `zeros` of its probabilities is 0), weights and baselines.
 
     With a script, kernels run as plain Python and take their draws from it.
     """
