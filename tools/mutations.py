@@ -303,20 +303,20 @@ CHANGES = [
         "kernels",
         "tests/kernels/test_slots.py",
         ("slots: an unknown slot is accepted", "slots.py", "        if unused:\n", "        if not binder.used:\n"),
-        ("slots: a constant keeps its default", "slots.py", "return value.with_value(new)", "return value"),
+        ("slots: a constant keeps its default", "slots.py", "return _with_value(value, new)", "return value"),
     ),
     *changes(
         "kernels",
         "tests/kernels/test_digest.py",
         (
             "digests without closures",
-            "digest.py",
+            "compile.py",
             "zip(function.__code__.co_freevars, function.__closure__ or (), strict=True)",
             "zip((), ())",
         ),
         (
             "digests without modules",
-            "digest.py",
+            "compile.py",
             'found |= {f"{name}.{each}": vars(module)[each] for each in used if each in vars(module)}',
             "pass",
         ),
@@ -353,15 +353,15 @@ CHANGES = [
         "tests/kernels/test_digest.py",
         (
             "kernels with a digest are not kept on disk",
-            "disk_cache.py",
+            "compile.py",
             "if self.digest is None:",
             "if self.digest is not None:",
         ),
         (
             "digests trust functions of users",
-            "digest.py",
-            'return "trusted" if _is_trusted(',
-            'return "trusted" if not _is_trusted(',
+            "compile.py",
+            'return "trusted" if _is_of(',
+            'return "trusted" if not _is_of(',
         ),
     ),
     *changes(

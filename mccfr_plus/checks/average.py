@@ -20,8 +20,8 @@ from mccfr_plus.checks.sampler import GradientSampler, sample_gradient, z_limit
 from mccfr_plus.errors import ConfigError
 from mccfr_plus.estimators import Estimator, SamplingWeights
 from mccfr_plus.kernels.compile import announce_compilation, kernel
-from mccfr_plus.kernels.random_numbers import new_state
 from mccfr_plus.minimizers import RegretMatching
+from mccfr_plus.parameters import new_state
 from mccfr_plus.solver.config import SolverConfig, average_of, composed, estimator_of
 from mccfr_plus.solver.loop import ACCUMULATE, LISTS_VISITS, UPDATE_ALL_PLAYERS, weight_of
 from mccfr_plus.solver.solver import Solver

@@ -23,7 +23,7 @@ from mccfr_plus.checks.script import DrawsDirectly, Script, all_outcomes
 from mccfr_plus.errors import ConfigError
 from mccfr_plus.estimators import Baseline, Estimator
 from mccfr_plus.kernels.compile import announce_compilation
-from mccfr_plus.kernels.random_numbers import new_state
+from mccfr_plus.parameters import new_state
 from mccfr_plus.solver.config import SolverConfig, estimate_with
 from mccfr_plus.trees.game_tree import GameTree, compile_game
 from mccfr_plus.trees.needs import DRAWS, GRADIENTS

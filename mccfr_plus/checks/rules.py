@@ -19,11 +19,11 @@ from mccfr_plus.errors import BudgetError, ConfigError, GameError
 from mccfr_plus.games import CHANCE, MOVER, TERMINAL, PyspielGame, RulesGame, compiled_rules
 from mccfr_plus.games.openspiel import why_no_rules
 from mccfr_plus.parameters import check_whole
-from mccfr_plus.trees.game_tree import GameTree, build_by_rules, build_tree
-from mccfr_plus.trees.loading import load_game, quiet_openspiel
+from mccfr_plus.trees.by_rules import rules_tree
+from mccfr_plus.trees.game_tree import GameTree, build_tree
+from mccfr_plus.trees.loading import load_game, quiet_openspiel, record
 from mccfr_plus.trees.memory import Budget
 from mccfr_plus.trees.order import representative_states
-from mccfr_plus.trees.recording import record
 
 _MARGIN = 1 << 14
 _GUARD = -7_777_777
@@ -76,7 +76,7 @@ def _lines(game: pyspiel.Game, rules_game: RulesGame, plays: int, max_nodes: int
     try:
         budget = Budget(game, max_nodes, _MAX_BYTES)
         budget.check_estimate(0)
-        tree = build_by_rules(game, rules_game, budget, progress=False)
+        tree = build_tree(game, rules_tree.build(rules_game, budget, progress=False))
     except BudgetError:
         yield CheckLine("tree", f"more than {max_nodes:,} histories", "not compared: choose smaller parameters")
         return

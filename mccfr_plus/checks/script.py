@@ -16,8 +16,7 @@ from numba.extending import _Intrinsic
 
 from mccfr_plus.estimators import draws
 from mccfr_plus.kernels import random_numbers as rng
-from mccfr_plus.kernels.compile import source_of
-from mccfr_plus.kernels.digest import names_of
+from mccfr_plus.kernels.compile import names_of, source_of
 
 
 class DrawsDirectly(Exception):

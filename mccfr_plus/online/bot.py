@@ -10,8 +10,7 @@ import random
 import pyspiel
 
 from mccfr_plus.errors import ConfigError, GameError
-from mccfr_plus.kernels.random_numbers import Seed, new_state
-from mccfr_plus.parameters import check_number, check_whole
+from mccfr_plus.parameters import Seed, check_number, check_whole, new_state
 from mccfr_plus.policies.info_state_policy import InfoStatePolicy
 
 

@@ -19,11 +19,10 @@ from mccfr_plus.estimators.full import touch_all
 from mccfr_plus.evaluation.exact import AnyGame
 from mccfr_plus.evaluation.kernels import own_reach
 from mccfr_plus.kernels.compile import announce_compilation, kernel
-from mccfr_plus.kernels.random_numbers import Seed, new_state
 from mccfr_plus.kernels.slots import bind
 from mccfr_plus.minimizers import Minimizer
 from mccfr_plus.minimizers.base import minimize_with
-from mccfr_plus.parameters import check_choice, check_whole
+from mccfr_plus.parameters import Seed, check_choice, check_whole, new_state
 from mccfr_plus.solver.config import minimizer_of
 from mccfr_plus.solver.loop import MINIMIZE
 from mccfr_plus.trees.game_tree import GameTree, compile_game

@@ -21,11 +21,10 @@ from mccfr_plus.estimators import Baseline, Estimator, draws
 from mccfr_plus.estimators.traversal import ENTERS_OPPONENTS
 from mccfr_plus.estimators.visits import LIST_VISIT, list_nothing
 from mccfr_plus.evaluation.linear_program import require_zero_sum
-from mccfr_plus.kernels.random_numbers import as_python
 from mccfr_plus.kernels.slots import Bindings, bind
 from mccfr_plus.minimizers import Minimizer
 from mccfr_plus.minimizers.base import minimize_with
-from mccfr_plus.parameters import check_choice, check_switch, check_whole
+from mccfr_plus.parameters import as_python, check_choice, check_switch, check_whole
 from mccfr_plus.solver import loop
 from mccfr_plus.specs import parse_spec
 from mccfr_plus.trees import needs

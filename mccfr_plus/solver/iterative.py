@@ -21,8 +21,7 @@ from mccfr_plus.display import AXES, MEASURE_LABELS, data_frame, draw_line, fini
 from mccfr_plus.errors import BudgetError, ConfigError
 from mccfr_plus.evaluation.exact import Evaluation
 from mccfr_plus.files.writer import CheckpointWriter
-from mccfr_plus.kernels.random_numbers import Seed, as_python
-from mccfr_plus.parameters import LARGEST, check_number, check_whole
+from mccfr_plus.parameters import LARGEST, Seed, as_python, check_number, check_whole
 from mccfr_plus.trees.game_tree import GameTree, compile_game
 from mccfr_plus.trees.needs import HISTORIES
 

@@ -18,8 +18,8 @@ from mccfr_plus.evaluation.by_rules import RulesEvaluator
 from mccfr_plus.evaluation.exact import AnyGame, Evaluation, Evaluator, evaluate
 from mccfr_plus.evaluation.strategies import strategy_of
 from mccfr_plus.kernels.compile import announce_compilation
-from mccfr_plus.kernels.random_numbers import Seed, new_states
 from mccfr_plus.minimizers import Minimizer
+from mccfr_plus.parameters import Seed, new_states
 from mccfr_plus.policies.keyed_policy import KeyedPolicy
 from mccfr_plus.policies.tree_policy import TreePolicy
 from mccfr_plus.solver import saved_state as checkpoints

@@ -10,9 +10,9 @@ from interpreted import interpreted
 
 from mccfr_plus import Discounted, PowerAverage, Solver
 from mccfr_plus.evaluation.exact import evaluate_strategy
-from mccfr_plus.kernels.random_numbers import new_state
 from mccfr_plus.minimizers.base import PREPARE
 from mccfr_plus.minimizers.discounted import discounted, prepare_discount
+from mccfr_plus.parameters import new_state
 from mccfr_plus.solver import config
 
 MINIMIZERS = tuple(naive.RULES)  # FTRL and OMD work on whole sequences: test_dilated
