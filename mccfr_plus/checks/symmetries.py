@@ -5,7 +5,7 @@ import numpy as np
 from mccfr_plus.checks.report import Subject
 from mccfr_plus.games import MOVER, TERMINAL, RulesGame
 from mccfr_plus.games.symmetries import Symmetries
-from mccfr_plus.trees.by_rules.rules_keys import places_of
+from mccfr_plus.trees.by_rules.frames import places_of
 
 _LOOK_AT = "`symmetries` in `layout`, and `turned` of its fields"
 

@@ -13,7 +13,7 @@ from mccfr_plus.games.game import RulesGame
 from mccfr_plus.games.rules import CHANCE, MOVER
 from mccfr_plus.kernels.compile import kernel
 from mccfr_plus.kernels.slots import bind
-from mccfr_plus.trees.by_rules.rule_slots import (
+from mccfr_plus.trees.by_rules.rows import (
     RULE_APPLY,
     RULE_LEGAL,
     RULE_LOOK,
