@@ -42,7 +42,6 @@ logger = logging.getLogger("mccfr_plus")
 _NUM_PIECES = 256  # the progress bar moves between them
 _SMALL = 100_000  # histories: a game with fewer is one piece
 _NUMBER, _NUMBERS = 8, 3  # bytes, and numbers per slot beside the threads' gradients
-_BYTES_OF_ORDER = 8  # of an infoset's place in the order of histories
 _MARGIN = 1.1  # of memory that is advised
 _BATCH = 4096  # states
 _CELLS = 2**22  # of a batch's table
@@ -98,15 +97,14 @@ def evaluate_by_rules(
     rules, with_histories = rules_to_traverse(loaded, symmetry), is_tabulated(policy, symmetry)
     infoset_bytes, slot_bytes = tree_bytes(rules)
     if with_histories:
-        infoset_bytes += sum(array.nbytes for array in InfosetHistories.room_for(1, rules)) + _BYTES_OF_ORDER
+        infoset_bytes += sum(array.nbytes for array in InfosetHistories.room_for(1, rules)) + _NUMBER  # their order
     slot_bytes += _NUMBER * (count + _NUMBERS)
     plan = plan_memory(memory, node_cost=0, infoset_cost=infoset_bytes, slot_cost=slot_bytes)
     tree = ImplicitTree(loaded, rules, plan, count, symmetry)
     strategy = tree.attach(None, check_depth=False, single_trajectory=False)
     evaluator = RulesEvaluator(tree, count, progress)
     if isinstance(policy, KeyedPolicy) and not with_histories:
-        players, keys, first, _, probabilities = policy.table
-        tree.set_prior(np.searchsorted(players, np.arange(tree.num_players + 1)), keys, first, probabilities)
+        tree.set_prior(policy.table)
     elif policy is not None:
         evaluator.tabulate(policy, strategy, uniform_elsewhere)
     return evaluator.evaluate(strategy)
@@ -118,7 +116,7 @@ def is_symmetric(policy: JointPolicy | None) -> bool:
 
 
 def is_tabulated(policy: JointPolicy | None, symmetry: bool) -> bool:
-    """Returns whether an exact evaluation tabulates a policy first; see `evaluate_by_rules`."""
+    """Returns whether an exact evaluation tabulates a policy first."""
     is_by_rules = isinstance(policy, KeyedPolicy) and not policy.keys.of_texts
     return policy is not None and not (is_by_rules and is_symmetric(policy) == symmetry)
 
@@ -132,7 +130,7 @@ class InfosetHistories(NamedTuple):
 
     @classmethod
     def room_for(cls, count: int, game: RulesGame) -> "InfosetHistories":
-        max_depth = game.sizes.max_game_length + game.sizes.max_chance_nodes
+        max_depth = max(game.sizes.max_game_length + game.sizes.max_chance_nodes, 1)
         dtype = np.uint8 if game.most_actions <= 256 else np.uint16
         return cls(np.zeros((count, max_depth), dtype), np.zeros(count, np.int16), np.zeros(count, np.int32))
 
@@ -146,9 +144,7 @@ class InfosetHistories(NamedTuple):
 
     def order(self) -> np.ndarray:
         """Returns the infosets in the order of their actions, so that a state takes few moves from the one before."""
-        if not self.actions.shape[1]:
-            return np.arange(len(self.actions))
-        rows = self.actions.view(np.dtype((np.void, self.actions.shape[1] * self.actions.itemsize)))
+        rows = self.actions.view(np.dtype((np.void, self.actions.strides[0])))
         return np.argsort(rows.ravel(), kind="stable")
 
 
@@ -232,7 +228,12 @@ class RulesEvaluator:
 
     def tabulate(self, policy: JointPolicy, strategy: np.ndarray, uniform_elsewhere: bool) -> None:
         """Numbers all infosets of a new tree, and writes a policy to its `strategy`, ``[slot_capacity]``."""
-        tree, histories, group = self._tree, self._find_histories(), self._tree.symmetries
+        tree, group = self._tree, self._tree.symmetries
+        found = InfosetHistories.room_for(tree.plan.max_infosets, tree.rules_game)
+        threads = [thread._replace(found=found) for thread in self._threads(self._num_threads)]
+        options = {ADD_GRADIENTS: False, RECORD_HISTORIES: True}
+        self._traverse("finding information sets", threads, np.zeros(0), options)
+        histories = InfosetHistories(*(array[: tree.num_infosets] for array in found))
         if group is None:
             for infosets, masks, table in self._tables(policy, histories, uniform_elsewhere):
                 first = tree.found_infosets["first_slot"][infosets]
@@ -292,13 +293,6 @@ class RulesEvaluator:
                 f"the policy has no probabilities at {missing:,} of the {len(order):,} information sets of "
                 f"{tree.game}, such as {example}: give a complete policy, or uniform_elsewhere=True."
             )
-
-    def _find_histories(self) -> InfosetHistories:
-        tree, options = self._tree, {ADD_GRADIENTS: False, RECORD_HISTORIES: True}
-        found = InfosetHistories.room_for(tree.plan.max_infosets, tree.rules_game)
-        threads = [thread._replace(found=found) for thread in self._threads(self._num_threads)]
-        self._traverse("finding information sets", threads, np.zeros(0), options)
-        return InfosetHistories(*(array[: tree.num_infosets] for array in found))
 
     def _threads(self, count: int) -> list[Thread]:
         tree, width = self._tree, self._tree.slot_capacity + self._tree.num_players

@@ -2,11 +2,9 @@
 
 Each player has a *frame*, a symmetry that turns what it did and saw into the form, action by action. Its *stabilizer*,
 the symmetries that leave all of its actions so far where they are, turns some actions into each other: the smallest of
-each orbit stands for all, and the frame is turned as if by chance. So a form has one way to come about, and successors
-lead from infoset to infoset as without symmetries. A best response to a symmetric policy can be chosen symmetric, so
-that values and exploitability are those of the whole game.
-
-A frame is a word: the element in the lower bits, the stabilizer above, a bit for each element.
+each orbit stands for all, and the frame is turned as if by chance. So a form has one way to come about. A frame is a
+word: the element in the lower bits, the stabilizer above, a bit for each element. A best response to a symmetric policy
+can be chosen symmetric, so that values and exploitability are those of the whole game.
 """
 
 from __future__ import annotations
@@ -126,14 +124,28 @@ def canonical_actions(symmetries, frame, actions, count):
 
 
 @inline_kernel
-def draw_turn(symmetries, frame, rng):
-    """Returns a random element of the stabilizer of a frame. `rng` is modified in place."""
-    stabilizer = stabilizer_of(frame)
-    left, element = np.int64(next_double(rng) * size_of(stabilizer)), 0
-    while left > 0 or not stabilizer >> element & 1:
-        left -= stabilizer >> element & 1
-        element += 1
-    return np.int64(element)
+def visited(symmetries, frame, fixed, actions, num_legal):
+    """Keeps the `actions` to visit. Returns how many, and the infoset's actions, a bit each; 0 if it has these alone.
+
+    Symmetries that leave the whole history where it is, the bits of `fixed`, turn children into each other: one of them
+    is visited.
+    """
+    stabilizer, element = stabilizer_of(frame), element_of(frame)
+    count, own = np.int64(0), np.int64(0)
+    if stabilizer == 1:
+        count = np.int64(canonical_actions(symmetries, frame, actions, num_legal))
+        for index in range(count):
+            actions[index] = turned(symmetries, inverse(symmetries, element), actions[index])
+        return count, own
+    for index in range(num_legal):
+        action = actions[index]
+        chosen, _ = to_representative(symmetries, stabilizer, turned(symmetries, element, action))
+        own |= np.int64(1) << chosen
+        smallest, _ = to_representative(symmetries, fixed, action)
+        if smallest == action:
+            actions[count] = action
+            count += 1
+    return count, own
 
 
 @inline_kernel
@@ -142,6 +154,27 @@ def after(symmetries, frame, element, action):
     stabilizer = stabilizer_of(frame) & fixing(symmetries, action)
     product = symmetries[NUM_SYMMETRIES() * (NUM_TURNED() + 1 + element) + element_of(frame)]
     return product | stabilizer << _ELEMENT_BITS
+
+
+@inline_kernel
+def turn(symmetries, frame, own, action):
+    """Returns which one of an infoset's actions, `own`, stands for an action, for how many, and the next frame."""
+    chosen, element = to_representative(symmetries, stabilizer_of(frame), turned(symmetries, element_of(frame), action))
+    place = size_of(own & ((np.int64(1) << chosen) - 1))
+    return place, orbit_size(symmetries, stabilizer_of(frame), chosen), after(symmetries, frame, element, chosen)
+
+
+@inline_kernel
+def draw_turn(symmetries, frame, action, rng):
+    """Returns an action drawn from the orbit of one of an infoset, and the next frame. `rng` is modified in place."""
+    stabilizer, element = stabilizer_of(frame), np.int64(0)
+    if stabilizer > 1:
+        left = np.int64(next_double(rng) * size_of(stabilizer))
+        while left > 0 or not stabilizer >> element & 1:
+            left -= stabilizer >> element & 1
+            element += 1
+    frame = after(symmetries, frame, element, action)
+    return turned(symmetries, inverse(symmetries, element_of(frame)), action), frame
 
 
 @inline_kernel
@@ -173,7 +206,7 @@ class RulesKeys(Keys):
         if rules_game is None:
             raise ValueError(f"{game} has no compiled rules")
         self.kind, self.symmetry = "symmetric" if symmetry else "rules", symmetry
-        self._game, self._rules_game, self._places = game, rules_game, places_of(rules_game)
+        self._rules_game, self._places = rules_game, places_of(rules_game)
         self._symmetries = Symmetries(rules_game.sizes) if symmetry else None
 
     def of_state(self, state: pyspiel.State, player: int) -> list[tuple[int, int]]:

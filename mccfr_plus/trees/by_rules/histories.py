@@ -16,19 +16,7 @@ from mccfr_plus.kernels.intrinsics import load_word, pointer
 from mccfr_plus.kernels.slots import Constant
 from mccfr_plus.trees import expansion
 from mccfr_plus.trees.access import ALL_PLAYERS
-from mccfr_plus.trees.by_rules.frames import (
-    NUM_SYMMETRIES,
-    after,
-    canonical_actions,
-    element_of,
-    fixing,
-    inverse,
-    orbit_size,
-    size_of,
-    stabilizer_of,
-    to_representative,
-    turned,
-)
+from mccfr_plus.trees.by_rules.frames import NUM_SYMMETRIES, fixing, orbit_size, stabilizer_of, turn, visited
 from mccfr_plus.trees.by_rules.payoff_matrix import list_leaf
 from mccfr_plus.trees.by_rules.positions import first_node, infoset_at
 from mccfr_plus.trees.by_rules.rows import (
@@ -133,9 +121,8 @@ def traverse_histories(tree, thread, strategy, player, piece, num_pieces):
                     RULE_RETURNS(parameters, table, state, payoffs)
                     if LIST_LEAVES():
                         first, second = low_of(row[STATE_SIZE()]), low_of(row[STATE_SIZE() + 1])
-                        list_leaf(
-                            thread.leaves, tree.slot_range[-1], first, second, reach[at(depth), NUM_PLAYERS()], payoffs
-                        )
+                        chance = reach[at(depth), NUM_PLAYERS()]
+                        list_leaf(thread.leaves, tree.slot_range[-1], first, second, chance, payoffs)
                     for each in range(NUM_PLAYERS() if ADD_GRADIENTS() else 0):
                         if player not in (each, ALL_PLAYERS):
                             continue
@@ -164,7 +151,7 @@ def traverse_histories(tree, thread, strategy, player, piece, num_pieces):
                 num_legal = RULE_LEGAL(parameters, table, state, actions[at(depth)])
                 if NUM_SYMMETRIES() > 1:
                     own = row[place_of_frame(mover)]
-                    here[_COUNT], here[_OWN] = _visited(symmetries, own, here[_FIXED], actions[at(depth)], num_legal)
+                    here[_COUNT], here[_OWN] = visited(symmetries, own, here[_FIXED], actions[at(depth)], num_legal)
         index, mover = here[_NEXT], here[_MOVER]
         if index == here[_COUNT]:
             depth -= 1
@@ -185,12 +172,10 @@ def traverse_histories(tree, thread, strategy, player, piece, num_pieces):
             slot, action = here[_FIRST] + index, actions[at(depth), at(index)]
             own = row[place_of_frame(mover)] if NUM_SYMMETRIES() > 1 else 0
             if NUM_SYMMETRIES() > 1 and stabilizer_of(own) > 1:
-                stabilizer, turned_action = stabilizer_of(own), turned(symmetries, element_of(own), action)
-                chosen, turn = to_representative(symmetries, stabilizer, turned_action)
-                slot = here[_FIRST] + size_of(here[_OWN] & ((np.int64(1) << chosen) - 1))
-                visits_for = orbit_size(symmetries, here[_FIXED], action)  # children that are left out, with itself
-                reach[at(depth + 1), NUM_PLAYERS()] *= visits_for / orbit_size(symmetries, stabilizer, chosen)
-                own = after(symmetries, own, turn, chosen)
+                place, orbit, own = turn(symmetries, own, here[_OWN], action)
+                slot = here[_FIRST] + place
+                # How many children are left out for this one, with itself, of those that the slot stands for.
+                reach[at(depth + 1), NUM_PLAYERS()] *= orbit_size(symmetries, here[_FIXED], action) / orbit
             probability = 1.0
             if ADD_GRADIENTS() and mover != player:  # a player's own reach is not part of its gradient
                 probability = strategy[at(slot)] if slot < known else first_strategy[at(slot)]
@@ -224,31 +209,6 @@ def traverse_histories(tree, thread, strategy, player, piece, num_pieces):
             RULE_APPLY(parameters, table, child[: STATE_SIZE()], action)
         depth, is_new = depth + 1, True
     return True, histories
-
-
-@inline_kernel
-def _visited(symmetries, frame, fixed, actions, num_legal):
-    """Keeps the `actions` to visit. Returns how many, and the infoset's actions, a bit each; 0 if it has these alone.
-
-    Symmetries that leave the whole history where it is, the bits of `fixed`, turn children into each other: one of them
-    is visited.
-    """
-    stabilizer, element = stabilizer_of(frame), element_of(frame)
-    count, own = np.int64(0), np.int64(0)
-    if stabilizer == 1:
-        count = np.int64(canonical_actions(symmetries, frame, actions, num_legal))
-        for index in range(count):
-            actions[at(index)] = turned(symmetries, inverse(symmetries, element), actions[at(index)])
-        return count, own
-    for index in range(num_legal):
-        action = actions[at(index)]
-        chosen, _ = to_representative(symmetries, stabilizer, turned(symmetries, element, action))
-        own |= np.int64(1) << chosen
-        smallest, _ = to_representative(symmetries, fixed, action)
-        if smallest == action:
-            actions[at(count)] = action
-            count += 1
-    return count, own
 
 
 @inline_kernel

@@ -192,22 +192,18 @@ class ImplicitTree(ExpandingTree):
         return {**super().bindings, **functions, **self.rule_slots}
 
     def attach(self, ones: np.ndarray | None, *, check_depth: bool, single_trajectory: bool) -> np.ndarray:
-        """See `Tree`. Histories have their depth by the rules."""
         strategy = super().attach(ones, check_depth=check_depth, single_trajectory=single_trajectory)
-        for count in range(1, self.rules_game.most_actions + 1):
-            first = self.max_slots + self._size_of(positions.num_uniform, count - 1)
-            strategy[first : first + count] = 1.0 / count
+        counts = np.arange(1, self.rules_game.most_actions + 1)
+        strategy[self.max_slots :] = np.repeat(1.0 / counts, counts)
         return strategy
 
-    def set_prior(self, bounds: np.ndarray, keys: np.ndarray, first: np.ndarray, probabilities: np.ndarray) -> None:
-        """Makes a policy, arrays of a `KeyedTable`, what new infosets play at first; elsewhere play is uniform.
-
-        Infosets of player p are ``bounds[p] .. bounds[p + 1] - 1``, in the order of their keys.
-        """
-        given = (np.ascontiguousarray(array) for array in (bounds, keys, first, probabilities))
+    def set_prior(self, table: Any) -> None:
+        """Makes a policy, a `KeyedTable`, what new infosets play at first; elsewhere play is uniform."""
+        bounds = np.searchsorted(table.players, np.arange(self.num_players + 1))
+        given = map(np.ascontiguousarray, (bounds, table.keys, table.first, table.probabilities))
         words = rows.PRIOR_RANGE, rows.PRIOR_KEYS, rows.PRIOR_FIRST, rows.PRIOR_PROBABILITIES
         self._keep(dict(zip(words, given, strict=True)))
-        self._expansion[rows.NUM_PRIOR] = len(keys)
+        self._expansion[rows.NUM_PRIOR] = len(table.keys)
 
     @cached_property
     def openings(self) -> histories.Openings | None:
@@ -278,8 +274,7 @@ class ImplicitTree(ExpandingTree):
     @property
     def max_slots(self) -> int:
         """Largest number of (infoset, action) pairs that may be found; the rest is for infosets without a number."""
-        return self.plan.max_slots - self._size_of(positions.num_uniform, self.rules_game.most_actions)
+        return self.plan.max_slots - self.rules_game.most_actions * (self.rules_game.most_actions + 1) // 2
 
     def _find(self, info_state: str, player: int) -> int | None:
-        """Raises ConfigError: there are no texts of information states."""
         raise ConfigError("tree='rules' keeps no texts of information states: give tree='compiled' or tree='lazy'.")

@@ -17,7 +17,6 @@ from mccfr_plus.trees.expansion import EXPANDING, NUM_INFOSETS, NUM_SLOTS, STATU
 from mccfr_plus.trees.scratch import at
 
 MOST_VALUES = 4096
-_WORD_BITS = 32
 BYTES_PER_ENTRY = np.dtype(np.uint32).itemsize
 _ARRAYS_OF_ROWS = 3  # of the matrix, and to fill it
 
@@ -56,7 +55,7 @@ def bytes_of(num_entries: int, num_slots: int) -> int:
 def room_for_leaves(counted: Leaves, num_slots: int) -> tuple[PayoffMatrix, Leaves] | None:
     """Returns an empty matrix and what lists its entries; None if a word has no room for so many different values."""
     bits = (num_slots + 1).bit_length()
-    if counted.numbers[DISTINCT_VALUES] > 1 << (_WORD_BITS - bits) or counted.numbers[LACKS_VALUES]:
+    if counted.numbers[DISTINCT_VALUES] > 1 << (8 * BYTES_PER_ENTRY - bits) or counted.numbers[LACKS_VALUES]:
         return None
     places, starts = counted.places, np.zeros(num_slots + 2, np.int64)
     places[num_slots] = places[-1]  # of empty sequences
@@ -69,10 +68,7 @@ def room_for_leaves(counted: Leaves, num_slots: int) -> tuple[PayoffMatrix, Leav
 
 @inline_kernel
 def list_leaf(leaves, capacity, row, column, weight, payoffs):
-    """Counts a leaf, or lists it if there is room for entries. Rows and columns from `capacity` on are empty sequences.
-
-    `weight` is chance's probability.
-    """
+    """Counts a leaf, or lists it if there is room. Rows and columns from `capacity` on are empty sequences."""
     first, second, numbers = weight * payoffs[0], weight * payoffs[1], leaves.numbers
     if first == 0.0 and second == 0.0:
         return

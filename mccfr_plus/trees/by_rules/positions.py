@@ -17,17 +17,13 @@ from mccfr_plus.trees.access import ALL_PLAYERS
 from mccfr_plus.trees.arrays import INFOSET
 from mccfr_plus.trees.by_rules.frames import (
     NUM_SYMMETRIES,
-    after,
     canonical_actions,
     draw_turn,
-    element_of,
     first_frame,
-    inverse,
     key_of_view,
     orbit_size,
     stabilizer_of,
     turn_view,
-    turned,
 )
 from mccfr_plus.trees.by_rules.rows import (
     FIRST_STATE,
@@ -89,19 +85,6 @@ def known_infoset(tree, row, state, player):
 
 
 @inline_kernel
-def uniform_infoset(tree, scratch, state):
-    """Returns what stands for an infoset without a number: slots with a uniform strategy, for so many actions."""
-    count = np.int64(RULE_LEGAL(parameters_of(tree), table_of(tree), state, actions_of(tree, scratch)))
-    return pair(tree.expansion[FIRST_UNIFORM] + num_uniform(count - 1), count)
-
-
-@inline_kernel
-def num_uniform(count):
-    """Returns how many of these slots there are for up to so many actions."""
-    return count * (count + 1) // 2
-
-
-@inline_kernel
 def infoset_at(tree, scratch, row, state, player):
     """Returns the infoset of a row's player to move, a pair of first slot and actions; 0 if there is no room for it."""
     last = row[place_of_last(player)]
@@ -140,48 +123,41 @@ def _new_infoset(tree, scratch, row, state, player, slot, code):
     for index in range(VIEW_SIZE()):
         view[index] = 0
     RULE_LOOK(parameters_of(tree), table_of(tree), state, player, view)
+    places = numba.carray(pointer(words[PLACES]), words[NUM_PLACES], np.int64)
     if NUM_SYMMETRIES() > 1:
-        places = numba.carray(pointer(words[PLACES]), words[NUM_PLACES], np.int64)
         turn_view(symmetries_of(words), frame, places, view)
     expansion.lock(words)
     found = find(words, slot, code)
-    if found == 0:
-        found = _new_record(words, row, player, actions, count, num_legal, frame, view)
-        if found != 0:
-            enter(words, slot, code, found)
-    expansion.unlock(words)
-    return found
-
-
-@inline_kernel
-def _new_record(words, row, player, actions, count, num_legal, frame, view):
     infoset, first, capacity = words[expansion.NUM_INFOSETS], words[expansion.NUM_SLOTS], words[expansion.MAX_INFOSETS]
     cost = (infoset + 1) * words[expansion.INFOSET_COST] + (first + count) * words[expansion.SLOT_COST]
     cost += 8 * words[NUM_BLOCK_WORDS]
-    if infoset == capacity or first + count > words[FIRST_UNIFORM] or cost > words[expansion.MAX_COST]:
+    is_full = infoset == capacity or first + count > words[FIRST_UNIFORM] or cost > words[expansion.MAX_COST]
+    if found == 0 and is_full:
         publish_word(words, expansion.STATUS, expansion.FULL)
-        return np.int64(0)
-    record = numba.carray(pointer(words[expansion.INFOSETS]), capacity, INFOSET)[infoset]
-    record["first_slot"] = first
-    record["num_actions"] = count
-    record["parent_slot"] = low_of(row[place_of_last(player)])
-    record["player"] = player
-    keys = numba.carray(pointer(words[expansion.KEYS]), (capacity, 2), np.int64)
-    places = numba.carray(pointer(words[PLACES]), words[NUM_PLACES], np.int64)
-    key_of_view(view, places, keys[infoset])
-    slot_actions, strategy = slot_actions_of(words), first_strategy_of(words)
-    for index in range(count):
-        slot_actions[first + index] = np.int32(actions[index])
-        strategy[first + index] = 1.0 / num_legal
-        if NUM_SYMMETRIES() > 1 and stabilizer_of(frame) > 1:
-            strategy[first + index] *= orbit_size(symmetries_of(words), stabilizer_of(frame), actions[index])
-    if words[NUM_PRIOR] > 0:
-        _take_prior(words, player, keys[infoset], strategy, first, count)
-    if words[expansion.ONES] != 0:
-        numba.carray(pointer(words[expansion.ONES]), words[expansion.MAX_SLOTS], np.float64)[first] = 1.0
-    words[expansion.NUM_INFOSETS] += 1
-    words[expansion.NUM_SLOTS] += count
-    return pair(first, count)
+    elif found == 0:
+        record = numba.carray(pointer(words[expansion.INFOSETS]), capacity, INFOSET)[infoset]
+        record["first_slot"] = first
+        record["num_actions"] = count
+        record["parent_slot"] = slot
+        record["player"] = player
+        keys = numba.carray(pointer(words[expansion.KEYS]), (capacity, 2), np.int64)
+        key_of_view(view, places, keys[infoset])
+        slot_actions, strategy = slot_actions_of(words), first_strategy_of(words)
+        for index in range(count):
+            slot_actions[first + index] = np.int32(actions[index])
+            strategy[first + index] = 1.0 / num_legal
+            if NUM_SYMMETRIES() > 1 and stabilizer_of(frame) > 1:
+                strategy[first + index] *= orbit_size(symmetries_of(words), stabilizer_of(frame), actions[index])
+        if words[NUM_PRIOR] > 0:
+            _take_prior(words, player, keys[infoset], strategy, first, count)
+        if words[expansion.ONES] != 0:
+            numba.carray(pointer(words[expansion.ONES]), words[expansion.MAX_SLOTS], np.float64)[first] = 1.0
+        words[expansion.NUM_INFOSETS] += 1
+        words[expansion.NUM_SLOTS] += count
+        found = pair(first, count)
+        enter(words, slot, code, found)
+    expansion.unlock(words)
+    return found
 
 
 @kernel
@@ -239,8 +215,9 @@ def head(tree, scratch, node):
             found = infoset_at(tree, scratch, row, state, mover)
         else:
             found = known_infoset(tree, row, state, mover)
-            if found == 0:
-                found = uniform_infoset(tree, scratch, state)
+            if found == 0:  # slots with a uniform strategy, which there are for each number of actions
+                count = np.int64(RULE_LEGAL(parameters_of(tree), table_of(tree), state, actions_of(tree, scratch)))
+                found = pair(tree.expansion[FIRST_UNIFORM] + (count - 1) * count // 2, count)
         fetch_infoset(tree, scratch, found, mover)
         for player in range(NUM_PLAYERS()):
             if player != mover:
@@ -302,27 +279,20 @@ def reopen(tree, scratch, kept):
     first, actions = row[place_of_end()], actions_of(tree, scratch)
     end = first + 8 * words_per_row() * count
     for index in range(count):
-        _make_child(tree, scratch, node, first + 8 * words_per_row() * index, end, payload, index, actions)
+        child = first + 8 * words_per_row() * index
+        below, state = row_at(child), state_at(child)
+        for word in range(STATE_SIZE() + NUM_PLAYERS()):
+            below[at(word)] = row[at(word)]
+        if NUM_SYMMETRIES() > 1:
+            for player in range(NUM_PLAYERS()):
+                below[place_of_frame(player)] = row[place_of_frame(player)]
+        below[place_of_end()] = end
+        _move(tree, scratch, child, payload, index, OPEN, actions)
+        if state[MOVER] >= 0:
+            known = known_infoset(tree, below, state, state[MOVER])
+            below[place_of_infoset()] = known
+            fetch_infoset(tree, scratch, known, state[MOVER])
     return kind, count, payload, first
-
-
-@inline_kernel
-def _make_child(tree, scratch, parent, node, end, payload, index, actions):
-    """Makes a child of the open node, and fetches what is known of its infoset."""
-    row, above = row_at(node), row_at(parent)
-    for word in range(STATE_SIZE() + NUM_PLAYERS()):
-        row[at(word)] = above[at(word)]
-    if NUM_SYMMETRIES() > 1:
-        for player in range(NUM_PLAYERS()):
-            row[place_of_frame(player)] = above[place_of_frame(player)]
-    row[place_of_end()] = end
-    _move(tree, scratch, node, payload, index, OPEN, actions)
-    state = state_at(node)
-    mover = state[MOVER]
-    if mover >= 0:
-        found = known_infoset(tree, row, state, mover)
-        row[place_of_infoset()] = found
-        fetch_infoset(tree, scratch, found, mover)
 
 
 @inline_kernel
@@ -358,19 +328,11 @@ def _move(tree, scratch, node, payload, index, outcomes, actions):
     else:
         slot = np.int64(payload + index)
         if NUM_SYMMETRIES() > 1 and payload < tree.expansion[FIRST_UNIFORM]:
-            action = _turn(tree, scratch, row, mover, np.int64(slot_actions_of(tree.expansion)[at(slot)]))
+            own, frame = np.int64(slot_actions_of(tree.expansion)[at(slot)]), row[place_of_frame(mover)]
+            action, frame = draw_turn(symmetries_of(tree.expansion), frame, own, scratch.rng)
+            row[place_of_frame(mover)] = frame
         else:
             action = actions[at(index)]
         row[place_of_last(mover)] = pair(slot, action)
     RULE_APPLY(parameters_of(tree), table_of(tree), state, action)
     row[place_of_infoset()] = 0
-
-
-@inline_kernel
-def _turn(tree, scratch, row, mover, action):
-    """Returns the action that is played for one of an infoset, and turns the player's frame with it."""
-    symmetries, frame, element = symmetries_of(tree.expansion), row[place_of_frame(mover)], np.int64(0)
-    if stabilizer_of(frame) > 1:
-        element = draw_turn(symmetries, frame, scratch.rng)
-    row[place_of_frame(mover)] = after(symmetries, frame, element, action)
-    return turned(symmetries, inverse(symmetries, element_of(row[place_of_frame(mover)])), action)

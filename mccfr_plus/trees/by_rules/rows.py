@@ -26,7 +26,7 @@ from mccfr_plus.trees.scratch import at
     PARAMETERS,  # addresses of what the rules' kernels get,
     TABLE_OF_RULES,
     FIRST_STATE,
-    FIRST_UNIFORM,  # first of the last slots, which are no infoset's; see `positions.uniform_infoset`
+    FIRST_UNIFORM,  # first of the last slots, which are no infoset's; see `positions.head`
     NUM_PARAMETERS,
     NUM_TABLE,
     PLACES,  # address of which entries of what `look` writes make an information state
@@ -56,12 +56,9 @@ MAX_ACTIONS = Constant("MAX_ACTIONS", 1, "Legal actions, at most.")
 MAX_OUTCOMES = Constant("MAX_OUTCOMES", 1, "Outcomes of a chance node, at most.")
 VIEW_SIZE = Constant("VIEW_SIZE", 1, "Entries that `look` writes.")
 OPEN, MOVED = 0, 1  # lists of outcomes: those of the node that was opened last, and of the one that was moved last
-_LOW = 0xFFFFFFFF  # the lower half of a word
 
 
 # The kernels of a game's rules; see `mccfr_plus.games.rules`.
-
-
 @required_slot
 def RULE_LEGAL(parameters, table, state, actions): ...
 @required_slot
@@ -104,7 +101,7 @@ def pair(low, high):
 
 @inline_kernel
 def low_of(word):
-    return word & _LOW
+    return word & 0xFFFFFFFF
 
 
 @inline_kernel

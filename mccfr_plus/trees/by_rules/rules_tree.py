@@ -1,7 +1,4 @@
-"""Builds the tree of a game with compiled rules: traverses it depth first, without Python per node, and records it.
-
-The kernel `_traverse` keeps its state in arrays, so that the next call continues where it stopped.
-"""
+"""Records the tree of a game with compiled rules, depth first, by a kernel that continues where it stopped."""
 
 from __future__ import annotations
 
