@@ -111,7 +111,6 @@ def evaluate_by_rules(
 
 
 def is_symmetric(policy: JointPolicy | None) -> bool:
-    """Returns whether a policy was solved with ``symmetry=True``."""
     return isinstance(policy, KeyedPolicy) and policy.keys.symmetry
 
 
@@ -149,8 +148,6 @@ class InfosetHistories(NamedTuple):
 
 
 class Thread(NamedTuple):
-    """What a thread of a traversal of all histories writes."""
-
     counts: np.ndarray  # as `Scratch.counts`: which words are its own
     gradient: np.ndarray  # [slot_capacity + num_players] float64, of all players
     leaves: payoff_matrix.Leaves

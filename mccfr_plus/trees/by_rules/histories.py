@@ -65,7 +65,7 @@ LIST_LEAVES = Constant("LIST_LEAVES", False, "Whether leaves are listed, for the
 
 @inline_kernel
 def words_per_depth():
-    """Returns how many words a thread has for each depth of the path: the widths of all `_column`s."""
+    """Returns the widths of all of a thread's `_column`s together."""
     return NUM_PLAYERS() + 1 + _PATH_COLUMNS + MAX_ACTIONS()
 
 
@@ -174,7 +174,7 @@ def traverse_histories(tree, thread, strategy, player, piece, num_pieces):
             if NUM_SYMMETRIES() > 1 and stabilizer_of(own) > 1:
                 place, orbit, own = turn(symmetries, own, here[_OWN], action)
                 slot = here[_FIRST] + place
-                # How many children are left out for this one, with itself, of those that the slot stands for.
+                # This child is visited for its orbit under the symmetries of the history.
                 reach[at(depth + 1), NUM_PLAYERS()] *= orbit_size(symmetries, here[_FIXED], action) / orbit
             probability = 1.0
             if ADD_GRADIENTS() and mover != player:  # a player's own reach is not part of its gradient

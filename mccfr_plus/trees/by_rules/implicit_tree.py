@@ -168,9 +168,9 @@ class ImplicitTree(ExpandingTree):
         """A copy of the bound strategy, ``[num_slots]``: at new infosets what they got at first."""
         return self._bound[0][: self.num_slots].copy()
 
-    def _size_of(self, kernel: Any, *arguments: int) -> int:
+    def _size_of(self, kernel: Any) -> int:
         """Returns what a kernel gives for this game, without compiling it."""
-        return int(source_of(bind(kernel, self.rule_slots, partial=True))(*arguments))
+        return int(source_of(bind(kernel, self.rule_slots, partial=True))())
 
     @cached_property
     def bindings(self) -> Bindings:
@@ -268,8 +268,6 @@ class ImplicitTree(ExpandingTree):
 
     def __reduce__(self) -> tuple:
         return type(self), (self.game, self.rules_game, self.plan, self.threads, self.symmetries is not None)
-
-    # --- infosets ---
 
     @property
     def max_slots(self) -> int:

@@ -288,10 +288,11 @@ def reopen(tree, scratch, kept):
                 below[place_of_frame(player)] = row[place_of_frame(player)]
         below[place_of_end()] = end
         _move(tree, scratch, child, payload, index, OPEN, actions)
-        if state[MOVER] >= 0:
-            known = known_infoset(tree, below, state, state[MOVER])
+        mover = state[MOVER]
+        if mover >= 0:
+            known = known_infoset(tree, below, state, mover)
             below[place_of_infoset()] = known
-            fetch_infoset(tree, scratch, known, state[MOVER])
+            fetch_infoset(tree, scratch, known, mover)
     return kind, count, payload, first
 
 

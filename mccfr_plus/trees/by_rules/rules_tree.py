@@ -96,10 +96,7 @@ _GROUPS = (
 
 
 def build(game: RulesGame, budget: Budget, progress: bool | None) -> tuple[FlatTree, InfoStates]:
-    """Returns the tree of a game with compiled rules, and its information states; see `compile_game`.
-
-    BudgetError if the tree is larger than the budget; GameError if the rules contradict themselves or the layout.
-    """
+    """Returns the tree of a game with compiled rules, and its information states; see `compile_game`."""
     builder = _Builder(game, budget)
     with compiling_bar(progress) as bar:
         builder.traverse(bar)
