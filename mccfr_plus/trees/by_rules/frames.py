@@ -19,8 +19,7 @@ from mccfr_plus.games.symmetries import Symmetries
 from mccfr_plus.kernels.compile import inline_kernel
 from mccfr_plus.kernels.random_numbers import next_double
 from mccfr_plus.kernels.slots import Constant
-from mccfr_plus.trees.interning import hash_step
-from mccfr_plus.trees.keys import Keys
+from mccfr_plus.trees.info_states import Keys, hash_step
 
 NUM_SYMMETRIES = Constant("NUM_SYMMETRIES", 1, "How many symmetries there are, the identity included.")
 NUM_TURNED = Constant("NUM_TURNED", 1, "How many actions they turn.")

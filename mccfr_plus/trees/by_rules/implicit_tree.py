@@ -22,7 +22,7 @@ from mccfr_plus.trees.arrays import INFOSET, Shape
 from mccfr_plus.trees.by_rules import frames, histories, positions, rows, successors
 from mccfr_plus.trees.by_rules.payoff_matrix import PayoffMatrix
 from mccfr_plus.trees.expanding_tree import SIZES, ExpandingTree
-from mccfr_plus.trees.keys import KEY_BYTES
+from mccfr_plus.trees.info_states import KEY_BYTES
 from mccfr_plus.trees.memory import MemoryPlan
 from mccfr_plus.trees.needs import RULES
 from mccfr_plus.trees.tree import Sizes

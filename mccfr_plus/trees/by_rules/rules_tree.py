@@ -23,15 +23,22 @@ from mccfr_plus.trees.by_rules.rows import (
     kernels_of,
 )
 from mccfr_plus.trees.flattening import FlatTree, flatten
-from mccfr_plus.trees.info_states import InfoStates, key_places, pack
-from mccfr_plus.trees.interning import EMPTY, hash_step, index_of_row, num_places, table_of_rows
+from mccfr_plus.trees.info_states import (
+    EMPTY,
+    InfoStates,
+    hash_step,
+    index_of_row,
+    key_places,
+    num_places,
+    pack,
+    table_of_rows,
+)
+from mccfr_plus.trees.loading import WrongAnswerError, compiling_bar, game_error, show_fraction
 from mccfr_plus.trees.memory import Budget
-from mccfr_plus.trees.recording import WrongAnswerError, compiling_bar, game_error, show_fraction
 
 _VISITS = 2_000_000  # nodes between two checks of the budget and of Ctrl-C
 _GROWTH = 1.25  # of an array that is full; realloc moves nothing on Linux, so that small steps cost little
-_FIRST_CAPACITY = 1024
-_FIRST_DISTRIBUTIONS = 16
+_FIRST_CAPACITY, _FIRST_DISTRIBUTIONS = 1024, 16
 
 # Why the kernel returns: it is done, was paused, has filled an array, or has found a mistake.
 DONE, PAUSED, FULL = range(3)
@@ -52,8 +59,7 @@ _MISTAKES = {
 _DEPTH, _NODES, _INFOSETS, _SLOTS, _PAYOFFS, _DISTRIBUTIONS, _MAX_DEPTH, _NUM_COUNTS = range(8)
 
 # During the traversal, an infoset's player has a checksum of its legal actions in the bits above these.
-_PLAYER_BITS = 8
-_CHECKSUM_BITS = 22
+_PLAYER_BITS, _CHECKSUM_BITS = 8, 22
 
 
 class _Traversal(NamedTuple):
@@ -70,7 +76,7 @@ class _Traversal(NamedTuple):
 
 
 class _Found(NamedTuple):
-    """What the traversal has found; see `flattening.flatten`. The tables are of `interning`."""
+    """What the traversal has found; see `flattening.flatten`. The tables are of `info_states`."""
 
     kinds: np.ndarray  # [capacity] int8
     payloads: np.ndarray  # [capacity] int32

@@ -28,9 +28,7 @@ LOG_WORDS_PER_SLOT = Constant("LOG_WORDS_PER_SLOT", 0, "Logarithm of the number 
 
 ENTRIES_PER_LINE = 8  # of the cache, of eight bytes each
 
-_SPARE_BITS = 4
-_FIRST_BITS = 32
-_ENTRY_BITS = 63
+_FIRST_BITS, _SPARE_BITS, _ENTRY_BITS = 32, 4, 63
 _LOG_FETCHED = 5  # of a block: longer ones are too many lines of the cache to fetch where one is read
 _LOG_BITS = 6  # for the logarithm of a block's length, where a word tells its place
 
