@@ -19,7 +19,7 @@ from mccfr_plus.games.rules import NOW
 from mccfr_plus.games.symmetries import Symmetries
 from mccfr_plus.parameters import check_whole
 from mccfr_plus.trees.by_rules import rules_tree
-from mccfr_plus.trees.by_rules.rules_keys import places_of
+from mccfr_plus.trees.by_rules.frames import places_of
 from mccfr_plus.trees.game_tree import GameTree, build_tree
 from mccfr_plus.trees.loading import load_game, quiet_openspiel, record
 from mccfr_plus.trees.memory import Budget

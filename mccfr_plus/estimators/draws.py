@@ -9,7 +9,7 @@ import numpy as np
 from mccfr_plus.kernels.compile import expression_kernel, inline_kernel
 from mccfr_plus.kernels.random_numbers import next_double
 from mccfr_plus.kernels.slots import optional_slot
-from mccfr_plus.trees.by_rules.rows import outcome_probabilities
+from mccfr_plus.trees.by_rules.rows import MOVED, outcomes_of
 from mccfr_plus.trees.scratch import at
 
 
@@ -34,7 +34,7 @@ def DRAW_AT_CHANCE(tree, scratch, payload, count):
 @inline_kernel
 def draw_listed_outcome(tree, scratch, payload, count):
     """Does what `DRAW_AT_CHANCE` does, where the game is not stored."""
-    return draw_action(outcome_probabilities(tree, scratch), 0, count, scratch.rng)
+    return draw_action(outcomes_of(tree, scratch, MOVED)[1], 0, count, scratch.rng)
 
 
 @expression_kernel

@@ -5,6 +5,7 @@
 `head_to_head`, `local_best_response`, `exploitability_lower_bound` and `sampled_best_response` sample, without a tree.
 """
 
+from mccfr_plus.evaluation.by_rules import evaluate_by_rules as evaluate_by_rules
 from mccfr_plus.evaluation.estimates import Estimate as Estimate
 from mccfr_plus.evaluation.exact import BestResponse as BestResponse
 from mccfr_plus.evaluation.exact import Evaluation as Evaluation
@@ -21,7 +22,6 @@ from mccfr_plus.evaluation.local_best_response import ExploitabilityBound as Exp
 from mccfr_plus.evaluation.local_best_response import LocalBestResponse as LocalBestResponse
 from mccfr_plus.evaluation.local_best_response import exploitability_lower_bound as exploitability_lower_bound
 from mccfr_plus.evaluation.local_best_response import local_best_response as local_best_response
-from mccfr_plus.evaluation.policy_by_rules import evaluate_by_rules as evaluate_by_rules
 from mccfr_plus.evaluation.quality import Finding as Finding
 from mccfr_plus.evaluation.quality import Quality as Quality
 from mccfr_plus.evaluation.quality import estimate_quality as estimate_quality

@@ -22,7 +22,7 @@ from mccfr_plus.policies.files import save_policy
 from mccfr_plus.policies.tree_policy import TreePolicy
 from mccfr_plus.solver.iterative import IterativeSolver
 from mccfr_plus.solver.solver import Solver
-from mccfr_plus.trees.by_rules.requirements import can_be_implicit
+from mccfr_plus.trees.by_rules.implicit_tree import can_be_implicit
 from mccfr_plus.trees.game_tree import GameTree, compile_game
 from mccfr_plus.trees.loading import load_game
 

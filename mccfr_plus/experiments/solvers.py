@@ -12,8 +12,8 @@ import pyspiel
 
 from mccfr_plus import neural
 from mccfr_plus.errors import ConfigError, GameError, MccfrPlusError
+from mccfr_plus.evaluation.by_rules import evaluate_by_rules
 from mccfr_plus.evaluation.exact import Evaluation, evaluate_strategy
-from mccfr_plus.evaluation.policy_by_rules import evaluate_by_rules
 from mccfr_plus.evaluation.strategies import strategy_of
 from mccfr_plus.experiments.algorithm import CPP, NEURAL, OURS, USER, Algorithm
 from mccfr_plus.policies.tree_policy import TreePolicy

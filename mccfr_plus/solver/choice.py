@@ -19,9 +19,8 @@ from mccfr_plus.games import PyspielGame, RulesGame, compiled_rules
 from mccfr_plus.minimizers import RegretMatching
 from mccfr_plus.solver.config import SolverConfig
 from mccfr_plus.trees.by_rules.histories import openings_of
-from mccfr_plus.trees.by_rules.implicit_tree import ImplicitTree
+from mccfr_plus.trees.by_rules.implicit_tree import ImplicitTree, can_be_implicit, rules_to_traverse, tree_bytes
 from mccfr_plus.trees.by_rules.payoff_matrix import BYTES_PER_ENTRY
-from mccfr_plus.trees.by_rules.requirements import can_be_implicit, rules_to_traverse, tree_bytes
 from mccfr_plus.trees.game_tree import (
     DEFAULT_MAX_BYTES,
     DEFAULT_MAX_NODES,
@@ -264,8 +263,8 @@ def _memory_plan(config: SolverConfig, num_players: int, rules: RulesGame | None
         values = _NUMBER * num_players if config.baseline is not None else 0
         node, infoset, slot = NODE_COST + values, INFOSET_COST + infoset, SLOT_ACTION_COST + slot
     else:
-        tree = tree_bytes(rules)
-        node, infoset, slot = 0, tree.infoset + TOUCHED.itemsize + infoset, tree.slot + slot
+        infoset_bytes, slot_bytes = tree_bytes(rules)
+        node, infoset, slot = 0, infoset_bytes + TOUCHED.itemsize + infoset, slot_bytes + slot
     return plan_memory(config.memory, node_cost=node, infoset_cost=infoset, slot_cost=slot)
 
 
