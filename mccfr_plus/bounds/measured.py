@@ -5,7 +5,7 @@ import numpy as np
 from mccfr_plus.bounds.treeplex import vertex_maximum
 from mccfr_plus.errors import ConfigError
 from mccfr_plus.estimators.full import exact_gradient
-from mccfr_plus.evaluation.kernels import own_reach
+from mccfr_plus.evaluation.exact import own_reach
 from mccfr_plus.kernels.compile import kernel
 from mccfr_plus.solver.solver import Solver
 

@@ -13,17 +13,14 @@ from typing import Any
 import numpy as np
 
 from mccfr_plus.averages import PowerAverage
-from mccfr_plus.bounds.dilated import dilated_bound
 from mccfr_plus.bounds.treeplex import (
-    action_sequences,
-    check_player,
+    dilated_diameter,
     largest_m_value,
-    largest_payoff,
     log_actions,
     log_pure_strategies,
-    m_value,
     num_children,
     outcome_delta,
+    strong_convexity,
     vertex_maximum,
 )
 from mccfr_plus.errors import ConfigError
@@ -35,6 +32,7 @@ from mccfr_plus.estimators import (
     Full,
     OutcomeSampling,
 )
+from mccfr_plus.evaluation.strategies import require_player
 from mccfr_plus.minimizers import (
     FTRL,
     OMD,
@@ -48,9 +46,11 @@ from mccfr_plus.minimizers import (
     linear,
 )
 from mccfr_plus.minimizers.dilated_weights import dilated_weights
+from mccfr_plus.parameters import check_whole
 from mccfr_plus.solver.registry import average_of, estimator_of, minimizer_of
 from mccfr_plus.trees.game_tree import GameTree
 from mccfr_plus.trees.needs import GRADIENTS
+from mccfr_plus.trees.statistics import action_sequences
 
 _CUT_AT_ZERO = (RegretMatchingPlus, PredictiveRegretMatchingPlus)
 _UNWEIGHTED = (RegretMatching, PredictiveRegretMatching, Hedge, FTRL, OMD)
@@ -99,21 +99,15 @@ class RegretBound:
     probability: float
 
 
-@dataclass(frozen=True)
-class Weights:
-    """Sums of the weights t^gamma of T iterations, divided by the last weight: exact, or bounds on the safe side."""
+def weight_sums(gamma: float, iterations: int) -> tuple[float, float]:
+    """Returns the sums of the weights t^gamma and of their squares, in units of the last weight.
 
-    total: float
-    squares: float
-    iterations: int
-
-    @classmethod
-    def of(cls, gamma: float, iterations: int) -> "Weights":
-        if gamma == 1:
-            squares = (iterations + 1) * (2 * iterations + 1) / (6 * iterations)
-            return cls((iterations + 1) / 2, squares, iterations)
-        # t^gamma increases: its sum is above the integral from 0 to T, the squares' sum below theirs plus the last.
-        return cls(iterations / (gamma + 1), min(iterations / (2 * gamma + 1) + 1, iterations), iterations)
+    Both are exact for gamma 0 and 1, else bounds on the safe side.
+    """
+    if gamma == 1:
+        return (iterations + 1) / 2, (iterations + 1) * (2 * iterations + 1) / (6 * iterations)
+    # t^gamma increases: its sum is above the integral from 0 to T, the squares' sum below theirs plus the last.
+    return iterations / (gamma + 1), min(iterations / (2 * gamma + 1) + 1, iterations)
 
 
 def regret_bound(
@@ -153,41 +147,40 @@ def regret_bound(
     """
     estimator, minimizer = estimator_of(estimator), minimizer_of(minimizer)
     averaging = average_of(averaging, minimizer)
-    check_player(tree, player)
-    if iterations < 1:
-        raise ConfigError(f"iterations={iterations!r}: must be at least 1.")
+    require_player(tree.game, player)
+    check_whole("iterations", iterations)
     if not 0 < p < 1:
         raise ConfigError(f"p={p!r}: the probability to fail must be above 0 and below 1.")
     if why_no_bound(tree, estimator, minimizer, averaging) is not None:
         return None
-    weights, most_actions = Weights.of(float(averaging.gamma), int(iterations)), tree.statistics().max_actions[player]
+    sum_of_weights, squares = weight_sums(float(averaging.gamma), int(iterations))
     scale, assumption = _scale(tree, player, estimator)
     theorems = [_LOCAL_THEOREM[type(minimizer)]]
     if isinstance(minimizer, Hedge):
         total = iterations * hedge_bound(tree, player, iterations, minimizer.eta, scale)
     elif isinstance(minimizer, FTRL | OMD):
         dilated, delta = dilated_weights(tree, minimizer.weights), _delta(tree, player, estimator)
-        largest = None if delta is None else largest_payoff(tree, player) / delta
+        largest = None if delta is None else _largest_payoff(tree, player) / delta
         options: dict[str, Any] = {"gradient_bound": largest, "optimistic": minimizer.optimistic}
         total = iterations * dilated_bound(tree, player, iterations, minimizer.eta, dilated, **options)
     else:
-        size, in_hindsight = m_value(tree, player), largest_m_value(tree, player)
+        size, in_hindsight = tree.statistics().m_values[player], largest_m_value(tree, player)
         if in_hindsight < size:
             size = in_hindsight
             theorems.append(_IN_HINDSIGHT)
-        growth = math.sqrt(weights.iterations if type(minimizer) in _CUT_AT_ZERO else weights.squares)
+        growth = math.sqrt(iterations if type(minimizer) in _CUT_AT_ZERO else squares)
         factor = 2.0 if type(minimizer) in _PREDICTIVE else 1.0
-        total = factor * scale * size * math.sqrt(most_actions) * growth
+        total = factor * scale * size * math.sqrt(tree.statistics().max_actions[player]) * growth
     assumptions, probability = ["perfect recall"], 1.0
     if not isinstance(estimator, Full):
-        deviation, name = _deviation(tree, player, scale, weights, p)
+        deviation, name = _deviation(tree, player, scale, squares, p)
         total, probability = total + deviation, 1.0 - p
         theorems.append(name)
         assumptions += [assumption, "the number of iterations does not depend on the draws"]
     limit = float(tree.payoff_range[player])
-    if total / weights.total > limit:
+    if total / sum_of_weights > limit:
         return RegretBound(limit, _TRIVIAL, (), 1.0)
-    return RegretBound(total / weights.total, "; ".join(theorems), tuple(assumptions), probability)
+    return RegretBound(total / sum_of_weights, "; ".join(theorems), tuple(assumptions), probability)
 
 
 def why_no_bound(
@@ -199,11 +192,10 @@ def why_no_bound(
     """Returns why no bound is known for these components, in words; None if `regret_bound` has one."""
     estimator, minimizer = estimator_of(estimator), minimizer_of(minimizer)
     average = average_of(averaging, minimizer)
+    name = minimizer.short_name
     is_own = type(estimator).__module__.startswith("mccfr_plus.")
     has_own_scheme = estimator.updates_all_players or getattr(estimator, "sampling", None) is not None
     is_linear = minimizer == linear() and average.gamma == 1
-    name, is_discounted = minimizer.short_name, isinstance(minimizer, Discounted)
-    is_weighted = type(minimizer) in _UNWEIGHTED and average.gamma != 0
     reasons = (
         (len(average.scheduled), "no theorem is known here for averages on a schedule"),
         (not tree.perfect_recall, "the game has imperfect recall"),
@@ -211,7 +203,7 @@ def why_no_bound(
         (not is_own or has_own_scheme, f"nothing is known here about the range of {estimator!r}'s estimates"),
         (type(minimizer) not in _LOCAL_THEOREM, f"no theorem is known here for {minimizer!r}"),
         (
-            is_discounted and not is_linear,
+            isinstance(minimizer, Discounted) and not is_linear,
             f"of the discounted rules only linear with its linear average has a bound here, not {minimizer!r}",
         ),
         (getattr(minimizer, "decay", 0.0) > 0, f"{name} has a bound for constant step sizes only (decay=0)"),
@@ -219,7 +211,7 @@ def why_no_bound(
             isinstance(minimizer, Hedge) and minimizer.optimistic,
             "no theorem is known here for optimistic hedge under CFR",
         ),
-        (is_weighted, f"{name} has a bound for the uniform average only"),
+        (type(minimizer) in _UNWEIGHTED and average.gamma != 0, f"{name} has a bound for the uniform average only"),
     )
     return next((reason for is_unknown, reason in reasons if is_unknown), None)
 
@@ -246,14 +238,21 @@ def _scale(tree: GameTree, player: int, estimator: Estimator) -> tuple[float, st
         return float(tree.payoff_range[player]), "others and chance drawn on-policy or all visited"
     assumption = f"others and chance drawn on-policy, delta = {delta:.3g}"
     if not estimator.visits_all_own:  # one action has an estimate, the others have 0
-        return largest_payoff(tree, player) / delta, assumption
+        return _largest_payoff(tree, player) / delta, assumption
     payoffs = tree.arrays.payoffs[:, player]
     return float(payoffs.max(initial=0.0) - payoffs.min(initial=0.0)) / delta, assumption
 
 
-def _deviation(tree: GameTree, player: int, scale: float, weights: Weights, p: float) -> tuple[float, str]:
-    """Returns the smallest bound on exact minus estimated regret, in units of the last weight, and its name."""
-    spread = math.sqrt(weights.squares)
+def _largest_payoff(tree: GameTree, player: int) -> float:
+    return float(np.abs(tree.arrays.payoffs[:, player]).max(initial=0.0))
+
+
+def _deviation(tree: GameTree, player: int, scale: float, squares: float, p: float) -> tuple[float, str]:
+    """Returns the smallest bound on exact minus estimated regret, in units of the last weight, and its name.
+
+    `squares` is the sum of the squared weights.
+    """
+    spread = math.sqrt(squares)
     log_failures = log_pure_strategies(tree, player) - math.log(p)
     largest_step = float(tree.payoff_range[player]) + scale
     concentration = largest_step * spread * math.sqrt(2 * log_failures)
@@ -267,7 +266,7 @@ def _deviation(tree: GameTree, player: int, scale: float, weights: Weights, p: f
 
 def _variance(tree: GameTree, player: int, scale: float) -> float:
     """Returns a bound on the variance of an estimate <g, u - x>, whose absolute value is at most `scale`."""
-    return min(scale**2, 2 * largest_payoff(tree, player) * scale)
+    return min(scale**2, 2 * _largest_payoff(tree, player) * scale)
 
 
 def hedge_bound(tree: GameTree, player: int, iterations: int, eta: float, scale: float | None = None) -> float:
@@ -281,6 +280,34 @@ def hedge_bound(tree: GameTree, player: int, iterations: int, eta: float, scale:
 
     Reference: Cesa-Bianchi, Lugosi 2006, Theorem 2.2, for the local regret. Derived for the tree.
     """
-    width = float(tree.payoff_range[check_player(tree, player)]) if scale is None else float(scale)
+    width = float(tree.payoff_range[player]) if scale is None else float(scale)
     blocks = eta * iterations * width**2 / 8 * (num_children(tree) > 0)
     return vertex_maximum(tree, player, log_actions(tree) / eta, blocks) / iterations
+
+
+def dilated_bound(
+    tree: GameTree,
+    player: int,
+    iterations: int,
+    eta: float,
+    weights: np.ndarray,
+    gradient_bound: float | None = None,
+    *,
+    optimistic: bool = False,
+) -> float:
+    """Returns the bound on the average regret of FTRL and online mirror descent with a dilated entropy psi.
+
+        Omega / (eta T) + eta / (2 mu) * G^2,    Omega = max psi, mu its modulus in the 1-norm
+
+    G is `gradient_bound`, or twice that if the last gradient is the prediction of the next (`optimistic`). None: half
+    the player's payoff range, which holds for exact gradients and for those of chance, opponent and external sampling:
+    a constant added to all payoffs changes a gradient by a vector that is constant on plans.
+
+    References: Rakhlin, Sridharan 2013, "Online learning with predictable sequences"; Syrgkanis et al. 2015, "Fast
+    convergence of regularized learning in games"; `mccfr_plus.minimizers.dilated_weights` for psi and mu.
+    """
+    largest = float(tree.payoff_range[player]) / 2 if gradient_bound is None else float(gradient_bound)
+    if optimistic:
+        largest *= 2
+    deviation = eta * largest**2 / (2 * strong_convexity(tree, player, weights))
+    return dilated_diameter(tree, player, weights) / (eta * iterations) + deviation

@@ -1,24 +1,17 @@
-"""Sizes of a player's strategy space: M_i, the largest plan, pure strategies, the rarest leaf.
+"""Sizes of a player's strategy space: M_i, the largest plan, pure strategies, the rarest leaf, the dilated entropy.
 
 A plan x gives each sequence (slot) of a player its reach; x of the empty sequence is 1. A linear function of plans is
 largest at a pure strategy. One pass over the infosets, children before parents, finds it.
-
-Reference: Lanctot et al. 2009, section 4 (M_i).
 """
 
 import math
 
 import numpy as np
 
-from mccfr_plus.evaluation.play import require_player
+from mccfr_plus.evaluation.strategies import require_player
 from mccfr_plus.kernels.compile import kernel
-from mccfr_plus.trees import statistics
+from mccfr_plus.minimizers.dilated_weights import dilated_weights
 from mccfr_plus.trees.game_tree import GameTree
-
-
-def m_value(tree: GameTree, player: int) -> float:
-    """Returns M_i = sum over B of sqrt(|B|), B the infosets with the same own actions above."""
-    return tree.statistics().m_values[check_player(tree, player)]
 
 
 def largest_m_value(tree: GameTree, player: int) -> float:
@@ -40,10 +33,22 @@ def log_pure_strategies(tree: GameTree, player: int) -> float:
     return vertex_maximum(tree, player, 0.0, 0.0, count=True)
 
 
-def action_sequences(tree: GameTree, player: int) -> np.ndarray:
-    """Returns the block B of M_i of each own infoset, ``[infosets of the player]`` int64, numbered without gaps."""
-    infosets_of(tree, player)  # validates player and recall
-    return statistics.action_sequences(tree, player)
+def dilated_diameter(tree: GameTree, player: int, weights: np.ndarray) -> float:
+    """Returns Omega = max over plans of psi, for the weights of `dilated_weights`, ``[num_infosets]`` float64."""
+    # psi is convex and so largest at a pure strategy, where it is sum over I of x[parent(I)] weights[I] log n_I.
+    return vertex_maximum(tree, player, weights * log_actions(tree), 0.0)
+
+
+def strong_convexity(tree: GameTree, player: int, weights: np.ndarray) -> float:
+    """Returns a modulus of psi in the 1-norm: min over I of (weights[I] / least[I]) / M_Q, for any positive weights.
+
+    least are the weights of the scheme ``"least"``; `mccfr_plus.minimizers.dilated_weights` derives the bound.
+    """
+    first, last = infosets_of(tree, player)
+    if first == last:
+        return math.inf  # one plan only
+    least = dilated_weights(tree, "least")[first:last]
+    return float((weights[first:last] / least).min()) / plan_norm(tree, player)
 
 
 def outcome_delta(tree: GameTree, player: int, epsilon: float, sampling: np.ndarray | None = None) -> float:
@@ -69,11 +74,6 @@ def outcome_delta(tree: GameTree, player: int, epsilon: float, sampling: np.ndar
     return math.exp(-own.max(initial=0.0))
 
 
-def largest_payoff(tree: GameTree, player: int) -> float:
-    """Returns the largest absolute payoff of a player."""
-    return float(np.abs(tree.arrays.payoffs[:, check_player(tree, player)]).max(initial=0.0))
-
-
 def vertex_maximum(
     tree: GameTree,
     player: int,
@@ -92,16 +92,11 @@ def vertex_maximum(
     return float(worth[tree.num_slots + player])
 
 
-def check_player(tree: GameTree, player: int) -> int:
-    """Returns the player as an integer. ConfigError if the game has no such player."""
-    require_player(tree.game, player)
-    return int(player)
-
-
 def infosets_of(tree: GameTree, player: int) -> tuple[int, int]:
     """Returns the range of a player's infosets. GameError if the game has imperfect recall."""
     tree.require_perfect_recall("a regret bound")
-    first, last = tree.arrays.infoset_range[check_player(tree, player) :][:2].tolist()
+    require_player(tree.game, player)
+    first, last = tree.arrays.infoset_range[player : player + 2].tolist()
     return first, last
 
 

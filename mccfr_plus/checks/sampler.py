@@ -7,7 +7,7 @@ from mccfr_plus.checks.script import Script, plain, scripted_draws
 from mccfr_plus.errors import ConfigError, PolicyError
 from mccfr_plus.estimators import SamplingWeights
 from mccfr_plus.estimators.visits import NO_PLAYER, max_visits
-from mccfr_plus.evaluation.estimates import student_t
+from mccfr_plus.evaluation.play import student_t
 from mccfr_plus.evaluation.strategies import sampling_strategy_of
 from mccfr_plus.kernels.compile import kernel
 from mccfr_plus.kernels.slots import bind

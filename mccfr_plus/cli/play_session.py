@@ -7,8 +7,7 @@ import pyspiel
 
 from mccfr_plus.cli.arguments import UsageError
 from mccfr_plus.cli.scene import Scene, cell_of, scene_of
-from mccfr_plus.evaluation.behavior import Behavior, random_move
-from mccfr_plus.evaluation.strategies import JointPolicy
+from mccfr_plus.evaluation.strategies import Behavior, JointPolicy, random_move
 
 
 class Move(NamedTuple):

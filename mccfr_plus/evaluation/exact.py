@@ -1,16 +1,16 @@
-"""Expected values, best responses, NashConv and exploitability of any OpenSpiel policy, on the arrays."""
+"""Expected values, best responses, NashConv and exploitability of any OpenSpiel policy, on the arrays of its tree."""
 
 from typing import NamedTuple, TypeAlias
 
 import numpy as np
 import pyspiel
 
-from mccfr_plus.errors import PolicyError
 from mccfr_plus.estimators.escher import refresh_values
-from mccfr_plus.evaluation import kernels
-from mccfr_plus.evaluation.strategies import JointPolicy, strategy_of
-from mccfr_plus.kernels.compile import announce_compilation
+from mccfr_plus.estimators.full import exact_gradient
+from mccfr_plus.evaluation.strategies import JointPolicy, require_player, strategy_of
+from mccfr_plus.kernels.compile import announce_compilation, inline_kernel, kernel
 from mccfr_plus.policies.tree_policy import TreePolicy
+from mccfr_plus.trees.arrays import TreeArrays
 from mccfr_plus.trees.game_tree import GameTree, compile_game
 
 AnyGame: TypeAlias = pyspiel.Game | str | GameTree
@@ -80,8 +80,8 @@ class Evaluator:
         """Returns the evaluation of a strategy, ``[num_slots]`` float64."""
         num_players = self._tree.num_players
         result = Evaluation(np.empty(num_players), np.empty(num_players))
-        with announce_compilation(kernels.evaluate, "the evaluation", 2):
-            kernels.evaluate(strategy, result.best_response_values, result.values, *self._scratch, *self._arrays)
+        with announce_compilation(evaluate_players, "the evaluation", 2):
+            evaluate_players(strategy, result.best_response_values, result.values, *self._scratch, *self._arrays)
         return result
 
 
@@ -172,12 +172,11 @@ def best_response(game: AnyGame, policy: JointPolicy, player: int) -> BestRespon
         0.5
     """
     tree = compile_game(game)
-    if isinstance(player, bool) or not isinstance(player, int | np.integer) or not 0 <= player < tree.num_players:
-        raise PolicyError(f"player={player!r}: {tree.game} has players 0 to {tree.num_players - 1}.")
+    require_player(tree.game, player)
     arrays, strategy, size = tree.arrays_with_leaves, strategy_of(tree, policy), tree.num_slots + tree.num_players
     reach, gradient, best = np.empty(size), np.empty(size + 1), np.zeros(tree.num_infosets, np.int32)
-    kernels.own_reach(arrays, strategy, reach)
-    value, _ = kernels.best_response_value(arrays, reach, player, gradient, best)
+    own_reach(arrays, strategy, reach)
+    value, _ = best_response_value(arrays, reach, player, gradient, best)
     first, last = arrays.infoset_range[player : player + 2]
     strategy[slice(*arrays.slot_range[player : player + 2])] = 0.0
     strategy[best[first:last]] = 1.0
@@ -185,3 +184,69 @@ def best_response(game: AnyGame, policy: JointPolicy, player: int) -> BestRespon
     return BestResponse(
         float(value), TreePolicy(tree, strategy), dict(zip(tree.info_states[first:last], chosen, strict=True))
     )
+
+
+@inline_kernel
+def own_reach(tree, strategy, reach):
+    """Writes every player's reach of each own sequence to `reach`, ``[num_slots + num_players]``."""
+    infosets = tree.infosets
+    num_players = len(tree.slot_range) - 1
+    for empty in range(tree.slot_range[num_players], len(reach)):
+        reach[empty] = 1.0
+    for infoset in range(len(infosets)):
+        first = infosets[infoset]["first_slot"]
+        above = reach[infosets[infoset]["parent_slot"]]
+        for slot in range(first, first + infosets[infoset]["num_actions"]):
+            reach[slot] = above * strategy[slot]
+
+
+@inline_kernel
+def best_response_value(tree, reach, player, gradient, best):
+    """Returns the values of a best response and of the policy itself for one player.
+
+    `reach` is the own reach of every sequence. The player's entries of `best`, ``[num_infosets]`` int32, become the
+    first best slots; `gradient`, ``[num_slots + num_players + 1]``, is overwritten.
+    """
+    exact_gradient(tree, reach, gradient, player)
+    infosets = tree.infosets
+    empty = tree.slot_range[-1] + player
+    on_policy = gradient[empty]
+    for slot in range(tree.slot_range[player], tree.slot_range[player + 1]):
+        on_policy += gradient[slot] * reach[slot]
+    for infoset in range(tree.infoset_range[player + 1] - 1, tree.infoset_range[player] - 1, -1):
+        first = infosets[infoset]["first_slot"]
+        chosen = first
+        for slot in range(first + 1, first + infosets[infoset]["num_actions"]):
+            if gradient[slot] > gradient[chosen]:
+                chosen = slot
+        best[infoset] = chosen
+        gradient[infosets[infoset]["parent_slot"]] += gradient[chosen]
+    return gradient[empty], on_policy
+
+
+@kernel
+def evaluate_players(strategy, best_values, values, reach, gradient, best, *flat):
+    """Writes the best-response and on-policy value of every player, both ``[num_players]``.
+
+    `flat` are the fields of `TreeArrays` with leaves, one by one, which Numba unpacks in half the time.
+    """
+    tree = TreeArrays(*flat)
+    own_reach(tree, strategy, reach)
+    for player in range(len(values)):
+        best_values[player], values[player] = best_response_value(tree, reach, player, gradient, best)
+
+
+@kernel
+def normalize(sums, infosets, strategy):
+    """Writes sums divided by their total at each infoset to `strategy`, which may be the same memory.
+
+    It is exactly uniform where all sums are equal, as at infosets without visits.
+    """
+    for infoset in infosets:
+        first, count = infoset["first_slot"], infoset["num_actions"]
+        total, is_uniform = 0.0, True
+        for slot in range(first, first + count):
+            total += sums[slot]
+            is_uniform = is_uniform and sums[slot] == sums[first]
+        for slot in range(first, first + count):
+            strategy[slot] = sums[slot] / total if total > 0.0 and not is_uniform else 1.0 / count

@@ -13,22 +13,16 @@ Reference: Koller, Megiddo, von Stengel 1996, "Efficient computation of equilibr
 section 3.
 """
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyspiel
 
 from mccfr_plus.errors import GameError
-from mccfr_plus.evaluation.exact import evaluate_strategy
-from mccfr_plus.evaluation.kernels import normalize
+from mccfr_plus.evaluation.exact import evaluate_strategy, normalize
 from mccfr_plus.policies.tree_policy import TreePolicy
 from mccfr_plus.trees.arrays import BLOCK
 from mccfr_plus.trees.game_tree import GameTree, compile_game
-
-if TYPE_CHECKING:
-    from scipy.sparse import csr_array
 
 _TOLERANCE = 1e-10  # of HiGHS, which takes no smaller one; payoffs are scaled to 1
 
@@ -75,7 +69,7 @@ def solve_lp(game: pyspiel.Game | str | GameTree) -> Equilibrium:
 
     Raises:
         GameError: If the game does not have two players, their payoffs do not add up to 0, a player has imperfect
-            recall, or HiGHS finds no solution or is not installed.
+            recall, or HiGHS finds no solution.
 
     Examples:
         >>> import mccfr_plus
@@ -94,17 +88,13 @@ def solve_lp(game: pyspiel.Game | str | GameTree) -> Equilibrium:
 
 def _plans(tree: GameTree) -> np.ndarray:
     """Returns the plans of both players, ``[num_slots]``, up to rounding."""
-    try:
-        from scipy.optimize import linprog
-        from scipy.sparse import csr_array, hstack
-    except ImportError:
-        raise GameError("solve_lp needs HiGHS, which is part of SciPy 1.8 or newer: pip install scipy.") from None
+    from scipy.optimize import linprog  # here, as importing SciPy takes long
+    from scipy.sparse import csr_array, hstack
 
     arrays, split, num_slots = tree.arrays_with_leaves, int(tree.arrays.slot_range[1]), tree.num_slots
     payoffs = _payoffs(tree)
     scale = float(np.abs(payoffs.data).max(initial=0.0)) or 1.0
-    payoffs = payoffs / scale
-    first, second = _plan(tree, 0), _plan(tree, 1)
+    payoffs, first, second = payoffs / scale, _plan(tree, 0), _plan(tree, 1)
     begins = [(arrays.infosets["parent_slot"][slice(*arrays.infoset_range[p : p + 2])] >= num_slots) for p in range(2)]
     inner = payoffs[:split, split:num_slots]
     of_empty = payoffs[[num_slots]][:, split:num_slots].toarray().reshape(-1)  # decided by player 1 alone
@@ -135,8 +125,8 @@ def num_entries(tree: GameTree) -> int:
     return int(np.count_nonzero(arrays.leaf_value[: arrays.leaf_start[arrays.leaf_range[1]]]))
 
 
-def _payoffs(tree: GameTree) -> csr_array:
-    """Returns A, by the last slots of both players; the empty sequences are the last two rows and columns."""
+def _payoffs(tree: GameTree) -> Any:
+    """Returns A as a csr_array by both players' last slots; empty sequences are the last two rows and columns."""
     from scipy.sparse import csr_array
 
     arrays, size = tree.arrays_with_leaves, tree.num_slots + 2
@@ -150,8 +140,8 @@ def _payoffs(tree: GameTree) -> csr_array:
     return csr_array((value[used], (rows[used], columns[used])), shape=(size, size))
 
 
-def _plan(tree: GameTree, player: int) -> csr_array:
-    """Returns the matrix of the plan's equations: a row per infoset, 1 at its slots and -1 at the parent's."""
+def _plan(tree: GameTree, player: int) -> Any:
+    """Returns the csr_array of the plan's equations: a row per infoset, 1 at its slots and -1 at the parent's."""
     from scipy.sparse import csr_array
 
     begin, end = tree.arrays.infoset_range[player : player + 2].tolist()

@@ -9,14 +9,17 @@ import numpy as np
 import pyspiel
 
 from mccfr_plus.errors import BudgetError
-from mccfr_plus.evaluation import estimates
-from mccfr_plus.evaluation.behavior import Behavior, Response
-from mccfr_plus.evaluation.estimates import MIN_SAMPLES, Estimate
-from mccfr_plus.evaluation.head_to_head import head_to_head
-from mccfr_plus.evaluation.local_best_response import Clock, ExploitabilityBound, LocalResponses, Lookahead, mean_gain
-from mccfr_plus.evaluation.play import Stop, sum_of_payoffs
+from mccfr_plus.evaluation.local_best_response import (
+    ExploitabilityBound,
+    LocalResponse,
+    Lookahead,
+    bound_of,
+    mean_gain,
+    sum_of_payoffs,
+)
+from mccfr_plus.evaluation.play import MIN_SAMPLES, Estimate, Stop, head_to_head
 from mccfr_plus.evaluation.sampled_best_response import SampledBestResponse, sampled_best_response
-from mccfr_plus.evaluation.strategies import JointPolicy
+from mccfr_plus.evaluation.strategies import Behavior, JointPolicy
 from mccfr_plus.kernels.random_numbers import new_state
 from mccfr_plus.trees.loading import load_game
 from mccfr_plus.trees.size_estimate import estimate_size
@@ -25,9 +28,7 @@ GAMES, LOCAL, SAMPLED = "games", "local best response", "sampled best response"
 
 _RECALL_SECONDS = 0.1  # for the test of perfect recall: 0.05 shows it of liars_dice_ir, 0.02 in one of three times
 
-# Shares of the time; local best responses get the rest.
-_VALUES_SHARE = 0.13
-_SAMPLED_SHARE = 0.4
+_VALUES_SHARE, _SAMPLED_SHARE = 0.13, 0.4  # of the time; local best responses get the rest
 
 # Sampled best responses, with shares of a player's time for them.
 _LEAST_SHARE = 0.2  # for another trial
@@ -103,8 +104,7 @@ def estimate_quality(
         value 0 estimate
         value 1 estimate
     """
-    seconds = estimates.require_seconds(seconds, optional=False)
-    confidence = estimates.require_confidence(confidence)
+    confidence = Stop.checked(None, seconds, confidence, progress).confidence
     game = load_game(game)
     rng, begin = np.random.default_rng(int(new_state(seed)[0])), time.perf_counter()
     options: dict[str, Any] = {"confidence": confidence, "seed": rng, "progress": progress}
@@ -117,15 +117,14 @@ def estimate_quality(
     sampled = _sampled_responses(game, policy, pace, _SAMPLED_SHARE * seconds, **options)
     if not sampled:
         notes.append(
-            "no upper bound: the best response in a sampled game traverses all own actions, and takes too long even "
-            f"with {_FIRST_SAMPLES} samples."
+            f"no upper bound: best responses in sampled games take too long even with {_FIRST_SAMPLES} samples."
         )
     left = max(seconds - (time.perf_counter() - begin), (1 - _SAMPLED_SHARE) / 2 * seconds)
     local = local_bound(game, policy, left, **options)
     if local is None:
         notes.append(
-            f"no local best response: looking ahead takes too long for {seconds:g} seconds. Give it more, or compare "
-            "with another policy by head-to-head play."
+            f"no local best response: looking ahead takes too long for {seconds:g} seconds. Give more time, or play "
+            "head to head against another policy."
         )
     else:
         findings += [Finding("best response", p, LOCAL, found) for p, found in enumerate(local.responses)]
@@ -156,20 +155,20 @@ def local_bound(
     if not _perfect_recall(game, seconds, rng):
         return None
     begin, behavior, players = time.perf_counter(), Behavior(game, policy), range(game.num_players())
-    clock = Clock(begin + _COARSE_SHARE * seconds)
-    responses = LocalResponses(game, behavior, behavior, rng, clock)
     runs = len(players) * (1 if sum_of_payoffs(game) is not None else 2)
     pilot = Stop(None, _PILOT_SHARE * seconds / runs, confidence, progress=False)
 
     def time_left() -> float:
         return max(begin + seconds - time.perf_counter(), _PILOT_SHARE * seconds)
 
-    best: list[tuple[Estimate, Response]] = []  # of each player
+    best: list[tuple[Estimate, LocalResponse]] = []  # of each player
     for scale in _SCALES:
-        trial = time.perf_counter()
-        tried = [responses.respond(player, Lookahead().scaled(scale)) for player in players]
+        trial, lookahead = time.perf_counter(), Lookahead().scaled(scale)
+        tried = [LocalResponse(game, behavior, p, behavior, lookahead, rng.getrandbits(64)) for p in players]
+        for response in tried:
+            response.deadline = begin + _COARSE_SHARE * seconds
         try:
-            found = responses.bound(tried, pilot).responses
+            found = bound_of(tried, rng, pilot).responses
         except BudgetError:
             break
         looks = list(zip(found, tried, strict=True))
@@ -179,8 +178,9 @@ def local_bound(
             break
     if not best:
         return None
-    clock.deadline = math.inf
-    return responses.bound((response for _, response in best), Stop(None, time_left() / runs, confidence, progress))
+    for _, response in best:
+        response.deadline = math.inf
+    return bound_of((response for _, response in best), rng, Stop(None, time_left() / runs, confidence, progress))
 
 
 def _perfect_recall(game: pyspiel.Game, seconds: float, rng: random.Random) -> bool:

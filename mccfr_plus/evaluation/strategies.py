@@ -1,8 +1,11 @@
-"""Probabilities of any kind of policy: by information state string, at a state, and as a strategy array of a tree."""
+"""Probabilities of any kind of policy, and of chance: state by state, and as a strategy array of a tree."""
 
+import itertools
+import random
+from bisect import bisect_right
 from collections.abc import Callable, Mapping, Sequence
 from types import BuiltinFunctionType
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 import pyspiel
@@ -16,6 +19,7 @@ from mccfr_plus.policies.tree_policy import TreePolicy
 from mccfr_plus.trees.game_tree import GameTree
 from mccfr_plus.trees.loading import quiet_openspiel
 from mccfr_plus.trees.order import representative_states
+from mccfr_plus.trees.recording import checked_outcomes, game_error
 
 Probabilities: TypeAlias = Mapping[int, float] | Sequence[tuple[int, float]]
 AnyPolicy: TypeAlias = (
@@ -24,6 +28,7 @@ AnyPolicy: TypeAlias = (
 JointPolicy: TypeAlias = AnyPolicy | Sequence[AnyPolicy]
 
 _TOLERANCE = 1e-4  # a policy computed in single precision misses 1 by less
+_MAX_ROWS = 100_000  # of a player that `Behavior` keeps, some 50 MB
 
 
 def strategy_of(tree: GameTree, policy: JointPolicy) -> np.ndarray:
@@ -64,6 +69,12 @@ def one_per_player(policy: Any, num_players: int) -> list:
     if len(policy) != num_players:
         raise PolicyError(f"{len(policy)} policies for {num_players} players: give one per player, or one.")
     return list(policy)
+
+
+def require_player(game: pyspiel.Game, player: int) -> None:
+    """Raises ConfigError unless the game has this player."""
+    if isinstance(player, bool) or not isinstance(player, int | np.integer) or not 0 <= player < game.num_players():
+        raise ConfigError(f"player={player!r}: {game} has players 0 to {game.num_players() - 1}.")
 
 
 def answers_by_text(policy: Any) -> Callable[[str, int], Probabilities | None] | None:
@@ -169,3 +180,82 @@ def _answers_of_infosets(tree: GameTree, policy: AnyPolicy) -> Callable[[int, in
         return lambda infoset, player: by_text(tree.info_states[infoset], player)
     at_state, states = answers_of(policy), representative_states(tree)
     return lambda infoset, player: at_state(states[infoset], player)
+
+
+# --- state by state, without a tree ---
+
+
+class Distribution(NamedTuple):
+    """A distribution over actions: of a policy at an information state, or of chance."""
+
+    info_state: str | None  # None for chance
+    actions: tuple[int, ...]  # those of positive probability
+    probabilities: tuple[float, ...]  # sum to 1
+    cumulative: tuple[float, ...]  # the last one is 1, so that bisecting by a number below 1 stays inside
+
+
+RowOf: TypeAlias = Callable[[pyspiel.State], Distribution]  # at decision nodes
+
+
+class Behavior:
+    """The actions of all players under a policy, in a turn-based game; see `head_to_head` for kinds of policies.
+
+    The policy is called once per information state, as long as a player has no more than 100,000.
+    """
+
+    def __init__(self, game: pyspiel.Game, policy: JointPolicy):
+        policies = one_per_player(policy, game.num_players())
+        self._answers = [answers_of(one) for one in policies]
+        self._is_uniform_elsewhere = [
+            isinstance(one, Mapping | pyspiel.TabularPolicy) and not isinstance(one, openspiel_policy.Policy)
+            for one in policies
+        ]
+        self._rows: list[dict[str, Distribution]] = [{} for _ in self._answers]
+
+    def row(self, state: pyspiel.State) -> Distribution:
+        """Returns the distribution at a decision node."""
+        player, info_state = state.current_player(), state.information_state_string()
+        rows = self._rows[player]
+        row = rows.get(info_state)
+        if row is None:
+            if len(rows) >= _MAX_ROWS:
+                rows.clear()
+            legal, found = state.legal_actions(), self._answers[player](state, player)
+            if found is None and self._is_uniform_elsewhere[player]:
+                found = dict.fromkeys(legal, 1 / len(legal))
+            weights = distribution(found, legal, f"at information state {info_state!r} of player {player}")
+            row = rows[info_state] = new_row(info_state, legal, weights)
+        return row
+
+
+def joined(player: int, own: RowOf, others: RowOf) -> RowOf:
+    """Returns the distributions at decision nodes where one player follows `own` and all others follow `others`."""
+    return lambda state: own(state) if state.current_player() == player else others(state)
+
+
+def random_move(state: pyspiel.State, decide: RowOf, rng: random.Random) -> None:
+    """Draws an action of chance or of the player to move. `state` is modified in place."""
+    row = row_at(state, decide)
+    state.apply_action(row.actions[bisect_right(row.cumulative, rng.random())])
+
+
+def row_at(state: pyspiel.State, decide: RowOf) -> Distribution:
+    """Returns the distribution at a chance or decision node."""
+    return chance_row(state) if state.is_chance_node() else decide(state)
+
+
+def chance_row(state: pyspiel.State) -> Distribution:
+    """Returns the distribution of a chance node. GameError if its probabilities are not a distribution."""
+    try:
+        outcomes = checked_outcomes(state.chance_outcomes())
+    except Exception as error:
+        raise game_error(state.get_game(), state.history(), error) from error.__cause__
+    return new_row(None, *zip(*outcomes, strict=True))
+
+
+def new_row(info_state: str | None, actions: Sequence[int], weights: Sequence[float]) -> Distribution:
+    """Returns the distribution over the actions of positive weight, in proportion to the weights."""
+    actions, weights = zip(*((a, w) for a, w in zip(actions, weights, strict=True) if w > 0), strict=True)
+    total = sum(weights)
+    probabilities = tuple(w / total for w in weights)
+    return Distribution(info_state, actions, probabilities, (*itertools.accumulate(probabilities[:-1]), 1.0))

@@ -18,9 +18,9 @@ import pyspiel
 
 from mccfr_plus.display import COLOURS
 from mccfr_plus.errors import RecordError
-from mccfr_plus.evaluation.behavior import Behavior, row_at
-from mccfr_plus.evaluation.infoset_values import infoset_values
+from mccfr_plus.evaluation.strategies import Behavior, row_at
 from mccfr_plus.files.atomic_write import atomic_write
+from mccfr_plus.policies.table import infoset_values
 from mccfr_plus.trees.game_tree import GameTree
 from mccfr_plus.trees.order import action_names
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from mccfr_plus.errors import BudgetError, ConfigError
 from mccfr_plus.estimators.visits import max_visits
-from mccfr_plus.evaluation.kernels import normalize, own_reach
+from mccfr_plus.evaluation.exact import normalize, own_reach
 from mccfr_plus.kernels.compile import kernel
 from mccfr_plus.neural import paths
 from mccfr_plus.neural.config import check_representation

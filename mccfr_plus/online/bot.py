@@ -19,7 +19,7 @@ import pyspiel
 from mccfr_plus.errors import ConfigError, GameError
 from mccfr_plus.kernels.random_numbers import new_state
 from mccfr_plus.parameters import check_number, check_whole
-from mccfr_plus.policies.info_state_policy import InfoStatePolicy
+from mccfr_plus.policies.table import InfoStatePolicy
 
 
 class Infoset:

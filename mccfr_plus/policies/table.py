@@ -10,6 +10,7 @@ from open_spiel.python import policy as openspiel_policy
 
 from mccfr_plus.display import data_frame, html_table
 from mccfr_plus.errors import PolicyError
+from mccfr_plus.estimators.escher import refresh_values
 from mccfr_plus.games.rules import CHANCE
 from mccfr_plus.kernels.compile import announce_compilation, kernel
 from mccfr_plus.trees.flattening import rows_of
@@ -59,6 +60,40 @@ class TablePolicy(openspiel_policy.Policy):
             return {0: 1.0}
         row = self._row_at(state, player)
         return dict.fromkeys(legal, 1.0 / len(legal)) if row is None else row
+
+
+class InfoStatePolicy(TablePolicy):
+    """One player's strategy as an OpenSpiel policy, uniform at other information states and for other players.
+
+    It accepts states of a simultaneous game and of its turn-based conversion.
+
+    Args:
+        player: The player.
+        rows: Information state string -> {action: probability}. Not copied.
+        game: The game, which some of OpenSpiel's functions need.
+
+    Examples:
+        >>> import mccfr_plus, pyspiel
+        >>> policy = mccfr_plus.InfoStatePolicy(0, {"2": {1: 1.0}})  # bets with the king
+        >>> state = pyspiel.load_game("kuhn_poker").new_initial_state()
+        >>> for card in (2, 0):
+        ...     state.apply_action(card)
+        >>> policy.action_probabilities(state)
+        {1: 1.0}
+    """
+
+    def __init__(self, player: int, rows: dict[str, dict[int, float]], game: pyspiel.Game | None = None):
+        super().__init__(game, [player] if game is None else list(range(game.num_players())))
+        self.player = player
+        self.rows = rows
+
+    def _row_at(self, state: pyspiel.State, player: int) -> dict[int, float] | None:
+        if player != self.player:
+            return None
+        key = state.information_state_string(player)
+        line = f"Current player: {player}\n"  # of OpenSpiel's conversion to turn-based, before the original
+        names = (key, key.removeprefix(line), line + key)
+        return next((dict(self.rows[name]) for name in names if name in self.rows), None)
 
 
 class JointTablePolicy(TablePolicy):
@@ -111,7 +146,7 @@ class JointTablePolicy(TablePolicy):
 
 def table_of_tree(tree: GameTree, strategy: np.ndarray, most: int | None = None) -> PolicyTable:
     """Returns the table of a strategy, ``[num_slots]``, or only its `most` infosets with the largest reach."""
-    reach = reach_of(tree, strategy)
+    reach = infoset_values(tree, strategy).reach
     infosets = np.arange(tree.num_infosets) if most is None else np.argsort(-reach, kind="stable")[:most]
     records = tree.arrays.infosets[infosets]
     slots = rows_of(records["first_slot"], records["num_actions"])
@@ -132,23 +167,54 @@ def is_strategy(probabilities: np.ndarray, firsts: np.ndarray) -> bool:
     return bool((probabilities >= 0).all() and (np.abs(totals - 1) <= _TOLERANCE).all())
 
 
-def reach_of(tree: GameTree, strategy: np.ndarray) -> np.ndarray:
-    """Returns the probability of each information set if all players follow a strategy, ``[num_infosets]``."""
-    of_nodes, of_infosets = np.ones(tree.num_nodes), np.zeros(tree.num_infosets)
-    with announce_compilation(_add_reach, "the reach of information states", 1):
-        _add_reach(tree.arrays, strategy, tree.infoset_of_slot, of_nodes, of_infosets)
-    return of_infosets
+class InfosetValues(NamedTuple):
+    """Arrays over information sets, and over slots (information set, action)."""
+
+    reach: np.ndarray  # [num_infosets] probability that play reaches it if all players follow the strategy
+    values: np.ndarray  # [num_infosets] the player's expected payoff then; NaN where the others' reach is 0
+    action_values: np.ndarray  # [num_slots] the same after the action
+    regrets: np.ndarray  # [num_slots] action value - value
+
+
+def infoset_values(tree: GameTree, strategy: np.ndarray) -> InfosetValues:
+    """Returns reach, values and regrets of a strategy, ``[num_slots]``.
+
+    Values are conditional on the information set, with the histories in it weighted by chance's and the others'
+    probabilities: counterfactual values (Zinkevich et al. 2007, equation 6) over their sum of weights.
+    """
+    num_nodes, num_players = tree.num_nodes, tree.num_players
+    values, probabilities = np.empty((num_players, num_nodes)), np.ones((num_nodes, num_players + 1))
+    reach, weights, action_values = np.zeros(tree.num_infosets), np.zeros(tree.num_infosets), np.zeros(tree.num_slots)
+    with announce_compilation(_add_up, "the values of information sets", 2):
+        for player in range(num_players):
+            refresh_values(tree.arrays, strategy, values[player], player)
+        _add_up(tree.arrays, strategy, values, probabilities, tree.infoset_of_slot, reach, weights, action_values)
+    infosets = tree.arrays.infosets
+    with np.errstate(invalid="ignore"):
+        action_values /= np.repeat(weights, infosets["num_actions"])  # 0 / 0 is NaN
+    sums = np.add.reduceat(strategy * action_values, infosets["first_slot"]) if len(infosets) else np.zeros(0)
+    return InfosetValues(reach, sums, action_values, action_values - np.repeat(sums, infosets["num_actions"]))
 
 
 @kernel
-def _add_reach(tree, strategy, infoset_of_slot, of_nodes, of_infosets):
-    """Writes the probability of each node and adds it to its infoset; `of_nodes` are ones at first."""
-    nodes = tree.nodes
+def _add_up(tree, strategy, values, probabilities, infoset_of_slot, reach, weights, action_values):
+    """Adds up reach and counterfactual values over the histories of each infoset.
+
+    `values` are expected payoffs, ``[num_players, num_nodes]``. `probabilities`, ``[num_nodes, num_players + 1]`` ones,
+    become those of a node without the player's own choices, in the last column with all choices. The outputs are zeros
+    at first: `reach`, `weights` (the others' reach), and `action_values`, weighted by the others' reach.
+    """
+    nodes, num_players = tree.nodes, len(values)
     for node in range(len(nodes)):  # parents come before children
         kind, child, payload = nodes[node]["kind"], nodes[node]["first_child"], nodes[node]["payload"]
-        if kind >= 0:
-            of_infosets[infoset_of_slot[payload]] += of_nodes[node]
         for index in range(nodes[node]["num_children"]):
             label = payload + index
             probability = tree.chance[label]["probability"] if kind == CHANCE else strategy[label]
-            of_nodes[child + index] = of_nodes[node] * probability
+            for player in range(num_players + 1):
+                factor = 1.0 if player == kind else probability
+                probabilities[child + index, player] = probabilities[node, player] * factor
+            if kind >= 0:
+                action_values[label] += probabilities[node, kind] * values[kind, child + index]
+        if kind >= 0:
+            reach[infoset_of_slot[payload]] += probabilities[node, num_players]
+            weights[infoset_of_slot[payload]] += probabilities[node, kind]

@@ -22,7 +22,7 @@ from mccfr_plus.bounds.treeplex import vertex_maximum
 from mccfr_plus.errors import ConfigError
 from mccfr_plus.estimators.draws import draw_action
 from mccfr_plus.estimators.full import touch_all
-from mccfr_plus.evaluation.kernels import own_reach
+from mccfr_plus.evaluation.exact import own_reach
 from mccfr_plus.kernels.compile import announce_compilation, kernel
 from mccfr_plus.kernels.random_numbers import new_state
 from mccfr_plus.kernels.slots import bind
