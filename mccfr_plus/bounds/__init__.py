@@ -1,6 +1,5 @@
 """Regret bounds, and the measured regret of a run."""
 
-from mccfr_plus.bounds.measured import measured_regret
-from mccfr_plus.bounds.regret import RegretBound, regret_bound, why_no_bound
+from mccfr_plus.bounds.regret import RegretBound, measured_regret, regret_bound, why_no_bound
 
 __all__ = ["RegretBound", "measured_regret", "regret_bound", "why_no_bound"]

@@ -25,8 +25,7 @@ class Evaluation(NamedTuple):
 
     Examples:
         >>> import mccfr_plus, pyspiel
-        >>> uniform = pyspiel.UniformRandomPolicy(pyspiel.load_game("kuhn_poker"))
-        >>> result = mccfr_plus.evaluate("kuhn_poker", uniform)
+        >>> result = mccfr_plus.evaluate("kuhn_poker", pyspiel.UniformPolicy())
         >>> result.values.round(3), round(result.nash_conv, 4)
         (array([ 0.125, -0.125]), 0.9167)
     """
@@ -55,8 +54,7 @@ class BestResponse(NamedTuple):
 
     Examples:
         >>> import mccfr_plus, pyspiel
-        >>> uniform = pyspiel.UniformRandomPolicy(pyspiel.load_game("kuhn_poker"))
-        >>> response = mccfr_plus.best_response("kuhn_poker", uniform, player=0)
+        >>> response = mccfr_plus.best_response("kuhn_poker", pyspiel.UniformPolicy(), player=0)
         >>> response.value, response.actions["2pb"]
         (0.5, 1)
     """
@@ -70,9 +68,7 @@ class Evaluator:
     """Evaluates strategies of one tree in arrays that it keeps, as allocating them takes long. Not thread-safe."""
 
     def __init__(self, tree: GameTree):
-        self._tree = tree
-        self._arrays = tree.arrays_with_leaves
-        size = tree.num_slots + tree.num_players
+        self._tree, self._arrays, size = tree, tree.arrays_with_leaves, tree.num_slots + tree.num_players
         self._scratch = np.empty(size), np.empty(size + 1), np.empty(tree.num_infosets, np.int32)
         self.room = np.empty(size)  # for callers: where to write the strategy
 
@@ -95,8 +91,7 @@ def evaluate(game: AnyGame, policy: JointPolicy) -> Evaluation:
 
     Examples:
         >>> import mccfr_plus, pyspiel
-        >>> uniform = pyspiel.UniformRandomPolicy(pyspiel.load_game("kuhn_poker"))
-        >>> mccfr_plus.evaluate("kuhn_poker", uniform).best_response_values.round(4)
+        >>> mccfr_plus.evaluate("kuhn_poker", pyspiel.UniformPolicy()).best_response_values.round(4)
         array([0.5   , 0.4167])
     """
     tree = compile_game(game)
@@ -108,8 +103,7 @@ def expected_values(game: AnyGame, policy: JointPolicy) -> np.ndarray:
 
     Examples:
         >>> import mccfr_plus, pyspiel
-        >>> uniform = pyspiel.UniformRandomPolicy(pyspiel.load_game("kuhn_poker"))
-        >>> mccfr_plus.expected_values("kuhn_poker", uniform)
+        >>> mccfr_plus.expected_values("kuhn_poker", pyspiel.UniformPolicy())
         array([ 0.125, -0.125])
     """
     tree = compile_game(game)
@@ -125,8 +119,6 @@ def expected_values(game: AnyGame, policy: JointPolicy) -> np.ndarray:
 def nash_conv(game: AnyGame, policy: JointPolicy) -> float:
     """Returns the sum over players of the gain of a best response: 0 at a Nash equilibrium.
 
-    Any number of players, any payoffs.
-
     Args:
         game: A game, a game string, or its tree if it is compiled already.
         policy: A joint policy: any of OpenSpiel's, from Python or C++; a mapping from information states to
@@ -138,8 +130,7 @@ def nash_conv(game: AnyGame, policy: JointPolicy) -> float:
 
     Examples:
         >>> import mccfr_plus, pyspiel
-        >>> uniform = pyspiel.UniformRandomPolicy(pyspiel.load_game("kuhn_poker"))
-        >>> round(mccfr_plus.nash_conv("kuhn_poker", uniform), 4)
+        >>> round(mccfr_plus.nash_conv("kuhn_poker", pyspiel.UniformPolicy()), 4)
         0.9167
     """
     tree = compile_game(game)
@@ -154,8 +145,7 @@ def exploitability(game: AnyGame, policy: JointPolicy) -> float:
 
     Examples:
         >>> import mccfr_plus, pyspiel
-        >>> uniform = pyspiel.UniformRandomPolicy(pyspiel.load_game("kuhn_poker"))
-        >>> round(mccfr_plus.exploitability("kuhn_poker", uniform), 4)
+        >>> round(mccfr_plus.exploitability("kuhn_poker", pyspiel.UniformPolicy()), 4)
         0.4583
     """
     tree = compile_game(game)
@@ -167,8 +157,7 @@ def best_response(game: AnyGame, policy: JointPolicy, player: int) -> BestRespon
 
     Examples:
         >>> import mccfr_plus, pyspiel
-        >>> uniform = pyspiel.UniformRandomPolicy(pyspiel.load_game("kuhn_poker"))
-        >>> mccfr_plus.best_response("kuhn_poker", uniform, player=0).value
+        >>> mccfr_plus.best_response("kuhn_poker", pyspiel.UniformPolicy(), player=0).value
         0.5
     """
     tree = compile_game(game)
@@ -204,8 +193,7 @@ def own_reach(tree, strategy, reach):
 def best_response_value(tree, reach, player, gradient, best):
     """Returns the values of a best response and of the policy itself for one player.
 
-    `reach` is the own reach of every sequence. The player's entries of `best`, ``[num_infosets]`` int32, become the
-    first best slots; `gradient`, ``[num_slots + num_players + 1]``, is overwritten.
+    The player's entries of `best`, ``[num_infosets]`` int32, become the first best slots; `gradient` is overwritten.
     """
     exact_gradient(tree, reach, gradient, player)
     infosets = tree.infosets
@@ -226,10 +214,7 @@ def best_response_value(tree, reach, player, gradient, best):
 
 @kernel
 def evaluate_players(strategy, best_values, values, reach, gradient, best, *flat):
-    """Writes the best-response and on-policy value of every player, both ``[num_players]``.
-
-    `flat` are the fields of `TreeArrays` with leaves, one by one, which Numba unpacks in half the time.
-    """
+    """Writes the values of every player. `flat` are the fields of `TreeArrays`, which Numba unpacks in half the time."""
     tree = TreeArrays(*flat)
     own_reach(tree, strategy, reach)
     for player in range(len(values)):
@@ -238,10 +223,7 @@ def evaluate_players(strategy, best_values, values, reach, gradient, best, *flat
 
 @kernel
 def normalize(sums, infosets, strategy):
-    """Writes sums divided by their total at each infoset to `strategy`, which may be the same memory.
-
-    It is exactly uniform where all sums are equal, as at infosets without visits.
-    """
+    """Writes sums over their total to `strategy`, which may be the same memory; exactly uniform where sums are equal."""
     for infoset in infosets:
         first, count = infoset["first_slot"], infoset["num_actions"]
         total, is_uniform = 0.0, True

@@ -1,16 +1,13 @@
 """Equilibria of two-player zero-sum games by the linear program of the sequence form, solved by SciPy's HiGHS.
 
-With x the plan of player 0 over its sequences, A the payoffs times chance of player 0 by the last sequences of both
-players, and v(J) the least payoff of player 0 from player 1's information set J on,
+With x player 0's plan over sequences, A its payoffs times chance by the last sequences of both players, and v(J) its
+least payoff from player 1's information set J on,
 
     maximize    sum of v(J) over the J that no own sequence precedes, plus the payoffs at player 1's empty sequence
     subject to  v(J) <= (A'x)[J, b] + sum of v(J') over the J' right behind (J, b)      for all (J, b)
                 sum over a of x[I, a] = x[parent of I],  x of the empty sequence = 1,  x >= 0.
 
-The dual values of the first rows are a plan of player 1, so that one program gives both strategies.
-
-Reference: Koller, Megiddo, von Stengel 1996, "Efficient computation of equilibria for extensive two-person games",
-section 3.
+The dual values of the first rows are a plan of player 1 (Koller, Megiddo, von Stengel 1996, section 3).
 """
 
 from typing import Any, NamedTuple
@@ -28,10 +25,10 @@ _TOLERANCE = 1e-10  # of HiGHS, which takes no smaller one; payoffs are scaled t
 
 
 class Equilibrium(NamedTuple):
-    """An equilibrium of a two-player zero-sum game, with the proof of how exact it is.
+    """An equilibrium of a two-player zero-sum game, with bounds that show how exact it is.
 
     Attributes:
-        policy: The strategies of both players. It is uniform where the player's own strategy does not lead.
+        policy: The strategies of both players, uniform where the player's own strategy does not lead.
         lower: Player 0's payoff against a best response to its strategy.
         upper: Payoff of player 0's best response to player 1's strategy.
 
@@ -61,11 +58,8 @@ def solve_lp(game: pyspiel.Game | str | GameTree) -> Equilibrium:
     """Returns an exact equilibrium of a two-player zero-sum game, by linear programming.
 
     It takes less than a CPU second on `leduc_poker` (4,920 pairs of last sequences with a payoff), 4 on `liars_dice`
-    (147,420) and 93 on `leduc_ranks(ranks=28)` (970,816), with an exploitability below 1e-14. For larger
-    games, and those with very many information sets, use `Solver`.
-
-    Args:
-        game: The game, its name or its tree.
+    (147,420) and 93 on `leduc_ranks(ranks=28)` (970,816), with an exploitability below 1e-14. Use `Solver` for larger
+    games, and those with very many information sets.
 
     Raises:
         GameError: If the game does not have two players, their payoffs do not add up to 0, a player has imperfect
@@ -130,26 +124,21 @@ def _payoffs(tree: GameTree) -> Any:
     from scipy.sparse import csr_array
 
     arrays, size = tree.arrays_with_leaves, tree.num_slots + 2
-    blocks = np.arange(arrays.leaf_range[1])
-    length = np.diff(arrays.leaf_start)[blocks]
-    entries = int(length.sum())  # those of player 0 come first
-    lanes = np.arange(entries) % BLOCK  # a block's length is a multiple of BLOCK
-    rows, columns = arrays.leaf_row[np.repeat(blocks, length) * BLOCK + lanes], arrays.leaf_others[:entries]
-    value = arrays.leaf_value[:entries]
-    used = value != 0.0  # the others fill up blocks
-    return csr_array((value[used], (rows[used], columns[used])), shape=(size, size))
+    blocks = np.arange(arrays.leaf_range[1])  # player 0's come first
+    block_of = np.repeat(blocks, np.diff(arrays.leaf_start)[blocks])
+    used = np.flatnonzero(arrays.leaf_value[: len(block_of)])  # the others fill up blocks
+    rows = arrays.leaf_row[block_of[used] * BLOCK + used % BLOCK]  # a block's length is a multiple of BLOCK
+    return csr_array((arrays.leaf_value[used], (rows, arrays.leaf_others[used])), shape=(size, size))
 
 
 def _plan(tree: GameTree, player: int) -> Any:
     """Returns the csr_array of the plan's equations: a row per infoset, 1 at its slots and -1 at the parent's."""
     from scipy.sparse import csr_array
 
-    begin, end = tree.arrays.infoset_range[player : player + 2].tolist()
-    first_slot, last_slot = tree.arrays.slot_range[player : player + 2].tolist()
-    infosets = tree.arrays.infosets[begin:end]
+    infosets = tree.arrays.infosets[slice(*tree.arrays.infoset_range[player : player + 2])]
+    first, end = tree.arrays.slot_range[player : player + 2].tolist()
     has_parent = np.flatnonzero(infosets["parent_slot"] < tree.num_slots)
-    own = np.arange(last_slot - first_slot)
-    rows = np.concatenate([np.repeat(np.arange(end - begin), infosets["num_actions"]), has_parent])
-    columns = np.concatenate([own, infosets["parent_slot"][has_parent] - first_slot])
-    values = np.concatenate([np.ones(len(own)), -np.ones(len(has_parent))])
-    return csr_array((values, (rows, columns)), shape=(end - begin, len(own)))
+    rows = np.concatenate([np.repeat(np.arange(len(infosets)), infosets["num_actions"]), has_parent])
+    columns = np.concatenate([np.arange(end - first), infosets["parent_slot"][has_parent] - first])
+    values = np.repeat([1.0, -1.0], [end - first, len(has_parent)])
+    return csr_array((values, (rows, columns)), shape=(len(infosets), end - first))

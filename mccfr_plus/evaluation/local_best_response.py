@@ -1,7 +1,4 @@
-"""Approximate best responses, whose payoffs are lower bounds of a best response's value, and the local best response.
-
-It looks one decision ahead: beliefs about the history, expected payoffs after each action, and the best action.
-"""
+"""Approximate best responses, whose payoffs are lower bounds of a best response's value; one decision of lookahead."""
 
 import abc
 import math
@@ -37,7 +34,6 @@ Belief: TypeAlias = list[tuple[pyspiel.State, float]]  # weights do not sum to 1
 
 _MAX_PASSES = 8  # of sampling, in search of consistent histories
 _MAX_STATES = 100_000  # of beliefs, of some kilobytes each
-_MAX_DECISIONS = 300_000
 _MAX_DEPTH = 400  # of an exact expectation, far below Python's limit of recursion
 _TIE = 1e-9  # differences below are rounding: the first action is taken, whatever the order of summation
 
@@ -74,8 +70,6 @@ class Response(openspiel_policy.Policy):
         info_state = state.information_state_string()
         row = self._decisions.get(info_state)
         if row is None:
-            if len(self._decisions) >= _MAX_DECISIONS:
-                self._decisions.clear()
             action = self._decide(state)
             row = self.behavior.row(state) if action is None else new_row(info_state, [action], [1.0])
             self._decisions[info_state] = row
@@ -96,16 +90,14 @@ class Response(openspiel_policy.Policy):
         while pending:
             self._count_history()
             state, share = pending.pop()
-            if state.is_terminal():
+            if state.is_terminal() or state.current_player() == self.player:
+                num_decisions += not state.is_terminal()
                 yield state, share
-            elif state.current_player() == self.player:
-                num_decisions += 1
-                yield state, share
-            else:
-                row = row_at(state, self.behavior.row)
-                if num_decisions + len(pending) + len(row.actions) > most:
-                    raise _TooMany
-                pending.extend(self._split(state, share, row))
+                continue
+            row = row_at(state, self.behavior.row)
+            if num_decisions + len(pending) + len(row.actions) > most:
+                raise _TooMany
+            pending.extend(self._split(state, share, row))
 
 
 def _by_info_state(histories: Iterable[tuple[pyspiel.State, Any]]) -> dict[str, Group]:
@@ -123,28 +115,13 @@ def _by_info_state(histories: Iterable[tuple[pyspiel.State, Any]]) -> dict[str, 
 class Lookahead(NamedTuple):
     """Limits of a decision of `local_best_response`: its arguments of these names."""
 
-    max_histories: int = 2000
-    num_rollouts: int = 200
-    max_nodes: int = 5000
-
-    @classmethod
-    def checked(cls, *limits: int) -> "Lookahead":
-        """Raises ConfigError if a limit is out of range."""
-        for name, value in zip(cls._fields, limits, strict=True):
-            check_whole(name, value)
-        return cls(*limits)
-
-    def scaled(self, factor: float) -> "Lookahead":
-        """Returns the limits times a factor, between 1 and the defaults."""
-        return Lookahead(*(max(1, min(most, int(factor * own))) for own, most in zip(self, Lookahead(), strict=True)))
+    max_histories: int
+    num_rollouts: int
+    max_nodes: int
 
 
 class LocalResponse(Response):
-    """A response that decides by one step of lookahead; see `local_best_response`.
-
-    `rollout` is the player's policy after a decision. Random numbers depend on the seed and the information state
-    alone, so that beliefs and decisions are functions of the information state.
-    """
+    """One decision of lookahead, then `rollout`. Random numbers depend on the seed and the information state alone."""
 
     def __init__(
         self, game: pyspiel.Game, behavior: Behavior, player: int, rollout: Behavior, lookahead: Lookahead, seed: int
@@ -160,8 +137,7 @@ class LocalResponse(Response):
     def belief(self, state: pyspiel.State) -> Belief:
         """Returns the histories of a decision node's information state; none if they were not found or never happen.
 
-        Weights are chance's and the opponents' probabilities. They follow from those at the player's last decision;
-        `max_histories` are sampled if there are more.
+        Weights are chance's and the opponents' probabilities. Of more than `max_histories`, so many are sampled.
         """
         replay, last, key = self.game.new_initial_state(), None, None
         start: Belief = [(replay.clone(), 1.0)]
@@ -193,7 +169,7 @@ class LocalResponse(Response):
         return groups.get(info_state, [])
 
     def _sampled(self, start: Belief, rng: random.Random) -> Iterator[tuple[pyspiel.State, float]]:
-        """Yields the ends or the player's next decisions of sampled histories."""
+        """Yields ends or next decisions of sampled histories."""
         for begin in sample_states(start, self._lookahead.max_histories, rng):
             self._count_history()
             state = begin.clone()
@@ -319,11 +295,10 @@ def local_best_response(
     Reference: Lisý, Bowling 2017, "Equilibrium approximation quality of current no-limit poker bots". Differs from it
     in that it takes any game, all legal actions and any rollout policy, and in the control variates.
     """
-    stop = Stop.checked(num_games, seconds, confidence, progress)
-    lookahead = Lookahead.checked(max_histories, num_rollouts, max_nodes)
+    stop, limits = Stop.checked(num_games, seconds, confidence, progress), (max_histories, num_rollouts, max_nodes)
     game, rng = load_game(game), random.Random(int(new_state(seed)[0]))
     require_player(game, player)
-    (response,) = _local_responses(game, policy, rollout, lookahead, [player], rng)
+    (response,) = _local_responses(game, policy, rollout, Lookahead(*limits), [player], rng)
     return LocalBestResponse(response.lower_bound(rng, stop), response)
 
 
@@ -358,20 +333,19 @@ def exploitability_lower_bound(
         >>> 0.3 < bound.estimate.low < 0.458
         True
     """
-    stop = Stop.checked(num_games, seconds, confidence, progress)
-    lookahead = Lookahead.checked(max_histories, num_rollouts, max_nodes)
+    stop, limits = Stop.checked(num_games, seconds, confidence, progress), (max_histories, num_rollouts, max_nodes)
     game, rng = load_game(game), random.Random(int(new_state(seed)[0]))
-    return bound_of(_local_responses(game, policy, rollout, lookahead, range(game.num_players()), rng), rng, stop)
+    responses = _local_responses(game, policy, rollout, Lookahead(*limits), range(game.num_players()), rng)
+    return bound_of(responses, rng, stop)
 
 
 def _local_responses(
-    game: pyspiel.Game,
-    policy: JointPolicy,
-    rollout: JointPolicy | None,
-    lookahead: Lookahead,
-    players: Iterable[int],
+    game: pyspiel.Game, policy: JointPolicy, rollout: JointPolicy | None, lookahead: Lookahead, players: Iterable[int],
     rng: random.Random,
-) -> Iterator[LocalResponse]:
+) -> Iterator[LocalResponse]:  # fmt: skip
+    """Yields the responses of players; ConfigError if a limit of `lookahead` is out of range."""
+    for name, limit in lookahead._asdict().items():
+        check_whole(name, limit)
     behavior = Behavior(game, policy)
     own = behavior if rollout is None else Behavior(game, rollout)
     for player in players:
@@ -385,15 +359,12 @@ def bound_of(responses: Iterable[Response], rng: random.Random, stop: Stop) -> E
         payoffs.append(response.lower_bound(rng, stop))
     game, row = response.game, response.behavior.row
     if sum_of_payoffs(game) is None:
-        values += [payoff_estimate(game, row, p, rng, "estimate", stop) for p in range(len(payoffs))]
+        values = [payoff_estimate(game, row, player, rng, "estimate", stop) for player in range(len(payoffs))]
     return ExploitabilityBound(mean_gain(game, payoffs, values), tuple(payoffs))
 
 
 def mean_gain(game: pyspiel.Game, responses: Sequence[Estimate], values: Sequence[Estimate]) -> Estimate:
-    """Returns (sum of the responses' values - sum of the policy's values) / number of players.
-
-    The policy's values are needed only in games without a constant sum of payoffs.
-    """
+    """Returns (sum of responses' values - sum of the policy's) / players; a constant sum replaces `values`."""
     share, constant = 1 / game.num_players(), sum_of_payoffs(game)
     if constant is not None:
         return sum_of(responses, [share] * len(responses), -constant * share, responses[0].kind)

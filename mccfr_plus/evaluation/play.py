@@ -1,19 +1,10 @@
 """Games of known strategies, with control variates for a player's payoff, and estimates with confidence intervals.
 
-Each random choice of a game (by chance or by a player) has a control variate: the learned value of the choice minus
-the expected value over all choices, times a coefficient. Values and coefficients come from earlier games alone. So each
-control variate has mean 0 given everything before it, and
+    payoff - sum over choices (of chance or a player) of coefficient * (value(chosen) - sum over c of P(c) value(c))
 
-    payoff - sum over choices of coefficient * (value(chosen) - sum over c of P(c) value(c))
-
-has the payoff's mean in every game. With exact values and coefficients of 1 the sum telescopes to a constant.
-
-The value of a history is the expectation of the known values one step below. Values of terminal histories are exact.
+has the payoff's mean, as values and coefficients come from earlier games alone: each control variate has mean 0 given
+everything before it. The value of a history is the expectation of the known values one step below, exact at the end.
 Control variates of different choices are uncorrelated: each group, by number of visits, has its own coefficient.
-
-Reference: Burch, Schmid, Moravcik, Morrill, Bowling 2018, "AIVAT: a new variance reduction technique for agent
-evaluation in imperfect information games". Differs from it in learned values, and in that it takes no sum over private
-information: with all strategies known, histories tell more.
 """
 
 import itertools
@@ -171,7 +162,7 @@ class _Place:
 
 
 class ControlledPlay:
-    """Plays turn-based games and returns a player's payoffs, plain and with control variates."""
+    """Turn-based games with a player's payoffs, plain and with control variates."""
 
     def __init__(self, game: pyspiel.Game, row_of: RowOf, player: int, rng: random.Random):
         self._game, self._row_of, self._player, self._rng = game, row_of, player, rng
@@ -185,10 +176,9 @@ class ControlledPlay:
         """Plays one game; returns the payoff and the payoff less the control variates, of the same mean."""
         state = self._game.new_initial_state()
         node = self._root = self._root or self._new_place(state)
-        stored = True  # whether `node` is kept
         path: list[tuple[_Place, int, bool]] = []
         controls: list[tuple[int, float, float]] = []
-        correction = 0.0
+        stored, correction = True, 0.0  # whether `node` is kept
         while True:
             index = bisect_right(node.row.cumulative, self._rng.random())
             path.append((node, index, stored))
@@ -257,10 +247,7 @@ class Stop(NamedTuple):
 
 
 def play_until(plays: Sequence[ControlledPlay], stop: Stop) -> tuple[list[Running], list[Running], float]:
-    """Plays in rounds of one game each, at least `MIN_SAMPLES`.
-
-    Returns the plain and the controlled payoffs of each play, and the seconds that all of them took.
-    """
+    """Plays rounds of one game each; returns each play's plain and controlled payoffs, and the seconds of all."""
     begin = time.perf_counter()
     plain, controlled = [Running() for _ in plays], [Running() for _ in plays]
     most = None if stop.num_games is None else max(MIN_SAMPLES, math.ceil(stop.num_games / len(plays)))
@@ -350,7 +337,8 @@ def head_to_head(
         ('estimate', True, True)
 
     Reference: Burch, Schmid, Moravcik, Morrill, Bowling 2018, "AIVAT: a new variance reduction technique for agent
-    evaluation in imperfect information games".
+    evaluation in imperfect information games". Differs from it in learned values, and in that it takes no sum over
+    private information: with all strategies known, histories tell more.
     """
     stop, game = Stop.checked(num_games, seconds, confidence, progress), load_game(game)
     rows, rng = (Behavior(game, first).row, Behavior(game, second).row), random.Random(int(new_state(seed)[0]))

@@ -27,21 +27,17 @@ from mccfr_plus.trees.size_estimate import estimate_size
 GAMES, LOCAL, SAMPLED = "games", "local best response", "sampled best response"
 
 _RECALL_SECONDS = 0.1  # for the test of perfect recall: 0.05 shows it of liars_dice_ir, 0.02 in one of three times
-
 _VALUES_SHARE, _SAMPLED_SHARE = 0.13, 0.4  # of the time; local best responses get the rest
 
 # Sampled best responses, with shares of a player's time for them.
-_LEAST_SHARE = 0.2  # for another trial
-_LOWER_SHARE = 0.1  # for the games of the lower bound
-_FIRST_SAMPLES = 16
-_MORE_SAMPLES = 4  # times as many next time
+_LEAST_SHARE, _LOWER_SHARE = 0.2, 0.1  # for another trial; for the games of the lower bound
+_FIRST_SAMPLES, _MORE_SAMPLES = 16, 4  # times as many next time
 _MOST_GAMES = 2000
 _MAX_NODES = 1_000_000_000  # no limit: time is
 
 # Local best responses, with shares of the time for them.
-_PILOT_SHARE = 0.1  # for a trial of a lookahead
-_COARSE_SHARE = 0.5  # for all trials
-_SCALES = (0.01, 0.1, 1.0)  # of the default lookahead
+_PILOT_SHARE, _COARSE_SHARE = 0.1, 0.5  # for a trial of a lookahead; for all trials
+_LOOKAHEADS = (Lookahead(20, 2, 50), Lookahead(200, 20, 500), Lookahead(2000, 200, 5000))
 _FEW_GAMES = 60  # of a player, in the time left: with more lookahead they would be too few
 
 
@@ -98,11 +94,9 @@ def estimate_quality(
 
     Examples:
         >>> from mccfr_plus.evaluation import estimate_quality
-        >>> quality = estimate_quality("kuhn_poker", {}, seconds=0.5, seed=1)  # of uniform play: 0.458
-        >>> for found in quality.findings[:2]:
-        ...     print(found.quantity, found.player, found.estimate.kind)
-        value 0 estimate
-        value 1 estimate
+        >>> quality = estimate_quality("kuhn_poker", {}, seconds=0.5, seed=1)  # of uniform play
+        >>> [(found.quantity, found.player, found.estimate.kind) for found in quality.findings[:2]]
+        [('value', 0, 'estimate'), ('value', 1, 'estimate')]
     """
     confidence = Stop.checked(None, seconds, confidence, progress).confidence
     game = load_game(game)
@@ -146,11 +140,7 @@ def local_bound(
     seed: int | np.random.Generator | None = None,
     progress: bool = False,
 ) -> ExploitabilityBound | None:
-    """Returns a lower bound of exploitability by local best responses within the time; see `estimate_quality`.
-
-    It tries responses with increasing lookahead, which is not always better, and plays new games with the best ones.
-    None if the time is too short, or if a sample shows imperfect recall.
-    """
+    """Returns the lower bound of `estimate_quality`; None if time is short or a sample shows imperfect recall."""
     game, rng = load_game(game), random.Random(int(new_state(seed)[0]))
     if not _perfect_recall(game, seconds, rng):
         return None
@@ -162,8 +152,8 @@ def local_bound(
         return max(begin + seconds - time.perf_counter(), _PILOT_SHARE * seconds)
 
     best: list[tuple[Estimate, LocalResponse]] = []  # of each player
-    for scale in _SCALES:
-        trial, lookahead = time.perf_counter(), Lookahead().scaled(scale)
+    for lookahead in _LOOKAHEADS:
+        trial = time.perf_counter()
         tried = [LocalResponse(game, behavior, p, behavior, lookahead, rng.getrandbits(64)) for p in players]
         for response in tried:
             response.deadline = begin + _COARSE_SHARE * seconds
@@ -172,7 +162,7 @@ def local_bound(
         except BudgetError:
             break
         looks = list(zip(found, tried, strict=True))
-        # The one with more lookahead, unless its interval is below the other one's.
+        # More lookahead is not always better: keep the response whose interval is above.
         best = [new if new[0].high >= old[0].low else old for old, new in zip(best or looks, looks, strict=True)]
         if min(look.samples for look in found) * time_left() / (time.perf_counter() - trial) < _FEW_GAMES:
             break

@@ -16,7 +16,7 @@ from mccfr_plus.evaluation.play import MIN_SAMPLES, Estimate, Running, Stop
 from mccfr_plus.evaluation.strategies import Behavior, Distribution, JointPolicy, require_player
 from mccfr_plus.kernels.compile import source_of
 from mccfr_plus.kernels.random_numbers import new_state, next_word
-from mccfr_plus.parameters import check_whole
+from mccfr_plus.parameters import LARGEST, check_number, check_whole
 from mccfr_plus.trees.loading import load_game
 
 _TO_UNIT = 1.0 / (1 << 53)
@@ -76,7 +76,9 @@ def sampled_best_response(
         >>> result.lower.low < 0.5 < result.upper.high
         True
     """
-    stop = Stop.checked(num_games, seconds, confidence, progress)
+    stop = Stop.checked(num_games, None, confidence, progress)
+    if seconds is not None:
+        check_number("seconds", seconds, 0, LARGEST, "give a positive number, or None")
     check_whole("num_samples", num_samples)
     check_whole("repetitions", repetitions, MIN_SAMPLES)
     check_whole("max_nodes", max_nodes)
@@ -84,11 +86,11 @@ def sampled_best_response(
     require_player(game, player)
     rng, words = random.Random(int(state[0])), np.random.default_rng(state)
     values, begin = Running(), time.perf_counter()
-    response = SampledResponse(game, Behavior(game, policy), player, max_nodes, stop.seconds)
+    response = SampledResponse(game, Behavior(game, policy), player, max_nodes, seconds)
     for _ in tqdm(range(repetitions), unit="sampled game", disable=not progress):
         values.add(response.solve(words.integers(0, 2**64, num_samples, np.uint64)))
     spent = time.perf_counter() - begin
-    lower = response.lower_bound(rng, stop._replace(seconds=None))
+    lower = response.lower_bound(rng, stop)
     unseen = (game.max_utility() - values.mean) * -math.log((1 - stop.confidence) / 2) / (num_samples * repetitions)
     upper = values.estimate("upper bound", stop.confidence, spent)
     return SampledBestResponse(
@@ -100,10 +102,10 @@ def sampled_best_response(
 
 
 class SampledResponse(Response):
-    """The best decisions in sampled games, with a limit of histories and seconds for all of these games together.
+    """The best decisions in sampled games, with limits for all of these games together.
 
-    A sample determines chance's choice at each history and the opponents' action at each of their information states:
-    hashes of its random word. Samples that share a history are traversed together.
+    A sample's random word is hashed for chance's choice at each history and for the opponents' action at each of their
+    information states. Samples that share a history are traversed together.
     """
 
     def __init__(self, game: pyspiel.Game, behavior: Behavior, player: int, max_nodes: int, seconds: float | None):

@@ -32,10 +32,7 @@ _MAX_ROWS = 100_000  # of a player that `Behavior` keeps, some 50 MB
 
 
 def strategy_of(tree: GameTree, policy: JointPolicy) -> np.ndarray:
-    """Returns the probabilities of a policy, or of a list of one per player, ``[num_slots]`` float64, not normalized.
-
-    PolicyError if the policy has no distribution over the legal actions at an infoset of the game.
-    """
+    """Returns a policy's probabilities, ``[num_slots]`` float64. PolicyError if an infoset has no distribution."""
     if not isinstance(policy, list | tuple):
         return _strategy_of(tree, policy, range(tree.num_players))
     policies, ranges = one_per_player(policy, tree.num_players), tree.arrays.slot_range
@@ -43,22 +40,15 @@ def strategy_of(tree: GameTree, policy: JointPolicy) -> np.ndarray:
 
 
 def sampling_strategy_of(tree: GameTree, estimator: Estimator) -> np.ndarray:
-    """Returns the strategy that an estimator samples by, ``[num_slots]`` float64.
-
-    ConfigError if it is not a strategy of the game, or gives a legal action no probability.
-    """
+    """Returns the strategy that an estimator samples by, ``[num_slots]`` float64. ConfigError if it is none."""
     given = estimator.sampling_strategy(tree)
     strategy = np.array(given, np.float64) if isinstance(given, np.ndarray) else strategy_of(tree, given)
-    if strategy.shape != (tree.num_slots,):
-        raise ConfigError(
-            f"a sampling strategy of shape {strategy.shape}: {tree.game} has {tree.num_slots} (information state, "
-            "action) pairs, in the order of its GameTree."
-        )
+    shape, pairs = strategy.shape, f"{tree.num_slots} (information state, action) pairs, in the order of its GameTree"
+    if shape != (tree.num_slots,):
+        raise ConfigError(f"a sampling strategy of shape {shape}: {tree.game} has {pairs}.")
     if not (strategy > 0).all() or not is_strategy(strategy, tree.arrays.infosets["first_slot"]):
-        raise ConfigError(
-            "the sampling strategy has actions of probability 0, which are never tried, or does not sum to 1 at each "
-            f"information state: {strategy}."
-        )
+        where = "at each information state"
+        raise ConfigError(f"the sampling strategy must be positive and sum to 1 {where}, and not be {strategy}.")
     return strategy
 
 
@@ -78,10 +68,7 @@ def require_player(game: pyspiel.Game, player: int) -> None:
 
 
 def answers_by_text(policy: Any) -> Callable[[str, int], Probabilities | None] | None:
-    """Returns a function from (information state string, player) to {action: probability}; None if it needs states.
-
-    A policy of a simultaneous game also answers in the turn-based game that it was converted to.
-    """
+    """Returns a function from (information state string, player) to {action: probability}; None if it needs states."""
     if isinstance(policy, TreePolicy):  # players may share texts
         return None
     if isinstance(policy, openspiel_policy.TabularPolicy):
@@ -160,26 +147,18 @@ def _strategy_of(tree: GameTree, policy: AnyPolicy, players: Sequence[int]) -> n
         if policy.tree is tree or policy.tree.fingerprint == tree.fingerprint:
             return policy.strategy()
         raise PolicyError(f"a policy of {policy.game} does not fit {tree.game}: evaluate it on its own game.")
-    strategy = tree.uniform_strategy()
-    answer = _answers_of_infosets(tree, policy)
-    ranges = tree.arrays.infoset_range
+    keyed = policy if isinstance(policy, KeyedPolicy) else None
+    by_text: Any = keyed.find if keyed is not None and keyed.keys.of_texts else answers_by_text(policy)
+    answer, nodes = (by_text, tree.info_states) if by_text else (answers_of(policy), representative_states(tree))
+    strategy, ranges = tree.uniform_strategy(), tree.arrays.infoset_range
     for player in players:
         for infoset in range(ranges[player], ranges[player + 1]):
-            found = answer(infoset, player)
-            if found is None and isinstance(policy, KeyedPolicy):
+            found = answer(nodes[infoset], player)
+            if found is None and keyed is not None:
                 continue  # it is uniform elsewhere
             where = f"at information state {tree.info_states[infoset]!r} of player {player} in {tree.game}"
             strategy[tree.slots(infoset)] = distribution(found, tree.legal_actions(infoset), where)
     return strategy
-
-
-def _answers_of_infosets(tree: GameTree, policy: AnyPolicy) -> Callable[[int, int], Probabilities | None]:
-    if isinstance(policy, KeyedPolicy) and policy.keys.of_texts:
-        return lambda infoset, player: policy.find(tree.info_states[infoset], player)
-    if by_text := answers_by_text(policy):
-        return lambda infoset, player: by_text(tree.info_states[infoset], player)
-    at_state, states = answers_of(policy), representative_states(tree)
-    return lambda infoset, player: at_state(states[infoset], player)
 
 
 # --- state by state, without a tree ---
@@ -204,12 +183,8 @@ class Behavior:
     """
 
     def __init__(self, game: pyspiel.Game, policy: JointPolicy):
-        policies = one_per_player(policy, game.num_players())
-        self._answers = [answers_of(one) for one in policies]
-        self._is_uniform_elsewhere = [
-            isinstance(one, Mapping | pyspiel.TabularPolicy) and not isinstance(one, openspiel_policy.Policy)
-            for one in policies
-        ]
+        self._policies = one_per_player(policy, game.num_players())
+        self._answers = [answers_of(one) for one in self._policies]
         self._rows: list[dict[str, Distribution]] = [{} for _ in self._answers]
 
     def row(self, state: pyspiel.State) -> Distribution:
@@ -221,7 +196,9 @@ class Behavior:
             if len(rows) >= _MAX_ROWS:
                 rows.clear()
             legal, found = state.legal_actions(), self._answers[player](state, player)
-            if found is None and self._is_uniform_elsewhere[player]:
+            policy = self._policies[player]
+            is_table = isinstance(policy, Mapping | pyspiel.TabularPolicy)
+            if found is None and is_table and not isinstance(policy, openspiel_policy.Policy):
                 found = dict.fromkeys(legal, 1 / len(legal))
             weights = distribution(found, legal, f"at information state {info_state!r} of player {player}")
             row = rows[info_state] = new_row(info_state, legal, weights)

@@ -1,13 +1,11 @@
-"""Pages of strategies: self-contained HTML files that fetch nothing from a network.
-
-They list information states, the most often reached first.
-"""
+"""Pages of strategies: self-contained HTML files that list information states, the most often reached first."""
 
 import heapq
 import itertools
 import json
 import math
 import os
+from collections import defaultdict
 from collections.abc import Sequence
 from html import escape
 from importlib import resources
@@ -54,24 +52,18 @@ class StrategyTable(NamedTuple):
 
 def table_of_tree(label: str, tree: GameTree, strategy: np.ndarray, most_slots: int = MOST_SLOTS) -> StrategyTable:
     """Returns the information states of a strategy, ``[num_slots]``, that are reached most often, in this order."""
-    found, players = infoset_values(tree, strategy), tree.arrays.infosets["player"]
+    found, players = infoset_values(tree, strategy), tree.arrays.infosets["player"].tolist()
     order = np.argsort(-found.reach.round(_DIGITS), kind="stable")
     order = order[np.cumsum(tree.arrays.infosets["num_actions"][order]) <= most_slots]
     names: dict[str, int] = {}
     rows = []
     for infoset, texts in zip(order.tolist(), action_names(tree, order), strict=True):
-        slots = tree.slots(infoset)
-        row = Row(
-            player=int(players[infoset]),
-            state=tree.info_states[infoset],
-            reach=_rounded(found.reach[infoset]),
-            value=_rounded(found.values[infoset]),
-            actions=[names.setdefault(name, len(names)) for name in texts],
-            probabilities=[round(p, 4) for p in strategy[slots].tolist()],
-            values=[_rounded(value) for value in found.action_values[slots].tolist()],
-            regrets=[_rounded(value) for value in found.regrets[slots].tolist()],
-        )
-        rows.append(row)
+        slots, reach, value = tree.slots(infoset), _rounded(found.reach[infoset]), _rounded(found.values[infoset])
+        numbers = [names.setdefault(name, len(names)) for name in texts]
+        probabilities = [round(p, 4) for p in strategy[slots].tolist()]
+        values, regrets = ([_rounded(x) for x in each[slots].tolist()] for each in (found.action_values, found.regrets))
+        state = tree.info_states[infoset]
+        rows.append(Row(players[infoset], state, reach, value, numbers, probabilities, values, regrets))
     cut = "" if len(rows) == tree.num_infosets else f", the most often reached of {tree.num_infosets:,}"
     return StrategyTable(label, f"{len(rows):,} information states{cut}", tree.num_players, list(names), rows)
 
@@ -79,17 +71,13 @@ def table_of_tree(label: str, tree: GameTree, strategy: np.ndarray, most_slots: 
 def table_of_histories(
     label: str, game: pyspiel.Game, policy: Any, most_histories: int = MOST_HISTORIES
 ) -> StrategyTable:
-    """Returns the information states of the most probable histories of a game that is too large for a tree.
-
-    Values are not known. The reach of an information state is the sum over those of its histories that were visited.
-    """
+    """Returns the information states of the most probable histories, without values; reach is that of these histories."""
     behavior = Behavior(game, policy)
     names: dict[str, int] = {}
     rows: dict[tuple[int, str], Row] = {}
-    reach: dict[tuple[int, str], float] = {}
+    reach: defaultdict[tuple[int, str], float] = defaultdict(float)
     number = itertools.count()  # histories of one probability are visited in the order in which they are found
-    heap = [(-1.0, next(number), game.new_initial_state())]
-    visited = 0
+    heap, visited = [(-1.0, next(number), game.new_initial_state())], 0
     while heap and visited < most_histories:
         visited += 1
         minus_reach, _, state = heapq.heappop(heap)
@@ -103,7 +91,7 @@ def table_of_histories(
                 unknown: list[float | None] = [None] * len(legal)
                 shown = [round(choices.get(action, 0.0), 4) for action in legal]
                 rows[infoset] = Row(*infoset, None, None, numbers, shown, unknown, unknown)
-            reach[infoset] = reach.get(infoset, 0.0) - minus_reach
+            reach[infoset] -= minus_reach
         for action, probability in choices.items():
             child = state.child(action)
             if not child.is_terminal():

@@ -1,4 +1,4 @@
-"""Policies that are tables: what all of them answer, and their rows for data frames, files and notebooks."""
+"""Policies that are tables, their rows for data frames and notebooks, and values of information sets."""
 
 import abc
 from html import escape
@@ -63,7 +63,7 @@ class TablePolicy(openspiel_policy.Policy):
 
 
 class InfoStatePolicy(TablePolicy):
-    """One player's strategy as an OpenSpiel policy, uniform at other information states and for other players.
+    """One player's strategy, uniform at other information states and for other players.
 
     It accepts states of a simultaneous game and of its turn-based conversion.
 
@@ -100,19 +100,14 @@ class JointTablePolicy(TablePolicy):
     """A table policy of all players, whose rows can be listed."""
 
     _elsewhere: ClassVar[str] = ""  # what it plays where it has no row, for the title
-
-    @property
-    @abc.abstractmethod
-    def num_infosets(self) -> int:
-        """Number of information states that it has probabilities for."""
+    num_infosets: int  # information states that it has probabilities for
 
     @abc.abstractmethod
-    def _rows(self, most: int | None = None) -> PolicyTable:
-        """Returns the rows of so many information states, the most often reached ones where reach is known."""
+    def to_table(self, most: int | None = None) -> PolicyTable:
+        """Returns a row per information state and action as arrays, of `most` information states or all (None).
 
-    def to_table(self) -> PolicyTable:
-        """Returns a row per information state and action, as arrays; the columns are those of `to_dataframe`."""
-        return self._rows()
+        The columns are those of `to_dataframe`. Where reach is known, those most often reached come first.
+        """
 
     def to_dataframe(self) -> Any:
         """Returns a row per information state and action as a pandas data frame.
@@ -130,7 +125,7 @@ class JointTablePolicy(TablePolicy):
         return self.to_table().to_dataframe()
 
     def _repr_html_(self) -> str:
-        table, rows = self._rows(_SHOWN), list[list[str]]()
+        table, rows = self.to_table(_SHOWN), list[list[str]]()
         for i, text in enumerate(table.information_state):
             played = f"{table.action_name[i]} {table.probability[i]:.3f}"
             if rows and rows[-1][:2] == [str(table.player[i]), text]:
@@ -179,8 +174,7 @@ class InfosetValues(NamedTuple):
 def infoset_values(tree: GameTree, strategy: np.ndarray) -> InfosetValues:
     """Returns reach, values and regrets of a strategy, ``[num_slots]``.
 
-    Values are conditional on the information set, with the histories in it weighted by chance's and the others'
-    probabilities: counterfactual values (Zinkevich et al. 2007, equation 6) over their sum of weights.
+    Values are counterfactual values (Zinkevich et al. 2007, equation 6) over the others' reach.
     """
     num_nodes, num_players = tree.num_nodes, tree.num_players
     values, probabilities = np.empty((num_players, num_nodes)), np.ones((num_nodes, num_players + 1))
@@ -198,11 +192,10 @@ def infoset_values(tree: GameTree, strategy: np.ndarray) -> InfosetValues:
 
 @kernel
 def _add_up(tree, strategy, values, probabilities, infoset_of_slot, reach, weights, action_values):
-    """Adds up reach and counterfactual values over the histories of each infoset.
+    """Adds up reach, weights (the others' reach) and weighted action values over the histories of each infoset.
 
-    `values` are expected payoffs, ``[num_players, num_nodes]``. `probabilities`, ``[num_nodes, num_players + 1]`` ones,
-    become those of a node without the player's own choices, in the last column with all choices. The outputs are zeros
-    at first: `reach`, `weights` (the others' reach), and `action_values`, weighted by the others' reach.
+    `probabilities`, ``[num_nodes, num_players + 1]`` ones, become those of a node without the player's own choices; in
+    the last column with all choices.
     """
     nodes, num_players = tree.nodes, len(values)
     for node in range(len(nodes)):  # parents come before children

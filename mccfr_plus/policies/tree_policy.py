@@ -1,5 +1,6 @@
 """OpenSpiel's tabular policy, backed by a strategy array."""
 
+import itertools
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
@@ -15,12 +16,12 @@ from mccfr_plus.trees.order import openspiel_order, representative_states
 
 
 class TreePolicy(JointTablePolicy, openspiel_policy.TabularPolicy, Mapping):
-    """A joint policy of all players, as OpenSpiel's Python code expects one.
+    """A joint policy of all players: an `open_spiel.python.policy.TabularPolicy`.
 
-    It is an `open_spiel.python.policy.TabularPolicy`, whose indexed attributes (``states``,
-    ``action_probability_array``, ...) are built on first use; writing to ``action_probability_array`` changes the
-    policy. It is also a mapping from information state strings to ``[(action, probability), ...]``, which
-    `pyspiel.exploitability` and `pyspiel.nash_conv` accept. Later iterations of a solver do not change it.
+    Its indexed attributes (``states``, ``action_probability_array``, ...) are built on first use; writing to
+    ``action_probability_array`` changes the policy. It is also a mapping from information state strings to
+    ``[(action, probability), ...]``, which `pyspiel.exploitability` and `pyspiel.nash_conv` accept. Later iterations of
+    a solver do not change it.
 
     Args:
         tree: The game.
@@ -38,13 +39,11 @@ class TreePolicy(JointTablePolicy, openspiel_policy.TabularPolicy, Mapping):
         # Not TabularPolicy's own, which traverses the game.
         openspiel_policy.Policy.__init__(self, tree.game, list(range(tree.num_players)))
         self.tree = tree
-        self.game_type = tree.game.get_type()
+        self.num_infosets, self.game_type = tree.num_infosets, tree.game.get_type()
         self._strategy = np.array(strategy, np.float64)
         if self._strategy.shape != (tree.num_slots,):
-            raise PolicyError(
-                f"a strategy of shape {self._strategy.shape} does not fit {tree.game}, which has {tree.num_slots} "
-                "(information state, action) pairs."
-            )
+            shape, pairs = self._strategy.shape, f"{tree.num_slots} (information state, action) pairs"
+            raise PolicyError(f"a strategy of shape {shape} does not fit {tree.game}, which has {pairs}.")
 
     def strategy(self) -> np.ndarray:
         """Returns a copy of the probabilities, ``[num_slots]`` float64."""
@@ -55,8 +54,8 @@ class TreePolicy(JointTablePolicy, openspiel_policy.TabularPolicy, Mapping):
     def _row_at(self, state: pyspiel.State, player: int) -> dict[int, float]:
         infoset = self.tree.infoset_of_state(state, player)
         if infoset is None:
-            key = state.information_state_string(player)
-            raise PolicyError(f"information state {key!r} of player {player} does not occur in {self.game}.")
+            text = state.information_state_string(player)
+            raise PolicyError(f"information state {text!r} of player {player} does not occur in {self.game}.")
         return dict(self._actions_and_probabilities(infoset))
 
     def _actions_and_probabilities(self, infoset: int) -> list[tuple[int, float]]:
@@ -80,22 +79,16 @@ class TreePolicy(JointTablePolicy, openspiel_policy.TabularPolicy, Mapping):
     @cached_property
     def _texts(self) -> Sequence[str]:
         """The information states. PolicyError if players share some, which a mapping by text cannot tell apart."""
-        texts = self.tree.info_states
-        if len(set(texts)) < len(texts):
-            text = next(text for text, count in Counter(texts).items() if count > 1)
+        ((text, count),) = Counter(self.tree.info_states).most_common(1) or [("", 0)]
+        if count > 1:
             raise PolicyError(
-                f"players of {self.game} share information states such as {text!r}: a table by text holds one of "
-                "them. Use this policy as it is."
+                f"players of {self.game} share information states such as {text!r}, which a table by text cannot tell "
+                "apart. Use this policy as it is."
             )
-        return texts
+        return self.tree.info_states
 
     def __len__(self) -> int:
-        return self.tree.num_infosets
-
-    @property
-    def num_infosets(self) -> int:
-        """Number of information states."""
-        return self.tree.num_infosets
+        return self.num_infosets
 
     __eq__ = object.__eq__
     __hash__ = object.__hash__
@@ -108,9 +101,7 @@ class TreePolicy(JointTablePolicy, openspiel_policy.TabularPolicy, Mapping):
 
     @cached_property
     def _row_of(self) -> np.ndarray:
-        row = np.empty(self.tree.num_infosets, np.int64)
-        row[self._order] = np.arange(self.tree.num_infosets)
-        return row
+        return np.argsort(self._order)  # the inverse permutation
 
     @cached_property
     def state_lookup(self) -> dict[str, int]:  # type: ignore[override]
@@ -121,11 +112,8 @@ class TreePolicy(JointTablePolicy, openspiel_policy.TabularPolicy, Mapping):
 
     @cached_property
     def states_per_player(self) -> list[list[str]]:  # type: ignore[override]
-        ranges = self.tree.arrays.infoset_range
-        return [
-            [self.tree.info_states[i] for i in self._order[ranges[p] : ranges[p + 1]]]
-            for p in range(self.tree.num_players)
-        ]
+        ranges = itertools.pairwise(self.tree.arrays.infoset_range)
+        return [[self.tree.info_states[i] for i in self._order[first:last]] for first, last in ranges]
 
     @cached_property
     def states(self) -> list[pyspiel.State]:  # type: ignore[override]
@@ -134,9 +122,9 @@ class TreePolicy(JointTablePolicy, openspiel_policy.TabularPolicy, Mapping):
     @cached_property
     def state_in(self) -> np.ndarray | None:  # type: ignore[override]
         if self.game_type.provides_information_state_tensor:
-            return np.array([s.information_state_tensor(s.current_player()) for s in self.states])
+            return np.array([s.information_state_tensor() for s in self.states])
         if self.game_type.provides_observation_tensor:
-            return np.array([s.observation_tensor(s.current_player()) for s in self.states])
+            return np.array([s.observation_tensor() for s in self.states])
         return None
 
     @cached_property
@@ -155,21 +143,17 @@ class TreePolicy(JointTablePolicy, openspiel_policy.TabularPolicy, Mapping):
 
     def to_tabular(self, states: dict | None = None) -> openspiel_policy.TabularPolicy:
         """Returns a plain `TabularPolicy` of OpenSpiel with the same probabilities, of the turn-based game."""
-        if states is not None:
-            return super().to_tabular(states)
-        return self.__copy__()
+        return self.__copy__() if states is None else super().to_tabular(states)
 
     def to_pyspiel(self) -> pyspiel.TabularPolicy:
         """Returns a C++ tabular policy with the same probabilities, for pyspiel's own functions and bots."""
-        return pyspiel.TabularPolicy(
-            {key: self._actions_and_probabilities(infoset) for infoset, key in enumerate(self._texts)}
-        )
+        return pyspiel.TabularPolicy({text: self._actions_and_probabilities(i) for i, text in enumerate(self._texts)})
 
-    def _rows(self, most: int | None = None) -> PolicyTable:
+    def to_table(self, most: int | None = None) -> PolicyTable:
         return table_of_tree(self.tree, self.strategy(), most)
 
     def __repr__(self) -> str:
         return f"TreePolicy({str(self.game)!r}, {len(self):,} information states)"
 
-    def __reduce__(self) -> tuple[type, tuple[GameTree, np.ndarray]]:
+    def __reduce__(self) -> tuple:
         return type(self), (self.tree, self.strategy())

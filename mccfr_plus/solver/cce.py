@@ -17,8 +17,7 @@ from typing import NamedTuple
 import numpy as np
 import pyspiel
 
-from mccfr_plus.bounds.measured import add_gradient
-from mccfr_plus.bounds.treeplex import vertex_maximum
+from mccfr_plus.bounds.treeplex import add_gradient, vertex_maximum
 from mccfr_plus.errors import ConfigError
 from mccfr_plus.estimators.draws import draw_action
 from mccfr_plus.estimators.full import touch_all
