@@ -93,12 +93,8 @@ def sampled_best_response(
     lower = response.lower_bound(rng, stop)
     unseen = (game.max_utility() - values.mean) * -math.log((1 - stop.confidence) / 2) / (num_samples * repetitions)
     upper = values.estimate("upper bound", stop.confidence, spent)
-    return SampledBestResponse(
-        upper=upper._replace(low=upper.low - unseen, high=upper.high + unseen),
-        lower=lower._replace(seconds=spent + lower.seconds),
-        policy=response,
-        nodes=response.nodes,
-    )
+    upper = upper._replace(low=upper.low - unseen, high=upper.high + unseen)
+    return SampledBestResponse(upper, lower._replace(seconds=spent + lower.seconds), response, response.nodes)
 
 
 class SampledResponse(Response):

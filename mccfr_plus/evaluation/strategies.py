@@ -14,8 +14,7 @@ from open_spiel.python import policy as openspiel_policy
 from mccfr_plus.errors import ConfigError, PolicyError
 from mccfr_plus.estimators import Estimator
 from mccfr_plus.policies.keyed_policy import KeyedPolicy
-from mccfr_plus.policies.table import is_strategy
-from mccfr_plus.policies.tree_policy import TreePolicy
+from mccfr_plus.policies.table import TreePolicy, is_strategy
 from mccfr_plus.trees.game_tree import GameTree
 from mccfr_plus.trees.loading import quiet_openspiel
 from mccfr_plus.trees.order import representative_states

@@ -71,7 +71,7 @@ def table_of_tree(label: str, tree: GameTree, strategy: np.ndarray, most_slots: 
 def table_of_histories(
     label: str, game: pyspiel.Game, policy: Any, most_histories: int = MOST_HISTORIES
 ) -> StrategyTable:
-    """Returns the information states of the most probable histories, without values; reach is that of these histories."""
+    """Returns the information states of the most probable histories, without values; reach is summed over these."""
     behavior = Behavior(game, policy)
     names: dict[str, int] = {}
     rows: dict[tuple[int, str], Row] = {}

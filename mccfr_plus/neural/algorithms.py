@@ -19,7 +19,7 @@ from mccfr_plus.neural.network_policy import MATCHING, RULES, UNIFORM, predicted
 from mccfr_plus.neural.paths import ExternalSampling, Paths, Trajectories, corrected_regrets, plain_regrets
 from mccfr_plus.neural.solver import NeuralSolver, Seed
 from mccfr_plus.neural.values import ExactValues, PathValues, TreeValues
-from mccfr_plus.policies.tree_policy import TreePolicy
+from mccfr_plus.policies.table import TreePolicy
 
 
 class Player(NamedTuple):

@@ -8,8 +8,7 @@ import pyspiel
 from mccfr_plus.errors import PolicyError, PolicyFileError
 from mccfr_plus.files.atomic_write import atomic_write
 from mccfr_plus.policies.keyed_policy import KeyedPolicy, KeyedTable
-from mccfr_plus.policies.table import is_strategy
-from mccfr_plus.policies.tree_policy import TreePolicy
+from mccfr_plus.policies.table import TreePolicy, is_strategy
 from mccfr_plus.trees.game_tree import GameTree, compile_game
 from mccfr_plus.trees.loading import load_game
 
