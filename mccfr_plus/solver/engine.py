@@ -302,6 +302,16 @@ class Engine:
         sums = self._settled_sums() if self.average_method.has_sums else self.strategy
         return np.bincount(np.repeat(order, infosets["num_actions"][order]), sums[:count], len(infosets))
 
+    def sums(self) -> np.ndarray:
+        """Returns the sums of the average strategy, ``[num_slots + num_players]`` float64."""
+        return self._settled_sums()
+
+    def set_sums(self, sums: np.ndarray) -> None:
+        """Sets the sums, ``[num_slots]``; later iterations add to them."""
+        infosets = self.tree.found_infosets
+        self.average[: self.tree.num_slots] = sums
+        self.scratches[0].seen[infosets["first_slot"]] = self.average[infosets["parent_slot"]]
+
     def current_strategy(self) -> np.ndarray:
         """See `Solver.current_strategy`."""
         return self.strategy[: self.tree.num_slots].copy()
