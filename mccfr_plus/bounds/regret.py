@@ -11,7 +11,6 @@ from mccfr_plus.bounds.treeplex import (
     add_gradient,
     dilated_diameter,
     largest_m_value,
-    log_actions,
     log_pure_strategies,
     num_children,
     outcome_delta,
@@ -95,9 +94,8 @@ def regret_bound(
 ) -> RegretBound | None:
     """Returns the tightest known bound on a player's average regret; None if no bound is known.
 
-    The regret is external, against the other players' strategies of each iteration: so the bound holds for simultaneous
-    and alternating updates and for any number of players, but not with baselines or fast threads.
-    docs/background/bounds.md has formulas and sources; `mccfr_plus.bounds.why_no_bound` says why there is none.
+    The bound holds for simultaneous and alternating updates and any number of players, but not with baselines or fast
+    threads. docs/background/bounds.md has formulas and sources; `bounds.why_no_bound` says why there is none.
 
     Args:
         tree: The game.
@@ -246,7 +244,7 @@ def hedge_bound(tree: GameTree, player: int, iterations: int, eta: float, scale:
     regret is that of Cesa-Bianchi, Lugosi 2006, Theorem 2.2.
     """
     blocks = eta * iterations * scale**2 / 8 * (num_children(tree) > 0)
-    return vertex_maximum(tree, player, log_actions(tree) / eta, blocks) / iterations
+    return vertex_maximum(tree, player, np.log(tree.arrays.infosets["num_actions"]) / eta, blocks) / iterations
 
 
 def dilated_bound(

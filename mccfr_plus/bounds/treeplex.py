@@ -37,7 +37,7 @@ def log_pure_strategies(tree: GameTree, player: int) -> float:
 def dilated_diameter(tree: GameTree, player: int, weights: np.ndarray) -> float:
     """Returns Omega = max over plans of psi, for the weights of `dilated_weights`, ``[num_infosets]`` float64."""
     # psi is convex and so largest at a pure strategy, where it is sum over I of x[parent(I)] weights[I] log n_I.
-    return vertex_maximum(tree, player, weights * log_actions(tree), 0.0)
+    return vertex_maximum(tree, player, weights * np.log(tree.arrays.infosets["num_actions"]), 0.0)
 
 
 def strong_convexity(tree: GameTree, player: int, weights: np.ndarray) -> float:
@@ -95,11 +95,6 @@ def infosets_of(tree: GameTree, player: int) -> tuple[int, int]:
 def num_children(tree: GameTree) -> np.ndarray:
     """Returns the number of infosets right below each sequence, ``[num_slots + num_players]``."""
     return np.bincount(tree.arrays.infosets["parent_slot"], minlength=tree.num_slots + tree.num_players)
-
-
-def log_actions(tree: GameTree) -> np.ndarray:
-    """Returns the logarithm of the number of actions, ``[num_infosets]``."""
-    return np.log(tree.arrays.infosets["num_actions"])
 
 
 @kernel

@@ -142,9 +142,7 @@ def nash_conv(game: AnyGame, policy: JointPolicy) -> float:
 
 
 def exploitability(game: AnyGame, policy: JointPolicy) -> float:
-    """Returns NashConv divided by the number of players, which is OpenSpiel's exploitability.
-
-    OpenSpiel defines it for two-player constant-sum games only. See `nash_conv` for arguments and errors.
+    """Returns NashConv / number of players, as OpenSpiel for two players; see `nash_conv` for arguments and errors.
 
     Examples:
         >>> import mccfr_plus, pyspiel
@@ -172,10 +170,8 @@ def best_response(game: AnyGame, policy: JointPolicy, player: int) -> BestRespon
     first, last = arrays.infoset_range[player : player + 2]
     strategy[slice(*arrays.slot_range[player : player + 2])] = 0.0
     strategy[best[first:last]] = 1.0
-    chosen = tree.slot_action[best[first:last]].tolist()
-    return BestResponse(
-        float(value), TreePolicy(tree, strategy), dict(zip(tree.info_states[first:last], chosen, strict=True))
-    )
+    actions = dict(zip(tree.info_states[first:last], tree.slot_action[best[first:last]].tolist(), strict=True))
+    return BestResponse(float(value), TreePolicy(tree, strategy), actions)
 
 
 class Equilibrium(NamedTuple):
@@ -212,8 +208,8 @@ def solve_lp(game: pyspiel.Game | str | GameTree) -> Equilibrium:
     """Returns an exact equilibrium of a two-player zero-sum game, by linear programming.
 
     It takes less than a CPU second on `leduc_poker` (4,920 pairs of last sequences with a payoff), 4 on `liars_dice`
-    (147,420) and 93 on `leduc_ranks(ranks=28)` (970,816), with an exploitability below 1e-14. Use `Solver` for larger
-    games, and those with very many information sets.
+    (147,420) and 93 on `leduc_ranks(ranks=28)` (970,816), with an exploitability below 1e-14. For larger games use
+    `Solver`.
 
     Raises:
         GameError: If the game does not have two players, their payoffs do not add up to 0, a player has imperfect

@@ -30,7 +30,7 @@ from mccfr_plus.parameters import check_whole
 from mccfr_plus.trees.loading import load_game
 
 Group: TypeAlias = list[tuple[pyspiel.State, Any]]  # histories, not modified, each with its share of a whole
-Belief: TypeAlias = list[tuple[pyspiel.State, float]]  # weights do not sum to 1
+Belief: TypeAlias = list[tuple[pyspiel.State, float]]  # weighted by chance's and the opponents' probabilities
 
 _MAX_PASSES = 8  # of sampling, in search of consistent histories
 _MAX_STATES = 100_000  # of beliefs, of some kilobytes each
@@ -109,9 +109,6 @@ def _by_info_state(histories: Iterable[tuple[pyspiel.State, Any]]) -> dict[str, 
     return groups
 
 
-# --- one decision of lookahead ---
-
-
 class Lookahead(NamedTuple):
     """Limits of a decision of `local_best_response`: its arguments of these names."""
 
@@ -135,10 +132,7 @@ class LocalResponse(Response):
         self._num_kept = self._nodes_left = 0
 
     def belief(self, state: pyspiel.State) -> Belief:
-        """Returns the histories of a decision node's information state; none if they were not found or never happen.
-
-        Weights are chance's and the opponents' probabilities. Of more than `max_histories`, so many are sampled.
-        """
+        """Returns the histories of a node's information state, or `max_histories` samples; none if none were found."""
         replay, last, key = self.game.new_initial_state(), None, None
         start: Belief = [(replay.clone(), 1.0)]
         for action in state.history():
@@ -224,7 +218,6 @@ class LocalResponse(Response):
         return sum(probability * self._expected(state.child(action), depth + 1) for action, probability in outcomes)
 
     def _play(self, state: pyspiel.State, rng: random.Random) -> float:
-        """Returns the payoff of one play. `state` is modified in place."""
         self._count_history()
         while not state.is_terminal():
             random_move(state, self._rollout, rng)
@@ -323,7 +316,6 @@ def exploitability_lower_bound(
 
     Args:
         game: See `local_best_response`, also for the arguments not listed here and for errors.
-        policy: The policy to evaluate.
         num_games: Games per player, at least 4; None for no limit.
         seconds: Wall-clock time per player, or None for no limit.
 

@@ -345,10 +345,8 @@ def head_to_head(
     plays = [ControlledPlay(game, joined(seat, *rows), seat, rng) for seat in range(game.num_players())]
     *payoffs, spent = play_until(plays, stop)
     plain, controlled = ([seat.estimate("estimate", stop.confidence, spent) for seat in seats] for seats in payoffs)
-
-    def average(seats: list[Estimate]) -> Estimate:
-        return sum_of(seats, [1 / len(seats)] * len(seats), 0.0, "estimate")._replace(seconds=spent)
-
+    weights = [1 / len(plays)] * len(plays)
+    mean, plain_mean = (sum_of(each, weights, 0.0, "estimate")._replace(seconds=spent) for each in (controlled, plain))
     before, after = (sum(seat.variance_of_mean for seat in seats) for seats in payoffs)
     variance_reduction = 1.0 if before == 0.0 else before / after if after > 0.0 else math.inf
-    return HeadToHead(average(controlled), average(plain), tuple(controlled), variance_reduction)
+    return HeadToHead(mean, plain_mean, tuple(controlled), variance_reduction)

@@ -32,8 +32,7 @@ _VALUES_SHARE, _SAMPLED_SHARE = 0.13, 0.4  # of the time; local best responses g
 # Sampled best responses, with shares of a player's time for them.
 _LEAST_SHARE, _LOWER_SHARE = 0.2, 0.1  # for another trial; for the games of the lower bound
 _FIRST_SAMPLES, _MORE_SAMPLES = 16, 4  # times as many next time
-_MOST_GAMES = 2000
-_MAX_NODES = 1_000_000_000  # no limit: time is
+_MOST_GAMES, _MAX_NODES = 2000, 1_000_000_000  # the latter is no limit: time is
 
 # Local best responses, with shares of the time for them.
 _PILOT_SHARE, _COARSE_SHARE = 0.1, 0.5  # for a trial of a lookahead; for all trials
@@ -80,10 +79,8 @@ def estimate_quality(
     """Returns bounds and estimates of a policy's values, best responses and exploitability, within a given time.
 
     1. The players' values, by games with control variates.
-    2. Lower and upper bounds by best responses in sampled games, with as many samples as the time allows; none if a
-       trial with a few samples takes too long.
-    3. Lower bounds by local best responses, in new games of those that did best in short trials with increasing
-       lookahead.
+    2. Lower and upper bounds by best responses in sampled games, with as many samples as the time allows.
+    3. Lower bounds by local best responses, in new games of those that did best in short trials.
 
     Bounds of one quantity by two methods are two numbers: the larger of two lower bounds is biased upwards.
 
@@ -110,24 +107,19 @@ def estimate_quality(
     pace = values[0].seconds / sum(value.samples for value in values)
     sampled = _sampled_responses(game, policy, pace, _SAMPLED_SHARE * seconds, **options)
     if not sampled:
-        notes.append(
-            f"no upper bound: best responses in sampled games take too long even with {_FIRST_SAMPLES} samples."
-        )
+        notes.append(f"no upper bound: the best response to {_FIRST_SAMPLES} samples of the game takes too long.")
     left = max(seconds - (time.perf_counter() - begin), (1 - _SAMPLED_SHARE) / 2 * seconds)
     local = local_bound(game, policy, left, **options)
     if local is None:
-        notes.append(
-            f"no local best response: looking ahead takes too long for {seconds:g} seconds. Give more time, or play "
-            "head to head against another policy."
-        )
+        notes.append(f"no local best response: {seconds:g} seconds are too few to look ahead. Give more.")
     else:
         findings += [Finding("best response", p, LOCAL, found) for p, found in enumerate(local.responses)]
     bounds = [(response.lower, response.upper) for response in sampled]
     findings += [Finding("best response", p, SAMPLED, bound) for p, pair in enumerate(bounds) for bound in pair]
     if local is not None:
         findings.append(Finding("exploitability", None, LOCAL, local.estimate))
-    for responses in zip(*bounds, strict=True):
-        findings.append(Finding("exploitability", None, SAMPLED, mean_gain(game, responses, values)))
+    gains = [mean_gain(game, responses, values) for responses in zip(*bounds, strict=True)]
+    findings += [Finding("exploitability", None, SAMPLED, gain) for gain in gains]
     return Quality(tuple(findings), tuple(notes))
 
 

@@ -19,8 +19,6 @@ from mccfr_plus.kernels.random_numbers import new_state, next_word
 from mccfr_plus.parameters import LARGEST, check_number, check_whole
 from mccfr_plus.trees.loading import load_game
 
-_TO_UNIT = 1.0 / (1 << 53)
-
 
 class SampledBestResponse(NamedTuple):
     """Two bounds of a best response's value, and the strategy that reaches the lower one."""
@@ -49,12 +47,11 @@ def sampled_best_response(
 
     A sampled game has `num_samples` independent draws of chance's choice at each history and of the opponents' action
     at each of their information states. A fixed strategy has the same mean payoff in sampled games as in the game. So
-    the mean value of the best strategies of sampled games is at least the best response's value: E max >= max E. That
-    is the upper bound; its interval is over `repetitions` independent sampled games. It includes events that no sample
-    has, such as rare mistakes: an event that none of n samples has is less likely than log(1 / error) / n (Hanley,
-    Lippman-Hand 1983), and pays at most the largest payoff. The lower bound is the payoff of a response in fresh games:
-    it takes the action that was best over all repetitions, and follows `policy` elsewhere. Both bounds converge to the
-    value as `num_samples` increases.
+    the mean value of the best strategies of sampled games is at least the best response's value: E max >= max E. This
+    upper bound's interval is over `repetitions` sampled games. It includes events that none of n samples has: they are
+    less likely than log(1 / error) / n (Hanley, Lippman-Hand 1983), and pay at most the largest payoff. The lower bound
+    is the payoff in fresh games of the actions that were best over all repetitions, and of `policy` elsewhere. Both
+    bounds converge to the value as `num_samples` increases.
 
     Args:
         game: A game with perfect recall; see `head_to_head` for the arguments not listed here and for errors. All own
@@ -165,4 +162,4 @@ def uniforms(words: np.ndarray, place: str) -> np.ndarray:
     """Returns a number in [0, 1) for each sample's word at a place: a hash of both, by SplitMix64 on arrays."""
     next_words, key = source_of(next_word), blake2b(place.encode(), digest_size=8).digest()
     hashed = next_words([next_words([words.copy()]) ^ np.uint64(int.from_bytes(key, "little"))])
-    return (hashed >> np.uint64(11)) * _TO_UNIT
+    return (hashed >> np.uint64(11)) * 2.0**-53

@@ -42,12 +42,10 @@ def sampling_strategy_of(tree: GameTree, estimator: Estimator) -> np.ndarray:
     """Returns the strategy that an estimator samples by, ``[num_slots]`` float64. ConfigError if it is none."""
     given = estimator.sampling_strategy(tree)
     strategy = np.array(given, np.float64) if isinstance(given, np.ndarray) else strategy_of(tree, given)
-    shape, pairs = strategy.shape, f"{tree.num_slots} (information state, action) pairs, in the order of its GameTree"
-    if shape != (tree.num_slots,):
-        raise ConfigError(f"a sampling strategy of shape {shape}: {tree.game} has {pairs}.")
+    if strategy.shape != (tree.num_slots,):
+        raise ConfigError(f"a sampling strategy of shape {strategy.shape}: give one number per slot, {tree.num_slots}.")
     if not (strategy > 0).all() or not is_strategy(strategy, tree.arrays.infosets["first_slot"]):
-        where = "at each information state"
-        raise ConfigError(f"the sampling strategy must be positive and sum to 1 {where}, and not be {strategy}.")
+        raise ConfigError(f"the sampling strategy {strategy} must be positive and sum to 1 per information state.")
     return strategy
 
 
@@ -158,9 +156,6 @@ def _strategy_of(tree: GameTree, policy: AnyPolicy, players: Sequence[int]) -> n
             where = f"at information state {tree.info_states[infoset]!r} of player {player} in {tree.game}"
             strategy[tree.slots(infoset)] = distribution(found, tree.legal_actions(infoset), where)
     return strategy
-
-
-# --- state by state, without a tree ---
 
 
 class Distribution(NamedTuple):

@@ -6,7 +6,6 @@ import json
 import math
 import os
 from collections import defaultdict
-from collections.abc import Sequence
 from html import escape
 from importlib import resources
 from typing import Any, NamedTuple
@@ -68,9 +67,7 @@ def table_of_tree(label: str, tree: GameTree, strategy: np.ndarray, most_slots: 
     return StrategyTable(label, f"{len(rows):,} information states{cut}", tree.num_players, list(names), rows)
 
 
-def table_of_histories(
-    label: str, game: pyspiel.Game, policy: Any, most_histories: int = MOST_HISTORIES
-) -> StrategyTable:
+def table_of_histories(label: str, game: pyspiel.Game, policy: Any, most: int = MOST_HISTORIES) -> StrategyTable:
     """Returns the information states of the most probable histories, without values; reach is summed over these."""
     behavior = Behavior(game, policy)
     names: dict[str, int] = {}
@@ -78,7 +75,7 @@ def table_of_histories(
     reach: defaultdict[tuple[int, str], float] = defaultdict(float)
     number = itertools.count()  # histories of one probability are visited in the order in which they are found
     heap, visited = [(-1.0, next(number), game.new_initial_state())], 0
-    while heap and visited < most_histories:
+    while heap and visited < most:
         visited += 1
         minus_reach, _, state = heapq.heappop(heap)
         found = row_at(state, behavior.row)
@@ -111,9 +108,7 @@ def part(name: str, package: str = "mccfr_plus.evaluation") -> str:
     return (resources.files(package) / "pages" / name).read_text(encoding="utf-8")
 
 
-def page_of_strategies(
-    title: str, above: str, tables: Sequence[StrategyTable], *, script: str = "", head: str = ""
-) -> str:
+def page_of_strategies(title: str, above: str, tables: list[StrategyTable], script: str = "", head: str = "") -> str:
     """Returns a page with HTML `above` tables of strategies, one of which is shown at a time.
 
     `head` is more HTML of the page's head; `script` may use the functions ``find(id)`` and ``make(tag, class, text)``.

@@ -41,7 +41,7 @@ class KeyedTable(NamedTuple):
         count, rows = self.players.size, self.actions.size
         shapes = [(count,), (count, 2), (count + 1,), (rows,), (rows,)]
         dtypes = [np.int8, np.int64, np.int64, np.int64, np.float64]
-        if [array.shape for array in self] != shapes or [array.dtype for array in self] != dtypes:
+        if [(array.shape, array.dtype) for array in self] != list(zip(shapes, dtypes, strict=True)):
             return False
         if self.first[0] != 0 or self.first[-1] != rows or (np.diff(self.first) < 1).any():
             return False
@@ -110,20 +110,14 @@ class KeyedPolicy(JointTablePolicy):
         order = np.lexsort((info_keys[:, 1], info_keys[:, 0], infosets["player"]))
         counts = infosets["num_actions"][order].astype(np.int64)
         first = np.concatenate([[0], np.cumsum(counts)])
-        table = KeyedTable(
-            players=infosets["player"][order].astype(np.int8),
-            keys=info_keys[order],
-            first=first,
-            actions=np.empty(first[-1], np.int64),
-            probabilities=np.empty(first[-1]),
-        )
-        slots = infosets["first_slot"]
+        actions, probabilities = np.empty(first[-1], np.int64), np.empty(first[-1])
         for begin in range(0, len(order), _BLOCK):  # all rows at once would take half as much again
             end = min(begin + _BLOCK, len(order))
             rows = slice(first[begin], first[end])
-            source = rows_of(slots[order[begin:end]], counts[begin:end])
-            table.actions[rows] = tree.found_actions[source]
-            table.probabilities[rows] = strategy[source]
+            source = rows_of(infosets["first_slot"][order[begin:end]], counts[begin:end])
+            actions[rows], probabilities[rows] = tree.found_actions[source], strategy[source]
+        players = infosets["player"][order].astype(np.int8)
+        table = KeyedTable(players, info_keys[order], first, actions, probabilities)
         is_first = np.ones(len(order), bool)
         is_first[1:] = (np.diff(table.players) != 0) | (np.diff(table.keys, axis=0) != 0).any(axis=1)
         if not is_first.all():

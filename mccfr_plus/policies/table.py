@@ -79,9 +79,7 @@ class InfoStatePolicy(TablePolicy):
     Examples:
         >>> import mccfr_plus, pyspiel
         >>> policy = mccfr_plus.InfoStatePolicy(0, {"2": {1: 1.0}})  # bets with the king
-        >>> state = pyspiel.load_game("kuhn_poker").new_initial_state()
-        >>> for card in (2, 0):
-        ...     state.apply_action(card)
+        >>> state = pyspiel.load_game("kuhn_poker").new_initial_state().child(2).child(0)
         >>> policy.action_probabilities(state)
         {1: 1.0}
     """
@@ -193,8 +191,6 @@ class TreePolicy(JointTablePolicy, openspiel_policy.TabularPolicy, Mapping):
             return [(action, float(row[action])) for action in actions]
         return list(zip(actions, self._strategy[self.tree.slots(infoset)].tolist(), strict=True))
 
-    # --- the mapping ---
-
     def __getitem__(self, info_state: str) -> list[tuple[int, float]]:
         infoset = self.tree.infoset(info_state) if isinstance(info_state, str) else None
         if infoset is None:
@@ -266,8 +262,6 @@ class TreePolicy(JointTablePolicy, openspiel_policy.TabularPolicy, Mapping):
         table = np.zeros((self.tree.num_infosets, self.game.num_distinct_actions()))
         table[self._row_of[self.tree.infoset_of_slot], self.tree.slot_action] = self._strategy
         return table
-
-    # --- conversions ---
 
     def to_tabular(self, states: dict | None = None) -> openspiel_policy.TabularPolicy:
         """Returns a plain `TabularPolicy` of OpenSpiel with the same probabilities, of the turn-based game."""
