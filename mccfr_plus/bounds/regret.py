@@ -22,11 +22,10 @@ from mccfr_plus.evaluation.exact import own_reach
 from mccfr_plus.evaluation.strategies import require_player
 from mccfr_plus.minimizers.dilated_weights import dilated_weights
 from mccfr_plus.parameters import check_whole
-from mccfr_plus.solver.registry import average_of, estimator_of, minimizer_of
+from mccfr_plus.solver.config import average_of, estimator_of, minimizer_of
 from mccfr_plus.solver.solver import Solver
-from mccfr_plus.trees.game_tree import GameTree
+from mccfr_plus.trees.game_tree import GameTree, action_sequences
 from mccfr_plus.trees.needs import GRADIENTS
-from mccfr_plus.trees.statistics import action_sequences
 
 _CUT_AT_ZERO = (minimizers.RegretMatchingPlus, minimizers.PredictiveRegretMatchingPlus)
 _PREDICTIVE = (minimizers.PredictiveRegretMatching, minimizers.PredictiveRegretMatchingPlus)

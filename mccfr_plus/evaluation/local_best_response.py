@@ -9,7 +9,6 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import accumulate
 from typing import Any, NamedTuple, TypeAlias
 
-import numpy as np
 import pyspiel
 from open_spiel.python import policy as openspiel_policy
 
@@ -25,8 +24,7 @@ from mccfr_plus.evaluation.strategies import (
     require_player,
     row_at,
 )
-from mccfr_plus.kernels.random_numbers import new_state
-from mccfr_plus.parameters import check_whole
+from mccfr_plus.parameters import Seed, check_whole, new_state
 from mccfr_plus.trees.loading import load_game
 
 Group: TypeAlias = list[tuple[pyspiel.State, Any]]  # histories, not modified, each with its share of a whole
@@ -260,7 +258,7 @@ def local_best_response(
     num_rollouts: int = 200,
     max_nodes: int = 5000,
     confidence: float = 0.95,
-    seed: int | np.random.Generator | None = None,
+    seed: Seed = None,
     progress: bool = False,
 ) -> LocalBestResponse:
     """Returns a player's payoff against a policy with one decision of lookahead: at most that of a best response.
@@ -306,7 +304,7 @@ def exploitability_lower_bound(
     num_rollouts: int = 200,
     max_nodes: int = 5000,
     confidence: float = 0.95,
-    seed: int | np.random.Generator | None = None,
+    seed: Seed = None,
     progress: bool = False,
 ) -> ExploitabilityBound:
     """Returns a lower bound of a policy's exploitability, from each player's local best response.

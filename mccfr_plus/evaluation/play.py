@@ -15,14 +15,12 @@ from bisect import bisect_right
 from collections.abc import Sequence
 from typing import Literal, NamedTuple, TypeAlias
 
-import numpy as np
 import pyspiel
 from tqdm.auto import tqdm
 
 from mccfr_plus.errors import ConfigError
 from mccfr_plus.evaluation.strategies import Behavior, Distribution, JointPolicy, RowOf, joined, row_at
-from mccfr_plus.kernels.random_numbers import new_state
-from mccfr_plus.parameters import LARGEST, check_number, check_whole
+from mccfr_plus.parameters import LARGEST, Seed, check_number, check_whole, new_state
 from mccfr_plus.trees.loading import load_game
 
 MIN_SAMPLES = 4  # for an interval
@@ -304,7 +302,7 @@ def head_to_head(
     num_games: int | None = 10_000,
     seconds: float | None = None,
     confidence: float = 0.95,
-    seed: int | np.random.Generator | None = None,
+    seed: Seed = None,
     progress: bool = False,
 ) -> HeadToHead:
     """Returns the payoff of one policy per game against another, on average over all seats.

@@ -20,7 +20,7 @@ from mccfr_plus.evaluation.local_best_response import (
 from mccfr_plus.evaluation.play import MIN_SAMPLES, Estimate, Stop, head_to_head
 from mccfr_plus.evaluation.sampled_best_response import SampledBestResponse, sampled_best_response
 from mccfr_plus.evaluation.strategies import Behavior, JointPolicy
-from mccfr_plus.kernels.random_numbers import new_state
+from mccfr_plus.parameters import Seed, new_state
 from mccfr_plus.trees.loading import load_game
 from mccfr_plus.trees.size_estimate import estimate_size
 
@@ -73,7 +73,7 @@ def estimate_quality(
     *,
     seconds: float = 20.0,
     confidence: float = 0.95,
-    seed: int | np.random.Generator | None = None,
+    seed: Seed = None,
     progress: bool = False,
 ) -> Quality:
     """Returns bounds and estimates of a policy's values, best responses and exploitability, within a given time.
@@ -124,14 +124,9 @@ def estimate_quality(
 
 
 def local_bound(
-    game: pyspiel.Game | str,
-    policy: JointPolicy,
-    seconds: float,
-    *,
-    confidence: float = 0.95,
-    seed: int | np.random.Generator | None = None,
+    game: pyspiel.Game | str, policy: JointPolicy, seconds: float, *, confidence: float = 0.95, seed: Seed = None,
     progress: bool = False,
-) -> ExploitabilityBound | None:
+) -> ExploitabilityBound | None:  # fmt: skip
     """Returns the lower bound of `estimate_quality`; None if time is short or a sample shows imperfect recall."""
     game, rng = load_game(game), random.Random(int(new_state(seed)[0]))
     if not _perfect_recall(game, seconds, rng):

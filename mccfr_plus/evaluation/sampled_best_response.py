@@ -15,8 +15,8 @@ from mccfr_plus.evaluation.local_best_response import Group, Response
 from mccfr_plus.evaluation.play import MIN_SAMPLES, Estimate, Running, Stop
 from mccfr_plus.evaluation.strategies import Behavior, Distribution, JointPolicy, require_player
 from mccfr_plus.kernels.compile import source_of
-from mccfr_plus.kernels.random_numbers import new_state, next_word
-from mccfr_plus.parameters import LARGEST, check_number, check_whole
+from mccfr_plus.kernels.random_numbers import next_word
+from mccfr_plus.parameters import LARGEST, Seed, check_number, check_whole, new_state
 from mccfr_plus.trees.loading import load_game
 
 
@@ -40,7 +40,7 @@ def sampled_best_response(
     max_nodes: int = 5_000_000,
     seconds: float | None = None,
     confidence: float = 0.95,
-    seed: int | np.random.Generator | None = None,
+    seed: Seed = None,
     progress: bool = False,
 ) -> SampledBestResponse:
     """Returns bounds of a best response's value, from best responses in sampled games.

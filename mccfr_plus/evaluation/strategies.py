@@ -16,9 +16,8 @@ from mccfr_plus.estimators import Estimator
 from mccfr_plus.policies.keyed_policy import KeyedPolicy
 from mccfr_plus.policies.table import TreePolicy, is_strategy
 from mccfr_plus.trees.game_tree import GameTree
-from mccfr_plus.trees.loading import quiet_openspiel
+from mccfr_plus.trees.loading import checked_outcomes, game_error, quiet_openspiel
 from mccfr_plus.trees.order import representative_states
-from mccfr_plus.trees.recording import checked_outcomes, game_error
 
 Probabilities: TypeAlias = Mapping[int, float] | Sequence[tuple[int, float]]
 AnyPolicy: TypeAlias = (
