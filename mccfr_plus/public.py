@@ -53,8 +53,8 @@ from mccfr_plus.evaluation import head_to_head as head_to_head
 from mccfr_plus.evaluation import local_best_response as local_best_response
 from mccfr_plus.evaluation import nash_conv as nash_conv
 from mccfr_plus.evaluation import sampled_best_response as sampled_best_response
-from mccfr_plus.evaluation.linear_program import Equilibrium as Equilibrium
-from mccfr_plus.evaluation.linear_program import solve_lp as solve_lp
+from mccfr_plus.evaluation.exact import Equilibrium as Equilibrium
+from mccfr_plus.evaluation.exact import solve_lp as solve_lp
 from mccfr_plus.minimizers import FTRL as FTRL
 from mccfr_plus.minimizers import OMD as OMD
 from mccfr_plus.minimizers import AsymmetricPredictive as AsymmetricPredictive
@@ -78,7 +78,7 @@ from mccfr_plus.online import play_games as play_games
 from mccfr_plus.policies.files import load_policy as load_policy
 from mccfr_plus.policies.files import save_policy as save_policy
 from mccfr_plus.policies.keyed_policy import KeyedPolicy as KeyedPolicy
-from mccfr_plus.policies.tree_policy import TreePolicy as TreePolicy
+from mccfr_plus.policies.table import TreePolicy as TreePolicy
 from mccfr_plus.solver.cce import CoarseCorrelatedEquilibrium as CoarseCorrelatedEquilibrium
 from mccfr_plus.solver.cce import solve_cce as solve_cce
 from mccfr_plus.solver.game_value import GameValue as GameValue

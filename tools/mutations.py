@@ -326,7 +326,7 @@ CHANGES = [
         "tests/evaluation/test_exact.py",
         (
             "a best response takes the worst action",
-            "kernels.py",
+            "exact.py",
             "if gradient[slot] > gradient[chosen]:",
             "if gradient[slot] < gradient[chosen]:",
         ),
@@ -457,7 +457,7 @@ CHANGES = [
     *changes(
         "evaluation",
         "tests/evaluation/test_estimates.py",
-        ("the sum of squares begins with -1", "estimates.py", "self._squares = 0.0", "self._squares = -1.0"),
+        ("the sum of squares begins with -1", "play.py", "self._squares = 0.0", "self._squares = -1.0"),
     ),
     *changes(
         "evaluation",
@@ -475,8 +475,8 @@ CHANGES = [
         (
             "beliefs are formed where they are known",
             "local_best_response.py",
-            "if groups is None:",
-            "if groups is not None:",
+            "if key not in self._groups:",
+            "if key in self._groups:",
         ),
         (
             "deep rollouts have no limit",

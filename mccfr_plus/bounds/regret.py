@@ -1,73 +1,47 @@
-"""The tightest known regret bound of an estimator and a minimizer.
-
-With weights w_t of the iterations, bounds are on R / (sum of w_t), where R = max over plans x of sum over t of
-w_t <g_t, x - x_t> with the exact gradients g_t: the regret against the estimates that the minimizer received, and for
-sampled estimates its deviation with probability at least 1 - p. docs/background/bounds.md has the formulas, the meaning
-of all symbols, derivations, and differences from the papers.
-"""
+"""The tightest known regret bound (docs/background/bounds.md derives the formulas) and the exact regret of a run."""
 
 import math
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
+from mccfr_plus import estimators, minimizers
 from mccfr_plus.averages import PowerAverage
-from mccfr_plus.bounds.dilated import dilated_bound
 from mccfr_plus.bounds.treeplex import (
-    action_sequences,
-    check_player,
+    add_gradient,
+    dilated_diameter,
     largest_m_value,
-    largest_payoff,
-    log_actions,
     log_pure_strategies,
-    m_value,
     num_children,
     outcome_delta,
+    strong_convexity,
     vertex_maximum,
 )
 from mccfr_plus.errors import ConfigError
-from mccfr_plus.estimators import (
-    AverageStrategySampling,
-    BalancedOutcomeSampling,
-    Estimator,
-    ExternalSampling,
-    Full,
-    OutcomeSampling,
-)
-from mccfr_plus.minimizers import (
-    FTRL,
-    OMD,
-    Discounted,
-    Hedge,
-    Minimizer,
-    PredictiveRegretMatching,
-    PredictiveRegretMatchingPlus,
-    RegretMatching,
-    RegretMatchingPlus,
-    linear,
-)
+from mccfr_plus.evaluation.exact import own_reach
+from mccfr_plus.evaluation.strategies import require_player
 from mccfr_plus.minimizers.dilated_weights import dilated_weights
+from mccfr_plus.parameters import check_whole
 from mccfr_plus.solver.config import average_of, estimator_of, minimizer_of
-from mccfr_plus.trees.game_tree import GameTree
+from mccfr_plus.solver.solver import Solver
+from mccfr_plus.trees.game_tree import GameTree, action_sequences
 from mccfr_plus.trees.needs import GRADIENTS
 
-_CUT_AT_ZERO = (RegretMatchingPlus, PredictiveRegretMatchingPlus)
-_UNWEIGHTED = (RegretMatching, PredictiveRegretMatching, Hedge, FTRL, OMD)
-_PREDICTIVE = (PredictiveRegretMatching, PredictiveRegretMatchingPlus)
+_CUT_AT_ZERO = (minimizers.RegretMatchingPlus, minimizers.PredictiveRegretMatchingPlus)
+_PREDICTIVE = (minimizers.PredictiveRegretMatching, minimizers.PredictiveRegretMatchingPlus)
 
 _IN_TREE = "Lanctot et al. 2009, Theorem 3"
 _PREDICTED = f"{_IN_TREE}, with the last regrets as predictions (derived)"
 _DILATED = "Farina, Kroer, Sandholm 2020, section 2.2, with the exact diameter"
 _LOCAL_THEOREM = {
-    RegretMatching: _IN_TREE,
-    RegretMatchingPlus: f"{_IN_TREE}, with RM+ of Tammelin et al. 2015",
-    Discounted: f"{_IN_TREE}, with the weights of linear CFR (derived)",
-    PredictiveRegretMatching: _PREDICTED,
-    PredictiveRegretMatchingPlus: _PREDICTED,
-    Hedge: "Freund, Schapire 1997 at every infoset (derived)",
-    FTRL: _DILATED,
-    OMD: _DILATED,
+    minimizers.RegretMatching: _IN_TREE,
+    minimizers.RegretMatchingPlus: f"{_IN_TREE}, with RM+ of Tammelin et al. 2015",
+    minimizers.Discounted: f"{_IN_TREE}, with the weights of linear CFR (derived)",
+    minimizers.PredictiveRegretMatching: _PREDICTED,
+    minimizers.PredictiveRegretMatchingPlus: _PREDICTED,
+    minimizers.Hedge: "Freund, Schapire 1997 at every infoset (derived)",
+    minimizers.FTRL: _DILATED,
+    minimizers.OMD: _DILATED,
 }
 _TRIVIAL = "the payoff range, which is smaller than the theorems' bounds"
 _IN_HINDSIGHT = "M_i(sigma) of Gibson et al. 2012, Theorem 5, with blocks by sequences (derived)"
@@ -99,38 +73,28 @@ class RegretBound:
     probability: float
 
 
-@dataclass(frozen=True)
-class Weights:
-    """Sums of the weights t^gamma of T iterations, divided by the last weight: exact, or bounds on the safe side."""
-
-    total: float
-    squares: float
-    iterations: int
-
-    @classmethod
-    def of(cls, gamma: float, iterations: int) -> "Weights":
-        if gamma == 1:
-            squares = (iterations + 1) * (2 * iterations + 1) / (6 * iterations)
-            return cls((iterations + 1) / 2, squares, iterations)
-        # t^gamma increases: its sum is above the integral from 0 to T, the squares' sum below theirs plus the last.
-        return cls(iterations / (gamma + 1), min(iterations / (2 * gamma + 1) + 1, iterations), iterations)
+def weight_sums(gamma: float, iterations: int) -> tuple[float, float]:
+    """Returns the sums of weights t^gamma and of their squares, in units of the last; bounds unless gamma is 0 or 1."""
+    if gamma == 1:
+        return (iterations + 1) / 2, (iterations + 1) * (2 * iterations + 1) / (6 * iterations)
+    # t^gamma increases: its sum is above the integral from 0 to T, the squares' sum below theirs plus the last.
+    return iterations / (gamma + 1), min(iterations / (2 * gamma + 1) + 1, iterations)
 
 
 def regret_bound(
     tree: GameTree,
     player: int,
     iterations: int,
-    estimator: Estimator | str,
-    minimizer: Minimizer | str,
+    estimator: estimators.Estimator | str,
+    minimizer: minimizers.Minimizer | str,
     averaging: PowerAverage | str | None = "uniform",
     *,
     p: float = 0.05,
 ) -> RegretBound | None:
     """Returns the tightest known bound on a player's average regret; None if no bound is known.
 
-    The regret is external, against the other players' strategies of each iteration: so the bound holds for simultaneous
-    and alternating updates and for any number of players, but not with baselines or fast threads.
-    docs/background/bounds.md has formulas and sources; `mccfr_plus.bounds.why_no_bound` says why there is none.
+    The bound holds for simultaneous and alternating updates and any number of players, but not with baselines or fast
+    threads. docs/background/bounds.md has formulas and sources; `bounds.why_no_bound` says why there is none.
 
     Args:
         tree: The game.
@@ -153,107 +117,106 @@ def regret_bound(
     """
     estimator, minimizer = estimator_of(estimator), minimizer_of(minimizer)
     averaging = average_of(averaging, minimizer)
-    check_player(tree, player)
-    if iterations < 1:
-        raise ConfigError(f"iterations={iterations!r}: must be at least 1.")
+    require_player(tree.game, player)
+    check_whole("iterations", iterations)
     if not 0 < p < 1:
         raise ConfigError(f"p={p!r}: the probability to fail must be above 0 and below 1.")
     if why_no_bound(tree, estimator, minimizer, averaging) is not None:
         return None
-    weights, most_actions = Weights.of(float(averaging.gamma), int(iterations)), tree.statistics().max_actions[player]
+    sum_of_weights, squares = weight_sums(float(averaging.gamma), int(iterations))
     scale, assumption = _scale(tree, player, estimator)
     theorems = [_LOCAL_THEOREM[type(minimizer)]]
-    if isinstance(minimizer, Hedge):
+    if isinstance(minimizer, minimizers.Hedge):
         total = iterations * hedge_bound(tree, player, iterations, minimizer.eta, scale)
-    elif isinstance(minimizer, FTRL | OMD):
+    elif isinstance(minimizer, minimizers.FTRL | minimizers.OMD):
         dilated, delta = dilated_weights(tree, minimizer.weights), _delta(tree, player, estimator)
-        largest = None if delta is None else largest_payoff(tree, player) / delta
-        options: dict[str, Any] = {"gradient_bound": largest, "optimistic": minimizer.optimistic}
-        total = iterations * dilated_bound(tree, player, iterations, minimizer.eta, dilated, **options)
+        largest = None if delta is None else _largest_payoff(tree, player) / delta
+        eta, optimistic = minimizer.eta, minimizer.optimistic
+        total = iterations * dilated_bound(tree, player, iterations, eta, dilated, largest, optimistic)
     else:
-        size, in_hindsight = m_value(tree, player), largest_m_value(tree, player)
+        size, in_hindsight = tree.statistics().m_values[player], largest_m_value(tree, player)
         if in_hindsight < size:
             size = in_hindsight
             theorems.append(_IN_HINDSIGHT)
-        growth = math.sqrt(weights.iterations if type(minimizer) in _CUT_AT_ZERO else weights.squares)
+        growth = math.sqrt(iterations if type(minimizer) in _CUT_AT_ZERO else squares)
         factor = 2.0 if type(minimizer) in _PREDICTIVE else 1.0
-        total = factor * scale * size * math.sqrt(most_actions) * growth
+        total = factor * scale * size * math.sqrt(tree.statistics().max_actions[player]) * growth
     assumptions, probability = ["perfect recall"], 1.0
-    if not isinstance(estimator, Full):
-        deviation, name = _deviation(tree, player, scale, weights, p)
+    if not isinstance(estimator, estimators.Full):
+        deviation, name = _deviation(tree, player, scale, squares, p)
         total, probability = total + deviation, 1.0 - p
         theorems.append(name)
         assumptions += [assumption, "the number of iterations does not depend on the draws"]
     limit = float(tree.payoff_range[player])
-    if total / weights.total > limit:
+    if total / sum_of_weights > limit:
         return RegretBound(limit, _TRIVIAL, (), 1.0)
-    return RegretBound(total / weights.total, "; ".join(theorems), tuple(assumptions), probability)
+    return RegretBound(total / sum_of_weights, "; ".join(theorems), tuple(assumptions), probability)
 
 
 def why_no_bound(
     tree: GameTree,
-    estimator: Estimator | str,
-    minimizer: Minimizer | str,
+    estimator: estimators.Estimator | str,
+    minimizer: minimizers.Minimizer | str,
     averaging: PowerAverage | str | None = "uniform",
 ) -> str | None:
     """Returns why no bound is known for these components, in words; None if `regret_bound` has one."""
     estimator, minimizer = estimator_of(estimator), minimizer_of(minimizer)
     average = average_of(averaging, minimizer)
+    name = minimizer.short_name
     is_own = type(estimator).__module__.startswith("mccfr_plus.")
     has_own_scheme = estimator.updates_all_players or getattr(estimator, "sampling", None) is not None
-    is_linear = minimizer == linear() and average.gamma == 1
-    name, is_discounted = minimizer.short_name, isinstance(minimizer, Discounted)
-    is_weighted = type(minimizer) in _UNWEIGHTED and average.gamma != 0
+    is_linear = minimizer == minimizers.linear() and average.gamma == 1
+    is_discounted = isinstance(minimizer, minimizers.Discounted) and not is_linear
+    is_optimistic = isinstance(minimizer, minimizers.Hedge) and minimizer.optimistic
+    takes_weights = type(minimizer) in (*_CUT_AT_ZERO, minimizers.Discounted)
     reasons = (
         (len(average.scheduled), "no theorem is known here for averages on a schedule"),
         (not tree.perfect_recall, "the game has imperfect recall"),
         (GRADIENTS not in estimator.provides, f"{estimator!r} estimates regrets up to a factor, not gradients"),
         (not is_own or has_own_scheme, f"nothing is known here about the range of {estimator!r}'s estimates"),
         (type(minimizer) not in _LOCAL_THEOREM, f"no theorem is known here for {minimizer!r}"),
-        (
-            is_discounted and not is_linear,
-            f"of the discounted rules only linear with its linear average has a bound here, not {minimizer!r}",
-        ),
+        (is_discounted, f"of the discounted rules only linear with its linear average has a bound, not {minimizer!r}"),
         (getattr(minimizer, "decay", 0.0) > 0, f"{name} has a bound for constant step sizes only (decay=0)"),
-        (
-            isinstance(minimizer, Hedge) and minimizer.optimistic,
-            "no theorem is known here for optimistic hedge under CFR",
-        ),
-        (is_weighted, f"{name} has a bound for the uniform average only"),
+        (is_optimistic, "no theorem is known here for optimistic hedge under CFR"),
+        (average.gamma != 0 and not takes_weights, f"{name} has a bound for the uniform average only"),
     )
     return next((reason for is_unknown, reason in reasons if is_unknown), None)
 
 
-def _delta(tree: GameTree, player: int, estimator: Estimator) -> float | None:
+def _delta(tree: GameTree, player: int, estimator: estimators.Estimator) -> float | None:
     """Returns the smallest probability of own actions above a leaf, None if all are visited."""
     ones = np.ones(tree.num_slots)
     match estimator:
-        case OutcomeSampling():
+        case estimators.OutcomeSampling():
             return outcome_delta(tree, player, estimator.epsilon)
-        case BalancedOutcomeSampling():
+        case estimators.BalancedOutcomeSampling():
             return outcome_delta(tree, player, estimator.epsilon, estimator.sampling_strategy(tree))
-        case AverageStrategySampling():
+        case estimators.AverageStrategySampling():
             return outcome_delta(tree, player, estimator.epsilon, ones)
-        case ExternalSampling() if estimator.prune_below is not None:
+        case estimators.ExternalSampling() if estimator.prune_below is not None:
             return outcome_delta(tree, player, estimator.prune_probability, ones)
     return None
 
 
-def _scale(tree: GameTree, player: int, estimator: Estimator) -> tuple[float, str]:
+def _scale(tree: GameTree, player: int, estimator: estimators.Estimator) -> tuple[float, str]:
     """Returns the range of a player's estimated values within a block, and the assumption behind it."""
     delta = _delta(tree, player, estimator)
     if delta is None:
         return float(tree.payoff_range[player]), "others and chance drawn on-policy or all visited"
     assumption = f"others and chance drawn on-policy, delta = {delta:.3g}"
     if not estimator.visits_all_own:  # one action has an estimate, the others have 0
-        return largest_payoff(tree, player) / delta, assumption
+        return _largest_payoff(tree, player) / delta, assumption
     payoffs = tree.arrays.payoffs[:, player]
     return float(payoffs.max(initial=0.0) - payoffs.min(initial=0.0)) / delta, assumption
 
 
-def _deviation(tree: GameTree, player: int, scale: float, weights: Weights, p: float) -> tuple[float, str]:
+def _largest_payoff(tree: GameTree, player: int) -> float:
+    return float(np.abs(tree.arrays.payoffs[:, player]).max(initial=0.0))
+
+
+def _deviation(tree: GameTree, player: int, scale: float, squares: float, p: float) -> tuple[float, str]:
     """Returns the smallest bound on exact minus estimated regret, in units of the last weight, and its name."""
-    spread = math.sqrt(weights.squares)
+    spread = math.sqrt(squares)
     log_failures = log_pure_strategies(tree, player) - math.log(p)
     largest_step = float(tree.payoff_range[player]) + scale
     concentration = largest_step * spread * math.sqrt(2 * log_failures)
@@ -267,20 +230,83 @@ def _deviation(tree: GameTree, player: int, scale: float, weights: Weights, p: f
 
 def _variance(tree: GameTree, player: int, scale: float) -> float:
     """Returns a bound on the variance of an estimate <g, u - x>, whose absolute value is at most `scale`."""
-    return min(scale**2, 2 * largest_payoff(tree, player) * scale)
+    return min(scale**2, 2 * _largest_payoff(tree, player) * scale)
 
 
-def hedge_bound(tree: GameTree, player: int, iterations: int, eta: float, scale: float | None = None) -> float:
+def hedge_bound(tree: GameTree, player: int, iterations: int, eta: float, scale: float) -> float:
     """Returns the bound on the average regret of CFR with Hedge of step size eta at every infoset.
 
         (max over plans x of  sum over I of x[parent(I)] log(n_I) / eta
                               + sum over s with infosets below of x[s] * eta * T * scale^2 / 8) / T
 
-    The infosets right below one own sequence s share a range of at most `scale` in each iteration, by default the
-    player's payoff range: their ranges are scale times probabilities that sum to at most 1.
-
-    Reference: Cesa-Bianchi, Lugosi 2006, Theorem 2.2, for the local regret. Derived for the tree.
+    The ranges of infosets right below one own sequence are `scale` times probabilities that sum to at most 1. The local
+    regret is that of Cesa-Bianchi, Lugosi 2006, Theorem 2.2.
     """
-    width = float(tree.payoff_range[check_player(tree, player)]) if scale is None else float(scale)
-    blocks = eta * iterations * width**2 / 8 * (num_children(tree) > 0)
-    return vertex_maximum(tree, player, log_actions(tree) / eta, blocks) / iterations
+    blocks = eta * iterations * scale**2 / 8 * (num_children(tree) > 0)
+    return vertex_maximum(tree, player, np.log(tree.arrays.infosets["num_actions"]) / eta, blocks) / iterations
+
+
+def dilated_bound(
+    tree: GameTree,
+    player: int,
+    iterations: int,
+    eta: float,
+    weights: np.ndarray,
+    gradient_bound: float | None = None,
+    optimistic: bool = False,
+) -> float:
+    """Returns the bound on the average regret of FTRL and online mirror descent with a dilated entropy psi.
+
+        Omega / (eta T) + eta / (2 mu) * G^2,    Omega = max psi, mu its modulus in the 1-norm
+
+    G is `gradient_bound`, or twice that if the last gradient is the prediction of the next (`optimistic`). None: half
+    the player's payoff range, if nothing or only chance and opponents are sampled: a constant added to all payoffs
+    changes a gradient by a vector that is constant on plans (Rakhlin, Sridharan 2013; Syrgkanis et al. 2015).
+    """
+    largest = (1 + optimistic) * (float(tree.payoff_range[player]) / 2 if gradient_bound is None else gradient_bound)
+    deviation = eta * largest**2 / (2 * strong_convexity(tree, player, weights))
+    return dilated_diameter(tree, player, weights) / (eta * iterations) + deviation
+
+
+def measured_regret(solver: Solver, iterations: int, gamma: float = 0.0) -> np.ndarray:
+    """Runs a new solver and returns each player's exact average regret, ``[num_players]`` float64.
+
+        R_i / W = (max over plans x of <sum of w_t g_t, x> - sum of w_t <g_t, x_t>) / W,   w_t = t^gamma, W = sum of w_t
+
+    g_t is player i's exact gradient against the others' strategies when i's gradient was estimated: with alternating
+    updates the players before i have been updated already. x_t is i's strategy. For small games: each iteration takes
+    full traversals.
+
+    Args:
+        solver: A solver without iterations, of a game with perfect recall. Modified in place.
+        iterations: Number of iterations to run, at least 1.
+        gamma: Exponent of the weights, at least 0, usually ``solver.averaging.gamma``.
+
+    Raises:
+        ConfigError: If the solver has run already or an argument is out of range.
+
+    Examples:
+        >>> import mccfr_plus
+        >>> solver = mccfr_plus.Solver("kuhn_poker", "full", "rm", "uniform", alternating=False)
+        >>> regrets = mccfr_plus.measured_regret(solver, 100)
+        >>> bool(abs(regrets.sum() - solver.nash_conv()) < 1e-12)
+        True
+    """
+    if solver.iterations or iterations < 1 or not gamma >= 0:
+        given = f"solver.iterations={solver.iterations}, iterations={iterations!r}, gamma={gamma!r}"
+        raise ConfigError(f"{given}: give a new solver, at least one iteration and an exponent of at least 0.")
+    tree = solver.tree.require_whole("measuring regrets")
+    arrays, num_players, size = tree.arrays_with_leaves, tree.num_players, tree.num_slots + tree.num_players
+    sums, earned = np.zeros((num_players, size)), np.zeros(num_players)
+    reach, gradient, weights = np.empty(size), np.empty(size + 1), np.arange(1.0, iterations + 1) ** gamma
+    before = solver.current_strategy()
+    for weight in weights:
+        solver.iteration()
+        after = solver.current_strategy()
+        for player in range(num_players):
+            updated = arrays.slot_range[player] if solver.config.alternating else 0
+            own_reach(arrays, np.concatenate([after[:updated], before[updated:]]), reach)
+            earned[player] += weight * add_gradient(arrays, reach, gradient, player, weight, sums[player])
+        before = after
+    best = [vertex_maximum(tree, player, 0.0, sums[player]) for player in range(num_players)]
+    return (np.array(best) - earned) / weights.sum()

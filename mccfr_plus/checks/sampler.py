@@ -14,7 +14,7 @@ from mccfr_plus.checks.report import Subject
 from mccfr_plus.errors import ConfigError, PolicyError
 from mccfr_plus.estimators import SamplingWeights, draws
 from mccfr_plus.estimators.visits import NO_PLAYER, max_visits
-from mccfr_plus.evaluation.estimates import student_t
+from mccfr_plus.evaluation.play import student_t
 from mccfr_plus.evaluation.strategies import sampling_strategy_of
 from mccfr_plus.kernels import random_numbers
 from mccfr_plus.kernels.compile import kernel, names_of, source_of

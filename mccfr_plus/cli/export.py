@@ -16,7 +16,7 @@ from mccfr_plus.errors import ConfigError, PolicyFileError
 from mccfr_plus.evaluation.strategies import strategy_of
 from mccfr_plus.files.atomic_write import atomic_write, require_new
 from mccfr_plus.policies.keyed_policy import KeyedPolicy
-from mccfr_plus.policies.tree_policy import TreePolicy
+from mccfr_plus.policies.table import TreePolicy
 from mccfr_plus.trees.gambit import write_efg
 from mccfr_plus.trees.game_tree import compile_game
 from mccfr_plus.trees.loading import load_game

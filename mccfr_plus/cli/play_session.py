@@ -7,8 +7,7 @@ from typing import NamedTuple
 import pyspiel
 
 from mccfr_plus.cli.common import UsageError
-from mccfr_plus.evaluation.behavior import Behavior, random_move
-from mccfr_plus.evaluation.strategies import JointPolicy
+from mccfr_plus.evaluation.strategies import Behavior, JointPolicy, random_move
 
 # How to read information states; the names of groups become labels.
 _PATTERNS = {

@@ -4,9 +4,8 @@ import argparse
 import time
 
 from mccfr_plus.cli import common
-from mccfr_plus.evaluation.infoset_values import infoset_values
 from mccfr_plus.kernels.compile import cache_folder
-from mccfr_plus.policies.table import reach_of
+from mccfr_plus.policies.table import infoset_values
 from mccfr_plus.solver.solver import Solver
 from mccfr_plus.trees.game_tree import compile_game
 
@@ -30,7 +29,6 @@ def run(arguments: argparse.Namespace) -> None:
     for estimator, minimizer in _SOLVERS:
         Solver(tree, estimator, minimizer, seed=1).run(1).evaluate()
     infoset_values(tree, tree.uniform_strategy())
-    reach_of(tree, tree.uniform_strategy())
     names = ", ".join(f"{estimator} + {minimizer}" for estimator, minimizer in _SOLVERS)
     print(f"compiled, or found in {cache_folder()}: {names}, evaluation")
     print(f"{time.perf_counter() - begin:.1f} s")

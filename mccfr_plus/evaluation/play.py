@@ -1,19 +1,10 @@
-"""Plays games of known strategies, with control variates for a player's payoff.
+"""Games of known strategies, with control variates for a player's payoff, and estimates with confidence intervals.
 
-Each random choice of a game (by chance or by a player) has a control variate: the learned value of the choice minus
-the expected value over all choices, times a coefficient. Values and coefficients come from earlier games alone. So each
-control variate has mean 0 given everything before it, and
+    payoff - sum over choices (of chance or a player) of coefficient * (value(chosen) - sum over c of P(c) value(c))
 
-    payoff - sum over choices of coefficient * (value(chosen) - sum over c of P(c) value(c))
-
-has the payoff's mean in every game. With exact values and coefficients of 1 the sum telescopes to a constant.
-
-The value of a history is the expectation of the known values one step below. Values of terminal histories are exact.
+has the payoff's mean, as values and coefficients come from earlier games alone: each control variate has mean 0 given
+everything before it. The value of a history is the expectation of the known values one step below, exact at the end.
 Control variates of different choices are uncorrelated: each group, by number of visits, has its own coefficient.
-
-Reference: Burch, Schmid, Moravcik, Morrill, Bowling 2018, "AIVAT: a new variance reduction technique for agent
-evaluation in imperfect information games". Differs from it in learned values, and in that it takes no sum over private
-information: with all strategies known, histories tell more.
 """
 
 import itertools
@@ -22,22 +13,110 @@ import random
 import time
 from bisect import bisect_right
 from collections.abc import Sequence
-from dataclasses import dataclass
+from typing import Literal, NamedTuple, TypeAlias
 
-import numpy as np
 import pyspiel
 from tqdm.auto import tqdm
 
 from mccfr_plus.errors import ConfigError
-from mccfr_plus.evaluation import estimates
-from mccfr_plus.evaluation.behavior import Distribution, Response, RowOf, row_at
-from mccfr_plus.evaluation.estimates import MIN_SAMPLES, Estimate, Kind, Running
-from mccfr_plus.parameters import check_whole
+from mccfr_plus.evaluation.strategies import Behavior, Distribution, JointPolicy, RowOf, joined, row_at
+from mccfr_plus.parameters import LARGEST, Seed, check_number, check_whole, new_state
+from mccfr_plus.trees.loading import load_game
+
+MIN_SAMPLES = 4  # for an interval
 
 _ENOUGH_PAIRS = 16  # for a coefficient other than 0
 _GROUPS = 32  # by binary logarithm of visits
 _LOOK_AHEAD = 32  # choices that are checked for ending the game
 _MAX_NODES = 300_000  # histories that are kept: some 200 MB
+
+Kind: TypeAlias = Literal["exact", "lower bound", "upper bound", "estimate"]
+
+
+class Estimate(NamedTuple):
+    """A number from sampling, with a confidence interval for its mean.
+
+    The mean of a "lower bound" is at most the quantity: rely on `low`. That of an "upper bound" is at least the
+    quantity: rely on `high`.
+
+    Attributes:
+        value: The mean.
+        low: Lower end of the interval.
+        high: Upper end of the interval.
+        kind: ``"exact"``, ``"estimate"``, ``"lower bound"`` or ``"upper bound"``.
+        confidence: Confidence of the interval, between 0 and 1.
+        samples: Number of independent games, or repetitions, that were averaged.
+        seconds: Seconds by the clock.
+
+    Examples:
+        >>> from mccfr_plus.evaluation import Estimate
+        >>> print(Estimate(0.25, 0.2, 0.3, "lower bound", 0.95, 1000, 1.5))
+        lower bound 0.25 (95% interval 0.2 to 0.3, 1000 samples, 1.5 s)
+    """
+
+    value: float
+    low: float
+    high: float
+    kind: Kind
+    confidence: float
+    samples: int
+    seconds: float
+
+    @property
+    def half_width(self) -> float:
+        """Half the length of the interval."""
+        return (self.high - self.low) / 2
+
+    def __str__(self) -> str:
+        return (
+            f"{self.kind} {self.value:.6g} ({100 * self.confidence:g}% interval {self.low:.6g} to {self.high:.6g}, "
+            f"{self.samples} samples, {self.seconds:.1f} s)"
+        )
+
+
+class Running:
+    """Mean and variance of a stream of numbers (Welford 1962)."""
+
+    def __init__(self) -> None:
+        self.count = 0
+        self.mean = 0.0
+        self._squares = 0.0
+
+    def add(self, number: float) -> None:
+        self.count += 1
+        distance = number - self.mean
+        self.mean += distance / self.count
+        self._squares += distance * (number - self.mean)
+
+    @property
+    def variance_of_mean(self) -> float:
+        """The squared standard error of `mean`; infinite for fewer than two numbers."""
+        return self._squares / (self.count - 1) / self.count if self.count > 1 else math.inf
+
+    def estimate(self, kind: Kind, confidence: float, seconds: float) -> Estimate:
+        """Returns the estimate for the mean of at least `MIN_SAMPLES` numbers, by Student's t distribution."""
+        half_width = math.sqrt(self.variance_of_mean) * student_t((1 + confidence) / 2, self.count - 1)
+        low, high = self.mean - half_width, self.mean + half_width
+        return Estimate(self.mean, low, high, kind, confidence, self.count, seconds)
+
+
+def student_t(probability: float, freedom: float) -> float:
+    """Returns a quantile of Student's t distribution with this many degrees of freedom."""
+    from scipy.special import stdtrit  # here, as importing it takes 0.1 s
+
+    return float(stdtrit(freedom, probability))
+
+
+def sum_of(estimates: Sequence[Estimate], weights: Sequence[float], offset: float, kind: Kind) -> Estimate:
+    """Returns the estimate for a weighted sum of independent estimates of one confidence, plus a constant.
+
+    Reference: Zou, Donner 2008, "Construction of confidence limits about effect measures: a general approach".
+    """
+    value = offset + math.fsum(w * term.value for w, term in zip(weights, estimates, strict=True))
+    half_width = math.sqrt(math.fsum((w * term.half_width) ** 2 for w, term in zip(weights, estimates, strict=True)))
+    samples = sum(term.samples for term in estimates)
+    seconds = math.fsum(term.seconds for term in estimates)
+    return Estimate(value, value - half_width, value + half_width, kind, estimates[0].confidence, samples, seconds)
 
 
 class _Place:
@@ -81,7 +160,7 @@ class _Place:
 
 
 class ControlledPlay:
-    """Plays turn-based games and returns a player's payoffs, plain and with control variates."""
+    """Turn-based games with a player's payoffs, plain and with control variates."""
 
     def __init__(self, game: pyspiel.Game, row_of: RowOf, player: int, rng: random.Random):
         self._game, self._row_of, self._player, self._rng = game, row_of, player, rng
@@ -95,10 +174,9 @@ class ControlledPlay:
         """Plays one game; returns the payoff and the payoff less the control variates, of the same mean."""
         state = self._game.new_initial_state()
         node = self._root = self._root or self._new_place(state)
-        stored = True  # whether `node` is kept
         path: list[tuple[_Place, int, bool]] = []
         controls: list[tuple[int, float, float]] = []
-        correction = 0.0
+        stored, correction = True, 0.0  # whether `node` is kept
         while True:
             index = bisect_right(node.row.cumulative, self._rng.random())
             path.append((node, index, stored))
@@ -144,29 +222,30 @@ class ControlledPlay:
         return min(max(self._products[group] / self._squares[group], 0.0), 1.0)
 
 
-@dataclass(frozen=True)
-class Stop:
-    """When to stop playing: after so many games or seconds. ConfigError if a number is out of range."""
+class Stop(NamedTuple):
+    """When to stop playing: after so many games or seconds, with None for no limit."""
 
-    num_games: int | None  # None for no limit, as in the next
+    num_games: int | None
     seconds: float | None
     confidence: float  # of the intervals
     progress: bool  # whether to show a progress bar
 
-    def __post_init__(self) -> None:
-        if self.num_games is None and self.seconds is None:
+    @classmethod
+    def checked(cls, num_games: int | None, seconds: float | None, confidence: float, progress: bool) -> "Stop":
+        """Raises ConfigError if a number is out of range, or if there is no limit."""
+        if num_games is None and seconds is None:
             raise ConfigError("num_games and seconds are both None: give at least one of them.")
-        if self.num_games is not None:
-            check_whole("num_games", self.num_games, MIN_SAMPLES)
-        object.__setattr__(self, "seconds", estimates.require_seconds(self.seconds))
-        object.__setattr__(self, "confidence", estimates.require_confidence(self.confidence))
+        if num_games is not None:
+            check_whole("num_games", num_games, MIN_SAMPLES)
+        if seconds is not None:
+            seconds = check_number("seconds", seconds, 0, LARGEST, "give a positive number, or None")
+        most, allowed = math.nextafter(1.0, 0.0), "give a number from 0.5 to below 1, such as 0.95"
+        confidence = check_number("confidence", confidence, 0.5, most, allowed, inclusive=True)
+        return cls(num_games, seconds, confidence, progress)
 
 
 def play_until(plays: Sequence[ControlledPlay], stop: Stop) -> tuple[list[Running], list[Running], float]:
-    """Plays in rounds of one game each; returns, per play, plain and controlled payoffs, and the seconds in all.
-
-    At least `MIN_SAMPLES` rounds are played.
-    """
+    """Plays rounds of one game each; returns each play's plain and controlled payoffs, and the seconds of all."""
     begin = time.perf_counter()
     plain, controlled = [Running() for _ in plays], [Running() for _ in plays]
     most = None if stop.num_games is None else max(MIN_SAMPLES, math.ceil(stop.num_games / len(plays)))
@@ -186,22 +265,86 @@ def payoff_estimate(
     game: pyspiel.Game, row_of: RowOf, player: int, rng: random.Random, kind: Kind, stop: Stop
 ) -> Estimate:
     """Returns the estimate of a player's payoff, with control variates."""
-    _, controlled, seconds = play_until([ControlledPlay(game, row_of, player, rng)], stop)
-    return estimates.mean_estimate(controlled[0], kind, stop.confidence, seconds)
+    _, (controlled,), seconds = play_until([ControlledPlay(game, row_of, player, rng)], stop)
+    return controlled.estimate(kind, stop.confidence, seconds)
 
 
-def lower_bound(response: Response, rng: random.Random, stop: Stop) -> Estimate:
-    """Returns the estimate of the responding player's payoff: a lower bound of the best response's value."""
-    return payoff_estimate(response.game, response.row, response.player, rng, "lower bound", stop)
+class HeadToHead(NamedTuple):
+    """The payoff of `first` per game against `second`.
+
+    Attributes:
+        estimate: Payoff per game, average over seats.
+        plain: The average payoff of the same games, without control variates.
+        by_seat: The same with `first` in seat 0, 1, ... and `second` in all others.
+        variance_reduction: Variance of a game's payoff over that of its payoff minus control variates.
+
+    Examples:
+        >>> import mccfr_plus
+        >>> result = mccfr_plus.head_to_head("kuhn_poker", {}, {}, num_games=1000, seed=1)
+        >>> result.estimate.low < 0 < result.estimate.high, len(result.by_seat)
+        (True, 2)
+    """
+
+    estimate: Estimate
+    plain: Estimate
+    by_seat: tuple[Estimate, ...]
+    variance_reduction: float
+
+    def __str__(self) -> str:
+        return f"{self.estimate}; {self.variance_reduction:.3g} times less variance than payoffs have"
 
 
-def sum_of_payoffs(game: pyspiel.Game) -> float | None:
-    """Returns the sum of all players' payoffs if it is the same at all terminal histories, else None."""
-    utility = pyspiel.GameType.Utility
-    return game.utility_sum() if game.get_type().utility in (utility.ZERO_SUM, utility.CONSTANT_SUM) else None
+def head_to_head(
+    game: pyspiel.Game | str,
+    first: JointPolicy,
+    second: JointPolicy,
+    *,
+    num_games: int | None = 10_000,
+    seconds: float | None = None,
+    confidence: float = 0.95,
+    seed: Seed = None,
+    progress: bool = False,
+) -> HeadToHead:
+    """Returns the payoff of one policy per game against another, on average over all seats.
 
+    With n players, `first` sits in each seat in turn and `second` in the n - 1 others. Control variates, learned from
+    earlier games, reduce the variance. The estimate is unbiased for a fixed number of games.
 
-def require_player(game: pyspiel.Game, player: int) -> None:
-    """Raises ConfigError unless the game has this player."""
-    if isinstance(player, bool) or not isinstance(player, int | np.integer) or not 0 <= player < game.num_players():
-        raise ConfigError(f"player={player!r}: {game} has players 0 to {game.num_players() - 1}.")
+    Args:
+        game: A game or a game string of any size; simultaneous moves are made turn-based.
+        first: A joint policy: any of OpenSpiel's, from Python or C++; a mapping from information states to
+            {action: probability}, uniform where it has no entry; a function from states to that; or a list of one of
+            these per player.
+        second: Likewise.
+        num_games: Games over all seats, rounded up to the same number in each (at least 4); None for no limit.
+        seconds: Wall-clock time, or None for no limit.
+        confidence: Confidence of the intervals, from 0.5 to below 1.
+        seed: An integer >= 0 for a repeatable result, a numpy generator, or None.
+        progress: Whether to show a progress bar.
+
+    Raises:
+        GameError: If the game is unknown, or has no explicit chance or no information states.
+        PolicyError: If a policy has no distribution over the legal actions at a state.
+        ConfigError: If a number or the seed is out of range, or there is no limit at all.
+
+    Examples:
+        >>> from mccfr_plus.evaluation import head_to_head
+        >>> folds = {f"{card}{bet}": {0: 1.0} for card in "012" for bet in ("b", "pb")}
+        >>> result = head_to_head("kuhn_poker", {}, folds, num_games=2000, seed=1)  # uniform against one who folds
+        >>> result.estimate.kind, result.estimate.low > 0, result.variance_reduction > 2
+        ('estimate', True, True)
+
+    Reference: Burch, Schmid, Moravcik, Morrill, Bowling 2018, "AIVAT: a new variance reduction technique for agent
+    evaluation in imperfect information games". Differs from it in learned values, and in that it takes no sum over
+    private information: with all strategies known, histories tell more.
+    """
+    stop, game = Stop.checked(num_games, seconds, confidence, progress), load_game(game)
+    rows, rng = (Behavior(game, first).row, Behavior(game, second).row), random.Random(int(new_state(seed)[0]))
+    plays = [ControlledPlay(game, joined(seat, *rows), seat, rng) for seat in range(game.num_players())]
+    *payoffs, spent = play_until(plays, stop)
+    plain, controlled = ([seat.estimate("estimate", stop.confidence, spent) for seat in seats] for seats in payoffs)
+    weights = [1 / len(plays)] * len(plays)
+    mean, plain_mean = (sum_of(each, weights, 0.0, "estimate")._replace(seconds=spent) for each in (controlled, plain))
+    before, after = (sum(seat.variance_of_mean for seat in seats) for seats in payoffs)
+    variance_reduction = 1.0 if before == 0.0 else before / after if after > 0.0 else math.inf
+    return HeadToHead(mean, plain_mean, tuple(controlled), variance_reduction)

@@ -1,8 +1,4 @@
-"""Best responses in sampled games: an upper and a lower bound of a best response's value.
-
-In a sampled game, each sample determines chance's choice at each history and the opponents' action at each of their
-information states: hashes of its random word. Samples that share a history are traversed together.
-"""
+"""Best responses in sampled games: an upper and a lower bound of a best response's value."""
 
 import math
 import random
@@ -15,18 +11,13 @@ import pyspiel
 from tqdm.auto import tqdm
 
 from mccfr_plus.errors import BudgetError
-from mccfr_plus.evaluation.behavior import Behavior, Distribution, Response, chance_row, new_row
-from mccfr_plus.evaluation.estimates import MIN_SAMPLES, Estimate, Running, mean_estimate, require_seconds
-from mccfr_plus.evaluation.play import Stop, lower_bound, require_player
-from mccfr_plus.evaluation.strategies import JointPolicy
+from mccfr_plus.evaluation.local_best_response import Group, Response
+from mccfr_plus.evaluation.play import MIN_SAMPLES, Estimate, Running, Stop
+from mccfr_plus.evaluation.strategies import Behavior, Distribution, JointPolicy, require_player
 from mccfr_plus.kernels.compile import source_of
 from mccfr_plus.kernels.random_numbers import next_word
-from mccfr_plus.parameters import check_whole, new_state
+from mccfr_plus.parameters import LARGEST, Seed, check_number, check_whole, new_state
 from mccfr_plus.trees.loading import load_game
-
-Group = list[tuple[pyspiel.State, np.ndarray]]  # histories with the numbers of the samples that come there
-
-_TO_UNIT = 1.0 / (1 << 53)
 
 
 class SampledBestResponse(NamedTuple):
@@ -49,19 +40,18 @@ def sampled_best_response(
     max_nodes: int = 5_000_000,
     seconds: float | None = None,
     confidence: float = 0.95,
-    seed: int | np.random.Generator | None = None,
+    seed: Seed = None,
     progress: bool = False,
 ) -> SampledBestResponse:
     """Returns bounds of a best response's value, from best responses in sampled games.
 
     A sampled game has `num_samples` independent draws of chance's choice at each history and of the opponents' action
     at each of their information states. A fixed strategy has the same mean payoff in sampled games as in the game. So
-    the mean value of the best strategies of sampled games is at least the best response's value: E max >= max E. That
-    is the upper bound; its interval is over `repetitions` independent sampled games. It includes events that no sample
-    has, such as rare mistakes: an event that none of n samples has is less likely than log(1 / error) / n (Hanley,
-    Lippman-Hand 1983), and pays at most the largest payoff. The lower bound is the payoff of a response in fresh games:
-    it takes the action that was best over all repetitions, and follows `policy` elsewhere. Both bounds converge to the
-    value as `num_samples` increases.
+    the mean value of the best strategies of sampled games is at least the best response's value: E max >= max E. This
+    upper bound's interval is over `repetitions` sampled games. It includes events that none of n samples has: they are
+    less likely than log(1 / error) / n (Hanley, Lippman-Hand 1983), and pay at most the largest payoff. The lower bound
+    is the payoff in fresh games of the actions that were best over all repetitions, and of `policy` elsewhere. Both
+    bounds converge to the value as `num_samples` increases.
 
     Args:
         game: A game with perfect recall; see `head_to_head` for the arguments not listed here and for errors. All own
@@ -83,87 +73,69 @@ def sampled_best_response(
         >>> result.lower.low < 0.5 < result.upper.high
         True
     """
-    stop = Stop(num_games, None, confidence, progress)
+    stop = Stop.checked(num_games, None, confidence, progress)
+    if seconds is not None:
+        check_number("seconds", seconds, 0, LARGEST, "give a positive number, or None")
     check_whole("num_samples", num_samples)
     check_whole("repetitions", repetitions, MIN_SAMPLES)
     check_whole("max_nodes", max_nodes)
-    seconds = require_seconds(seconds)
-    game = load_game(game)
+    game, state = load_game(game), new_state(seed)
     require_player(game, player)
-    state = new_state(seed)
     rng, words = random.Random(int(state[0])), np.random.default_rng(state)
-    behavior, values, begin = Behavior(game, policy), Running(), time.perf_counter()
-    sampled = SampledGames(game, behavior, player, max_nodes, seconds)
+    values, begin = Running(), time.perf_counter()
+    response = SampledResponse(game, Behavior(game, policy), player, max_nodes, seconds)
     for _ in tqdm(range(repetitions), unit="sampled game", disable=not progress):
-        values.add(sampled.solve(words.integers(0, 2**64, num_samples, np.uint64)))
+        values.add(response.solve(words.integers(0, 2**64, num_samples, np.uint64)))
     spent = time.perf_counter() - begin
-    best = {info_state: max(sums, key=sums.__getitem__) for info_state, sums in sampled.totals.items()}
-
-    def row_of(state: pyspiel.State) -> Distribution:
-        info_state = state.information_state_string()
-        action = best.get(info_state)
-        return behavior.row(state) if action is None else new_row(info_state, (action,), (1.0,))
-
-    response = Response(game, player, row_of, behavior)
-    lower = lower_bound(response, rng, stop)
+    lower = response.lower_bound(rng, stop)
     unseen = (game.max_utility() - values.mean) * -math.log((1 - stop.confidence) / 2) / (num_samples * repetitions)
-    upper = mean_estimate(values, "upper bound", stop.confidence, spent)
-    return SampledBestResponse(
-        upper=upper._replace(low=upper.low - unseen, high=upper.high + unseen),
-        lower=lower._replace(seconds=spent + lower.seconds),
-        policy=response,
-        nodes=sampled.nodes,
-    )
+    upper = values.estimate("upper bound", stop.confidence, spent)
+    upper = upper._replace(low=upper.low - unseen, high=upper.high + unseen)
+    return SampledBestResponse(upper, lower._replace(seconds=spent + lower.seconds), response, response.nodes)
 
 
-class SampledGames:
-    """One player's best decisions in sampled games, with a limit of histories and seconds for all of them together."""
+class SampledResponse(Response):
+    """The best decisions in sampled games, with limits for all of these games together.
+
+    A sample's random word is hashed for chance's choice at each history and for the opponents' action at each of their
+    information states. Samples that share a history are traversed together.
+    """
 
     def __init__(self, game: pyspiel.Game, behavior: Behavior, player: int, max_nodes: int, seconds: float | None):
-        self._game, self._behavior, self._player = game, behavior, player
+        super().__init__(game, behavior, player)
         self._max_nodes, self._seconds = max_nodes, seconds
         self._end = math.inf if seconds is None else time.perf_counter() + seconds
+        self._totals: dict[str, dict[int, float]] = {}  # sums of payoffs, by own information state and action
         self.nodes = 0  # histories that were traversed
-        self.totals: dict[str, dict[int, float]] = {}  # sums of payoffs, by own information state and action
 
     def solve(self, words: np.ndarray) -> float:
-        """Returns the largest average payoff in the sampled game of one random word per sample.
-
-        Adds the payoffs over all samples if best actions follow to `totals`.
-        """
+        """Returns the largest average payoff in the sampled game of one random word per sample."""
         self._words = words
-        payoff, groups = self._spread([(self._game.new_initial_state(), np.arange(len(words)))])
-        payoff += sum(self._best(info_state, group) for info_state, group in groups.items())
-        return payoff / len(words)
+        return self._value([(self.game.new_initial_state(), np.arange(len(words)))]) / len(words)
+
+    def _value(self, group: Group) -> float:
+        """Returns the sum over samples of payoffs under the best decisions, and adds them to the totals."""
+        payoff = 0.0
+        groups: dict[str, Group] = {}
+        for state, samples in self._ends_and_decisions(group):
+            if state.is_terminal():
+                payoff += state.player_return(self.player) * len(samples)
+            else:
+                groups.setdefault(state.information_state_string(), []).append((state, samples))
+        return payoff + sum(self._best(info_state, below) for info_state, below in groups.items())
 
     def _best(self, info_state: str, group: Group) -> float:
-        """Returns the sum over samples of payoffs from an own information state on, and adds to `totals`."""
-        sums = self.totals.setdefault(info_state, {})
-        best = -np.inf
+        sums = self._totals.setdefault(info_state, {})
+        best = -math.inf
         for action in group[0][0].legal_actions():
-            value, groups = self._spread([(state.child(action), samples) for state, samples in group])
-            value += sum(self._best(key, below) for key, below in groups.items())
+            value = self._value([(state.child(action), samples) for state, samples in group])
             sums[action] = sums.get(action, 0.0) + value
             best = max(best, value)
         return best
 
-    def _spread(self, pending: Group) -> tuple[float, dict[str, Group]]:
-        """Follows all samples to the end or the next own decision; returns summed payoffs and these decisions."""
-        payoff = 0.0
-        groups: dict[str, Group] = {}
-        while pending:
-            state, samples = pending.pop()
-            self._count_history()
-            if state.is_terminal():
-                payoff += state.player_return(self._player) * len(samples)
-            elif state.is_chance_node():
-                pending.extend(self._split(state, samples, chance_row(state), f"chance {state.history()}"))
-            elif state.current_player() == self._player:
-                groups.setdefault(state.information_state_string(), []).append((state, samples))
-            else:
-                row = self._behavior.row(state)
-                pending.extend(self._split(state, samples, row, f"{state.current_player()} {row.info_state}"))
-        return payoff, groups
+    def _decide(self, state: pyspiel.State) -> int | None:
+        sums = self._totals.get(state.information_state_string())
+        return None if sums is None else max(sums, key=sums.__getitem__)
 
     def _count_history(self) -> None:
         self.nodes += 1
@@ -171,22 +143,23 @@ class SampledGames:
         if is_late or self.nodes > self._max_nodes:
             limit = f"seconds={self._seconds}" if is_late else f"max_nodes={self._max_nodes}"
             raise BudgetError(
-                f"the best response in {len(self._words)} samples of {self._game.get_type().short_name} takes more "
+                f"the best response in {len(self._words)} samples of {self.game.get_type().short_name} takes more "
                 f"than {limit}: give num_samples={max(1, len(self._words) // 4)}, or a larger limit."
             )
 
-    def _split(self, state: pyspiel.State, samples: np.ndarray, row: Distribution, place: str) -> Group:
-        """Returns the histories that a choice leads to, each with the samples that choose it."""
+    def _split(self, state: pyspiel.State, share: np.ndarray, row: Distribution) -> Group:
         if len(row.actions) == 1:
-            return [(state.child(row.actions[0]), samples)]
-        chosen = np.searchsorted(row.cumulative, uniforms(self._words[samples], place), side="right")
-        if len(samples) == 1:  # faster
-            return [(state.child(row.actions[chosen[0]]), samples)]
-        return [(state.child(row.actions[c]), samples[chosen == c]) for c in np.unique(chosen).tolist()]
+            return [(state.child(row.actions[0]), share)]
+        is_chance = row.info_state is None
+        place = f"chance {state.history()}" if is_chance else f"{state.current_player()} {row.info_state}"
+        chosen = np.searchsorted(row.cumulative, uniforms(self._words[share], place), side="right")
+        if len(share) == 1:  # faster
+            return [(state.child(row.actions[chosen[0]]), share)]
+        return [(state.child(row.actions[c]), share[chosen == c]) for c in np.unique(chosen).tolist()]
 
 
 def uniforms(words: np.ndarray, place: str) -> np.ndarray:
     """Returns a number in [0, 1) for each sample's word at a place: a hash of both, by SplitMix64 on arrays."""
     next_words, key = source_of(next_word), blake2b(place.encode(), digest_size=8).digest()
     hashed = next_words([next_words([words.copy()]) ^ np.uint64(int.from_bytes(key, "little"))])
-    return (hashed >> np.uint64(11)) * _TO_UNIT
+    return (hashed >> np.uint64(11)) * 2.0**-53

@@ -1,8 +1,11 @@
-"""Probabilities of any kind of policy: by information state string, at a state, and as a strategy array of a tree."""
+"""Probabilities of any kind of policy, and of chance: state by state, and as a strategy array of a tree."""
 
+import itertools
+import random
+from bisect import bisect_right
 from collections.abc import Callable, Mapping, Sequence
 from types import BuiltinFunctionType
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 import pyspiel
@@ -11,10 +14,9 @@ from open_spiel.python import policy as openspiel_policy
 from mccfr_plus.errors import ConfigError, PolicyError
 from mccfr_plus.estimators import Estimator
 from mccfr_plus.policies.keyed_policy import KeyedPolicy
-from mccfr_plus.policies.table import is_strategy
-from mccfr_plus.policies.tree_policy import TreePolicy
+from mccfr_plus.policies.table import TreePolicy, is_strategy
 from mccfr_plus.trees.game_tree import GameTree
-from mccfr_plus.trees.loading import quiet_openspiel
+from mccfr_plus.trees.loading import checked_outcomes, game_error, quiet_openspiel
 from mccfr_plus.trees.order import representative_states
 
 Probabilities: TypeAlias = Mapping[int, float] | Sequence[tuple[int, float]]
@@ -24,13 +26,11 @@ AnyPolicy: TypeAlias = (
 JointPolicy: TypeAlias = AnyPolicy | Sequence[AnyPolicy]
 
 _TOLERANCE = 1e-4  # a policy computed in single precision misses 1 by less
+_MAX_ROWS = 100_000  # of a player that `Behavior` keeps, some 50 MB
 
 
 def strategy_of(tree: GameTree, policy: JointPolicy) -> np.ndarray:
-    """Returns the probabilities of a policy, or of a list of one per player, ``[num_slots]`` float64, not normalized.
-
-    PolicyError if the policy has no distribution over the legal actions at an infoset of the game.
-    """
+    """Returns a policy's probabilities, ``[num_slots]`` float64. PolicyError if an infoset has no distribution."""
     if not isinstance(policy, list | tuple):
         return _strategy_of(tree, policy, range(tree.num_players))
     policies, ranges = one_per_player(policy, tree.num_players), tree.arrays.slot_range
@@ -38,22 +38,13 @@ def strategy_of(tree: GameTree, policy: JointPolicy) -> np.ndarray:
 
 
 def sampling_strategy_of(tree: GameTree, estimator: Estimator) -> np.ndarray:
-    """Returns the strategy that an estimator samples by, ``[num_slots]`` float64.
-
-    ConfigError if it is not a strategy of the game, or gives a legal action no probability.
-    """
+    """Returns the strategy that an estimator samples by, ``[num_slots]`` float64. ConfigError if it is none."""
     given = estimator.sampling_strategy(tree)
     strategy = np.array(given, np.float64) if isinstance(given, np.ndarray) else strategy_of(tree, given)
     if strategy.shape != (tree.num_slots,):
-        raise ConfigError(
-            f"a sampling strategy of shape {strategy.shape}: {tree.game} has {tree.num_slots} (information state, "
-            "action) pairs, in the order of its GameTree."
-        )
+        raise ConfigError(f"a sampling strategy of shape {strategy.shape}: give one number per slot, {tree.num_slots}.")
     if not (strategy > 0).all() or not is_strategy(strategy, tree.arrays.infosets["first_slot"]):
-        raise ConfigError(
-            "the sampling strategy has actions of probability 0, which are never tried, or does not sum to 1 at each "
-            f"information state: {strategy}."
-        )
+        raise ConfigError(f"the sampling strategy {strategy} must be positive and sum to 1 per information state.")
     return strategy
 
 
@@ -66,11 +57,14 @@ def one_per_player(policy: Any, num_players: int) -> list:
     return list(policy)
 
 
-def answers_by_text(policy: Any) -> Callable[[str, int], Probabilities | None] | None:
-    """Returns a function from (information state string, player) to {action: probability}; None if it needs states.
+def require_player(game: pyspiel.Game, player: int) -> None:
+    """Raises ConfigError unless the game has this player."""
+    if isinstance(player, bool) or not isinstance(player, int | np.integer) or not 0 <= player < game.num_players():
+        raise ConfigError(f"player={player!r}: {game} has players 0 to {game.num_players() - 1}.")
 
-    A policy of a simultaneous game also answers in the turn-based game that it was converted to.
-    """
+
+def answers_by_text(policy: Any) -> Callable[[str, int], Probabilities | None] | None:
+    """Returns a function from (information state string, player) to {action: probability}; None if it needs states."""
     if isinstance(policy, TreePolicy):  # players may share texts
         return None
     if isinstance(policy, openspiel_policy.TabularPolicy):
@@ -149,23 +143,89 @@ def _strategy_of(tree: GameTree, policy: AnyPolicy, players: Sequence[int]) -> n
         if policy.tree is tree or policy.tree.fingerprint == tree.fingerprint:
             return policy.strategy()
         raise PolicyError(f"a policy of {policy.game} does not fit {tree.game}: evaluate it on its own game.")
-    strategy = tree.uniform_strategy()
-    answer = _answers_of_infosets(tree, policy)
-    ranges = tree.arrays.infoset_range
+    keyed = policy if isinstance(policy, KeyedPolicy) else None
+    by_text: Any = keyed.find if keyed is not None and keyed.keys.of_texts else answers_by_text(policy)
+    answer, nodes = (by_text, tree.info_states) if by_text else (answers_of(policy), representative_states(tree))
+    strategy, ranges = tree.uniform_strategy(), tree.arrays.infoset_range
     for player in players:
         for infoset in range(ranges[player], ranges[player + 1]):
-            found = answer(infoset, player)
-            if found is None and isinstance(policy, KeyedPolicy):
+            found = answer(nodes[infoset], player)
+            if found is None and keyed is not None:
                 continue  # it is uniform elsewhere
             where = f"at information state {tree.info_states[infoset]!r} of player {player} in {tree.game}"
             strategy[tree.slots(infoset)] = distribution(found, tree.legal_actions(infoset), where)
     return strategy
 
 
-def _answers_of_infosets(tree: GameTree, policy: AnyPolicy) -> Callable[[int, int], Probabilities | None]:
-    if isinstance(policy, KeyedPolicy) and policy.keys.of_texts:
-        return lambda infoset, player: policy.find(tree.info_states[infoset], player)
-    if by_text := answers_by_text(policy):
-        return lambda infoset, player: by_text(tree.info_states[infoset], player)
-    at_state, states = answers_of(policy), representative_states(tree)
-    return lambda infoset, player: at_state(states[infoset], player)
+class Distribution(NamedTuple):
+    """A distribution over actions: of a policy at an information state, or of chance."""
+
+    info_state: str | None  # None for chance
+    actions: tuple[int, ...]  # those of positive probability
+    probabilities: tuple[float, ...]  # sum to 1
+    cumulative: tuple[float, ...]  # the last one is 1, so that bisecting by a number below 1 stays inside
+
+
+RowOf: TypeAlias = Callable[[pyspiel.State], Distribution]  # at decision nodes
+
+
+class Behavior:
+    """The actions of all players under a policy, in a turn-based game; see `head_to_head` for kinds of policies.
+
+    The policy is called once per information state, as long as a player has no more than 100,000.
+    """
+
+    def __init__(self, game: pyspiel.Game, policy: JointPolicy):
+        self._policies = one_per_player(policy, game.num_players())
+        self._answers = [answers_of(one) for one in self._policies]
+        self._rows: list[dict[str, Distribution]] = [{} for _ in self._answers]
+
+    def row(self, state: pyspiel.State) -> Distribution:
+        """Returns the distribution at a decision node."""
+        player, info_state = state.current_player(), state.information_state_string()
+        rows = self._rows[player]
+        row = rows.get(info_state)
+        if row is None:
+            if len(rows) >= _MAX_ROWS:
+                rows.clear()
+            legal, found = state.legal_actions(), self._answers[player](state, player)
+            policy = self._policies[player]
+            is_table = isinstance(policy, Mapping | pyspiel.TabularPolicy)
+            if found is None and is_table and not isinstance(policy, openspiel_policy.Policy):
+                found = dict.fromkeys(legal, 1 / len(legal))
+            weights = distribution(found, legal, f"at information state {info_state!r} of player {player}")
+            row = rows[info_state] = new_row(info_state, legal, weights)
+        return row
+
+
+def joined(player: int, own: RowOf, others: RowOf) -> RowOf:
+    """Returns the distributions at decision nodes where one player follows `own` and all others follow `others`."""
+    return lambda state: own(state) if state.current_player() == player else others(state)
+
+
+def random_move(state: pyspiel.State, decide: RowOf, rng: random.Random) -> None:
+    """Draws an action of chance or of the player to move. `state` is modified in place."""
+    row = row_at(state, decide)
+    state.apply_action(row.actions[bisect_right(row.cumulative, rng.random())])
+
+
+def row_at(state: pyspiel.State, decide: RowOf) -> Distribution:
+    """Returns the distribution at a chance or decision node."""
+    return chance_row(state) if state.is_chance_node() else decide(state)
+
+
+def chance_row(state: pyspiel.State) -> Distribution:
+    """Returns the distribution of a chance node. GameError if its probabilities are not a distribution."""
+    try:
+        outcomes = checked_outcomes(state.chance_outcomes())
+    except Exception as error:
+        raise game_error(state.get_game(), state.history(), error) from error.__cause__
+    return new_row(None, *zip(*outcomes, strict=True))
+
+
+def new_row(info_state: str | None, actions: Sequence[int], weights: Sequence[float]) -> Distribution:
+    """Returns the distribution over the actions of positive weight, in proportion to the weights."""
+    actions, weights = zip(*((a, w) for a, w in zip(actions, weights, strict=True) if w > 0), strict=True)
+    total = sum(weights)
+    probabilities = tuple(w / total for w in weights)
+    return Distribution(info_state, actions, probabilities, (*itertools.accumulate(probabilities[:-1]), 1.0))

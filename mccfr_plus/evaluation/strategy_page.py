@@ -1,14 +1,11 @@
-"""Pages of strategies: self-contained HTML files that fetch nothing from a network.
-
-They list information states, the most often reached first.
-"""
+"""Pages of strategies: self-contained HTML files that list information states, the most often reached first."""
 
 import heapq
 import itertools
 import json
 import math
 import os
-from collections.abc import Sequence
+from collections import defaultdict
 from html import escape
 from importlib import resources
 from typing import Any, NamedTuple
@@ -18,9 +15,9 @@ import pyspiel
 
 from mccfr_plus.display import COLOURS
 from mccfr_plus.errors import RecordError
-from mccfr_plus.evaluation.behavior import Behavior, row_at
-from mccfr_plus.evaluation.infoset_values import infoset_values
+from mccfr_plus.evaluation.strategies import Behavior, row_at
 from mccfr_plus.files.atomic_write import atomic_write
+from mccfr_plus.policies.table import infoset_values
 from mccfr_plus.trees.game_tree import GameTree
 from mccfr_plus.trees.order import action_names
 
@@ -54,43 +51,31 @@ class StrategyTable(NamedTuple):
 
 def table_of_tree(label: str, tree: GameTree, strategy: np.ndarray, most_slots: int = MOST_SLOTS) -> StrategyTable:
     """Returns the information states of a strategy, ``[num_slots]``, that are reached most often, in this order."""
-    found, players = infoset_values(tree, strategy), tree.arrays.infosets["player"]
+    found, players = infoset_values(tree, strategy), tree.arrays.infosets["player"].tolist()
     order = np.argsort(-found.reach.round(_DIGITS), kind="stable")
     order = order[np.cumsum(tree.arrays.infosets["num_actions"][order]) <= most_slots]
     names: dict[str, int] = {}
     rows = []
     for infoset, texts in zip(order.tolist(), action_names(tree, order), strict=True):
-        slots = tree.slots(infoset)
-        row = Row(
-            player=int(players[infoset]),
-            state=tree.info_states[infoset],
-            reach=_rounded(found.reach[infoset]),
-            value=_rounded(found.values[infoset]),
-            actions=[names.setdefault(name, len(names)) for name in texts],
-            probabilities=[round(p, 4) for p in strategy[slots].tolist()],
-            values=[_rounded(value) for value in found.action_values[slots].tolist()],
-            regrets=[_rounded(value) for value in found.regrets[slots].tolist()],
-        )
-        rows.append(row)
+        slots, reach, value = tree.slots(infoset), _rounded(found.reach[infoset]), _rounded(found.values[infoset])
+        numbers = [names.setdefault(name, len(names)) for name in texts]
+        probabilities = [round(p, 4) for p in strategy[slots].tolist()]
+        values, regrets = ([_rounded(x) for x in each[slots].tolist()] for each in (found.action_values, found.regrets))
+        state = tree.info_states[infoset]
+        rows.append(Row(players[infoset], state, reach, value, numbers, probabilities, values, regrets))
     cut = "" if len(rows) == tree.num_infosets else f", the most often reached of {tree.num_infosets:,}"
     return StrategyTable(label, f"{len(rows):,} information states{cut}", tree.num_players, list(names), rows)
 
 
-def table_of_histories(
-    label: str, game: pyspiel.Game, policy: Any, most_histories: int = MOST_HISTORIES
-) -> StrategyTable:
-    """Returns the information states of the most probable histories of a game that is too large for a tree.
-
-    Values are not known. The reach of an information state is the sum over those of its histories that were visited.
-    """
+def table_of_histories(label: str, game: pyspiel.Game, policy: Any, most: int = MOST_HISTORIES) -> StrategyTable:
+    """Returns the information states of the most probable histories, without values; reach is summed over these."""
     behavior = Behavior(game, policy)
     names: dict[str, int] = {}
     rows: dict[tuple[int, str], Row] = {}
-    reach: dict[tuple[int, str], float] = {}
+    reach: defaultdict[tuple[int, str], float] = defaultdict(float)
     number = itertools.count()  # histories of one probability are visited in the order in which they are found
-    heap = [(-1.0, next(number), game.new_initial_state())]
-    visited = 0
-    while heap and visited < most_histories:
+    heap, visited = [(-1.0, next(number), game.new_initial_state())], 0
+    while heap and visited < most:
         visited += 1
         minus_reach, _, state = heapq.heappop(heap)
         found = row_at(state, behavior.row)
@@ -103,7 +88,7 @@ def table_of_histories(
                 unknown: list[float | None] = [None] * len(legal)
                 shown = [round(choices.get(action, 0.0), 4) for action in legal]
                 rows[infoset] = Row(*infoset, None, None, numbers, shown, unknown, unknown)
-            reach[infoset] = reach.get(infoset, 0.0) - minus_reach
+            reach[infoset] -= minus_reach
         for action, probability in choices.items():
             child = state.child(action)
             if not child.is_terminal():
@@ -123,9 +108,7 @@ def part(name: str, package: str = "mccfr_plus.evaluation") -> str:
     return (resources.files(package) / "pages" / name).read_text(encoding="utf-8")
 
 
-def page_of_strategies(
-    title: str, above: str, tables: Sequence[StrategyTable], *, script: str = "", head: str = ""
-) -> str:
+def page_of_strategies(title: str, above: str, tables: list[StrategyTable], script: str = "", head: str = "") -> str:
     """Returns a page with HTML `above` tables of strategies, one of which is shown at a time.
 
     `head` is more HTML of the page's head; `script` may use the functions ``find(id)`` and ``make(tag, class, text)``.

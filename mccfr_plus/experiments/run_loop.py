@@ -19,7 +19,7 @@ from mccfr_plus.experiments.solvers import solver_of
 from mccfr_plus.games.openspiel import compiled_rules
 from mccfr_plus.kernels.interrupts import deferred_signals
 from mccfr_plus.policies.files import save_policy
-from mccfr_plus.policies.tree_policy import TreePolicy
+from mccfr_plus.policies.table import TreePolicy
 from mccfr_plus.solver.iterative import IterativeSolver
 from mccfr_plus.solver.solver import Solver
 from mccfr_plus.trees.by_rules.implicit_tree import can_be_implicit

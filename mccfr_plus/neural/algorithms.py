@@ -19,7 +19,7 @@ from mccfr_plus.neural.paths import ExternalSampling, Paths, Trajectories, corre
 from mccfr_plus.neural.solver import NeuralSolver, Seed
 from mccfr_plus.neural.values import ExactValues, PathValues, TreeValues
 from mccfr_plus.parameters import new_states
-from mccfr_plus.policies.tree_policy import TreePolicy
+from mccfr_plus.policies.table import TreePolicy
 
 
 class Player(NamedTuple):

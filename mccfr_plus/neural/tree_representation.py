@@ -11,14 +11,14 @@ import numpy as np
 
 from mccfr_plus.errors import BudgetError, ConfigError
 from mccfr_plus.estimators.visits import max_visits
-from mccfr_plus.evaluation.kernels import normalize, own_reach
+from mccfr_plus.evaluation.exact import normalize, own_reach
 from mccfr_plus.kernels.compile import kernel
 from mccfr_plus.neural import paths
 from mccfr_plus.neural.config import check_representation
 from mccfr_plus.neural.network_policy import RULES
 from mccfr_plus.neural.paths import ExternalSampling, Strategies
 from mccfr_plus.neural.representation import BatchedRepresentation, Representation, Rule
-from mccfr_plus.policies.tree_policy import TreePolicy
+from mccfr_plus.policies.table import TreePolicy
 from mccfr_plus.trees.batches import TreeObserver, check_has_tensors
 from mccfr_plus.trees.game_tree import GameTree, compile_game
 from mccfr_plus.trees.loading import load_game

@@ -2,6 +2,6 @@
 
 from mccfr_plus.online.bot import OnlineOutcomeSampling
 from mccfr_plus.online.match import MatchResult, play_games
-from mccfr_plus.policies.info_state_policy import InfoStatePolicy
+from mccfr_plus.policies.table import InfoStatePolicy
 
 __all__ = ["InfoStatePolicy", "MatchResult", "OnlineOutcomeSampling", "play_games"]

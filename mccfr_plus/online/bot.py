@@ -11,7 +11,7 @@ import pyspiel
 
 from mccfr_plus.errors import ConfigError, GameError
 from mccfr_plus.parameters import Seed, check_number, check_whole, new_state
-from mccfr_plus.policies.info_state_policy import InfoStatePolicy
+from mccfr_plus.policies.table import InfoStatePolicy
 
 
 class Infoset:

@@ -9,7 +9,7 @@ import pyspiel
 from tqdm.auto import tqdm
 
 from mccfr_plus.errors import ConfigError, GameError
-from mccfr_plus.evaluation.behavior import chance_row
+from mccfr_plus.evaluation.strategies import chance_row
 from mccfr_plus.parameters import Seed, check_whole, new_state
 from mccfr_plus.trees.loading import game_of_name
 

@@ -1,7 +1,6 @@
 """Files of policies: a versioned `.npz` without pickle."""
 
 import os
-from pathlib import Path
 
 import numpy as np
 import pyspiel
@@ -9,8 +8,7 @@ import pyspiel
 from mccfr_plus.errors import PolicyError, PolicyFileError
 from mccfr_plus.files.atomic_write import atomic_write
 from mccfr_plus.policies.keyed_policy import KeyedPolicy, KeyedTable
-from mccfr_plus.policies.table import is_strategy
-from mccfr_plus.policies.tree_policy import TreePolicy
+from mccfr_plus.policies.table import TreePolicy, is_strategy
 from mccfr_plus.trees.game_tree import GameTree, compile_game
 from mccfr_plus.trees.loading import load_game
 
@@ -86,37 +84,28 @@ def load_policy(path: str | os.PathLike, game: pyspiel.Game | str | GameTree | N
         >>> bool((loaded.strategy() == policy.strategy()).all())
         True
     """
-    path, fields = Path(path), _read(Path(path))
+    fields = _read(path)
     name = str(fields["game"])
     game = name if game is None else game
+    no_fit = f"{path} holds a policy of {name}, which is not"
+    damaged = f"{path} is damaged: its arrays hold no distributions, or do not fit together. Write it again."
     if str(fields["format"]) == KEYED_FORMAT:
-        return _keyed_policy(path, name, fields, load_game(game))
+        game, table = load_game(game), KeyedTable(*(fields[field] for field in KeyedTable._fields))
+        if str(game) != name:
+            raise PolicyFileError(f"{no_fit} {game}: evaluate it on its own game.")
+        try:
+            return KeyedPolicy.of_kind(game, table, str(fields["kind"]))
+        except (LookupError, ValueError):
+            raise PolicyFileError(damaged) from None
     tree, strategy = compile_game(game), fields["strategy"]
     if str(fields["fingerprint"]) != tree.fingerprint or strategy.shape != (tree.num_slots,):
-        raise PolicyFileError(
-            f"{path} holds a policy of {name}, which has other information states or actions than {tree.game}. "
-            "Evaluate it on its own game, or solve this one."
-        )
+        raise PolicyFileError(f"{no_fit} {tree.game}, by information states or actions: evaluate it on its own game.")
     if strategy.dtype != np.float64 or not is_strategy(strategy, tree.arrays.infosets["first_slot"]):
-        raise PolicyFileError(f"{path} is damaged: its probabilities are not distributions. Write it again.")
+        raise PolicyFileError(damaged)
     return TreePolicy(tree, strategy)
 
 
-def _keyed_policy(path: Path, name: str, fields: dict[str, np.ndarray], game: pyspiel.Game) -> KeyedPolicy:
-    if str(game) != name:
-        raise PolicyFileError(
-            f"{path} holds a policy of {name}, which is not {game}. Evaluate it on its own game, or solve this one."
-        )
-    table = KeyedTable(*(fields[field] for field in KeyedTable._fields))
-    try:
-        if table.is_consistent(game.num_players()):
-            return KeyedPolicy.of_kind(game, table, str(fields["kind"]))
-    except (LookupError, ValueError):
-        pass
-    raise PolicyFileError(f"{path} is damaged: its arrays do not fit together. Write it again.")
-
-
-def _read(path: Path) -> dict[str, np.ndarray]:
+def _read(path: str | os.PathLike) -> dict[str, np.ndarray]:
     """Returns the arrays of a policy file by name, those that its format has."""
     if not os.path.isfile(path):
         raise PolicyFileError(f"there is no file {path}.")
@@ -130,9 +119,7 @@ def _read(path: Path) -> dict[str, np.ndarray]:
     except Exception as error:  # a damaged archive may raise nearly anything, from zipfile, zlib and numpy
         raise PolicyFileError(f"{no_policy}, or is damaged ({type(error).__name__}). Write it again.") from None
     if is_checkpoint:
-        raise PolicyFileError(
-            f"{no_policy} but a checkpoint: load it with Solver.from_checkpoint and take its average_policy()."
-        )
+        raise PolicyFileError(f"{no_policy} but a checkpoint: take Solver.from_checkpoint(path).average_policy().")
     if not fields:
         raise PolicyFileError(f"{no_policy}: save one with save_policy or `mccfr-plus solve GAME --policy_out=FILE`.")
     if fields["version"].tolist() != VERSION:

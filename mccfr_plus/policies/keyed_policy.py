@@ -20,8 +20,6 @@ from mccfr_plus.trees.loading import action_name
 logger = logging.getLogger("mccfr_plus")
 
 _BLOCK = 1 << 16  # infosets that are copied at once
-
-
 _KEYS: dict[str, Callable[[pyspiel.Game], Keys]] = {  # ValueError for a game without rules
     Keys.kind: lambda game: Keys(),
     "rules": RulesKeys,
@@ -43,19 +41,13 @@ class KeyedTable(NamedTuple):
         count, rows = self.players.size, self.actions.size
         shapes = [(count,), (count, 2), (count + 1,), (rows,), (rows,)]
         dtypes = [np.int8, np.int64, np.int64, np.int64, np.float64]
-        if [array.shape for array in self] != shapes or [array.dtype for array in self] != dtypes:
+        if [(array.shape, array.dtype) for array in self] != list(zip(shapes, dtypes, strict=True)):
             return False
         if self.first[0] != 0 or self.first[-1] != rows or (np.diff(self.first) < 1).any():
             return False
         if (np.diff(self.players) < 0).any() or not ((self.players >= 0) & (self.players < num_players)).all():
             return False
         return is_strategy(self.probabilities, self.first[:-1])
-
-
-def _as_bytes(players: np.ndarray, keys: np.ndarray) -> np.ndarray:
-    """Returns players and their keys as one item of bytes each."""
-    rows = np.column_stack([players.astype(np.int64), keys])
-    return rows.view(np.dtype((np.void, rows.shape[1] * rows.itemsize))).ravel()
 
 
 def _merged(table: KeyedTable, is_first: np.ndarray, weights: np.ndarray) -> KeyedTable:
@@ -95,12 +87,15 @@ class KeyedPolicy(JointTablePolicy):
         super().__init__(game, list(range(game.num_players())))
         self.table = table
         self.keys = keys
+        self.num_infosets = len(table.players)
         bounds = np.searchsorted(table.players, np.arange(game.num_players() + 1))
         self._ranges = [slice(int(a), int(b)) for a, b in itertools.pairwise(bounds)]
 
     @classmethod
     def of_kind(cls, game: pyspiel.Game, table: KeyedTable, kind: str) -> "KeyedPolicy":
-        """Returns the policy of a table with keys of a kind. LookupError or ValueError if the game has no such keys."""
+        """Returns the policy of a table. LookupError or ValueError if it is not consistent or has no keys of a kind."""
+        if not table.is_consistent(game.num_players()):
+            raise ValueError("the arrays of a policy do not fit together")
         return cls(game, table, _KEYS[kind](game))
 
     @classmethod
@@ -109,64 +104,45 @@ class KeyedPolicy(JointTablePolicy):
     ) -> "KeyedPolicy":
         """Returns the policy of a strategy, ``[num_slots]``, at the infosets found so far.
 
-        Where a game of imperfect recall has one information state for several own pasts, it is their mean, weighted by
-        `masses`, ``[num_infosets]``; None: all are equal.
+        Infosets of one information state (imperfect recall) become their mean, weighted by `masses`; None: equally.
         """
         infosets, info_keys = tree.found_infosets, tree.found_keys
         order = np.lexsort((info_keys[:, 1], info_keys[:, 0], infosets["player"]))
         counts = infosets["num_actions"][order].astype(np.int64)
         first = np.concatenate([[0], np.cumsum(counts)])
-        table = KeyedTable(
-            players=infosets["player"][order].astype(np.int8),
-            keys=info_keys[order],
-            first=first,
-            actions=np.empty(first[-1], np.int64),
-            probabilities=np.empty(first[-1]),
-        )
-        slots = infosets["first_slot"]
+        actions, probabilities = np.empty(first[-1], np.int64), np.empty(first[-1])
         for begin in range(0, len(order), _BLOCK):  # all rows at once would take half as much again
             end = min(begin + _BLOCK, len(order))
             rows = slice(first[begin], first[end])
-            source = rows_of(slots[order[begin:end]], counts[begin:end])
-            table.actions[rows] = tree.found_actions[source]
-            table.probabilities[rows] = strategy[source]
+            source = rows_of(infosets["first_slot"][order[begin:end]], counts[begin:end])
+            actions[rows], probabilities[rows] = tree.found_actions[source], strategy[source]
+        players = infosets["player"][order].astype(np.int8)
+        table = KeyedTable(players, info_keys[order], first, actions, probabilities)
         is_first = np.ones(len(order), bool)
         is_first[1:] = (np.diff(table.players) != 0) | (np.diff(table.keys, axis=0) != 0).any(axis=1)
         if not is_first.all():
             table = _merged(table, is_first, np.ones(len(order)) if masses is None else masses()[order])
             logger.warning(
-                "%s has imperfect recall: players came to some information states by several own pasts, which the "
-                "policy cannot tell apart. It plays the mean of what was computed for each, without a guarantee.",
+                "%s has imperfect recall: where several own pasts lead to one information state, the policy plays the "
+                "mean of what was computed for each, without a guarantee.",
                 tree.game.get_type().short_name,
             )
         return cls(tree.game, table, tree.keys)
 
     def on_tree(self, tree: ExpandingTree, strategy: np.ndarray) -> np.ndarray:
-        """Returns a strategy with this policy's probabilities, and those of `strategy` at infosets that it lacks.
-
-        PolicyError if the tree is of another game, or has another kind of keys.
-        """
+        """Returns `strategy` with this policy's probabilities where it has them. PolicyError if it does not fit."""
         if str(self.game) != str(tree.game) or self.keys.kind != tree.keys.kind:
-            raise PolicyError(
-                f"a policy of {self.game} with {self.keys.kind!r} keys does not fit {tree.game} with "
-                f"{tree.keys.kind!r} keys: give one that was solved with the same options."
-            )
+            given, needed = (f"{each.game} with {each.keys.kind!r} keys" for each in (self, tree))
+            raise PolicyError(f"a policy of {given} does not fit {needed}: solve one with the same options.")
         result, infosets = strategy.copy(), tree.found_infosets
-        _, own, found = np.intersect1d(
-            _as_bytes(self.table.players, self.table.keys),
-            _as_bytes(infosets["player"], tree.found_keys),
-            assume_unique=True,
-            return_indices=True,
-        )
+        pairs = ((self.table.players, self.table.keys), (infosets["player"], tree.found_keys))
+        rows = (np.column_stack([players.astype(np.int64), keys]) for players, keys in pairs)
+        mine, theirs = (each.view(np.dtype((np.void, each.shape[1] * each.itemsize))).ravel() for each in rows)
+        _, own, found = np.intersect1d(mine, theirs, assume_unique=True, return_indices=True)
         counts = np.diff(self.table.first)[own]
-        rows = rows_of(self.table.first[own], counts)
-        result[rows_of(infosets["first_slot"][found], counts)] = self.table.probabilities[rows]
+        slots = rows_of(infosets["first_slot"][found], counts)
+        result[slots] = self.table.probabilities[rows_of(self.table.first[own], counts)]
         return result
-
-    @property
-    def num_infosets(self) -> int:
-        """Number of information states that it has probabilities for."""
-        return len(self.table.players)
 
     def find(self, info_state: str, player: int) -> dict[int, float] | None:
         """Returns {action: probability} at an information state, or None if it was not found, or keys are of rules."""
@@ -191,33 +167,26 @@ class KeyedPolicy(JointTablePolicy):
             text = state.information_state_string(player)
             raise PolicyError(
                 f"information state {text!r} of player {player} has actions {legal}, and {list(found)} where this "
-                f"policy was made: is {state.get_game()} the game that it was made for, {self.game}?"
+                f"policy was made, for {self.game}: use it in that game."
             )
         return found
 
-    def _rows(self, most: int | None = None) -> PolicyTable:
+    def to_table(self, most: int | None = None) -> PolicyTable:
         counts = np.diff(self.table.first)[:most]
         end = int(counts.sum())
         players = np.repeat(self.table.players[:most], counts).astype(np.int64)
-        names = [f"{low:016x}{high:016x}" for low, high in self.table.keys[:most].view(np.uint64).tolist()]
+        keys = np.repeat(self.table.keys[:most].view(np.uint64), counts, axis=0).tolist()
         actions = self.table.actions[:end]
         pairs = list(zip(players.tolist(), actions.tolist(), strict=True))
         words = {pair: action_name(self.game, *pair) for pair in set(pairs)}
-        return PolicyTable(
-            players,
-            [name for name, count in zip(names, counts.tolist(), strict=True) for _ in range(count)],
-            actions,
-            [words[pair] for pair in pairs],
-            self.table.probabilities[:end],
-            None,
-        )
+        names, texts = [words[pair] for pair in pairs], [f"{low:016x}{high:016x}" for low, high in keys]
+        return PolicyTable(players, texts, actions, names, self.table.probabilities[:end], reach=None)
 
     def to_pyspiel(self) -> pyspiel.TabularPolicy:
         """Raises PolicyError: only hashes of information states are kept."""
         raise PolicyError(
             "OpenSpiel's C++ policies are tables of texts, and this policy has hashes of information states, not the "
-            "texts. Use the Python policy, which mccfr_plus.Solver.average_policy(solver) returns, or its "
-            "to_tabular(), which visits all states of the game; or solve with tree='compiled'."
+            "texts. Use it as it is, or its to_tabular(), which visits all states; or solve with tree='compiled'."
         )
 
     def __reduce__(self) -> tuple:

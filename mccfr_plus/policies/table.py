@@ -1,7 +1,11 @@
-"""Policies that are tables: what all of them answer, and their rows for data frames, files and notebooks."""
+"""Policies that are tables, their rows for data frames and notebooks, and values of information sets."""
 
 import abc
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cached_property
 from html import escape
+from itertools import pairwise
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -10,11 +14,12 @@ from open_spiel.python import policy as openspiel_policy
 
 from mccfr_plus.display import data_frame, html_table
 from mccfr_plus.errors import PolicyError
+from mccfr_plus.estimators.escher import refresh_values
 from mccfr_plus.games.rules import CHANCE
 from mccfr_plus.kernels.compile import announce_compilation, kernel
 from mccfr_plus.trees.flattening import rows_of
 from mccfr_plus.trees.game_tree import GameTree
-from mccfr_plus.trees.order import action_names
+from mccfr_plus.trees.order import action_names, openspiel_order, representative_states
 
 _SHOWN = 10  # information states in a notebook
 _TOLERANCE = 1e-6  # of the sum of a distribution
@@ -61,23 +66,50 @@ class TablePolicy(openspiel_policy.Policy):
         return dict.fromkeys(legal, 1.0 / len(legal)) if row is None else row
 
 
+class InfoStatePolicy(TablePolicy):
+    """One player's strategy, uniform at other information states and for other players.
+
+    It accepts states of a simultaneous game and of its turn-based conversion.
+
+    Args:
+        player: The player.
+        rows: Information state string -> {action: probability}. Not copied.
+        game: The game, which some of OpenSpiel's functions need.
+
+    Examples:
+        >>> import mccfr_plus, pyspiel
+        >>> policy = mccfr_plus.InfoStatePolicy(0, {"2": {1: 1.0}})  # bets with the king
+        >>> state = pyspiel.load_game("kuhn_poker").new_initial_state().child(2).child(0)
+        >>> policy.action_probabilities(state)
+        {1: 1.0}
+    """
+
+    def __init__(self, player: int, rows: dict[str, dict[int, float]], game: pyspiel.Game | None = None):
+        super().__init__(game, [player] if game is None else list(range(game.num_players())))
+        self.player = player
+        self.rows = rows
+
+    def _row_at(self, state: pyspiel.State, player: int) -> dict[int, float] | None:
+        if player != self.player:
+            return None
+        key = state.information_state_string(player)
+        line = f"Current player: {player}\n"  # of OpenSpiel's conversion to turn-based, before the original
+        names = (key, key.removeprefix(line), line + key)
+        return next((dict(self.rows[name]) for name in names if name in self.rows), None)
+
+
 class JointTablePolicy(TablePolicy):
     """A table policy of all players, whose rows can be listed."""
 
     _elsewhere: ClassVar[str] = ""  # what it plays where it has no row, for the title
-
-    @property
-    @abc.abstractmethod
-    def num_infosets(self) -> int:
-        """Number of information states that it has probabilities for."""
+    num_infosets: int  # information states that it has probabilities for
 
     @abc.abstractmethod
-    def _rows(self, most: int | None = None) -> PolicyTable:
-        """Returns the rows of so many information states, the most often reached ones where reach is known."""
+    def to_table(self, most: int | None = None) -> PolicyTable:
+        """Returns a row per information state and action as arrays, of `most` information states or all (None).
 
-    def to_table(self) -> PolicyTable:
-        """Returns a row per information state and action, as arrays; the columns are those of `to_dataframe`."""
-        return self._rows()
+        The columns are those of `to_dataframe`. Where reach is known, those most often reached come first.
+        """
 
     def to_dataframe(self) -> Any:
         """Returns a row per information state and action as a pandas data frame.
@@ -95,7 +127,7 @@ class JointTablePolicy(TablePolicy):
         return self.to_table().to_dataframe()
 
     def _repr_html_(self) -> str:
-        table, rows = self._rows(_SHOWN), list[list[str]]()
+        table, rows = self.to_table(_SHOWN), list[list[str]]()
         for i, text in enumerate(table.information_state):
             played = f"{table.action_name[i]} {table.probability[i]:.3f}"
             if rows and rows[-1][:2] == [str(table.player[i]), text]:
@@ -109,9 +141,149 @@ class JointTablePolicy(TablePolicy):
         return f"{title}{more}{html_table(heading, rows, numbers_from=3)}"
 
 
+class TreePolicy(JointTablePolicy, openspiel_policy.TabularPolicy, Mapping):
+    """A joint policy of all players: an `open_spiel.python.policy.TabularPolicy`.
+
+    Its indexed attributes (``states``, ``action_probability_array``, ...) are built on first use; writing to
+    ``action_probability_array`` changes the policy. It is also a mapping from information state strings to
+    ``[(action, probability), ...]``, which `pyspiel.exploitability` and `pyspiel.nash_conv` accept. Later iterations of
+    a solver do not change it.
+
+    Args:
+        tree: The game.
+        strategy: ``[num_slots]`` float64, probabilities that sum to 1 at each infoset. Copied.
+
+    Examples:
+        >>> import mccfr_plus, pyspiel
+        >>> solver = mccfr_plus.Solver("kuhn_poker", estimator="full")
+        >>> policy = solver.run(100).average_policy()
+        >>> pyspiel.exploitability(pyspiel.load_game("kuhn_poker"), policy) < 0.05
+        True
+    """
+
+    def __init__(self, tree: GameTree, strategy: np.ndarray):
+        # Not TabularPolicy's own, which traverses the game.
+        openspiel_policy.Policy.__init__(self, tree.game, list(range(tree.num_players)))
+        self.tree = tree
+        self.num_infosets, self.game_type = tree.num_infosets, tree.game.get_type()
+        self._strategy = np.array(strategy, np.float64)
+        if self._strategy.shape != (tree.num_slots,):
+            shape, pairs = self._strategy.shape, f"{tree.num_slots} (information state, action) pairs"
+            raise PolicyError(f"a strategy of shape {shape} does not fit {tree.game}, which has {pairs}.")
+
+    def strategy(self) -> np.ndarray:
+        """Returns a copy of the probabilities, ``[num_slots]`` float64."""
+        if "action_probability_array" in self.__dict__:
+            return self.action_probability_array[self._row_of[self.tree.infoset_of_slot], self.tree.slot_action]
+        return self._strategy.copy()
+
+    def _row_at(self, state: pyspiel.State, player: int) -> dict[int, float]:
+        infoset = self.tree.infoset_of_state(state, player)
+        if infoset is None:
+            text = state.information_state_string(player)
+            raise PolicyError(f"information state {text!r} of player {player} does not occur in {self.game}.")
+        return dict(self._actions_and_probabilities(infoset))
+
+    def _actions_and_probabilities(self, infoset: int) -> list[tuple[int, float]]:
+        actions = self.tree.legal_actions(infoset)
+        if "action_probability_array" in self.__dict__:
+            row = self.action_probability_array[self._row_of[infoset]]
+            return [(action, float(row[action])) for action in actions]
+        return list(zip(actions, self._strategy[self.tree.slots(infoset)].tolist(), strict=True))
+
+    def __getitem__(self, info_state: str) -> list[tuple[int, float]]:
+        infoset = self.tree.infoset(info_state) if isinstance(info_state, str) else None
+        if infoset is None:
+            raise KeyError(info_state)
+        return self._actions_and_probabilities(infoset)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._texts)
+
+    @cached_property
+    def _texts(self) -> Sequence[str]:
+        """The information states. PolicyError if players share some, which a mapping by text cannot tell apart."""
+        ((text, count),) = Counter(self.tree.info_states).most_common(1) or [("", 0)]
+        if count > 1:
+            raise PolicyError(
+                f"players of {self.game} share information states such as {text!r}, which a table by text cannot tell "
+                "apart. Use this policy as it is."
+            )
+        return self.tree.info_states
+
+    def __len__(self) -> int:
+        return self.num_infosets
+
+    __eq__ = object.__eq__
+    __hash__ = object.__hash__
+
+    # --- attributes of OpenSpiel's TabularPolicy, built on first use ---
+
+    @cached_property
+    def _order(self) -> np.ndarray:
+        return openspiel_order(self.tree)
+
+    @cached_property
+    def _row_of(self) -> np.ndarray:
+        return np.argsort(self._order)  # the inverse permutation
+
+    @cached_property
+    def state_lookup(self) -> dict[str, int]:  # type: ignore[override]
+        lookup: dict[str, int] = {}
+        for row, infoset in enumerate(self._order):
+            lookup.setdefault(self.tree.info_states[infoset], row)
+        return lookup
+
+    @cached_property
+    def states_per_player(self) -> list[list[str]]:  # type: ignore[override]
+        ranges = pairwise(self.tree.arrays.infoset_range)
+        return [[self.tree.info_states[i] for i in self._order[first:last]] for first, last in ranges]
+
+    @cached_property
+    def states(self) -> list[pyspiel.State]:  # type: ignore[override]
+        return representative_states(self.tree, self._order)
+
+    @cached_property
+    def state_in(self) -> np.ndarray | None:  # type: ignore[override]
+        if self.game_type.provides_information_state_tensor:
+            return np.array([s.information_state_tensor() for s in self.states])
+        if self.game_type.provides_observation_tensor:
+            return np.array([s.observation_tensor() for s in self.states])
+        return None
+
+    @cached_property
+    def legal_actions_mask(self) -> np.ndarray:  # type: ignore[override]
+        mask = np.zeros((self.tree.num_infosets, self.game.num_distinct_actions()), np.int64)
+        mask[self._row_of[self.tree.infoset_of_slot], self.tree.slot_action] = 1
+        return mask
+
+    @cached_property
+    def action_probability_array(self) -> np.ndarray:  # type: ignore[override]
+        table = np.zeros((self.tree.num_infosets, self.game.num_distinct_actions()))
+        table[self._row_of[self.tree.infoset_of_slot], self.tree.slot_action] = self._strategy
+        return table
+
+    def to_tabular(self, states: dict | None = None) -> openspiel_policy.TabularPolicy:
+        """Returns a plain `TabularPolicy` of OpenSpiel with the same probabilities, of the turn-based game."""
+        return self.__copy__() if states is None else super().to_tabular(states)
+
+    def to_pyspiel(self) -> pyspiel.TabularPolicy:
+        """Returns a C++ tabular policy with the same probabilities, for pyspiel's own functions and bots."""
+        return pyspiel.TabularPolicy({text: self._actions_and_probabilities(i) for i, text in enumerate(self._texts)})
+
+    def to_table(self, most: int | None = None) -> PolicyTable:
+        return table_of_tree(self.tree, self.strategy(), most)
+
+    def __repr__(self) -> str:
+        return f"TreePolicy({str(self.game)!r}, {len(self):,} information states)"
+
+    def __reduce__(self) -> tuple:
+        return type(self), (self.tree, self.strategy())
+
+
 def table_of_tree(tree: GameTree, strategy: np.ndarray, most: int | None = None) -> PolicyTable:
     """Returns the table of a strategy, ``[num_slots]``, or only its `most` infosets with the largest reach."""
-    reach = reach_of(tree, strategy)
+    reach = infoset_values(tree, strategy).reach
     infosets = np.arange(tree.num_infosets) if most is None else np.argsort(-reach, kind="stable")[:most]
     records = tree.arrays.infosets[infosets]
     slots = rows_of(records["first_slot"], records["num_actions"])
@@ -132,23 +304,52 @@ def is_strategy(probabilities: np.ndarray, firsts: np.ndarray) -> bool:
     return bool((probabilities >= 0).all() and (np.abs(totals - 1) <= _TOLERANCE).all())
 
 
-def reach_of(tree: GameTree, strategy: np.ndarray) -> np.ndarray:
-    """Returns the probability of each information set if all players follow a strategy, ``[num_infosets]``."""
-    of_nodes, of_infosets = np.ones(tree.num_nodes), np.zeros(tree.num_infosets)
-    with announce_compilation(_add_reach, "the reach of information states", 1):
-        _add_reach(tree.arrays, strategy, tree.infoset_of_slot, of_nodes, of_infosets)
-    return of_infosets
+class InfosetValues(NamedTuple):
+    """Arrays over information sets, and over slots (information set, action)."""
+
+    reach: np.ndarray  # [num_infosets] probability that play reaches it if all players follow the strategy
+    values: np.ndarray  # [num_infosets] the player's expected payoff then; NaN where the others' reach is 0
+    action_values: np.ndarray  # [num_slots] the same after the action
+    regrets: np.ndarray  # [num_slots] action value - value
+
+
+def infoset_values(tree: GameTree, strategy: np.ndarray) -> InfosetValues:
+    """Returns reach, values and regrets of a strategy, ``[num_slots]``.
+
+    Values are counterfactual values (Zinkevich et al. 2007, equation 6) over the others' reach.
+    """
+    num_nodes, num_players = tree.num_nodes, tree.num_players
+    values, probabilities = np.empty((num_players, num_nodes)), np.ones((num_nodes, num_players + 1))
+    reach, weights, action_values = np.zeros(tree.num_infosets), np.zeros(tree.num_infosets), np.zeros(tree.num_slots)
+    with announce_compilation(_add_up, "the values of information sets", 2):
+        for player in range(num_players):
+            refresh_values(tree.arrays, strategy, values[player], player)
+        _add_up(tree.arrays, strategy, values, probabilities, tree.infoset_of_slot, reach, weights, action_values)
+    infosets = tree.arrays.infosets
+    with np.errstate(invalid="ignore"):
+        action_values /= np.repeat(weights, infosets["num_actions"])  # 0 / 0 is NaN
+    sums = np.add.reduceat(strategy * action_values, infosets["first_slot"]) if len(infosets) else np.zeros(0)
+    return InfosetValues(reach, sums, action_values, action_values - np.repeat(sums, infosets["num_actions"]))
 
 
 @kernel
-def _add_reach(tree, strategy, infoset_of_slot, of_nodes, of_infosets):
-    """Writes the probability of each node and adds it to its infoset; `of_nodes` are ones at first."""
-    nodes = tree.nodes
+def _add_up(tree, strategy, values, probabilities, infoset_of_slot, reach, weights, action_values):
+    """Adds up reach, weights (the others' reach) and weighted action values over the histories of each infoset.
+
+    `probabilities`, ``[num_nodes, num_players + 1]`` ones, become those of a node without the player's own choices; in
+    the last column with all choices.
+    """
+    nodes, num_players = tree.nodes, len(values)
     for node in range(len(nodes)):  # parents come before children
         kind, child, payload = nodes[node]["kind"], nodes[node]["first_child"], nodes[node]["payload"]
-        if kind >= 0:
-            of_infosets[infoset_of_slot[payload]] += of_nodes[node]
         for index in range(nodes[node]["num_children"]):
             label = payload + index
             probability = tree.chance[label]["probability"] if kind == CHANCE else strategy[label]
-            of_nodes[child + index] = of_nodes[node] * probability
+            for player in range(num_players + 1):
+                factor = 1.0 if player == kind else probability
+                probabilities[child + index, player] = probabilities[node, player] * factor
+            if kind >= 0:
+                action_values[label] += probabilities[node, kind] * values[kind, child + index]
+        if kind >= 0:
+            reach[infoset_of_slot[payload]] += probabilities[node, num_players]
+            weights[infoset_of_slot[payload]] += probabilities[node, kind]

@@ -11,13 +11,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from mccfr_plus.bounds.measured import add_gradient
-from mccfr_plus.bounds.treeplex import vertex_maximum
+from mccfr_plus.bounds.treeplex import add_gradient, vertex_maximum
 from mccfr_plus.errors import ConfigError
 from mccfr_plus.estimators.draws import draw_action
 from mccfr_plus.estimators.full import touch_all
-from mccfr_plus.evaluation.exact import AnyGame
-from mccfr_plus.evaluation.kernels import own_reach
+from mccfr_plus.evaluation.exact import AnyGame, own_reach
 from mccfr_plus.kernels.compile import announce_compilation, kernel
 from mccfr_plus.kernels.slots import bind
 from mccfr_plus.minimizers import Minimizer

@@ -20,7 +20,7 @@ from mccfr_plus.errors import ConfigError
 from mccfr_plus.estimators import Baseline, Estimator, draws
 from mccfr_plus.estimators.traversal import ENTERS_OPPONENTS
 from mccfr_plus.estimators.visits import LIST_VISIT, list_nothing
-from mccfr_plus.evaluation.linear_program import require_zero_sum
+from mccfr_plus.evaluation.exact import require_zero_sum
 from mccfr_plus.kernels.slots import Bindings, bind
 from mccfr_plus.minimizers import Minimizer
 from mccfr_plus.minimizers.base import minimize_with

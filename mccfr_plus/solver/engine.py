@@ -14,7 +14,7 @@ from mccfr_plus.estimators import SamplingWeights
 from mccfr_plus.estimators.escher import refresh_values
 from mccfr_plus.estimators.visits import NO_PLAYER, list_nothing, max_visits
 from mccfr_plus.evaluation.by_rules import RulesEvaluator, TraversalInterrupted
-from mccfr_plus.evaluation.kernels import normalize
+from mccfr_plus.evaluation.exact import normalize
 from mccfr_plus.evaluation.strategies import sampling_strategy_of
 from mccfr_plus.kernels.interrupts import deferred_signals
 from mccfr_plus.solver.config import SolverConfig, composed

@@ -5,7 +5,7 @@ from typing import NamedTuple
 import pyspiel
 
 from mccfr_plus.errors import ConfigError
-from mccfr_plus.evaluation.linear_program import num_entries, require_zero_sum, solve_lp
+from mccfr_plus.evaluation.exact import num_entries, require_zero_sum, solve_lp
 from mccfr_plus.parameters import LARGEST, check_number
 from mccfr_plus.solver.solver import Solver
 from mccfr_plus.trees import GameTree, compile_game

@@ -21,7 +21,7 @@ from mccfr_plus.kernels.compile import announce_compilation
 from mccfr_plus.minimizers import Minimizer
 from mccfr_plus.parameters import Seed, new_states
 from mccfr_plus.policies.keyed_policy import KeyedPolicy
-from mccfr_plus.policies.tree_policy import TreePolicy
+from mccfr_plus.policies.table import TreePolicy
 from mccfr_plus.solver import saved_state as checkpoints
 from mccfr_plus.solver.choice import tree_for
 from mccfr_plus.solver.config import DETERMINISTIC, SolverConfig

@@ -10,7 +10,7 @@ from references import kinds_of, random_policy
 
 import mccfr_plus
 from mccfr_plus import GameError, PolicyError
-from mccfr_plus.evaluation.behavior import Behavior
+from mccfr_plus.evaluation.strategies import Behavior
 
 KUHN = pyspiel.load_game("kuhn_poker")
 

@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from mccfr_plus.evaluation.estimates import Running, mean_estimate
+from mccfr_plus.evaluation.play import Running
 
 
 @pytest.mark.parametrize(
@@ -18,7 +18,7 @@ def test_intervals_have_the_width_of_students_t(confidence, degrees, quantile):
     running = Running()
     for number in range(degrees + 1):
         running.add(number)
-    estimate = mean_estimate(running, "estimate", confidence, 0.0)
+    estimate = running.estimate("estimate", confidence, 0.0)
     assert estimate.half_width == pytest.approx(quantile * math.sqrt(running.variance_of_mean), rel=2e-4)
     assert estimate.low + estimate.high == pytest.approx(2 * running.mean)
 
@@ -39,6 +39,6 @@ def test_intervals_of_few_normal_numbers_cover_as_often_as_they_say():
         running = Running()
         for number in rng.normal(size=4):
             running.add(number)
-        estimate = mean_estimate(running, "estimate", 0.9, 0.0)
+        estimate = running.estimate("estimate", 0.9, 0.0)
         covered += estimate.low <= 0 <= estimate.high
     assert abs(covered / trials - 0.9) < 5 * math.sqrt(0.9 * 0.1 / trials)

@@ -10,8 +10,8 @@ from references import LIMIT, random_policy, score
 
 from mccfr_plus import expected_values
 from mccfr_plus.evaluation import head_to_head
-from mccfr_plus.evaluation.behavior import Behavior
 from mccfr_plus.evaluation.play import ControlledPlay
+from mccfr_plus.evaluation.strategies import Behavior
 
 REDUCTION = {"kuhn_poker": 20.0, "leduc_poker": 2.0}  # at least, of the variance, in 20,000 games
 

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from mccfr_plus import Solver
-from mccfr_plus.evaluation.infoset_values import infoset_values
+from mccfr_plus.policies.table import infoset_values
 
 GAMES = ["kuhn_poker", "kuhn_poker(players=3)", "leduc_poker"]
 

@@ -12,8 +12,8 @@ from test_behavior import decisions_of
 
 from mccfr_plus import best_response, expected_values, exploitability, nash_conv
 from mccfr_plus.evaluation import exploitability_lower_bound, local_best_response
-from mccfr_plus.evaluation.behavior import Behavior
-from mccfr_plus.evaluation.local_best_response import Beliefs, LocalResponse, Lookahead, Rollouts, sample_states
+from mccfr_plus.evaluation.local_best_response import LocalResponse, Lookahead, sample_states
+from mccfr_plus.evaluation.strategies import Behavior
 
 SAMPLED = {"max_histories": 12, "max_nodes": 1, "num_rollouts": 20}  # all approximations at work on Leduc
 
@@ -40,11 +40,11 @@ def by_infoset(game, player):
 def test_beliefs_are_bayes_rule(player):
     game = naive.tree_of("leduc_poker").game
     behavior = Behavior(game, random_policy("leduc_poker", 1))
-    beliefs = Beliefs(game, behavior, player, max_histories=2000, seed=1)
+    response = responder("leduc_poker", random_policy("leduc_poker", 1), player)
     for states in list(by_infoset("leduc_poker", player).values())[::40]:
         expected = {tuple(state.history()): others_reach(state, player, behavior) for state in states}
         total = sum(expected.values())
-        found = {tuple(state.history()): weight for state, weight in beliefs.at(states[0])}
+        found = {tuple(state.history()): weight for state, weight in response.belief(states[0])}
         if total == 0:
             assert not found
             continue
@@ -65,11 +65,10 @@ def others_reach(state, player, behavior):
 
 
 def test_sampled_beliefs_are_consistent_and_of_limited_size():
-    game = naive.tree_of("leduc_poker").game
-    beliefs = Beliefs(game, Behavior(game, {}), 0, max_histories=12, seed=1)
+    response = responder("leduc_poker", {}, 0, max_histories=12)
     found = 0
     for info_state, states in list(by_infoset("leduc_poker", 0).items())[::10]:
-        belief = beliefs.at(states[0])
+        belief = response.belief(states[0])
         assert len(belief) <= 12
         assert {state.information_state_string(0) for state, _ in belief} <= {info_state}
         found += bool(belief)
@@ -91,13 +90,13 @@ def test_sampled_states_have_the_weights_as_frequencies():
 def test_exact_and_sampled_rollouts():
     tree = naive.tree_of("leduc_poker")
     policy = random_policy("leduc_poker", 1)
-    rollouts = Rollouts(Behavior(tree.game, policy).row, 1)
+    response = responder("leduc_poker", policy, 1, max_nodes=10_000)
     start = tree.game.new_initial_state()
-    assert rollouts.exact([(start, 1.0)], [0], 10) is None
+    assert responder("leduc_poker", policy, 1, max_nodes=10).exact_payoffs([(start, 1.0)], [0]) is None
     actions = [action for action, _ in start.chance_outcomes()]
-    values = rollouts.exact([(start, 1.0)], actions, 10_000)
+    values = response.exact_payoffs([(start, 1.0)], actions)
     assert np.mean(values) == pytest.approx(expected_values(tree, policy)[1], abs=1e-12)
-    sampled = rollouts.sampled([start] * 3000, actions[:1], random.Random(1))[0]
+    sampled = response.sampled_payoffs([start] * 3000, actions[:1], random.Random(1))[0]
     assert abs(sampled - values[0]) < LIMIT * 13 / np.sqrt(3000)  # payoffs lie between -13 and 13
 
 

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from mccfr_plus import Solver, compile_game
-from mccfr_plus.evaluation.infoset_values import infoset_values
 from mccfr_plus.evaluation.strategy_page import table_of_histories, table_of_tree
+from mccfr_plus.policies.table import infoset_values
 
 
 def test_too_large_a_strategy_is_cut_to_what_is_reached_most():

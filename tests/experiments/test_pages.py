@@ -8,13 +8,13 @@ import pytest
 from browser import run_script
 
 from mccfr_plus import Solver, compile_game, save_policy
-from mccfr_plus.evaluation.infoset_values import infoset_values
 from mccfr_plus.evaluation.strategy_page import page_of_strategies, table_of_tree, write_page
 from mccfr_plus.experiments import Result
 from mccfr_plus.experiments.comparison import Comparison, Directory
 from mccfr_plus.experiments.evaluation_points import Limit
 from mccfr_plus.experiments.record import Point, Record
 from mccfr_plus.experiments.report import write_report
+from mccfr_plus.policies.table import infoset_values
 
 pytestmark = pytest.mark.integration
 

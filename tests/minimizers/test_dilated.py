@@ -10,7 +10,7 @@ from naive_sequences import Polytope, SequenceSolver
 from open_spiel.python.algorithms import mmd_dilated
 
 from mccfr_plus import FTRL, OMD, PowerAverage, Solver, measured_regret
-from mccfr_plus.bounds.dilated import dilated_bound
+from mccfr_plus.bounds.regret import dilated_bound
 from mccfr_plus.minimizers.dilated_weights import dilated_weights
 from mccfr_plus.parameters import new_state
 

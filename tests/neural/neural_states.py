@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from mccfr_plus.evaluation.infoset_values import infoset_values
+from mccfr_plus.policies.table import infoset_values
 from mccfr_plus.trees.order import representative_states
 
 

@@ -10,7 +10,6 @@ from solver_cases import CASES, PLAY
 
 torch = pytest.importorskip("torch")
 import mccfr_plus  # noqa: E402
-from mccfr_plus.evaluation.infoset_values import infoset_values  # noqa: E402
 from mccfr_plus.neural import NFSP, NFSPConfig  # noqa: E402
 from mccfr_plus.neural.network import Modules  # noqa: E402
 from mccfr_plus.neural.network_policy import greedy  # noqa: E402
@@ -19,6 +18,7 @@ from mccfr_plus.neural.paths import (  # noqa: E402
     Trajectories,
     uniform,
 )
+from mccfr_plus.policies.table import infoset_values  # noqa: E402
 
 CONFIG = NFSPConfig(hidden_layers=(16,), value_learning_rate=0.01, learning_rate=0.01, min_samples=1).resolved("tree")
 TRANSITIONS = [(0, 3, 1, 0.0), (1, 2, OVER, 8.0), (2, 2, OVER, -2.0), (1, 0, 2, 0.0)]

@@ -5,7 +5,7 @@ import pyspiel
 import pytest
 
 import mccfr_plus
-from mccfr_plus.policies.table import reach_of, table_of_tree
+from mccfr_plus.policies.table import infoset_values, table_of_tree
 
 GAMES = ["kuhn_poker", "kuhn_poker(players=3)", "leduc_poker", "liars_dice_ir(numdice=1,dice_sides=2)", "matrix_pd"]
 
@@ -50,7 +50,7 @@ def test_every_row_is_what_openspiel_says(game):
 
 def test_the_most_often_reached_come_first():
     policy = policy_of("leduc_poker")
-    expected = reach_of(policy.tree, policy.strategy())
+    expected = infoset_values(policy.tree, policy.strategy()).reach
     table = table_of_tree(policy.tree, policy.strategy(), 5)
     texts = table.information_state
     found = [reach for i, reach in enumerate(table.reach) if not i or texts[i - 1] != texts[i]]
