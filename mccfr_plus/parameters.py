@@ -21,10 +21,7 @@ def as_python(value: Any) -> Any:
 
 
 def check_number(name: str, value: Any, above: float, most: float, allowed: str, *, inclusive: bool = False) -> Any:
-    """Returns a value as a number of Python, or raises ConfigError, which says what is `allowed`.
-
-    `inclusive`: whether the lower limit is allowed.
-    """
+    """Returns a value as Python's number, or raises ConfigError with `allowed`. `inclusive`: also the lower limit."""
     number = as_python(value)
     is_number = not isinstance(number, bool) and isinstance(number, int | float)
     if not is_number or not (above <= number <= most if inclusive else above < number <= most):
