@@ -10,8 +10,8 @@ from difflib import get_close_matches
 from typing import Any, NoReturn
 
 from mccfr_plus.errors import ConfigError, MccfrPlusError
+from mccfr_plus.parameters import bytes_of
 from mccfr_plus.specs import split_specs
-from mccfr_plus.trees.memory import bytes_of
 
 PROGRAM = "mccfr-plus"
 POLICY_HELP = "A file that `mccfr-plus solve --policy_out=FILE` wrote, or the word uniform."

@@ -26,7 +26,7 @@ from mccfr_plus.evaluation.linear_program import require_zero_sum
 from mccfr_plus.kernels.slots import Bindings, bind
 from mccfr_plus.minimizers import Minimizer
 from mccfr_plus.minimizers.base import minimize_with
-from mccfr_plus.parameters import check_switch, check_whole
+from mccfr_plus.parameters import bytes_of, check_switch, check_whole
 from mccfr_plus.solver.loop import (
     ACCUMULATE,
     ALTERNATING,
@@ -39,7 +39,6 @@ from mccfr_plus.solver.loop import (
 )
 from mccfr_plus.solver.registry import average_of, baseline_of, default_minimizer, estimator_of, minimizer_of, spec_of
 from mccfr_plus.trees.access import FIRST_NODE
-from mccfr_plus.trees.memory import bytes_of
 from mccfr_plus.trees.needs import (
     ALTERNATION,
     AVERAGE,

@@ -2,9 +2,14 @@
 
 import contextlib
 import difflib
+import functools
 import importlib
 import logging
 import os
+import re
+import signal
+import subprocess
+import sys
 from collections.abc import Iterator
 
 import pyspiel
@@ -12,12 +17,33 @@ import pyspiel
 import mccfr_plus.games  # noqa: F401 - registers this package's games
 from mccfr_plus.errors import GameError
 from mccfr_plus.trees.tree import Tree
-from mccfr_plus.trees.trial import try_out, without_places
 
 logger = logging.getLogger("mccfr_plus")
 
 _EXPLICIT = (pyspiel.GameType.ChanceMode.DETERMINISTIC, pyspiel.GameType.ChanceMode.EXPLICIT_STOCHASTIC)
 _MAX_LENGTH = 100_000  # of a game, in moves of players and chance: the longest of OpenSpiel by default has 72,922
+
+_USUAL = re.compile(r"[a-z_]*|[1-8]", re.IGNORECASE)  # values of parameters
+_TRIAL_SECONDS, _TRIAL_BYTES = 5, 4 << 30  # CPU time and memory of the process that tries others
+_PATIENCE = 10  # the clock may go on for so many times the CPU time, on a loaded machine
+
+# Plays one game. What it prints last is what OpenSpiel says.
+_TRIAL = """
+import contextlib, random, sys, pyspiel
+with contextlib.suppress(ImportError, ValueError, OSError):
+    import resource  # not on Windows
+    for kind, limit in (("CPU", int(sys.argv[2])), ("AS", int(sys.argv[3])), ("CORE", 0)):
+        resource.setrlimit(getattr(resource, "RLIMIT_" + kind), (limit, limit + (kind == "CPU")))
+try:
+    game = pyspiel.load_game_as_turn_based(sys.argv[1])
+except Exception as error:  # the caller will learn it, or it is written in Python
+    sys.exit("it needs too much memory" if isinstance(error, MemoryError) else 0)
+state, rng = game.new_initial_state(), random.Random(0)
+while not state.is_terminal():
+    if not state.is_chance_node() and game.get_type().provides_information_state_string:
+        state.information_state_string()
+    state.apply_action(rng.choice(state.legal_actions()))
+"""
 
 
 def load_game(game: pyspiel.Game | str | Tree) -> pyspiel.Game:
@@ -98,6 +124,32 @@ def game_of_name(text: str) -> pyspiel.Game:
         raise
     except Exception as error:  # pyspiel raises RuntimeError, SpielError and ValueError here
         raise GameError(f"OpenSpiel does not accept the game string {text!r}: {without_places(str(error))}") from None
+
+
+@functools.cache
+def try_out(text: str) -> None:
+    """Plays one game of a string with an unusual parameter in another process, as OpenSpiel may end it, or never end.
+
+    If it fails, or needs more than five seconds or 4 GiB, that is a GameError.
+    """
+    if all(_USUAL.fullmatch(value.strip()) for value in re.findall(r"=([^=,()]*)", text)):
+        return
+    # -P: no module is taken from the working directory
+    command = [sys.executable, "-P", "-c", _TRIAL, text, str(_TRIAL_SECONDS), str(_TRIAL_BYTES)]
+    how, said = "", f"one game does not end in {_TRIAL_SECONDS} seconds"
+    with contextlib.suppress(subprocess.TimeoutExpired):
+        limit = _PATIENCE * _TRIAL_SECONDS
+        done = subprocess.run(command, capture_output=True, text=True, timeout=limit, check=False)
+        if not done.returncode:
+            return
+        how = f" ({signal.Signals(-done.returncode).name})" if done.returncode < 0 else ""
+        said = without_places(done.stderr.strip().rpartition("\n")[2]) or said
+    raise GameError(f"OpenSpiel fails on {text!r}{how}: {said}: choose other parameters.")
+
+
+def without_places(message: str) -> str:
+    """Returns an error message of OpenSpiel's in one line, without the places in its source code."""
+    return re.sub(r"\S+\.(cc|h):\d+ ", "", " ".join(message.split()))
 
 
 def action_name(game: pyspiel.Game, player: int, action: int) -> str:

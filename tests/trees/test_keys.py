@@ -7,7 +7,7 @@ from lazy_games import FaultyState
 from lazy_trees import differences, lazy_solver, pair
 
 from mccfr_plus import GameError
-from mccfr_plus.trees import expander, keys
+from mccfr_plus.trees import keys, lazy_tree
 from mccfr_plus.trees.keys import digest_of_text
 
 
@@ -24,7 +24,7 @@ def weak(low_bits, high_bits):
 @pytest.fixture
 def digest(monkeypatch):
     def replace(function):
-        for module in (keys, expander):
+        for module in (keys, lazy_tree):
             monkeypatch.setattr(module, "digest_of_text", function)
 
     return replace

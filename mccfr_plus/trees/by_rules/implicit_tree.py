@@ -23,7 +23,7 @@ from mccfr_plus.trees.by_rules.histories import Openings, openings_of
 from mccfr_plus.trees.by_rules.payoff_matrix import PayoffMatrix
 from mccfr_plus.trees.by_rules.requirements import WORD, log_words_per_slot
 from mccfr_plus.trees.by_rules.rules_keys import RulesKeys, places_of
-from mccfr_plus.trees.expanding_tree import SIZES, ExpandingTree
+from mccfr_plus.trees.expanding_tree import ExpandingTree
 from mccfr_plus.trees.memory import MemoryPlan
 from mccfr_plus.trees.needs import RULES
 from mccfr_plus.trees.tree import Sizes
@@ -75,7 +75,6 @@ class ImplicitTree(ExpandingTree):
         self._successors = np.zeros(self._size_of(successors.num_words, num_slots), np.int64)
         self._blocks = np.zeros(successors.BLOCK_WORDS_PER_INFOSET * plan.max_infosets, np.int64)
         self.slot_action = np.zeros(plan.max_slots, np.int32)
-        self._info_keys = np.zeros((plan.max_infosets, 2), np.int64)
         self.keys = RulesKeys(game, symmetry)
         num_rows = 1 + max_depth * most_children  # the root, and the children of a node at each depth
         paths = self._size_of(rows.words_before_rows) + self._size_of(rows.words_per_row) * num_rows
@@ -85,7 +84,6 @@ class ImplicitTree(ExpandingTree):
         # Empty arrays have an address, too.
         parameters, table = np.append(rules_game.parameters, 0), np.append(rules_game.table, 0.0)
         first_state, places = rules_game.first_state.copy(), places_of(rules_game)
-        self._kept: dict[int, np.ndarray] = {}
         self._keep(
             {
                 rows.ROWS: np.zeros((self.max_threads, width), np.int64),
@@ -109,12 +107,6 @@ class ImplicitTree(ExpandingTree):
         words[rows.NUM_PARAMETERS], words[rows.NUM_TABLE] = len(parameters), len(table)
         words[rows.NUM_PLACES] = len(places)
 
-    def _keep(self, arrays: dict[int, np.ndarray]) -> None:
-        """Writes the addresses of arrays to words of `expansion`, and keeps the arrays alive."""
-        self._kept |= arrays
-        for word, array in arrays.items():
-            self._expansion[word] = address_of(array)
-
     @cached_property
     def _constants(self) -> dict[Any, int]:
         sizes = self.rules_game.sizes
@@ -136,7 +128,7 @@ class ImplicitTree(ExpandingTree):
     @property
     def first_strategy(self) -> np.ndarray:
         """A copy of what the bound strategy is now, ``[num_slots]``: at new infosets the one that they got at first."""
-        return self._bound[0][: self.num_slots].copy()
+        return self._strategy[: self.num_slots].copy()
 
     def _size_of(self, kernel: Any, *arguments: int) -> int:
         """Returns what a kernel of `positions` gives for this game, without compiling it."""
@@ -231,7 +223,7 @@ class ImplicitTree(ExpandingTree):
     # --- the state ---
 
     def sizes(self) -> Sizes:
-        return Sizes(*map(self.count, SIZES))._replace(block_words=self.count(successors.NUM_BLOCK_WORDS))
+        return super().sizes()._replace(block_words=self.count(successors.NUM_BLOCK_WORDS))
 
     def _cost(self, sizes: Sizes) -> int:
         return super()._cost(sizes) + WORD * sizes.block_words
