@@ -15,32 +15,34 @@ from typing import TYPE_CHECKING, Any
 
 from mccfr_plus.errors import TrainingError
 from mccfr_plus.neural.config import (
+    ALGORITHMS,
     AdvantageConfig,
     DeepCFRConfig,
     DREAMConfig,
     ESCHERConfig,
     NFSPConfig,
+    Settings,
     TrainingConfig,
+    from_checkpoint,
+    new_solver,
+    settings_of,
 )
-from mccfr_plus.neural.settings import ALGORITHMS, Settings, from_checkpoint, new_solver, settings_of
 
 if TYPE_CHECKING:
     from mccfr_plus.neural.algorithms import DREAM, ESCHER, AdvantageSolver, DeepCFR
-    from mccfr_plus.neural.callbacks import CSVLogger, TensorBoardLogger
     from mccfr_plus.neural.network_policy import NetworkPolicy
     from mccfr_plus.neural.nfsp import NFSP
     from mccfr_plus.neural.paths import Paths, corrected_regrets, plain_regrets
-    from mccfr_plus.neural.representation import BatchedRepresentation, Representation
-    from mccfr_plus.neural.tree_representation import TreeRepresentation
+    from mccfr_plus.neural.representation import BatchedRepresentation, Representation, TreeRepresentation
+    from mccfr_plus.neural.solver import CSVLogger, TensorBoardLogger
 
 _MODULE_OF = {
     "algorithms": ("DREAM", "ESCHER", "AdvantageSolver", "DeepCFR"),
-    "callbacks": ("CSVLogger", "TensorBoardLogger"),
     "network_policy": ("NetworkPolicy",),
     "nfsp": ("NFSP",),
-    "representation": ("BatchedRepresentation", "Representation"),
     "paths": ("Paths", "corrected_regrets", "plain_regrets"),
-    "tree_representation": ("TreeRepresentation",),
+    "representation": ("BatchedRepresentation", "Representation", "TreeRepresentation"),
+    "solver": ("CSVLogger", "TensorBoardLogger"),
 }
 _LAZY = {name: module for module, names in _MODULE_OF.items() for name in names}
 __all__ = [

@@ -23,8 +23,6 @@ from mccfr_plus.policies.tree_policy import TreePolicy
 
 
 class Player(NamedTuple):
-    """The network of a player's regrets, and the memory that it learns from."""
-
     learner: Learner
     memory: Aggregated | Reservoir | Bootstrapped
 
@@ -70,7 +68,7 @@ class AdvantageSolver(NeuralSolver):
         return kind(self.representation, uses_model, training, rngs, self.modules)
 
     def _before_traversals(self, player: int, iteration: int) -> None:
-        """Called before a player's traversals."""
+        pass
 
     def _build(self, seed: Seed) -> None:
         representation, count = self.representation, self.representation.num_players
@@ -100,7 +98,6 @@ class AdvantageSolver(NeuralSolver):
         return Player(learner, Reservoir(columns, rngs[:1], power=config.gamma, unit=unit))
 
     def _kind(self, player: int) -> str:
-        """Returns how outputs become a player's strategy: uniform before the first training."""
         return MATCHING if self._trained[player] else UNIFORM
 
     def _use_network(self, player: int, iteration: int) -> None:
@@ -129,7 +126,6 @@ class AdvantageSolver(NeuralSolver):
             self._use_network(player, iteration)
 
     def current_policy(self) -> Any:
-        """Returns a copy of the policy of the next iteration."""
         if self.tree is not None:
             return TreePolicy(self.tree, self.representation.strategy.copy())
         discount = self.config.discount(self.iterations) if self._is_predictive else None

@@ -14,8 +14,7 @@ from open_spiel.python import policy as openspiel_policy
 from mccfr_plus.errors import CheckpointError
 from mccfr_plus.files import file as checkpoint_file
 from mccfr_plus.files.schema import check, number, positive
-from mccfr_plus.neural.backend import torch, torch_threads
-from mccfr_plus.neural.network import MLP, NetworkFactory, array_of, forward, new_module
+from mccfr_plus.neural.network import MLP, NetworkFactory, array_of, forward, new_module, torch, torch_threads
 from mccfr_plus.neural.paths import strategies_at, uniform
 from mccfr_plus.trees.loading import load_game
 from mccfr_plus.trees.tensors import Observer, check_has_tensors
@@ -24,13 +23,12 @@ _SMALLEST_TOTAL = 1e-300  # keeps 1 / total finite
 
 
 def predicted_regrets(outputs: np.ndarray, discount: float) -> np.ndarray:
-    """Returns discounted positive cumulative regrets plus the latest ones, ``[n, num_actions]``; outputs are both."""
+    """Returns discounted positive cumulative regrets plus the latest ones; the outputs are both side by side."""
     cumulative, latest = np.split(outputs, 2, axis=1)
     return discount * np.maximum(cumulative, 0.0) + latest
 
 
 def masked_softmax(outputs: np.ndarray, masks: np.ndarray) -> np.ndarray:
-    """Returns the softmax over legal actions, ``[n, num_actions]``; 0 at the others."""
     shifted = np.where(masks, outputs, -np.inf)
     weights = np.exp(shifted - shifted.max(1, keepdims=True))
     return weights / weights.sum(1, keepdims=True)
@@ -44,9 +42,7 @@ def greedy(outputs: np.ndarray, masks: np.ndarray) -> np.ndarray:
 
 
 def matched(outputs: np.ndarray, masks: np.ndarray) -> np.ndarray:
-    """Returns regret matching over legal actions, ``[n, num_actions]``; where no advantage is positive, the action of
-    the largest one (Brown et al. 2019, section 5.2).
-    """
+    """Returns regret matching; where no advantage is positive, `greedy` (Brown et al. 2019, section 5.2)."""
     positive = np.where(masks, np.maximum(outputs, 0.0), 0.0)
     total = positive.sum(1, keepdims=True)
     none = np.flatnonzero(~(total > _SMALLEST_TOTAL))
@@ -91,9 +87,7 @@ class NetworkPolicy(openspiel_policy.Policy):
         return dict(zip(actions.tolist(), row[actions].tolist(), strict=True))
 
     def probabilities_after(self, actions: np.ndarray, lengths: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Returns legal actions and their probabilities, both ``[n, num_actions]``, after histories of ``lengths``
-        actions, ``[n, any number]``, of players and chance.
-        """
+        """Returns legal actions and their probabilities, ``[n, num_actions]``, after histories; see `Observer.after`."""
         return self._at(self._observer.after(actions, lengths))
 
     def _at(self, positions: Any) -> tuple[np.ndarray, np.ndarray]:
@@ -101,7 +95,7 @@ class NetworkPolicy(openspiel_policy.Policy):
         return masks, strategies_at(positions.movers, tensors, masks, self.probabilities)
 
     def probabilities(self, player: int, tensors: np.ndarray, masks: np.ndarray) -> np.ndarray:
-        """Returns a player's strategies at tensors of information sets with legal actions, ``[n, num_actions]``."""
+        """Returns a player's strategies; see `paths.Strategies`."""
         outputs = forward(self._networks[player], torch.from_numpy(tensors)).numpy().astype(np.float64)
         if self._discount is not None:
             outputs = predicted_regrets(outputs, self._discount)
@@ -140,6 +134,5 @@ class NetworkPolicy(openspiel_policy.Policy):
 
 
 def _arrays_of(networks: Sequence[torch.nn.Module]) -> dict[str, Any]:
-    """Returns all tensors of modules: views, by name."""
     pairs = enumerate(network.state_dict().items() for network in networks)
     return {f"player{player}/{name}": array_of(tensor) for player, items in pairs for name, tensor in items}

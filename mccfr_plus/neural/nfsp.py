@@ -11,10 +11,9 @@ from typing import Any, ClassVar
 import numpy as np
 
 from mccfr_plus.kernels.random_numbers import new_states
-from mccfr_plus.neural.backend import torch
 from mccfr_plus.neural.config import NFSPConfig
 from mccfr_plus.neural.memory import Store, infoset_columns
-from mccfr_plus.neural.network import Learner, Modules
+from mccfr_plus.neural.network import Learner, Modules, torch
 from mccfr_plus.neural.network_policy import SOFTMAX, greedy, masked_softmax
 from mccfr_plus.neural.paths import Paths, Trajectories
 from mccfr_plus.neural.representation import chunks
@@ -74,7 +73,6 @@ class NFSP(NeuralSolver):
                     self._steps[player] += len(decided) + len(np.unique(decided))  # decisions, ends of episodes
 
     def _responses(self, player: int, is_best: bool) -> Any:
-        """Returns a player's best response with exploration, or its average policy."""
         own = self._players[player]
         if not is_best:
             return self.representation.responses(player, own.policy, masked_softmax)
@@ -95,7 +93,7 @@ class NFSP(NeuralSolver):
 class Agent:
     """A player: `values` learns its best response by Q-learning with a `target` network, and `policy` imitates it.
 
-    Of the generators' states, ``[5]`` uint64, the first is of the reservoir, and two each of a network.
+    Of the generators' states ``rngs``, ``[5]`` uint64, the first is of the reservoir.
     """
 
     def __init__(self, representation: Any, config: NFSPConfig, player: int, rngs: np.ndarray, modules: Modules):
@@ -128,7 +126,7 @@ class Agent:
             self.decisions.add_rows(**taken, masks=paths.masks[own])
 
     def learn(self, updates: int, iteration: int) -> None:
-        """Makes a number of updates, each of which is a step of both networks."""
+        """Makes updates, each of which is a step of both networks."""
         every, least = self._config.target_every, self._config.min_samples
         while updates > 0:
             steps = min(updates, every - int(self.updates[0]) % every)
@@ -173,10 +171,8 @@ class Transitions(Store):
 
 
 def error_of_actions(outputs: torch.Tensor, actions: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
-    """Returns the mean squared error of the outputs of actions."""
     return (outputs.gather(1, actions[:, None]) - targets[:, None]).square().mean()
 
 
 def imitation_error(outputs: torch.Tensor, masks: torch.Tensor, actions: torch.Tensor) -> torch.Tensor:
-    """Returns the mean of -log Pi(s, a) over decisions."""
     return torch.nn.functional.cross_entropy(outputs.masked_fill(~masks, -torch.inf), actions)

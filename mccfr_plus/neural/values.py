@@ -16,7 +16,7 @@ from mccfr_plus.trees.tensors import histories_of
 
 
 class ValueLearner(Learner):
-    """A network of the values of actions at histories. If payoffs of two players sum to a constant, it learns one's."""
+    """A network of values of actions at histories; one player's, if payoffs of two players sum to a constant."""
 
     def __init__(
         self, representation: Any, inputs: np.ndarray, num_actions: int, config: Any, rngs: Any, modules: Modules
@@ -29,14 +29,14 @@ class ValueLearner(Learner):
         super().__init__(inputs, heads * num_actions, config, rngs, name, "values", modules)
 
     def values_of(self, outputs: np.ndarray) -> np.ndarray:
-        """Returns the values of outputs, float64, ``[n, num_players, num_actions]``."""
+        """Returns the values of outputs, ``[n, num_players, num_actions]``."""
         values = outputs.reshape(-1, *self._shape) * self._units[:, None]
         return values if self._sum is None else np.concatenate([values, self._sum - values], axis=1)
 
     def fit_values(
         self, infosets: np.ndarray, rows: np.ndarray, actions: np.ndarray, values: np.ndarray, iteration: int
     ) -> None:
-        """Trains on values of actions, ``[n, num_players]``, each of which is at a row of the infosets, ``[n]``."""
+        """Trains on values of actions, ``[n, num_players]``, at ``rows`` of the infosets."""
         targets, weights = np.zeros((2, len(infosets), *self._shape), np.float32)
         targets[rows, :, actions] = values[:, : len(self._units)] / self._units
         weights[rows, :, actions] = 1.0
@@ -54,7 +54,7 @@ class PathValues:
         self.evict()
 
     def at(self, paths: Paths) -> np.ndarray:
-        """Returns the action values at decisions, ``[num_decisions, num_players, num_actions]``; 0 if untrained."""
+        """Returns action values, ``[num_decisions, num_players, num_actions]``; 0 if untrained."""
         if not self._trained[0]:
             return np.zeros((len(paths.masks), paths.returns.shape[1], paths.masks.shape[1]))
         return self.learner.values_of(self.learner.outputs(paths.histories))
@@ -75,7 +75,7 @@ class PathValues:
 
 
 class ExactValues:
-    """Values of the histories of a tree, ``table``, ``[num_players, num_nodes]``, computed by a pass over it."""
+    """Values of the histories of a tree, ``table``, ``[num_players, num_nodes]``, by a pass over it."""
 
     def __init__(self, representation: Any):
         self._representation, tree = representation, representation.tree
@@ -84,12 +84,11 @@ class ExactValues:
         self.table[:, leaves] = tree.arrays.payoffs[tree.arrays.nodes["payload"][leaves]].T
 
     def at(self, paths: Paths) -> np.ndarray:
-        """Returns the action values at decisions, ``[num_decisions, num_players, num_actions]``; 0 at illegal ones."""
+        """Returns action values, ``[num_decisions, num_players, num_actions]``; 0 at illegal ones."""
         children = np.where(paths.masks, self._representation.observer.children(paths.histories), 0)
         return np.where(paths.masks, self.table[:, children], 0.0).swapaxes(0, 1)
 
     def refresh(self, player: int) -> None:
-        """Writes a player's values under the current strategies to the table."""
         tree, strategy = self._representation.tree.arrays, self._representation.strategy
         with announce_compilation(refresh_values):
             refresh_values(tree, strategy, self.table[player], player)
@@ -127,11 +126,9 @@ class TreeValues(ExactValues):
         self.learner = ValueLearner(representation, inputs, num_actions, *training)
 
     def evict(self) -> None:
-        """Drops the sampled histories."""
         self.visited[:] = 0
 
     def note(self, paths: Paths, values: np.ndarray) -> None:
-        """Adds sampled histories, with the values at them, to what is learned from."""
         self.visited += np.bincount(paths.ends, minlength=len(self.visited))
 
     def learn(self, iteration: int) -> None:
