@@ -1,7 +1,6 @@
-"""Deep CFR, DREAM and ESCHER: one network of advantages per player.
+"""Deep CFR, DREAM and ESCHER: sampled regrets go to a memory, to which a network per player is fitted.
 
-In each iteration and for each player, sampled regrets go to a memory, to which the player's network is fitted. Regret
-matching on its outputs is the next strategy, which enters the average policy with weight t^gamma.
+Regret matching on its outputs is the next strategy, which enters the average policy with weight t^gamma.
 """
 
 from __future__ import annotations
@@ -141,7 +140,7 @@ class DeepCFR(AdvantageSolver):
         game: A `pyspiel.Game`, a game string, or a `GameTree`, with information-state tensors.
         config: A `DeepCFRConfig`; None: its defaults.
         representation: ``"tree"``: the game, of perfect recall, is compiled, and the strategy is a table.
-            ``"batched"``: networks at many histories in parallel, for games of any size; policies are then a
+            ``"batched"``: networks at many histories in parallel, for games of any size; policies are a
             `NetworkPolicy`. None: a tree if the game has at most a million histories. Or a `Representation`.
         seed: An integer for a repeatable run (bitwise identical on one machine), a numpy generator, or None.
         network: Makes a `torch.nn.Module` of the numbers of its inputs and outputs; None: an `MLP`. Or a mapping of

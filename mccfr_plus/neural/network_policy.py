@@ -87,7 +87,7 @@ class NetworkPolicy(openspiel_policy.Policy):
         return dict(zip(actions.tolist(), row[actions].tolist(), strict=True))
 
     def probabilities_after(self, actions: np.ndarray, lengths: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Returns legal actions and their probabilities, ``[n, num_actions]``, after histories; see `Observer.after`."""
+        """Returns legal actions and probabilities, ``[n, num_actions]``, after histories; see `Observer.after`."""
         return self._at(self._observer.after(actions, lengths))
 
     def _at(self, positions: Any) -> tuple[np.ndarray, np.ndarray]:

@@ -39,7 +39,7 @@ class Paths(NamedTuple):
         return [slice(int(a), int(b)) for a, b in zip(self.starts[:-1], self.starts[1:], strict=True)]
 
     def importance(self, players: Sequence[int]) -> np.ndarray:
-        """Returns the probability under uniform play of some players' draws before each decision, over that of the draws."""
+        """Returns the uniform probability of some players' draws before each decision, over that of the draws."""
         factors = np.where(np.isin(self.players, players), 1.0 / (self.masks.sum(1) * self.probabilities), 1.0)
         result, products = np.ones(len(self.traversals)), np.ones(len(self.returns))
         for level in self.levels():
@@ -158,7 +158,7 @@ def corrected_regrets(paths: Paths, values: np.ndarray, player: int) -> np.ndarr
 
 
 def plain_regrets(paths: Paths, values: np.ndarray) -> np.ndarray:
-    """Returns action values, ``[num_decisions, num_actions]``, of the player to move less their mean over the strategy."""
+    """Returns the mover's action values, ``[num_decisions, num_actions]``, less their mean over the strategy."""
     mean = (paths.strategies * values).sum(1, keepdims=True)
     return (values - mean) * paths.masks
 

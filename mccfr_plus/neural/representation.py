@@ -1,4 +1,4 @@
-"""How an algorithm sees a game, where histories are sampled and strategies averaged: as a tree, or batches of tensors."""
+"""How an algorithm sees a game, samples histories and averages strategies: as a tree, or as batches of tensors."""
 
 from __future__ import annotations
 
@@ -54,13 +54,12 @@ class Representation:
         self.rng = np.zeros(1, np.uint64)  # draws a seed for each part of the histories
 
     def attach(self, name: str) -> None:
-        """Makes this the representation of a solver; a second one is a ConfigError."""
         if self.name:
             raise ConfigError(f"representation= belongs to a {self.name} already: make one for each solver.")
         self.name = name
 
     def sample(self, histories: Any, count: int, parallel: int) -> Iterator[Any]:
-        """Yields traversals, `Paths` or `Branches`, ``parallel`` of which run at once."""
+        """Yields `Paths` or `Branches` of so many traversals, ``parallel`` of which run at once."""
         for part in chunks(count, parallel):
             found = histories.sample(self.observer, part, np.random.default_rng(self.new_seed()))
             self.nodes[0] += found.nodes
@@ -82,7 +81,6 @@ class Representation:
 
 
 def chunks(count: int, size: int) -> Iterator[int]:
-    """Yields parts of a number, none larger than a size."""
     return (min(size, count - start) for start in range(0, count, size))
 
 
@@ -126,7 +124,7 @@ class TreeRepresentation(Representation):
 
     @functools.cached_property
     def _most_infosets(self) -> list[int]:
-        """Of each player, the maximum number of its information sets in a traversal of external sampling."""
+        """Of each player, the most of its information sets in a traversal of external sampling."""
         nodes = self.tree.arrays.nodes
         return [int(max_visits(nodes, player, True, False, True)) for player in range(self.num_players)]
 
@@ -154,7 +152,7 @@ class TreeRepresentation(Representation):
         add_player(self.tree.arrays, self.strategy, self._reach, self.average, player, weight)
 
     def turn(self, solver: Any, histories: Any, player: int, iteration: int) -> Iterator[Any]:
-        """Yields the traversals of a player's turn, and adds its strategy to the average policy."""
+        """Yields a player's traversals, and adds its strategy to the average policy."""
         self.add_to_average(player, float(iteration) ** solver.config.gamma)
         return self.sample(histories, solver.config.traversals, solver.config.parallel_traversals)
 
@@ -173,8 +171,8 @@ class TreeRepresentation(Representation):
 class BatchedRepresentation(Representation):
     """Compiled rules or pyspiel's states: information sets are tensors, and strategies are networks.
 
-    The average policy is learned from each player's strategies, weighted by their gamma and own reach. They are sampled
-    where the player draws by its strategy and all others explore. With two players the other one's traversals do.
+    The average policy is learned from each player's strategies, sampled where the player draws by its strategy and all
+    others explore, as they do in the other one's traversals if there are two.
     """
 
     kind = "batched"
@@ -248,7 +246,7 @@ class BatchedRepresentation(Representation):
                     rngs, inputs = new_states(int(memory.rng[0]) ^ iterations, 2), self.inputs[player]
                     learner = Learner(inputs, self.num_actions, training, rngs, name, "average", solver.modules)
                     learner.fit(memory, max(iterations, 1), cross_entropy)
-                    if not len(memory):  # outputs of 0 instead of those of initial parameters: uniform
+                    if not len(memory):  # uniform, by outputs of 0, instead of what initial parameters give
                         for parameter in learner.module.parameters():
                             parameter.data.zero_()
                     learners.append(learner)
@@ -280,7 +278,7 @@ def new_representation(game: Any, wanted: Any, reader: str, **limits: Any) -> Re
 
 @kernel
 def add_player(tree, strategy, reach, average, player, weight):
-    """Adds weight x own reach x strategy at a player's slots to ``average``, which, like ``reach``, is modified."""
+    """Adds weight x own reach x strategy at a player's slots to `average`; `reach` is modified in place, too."""
     own_reach(tree, strategy, reach)
     for slot in range(tree.slot_range[player], tree.slot_range[player + 1]):
         average[slot] += weight * reach[slot]

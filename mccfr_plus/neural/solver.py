@@ -34,7 +34,7 @@ class NeuralSolver(IterativeSolver):
     iterations_at_once = 1
     config_class: ClassVar[Any]
     references: ClassVar[tuple[str, ...]] = ()  # keys of `citations.BIBLIOGRAPHY`
-    _build: Any  # makes samplers, memories and networks, given the seed
+    _build: Any  # makes memories and networks, given the seed
     _advance: Any  # runs an iteration, counted from 1
     _players: Sequence[Any]  # parts with `losses`
     _kept: dict[str, Any]  # further parts
@@ -59,6 +59,7 @@ class NeuralSolver(IterativeSolver):
         self.representation: Any = new_representation(game, representation, name)
         self.config: Any = (config or self.config_class()).resolved(self.representation.kind)
         self.representation.attach(name)
+        self.game, self.tree = self.representation.game, self.representation.tree
         if isinstance(game, GameTree):
             self._tree_to_evaluate = game
         with torch_threads(self.config.threads):
@@ -89,14 +90,6 @@ class NeuralSolver(IterativeSolver):
             raise
 
     @property
-    def game(self) -> pyspiel.Game:
-        return self.representation.game
-
-    @property
-    def tree(self) -> Any:
-        return self.representation.tree
-
-    @property
     def nodes_touched(self) -> int:
         return int(self.representation.nodes[0])
 
@@ -117,9 +110,9 @@ class NeuralSolver(IterativeSolver):
         """Returns a copy of the policy that the next iteration plays."""
 
     def evaluate(self) -> Evaluation:
-        """Returns values, NashConv and exploitability of the average policy, on the compiled game.
+        """Returns values, NashConv and exploitability of the average policy on the compiled game.
 
-        A game that is too large for that is a BudgetError; see `mccfr_plus.evaluation` for bounds and estimates.
+        One that is too large is a BudgetError; see `mccfr_plus.evaluation` for bounds and estimates.
         """
         return evaluate(self.whole_tree(), self.average_policy())
 
@@ -130,7 +123,7 @@ class NeuralSolver(IterativeSolver):
     def from_checkpoint(cls, path: str | os.PathLike, game: GameOrTree | None = None, **options: Any) -> Self:
         """Returns the solver of a checkpoint; other files are a CheckpointError.
 
-        ``game`` is its game or compiled tree, None: the game that the file names; ``options`` are ``network`` and
+        ``game`` is its game or compiled tree, None: the game that the file names. ``options`` are ``network`` and
         ``optimizer`` as they were, and ``device``.
         """
         header = checkpoints.read_header(path, cls.__name__)
