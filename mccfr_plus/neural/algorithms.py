@@ -3,8 +3,6 @@
 Regret matching on its outputs is the next strategy, which enters the average policy with weight t^gamma.
 """
 
-from __future__ import annotations
-
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Writes and reads checkpoints of neural solvers: a header and named arrays."""
 
-from __future__ import annotations
-
 import json
 import os
 from typing import Any

@@ -1,7 +1,5 @@
 """Settings of neural solvers, checked when they are built, and the solvers of settings. Only the latter need torch."""
 
-from __future__ import annotations
-
 import dataclasses
 import difflib
 import functools
@@ -55,17 +53,6 @@ def check_representation(name: Any) -> None:
         raise ConfigError(f"representation={name!r}: give 'tree', 'batched', or None for a tree if that can be made.")
 
 
-def _check(name: str, value: Any, kind: Any) -> None:
-    if get_origin(kind) is Literal:
-        check_choice(name, value, get_args(kind))
-    elif isinstance(kind, type) and issubclass(kind, Config):
-        if not isinstance(value, kind):
-            raise ConfigError(f"{name}={value!r}: give a {kind.__name__}.")
-    else:
-        check, *_ = getattr(kind, "__metadata__", None) or [_CHECKS[get_origin(kind) or kind]]
-        check(name, value)
-
-
 @dataclass(frozen=True, kw_only=True)
 class Config:
     """Base of all configs: checks fields by their types; bad values are a ConfigError."""
@@ -73,11 +60,19 @@ class Config:
     def __post_init__(self) -> None:
         kinds = get_type_hints(type(self), include_extras=True)
         for each in dataclasses.fields(self):
-            value = getattr(self, each.name)
-            if value is not None or not each.metadata:
-                _check(each.name, value, kinds[each.name])
+            name, kind, value = each.name, kinds[each.name], getattr(self, each.name)
+            if value is None and each.metadata:
+                continue
+            if get_origin(kind) is Literal:
+                check_choice(name, value, get_args(kind))
+            elif isinstance(kind, type) and issubclass(kind, Config):
+                if not isinstance(value, kind):
+                    raise ConfigError(f"{name}={value!r}: give a {kind.__name__}.")
+            else:
+                check, *_ = getattr(kind, "__metadata__", None) or [_CHECKS[get_origin(kind) or kind]]
+                check(name, value)
             if isinstance(value, list):
-                object.__setattr__(self, each.name, tuple(value))
+                object.__setattr__(self, name, tuple(value))
 
     def resolved(self, representation: str) -> Self:
         """Returns the config with the defaults of a representation, or a ConfigError if it needs the other one."""

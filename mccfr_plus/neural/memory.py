@@ -1,10 +1,8 @@
 """What solvers keep between iterations, and what networks learn from: stores of rows, and memories of regrets."""
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Callable, Iterator
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple, Self, TypeVar
 
 import numpy as np
 
@@ -18,8 +16,8 @@ T = TypeVar("T")
 class Store:
     """A ring buffer of rows; or with ``rng`` a uniform sample, without replacement, of all rows (Vitter 1985, R).
 
-    ``columns``, by name, are ``[capacity, ...]`` zeros: pages that were never written take no memory. ``rng``, ``[1]``
-    uint64, is the state of the generator, modified in place.
+    ``columns``, by name, are ``[capacity, ...]`` zeros: pages that were never written take no memory. ``rng``, the
+    state of the generator, is modified in place.
     """
 
     def __init__(self, columns: dict[str, np.ndarray], rng: np.ndarray | None = None):
@@ -53,8 +51,7 @@ class Store:
 
     def state(self, size: int | None = None) -> dict[str, np.ndarray]:
         """Returns the contents, or arrays to be filled with `size` rows, by name: views until something is added."""
-        size = len(self) if size is None else size
-        columns = {name: column[:size] for name, column in self._columns.items()}
+        columns = {name: column[: len(self) if size is None else size] for name, column in self._columns.items()}
         return columns | {"seen": self.seen} | ({"rng": self.rng} if self._is_reservoir else {})
 
     def begin(self) -> None:
@@ -62,7 +59,6 @@ class Store:
         self._before = self.seen.copy(), self.rng.copy()
 
     def rollback(self) -> None:
-        """Returns to the contents at the last `begin`."""
         for places, contents in reversed(self._replaced):
             for column, before in zip(self._columns.values(), contents, strict=True):
                 column[places] = before
@@ -89,10 +85,10 @@ class Examples(NamedTuple):
     weights: np.ndarray  # [n, num_outputs] float32, with mean about 1; 0 at illegal actions
 
     @classmethod
-    def of(cls, infosets: np.ndarray, targets: np.ndarray, weights: np.ndarray, masks: np.ndarray) -> Examples:
+    def of(cls, infosets: np.ndarray, targets: np.ndarray, weights: np.ndarray, masks: np.ndarray) -> Self:
         return cls(infosets, targets.astype(np.float32, copy=False), (weights[:, None] * masks).astype(np.float32))
 
-    def batches(self, size: int, iteration: int, rng: np.ndarray) -> Iterator[Examples]:
+    def batches(self, size: int, iteration: int, rng: np.ndarray) -> Iterator["Examples"]:
         return draw_batches(len(self.infosets), size, rng, lambda rows: Examples(*(array[rows] for array in self)))
 
 
@@ -105,7 +101,7 @@ class Samples(NamedTuple):
     weights: np.ndarray  # [num_samples] float64
 
     @classmethod
-    def of(cls, found: Any, player: int, values: np.ndarray, weights: np.ndarray | None) -> Samples:
+    def of(cls, found: Any, player: int, values: np.ndarray, weights: np.ndarray | None) -> Self:
         """Returns the values at a player's decisions in `Paths` or `Branches`; without weights, all are 1."""
         own = np.flatnonzero(found.players == player)
         weights = np.ones(len(own)) if weights is None else weights[own]

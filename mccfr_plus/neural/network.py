@@ -1,7 +1,5 @@
 """Networks, their training on a memory, and torch's threads and devices. No other module imports torch."""
 
-from __future__ import annotations
-
 import contextlib
 import copy
 import functools
@@ -132,18 +130,10 @@ class Learner:
     """
 
     def __init__(
-        self,
-        inputs: np.ndarray,
-        num_outputs: int,
-        config: Any,
-        rngs: np.ndarray,
-        name: str,
-        role: str,
-        modules: Modules,
+        self, inputs: np.ndarray, num_outputs: int, config: Any, rngs: Any, name: str, role: str, modules: Modules
     ):
         self._sizes, self.config, self._modules = (inputs.shape[1], num_outputs), config, modules
-        self.name, self._role, self.rngs = name, role, rngs
-        self.losses = list[float]()
+        self.name, self._role, self.rngs, self.losses = name, role, rngs, list[float]()
         self.inputs = self._on_device(inputs)
         self._renew()
 
@@ -183,7 +173,7 @@ class Learner:
     def rollback(self) -> None:
         self.load(self._before)
 
-    def assign(self, other: Learner) -> None:
+    def assign(self, other: "Learner") -> None:
         self.module.load_state_dict(other.module.state_dict())
 
     def _on_device(self, array: np.ndarray) -> torch.Tensor:
@@ -206,9 +196,8 @@ class Learner:
             steps = self.config.train_steps
             if not self.config.warm_start:
                 self._renew()
-        self.losses = []
+        self.losses, last = [], None
         self.module.train()
-        last: Any = None
         with torch.random.fork_rng(devices=[]), denormals_flushed():
             source: Any = torch.default_generator if self._modules.device == CPU else torch  # which seeds devices, too
             source.manual_seed(int(self.rngs[1]) ^ iteration)  # modules may draw numbers, as dropout does
@@ -216,20 +205,16 @@ class Learner:
                 if batch is not last:  # a batch of all entries is the same object every time
                     last, (infosets, *others) = batch, batch
                     given, arguments = self._given(infosets), [self._on_device(each) for each in others]
-                self._step(given, arguments, loss or squared_error, iteration)
+                self.optimizer.zero_grad()
+                value = (loss or squared_error)(self.module(given), *arguments)
+                value.backward()
+                if not math.isfinite(number := value.item()):
+                    self._fail(f"is {number} at training step {len(self.losses) + 1}", iteration)
+                self.optimizer.step()
+                self.losses.append(number)
         if self.losses and not all(parameter.isfinite().all() for parameter in self.module.parameters()):
             self._fail("gave parameters that are not finite", iteration)
         return self.losses
-
-    def _step(self, given: torch.Tensor, arguments: Sequence[torch.Tensor], loss: Any, iteration: int) -> None:
-        self.optimizer.zero_grad()
-        value = loss(self.module(given), *arguments)
-        value.backward()
-        number = value.item()
-        if not math.isfinite(number):
-            self._fail(f"is {number} at training step {len(self.losses) + 1}", iteration)
-        self.optimizer.step()
-        self.losses.append(number)
 
     def _fail(self, what: str, iteration: int) -> None:
         raise TrainingError(

@@ -1,7 +1,5 @@
 """Strategies from the outputs of networks, and policies of networks."""
 
-from __future__ import annotations
-
 import functools
 import os
 from collections.abc import Callable, Sequence
@@ -35,7 +33,7 @@ def masked_softmax(outputs: np.ndarray, masks: np.ndarray) -> np.ndarray:
 
 
 def greedy(outputs: np.ndarray, masks: np.ndarray) -> np.ndarray:
-    """Returns the distributions on the legal action of the largest output, the first of equal ones."""
+    """Returns distributions on the legal action of the largest output, the first of equal ones."""
     result = np.zeros(masks.shape)
     result[np.arange(len(masks)), np.where(masks, outputs, -np.inf).argmax(1)] = 1.0
     return result
@@ -103,9 +101,9 @@ class NetworkPolicy(openspiel_policy.Policy):
 
     def save(self, path: str | os.PathLike) -> None:
         """Writes the policy to a file; an older policy is replaced."""
-        layers = getattr(self._networks[0], "hidden_layers", None)
         header = {"network_policy": 1, "game": str(self.game), "kind": self.kind, "discount": self._discount}
-        checkpoint_file.write(path, {**header, "hidden_layers": layers}, _arrays_of(self._networks))
+        header["hidden_layers"] = getattr(self._networks[0], "hidden_layers", None)
+        checkpoint_file.write(path, header, _arrays_of(self._networks))
 
     @classmethod
     def load(

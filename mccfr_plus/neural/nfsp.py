@@ -1,7 +1,5 @@
 """Neural fictitious self-play: episodes in parallel, then the updates that are due."""
 
-from __future__ import annotations
-
 import dataclasses
 import itertools
 import math
@@ -35,7 +33,7 @@ class NFSP(NeuralSolver):
     references: ClassVar[tuple[str, ...]] = ("heinrich2016deep",)
     config: NFSPConfig
 
-    _players: list[Agent]
+    _players: list["Agent"]
 
     def _build(self, seed: Seed) -> None:
         representation = self.representation
@@ -84,7 +82,6 @@ class NFSP(NeuralSolver):
         return self.representation.responses(player, own.values, explored)
 
     def average_policy(self) -> Any:
-        """Returns a copy of the average networks' policy, which approximates an equilibrium."""
         return self.representation.policy_of([own.policy for own in self._players], SOFTMAX)
 
     current_policy = average_policy  # all players learn at once
@@ -97,8 +94,7 @@ class Agent:
     """
 
     def __init__(self, representation: Any, config: NFSPConfig, player: int, rngs: np.ndarray, modules: Modules):
-        self._config = config
-        self.unit = representation.unit_of(player, config.scale_targets)  # divisor of the values
+        self._config, self.unit = config, representation.unit_of(player, config.scale_targets)  # divisor of values
         sizes = representation.inputs[player], representation.num_actions
         of_values = dataclasses.replace(config, learning_rate=config.value_learning_rate)
         names = f"value loss of player {player}", f"policy loss of player {player}"
@@ -115,8 +111,7 @@ class Agent:
     def store(self, paths: Paths, player: int, is_best_response: bool) -> None:
         """Stores the player's transitions of some episodes, and its decisions if it followed its best response."""
         own = np.flatnonzero(paths.players == player)
-        following = next_decisions(paths, own)
-        is_last = following < 0
+        is_last = (following := next_decisions(paths, own)) < 0
         next_infosets, next_masks = paths.infosets[following], paths.masks[following]
         next_infosets[is_last], next_masks[is_last] = 0, False
         rewards = np.where(is_last, paths.returns[paths.traversals[own], player] / self.unit, 0.0)

@@ -1,7 +1,5 @@
 """Samples many trajectories or traversals in parallel, and estimates regrets and action values from them."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 

@@ -1,7 +1,5 @@
 """How an algorithm sees a game, samples histories and averages strategies: as a tree, or as batches of tensors."""
 
-from __future__ import annotations
-
 import functools
 import logging
 from collections.abc import Callable, Iterator, Sequence
@@ -128,24 +126,21 @@ class TreeRepresentation(Representation):
         nodes = self.tree.arrays.nodes
         return [int(max_visits(nodes, player, True, False, True)) for player in range(self.num_players)]
 
-    def _fill(self, table: np.ndarray, player: int, strategies: np.ndarray) -> None:
-        masks = self.masks[player]
-        table[self._slots[player][masks]] = strategies[masks]
-
     def responses(self, player: int, learner: Any, rule: Rule) -> np.ndarray:
         """Returns what `use` takes: a player's strategies by a network, until the network's next step."""
         return rule(learner.outputs(), self.masks[player])
 
     def use(self, player: int, response: np.ndarray) -> None:
-        self._fill(self.strategy, player, response)
+        masks = self.masks[player]
+        self.strategy[self._slots[player][masks]] = response[masks]
 
     def strategies(self) -> Strategies:
         return self.observer.tables(self.strategy)
 
     def policy_of(self, learners: Sequence[Any], kind: str, discount: float | None = None) -> TreePolicy:
         table = np.zeros(self.tree.num_slots)
-        for player, learner in enumerate(learners):
-            self._fill(table, player, self.responses(player, learner, RULES[kind]))
+        for player, (learner, masks) in enumerate(zip(learners, self.masks, strict=True)):
+            table[self._slots[player][masks]] = self.responses(player, learner, RULES[kind])[masks]
         return TreePolicy(self.tree, table)
 
     def add_to_average(self, player: int, weight: float) -> None:
@@ -257,10 +252,8 @@ class BatchedRepresentation(Representation):
 def new_representation(game: Any, wanted: Any, reader: str, **limits: Any) -> Representation:
     """Returns a representation of a game for `reader`, a solver; `limits` are those of `compile_game`."""
     if isinstance(wanted, Representation):
-        if str(wanted.game) != str(load_game(game)):
-            raise ConfigError(
-                f"representation= is of {wanted.game}, and the game is {load_game(game)}: give one game to both."
-            )
+        if str(wanted.game) != (given := str(load_game(game))):
+            raise ConfigError(f"representation= is of {wanted.game}, and the game is {given}: give one game to both.")
         return wanted
     check_representation(wanted)
     if wanted == "batched":

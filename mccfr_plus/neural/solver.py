@@ -1,7 +1,5 @@
 """The base class of neural solvers: atomic iterations, policies, checkpoints; and callbacks that log their runs."""
 
-from __future__ import annotations
-
 import abc
 import csv
 import os

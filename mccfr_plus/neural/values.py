@@ -1,7 +1,5 @@
 """Values of histories and actions under the current strategies: exact, or learned by a network."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np
@@ -33,9 +31,7 @@ class ValueLearner(Learner):
         values = outputs.reshape(-1, *self._shape) * self._units[:, None]
         return values if self._sum is None else np.concatenate([values, self._sum - values], axis=1)
 
-    def fit_values(
-        self, infosets: np.ndarray, rows: np.ndarray, actions: np.ndarray, values: np.ndarray, iteration: int
-    ) -> None:
+    def fit_values(self, infosets: np.ndarray, rows: Any, actions: Any, values: Any, iteration: int) -> None:
         """Trains on values of actions, ``[n, num_players]``, at ``rows`` of the infosets."""
         targets, weights = np.zeros((2, len(infosets), *self._shape), np.float32)
         targets[rows, :, actions] = values[:, : len(self._units)] / self._units
@@ -100,10 +96,9 @@ class ExactValues:
 class TreeValues(ExactValues):
     """A network that learns values from sampled histories, for all histories of a tree.
 
-    With the model (ESCHER) they are values of histories: chance has its probabilities, and payoffs are known. A sampled
-    history's target is the expected value of its children: their targets where they were sampled, else the network's
-    values. Without it (DREAM) they are values of actions, in the table at the history after the action; the
-    value of a sampled chance node is the mean of the sampled outcomes.
+    With the model (ESCHER), a sampled history's target is the expected value of its children: their targets where they
+    were sampled, else the network's values. Without it (DREAM) they are values of actions, in the table at the history
+    after the action, and the value of a chance node is the mean of the sampled outcomes.
     """
 
     def __init__(self, representation: Any, uses_model: bool, *training: Any):
