@@ -1,6 +1,5 @@
 """How an algorithm sees a game, samples histories and averages strategies: as a tree, or as batches of tensors."""
 
-import functools
 import logging
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, ClassVar
@@ -116,15 +115,9 @@ class TreeRepresentation(Representation):
 
     def sample(self, histories: Any, count: int, parallel: int) -> Iterator[Any]:
         if isinstance(histories, ExternalSampling):  # no level has more histories than a traversal has leaves
-            infosets = self._most_infosets[histories.player]
+            infosets = int(max_visits(self.tree.arrays.nodes, histories.player, True, False, True))
             parallel = min(parallel, max(paths.MAX_HISTORIES // (infosets * self.num_actions + 1), 1))
         return super().sample(histories, count, parallel)
-
-    @functools.cached_property
-    def _most_infosets(self) -> list[int]:
-        """Of each player, the most of its information sets in a traversal of external sampling."""
-        nodes = self.tree.arrays.nodes
-        return [int(max_visits(nodes, player, True, False, True)) for player in range(self.num_players)]
 
     def responses(self, player: int, learner: Any, rule: Rule) -> np.ndarray:
         """Returns what `use` takes: a player's strategies by a network, until the network's next step."""
@@ -144,7 +137,7 @@ class TreeRepresentation(Representation):
         return TreePolicy(self.tree, table)
 
     def add_to_average(self, player: int, weight: float) -> None:
-        add_player(self.tree.arrays, self.strategy, self._reach, self.average, player, weight)
+        _add(self.tree.arrays, self.strategy, self._reach, self.average, player, weight)
 
     def turn(self, solver: Any, histories: Any, player: int, iteration: int) -> Iterator[Any]:
         """Yields a player's traversals, and adds its strategy to the average policy."""
@@ -270,7 +263,7 @@ def new_representation(game: Any, wanted: Any, reader: str, **limits: Any) -> Re
 
 
 @kernel
-def add_player(tree, strategy, reach, average, player, weight):
+def _add(tree, strategy, reach, average, player, weight):
     """Adds weight x own reach x strategy at a player's slots to `average`; `reach` is modified in place, too."""
     own_reach(tree, strategy, reach)
     for slot in range(tree.slot_range[player], tree.slot_range[player + 1]):
