@@ -14,7 +14,7 @@ import pyspiel
 from mccfr_plus.errors import GameError
 from mccfr_plus.games.rules import CHANCE, TERMINAL
 from mccfr_plus.kernels.intrinsics import callback
-from mccfr_plus.trees import expansion
+from mccfr_plus.trees import expansion, recording
 from mccfr_plus.trees.arrays import INFOSET, NODE, OUTCOME, Shape
 from mccfr_plus.trees.expanding_tree import ExpandingTree
 from mccfr_plus.trees.flattening import alias_table
@@ -22,24 +22,15 @@ from mccfr_plus.trees.keys import KEY_BYTES, Keys, digest_of_text
 from mccfr_plus.trees.loading import load_game
 from mccfr_plus.trees.memory import MemoryPlan, resident_bytes
 from mccfr_plus.trees.needs import NODES
-from mccfr_plus.trees.recording import (
-    WrongAnswerError,
-    checked_actions,
-    checked_outcomes,
-    checked_returns,
-    different_actions,
-    game_error,
-    read_node,
-    unknown_mover,
-)
 from mccfr_plus.trees.tree import Sizes
 
 _ROOT = 0
 _FIRST_TABLE = 1 << 12
 
 NODE_COST = NODE.itemsize + 4  # bytes of a node and its parent
-_KEY_COST, _TABLE_COST, _TOUCHED_COST = 16, 16, 12
-INFOSET_COST = INFOSET.itemsize + _KEY_COST + _TABLE_COST + _TOUCHED_COST  # bytes of an infoset without its slots
+INFOSET_COST = (
+    INFOSET.itemsize + 16 + 16 + 12
+)  # of an infoset without slots, its key, places in the table, and list entry
 SLOT_ACTION_COST = 8  # bytes of a slot in the tree
 _PAYOFF_COST = 8  # bytes of a player's payoff
 _OUTCOME_COST = OUTCOME.itemsize + 8  # bytes of a chance event's outcome and its action
@@ -152,7 +143,7 @@ class LazyTree(ExpandingTree):
                         _HEAD.pack_into(buffer, row_bytes * thread, TERMINAL, 0, payoff)
                         return
                     if max_depth is not None and state.move_number() > max_depth:
-                        raise WrongAnswerError(
+                        raise recording.WrongAnswerError(
                             f"more than {max_depth} moves, which is more than its max_game_length and "
                             "max_chance_nodes_in_history say"
                         )
@@ -165,17 +156,17 @@ class LazyTree(ExpandingTree):
                         actions = state.legal_actions()
                         count = len(actions)
                         if (pack := packers.get(count)) is None:
-                            layout = f"{_HEAD.format}{KEY_BYTES}s{len(checked_actions(actions, most))}q"
+                            layout = f"{_HEAD.format}{KEY_BYTES}s{len(recording.checked_actions(actions, most))}q"
                             pack = packers[count] = struct.Struct(layout).pack_into
                         pack(buffer, row_bytes * thread, player, count, 0, key, *actions)
                     elif player == CHANCE:
                         row, count = self._distribution(state)
                         _HEAD.pack_into(buffer, row_bytes * thread, CHANCE, count, row)
                     else:
-                        raise unknown_mover(player)
+                        raise recording.unknown_mover(player)
                     return
             except Exception as error:
-                self._error = game_error(self.game, self._history_of(node), error)
+                self._error = recording.game_error(self.game, self._history_of(node), error)
             except BaseException as error:  # such as a KeyboardInterrupt, for `check`
                 self._error = error
             self._expansion[expansion.STATUS] = expansion.FAILED
@@ -186,7 +177,7 @@ class LazyTree(ExpandingTree):
 
     def _new_payoff(self, returns: tuple[float, ...]) -> int:
         row = self.count(expansion.NUM_PAYOFFS)
-        self._payoffs[row] = checked_returns(returns, self.num_players)
+        self._payoffs[row] = recording.checked_returns(returns, self.num_players)
         self._expansion[expansion.NUM_PAYOFFS] += 1
         if row % _MOST_PAYOFFS == 0:
             self._payoff_rows.clear()
@@ -198,7 +189,7 @@ class LazyTree(ExpandingTree):
         outcomes = tuple(state.chance_outcomes())
         found = self._distributions.get(outcomes)
         if found is None:
-            actions, probabilities = zip(*checked_outcomes(outcomes), strict=True)
+            actions, probabilities = zip(*recording.checked_outcomes(outcomes), strict=True)
             first = self.count(expansion.NUM_OUTCOMES)
             end = first + len(actions)
             self._chance[first:end] = alias_table(np.array(probabilities))
@@ -218,8 +209,10 @@ class LazyTree(ExpandingTree):
         if status == expansion.ACTIONS_DIFFER:
             state = self._state_of(self.count(expansion.CONFLICT_NODE))
             known, player = self.legal_actions(self.count(expansion.CONFLICT_INFOSET)), state.current_player()
-            problem = different_actions(state.information_state_string(), player, known, state.legal_actions())
-            raise game_error(self.game, state.history(), problem)
+            problem = recording.different_actions(
+                state.information_state_string(), player, known, state.legal_actions()
+            )
+            raise recording.game_error(self.game, state.history(), problem)
 
     # --- kept states ---
 
@@ -311,11 +304,11 @@ def _state_size(game: pyspiel.Game) -> int:
     rng, state = random.Random(0), game.new_initial_state()
     make: Callable[[], pyspiel.State] = state.clone
     try:
-        while state.move_number() <= _LONGEST_PLAY and (actions := read_node(game, state)[1]):
+        while state.move_number() <= _LONGEST_PLAY and (actions := recording.read_node(game, state)[1]):
             make = functools.partial(state.child, rng.choice(actions))
             state = make()
     except Exception as error:
-        raise game_error(game, state.history(), error) from error.__cause__
+        raise recording.game_error(game, state.history(), error) from error.__cause__
     states: list[pyspiel.State] = []
     largest, end = _SMALLEST_STATE, time.monotonic() + _SECONDS
     while len(states) < _ROUNDS * _STATES and time.monotonic() < end:  # the first rounds may fill memory freed before

@@ -23,14 +23,8 @@ from tqdm.auto import tqdm
 
 from mccfr_plus.kernels.random_numbers import new_state
 from mccfr_plus.parameters import LARGEST, check_choice, check_number, check_whole
+from mccfr_plus.trees import recording
 from mccfr_plus.trees.loading import load_game
-from mccfr_plus.trees.recording import (
-    COMPILED_BYTES_PER_INFOSET,
-    COMPILED_BYTES_PER_NODE,
-    game_error,
-    read_node,
-    require_end,
-)
 
 # Bytes that `Solver(tree, "external", "rm")` takes on top: `bytes_on_top` per slot and infoset.
 SOLVER_BYTES_PER_SLOT = 50  # strategy, average, what was seen of it, regrets, gradient, reach: 8 each; a stamp: 2
@@ -38,14 +32,12 @@ SOLVER_BYTES_PER_INFOSET = 12  # the list of touched infosets
 
 ESTIMATORS = ("full", "chance", "external", "outcome")
 
-CONFIDENCE = 0.95
-_RESAMPLES = 1_000
+CONFIDENCE, _RESAMPLES = 0.95, 1_000
 _LARGEST = 300.0  # log10 of the largest number that is returned as a float
 _MOST_SPREAD = 1.3  # standard deviation of log10 up to which an upper limit is given: a factor of 20
 
 _BEAMS, _PROBE_BEAMS = 20, 10
-_PILOT_WIDTH = 8
-_MAX_WIDTH = 20_000  # states in memory
+_PILOT_WIDTH, _MAX_WIDTH = 8, 20_000  # states in memory
 _PROBE_SIZE, _PROBE_SECONDS = 10_000, 3.0
 
 
@@ -336,7 +328,7 @@ class Sampler:
         try:
             if parent is None:
                 return self._read(self._game.new_initial_state(), (0,) * self._game.num_players())
-            require_end(self._game, depth)
+            recording.require_end(self._game, depth)
             action, pasts = parent.actions[index], parent.pasts
             if parent.kind >= 0:
                 own = hash((pasts[parent.kind], parent.info_state, action))
@@ -344,11 +336,11 @@ class Sampler:
             return self._read(parent.state.child(action), pasts)
         except Exception as problem:
             history = [*parent.state.history(), parent.actions[index]] if parent else []
-            error = game_error(self._game, history, problem)
+            error = recording.game_error(self._game, history, problem)
             raise error from error.__cause__
 
     def _read(self, state: pyspiel.State, pasts: tuple[int, ...]) -> _Node:
-        kind, actions, probabilities = read_node(self._game, state)
+        kind, actions, probabilities = recording.read_node(self._game, state)
         info_state = state.information_state_string() if kind >= 0 else ""
         if kind >= 0:
             key, met = hash(info_state), self.met[kind]
@@ -363,10 +355,10 @@ class Sampler:
         """Returns the memory of the compiled tree and a solver: between the infosets seen and all decision nodes."""
         seen = max(sum(map(len, self.met)), 1)
         texts_and_slots = self._text_length + self._num_slots * SOLVER_BYTES_PER_SLOT
-        per_infoset = COMPILED_BYTES_PER_INFOSET + SOLVER_BYTES_PER_INFOSET + texts_and_slots / seen
+        per_infoset = recording.COMPILED_BYTES_PER_INFOSET + SOLVER_BYTES_PER_INFOSET + texts_and_slots / seen
         low = math.log10(seen)
         middle, _, high = (float(log_sum(logs)) for logs in zip(*decision_nodes, strict=True))
         # Of a number that is known to a factor only, the middle of the factor.
         infosets = Interval(low, low, low) if is_exact else Interval((low + middle) / 2, low, high)
-        pairs = zip(histories.times(COMPILED_BYTES_PER_NODE), infosets.times(per_infoset), strict=True)
+        pairs = zip(histories.times(recording.COMPILED_BYTES_PER_NODE), infosets.times(per_infoset), strict=True)
         return Interval(*(float(log_sum(pair)) for pair in pairs))
