@@ -84,14 +84,13 @@ def interrupt(expansion: np.ndarray) -> None:
 
 @inline_kernel
 def lock(expansion):
-    """Waits until no other thread changes the tree. `expansion` must be writable, as for `unlock`."""
+    """Waits until no other thread changes the tree; `expansion` must be writable."""
     while swap_word(expansion, LOCK, 1) != 0:
         pass
 
 
 @inline_kernel
 def unlock(expansion):
-    """Lets other threads change the tree again."""
     publish_word(expansion, LOCK, 0)
 
 
@@ -217,7 +216,6 @@ def _has_actions(tables, infoset, answer):
 
 @inline_kernel
 def _table(words):
-    """Returns the table, which may be enlarged later."""
     return numba.carray(pointer(words[TABLE]), words[TABLE_SIZE], np.int32)
 
 

@@ -28,9 +28,7 @@ _ROOT = 0
 _FIRST_TABLE = 1 << 12
 
 NODE_COST = NODE.itemsize + 4  # bytes of a node and its parent
-INFOSET_COST = (
-    INFOSET.itemsize + 16 + 16 + 12
-)  # of an infoset without slots, its key, places in the table, and list entry
+INFOSET_COST = INFOSET.itemsize + 16 + 16 + 12  # and of its key, places in the table and entry of the touched list
 SLOT_ACTION_COST = 8  # bytes of a slot in the tree
 _PAYOFF_COST = 8  # bytes of a player's payoff
 _OUTCOME_COST = OUTCOME.itemsize + 8  # bytes of a chance event's outcome and its action
@@ -209,9 +207,8 @@ class LazyTree(ExpandingTree):
         if status == expansion.ACTIONS_DIFFER:
             state = self._state_of(self.count(expansion.CONFLICT_NODE))
             known, player = self.legal_actions(self.count(expansion.CONFLICT_INFOSET)), state.current_player()
-            problem = recording.different_actions(
-                state.information_state_string(), player, known, state.legal_actions()
-            )
+            text = state.information_state_string()
+            problem = recording.different_actions(text, player, known, state.legal_actions())
             raise recording.game_error(self.game, state.history(), problem)
 
     # --- kept states ---

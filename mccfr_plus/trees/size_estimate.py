@@ -133,8 +133,8 @@ class SizeEstimate:
 
     Examples:
         >>> import mccfr_plus
-        >>> estimate = mccfr_plus.estimate_size("kuhn_poker", seed=1)
-        >>> estimate.is_exact, round(estimate.histories.value)
+        >>> estimate = mccfr_plus.estimate_size("kuhn_poker")
+        >>> estimate.histories.is_exact, round(estimate.histories.value)
         (True, 58)
     """
 
