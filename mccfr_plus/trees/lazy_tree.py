@@ -39,8 +39,8 @@ _NO_STATE: tuple[int, Any] = -1, None
 _FIELDS = NODE.itemsize // 4  # of a node, all int32
 _FIRST_CHILD, _PAYLOAD = 2, 3  # among them
 
-# Python's dictionaries of payoffs and of chance events are emptied after so many rows, which take some 20 MB there.
-_MOST_PAYOFFS, _MOST_OUTCOMES = 1 << 16, 1 << 17
+# Payoffs and chance events whose rows Python remembers, in some 20 MB each.
+_MOST_PAYOFFS, _MOST_DISTRIBUTIONS = 1 << 16, 1 << 12
 
 _ROUNDS, _STATES, _SECONDS, _LONGEST_PLAY = 20, 250, 0.1, 1000  # for measuring how large a state is
 _SMALLEST_STATE, _KEEPING_COST = 1000, 200  # bytes of a state, and of its Python object and dictionary entry
@@ -78,8 +78,8 @@ class LazyTree(ExpandingTree):
         # Entries of memoryviews are read several times as fast as those of numpy arrays.
         self._fields, self._parents = _view(nodes, "i"), _view(parents, "i")
         self._slot_actions, self._outcome_actions = _view(self.slot_action, "q"), _view(self._outcome_action, "q")
-        self._payoff_rows: dict[tuple[float, ...], int] = {}
-        self._distributions: dict[tuple, tuple[int, int]] = {}  # to first row and number of outcomes
+        self._payoff_of = functools.lru_cache(_MOST_PAYOFFS)(self._new_payoff)
+        self._distribution_of = functools.lru_cache(_MOST_DISTRIBUTIONS)(self._new_distribution)
         # Kept states in two generations: when the young one is full, the old one is dropped.
         self._young: dict[int, pyspiel.State] = {}
         self._old: dict[int, pyspiel.State] = {}
@@ -114,7 +114,7 @@ class LazyTree(ExpandingTree):
         max_depth = self.shape.max_depth if check_depth else None
         parents, last, action_to = self._parents, self._last, self._action_to
         buffer, row_bytes = _view(self._answers, "B"), self._answers.strides[0]
-        payoff_rows, state_of, keep = self._payoff_rows, self._state_of, self._keep_state
+        payoff_of, state_of, keep = self._payoff_of, self._state_of, self._keep_state
         most, packers = self.game.num_distinct_actions(), dict[int, Callable]()  # by number of actions
         lock = threading.Lock()  # the interpreter's own is given to other threads in the middle of a function
 
@@ -134,11 +134,7 @@ class LazyTree(ExpandingTree):
                         state = self.game.new_initial_state()
                     player = state.current_player()
                     if player == TERMINAL:
-                        returns = tuple(state.returns())
-                        payoff = payoff_rows.get(returns)
-                        if payoff is None:
-                            payoff = self._new_payoff(returns)
-                        _HEAD.pack_into(buffer, row_bytes * thread, TERMINAL, 0, payoff)
+                        _HEAD.pack_into(buffer, row_bytes * thread, TERMINAL, 0, payoff_of(tuple(state.returns())))
                         return
                     if max_depth is not None and state.move_number() > max_depth:
                         raise recording.WrongAnswerError(
@@ -158,7 +154,7 @@ class LazyTree(ExpandingTree):
                             pack = packers[count] = struct.Struct(layout).pack_into
                         pack(buffer, row_bytes * thread, player, count, 0, key, *actions)
                     elif player == CHANCE:
-                        row, count = self._distribution(state)
+                        row, count = self._distribution_of(tuple(state.chance_outcomes()))
                         _HEAD.pack_into(buffer, row_bytes * thread, CHANCE, count, row)
                     else:
                         raise recording.unknown_mover(player)
@@ -177,26 +173,17 @@ class LazyTree(ExpandingTree):
         row = self.count(expansion.NUM_PAYOFFS)
         self._payoffs[row] = recording.checked_returns(returns, self.num_players)
         self._expansion[expansion.NUM_PAYOFFS] += 1
-        if row % _MOST_PAYOFFS == 0:
-            self._payoff_rows.clear()
-        self._payoff_rows[returns] = row
         return row
 
-    def _distribution(self, state: pyspiel.State) -> tuple[int, int]:
+    def _new_distribution(self, outcomes: tuple) -> tuple[int, int]:
         """Returns first row and number of the possible outcomes of a chance node."""
-        outcomes = tuple(state.chance_outcomes())
-        found = self._distributions.get(outcomes)
-        if found is None:
-            actions, probabilities = zip(*recording.checked_outcomes(outcomes), strict=True)
-            first = self.count(expansion.NUM_OUTCOMES)
-            end = first + len(actions)
-            self._chance[first:end] = alias_table(np.array(probabilities))
-            self._outcome_action[first:end] = actions
-            self._expansion[expansion.NUM_OUTCOMES] = end
-            if first // _MOST_OUTCOMES < end // _MOST_OUTCOMES:
-                self._distributions.clear()
-            found = self._distributions[outcomes] = first, len(actions)
-        return found
+        actions, probabilities = zip(*recording.checked_outcomes(outcomes), strict=True)
+        first = self.count(expansion.NUM_OUTCOMES)
+        end = first + len(actions)
+        self._chance[first:end] = alias_table(np.array(probabilities))
+        self._outcome_action[first:end] = actions
+        self._expansion[expansion.NUM_OUTCOMES] = end
+        return first, len(actions)
 
     def check(self) -> None:
         status, error, self._error = self.count(expansion.STATUS), self._error, None
@@ -267,8 +254,10 @@ class LazyTree(ExpandingTree):
     def begin_loading(self) -> None:
         self.tables.nodes[: self.num_nodes] = 0
         self._last[:] = [_NO_STATE] * self.threads
-        for kept in (self._young, self._old, self._payoff_rows, self._distributions):
-            kept.clear()
+        for states in (self._young, self._old):
+            states.clear()
+        for rows in (self._payoff_of, self._distribution_of):
+            rows.cache_clear()
 
     def end_loading(self, sizes: Sizes) -> None:
         super().end_loading(sizes)
