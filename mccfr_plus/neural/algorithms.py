@@ -12,7 +12,7 @@ from mccfr_plus.kernels.random_numbers import new_states
 from mccfr_plus.neural import config as configs
 from mccfr_plus.neural.memory import Aggregated, Bootstrapped, Reservoir, Samples, infoset_columns
 from mccfr_plus.neural.network import Learner
-from mccfr_plus.neural.network_policy import MATCHING, RULES, UNIFORM, predicted_regrets
+from mccfr_plus.neural.network_policy import MATCHING, UNIFORM, strategy_of
 from mccfr_plus.neural.paths import ExternalSampling, Paths, Trajectories, corrected_regrets, plain_regrets
 from mccfr_plus.neural.solver import NeuralSolver, Seed
 from mccfr_plus.neural.values import ExactValues, PathValues, TreeValues
@@ -94,16 +94,16 @@ class AdvantageSolver(NeuralSolver):
         columns = infoset_columns(config.memory_capacity, inputs, representation.num_actions)
         return Player(learner, Reservoir(columns, rngs[:1], power=config.gamma, unit=unit))
 
-    def _kind(self, player: int) -> str:
-        return MATCHING if self._trained[player] else UNIFORM
+    def _rule(self, player: int) -> tuple[str, float | None]:
+        """Returns how outputs become a player's strategy: uniform before the first training; see `strategy_of`."""
+        trained = int(self._trained[player])
+        return MATCHING if trained else UNIFORM, self.config.discount(trained) if self._is_predictive else None
 
     def _use_network(self, player: int, iteration: int) -> None:
         """Takes over a player's strategy from its network."""
 
         def rule(outputs: np.ndarray, masks: np.ndarray) -> np.ndarray:
-            if self._is_predictive:
-                outputs = predicted_regrets(outputs, self.config.discount(int(self._trained[player])))
-            return RULES[self._kind(player)](outputs, masks)
+            return strategy_of(outputs, masks, *self._rule(player))
 
         self._trained[player] = iteration
         learner = self._players[player].learner
@@ -125,8 +125,7 @@ class AdvantageSolver(NeuralSolver):
     def current_policy(self) -> Any:
         if self.tree is not None:
             return TreePolicy(self.tree, self.representation.strategy.copy())
-        discount = self.config.discount(self.iterations) if self._is_predictive else None
-        return self.representation.policy_of([own.learner for own in self._players], self._kind(0), discount)
+        return self.representation.policy_of([own.learner for own in self._players], *self._rule(0))
 
 
 class DeepCFR(AdvantageSolver):

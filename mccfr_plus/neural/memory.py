@@ -16,8 +16,7 @@ T = TypeVar("T")
 class Store:
     """A ring buffer of rows; or with ``rng`` a uniform sample, without replacement, of all rows (Vitter 1985, R).
 
-    ``columns``, by name, are ``[capacity, ...]`` zeros: pages that were never written take no memory. ``rng``, the
-    state of the generator, is modified in place.
+    ``columns``, by name, are ``[capacity, ...]`` zeros: pages that were never written take no memory.
     """
 
     def __init__(self, columns: dict[str, np.ndarray], rng: np.ndarray | None = None):

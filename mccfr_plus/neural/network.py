@@ -123,10 +123,9 @@ def array_of(tensor: Any) -> np.ndarray:
 
 
 class Learner:
-    """A module with its optimizer, and the ``losses`` of its last fit, which errors call ``name``.
+    """A module with its optimizer. ``inputs`` are those of known information sets, ``[num_rows, num_inputs]`` float32.
 
-    ``inputs`` are those of known information sets, ``[num_rows, num_inputs]`` float32, perhaps none. ``rngs``, ``[2]``
-    uint64, are states of the generators of initial parameters and of batches, modified in place.
+    ``rngs``, ``[2]`` uint64, are states of the generators of initial parameters and of batches, modified in place.
     """
 
     def __init__(
@@ -187,8 +186,7 @@ class Learner:
     def fit(self, memory: Any, iteration: int, loss: Any = None, steps: int | None = None) -> list[float]:
         """Trains on a memory and returns the losses of the steps; an empty memory changes nothing.
 
-        The memory's batches are information sets and the loss's arguments after the outputs. Without ``steps`` the
-        config, a `TrainingConfig`, has their number.
+        The memory's batches are information sets and the loss's arguments after the outputs.
         """
         # Before fresh parameters are drawn: targets may come from the present ones.
         batches = memory.batches(self.config.batch_size, iteration, self.rngs[1:])

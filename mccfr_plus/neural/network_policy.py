@@ -15,15 +15,9 @@ from mccfr_plus.files.schema import check, number, positive
 from mccfr_plus.neural.network import MLP, NetworkFactory, array_of, forward, new_module, torch, torch_threads
 from mccfr_plus.neural.paths import strategies_at, uniform
 from mccfr_plus.trees.loading import load_game
-from mccfr_plus.trees.tensors import Observer, check_has_tensors
+from mccfr_plus.trees.tensors import Observer
 
 _SMALLEST_TOTAL = 1e-300  # keeps 1 / total finite
-
-
-def predicted_regrets(outputs: np.ndarray, discount: float) -> np.ndarray:
-    """Returns discounted positive cumulative regrets plus the latest ones; the outputs are both side by side."""
-    cumulative, latest = np.split(outputs, 2, axis=1)
-    return discount * np.maximum(cumulative, 0.0) + latest
 
 
 def masked_softmax(outputs: np.ndarray, masks: np.ndarray) -> np.ndarray:
@@ -58,6 +52,15 @@ RULES: dict[str, Callable[[np.ndarray, np.ndarray], np.ndarray]] = {
     UNIFORM: functools.partial(uniform, 0),  # of networks before their training
 }
 
+
+def strategy_of(outputs: np.ndarray, masks: np.ndarray, kind: str, discount: float | None = None) -> np.ndarray:
+    """Returns strategies. With a discount, outputs are cumulative regrets, of which it counts, and predicted ones."""
+    if discount is not None:
+        cumulative, latest = np.split(outputs, 2, axis=1)
+        outputs = discount * np.maximum(cumulative, 0.0) + latest
+    return RULES[kind](outputs, masks)
+
+
 # The hidden layers of an `MLP`; None: other networks.
 _SCHEMA = {"game": str, "kind": tuple(RULES), "discount": (number, None), "hidden_layers": ([positive], None)}
 
@@ -69,7 +72,7 @@ class NetworkPolicy(openspiel_policy.Policy):
         game: The game, players in turn.
         networks: One module per player.
         kind: ``"softmax"`` of the outputs, regret ``"matching"`` on them, or ``"uniform"``, whatever they are.
-        discount: The factor of `predicted_regrets`, which then replace the outputs; None: the outputs as they are.
+        discount: Of positive cumulative regrets, to which further outputs, the latest ones, are added; None: of none.
     """
 
     def __init__(self, game: pyspiel.Game, networks: list[torch.nn.Module], kind: str, discount: float | None = None):
@@ -95,9 +98,7 @@ class NetworkPolicy(openspiel_policy.Policy):
     def probabilities(self, player: int, tensors: np.ndarray, masks: np.ndarray) -> np.ndarray:
         """Returns a player's strategies; see `paths.Strategies`."""
         outputs = forward(self._networks[player], torch.from_numpy(tensors)).numpy().astype(np.float64)
-        if self._discount is not None:
-            outputs = predicted_regrets(outputs, self._discount)
-        return RULES[self.kind](outputs, masks)
+        return strategy_of(outputs, masks, self.kind, self._discount)
 
     def save(self, path: str | os.PathLike) -> None:
         """Writes the policy to a file; an older policy is replaced."""
@@ -120,9 +121,8 @@ class NetworkPolicy(openspiel_policy.Policy):
         loaded, layers = load_game(header["game"] if game is None else game), header["hidden_layers"]
         if network is None and layers is None:
             raise CheckpointError(f"{path} holds networks of a user's own: give network=, as the solver got it.")
-        check_has_tensors(loaded, "a NetworkPolicy")
-        outputs = loaded.num_distinct_actions() * (1 if header["discount"] is None else 2)
-        shape = int(np.prod(loaded.information_state_tensor_shape())), outputs
+        observer = Observer(loaded, "a NetworkPolicy")
+        shape = observer.size, observer.num_actions * (1 if header["discount"] is None else 2)
         factory = network or functools.partial(MLP, hidden_layers=layers)
         networks = [new_module(factory, *shape) for _ in range(loaded.num_players())]
         arrays = _arrays_of(networks)

@@ -36,13 +36,12 @@ Rule = Callable[[np.ndarray, np.ndarray], np.ndarray]
 class Representation:
     """Samples many histories in parallel, and holds the strategies of one solver.
 
-    ``inputs`` are those of each player's networks that are known from the beginning, ``[num_rows, size]`` float32.
-    ``payoff_ranges`` are each player's largest payoff less the smallest one.
+    ``inputs`` are, per player, those of networks that are known from the beginning, ``[num_rows, size]`` float32.
     """
 
     kind: ClassVar[str]
     tree: Any = None  # the game's `GameTree`, if it is compiled
-    name = ""  # the solver, for error messages
+    name = ""  # of the solver
 
     def __init__(self, observer: Any, inputs: Any, payoff_ranges: Any, constant_sum: float | None):
         self.observer, self.inputs, self.constant_sum = observer, inputs, constant_sum
@@ -212,13 +211,9 @@ class BatchedRepresentation(Representation):
                 self.add_strategies(player, paths, iteration)
 
     def add_strategies(self, player: int, found: Branches | Paths, iteration: int) -> None:
-        """Stores a player's strategies on histories in which all others explore.
-
-        Weights are (the others' reach under uniform play) / (the probability of their draws): else iterations whose
-        others come often to an information set would count more there.
-        """
+        """Stores a player's strategies on histories in which all others explore."""
         weights = None
-        if isinstance(found, Paths):  # external sampling follows all actions of the other player
+        if isinstance(found, Paths):  # else iterations whose others come often to an information set would count more
             weights = found.importance([other for other in range(self.num_players) if other != player])
         self._memories[player].add(Samples.of(found, player, found.strategies, weights), iteration)
 

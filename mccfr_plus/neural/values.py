@@ -144,10 +144,9 @@ class TreeValues(ExactValues):
 
 @kernel
 def back_up(tree, strategy, visited, uses_model, values, targets):
-    """Backs up the values of sampled histories from the leaves to ``targets``, ``[num_players, num_nodes]``.
+    """Backs up the values of sampled histories to ``targets``, or ``values``, both ``[num_players, num_nodes]``.
 
     ``visited``, ``[num_nodes]`` int64, has the number of samples of each leaf; those of prefixes are written to it.
-    ``values``, ``[num_players, num_nodes]``, are used where nothing was sampled.
     """
     nodes = tree.nodes
     for node in range(len(nodes) - 1, -1, -1):

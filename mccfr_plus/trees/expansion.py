@@ -21,6 +21,7 @@ from mccfr_plus.kernels.compile import inline_kernel, kernel
 from mccfr_plus.kernels.intrinsics import call_back, head_of, load_word, pointer, publish_head, publish_word, swap_word
 from mccfr_plus.kernels.slots import optional_slot
 from mccfr_plus.trees.arrays import INFOSET, NODE, NUM_EXPANSION, NUM_SLOTS
+from mccfr_plus.trees.interning import hash_step
 
 # Entries of `TreeArrays.expansion`: one of the values below, the callback's address, 1 while a thread changes the tree,
 STATUS, CALLBACK, LOCK = 0, 1, 2
@@ -44,9 +45,6 @@ ANSWER_KIND, ANSWER_COUNT, ANSWER_ROW, ANSWER_KEY, ANSWER_ACTIONS = 0, 1, 2, 3, 
 _NO_ANSWER = -100
 
 NONE = -1  # in place of an infoset
-
-_MIX_A = np.uint64(0x9E3779B97F4A7C15)
-_MIX_B = np.uint64(0xD6E8FEB86659FD93)
 
 
 class Tables(NamedTuple):
@@ -224,7 +222,7 @@ def _place_of(tables, slot, low, high):
     """Returns where in the table the infoset after a slot, with a key, stands or belongs."""
     table, infosets, keys = _table(tables.words), tables.infosets, tables.keys
     mask = len(table) - 1
-    word = np.uint64(low) * _MIX_A ^ (np.uint64(high) + np.uint64(slot)) * _MIX_B
+    word = hash_step(hash_step(np.uint64(slot), np.uint64(low)), np.uint64(high))
     place = np.int64((word >> np.uint64(20)) & np.uint64(mask))
     while table[place] != 0:
         infoset = table[place] - 1
