@@ -203,16 +203,19 @@ class Learner:
                 if batch is not last:  # a batch of all entries is the same object every time
                     last, (infosets, *others) = batch, batch
                     given, arguments = self._given(infosets), [self._on_device(each) for each in others]
-                self.optimizer.zero_grad()
-                value = (loss or squared_error)(self.module(given), *arguments)
-                value.backward()
-                if not math.isfinite(number := value.item()):
-                    self._fail(f"is {number} at training step {len(self.losses) + 1}", iteration)
-                self.optimizer.step()
-                self.losses.append(number)
+                self._step(given, arguments, loss or squared_error, iteration)
         if self.losses and not all(parameter.isfinite().all() for parameter in self.module.parameters()):
             self._fail("gave parameters that are not finite", iteration)
         return self.losses
+
+    def _step(self, given: torch.Tensor, arguments: Sequence[torch.Tensor], loss: Any, iteration: int) -> None:
+        self.optimizer.zero_grad()
+        value = loss(self.module(given), *arguments)
+        value.backward()
+        if not math.isfinite(number := value.item()):
+            self._fail(f"is {number} at training step {len(self.losses) + 1}", iteration)
+        self.optimizer.step()
+        self.losses.append(number)
 
     def _fail(self, what: str, iteration: int) -> None:
         raise TrainingError(

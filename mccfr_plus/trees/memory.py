@@ -2,7 +2,6 @@
 
 import contextlib
 import ctypes
-import functools
 import gc
 import math
 import time
@@ -82,7 +81,7 @@ class Budget:
         if self._log10_nodes > math.log10(self.max_nodes * self._estimate_margin):
             self._refuse(f"the budget is {self.max_nodes:,} nodes", num_nodes)
 
-    @functools.cached_property
+    @property
     def _log10_nodes(self) -> float:
         return probe_size(self._game).histories.log10
 
