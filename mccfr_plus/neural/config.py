@@ -9,7 +9,6 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Annotated, Any, Literal, NamedTuple, Self, TypeAlias, get_args, get_origin, get_type_hints
 
-from mccfr_plus import neural
 from mccfr_plus.errors import BudgetError, CheckpointError, ConfigError
 from mccfr_plus.parameters import LARGEST, check_choice, check_number, check_switch, check_whole
 from mccfr_plus.solver.config import check_threads
@@ -310,7 +309,7 @@ def new_solver(game: Any, spec: str | Spec | Settings, *, seed: Any = None, **li
     from mccfr_plus.neural.representation import new_representation
 
     name, config, wanted = settings_of(spec)
-    kind = getattr(neural, ALGORITHMS[name])
+    kind = _class_of(ALGORITHMS[name])
     representation = new_representation(game, wanted, kind.__name__, **limits)
     try:
         return kind(game, config, representation=representation, seed=seed)
@@ -328,4 +327,10 @@ def from_checkpoint(path: str | os.PathLike, game: Any = None) -> Any:
     name = read_header(path)["algorithm"]
     if name not in ALGORITHMS.values():
         raise CheckpointError(f"{path} is of a user-defined algorithm: load it with {name}.from_checkpoint.")
-    return getattr(neural, name).from_checkpoint(path, game)
+    return _class_of(name).from_checkpoint(path, game)
+
+
+def _class_of(name: str) -> Any:
+    from mccfr_plus.neural import algorithms, nfsp
+
+    return getattr(algorithms, name, None) or nfsp.NFSP
