@@ -13,9 +13,8 @@ from mccfr_plus.cluster.worker_pool import WorkerPool
 from mccfr_plus.errors import CheckpointError, ConfigError
 from mccfr_plus.estimators import Estimator
 from mccfr_plus.evaluation.exact import AnyGame
-from mccfr_plus.kernels.random_numbers import Seed
 from mccfr_plus.minimizers import Minimizer
-from mccfr_plus.parameters import check_whole
+from mccfr_plus.parameters import Seed, check_whole
 from mccfr_plus.solver import saved_state as checkpoints
 from mccfr_plus.solver.engine import Engine
 from mccfr_plus.solver.solver import Solver

@@ -9,8 +9,7 @@ from mccfr_plus import neural
 from mccfr_plus.errors import ConfigError
 from mccfr_plus.estimators import Full
 from mccfr_plus.experiments.evaluation_points import FULL_COST, TRAVERSAL_COST
-from mccfr_plus.solver.config import SolverConfig
-from mccfr_plus.solver.registry import ESTIMATORS
+from mccfr_plus.solver.config import ESTIMATORS, SolverConfig
 from mccfr_plus.solver.solver import Solver
 from mccfr_plus.specs import Spec, parse_spec
 from mccfr_plus.trees.needs import DRAWS

@@ -10,11 +10,11 @@ from mccfr_plus.errors import CheckpointError
 from mccfr_plus.files import file as checkpoint_file
 from mccfr_plus.files.game_digest import digest_of, digest_of_histories
 from mccfr_plus.files.schema import check, natural, number
-from mccfr_plus.solver import history
+from mccfr_plus.solver.saved_state import HISTORY_SCHEMA
 
 _IDENTITY = {"algorithm": str, "game": str, "tree": str, "representation": str, "config": dict}
 _NUMBERS = {"seed": (natural, None), "iterations": natural, "nodes_touched": natural, "seconds": number}
-_SCHEMA = _IDENTITY | _NUMBERS | {"history": history.ENTRY, "memory_sizes": {str: natural}}
+_SCHEMA = _IDENTITY | _NUMBERS | {"history": HISTORY_SCHEMA, "memory_sizes": {str: natural}}
 
 
 def save(solver: Any, path: str | os.PathLike) -> None:

@@ -14,8 +14,8 @@ from mccfr_plus.files import file as checkpoint_file
 from mccfr_plus.files.schema import check, number, positive
 from mccfr_plus.neural.network import MLP, NetworkFactory, array_of, forward, new_module, torch, torch_threads
 from mccfr_plus.neural.paths import strategies_at, uniform
+from mccfr_plus.trees.batches import Observer, PyspielPositions
 from mccfr_plus.trees.loading import load_game
-from mccfr_plus.trees.tensors import Observer
 
 _SMALLEST_TOTAL = 1e-300  # keeps 1 / total finite
 
@@ -83,7 +83,7 @@ class NetworkPolicy(openspiel_policy.Policy):
     def action_probabilities(self, state: pyspiel.State, player_id: int | None = None) -> dict[int, float]:
         """Returns the probability of each legal action of the player to move."""
         with torch_threads(1):  # more are slower for one row
-            masks, (row,) = self._at(self._observer.positions_of([state]))
+            masks, (row,) = self._at(PyspielPositions([state], self._observer))
         actions = np.flatnonzero(masks[0])
         return dict(zip(actions.tolist(), row[actions].tolist(), strict=True))
 

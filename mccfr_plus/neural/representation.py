@@ -11,19 +11,19 @@ from mccfr_plus.errors import BudgetError, ConfigError
 from mccfr_plus.estimators.visits import max_visits
 from mccfr_plus.evaluation.kernels import normalize, own_reach
 from mccfr_plus.kernels.compile import kernel
-from mccfr_plus.kernels.random_numbers import new_states, next_word
+from mccfr_plus.kernels.random_numbers import next_word
 from mccfr_plus.neural import paths
 from mccfr_plus.neural.config import check_representation
 from mccfr_plus.neural.memory import Reservoir, Samples, infoset_columns
 from mccfr_plus.neural.network import Learner, cross_entropy, torch_threads
 from mccfr_plus.neural.network_policy import RULES, SOFTMAX, NetworkPolicy
 from mccfr_plus.neural.paths import Branches, ExternalSampling, Paths, Strategies, Trajectories, uniform
+from mccfr_plus.parameters import new_states
 from mccfr_plus.policies.tree_policy import TreePolicy
-from mccfr_plus.trees.batches import TreeObserver
+from mccfr_plus.trees.batches import Observer, TreeObserver, check_has_tensors
 from mccfr_plus.trees.game_tree import GameTree, compile_game
 from mccfr_plus.trees.loading import load_game
 from mccfr_plus.trees.order import representative_states
-from mccfr_plus.trees.tensors import Observer, check_has_tensors
 
 logger = logging.getLogger("mccfr_plus")
 

@@ -12,7 +12,7 @@ from mccfr_plus.kernels.slots import Bindings
 from mccfr_plus.trees import expansion
 from mccfr_plus.trees.access import IS_LAZY
 from mccfr_plus.trees.arrays import NODE, OUTCOME, Shape, TreeArrays, read_only
-from mccfr_plus.trees.keys import Keys
+from mccfr_plus.trees.info_states import Keys
 from mccfr_plus.trees.memory import KERNELS, MemoryPlan
 from mccfr_plus.trees.tree import Sizes, Tree
 
@@ -34,7 +34,7 @@ class ExpandingTree(Tree):
 
     def __init__(self, game: pyspiel.Game, plan: MemoryPlan, shape: Shape, **stored: np.ndarray):
         self.game, self.plan, self.shape, self.slot_capacity = game, plan, shape, plan.max_slots
-        num_players = game.num_players()
+        self.num_players = num_players = game.num_players()
         slot_range = np.zeros(num_players + 1, np.int64)
         slot_range[-1] = plan.max_slots
         none = {"nodes": np.zeros(0, NODE), "payoffs": np.zeros((0, num_players)), "chance": np.zeros(0, OUTCOME)}

@@ -14,12 +14,11 @@ import pyspiel
 from mccfr_plus.errors import GameError
 from mccfr_plus.games.rules import CHANCE, TERMINAL
 from mccfr_plus.kernels.intrinsics import callback
-from mccfr_plus.trees import expansion, recording
+from mccfr_plus.trees import expansion, loading
 from mccfr_plus.trees.arrays import INFOSET, NODE, OUTCOME, Shape
 from mccfr_plus.trees.expanding_tree import ExpandingTree
 from mccfr_plus.trees.flattening import alias_table
-from mccfr_plus.trees.keys import KEY_BYTES, Keys, digest_of_text
-from mccfr_plus.trees.loading import load_game
+from mccfr_plus.trees.info_states import KEY_BYTES, Keys, digest_of_text
 from mccfr_plus.trees.memory import MemoryPlan, resident_bytes
 from mccfr_plus.trees.needs import NODES
 from mccfr_plus.trees.tree import Sizes
@@ -58,7 +57,7 @@ class LazyTree(ExpandingTree):
     provides = frozenset({NODES})
 
     def __init__(self, game: pyspiel.Game | str, plan: MemoryPlan, threads: int = 1):
-        game = load_game(game)
+        game = loading.load_game(game)
         self.keys, self.threads = Keys(), threads
         num_players, total = game.num_players(), plan.max_nodes
         width = expansion.ANSWER_ACTIONS + max(game.num_distinct_actions(), num_players)
@@ -137,7 +136,7 @@ class LazyTree(ExpandingTree):
                         _HEAD.pack_into(buffer, row_bytes * thread, TERMINAL, 0, payoff_of(tuple(state.returns())))
                         return
                     if max_depth is not None and state.move_number() > max_depth:
-                        raise recording.WrongAnswerError(
+                        raise loading.WrongAnswerError(
                             f"more than {max_depth} moves, which is more than its max_game_length and "
                             "max_chance_nodes_in_history say"
                         )
@@ -150,17 +149,17 @@ class LazyTree(ExpandingTree):
                         actions = state.legal_actions()
                         count = len(actions)
                         if (pack := packers.get(count)) is None:
-                            layout = f"{_HEAD.format}{KEY_BYTES}s{len(recording.checked_actions(actions, most))}q"
+                            layout = f"{_HEAD.format}{KEY_BYTES}s{len(loading.checked_actions(actions, most))}q"
                             pack = packers[count] = struct.Struct(layout).pack_into
                         pack(buffer, row_bytes * thread, player, count, 0, key, *actions)
                     elif player == CHANCE:
                         row, count = self._distribution_of(tuple(state.chance_outcomes()))
                         _HEAD.pack_into(buffer, row_bytes * thread, CHANCE, count, row)
                     else:
-                        raise recording.unknown_mover(player)
+                        raise loading.unknown_mover(player)
                     return
             except Exception as error:
-                self._error = recording.game_error(self.game, self._history_of(node), error)
+                self._error = loading.game_error(self.game, self._history_of(node), error)
             except BaseException as error:  # such as a KeyboardInterrupt, for `check`
                 self._error = error
             self._expansion[expansion.STATUS] = expansion.FAILED
@@ -171,13 +170,13 @@ class LazyTree(ExpandingTree):
 
     def _new_payoff(self, returns: tuple[float, ...]) -> int:
         row = self.count(expansion.NUM_PAYOFFS)
-        self._payoffs[row] = recording.checked_returns(returns, self.num_players)
+        self._payoffs[row] = loading.checked_returns(returns, self.num_players)
         self._expansion[expansion.NUM_PAYOFFS] += 1
         return row
 
     def _new_distribution(self, outcomes: tuple) -> tuple[int, int]:
         """Returns first row and number of the possible outcomes of a chance node."""
-        actions, probabilities = zip(*recording.checked_outcomes(outcomes), strict=True)
+        actions, probabilities = zip(*loading.checked_outcomes(outcomes), strict=True)
         first = self.count(expansion.NUM_OUTCOMES)
         end = first + len(actions)
         self._chance[first:end] = alias_table(np.array(probabilities))
@@ -195,8 +194,8 @@ class LazyTree(ExpandingTree):
             state = self._state_of(self.count(expansion.CONFLICT_NODE))
             known, player = self.legal_actions(self.count(expansion.CONFLICT_INFOSET)), state.current_player()
             text = state.information_state_string()
-            problem = recording.different_actions(text, player, known, state.legal_actions())
-            raise recording.game_error(self.game, state.history(), problem)
+            problem = loading.different_actions(text, player, known, state.legal_actions())
+            raise loading.game_error(self.game, state.history(), problem)
 
     # --- kept states ---
 
@@ -290,11 +289,11 @@ def _state_size(game: pyspiel.Game) -> int:
     rng, state = random.Random(0), game.new_initial_state()
     make: Callable[[], pyspiel.State] = state.clone
     try:
-        while state.move_number() <= _LONGEST_PLAY and (actions := recording.read_node(game, state)[1]):
+        while state.move_number() <= _LONGEST_PLAY and (actions := loading.read_node(game, state)[1]):
             make = functools.partial(state.child, rng.choice(actions))
             state = make()
     except Exception as error:
-        raise recording.game_error(game, state.history(), error) from error.__cause__
+        raise loading.game_error(game, state.history(), error) from error.__cause__
     states: list[pyspiel.State] = []
     largest, end = _SMALLEST_STATE, time.monotonic() + _SECONDS
     while len(states) < _ROUNDS * _STATES and time.monotonic() < end:  # the first rounds may fill memory freed before

@@ -21,10 +21,8 @@ import pyspiel
 from numpy.typing import ArrayLike
 from tqdm.auto import tqdm
 
-from mccfr_plus.kernels.random_numbers import new_state
-from mccfr_plus.parameters import LARGEST, check_choice, check_number, check_whole
-from mccfr_plus.trees import recording
-from mccfr_plus.trees.loading import load_game
+from mccfr_plus.parameters import LARGEST, check_choice, check_number, check_whole, new_state
+from mccfr_plus.trees import loading
 
 # Bytes that `Solver(tree, "external", "rm")` takes on top: `bytes_on_top` per slot and infoset.
 SOLVER_BYTES_PER_SLOT = 50  # strategy, average, what was seen of it, regrets, gradient, reach: 8 each; a stamp: 2
@@ -211,7 +209,7 @@ def estimate_size(
     check_whole("sample_size", sample_size)
     if seconds is not None:
         check_number("seconds", seconds, 0, LARGEST, "must be a positive number")
-    return _estimate(load_game(game), sample_size, _BEAMS, seconds or math.inf, seed, progress)
+    return _estimate(loading.load_game(game), sample_size, _BEAMS, seconds or math.inf, seed, progress)
 
 
 def probe_size(game: pyspiel.Game) -> SizeEstimate:
@@ -328,7 +326,7 @@ class Sampler:
         try:
             if parent is None:
                 return self._read(self._game.new_initial_state(), (0,) * self._game.num_players())
-            recording.require_end(self._game, depth)
+            loading.require_end(self._game, depth)
             action, pasts = parent.actions[index], parent.pasts
             if parent.kind >= 0:
                 own = hash((pasts[parent.kind], parent.info_state, action))
@@ -336,11 +334,11 @@ class Sampler:
             return self._read(parent.state.child(action), pasts)
         except Exception as problem:
             history = [*parent.state.history(), parent.actions[index]] if parent else []
-            error = recording.game_error(self._game, history, problem)
+            error = loading.game_error(self._game, history, problem)
             raise error from error.__cause__
 
     def _read(self, state: pyspiel.State, pasts: tuple[int, ...]) -> _Node:
-        kind, actions, probabilities = recording.read_node(self._game, state)
+        kind, actions, probabilities = loading.read_node(self._game, state)
         info_state = state.information_state_string() if kind >= 0 else ""
         if kind >= 0:
             key, met = hash(info_state), self.met[kind]
@@ -355,10 +353,10 @@ class Sampler:
         """Returns the memory of the compiled tree and a solver: between the infosets seen and all decision nodes."""
         seen = max(sum(map(len, self.met)), 1)
         texts_and_slots = self._text_length + self._num_slots * SOLVER_BYTES_PER_SLOT
-        per_infoset = recording.COMPILED_BYTES_PER_INFOSET + SOLVER_BYTES_PER_INFOSET + texts_and_slots / seen
+        per_infoset = loading.COMPILED_BYTES_PER_INFOSET + SOLVER_BYTES_PER_INFOSET + texts_and_slots / seen
         low = math.log10(seen)
         middle, _, high = (float(log_sum(logs)) for logs in zip(*decision_nodes, strict=True))
         # Of a number that is known to a factor only, the middle of the factor.
         infosets = Interval(low, low, low) if is_exact else Interval((low + middle) / 2, low, high)
-        pairs = zip(histories.times(recording.COMPILED_BYTES_PER_NODE), infosets.times(per_infoset), strict=True)
+        pairs = zip(histories.times(loading.COMPILED_BYTES_PER_NODE), infosets.times(per_infoset), strict=True)
         return Interval(*(float(log_sum(pair)) for pair in pairs))
