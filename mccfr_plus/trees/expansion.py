@@ -21,7 +21,7 @@ from mccfr_plus.kernels.compile import inline_kernel, kernel
 from mccfr_plus.kernels.intrinsics import call_back, head_of, load_word, pointer, publish_head, publish_word, swap_word
 from mccfr_plus.kernels.slots import optional_slot
 from mccfr_plus.trees.arrays import INFOSET, NODE, NUM_EXPANSION, NUM_SLOTS
-from mccfr_plus.trees.interning import hash_step
+from mccfr_plus.trees.info_states import hash_step
 
 # Entries of `TreeArrays.expansion`: one of the values below, the callback's address, 1 while a thread changes the tree,
 STATUS, CALLBACK, LOCK = 0, 1, 2
