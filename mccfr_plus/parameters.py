@@ -1,5 +1,6 @@
 """What a user gives: checks of numbers, switches and names, and random generators from seeds."""
 
+import re
 import sys
 from collections.abc import Sequence
 from typing import Any, TypeAlias
@@ -9,6 +10,9 @@ import numpy as np
 from mccfr_plus.errors import ConfigError
 
 LARGEST = sys.float_info.max  # limit of what may be any finite number
+
+_UNITS = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12, "KI": 2**10, "MI": 2**20, "GI": 2**30, "TI": 2**40}
+_SIZE = re.compile(r"\s*([0-9]*\.?[0-9]+(?:[eE][0-9]+)?)\s*([KMGT]I?)?B?\s*", re.IGNORECASE)
 
 Seed: TypeAlias = int | np.random.Generator | None  # see `new_states`
 
@@ -42,6 +46,15 @@ def check_switch(name: str, value: Any) -> None:
     """Raises ConfigError unless a value is True or False."""
     if not isinstance(as_python(value), bool):
         raise ConfigError(f"{name}={value!r}: must be True or False.")
+
+
+def bytes_of(text: str | int | float) -> int:
+    """Returns a number of bytes such as ``"4GB"``, ``"512MiB"``, ``"1e9"`` or ``4_000_000_000``, or a ConfigError."""
+    found = _SIZE.fullmatch(str(as_python(text))) if not isinstance(text, bool) else None
+    size = float(found[1]) * _UNITS[(found[2] or "").upper()] if found else 0.0
+    if not 1 <= size < 2**63:
+        raise ConfigError(f"memory={text!r}: give a positive number of bytes, such as 4GB, 512MiB or 4e9.")
+    return int(size)
 
 
 def check_choice(name: str, value: Any, choices: Sequence[str]) -> None:

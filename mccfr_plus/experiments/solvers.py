@@ -20,9 +20,8 @@ from mccfr_plus.policies.table import TreePolicy
 from mccfr_plus.solver.iterative import CHUNK_SECONDS, next_chunk
 from mccfr_plus.solver.solver import Solver
 from mccfr_plus.trees.game_tree import GameTree
-from mccfr_plus.trees.loading import load_game
+from mccfr_plus.trees.loading import load_game, without_places
 from mccfr_plus.trees.needs import DRAWS
-from mccfr_plus.trees.trial import without_places
 
 
 class OpenSpielSolver:

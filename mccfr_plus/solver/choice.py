@@ -17,6 +17,7 @@ from mccfr_plus.errors import BudgetError, ConfigError
 from mccfr_plus.estimators import ExternalSampling, SamplingWeights
 from mccfr_plus.games import PyspielGame, RulesGame, compiled_rules
 from mccfr_plus.minimizers import RegretMatching
+from mccfr_plus.parameters import bytes_of
 from mccfr_plus.solver.config import SolverConfig
 from mccfr_plus.trees.by_rules.histories import openings_of
 from mccfr_plus.trees.by_rules.implicit_tree import ImplicitTree, can_be_implicit, rules_to_traverse, tree_bytes
@@ -28,13 +29,12 @@ from mccfr_plus.trees.game_tree import (
     GameTree,
     compile_game,
 )
-from mccfr_plus.trees.intervals import as_text, number_of
 from mccfr_plus.trees.lazy_tree import INFOSET_COST, NODE_COST, SLOT_ACTION_COST, LazyTree
 from mccfr_plus.trees.loading import load_game
-from mccfr_plus.trees.memory import MemoryPlan, available_bytes, bytes_of, plan_memory, release_unused, resident_bytes
+from mccfr_plus.trees.memory import MemoryPlan, available_bytes, plan_memory, release_unused, resident_bytes
 from mccfr_plus.trees.needs import HISTORIES, INFOSETS, NODES
 from mccfr_plus.trees.scratch import DRAWN, TOUCHED, new_scratch
-from mccfr_plus.trees.size_estimate import SizeEstimate, probe_size
+from mccfr_plus.trees.size_estimate import SizeEstimate, as_text, number_of, probe_size
 from mccfr_plus.trees.tree import Tree
 
 logger = logging.getLogger("mccfr_plus")

@@ -24,12 +24,11 @@ from mccfr_plus.evaluation.exact import require_zero_sum
 from mccfr_plus.kernels.slots import Bindings, bind
 from mccfr_plus.minimizers import Minimizer
 from mccfr_plus.minimizers.base import minimize_with
-from mccfr_plus.parameters import as_python, check_choice, check_switch, check_whole
+from mccfr_plus.parameters import as_python, bytes_of, check_choice, check_switch, check_whole
 from mccfr_plus.solver import loop
 from mccfr_plus.specs import parse_spec
 from mccfr_plus.trees import needs
 from mccfr_plus.trees.access import FIRST_NODE
-from mccfr_plus.trees.memory import bytes_of
 
 logger = logging.getLogger("mccfr_plus")
 
