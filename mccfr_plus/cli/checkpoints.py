@@ -7,8 +7,8 @@ from typing import Any
 
 from mccfr_plus.cli.arguments import UsageError
 from mccfr_plus.errors import CheckpointError
-from mccfr_plus.files import file as checkpoint_file
-from mccfr_plus.files.lock import CheckpointLock
+from mccfr_plus.files import checkpoint as checkpoint_file
+from mccfr_plus.files.checkpoint import CheckpointLock
 from mccfr_plus.solver import saved_state
 
 

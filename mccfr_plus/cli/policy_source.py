@@ -7,7 +7,7 @@ from typing import Any
 import pyspiel
 
 from mccfr_plus.errors import CheckpointError, PolicyFileError
-from mccfr_plus.files import file as checkpoint_file
+from mccfr_plus.files import checkpoint as checkpoint_file
 from mccfr_plus.policies.files import load_policy, needs_tree
 from mccfr_plus.policies.tree_policy import TreePolicy
 from mccfr_plus.solver.choice import compiled_if_it_fits

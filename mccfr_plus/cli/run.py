@@ -9,8 +9,8 @@ from mccfr_plus.errors import BudgetError, CheckpointError, RecordError, Trainin
 from mccfr_plus.evaluation import Evaluation, evaluate, expected_values
 from mccfr_plus.evaluation.by_rules import RulesEvaluator
 from mccfr_plus.evaluation.quality import local_bound
-from mccfr_plus.files.json_lines import JsonLines
-from mccfr_plus.files.lock import CheckpointLock
+from mccfr_plus.files.checkpoint import CheckpointLock
+from mccfr_plus.files.json_files import JsonLines
 from mccfr_plus.policies.files import save_policy
 from mccfr_plus.solver.choice import evaluation_seconds, visited_histories
 from mccfr_plus.trees.needs import INFOSETS, RULES

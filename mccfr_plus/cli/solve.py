@@ -26,7 +26,7 @@ from mccfr_plus.cli.arguments import (
 from mccfr_plus.cli.run import run_and_print
 from mccfr_plus.errors import PolicyFileError
 from mccfr_plus.files.atomic_write import require_kind, require_new
-from mccfr_plus.files.lock import CheckpointLock
+from mccfr_plus.files.checkpoint import CheckpointLock
 from mccfr_plus.neural import ALGORITHMS, from_checkpoint, new_solver
 from mccfr_plus.solver.choice import choose
 from mccfr_plus.solver.config import TREES, SolverConfig

@@ -16,13 +16,11 @@ from typing import Any, Self
 import pyspiel
 
 from mccfr_plus.errors import CheckpointError, ConfigError, RecordError
-from mccfr_plus.experiments.algorithm import Algorithm, algorithm_of, name_of
-from mccfr_plus.experiments.evaluation_points import Limit, evaluation_points
-from mccfr_plus.experiments.run_loop import Run
-from mccfr_plus.files import schema
+from mccfr_plus.experiments.algorithms import Algorithm, algorithm_of, name_of
+from mccfr_plus.experiments.runs import Limit, Run, evaluation_points
 from mccfr_plus.files.atomic_write import atomic_write
-from mccfr_plus.files.json_lines import file_errors
-from mccfr_plus.files.lock import CheckpointLock
+from mccfr_plus.files.checkpoint import CheckpointLock
+from mccfr_plus.files.json_files import check, file_errors, number, positive
 from mccfr_plus.solver.saved_state import package_version
 from mccfr_plus.trees.game_tree import GameTree
 from mccfr_plus.trees.loading import load_game
@@ -37,8 +35,8 @@ _SCHEMA = {
     "algorithms": {str: str},
     "seeds": [int],
     "unit": str,
-    "total": schema.number,
-    "num_evaluations": (schema.positive, None),
+    "total": number,
+    "num_evaluations": (positive, None),
 }
 
 
@@ -109,8 +107,7 @@ def comparison_of(
 class Directory:
     """The directory of a comparison: its description, and a record per run. One process at a time writes to it.
 
-    It is created if it does not exist. If it holds a comparison already, that must be the same; else, or if it is in
-    use, it is a RecordError.
+    It is created if it does not exist. RecordError if it is in use, or holds something other than the comparison.
     """
 
     def __init__(self, path: str | os.PathLike, comparison: Comparison):
@@ -186,7 +183,7 @@ def read_comparison(path: str | os.PathLike) -> dict[str, Any]:
         found = json.loads(content)
     except (ValueError, RecursionError):
         found = None
-    schema.check(found, _SCHEMA, spec, RecordError)
+    check(found, _SCHEMA, spec, RecordError)
     return found
 
 

@@ -19,14 +19,11 @@ from mccfr_plus.cluster.cluster import Cluster
 from mccfr_plus.display import HIGH, LOW, data_frame, html_table
 from mccfr_plus.errors import RecordError
 from mccfr_plus.experiments.comparison import Directory, about_here, comparison_of
-from mccfr_plus.experiments.curves import Curve, curves_of
-from mccfr_plus.experiments.evaluation_points import UNITS, limit_of
-from mccfr_plus.experiments.plot import plot_curves
-from mccfr_plus.experiments.record import Point
+from mccfr_plus.experiments.curves import Curve, curves_of, plot_curves
 from mccfr_plus.experiments.run_all import run_all
-from mccfr_plus.experiments.run_loop import DONE, STOPPED, RunEvent
+from mccfr_plus.experiments.runs import DONE, STOPPED, UNITS, Point, RunEvent, limit_of
 from mccfr_plus.files.atomic_write import atomic_write
-from mccfr_plus.files.json_lines import read_json_lines
+from mccfr_plus.files.json_files import read_json_lines
 from mccfr_plus.solver.config import SolverConfig
 from mccfr_plus.solver.solver import Solver
 from mccfr_plus.trees.game_tree import GameTree
@@ -108,7 +105,7 @@ class Result:
         Raises:
             ConfigError: If there is nothing to draw, an argument is unknown, or matplotlib is missing.
         """
-        return plot_curves(self.curves, unit=unit, band=band, measure=measure, ax=ax)
+        return plot_curves(self.curves, unit, band, measure, ax)
 
     def final_rows(self) -> list[dict[str, Any]]:
         """Returns a row per curve: where it ended, mean and quantiles of the exploitability, means of its cost."""

@@ -11,8 +11,7 @@ import mccfr_plus
 from mccfr_plus.errors import ConfigError, GameError, RecordError
 from mccfr_plus.experiments import Curve, Result
 from mccfr_plus.experiments.comparison import Comparison, Directory, about_here, comparison_of, read_comparison
-from mccfr_plus.experiments.evaluation_points import Limit
-from mccfr_plus.experiments.record import Point, Record
+from mccfr_plus.experiments.runs import Limit, Point, Record
 
 COMPARISON = Comparison(("kuhn_poker", "leduc_poker"), ("external", "cfr+"), (1, 2, 3), Limit("nodes", 1e4))
 

@@ -12,9 +12,8 @@ from mccfr_plus.evaluation.infoset_values import infoset_values
 from mccfr_plus.evaluation.strategy_page import page_of_strategies, table_of_tree, write_page
 from mccfr_plus.experiments import Result
 from mccfr_plus.experiments.comparison import Comparison, Directory
-from mccfr_plus.experiments.evaluation_points import Limit
-from mccfr_plus.experiments.record import Point, Record
 from mccfr_plus.experiments.report import write_report
+from mccfr_plus.experiments.runs import Limit, Point, Record
 
 pytestmark = pytest.mark.integration
 
