@@ -7,13 +7,13 @@ With step size eta, regularizer psi >= 0 that is 0 at the start, Omega = max psi
 where m_t is the prediction of g_t, 0 without one; docs/background/bounds.md has the derivation.
 
 References: Rakhlin, Sridharan 2013, "Online learning with predictable sequences"; Syrgkanis et al. 2015, "Fast
-convergence of regularized learning in games"; `mccfr_plus.minimizers.dilated_weights` for psi and mu.
+convergence of regularized learning in games"; `mccfr_plus.minimizers.exponential_weights` for psi and mu.
 """
 
 import numpy as np
 
 from mccfr_plus.bounds.treeplex import infosets_of, log_actions, plan_norm, vertex_maximum
-from mccfr_plus.minimizers.dilated_weights import dilated_weights
+from mccfr_plus.minimizers.exponential_weights import dilated_weights
 from mccfr_plus.trees.game_tree import GameTree
 
 
@@ -26,7 +26,7 @@ def dilated_diameter(tree: GameTree, player: int, weights: np.ndarray) -> float:
 def strong_convexity(tree: GameTree, player: int, weights: np.ndarray) -> float:
     """Returns a modulus of psi in the 1-norm: min over I of (weights[I] / least[I]) / M_Q, for any positive weights.
 
-    least are the weights of the scheme ``"least"``; `mccfr_plus.minimizers.dilated_weights` derives the bound.
+    least are the weights of the scheme ``"least"``; `mccfr_plus.minimizers.exponential_weights` derives the bound.
     """
     first, last = infosets_of(tree, player)
     if first == last:

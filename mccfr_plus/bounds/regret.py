@@ -47,7 +47,7 @@ from mccfr_plus.minimizers import (
     RegretMatchingPlus,
     linear,
 )
-from mccfr_plus.minimizers.dilated_weights import dilated_weights
+from mccfr_plus.minimizers.exponential_weights import dilated_weights
 from mccfr_plus.solver.registry import average_of, estimator_of, minimizer_of
 from mccfr_plus.trees.game_tree import GameTree
 from mccfr_plus.trees.needs import GRADIENTS
@@ -200,7 +200,7 @@ def why_no_bound(
     estimator, minimizer = estimator_of(estimator), minimizer_of(minimizer)
     average = average_of(averaging, minimizer)
     is_own = type(estimator).__module__.startswith("mccfr_plus.")
-    has_own_scheme = estimator.updates_all_players or getattr(estimator, "sampling", None) is not None
+    has_own_scheme = estimator.update_all_players or getattr(estimator, "sampling", None) is not None
     is_linear = minimizer == linear() and average.gamma == 1
     name, is_discounted = minimizer.short_name, isinstance(minimizer, Discounted)
     is_weighted = type(minimizer) in _UNWEIGHTED and average.gamma != 0

@@ -6,7 +6,7 @@ from mccfr_plus.checks.games import random_strategy
 from mccfr_plus.checks.script import Script, plain, scripted_draws
 from mccfr_plus.errors import ConfigError, PolicyError
 from mccfr_plus.estimators import SamplingWeights
-from mccfr_plus.estimators.visits import NO_PLAYER, max_visits
+from mccfr_plus.estimators.draws import NO_PLAYER, max_visits
 from mccfr_plus.evaluation.estimates import student_t
 from mccfr_plus.evaluation.strategies import sampling_strategy_of
 from mccfr_plus.kernels.compile import kernel
@@ -88,7 +88,7 @@ class GradientSampler:
         config.check_game(tree)
         estimator, baseline = config.estimator, config.baseline
         self.tree, self.estimator, self.batch = tree, estimator, config.batch
-        self.all_players = estimator.updates_all_players
+        self.all_players = estimator.update_all_players
         self.arrays = tree.arrays_with_leaves if estimator.needs_leaves else tree.arrays
         self.parameters = estimator.parameters()
         if baseline is not None:
@@ -106,7 +106,7 @@ class GradientSampler:
             tree.shape,
             rng.integers(0, 2**64, size=1, dtype=np.uint64),
             max_visits=int(max(max_visits(tree.arrays.nodes, p, False, chance, own) for p in players)),
-            sample_per_infoset=estimator.samples_per_infoset,
+            sample_per_infoset=estimator.sample_per_infoset,
             values=self._first_values.copy(),
         )
         list_visit = config.average_method(tree.num_players, tree.perfect_recall).list_visit

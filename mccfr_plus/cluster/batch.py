@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from mccfr_plus.estimators import Estimator
-from mccfr_plus.estimators.visits import list_drawn_action, list_infoset, list_nothing
+from mccfr_plus.estimators.draws import list_drawn_action, list_infoset, list_nothing
 from mccfr_plus.kernels.compile import kernel
 from mccfr_plus.kernels.slots import bind
 from mccfr_plus.solver.config import estimate_with
@@ -132,10 +132,10 @@ class BatchWorker:
         self._arrays, self._plan = TreeArrays(*map(read_only, arrays)), plan
         self._rng = np.zeros(1, np.uint64)
         estimator = plan.estimator
-        options: dict[str, Any] = {"max_visits": plan.max_visits, "sample_per_infoset": estimator.samples_per_infoset}
+        options: dict[str, Any] = {"max_visits": plan.max_visits, "sample_per_infoset": estimator.sample_per_infoset}
         self._scratch = new_scratch(self._arrays, plan.shape, self._rng, **options)
         estimate = estimate_with(estimator, list_visit=_LISTS[plan.visits])
-        self._kernel = bind(traverse_batch, {ESTIMATE: estimate, UPDATE_ALL_PLAYERS: estimator.updates_all_players})
+        self._kernel = bind(traverse_batch, {ESTIMATE: estimate, UPDATE_ALL_PLAYERS: estimator.update_all_players})
         self._num_slots = int(self._arrays.slot_range[-1])
         num_weights = self._num_slots if plan.visits != "nothing" else 0
         self._weights, self._visited = np.zeros(num_weights), np.zeros(num_weights, np.int32)
@@ -158,7 +158,7 @@ class BatchWorker:
         sums: list[SparseSums] = []
         before = int(counts["nodes_touched"])
         for player in batch.players:
-            if player == batch.players[0] or not plan.estimator.updates_all_players:
+            if player == batch.players[0] or not plan.estimator.update_all_players:
                 self._rng[:] = stream_of(batch.seed, batch.iteration, player, batch.number)
                 visited = self._visited[: self._traverse(strategy, sampling_weights, player, plan.traversals)]
             sums.append(self._sums(player, visited))

@@ -5,7 +5,7 @@ import numpy as np
 from mccfr_plus.averages.average import Mechanism
 from mccfr_plus.cluster.batch import SamplingPlan, TraversalBatch, add_sums, add_visits, begin_sums, stream_of
 from mccfr_plus.cluster.worker_pool import WorkerPool
-from mccfr_plus.estimators.visits import list_nothing
+from mccfr_plus.estimators.draws import list_nothing
 from mccfr_plus.kernels.compile import kernel
 from mccfr_plus.kernels.interrupts import deferred_signals
 from mccfr_plus.solver.config import SolverConfig, composed

@@ -1,16 +1,15 @@
-"""FTRL, OMD and MMD on the whole sequence polytope, with dilated entropy, one infoset at a time.
+"""Exponential weights: Hedge at every infoset, and FTRL, OMD and MMD on sequences, with dilated entropy.
 
 docs/background/minimizers.md has the formulas of A and V. A sampled gradient is 0 outside of the touched infosets, so
 that only their A and V change: each passes the change of its V up, O(touched), and the result is FTRL on the sampled
 gradients, exactly.
 
-OMD: as the regularizer d is steep at the border of the polytope, the step adds eta_t g_t to the gradient of d and
-projects on nothing but the equalities, so that the sum of eta_s g_s takes the place of eta G. FTRL with a changing eta
-would change every A in every iteration, which is not O(touched). MMD has no log n_I in d, and theta = (theta + eta_t
-g_t) / (1 + eta_t alpha_t) in the place of eta G: all infosets change in every iteration.
+OMD: as psi is steep at the border of the polytope, the step adds eta_t g_t to its gradient and projects on nothing but
+the equalities, so that the sum of eta_s g_s takes the place of eta G. FTRL with a changing eta would change every A in
+every iteration, which is not O(touched). MMD has no log n_I in psi, and theta = (theta + eta_t g_t) / (1 + eta_t
+alpha_t) in the place of eta G: all infosets change in every iteration.
 
-The optimistic forms count the last gradient that an infoset saw once more, as the guess of the next one. Under full
-gradients this is the textbook's; under sampled ones the guess stays where it was last seen.
+The optimistic forms count the last gradient that an infoset saw twice, as the guess of the next one.
 
 References: Hoda et al. 2010, section 4 (dilated regularizers); Kroer et al. 2020 (weights); Farina, Kroer, Sandholm
 2020, sections 2.2 and 5 (FTRL, OMD on sampled gradients); Sokota et al. 2023, section 3 (MMD).
@@ -25,39 +24,127 @@ import numpy as np
 from mccfr_plus.errors import ConfigError
 from mccfr_plus.kernels.compile import inline_kernel, kernel
 from mccfr_plus.kernels.slots import Constant, bind
-from mccfr_plus.minimizers.dilated_weights import CONSTANT, SCHEMES, dilated_weights
-from mccfr_plus.minimizers.hedge import (
-    ETA,
-    ETA_NOW,
-    KEEP,
-    OPTIMISM,
-    OPTIMISTIC,
-    ExponentialWeights,
-    exponential,
-    step_size,
-)
-from mccfr_plus.parameters import LARGEST, check_choice, check_number
-from mccfr_plus.trees.needs import EXACT_GRADIENTS, GRADIENTS, INFOSETS, PERFECT_RECALL
+from mccfr_plus.minimizers.base import REGRET, Minimizer, expected_value
+from mccfr_plus.parameters import check_choice, choice, number, switch
+from mccfr_plus.trees.needs import EXACT_GRADIENTS, GRADIENTS, INFOSETS, PERFECT_RECALL, REGRETS
 from mccfr_plus.trees.scratch import at
 from mccfr_plus.trees.tree import Tree
 
-# Rows of the tables; VALUE and WEIGHT are used at first slots only.
+# Entries of the parameters.
+ETA, DECAY, OPTIMISTIC, ETA_NOW, KEEP, MAGNET = range(6)  # KEEP: a factor of earlier gradients; MAGNET: alpha
+
+OPTIMISM = ("rakhlin2013online", "syrgkanis2015fast")  # keys of `mccfr_plus.citations`
+
+
+@kernel
+def step_size(parameters, iteration):
+    """Returns eta / iteration^decay."""
+    return parameters[ETA] * float(iteration) ** -parameters[DECAY]
+
+
+@inline_kernel
+def exponential(x):
+    """Returns exp(x), and 0 where it would be denormal or less: that takes several times as long."""
+    return math.exp(x) if x > -708.0 else 0.0
+
+
+class ExponentialWeights(Minimizer):
+    """A minimizer with the step size eta / t^decay, which may count the last gradient or regrets twice."""
+
+    eta: float
+    optimistic: bool
+    decay: float = 0.0
+
+    def parameters(self) -> np.ndarray:
+        return np.array([self.eta, self.decay, float(self.optimistic), 0.0, 1.0])
+
+
+@inline_kernel
+def hedge(values, strategy, tables, first, last, iteration, parameters):
+    """Hedge at one infoset. See `Minimizer` for the arguments and what is modified in place."""
+    eta, twice = parameters[ETA_NOW], parameters[OPTIMISTIC]
+    value, best = expected_value(values, strategy, first, last), -math.inf
+    for slot in range(first, last):
+        instant = values[at(slot)] - value
+        tables[REGRET, at(slot)] += instant
+        values[at(slot)] = tables[REGRET, at(slot)] + twice * instant
+        best = max(best, values[at(slot)])
+    if last - first == 2:  # one exponential, without branches
+        other = first + 1
+        ahead = values[at(first)] - values[at(other)]
+        low = exponential(-eta * abs(ahead))
+        high = 1.0 / (1.0 + low)
+        low *= high
+        strategy[at(first)] = high if ahead >= 0.0 else low
+        strategy[at(other)] = low if ahead >= 0.0 else high
+        return value
+    total = 0.0
+    for slot in range(first, last):
+        values[at(slot)] = exponential(eta * (values[at(slot)] - best))  # minus the best: no overflow
+        total += values[at(slot)]
+    scale = 1.0 / total
+    for slot in range(first, last):
+        strategy[at(slot)] = values[at(slot)] * scale
+    return value
+
+
+@inline_kernel
+def prepare_hedge(tree, strategy, tables, scratch, player, iteration, parameters):
+    """Computes the step size of the next iteration's strategy. `parameters` is modified in place."""
+    parameters[ETA_NOW] = step_size(parameters, iteration + 1)
+
+
+@dataclass(frozen=True)
+class Hedge(ExponentialWeights):
+    """Hedge, or multiplicative weights, on each infoset's counterfactual regrets (Freund, Schapire 1997, figure 2).
+
+    The strategy of iteration t + 1 is proportional to exp(eta / (t + 1)^decay R), with the cumulative regrets R of
+    iterations 1 to t. It stays until the information set is touched again. See Brown, Kroer, Sandholm 2017, "Dynamic
+    thresholding and pruning for regret minimization", for Hedge under CFR.
+
+    Args:
+        eta: Step size, in 1 / payoff, above 0.
+        decay: Exponent of the step size, in 0 .. 1; 0: constant.
+        optimistic: Count the last regrets twice (Rakhlin, Sridharan 2013).
+
+    Examples:
+        >>> mccfr_plus.Solver("kuhn_poker", "full", mccfr_plus.Hedge(eta=10.0)).run(100).exploitability() < 0.05
+        True
+    """
+
+    eta: float = number(10.0, above=0)
+    decay: float = number(0.0, least=0, most=1)
+    optimistic: bool = switch(False)
+    short_name: ClassVar[str] = "hedge"
+    provides: ClassVar[frozenset[str]] = frozenset({REGRETS})
+    kernel: ClassVar[Any] = staticmethod(hedge)
+    prepare: ClassVar[Any] = staticmethod(prepare_hedge)
+
+    @property
+    def references(self) -> tuple[str, ...]:  # type: ignore[override]
+        """Keys of `mccfr_plus.citations`."""
+        return ("freund1997decision", *(OPTIMISM if self.optimistic else ()))
+
+
+# --- on sequences ---
+
+# Rows of the tables of `dilated`; VALUE and WEIGHT are used at first slots only.
 SCORE = 0  # A, the prediction included
 VALUE = 1  # V
 WEIGHT = 2  # beta
 PREDICTION = 3  # what the score contains as a guess; only in the optimistic forms
 
-MAGNET = 5  # entry of the parameters beside those of `hedge`: alpha
+CONSTANT = "constant"
+SCHEMES = ("kroer", "least", CONSTANT)
+
+_KROER_FACTOR = 2.0  # beta / alpha; alpha beta / (beta - alpha) is then 2 alpha as well
 
 RELATIVE = Constant("RELATIVE", True, "Whether uniform play has entropy 0, by log n_I in the regularizer.")
 
 
 @inline_kernel
 def dilated(values, strategy, tables, first, last, iteration, parameters):
-    """FTRL, OMD and MMD at one infoset. See `Minimizer` for the arguments and what is modified in place.
-
-    Returns the change of the infoset's smoothed value V, in the game's payoffs.
-    """
+    """FTRL, OMD and MMD at one infoset. See `Minimizer`. Returns the change of its smoothed value V, in payoffs."""
     eta, keep, weight = parameters[ETA_NOW], parameters[KEEP], tables[WEIGHT, at(first)]
     best = -math.inf
     for slot in range(first, last):
@@ -80,10 +167,7 @@ def dilated(values, strategy, tables, first, last, iteration, parameters):
 
 @kernel
 def prepare_dilated(tree, strategy, tables, scratch, player, iteration, parameters):
-    """Finds the step size, and in the optimistic forms puts the new guess into the gradient in place of the old one.
-
-    `tables`, `scratch` and `parameters` are modified in place.
-    """
+    """Computes the step size, and in the optimistic forms replaces the old guess in the gradient by the new one."""
     parameters[ETA_NOW] = step_size(parameters, iteration)
     if parameters[OPTIMISTIC] == 0.0:
         return
@@ -100,7 +184,7 @@ def prepare_dilated(tree, strategy, tables, scratch, player, iteration, paramete
 
 @inline_kernel
 def prepare_magnetic(tree, strategy, tables, scratch, player, iteration, parameters):
-    """Finds what the gradient, and what came before it, are multiplied by. `parameters` is modified in place."""
+    """Computes the factors of the gradient and of what came before it. `parameters` is modified in place."""
     eta = step_size(parameters, iteration)
     alpha = parameters[MAGNET] * eta / parameters[ETA]  # which decreases as eta does
     parameters[KEEP] = 1.0 / (1.0 + eta * alpha)
@@ -109,18 +193,14 @@ def prepare_magnetic(tree, strategy, tables, scratch, player, iteration, paramet
 
 @dataclass(frozen=True)
 class Dilated(ExponentialWeights):
-    """Common base of FTRL, OMD and MMD."""
+    """Base of FTRL, OMD and MMD."""
 
-    eta: float = 10.0
-    weights: str = "kroer"
-    optimistic: bool = False
+    eta: float = number(10.0, above=0)
+    weights: str = choice("kroer", SCHEMES)
+    optimistic: bool = switch(False)
     row_of_ones: ClassVar[int | None] = WEIGHT
     kernel: ClassVar[Any] = staticmethod(dilated)
     prepare: ClassVar[Any] = staticmethod(prepare_dilated)
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        check_choice("weights", self.weights, SCHEMES)
 
     @property
     def num_tables(self) -> int:  # type: ignore[override]
@@ -155,10 +235,8 @@ class Dilated(ExponentialWeights):
 class FTRL(Dilated):
     """Follow the regularized leader with dilated entropy, on whole sequences (Farina, Kroer, Sandholm 2020).
 
-    The next strategy maximizes eta <G, x> - d(x) over sequence-form strategies x, with the sum G of all gradients and
-    the dilated entropy d.
-
-    The average is that of the sequence-form strategies, as with every minimizer; see `mccfr_plus.averages`.
+    The next strategy maximizes eta <G, x> - psi(x) over sequence-form strategies x, with the sum G of all gradients and
+    the dilated entropy psi.
 
     Args:
         eta: Step size, in 1 / payoff, above 0; constant. The recursive weights grow with the depth of the game, and so
@@ -168,9 +246,7 @@ class FTRL(Dilated):
         optimistic: Count the last gradient twice.
 
     Examples:
-        >>> import mccfr_plus
-        >>> solver = mccfr_plus.Solver("kuhn_poker", "full", mccfr_plus.FTRL(eta=10.0))
-        >>> solver.run(100).exploitability() < 0.05
+        >>> mccfr_plus.Solver("kuhn_poker", "full", mccfr_plus.FTRL(eta=10.0)).run(100).exploitability() < 0.05
         True
     """
 
@@ -181,7 +257,7 @@ class FTRL(Dilated):
 class OMD(Dilated):
     """Online mirror descent with dilated entropy, on whole sequences (Farina, Kroer, Sandholm 2020).
 
-    With a constant step size its iterates are those of `FTRL`; see `mccfr_plus.minimizers.dilated`.
+    With a constant step size its iterates are those of `FTRL`; see `mccfr_plus.minimizers.exponential_weights`.
 
     Args:
         eta: Step size, in 1 / payoff, above 0.
@@ -190,13 +266,11 @@ class OMD(Dilated):
         decay: Exponent d of eta / t^d, in 0 .. 1; 0: constant.
 
     Examples:
-        >>> import mccfr_plus
-        >>> solver = mccfr_plus.Solver("kuhn_poker", "full", mccfr_plus.OMD(eta=10.0))
-        >>> solver.run(100).exploitability() < 0.05
+        >>> mccfr_plus.Solver("kuhn_poker", "full", mccfr_plus.OMD(eta=10.0)).run(100).exploitability() < 0.05
         True
     """
 
-    decay: float = 0.0
+    decay: float = number(0.0, least=0, most=1)
     short_name: ClassVar[str] = "omd"
 
 
@@ -217,25 +291,19 @@ class MagneticMirrorDescent(Dilated):
         weights: Of the entropy at each infoset, as for `FTRL`. OpenSpiel's `mmd_dilated` has 1 everywhere.
 
     Examples:
-        >>> import mccfr_plus
         >>> solver = mccfr_plus.Solver("kuhn_poker", "full", mccfr_plus.MagneticMirrorDescent())
         >>> solver.run(1000).exploitability() < 0.05
         True
     """
 
-    weights: str = "constant"
+    weights: str = choice(CONSTANT, SCHEMES)
     optimistic: bool = field(default=False, init=False, repr=False)
-    alpha: float = 0.1
-    decay: float = 0.5
+    alpha: float = number(0.1, least=0)
+    decay: float = number(0.5, least=0, most=1)
     short_name: ClassVar[str] = "mmd"
     default_average: ClassVar[str] = "last"
     kernel: ClassVar[Any] = staticmethod(bind(dilated, {RELATIVE: False}))
     prepare: ClassVar[Any] = staticmethod(prepare_magnetic)
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        allowed = "the temperature must be a finite number, at least 0"
-        check_number("alpha", self.alpha, 0, LARGEST, allowed, inclusive=True)
 
     @property
     def references(self) -> tuple[str, ...]:  # type: ignore[override]
@@ -254,3 +322,49 @@ class MagneticMirrorDescent(Dilated):
         super().begin(tree, tables)
         infosets = tree.found_infosets  # the uniform strategy has A = 0
         tables[VALUE, infosets["first_slot"]] = tables[WEIGHT, infosets["first_slot"]] * np.log(infosets["num_actions"])
+
+
+def dilated_weights(tree: Tree, scheme: str = "kroer") -> np.ndarray:
+    """Returns the weight of every infoset, w_I in psi, ``[num_infosets]`` float64, of all players.
+
+    The second derivative of psi along a direction h within the plans (sum over a of h[I, a] = h[parent(I)]) is
+
+        sum over I of w_I * (sum over a of h[I, a]^2 / x[I, a] - h[parent(I)]^2 / x[parent(I)])
+            = sum over slots s = (I, a) of (w_I - sum over J right below s of w_J) * h[s]^2 / x[s],
+
+    so that w_I >= 1 + max over a of (sum over J right below (I, a) of w_J) make it at least
+    sum of h[s]^2 / x[s] >= (sum of |h[s]|)^2 / (sum of x[s]), by Cauchy-Schwarz: psi is strongly convex with modulus
+    1 / M_Q in the 1-norm, where M_Q is the largest 1-norm of a plan, and with modulus 1 in the 2-norm.
+
+    | scheme | weights | modulus, 1-norm |
+    |---|---|---|
+    | kroer | 2 alpha_I, without a parent alpha_I, where alpha_I = 1 + max_a sum_J 2 alpha_J | at least 1 / M_Q |
+    | least | equality above: the smallest weights for which the argument holds | 1 / M_Q |
+    | constant | 1 everywhere, so at least s times the least ones | s / M_Q, as all brackets above are >= 0 |
+
+    Smaller weights with the same modulus mean a smaller psi and a better regret bound. References: Kroer et al. 2020
+    (beta_I = 2 alpha_I); Farina, Kroer, Sandholm 2021, "Better regularization for sequential decision spaces" (least).
+    By rules, all infosets of the tree must be known. GameError for imperfect recall: infosets have no single parent.
+    """
+    check_choice("weights", scheme, SCHEMES)
+    tree.require_perfect_recall("a dilated entropy")
+    infosets = tree.found_infosets
+    weights = np.ones(tree.num_infosets)
+    if scheme == CONSTANT:
+        return weights
+    factor = _KROER_FACTOR if scheme == "kroer" else 1.0
+    _recur(infosets, np.zeros(tree.slot_capacity + tree.num_players), factor, weights)
+    weights[infosets["parent_slot"] < tree.slot_capacity] *= factor
+    return weights
+
+
+@kernel
+def _recur(infosets, below, factor, alpha):
+    """Writes alpha_I = 1 + max_a sum_J factor * alpha_J to `alpha`. `below`, zeros, has one entry per sequence."""
+    for infoset in range(len(infosets) - 1, -1, -1):
+        first = infosets[infoset]["first_slot"]
+        largest = 0.0
+        for slot in range(first, first + infosets[infoset]["num_actions"]):
+            largest = max(largest, below[slot])
+        alpha[infoset] = 1.0 + largest
+        below[infosets[infoset]["parent_slot"]] += factor * alpha[infoset]

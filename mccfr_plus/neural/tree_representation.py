@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from mccfr_plus.errors import BudgetError, ConfigError
-from mccfr_plus.estimators.visits import max_visits
+from mccfr_plus.estimators.draws import max_visits
 from mccfr_plus.evaluation.kernels import normalize, own_reach
 from mccfr_plus.kernels.compile import kernel
 from mccfr_plus.neural import paths

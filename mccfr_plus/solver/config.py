@@ -16,12 +16,13 @@ from mccfr_plus.estimators import Baseline, Estimator
 from mccfr_plus.estimators.draws import (
     DRAW_AT_CHANCE,
     DRAW_FOR_OPPONENT,
+    LIST_VISIT,
     draw_at_node,
     draw_listed_outcome,
     draw_per_infoset,
+    list_nothing,
 )
 from mccfr_plus.estimators.traversal import ENTERS_OPPONENTS
-from mccfr_plus.estimators.visits import LIST_VISIT, list_nothing
 from mccfr_plus.evaluation.linear_program import require_zero_sum
 from mccfr_plus.kernels.slots import Bindings, bind
 from mccfr_plus.minimizers import Minimizer
@@ -144,7 +145,7 @@ class SolverConfig:
             minimizer,
             average_of(averaging, minimizer),
             baseline_of(baseline),
-            alternating=not estimator.updates_all_players if alternating is None else alternating,
+            alternating=not estimator.update_all_players if alternating is None else alternating,
             **options,
         )
 
@@ -270,7 +271,7 @@ def estimate_with(
     """Returns the kernel of an estimator; ConfigError if it has none, or none that uses baselines.
 
     Args:
-        list_visit: What it lists at opponents' infosets; see `mccfr_plus.estimators.visits`.
+        list_visit: What it lists at opponents' infosets; see `mccfr_plus.estimators.draws`.
         tree_slots: What fills slots of `mccfr_plus.trees.access`, for trees that are not stored as a whole.
     """
     if baseline is None:
@@ -285,8 +286,8 @@ def estimate_with(
     bindings = {
         **tree_slots,
         LIST_VISIT: list_visit,
-        DRAW_FOR_OPPONENT: draw_per_infoset if estimator.samples_per_infoset else draw_at_node,
-        ENTERS_OPPONENTS: list_visit is not list_nothing or estimator.samples_per_infoset,
+        DRAW_FOR_OPPONENT: draw_per_infoset if estimator.sample_per_infoset else draw_at_node,
+        ENTERS_OPPONENTS: list_visit is not list_nothing or estimator.sample_per_infoset,
     }
     return bind(kernel, bindings, partial=True)
 
@@ -313,7 +314,7 @@ def composed(
         ACCUMULATE: bind(average.accumulate, tree_slots, partial=True),
         LISTS_VISITS: list_visit is not list_nothing,
         ALTERNATING: config.alternating,
-        UPDATE_ALL_PLAYERS: estimator.updates_all_players,
+        UPDATE_ALL_PLAYERS: estimator.update_all_players,
         TEAM: config.is_team,
         MAY_END: may_end,
     }

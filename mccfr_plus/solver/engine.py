@@ -11,8 +11,8 @@ from mccfr_plus.averages.average import Mechanism
 from mccfr_plus.averages.methods import settled
 from mccfr_plus.errors import GameError
 from mccfr_plus.estimators import SamplingWeights
+from mccfr_plus.estimators.draws import NO_PLAYER, list_nothing, max_visits
 from mccfr_plus.estimators.escher import refresh_values
-from mccfr_plus.estimators.visits import NO_PLAYER, list_nothing, max_visits
 from mccfr_plus.evaluation.by_rules import RulesEvaluator, TraversalInterrupted
 from mccfr_plus.evaluation.kernels import normalize
 from mccfr_plus.evaluation.strategies import sampling_strategy_of
@@ -91,7 +91,7 @@ class Engine:
                     tree.shape,
                     rngs[thread : thread + 1].copy(),
                     max_visits=self._max_visits() * (config.batch if config.is_team else 1),
-                    sample_per_infoset=estimator.samples_per_infoset,
+                    sample_per_infoset=estimator.sample_per_infoset,
                     values=self.baselines,
                     thread=thread,
                     stride=1 if config.is_team else config.threads,
@@ -140,7 +140,7 @@ class Engine:
         nodes, players, all_own = tree.arrays.nodes, range(tree.num_players), estimator.visits_all_own
         if is_own:
             return int(max(max_visits(nodes, p, True, False, all_own) for p in players))
-        if estimator.updates_all_players:
+        if estimator.update_all_players:
             return int(max_visits(nodes, NO_PLAYER, False, False, False))
         all_chance = estimator.visits_all_chance
         return int(max(max_visits(nodes, p, False, all_chance, all_own) for p in players))

@@ -9,7 +9,7 @@ import numpy as np
 
 from mccfr_plus.display import AXES, MEASURE_LABELS, data_frame, draw_line, finish_axes, html_table, require_library
 from mccfr_plus.errors import ConfigError
-from mccfr_plus.files.schema import number
+from mccfr_plus.files.json_files import number
 
 _SHOWN = 20  # rows in a notebook: the last ones
 _FIRST_EVALUATION = 0.05  # seconds; later ones come when a run is 10 % longer, so that they cost a bounded share

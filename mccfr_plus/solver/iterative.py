@@ -20,7 +20,7 @@ from tqdm.auto import tqdm
 
 from mccfr_plus.errors import BudgetError, ConfigError
 from mccfr_plus.evaluation.exact import Evaluation
-from mccfr_plus.files.writer import CheckpointWriter
+from mccfr_plus.files.checkpoint import CheckpointWriter
 from mccfr_plus.kernels.random_numbers import Seed, as_python
 from mccfr_plus.parameters import LARGEST, check_number, check_whole
 from mccfr_plus.solver.history import Evaluations, History
