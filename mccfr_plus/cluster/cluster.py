@@ -122,10 +122,7 @@ class Cluster(contextlib.AbstractContextManager):
         return found
 
     def on_every_node(self, advice: str, function: Callable[..., Any], *arguments: Any) -> dict[str, Any]:
-        """Returns a function's results on all nodes that have CPUs, by the node's name.
-
-        Raises ClusterError with the advice if the function fails on a node.
-        """
+        """Returns a function's results on all nodes with CPUs, by name; ClusterError with the advice if it fails."""
         from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
         task, waiting, found = self.ray.remote(function), {}, {}

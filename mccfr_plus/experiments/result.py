@@ -18,7 +18,7 @@ from tqdm.auto import tqdm
 from mccfr_plus.cluster.cluster import Cluster
 from mccfr_plus.display import HIGH, LOW, data_frame, html_table
 from mccfr_plus.errors import RecordError
-from mccfr_plus.experiments.comparison import Directory, about_here, comparison_of
+from mccfr_plus.experiments.comparison import about_here, comparison_of, directory_of
 from mccfr_plus.experiments.curves import Curve, curves_of, plot_curves
 from mccfr_plus.experiments.run_all import run_all
 from mccfr_plus.experiments.runs import DONE, STOPPED, UNITS, Point, RunEvent, limit_of
@@ -185,8 +185,8 @@ def compare(
     comparison = comparison_of(games, algorithms, seeds, limit, num_evaluations)
     with contextlib.ExitStack() as stack:
         folder = out or stack.enter_context(tempfile.TemporaryDirectory(prefix="mccfr_plus_"))
-        directory = stack.enter_context(Directory(folder, comparison))
-        names = [str(run) for run in directory.runs()]
+        runs = stack.enter_context(directory_of(comparison, folder))
+        names = [str(run) for run in runs]
         disable = None if progress else True  # None: only on a terminal
         bar = stack.enter_context(tqdm(total=len(names), bar_format=_BAR, leave=False, disable=disable))
         done, failed = [0.0] * len(names), {}
@@ -200,7 +200,7 @@ def compare(
             bar.refresh()
 
         about = about_here()
-        run_all(directory, about, show, processes, cluster)
+        run_all(runs, about, show, processes, cluster)
         result = Result(curves_of(folder), dict(sorted(failed.items())), None if out is None else Path(out), about)
     if len(failed) == len(names):
         name, why = next(iter(result.failed.items()))

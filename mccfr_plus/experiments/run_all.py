@@ -10,7 +10,7 @@ import signal
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
 from multiprocessing import connection
@@ -20,7 +20,7 @@ from typing import Any
 
 from mccfr_plus.cluster.cluster import Cluster
 from mccfr_plus.errors import ClusterError, ConfigError, RecordError
-from mccfr_plus.experiments.comparison import Directory, about_here
+from mccfr_plus.experiments.comparison import about_here
 from mccfr_plus.experiments.runs import DONE, STOPPED, Run, RunEvent, Runs, outcome_of, prepared_games, read_record
 from mccfr_plus.files.atomic_write import atomic_write
 from mccfr_plus.kernels.compile import is_no_notice
@@ -38,17 +38,13 @@ logger = logging.getLogger("mccfr_plus")
 
 
 def run_all(
-    directory: Directory,
-    about: dict[str, Any],
-    show: Show,
-    processes: int | None = None,
-    cluster: Cluster | None = None,
+    all_runs: Sequence[Run], about: dict[str, Any], show: Show, processes: int | None, cluster: Cluster | None
 ) -> None:
-    """Runs everything that is not recorded yet in a comparison's directory; see `mccfr_plus.experiments.compare`.
+    """Runs everything that is not recorded yet; see `mccfr_plus.experiments.compare`.
 
     On KeyboardInterrupt all runs write a checkpoint and end; a second one kills processes that do not respond.
     """
-    runs = dict(enumerate(directory.runs()))
+    runs = dict(enumerate(all_runs))
     local = next((run for run in runs.values() if _stays_here(run.game_object) or _stays_here(run.definition)), None)
     if local is not None and (cluster is not None or processes not in (None, 1)):
         raise ConfigError(

@@ -10,7 +10,7 @@ from processes import Killer
 from mccfr_plus import CheckpointError, ConfigError, Solver
 from mccfr_plus.cluster import DistributedSolver, batch
 from mccfr_plus.cluster.batch import BatchWorker, stream_of
-from mccfr_plus.cluster.worker_pool import WorkerPool
+from mccfr_plus.cluster.solver import WorkerPool
 
 pytestmark = pytest.mark.integration
 
