@@ -42,9 +42,9 @@ class PowerAverage(Component):
     * ``"exact"``: the whole strategy is added up in every iteration, O(all sequences); OpenSpiel calls it FULL.
     * ``"lazy"``: the same numbers up to rounding, in O(touched). Needs perfect recall.
     * ``"stochastic"``: at visited infosets, weighted by 1 / probability: unbiased, with variance.
-    * ``"sampled"``: the same, but counts the opponent's action that was drawn: the empirical distribution of play. On a
-      matrix game, k iterations of `external(sample_per_infoset=True)` mix at most k actions (Grigoriadis, Khachiyan
-      1995). Two players only.
+    * ``"sampled"``: counts the opponent's action that was drawn: the empirical distribution of play. On a matrix game,
+      k iterations of `external(sample_per_infoset=True)` mix at most k actions (Grigoriadis, Khachiyan 1995). Two
+      players only.
     * ``"optimistic"``: biased; for comparison with Lanctot et al. 2009, appendix A.1.
     * ``"last"``: no average: the last strategy. It need not converge.
 
@@ -163,10 +163,9 @@ def linear(method: str = "auto") -> PowerAverage:
 class Mechanism(Enum):
     """How the sums of the average strategy are formed.
 
-    In iteration t every sequence's sum grows, in expectation, by w_t * c(I) * reach_i(I) * x(I, a): own reach times
-    strategy times the iteration's weight, and a factor c(I) that does not change over time and so drops out when an
-    infoset's sums are normalized. That is the average in sequence form, which is what regret bounds speak of, also for
-    minimizers that work on whole sequences (FTRL, OMD).
+    In iteration t every sequence's sum grows, in expectation, by w_t * c(I) * reach_i(I) * x(I, a): the iteration's
+    weight times own reach times strategy, and a constant c(I), which drops out when an infoset's sums are normalized.
+    That is the average in sequence form, of which regret bounds speak, also those of FTRL and OMD.
     """
 
     EXACT = auto()  # own reach times strategy, at all sequences in every iteration
@@ -211,10 +210,9 @@ class AverageMethod(NamedTuple):
 
     Attributes:
         accumulate: ``kernel(tree, strategy, average, scratch, player, weight) -> bool``, called once per gradient,
-            before the player's strategy changes. `average` is ``[num_slots + num_players]`` float64, the sums; at the
-            end, those of the empty sequences: the weight of all iterations so far. `weight` is that of the iteration; 0
-            where this was added before, which then changes nothing. Returns False, having added nothing, where a lazy
-            tree could not expand.
+            before the player's strategy changes. `average` is ``[num_slots + num_players]`` float64, the sums; the last
+            ones are those of empty sequences: the weight of all iterations so far. `weight` is that of the iteration; 0
+            where it was added before. Returns False, having added nothing, where a lazy tree could not expand.
         list_visit: What traversals list, which is added up after each of them; see `mccfr_plus.estimators.draws`.
     """
 

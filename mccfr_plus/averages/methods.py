@@ -34,7 +34,6 @@ def USER_AVERAGE(tree, strategy, average, scratch, player, weight):
 
 @kernel
 def accumulate_user_defined(tree, strategy, average, scratch, player, weight):
-    """Calls a user-defined average's kernel. Returns True."""
     USER_AVERAGE(tree, strategy, average, scratch, player, weight)
     return True
 

@@ -28,8 +28,6 @@ class SamplingPlan(NamedTuple):
 
 
 class TraversalBatch(NamedTuple):
-    """A batch to sample."""
-
     seed: int  # of the run
     iteration: int  # from 1
     players: tuple[int, ...]  # whose gradients are estimated; all players, if one traversal serves all
@@ -98,15 +96,12 @@ class BatchWorker:
         self._scratch = new_scratch(self._arrays, plan.shape, self._rng, **options)
         estimate = estimate_with(estimator, list_visit=LISTS[plan.visits])
         self._kernel = bind(traverse_batch, {ESTIMATE: estimate, UPDATE_ALL_PLAYERS: estimator.update_all_players})
-        self._num_slots = int(self._arrays.slot_range[-1])
-        num_weights = self._num_slots if plan.visits != "nothing" else 0
+        num_slots = int(self._arrays.slot_range[-1])
+        num_weights = num_slots if plan.visits != "nothing" else 0
         self._weights, self._visits = np.zeros(num_weights), np.zeros(num_weights, VISIT)
         self._parameters = estimator.parameters()
-
-    def prepare(self) -> None:
-        """Compiles the kernel, or loads it."""
-        zeros = read_only(np.zeros(self._num_slots))
-        self._traverse(zeros, zeros, 0, 0)
+        zeros = read_only(np.zeros(num_slots))
+        self._traverse(zeros, zeros, 0, 0)  # compiles the kernel, or loads it
 
     def sample(self, shared: tuple[np.ndarray, np.ndarray], batch: TraversalBatch) -> tuple[list[SparseSums], int]:
         """Returns the sums of a batch, one per player, and the number of histories touched.

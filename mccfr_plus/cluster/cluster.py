@@ -44,8 +44,8 @@ class Cluster(contextlib.AbstractContextManager):
         imports: Modules that workers import before they load a game, such as a module that registers it.
 
     Raises:
-        ConfigError: If Ray is not installed, or the address is malformed.
-        ClusterError: If there is no cluster at the address, it has no CPU, or a node has other versions of packages.
+        ConfigError, ClusterError: If Ray is not installed, there is no cluster at the address, it has no CPU, or a node
+            has other versions of packages.
     """
 
     def __init__(self, address: str = RAY, *, cpus: int | None = None, imports: Sequence[str] = ()):

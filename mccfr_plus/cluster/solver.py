@@ -35,22 +35,19 @@ from mccfr_plus.trees.tree import Sizes, Tree
 
 
 def _compile(arrays: TreeArrays, plan: SamplingPlan) -> None:
-    BatchWorker(arrays, plan).prepare()
+    BatchWorker(arrays, plan)
 
 
 class _Actor:
     """A worker on a cluster. It gets the tree with each batch, from shared memory: Ray may have restarted it."""
 
-    def __init__(self) -> None:
-        self._worker: Any = None
+    _worker: BatchWorker | None = None
 
     def prepare(self, arrays: TreeArrays, plan: SamplingPlan) -> None:
-        if self._worker is None:
-            self._worker = BatchWorker(arrays, plan)
-            self._worker.prepare()
+        self._worker = self._worker or BatchWorker(arrays, plan)
 
     def sample(self, arrays: TreeArrays, plan: SamplingPlan, *arguments: Any) -> Any:
-        self.prepare(arrays, plan)
+        self._worker = self._worker or BatchWorker(arrays, plan)
         return self._worker.sample(*arguments)
 
 
@@ -71,7 +68,6 @@ class WorkerPool:
         """Starts the workers, and returns when all have compiled or loaded their kernels."""
         if self._is_local:
             self.workers = [BatchWorker(arrays, plan)]
-            self.workers[0].prepare()
             return
         try:
             if self._has_own_cluster:
@@ -111,7 +107,6 @@ class WorkerPool:
                 yield ray.get(waiting.pop(0))
 
     def close(self) -> None:
-        """Ends the workers, and the connection if it was made here."""
         if not self._is_local:
             for worker in self.workers:
                 self._cluster.ray.kill(worker)
@@ -121,10 +116,7 @@ class WorkerPool:
 
 
 def places(cpus: dict[str, float], count: int) -> list[str]:
-    """Returns the nodes of so many workers, in proportion to the nodes' CPUs.
-
-    Ray alone may start all actors on one node, because an actor that held a CPU could block a second solver.
-    """
+    """Returns nodes for workers in proportion to CPUs: Ray may start all actors, which hold no CPU, on one node."""
     turns = ((turn / number, node) for node, number in cpus.items() for turn in range(1, count + 1))
     return [node for _, node in heapq.nsmallest(count, turns)]
 
@@ -227,17 +219,15 @@ class DistributedSolver(contextlib.AbstractContextManager, Solver):
     is the mean of many estimates, without bias (Farina, Kroer, Sandholm 2020, section 6). Results depend on `seed`,
     `num_batches` and `traversals`, but not on the number or the speed of workers, or on a worker's crash.
 
-    It runs, is evaluated and writes checkpoints like a `Solver`. Close it after use, or use it in a ``with`` block.
+    Otherwise it is used like a `Solver`. Close it after use, or use it in a ``with`` block.
 
     Args:
-        game: A `pyspiel.Game`, a game string, or a `GameTree`. It must fit into the memory of each machine. Workers
-            get the compiled tree and do not load the game.
-        estimator, minimizer, averaging: See `Solver`; the estimator must sample.
+        game: As for `Solver`. It must fit into the memory of each machine. Workers get the compiled tree and do not
+            load the game.
+        estimator, minimizer, averaging, seed: See `Solver`; the estimator must sample.
         alternating: See `Solver`. False: one round serves all players, which takes half of the rounds for two players.
-        num_batches: Number of batches per gradient: at least the number of workers, several times as many if some
-            workers are slower than others.
+        num_batches: Number of batches per gradient: at least the number of workers, more if some are slower.
         traversals: Number of traversals per batch.
-        seed: An integer for a repeatable run, a numpy generator, or None.
         workers: Number of processes that sample; None: one per CPU of the cluster.
         cluster: An address as for `Cluster`, a connected `Cluster`, or ``"local"``: this process samples, with the
             same results.
@@ -306,10 +296,7 @@ class DistributedSolver(contextlib.AbstractContextManager, Solver):
         workers: int | None = 2,
         cluster: Cluster | str = RAY,
     ) -> Self:
-        """Returns a solver in the state of a checkpoint; see `Solver.from_checkpoint`.
-
-        `workers` and `cluster` may differ from those of the run. CheckpointError if the solver was not distributed.
-        """
+        """Returns a solver in the state of a checkpoint, with any workers and cluster; see `Solver.from_checkpoint`."""
         header = checkpoints.read_header(path)
         num_batches = header["num_batches"]
         if num_batches is None:

@@ -120,7 +120,6 @@ def controlled_traversal(parameters, sampling_weights, tree, strategy, scratch, 
 
 @inline_kernel
 def _share(tree, strategy, kind, row):
-    """Returns the probability of a child by chance or by the strategy."""
     return tree.chance[at(row)]["probability"] if kind == CHANCE else strategy[at(row)]
 
 

@@ -89,7 +89,6 @@ def draw_uniform(count, rng):
 
 @inline_kernel
 def draw_coin(probability, rng):
-    """Returns True with the given probability."""
     return next_double(rng) < probability
 
 

@@ -80,8 +80,8 @@ class Estimator(Component):
     visits_all_chance: ClassVar[bool] = False
     visits_all_own: ClassVar[bool] = True
     gives: ClassVar[frozenset[str]] = frozenset({DRAWS, GRADIENTS, NO_VALUES, FIXED_VALUES})
-    sample_per_infoset: ClassVar[bool] = False
-    update_all_players: ClassVar[bool] = False
+    sample_per_infoset = False  # without annotations, as subclasses have fields of these names
+    update_all_players = False
     needs_leaves: ClassVar[bool] = False
     sampling_weights: ClassVar[SamplingWeights] = SamplingWeights.NONE
 
@@ -159,13 +159,9 @@ class ChanceSampling(TraversalSampling):
 
 @dataclass(frozen=True)
 class OpponentsSampled(TraversalSampling):
-    """An estimator that draws opponents' actions on-policy.
+    """Draws opponents' actions on-policy; on matrix games with `sample_per_infoset` as Grigoriadis, Khachiyan 1995."""
 
-    On a matrix game with `sample_per_infoset` an iteration takes one opponent's action for all own actions: the
-    sublinear method of Grigoriadis and Khachiyan 1995.
-    """
-
-    sample_per_infoset: bool = switch(False)  # type: ignore[misc]
+    sample_per_infoset: bool = switch(False)
 
 
 @dataclass(frozen=True)
@@ -239,7 +235,6 @@ class ExternalSampling(OpponentsSampled):
 
 @inline_kernel
 def sum_of_averages(average, first, count):
-    """Returns the sum of an infoset's entries of the average strategy's sums."""
     total = 0.0
     for slot in range(first, first + count):
         total += average[at(slot)]

@@ -1,12 +1,4 @@
-"""Outcome sampling: one history per player, by `traversal`, or one for all players.
-
-In the latter all players' actions are drawn from xi, and every player i gets an entry at the leaf z,
-
-    u_i(z) * (product of the other players' strategies) / (product of all players' xi).
-
-References: Lanctot et al. 2009, section 3.1, and algorithm 1 of its appendix (one history for all); Farina, Kroer,
-Sandholm 2020, section 4.2.1 and appendix A (the exploration-balanced strategy).
-"""
+"""Outcome sampling: one history per player, by `traversal`, or one for all players."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -32,7 +24,11 @@ from mccfr_plus.trees.tree import Tree
 
 @inline_kernel
 def outcome_traversal_for_all(parameters, exploration, tree, strategy, scratch, player):
-    """Adds what one sampled history says to all players' gradients; see `Estimator`.
+    """Adds what one sampled history says to all players' gradients (Lanctot et al. 2009, appendix, algorithm 1).
+
+    All players' actions are drawn from xi, and every player i gets an entry at the leaf z,
+
+        u_i(z) * (product of the other players' strategies) / (product of all players' xi).
 
     All players' infosets are listed, with weight (owner's reach) / (product of all players' xi): the probability of the
     visit cancels, so that own reach is left, whatever the number of players. The first parameter is epsilon, in (0, 1],
@@ -94,7 +90,7 @@ class OutcomeSampling(TraversalSampling):
     """
 
     epsilon: float = number(0.6, above=0, most=1, note="at 0, actions that are not played would never be tried")
-    update_all_players: bool = switch(False)  # type: ignore[misc]
+    update_all_players: bool = switch(False)
     sampling: Any = field(default=None, compare=False)
     short_name: ClassVar[str] = "outcome"
     bindings: ClassVar[Bindings] = {ONE_OWN: True}
@@ -153,7 +149,7 @@ def _fill(infosets, below, strategy):
 
 @dataclass(frozen=True)
 class BalancedOutcomeSampling(TraversalSampling):
-    """Outcome sampling with the exploration-balanced strategy (Farina, Kroer, Sandholm 2020, section 4.2.1).
+    """Outcome sampling with the exploration-balanced strategy (Farina, Kroer, Sandholm 2020, 4.2.1 and appendix A).
 
     Each sequence is sampled with probability at least 1 / (number of the player's sequences - 1). So no entry of the
     gradient is larger than (largest payoff) * (number of sequences - 1).

@@ -30,10 +30,6 @@ from mccfr_plus.trees.trial import without_places
 
 OURS, NEURAL, CPP, PYTHON, USER = "mccfr_plus", "neural", "openspiel", "openspiel_python", "user"
 
-# The cost of an evaluation per history and player, in visits of the run (benchmarks/speed.py evaluation): about that
-# of an iteration of vanilla CFR. Traversals take much longer per visit.
-FULL_COST, TRAVERSAL_COST = 2.0, 0.3
-
 # Names of estimator and minimizer together.
 NAMED = {
     "cfr": ("full", "rm"),
@@ -59,8 +55,6 @@ _OPTIONS = ("averaging", "alternating", "baseline", "batch", "symmetry", "thread
 
 @dataclass(frozen=True)
 class Algorithm:
-    """An algorithm of a comparison."""
-
     text: str  # its definition, as the comparison's file keeps it
     library: str  # one of `OURS`, `NEURAL`, `CPP`, `PYTHON`, `USER`
     name: str = ""  # of OpenSpiel's or the neural solver
@@ -75,14 +69,10 @@ class Algorithm:
         return DRAWS in self.config.estimator.provides or self.config.averaging.method in ("stochastic", "sampled")
 
     @property
-    def needs_compiled_tree(self) -> bool:
-        """Whether it needs a tree: OpenSpiel's full solvers visit all histories first, and nothing interrupts them."""
-        return self.library == NEURAL or (self.library in OPENSPIEL and DRAWS not in self.config.estimator.provides)
-
-    @property
     def evaluation_cost(self) -> float:
-        """Cost of an exact evaluation per history and player, in visits of this algorithm."""
-        return FULL_COST if self.library == OURS and self.config.estimator == Full() else TRAVERSAL_COST
+        """Cost of an exact evaluation per history and player, in visits of this algorithm (benchmarks/speed.py)."""
+        # It reads about as much as an iteration of vanilla CFR; traversals take much longer per visit.
+        return 2.0 if self.library == OURS and self.config.estimator == Full() else 0.3
 
 
 def algorithm_of(given: Any) -> Algorithm:
@@ -153,14 +143,10 @@ class OpenSpielSolver:
         self._step = next(getattr(self._solver, step) for step in steps if hasattr(self._solver, step))
         self._counter = _ours(game, algorithm, seed)
         self.iterations, self.seconds, self._chunk = 0, 0.0, 1
-        is_same = DRAWS not in algorithm.config.estimator.provides  # all iterations cost the same
-        self._nodes_each = self._counter.run(1).nodes_touched if is_same else None
 
     @property
     def nodes_touched(self) -> int:
         """Histories that our solver has touched after as many iterations."""
-        if self._nodes_each is not None:
-            return self._nodes_each * self.iterations
         if missing := self.iterations - self._counter.iterations:
             self._counter.run(missing)
         return self._counter.nodes_touched
@@ -188,7 +174,6 @@ class OpenSpielSolver:
             return TreePolicy(self._game, strategy_of(self._game, self._solver.average_policy()))
 
     def evaluate(self) -> Evaluation:
-        """Returns the evaluation of the average policy."""
         with self._errors():
             policy = self._solver.average_policy()
             if isinstance(self._game, GameTree):
@@ -213,7 +198,9 @@ _NEEDED = ("run", "evaluate", "iterations", "nodes_touched", "seconds")  # of a 
 
 def solver_of(game: GameTree | pyspiel.Game, algorithm: Algorithm, seed: int) -> Any:
     """Returns the solver of an algorithm, for a game's tree or a game that is traversed by its rules."""
-    if not isinstance(game, GameTree) and algorithm.needs_compiled_tree:
+    # OpenSpiel's full solvers visit all histories before their first iteration, and nothing interrupts them.
+    visits_all = algorithm.library in OPENSPIEL and DRAWS not in algorithm.config.estimator.provides
+    if not isinstance(game, GameTree) and (algorithm.library == NEURAL or visits_all):
         raise ConfigError(f"algorithm {algorithm.text!r} needs a compiled tree, and that of {game} does not fit.")
     if algorithm.library == NEURAL:
         return neural.new_solver(game, algorithm.config, seed=seed)
@@ -238,7 +225,6 @@ def _ours(game: GameTree | pyspiel.Game, algorithm: Algorithm, seed: int) -> Sol
 
 
 def _theirs(library: str, name: str, game: pyspiel.Game, seed: int) -> Any:
-    """Returns a solver of OpenSpiel's."""
     if library == CPP:
         if name in ("external", "outcome"):
             kind = pyspiel.ExternalSamplingMCCFRSolver if name == "external" else pyspiel.OutcomeSamplingMCCFRSolver

@@ -68,7 +68,6 @@ class Comparison:
             evaluation_points(self.limit, self.num_evaluations)
 
     def algorithm(self, name: str) -> Algorithm:
-        """Returns the algorithm of a name."""
         return algorithm_of(self.definitions.get(name, name))
 
     def as_dict(self) -> dict[str, Any]:
@@ -189,7 +188,6 @@ def about_here(command: str | None = None) -> dict[str, Any]:
 
 
 def _processor() -> str:
-    """Returns the processor's name."""
     path = Path("/proc/cpuinfo")  # of Linux, where `platform` has the architecture only
     found = re.search(r"^model name\s*:\s*(.+)$", path.read_text(errors="replace"), re.M) if path.exists() else None
     return found[1] if found else platform.processor() or platform.machine()

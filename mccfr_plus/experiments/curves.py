@@ -37,13 +37,6 @@ class Curve:
 
     A method raises ConfigError for an unknown unit, measure or band.
 
-    Attributes:
-        game: Name of the game.
-        algorithm: Name of the algorithm.
-        runs: Evaluations of each run; all runs have the same targets.
-        num_players: Number of players.
-        seeds: Seeds of the runs; empty if they are not recorded.
-
     Examples:
         >>> from mccfr_plus.experiments import compare
         >>> result = compare("kuhn_poker", "external", seeds=2, iterations=100, processes=1, progress=False)
@@ -54,11 +47,11 @@ class Curve:
         True
     """
 
-    game: str
-    algorithm: str
-    runs: tuple[tuple[Point, ...], ...]
+    game: str  # its name
+    algorithm: str  # its name
+    runs: tuple[tuple[Point, ...], ...]  # evaluations of each run; all runs have the same targets
     num_players: int
-    seeds: tuple[int, ...] = ()
+    seeds: tuple[int, ...] = ()  # of the runs; empty if they are not recorded
 
     @property
     def num_seeds(self) -> int:
@@ -68,8 +61,7 @@ class Curve:
     def x(self, unit: str = "nodes") -> np.ndarray:
         """Returns the mean over seeds of the cost at each point, ``[points]``.
 
-        Args:
-            unit: ``"nodes"`` (histories touched), ``"iterations"``, ``"seconds"`` or ``"cpu_seconds"``.
+        Units are ``"nodes"`` (histories touched), ``"iterations"``, ``"seconds"`` and ``"cpu_seconds"``.
         """
         check_choice("unit", unit, _ALL_UNITS)
         return np.array([[getattr(point, unit) for point in run] for run in self.runs], float).mean(axis=0)
@@ -77,8 +69,7 @@ class Curve:
     def y(self, measure: str = "exploitability") -> np.ndarray:
         """Returns the measure of each run at each point, ``[seeds, points]``, in the game's payoffs.
 
-        Args:
-            measure: ``"exploitability"`` (NashConv / players) or ``"nash_conv"``.
+        Measures are ``"exploitability"`` (NashConv / players) and ``"nash_conv"``.
         """
         check_choice("measure", measure, tuple(MEASURE_LABELS))
         nash_conv = np.array([[point.nash_conv for point in run] for run in self.runs], float)
@@ -119,12 +110,9 @@ class Curve:
     def interval(
         self, band: str = "mean", *, at: float | None = None, unit: str = "nodes", measure: str = "exploitability"
     ) -> Interval:
-        """Returns mean over seeds and interval at the end of the runs, or earlier.
+        """Returns mean over seeds and interval at the end of the runs, or where `value_at` is `at` in the unit.
 
-        Args:
-            band: ``"mean"``, Student's 95 % interval of the mean; or ``"quantiles"``, 5 % and 95 % of the seeds.
-            at: Where, in the unit (see `value_at`); None: at the last point.
-            unit, measure: See `x` and `y`.
+        `band` is ``"mean"``, Student's 95 % interval of the mean, or ``"quantiles"``, 5 % and 95 % of the seeds.
         """
         check_choice("band", band, tuple(BANDS))
         values = self.y(measure)[:, -1] if at is None else self.value_at(at, unit, measure)
@@ -160,9 +148,8 @@ def plot_curves(curves: Sequence[Curve], unit: str, band: str, measure: str, ax:
     """Draws curves and returns the figure; see `mccfr_plus.experiments.Result.plot`."""
     for name, value, allowed in (("unit", unit, _AXES), ("band", band, BANDS), ("measure", measure, MEASURE_LABELS)):
         check_choice(name, value, tuple(allowed))
-    games, algorithms = (
-        list(dict.fromkeys(getattr(curve, name) for curve in curves)) for name in ("game", "algorithm")
-    )
+    games = list(dict.fromkeys(curve.game for curve in curves))
+    algorithms = list(dict.fromkeys(curve.algorithm for curve in curves))
     if not curves:
         raise ConfigError("no run has been evaluated yet: there is nothing to draw.")
     panels = _panels(len(games), len(algorithms)) if ax is None else list(ax) if isinstance(ax, Sequence) else [ax]
@@ -203,8 +190,7 @@ def _share_legend(figure: Any) -> None:
     """Replaces the legends of all panels by one above them."""
     handles: dict[str, Any] = {}
     for panel in figure.axes:
-        for handle, label in zip(*panel.get_legend_handles_labels(), strict=True):
-            handles.setdefault(label, handle)
+        handles |= {label: handle for handle, label in zip(*panel.get_legend_handles_labels(), strict=True)}
         if panel.get_legend() is not None:
             panel.get_legend().remove()
     columns = max(2, round(figure.get_figwidth() / 3.4))

@@ -65,10 +65,7 @@ class Result:
         return cls(curves_of(path), path=path)
 
     def save(self, path: str | os.PathLike) -> None:
-        """Writes `about` and all curves into one small file of JSON lines; raises RecordError if that fails.
-
-        Numbers have five digits. Wall times and values per player are left out.
-        """
+        """Writes `about` and the curves, without wall times, into a file of JSON lines; RecordError if that fails."""
         lines: list[dict[str, Any]] = [{"about": self.about}]
         for curve in self.curves:
             what = {"game": curve.game, "algorithm": curve.algorithm, "players": curve.num_players}
@@ -97,10 +94,9 @@ class Result:
         """Draws one panel per game, with the mean and a band over seeds, and returns matplotlib's figure.
 
         Args:
-            unit: Horizontal axis: ``"nodes"``, ``"iterations"``, ``"seconds"`` or ``"cpu_seconds"``.
+            unit, measure: See `Curve.x` and `Curve.y`.
             band: ``"quantiles"`` (5 % to 95 % of the seeds) or ``"mean"`` (Student's 95 % interval of the mean).
             ax: Axes to draw on, or a list with one per game; None: a new figure.
-            measure: ``"exploitability"`` or ``"nash_conv"``.
 
         Raises:
             ConfigError: If there is nothing to draw, an argument is unknown, or matplotlib is missing.
@@ -149,29 +145,25 @@ def compare(
             - A spec: ``"external"``, ``"outcome(epsilon=0.3, minimizer=rm+, averaging=linear)"``, ``"cfr+"``; neural:
               ``"dream(traversals=200)"``, ``"neural:escher"``; OpenSpiel's: ``"openspiel:cfr+"`` (C++),
               ``"openspiel_python:external"``.
-            - A `Solver` or a `SolverConfig`: a template, whose config is used with each seed.
+            - A `Solver` or a `SolverConfig`, whose settings are used with each seed.
             - A factory ``factory(game, seed)`` of a `GameTree`, or of a pyspiel game if its tree does not fit. It
               returns an object with ``run``, ``evaluate``, ``iterations``, ``nodes_touched``, ``seconds`` as `Solver`.
         seeds: Number of runs of each (seeds 1, 2, ...), or the seeds. Deterministic algorithms run once.
-        nodes: Length of a run in histories touched. Give one of `nodes`, `iterations` and `seconds`.
-        iterations: Length of a run in iterations.
-        seconds: Length of a run in seconds.
+        nodes, iterations, seconds: Length of a run in histories touched, iterations or seconds; give one of them.
         num_evaluations: Maximum number of evaluations of a run, evenly spaced on a logarithmic axis; None: as many as
             cost little.
         out: Directory of the records. The same call continues a comparison that was interrupted; a factory is the same
             if its name is. None: a temporary directory.
-        processes: Number of parallel runs; None: one per core. 1 runs everything in this process. So do, by default, a
+        processes: Number of parallel runs; None: one per core, or 1, which runs everything in this process, for a
             `GameTree` and objects that cannot be pickled or are defined in ``__main__``. In a script, call this
             function under ``if __name__ == "__main__":`` or with 1: the other processes import the script.
         cluster: A `mccfr_plus.cluster.Cluster` to run on, entered; None: this machine.
         progress: Whether to show a progress bar on a terminal or in a notebook.
 
-    Returns:
-        The curves. Runs that failed are in `Result.failed`, and logged.
-
     Raises:
         ConfigError, GameError: If an argument is wrong, or an algorithm or a game unknown.
-        RecordError: If `out` holds something else or cannot be written, or all runs failed.
+        RecordError: If `out` holds something else or cannot be written, or all runs failed. Single runs that failed are
+            in `Result.failed`, and logged.
 
     Examples:
         >>> from mccfr_plus.experiments import compare
@@ -209,7 +201,6 @@ def compare(
 
 
 def _short_row(point: Point) -> list[float]:
-    """Returns a point as in the file of `Result.save`."""
     return [point.iterations, *(float(f"{x:.5g}") for x in (point.nodes, point.nash_conv, point.cpu_seconds))]
 
 

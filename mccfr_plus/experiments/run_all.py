@@ -170,7 +170,6 @@ def _work(number: int, run: Run, about: dict[str, Any]) -> str:
 
 
 # --- on a cluster: each run is a task, which is submitted again if its worker is lost ---
-#
 # A worker writes a run's files into a temporary folder and sends them when they change. This program writes them into
 # its own directory, from which a run continues. So machines need not share a directory.
 
@@ -221,8 +220,6 @@ def run_on_cluster(runs: Runs, about: dict[str, Any], cluster: Cluster) -> Itera
 
 
 class _Tasks:
-    """The tasks of runs, and the files that they send."""
-
     def __init__(self, runs: Runs, about: dict[str, Any], cluster: Cluster):
         from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
@@ -313,7 +310,6 @@ class _Sender:
 def _work_on_cluster(
     number: int, run: Run, about: dict[str, Any], imports: tuple[str, ...], files: dict[str, bytes], mailbox: Any
 ) -> str:
-    """Executes a run in a worker, and returns how it has ended; see `outcome_of`."""
     for name in imports:
         import_user_module(name)
     here = about_here(about["command"])

@@ -34,24 +34,17 @@ _SHARE = 0.04  # of a run's work that evaluations may take
 
 
 class Limit(NamedTuple):
-    """How long a run is."""
-
     unit: str  # one of `UNITS`
     total: float
 
     def done(self, solver: Any) -> float:
-        """Returns how much of it has been run."""
         return float(getattr(solver, "nodes_touched" if self.unit == "nodes" else self.unit))
 
     def progress(self, solver: Any) -> float:
-        """Returns the share of it that has been run, from 0 to 1."""
         return min(self.done(solver) / self.total, 1.0)
 
     def iterations_to(self, solver: Any, target: float) -> int:
-        """Returns how many iterations to run next so that the target is not passed, at least 1.
-
-        It depends only on the iterations so far, so that a restored run stops where an uninterrupted one does.
-        """
+        """Returns how many iterations to run next, at least 1, to not pass the target; the clock plays no part."""
         done, iterations = self.done(solver), solver.iterations
         if self.unit == "iterations":
             return round(target - done)
@@ -89,10 +82,7 @@ def evaluation_points(limit: Limit, count: int) -> tuple[float, ...]:
 
 
 def affordable_points(tree: GameTree, limit: Limit, cost: float) -> int:
-    """Returns how many evaluations take a small share of a run, from 8 to 60; 25 for limits that are not in nodes.
-
-    `cost` is that of an evaluation per history and player, in visits.
-    """
+    """Returns how many evaluations, which cost so many visits per history and player, take a small share of a run."""
     if limit.unit != "nodes":
         return 25
     evaluation = cost * tree.num_nodes * tree.num_players
@@ -134,18 +124,16 @@ class Record:
         found, self.points, self.ended = read_record(self.path)
         for key in _IDENTITY:
             if found.get(key) != header.get(key):
+                what = f"its {key} is {found.get(key)!r}, not {header.get(key)!r}"
                 raise RecordError(
-                    f"{self.path} is the record of another run: its {key} is {found.get(key)!r}, not "
-                    f"{header.get(key)!r}. Choose another directory, or delete the file."
+                    f"{self.path} is the record of another run: {what}. Delete it, or give another place."
                 )
 
     def add(self, point: Point) -> None:
-        """Appends an evaluation."""
         self._lines.append({"point": point._asdict()})
         self.points.append(point)
 
     def end(self, **about: Any) -> None:
-        """Appends that the run has ended, and how."""
         self._lines.append({"end": about})
         self.ended = about
 
@@ -160,9 +148,8 @@ def read_record(path: str | os.PathLike) -> tuple[dict[str, Any], list[Point], d
         points = []
         for entry in entries[1:]:
             if "point" in entry:
-                numbers: dict[str, Any] = entry["point"]
-                lists = {name: tuple(found) for name, found in numbers.items() if isinstance(found, list)}
-                points.append(Point(**{**numbers, **lists}))
+                values: dict[str, Any] = {k: tuple(v) if isinstance(v, list) else v for k, v in entry["point"].items()}
+                points.append(Point(**values))
             else:
                 ended = entry["end"]
     except (IndexError, ValueError, KeyError, TypeError, AttributeError):
@@ -232,8 +219,6 @@ Runs = dict[int, Run]  # by number, in the order in which they are started
 
 
 class RunEvent(NamedTuple):
-    """A progress event of a comparison."""
-
     number: int  # of the run
     progress: float  # 0 .. 1
     outcome: str | None  # `DONE`, `STOPPED`, an error, or None: the run goes on
@@ -242,8 +227,8 @@ class RunEvent(NamedTuple):
 def run_to_end(run: Run, game: GameTree | pyspiel.Game, about: dict[str, Any], tell: Tell, stop: Stop) -> bool:
     """Runs to the end; returns False if `stop` has ended it before. Recorded points are not measured again.
 
-    Our solvers continue from their checkpoint. Solvers without checkpoints start from the beginning, with the same
-    seed. A KeyboardInterrupt is raised after a checkpoint was written, unless `stop` returns True then.
+    Solvers without checkpoints start from the beginning, with the same seed. A KeyboardInterrupt is raised after a
+    checkpoint was written, unless `stop` returns True then.
     """
     record = Record(run.record, run.header(about))
     if record.ended is not None:

@@ -1,8 +1,7 @@
 """The file of a checkpoint, named arrays and a JSON header; its lock; and its writer, while a solver runs.
 
-It is an uncompressed zip archive like numpy's `.npz`, without pickle: ``header.json`` and one ``.npy`` per array.
-Each member has a checksum (CRC-32), so that damage is found. Arrays are read and written in pieces, without a copy in
-memory.
+It is an uncompressed zip archive like numpy's `.npz`, without pickle: ``header.json`` and one ``.npy`` per array, with
+checksums. Arrays are read and written in pieces, without a copy in memory.
 """
 
 import contextlib
@@ -177,7 +176,6 @@ class CheckpointWriter:
 
     A write that fails within the run is logged and tried again later. One that fails at the end is an error, unless
     another error ends the block. So is a file that is in use, or holds another run or a later iteration.
-
     `path` may be a `CheckpointLock` that the caller holds. `interval` is in seconds; it grows if writing takes over a
     tenth of the time. `checkpoints` is a module with ``save(solver, path)`` and ``header_of_run(path, solver)``.
     """

@@ -64,17 +64,14 @@ def file_errors(path: Path, error_type: type[MccfrPlusError], what: str = "write
 
 
 def natural(value: Any) -> bool:
-    """Returns whether a value is a whole number, at least 0."""
     return type(value) is int and value >= 0
 
 
 def positive(value: Any) -> bool:
-    """Returns whether a value is a whole number, at least 1."""
     return type(value) is int and value >= 1
 
 
 def number(value: Any) -> bool:
-    """Returns whether a value is a finite number, at least 0."""
     return type(value) in (int, float) and 0 <= value < math.inf
 
 

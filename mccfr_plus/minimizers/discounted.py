@@ -35,8 +35,7 @@ _SMALLEST_FACTOR = 1e-300  # keeps logarithms finite
 def discounted(values, strategy, tables, first, last, iteration, parameters):
     """Updates an infoset. See `Minimizer`; with `CUTS` there is no row SEEN_NEGATIVE.
 
-    Regrets keep their signs between two visits, so that the discounts that an infoset missed are made up for when it
-    is touched again, in O(touched): the factors are kept as sums of logarithms.
+    Regrets keep their signs between two visits, so that missed discounts, sums of logarithms, are made up for now.
     """
     positive, negative = parameters[POSITIVE], parameters[NEGATIVE]
     missed_positive, missed_negative = 1.0, 1.0
@@ -207,9 +206,8 @@ class ScheduledDiscounted(Discounted):
 class PredictiveDiscounted(Discounted):
     """Predictive discounted regret matching+, the rule of PDCFR+ (Xu et al. 2024, section 4).
 
-    With r the regrets of iteration t and R the cumulative ones: R = [d R + r]+ with
-    d = (t-1)^alpha / ((t-1)^alpha + 1), and the next strategy is proportional to [d' R + r]+ with the next iteration's
-    d'. The table holds d' R. The average has weights t^5.
+    With r the regrets of iteration t and R the cumulative ones: R = [d R + r]+, d = (t-1)^alpha / ((t-1)^alpha + 1),
+    and the next strategy is proportional to [d' R + r]+ with the next iteration's d'. The average has weights t^5.
 
     Args:
         alpha: Exponent of the discount; infinity keeps regrets whole, which is predictive regret matching+.

@@ -1,15 +1,12 @@
 """Exponential weights: Hedge at every infoset, and FTRL, OMD and MMD on sequences, with dilated entropy.
 
 docs/background/minimizers.md has the formulas of A and V. A sampled gradient is 0 outside of the touched infosets, so
-that only their A and V change: each passes the change of its V up, O(touched), and the result is FTRL on the sampled
-gradients, exactly.
+only their A and V change: each passes the change of its V up, O(touched), and the result is exactly FTRL.
 
 OMD: as psi is steep at the border of the polytope, the step adds eta_t g_t to its gradient and projects on nothing but
 the equalities, so that the sum of eta_s g_s takes the place of eta G. FTRL with a changing eta would change every A in
-every iteration, which is not O(touched). MMD has no log n_I in psi, and theta = (theta + eta_t g_t) / (1 + eta_t
-alpha_t) in the place of eta G: all infosets change in every iteration.
-
-The optimistic forms count the last gradient that an infoset saw twice, as the guess of the next one.
+every iteration. So does MMD, which has no log n_I in psi, and theta = (theta + eta_t g_t) / (1 + eta_t alpha_t) in the
+place of eta G. The optimistic forms count the last gradient that an infoset saw twice, as the guess of the next one.
 
 References: Hoda et al. 2010, section 4 (dilated regularizers); Kroer et al. 2020 (weights); Farina, Kroer, Sandholm
 2020, sections 2.2 and 5 (FTRL, OMD on sampled gradients); Sokota et al. 2023, section 3 (MMD).
@@ -38,7 +35,6 @@ OPTIMISM = ("rakhlin2013online", "syrgkanis2015fast")  # keys of `mccfr_plus.cit
 
 @kernel
 def step_size(parameters, iteration):
-    """Returns eta / iteration^decay."""
     return parameters[ETA] * float(iteration) ** -parameters[DECAY]
 
 
@@ -336,15 +332,12 @@ def dilated_weights(tree: Tree, scheme: str = "kroer") -> np.ndarray:
     sum of h[s]^2 / x[s] >= (sum of |h[s]|)^2 / (sum of x[s]), by Cauchy-Schwarz: psi is strongly convex with modulus
     1 / M_Q in the 1-norm, where M_Q is the largest 1-norm of a plan, and with modulus 1 in the 2-norm.
 
-    | scheme | weights | modulus, 1-norm |
-    |---|---|---|
-    | kroer | 2 alpha_I, without a parent alpha_I, where alpha_I = 1 + max_a sum_J 2 alpha_J | at least 1 / M_Q |
-    | least | equality above: the smallest weights for which the argument holds | 1 / M_Q |
-    | constant | 1 everywhere, so at least s times the least ones | s / M_Q, as all brackets above are >= 0 |
+    - kroer: 2 alpha_I, without a parent alpha_I, where alpha_I = 1 + max_a sum_J 2 alpha_J (Kroer et al. 2020).
+    - least: equality above, so a smaller psi and better regret bounds with the same modulus (Farina, Kroer, Sandholm
+      2021, "Better regularization for sequential decision spaces").
+    - constant: 1, which is at least s times the least weights: modulus s / M_Q, as all brackets above are >= 0.
 
-    Smaller weights with the same modulus mean a smaller psi and a better regret bound. References: Kroer et al. 2020
-    (beta_I = 2 alpha_I); Farina, Kroer, Sandholm 2021, "Better regularization for sequential decision spaces" (least).
-    By rules, all infosets of the tree must be known. GameError for imperfect recall: infosets have no single parent.
+    All infosets of the tree must be known. GameError for imperfect recall: infosets have no single parent.
     """
     check_choice("weights", scheme, SCHEMES)
     tree.require_perfect_recall("a dilated entropy")

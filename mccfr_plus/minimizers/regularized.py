@@ -51,9 +51,8 @@ def threshold_of(values, first, last, mass):
 def update_regularized(values, strategy, tables, first, last, iteration, parameters):
     """Updates an infoset. See `Minimizer`, and docs/background/minimizers.md for the formulas.
 
-    With the strategy u, its reference m, and n actions, the value for the parent is <v, u> - tau |u|^2 / 2. Constants
-    that are added to all actions do not change a projection, so that the table holds m - 1 / n and the uniform strategy
-    falls out.
+    With the strategy u, its reference m, and n actions, the value for the parent is <v, u> - tau |u|^2 / 2. The table
+    holds m - 1 / n, as constants do not change a projection.
     """
     root, tau, mass = parameters[ROOT], parameters[TAU_NOW], 1.0 - parameters[GAMMA]
     count, half, value, squares, rest = last - first, 0.5 * tau, 0.0, 0.0, 0.0
@@ -151,7 +150,6 @@ MU, LEAST, LENGTH, LEAST_NOW, LEAST_BEFORE = range(5)  # LEAST: gamma; LENGTH: o
 
 @inline_kernel
 def least_probability(gamma, count):
-    """Returns gamma, or 1 / count if that is smaller."""
     return 1.0 / count if unlikely(gamma * count > 1.0) else gamma
 
 
