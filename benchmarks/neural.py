@@ -21,8 +21,8 @@ from measuring import FLAGS, run, settings, spread, timed
 import mccfr_plus
 from mccfr_plus import neural
 from mccfr_plus.neural.paths import Trajectories, uniform
+from mccfr_plus.trees.batches import Observer
 from mccfr_plus.trees.order import representative_states
-from mccfr_plus.trees.tensors import Observer
 
 flags.DEFINE_string("game", None, "Game. Default: leduc_poker")
 flags.DEFINE_integer("seeds", 3, "How many runs")

@@ -33,7 +33,7 @@ from measuring import FLAGS, rate, run, spread, timed
 from tqdm import tqdm
 
 import mccfr_plus
-from mccfr_plus.solver import registry
+from mccfr_plus.solver import config
 
 MINIMIZERS = ("rm", "rm+", "dcfr", "prm+")
 GOOFSPIEL = "goofspiel(num_cards=5,imp_info=True,points_order=descending,returns_type=win_loss)"
@@ -299,7 +299,7 @@ def minimizers():
         pairs = [[timed(lambda s=s: s.run(count), time.process_time) for s in solvers] for _ in range(FLAGS.rounds)]
         return spread([a / b for a, b in pairs])
 
-    for name in FLAGS.minimizers or registry.MINIMIZERS:
+    for name in FLAGS.minimizers or config.MINIMIZERS:
         print(f"{name:<36} " + " ".join(f"{ratio(tree, name):>19}" for tree in found.values()), flush=True)
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
 from importlib import metadata, resources
 from typing import TYPE_CHECKING
 
@@ -21,13 +20,9 @@ _PACKAGE = r"""@software{{mccfr_plus,
   version = {{{version}}},
 }}"""
 
-
-def _read_bibliography() -> dict[str, str]:
-    text = (resources.files("mccfr_plus") / "references.bib").read_text(encoding="utf-8")
-    return {entry[1]: entry[0] for entry in _ENTRY.finditer(text)}
-
-
-BIBLIOGRAPHY = _read_bibliography()  # BibTeX entries by key; components name keys in a class attribute `references`
+# BibTeX entries by key; components name keys in a class attribute `references`.
+_TEXT = (resources.files("mccfr_plus") / "references.bib").read_text(encoding="utf-8")
+BIBLIOGRAPHY = {entry[1]: entry[0] for entry in _ENTRY.finditer(_TEXT)}
 
 
 def cite(solver: Solver) -> str:
@@ -50,23 +45,13 @@ def cite(solver: Solver) -> str:
         raise ConfigError(f"cite({solver!r}): give a solver, such as mccfr_plus.Solver('kuhn_poker').")
     components = (getattr(config, name, None) for name in ("estimator", "baseline", "minimizer", "averaging"))
     used = (solver, config, *components)  # neural solvers and their configs have references of their own
-    keys = [key for component in used for key in getattr(component, "references", ())]
-    own = _PACKAGE.format(version=metadata.version("mccfr_plus"))
-    return "\n\n".join([*entries((*keys, *_ALWAYS)), own]) + "\n"
-
-
-def entries(keys: Iterable[str]) -> list[str]:
-    """Returns the BibTeX entries of keys in their order, each once; whole entries are returned as they are.
-
-    Raises:
-        ConfigError: If a key does not exist.
-    """
-    found = []
-    for key in keys:
+    entries = []
+    for key in [*(key for component in used for key in getattr(component, "references", ())), *_ALWAYS]:
         if not key.lstrip().startswith("@") and key not in BIBLIOGRAPHY:
+            known = ", ".join(BIBLIOGRAPHY)
             raise ConfigError(
-                f"references name {key!r}: give a whole BibTeX entry (it begins with @) or one of "
-                f"{', '.join(BIBLIOGRAPHY)}."
+                f"references name {key!r}: give a whole BibTeX entry (it begins with @) or one of {known}."
             )
-        found.append(BIBLIOGRAPHY.get(key, key.strip()))
-    return list(dict.fromkeys(found))
+        entries.append(BIBLIOGRAPHY.get(key, key.strip()))
+    entries.append(_PACKAGE.format(version=metadata.version("mccfr_plus")))
+    return "\n\n".join(dict.fromkeys(entries)) + "\n"

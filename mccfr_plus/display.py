@@ -38,11 +38,7 @@ def require_library(name: str) -> None:
 
 
 def data_frame(columns: Mapping[str, Sequence | np.ndarray]) -> Any:
-    """Returns columns of equal length as a pandas data frame.
-
-    Raises:
-        ConfigError: If pandas is not installed.
-    """
+    """Returns columns of equal length as a pandas data frame. ConfigError: if pandas is not installed."""
     try:
         import pandas as pd
     except ImportError:
@@ -65,7 +61,6 @@ def html_table(heading: Sequence[str], rows: Sequence[Sequence[str]], numbers_fr
 
 
 def html_summary(title: str, rows: Mapping[str, Any]) -> str:
-    """Returns a heading and a table of names and values."""
     table = html_table(["", ""], [[name, str(value)] for name, value in rows.items()], numbers_from=2)
     return f"<b>{escape(title)}</b>{table}"
 
@@ -92,22 +87,12 @@ BANDS: dict[str, Band] = {"quantiles": quantile_band, "mean": mean_band}
 
 
 def draw_line(axes: Any, x: np.ndarray, y: np.ndarray, number: int, label: str, band: Band = quantile_band) -> None:
-    """Draws the mean over seeds of `y`, ``[seeds, points]``, and a band into axes of matplotlib.
-
-    The number of the line determines its colour, dashes and marker.
-    """
+    """Draws the mean over seeds of `y`, ``[seeds, points]``, and a band. `number` determines colour, dashes, marker."""
     colour, mean, (low, high) = COLOURS[number % len(COLOURS)], y.mean(axis=0), band(y)
     positive = (mean > 0) & (x > 0)  # an exploitability of 0 has no place on a logarithmic axis
-    axes.plot(
-        x[positive],
-        mean[positive],
-        color=colour,
-        linestyle=DASHES[number // len(COLOURS) % len(DASHES)],
-        marker=MARKERS[number % len(MARKERS)],
-        markersize=3.5,
-        markevery=max(1, positive.sum() // 12),
-        label=label,
-    )
+    marks = {"marker": MARKERS[number % len(MARKERS)], "markersize": 3.5, "markevery": max(1, positive.sum() // 12)}
+    dashes = DASHES[number // len(COLOURS) % len(DASHES)]
+    axes.plot(x[positive], mean[positive], color=colour, linestyle=dashes, label=label, **marks)
     if len(y) > 1:
         floor = mean[positive].min(initial=1.0) * 1e-3
         edges = low[positive].clip(floor), high[positive].clip(floor)

@@ -1,6 +1,12 @@
 """The errors of this package. Each message says what was given, what is allowed and what to do."""
 
 
+def shortened(value: object, most: int = 80) -> str:
+    """Returns a value as text for a message: the middle is left out if it has more than `most` characters."""
+    text = str(value)
+    return text if len(text) <= most else f"{text[: most // 2]} ... {text[len(text) - most // 2 + 5 :]}"
+
+
 class MccfrPlusError(Exception):
     """The base class of this package's errors.
 

@@ -1,26 +1,32 @@
-"""Checks of parameters that a user gives: each raises ConfigError with the value and what is allowed."""
+"""What a user gives: checks of numbers, switches and names, and random generators from seeds."""
 
 import functools
 import math
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import field, fields
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
 from mccfr_plus.errors import ConfigError
-from mccfr_plus.kernels.random_numbers import as_python
 
 LARGEST = sys.float_info.max  # limit of what may be any finite number
 
+Seed: TypeAlias = int | np.random.Generator | None  # see `new_states`
+
+
+def as_python(value: Any) -> Any:
+    """Returns a number or truth value of NumPy as Python's, whose arithmetic loses no digits; others as they are."""
+    if isinstance(value, np.floating):
+        return float(value)  # `item` of a long double is no float
+    return value.item() if isinstance(value, np.generic) else value
+
 
 def check_number(name: str, value: Any, above: float, most: float, allowed: str, *, inclusive: bool = False) -> Any:
-    """Returns a value as a number of Python. Raises ConfigError unless it is one within limits.
+    """Returns a value as a number of Python, or raises ConfigError, which says what is `allowed`.
 
-    Args:
-        allowed: What the message says is allowed.
-        inclusive: Whether the lower limit is allowed, too.
+    `inclusive`: whether the lower limit is allowed.
     """
     number = as_python(value)
     is_number = not isinstance(number, bool) and isinstance(number, int | float)
@@ -46,6 +52,25 @@ def check_choice(name: str, value: Any, choices: Sequence[str]) -> None:
     """Raises ConfigError unless a value is one of some names."""
     if value not in choices:
         raise ConfigError(f"{name}={value!r}: give one of {', '.join(choices)}.")
+
+
+def new_state(seed: Seed) -> np.ndarray:
+    """Returns a fresh generator state, ``[1]`` uint64; see `new_states`."""
+    return new_states(seed, 1)
+
+
+def new_states(seed: Seed, count: int) -> np.ndarray:
+    """Returns fresh generator states, ``[count]`` uint64, the first of which does not depend on the count.
+
+    The seed is an integer >= 0 for a repeatable run, a numpy generator to draw the state from, or None for entropy of
+    the operating system; anything else is a ConfigError.
+    """
+    if isinstance(seed, np.random.Generator):
+        return seed.integers(0, 2**64, size=count, dtype=np.uint64)
+    number = as_python(seed)
+    if seed is not None and (isinstance(number, bool) or not isinstance(number, int) or number < 0):
+        raise ConfigError(f"seed={seed!r}: give an integer >= 0, a numpy.random.Generator, or None.")
+    return np.random.SeedSequence(number).generate_state(count, np.uint64)
 
 
 # --- dataclasses whose fields carry their checks ---

@@ -23,8 +23,7 @@ class Spec(NamedTuple):
 def parse_spec(text: str) -> Spec:
     """Returns the name and the parameters of ``name`` or ``name(key=value, ...)``. Nothing is evaluated.
 
-    Raises:
-        SyntaxError: If it is written otherwise, or a key is given twice.
+    SyntaxError: if it is written otherwise, or a key is given twice.
 
     Examples:
         >>> parse_spec("external(epsilon=0.3, minimizer=hedge(eta=2), batch=8)")
@@ -45,8 +44,7 @@ def parse_spec(text: str) -> Spec:
 def split_specs(text: str) -> list[str]:
     """Returns the pieces between the commas of a text that are outside of brackets and quotes, stripped.
 
-    Raises:
-        SyntaxError: If a bracket or quote has no partner, or a piece is empty.
+    SyntaxError: if a bracket or quote has no partner, or a piece is empty.
     """
     pieces, open_brackets, quote = [""], list[str](), ""
     for character in text:

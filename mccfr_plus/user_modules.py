@@ -12,12 +12,9 @@ _imported: list[str] = []
 
 
 def import_user_module(spec: str) -> None:
-    """Imports a module by its name, or by the path of its file, whose folder is added to `sys.path`.
+    """Imports a module by its name, also from the current folder, or by its file, whose folder joins `sys.path`.
 
-    A name such as ``my_package.games`` is also searched for in the current folder.
-
-    Raises:
-        ConfigError: If there is no such module, or its import fails.
+    ConfigError: if there is no such module, or its import fails.
     """
     is_file = _is_file(spec)
     path = Path(spec).resolve()

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from mccfr_plus import ConfigError
-from mccfr_plus.solver import registry
+from mccfr_plus.solver import config
 from mccfr_plus.solver.config import SolverConfig
 from mccfr_plus.trees.needs import HISTORIES, INFOSETS
 
@@ -25,10 +25,10 @@ LOOPS: dict[str, dict[str, Any]] = {
     "baseline by samples": {"baseline": "mean(backup='sampled')"},
 }
 # These differ from "uniform", "dcfr" and "prm+" by numbers that kernels are given.
-AVERAGES = tuple(name for name in registry.AVERAGES if name not in ("linear", "power", "schedule"))
+AVERAGES = tuple(name for name in config.AVERAGES if name not in ("linear", "power", "schedule"))
 _OTHER_NUMBERS = ("linear", "linear+", "dcfr_pruning", "dcfr+", "sapcfr+")
-MINIMIZERS = tuple(name for name in registry.MINIMIZERS if name not in _OTHER_NUMBERS)
-ESTIMATORS = tuple(name for name in registry.ESTIMATORS if name != "best_response")  # which has tests of its own
+MINIMIZERS = tuple(name for name in config.MINIMIZERS if name not in _OTHER_NUMBERS)
+ESTIMATORS = tuple(name for name in config.ESTIMATORS if name != "best_response")  # which has tests of its own
 FACTORS = (ESTIMATORS, MINIMIZERS, AVERAGES, tuple(LOOPS))
 
 

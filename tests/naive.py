@@ -19,8 +19,8 @@ import numpy as np
 import pyspiel
 
 from mccfr_plus import compile_game
-from mccfr_plus.checks import games, script
-from mccfr_plus.solver import registry as parts
+from mccfr_plus.checks import games, sampler
+from mccfr_plus.solver import config as parts
 from mccfr_plus.trees.flattening import alias_table
 from mccfr_plus.trees.needs import GRADIENTS
 
@@ -345,10 +345,10 @@ def _alias(probabilities: tuple[float, ...]) -> list[tuple[float, int]]:
     return list(zip(table["accept"].tolist(), table["alias"].tolist(), strict=True))
 
 
-class Script(script.Script):
+class Script(sampler.Script):
     """Draws what it is told and notes the probability of that: the branches of all random outcomes, one by one."""
 
-    outcome = action = script.Script.choose
+    outcome = action = sampler.Script.choose
 
     def exploring(self, probabilities: list[float], epsilon: float, other: list[float] | None = None) -> int:
         other = other or [1 / len(probabilities)] * len(probabilities)
@@ -364,7 +364,7 @@ class Script(script.Script):
 def all_outcomes(sample):
     """Yields (probability, sample(draws)) for every outcome of the draws that can happen."""
     draws = Script()
-    return script.all_outcomes(draws, lambda: sample(draws))
+    return sampler.all_outcomes(draws, lambda: sample(draws))
 
 
 # --- sampled gradients ---

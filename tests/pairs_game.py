@@ -3,8 +3,8 @@
 import dataclasses
 
 from mccfr_plus.games import register_game
+from mccfr_plus.games.openspiel.phantom_games import NOTHING, parameters_of
 from mccfr_plus.games.perfect_recall_dark_hex import PerfectRecallDarkHexGame
-from mccfr_plus.games.phantom import NOTHING, parameters_of
 from mccfr_plus.games.symmetries import board_symmetries
 
 

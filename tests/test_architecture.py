@@ -20,8 +20,8 @@ LAYERS = """
     specs
     display
     user_modules
-    kernels
     parameters
+    kernels
     games
     trees
     estimators
@@ -186,7 +186,7 @@ def faults_of_docstring(name, value):
 
 def test_help_shows_every_public_docstring():
     objects = dict(public_objects())
-    assert len(objects) > 550
+    assert len(objects) > 500
     assert [fault for name, value in objects.items() for fault in faults_of_docstring(name, value)] == []
 
 
@@ -297,4 +297,4 @@ def test_a_solve_passes_few_files():
         result = subprocess.run([sys.executable, "-c", FILES_PASSED, *command], capture_output=True, text=True)
         assert result.returncode == 0, result.stderr
     passed = [path for path in json.loads(result.stdout.splitlines()[-1]) if path.startswith(str(ROOT))]
-    assert len(passed) <= 30, "\n".join(passed)
+    assert len(passed) <= 24, "\n".join(passed)

@@ -7,7 +7,7 @@ import pytest
 
 from mccfr_plus import ConfigError, Solver, cite
 from mccfr_plus.citations import BIBLIOGRAPHY
-from mccfr_plus.solver.registry import AVERAGES, BASELINES, ESTIMATORS, MINIMIZERS
+from mccfr_plus.solver.config import AVERAGES, BASELINES, ESTIMATORS, MINIMIZERS
 
 
 def keys_of(solver):

@@ -95,7 +95,7 @@ def test_commands(path, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     monkeypatch.syspath_prepend(ROOT / "examples")
     monkeypatch.setattr("builtins.input", lambda _: "q")  # what a person types into `play`
-    monkeypatch.setattr(cli_play.play_page, "serve", lambda *_: None)
+    monkeypatch.setattr(cli_play, "_serve", lambda *_: None)
     monkeypatch.setattr("webbrowser.open", lambda _: True)  # of `view`
     commands = commands_of(path)
     assert commands

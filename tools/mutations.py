@@ -214,7 +214,7 @@ CHANGES = [
         "tests/solver/test_threads.py",
         (
             "a thread's gradient is left out",
-            "team.py",
+            "loop.py",
             "for thread in range(1, team[0, SIZE]):",
             "for thread in range(2, team[0, SIZE]):",
         ),
@@ -254,7 +254,7 @@ CHANGES = [
         "tests/solver/test_history.py::test_the_first_evaluation_at_the_target_is_the_last",
         (
             "the target is compared with NashConv",
-            "history.py",
+            "iterative.py",
             "self._target is not None and found <= self._target",
             "self._target is not None and progress.evaluation.nash_conv <= self._target",
         ),
@@ -265,8 +265,8 @@ CHANGES = [
         (
             "needs: the baseline asks for nothing",
             "config.py",
-            "of_baseline = {DRAWS, NO_VALUES, ONE_PLAYER, BASELINES, NODES} if",
-            "of_baseline = set[str]() if",
+            "frozenset(of_baseline if",
+            "frozenset(set() if",
         ),
     ),
     *changes(
@@ -303,20 +303,20 @@ CHANGES = [
         "kernels",
         "tests/kernels/test_slots.py",
         ("slots: an unknown slot is accepted", "slots.py", "        if unused:\n", "        if not binder.used:\n"),
-        ("slots: a constant keeps its default", "slots.py", "return value.with_value(new)", "return value"),
+        ("slots: a constant keeps its default", "slots.py", "return _with_value(value, new)", "return value"),
     ),
     *changes(
         "kernels",
         "tests/kernels/test_digest.py",
         (
             "digests without closures",
-            "digest.py",
+            "compile.py",
             "zip(function.__code__.co_freevars, function.__closure__ or (), strict=True)",
             "zip((), ())",
         ),
         (
             "digests without modules",
-            "digest.py",
+            "compile.py",
             'found |= {f"{name}.{each}": vars(module)[each] for each in used if each in vars(module)}',
             "pass",
         ),
@@ -353,15 +353,15 @@ CHANGES = [
         "tests/kernels/test_digest.py",
         (
             "kernels with a digest are not kept on disk",
-            "disk_cache.py",
+            "compile.py",
             "if self.digest is None:",
             "if self.digest is not None:",
         ),
         (
             "digests trust functions of users",
-            "digest.py",
-            'return "trusted" if _is_trusted(',
-            'return "trusted" if not _is_trusted(',
+            "compile.py",
+            'return "trusted" if _is_of(',
+            'return "trusted" if not _is_of(',
         ),
     ),
     *changes(

@@ -13,7 +13,7 @@ from pathlib import Path
 from absl import app, flags
 
 import mccfr_plus
-from mccfr_plus.games import bluff_rounds
+from mccfr_plus.games import bluff
 
 FLAGS = flags.FLAGS
 
@@ -21,14 +21,14 @@ flags.DEFINE_multi_string("dice", ["1,1"], "Dice of who begins and of the other 
 flags.DEFINE_integer("faces", 6, "Faces of a die")
 flags.DEFINE_enum("starts", "loser", ["loser", "winner"], "Who begins the round that follows")
 flags.DEFINE_float("precision", 1e-6, "Half the distance between the bounds")
-flags.DEFINE_string("file", str(Path(bluff_rounds.__file__).with_suffix(".json")), "Where to keep them")
+flags.DEFINE_string("file", str(Path(bluff.__file__).with_name("bluff_rounds.json")), "Where to keep them")
 
 
 def main(_):
     path = Path(FLAGS.file)
     for dice in FLAGS.dice:
         first, second = map(int, dice.split(","))
-        game = bluff_rounds.Following((first, second), FLAGS.faces, FLAGS.starts, 1.0).game
+        game = bluff.Following((first, second), FLAGS.faces, FLAGS.starts, 1.0).game
         value = mccfr_plus.game_value(game, FLAGS.precision)
         kept = json.loads(path.read_text()) if path.exists() else {"rounds": []}
         rounds = {each["game"]: each for each in kept["rounds"]}

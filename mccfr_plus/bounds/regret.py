@@ -48,7 +48,7 @@ from mccfr_plus.minimizers import (
     linear,
 )
 from mccfr_plus.minimizers.exponential_weights import dilated_weights
-from mccfr_plus.solver.registry import average_of, estimator_of, minimizer_of
+from mccfr_plus.solver.config import average_of, estimator_of, minimizer_of
 from mccfr_plus.trees.game_tree import GameTree
 from mccfr_plus.trees.needs import GRADIENTS
 

@@ -12,7 +12,7 @@ import numpy as np
 
 from mccfr_plus.evaluation.play import require_player
 from mccfr_plus.kernels.compile import kernel
-from mccfr_plus.trees import statistics
+from mccfr_plus.trees import game_tree
 from mccfr_plus.trees.game_tree import GameTree
 
 
@@ -43,7 +43,7 @@ def log_pure_strategies(tree: GameTree, player: int) -> float:
 def action_sequences(tree: GameTree, player: int) -> np.ndarray:
     """Returns the block B of M_i of each own infoset, ``[infosets of the player]`` int64, numbered without gaps."""
     infosets_of(tree, player)  # validates player and recall
-    return statistics.action_sequences(tree, player)
+    return game_tree.action_sequences(tree, player)
 
 
 def outcome_delta(tree: GameTree, player: int, epsilon: float, sampling: np.ndarray | None = None) -> float:

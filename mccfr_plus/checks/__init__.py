@@ -1,8 +1,4 @@
-"""Checks of user-defined components: estimators, minimizers, averages and the compiled rules of games.
-
-Each check enumerates small games where that is possible, and compares with theory otherwise. It raises `CheckError` at
-the first fault, and returns a `Report`.
-"""
+"""Checks of user-defined components: each raises `CheckError` at the first fault, and returns a `Report`."""
 
 from mccfr_plus.checks.average import check_average
 from mccfr_plus.checks.estimator import check_estimator

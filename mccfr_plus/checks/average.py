@@ -1,9 +1,4 @@
-"""Whether an average adds up, in expectation, own reach x strategy x a constant of the infoset.
-
-Two fixed strategies are played in turn, with different weights. The sums of the average must be in proportion to the
-weighted sums of own reach: exactly where the average does not depend on draws, by z-tests where it does. The lazy
-average needs strategies that change only where they are touched: it is compared with the exact one in runs of a solver.
-"""
+"""Whether an average adds up, in expectation, own reach x strategy x a constant of the infoset."""
 
 from collections.abc import Iterable
 
@@ -13,18 +8,16 @@ import pyspiel
 from mccfr_plus.averages import PowerAverage
 from mccfr_plus.averages.average import Mechanism
 from mccfr_plus.averages.methods import add_visits
-from mccfr_plus.checks.exact import own_reach
-from mccfr_plus.checks.games import SPANS, THREE, name_of, random_strategy, tree_of_name, tree_of_text
+from mccfr_plus.checks.games import SPANS, THREE, name_of, own_reach, random_strategy, tree_of_name, tree_of_text
 from mccfr_plus.checks.report import CheckLine, Report, Subject
 from mccfr_plus.checks.sampler import GradientSampler, sample_gradient, z_limit
 from mccfr_plus.errors import ConfigError
 from mccfr_plus.estimators import Estimator, SamplingWeights
 from mccfr_plus.kernels.compile import announce_compilation, kernel
-from mccfr_plus.kernels.random_numbers import new_state
 from mccfr_plus.minimizers import RegretMatching
-from mccfr_plus.solver.config import SolverConfig, composed
+from mccfr_plus.parameters import new_state
+from mccfr_plus.solver.config import SolverConfig, average_of, composed, estimator_of
 from mccfr_plus.solver.loop import ACCUMULATE, LISTS_VISITS, UPDATE_ALL_PLAYERS, weight_of
-from mccfr_plus.solver.registry import average_of, estimator_of
 from mccfr_plus.solver.solver import Solver
 from mccfr_plus.trees.game_tree import GameTree, compile_game
 from mccfr_plus.trees.scratch import begin_traversal
@@ -33,7 +26,7 @@ _WEIGHTS = np.array([1.0, 3.0])  # of the two strategies: they differ, so that a
 _BATCHES = 200
 _LENGTH = 100  # iterations of a batch
 _LAZY_ITERATIONS = 200
-_REACH = "own reach times strategy times `weight`: the mean by which the sums of an infoset must grow in proportion"
+_REACH = "what is added: own reach times strategy times `weight`, in the mean"
 
 
 @kernel
@@ -75,8 +68,7 @@ def check_average(
         unbiased: Whether it must be unbiased; None: as documented, all but ``"optimistic"``.
         seed: Seed of strategies and draws.
 
-    Returns:
-        The report; ``figures["bias"]`` is the largest difference of a probability.
+    ``figures["bias"]`` of the report is the largest difference of a probability.
 
     Raises:
         CheckError: If it is biased, writes NaN, or adds nothing up.
@@ -93,28 +85,26 @@ def check_average(
         raise ConfigError(f"{sampling!r}: averages are checked with the built-in estimators.")
     new_state(seed)  # validates the seed
     must_be_unbiased = average.method != "optimistic" or average.kernel is not None if unbiased is None else unbiased
-    default: tuple[str | GameTree, ...] = ("kuhn_poker", tree_of_text(SPANS), tree_of_text(THREE))
-    if average.method == "sampled":
-        default = default[:2]  # it is for two players
-    trees = [tree_of_name(g) if isinstance(g, str) else compile_game(g) for g in (default if games is None else games)]
-    lines, bias = [], 0.0
-    config = SolverConfig.from_specs(sampling, averaging=average)
+    texts = (SPANS,) if average.method == "sampled" else (SPANS, THREE)  # "sampled" is for two players
+    default = [tree_of_name("kuhn_poker"), *map(tree_of_text, texts)]
+    trees = default if games is None else [compile_game(game) for game in games]
+    lines: list[CheckLine] = []
+    bias, config = 0.0, SolverConfig.from_specs(sampling, averaging=average)
     for tree in trees:
         config.check_game(tree)
-        method = config.average_method(tree.num_players, tree.perfect_recall)
+        method, away = config.average_method(tree.num_players, tree.perfect_recall), 0.0
         if not method.has_sums:
-            lines.append(CheckLine("no average", name_of(tree), "the last strategy is played: nothing is added up"))
+            line = CheckLine("no average", name_of(tree), "the last strategy is played: nothing is added up")
         elif method.mechanism is Mechanism.LAZY:
-            lines.append(_compare_with_exact(average, sampling, tree, seed))
+            line = _compare_with_exact(average, sampling, tree, seed)
         else:
             line, away = _compare_with_played(config, tree, seed, must_be_unbiased)
-            lines.append(line)
-            bias = max(bias, away)
+        lines, bias = [*lines, line], max(bias, away)
     return Report(f"{average!r} with {sampling!r}", tuple(lines), {"bias": bias})
 
 
 def _compare_with_exact(average: PowerAverage, estimator: Estimator, tree: GameTree, seed: int) -> CheckLine:
-    """Compares the average of a solver with the sum of its strategies."""
+    """Runs a solver, because a lazy average needs strategies that change only where they are touched."""
     solver = Solver(tree, estimator, "rm", average, alternating=False, seed=seed)
     sums, first, worst = np.zeros(tree.num_slots), tree.arrays.infosets["first_slot"], 0.0
     for iteration in range(1, _LAZY_ITERATIONS + 1):
@@ -125,7 +115,7 @@ def _compare_with_exact(average: PowerAverage, estimator: Estimator, tree: GameT
         found = solver.average_strategy()
         away = np.abs(found - expected)
         worst = max(worst, float(away.max()))
-        what = f"is not the exact average after {iteration} iterations with {estimator!r}"
+        what = f"is not the exact average after {iteration} iterations"
         look_at = "the sums of `settle`, and when it is called: before the strategy of an infoset changes"
         Subject(average, tree).require(away <= 1e-12, what, look_at, expected=expected, found=found)
     compared = f"{name_of(tree)}, after each of {_LAZY_ITERATIONS} iterations"
@@ -133,17 +123,16 @@ def _compare_with_exact(average: PowerAverage, estimator: Estimator, tree: GameT
 
 
 def _play_in_turn(config: SolverConfig, tree: GameTree, strategies: np.ndarray, seed: int) -> np.ndarray:
-    """Returns the sums of batches, ``[_BATCHES, num_slots]``, or raises CheckError if they cannot be right."""
+    """Returns the sums of batches, ``[_BATCHES, num_slots]``."""
     sampler = GradientSampler(tree, config, np.random.default_rng((seed, 1)), zeros=0.0)
     # No traversal visits a node twice.
     scratch = sampler.scratch._replace(visits=np.zeros(2 * tree.num_nodes, sampler.scratch.visits.dtype))
     average, sums = np.zeros(tree.num_slots + tree.num_players), np.zeros((_BATCHES, tree.num_slots))
     by_sums, before = config.estimator.sampling_weights == SamplingWeights.AVERAGE, strategies.copy()
-    sampling_weights = average if by_sums else sampler.sampling_weights
-    method = config.average_method(tree.num_players, tree.perfect_recall)
-    run = composed(replay, config, method, partial=True)
+    weights = average if by_sums else sampler.sampling_weights
+    run = composed(replay, config, config.average_method(tree.num_players, tree.perfect_recall), partial=True)
     with announce_compilation(run), np.errstate(all="ignore"):
-        run(sampler.parameters, sampling_weights, sampler.arrays, strategies, _WEIGHTS, average, scratch, _LENGTH, sums)
+        run(sampler.parameters, weights, sampler.arrays, strategies, _WEIGHTS, average, scratch, _LENGTH, sums)
     require, of_slot = Subject(config.averaging, tree).require, tree.infoset_of_slot
     totals = np.add.reduceat(sums.sum(axis=0), tree.arrays.infosets["first_slot"])[of_slot]
     for good, what, look_at in (
@@ -157,7 +146,7 @@ def _play_in_turn(config: SolverConfig, tree: GameTree, strategies: np.ndarray, 
 
 
 def _compare_with_played(config: SolverConfig, tree: GameTree, seed: int, unbiased: bool) -> tuple[CheckLine, float]:
-    """Returns a line for the report and the bias found, or raises CheckError."""
+    """Returns a line for the report and the bias."""
     rng = np.random.default_rng(seed)
     strategies = np.stack([random_strategy(tree, rng) for _ in _WEIGHTS])
     sums = _play_in_turn(config, tree, strategies, seed)
@@ -175,9 +164,8 @@ def _compare_with_played(config: SolverConfig, tree: GameTree, seed: int, unbias
     error = difference.std(axis=0, ddof=1) / np.sqrt(_BATCHES)  # 0 but for rounding where nothing is drawn
     scores = np.maximum(np.abs(difference.mean(axis=0)) - 1e-10, 0.0) / np.maximum(error, 1e-12)
     slot, limit = int(scores.argmax()), z_limit(len(scores), _BATCHES - 1)
-    how = f"{scores[slot]:.1f} standard errors, limit {limit:.1f}"
-    what = f"is biased with {config.estimator!r}, for two strategies played in turn with weights 1 and 3 ({how})"
-    numbers = {"expected": share[slot], "found": found[slot]}
-    Subject(config.averaging, tree).require(scores[slot] < limit, what, _REACH, slot=slot, **numbers)
+    what = f"is biased, for two strategies played in turn with weights 1 and 3: {scores[slot]:.1f} standard errors"
+    good, require = scores[slot] < limit, Subject(config.averaging, tree).require
+    require(good, f"{what} (limit {limit:.1f})", _REACH, slot=slot, expected=share[slot], found=found[slot])
     result = f"largest |z| {scores[slot]:.2f}, limit {limit:.2f}, largest difference {bias:.1e}"
     return CheckLine("z-test", compared, result), bias

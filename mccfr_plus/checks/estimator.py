@@ -1,12 +1,7 @@
-"""Whether an estimator is unbiased and keeps its contract.
-
-1. Every random outcome of a traversal on tiny games, with its probability: the mean is the exact gradient to rounding.
-2. After every one of these traversals, and after compiled ones, the contract of `Estimator` holds.
-3. Means of many compiled traversals on a larger game, by z-tests.
-4. The same random state gives bitwise identical gradients.
-"""
+"""Whether an estimator is unbiased, by all random outcomes on tiny games and by z-tests, and keeps its contract."""
 
 import functools
+import itertools
 import math
 import time
 from collections.abc import Iterable
@@ -14,22 +9,18 @@ from collections.abc import Iterable
 import numpy as np
 import pyspiel
 
-from mccfr_plus.checks.contract import Contract
-from mccfr_plus.checks.exact import exact_gradient
-from mccfr_plus.checks.games import name_of, tiny_trees, tree_of_name
+from mccfr_plus.checks.games import exact_gradient, name_of, tiny_trees, tree_of_name
 from mccfr_plus.checks.report import CheckLine, Report, Subject
-from mccfr_plus.checks.sampler import FALSE_ALARM, GradientSampler, z_limit
-from mccfr_plus.checks.script import DrawsDirectly, Script, all_outcomes
+from mccfr_plus.checks.sampler import FALSE_ALARM, DrawsDirectly, GradientSampler, Script, all_outcomes, z_limit
 from mccfr_plus.errors import ConfigError
 from mccfr_plus.estimators import Baseline, Estimator
 from mccfr_plus.kernels.compile import announce_compilation
-from mccfr_plus.kernels.random_numbers import new_state
+from mccfr_plus.parameters import new_state
 from mccfr_plus.solver.config import SolverConfig, estimate_with
 from mccfr_plus.trees.game_tree import GameTree, compile_game
 from mccfr_plus.trees.needs import DRAWS, GRADIENTS
 
-SMALLER_GAME, LARGER_GAME = "kuhn_poker", "leduc_poker"  # of the z-tests: many samples, and many slots
-
+_SAMPLED = "kuhn_poker", "leduc_poker"  # many samples, and many slots
 _TOLERANCE = 1e-10
 _MAX_OUTCOMES = 800  # of a traversal; a game on which it has more is left to sampling
 _SECONDS = 2.0  # of sampling, unless the number of samples is given
@@ -55,8 +46,8 @@ def check_estimator(
         estimator: An estimator or its short name.
         baseline: Control variates to check it with; see `Solver`.
         batch: Number of traversals per gradient.
-        games: Games to check on: all outcomes are enumerated where they are few, and the smallest and the largest game
-            are sampled. None: four tiny ones, and Kuhn and Leduc poker for the z-tests.
+        games: Games to check on: outcomes are enumerated where they are few, the smallest and the largest are sampled.
+            None: four tiny ones, and Kuhn and Leduc poker for the z-tests.
         samples: Number of gradients to sample per player and game; None: for about two seconds a game.
         seed: Seed of strategies, sampling weights and draws.
         exact: Whether to enumerate all random outcomes, in plain Python.
@@ -74,142 +65,112 @@ def check_estimator(
     config = SolverConfig.from_specs(estimator, averaging="stochastic", baseline=baseline, batch=batch)
     estimate_with(config.estimator)  # raises without a kernel
     if GRADIENTS not in config.estimator.provides:
-        raise ConfigError(
-            f"{config.estimator!r} estimates regrets up to a factor per information state, and not a gradient."
-        )
-    check = _Check(config, seed)
+        raise ConfigError(f"{config.estimator!r} estimates regrets up to a factor per infoset, and not a gradient.")
+    new_state(seed)  # validates the seed
     trees = tiny_trees() if games is None else [compile_game(game) for game in games]
     if not trees:
         raise ConfigError("games=[]: give at least one game, or None for the built-in ones.")
-    sampled = [tree_of_name(SMALLER_GAME), tree_of_name(LARGER_GAME)] if games is None else trees
+    sampled = list(map(tree_of_name, _SAMPLED)) if games is None else trees
     smaller, larger = (pick(sampled, key=lambda tree: tree.num_nodes) for pick in (min, max))
-    if exact:
-        check.outcomes(trees)
-    check.compiled(larger)
+    lines = exact_means(config, trees, seed) if exact else []
+    lines += _compiled(config, larger, seed)
     for tree in dict.fromkeys((smaller, larger)):
-        for zeros in (0.0, _ZEROS):
-            for player in range(tree.num_players):
-                check.samples(tree, player, zeros, samples)
-    return Report(repr(config.estimator), tuple(check.lines))
+        for zeros, player in itertools.product((0.0, _ZEROS), range(tree.num_players)):
+            rng = np.random.default_rng((seed, player, int(zeros > 0)))
+            lines.append(_z_test(GradientSampler(tree, config, rng, zeros), player, samples, seed))
+    return Report(repr(config.estimator), tuple(lines))
 
 
-class _Check:
-    def __init__(self, config: SolverConfig, seed: int):
-        new_state(seed)  # validates the seed
-        self._config, self._seed = config, seed
-        self.lines: list[CheckLine] = []
+def exact_means(config: SolverConfig, trees: list[GameTree], seed: int) -> list[CheckLine]:
+    """Compares means over all outcomes with exact gradients, and checks the contract after each traversal."""
+    try:
+        return [_exact_mean(config, tree, player, seed) for tree in trees for player in range(tree.num_players)]
+    except DrawsDirectly:
+        reason = "the kernel draws by itself and not through mccfr_plus.estimators.draws: sampled only"
+        return [CheckLine("exact mean", "not possible", reason)]
 
-    def _sampler(self, tree: GameTree, zeros: float, *stream: int, script: Script | None = None) -> GradientSampler:
-        rng = np.random.default_rng((self._seed, *stream))
-        return GradientSampler(tree, self._config, rng, zeros, script)
 
-    def _subject(self, tree: GameTree, player: int | None = None) -> Subject:
-        return Subject(self._config.estimator, tree, player)
-
-    def _note(self, check: str, compared: str, result: str) -> None:
-        self.lines.append(CheckLine(check, compared, result))
-
-    def outcomes(self, trees: list[GameTree]) -> None:
-        """Compares the mean over all outcomes with the exact gradient."""
+def _exact_mean(config: SolverConfig, tree: GameTree, player: int, seed: int) -> CheckLine:
+    worst, most, compared = 0.0, 0, f"{name_of(tree)}, player {player}"
+    subject = Subject(config.estimator, tree, player)
+    for zeros in (0.0, _ZEROS):
+        script = Script()
+        sampler = GradientSampler(tree, config, np.random.default_rng((seed,)), zeros, script)
+        mean, mass, count = np.zeros(tree.num_slots + tree.num_players), 0.0, 0
         try:
-            for tree in trees:
-                for player in range(tree.num_players):
-                    self._outcomes_of_player(tree, player)
-        except DrawsDirectly:
-            reason = "the kernel draws by itself and not through mccfr_plus.estimators.draws: sampled only"
-            self.lines = [CheckLine("exact mean", "not possible", reason)]
-
-    def _outcomes_of_player(self, tree: GameTree, player: int) -> None:
-        worst, most, compared = 0.0, 0, f"{name_of(tree)}, player {player}"
-        for zeros in (0.0, _ZEROS):
-            script = Script()
-            sampler = self._sampler(tree, zeros, script=script)
-            traversal = functools.partial(self._traversal, sampler, Contract(sampler), player)
-            mean, mass, count = np.zeros(tree.num_slots + tree.num_players), 0.0, 0
-            for probability, gradient in all_outcomes(script, traversal):
+            for probability, gradient in all_outcomes(script, functools.partial(sampler.estimate, player)):
                 mean += probability * gradient
                 mass += probability
                 count += 1
                 if count > _MAX_OUTCOMES:
-                    self._note("exact mean", compared, f"left to sampling: more than {_MAX_OUTCOMES:,} outcomes")
-                    return
-            most = max(most, count)
-            assert abs(mass - 1.0) < 1e-9, "the probabilities of all outcomes sum to 1"
-            expected = exact_gradient(tree, sampler.strategy, player)
-            error = np.abs(mean - expected)
-            worst = max(worst, float(error.max()))
-            good = error <= _TOLERANCE * max(1.0, float(np.abs(expected).max()))
-            what = f"is biased: its mean over all {count} outcomes of its draws is not the gradient"
-            self._subject(tree, player).require(good, what, _UNBIASED, expected=expected, found=mean)
-        self._note("exact mean", compared, f"{most} outcomes, largest error {worst:.1e}")
-
-    def _traversal(self, sampler: GradientSampler, contract: Contract, player: int) -> np.ndarray:
-        """Returns a gradient, estimated in plain Python."""
-        try:
-            contract.estimate(player)
+                    return CheckLine("exact mean", compared, f"left to sampling: more than {_MAX_OUTCOMES:,} outcomes")
         except (IndexError, ZeroDivisionError, OverflowError) as error:
             what = f"runs into {type(error).__name__} as plain Python: {error}"
-            self._subject(sampler.tree, player).fail(what, "indices into the scratch and the tree, and divisions")
-        return sampler.found(player)
-
-    def compiled(self, tree: GameTree) -> None:
-        """Checks the contract after compiled traversals, twice from the same random state."""
-        players = list(range(tree.num_players)) * 10
-        for zeros in (0.0, _ZEROS):
-            found: list[list[bytes]] = [[], []]
-            for gradients in found:
-                sampler = self._sampler(tree, zeros)
-                contract = Contract(sampler)
-                for player in players:
-                    with announce_compilation(sampler.run):
-                        contract.estimate(player)
-                    gradients.append(sampler.found(player).tobytes())
-            what = "gives different gradients from the same random state"
-            look_at = "draws from anywhere but `scratch.rng`, and entries that are read before they are written"
-            self._subject(tree).require(found[0] == found[1], what, look_at)
-        self._note("contract", f"{name_of(tree)}, {4 * len(players)} compiled traversals", "kept")
-        self._note("same seed", name_of(tree), "bitwise identical")
-
-    def samples(self, tree: GameTree, player: int, zeros: float, samples: int | None) -> None:
-        """Compares a mean of samples with the exact gradient."""
-        sampler = self._sampler(tree, zeros, player, int(zeros > 0))
+            raise subject.error(what, "indices into the scratch and the tree, and divisions") from None
+        most = max(most, count)
+        assert abs(mass - 1.0) < 1e-9, "the probabilities of all outcomes sum to 1"
         expected = exact_gradient(tree, sampler.strategy, player)
-        signs = np.random.default_rng(self._seed).choice([-1.0, 1.0], (len(expected), _SIGNS))
-        moments, projected = np.zeros((3, len(expected))), np.zeros((2, _SIGNS))
-        if DRAWS not in self._config.estimator.provides:
-            samples = 1
-        seconds, most = _SECONDS / (2 * tree.num_players), samples or 1 << 60
-        sampler.add(player, 1, signs, moments, projected)  # compiles
-        count, begin = 1, time.perf_counter()
-        while count < most and (samples is not None or time.perf_counter() - begin < seconds):
-            chunk = min(count + 1, 100_000, most - count)
-            sampler.add(player, chunk, signs, moments, projected)
-            count += chunk
-
-        # The sums over all slots with random signs are tested like slots.
-        is_slot = np.arange(len(expected) + _SIGNS) < len(expected)
-        mean, squares = (np.append(moments[row], projected[row]) / count for row in (0, 1))
-        hits, expected = np.append(moments[2], np.full(_SIGNS, count)), np.append(expected, expected @ signs)
-        scale = max(1.0, float(np.abs(expected[is_slot]).max()))
-        variance = np.maximum(squares - mean**2, 0.0)
-        is_constant = (hits == count) & (variance <= 1e-12 * squares)
-        many = (hits >= np.where(is_slot, _ENOUGH, 1)) & ~is_constant
-        # An event that was not seen has a probability of up to log(1 / false alarm) / count; what it would add is of
-        # the size of a payoff. Control variates are small in nearly all traversals, and large in one of a million.
-        unseen = -math.log(FALSE_ALARM) / count * float(np.abs(tree.arrays.payoffs).max())
         away = np.abs(mean - expected)
-        rounding = 1e-8 * scale * np.where(is_slot, 1, len(moments[0]))
-        slack = rounding + (0.0 if self._config.baseline is None else np.where(is_slot, unseen, 0.0))
-        z = np.where(many, np.maximum(away - slack, 0.0) / np.sqrt(np.where(many, variance, 1.0) / count), 0.0)
-        allowed = rounding + (unseen if DRAWS in self._config.estimator.provides else 0.0)
-        z[is_constant & (away > allowed)] = np.inf
-        limit, worst = z_limit(int(many.sum())), int(z.argmax())
-        what = "its mean" if is_slot[worst] else "of a sum over all slots with random signs, the mean"
-        self._subject(tree, player).require(
-            z[worst] < limit,
-            f"is biased: {what} over {count:,} samples is {z[worst]:.1f} standard errors away (limit {limit:.1f})",
-            _UNBIASED, slot=worst if is_slot[worst] else None, expected=expected[worst], found=mean[worst],
-        )  # fmt: skip
-        slots = int((many & is_slot).sum())
-        compared = f"{name_of(tree)}, player {player}, {count:,} samples, {slots} slots, {_SIGNS} projections"
-        self._note("z-test", compared, f"largest |z| {z[worst]:.2f}, limit {limit:.2f}")
+        worst = max(worst, float(away.max()))
+        good = away <= _TOLERANCE * max(1.0, float(np.abs(expected).max()))
+        what = f"is biased: its mean over all {count} outcomes of its draws is not the gradient"
+        subject.require(good, what, _UNBIASED, expected=expected, found=mean)
+    return CheckLine("exact mean", compared, f"{most} outcomes, largest error {worst:.1e}")
+
+
+def _compiled(config: SolverConfig, tree: GameTree, seed: int) -> list[CheckLine]:
+    """Checks the contract after compiled traversals, twice from the same random state."""
+    players = list(range(tree.num_players)) * 10
+    for zeros in (0.0, _ZEROS):
+        found = []
+        for _ in range(2):
+            sampler = GradientSampler(tree, config, np.random.default_rng((seed,)), zeros)
+            with announce_compilation(sampler.run):
+                found.append([sampler.estimate(player).tobytes() for player in players])
+        what = "gives different gradients from the same random state"
+        look_at = "draws from anywhere but `scratch.rng`, and entries that are read before they are written"
+        Subject(config.estimator, tree).require(found[0] == found[1], what, look_at)
+    compared = f"{name_of(tree)}, {4 * len(players)} compiled traversals"
+    return [CheckLine("contract", compared, "kept"), CheckLine("same seed", name_of(tree), "bitwise identical")]
+
+
+def _z_test(sampler: GradientSampler, player: int, samples: int | None, seed: int) -> CheckLine:
+    """Compares a mean of samples with the exact gradient."""
+    tree, config, has_draws = sampler.tree, sampler.config, DRAWS in sampler.estimator.provides
+    expected = exact_gradient(tree, sampler.strategy, player)
+    signs = np.random.default_rng(seed).choice([-1.0, 1.0], (len(expected), _SIGNS))
+    moments, projected = np.zeros((3, len(expected))), np.zeros((2, _SIGNS))
+    samples = samples if has_draws else 1
+    seconds, most = _SECONDS / (2 * tree.num_players), samples or 1 << 60
+    sampler.add(player, 1, signs, moments, projected)  # compiles
+    count, begin = 1, time.perf_counter()
+    while count < most and (samples is not None or time.perf_counter() - begin < seconds):
+        chunk = min(count + 1, 100_000, most - count)
+        sampler.add(player, chunk, signs, moments, projected)
+        count += chunk
+
+    # The sums over all slots with random signs are tested like slots.
+    is_slot = np.arange(len(expected) + _SIGNS) < len(expected)
+    mean, squares = (np.append(moments[row], projected[row]) / count for row in (0, 1))
+    hits, expected = np.append(moments[2], np.full(_SIGNS, count)), np.append(expected, expected @ signs)
+    scale = max(1.0, float(np.abs(expected[is_slot]).max()))
+    variance = np.maximum(squares - mean**2, 0.0)
+    is_constant = (hits == count) & (variance <= 1e-12 * squares)
+    many = (hits >= np.where(is_slot, _ENOUGH, 1)) & ~is_constant
+    # An event that was not seen has a probability of up to log(1 / false alarm) / count; what it would add is of
+    # the size of a payoff. Control variates are small in nearly all traversals, and large in one of a million.
+    unseen = -math.log(FALSE_ALARM) / count * float(np.abs(tree.arrays.payoffs).max())
+    away = np.abs(mean - expected)
+    rounding = 1e-8 * scale * np.where(is_slot, 1, len(moments[0]))
+    slack = rounding + (0.0 if config.baseline is None else np.where(is_slot, unseen, 0.0))
+    z = np.where(many, np.maximum(away - slack, 0.0) / np.sqrt(np.where(many, variance, 1.0) / count), 0.0)
+    allowed = rounding + (unseen if has_draws else 0.0)
+    z[is_constant & (away > allowed)] = np.inf
+    limit, worst = z_limit(int(many.sum())), int(z.argmax())
+    mean_of = "its mean" if is_slot[worst] else "of a sum over all slots with random signs, the mean"
+    what = f"is biased: {mean_of} over {count:,} samples is {z[worst]:.1f} standard errors away (limit {limit:.1f})"
+    slot, require = worst if is_slot[worst] else None, Subject(config.estimator, tree, player).require
+    require(z[worst] < limit, what, _UNBIASED, slot=slot, expected=expected[worst], found=mean[worst])
+    slots = int((many & is_slot).sum())
+    compared = f"{name_of(tree)}, player {player}, {count:,} samples, {slots} slots, {_SIGNS} projections"
+    return CheckLine("z-test", compared, f"largest |z| {z[worst]:.2f}, limit {limit:.2f}")

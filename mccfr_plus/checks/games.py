@@ -1,13 +1,16 @@
-"""Small games whose outcomes can be enumerated: uneven chance, unequal depths, one to three players."""
+"""Small games whose outcomes can be enumerated, and exact values in plain Python without any code of the kernels."""
 
 import functools
 import itertools
 import random
+from collections.abc import Sequence
 from importlib import resources
 
 import numpy as np
 import pyspiel
 
+from mccfr_plus.errors import shortened
+from mccfr_plus.games.rules import CHANCE, TERMINAL
 from mccfr_plus.trees.game_tree import GameTree, compile_game
 
 # General sum: chance is uneven, B is entered at two depths, D has a single action, and both players move twice. Three
@@ -25,56 +28,43 @@ _TITLES: dict[int, str] = {}
 
 def name_of(tree: GameTree) -> str:
     """Returns a short text for a game."""
-    text = str(tree.game)
-    return _TITLES.get(id(tree.game), text if len(text) <= 60 else text[:57] + "...")
+    return _TITLES.get(id(tree.game)) or shortened(tree.game, 60)
 
 
 def deep_text(reverse: bool = False) -> str:
-    """Returns a two-player zero-sum game without ties: the players move in turn and see their own moves alone.
+    """Returns a zero-sum game without ties: two players move in turn and see their own moves alone.
 
     With `reverse`, actions and so infosets are listed in another order.
     """
-    rng, fresh, lines = random.Random(7), itertools.count(1), ['EFG 2 R "deep" { "P0" "P1" }']
+    rng, order = random.Random(7), "10" if reverse else "01"
     payoffs = [rng.uniform(-2, 2) for _ in range(1 << _LEVELS)]
-    actions = "10" if reverse else "01"
-
-    def expand(path: str) -> None:
-        if len(path) == _LEVELS:
-            payoff = payoffs[int(path, 2)]
-            lines.append(f't "" {next(fresh)} "" {{ {payoff:.6f} {-payoff:.6f} }}')
-            return
-        player = len(path) % 2
+    lines, names = ['EFG 2 R "deep" { "P0" "P1" }'], " ".join(f'"{"ab"[int(action)]}"' for action in order)
+    paths = ["".join(path) for level in range(_LEVELS + 1) for path in itertools.product("01", repeat=level)]
+    for path in sorted(paths, key=lambda path: [order.index(action) for action in path]):
+        player, leaf = len(path) % 2, int(f"0{path}", 2)
         number = int(f"1{path[player::2]}", 2)  # one per sequence of own moves
-        names = " ".join(f'"{"ab"[int(action)]}"' for action in actions)
-        lines.append(f'p "" {player + 1} {number} "I{number}" {{ {names} }} 0')
-        for action in actions:
-            expand(path + action)
-
-    expand("")
+        if len(path) < _LEVELS:
+            lines.append(f'p "" {player + 1} {number} "I{number}" {{ {names} }} 0')
+        else:
+            lines.append(f't "" {leaf + 1} "" {{ {payoffs[leaf]:.6f} {-payoffs[leaf]:.6f} }}')
     return "\n".join(lines) + "\n"
 
 
-def one_infoset_text(num_actions: int, width: float) -> str:
-    """Returns a one-player game with a single infoset, in which the payoffs are 0 and `width`."""
-    actions = " ".join(f'"a{action}"' for action in range(num_actions))
-    leaves = [f't "" {action + 1} "" {{ {width if action else 0.0!r} }}' for action in range(num_actions)]
-    return "\n".join(['EFG 2 R "one infoset" { "P0" }', f'p "" 1 1 "I" {{ {actions} }} 0', *leaves]) + "\n"
-
-
-def three_infosets_text(num_actions: int) -> str:
-    """Returns a one-player game with infosets of 2, `num_actions` and 3 actions beside one another."""
-    lines = ['EFG 2 R "three infosets" { "P0" }', 'c "" 1 "deal" { "x" 0.25 "y" 0.5 "z" 0.25 } 0']
+def infosets_text(counts: Sequence[int], width: float = 1.0) -> str:
+    """Returns a one-player game with an infoset, or three beside one another, for each number of actions."""
+    lines = [f'EFG 2 R "{len(counts)} infosets" {{ "P0" }}']
+    if len(counts) > 1:
+        lines.append('c "" 1 "deal" { "x" 0.25 "y" 0.5 "z" 0.25 } 0')
     fresh = itertools.count(1)
-    for number, count in enumerate((2, num_actions, 3), 1):
+    for number, count in enumerate(counts, 1):
         actions = " ".join(f'"a{action}"' for action in range(count))
         lines.append(f'p "" 1 {number} "I{number}" {{ {actions} }} 0')
-        lines += [f't "" {next(fresh)} "" {{ {float(action)} }}' for action in range(count)]
+        lines += [f't "" {next(fresh)} "" {{ {width if action else 0.0!r} }}' for action in range(count)]
     return "\n".join(lines) + "\n"
 
 
 @functools.cache
 def tree_of_text(text: str) -> GameTree:
-    """Returns the tree of a game that is given as text in the EFG format."""
     tree = compile_game(pyspiel.load_efg_game(text))
     _TITLES[id(tree.game)] = text.split('"')[1]
     return tree
@@ -98,3 +88,31 @@ def random_strategy(tree: GameTree, rng: np.random.Generator, zeros: float = 0.0
             strategy[rng.integers(slots.start, slots.stop)] = 1.0
         strategy[slots] /= strategy[slots].sum()
     return strategy
+
+
+def exact_gradient(tree: GameTree, strategy: np.ndarray, player: int) -> np.ndarray:
+    """Returns the player's utility gradient, ``[num_slots + num_players]``.
+
+    Entry s is the sum of u(z) * (reach of chance and the others) over the leaves z behind the player's last slot s.
+    """
+    arrays = tree.arrays
+    nodes, chance, payoffs = arrays.nodes.tolist(), arrays.chance["probability"].tolist(), arrays.payoffs[:, player]
+    gradient = np.zeros(tree.num_slots + tree.num_players)
+    slots, weights = np.full(len(nodes), tree.num_slots + player), np.ones(len(nodes))  # player's last slot; reach
+    for node, (kind, count, child, payload) in enumerate(nodes):  # parents come before children
+        if kind == TERMINAL:
+            gradient[slots[node]] += weights[node] * payoffs[payload]
+        for index in range(count):
+            share = chance[payload + index] if kind == CHANCE else strategy[payload + index]
+            slots[child + index] = payload + index if kind == player else slots[node]
+            weights[child + index] = weights[node] * (1.0 if kind == player else share)
+    return gradient
+
+
+def own_reach(tree: GameTree, strategy: np.ndarray) -> np.ndarray:
+    """Returns the probability with which its player's own actions play each sequence, ``[num_slots]`` float64."""
+    reach = np.append(np.zeros(tree.num_slots), np.ones(tree.num_players))
+    for infoset, parent in enumerate(tree.arrays.infosets["parent_slot"]):
+        slots = tree.slots(infoset)
+        reach[slots] = reach[parent] * strategy[slots]
+    return reach[: tree.num_slots]

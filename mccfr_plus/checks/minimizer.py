@@ -1,33 +1,24 @@
 """Whether a minimizer plays distributions, writes where it may, treats actions alike, and minimizes regret.
 
-At a single information state: values of all sizes, permuted actions, and its regret against random values, alternating
-ones and an adversary. On whole games, with exact gradients: its average approaches an equilibrium, and the order of
-actions does not matter.
+At a single information state with values of all sizes, random, alternating and adversarial ones; and on whole games.
 """
 
+import functools
 from collections.abc import Iterator
-from typing import Any
 
 import numpy as np
 
 from mccfr_plus.bounds import regret_bound
-from mccfr_plus.checks.games import (
-    deep_text,
-    name_of,
-    one_infoset_text,
-    three_infosets_text,
-    tree_of_name,
-    tree_of_text,
-)
+from mccfr_plus.checks import games
 from mccfr_plus.checks.report import CheckLine, Report, Subject
 from mccfr_plus.evaluation.exact import evaluate_strategy
 from mccfr_plus.kernels.compile import announce_compilation, kernel
-from mccfr_plus.kernels.random_numbers import new_state
 from mccfr_plus.kernels.slots import bind
 from mccfr_plus.minimizers import FTRL, Hedge, Minimizer
 from mccfr_plus.minimizers.base import minimize_with
+from mccfr_plus.parameters import new_state
+from mccfr_plus.solver.config import minimizer_of
 from mccfr_plus.solver.loop import MINIMIZE
-from mccfr_plus.solver.registry import minimizer_of
 from mccfr_plus.solver.solver import Solver
 from mccfr_plus.trees.game_tree import GameTree
 from mccfr_plus.trees.scratch import begin_gradient, new_scratch
@@ -49,9 +40,9 @@ def check_minimizer(minimizer: Minimizer | str, *, seed: int = 0) -> Report:
         minimizer: A minimizer or its short name.
         seed: Seed of the values.
 
-    The regret at one infoset may be at most the minimizer's method ``regret_bound(rounds, num_actions, width)``, with
-    the range of the values as width, or the known bound of a built-in rule. Without either, regret after 16,000 rounds
-    may be at most 8 times the larger of regret and regret matching's bound after 1,000.
+    The limit of the regret at one infoset is the minimizer's method ``regret_bound(rounds, num_actions, width)``, where
+    width is the range of the values, or the known bound of a built-in rule. Without either, it is 8 times the larger of
+    regret and regret matching's bound after 1,000 of 16,000 rounds.
 
     Raises:
         CheckError: At the first fault.
@@ -66,13 +57,13 @@ def check_minimizer(minimizer: Minimizer | str, *, seed: int = 0) -> Report:
     minimizer = minimizer_of(minimizer)
     minimize_with(minimizer)  # refuses one without a kernel
     new_state(seed)  # validates the seed
-    rng, deep = np.random.default_rng(seed), tree_of_text(deep_text())
+    rng, deep = np.random.default_rng(seed), games.tree_of_text(games.deep_text())
     lines = (
         *_check_sizes(minimizer, rng),
-        *_check_permuted(minimizer, rng),
+        _check_permuted(minimizer, rng),
         *_check_regret(minimizer, 2, rng),
         *_check_regret(minimizer, 5, rng),
-        _check_converges(minimizer, tree_of_name("kuhn_poker")),
+        _check_converges(minimizer, games.tree_of_name("kuhn_poker")),
         _check_converges(minimizer, deep),
         _check_relabelled(minimizer, deep),
     )
@@ -86,8 +77,8 @@ def check_minimizer(minimizer: Minimizer | str, *, seed: int = 0) -> Report:
 def play_rounds(tree, strategy, tables, scratch, parameters, values, against, begun, history, earned):
     """Plays rounds at the middle infoset, after `begun` others.
 
-    `values` are ``[num_rounds, num_actions]``, as is `history`, an output: the strategy after each round. `earned`, an
-    output, is each round's payoff. With `against`, an adversary writes the values: 0 for the likeliest action, else 1.
+    Writes the strategies after each round to `history`, ``[num_rounds, num_actions]`` as `values`, and payoffs to
+    `earned`. With `against`, an adversary writes the values: 0 for the likeliest action, else 1.
     """
     record = tree.infosets[1]
     first, count = record["first_slot"], record["num_actions"]
@@ -110,12 +101,10 @@ def play_rounds(tree, strategy, tables, scratch, parameters, values, against, be
 
 
 class _SingleInfoset:
-    """A minimizer at an infoset with this many actions."""
-
     def __init__(self, minimizer: Minimizer, num_actions: int):
-        tree = tree_of_text(three_infosets_text(num_actions))
+        tree = games.tree_of_text(games.infosets_text((2, num_actions, 3)))
         self.tree, self.slots = tree, tree.slots(_MIDDLE)
-        self.subject = Subject(minimizer, tree, 0)
+        self.require = functools.partial(Subject(minimizer, tree, 0).require, slot=self.slots.start)
         self._others = np.ones(tree.num_slots, bool)
         self._others[self.slots] = False
         self._scratch = new_scratch(tree.arrays, tree.shape, np.zeros(1, np.uint64))
@@ -129,10 +118,7 @@ class _SingleInfoset:
         self._play = bind(play_rounds, {MINIMIZE: minimize_with(minimizer)})
 
     def play(self, values: np.ndarray, against: bool = False) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Plays rounds with ``[num_rounds, num_actions]`` values, or `against` an adversary that overwrites them.
-
-        Returns the values, the strategies after each round, and the payoff of each round.
-        """
+        """Plays rounds with values, or `against` an adversary; returns values, strategies and payoffs of each round."""
         values = np.array(values, np.float64, order="C")  # one layout, so that the kernel is compiled once
         history, earned = np.zeros(values.shape), np.zeros(len(values))
         with announce_compilation(self._play), np.errstate(all="ignore"):
@@ -140,50 +126,45 @@ class _SingleInfoset:
                 self.tree.arrays, self._strategy, self._tables, self._scratch, self._parameters, values, against,
                 self._rounds, history, earned,
             )  # fmt: skip
-        self._check_outside()
-        self._check_history(values, history)
+            self._check_outside()
+            self._check_history(values, history)
         self._rounds += len(values)
         return values, history, earned
 
     def _check_outside(self) -> None:
         for row in range(len(self._tables), len(self._rows)):
             is_kept, what = (self._rows[row] == _SENTINEL).all(), f"writes to `tables[{row}]`, which does not exist"
-            self.subject.require(is_kept, what, f"`num_tables`, which is {len(self._tables)}", slot=self.slots.start)
+            self.require(is_kept, what, f"`num_tables`, which is {len(self._tables)}")
         places = {"strategy": self._strategy, "values": self._scratch.gradient[: self.tree.num_slots]}
         places |= {f"tables[{row}]": table for row, table in enumerate(self._tables)}
         own = f"slots {self.slots.start} to {self.slots.stop - 1} alone are its own"
         for name, array in places.items():
             is_kept, look_at = ~self._others | (array == _SENTINEL), "`for slot in range(first, last)`"
             what = f"writes outside of its slots, to `{name}`"
-            self.subject.require(is_kept, what, look_at, expected=own, found=array)
+            self.require(is_kept, what, look_at, expected=own, found=array)
 
     def _check_history(self, values: np.ndarray, history: np.ndarray) -> None:
         numbers = f"`parameters()`, which has {len(self._parameters)} numbers"
         overflows = f"divisions by a total that is 0, exponentials and sums that overflow, {numbers}"
-        with np.errstate(all="ignore"):
-            is_one = np.abs(history.sum(axis=1) - 1.0) <= 1e-9
-        cases: tuple[tuple[Any, str, str], ...] = (
-            (np.isfinite(history).all(axis=1), "plays NaN or infinity", overflows),
-            ((history >= 0.0).all(axis=1), "plays with negative probability", "the numbers before normalization"),
-            (is_one, "plays what is no distribution", "the division by the total, and the strategy where it is 0"),
-        )
-        for good, what, look_at in cases:
-            bad, slot = int(np.argmin(good)), self.slots.start
-            text = f"{history[bad].tolist()}, after the values {values[bad].tolist()}"
-            what = f"{what}, in round {self._rounds + bad + 1}"
-            self.subject.require(good[bad], what, look_at, slot=slot, found=text)
-        for found, what, look_at in (
-            (self._tables[:, self.slots], "keeps NaN or infinity in its tables", "the sums in `tables[:, first:last]`"),
-            (self._scratch.gradient[self.tree.num_slots], "returns NaN or infinity", "the kernel's return statement"),
+        is_one = np.abs(history.sum(axis=1, keepdims=True) - 1.0) <= 1e-9
+        division = "the division by the total, and the strategy where it is 0"
+        for good, what, look_at in (
+            (np.isfinite(history), "plays NaN or infinity", overflows),
+            (history >= 0.0, "plays with negative probability", "the numbers before normalization"),
+            (is_one, "plays what is no distribution", division),
         ):
-            self.subject.require(np.isfinite(found).all(), what, look_at, slot=self.slots.start, found=found)
+            bad = int(np.argmin(good.all(axis=1)))
+            text = f"{history[bad].tolist()}, after the values {values[bad].tolist()}"
+            self.require(good.all(), f"{what}, in round {self._rounds + bad + 1}", look_at, found=text)
+        kept, returned = self._tables[:, self.slots], self._scratch.gradient[self.tree.num_slots]
+        what, look_at = "keeps NaN or infinity in its tables", "the sums in `tables[:, first:last]`"
+        self.require(np.isfinite(kept).all(), what, look_at, found=kept)
+        self.require(np.isfinite(returned), "returns NaN or infinity", "the kernel's return statement", found=returned)
 
 
 def _check_sizes(minimizer: Minimizer, rng: np.random.Generator) -> Iterator[CheckLine]:
-    """Plays values of all sizes, each size after the others."""
-    infoset = _SingleInfoset(minimizer, 4)
-    scales = {"ordinary": 1.0, "tiny": 1e-12, "large": 1e6, "ordinary after large": 1.0, "zero": 0.0}
-    for name, scale in scales.items():
+    infoset, scales = _SingleInfoset(minimizer, 4), {"ordinary": 1.0, "tiny": 1e-12, "large": 1e6}
+    for name, scale in {**scales, "ordinary after large": 1.0, "zero": 0.0}.items():
         infoset.play(scale * rng.normal(size=(50, 4)))
         yield CheckLine("distribution", f"{name} values, 50 rounds", _KEPT)
     for constant in (0.0, 1e6, -1e6):
@@ -195,17 +176,16 @@ def _check_sizes(minimizer: Minimizer, rng: np.random.Generator) -> Iterator[Che
     yield CheckLine("single action", "20 rounds", "played")
 
 
-def _check_permuted(minimizer: Minimizer, rng: np.random.Generator) -> Iterator[CheckLine]:
+def _check_permuted(minimizer: Minimizer, rng: np.random.Generator) -> CheckLine:
     values, order, other = rng.normal(size=(200, 5)), np.array([3, 0, 4, 1, 2]), _SingleInfoset(minimizer, 5)
-    _, usual, _ = _SingleInfoset(minimizer, 5).play(values)
-    _, permuted, _ = other.play(values[:, order])
-    away = np.abs(usual[:, order] - permuted)
-    number, action = np.unravel_index(away.argmax(), away.shape)
+    usual = _SingleInfoset(minimizer, 5).play(values)[1][:, order]
+    permuted = other.play(values[:, order])[1]
+    away = np.abs(usual - permuted)
+    number, action = worst = np.unravel_index(away.argmax(), away.shape)
     what = f"treats actions by their places: after {number + 1} rounds of permuted values its strategy differs"
     look_at, slot = "special treatment of `first` or `last - 1`", int(other.slots.start + action)
-    found = {"expected": usual[number, order], "found": permuted[number]}
-    other.subject.require(away.max() <= 1e-9, what, look_at, slot=slot, **found)
-    yield CheckLine("permuted actions", "200 rounds", f"the same, largest difference {away.max():.1e}")
+    other.require(away.max() <= 1e-9, what, look_at, slot=slot, expected=usual[worst], found=permuted[worst])
+    return CheckLine("permuted actions", "200 rounds", f"the same, largest difference {away.max():.1e}")
 
 
 def _check_regret(minimizer: Minimizer, num_actions: int, rng: np.random.Generator) -> Iterator[CheckLine]:
@@ -229,22 +209,20 @@ def _check_regret(minimizer: Minimizer, num_actions: int, rng: np.random.Generat
             allowed = {rounds: _SHARE_OF_ROOT * float(np.sqrt(_FACTOR)) * root}
         for count, most in allowed.items():
             regret, look_at = regrets[count - 1], "the sign of the regrets, the step size, the strategy"
-            infoset.subject.require(
-                regret <= most * (1 + 1e-9) + 1e-9, f"{what}, against {name}, after {count:,} rounds", look_at,
-                slot=infoset.slots.start, expected=f"at most {most:.6g}", found=regret,
-            )  # fmt: skip
+            good, fault = regret <= most * (1 + 1e-9) + 1e-9, f"{what}, against {name}, after {count:,} rounds"
+            infoset.require(good, fault, look_at, expected=f"at most {most:.6g}", found=regret)
         result = f"{regrets[-1]:.4g}, {limit.format(allowed[rounds])}"
         yield CheckLine("regret", f"{name}, {num_actions} actions, {rounds:,} rounds", result)
 
 
 def _bound(minimizer: Minimizer, rounds: int, num_actions: int, width: float) -> float | None:
-    """Returns the bound on the regret at an infoset, None if none is known."""
     own = getattr(minimizer, "regret_bound", None)
     if own is not None:
         return float(own(rounds, num_actions, width))
     if type(minimizer) is Hedge and minimizer.optimistic and minimizer.decay == 0:
         minimizer = FTRL(eta=minimizer.eta, optimistic=True)  # at a single infoset the same, and its bound is known
-    bound = regret_bound(tree_of_text(one_infoset_text(num_actions, width)), 0, rounds, "full", minimizer, "uniform")
+    tree = games.tree_of_text(games.infosets_text((num_actions,), width))
+    bound = regret_bound(tree, 0, rounds, "full", minimizer, "uniform")
     return None if bound is None else rounds * bound.value
 
 
@@ -258,12 +236,12 @@ def _check_converges(minimizer: Minimizer, tree: GameTree) -> CheckLine:
     look_at = "the kernel's return value: the infoset's value under the strategy that was played, for its parent"
     expected = f"at most {_FRACTION * uniform:.6g}, {_FRACTION:g} times that of uniform play"
     Subject(minimizer, tree).require(found <= _FRACTION * uniform, what, look_at, expected=expected, found=found)
-    compared = f"{name_of(tree)}, {_ITERATIONS:,} iterations"
+    compared = f"{games.name_of(tree)}, {_ITERATIONS:,} iterations"
     return CheckLine("whole game", compared, f"NashConv {found:.3g} from {uniform:.3g}")
 
 
 def _check_relabelled(minimizer: Minimizer, tree: GameTree) -> CheckLine:
-    other = tree_of_text(deep_text(reverse=True))
+    other = games.tree_of_text(games.deep_text(reverse=True))
     old_slot = np.zeros(tree.num_slots, np.int64)
     for infoset, (text, player) in enumerate(zip(other.info_states, other.arrays.infosets["player"], strict=True)):
         before = tree.infoset(text, int(player))
@@ -280,4 +258,4 @@ def _check_relabelled(minimizer: Minimizer, tree: GameTree) -> CheckLine:
         texts = {"expected": f"{usual_strategy[slot]:.9g}, NashConv {expected:.9g}"}
         texts["found"] = f"{strategy[slot]:.9g}, NashConv {found:.9g}"
         Subject(minimizer, other).require(same, what, "uses of slot numbers as values", slot=slot, **texts)
-    return CheckLine("relabelled game", f"{name_of(tree)}, 30 iterations", "the same strategies and NashConv")
+    return CheckLine("relabelled game", f"{games.name_of(tree)}, 30 iterations", "the same strategies and NashConv")

@@ -1,4 +1,1 @@
-"""The `mccfr-plus` command: one module per subcommand, and what they share.
-
-`main` finds the command, `command` reads its flags, `output` writes tables and JSON.
-"""
+"""The `mccfr-plus` command: `main` calls one module per subcommand, and `common` has what these share."""

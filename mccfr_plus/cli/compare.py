@@ -4,12 +4,11 @@ import argparse
 import contextlib
 import itertools
 import operator
-import sys
 from pathlib import Path
 from typing import Any
 
-from mccfr_plus.cli import output
-from mccfr_plus.cli.arguments import PROGRAM, UsageError, add_json, add_quiet, positive, specs, text, whole
+from mccfr_plus.cli import common
+from mccfr_plus.cli.common import UsageError, positive, specs, text, whole
 from mccfr_plus.display import AXES, require_library
 from mccfr_plus.errors import ConfigError, RecordError
 from mccfr_plus.experiments import Result, compare
@@ -19,7 +18,7 @@ from mccfr_plus.user_modules import imported_modules
 
 SUMMARY = "Run algorithms side by side, over seeds, and draw how fast they converge."
 
-_NOTES = """
+NOTES = """
 algorithms
   external, outcome(epsilon=0.3), ...     an estimator with rm and its average
   external(minimizer=rm+, averaging=linear, batch=8)
@@ -36,7 +35,6 @@ is that of our solver of the same scheme after as many iterations.
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.epilog = _NOTES
     add = parser.add_argument
     add("games", metavar="GAME", nargs="+", type=text, help="Games of OpenSpiel or of this package.")
     algorithms, default = "Algorithms, separated by commas. Default: external, outcome, cfr+.", "external,outcome,cfr+"
@@ -48,14 +46,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--out", metavar="DIR", type=text, help="Directory of records, pictures and report. Default: none is kept.")
     add("--processes", metavar="N", type=whole(1, 10_000), help="Number of parallel runs. Default: one per core.")
     add("--cluster", metavar="ADDRESS", type=text, help="Run on a Ray cluster: ray, ray://HOST:PORT or HOST:PORT.")
-    add_json(parser)
-    add_quiet(parser)
+    common.add_json(parser)
+    common.add_quiet(parser)
 
 
 def run(arguments: argparse.Namespace) -> None:
     if arguments.cluster is not None and arguments.processes is not None:
         raise UsageError("--processes does not go together with --cluster, whose free CPUs count: leave one out.")
-    output.show_notes()
+    common.show_notes()
     try:
         with contextlib.ExitStack() as stack:
             cluster = None
@@ -65,40 +63,31 @@ def run(arguments: argparse.Namespace) -> None:
                 cluster = stack.enter_context(Cluster(arguments.cluster, imports=imported_modules()))
                 for game in arguments.games:
                     cluster.check_game(game)
-            result = compare(
-                arguments.games,
-                arguments.algorithms,
-                seeds=arguments.seeds,
-                nodes=arguments.nodes,
-                iterations=arguments.iterations,
-                seconds=arguments.seconds,
-                out=arguments.out,
-                processes=arguments.processes,
-                cluster=cluster,
-                progress=not arguments.quiet,
-            )
+            names = ("seeds", "nodes", "iterations", "seconds", "out", "processes")
+            options: dict[str, Any] = {name: getattr(arguments, name) for name in names}
+            options |= {"cluster": cluster, "progress": not arguments.quiet}
+            result = compare(arguments.games, arguments.algorithms, **options)
     except KeyboardInterrupt:
-        if arguments.out and not arguments.quiet:
-            print("what was recorded is kept; the same command continues", file=sys.stderr)
+        if arguments.out:
+            common.note(arguments, "what was recorded is kept; the same command continues")
         raise
-    files = [] if result.path is None else _write_pictures(result, result.path, quiet=arguments.quiet)
+    files = [] if result.path is None else _write_pictures(result, result.path, arguments)
     rows = result.final_rows()
     _print_table(rows)
     failed = [f"{name}: {why}" for name, why in result.failed.items()]
     if arguments.json:
-        output.print_json({"out": arguments.out, "rows": rows, "failed": failed, "pictures": files})
+        common.print_json({"out": arguments.out, "rows": rows, "failed": failed, "pictures": files})
     if failed:
         raise RecordError(f"{len(failed)} runs failed, such as {failed[0]}")
 
 
-def _write_pictures(result: Result, path: Path, *, quiet: bool) -> list[str]:
+def _write_pictures(result: Result, path: Path, arguments: argparse.Namespace) -> list[str]:
     """Writes a picture per unit and the report, and returns their names; says which library is missing, if one is."""
     try:
         for library in ("matplotlib", "bokeh"):
             require_library(library)
     except ConfigError as error:
-        if not quiet:
-            print(f"{PROGRAM}: {error}", file=sys.stderr)
+        common.note(arguments, f"{common.PROGRAM}: {error}")
         return []
     files = []
     for unit in AXES:
@@ -114,7 +103,7 @@ def _print_table(rows: list[dict[str, Any]]) -> None:
     for game, of_game in itertools.groupby(rows, key=operator.itemgetter("game")):
         table.append([game])
         for row in of_game:
-            numbers = [output.short(row["nodes"]), output.short(row["iterations"]), output.number(row["seconds"], 3)]
-            spread = [output.number(row[name], 4) for name in ("exploitability", "low", "high")]
+            numbers = [common.short(row["nodes"]), common.short(row["iterations"]), common.number(row["seconds"], 3)]
+            spread = [common.number(row[name], 4) for name in ("exploitability", "low", "high")]
             table.append([f"  {row['algorithm']}", str(row["seeds"]), *numbers, *spread])
-    output.print_table(table)
+    common.print_table(table)

@@ -8,9 +8,7 @@ from typing import Any
 import numpy as np
 import pyspiel
 
-from mccfr_plus.cli import output
-from mccfr_plus.cli.arguments import POLICY_HELP, add_game, add_json, add_seed, memory_size, positive
-from mccfr_plus.cli.policy_source import UNIFORM, policies_and_tree
+from mccfr_plus.cli import common
 from mccfr_plus.evaluation import Estimate, Evaluation, estimate_quality, evaluate, expected_values, head_to_head
 from mccfr_plus.evaluation.policy_by_rules import evaluate_by_rules, is_symmetric, is_tabulated
 from mccfr_plus.games import compiled_rules
@@ -26,7 +24,7 @@ _HEADING = ["", "what it is", "value", "95 % from", "to", "samples"]
 _SECONDS = 20.0  # of estimates
 _AGAINST_SHARE = 0.4  # of these seconds
 _MAX_SECONDS = 3600.0  # of an exact evaluation by rules
-_NOTES = """
+NOTES = """
   value            expected payoff when all players follow the policy
   best response    expected payoff of the best response to the other players
   NashConv         sum over players of (best response - value); 0 at a Nash equilibrium
@@ -44,31 +42,30 @@ games, with control variates for chance and for the policies' own actions.
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.epilog = _NOTES
-    add_game(parser)
+    common.add_game(parser)
     add = parser.add_argument
-    add("policy", metavar="POLICY", help=POLICY_HELP)
+    add("policy", metavar="POLICY", help=common.POLICY_HELP)
     add("--estimate", action="store_true", help="Estimate by play, even if the tree would fit.")
     meaning = f"Time for estimates, by default {_SECONDS:g}. If given, also the limit of an exact evaluation by rules."
-    add("--seconds", type=positive, help=meaning)
+    add("--seconds", type=common.positive, help=meaning)
     add("--against", metavar="OTHER", help="Also play against this policy: a file, or the word uniform.")
-    add("--memory", type=memory_size, help="Of the process, such as 4GB. Default: half of the free one.")
-    add_seed(parser, "Makes estimates repeatable.")
-    add_json(parser)
+    add("--memory", type=common.memory_size, help="Of the process, such as 4GB. Default: half of the free one.")
+    common.add_seed(parser, "Makes estimates repeatable.")
+    common.add_json(parser)
 
 
 def run(arguments: argparse.Namespace) -> None:
     source, estimates = arguments.policy, arguments.estimate
     sources = [source] if arguments.against is None else [source, arguments.against]
     game = load_game(arguments.game)
-    chosen, tree = policies_and_tree(game, sources, arguments.memory, only_if_needed=estimates)
-    output.show_notes()
+    chosen, tree = common.policies_and_tree(game, sources, arguments.memory, only_if_needed=estimates)
+    common.show_notes()
     found: dict[str, Any] | None = None
     if tree is not None and not estimates:
         found = {"values": expected_values(tree, chosen[0]).tolist()}
         found |= _numbers(evaluate(tree, chosen[0])) if tree.perfect_recall else {}
     elif not estimates:
-        by_rules = _evaluated_by_rules(game, source, chosen[0], arguments)
+        by_rules = _evaluated_by_rules(game, chosen[0], arguments)
         found = by_rules and _numbers(by_rules)
     result = dict.fromkeys(("values", "best_response_values", "nash_conv", "exploitability"))
     result |= {"kind": "exact" if found else "estimates", "estimates": [], "notes": []} | (found or {})
@@ -81,7 +78,7 @@ def run(arguments: argparse.Namespace) -> None:
     if arguments.against is not None:
         match = _head_to_head(game, None if estimates else tree, chosen, arguments)
     if arguments.json:
-        output.print_json({"game": arguments.game, "policy": source, **result, "head_to_head": match})
+        common.print_json({"game": arguments.game, "policy": source, **result, "head_to_head": match})
 
 
 def _numbers(evaluation: Evaluation) -> dict[str, Any]:
@@ -89,23 +86,20 @@ def _numbers(evaluation: Evaluation) -> dict[str, Any]:
     return {**values, "nash_conv": evaluation.nash_conv, "exploitability": evaluation.exploitability}
 
 
-def _evaluated_by_rules(
-    game: pyspiel.Game, source: str, policy: Any, arguments: argparse.Namespace
-) -> Evaluation | None:
+def _evaluated_by_rules(game: pyspiel.Game, policy: Any, arguments: argparse.Namespace) -> Evaluation | None:
     """Returns the exact evaluation of a policy in a game that is not stored; None if it can only be estimated."""
     rules = compiled_rules(game)
     if rules is None or not can_be_implicit(rules):
         return None
-    chosen = None if source == UNIFORM else policy
+    chosen = None if arguments.policy == common.UNIFORM else policy
     symmetry = is_symmetric(chosen)
-    histories = visited_histories(game, rules, symmetry)
-    is_listed = is_tabulated(chosen, symmetry)
+    histories, is_listed = visited_histories(game, rules, symmetry), is_tabulated(chosen, symmetry)
     seconds = evaluation_seconds(histories, numbers_infosets=is_listed, is_symmetric=symmetry)
     if seconds > (arguments.seconds or _MAX_SECONDS):
         print(f"an exact evaluation would take over {seconds:,.0f} s: estimating instead", file=sys.stderr)
         return None
-    what = f"exact evaluation of {as_text(math.log10(histories))} histories"
-    print(f"{what}: at least {seconds:.0f} s", file=sys.stderr)
+    what = f"exact evaluation of {as_text(math.log10(histories))} histories: at least {seconds:.0f} s"
+    print(what, file=sys.stderr)
     return evaluate_by_rules(game, chosen, memory=arguments.memory, symmetry=symmetry)
 
 
@@ -114,31 +108,26 @@ def _print_exact(found: dict[str, Any]) -> None:
     best = found["best_response_values"] or [None] * len(found["values"])
     for i, (value, response) in enumerate(zip(found["values"], best, strict=True)):
         gain = None if response is None else response - value
-        table.append([f"player {i}", output.number(value), output.number(response), output.number(gain, 4)])
-    output.print_table(table)
-    print(f"\nNashConv        {output.number(found['nash_conv'])}")
-    print(f"exploitability  {output.number(found['exploitability'])}")
-
-
-def _options(arguments: argparse.Namespace, share: float) -> dict[str, Any]:
-    """Returns the options of an estimate that takes a share of the time."""
-    seconds = share * (arguments.seconds or _SECONDS)
-    return {"seconds": seconds, "seed": arguments.seed, "progress": sys.stderr.isatty()}
+        table.append([f"player {i}", common.number(value), common.number(response), common.number(gain, 4)])
+    common.print_table(table)
+    print(f"\nNashConv        {common.number(found['nash_conv'])}")
+    print(f"exploitability  {common.number(found['exploitability'])}")
 
 
 def _estimates(game: pyspiel.Game, policy: Any, arguments: argparse.Namespace) -> dict[str, Any]:
     """Prints bounds and estimates and returns them."""
     print(f"estimating by play, for about {arguments.seconds or _SECONDS:g} seconds", file=sys.stderr)
-    share = 1.0 if arguments.against is None else 1 - _AGAINST_SHARE
-    quality = estimate_quality(game, policy, **_options(arguments, share))
+    seconds = (arguments.seconds or _SECONDS) * (1.0 if arguments.against is None else 1 - _AGAINST_SHARE)
+    quality = estimate_quality(game, policy, seconds=seconds, seed=arguments.seed, progress=sys.stderr.isatty())
     rows = [[*_HEADING, "by"]]
+    found = []
     for quantity, player, method, estimate in quality.findings:
         who = "" if player is None else f" of player {player}"
         rows.append([quantity + who, *_cells(estimate), method])
-    output.print_table(rows, texts=(0, 1, 6))
+        found.append({"quantity": quantity, "player": player, "by": method, **estimate._asdict()})
+    common.print_table(rows, texts=(0, 1, 6))
     for note in quality.notes:
-        print(output.wrapped(note))
-    found = [{"quantity": q, "player": p, "by": by, **each._asdict()} for q, p, by, each in quality.findings]
+        print(common.wrapped(note))
     return {"estimates": found, "notes": list(quality.notes)}
 
 
@@ -153,18 +142,19 @@ def _head_to_head(
         values = [float(expected_values(tree, seated[seat])[seat]) for seat in players]
         mean, *by_seat = (Estimate(v, v, v, "exact", 1.0, 0, 0.0) for v in (sum(values) / len(values), *values))
     else:
-        result = head_to_head(game, *policies, num_games=None, **_options(arguments, _AGAINST_SHARE))
+        options = {"seconds": (arguments.seconds or _SECONDS) * _AGAINST_SHARE, "seed": arguments.seed}
+        result = head_to_head(game, *policies, num_games=None, **options, progress=sys.stderr.isatty())
         mean, by_seat, reduction = result.estimate, list(result.by_seat), result.variance_reduction
     print(f"\n{arguments.policy} against {arguments.against}, won per game")
-    rows = [_HEADING, *([f"as player {seat}", *_cells(found)] for seat, found in enumerate(by_seat))]
-    rows.append(["in all seats", *_cells(mean)])
-    output.print_table([row[:3] if tree else row for row in rows], texts=(0, 1))
+    rows = [[f"as player {seat}", *_cells(found)] for seat, found in enumerate(by_seat)]
+    rows = [_HEADING, *rows, ["in all seats", *_cells(mean)]]
+    common.print_table([row[:3] if tree else row for row in rows], texts=(0, 1))
     if reduction is not None:
-        print(f"control variates reduce the variance of payoffs by a factor of {output.number(reduction, 3)}")
+        print(f"control variates reduce the variance of payoffs by a factor of {common.number(reduction, 3)}")
     found = {"by_seat": [seat._asdict() for seat in by_seat], "variance_reduction": reduction}
     return {"against": arguments.against, **mean._asdict(), **found}
 
 
 def _cells(found: Estimate) -> list[str]:
-    numbers = [output.number(number, 4) for number in (found.value, found.low, found.high)]
-    return [found.kind, *numbers, output.count(found.samples)]
+    numbers = [common.number(number, 4) for number in (found.value, found.low, found.high)]
+    return [found.kind, *numbers, common.count(found.samples)]

@@ -1,8 +1,4 @@
-"""The entry point: runs a verb, and turns errors into one line and an exit code.
-
-Exit codes: 0 done (also a run that Ctrl-C ended with a result), and those named below. SIGTERM and SIGHUP are treated
-like Ctrl-C.
-"""
+"""The entry point: runs a verb, and turns errors into one line and an exit code. SIGTERM and SIGHUP are like Ctrl-C."""
 
 import contextlib
 import difflib
@@ -17,7 +13,7 @@ import signal
 import sys
 from collections.abc import Iterator
 
-from mccfr_plus.cli.arguments import PROGRAM, Parser, UsageError, text
+from mccfr_plus.cli.common import PROGRAM, Parser, UsageError, text
 from mccfr_plus.errors import MccfrPlusError
 from mccfr_plus.kernels.compile import is_no_notice
 from mccfr_plus.kernels.interrupts import SIGNALS
@@ -25,6 +21,7 @@ from mccfr_plus.user_modules import import_user_modules, imported_modules
 
 VERBS = ("solve", "compare", "stats", "evaluate", "view", "play", "export", "warm_up")
 
+# Exit codes besides 0: done, also a run that Ctrl-C ended with a result.
 BAD_INPUT, NO_OUTPUT, INTERRUPTED, BROKEN_PIPE = 2, 74, 130, 141
 
 _NO_OUTPUT = (errno.EPIPE, errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)  # of a write to standard output
@@ -46,8 +43,8 @@ examples:
 
 def main(argv: list[str] | None = None) -> int:
     """Runs the command line, by default that of the process, and returns its exit code."""
-    before = {number: signal.getsignal(number) for number in SIGNALS}
-    before = {number: handler for number, handler in before.items() if handler is not signal.SIG_IGN}  # as by nohup
+    handlers = ((number, signal.getsignal(number)) for number in SIGNALS)
+    before = {number: handler for number, handler in handlers if handler is not signal.SIG_IGN}  # as by nohup
     try:
         for number in before:
             signal.signal(number, signal.default_int_handler)  # which raises KeyboardInterrupt
@@ -79,10 +76,15 @@ def main(argv: list[str] | None = None) -> int:
             signal.signal(number, handler)
 
 
+def _fail(code: int, message: str) -> int:
+    print(f"{PROGRAM}: error: {' '.join(message.split())}", file=sys.stderr)
+    return code
+
+
 def parser_of(verb: str) -> Parser:
     """Returns the parser of one of `VERBS`; only that verb's module is imported."""
     module = importlib.import_module(f"mccfr_plus.cli.{verb}")
-    parser = Parser(verb, module.SUMMARY)
+    parser = Parser(verb, module.SUMMARY, module.NOTES)
     module.add_arguments(parser)
     meaning = "Import a module first, by name or file, that registers games or components; may be repeated."
     parser.add_argument(
@@ -92,14 +94,10 @@ def parser_of(verb: str) -> Parser:
     return parser
 
 
-def _fail(code: int, message: str) -> int:
-    print(f"{PROGRAM}: error: {' '.join(message.split())}", file=sys.stderr)
-    return code
-
-
 def _run(argv: list[str]) -> None:
     if not argv or argv[0] in ("--help", "-h", "help"):
-        print(_overview())
+        summaries = [f"  {verb:8}  {importlib.import_module(f'mccfr_plus.cli.{verb}').SUMMARY}" for verb in VERBS]
+        print(_OVERVIEW.format(PROGRAM, "\n".join(summaries)))
     elif argv[0] == "--version":
         print(f"{PROGRAM} {importlib.metadata.version('mccfr_plus')}")
     elif argv[0] not in VERBS:
@@ -126,18 +124,11 @@ def _run_verb(verb: str, *argv: str) -> None:
     arguments.run(arguments)
 
 
-def _overview() -> str:
-    summaries = [f"  {verb:8}  {importlib.import_module(f'mccfr_plus.cli.{verb}').SUMMARY}" for verb in VERBS]
-    return _OVERVIEW.format(PROGRAM, "\n".join(summaries))
-
-
 @contextlib.contextmanager
 def _logging_to_stderr() -> Iterator[None]:
-    """Shows the package's log as plain lines on standard error: warnings at once, notes at `output.show_notes`."""
+    """Shows the package's log as plain lines on standard error: warnings at once, notes at `common.show_notes`."""
     logger = logging.getLogger("mccfr_plus")
-    handler = logging.handlers.MemoryHandler(
-        _MAX_NOTES, flushLevel=logging.WARNING, target=logging.StreamHandler(), flushOnClose=False
-    )
+    handler = logging.handlers.MemoryHandler(_MAX_NOTES, logging.WARNING, logging.StreamHandler(), flushOnClose=False)
     shown: dict[str, logging.LogRecord] = {}  # each message once
     handler.addFilter(lambda record: shown.setdefault(record.getMessage(), record) is record)
     before = logger.level, logger.propagate

@@ -1,33 +1,34 @@
-"""`mccfr-plus play`: games against a policy, in the terminal or in the browser."""
+"""`mccfr-plus play`: games against a policy, in the terminal, or on a page that Flask serves to this machine only."""
+
+from __future__ import annotations
 
 import argparse
+import logging
 import random
+import secrets
+import socket
 import sys
-from typing import Any
+import threading
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, Any
 
-from mccfr_plus.cli import output, play_page
-from mccfr_plus.cli.arguments import (
-    POLICY_HELP,
-    UsageError,
-    add_game,
-    add_quiet,
-    add_seed,
-    positive,
-    refuse,
-    seed_of,
-    whole,
-)
+from mccfr_plus.cli import common
+from mccfr_plus.cli.common import UsageError
 from mccfr_plus.cli.play_session import PlaySession
-from mccfr_plus.cli.policy_source import read_policy, require_policy
+from mccfr_plus.errors import ConfigError
 from mccfr_plus.solver.choice import choose
 from mccfr_plus.solver.solver import Solver
 from mccfr_plus.trees.loading import load_game
 
+if TYPE_CHECKING:
+    from flask import Flask
+
 SUMMARY = "Play against a policy, in the terminal or in the browser."
 
+_LOCALHOST = "127.0.0.1"
 _SECONDS = 5.0
 _QUIT = ("q", "quit", "exit")
-_NOTES = """
+NOTES = """
 You see what your seat knows: the state's own text, and cards, dice and boards where they can be read from it. All
 actions are shown when a game has ended. In the terminal, type
   an action     its number or its name
@@ -37,58 +38,53 @@ actions are shown when a game has ended. In the terminal, type
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.epilog = _NOTES
-    add_game(parser)
+    common.add_game(parser)
     add = parser.add_argument
-    add("policy", metavar="POLICY", nargs="?", help=f"{POLICY_HELP} Default: solve the game first.")
-    add("--seat", type=whole(0), help="Your seat, from 0. Default: each in turn.")
-    add("--games", type=whole(), help="Number of games in the terminal. Default: until you end it.")
-    add_seed(parser, "Repeats chance and the policy's actions.")
+    add("policy", metavar="POLICY", nargs="?", help=f"{common.POLICY_HELP} Default: solve the game first.")
+    add("--seat", type=common.whole(0), help="Your seat, from 0. Default: each in turn.")
+    add("--games", type=common.whole(), help="Number of games in the terminal. Default: until you end it.")
+    common.add_seed(parser, "Repeats chance and the policy's actions.")
     meaning = f"How long to solve the game without a POLICY. Default: {_SECONDS:g}."
-    add("--seconds", type=positive, help=meaning)
+    add("--seconds", type=common.positive, help=meaning)
     meaning = "Play on a page that is served to this machine only (pip install 'mccfr_plus[browser]')."
     add("--browser", action="store_true", help=meaning)
-    add("--port", type=whole(0, 65535), help="Port of that page. Default: any free one.")
-    add_quiet(parser)
+    add("--port", type=common.whole(0, 65535), help="Port of that page. Default: any free one.")
+    common.add_quiet(parser)
 
 
 def run(arguments: argparse.Namespace) -> None:
     name, source = arguments.game, arguments.policy
     if arguments.browser:
-        refuse(arguments, ("games",), "is for the terminal: leave out --browser")
-        play_page.require_flask()
+        common.refuse(arguments, ("games",), "is for the terminal: leave out --browser")
+        if not find_spec("flask"):
+            raise ConfigError("--browser needs Flask: pip install 'mccfr_plus[browser]'.")
     else:
-        refuse(arguments, ("port",), "needs --browser")
+        common.refuse(arguments, ("port",), "needs --browser")
     if source is not None:
-        refuse(arguments, ("seconds",), "is for solving the game: leave out POLICY")
-        require_policy(source)
-    game, seed = load_game(name), seed_of(arguments)
+        common.refuse(arguments, ("seconds",), "is for solving the game: leave out POLICY")
+        common.require_policy(source)
+    game, seed = load_game(name), common.seed_of(arguments)
     if arguments.seat is not None and arguments.seat >= game.num_players():
         raise UsageError(f"--seat={arguments.seat}: {game} has seats 0 to {game.num_players() - 1}.")
-    policy = _solved(arguments, seed) if source is None else read_policy(source, game)
+    policy = _solved(arguments, seed) if source is None else common.read_policy(source, game)
     session = PlaySession(game, policy, arguments.seat, random.Random(seed))
-    output.show_notes()
+    common.show_notes()
     if arguments.browser:
-        play_page.serve(play_page.app_of(session, name, source or "solved just now"), arguments.port or 0)
+        _serve(app_of(session, name, source or "solved just now"), arguments.port or 0)
     else:
         _play(session, arguments.games)
 
 
 def _solved(arguments: argparse.Namespace, seed: int) -> Any:
-    """Returns the average policy of a short run."""
-    quiet, seconds = arguments.quiet, arguments.seconds or _SECONDS
-    config, tree, _ = choose(arguments.game, {}, progress=False if quiet else None)
+    seconds = arguments.seconds or _SECONDS
+    config, tree, _ = choose(arguments.game, {}, progress=common.progress_of(arguments))
     solver = Solver.from_config(tree or arguments.game, config, seed=seed)
-    if not quiet:
-        print(
-            f"solving {arguments.game} for {seconds:g} s: a POLICY of a longer run is a better opponent",
-            file=sys.stderr,
-        )
-    return solver.run(seconds=seconds, progress=not quiet and sys.stderr.isatty()).average_policy()
+    better = "a POLICY of a longer run is a better opponent"
+    common.note(arguments, f"solving {arguments.game} for {seconds:g} s: {better}")
+    return solver.run(seconds=seconds, progress=not arguments.quiet and sys.stderr.isatty()).average_policy()
 
 
 def _play(session: PlaySession, games: int | None) -> None:
-    """Plays games until the person ends it, or so many."""
     try:
         while True:
             print(f"\n--- game {session.number}: you are player {session.seat} of {session.game.num_players()} ---")
@@ -118,10 +114,78 @@ def _ask(session: PlaySession) -> None:
         if given.lower() in _QUIT:
             raise EOFError
         if given == "?":
-            output.print_table([[f"  {move.name}", f"{move.probability:.3f}"] for move in moves])
+            common.print_table([[f"  {move.name}", f"{move.probability:.3f}"] for move in moves])
             continue
         try:
             session.play(given)
             return
         except UsageError as error:
             print(error)
+
+
+# --- in the browser ---
+
+
+def app_of(session: PlaySession, name: str, opponent: str) -> Flask:
+    """Returns the web application that plays a session.
+
+    It answers requests to this machine by its own names only, so that other sites cannot reach it under theirs. An
+    action needs the token of the last page, which other sites cannot read and which refuses outdated pages.
+    """
+    from flask import Flask, redirect, render_template, request
+
+    app, lock = Flask(__name__, template_folder="pages"), threading.Lock()
+    kinds = {"card": "card", "dice": "dice"}
+    app.config.update(TRUSTED_HOSTS=[_LOCALHOST, "localhost"], MAX_CONTENT_LENGTH=1 << 16)
+    token = secrets.token_urlsafe()
+
+    def page(error: str = "") -> str:
+        moves = session.moves()
+        cells = {move.cell: move for move in moves if move.cell is not None}
+        shown = {"session": session, "scene": session.scene, "moves": moves, "cells": cells, "kinds": kinds}
+        return render_template("play.html", **shown, name=name, opponent=opponent, token=token, error=error)
+
+    @app.get("/")
+    def show() -> str:
+        with lock:
+            return page()
+
+    @app.post("/")
+    def act() -> Any:
+        nonlocal token
+        with lock:
+            action = request.form.get("action", "")
+            try:
+                if not secrets.compare_digest(request.form.get("token", "").encode(), token.encode()):
+                    raise UsageError("This page was out of date.")
+                session.begin() if action == "next" and session.payoff is not None else session.play(action)
+            except UsageError as error:
+                return page(str(error)), 409
+            token = secrets.token_urlsafe()
+        return redirect("/", 303)
+
+    @app.after_request
+    def secure(response: Any) -> Any:
+        response.headers["Cache-Control"] = "no-store"
+        policy = "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'self'"
+        response.headers["Content-Security-Policy"] = policy
+        return response
+
+    return app
+
+
+def _serve(app: Flask, port: int) -> None:
+    """Serves a page to this machine until Ctrl-C, prints its address and opens it."""
+    from werkzeug.serving import make_server
+
+    try:
+        listening = socket.create_server((_LOCALHOST, port))
+    except OSError as error:
+        raise ConfigError(f"cannot serve on port {port}: {error.strerror}. Give another --port.") from None
+    logging.getLogger("werkzeug").setLevel(logging.ERROR)  # no line per request
+    with listening:
+        port = listening.getsockname()[1]
+        server = make_server(_LOCALHOST, port, app, threaded=True, fd=listening.fileno())
+        print(f"http://{_LOCALHOST}:{port}/  (Ctrl-C ends it)", flush=True)
+        common.open_in_browser(f"http://{_LOCALHOST}:{port}/")
+        server.serve_forever()  # returns at KeyboardInterrupt

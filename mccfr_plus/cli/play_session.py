@@ -1,14 +1,75 @@
-"""Games of a person against a policy: whose move it is, what may be played, the score."""
+"""Games of a person against a policy: what the person knows, what may be played, the score."""
 
 import random
+import re
 from typing import NamedTuple
 
 import pyspiel
 
-from mccfr_plus.cli.arguments import UsageError
-from mccfr_plus.cli.scene import Scene, cell_of, scene_of
+from mccfr_plus.cli.common import UsageError
 from mccfr_plus.evaluation.behavior import Behavior, random_move
 from mccfr_plus.evaluation.strategies import JointPolicy
+
+# How to read information states; the names of groups become labels.
+_PATTERNS = {
+    "kuhn_poker": r"(?P<your_card>\d)(?P<bets>[pb]*)",
+    "leduc_poker": r".*\[Private: (?P<your_card>\d+)\].*\[Pot: (?P<pot>\d+)\](.*\[Public: (?P<public_card>\d+)\])?"
+    r".*\[Round1: (?P<first_round>[\d ]*)\]\[Round2: (?P<second_round>[\d ]*)\]",
+    "liars_dice": r"(?P<your_dice>\d+) ?(?P<bids>.*)",
+}
+_ACTIONS = {"kuhn_poker": {"p": "pass", "b": "bet"}, "leduc_poker": {"0": "fold", "1": "call", "2": "raise"}}
+_DICE = "⚀⚁⚂⚃⚄⚅"
+
+
+class Scene(NamedTuple):
+    """What a player knows."""
+
+    text: str  # the state's own
+    items: list[tuple[str, list[str]]]  # labels and what to show with them: cards, dice, words
+    board: list[str]  # rows of cells; empty where there is no board
+    slanted: bool  # whether each row is half a cell further to the right, as in hex
+
+
+def scene_of(state: pyspiel.State, player: int) -> Scene:
+    """Returns what a player knows at a decision or at the end of a turn-based game. It shows no more than that."""
+    game = state.get_game()
+    name, text = game.get_type().short_name, state.information_state_string(player)
+    seen = state.observation_string(player) if game.get_type().provides_observation_string else ""
+    board = _board(seen)
+    if "\n" in seen and seen.strip() not in text:
+        text = f"{seen.rstrip()}\n{text}"
+    found = re.match(_PATTERNS.get(name, r"(?!)"), text)
+    groups = found.groupdict(default="") if found else {}
+    items = [(label.replace("_", " "), _shown(name, label, value)) for label, value in groups.items() if value]
+    return Scene(text.strip(), items, board, "hex" in name)
+
+
+def cell_of(scene: Scene, game: pyspiel.Game, action: int) -> int | None:
+    """Returns which cell of the board an action is about, row after row; None if that is not known."""
+    cells = sum(map(len, scene.board))
+    return action if cells and game.num_distinct_actions() == cells else None
+
+
+def _board(seen: str) -> list[str]:
+    rows = seen.split()
+    if "=" in seen:  # a field of a game with compiled rules, such as board=x.o......
+        found = re.search(r"board=([.xo]+)", seen)
+        side = round(len(found[1]) ** 0.5) if found else 0
+        rows = [found[1][i : i + side] for i in range(0, side * side, side)] if found else []
+    is_board = len(rows) > 1 and len({len(row) for row in rows}) == 1 and set("".join(rows)) <= set(".xo")
+    return rows if is_board else []
+
+
+def _shown(game: str, label: str, value: str) -> list[str]:
+    """Returns cards as letters, dice as faces, actions as words."""
+    if label.endswith("dice"):
+        return [_DICE[int(face) - 1] if face in "123456" else face for face in value]
+    if label.endswith("card"):
+        rank = int(value) // 2 if game == "leduc_poker" else int(value)
+        return ["JQKA"[rank] if rank < 4 else str(rank)]
+    if words := _ACTIONS.get(game):
+        return [words.get(sign, sign) for sign in value if sign != " "] if label != "pot" else [value]
+    return value.split()
 
 
 class Move(NamedTuple):
@@ -40,21 +101,18 @@ class PlaySession:
 
     @property
     def payoff(self) -> float | None:
-        """What the person has got; None while the game goes on."""
+        """The person's, None while the game goes on."""
         return self.state.player_return(self.seat) if self.state.is_terminal() else None
 
     @property
     def total(self) -> str:
-        """The score in words."""
         return f"{self.score:+g} in {self.ended} game{'s' * (self.ended != 1)}"
 
     @property
     def scene(self) -> Scene:
-        """What the person knows."""
         return scene_of(self.state, self.seat)
 
     def moves(self) -> list[Move]:
-        """Returns the person's legal actions; none at the end."""
         if self.state.is_terminal():
             return []
         scene, row = self.scene, self._behavior.row(self.state)

@@ -1,4 +1,4 @@
-"""`mccfr-plus solve`: runs a solver on a game, shows its progress, and writes its average policy.
+"""`mccfr-plus solve`: runs a solver on a game, shows its progress, and writes its result.
 
 Torch is imported only with ``--algorithm``, and Ray only with ``--cluster``.
 """
@@ -9,37 +9,29 @@ import os
 import sys
 from typing import Any
 
-from mccfr_plus.cli import checkpoints, output
-from mccfr_plus.cli.arguments import (
-    UsageError,
-    add_game,
-    add_json,
-    add_quiet,
-    add_seed,
-    duration,
-    memory_size,
-    positive,
-    refuse,
-    seed_of,
-    whole,
-)
-from mccfr_plus.cli.run import run_and_print
-from mccfr_plus.errors import PolicyFileError
+from mccfr_plus.cli import common
+from mccfr_plus.cli.common import UsageError
+from mccfr_plus.errors import BudgetError, CheckpointError, PolicyFileError, RecordError, TrainingError
+from mccfr_plus.evaluation import Evaluation, evaluate, expected_values
+from mccfr_plus.evaluation.by_rules import RulesEvaluator
+from mccfr_plus.evaluation.quality import local_bound
 from mccfr_plus.files.atomic_write import require_kind, require_new
 from mccfr_plus.files.checkpoint import CheckpointLock
+from mccfr_plus.files.json_files import JsonLines
 from mccfr_plus.neural import ALGORITHMS, from_checkpoint, new_solver
-from mccfr_plus.solver.choice import choose
-from mccfr_plus.solver.config import TREES, SolverConfig
-from mccfr_plus.solver.registry import AVERAGES, ESTIMATORS, MINIMIZERS
+from mccfr_plus.policies.files import save_policy
+from mccfr_plus.solver import saved_state
+from mccfr_plus.solver.choice import choose, evaluation_seconds, visited_histories
+from mccfr_plus.solver.config import AVERAGES, ESTIMATORS, MINIMIZERS, TREES, SolverConfig
 from mccfr_plus.solver.saved_state import read_header
 from mccfr_plus.solver.solver import Solver
 from mccfr_plus.trees.game_tree import compile_game
-from mccfr_plus.trees.needs import RULES
+from mccfr_plus.trees.needs import INFOSETS, RULES
 from mccfr_plus.user_modules import imported_modules
 
 SUMMARY = "Compute an approximate equilibrium of a game."
 
-_NOTES = """
+NOTES = """
 A tabular solver is an estimator (what a traversal visits), a minimizer (how regrets become the next strategy) and an
 average. The pages of docs/background describe them. Parameters go into parentheses: --estimator="outcome(epsilon=0.3)".
 
@@ -51,22 +43,24 @@ an uninterrupted run: limits count the whole run, and components and seed come f
 # The arguments of `SolverConfig.from_specs` among the flags.
 _OPTIONS = ("estimator", "minimizer", "averaging", "alternating", "batch", "baseline", "threads", "tree", "memory",
             "symmetry")  # fmt: skip
-
 _COMPONENTS = ("estimator", "minimizer", "averaging", "alternating")  # those of a solver on a cluster
 
 _LOCAL = "local"  # in place of a cluster's address: this process samples
 _WORKERS, _NUM_BATCHES, _TRAVERSALS = 2, 8, 1000  # defaults on clusters: processes, batches and their traversals
 
+BOUND_SECONDS = 5.0  # for a lower bound of the exploitability if it cannot be computed
+_SECONDS, _CHECKPOINT_INTERVAL, _EVAL_EVERY = 10.0, 60.0, 1.0  # defaults
+_SHORT_EVALUATION = 60.0  # seconds; a longer one at the end of a run must not take longer than the run
+_SMALL_TREE = 300_000  # histories: a second or two through pyspiel
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.epilog = _NOTES
-    add_game(parser)
-    parts = parser.add_argument_group("algorithm")
-    add = parts.add_argument
+    common.add_game(parser)
+    add = parser.add_argument_group("algorithm").add_argument
     add("--estimator", help=f"{', '.join(ESTIMATORS)}. Default: chosen for the game.")
     add("--minimizer", help=f"{', '.join(MINIMIZERS)}. Default: pdcfr+ with full, else rm.")
     add("--averaging", help=f"{', '.join(AVERAGES)}. Default: the one of the minimizer's paper.")
-    add("--batch", type=whole(), help="Number of traversals per gradient. Default: 1.")
+    add("--batch", type=common.whole(), help="Number of traversals per gradient. Default: 1.")
     add("--baseline", action="store_true", default=None, help="Reduce the variance of sampled gradients by baselines.")
     add("--alternating", action=argparse.BooleanOptionalAction, help="Update players in turn. Default: if possible.")
     meaning = (
@@ -76,111 +70,108 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--algorithm", help=meaning)
     limits = parser.add_argument_group("limits")
     add = limits.add_argument
-    add("--iterations", type=whole(), help="Number of iterations, such as 5000 or 1e6.")
-    add("--seconds", type=positive, help="Time of the run.")
-    add("--target_exploitability", type=positive, help="Run until the exploitability is this small.")
-    add_seed(limits, "Makes a run repeatable.")
-    how = parser.add_argument_group("trees, threads, clusters")
-    add = how.add_argument
+    add("--iterations", type=common.whole(), help="Number of iterations, such as 5000 or 1e6.")
+    add("--seconds", type=common.positive, help="Time of the run.")
+    add("--target_exploitability", type=common.positive, help="Run until the exploitability is this small.")
+    common.add_seed(limits, "Makes a run repeatable.")
+    add = parser.add_argument_group("trees, threads, clusters").add_argument
     meaning = "Compile the tree, traverse the game by rules, or expand it lazily. Default: auto, the first that works."
     add("--tree", choices=TREES, help=meaning)
     meaning = "Merge information states that are equivalent under board symmetry."
     add("--symmetry", action="store_true", default=None, help=meaning)
-    add("--memory", type=memory_size, help="Of the process, such as 4GB. Default: half of the free one.")
-    add("--threads", type=whole(), help="Number of threads. Default: 1.")
+    add("--memory", type=common.memory_size, help="Of the process, such as 4GB. Default: half of the free one.")
+    add("--threads", type=common.whole(), help="Number of threads. Default: 1.")
     meaning = "Sample on a Ray cluster: ray, ray://HOST:PORT or HOST:PORT; local: in this process, with equal results."
     add("--cluster", metavar="ADDRESS", help=meaning)
     meaning = f"Number of processes of the cluster that sample. Default: {_WORKERS}."
-    add("--workers", type=whole(1, 10_000), help=meaning)
-    files = parser.add_argument_group("files and output")
-    add = files.add_argument
+    add("--workers", type=common.whole(1, 10_000), help=meaning)
+    add = parser.add_argument_group("files and output").add_argument
     add("--policy_out", help="Write the average policy there, as .npz.")
     add("--checkpoint", help="Write the state of the run there, for --resume.")
-    add("--checkpoint_interval", type=duration, help="How often, such as 90s, 5m or 2h. Default: 60s.")
+    add("--checkpoint_interval", type=common.duration, help="How often, such as 90s, 5m or 2h. Default: 60s.")
     add("--resume", action="store_true", help="Continue the run of --checkpoint.")
     meaning = "Append iterations, nodes_touched, seconds and exploitability of evaluations as JSON lines."
     add("--log", help=meaning)
     meaning = "Time between these evaluations, such as 0.5s or 5m. Default: 1s with --log, else none."
-    add("--eval_every", type=duration, help=meaning)
-    add_json(parser)
-    add_quiet(parser)
+    add("--eval_every", type=common.duration, help=meaning)
+    common.add_json(parser)
+    common.add_quiet(parser)
 
 
 def run(arguments: argparse.Namespace) -> None:
     if arguments.policy_out is not None:
         require_kind(arguments.policy_out, PolicyFileError, begins=b"PK")  # as `.npz` does
     if arguments.checkpoint is None:
-        refuse(arguments, ("resume", "checkpoint_interval"), "needs a checkpoint: give --checkpoint=FILE")
+        common.refuse(arguments, ("resume", "checkpoint_interval"), "needs a checkpoint: give --checkpoint=FILE")
     if arguments.cluster is None:
-        refuse(arguments, ("workers",), "needs a cluster: give --cluster=ray")
+        common.refuse(arguments, ("workers",), "needs a cluster: give --cluster=ray")
     if arguments.log is not None and not arguments.resume:
         require_new(arguments.log, UsageError)
     with contextlib.ExitStack() as stack:
-        lock = None if arguments.checkpoint is None else stack.enter_context(checkpoints.lock_of(arguments))
-        if arguments.algorithm is not None or (lock and arguments.resume and checkpoints.is_neural(lock)):
-            refuse(arguments, (*_OPTIONS, "cluster"), "does not apply to --algorithm, whose settings are in its spec")
-            _solve_by_networks(arguments, lock)
+        lock = None if arguments.checkpoint is None else stack.enter_context(_lock_of(arguments))
+        resumed = lock if arguments.resume else None
+        if arguments.algorithm is not None or (resumed and "algorithm" in read_header(resumed)):
+            why = "does not apply to --algorithm, whose settings are in its spec"
+            common.refuse(arguments, (*_OPTIONS, "cluster"), why)
+            solver, about, heading = _neural_solver(arguments, resumed)
         else:
-            _solve(arguments, lock, stack)
+            solver, about, heading = _tabular_solver(arguments, resumed, stack)
+        _run_and_print(solver, arguments, lock, about, heading)
 
 
-def _solve_by_networks(arguments: argparse.Namespace, lock: CheckpointLock | None) -> None:
-    """Runs a neural solver, and prints and writes its result; `lock` is the checkpoint's, if there is one."""
-    resumed = lock if arguments.resume else None
+# --- solvers; each comes with what the JSON object says about it, and with rows of the table ---
+
+
+def _neural_solver(arguments: argparse.Namespace, resumed: CheckpointLock | None) -> tuple[Any, dict, list]:
     if arguments.algorithm is None:
         assert resumed is not None
         solver = from_checkpoint(resumed, arguments.game)
     else:
-        progress = False if arguments.quiet else None
-        solver = new_solver(arguments.game, arguments.algorithm, seed=seed_of(arguments), progress=progress)
+        progress, seed = common.progress_of(arguments), common.seed_of(arguments)
+        solver = new_solver(arguments.game, arguments.algorithm, seed=seed, progress=progress)
     if resumed is not None:
         solver.restore(resumed)  # compares the settings
-        checkpoints.require_seed(resumed, solver.seed, arguments)
-    name = {kind: name for name, kind in ALGORITHMS.items()}[type(solver).__name__]
-    plain = type(solver.config)().resolved(solver.representation.kind)
-    settings, defaults = solver.config.as_dict(), plain.as_dict()
+        _require_seed(resumed, solver.seed, arguments)
+    name = next(name for name, kind in ALGORITHMS.items() if kind == type(solver).__name__)
+    defaults = type(solver.config)().resolved(solver.representation.kind).as_dict()
+    settings = solver.config.as_dict()
     changes = ", ".join(f"{name}={value}" for name, value in settings.items() if value != defaults[name])
-    output.show_notes()
-    if not arguments.quiet:
-        print(f"solving with {name}, seed {solver.seed}: {changes or 'the default settings'}", file=sys.stderr)
+    common.show_notes()
+    common.note(arguments, f"solving with {name}, seed {solver.seed}: {changes or 'the default settings'}")
     heading = [["algorithm", name], ["settings", changes or "the default ones"]]
-    run_and_print(solver, arguments, lock, {"algorithm": name, "settings": settings}, heading)
+    return solver, {"algorithm": name, "settings": settings}, heading
 
 
-def _solve(arguments: argparse.Namespace, lock: CheckpointLock | None, stack: contextlib.ExitStack) -> None:
-    """Runs a tabular solver, and prints and writes its result; `stack` ends the workers of a cluster."""
+def _tabular_solver(
+    arguments: argparse.Namespace, resumed: CheckpointLock | None, stack: contextlib.ExitStack
+) -> tuple[Any, dict, list]:
+    """`stack` ends the workers of a cluster."""
     given = {name: getattr(arguments, name) for name in _OPTIONS if getattr(arguments, name) is not None}
-    to_resume, reason = lock if arguments.resume else None, ""
     needs_exploitability = bool(arguments.target_exploitability or arguments.eval_every or arguments.log)
     solver: Solver
     if arguments.cluster is not None:
-        solver = _distributed_solver(arguments, given, to_resume, stack)
+        solver, reason = _distributed_solver(arguments, given, resumed, stack), ""
     else:
-        if to_resume is not None:
-            given = checkpoints.arguments_to_resume(to_resume, given, arguments)
-        seed = seed_of(arguments) if to_resume is None else given.pop("seed")
-        config, compiled, reason = choose(arguments.game, given, progress=False if arguments.quiet else None)
+        if resumed is not None:
+            given = _arguments_to_resume(resumed, given, arguments)
+        seed = common.seed_of(arguments) if resumed is None else given.pop("seed")
+        config, compiled, reason = choose(arguments.game, given, progress=common.progress_of(arguments))
         if compiled is not None and needs_exploitability:
             compiled.require_perfect_recall("an exploitability")
         solver = Solver.from_config(compiled or arguments.game, config, seed=seed)
-        if to_resume is not None:
-            solver.restore(to_resume)
-    config, tree = solver.config, solver.tree
-    if needs_exploitability and RULES not in tree.provides:
+        if resumed is not None:
+            solver.restore(resumed)
+    config = solver.config
+    if needs_exploitability and RULES not in solver.tree.provides:
         solver.whole_tree().require_perfect_recall("an exploitability")
     described = config.describe()
     names = {name: described[name] for name in ("estimator", "minimizer", "averaging")}
-    output.show_notes()
-    if not arguments.quiet:
-        listed = ", ".join(f"{name}={spec}" for name, spec in names.items())
-        print(f"solving with {listed}{reason and ': '}{reason}", file=sys.stderr)
-    about = {
-        "algorithm": "tabular",
-        **names,
-        **{name: getattr(config, name) for name in ("alternating", "batch", "threads")},
-        "baseline": config.baseline is not None,
-    }
-    run_and_print(solver, arguments, lock, about, [["components", _components(solver, names)]])
+    common.show_notes()
+    listed = ", ".join(f"{name}={spec}" for name, spec in names.items())
+    common.note(arguments, f"solving with {listed}{reason and ': '}{reason}")
+    about = {name: getattr(config, name) for name in ("alternating", "batch", "threads")}
+    about = {"algorithm": "tabular", **names, **about, "baseline": config.baseline is not None}
+    return solver, about, [["components", _components(solver, names)]]
 
 
 def _components(solver: Solver, names: dict[str, str]) -> str:
@@ -199,11 +190,10 @@ def _components(solver: Solver, names: dict[str, str]) -> str:
 
 
 def _distributed_solver(
-    arguments: argparse.Namespace, given: dict[str, Any], lock: CheckpointLock | None, stack: contextlib.ExitStack
+    arguments: argparse.Namespace, given: dict[str, Any], resumed: CheckpointLock | None, stack: contextlib.ExitStack
 ) -> Any:
-    """Returns the solver of ``--cluster``, or of the checkpoint to continue from; `stack` disconnects the cluster."""
     why = f"does not go together with --cluster={arguments.cluster}: workers use a compiled tree"
-    refuse(arguments, ("threads", "tree", "memory", "symmetry", "baseline"), why)
+    common.refuse(arguments, ("threads", "tree", "memory", "symmetry", "baseline"), why)
     workers, cluster = arguments.workers or _WORKERS, arguments.cluster
     if cluster != _LOCAL:
         from mccfr_plus.cluster.cluster import Cluster
@@ -212,19 +202,223 @@ def _distributed_solver(
         cluster = stack.enter_context(Cluster(cluster, imports=imported_modules(), cpus=cpus))
     from mccfr_plus.cluster.solver import DistributedSolver
 
-    seed, num_batches = None, _NUM_BATCHES
-    if lock is None:
-        seed, options = seed_of(arguments), {"batch": _NUM_BATCHES * _TRAVERSALS, **given}
+    if resumed is None:
+        seed, num_batches = common.seed_of(arguments), _NUM_BATCHES
+        options = {"batch": _NUM_BATCHES * _TRAVERSALS, **given}
     else:
-        options, num_batches = checkpoints.arguments_to_resume(lock, given, arguments), read_header(lock)["num_batches"]
-        seed = options.pop("seed")
+        options = _arguments_to_resume(resumed, given, arguments)
+        seed, num_batches = options.pop("seed"), read_header(resumed)["num_batches"]
     components = {name: options[name] for name in _COMPONENTS if name in options}
     traversals, rest = divmod(options["batch"], num_batches)
     if rest:
         raise UsageError(f"--batch={options['batch']}: with --cluster give a multiple of {num_batches}.")
     SolverConfig.from_specs(**components, batch=options["batch"])  # for its errors, before a long compilation
-    tree = compile_game(arguments.game, progress=False if arguments.quiet else None)
-    output.show_notes()
+    tree = compile_game(arguments.game, progress=common.progress_of(arguments))
+    common.show_notes()
     plan = {"num_batches": num_batches, "traversals": traversals, "workers": workers}
     solver = stack.enter_context(DistributedSolver(tree, **components, **plan, seed=seed, cluster=cluster))
-    return solver if lock is None else solver.restore(lock)
+    return solver if resumed is None else solver.restore(resumed)
+
+
+# --- checkpoints ---
+
+
+def _lock_of(arguments: argparse.Namespace) -> CheckpointLock:
+    """Returns the lock of the command line's checkpoint, where nothing is overwritten. The caller releases it."""
+    path, policy = arguments.checkpoint, arguments.policy_out
+    own = os.path.realpath(path)
+    if policy is not None and os.path.realpath(policy) in (own, f"{own}.lock"):
+        raise UsageError(f"--policy_out={policy} is the checkpoint or its lock: give another name.")
+    if arguments.resume and not os.path.exists(path):
+        raise CheckpointError(f"there is no checkpoint {path} to resume: leave --resume out for a new run.")
+    lock = CheckpointLock(path)
+    if not arguments.resume and os.path.exists(path):
+        lock.release()
+        raise CheckpointError(
+            f"{path} holds a checkpoint: add --resume to continue its run. For a new run delete it, or give another "
+            "name; it is not overwritten."
+        )
+    return lock
+
+
+def _arguments_to_resume(lock: CheckpointLock, given: dict[str, Any], arguments: argparse.Namespace) -> dict[str, Any]:
+    """Returns the arguments of `Solver`, with those `given`, which ``restore`` compares with the checkpoint."""
+    header = saved_state.read_header(lock)
+    _require_seed(lock, header["seed"], arguments)
+    if (header["num_batches"] is None) != (arguments.cluster is None):
+        advice = "leave out --cluster" if arguments.cluster else "give --cluster=ray, or local"
+        raise CheckpointError(f"{lock} is of a run with{'out' if arguments.cluster else ''} --cluster: {advice}.")
+    own = {name: value for name, value in given.items() if (name, value) != ("tree", "auto")}
+    return saved_state.arguments_of(lock, header) | own
+
+
+def _require_seed(lock: CheckpointLock, seed: int | None, arguments: argparse.Namespace) -> None:
+    if arguments.seed not in (None, seed):
+        raise CheckpointError(
+            f"{lock} is of a run with seed={seed}, and the command line gives --seed={arguments.seed}: leave that out, "
+            "or start a new run with another --checkpoint."
+        )
+
+
+# --- runs and results ---
+
+
+def _run_and_print(
+    solver: Any, arguments: argparse.Namespace, lock: CheckpointLock | None, about: dict[str, Any], heading: list
+) -> None:
+    tree = solver.tree
+    if tree is not None and INFOSETS in tree.provides and tree.perfect_recall:
+        solver.evaluate()  # compiles what evaluations need, before the clock starts
+    ended_by, seconds = _run_to_limits(solver, arguments, lock), solver.seconds
+    interrupted, diverged = isinstance(ended_by, KeyboardInterrupt), isinstance(ended_by, TrainingError)
+    if tree is None:
+        common.note(arguments, "computing the average policy, whose networks may have to be trained")
+    if arguments.policy_out is not None:
+        policy = solver.average_policy()
+        policy.save(arguments.policy_out) if tree is None else save_policy(policy, arguments.policy_out)
+    result = {
+        "game": arguments.game,
+        **about,
+        **{name: getattr(solver, name) for name in ("seed", "iterations", "nodes_touched")},
+        "seconds": seconds,
+        "iterations_per_second": solver.iterations / seconds if seconds else None,
+        **_quality(solver, arguments, interrupted),
+        "tree": tree and tree.kind,
+        "information_sets": tree and tree.num_infosets,
+        "nodes": tree and tree.num_nodes,
+        **{name: getattr(arguments, name) for name in ("cluster", "policy_out", "checkpoint")},
+        "workers": getattr(solver, "workers", None),
+        "stopped": str(ended_by) if diverged else getattr(solver, "stopped", None),
+        "interrupted": interrupted,
+    }
+    if "settings" in result:
+        result["losses"] = list(solver.losses)
+    _print_result(tree, result, heading, diverged)
+    if arguments.json:
+        common.print_json(result)
+    if lock and lock.path.exists() and (interrupted or diverged):
+        common.note(arguments, f"the last checkpoint is kept in {lock}; add --resume to continue")
+    if ended_by is not None and not interrupted:
+        raise ended_by  # last: the result is good without a checkpoint, and up to the iteration that diverged
+
+
+def _run_to_limits(solver: Any, arguments: argparse.Namespace, lock: CheckpointLock | None) -> BaseException | None:
+    """Runs up to the limits of the command line, which include the run before a checkpoint.
+
+    Returns what ended it early: Ctrl-C, or an error to be raised after the result so far is printed. Without a single
+    iteration there is no result, and both are raised here.
+    """
+    iterations_before, target = solver.iterations, arguments.target_exploitability
+    limits = {"iterations": arguments.iterations, "seconds": arguments.seconds}
+    if limits == {"iterations": None, "seconds": None} and target is None:
+        limits["seconds"] = _SECONDS
+    limits = {name: limit - getattr(solver, name) for name, limit in limits.items() if limit is not None}
+    if iterations_before and (
+        any(limit <= 0 for limit in limits.values()) or (target is not None and solver.exploitability() <= target)
+    ):
+        return None
+    log = None if arguments.log is None else JsonLines(arguments.log, RecordError)
+
+    def write_log(progress: Any) -> None:
+        if log is not None and progress.evaluation is not None:
+            numbers = {"iterations": progress.iterations, "nodes_touched": progress.nodes_touched}
+            seconds = float(solver.history.seconds[-1])  # without evaluations
+            log.append({**numbers, "seconds": seconds, "exploitability": progress.evaluation.exploitability})
+
+    try:
+        solver.run(
+            **limits,
+            target_exploitability=target,
+            evaluate_every=arguments.eval_every or (_EVAL_EVERY if log else None),
+            checkpoint=lock,
+            checkpoint_interval=arguments.checkpoint_interval or _CHECKPOINT_INTERVAL,
+            callbacks=[write_log],
+            progress=_shows_progress(arguments),
+        )
+    except (KeyboardInterrupt, CheckpointError, RecordError, TrainingError) as error:
+        if solver.iterations == (iterations_before if isinstance(error, CheckpointError) else 0):
+            raise
+        return error
+    return None
+
+
+def _shows_progress(arguments: argparse.Namespace) -> bool:
+    return not arguments.quiet and sys.stderr.isatty()
+
+
+def _quality(solver: Any, arguments: argparse.Namespace, interrupted: bool) -> dict[str, Any]:
+    """Returns values, NashConv, exploitability and its bound of the average policy; None where unknown."""
+    tree, game = solver.tree, solver.game
+    found: dict[str, Any] = {"nash_conv": None, "exploitability": None, "exploitability_bound": None}
+    evaluation = None
+    if tree is None:
+        with contextlib.suppress(BudgetError):  # a large game has no exact evaluation
+            whole = solver.whole_tree(_SMALL_TREE)
+            evaluation = evaluate(whole, solver.average_policy()) if whole.perfect_recall else None
+    elif RULES in tree.provides and solver.iterations > 0 and not interrupted:
+        evaluation = _exact_by_rules(solver, arguments)
+    elif INFOSETS in tree.provides and tree.perfect_recall:
+        evaluation = solver.evaluate()
+    if evaluation is not None:
+        exact = {"nash_conv": evaluation.nash_conv, "exploitability": evaluation.exploitability}
+        return {**found, **exact, "values": evaluation.values.tolist()}
+    if tree is not None and INFOSETS in tree.provides:
+        return {**found, "values": expected_values(tree, solver.average_policy()).tolist()}
+    if tree is None or tree.perfect_recall:
+        options = {"seed": arguments.seed, "progress": _shows_progress(arguments)}
+        bound = local_bound(game, solver.average_policy(), BOUND_SECONDS, **options)
+        found["exploitability_bound"] = bound and bound.estimate._asdict()
+    return {**found, "values": [None] * game.num_players()}
+
+
+def _exact_by_rules(solver: Any, arguments: argparse.Namespace) -> Evaluation | None:
+    """Returns the exact evaluation of a game that is not stored, unless it takes longer than the run and a minute."""
+    tree, is_symmetric = solver.tree, solver.tree.symmetries is not None
+    histories = visited_histories(tree.game, tree.rules_game, is_symmetric)
+    seconds = evaluation_seconds(histories, is_symmetric=is_symmetric)
+    if seconds > max(solver.seconds, _SHORT_EVALUATION):
+        return None
+    if seconds > 1:
+        common.note(arguments, f"exact evaluation: about {seconds:.0f} s; Ctrl-C skips it")
+    try:
+        return RulesEvaluator(tree, progress=common.progress_of(arguments)).evaluate(solver.average_strategy())
+    except (BudgetError, KeyboardInterrupt) as error:
+        common.note(arguments, f"no exact evaluation: {error or 'interrupted'}")
+        return None
+
+
+def _print_result(tree: Any, result: dict[str, Any], heading: list[list[str]], diverged: bool) -> None:
+    ended = " (then a network diverged)" if diverged else " (memory full)" if result["stopped"] else ""
+    rate = result["iterations_per_second"]
+    rows = [
+        ["game", result["game"]],
+        *heading,
+        ["seed", str(result["seed"])],
+        ["iterations", common.count(result["iterations"]) + (" (interrupted)" if result["interrupted"] else ended)],
+        ["nodes touched", common.count(result["nodes_touched"])],
+        ["seconds", common.number(result["seconds"], 4)],
+        ["iterations/s", common.count(rate) if rate and rate >= 100 else common.number(rate, 3)],
+    ]
+    if "losses" in result:
+        rows.append(["losses", ", ".join(common.number(loss, 3) for loss in result["losses"])])
+    elif INFOSETS not in tree.provides:
+        stored = "no history" if RULES in tree.provides else f"{common.count(tree.num_nodes)} nodes"
+        name = "by rules" if RULES in tree.provides else "lazy tree"
+        rows.append([name, f"{common.count(tree.num_infosets)} information sets, {stored} kept"])
+    rows += _quality_rows(result, has_recall=tree is None or INFOSETS not in tree.provides or tree.perfect_recall)
+    rows += [[name.partition("_")[0], result[name]] for name in ("policy_out", "checkpoint") if result[name]]
+    common.print_table(rows, texts=(0, 1))
+
+
+def _quality_rows(result: dict[str, Any], has_recall: bool) -> list[list[str]]:
+    if bound := result["exploitability_bound"]:
+        value, low, high = (common.number(bound[name], 4) for name in ("value", "low", "high"))
+        found = f"local best response: {value}, {100 * bound['confidence']:g} % interval {low} to {high}"
+        return [["exploitability", f"at least {low if bound['low'] > 0 else 0} ({found})"]]
+    if None in result["values"]:
+        return [["exploitability", "n/a (no bound found in time; compare policies by mccfr-plus evaluate --against)"]]
+    rows = [[f"value of player {i}", common.number(value)] for i, value in enumerate(result["values"])]
+    for name in ("nash_conv", "exploitability"):
+        known = f"{common.number(result[name])} in the game's payoffs"
+        rows.append([name, known if has_recall else "n/a (imperfect recall)"])
+    return rows

@@ -3,8 +3,7 @@
 import argparse
 from typing import Any
 
-from mccfr_plus.cli import output
-from mccfr_plus.cli.arguments import add_game, add_json, add_seed, positive, refuse, whole
+from mccfr_plus.cli import common
 from mccfr_plus.solver.choice import bytes_on_top, choose
 from mccfr_plus.trees.game_tree import compile_game
 from mccfr_plus.trees.intervals import CONFIDENCE, Interval, as_text
@@ -13,7 +12,7 @@ from mccfr_plus.trees.size_estimate import ESTIMATORS, SizeEstimate, estimate_si
 SUMMARY = "Count a game's histories, information sets, sequences and M-values, or estimate its size."
 
 _HOWS = {"compiled": "compile the tree", "rules": "traverse the game by its rules", "lazy": "expand the tree on demand"}
-_NOTES = """
+NOTES = """
   histories          all nodes of the tree: decisions, chance nodes and terminal nodes
   information sets   decision nodes that the player to move cannot distinguish
   sequences          (information set, action) pairs and the empty sequence
@@ -29,15 +28,14 @@ strategy, and a recommendation how to solve the game.
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.epilog = _NOTES
-    add_game(parser)
+    common.add_game(parser)
     add = parser.add_argument
     add("--estimate", action="store_true", help="Estimate the size from a sample instead of compiling the game.")
     meaning = "Histories to visit, with --estimate. Default: 100000."
-    add("--sample_size", type=whole(1, 10**9), help=meaning)
-    add("--seconds", type=positive, help="Time limit of --estimate.")
-    add_seed(parser, "Seed of the sample, with --estimate.")
-    add_json(parser)
+    add("--sample_size", type=common.whole(1, 10**9), help=meaning)
+    add("--seconds", type=common.positive, help="Time limit of --estimate.")
+    common.add_seed(parser, "Seed of the sample, with --estimate.")
+    common.add_json(parser)
 
 
 def run(arguments: argparse.Namespace) -> None:
@@ -45,57 +43,54 @@ def run(arguments: argparse.Namespace) -> None:
     if arguments.estimate:
         _estimate(arguments, {name: value for name, value in options.items() if value is not None})
     else:
-        refuse(arguments, tuple(options), "needs an estimate: give --estimate")
+        common.refuse(arguments, tuple(options), "needs an estimate: give --estimate")
         _count(arguments)
 
 
 def _count(arguments: argparse.Namespace) -> None:
-    """Compiles the tree, and prints its sizes."""
     tree = compile_game(arguments.game)
-    output.show_notes()
+    common.show_notes()
     found = tree.statistics()
     num_bytes, solver_bytes = found.tree_bytes + found.infoset_bytes, bytes_on_top(tree)
     names = {"decision_nodes": "decision nodes", "infosets": "information sets", "sequences": "sequences"}
     per_player = {name: getattr(found, field) for field, name in names.items()}
     print(f"{tree.game}\n")
-    output.print_table(
+    common.print_table(
         [
             ["", "total", *(f"player {player}" for player in range(tree.num_players))],
-            ["histories", output.count(found.histories)],
-            ["chance nodes", output.count(found.chance_nodes)],
-            ["terminal nodes", output.count(found.terminal_nodes)],
-            *([name, output.count(sum(each)), *map(output.count, each)] for name, each in per_player.items()),
-            ["most actions", output.count(max(found.max_actions)), *map(output.count, found.max_actions)],
+            ["histories", common.count(found.histories)],
+            ["chance nodes", common.count(found.chance_nodes)],
+            ["terminal nodes", common.count(found.terminal_nodes)],
+            *([name, common.count(sum(each)), *map(common.count, each)] for name, each in per_player.items()),
+            ["most actions", common.count(max(found.max_actions)), *map(common.count, found.max_actions)],
             ["M-value", "", *(f"{m:,.2f}" for m in found.m_values)],
-            ["longest history", output.count(found.max_history_length)],
-            ["without chance", output.count(found.max_moves)],
+            ["longest history", common.count(found.max_history_length)],
+            ["without chance", common.count(found.max_moves)],
             ["perfect recall", "yes" if found.perfect_recall else "no"],
-            ["memory of the tree", output.size(found.tree_bytes)],
-            ["of its information sets", output.size(found.infoset_bytes)],
-            ["of a solver on top", output.size(solver_bytes)],
+            ["memory of the tree", common.short(found.tree_bytes, "B")],
+            ["of its information sets", common.short(found.infoset_bytes, "B")],
+            ["of a solver on top", common.short(solver_bytes, "B")],
         ]
     )
     if arguments.json:
         own = {"game": arguments.game, "players": tree.num_players}
-        output.print_json({**own, **found.as_dict(), "bytes": num_bytes, "solver_bytes": solver_bytes})
+        common.print_json({**own, **found.as_dict(), "bytes": num_bytes, "solver_bytes": solver_bytes})
 
 
 def _estimate(arguments: argparse.Namespace, options: dict[str, Any]) -> None:
     estimate = estimate_size(arguments.game, **options, progress=None)
-    output.show_notes()
+    common.show_notes()
     config, _, reason = choose(arguments.game, {}, estimate=estimate)
     chosen = {"tree": config.tree, **config.describe(), "symmetry": config.symmetry, "reason": reason}
     recommendation = {name: chosen[name] for name in ("tree", "estimator", "minimizer", "symmetry", "reason")}
     _print_estimate(estimate, recommendation)
     if arguments.json:
-        found = {"game": arguments.game, "recommendation": recommendation}
-        output.print_json(estimate.as_dict() | found)
+        common.print_json({**estimate.as_dict(), "game": arguments.game, "recommendation": recommendation})
 
 
 def _print_estimate(estimate: SizeEstimate, recommendation: dict[str, Any]) -> None:
-    """Prints sizes, memory, histories per iteration and the recommendation."""
     is_exact, players = estimate.is_exact, range(len(estimate.decision_nodes))
-    seen = [(f"information sets of player {p}", output.count(estimate.infosets_seen[p])) for p in players]
+    seen = [(f"information sets of player {p}", common.count(estimate.infosets_seen[p])) for p in players]
     rows = [
         ["", "estimate", *([] if is_exact else ["low", "high"])],
         _row("histories", estimate.histories),
@@ -103,23 +98,23 @@ def _print_estimate(estimate: SizeEstimate, recommendation: dict[str, Any]) -> N
         _row("terminal nodes", estimate.terminal_nodes),
         *(_row(f"decision nodes of player {p}", estimate.decision_nodes[p]) for p in players),
         *([name, count] if is_exact else [name, "", count] for name, count in seen),
+        _row("bytes, compiled, with a solver", estimate.compiled_bytes),
+        *(_row(f"histories per iteration, {name}", estimate.nodes_per_iteration(name)) for name in ESTIMATORS),
     ]
-    rows.append(_row("bytes, compiled, with a solver", estimate.compiled_bytes))
-    rows += [_row(f"histories per iteration, {name}", estimate.nodes_per_iteration(name)) for name in ESTIMATORS]
     print(f"{estimate.game}\n")
-    output.print_table(rows)
+    common.print_table(rows)
     recall = "no" if not estimate.perfect_recall else "yes" if is_exact else "as far as seen"
     print(f"\nlongest history seen: {estimate.depth}; perfect recall: {recall}")
     tree, estimator, minimizer, symmetry, reason = recommendation.values()
     flags = f"--estimator={estimator} --minimizer={minimizer}{' --symmetry' if symmetry else ''}"
-    print(output.wrapped(f"recommended: {_HOWS[tree]}, {flags}: {reason}"))
+    print(common.wrapped(f"recommended: {_HOWS[tree]}, {flags}: {reason}"))
     how = "All histories were counted."
     if not is_exact:
         how = (
             f"Low and high: limits with {CONFIDENCE:.0%} confidence each, from {estimate.visited:,} histories visited. "
             "Information sets of a player: the number of different ones seen, which can be far below the truth."
         )
-    print(output.wrapped(how))
+    print(common.wrapped(how))
 
 
 def _row(name: str, interval: Interval) -> list[str]:

@@ -7,9 +7,8 @@ from html import escape
 from pathlib import Path
 from typing import Any
 
-from mccfr_plus.cli import output
-from mccfr_plus.cli.arguments import POLICY_HELP, UsageError, add_game
-from mccfr_plus.cli.policy_source import policies_and_tree
+from mccfr_plus.cli import common
+from mccfr_plus.cli.common import UsageError
 from mccfr_plus.display import html_table
 from mccfr_plus.evaluation.exact import evaluate_strategy
 from mccfr_plus.evaluation.strategies import strategy_of
@@ -26,7 +25,7 @@ from mccfr_plus.trees.loading import load_game
 
 SUMMARY = "Look at a saved policy in the browser: information states, probabilities, values, regrets."
 
-_NOTES = f"""
+NOTES = f"""
 The page is one file that needs no network. It lists information states, most often reached first, and can be searched.
 For each action of the selected one it shows
   probability   the policy's probability of the action
@@ -38,12 +37,11 @@ the information states of the {MOST_HISTORIES:,} most probable histories, withou
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.epilog = _NOTES
-    add_game(parser)
-    parser.add_argument("policy", metavar="POLICY", help=POLICY_HELP)
+    common.add_game(parser)
+    parser.add_argument("policy", metavar="POLICY", help=common.POLICY_HELP)
     parser.add_argument("--out", help="Write the page there. Default: a temporary file.")
-    meaning = "Open the page in the browser. Default: yes."
-    parser.add_argument("--open", action=argparse.BooleanOptionalAction, default=True, help=meaning)
+    flag = argparse.BooleanOptionalAction
+    parser.add_argument("--open", action=flag, default=True, help="Open the page in the browser. Default: yes.")
 
 
 def run(arguments: argparse.Namespace) -> None:
@@ -52,15 +50,15 @@ def run(arguments: argparse.Namespace) -> None:
         if os.path.realpath(out) == os.path.realpath(source):
             raise UsageError(f"--out={out} is the policy itself: give another name.")
         require_kind(out, UsageError, begins=b"<!DOCTYPE html>")
-    (policy,), tree = policies_and_tree(load_game(name), [source])
+    (policy,), tree = common.policies_and_tree(load_game(name), [source])
     content = _page(name, source, policy, tree)
-    output.show_notes()
+    common.show_notes()
     if out is None:
         out = os.path.join(tempfile.mkdtemp(prefix="mccfr-plus-"), "policy.html")
     write_page(out, content)
     print(f"wrote {out} ({len(content.encode()) / 1e3:,.0f} kB)", flush=True)
     if arguments.open:
-        output.open_in_browser(Path(out).resolve().as_uri())
+        common.open_in_browser(Path(out).resolve().as_uri())
 
 
 def _page(name: str, source: str, policy: Any, tree: GameTree | None) -> str:

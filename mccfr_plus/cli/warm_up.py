@@ -3,9 +3,9 @@
 import argparse
 import time
 
-from mccfr_plus.cli.arguments import add_quiet
+from mccfr_plus.cli import common
 from mccfr_plus.evaluation.infoset_values import infoset_values
-from mccfr_plus.kernels.disk_cache import cache_folder
+from mccfr_plus.kernels.compile import cache_folder
 from mccfr_plus.policies.table import reach_of
 from mccfr_plus.solver.solver import Solver
 from mccfr_plus.trees.game_tree import compile_game
@@ -14,7 +14,7 @@ SUMMARY = "Compile common kernels once, so that later commands start at once."
 
 _SOLVERS = [(estimator, rule) for estimator in ("external", "outcome", "full") for rule in ("rm", "rm+")]
 _SOLVERS.append(("full", "pdcfr+"))  # the default on small games
-_NOTES = """
+NOTES = """
 Compiled are the estimators external, outcome and full with the minimizers rm and rm+, full with pdcfr+, and the kernels
 of evaluate, view and export. Other combinations are compiled at their first use, in about 4 seconds each. Compiled
 kernels are kept on disk until the package or Numba changes.
@@ -22,8 +22,7 @@ kernels are kept on disk until the package or Numba changes.
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.epilog = _NOTES
-    add_quiet(parser)
+    common.add_quiet(parser)
 
 
 def run(arguments: argparse.Namespace) -> None:

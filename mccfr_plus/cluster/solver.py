@@ -19,9 +19,8 @@ from mccfr_plus.estimators.draws import list_nothing
 from mccfr_plus.evaluation.exact import AnyGame
 from mccfr_plus.kernels.compile import kernel
 from mccfr_plus.kernels.interrupts import deferred_signals
-from mccfr_plus.kernels.random_numbers import Seed
 from mccfr_plus.minimizers import Minimizer
-from mccfr_plus.parameters import check_whole
+from mccfr_plus.parameters import Seed, check_whole
 from mccfr_plus.solver import saved_state as checkpoints
 from mccfr_plus.solver.config import SolverConfig, composed
 from mccfr_plus.solver.engine import Engine

@@ -3,23 +3,41 @@
 from typing import Any, ClassVar
 
 import pyspiel
+from open_spiel.python.algorithms import cfr as openspiel_cfr
 
-# For programs that import these two; they work on OpenSpiel's dictionaries, not on this package's arrays.
+# For programs that import it.
 from open_spiel.python.algorithms.cfr import _InfoStateNode as _InfoStateNode
-from open_spiel.python.algorithms.cfr import _update_current_policy as _update_current_policy
 
 from mccfr_plus.averages import linear, uniform
-from mccfr_plus.drop_in.base import DropInSolver, Seed
+from mccfr_plus.drop_in.base import Attribute, DropInSolver, Seed
+from mccfr_plus.drop_in.tables import Snapshot, nodes_of, set_nodes
 from mccfr_plus.estimators import Full
 from mccfr_plus.minimizers import RegretMatching, RegretMatchingPlus
 
 
-class _CFRSolver(DropInSolver):
+class FullCFRSolver(DropInSolver):
+    """What the solvers that traverse the whole game have in common: a table of nodes."""
+
+    _info_state_nodes = Attribute(nodes_of, set_nodes)
+    _root_node = Attribute(lambda solver: solver.game.new_initial_state())
+    _alternating_updates = Attribute(lambda solver: solver.config.alternating is not False)
+    _linear_averaging = Attribute(lambda solver: solver.averaging.gamma > 0)
+    _regret_matching_plus = Attribute(lambda solver: isinstance(solver.minimizer, RegretMatchingPlus))
+
+
+def _update_current_policy(current_policy: Any, info_state_nodes: Any) -> None:
+    """OpenSpiel's function for dictionaries of its nodes; a solver here already plays by the nodes assigned to it."""
+    if not isinstance(info_state_nodes, Snapshot):
+        openspiel_cfr._update_current_policy(current_policy, info_state_nodes)
+
+
+class _CFRSolver(FullCFRSolver):
     """CFR with the arguments of OpenSpiel's class of this name. See `CFRSolver` for errors.
 
     Reference: Zinkevich et al. 2007; Tammelin et al. 2015.
     """
 
+    _openspiel = openspiel_cfr._CFRSolver
     _components: ClassVar[tuple[type, ...]] = (Full, RegretMatching, RegretMatchingPlus)
 
     def __init__(

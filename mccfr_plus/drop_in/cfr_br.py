@@ -1,14 +1,16 @@
 """Replaces `open_spiel.python.algorithms.cfr_br`: CFR against best responses."""
 
 import pyspiel
+from open_spiel.python.algorithms import cfr_br as openspiel_cfr_br
 
 from mccfr_plus.averages import PowerAverage
-from mccfr_plus.drop_in.base import DropInSolver, Seed
+from mccfr_plus.drop_in.base import Seed
+from mccfr_plus.drop_in.cfr import FullCFRSolver
 from mccfr_plus.estimators import BestResponseOpponent
 from mccfr_plus.minimizers import RegretMatching, RegretMatchingPlus
 
 
-class CFRBRSolver(DropInSolver):
+class CFRBRSolver(FullCFRSolver):
     """CFR-BR: each player runs CFR against the other's best response (Johanson et al. 2012).
 
     OpenSpiel's may take another of several best responses, and then has other policies.
@@ -28,6 +30,7 @@ class CFRBRSolver(DropInSolver):
         >>> solver.evaluate_and_update_policy()
     """
 
+    _openspiel = openspiel_cfr_br.CFRBRSolver
     _components = (BestResponseOpponent, RegretMatching, RegretMatchingPlus)
 
     def __init__(

@@ -10,7 +10,7 @@ import pyspiel
 from open_spiel.python import policy as openspiel_policy
 
 from mccfr_plus.evaluation.strategies import JointPolicy, answers_of, distribution, one_per_player
-from mccfr_plus.trees.recording import checked_outcomes, game_error
+from mccfr_plus.trees.loading import checked_outcomes, game_error
 
 _MAX_ROWS = 100_000  # of a player, some 50 MB
 

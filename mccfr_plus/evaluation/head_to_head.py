@@ -11,7 +11,7 @@ from mccfr_plus.evaluation.behavior import Behavior, joined
 from mccfr_plus.evaluation.estimates import Estimate, Running, mean_estimate, sum_of
 from mccfr_plus.evaluation.play import ControlledPlay, Stop, play_until
 from mccfr_plus.evaluation.strategies import JointPolicy
-from mccfr_plus.kernels.random_numbers import new_state
+from mccfr_plus.parameters import new_state
 from mccfr_plus.trees.loading import load_game
 
 

@@ -29,8 +29,7 @@ from mccfr_plus.evaluation.behavior import (
 from mccfr_plus.evaluation.estimates import Estimate, sum_of
 from mccfr_plus.evaluation.play import Stop, lower_bound, payoff_estimate, require_player, sum_of_payoffs
 from mccfr_plus.evaluation.strategies import JointPolicy
-from mccfr_plus.kernels.random_numbers import new_state
-from mccfr_plus.parameters import check_whole
+from mccfr_plus.parameters import check_whole, new_state
 from mccfr_plus.trees.loading import load_game
 
 Belief: TypeAlias = list[tuple[pyspiel.State, float]]  # states are not modified; weights do not sum to 1

@@ -17,7 +17,7 @@ from mccfr_plus.evaluation.local_best_response import Clock, ExploitabilityBound
 from mccfr_plus.evaluation.play import Stop, sum_of_payoffs
 from mccfr_plus.evaluation.sampled_best_response import SampledBestResponse, sampled_best_response
 from mccfr_plus.evaluation.strategies import JointPolicy
-from mccfr_plus.kernels.random_numbers import new_state
+from mccfr_plus.parameters import new_state
 from mccfr_plus.trees.loading import load_game
 from mccfr_plus.trees.size_estimate import estimate_size
 

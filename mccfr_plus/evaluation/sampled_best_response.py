@@ -20,8 +20,8 @@ from mccfr_plus.evaluation.estimates import MIN_SAMPLES, Estimate, Running, mean
 from mccfr_plus.evaluation.play import Stop, lower_bound, require_player
 from mccfr_plus.evaluation.strategies import JointPolicy
 from mccfr_plus.kernels.compile import source_of
-from mccfr_plus.kernels.random_numbers import new_state, next_word
-from mccfr_plus.parameters import check_whole
+from mccfr_plus.kernels.random_numbers import next_word
+from mccfr_plus.parameters import check_whole, new_state
 from mccfr_plus.trees.loading import load_game
 
 Group = list[tuple[pyspiel.State, np.ndarray]]  # histories with the numbers of the samples that come there

@@ -18,9 +18,8 @@ from mccfr_plus.evaluation.exact import Evaluation, evaluate_strategy
 from mccfr_plus.evaluation.policy_by_rules import evaluate_by_rules
 from mccfr_plus.evaluation.strategies import strategy_of
 from mccfr_plus.policies.tree_policy import TreePolicy
-from mccfr_plus.solver.config import SolverConfig
+from mccfr_plus.solver.config import ESTIMATORS, SolverConfig
 from mccfr_plus.solver.iterative import CHUNK_SECONDS, next_chunk
-from mccfr_plus.solver.registry import ESTIMATORS
 from mccfr_plus.solver.solver import Solver
 from mccfr_plus.specs import Spec, parse_spec
 from mccfr_plus.trees.game_tree import GameTree

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import pyspiel
 
+from mccfr_plus.trees.loading import checked_outcomes, game_error
 from mccfr_plus.trees.needs import HISTORIES
-from mccfr_plus.trees.recording import checked_outcomes, game_error
 
 _HISTORIES = 32  # of a game that is not stored
 _MOVES = 2_000  # in all of them, about: a second or two in slow games

@@ -1,9 +1,5 @@
 """Goofspiel in which every bid is a move, the forced last ones included (rules: docs/background/games.md).
 
-In each round there is one prize, in descending, ascending or random order. Player 0 bids a card, then player 1 without
-seeing it. The higher card wins the prize; no player wins it if they are equal. Then both players learn the result or
-both cards (``reveal=results`` or ``bids``). The player with more points gets 1, or the difference in points.
-
 Reference: Lanctot et al. 2009, section 5 (seven cards, descending, results); Farina, Kroer and Sandholm 2020, section 5
 (four cards, random, bids).
 """
@@ -14,21 +10,7 @@ import numpy as np
 
 from mccfr_plus.games.game import RulesGame
 from mccfr_plus.games.openspiel import goofspiel
-from mccfr_plus.games.openspiel.goofspiel import (
-    BIDS,
-    CARDS,
-    HIDDEN,
-    LEAD,
-    ORDER,
-    ORDERS,
-    POINT_CARDS,
-    RANDOM,
-    TURN,
-    WIN_LOSS,
-    entry,
-    goofspiel_layout,
-    points_of,
-)
+from mccfr_plus.games.openspiel.goofspiel import BIDS, CARDS, ORDER, POINT_CARDS, RANDOM, TURN, entry, points_of
 from mccfr_plus.games.rules import Field, Layout, Parameters
 from mccfr_plus.kernels.compile import kernel
 
@@ -36,7 +18,7 @@ from mccfr_plus.kernels.compile import kernel
 @kernel
 def _look(parameters, table, state, player, view):
     num_cards, turn, at = parameters[CARDS], state[TURN], 2 * parameters[CARDS]
-    if parameters[HIDDEN]:
+    if parameters[goofspiel.HIDDEN]:
         goofspiel.look(parameters, table, state, player, view)
     else:
         for index in range(turn):
@@ -64,11 +46,11 @@ class BidGoofspielGame(RulesGame):
     def layout(cls, parameters: Parameters) -> Layout:
         num_cards = parameters.whole_number("num_cards", 2, goofspiel.MOST_CARDS, "four bits per bid in a word of 64")
         bids_seen = parameters.one_of("reveal", {"results": False, "bids": True})
-        order = parameters.one_of("prizes", ORDERS)
-        kind = parameters.one_of("utility", {"win_loss": WIN_LOSS, "point_difference": LEAD})
+        order = parameters.one_of("prizes", goofspiel.ORDERS)
+        kind = parameters.one_of("utility", {"win_loss": goofspiel.WIN_LOSS, "point_difference": goofspiel.LEAD})
         points = num_cards * (num_cards + 1) // 2
         # The winner of a round with a higher card loses another one, at least that for prize 1.
-        most = points - 2.0 if kind == LEAD else 1.0
+        most = points - 2.0 if kind == goofspiel.LEAD else 1.0
 
         def cards(name: str, count: int = num_cards, private: bool = False) -> Field:
             return Field(name, num_cards + 1, count, private, symbols=["", *map(str, range(1, num_cards + 1))])
@@ -79,7 +61,7 @@ class BidGoofspielGame(RulesGame):
             fields = [cards("bids", private=True), Field("results", 4, num_cards, symbols=("", "0", "1", "="))]
         if order == RANDOM:
             fields.append(cards("prizes"))
-        return goofspiel_layout(
+        return goofspiel.goofspiel_layout(
             [2, num_cards, num_cards, order, not bids_seen, kind, True],
             fields=(*fields, Field("points", points + 1, 2, when="now")),
             max_game_length=2 * num_cards,

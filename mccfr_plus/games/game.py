@@ -8,29 +8,16 @@ from typing import Any, ClassVar
 import numpy as np
 import pyspiel
 
+from mccfr_plus.errors import shortened
 from mccfr_plus.games.rules import CHANCE, MOVER, NOW, Field, Layout, Parameters, Rules
 
 
-class Encoding:
-    """Encodes what a player knows as a tensor: the player, then each place of each field, as one-hot vectors."""
-
-    def __init__(self, num_players: int, places: Sequence[tuple[int, Field]]):
-        sizes = [each.size for _, each in places for _ in range(each.count)]
-        *begins, self.size = np.cumsum([num_players, *sizes]).tolist()  # of one-hot vectors, and of the tensor
-        shown = [begin + index for begin, each in places for index in range(each.count)]  # entries of `look`
-        self._begins = dict(zip(shown, begins, strict=True))
-        self._where, self._base = np.array(shown, np.int64), np.array(begins, np.int64)
-
-    def write(self, player: int, view: np.ndarray, tensor: np.ndarray) -> None:
-        """Writes the tensor for a view, the output of `look`, into zeros."""
-        tensor[player] = 1.0
-        tensor[self._base + view[self._where]] = 1.0
-
-    def cells(self, player: int, place: int, value: int) -> list[int]:
-        """Returns the entries of the tensor that are 1 if a place has a value; see `RulesGame.tensor_cells`."""
-        if place < 0:
-            return [player]
-        return [self._begins[place] + value] if place in self._begins else []
+def one_hot_begins(num_players: int, places: Sequence[tuple[int, Field]]) -> tuple[dict[int, int], int]:
+    """Returns where the one-hot vector of each entry of `look` begins in a tensor, and the tensor's size."""
+    sizes = [each.size for _, each in places for _ in range(each.count)]
+    *begins, end = np.cumsum([num_players, *sizes]).tolist()
+    entries = (begin + index for begin, each in places for index in range(each.count))
+    return dict(zip(entries, begins, strict=True)), end
 
 
 class RulesGame(ABC):
@@ -66,17 +53,17 @@ class RulesGame(ABC):
     def __init__(self, params: Mapping[str, Any] | None = None):
         unknown = set(params or {}) - set(self.defaults)
         if unknown:
-            raise ValueError(f"{self.short_name} has no parameter {', '.join(sorted(unknown))}.")
+            raise ValueError(f"{self.short_name} has no parameter {shortened(', '.join(sorted(unknown)))}.")
         self.given = Parameters({**self.defaults, **(params or {})})
         self.sizes = self.layout(self.given)
         if any(number != int(number) for number in self.sizes.parameters):
-            given = f"parameters={self.sizes.parameters}"
+            given = f"parameters={shortened(self.sizes.parameters)}"
             raise ValueError(f"{given} of the layout must be whole: fractions go into table.")
         # Not made read-only: Numba takes several times as long to accept such an array.
         self.parameters = np.array(self.sizes.parameters, np.int64)
         self.most_actions = max(self.sizes.num_distinct_actions, self.sizes.max_chance_outcomes)
         self._information_state = self.sizes.places(hidden=NOW)
-        self._encoding = Encoding(self.sizes.num_players, self._information_state)
+        self._one_hot, _ = one_hot_begins(self.sizes.num_players, self._information_state)
 
     def __reduce__(self) -> tuple:
         return type(self), (dict(self.given),)
@@ -108,17 +95,14 @@ class RulesGame(ABC):
         return ""
 
     def tensor_cells(self, player: int, place: int, value: int) -> Sequence[int] | None:
-        """Returns the entries of a player's information-state tensor that become 1 if a place has a value.
+        """Returns the entries of a player's information-state tensor that become 1 if an entry of `look` has a value.
 
-        Args:
-            player: The player.
-            place: An entry of `look`; -1 for the entries that are 1 for a player who knows nothing.
-            value: Its value.
-
-        Returns:
-            Numbers of entries; ``~number`` for an entry that becomes 0. None if tensors are not of this kind.
+        Place -1 stands for a player who knows nothing. An entry that becomes 0 is ``~number``. None if tensors are not
+        of this kind.
         """
-        return self._encoding.cells(player, place, value)
+        if place < 0:
+            return [player]
+        return [self._one_hot[place] + value] if place in self._one_hot else []
 
     @cached_property
     def table(self) -> np.ndarray:
@@ -156,13 +140,27 @@ class RulesGame(ABC):
         return view
 
     def view_text(self, player: int, view: Sequence[int], places: Sequence[tuple[int, Field]] | None = None) -> str:
-        """Returns a player's view as a text.
-
-        Args:
-            player: The player.
-            view: The output of `look`, as a list.
-            places: The places to write, as from `Layout.places`; None for an information state.
-        """
+        """Returns the output of `look` as a text; `places` are those of `Layout.places`, or of information states."""
         places = self._information_state if places is None else places
         texts = [f"{each.name}={each.text(player, view[begin : begin + each.count])}" for begin, each in places]
         return " ".join([f"player={player}", *texts])
+
+
+class OpenSpielRules(RulesGame):
+    """The compiled rules of one of OpenSpiel's own games, in place of its C++: same actions, chance, payoffs, infosets.
+
+    Their order is also OpenSpiel's, so that a tree from the rules is bitwise the one through pyspiel. `layout` refuses
+    parameters that have no rules.
+    """
+
+    @abstractmethod
+    def information_state(self, player: int, view: Sequence[int]) -> str:
+        """Returns OpenSpiel's information state of the player to move, whose view is the output of `look`."""
+
+    def view_text(self, player: int, view: Sequence[int], places: Sequence[tuple[int, Field]] | None = None) -> str:
+        """Returns the information state; `places` is ignored, because OpenSpiel writes observations itself."""
+        return self.information_state(player, view)
+
+    def tensor_cells(self, player: int, place: int, value: int) -> Sequence[int] | None:
+        """Returns the entries of OpenSpiel's tensor; None if only OpenSpiel can write it."""
+        return None

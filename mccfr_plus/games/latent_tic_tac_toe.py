@@ -1,14 +1,4 @@
-"""Latent Tic-Tac-Toe: a choice is not disclosed before the opponent has made the next one.
-
-The rules: docs/background/games.md. The player to move knows all choices except the opponent's last one. A choice of
-the cell of the opponent's hidden mark loses the turn. The paper leaves two things open:
-
-* A line wins when its last mark is placed, hidden or not (``win=placement``), or once it is disclosed
-  (``win=disclosure``).
-* The game is over when the board is full with the hidden mark (``full=true_board``), which discloses the ninth mark and
-  its line, or once the ninth mark is disclosed (``full=disclosed_board``).
-
-With ``win=placement`` and ``full=true_board`` this is OpenSpiel's ``latent_ttt``.
+"""Latent Tic-Tac-Toe: a choice is disclosed after the opponent's next one (rules: docs/background/games.md).
 
 Reference: Lanctot et al. 2009, section 5.
 """
@@ -17,18 +7,14 @@ import numpy as np
 
 from mccfr_plus.games.common import list_bits
 from mccfr_plus.games.game import RulesGame
-from mccfr_plus.games.phantom import LINES, owner
+from mccfr_plus.games.openspiel.phantom_games import LINES, owner
 from mccfr_plus.games.rules import MOVER, TERMINAL, Field, Layout, Parameters, Rules
 from mccfr_plus.kernels.compile import inline_kernel, kernel
 
-_MARKS = 1  # the cells of each player's marks, a mask per player, where `owner` reads them
-_WINNER = 3  # 1 + player, 0: none
-_LAST = 4  # the player who chose last, -1 before the first choice
-_HIDDEN = 5  # 1 if the last choice placed a mark
-_COUNT = 6  # marks placed
-_PLACED = 7  # the marks in the order in which they were placed: 1 + 2 * cell, and 1 more once a choice was lost on it
-_SIZE = 16
-
+# Words of a state: a mask of each player's marks, where `owner` reads them; 1 + the winner; who chose last, -1: nobody;
+# whether the last choice placed a mark; the number of marks; then the marks in the order in which they were placed,
+# 1 + 2 * cell, and 1 more once a choice was lost on it.
+_MARKS, _WINNER, _LAST, _HIDDEN, _COUNT, _PLACED, _SIZE = 1, 3, 4, 5, 6, 7, 16
 _CELLS, _ALL_CELLS = 9, 0b111111111
 
 

@@ -1,8 +1,4 @@
-"""Leduc poker with any number of ranks, on the level of ranks: suits never matter, so they are not dealt.
-
-A deck has `ranks` ranks in `suits` copies each. Both players ante 1; one chance node deals both private ranks. Before
-and after the board is dealt there is a betting round with at most two raises, of 2 and of 4. Player 0 acts first. A
-pair with the board wins, then the higher rank; equal ranks split. The payoff is the other player's money in the pot.
+"""Leduc poker with any number of ranks, dealt without suits (rules: docs/background/games.md).
 
 Reference: Southey et al. 2005, "Bayes' bluff" (Leduc, 3 ranks); Farina, Kroer, Sandholm 2020 (13 ranks).
 """
@@ -60,11 +56,7 @@ def _observe(parameters, table, state, player, action):
 
 
 class LeducRanksGame(RulesGame):
-    """Leduc poker on the level of ranks; parameters: `ranks` and `suits`, the copies of each rank.
-
-    Actions are 0 fold, 1 call or check, 2 raise. Outcomes of chance are ``first * ranks + second`` for the pair of
-    private ranks and ``ranks**2 + rank`` for the board.
-    """
+    """Leduc poker on the level of ranks; parameters: `ranks` and `suits`, the copies of each rank."""
 
     short_name = "leduc_ranks"
     long_name = "Leduc Poker on Ranks"
@@ -76,8 +68,7 @@ class LeducRanksGame(RulesGame):
     def layout(cls, parameters: Parameters) -> Layout:
         ranks = parameters.whole_number("ranks", 2, 100, "76 * ranks**3 histories")
         suits = parameters.whole_number("suits", 1, 100)
-        if ranks * suits < 3:
-            raise ValueError(f"ranks={ranks}, suits={suits}: give a deck of at least 3 cards, ranks * suits.")
+        parameters.require(ranks * suits >= 3, "give a deck of at least 3 cards, ranks * suits", "ranks", "suits")
         cards = ["-", *map(str, range(ranks))]
         bets = ("", "f", "c", "r")
         return replace(

@@ -1,13 +1,4 @@
-"""No-limit hold'em of two betting rounds with five buckets of hands per round: "2-NL Hold'em(k)".
-
-Two players have `stack` chips each. Player 0, the dealer, posts a blind of 1 and acts first in round 1; player 1 posts
-2 and acts first in round 2, after the flop. A raise is named by the number of chips, counted from the start of the
-game. It is at least as large as the last raise or bet of the round and at least 2, or it is the whole stack.
-
-Each round, chance deals one bucket to each player, who sees that one only. Buckets 1 (worst) to 5 (best) are
-percentiles of the expected square of hand strength, those of round 2 within each bucket of round 1. The probabilities
-of pairs, and of winning with them, are exact: ``tools/make_holdem_tables.py`` counted all deals. A showdown pays its
-expectation: chips times P(win) - P(lose) given both players' buckets. docs/background/games.md has the rules.
+"""No-limit hold'em of two betting rounds with five buckets of hands per round (rules: docs/background/games.md).
 
 Reference: Gibson, Burch, Lanctot, Szafron 2012, "Efficient Monte Carlo counterfactual regret minimization in games with
 many player actions", section 6, which does not publish its buckets' probabilities; Zinkevich, Johanson, Bowling,
@@ -33,15 +24,10 @@ _NUM_PAIRS = _NUM_BUCKETS**2
 # The table: probabilities of pairs in round 1, then in round 2 given round 1, then margins.
 _FIRST, _SECOND, _MARGIN = 0, _NUM_PAIRS, _NUM_PAIRS + _NUM_PAIRS**2
 
-# Words of a state.
-_PAIRS = 1  # of both rounds: 5 * player 0's bucket + player 1's, plus 1; 0: not dealt yet
-_PAID = 3  # chips of both players
-_LAST_RAISE = 5  # how much the next raise must be at least
-_OPENED = 6  # whether there was an action in the current round
-_RAISES = 7  # bit r - 3: there was a raise to r
-_PASSED = 8  # of both rounds: whether the first action was to call
-_FLOP = 10  # chips of each player at the end of round 1; 0: not over yet
-_SIZE = 11
+# Words of a state: of both rounds, 5 * player 0's bucket + player 1's, plus 1; chips of both players; how much the next
+# raise must be at least; whether there was an action in the current round; bit r - 3: there was a raise to r; of both
+# rounds, whether the first action was to call; chips of each player at the end of round 1, 0: not over yet.
+_PAIRS, _PAID, _LAST_RAISE, _OPENED, _RAISES, _PASSED, _FLOP, _SIZE = 1, 3, 5, 6, 7, 8, 10, 11
 
 
 @inline_kernel
@@ -147,7 +133,6 @@ def _observe(parameters, table, state, player, action):
 
 
 def _read_table() -> np.ndarray:
-    """Returns what the kernels get as ``table``."""
     file = importlib.resources.files("mccfr_plus.games") / "nl_holdem_buckets.json"
     tables = json.loads(file.read_text(encoding="utf-8"))
     deals, margins = np.array(tables["deals"], float), np.array(tables["margins"], float)  # whole numbers below 2**53
@@ -156,7 +141,6 @@ def _read_table() -> np.ndarray:
 
 
 def _amounts(player: int, values: Sequence[int]) -> str:
-    """Returns the amounts of all raises, such as "4 8"."""
     return " ".join(str(amount) for amount, raised in enumerate(values, _LEAST_RAISED_TO) if raised)
 
 

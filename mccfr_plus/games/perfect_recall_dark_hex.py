@@ -1,9 +1,6 @@
 """Dark hex with perfect recall: hex in which players do not see each other's marks (rules: docs/background/games.md).
 
-Player 0 connects the first row with the last, player 1 the first column with the last. A choice of a cell that the
-opponent has marked places nothing; the player chooses again (``gameversion=cdh``) or loses the turn (``adh``). An
-information state is what OpenSpiel's tensor for `dark_hex` tells: the player's own choices in order, and which of them
-placed a mark. OpenSpiel's text has the number of all choices so far, too, but not the earlier numbers.
+Information states are what OpenSpiel's tensor tells. Its text also has the number of all choices, not earlier ones.
 
 Reference: Rudolph et al. 2025, "Reevaluating policy gradient methods for imperfect-information games".
 """
@@ -13,8 +10,7 @@ from dataclasses import replace
 import numpy as np
 
 from mccfr_plus.games.game import RulesGame
-from mccfr_plus.games.openspiel.phantom_games import dark_hex
-from mccfr_plus.games.phantom import NOTHING, RULES, look, owner, phantom_layout
+from mccfr_plus.games.openspiel.phantom_games import NOTHING, RULES, dark_hex, look, owner, phantom_layout
 from mccfr_plus.games.rules import RECALLED, Field, Layout, Parameters
 from mccfr_plus.games.symmetries import turned_choices
 from mccfr_plus.kernels.compile import kernel
@@ -45,7 +41,7 @@ class PerfectRecallDarkHexGame(RulesGame):
         names = (f"{_cell(cell, columns)}{mark}" for cell in range(num_cells) for mark in ("*", ""))
         choices = Field("choices", 2 * num_cells + 1, num_cells, True, RECALLED, ["", *names], turned=turned_choices(1))
         board = Field("board", 3, num_cells, private=True, when="now", symbols=".o*")
-        return phantom_layout(kernels, (choices, board), symmetries)
+        return phantom_layout(kernels, symmetries, (choices, board))
 
     def action_text(self, player: int, action: int) -> str:
         """Returns the column as a letter and the row as a number, as OpenSpiel's `dark_hex` does, such as "a1"."""

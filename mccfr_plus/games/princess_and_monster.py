@@ -1,12 +1,6 @@
 """Princess and monster: a hunt in the dark on a grid, in discrete time (rules: docs/background/games.md).
 
-Chance puts both players on random cells, the same one only with ``same_start=True``. They move in turns to a
-neighboring cell, or stay with ``stay=True``, and see nothing of each other. The game ends when both are on the same
-cell after a move, or after `horizon` moves of both together. The princess gets from the monster the number of moves
-after which she was still free, plus `shift`. Player 0 moves first; `first` says who that is.
-
-Reference: Isaacs 1965, "Differential Games"; Lanctot et al. 2009, section 5, whose counts do not follow
-from these rules or any other reading of the text that was tried.
+Reference: Isaacs 1965, "Differential Games"; Lanctot et al. 2009, section 5, whose counts do not follow from the text.
 """
 
 import math
@@ -89,13 +83,7 @@ def _observe(parameters, table, state, player, action):
 
 
 class PrincessAndMonsterGame(RulesGame):
-    """Princess and monster.
-
-    Parameters: `rows`, `columns`, `horizon` (in single moves), `first` ("princess" or "monster"), `stay` (whether
-    staying is a move), `same_start` (whether both may start on one cell), `shift` (added to the princess's payoff).
-
-    Actions are 0 up, 1 right, 2 down, 3 left, 4 stay; cells are named like ``"b1"``, column b in the top row.
-    """
+    """Princess and monster; parameters: `rows`, `columns`, `horizon`, `first`, `stay`, `same_start`, `shift`."""
 
     short_name = "princess_and_monster"
     long_name = "Princess and Monster"
@@ -108,15 +96,13 @@ class PrincessAndMonsterGame(RulesGame):
         rows = parameters.whole_number("rows", 1, 26)
         columns = parameters.whole_number("columns", 1, 26, "columns are named a .. z")
         cells = rows * columns
-        if not 2 <= cells <= _MOST_CELLS:
-            given = f"rows={rows}, columns={columns}"
-            raise ValueError(f"{given}: the grid has {cells} cells; from 2 to {_MOST_CELLS} are allowed.")
+        parameters.require(2 <= cells <= _MOST_CELLS, f"give a grid of 2 to {_MOST_CELLS} cells", "rows", "columns")
         horizon = parameters.whole_number("horizon", 1, 60, "single moves; a state keeps all of them")
         princess = parameters.one_of("first", {"princess": 0, "monster": 1})
         stay, same_start = parameters.switch("stay"), parameters.switch("same_start")
         shift = parameters["shift"]
-        if isinstance(shift, bool) or not isinstance(shift, int | float) or not math.isfinite(shift):
-            raise ValueError(f"shift={shift!r}: give a finite number, such as {-horizon / 2}.")
+        is_number = not isinstance(shift, bool) and isinstance(shift, int | float) and math.isfinite(shift)
+        parameters.require(is_number, f"give a finite number, such as {-horizon / 2}", "shift")
         largest = max(abs(shift), abs(horizon + shift))
         names = [f"{chr(ord('a') + column)}{row + 1}" for row in range(rows) for column in range(columns)]
         return Layout(

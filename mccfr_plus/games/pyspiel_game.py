@@ -9,7 +9,8 @@ from typing import Any, ClassVar
 import numpy as np
 import pyspiel
 
-from mccfr_plus.games.game import Encoding, RulesGame
+from mccfr_plus.errors import shortened
+from mccfr_plus.games.game import RulesGame, one_hot_begins
 from mccfr_plus.games.rules import CHANCE, MOVER, NOW, RECALLED, TERMINAL
 
 
@@ -27,12 +28,10 @@ class _Position:
         return _Position(self.game, self.words.copy())
 
     def refresh(self) -> None:
-        """Updates the derived values after a change of the words."""
         self.mover = self.words.item(MOVER)
         self._choices: tuple[list[int], list[float]] | None = None
 
     def choices(self) -> tuple[list[int], list[float]]:
-        """Returns the legal actions, or the outcomes of chance and their probabilities; see `RulesGame.choices`."""
         if self._choices is None:
             self._choices = self.game.choices(self.words)
         return self._choices
@@ -87,11 +86,7 @@ class PyspielState(pyspiel.State):
         return game.returns(self._position.words) if self.is_terminal() else [0.0] * game.sizes.num_players
 
     def look(self, player: int) -> np.ndarray:
-        """Returns a player's view: an int64 entry for each place of the game's fields.
-
-        Raises:
-            ValueError: If there is no such player.
-        """
+        """Returns a player's view: an int64 entry for each place of the game's fields."""
         game = self._position.game
         if not 0 <= player < game.sizes.num_players:
             raise ValueError(f"player={player}: players of this game are 0 .. {game.sizes.num_players - 1}.")
@@ -113,8 +108,8 @@ class PyspielState(pyspiel.State):
         (legal, _), mover = position.choices(), position.mover
         if action not in legal:
             who = {CHANCE: "chance", TERMINAL: "any player, as the game is over"}.get(mover, f"player {mover}")
-            given = f"action {action} is not legal in {game} for {who}"
-            raise ValueError(f"{given}: legal are {legal} after {self.history()}.")
+            given = f"action {action} is not legal in {shortened(game)} for {who}"
+            raise ValueError(f"{given}: legal are {shortened(legal)} after {shortened(self.history())}.")
         game.rules.apply(game.parameters, game.table, position.words, action)
         position.refresh()
 
@@ -128,22 +123,21 @@ class PyspielState(pyspiel.State):
 
 
 class RulesObserver:
-    """Writes the fields of an observation as one-hot vectors.
+    """Writes the player and the fields of an observation as one-hot vectors.
 
-    Attributes:
-        tensor: The whole observation, float32, one dimension.
-        dict: Views of the same memory for each field, ``[count, size]``.
+    `tensor` is float32 of one dimension; `dict` has views of the same memory for each field, ``[count, size]``.
     """
 
     def __init__(self, game: RulesGame, kind: pyspiel.IIGObservationType, params: Mapping[str, Any] | None):
         if params:
-            raise ValueError(f"observers of {game} take no parameters; given {dict(params)}.")
+            raise ValueError(f"observers of {shortened(game)} take no parameters; given {shortened(dict(params))}.")
         private = kind.private_info == pyspiel.PrivateInfoType.SINGLE_PLAYER
         hidden = NOW if kind.perfect_recall else RECALLED
         self._game = game
         self._places = game.sizes.places(hidden, private=private, public=kind.public_info)
-        self._encoding = Encoding(game.sizes.num_players, self._places)
-        self.tensor = np.zeros(self._encoding.size, np.float32)
+        begins, size = one_hot_begins(game.sizes.num_players, self._places)
+        self._entries, self._begins = np.array(list(begins), np.int64), np.array(list(begins.values()), np.int64)
+        self.tensor = np.zeros(size, np.float32)
         end = game.sizes.num_players
         self.dict = {"player": self.tensor[:end]}
         for _, each in self._places:
@@ -154,7 +148,8 @@ class RulesObserver:
         """Writes the player's observation of a state to `tensor` and `dict`."""
         view = state.look(player)  # first: it may refuse the player
         self.tensor.fill(0.0)
-        self._encoding.write(player, view, self.tensor)
+        self.tensor[player] = 1.0
+        self.tensor[self._begins + view[self._entries]] = 1.0
 
     def string_from(self, state: Any, player: int) -> str:
         """Returns the player's observation of a state as a text."""

@@ -42,6 +42,8 @@ from typing import Any, TypeVar
 import numpy as np
 import pyspiel
 
+from mccfr_plus.errors import shortened
+
 # The word of a state with the player to move, and its values other than players.
 MOVER = 0
 CHANCE = int(pyspiel.PlayerId.CHANCE)
@@ -95,12 +97,13 @@ class Field:
     turned: Callable[[int, Sequence[int]], int] | None = None
 
     def __post_init__(self) -> None:
+        given = f"Field(name={self.name!r})"
         if self.size < 1 or self.count < 0:
-            raise ValueError(f"{self!r}: size must be at least 1 and count at least 0.")
+            raise ValueError(f"{given}: size must be at least 1 and count at least 0.")
         if self.when not in (ALWAYS, RECALLED, NOW):
-            raise ValueError(f"{self!r}: when must be one of {ALWAYS!r}, {RECALLED!r}, {NOW!r}.")
+            raise ValueError(f"{given}: when must be one of {ALWAYS!r}, {RECALLED!r}, {NOW!r}.")
         if self.symbols is not None and len(self.symbols) != self.size:
-            raise ValueError(f"{self!r}: give {self.size} symbols, one per value.")
+            raise ValueError(f"{given}: give {self.size} symbols, one per value.")
 
     def text(self, player: int, values: Sequence[int]) -> str:
         """Returns the values of the field's places, as the player knows them, as a text."""
@@ -172,40 +175,38 @@ class Layout:
     def places(self, hidden: str, *, private: bool = True, public: bool = True) -> list[tuple[int, Field]]:
         """Returns fields, each with where it begins in what `look` writes.
 
-        Args:
-            hidden: Which `Field.when` to leave out: `NOW` for information states, `RECALLED` for observations.
-            private: Whether to take private fields.
-            public: Whether to take the others.
+        Fields with `hidden` as `Field.when` are left out: `NOW` for information states, `RECALLED` for observations.
         """
         begins = itertools.accumulate((each.count for each in self.fields), initial=0)
-        return [
-            (begin, each)
-            for begin, each in zip(begins, self.fields, strict=False)
-            if each.when != hidden and (private if each.private else public)
-        ]
+        placed = zip(begins, self.fields, strict=False)
+        return [(i, each) for i, each in placed if each.when != hidden and (private if each.private else public)]
 
 
 class Parameters(dict[str, Any]):
     """The parameters of a game by name, with the defaults filled in.
 
-    The methods return one of them, or raise a ValueError that says what was given and what is allowed.
+    The methods raise a ValueError that says what was given and what is allowed.
     """
 
-    def _checked(self, name: str, is_allowed: bool, allowed: str) -> Any:
+    def require(self, is_allowed: object, message: str, *names: str) -> None:
+        """Raises a ValueError with the values of some parameters and a message unless they are allowed."""
         if not is_allowed:
-            raise ValueError(f"{name}={self[name]!r}: give {allowed}.")
-        return self[name]
+            given = ", ".join(f"{name}={shortened(repr(self[name]))}" for name in names)
+            raise ValueError(f"{given}: {message}.")
 
     def whole_number(self, name: str, least: int, most: int, why: str = "") -> int:
         """Returns a whole number between two others, both allowed; `why` says where the bounds come from."""
         value = self[name]
         is_allowed = isinstance(value, int) and not isinstance(value, bool) and least <= value <= most
-        return self._checked(name, is_allowed, f"a whole number from {least:,} to {most:,}{why and f' ({why})'}")
+        self.require(is_allowed, f"give a whole number from {least:,} to {most:,}{why and f' ({why})'}", name)
+        return value
 
     def one_of(self, name: str, choices: Mapping[str, _Value]) -> _Value:
         """Returns what a text stands for."""
-        return choices[self._checked(name, self[name] in choices, f"one of {', '.join(choices)}")]
+        self.require(self[name] in choices, f"give one of {', '.join(choices)}", name)
+        return choices[self[name]]
 
     def switch(self, name: str) -> bool:
         """Returns True or False."""
-        return self._checked(name, isinstance(self[name], bool), "True or False")
+        self.require(isinstance(self[name], bool), "give True or False", name)
+        return self[name]

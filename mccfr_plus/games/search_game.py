@@ -1,25 +1,34 @@
-"""Search game: an attacker crosses a graph that a defender's patrols watch (rules: docs/background/games.md).
-
-In each of at most `moves` rounds the defender (player 0) moves all patrols along their paths, and at the same time the
-attacker (player 1) moves along an edge, or waits with ``wait=True``. Neither ever sees the other's moves. An attacker
-on a patrol's node after a round is caught, with ``crossing=True`` also one who changes places with a patrol, and loses
-1. On a goal he gets its value instead. Patrols start in the middle of their paths and need no edges.
+"""Search game: an attacker crosses a graph that patrols watch (rules, syntax of graphs: docs/background/games.md).
 
 Reference: Bosansky, Cermak 2015, "Sequence-form algorithm for computing Stackelberg equilibria"; Farina, Kroer,
-Sandholm 2020, whose graph could not be reconstructed: the defender's sequences are the same here, 2,029 in 4 and 11,830
-in 5 moves, the attacker's and the histories are not.
+Sandholm 2020, whose graph could not be reconstructed.
 """
 
 import itertools
+import math
+import re
+from typing import NamedTuple
 
 import numpy as np
 
+from mccfr_plus.errors import shortened
 from mccfr_plus.games.game import RulesGame
 from mccfr_plus.games.rules import MOVER, TERMINAL, Field, Layout, Parameters, Rules
-from mccfr_plus.games.search_graph import THREE_COLUMNS, read_graph
 from mccfr_plus.kernels.compile import kernel
 
 DEFENDER, ATTACKER = 0, 1
+
+_MOST_NODES, _MOST_PATROLS, _MOST_POSITIONS = 100, 4, 1_000
+_SYNTAX = {  # of an entry of a graph, after its first word
+    "start": r"\w+",
+    "goals": r"(\w+(:(\d+\.?\d*|\.\d+)(e[+-]?\d+)?)?( |$))+",
+    "patrol": r"\w+(-\w+)*",
+    "edges": r"(\w+([->]\w+)+( |$))+",
+}
+THREE_COLUMNS = (
+    "start S; goals g1 g2 g3; patrol a1-a2-a3; patrol c1-c2-c3; "
+    "edges S-a1-b1-c1-g1 S-a2-b2-c2-g2 S-a3-b3-c3-g3 b1-b2-b3"
+)
 
 # Words of a state: finished rounds; the position of all patrols as one number, and the attacker's node; the position
 # before; whether the attacker was caught; then, for each round, position and node plus 1, as they are after it.
@@ -88,11 +97,10 @@ def _observe(parameters, table, state, player, action):
 
 
 class SearchGame(RulesGame):
-    """Search game; parameters: `moves` (rounds), `graph` (see `mccfr_plus.games.search_graph`), `wait`, `crossing`.
+    """Search game; parameters: `moves` (rounds), `graph`, `wait`, `crossing`.
 
-    An action of the attacker is the number of the node to which he goes. An action of the defender is the number of the
-    positions to which the patrols go, as digits of a number, the first patrol's the highest: with paths of three
-    nodes ``3 * i + j`` for position i on the first and j on the second path.
+    The attacker's actions are nodes. Those of the defender are the patrols' positions as digits of a number, the first
+    patrol's the highest: ``3 * i + j`` for position i on the first and j on the second path of three nodes.
     """
 
     short_name = "search_game"
@@ -153,3 +161,73 @@ class SearchGame(RulesGame):
             for player, first in enumerate(parameters[_START : _START + 2])
         )
         return f"{state[_ROUND]} of {parameters[_MOVES]} rounds over\npatrols:  {patrols}\nattacker: {path}{end}"
+
+
+class Graph(NamedTuple):
+    """Nodes, edges and the paths of patrols."""
+
+    nodes: list[str]  # names, in the order of the text; everything else is numbers of nodes
+    start: int  # the attacker's first node
+    goals: dict[int, float]  # the value of each goal
+    patrols: list[list[int]]  # the path of each patrol
+    edges: list[list[int]]  # for each node where the attacker may go from it, ascending
+
+
+def read_graph(text: str) -> Graph:
+    """Returns the graph that a text describes; ValueError if it is none, or one on which there is nothing to play."""
+    found: dict[str, list[str]] = {kind: [] for kind in _SYNTAX}
+    for entry in str(text).split(";"):
+        kind, _, listed = " ".join(entry.split()).partition(" ")
+        is_entry = kind in _SYNTAX and re.fullmatch(_SYNTAX[kind], listed)
+        given = shortened(repr(entry.strip()))
+        _require(is_entry, f"{given} is no entry of a graph; it is written as in {THREE_COLUMNS!r}.")
+        found[kind].append(listed)
+    counts = {kind: len(entries) for kind, entries in found.items()}
+    is_whole = counts.pop("patrol") > 0 and set(counts.values()) == {1}
+    _require(is_whole, "give one entry each of start, goals and edges, and at least one patrol.")
+    (start,), (listed_goals,), (chains,) = found["start"], found["goals"], found["edges"]
+    goals = [goal.partition(":") for goal in listed_goals.split()]
+    patrols = [path.split("-") for path in found["patrol"]]
+    number = {name: index for index, name in enumerate(dict.fromkeys(re.findall(r"\w+", chains)))}
+    for name in (start, *(goal[0] for goal in goals), *itertools.chain(*patrols)):
+        nodes = shortened(", ".join(number))
+        _require(name in number, f"{shortened(repr(name))} is no node of edges, which are {nodes}.")
+    steps = set()
+    for tail, kind, head in re.findall(r"\b(?=(\w+)([->])(\w+))", chains):
+        _require(tail != head, f"edges join {shortened(repr(tail))} with itself; for staying there is `wait`.")
+        steps |= {(number[tail], number[head])} | ({(number[head], number[tail])} if kind == "-" else set())
+    for what, names in (("goals", [goal[0] for goal in goals]), *(("patrol", path) for path in patrols)):
+        _require(len(set(names)) == len(names), f"{what} {shortened(' '.join(names))}: give each node once.")
+    values = {number[name]: float(value or 1.0) for name, _, value in goals}
+    _require(all(0.0 < value < math.inf for value in values.values()), "goals: give positive values.")
+    edges = [sorted(head for tail, head in steps if tail == node) for node in number.values()]
+    paths = [[number[name] for name in path] for path in patrols]
+    graph = Graph(list(number), number[start], values, paths, edges)
+    _check(graph)
+    return graph
+
+
+def _require(condition: object, message: str) -> None:
+    if not condition:
+        raise ValueError(f"graph: {message}")
+
+
+def _check(graph: Graph) -> None:
+    """Raises a ValueError if the graph is too large, or if the attacker cannot win or has no choice."""
+    nodes, start, goals, patrols, edges = graph
+    for count, most, what in (
+        (len(nodes), _MOST_NODES, "nodes"),
+        (len(patrols), _MOST_PATROLS, "patrols"),
+        (math.prod(map(len, patrols)), _MOST_POSITIONS, "positions of the patrols (the product of their lengths)"),
+    ):
+        _require(count <= most, f"{count:,} {what}: at most {most:,} are allowed.")
+    names = [shortened(repr(name)) for name in nodes]
+    _require(start not in goals, f"start {names[start]} is a goal: give a start from which a goal is to be reached.")
+    middles = [path[len(path) // 2] for path in patrols]
+    _require(start not in middles, f"a patrol starts in the middle of its path, which is the start {names[start]}.")
+    reached = {start}
+    while new := {head for node in reached for head in edges[node]} - reached:
+        reached |= new
+    _require(reached & set(goals), f"no goal can be reached from the start {names[start]}: add edges.")
+    for node in reached - set(goals):
+        _require(edges[node], f"no edge leads out of {names[node]}, which is no goal: add one or make it a goal.")

@@ -1,7 +1,4 @@
-"""Symmetries of a game: permutations of its actions that preserve legal actions and payoffs.
-
-`Symmetries` holds them as arrays for kernels; `board_symmetries` returns the symmetries of boards.
-"""
+"""Symmetries of a game: permutations of its actions that preserve legal actions and payoffs."""
 
 from collections.abc import Callable, Sequence
 
@@ -14,21 +11,9 @@ _MOST_ACTIONS = 62  # kernels keep sets of actions in a word
 
 
 class Symmetries:
-    """The group of a game's symmetries, as arrays.
+    """The group of a game's symmetries, as int64 arrays; ValueError if `sizes` has none.
 
     An element maps one *frame* to another: its permutation maps actions, `Field.turned` the values that players see.
-
-    Raises:
-        ValueError: If they are not a group of at most 16 permutations that begins with the identity, or if the game has
-            chance or more than 62 actions.
-
-    Attributes:
-        permutations: ``[num_elements, num_actions]`` int64: the image of each action.
-        inverses: ``[num_elements]`` int64.
-        products: ``[num_elements, num_elements]`` int64: the second element followed by the first.
-        fixing: ``[num_actions]`` int64, the elements that fix an action, a bit each.
-        bases: ``[num_places]`` int64: the begin of each place of an information state in `values`.
-        values: ``[num_elements, num_values]`` int64: the image of each value of a place.
     """
 
     def __init__(self, sizes: Layout):
@@ -41,43 +26,32 @@ class Symmetries:
             raise ValueError("symmetries: give a group of at most 16 permutations of the actions, the identity first.")
         if sizes.max_chance_outcomes or len(actions) > _MOST_ACTIONS:
             raise ValueError(f"symmetries: for games without chance, of at most {_MOST_ACTIONS} actions.")
-        self.permutations = np.array(given, np.int64)
-        self.products = np.array(products, np.int64)
+        self.permutations = np.array(given, np.int64)  # [num_elements, num_actions]: the image of each action
+        self.products = np.array(products, np.int64)  # [element, element]: the second one followed by the first
         self.inverses = np.argmax(self.products == 0, axis=1)
         bits = 1 << np.arange(len(given))
+        # [num_actions]: the elements that fix an action, a bit each.
         self.fixing = ((self.permutations == np.arange(len(actions))) * bits[:, None]).sum(0)
-        places = sizes.places(hidden=NOW)
-        begins = np.cumsum([0, *(each.size for _, each in places)])
-        self.bases = np.repeat(begins[:-1], [each.count for _, each in places]).astype(np.int64)
-        self.values = np.array(
-            [
-                [
-                    value if each.turned is None else each.turned(value, permutation)
-                    for _, each in places
-                    for value in range(each.size)
-                ]
-                for permutation in given
-            ],
-            np.int64,
-        )
+        fields = [each for _, each in sizes.places(hidden=NOW)]
+        begins = np.cumsum([0, *(each.size for each in fields)])
+        # [num_places]: where each place of an information state begins in `values`, [num_elements, num_values]: images.
+        self.bases = np.repeat(begins[:-1], [each.count for each in fields]).astype(np.int64)
+        values = [(each.turned, value) for each in fields for value in range(each.size)]
+        images = [[turned(value, image) if turned else value for turned, value in values] for image in given]
+        self.values = np.array(images, np.int64)
 
     def __len__(self) -> int:
         return len(self.permutations)
 
     def representatives(self, subgroup: int) -> np.ndarray:
-        """Returns the smallest action of each action's orbit, ``[num_actions]`` int64.
-
-        Args:
-            subgroup: The elements, a bit each.
-        """
+        """Returns the smallest action of each action's orbit, ``[num_actions]``; `subgroup` has a bit per element."""
         return self.permutations[[element for element in range(len(self)) if subgroup >> element & 1]].min(0)
 
 
 def board_symmetries(rows: int, columns: int, *, reflections: bool) -> list[tuple[int, ...]]:
     """Returns the symmetries of a board as permutations of cells, which are numbered row by row; the identity first.
 
-    Args:
-        reflections: Whether reflections count, and quarter turns of square boards; otherwise only half turns do.
+    Without `reflections` only half turns count; with them also quarter turns of square boards.
     """
     board = np.arange(rows * columns).reshape(rows, columns)
     boards = [board, board[::-1, ::-1]]

@@ -1,7 +1,6 @@
 """Signals wait while kernels are compiled, or while kernels run that call back into Python.
 
-Python runs a signal's handler at the first line of the next Python function, which may be such a callback. A kernel
-does not see an exception that the handler raises there, and would go on with a wrong answer.
+A handler would run in the callback; the kernel does not see its exception, and would go on with a wrong answer.
 """
 
 import contextlib
@@ -18,10 +17,8 @@ SIGNALS = tuple(getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP"
 def deferred_signals(on_signal: Callable[[], object] = lambda: None) -> Iterator[None]:
     """Keeps `SIGNALS`, where Python handles them, until the end of a ``with`` block; then their handlers run.
 
-    Signals come to the main thread: in other threads nothing is done.
-
-    Args:
-        on_signal: Called at each signal, to end the work soon. It must not raise an exception.
+    `on_signal` is called at each signal, to end the work soon; it must not raise. Other threads than the main one, to
+    which signals come, do nothing.
     """
     if threading.current_thread() is not threading.main_thread():
         yield

@@ -1,4 +1,4 @@
-"""What kernels need of the machine below them: addresses, calls back into Python, and words that threads share.
+"""What kernels need of the machine: addresses, calls back into Python, and words that threads share.
 
 Each is a function in plain Python, for runs without compilation, and code for kernels, which stands above it.
 """
@@ -15,11 +15,13 @@ from numba import types
 from numba.core import cgutils
 from numba.extending import _Intrinsic
 
-_CALLBACK = ctypes.CFUNCTYPE(None, ctypes.c_int64, ctypes.c_int64)
 _WORD, _HALF = ir.IntType(64), ir.IntType(32)
 
 # An index as an unsigned number, for which Numba leaves out the code that makes negative ones wrap.
 at = np.uint64
+
+# What kernels can call by its address, made from a function; it must be kept alive as long as they may.
+callback = ctypes.CFUNCTYPE(None, ctypes.c_int64, ctypes.c_int64)
 
 
 class _InKernels(_Intrinsic):  # type: ignore[misc]
@@ -30,11 +32,9 @@ class _InKernels(_Intrinsic):  # type: ignore[misc]
 
 
 def in_kernels(typed: Callable, build: Callable) -> Callable[[Callable], Any]:
-    """Returns the decorator of a function that is other code in kernels.
+    """Returns the decorator of a function that is other code in kernels; see `numba.extending.intrinsic`.
 
-    Args:
-        typed: Returns the signature, whose types arguments are converted to, for the types of the arguments.
-        build: Emits the code; see `numba.extending.intrinsic`.
+    `typed` returns the signature for the arguments' types, which are converted to its own; `build` emits the code.
     """
 
     def decorate(function: Callable) -> Any:
@@ -51,19 +51,11 @@ def in_kernels(typed: Callable, build: Callable) -> Callable[[Callable], Any]:
     return decorate
 
 
-def callback(function) -> ctypes._CFuncPtr:  # type: ignore[name-defined]
-    """Returns an object that kernels can call by its address; it must be kept alive as long as they may."""
-    return _CALLBACK(function)
-
-
 def address_of(thing: np.ndarray | ctypes._CFuncPtr) -> int:  # type: ignore[name-defined]
     """Returns the address of an array's data, or of a callback."""
     if isinstance(thing, np.ndarray):
         return thing.ctypes.data
     return ctypes.cast(thing, ctypes.c_void_p).value or 0
-
-
-# --- arrays by address ---
 
 
 def _as_pointer(context, builder, signature, arguments):
@@ -80,7 +72,7 @@ def pointer(address):
 
 
 def _call_nothing(context, builder, signature, arguments):
-    """Calls the function at the first argument with the others, which are words; it returns nothing."""
+    """Calls the function at an address with words; it returns nothing."""
     address, *words = arguments
     kind = ir.FunctionType(ir.VoidType(), [_WORD] * len(words))
     builder.call(builder.inttoptr(address, kind.as_pointer()), words)
@@ -89,11 +81,8 @@ def _call_nothing(context, builder, signature, arguments):
 
 @in_kernels(lambda address, first, second: types.none(types.int64, types.int64, types.int64), _call_nothing)
 def call_back(address, first, second):
-    """Calls the callback at an address with two whole numbers.
-
-    From a kernel that runs without the interpreter's lock, the lock is taken for the time of the call.
-    """
-    _CALLBACK(int(address))(int(first), int(second))
+    """Calls the callback at an address with two whole numbers, with the interpreter's lock."""
+    callback(int(address))(int(first), int(second))
 
 
 def yield_address() -> int:
@@ -110,9 +99,6 @@ def call_yield(address):
     ctypes.CFUNCTYPE(ctypes.c_int)(int(address))()
 
 
-# --- branches and bits ---
-
-
 def _expect_false(context, builder, signature, arguments):
     bit = ir.IntType(1)
     expect = cgutils.get_or_insert_function(builder.module, ir.FunctionType(bit, [bit, bit]), "llvm.expect.i1")
@@ -121,10 +107,7 @@ def _expect_false(context, builder, signature, arguments):
 
 @in_kernels(lambda condition: types.boolean(types.boolean), _expect_false)
 def unlikely(condition):
-    """Returns the condition, of which the compiler learns that it is seldom true.
-
-    Without it, a call that is hardly ever made slows the hot loop around it.
-    """
+    """Returns the condition, which the compiler takes for seldom true, so that a rare call does not slow a hot loop."""
     return condition
 
 
@@ -136,9 +119,6 @@ def _count_zeros(context, builder, signature, arguments):
 def lowest_bit(mask):
     """Returns the position of the lowest bit that is set in a mask, which must not be 0."""
     return (int(mask) & -int(mask)).bit_length() - 1
-
-
-# --- the cache ---
 
 
 def _fetch_ahead(context, builder, signature, arguments):
@@ -163,9 +143,7 @@ def _of_prefetch(array, index):
 def prefetch(array, index):
     """Begins to fetch an entry of an array that is soon to be read or written. There need be no such entry.
 
-    Args:
-        array: Of one dimension, or of two.
-        index: A number, or two of them.
+    The index is a number, or two of them.
     """
 
 
@@ -221,10 +199,7 @@ def head_of(records, index):
 
 @in_kernels(lambda records, *_: types.none(records, types.int64, types.int64, types.int64), _store_head)
 def publish_head(records, index, first, second):
-    """Writes the first two int32 fields of a record at once, after all that this thread wrote before.
-
-    `records` is modified in place.
-    """
+    """Writes the first two int32 fields of a record at once, after all that this thread wrote before."""
     records[index][0], records[index][1] = first, second
 
 
@@ -236,7 +211,7 @@ def load_word(array, index):
 
 @in_kernels(lambda array, *_: types.none(array, types.int64, types.int64), _store)
 def publish_word(array, index, value):
-    """Writes an entry of an int64 array after all that this thread wrote before. Modified in place."""
+    """Writes an entry of an int64 array after all that this thread wrote before."""
     array[index] = value
 
 

@@ -1,13 +1,11 @@
 """How Numba goes through a kernel: without reference counts, and without machine code for inline kernels.
 
 Numba counts references to an array with atomic operations whenever one is taken out of a bundle or handed to another
-kernel, which was measured to cost ten times as much as the work itself. Kernels here make no arrays, so that the
-caller's references are enough.
-
-Inline kernels are only ever linked into others. LLVM optimizes them there; machine code of their own would be made for
-nothing.
+kernel, for ten times the cost of the work itself. Kernels here make no arrays: the caller's references are enough.
+Inline kernels are only ever linked into others, where LLVM optimizes them.
 """
 
+import dataclasses
 import functools
 import importlib
 import sys
@@ -25,16 +23,27 @@ from numba.core.typed_passes import NativeLowering
 from numba.core.untyped_passes import InlineInlinables, IRProcessing
 from numba.np import linalg
 
-from mccfr_plus.kernels.constants import Constant
-
 _MAKING = {"binop", "inplace_binop", "unary", "arrayexpr", "call"}  # of array expressions, those that make an array
-
+_NOT_MAKING = (numba.carray, "array.view", "array.reshape")  # of calls, those that show memory that is there
 _ARRAY_IS_MADE = (
     "{} makes an array, or copies a slice: without reference counts it would never be freed. Pass the array as an "
     "argument, copy entry by entry, or use mccfr_plus.kernels.compile.allocating_kernel."
 )
 
-_NOT_MAKING = (numba.carray, "array.view", "array.reshape")  # of calls, those that show memory that is there
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Constant:
+    """A number or truth value that the compiler sees as a literal; a kernel reads it by a call, ``ALTERNATING()``.
+
+    A plain `True` has no identity by which `mccfr_plus.kernels.slots.bind` could replace it.
+    """
+
+    name: str
+    value: bool | int | float
+    description: str = ""
+
+    def __call__(self) -> Any:
+        return self.value
 
 
 @register_pass(mutates_CFG=True, analysis_only=False)
@@ -98,7 +107,6 @@ class AllocatingCompiler(CompilerBase):
     lowering: type = NativeLowering
 
     def define_pipelines(self) -> list:
-        """Returns Numba's passes, with one replaced and one added."""
         pipeline = DefaultPassBuilder.define_nopython_pipeline(self.state)
         pipeline.passes = [(self.lowering if step is NativeLowering else step, text) for step, text in pipeline.passes]
         for after in (IRProcessing, InlineInlinables):  # what is inlined has constants of its own
@@ -148,7 +156,6 @@ class InlineLibrary(JITCodeLibrary):
 
     @classmethod
     def load(cls, codegen: Any, name: str, bitcode: bytes) -> "InlineLibrary":
-        """Returns a library from what `serialize_using_bitcode` returned."""
         library = cls(codegen, name)
         library._final_module = library._shared_module = binding.parse_bitcode(bitcode)
         library._finalized = True
@@ -173,15 +180,10 @@ def _load_array_functions() -> None:
 def _require_no_new_arrays(state: Any) -> None:
     """Raises UnsupportedError if a kernel without reference counts makes an array, which would never be freed."""
     for expression, signature in state.calltypes.items():
-        if not isinstance(getattr(signature, "return_type", None), types.Array):
-            continue
-        if getattr(expression, "op", None) not in _MAKING:
+        is_array = isinstance(getattr(signature, "return_type", None), types.Array)
+        if not is_array or getattr(expression, "op", None) not in _MAKING:
             continue
         called = state.typemap[expression.func.name] if expression.op == "call" else None
-        if getattr(called, "typing_key", None) in _NOT_MAKING:
-            continue
-        if isinstance(called, types.Dispatcher) and issubclass(
-            called.dispatcher._compiler.pipeline_class, KernelCompiler
-        ):
-            continue
-        raise UnsupportedError(_ARRAY_IS_MADE.format(state.func_id.func_qualname), loc=expression.loc)
+        compiler = called.dispatcher._compiler.pipeline_class if isinstance(called, types.Dispatcher) else object
+        if getattr(called, "typing_key", None) not in _NOT_MAKING and not issubclass(compiler, KernelCompiler):
+            raise UnsupportedError(_ARRAY_IS_MADE.format(state.func_id.func_qualname), loc=expression.loc)

@@ -1,55 +1,17 @@
-"""Random numbers inside kernels: SplitMix64 on a one-word state.
+"""Random numbers inside kernels: SplitMix64 (Steele, Lea, Flood 2014, figure 17; constants of their implementation).
 
-Passing a `numpy.random.Generator` into a kernel costs 30 us a call, so the state is an array of the solver's
-scratch. The generator is the one of Java's `SplittableRandom`; it passes BigCrush.
-
-Reference: Steele, Lea, Flood 2014, "Fast splittable pseudorandom number generators", figure 17 (with the mixing
-constants of its reference implementation).
+The state is one word of scratch arrays, from `mccfr_plus.parameters.new_states`: a `numpy.random.Generator` costs 30 us
+a call. The generator passes BigCrush.
 """
-
-from typing import Any, TypeAlias
 
 import numpy as np
 
-from mccfr_plus.errors import ConfigError
 from mccfr_plus.kernels.compile import expression_kernel, inline_kernel
-
-Seed: TypeAlias = int | np.random.Generator | None  # see `new_states`
 
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 _MIX_A = np.uint64(0xBF58476D1CE4E5B9)
 _MIX_B = np.uint64(0x94D049BB133111EB)
 _TO_UNIT = 1.0 / (1 << 53)
-
-
-def new_state(seed: Seed) -> np.ndarray:
-    """Returns a fresh generator state, ``[1]`` uint64; see `new_states`."""
-    return new_states(seed, 1)
-
-
-def new_states(seed: Seed, count: int) -> np.ndarray:
-    """Returns fresh generator states, ``[count]`` uint64, the first of which does not depend on the count.
-
-    Args:
-        seed: An integer >= 0 for a repeatable run, a numpy generator to draw the state from, or None for entropy
-            of the operating system.
-
-    Raises:
-        ConfigError: If the seed is something else.
-    """
-    if isinstance(seed, np.random.Generator):
-        return seed.integers(0, 2**64, size=count, dtype=np.uint64)
-    number = as_python(seed)
-    if seed is not None and (isinstance(number, bool) or not isinstance(number, int) or number < 0):
-        raise ConfigError(f"seed={seed!r}: give an integer >= 0, a numpy.random.Generator, or None.")
-    return np.random.SeedSequence(number).generate_state(count, np.uint64)
-
-
-def as_python(value: Any) -> Any:
-    """Returns a number or truth value of NumPy as Python's, whose arithmetic loses no digits; others as they are."""
-    if isinstance(value, np.floating):
-        return float(value)  # `item` of a long double is no float
-    return value.item() if isinstance(value, np.generic) else value
 
 
 @inline_kernel

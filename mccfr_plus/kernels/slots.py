@@ -12,63 +12,41 @@ A slot is declared once, with its contract as the docstring, and kernels call it
 per combination. Passing functions as arguments would do the same, but Numba does not keep such kernels on disk.
 """
 
+import dataclasses
 import dis
+import functools
 import hashlib
 from collections.abc import Mapping
 from types import CellType, FunctionType
 from typing import Any
 
 from mccfr_plus.errors import ConfigError
-from mccfr_plus.kernels.compile import inline_kernel, is_kernel, recompiled, source_of
-from mccfr_plus.kernels.constants import Constant
-from mccfr_plus.kernels.digest import digest_of, values_of
+from mccfr_plus.kernels.compile import digest_of, inline_kernel, is_kernel, recompiled, source_of, values_of
+from mccfr_plus.kernels.pipeline import Constant
 
 Bindings = Mapping[Any, Any]  # slot -> kernel, or constant -> value
 
 
 def required_slot(function: Any) -> Any:
     """Returns a slot without a default: a kernel that calls it cannot be compiled before `bind` has filled it."""
-    return _as_slot(function, has_default=False)
+    slot = optional_slot(function)
+    slot.slot_has_default = False
+    return slot
 
 
 def optional_slot(function: Any) -> Any:
     """Returns a slot that is filled with this function, or a copy of this kernel, unless `bind` replaces it."""
-    return _as_slot(function, has_default=True)
-
-
-def _as_slot(function: Any, has_default: bool) -> Any:
-    made = recompiled(function, source_of(function)) if is_kernel(function) else inline_kernel(function)
-    made.slot_has_default = has_default
-    return made
-
-
-def is_slot(value: Any) -> bool:
-    """Returns whether a value is a constant or a slot."""
-    return isinstance(value, Constant) or hasattr(value, "slot_has_default")
+    slot = recompiled(function, source_of(function)) if is_kernel(function) else inline_kernel(function)
+    slot.slot_has_default = True
+    return slot
 
 
 def bind(kernel: Any, bindings: Bindings, *, partial: bool = False) -> Any:
     """Returns a kernel whose slots are filled, in it, in all that it calls, and in what fills them.
 
-    The same bindings of the same kernel give the same kernel.
-
-    Args:
-        kernel: The kernel.
-        bindings: What fills each slot: a kernel with as many parameters, or the value of a constant.
-        partial: Whether some of the slots may be used nowhere, and others stay open.
-
-    Raises:
-        ConfigError: If a slot is unknown to the kernel, or stays open, or what fills it has other parameters; if a
-            kernel calls itself; if a slot is reached as an attribute of a module.
-
-    Examples:
-        >>> from mccfr_plus.kernels.compile import kernel
-        >>> FACTOR = Constant("FACTOR", 2.0)
-        >>> @kernel
-        ... def scaled(x):
-        ...     return FACTOR() * x
-        >>> bind(scaled, {FACTOR: 3.0})(2.0)
-        6.0
+    The same bindings of the same kernel give the same kernel. `partial`: slots may be used nowhere, or stay open.
+    ConfigError: if they do otherwise, or if what fills a slot has other parameters; if a kernel calls itself; if a slot
+    is reached as an attribute of a module.
     """
     binder = _Binder(bindings)
     bound = binder.bound(kernel, ())
@@ -96,10 +74,8 @@ class _Binder:
     def bound(self, kernel: Any, callers: tuple[Any, ...]) -> Any:
         """Returns a kernel with its slots filled: the kernel itself where nothing changes."""
         if any(kernel is caller for caller in callers):
-            raise ConfigError(
-                f"The kernel {_name(kernel)} calls itself: such kernels crash when they are loaded from the disk. "
-                "Write a loop, with a stack if need be."
-            )
+            why = "such kernels crash when they are loaded from the disk. Write a loop, with a stack if need be."
+            raise ConfigError(f"The kernel {_name(kernel)} calls itself: {why}")
         if id(kernel) not in self._done:
             self._done[id(kernel)] = self._copied(kernel, (*callers, kernel)), kernel
         return self._done[id(kernel)][0]
@@ -108,7 +84,8 @@ class _Binder:
         source = source_of(kernel)
         changes = {}
         for name, value in values_of(source).items():
-            if any(value is caller for caller in callers) and not _is_loaded(name, source):
+            loads = (each for each in dis.get_instructions(source) if each.argval == name and "GLOBAL" in each.opname)
+            if any(value is caller for caller in callers) and not any(loads):
                 continue  # an attribute has the kernel's name, as in ``np.clip``
             new = self._filled(value, callers)
             if new is value:
@@ -116,10 +93,8 @@ class _Binder:
             changes[name] = new
             module, _, attribute = name.rpartition(".")
             if module:
-                raise ConfigError(
-                    f"The kernel {source.__name__} reaches a slot through {name}: import {attribute} by its name, so "
-                    "that it can be replaced."
-                )
+                advice = f"import {attribute} by its name, so that it can be replaced."
+                raise ConfigError(f"The kernel {source.__name__} reaches a slot through {name}: {advice}")
         if not changes:
             return kernel
         key = (source, tuple((name, id(new)) for name, new in changes.items()))
@@ -128,17 +103,24 @@ class _Binder:
         return _bound[key][0]
 
     def _filled(self, value: Any, callers: tuple[Any, ...]) -> Any:
-        """Returns what a value that a kernel uses is from now on."""
-        if is_slot(value) and id(value) in self._bindings:
+        """Returns what takes the place of a value that a kernel uses."""
+        is_constant = isinstance(value, Constant)
+        if id(value) in self._bindings and (is_constant or hasattr(value, "slot_has_default")):
             self.used.add(id(value))
             new = self._bindings[id(value)]
-            if isinstance(value, Constant):
-                return value.with_value(new)
+            if is_constant:
+                return _with_value(value, new)
             _require_same_parameters(value, new)
             return self.bound(new, callers)
         if not getattr(value, "slot_has_default", True):
             self.open.add(_name(value))
         return self.bound(value, callers) if is_kernel(value) else value
+
+
+@functools.lru_cache(None, typed=True)
+def _with_value(constant: Constant, value: bool | int | float) -> Constant:
+    """Returns the constant with another value; the same object for the same value of the same type."""
+    return dataclasses.replace(constant, value=value)
 
 
 def _copy(source: FunctionType, changes: dict[str, Any]) -> FunctionType:
@@ -164,18 +146,12 @@ def _label(value: Any) -> str:
     return f"{source.__module__}.{source.__qualname__}.{digest_of(value)}"
 
 
-def _is_loaded(name: str, source: FunctionType) -> bool:
-    return any(each.argval == name and "GLOBAL" in each.opname for each in dis.get_instructions(source))
-
-
 def _require_same_parameters(place: Any, new: Any) -> None:
     expected = source_of(place).__code__
     if not is_kernel(new) or source_of(new).__code__.co_argcount != expected.co_argcount:
         parameters = ", ".join(expected.co_varnames[: expected.co_argcount])
-        raise ConfigError(
-            f"{new!r} cannot fill {_name(place)}, a kernel of ({parameters}): compile it with Numba and give it "
-            "these parameters."
-        )
+        advice = "compile it with Numba and give it these parameters."
+        raise ConfigError(f"{new!r} cannot fill {_name(place)}, a kernel of ({parameters}): {advice}")
 
 
 def _name(value: Any) -> str:

@@ -11,7 +11,6 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 from mccfr_plus.errors import ConfigError
-from mccfr_plus.kernels.random_numbers import new_states
 from mccfr_plus.neural import config as configs
 from mccfr_plus.neural.memory import Aggregated, Bootstrapped, Reservoir, Samples, infoset_columns
 from mccfr_plus.neural.network import Learner
@@ -19,6 +18,7 @@ from mccfr_plus.neural.network_policy import MATCHING, RULES, UNIFORM, predicted
 from mccfr_plus.neural.paths import ExternalSampling, Paths, Trajectories, corrected_regrets, plain_regrets
 from mccfr_plus.neural.solver import NeuralSolver, Seed
 from mccfr_plus.neural.values import ExactValues, PathValues, TreeValues
+from mccfr_plus.parameters import new_states
 from mccfr_plus.policies.tree_policy import TreePolicy
 
 

@@ -12,11 +12,11 @@ from mccfr_plus.errors import CheckpointError
 from mccfr_plus.files import checkpoint as checkpoint_file
 from mccfr_plus.files.game_digest import digest_of, digest_of_histories
 from mccfr_plus.files.json_files import check, natural, number
-from mccfr_plus.solver import history
+from mccfr_plus.solver.saved_state import HISTORY_SCHEMA
 
 _IDENTITY = {"algorithm": str, "game": str, "tree": str, "representation": str, "config": dict}
 _NUMBERS = {"seed": (natural, None), "iterations": natural, "nodes_touched": natural, "seconds": number}
-_MORE = {"history": history.ENTRY, "memory_sizes": {str: natural}}
+_MORE = {"history": HISTORY_SCHEMA, "memory_sizes": {str: natural}}
 _SCHEMA = _IDENTITY | _NUMBERS | _MORE
 
 

@@ -17,8 +17,8 @@ from mccfr_plus.files.json_files import check, number, positive
 from mccfr_plus.neural.backend import torch, torch_threads
 from mccfr_plus.neural.network import MLP, NetworkFactory, array_of, forward, new_module
 from mccfr_plus.neural.paths import strategies_at, uniform
+from mccfr_plus.trees.batches import Observer, PyspielPositions, check_has_tensors
 from mccfr_plus.trees.loading import load_game
-from mccfr_plus.trees.tensors import Observer, check_has_tensors
 
 _SMALLEST_TOTAL = 1e-300  # keeps 1 / total finite
 
@@ -86,7 +86,7 @@ class NetworkPolicy(openspiel_policy.Policy):
     def action_probabilities(self, state: pyspiel.State, player_id: int | None = None) -> dict[int, float]:
         """Returns the probability of each legal action of the player to move."""
         with torch_threads(1):  # more are slower for one row
-            masks, (row,) = self._at(self._observer.positions_of([state]))
+            masks, (row,) = self._at(PyspielPositions([state], self._observer))
         actions = np.flatnonzero(masks[0])
         return dict(zip(actions.tolist(), row[actions].tolist(), strict=True))
 

@@ -10,7 +10,6 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from mccfr_plus.kernels.random_numbers import new_states
 from mccfr_plus.neural.backend import torch
 from mccfr_plus.neural.config import NFSPConfig
 from mccfr_plus.neural.memory import Store, infoset_columns
@@ -19,6 +18,7 @@ from mccfr_plus.neural.network_policy import SOFTMAX, greedy, masked_softmax
 from mccfr_plus.neural.paths import Paths, Trajectories
 from mccfr_plus.neural.representation import chunks
 from mccfr_plus.neural.solver import NeuralSolver, Seed
+from mccfr_plus.parameters import new_states
 
 
 class NFSP(NeuralSolver):

@@ -9,8 +9,7 @@ import numpy as np
 
 from mccfr_plus.errors import BudgetError
 from mccfr_plus.games.rules import TERMINAL
-from mccfr_plus.trees.batches import TreeObserver
-from mccfr_plus.trees.tensors import Observer
+from mccfr_plus.trees.batches import Observer, TreeObserver
 
 MAX_HISTORIES = 1_000_000  # of a level of external sampling: bounds memory
 

@@ -9,14 +9,15 @@ import numpy as np
 import pyspiel
 
 from mccfr_plus.errors import ConfigError
-from mccfr_plus.kernels.random_numbers import new_states, next_word
+from mccfr_plus.kernels.random_numbers import next_word
 from mccfr_plus.neural.backend import torch_threads
 from mccfr_plus.neural.memory import Reservoir, Samples, infoset_columns
 from mccfr_plus.neural.network import Learner, cross_entropy
 from mccfr_plus.neural.network_policy import SOFTMAX, NetworkPolicy
 from mccfr_plus.neural.paths import Branches, Paths, Strategies, Trajectories, uniform
+from mccfr_plus.parameters import new_states
+from mccfr_plus.trees.batches import Observer
 from mccfr_plus.trees.loading import load_game
-from mccfr_plus.trees.tensors import Observer
 
 # Makes strategies of a network's outputs and legal actions, each [n, num_actions].
 Rule = Callable[[np.ndarray, np.ndarray], np.ndarray]

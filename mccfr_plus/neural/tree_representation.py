@@ -19,11 +19,10 @@ from mccfr_plus.neural.network_policy import RULES
 from mccfr_plus.neural.paths import ExternalSampling, Strategies
 from mccfr_plus.neural.representation import BatchedRepresentation, Representation, Rule
 from mccfr_plus.policies.tree_policy import TreePolicy
-from mccfr_plus.trees.batches import TreeObserver
+from mccfr_plus.trees.batches import TreeObserver, check_has_tensors
 from mccfr_plus.trees.game_tree import GameTree, compile_game
 from mccfr_plus.trees.loading import load_game
 from mccfr_plus.trees.order import representative_states
-from mccfr_plus.trees.tensors import check_has_tensors
 
 logger = logging.getLogger("mccfr_plus")
 

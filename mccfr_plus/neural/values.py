@@ -12,7 +12,7 @@ from mccfr_plus.kernels.compile import announce_compilation, kernel
 from mccfr_plus.neural.memory import Examples
 from mccfr_plus.neural.network import Learner, Modules
 from mccfr_plus.neural.paths import Paths, value_targets
-from mccfr_plus.trees.tensors import histories_of
+from mccfr_plus.trees.batches import histories_of
 
 
 class ValueLearner(Learner):

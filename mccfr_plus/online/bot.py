@@ -1,32 +1,24 @@
-"""A bot that learns while it plays: outcome sampling, with games in place of simulation.
+"""A bot that learns while it plays: outcome sampling (Lanctot et al. 2009, section 3.1), with games for simulation.
 
-1. At each own information set the bot draws an action from its strategy, mixed with exploration.
-2. At the end of the game it divides its payoff u by the probability of its own actions: an unbiased estimate of its
-   utility gradient, as opponents and chance were sampled on-policy.
-3. At the visited infosets, from the last to the first, it adds the estimates to the cumulative regrets and matches
-   them, which gives the strategy of the next game.
-
-Reference: Lanctot et al. 2009, "Monte Carlo sampling for regret minimization in extensive games", section 3.1 (outcome
-sampling, also as an online algorithm) and section 6.
+After a game the bot divides its payoff by the probability of its own actions: an unbiased estimate of its gradient, as
+opponents and chance were sampled on-policy. From the last infoset visited to the first, it updates and matches regrets.
 """
 
 import math
 import random
 
-import numpy as np
 import pyspiel
 
 from mccfr_plus.errors import ConfigError, GameError
-from mccfr_plus.kernels.random_numbers import new_state
-from mccfr_plus.parameters import check_number, check_whole
+from mccfr_plus.parameters import Seed, check_number, check_whole, new_state
 from mccfr_plus.policies.info_state_policy import InfoStatePolicy
 
 
 class Infoset:
     """An own information set that was visited. All lists have an entry per legal action.
 
-    A strategy changes only in games that visit its infoset: so the pending update of its sum is the strategy times the
-    increase of the parent sequence's sum, in O(1) per visit.
+    A strategy changes only in games that visit its infoset, so its sum's pending update is the strategy times the
+    increase of the parent sequence's sum.
     """
 
     __slots__ = ("actions", "marks", "parent", "parent_index", "regrets", "strategy", "sums", "uniform_reach")
@@ -45,10 +37,7 @@ class Infoset:
         self.marks = [0.0, 0.0]  # the sums of the parent sequence at the last update
 
     def update_sums(self, num_games: int, epsilon: float | None) -> None:
-        """Adds the strategies of the games since the last call; the parent must be up to date.
-
-        With `epsilon`, also to the sums with exploration: epsilon / num_actions + (1 - epsilon) strategy.
-        """
+        """Adds the strategies of the games since the last call, also those with exploration; parents come first."""
         for which, share in enumerate((0.0,) if epsilon is None else (0.0, epsilon)):
             above = num_games if self.parent is None else self.parent.sums[which][self.parent_index]
             gained, floor = above - self.marks[which], share / len(self.actions)
@@ -58,10 +47,7 @@ class Infoset:
                 self.sums[which] = [total + gained * (floor + (1.0 - share) * p) for total, p in pairs]
 
     def observe(self, index: int, value: float) -> float:
-        """Adds the estimated counterfactual value of the action taken to the regrets, and matches them.
-
-        Returns the estimate of this infoset's counterfactual value under the strategy.
-        """
+        """Updates regrets and strategy by the estimated value of the action taken; returns the infoset's value."""
         passed = self.strategy[index] * value
         regrets = [regret - passed for regret in self.regrets]
         regrets[index] += value
@@ -77,21 +63,15 @@ class OnlineOutcomeSampling(pyspiel.Bot):
     r"""Plays any game against any opponents and learns from its observations, with vanishing average regret.
 
     It observes its own information states, its legal actions and its payoff, through `end_game`. Time and memory are
-    linear in the infosets that it visits.
-
-    * ``epsilon``: exploration at each node, epsilon / n + (1 - epsilon) strategy for n actions. Its cost, at most
-      d D epsilon a game for d own moves and payoffs in a range of D, does not vanish.
-    * ``horizon`` = T: exploration of whole games, uniform play throughout with probability T^(-1/3). **Regret is
-      O(T^(-1/3)) a game**, whatever the depth. Actions are drawn from their probability given the bot's own actions so
-      far, which is the same distribution. After T games the exploration remains.
-
-    Averages are exact sums over all games of own reach times strategy, without importance weights.
-    docs/how-to/online-play.md derives this.
+    linear in the infosets that it visits. Averages are exact sums over all games of own reach times strategy, without
+    importance weights; docs/how-to/online-play.md derives them.
 
     Args:
         player: The bot's player, in a game with perfect recall.
-        epsilon: Exploration at each node, in (0, 1]. Give either this or `horizon`.
-        horizon: The number of games, at least 1.
+        epsilon: Exploration at each node, in (0, 1]: epsilon / n + (1 - epsilon) strategy for n actions. Its cost, at
+            most d D epsilon a game for d own moves and payoffs in a range of D, does not vanish.
+        horizon: The number of games T, at least 1, instead of `epsilon`: the bot explores in whole games, by uniform
+            play throughout with probability T^(-1/3). **Regret is O(T^(-1/3)) a game**, whatever the depth.
         seed: An integer for repeatable play, a numpy generator, or None.
 
     Raises:
@@ -107,18 +87,20 @@ class OnlineOutcomeSampling(pyspiel.Bot):
     Reference: Lanctot et al. 2009, section 3.1, equation 10. Differs from it in exploring by game, for a known horizon.
     """
 
-    def __init__(
-        self,
-        player: int,
-        *,
-        epsilon: float | None = None,
-        horizon: int | None = None,
-        seed: int | np.random.Generator | None = None,
-    ):
+    def __init__(self, player: int, *, epsilon: float | None = None, horizon: int | None = None, seed: Seed = None):
         super().__init__()
         check_whole("player", player, 0)
-        self.epsilon = _exploration(epsilon, horizon)
+        if (epsilon is None) == (horizon is None):
+            given = f"epsilon={epsilon!r}, horizon={horizon!r}"
+            raise ConfigError(f"{given}: give either epsilon, the exploration at each node, or horizon, the games.")
+        if horizon is not None:
+            check_whole("horizon", horizon)
+            epsilon = float(horizon) ** (-1.0 / 3.0)
+        allowed = "give a number in (0, 1]; without exploration nothing is learned"
+        self.epsilon = float(check_number("epsilon", epsilon, 0, 1, allowed))
         self.horizon = None if horizon is None else int(horizon)
+        # Sums with exploration by game follow from those without.
+        self._epsilon_of_sums = self.epsilon if horizon is None else None
         self._player = int(player)
         self._rng = random.Random(int(new_state(seed)[0]))
         self._infosets: dict[str, Infoset] = {}  # parents before children
@@ -138,7 +120,7 @@ class OnlineOutcomeSampling(pyspiel.Bot):
         self._begin(playing=True)
 
     def restart_at(self, state: pyspiel.State) -> None:
-        """Begins a game. A game without `end_game` is discarded."""
+        """See `restart`."""
         self.restart()
 
     def provides_policy(self) -> bool:
@@ -161,11 +143,8 @@ class OnlineOutcomeSampling(pyspiel.Bot):
     def step(self, state: pyspiel.State) -> int:
         """Returns an action for the bot's player, and records it until the end of the game.
 
-        Uses only ``information_state_string(player)`` and ``legal_actions(player)`` of the state.
-
-        Raises:
-            GameError: If the information state occurs twice in this game, or after other own actions than before:
-                the game has imperfect recall, or `step` was called twice for one move.
+        Reads only the player's information state and legal actions. GameError if the information state occurs twice in
+        this game, or after other own actions than before.
         """
         actions = state.legal_actions(self._player)
         if not actions:
@@ -192,8 +171,7 @@ class OnlineOutcomeSampling(pyspiel.Bot):
             raise GameError(
                 f"information state {key!r} of player {self._player} was met after other own actions, or with other "
                 f"legal actions than {infoset.actions}. Either step() was called twice for one move, restart() was not "
-                "called after an interrupted game, or the game has imperfect recall, which "
-                "has no regret guarantee."
+                "called after an interrupted game, or the game has imperfect recall."
             )
         return infoset
 
@@ -204,7 +182,7 @@ class OnlineOutcomeSampling(pyspiel.Bot):
 
         Raises:
             ConfigError: If the payoff is not a finite number, or no game has begun since the last one.
-            GameError: If the game was so long that the probability of the bot's actions underflows.
+            GameError: If the probability of the bot's actions underflows.
         """
         payoff = float(payoff)
         if not math.isfinite(payoff):
@@ -213,32 +191,22 @@ class OnlineOutcomeSampling(pyspiel.Bot):
             raise ConfigError("end_game() without a game: call restart() or step() first, and end_game() once a game.")
         value = self._weighed(payoff)
         if not math.isfinite(value):
-            raise GameError(
-                f"a game with {len(self._path)} own moves was taken with probability {self._probability:.3g}: too "
-                "small to divide by. Outcome sampling cannot learn from games of this length."
-            )
+            moves = f"{len(self._path)} own moves had probability {self._probability:.3g}"
+            raise GameError(f"{moves}, too small to divide by: the bot cannot learn from games of this length.")
         self.num_games += 1
         for infoset, _ in self._path:  # before strategies change, and parents first
-            self._update_sums(infoset)
+            infoset.update_sums(self.num_games, self._epsilon_of_sums)
         for infoset, index in reversed(self._path):
             value = infoset.observe(index, value)
         self._begin(playing=False)
 
-    def _weighed(self, payoff: float) -> float:
-        """Returns the estimate of the gradient's entry at the last own sequence."""
+    def _weighed(self, payoff: float) -> float:  # the gradient at the last own sequence
         return payoff / self._probability if self._probability else math.inf
-
-    def _update_sums(self, infoset: Infoset) -> None:
-        # By game, the sums with exploration follow from those without.
-        infoset.update_sums(self.num_games, self.epsilon if self.horizon is None else None)
 
     # --- policies ---
 
     def current_policy(self, game: pyspiel.Game | None = None, *, exploring: bool = False) -> InfoStatePolicy:
         """Returns a copy of the strategy of the next game; see `average_policy` for the arguments."""
-        return InfoStatePolicy(self._player, self._current_rows(exploring), game)
-
-    def _current_rows(self, exploring: bool) -> dict[str, dict[int, float]]:
         rows = {}
         reaches: dict[Infoset, list[float]] = {}  # own reach of each infoset's sequences
         for key, infoset in self._infosets.items():
@@ -250,19 +218,17 @@ class OnlineOutcomeSampling(pyspiel.Bot):
                 reaches[infoset] = [above * p for p in row]
                 row = self._mixed_by_game(infoset, reaches[infoset], 1)
             rows[key] = _row(infoset.actions, row)
-        return rows
+        return InfoStatePolicy(self._player, rows, game)
 
     def average_policy(self, game: pyspiel.Game | None = None, *, exploring: bool = False) -> InfoStatePolicy:
         """Returns a copy of the average over all games of the strategies.
 
-        Args:
-            game: The game, which some of OpenSpiel's functions need.
-            exploring: Whether to include exploration: then its value against a fixed opponent is the mean of the
-                expected values of all games played.
+        With `exploring`, exploration is included: then the policy's value against a fixed opponent is the mean of the
+        expected values of all games played. `game` is needed by some of OpenSpiel's functions.
         """
         rows = {}
         for key, infoset in self._infosets.items():
-            self._update_sums(infoset)
+            infoset.update_sums(self.num_games, self._epsilon_of_sums)
             sums = infoset.sums[exploring and self.horizon is None]
             if exploring and self.horizon is not None:
                 sums = self._mixed_by_game(infoset, sums, self.num_games)
@@ -275,27 +241,11 @@ class OnlineOutcomeSampling(pyspiel.Bot):
 
 
 def _mixed(strategy: list[float], share: float) -> list[float]:
-    """Returns a strategy mixed with a share of uniform play."""
     return [share / len(strategy) + (1.0 - share) * p for p in strategy]
 
 
 def _row(actions: list[int], weights: list[float]) -> dict[int, float]:
-    """Returns {action: probability} in proportion to weights."""
     total = sum(weights)
     if not total > 0.0:  # never reached by the bot's own strategy: any answer is right
         return dict.fromkeys(actions, 1.0 / len(actions))
     return {action: weight / total for action, weight in zip(actions, weights, strict=True)}
-
-
-def _exploration(epsilon: float | None, horizon: int | None) -> float:
-    """Returns epsilon, as given or as derived from the horizon."""
-    if (epsilon is None) == (horizon is None):
-        raise ConfigError(
-            f"epsilon={epsilon!r}, horizon={horizon!r}: give either epsilon, the exploration at each node, or horizon, "
-            "the number of games that will be played."
-        )
-    if horizon is not None:
-        check_whole("horizon", horizon)
-        return float(horizon) ** (-1.0 / 3.0)
-    check_number("epsilon", epsilon, 0, 1, "give a number in (0, 1]; without exploration nothing is learned")
-    return float(epsilon)  # type: ignore[arg-type]

@@ -10,16 +10,12 @@ from tqdm.auto import tqdm
 
 from mccfr_plus.errors import ConfigError, GameError
 from mccfr_plus.evaluation.behavior import chance_row
-from mccfr_plus.kernels.random_numbers import new_state
-from mccfr_plus.parameters import check_whole
+from mccfr_plus.parameters import Seed, check_whole, new_state
 from mccfr_plus.trees.loading import game_of_name
 
 
 class MatchResult(NamedTuple):
-    """The payoffs of each player in each game.
-
-    Attributes:
-        payoffs: ``[num_games, num_players]`` float64.
+    """The payoffs of each player in each game, ``[num_games, num_players]`` float64.
 
     Examples:
         >>> import mccfr_plus, pyspiel
@@ -44,16 +40,12 @@ class MatchResult(NamedTuple):
 
 
 def play_games(
-    game: pyspiel.Game | str,
-    bots: Sequence[pyspiel.Bot],
-    num_games: int,
-    seed: int | np.random.Generator | None = None,
-    progress: bool = False,
+    game: pyspiel.Game | str, bots: Sequence[pyspiel.Bot], num_games: int, seed: Seed = None, progress: bool = False
 ) -> MatchResult:
     """Plays games between bots and returns the payoffs.
 
-    As in OpenSpiel, bots are informed of chance's and of each other's moves. If a bot has a method
-    ``end_game(payoff)``, it is called at the end of each game.
+    As in OpenSpiel, bots are informed of chance's and of each other's moves. A bot's ``end_game(payoff)``, if it has
+    one, is called at the end of each game.
 
     Args:
         game: A game or a game string; turn-based or with simultaneous moves.
@@ -93,7 +85,6 @@ def play_games(
 
 
 def _play(state: pyspiel.State, bots: Sequence[pyspiel.Bot], rng: random.Random) -> list[float]:
-    """Returns the payoffs of one game. `state` is modified in place."""
     for bot in bots:
         bot.restart_at(state)
     while not state.is_terminal():
@@ -117,14 +108,13 @@ def _play(state: pyspiel.State, bots: Sequence[pyspiel.Bot], rng: random.Random)
 
 
 def _step(bot: pyspiel.Bot, player: int, state: pyspiel.State) -> int:
-    """Returns a bot's action; none where it has no legal one. GameError if the action is not legal."""
     legal = state.legal_actions(player)
     if not legal:
         return pyspiel.INVALID_ACTION
     action = bot.step(state)
     if action not in legal:
         raise GameError(
-            f"the bot of player {player}, a {type(bot).__name__}, chose action {action} at history "
-            f"{state.history()}, where {legal} are legal: is it a bot for this player?"
+            f"the bot of player {player}, a {type(bot).__name__}, chose action {action} at history {state.history()}, "
+            f"where {legal} are legal: is it a bot for this player?"
         )
     return action

@@ -14,7 +14,7 @@ from mccfr_plus.policies.table import JointTablePolicy, PolicyTable, is_strategy
 from mccfr_plus.trees.by_rules.rules_keys import RulesKeys
 from mccfr_plus.trees.expanding_tree import ExpandingTree
 from mccfr_plus.trees.flattening import rows_of
-from mccfr_plus.trees.keys import Keys
+from mccfr_plus.trees.info_states import Keys
 from mccfr_plus.trees.loading import action_name
 
 logger = logging.getLogger("mccfr_plus")

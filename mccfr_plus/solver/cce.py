@@ -1,12 +1,7 @@
 """Coarse correlated equilibria of games with any number of players and any payoffs, by CFR-S and CFR-Jr.
 
-Before the game a device draws one of the profiles that were played, each with the same probability, and all players
-follow it. In a coarse correlated equilibrium no player gains by a plan of its own, chosen before the draw: this gap is
-the regret of the sequence of profiles, so that it is known exactly. Average strategies have no such guarantee.
-
-* CFR-Jr: all players play their current strategies. Each product of strategies is a product of mixtures of few pure
-  plans, which `pure_plans` finds.
-* CFR-S: each player draws a pure plan from its current strategy, and regrets are those against the others' plans.
+All players follow a profile that is drawn from those played. A player's gain by a plan of its own, chosen before the
+draw, is its regret. CFR-Jr plays the current strategies, each a mixture of few pure plans; CFR-S draws a pure plan.
 
 Reference: Celli, Marchesi, Bianchi, Gatti 2019, "Learning to correlate in multi-player general-sum sequential games",
 sections 4 and 5.
@@ -15,22 +10,21 @@ sections 4 and 5.
 from typing import NamedTuple
 
 import numpy as np
-import pyspiel
 
 from mccfr_plus.bounds.measured import add_gradient
 from mccfr_plus.bounds.treeplex import vertex_maximum
 from mccfr_plus.errors import ConfigError
 from mccfr_plus.estimators.draws import draw_action
 from mccfr_plus.estimators.full import touch_all
+from mccfr_plus.evaluation.exact import AnyGame
 from mccfr_plus.evaluation.kernels import own_reach
 from mccfr_plus.kernels.compile import announce_compilation, kernel
-from mccfr_plus.kernels.random_numbers import new_state
 from mccfr_plus.kernels.slots import bind
 from mccfr_plus.minimizers import Minimizer
 from mccfr_plus.minimizers.base import minimize_with
-from mccfr_plus.parameters import check_whole
+from mccfr_plus.parameters import Seed, check_choice, check_whole, new_state
+from mccfr_plus.solver.config import minimizer_of
 from mccfr_plus.solver.loop import MINIMIZE
-from mccfr_plus.solver.registry import minimizer_of
 from mccfr_plus.trees.game_tree import GameTree, compile_game
 from mccfr_plus.trees.scratch import begin_gradient, new_scratch
 
@@ -44,7 +38,7 @@ class CoarseCorrelatedEquilibrium(NamedTuple):
     Attributes:
         profiles: ``[iterations, num_slots]`` float64: the strategies of all players, by slots of the tree.
         values: ``[num_players]`` float64, expected payoffs.
-        gaps: ``[num_players]`` float64: what each player gains by its best plan against the distribution.
+        gaps: ``[num_players]`` float64: each player's gain by its best plan against the distribution.
 
     Examples:
         >>> import mccfr_plus
@@ -64,20 +58,15 @@ class CoarseCorrelatedEquilibrium(NamedTuple):
 
 
 def solve_cce(
-    game: pyspiel.Game | str | GameTree,
-    iterations: int = 1_000,
-    method: str = "cfr_jr",
-    minimizer: Minimizer | str = "rm",
-    seed: int | np.random.Generator | None = None,
+    game: AnyGame, iterations: int = 1_000, method: str = "cfr_jr", minimizer: Minimizer | str = "rm", seed: Seed = None
 ) -> CoarseCorrelatedEquilibrium:
     """Returns an approximate coarse correlated equilibrium, with its exact gaps.
 
     Args:
         game: The game, its name or its tree; any number of players, any payoffs.
-        iterations: How many, at least 1. They take iterations x slots x 8 bytes.
-        method: ``"cfr_jr"``, or ``"cfr_s"``, whose profiles are pure.
+        iterations: Number of profiles, at least 1. They take iterations x slots x 8 bytes.
+        method: ``"cfr_jr"``, or ``"cfr_s"``, whose profiles are pure and drawn with `seed`.
         minimizer: A minimizer or its short name.
-        seed: Of the draws of ``"cfr_s"``; see `Solver`.
 
     Raises:
         ConfigError: If an argument is out of range.
@@ -90,32 +79,27 @@ def solve_cce(
         (True, [0.0, 1.0])
     """
     check_whole("iterations", iterations)
-    if method not in METHODS:
-        raise ConfigError(f"method={method!r}: give one of {', '.join(METHODS)}.")
+    check_choice("method", method, METHODS)
     minimizer, tree = minimizer_of(minimizer), compile_game(game)
     tree.require_perfect_recall("a coarse correlated equilibrium")
     if iterations * tree.num_slots * 8 > _MOST_BYTES:
-        raise ConfigError(
-            f"iterations={iterations:,} profiles of {tree.num_slots:,} probabilities take more than "
-            f"{_MOST_BYTES / 1e9:.0f} GB: give fewer iterations."
-        )
+        most = _MOST_BYTES // (8 * tree.num_slots)
+        raise ConfigError(f"iterations={iterations:,}: give at most {most:,}, as profiles may take 8 GB.")
     arrays, size = tree.arrays_with_leaves, tree.num_slots + tree.num_players
     scratch = new_scratch(arrays, tree.shape, new_state(seed))
     profiles, earned = np.empty((iterations, tree.num_slots)), np.zeros(tree.num_players)
     sums, tables, profile = np.zeros((tree.num_players, size)), minimizer.tables(tree), np.empty(tree.num_slots)
     play = bind(play_profiles, {MINIMIZE: minimize_with(minimizer)})
+    options = minimizer.parameters(), method == "cfr_s"
     with announce_compilation(play, f"{method} + {minimizer.short_name}", 4):
-        play(
-            arrays, tree.uniform_strategy(), tables, scratch, minimizer.parameters(), method == "cfr_s", profile,
-            profiles, sums, earned,
-        )  # fmt: skip
+        play(arrays, tree.uniform_strategy(), tables, scratch, *options, profile, profiles, sums, earned)
     best = [vertex_maximum(tree, player, 0.0, sums[player]) for player in range(tree.num_players)]
     return CoarseCorrelatedEquilibrium(profiles, earned / iterations, (np.array(best) - earned) / iterations)
 
 
 @kernel
 def play_profiles(tree, strategy, tables, scratch, parameters, samples, profile, profiles, sums, earned):
-    """Writes `profiles`, drawn pure plans with `samples`, and adds up gradients in `sums` and payoffs in `earned`."""
+    """Writes `profiles`, pure plans with `samples`, and adds up gradients in `sums` and payoffs in `earned`."""
     for number in range(len(profiles)):
         for infoset in tree.infosets:
             first, count = infoset["first_slot"], infoset["num_actions"]
@@ -135,13 +119,10 @@ def play_profiles(tree, strategy, tables, scratch, parameters, samples, profile,
 
 
 def pure_plans(tree: GameTree, strategy: np.ndarray, player: int) -> tuple[np.ndarray, np.ndarray]:
-    """Returns few pure plans of a player, and the probabilities with which they are equivalent to its strategy.
+    """Returns few pure plans of a player, and probabilities with which they are equivalent to its strategy.
 
-    A plan is chosen from the last information sets up, so that its least probable sequence is as probable as possible.
-    It takes that probability, which then leaves a sequence less.
-
-    Returns:
-        ``[plans, num_slots]`` bool, the sequences that each plan plays, and ``[plans]`` float64.
+    Each of the plans, ``[plans, num_slots]`` bool, is the one whose least probable sequence is most probable in what
+    plans before it leave of the strategy.
 
     Reference: Celli et al. 2019, algorithm 3.
 
@@ -153,8 +134,8 @@ def pure_plans(tree: GameTree, strategy: np.ndarray, player: int) -> tuple[np.nd
         >>> weights
         array([0.5 , 0.25, 0.25])
     """
-    first, last = tree.arrays.infoset_range[player : player + 2].tolist()
-    infosets = [(tree.slots(number), int(tree.arrays.infosets["parent_slot"][number])) for number in range(first, last)]
+    numbers, parents = range(*tree.arrays.infoset_range[player : player + 2]), tree.arrays.infosets["parent_slot"]
+    infosets = [(tree.slots(number), int(parents[number])) for number in numbers]
     left = np.ones(tree.num_slots + tree.num_players)
     for slots, parent in infosets:
         left[slots] = left[parent] * strategy[slots] / strategy[slots].sum()  # which may miss 1 by rounding

@@ -1,14 +1,13 @@
-"""Which tree a game gets, which algorithm suits it, and how long it takes: `choose`; `tree_for` of a given algorithm.
+"""The tree and the algorithm for a game: `choose`, or `tree_for` a given algorithm.
 
-The tree is compiled as a whole if that fits. Otherwise the game is traversed by its rules if it has some, or expanded
-lazily.
+The whole tree is compiled if it fits; otherwise the game is traversed by its rules if it has some, or expanded lazily.
 """
 
 import logging
 import math
 import os
 from dataclasses import replace
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any
 
 import numpy as np
 import pyspiel
@@ -33,14 +32,7 @@ from mccfr_plus.trees.game_tree import (
 from mccfr_plus.trees.intervals import as_text, number_of
 from mccfr_plus.trees.lazy_tree import INFOSET_COST, NODE_COST, SLOT_ACTION_COST, LazyTree
 from mccfr_plus.trees.loading import load_game
-from mccfr_plus.trees.memory import (
-    MemoryPlan,
-    available_bytes,
-    bytes_of,
-    plan_memory,
-    release_unused,
-    resident_bytes,
-)
+from mccfr_plus.trees.memory import MemoryPlan, available_bytes, bytes_of, plan_memory, release_unused, resident_bytes
 from mccfr_plus.trees.needs import HISTORIES, INFOSETS, NODES
 from mccfr_plus.trees.scratch import DRAWN, TOUCHED, new_scratch
 from mccfr_plus.trees.size_estimate import SizeEstimate, probe_size
@@ -53,15 +45,12 @@ _MAX_NODES_TO_COMPILE = 10_000_000
 _COMPILED_SHARE = 0.5  # of the memory limit, or of what is free: the solver's tables come on top
 _ESTIMATE_MARGIN = 2.0  # an estimate this many times over the budget is believed
 
-# A full iteration takes about 10 ns per history, so that a tree of this size gets some hundred of them in ten seconds.
-# After as many (games of 1 to 2 million histories, stopped early) full traversals were still 4 to 10 times closer to
-# an equilibrium than external sampling was in the same time; on smaller trees it is 100 to 1e6 times.
+# A full iteration takes about 10 ns per history: some hundred in ten seconds on a tree of this size. Full traversals
+# then were 4 to 10 times closer to an equilibrium than external sampling, and 100 to 1e6 times on smaller trees.
 _FULL_MAX_NODES = 10_000_000
-# A run of minutes or hours gets several hundred iterations of a second, in which full traversals were ahead.
-_FULL_MAX_NODES_OF_LONG_RUNS = 100_000_000
+_FULL_MAX_NODES_OF_LONG_RUNS = 100_000_000  # several hundred iterations of a second, in minutes or hours
 
-# On a lazy tree pyspiel expands each new history, 1e5 per second and core: a traversal of external sampling with more
-# histories takes over a second, in which outcome sampling learns from thousands of histories.
+# On a lazy tree pyspiel expands 1e5 new histories per second and core, and outcome sampling learns from thousands.
 _EXTERNAL_MAX_NODES = 1e5
 _EXTERNAL_MAX_NODES_BY_RULES = 1e7  # a second by compiled rules
 _ENDLESS_NODES = 1e9  # hours of a traversal on a lazy tree
@@ -85,53 +74,27 @@ _NUMBERS_BY_RULES = 6  # per slot, while a strategy is evaluated by rules
 _POLICY_COST = 48  # bytes per infoset
 
 
-Components: TypeAlias = tuple[dict[str, Any], str]  # arguments of `SolverConfig.from_specs`, and the reason
-
-
-class Choice(NamedTuple):
-    """How to solve a game, and why."""
-
-    config: SolverConfig  # whose `tree` is the kind of the tree
-    tree: GameTree | None  # the compiled tree; None if there is none, or sizes were only estimated
-    reason: str  # empty if the estimator was given
-
-
 def choose(
-    game: pyspiel.Game | str,
-    given: dict[str, Any],
-    *,
-    estimate: SizeEstimate | None = None,
-    progress: bool | None = None,
-) -> Choice:
-    """Returns the tree and the components for a game, where a user leaves them open.
+    game: pyspiel.Game | str, given: dict, *, estimate: SizeEstimate | None = None, progress: bool | None = None
+) -> tuple[SolverConfig, GameTree | None, str]:
+    """Returns the config for a game, with the kind of its tree; the tree if it is compiled; and the reason.
 
-    Args:
-        given: Arguments of `SolverConfig.from_specs`; what is missing is chosen.
-        estimate: The game's size, to choose for a run of minutes or hours and compile nothing; None: for a run of
-            seconds, with the compiled tree if it fits.
-        progress: See `compile_game`.
-
-    Raises:
-        ConfigError: If components are unknown or do not go together, or traversals would not end.
-        GameError: If the game cannot be loaded or compiled.
+    `given` are arguments of `SolverConfig.from_specs`, of which missing ones are chosen. With an estimate of the game's
+    size, compiles nothing and chooses for a run of minutes or hours; else of seconds.
     """
     game, given = load_game(game), {"minimizer": None, **given}
     config, tree, why = SolverConfig.from_specs(**given), None, ""
     if estimate is not None:
         kind, why = _estimated_kind(game, config, estimate)
-    elif isinstance(found := _tree_or_kind(game, config, progress), GameTree):
-        kind, tree = "compiled", found
     else:
-        kind = found
+        found = _tree_or_kind(game, config, progress)
+        kind, tree = ("compiled", found) if isinstance(found, GameTree) else (found, None)
     if "estimator" in given:
         if kind == "lazy":
             _require_short_traversals(game, config)
-        return Choice(replace(config, tree=kind), tree, "")
-    if kind == "compiled":
-        chosen, reason = _for_compiled(tree, estimate)
-    else:
-        chosen, reason = (_for_lazy if kind == "lazy" else _for_rules)(game, estimate)
-    return Choice(SolverConfig.from_specs(**{**chosen, **given, "tree": kind}), tree, why + reason)
+        return replace(config, tree=kind), tree, ""
+    chosen, reason = _components_for(kind, game, tree, estimate)
+    return SolverConfig.from_specs(**{**chosen, **given, "tree": kind}), tree, why + reason
 
 
 def _estimated_kind(game: pyspiel.Game, config: SolverConfig, estimate: SizeEstimate) -> tuple[str, str]:
@@ -141,52 +104,47 @@ def _estimated_kind(game: pyspiel.Game, config: SolverConfig, estimate: SizeEsti
         return "compiled", f"the tree keeps within {max_nodes:,} nodes and the memory limit; "
     is_larger = number_of(estimate.histories.low) > max_nodes
     why = f"is larger than {max_nodes:,} nodes" if is_larger else "may not keep within the limits"
-    return "rules" if suits_rules(game, config) else "lazy", f"the tree {why}; "
+    return _kind_without_tree(game, config), f"the tree {why}; "
 
 
-# Without an estimate, the components are for a run of seconds.
-
-
-def _for_compiled(tree: GameTree | None, estimate: SizeEstimate | None) -> Components:
-    if tree is not None:
-        perfect_recall, num_nodes, most = tree.perfect_recall, tree.num_nodes, _FULL_MAX_NODES
-    else:
-        assert estimate is not None
-        perfect_recall, num_nodes = estimate.perfect_recall, round(number_of(estimate.histories.log10))
-        most = _FULL_MAX_NODES_OF_LONG_RUNS
-    if not perfect_recall:
-        return {"estimator": "outcome"}, "no other estimator can be used with imperfect recall"
-    if num_nodes <= most:
-        return {"estimator": "full"}, f"full traversals are fast with {num_nodes:,} histories"
-    return {"estimator": "external"}, f"sampling converges sooner with {num_nodes:,} histories"
-
-
-def _for_lazy(game: pyspiel.Game, estimate: SizeEstimate | None) -> Components:
-    traversal = (estimate or probe_size(game)).traversals["external"].log10
-    is_short = traversal <= math.log10(_EXTERNAL_MAX_NODES)
-    reason = f"on the lazy tree a traversal of external sampling visits {as_text(traversal)} histories"
-    return {"estimator": "external" if is_short else "outcome"}, reason
-
-
-def _for_rules(game: pyspiel.Game, estimate: SizeEstimate | None) -> Components:
-    rules = rules_to_traverse(game)
-    if estimate is not None and (full := _full_by_rules(game, rules, estimate)) is not None:
+def _components_for(
+    kind: str, game: pyspiel.Game, tree: GameTree | None, estimate: SizeEstimate | None
+) -> tuple[dict[str, Any], str]:
+    """Returns arguments of `SolverConfig.from_specs`, and the reason."""
+    if kind == "compiled":
+        if tree is not None:
+            perfect_recall, num_nodes, most = tree.perfect_recall, tree.num_nodes, _FULL_MAX_NODES
+        else:
+            assert estimate is not None
+            perfect_recall, num_nodes = estimate.perfect_recall, round(number_of(estimate.histories.log10))
+            most = _FULL_MAX_NODES_OF_LONG_RUNS
+        if not perfect_recall:
+            return {"estimator": "outcome"}, "no other estimator can be used with imperfect recall"
+        if num_nodes <= most:
+            return {"estimator": "full"}, f"full traversals are fast with {num_nodes:,} histories"
+        return {"estimator": "external"}, f"sampling converges sooner with {num_nodes:,} histories"
+    if kind == "rules" and estimate is not None and (full := _full_by_rules(game, estimate)) is not None:
         return full
     traversal = (estimate or probe_size(game)).traversals["external"].log10
-    reason = f"by the rules, a traversal of external sampling visits {as_text(traversal)} histories"
-    chosen: dict[str, Any] = {"estimator": "outcome"}
-    if traversal <= math.log10(_EXTERNAL_MAX_NODES_BY_RULES):
-        chosen = {"estimator": "external", "averaging": _AVERAGE_BY_RULES}
-    if len(rules.sizes.symmetries) > 1:
+    visits = f"a traversal of external sampling visits {as_text(traversal)} histories"
+    is_short = traversal <= math.log10(_EXTERNAL_MAX_NODES if kind == "lazy" else _EXTERNAL_MAX_NODES_BY_RULES)
+    chosen: dict[str, Any] = {"estimator": "external" if is_short else "outcome"}
+    if kind == "lazy":
+        return chosen, f"on the lazy tree {visits}"
+    reason, symmetries = f"by the rules, {visits}", len(rules_to_traverse(game).sizes.symmetries)
+    if is_short:
+        chosen["averaging"] = _AVERAGE_BY_RULES
+    if symmetries > 1:
         chosen["symmetry"] = True
-        reason += f"; {len(rules.sizes.symmetries)} symmetries of the board are used"
+        reason += f"; {symmetries} symmetries of the board are used"
     return chosen, reason
 
 
-def _full_by_rules(game: pyspiel.Game, rules: RulesGame, estimate: SizeEstimate) -> Components | None:
+def _full_by_rules(game: pyspiel.Game, estimate: SizeEstimate) -> tuple[dict[str, Any], str] | None:
     """Returns full iterations if their payoff matrix takes half of the memory at most and is found within minutes."""
     if game.num_players() != 2:
         return None
+    rules = rules_to_traverse(game)
     is_symmetric = len(rules.sizes.symmetries) > 1
     visited = visited_histories(game, rules, is_symmetric)
     leaves = visited * number_of(estimate.terminal_nodes.log10 - estimate.histories.log10)
@@ -201,14 +159,14 @@ def _full_by_rules(game: pyspiel.Game, rules: RulesGame, estimate: SizeEstimate)
 
 
 def _require_short_traversals(game: pyspiel.Game, config: SolverConfig) -> None:
-    """Raises ConfigError if not even one traversal of external sampling on a lazy tree would end."""
+    """Raises ConfigError if a traversal of external sampling on a lazy tree would not end."""
     if not isinstance(config.estimator, ExternalSampling):
         return
     traversal = probe_size(game).traversals["external"].low
     if traversal > math.log10(_ENDLESS_NODES):
         raise ConfigError(
-            f"one traversal of external sampling on {game} would visit at least {as_text(traversal)} histories, and "
-            "the tree does not fit into memory: use estimator='outcome', which samples single histories."
+            f"a traversal of external sampling on {game}, whose tree does not fit into memory, would visit at least "
+            f"{as_text(traversal)} histories: use estimator='outcome'."
         )
 
 
@@ -216,12 +174,7 @@ def _require_short_traversals(game: pyspiel.Game, config: SolverConfig) -> None:
 
 
 def tree_for(game: pyspiel.Game | str | GameTree, config: SolverConfig) -> Tree:
-    """Returns the tree of a game for a solver.
-
-    Raises:
-        ConfigError: If the components do not go with such a tree, traversals would not end, or memory is too little.
-        GameError: If the game cannot be solved; BudgetError if it must be compiled and does not fit.
-    """
+    """Returns the tree of a game for a solver; see `Solver` for errors."""
     if isinstance(game, GameTree):
         if config.symmetry or config.tree in ("lazy", "rules"):
             given = "symmetry=True" if config.symmetry else f"tree={config.tree!r}"
@@ -229,63 +182,47 @@ def tree_for(game: pyspiel.Game | str | GameTree, config: SolverConfig) -> Tree:
         return game
     game = load_game(game)
     found = _tree_or_kind(game, config)
-    if found == "lazy":
-        if config.tree == "auto":
-            _require_short_traversals(game, config)
-        return LazyTree(game, _memory_plan(config, game.num_players()), config.threads)
     if isinstance(found, GameTree):
         return found
-    rules = rules_to_traverse(game, config.symmetry)
-    plan = _memory_plan(config, rules.sizes.num_players, rules)
-    return ImplicitTree(game, rules, plan, config.threads, config.symmetry)
+    if found == "rules":
+        rules = rules_to_traverse(game, config.symmetry)
+        plan = _memory_plan(config, rules.sizes.num_players, rules)
+        return ImplicitTree(game, rules, plan, config.threads, config.symmetry)
+    if config.tree == "auto":
+        _require_short_traversals(game, config)
+    return LazyTree(game, _memory_plan(config, game.num_players()), config.threads)
 
 
 def _tree_or_kind(game: pyspiel.Game, config: SolverConfig, progress: bool | None = None) -> GameTree | str:
-    """Returns the compiled tree of a game, or if there is to be none ``"rules"`` or ``"lazy"``; see `tree_for`."""
+    """Returns the compiled tree of a game, or if there is to be none ``"rules"`` or ``"lazy"``."""
     kind = "rules" if config.symmetry else config.tree
     reason = config.who_needs(HISTORIES, NODES if kind == "rules" else INFOSETS)
     if kind == "rules" and reason:
-        raise ConfigError(
-            f"tree='rules' with {reason}: that needs the whole tree, and no history is stored there. Use outcome "
-            "or external sampling with another average and without baselines, or tree='compiled'."
-        )
+        raise ConfigError(f"tree='rules' with {reason}: that needs the tree, and no history is stored. Use 'compiled'.")
     if kind == "lazy" and reason:
-        raise ConfigError(f"tree={kind!r} with {reason}, which needs the whole tree: use tree='compiled'.")
+        raise ConfigError(f"tree='lazy' with {reason}, which needs the whole tree: use tree='compiled'.")
     if kind in ("lazy", "rules"):
         return kind
     try:
         tree = compiled_if_it_fits(game, "compiled" if reason else kind, config.memory, progress)
     except BudgetError as error:
-        if not suits_rules(game, config):
+        if _kind_without_tree(game, config) == "lazy":
             raise BudgetError(f"{reason} needs the whole tree: {error}" if reason else str(error)) from None
         tree = None
-    if tree is not None:
-        return tree
-    return "rules" if suits_rules(game, config) else "lazy"
+    return tree or _kind_without_tree(game, config)
 
 
-def suits_rules(game: pyspiel.Game, config: SolverConfig) -> bool:
-    """Returns whether a game that is not compiled is traversed by its rules, where that is left open."""
+def _kind_without_tree(game: pyspiel.Game, config: SolverConfig) -> str:
     if config.tree != "auto" or config.who_needs(HISTORIES, NODES):
-        return False
+        return "lazy"
     rules = compiled_rules(game)
-    return rules is not None and can_be_implicit(rules)
+    return "rules" if rules is not None and can_be_implicit(rules) else "lazy"
 
 
 def compiled_if_it_fits(
     game: pyspiel.Game, kind: str = "auto", memory: str | int | float | None = None, progress: bool | None = None
 ) -> GameTree | None:
-    """Returns the compiled tree of a game, or None if it does not fit.
-
-    Args:
-        game: What `load_game` returns.
-        kind: ``"auto"``, or ``"compiled"``: it must fit.
-        memory: Of the whole process; see `Solver`.
-        progress: See `compile_game`.
-
-    Raises:
-        GameError: If the game cannot be solved; BudgetError if it must be compiled and does not fit.
-    """
+    """Returns the compiled tree of a loaded game, or None if it does not fit; BudgetError with kind="compiled"."""
     if kind == "compiled":
         max_bytes = DEFAULT_MAX_BYTES if memory is None else _room(memory)
         return compile_game(game, max_bytes=max_bytes, progress=progress)
@@ -312,7 +249,7 @@ def _room(memory: str | int | float | None) -> int:
 
 
 def _memory_plan(config: SolverConfig, num_players: int, rules: RulesGame | None = None) -> MemoryPlan:
-    """Returns how memory is divided among a tree that grows, the solver's tables and the making of a policy."""
+    """Returns how a tree that grows, the solver's tables and the making of a policy share the memory."""
     method = config.average_method(num_players, True, by_rules=rules is not None)
     private = _NUMBER + np.dtype(np.uint16).itemsize  # the gradient and the stamp of a slot
     private += DRAWN.itemsize if config.estimator.sample_per_infoset else 0
@@ -333,14 +270,14 @@ def _memory_plan(config: SolverConfig, num_players: int, rules: RulesGame | None
 
 
 def bytes_on_top(tree: GameTree) -> int:
-    """Returns what ``Solver(tree, "external", "rm")`` needs on top of the tree, in bytes."""
+    """Returns the bytes of ``Solver(tree, "external", "rm")`` without the tree."""
     numbers = (2 + RegretMatching.num_tables) * tree.num_slots + tree.num_players  # strategy, average and tables
     scratch = new_scratch(tree.arrays, tree.shape, np.zeros(0, np.uint64))  # of zeros, which take no memory
     return numbers * _NUMBER + sum(array.nbytes for array in scratch)
 
 
 def visited_histories(game: pyspiel.Game, rules: RulesGame, is_symmetric: bool) -> float:
-    """Returns about how many histories a traversal of all visits by rules."""
+    """Returns about how many histories a traversal of the whole game by rules visits."""
     histories = number_of(probe_size(game).histories.log10)
     if is_symmetric:
         histories /= len(rules.sizes.symmetries)
@@ -349,12 +286,6 @@ def visited_histories(game: pyspiel.Game, rules: RulesGame, is_symmetric: bool) 
 
 
 def evaluation_seconds(histories: float, *, numbers_infosets: bool = False, is_symmetric: bool = False) -> float:
-    """Returns about how long an exact evaluation takes at least; where information sets are many, several times that.
-
-    Args:
-        histories: Number of histories that are visited.
-        numbers_infosets: Whether a history of each infoset is found first, for a policy that `is_tabulated`.
-        is_symmetric: Whether one history per symmetry class is visited.
-    """
+    """Returns about how long an exact evaluation by rules takes at least; several times that with many infosets."""
     seconds = _TO_EVALUATE + (_TO_NUMBER_INFOSETS if numbers_infosets else 0.0)
     return histories * seconds * (_SYMMETRY_FACTOR if is_symmetric else 1.0) / (os.cpu_count() or 1)

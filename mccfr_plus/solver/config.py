@@ -1,115 +1,220 @@
-"""`SolverConfig`: the components and options of a solver, parsed once, and which of them go together.
+"""`SolverConfig`: the components of a solver by their short names, which go together, and the kernels composed of them.
 
-`composed` returns a kernel, such as the loop, with the kernels of these components in its slots.
+A further built-in component is its own file and one line here.
 """
 
+import difflib
+import functools
+import inspect
 import logging
+import math
 import os
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, fields, is_dataclass
 from types import MappingProxyType
-from typing import Any, Self
+from typing import Any, Self, TypeVar
 
+from mccfr_plus import averages, estimators, minimizers
 from mccfr_plus.averages.average import AverageMethod, PowerAverage, mechanism_for, method_of
 from mccfr_plus.errors import ConfigError
-from mccfr_plus.estimators import Baseline, Estimator
-from mccfr_plus.estimators.draws import (
-    DRAW_AT_CHANCE,
-    DRAW_FOR_OPPONENT,
-    LIST_VISIT,
-    draw_at_node,
-    draw_listed_outcome,
-    draw_per_infoset,
-    list_nothing,
-)
+from mccfr_plus.estimators import Baseline, Estimator, draws
 from mccfr_plus.estimators.traversal import ENTERS_OPPONENTS
 from mccfr_plus.evaluation.linear_program import require_zero_sum
 from mccfr_plus.kernels.slots import Bindings, bind
 from mccfr_plus.minimizers import Minimizer
 from mccfr_plus.minimizers.base import minimize_with
-from mccfr_plus.parameters import check_switch, check_whole
-from mccfr_plus.solver.loop import (
-    ACCUMULATE,
-    ALTERNATING,
-    ESTIMATE,
-    LISTS_VISITS,
-    MAY_END,
-    MINIMIZE,
-    TEAM,
-    UPDATE_ALL_PLAYERS,
-)
-from mccfr_plus.solver.registry import average_of, baseline_of, default_minimizer, estimator_of, minimizer_of, spec_of
+from mccfr_plus.parameters import as_python, check_choice, check_switch, check_whole
+from mccfr_plus.solver import loop
+from mccfr_plus.specs import parse_spec
+from mccfr_plus.trees import needs
 from mccfr_plus.trees.access import FIRST_NODE
 from mccfr_plus.trees.memory import bytes_of
-from mccfr_plus.trees.needs import (
-    ALTERNATION,
-    AVERAGE,
-    BASELINES,
-    DRAWS,
-    EXACT_GRADIENTS,
-    FIXED_VALUES,
-    GRADIENTS,
-    HISTORIES,
-    NO_VALUES,
-    NODES,
-    ONE_PLAYER,
-    OPPONENTS_DRAWN,
-    PERFECT_RECALL,
-    REGRETS,
-    TWO_PLAYERS,
-    ZERO_SUM,
-)
 
 logger = logging.getLogger("mccfr_plus")
 
-DETERMINISTIC, FAST = "deterministic", "fast"
-THREAD_MODES = (DETERMINISTIC, FAST)
+Component = TypeVar("Component")
+
+# --- components by their short names ---
+
+BASELINES: dict[str, Callable[..., Baseline]] = {"mean": Baseline}
+
+ESTIMATORS: dict[str, Callable[..., Estimator]] = {
+    "full": estimators.Full,
+    "chance": estimators.ChanceSampling,
+    "opponent": estimators.OpponentSampling,
+    "external": estimators.ExternalSampling,
+    "outcome": estimators.OutcomeSampling,
+    "balanced": estimators.BalancedOutcomeSampling,
+    "average_strategy": estimators.AverageStrategySampling,
+    "escher": estimators.Escher,
+    "best_response": estimators.BestResponseOpponent,
+}
+
+MINIMIZERS: dict[str, Callable[..., Minimizer]] = {
+    "rm": minimizers.RegretMatching,
+    "rm+": minimizers.RegretMatchingPlus,
+    "linear": minimizers.linear,
+    "linear+": minimizers.linear_plus,
+    "dcfr": minimizers.Discounted,
+    "dcfr_pruning": minimizers.dcfr_pruning,
+    "dcfr+": minimizers.discounted_plus,
+    "hs_dcfr": minimizers.ScheduledDiscounted,
+    "prm": minimizers.PredictiveRegretMatching,
+    "prm+": minimizers.PredictiveRegretMatchingPlus,
+    "pdcfr+": minimizers.PredictiveDiscounted,
+    "sapcfr+": minimizers.simple_asymmetric,
+    "apcfr+": minimizers.AsymmetricPredictive,
+    "smooth_prm+": minimizers.SmoothPredictive,
+    "rtcfr+": minimizers.RewardTransformation,
+    "hedge": minimizers.Hedge,
+    "ftrl": minimizers.FTRL,
+    "omd": minimizers.OMD,
+    "mmd": minimizers.MagneticMirrorDescent,
+    "reg_cfr": minimizers.RegularizedMirrorDescent,
+}
+
+_METHODS = ("exact", "lazy", "stochastic", "sampled", "optimistic", "last")
+AVERAGES: dict[str, Callable[..., PowerAverage]] = {
+    "uniform": averages.uniform,
+    "linear": averages.linear,
+    "power": PowerAverage,
+    "schedule": averages.ScheduledAverage,
+    **{method: functools.partial(PowerAverage, gamma=0.0, method=method) for method in _METHODS},
+}
+
+_TABLES: dict[str, Mapping[str, Callable[..., Any]]] = {
+    "estimator": ESTIMATORS,
+    "minimizer": MINIMIZERS,
+    "averaging": AVERAGES,
+    "baseline": BASELINES,
+}
+
+
+def estimator_of(spec: Estimator | str) -> Estimator:
+    """Returns the estimator itself or the one of a short name."""
+    return _component("estimator", spec, Estimator)
+
+
+def minimizer_of(spec: Minimizer | str) -> Minimizer:
+    """Returns the minimizer itself or the one of a short name."""
+    return _component("minimizer", spec, Minimizer)
+
+
+def default_minimizer(estimator: Estimator) -> str:
+    # Lowest after equal seconds on five of six games: docs/benchmarks/which-algorithm.md has the table and its command.
+    return "pdcfr+" if isinstance(estimator, estimators.Full) else "rm"
+
+
+def average_of(spec: PowerAverage | str | None, minimizer: Minimizer) -> PowerAverage:
+    """Returns the average itself, the one of a short name, or for None the one of the minimizer's paper."""
+    return _component("averaging", minimizer.default_average if spec is None else spec, PowerAverage)
+
+
+def baseline_of(spec: Baseline | str | bool | None) -> Baseline | None:
+    """Returns the baseline itself, the default one for True, the one of a short name, or None for None and False."""
+    spec = as_python(spec)
+    if spec is None or spec is False:
+        return None
+    return Baseline() if spec is True else _component("baseline", spec, Baseline)
+
+
+def _component(what: str, spec: Any, kind: type[Component]) -> Component:
+    if isinstance(spec, kind):
+        return spec
+    table = _TABLES[what]
+    allowed = ", ".join(table)
+    if not isinstance(spec, str):
+        raise ConfigError(f"{what}={spec!r}: give one of {allowed}, or an object of class {kind.__name__}.")
+    name, has_parameters = spec.partition("(")[0].strip(), "(" in spec
+    if name not in table:
+        near = difflib.get_close_matches(name, table, n=1)
+        hint = f" Did you mean {near[0]!r}?" if near else ""
+        raise ConfigError(f"{what}={spec!r} is not known.{hint} Give one of {allowed}.")
+    try:
+        return table[name](**parse_spec(spec).parameters) if has_parameters else table[name]()
+    except SyntaxError:
+        example = "write parameters as name=value, such as outcome(epsilon=0.6); infinity is 1e999"
+        raise ConfigError(f"{what}={spec!r}: {example}.") from None
+    except TypeError as error:
+        raise ConfigError(f"{what}={spec!r}: {name} {str(error).partition('() ')[2] or error}.") from None
+
+
+def spec_of(component: Any, what: str) -> str | None:
+    """Returns the shortest text that stands for a component, such as ``"outcome(epsilon=0.3)"``.
+
+    None of user-defined components, and of those that hold a strategy. `what` is a key of `_TABLES`.
+    """
+    if not is_dataclass(component) or isinstance(component, type):
+        return None
+    given = {field.name: getattr(component, field.name) for field in fields(component) if field.init}
+    found, fewest = None, math.inf
+    for name, factory in _TABLES[what].items():
+        plain = factory()
+        if type(plain) is not type(component):
+            continue
+        changed = {}
+        for key, value in given.items():
+            default, value = getattr(plain, key), as_python(value)
+            if isinstance(default, float) and isinstance(value, int):
+                value = float(value)
+            if type(value) is not type(default) or value != default:
+                changed[key] = value
+        if not changed:
+            return name
+        has_text = all(value is None or isinstance(value, bool | int | float | str) for value in changed.values())
+        is_possible = has_text and set(changed) <= set(inspect.signature(factory).parameters)
+        if is_possible and len(changed) <= fewest:  # the last one: it is more special
+            listed = ", ".join(f"{key}={_literal(value)}" for key, value in changed.items())
+            found, fewest = f"{name}({listed})", len(changed)
+    return found
+
+
+def _literal(value: Any) -> str:
+    if isinstance(value, float) and math.isinf(value):
+        return "1e999" if value > 0 else "-1e999"  # which is read as infinity; inf is a name
+    return repr(value)
+
+
+# --- the config ---
+
 # What may be missing: which part should provide it, and what to do.
 MESSAGES = {
-    DRAWS: (
+    needs.DRAWS: (
         "estimator",
-        "it samples nothing, so that all its gradients would be the same: use one that samples. Several threads need "
+        "it samples nothing, so that all its gradients would be equal: use one that samples. Several threads need "
         "tree='rules' and thread_mode='deterministic', where they share one.",
     ),
-    GRADIENTS: (
+    needs.GRADIENTS: (
         "estimator",
         "it estimates regrets up to a factor per information state, and no gradient: use a regret matcher, such as rm.",
     ),
-    EXACT_GRADIENTS: (
+    needs.EXACT_GRADIENTS: (
         "estimator",
-        "it samples, and exact gradients at all information states are needed in every iteration: use "
-        "estimator='full', or another minimizer.",
+        "it samples, and exact gradients at all information states are needed: use estimator='full', or another "
+        "minimizer.",
     ),
-    NO_VALUES: ("estimator", "it keeps values of histories already."),
-    ONE_PLAYER: ("estimator", "with update_all_players=True its traversals serve all players together: leave it out."),
-    BASELINES: ("estimator", "it has no kernel that uses baselines."),
-    FIXED_VALUES: (
+    needs.NO_VALUES: ("estimator", "it keeps values of histories already."),
+    needs.ONE_PLAYER: ("estimator", "with update_all_players=True a traversal serves all players: leave it out."),
+    needs.BASELINES: ("estimator", "it has no kernel that uses baselines."),
+    needs.FIXED_VALUES: (
         "values",
         "traversals write to values of histories, so that results would depend on which thread was faster: give "
         "thread_mode='fast', or one thread.",
     ),
-    OPPONENTS_DRAWN: ("estimator", "it draws no actions of opponents from their strategies, to be counted."),
-    REGRETS: ("minimizer", "it keeps no negative regrets to prune by: use rm, linear, dcfr, prm or hedge."),
-    AVERAGE: ("averaging", "there is no average to sample by."),
-    ALTERNATION: ("alternating", "one player's gradient takes the place of the other's: leave it out."),
+    needs.OPPONENTS_DRAWN: ("estimator", "it draws no actions of opponents from their strategies, to be counted."),
+    needs.REGRETS: ("minimizer", "it keeps no negative regrets to prune by: use rm, linear, dcfr, prm or hedge."),
+    needs.AVERAGE: ("averaging", "there is no average to sample by."),
+    needs.ALTERNATION: ("alternating", "one player's gradient takes the place of the other's: leave it out."),
 }
 
+DETERMINISTIC, FAST = "deterministic", "fast"
 TREES = ("auto", "compiled", "lazy", "rules")
-
 NO_SLOTS: Bindings = MappingProxyType({})
-
-_MOST_THREADS_PER_CORE, _ALWAYS_ALLOWED_THREADS = 2, 8  # small machines may still try what larger ones run
 
 
 @dataclass(frozen=True)
 class SolverConfig:
-    """The components and options of a solver. `Solver` explains each.
-
-    `from_specs` makes one from short names.
-
-    Raises:
-        ConfigError: If a value is out of range, or components do not go together.
-    """
+    """The components and options of a solver, which `Solver` explains; ConfigError if they do not go together."""
 
     estimator: Estimator
     minimizer: Minimizer
@@ -134,10 +239,7 @@ class SolverConfig:
         baseline: Baseline | str | bool | None = None,
         **options: Any,
     ) -> Self:
-        """Returns a config; components may be given by short names, as for `Solver`, and `options` are other fields.
-
-        With minimizer=None, it is `default_minimizer`.
-        """
+        """Returns a config. Components may be short names, as for `Solver`; minimizer=None: `default_minimizer`."""
         estimator = estimator_of(estimator)
         minimizer = minimizer_of(default_minimizer(estimator) if minimizer is None else minimizer)
         return cls(
@@ -153,50 +255,42 @@ class SolverConfig:
         check_whole("batch", self.batch)
         for flag in ("alternating", "symmetry"):
             check_switch(flag, getattr(self, flag))
-        if self.tree not in TREES:
-            raise ConfigError(f"tree={self.tree!r}: give one of {', '.join(TREES)}.")
+        check_choice("tree", self.tree, TREES)
         if self.symmetry and self.tree not in ("auto", "rules"):
-            raise ConfigError(
-                f"symmetry=True with tree={self.tree!r}: symmetries are those of rules, give tree='rules'."
-            )
+            raise ConfigError(f"symmetry=True with tree={self.tree!r}: only rules have symmetries, give tree='rules'.")
         if self.memory is not None:
             bytes_of(self.memory)
-        if self.thread_mode not in THREAD_MODES:
-            raise ConfigError(f"thread_mode={self.thread_mode!r}: give one of {', '.join(THREAD_MODES)}.")
+        check_choice("thread_mode", self.thread_mode, (DETERMINISTIC, FAST))
         check_threads(self.threads)
         cores = os.cpu_count() or 1
         if self.threads > cores:
             logger.warning("threads=%s: this machine has %s cores, so that more gain nothing.", self.threads, cores)
-        self._check_needs()
-
-    def _check_needs(self) -> None:
-        """Raises ConfigError where one part needs what no other provides."""
         provided = self.estimator.provides | self.minimizer.provides | self.averaging.provides
-        provided |= {ALTERNATION} if self.alternating else set()
+        provided |= {needs.ALTERNATION} if self.alternating else set()
         if self.baseline is not None:
-            provided -= {FIXED_VALUES}
-        for who, needs in self.parts().items():
+            provided -= {needs.FIXED_VALUES}
+        for who, needed in self.parts().items():
             for need, (provider, message) in MESSAGES.items():
-                if need in needs and need not in provided:
+                if need in needed and need not in provided:
                     raise ConfigError(f"{who} with {self._label(provider)}: {message}")
 
     def parts(self) -> dict[str, frozenset[str]]:
-        """Returns what each component and option needs, by how messages call it."""
-        by_rules = self.is_team and (self.symmetry or self.tree == "rules")  # threads share one gradient
-        of_threads = {DRAWS} if self.threads > 1 and not by_rules else set()
-        of_average = {HISTORIES} if self.averaging.method == "exact" and DRAWS in self.estimator.provides else set()
-        of_baseline = {DRAWS, NO_VALUES, ONE_PLAYER, BASELINES, NODES} if self.baseline is not None else set()
+        """Returns the needs of each component and option, by its name in messages."""
+        shares_gradient = self.is_team and (self.symmetry or self.tree == "rules")
+        of_threads = {needs.DRAWS} if self.threads > 1 and not shares_gradient else set()
+        adds_all = self.averaging.method == "exact" and needs.DRAWS in self.estimator.provides
+        of_baseline = {needs.DRAWS, needs.NO_VALUES, needs.ONE_PLAYER, needs.BASELINES, needs.NODES}
         return {
-            f"batch={self.batch}": frozenset({DRAWS} if self.batch > 1 else set()),
-            f"threads={self.threads}": frozenset(of_threads | ({FIXED_VALUES} if self.is_team else set())),
-            "a baseline": frozenset(of_baseline),
-            self._label("alternating"): frozenset({ONE_PLAYER} if self.alternating else set()),
+            f"batch={self.batch}": frozenset({needs.DRAWS} if self.batch > 1 else set()),
+            f"threads={self.threads}": frozenset(of_threads | ({needs.FIXED_VALUES} if self.is_team else set())),
+            "a baseline": frozenset(of_baseline if self.baseline is not None else set()),
+            self._label("alternating"): frozenset({needs.ONE_PLAYER} if self.alternating else set()),
             **{self._label(name): getattr(self, name).needs for name in ("estimator", "minimizer")},
-            self._label("averaging"): self.averaging.needs | of_average,
+            self._label("averaging"): self.averaging.needs | ({needs.HISTORIES} if adds_all else set()),
         }
 
     def _label(self, part: str) -> str:
-        """Returns how messages call a component or option; ``"values"``: the part that learns values of histories."""
+        """Returns the name of a component or option in messages; ``"values"``: of what learns values of histories."""
         if part == "values":
             return "a baseline" if self.baseline is not None else self._label("estimator")
         value = getattr(self, part)
@@ -205,8 +299,8 @@ class SolverConfig:
         return f"{part}={value if isinstance(value, bool) else value.short_name!r}"
 
     def who_needs(self, *words: str) -> str | None:
-        """Returns which part needs one of these of the tree, as a user names it; None if none does."""
-        return next((who for who, needs in self.parts().items() if needs.intersection(words)), None)
+        """Returns the name of a part that needs one of these; None if none does."""
+        return next((who for who, needed in self.parts().items() if needed.intersection(words)), None)
 
     @property
     def is_team(self) -> bool:
@@ -215,15 +309,15 @@ class SolverConfig:
 
     def check_game(self, tree: Any) -> None:
         """Raises GameError or ConfigError if the components are wrong for a game."""
-        for who, needs in self.parts().items():
-            if TWO_PLAYERS in needs and tree.num_players != 2:
+        for who, needed in self.parts().items():
+            if needs.TWO_PLAYERS in needed and tree.num_players != 2:
                 raise ConfigError(
-                    f"{who} on a game with {tree.num_players} players: how often an opponent's infoset is visited also "
-                    "depends on the others' strategies, so that the average would be biased. Use lazy."
+                    f"{who} on a game with {tree.num_players} players: visits of an opponent's infoset also depend on "
+                    "the others' strategies, so that the average would be biased. Use lazy."
                 )
-            if ZERO_SUM in needs and HISTORIES in tree.provides:
+            if needs.ZERO_SUM in needed and needs.HISTORIES in tree.provides:
                 require_zero_sum(tree)
-            if PERFECT_RECALL in needs:
+            if needs.PERFECT_RECALL in needed:
                 tree.require_perfect_recall(who)
         if not tree.perfect_recall:
             logger.warning(
@@ -239,23 +333,18 @@ class SolverConfig:
 
     def describe(self) -> dict[str, Any]:
         """Returns the specs of the components by name, with None where no text stands for one; see `spec_of`."""
-        names = ("estimator", "minimizer", "averaging", "baseline")
-        return {name: spec_of(getattr(self, name), name) for name in names}
+        return {name: spec_of(getattr(self, name), name) for name in _TABLES}
 
     def __str__(self) -> str:
-        """Returns how messages call the combination, such as ``"external + rm"``."""
+        """Returns the combination as in messages, such as ``"external + rm"``."""
         return f"{self.estimator.short_name} + {self.minimizer.short_name}"
 
 
 def check_threads(threads: int) -> None:
-    """Raises ConfigError if a number of threads is none, or more than this machine should be given."""
     cores = os.cpu_count() or 1
     check_whole("threads", threads)
-    if threads > max(_MOST_THREADS_PER_CORE * cores, _ALWAYS_ALLOWED_THREADS):
-        raise ConfigError(
-            f"threads={threads}: this machine has {cores} cores, and threads that share one are slower than one. "
-            f"Give at most {cores}."
-        )
+    if threads > max(2 * cores, 8):  # small machines may still try what larger ones run
+        raise ConfigError(f"threads={threads}: this machine has {cores} cores, give at most as many.")
 
 
 # --- the kernel ---
@@ -265,14 +354,12 @@ def estimate_with(
     estimator: Estimator,
     baseline: Baseline | None = None,
     *,
-    list_visit: Callable = list_nothing,
+    list_visit: Callable = draws.list_nothing,
     tree_slots: Bindings = NO_SLOTS,
 ) -> Callable:
     """Returns the kernel of an estimator; ConfigError if it has none, or none that uses baselines.
 
-    Args:
-        list_visit: What it lists at opponents' infosets; see `mccfr_plus.estimators.draws`.
-        tree_slots: What fills slots of `mccfr_plus.trees.access`, for trees that are not stored as a whole.
+    `list_visit` lists visits of opponents' infosets (`estimators.draws`); `tree_slots` fill slots of `trees.access`.
     """
     if baseline is None:
         kernel = estimator.kernel_by_rules if FIRST_NODE in tree_slots else estimator.kernel
@@ -285,9 +372,9 @@ def estimate_with(
     # A kernel need not use all of these: a user-defined one uses none.
     bindings = {
         **tree_slots,
-        LIST_VISIT: list_visit,
-        DRAW_FOR_OPPONENT: draw_per_infoset if estimator.sample_per_infoset else draw_at_node,
-        ENTERS_OPPONENTS: list_visit is not list_nothing or estimator.sample_per_infoset,
+        draws.LIST_VISIT: list_visit,
+        draws.DRAW_FOR_OPPONENT: draws.draw_per_infoset if estimator.sample_per_infoset else draws.draw_at_node,
+        ENTERS_OPPONENTS: list_visit is not draws.list_nothing or estimator.sample_per_infoset,
     }
     return bind(kernel, bindings, partial=True)
 
@@ -301,21 +388,18 @@ def composed(
     may_end: bool = False,
     partial: bool = False,
 ) -> Callable:
-    """Returns a kernel, such as `loop`, with the kernels of a config's components; see `estimate_with` and `MAY_END`.
-
-    With `partial`, the kernel may leave some of the components out.
-    """
+    """Returns a kernel, such as the loop, with a config's components in its slots, all of them unless `partial`."""
     if FIRST_NODE in tree_slots:  # the game is not stored
-        tree_slots = {**tree_slots, DRAW_AT_CHANCE: draw_listed_outcome}
+        tree_slots = {**tree_slots, draws.DRAW_AT_CHANCE: draws.draw_listed_outcome}
     estimator, list_visit = config.estimator, average.list_visit
     components = {
-        ESTIMATE: estimate_with(estimator, config.baseline, list_visit=list_visit, tree_slots=tree_slots),
-        MINIMIZE: bind(minimize_with(config.minimizer), tree_slots, partial=True),
-        ACCUMULATE: bind(average.accumulate, tree_slots, partial=True),
-        LISTS_VISITS: list_visit is not list_nothing,
-        ALTERNATING: config.alternating,
-        UPDATE_ALL_PLAYERS: estimator.update_all_players,
-        TEAM: config.is_team,
-        MAY_END: may_end,
+        loop.ESTIMATE: estimate_with(estimator, config.baseline, list_visit=list_visit, tree_slots=tree_slots),
+        loop.MINIMIZE: bind(minimize_with(config.minimizer), tree_slots, partial=True),
+        loop.ACCUMULATE: bind(average.accumulate, tree_slots, partial=True),
+        loop.LISTS_VISITS: list_visit is not draws.list_nothing,
+        loop.ALTERNATING: config.alternating,
+        loop.UPDATE_ALL_PLAYERS: estimator.update_all_players,
+        loop.TEAM: config.is_team,
+        loop.MAY_END: may_end,
     }
     return bind(kernel, components, partial=partial)

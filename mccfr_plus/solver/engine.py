@@ -18,8 +18,7 @@ from mccfr_plus.evaluation.kernels import normalize
 from mccfr_plus.evaluation.strategies import sampling_strategy_of
 from mccfr_plus.kernels.interrupts import deferred_signals
 from mccfr_plus.solver.config import SolverConfig, composed
-from mccfr_plus.solver.loop import Settings, State, loop
-from mccfr_plus.solver.team import NO_TEAM, new_team
+from mccfr_plus.solver.loop import NO_TEAM, Settings, State, loop, new_team
 from mccfr_plus.trees.expansion import EXPANDING, FULL, INTERRUPTED, STATUS, interrupt
 from mccfr_plus.trees.needs import HISTORIES, INFOSETS, NO_VALUES, RULES
 from mccfr_plus.trees.scratch import Scratch, new_scratch
@@ -28,29 +27,21 @@ from mccfr_plus.trees.tree import Sizes
 _LARGE_BATCH = 100  # traversals: gradients of so many must be interruptible
 _MANY_MOVES = 100  # in which probabilities of 1e-3 each multiply to less than a number can hold
 
-# Fields of each thread's scratch that carry over to the next gradient; `seen` does, and is shared. The lists of all
-# infosets that are made once, such as `touched` with `full`, depend on the tree alone, and are made again.
+# Fields of each thread's scratch that carry over to the next gradient, beside `seen`, which is shared. Lists that are
+# made once, such as `touched` with `full`, depend on the tree alone, and are made again.
 CARRIED = ("stamps", "reach", "reach_valid", "drawn", "counts", "rng")
 _PER_SLOT = {"strategy", "tables", "average", "seen", "stamps", "reach", "drawn"}
 
 
 class Engine:
-    """What a solver's iterations read and write.
-
-    Args:
-        tree: A `Tree`.
-        rngs: ``[threads]`` uint64, the states of the random generators, one per thread.
-    """
+    """The arrays that a solver's iterations read and write. `rngs` is ``[threads]`` uint64, the random generators."""
 
     def __init__(self, config: SolverConfig, tree: Any, rngs: np.ndarray):
         self.config, self.tree = config, tree
-        self.average_method = config.average_method(
-            tree.num_players, tree.perfect_recall, by_rules=RULES in tree.provides
-        )
-        self.stopped: str | None = None  # why the run has ended early
+        by_rules = RULES in tree.provides
+        self.average_method = config.average_method(tree.num_players, tree.perfect_recall, by_rules=by_rules)
         self._full: str | None = None  # why the tree cannot expand any more
-        self.unfinished: str | None = None  # how far what comes before the first iteration was, when it was ended
-        self.is_ended = False  # whether `end` was called, until the end of the run
+        self.begin()
         self._is_advancing, self._advancing = False, threading.Lock()
         self._pool: ThreadPoolExecutor | None = None
         self._allocate(rngs)
@@ -58,16 +49,14 @@ class Engine:
         self._bind()
 
     @property
-    def _needs_infosets(self) -> bool:
-        """Whether infosets by rules must have numbers before the first iteration."""
+    def _needs_infosets(self) -> bool:  # before the first iteration
         return RULES in self.tree.provides and self.config.who_needs(HISTORIES, INFOSETS) is not None
 
     def _allocate(self, rngs: np.ndarray) -> None:
         tree, config = self.tree, self.config
         estimator, minimizer = config.estimator, config.minimizer
         with_values = config.baseline is not None or NO_VALUES not in estimator.provides
-        self.tables = minimizer.tables(tree)
-        row = minimizer.row_of_ones
+        self.tables, row = minimizer.tables(tree), minimizer.row_of_ones
         self.strategy = tree.attach(
             None if row is None else self.tables[row],
             check_depth=with_values,
@@ -75,7 +64,7 @@ class Engine:
         )
         self.average = np.zeros(tree.slot_capacity + tree.num_players)
         self.baselines = np.zeros((tree.num_players, tree.node_capacity) if with_values else (0, 0))
-        if NO_VALUES not in estimator.provides:  # those of uniform play
+        if NO_VALUES not in estimator.provides:  # at first the values of uniform play
             for player, values in enumerate(self.baselines):
                 refresh_values(tree.arrays, self.strategy, values, player)
         self.sampling = np.zeros(0)
@@ -83,52 +72,42 @@ class Engine:
             self.sampling = np.zeros(tree.slot_capacity)
             if INFOSETS in tree.provides:
                 self.sampling = sampling_strategy_of(tree, estimator)
+        options: dict[str, Any] = {
+            "max_visits": self._max_visits() * (config.batch if config.is_team else 1),
+            "sample_per_infoset": estimator.sample_per_infoset,
+            "values": self.baselines,
+            "stride": 1 if config.is_team else config.threads,
+        }
         self.scratches: list[Scratch] = []
         for thread in range(config.threads):
-            self.scratches.append(
-                new_scratch(
-                    tree.arrays,
-                    tree.shape,
-                    rngs[thread : thread + 1].copy(),
-                    max_visits=self._max_visits() * (config.batch if config.is_team else 1),
-                    sample_per_infoset=estimator.sample_per_infoset,
-                    values=self.baselines,
-                    thread=thread,
-                    stride=1 if config.is_team else config.threads,
-                    seen=self.scratches[0].seen if thread else None,
-                )
-            )
+            rng, seen = rngs[thread : thread + 1].copy(), self.scratches[0].seen if thread else None
+            self.scratches.append(new_scratch(tree.arrays, tree.shape, rng, thread=thread, seen=seen, **options))
         self.parameters = [np.array(minimizer.parameters(), np.float64) for _ in self.scratches]
 
     def _bind(self) -> None:
         """Composes the loop and keeps its arguments, one tuple per thread."""
         config, tree = self.config, self.tree
-        self._may_end = config.is_team or INFOSETS not in tree.provides or config.batch >= _LARGE_BATCH
-        self.run = composed(loop, config, self.average_method, tree_slots=tree.bindings, may_end=self._may_end)
+        may_end = config.is_team or INFOSETS not in tree.provides or config.batch >= _LARGE_BATCH
+        self.run = composed(loop, config, self.average_method, tree_slots=tree.bindings, may_end=may_end)
         arrays, self._expansion = tree.arrays_to_run_on(config.estimator.needs_leaves)
         state = State(self.strategy, self.tables, self.average)
         team = new_team(self.scratches) if config.is_team else NO_TEAM
         settings = map(self._settings, self.parameters)
         self._arguments = [(arrays, state, *each, team) for each in zip(self.scratches, settings, strict=True)]
-        self._only = None if self._may_end or config.threads > 1 else self._arguments[0]
+        self._only = None if may_end or config.threads > 1 else self._arguments[0]
 
     def _settings(self, minimizer_parameters: np.ndarray) -> Settings:
-        config, baseline = self.config, self.config.baseline
-        parameters = np.array(config.estimator.parameters(), np.float64)
-        if baseline is not None:
-            parameters = np.append(parameters, float(baseline.rate))
-        gamma, scheduled = config.averaging.last_gamma, config.averaging.scheduled
-        weights = self.sampling_weights()
-        return Settings(parameters, weights, minimizer_parameters, gamma, scheduled, int(config.batch))
+        config, average, baseline = self.config, self.config.averaging, self.config.baseline
+        parameters = np.append(config.estimator.parameters(), [] if baseline is None else baseline.rate)
+        weights = self.sampling_weights(), minimizer_parameters, average.last_gamma, average.scheduled
+        return Settings(parameters.astype(np.float64), *weights, int(config.batch))
 
     def sampling_weights(self) -> np.ndarray:
         """Returns the array that the estimator samples by."""
         wanted = self.config.estimator.sampling_weights
-        if wanted == SamplingWeights.AVERAGE:
-            return self.average
         if wanted == SamplingWeights.REGRETS:
             return self.tables[0]
-        return self.sampling
+        return self.average if wanted == SamplingWeights.AVERAGE else self.sampling
 
     def _max_visits(self) -> int:
         tree, estimator, method = self.tree, self.config.estimator, self.average_method
@@ -137,21 +116,22 @@ class Engine:
             return 0
         if INFOSETS not in tree.provides:  # memory that is not used costs nothing
             return tree.node_capacity
-        nodes, players, all_own = tree.arrays.nodes, range(tree.num_players), estimator.visits_all_own
-        if is_own:
-            return int(max(max_visits(nodes, p, True, False, all_own) for p in players))
-        if estimator.update_all_players:
+        nodes, all_own = tree.arrays.nodes, estimator.visits_all_own
+        if estimator.update_all_players and not is_own:
             return int(max_visits(nodes, NO_PLAYER, False, False, False))
-        all_chance = estimator.visits_all_chance
-        return int(max(max_visits(nodes, p, False, all_chance, all_own) for p in players))
+        all_chance, players = estimator.visits_all_chance and not is_own, range(tree.num_players)
+        return int(max(max_visits(nodes, player, is_own, all_chance, all_own) for player in players))
 
     # --- running ---
 
-    def number_infosets(self) -> bool:
-        """Numbers all infosets of a game by rules, if a component needs them at the start, and makes what it needs.
+    def begin(self) -> None:
+        """Begins a run."""
+        self.stopped: str | None = None  # why the run has ended early
+        self.unfinished: str | None = None  # how far `number_infosets` was when it was ended
+        self.is_ended = False  # whether `end` was called, until the end of the run
 
-        Returns whether that is done; `end` ends it early, and `unfinished` says how far it was.
-        """
+    def number_infosets(self) -> bool:
+        """Numbers all infosets of a game by rules if a component needs them. Returns False if `end` has ended that."""
         tree, config = self.tree, self.config
         while self._lacks_infosets:
             evaluator = RulesEvaluator(tree, threads=1)
@@ -177,32 +157,22 @@ class Engine:
         return self.config.estimator.needs_leaves and self.tree.num_players == 2
 
     def prepare(self) -> None:
-        """Compiles the kernels."""
         if self._lacks_infosets:
             RulesEvaluator(self.tree, threads=1).compile_numbering(with_leaves=self._needs_matrix)
         self.run(*self._arguments[0], 0)
 
-    def begin(self) -> None:
-        """Begins a run."""
-        self.stopped, self.unfinished, self.is_ended = None, None, False
-
     def end(self) -> None:
-        """Ends `advance` soon, within an iteration if need be, which the next call goes on with. From any thread."""
+        """Ends `advance` soon, if need be within an iteration, with which the next call goes on. From any thread."""
         with self._advancing:
             self.is_ended = True
-            if self._is_advancing:  # and not an evaluation
+            if self._is_advancing:  # an evaluation would be lost
                 self.interrupt()
 
     def interrupt(self) -> None:
-        """Ends the loop soon. From any thread."""
         interrupt(self._expansion)
 
     def advance(self, iterations: int) -> None:
-        """Runs iterations; fewer if a run is ended, or the memory of a lazy tree is full, which `stopped` then says.
-
-        The gradient under way is thrown away then. In an alternating order, players who were updated in that iteration
-        before stay so.
-        """
+        """Runs iterations; fewer, without the gradient under way, if `end` is called or memory is full (`stopped`)."""
         with self._advancing:
             if self.is_ended:
                 return
@@ -230,13 +200,11 @@ class Engine:
         self.stopped = self._full
 
     def _run_to(self, target: int) -> None:
-        """Runs all threads until they have done their share, or have to stop before."""
-        threads = len(self.scratches)
-        if self.config.threads == 1 or self.config.is_team:
-            shares = [target] * threads
-        else:  # thread k does iterations k + 1, k + 1 + threads, ...
-            shares = [(target - thread + threads - 1) // threads for thread in range(threads)]
-        left = [share - int(each.counts[0]["iteration"]) for share, each in zip(shares, self.scratches, strict=True)]
+        """Runs all threads until they have done their share or must stop."""
+        threads, left = len(self.scratches), list[int]()
+        for thread, scratch in enumerate(self.scratches):  # a fast thread does iterations thread + 1 + k threads
+            share = target if self.config.is_team else (target - thread + threads - 1) // threads
+            left.append(share - int(scratch.counts[0]["iteration"]))
         with deferred_signals(self.interrupt):
             if threads == 1:
                 self.run(*self._arguments[0], left[0])
@@ -246,41 +214,36 @@ class Engine:
                 futures = [self._pool.submit(self.run, *a, n) for n, a in zip(left, self._arguments, strict=True)]
                 for future in futures:
                     future.result()
-        was_ended = any(each.counts[0]["iteration"] < share for share, each in zip(shares, self.scratches, strict=True))
-        if was_ended and self.config.baseline is not None:
-            self.baselines[:, : self.tree.num_nodes] = 0.0  # they know the draws, which are made again: a bias
+        if self.iterations < target and self.config.baseline is not None:
+            # Baselines learned from draws that are made again would bias these.
+            self.baselines[:, : self.tree.num_nodes] = 0.0
 
     def _check(self) -> None:
-        """Raises what has ended the loop, if that was an error."""
+        """Raises the error that has ended the loop, if any."""
         tree = self.tree
         tree.check()
         if INFOSETS not in tree.provides and tree.game.max_game_length() >= _MANY_MOVES:
             infosets = tree.found_infosets
             first = infosets["first_slot"][infosets["parent_slot"] >= tree.slot_capacity]
-            # What comes before a history that is too unlikely for the weight 1 / probability has its values, too.
-            if not np.isfinite(self.tables[:, first]).all():
+            if not np.isfinite(self.tables[:, first]).all():  # values are passed up to the first infosets
                 raise GameError(
-                    f"{tree.game}: a sampled history is so unlikely, below 1e-300, that its weight is no number, and "
-                    "regrets are lost. Games of hundreds of moves need external sampling, a larger epsilon, or fewer "
-                    "moves."
+                    f"{tree.game}: a sampled history is so unlikely, below 1e-300, that regrets overflow. Use external "
+                    "sampling or a larger epsilon."
                 )
 
     @property
     def iterations(self) -> int:
-        """Iterations finished."""
-        if self.config.is_team:
-            return int(self.scratches[0].counts[0]["iteration"])
-        return sum(int(scratch.counts[0]["iteration"]) for scratch in self.scratches)
+        counted = self.scratches[:1] if self.config.is_team else self.scratches
+        return sum(int(scratch.counts[0]["iteration"]) for scratch in counted)
 
     @property
     def nodes_touched(self) -> int:
-        """Nodes visited by all threads."""
         return sum(int(scratch.counts[0]["nodes_touched"]) for scratch in self.scratches)
 
     # --- strategies ---
 
     def average_strategy(self, out: np.ndarray | None = None) -> np.ndarray:
-        """See `Solver.average_strategy`; `out`, ``[num_slots + num_players]``, has room for it on a compiled tree."""
+        """See `Solver.average_strategy`; `out`, ``[num_slots + num_players]``, is overwritten, on compiled trees."""
         if not self.average_method.has_sums:
             return self.current_strategy()
         sums = self._settled_sums(out)
@@ -296,19 +259,27 @@ class Engine:
         return sums
 
     def masses(self) -> np.ndarray:
-        """Returns how much of the average's weight has come to each infoset found, ``[num_infosets]`` float64."""
+        """Returns the average's weight at each infoset found, ``[num_infosets]`` float64."""
         infosets, count = self.tree.found_infosets, self.tree.num_slots
         order = np.argsort(infosets["first_slot"])
         sums = self._settled_sums() if self.average_method.has_sums else self.strategy
         return np.bincount(np.repeat(order, infosets["num_actions"][order]), sums[:count], len(infosets))
 
+    def sums(self) -> np.ndarray:
+        """Returns the sums of the average strategy, ``[num_slots + num_players]`` float64."""
+        return self._settled_sums()
+
+    def set_sums(self, sums: np.ndarray) -> None:
+        """Sets the sums, ``[num_slots]``; later iterations add to them."""
+        infosets = self.tree.found_infosets
+        self.average[: self.tree.num_slots] = sums
+        self.scratches[0].seen[infosets["first_slot"]] = self.average[infosets["parent_slot"]]
+
     def current_strategy(self) -> np.ndarray:
-        """See `Solver.current_strategy`."""
         return self.strategy[: self.tree.num_slots].copy()
 
     def set_strategy(self, strategy: np.ndarray) -> None:
-        """Sets the strategy that the next iteration will play; averages go on from what was played before."""
-        if self.average_method.mechanism is Mechanism.LAZY:  # pending updates belong to the strategy of before
+        if self.average_method.mechanism is Mechanism.LAZY:  # pending updates belong to the strategy before
             infosets, sums = self.tree.found_infosets, self._settled_sums()
             self.average[: self.tree.num_slots] = sums[: self.tree.num_slots]
             self.scratches[0].seen[infosets["first_slot"]] = self.average[infosets["parent_slot"]]
@@ -319,16 +290,15 @@ class Engine:
     # --- the state ---
 
     def state(self) -> dict[str, np.ndarray]:
-        """See `IterativeSolver.state`."""
         sizes = self.tree.sizes()
         return self.places(sizes) | _named("tree", self.tree.state(sizes))
 
     def places(self, sizes: Sizes) -> dict[str, np.ndarray]:
-        """Returns the arrays that the state with a tree of these sizes is read into, by name; see `end_loading`."""
+        """Returns the arrays, by name, that the state with a tree of these sizes is read into."""
         return self._own_places(sizes) | _named("tree", self.tree.places(sizes))
 
     def _own_places(self, sizes: Sizes) -> dict[str, np.ndarray]:
-        """Returns the fields of the solver's state by name, each row of a table on its own, as far as it is in use."""
+        """Returns the solver's part of `places`: each row of a table on its own, as far as it is in use."""
         fields = {name: getattr(self, name) for name in ("strategy", "tables", "average", "baselines")}
         fields["seen"] = self.scratches[0].seen
         for thread, (scratch, parameters) in enumerate(zip(self.scratches, self.parameters, strict=True)):
@@ -336,20 +306,16 @@ class Engine:
             fields |= _named(f"thread{thread}", carried)
         places, capacity = {}, self.tree.slot_capacity
         for name, field in fields.items():
-            rows = {name: field} if field.ndim == 1 else _named(name, dict(enumerate(field)))
-            for row, values in rows.items():
-                if name == "baselines":
-                    places[row] = values[: sizes.nodes]
-                elif name.rpartition("/")[2] not in _PER_SLOT:
-                    places[row] = values
-                else:
-                    places[row] = values[: sizes.slots]
-                    if len(values) > capacity:  # the empty sequences
-                        places[f"{row}/players"] = values[capacity:]
+            per_slot = name.rpartition("/")[2] in _PER_SLOT
+            used = sizes.nodes if name == "baselines" else sizes.slots if per_slot else len(field)
+            for row, values in ({name: field} if field.ndim == 1 else _named(name, dict(enumerate(field)))).items():
+                places[row] = values[:used]
+                if per_slot and len(values) > capacity:  # the empty sequences
+                    places[f"{row}/players"] = values[capacity:]
         return places
 
     def begin_loading(self) -> None:
-        """Clears the state. Places may be filled after this, and not before."""
+        """Clears the state, before places are filled."""
         self._lacks_infosets = self._needs_infosets
         for array in self._own_places(self.tree.sizes()).values():
             array[...] = 0

@@ -2,12 +2,11 @@
 
 from typing import NamedTuple
 
-import numpy as np
 import pyspiel
 
 from mccfr_plus.errors import ConfigError
 from mccfr_plus.evaluation.linear_program import num_entries, require_zero_sum, solve_lp
-from mccfr_plus.games import bluff_rounds
+from mccfr_plus.parameters import LARGEST, check_number
 from mccfr_plus.solver.solver import Solver
 from mccfr_plus.trees import GameTree, compile_game
 
@@ -16,12 +15,7 @@ MOST_ENTRIES = 20_000  # of a linear program that takes a second or two
 
 
 class GameValue(NamedTuple):
-    """Bounds of player 0's payoff under optimal play.
-
-    Attributes:
-        lower: Player 0's payoff against a best response of player 1.
-        upper: Payoff of player 0's best response.
-        iterations: Iterations that it took; 0 of a linear program.
+    """Bounds of player 0's payoff under optimal play: its payoff against a best response, and its best response's.
 
     Examples:
         >>> import mccfr_plus
@@ -32,7 +26,7 @@ class GameValue(NamedTuple):
 
     lower: float
     upper: float
-    iterations: int
+    iterations: int  # 0 with a linear program
 
     @property
     def middle(self) -> float:
@@ -43,8 +37,7 @@ class GameValue(NamedTuple):
 def game_value(game: pyspiel.Game | str | GameTree, precision: float = 1e-5) -> GameValue:
     """Returns bounds of a two-player zero-sum game's value: the values of both players' best responses.
 
-    Solves small games by `solve_lp`, whatever the precision. On others runs discounted CFR until the bounds are close
-    enough.
+    Small games are solved by `solve_lp`, others by discounted CFR until the bounds are close enough.
 
     Args:
         game: The game, its name or its tree.
@@ -59,8 +52,7 @@ def game_value(game: pyspiel.Game | str | GameTree, precision: float = 1e-5) -> 
         >>> round(mccfr_plus.game_value("kuhn_poker").middle, 9)
         -0.055555556
     """
-    if not 0 < precision < np.inf:
-        raise ConfigError(f"precision={precision!r}: must be a positive number.")
+    check_number("precision", precision, 0, LARGEST, "must be a positive number")
     tree = compile_game(game)
     require_zero_sum(tree)
     if num_entries(tree) <= MOST_ENTRIES:
@@ -73,6 +65,3 @@ def game_value(game: pyspiel.Game | str | GameTree, precision: float = 1e-5) -> 
     solver.run(target_exploitability=precision)
     first, second = solver.evaluate().best_response_values.tolist()
     return GameValue(0.0 - second, first, solver.iterations)
-
-
-bluff_rounds.solve = lambda game, precision: game_value(game, precision).middle

@@ -1,8 +1,7 @@
-"""What all solvers have in common, tabular and neural: runs with limits, evaluations, checkpoints.
+"""Runs of all solvers, tabular and neural, with limits, evaluations and their history, and checkpoints.
 
-A run calls hooks after each chunk of iterations: evaluations, checkpoints, the progress bar and the user's callbacks.
-A hook is called with a `Progress` and ends the run by returning True. One with ``due_in()`` says in how many seconds it
-would like to be called again.
+A run calls hooks with a `Progress` after each chunk of iterations: evaluations, checkpoints, the progress bar and
+callbacks. It ends if one returns True; ``due_in()`` of a hook says in how many seconds it should be called again.
 """
 
 import abc
@@ -12,38 +11,34 @@ import math
 import os
 import time
 from collections.abc import Callable, Generator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, ClassVar, Self
 
 import numpy as np
 from tqdm.auto import tqdm
 
+from mccfr_plus.display import AXES, MEASURE_LABELS, data_frame, draw_line, finish_axes, html_table, require_library
 from mccfr_plus.errors import BudgetError, ConfigError
 from mccfr_plus.evaluation.exact import Evaluation
 from mccfr_plus.files.checkpoint import CheckpointWriter
-from mccfr_plus.kernels.random_numbers import Seed, as_python
-from mccfr_plus.parameters import LARGEST, check_number, check_whole
-from mccfr_plus.solver.history import Evaluations, History
+from mccfr_plus.parameters import LARGEST, Seed, as_python, check_number, check_whole
 from mccfr_plus.trees.game_tree import GameTree, compile_game
 from mccfr_plus.trees.needs import HISTORIES
 
 logger = logging.getLogger("mccfr_plus")
 
 CHUNK_SECONDS = 0.2  # a kernel runs about this long between progress reports, Ctrl-C and callbacks
+_SHOWN = 20  # evaluations in a notebook: the last ones
+_FIRST_EVALUATION = 0.05  # seconds; later ones come when a run is 10 % longer, so that they cost a bounded share
+_EVALUATION_SHARE = 0.1
 
 
 @dataclass
 class Progress:
     """What ``run`` passes to its callbacks after each chunk of iterations.
 
-    Attributes:
-        solver: The solver that runs.
-        iterations: Iterations of the solver, earlier runs included.
-        nodes_touched: Histories touched, earlier runs included.
-        seconds: Seconds of this run.
-        is_last: Whether the run ends here, as a limit is reached.
-        evaluation: Evaluation of the average policy, if there was one since the last call; else None.
-        phase: Of the current iteration of a neural solver, such as "training 0"; None between iterations.
+    `iterations` and `nodes_touched` include earlier runs of the solver, `seconds` does not; `is_last`: a limit is
+    reached; `evaluation`: of the average policy, if there was one since the last call, else None.
 
     Examples:
         >>> import mccfr_plus
@@ -59,12 +54,109 @@ class Progress:
     seconds: float
     is_last: bool = False
     evaluation: Evaluation | None = None
-    phase: str | None = None
+
+
+@dataclass(repr=False, eq=False)
+class History:
+    """Evaluations that ``run`` has made, in the order of time."""
+
+    _rows: list[tuple[int, int, float, float]] = field(default_factory=list)
+    seconds_evaluating: float = 0.0  # not counted in the seconds of later evaluations
+
+    def kept(self) -> dict[str, Any]:
+        return {"rows": self._rows, "seconds_evaluating": self.seconds_evaluating}
+
+    def add(self, iterations: int, nodes: int, seconds: float, exploitability: float) -> None:
+        """Adds an evaluation after so many seconds of all runs, evaluations included."""
+        self._rows.append((iterations, nodes, seconds - self.seconds_evaluating, exploitability))
+
+    @property
+    def iterations(self) -> np.ndarray:
+        """Iterations of the solver, ``[n]`` int64."""
+        return self._column(0, np.int64)
+
+    @property
+    def nodes(self) -> np.ndarray:
+        """Histories visited, ``[n]`` int64."""
+        return self._column(1, np.int64)
+
+    @property
+    def seconds(self) -> np.ndarray:
+        """Seconds of the solver's runs, without these evaluations, ``[n]`` float64."""
+        return self._column(2, np.float64)
+
+    @property
+    def exploitability(self) -> np.ndarray:
+        """Exploitability of the average policy (NashConv / players), ``[n]`` float64."""
+        return self._column(3, np.float64)
+
+    def _column(self, number: int, dtype: type) -> np.ndarray:
+        return np.array([row[number] for row in self._rows], dtype)
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    def columns(self) -> dict[str, np.ndarray]:
+        """Returns the columns by name."""
+        return {name: getattr(self, name) for name in ("iterations", "nodes", "seconds", "exploitability")}
+
+    def to_dataframe(self) -> Any:
+        """Returns a pandas data frame with a row per evaluation; ConfigError if pandas is not installed."""
+        return data_frame(self.columns())
+
+    def plot(self, x: str, axes: Any, label: str, title: str) -> Any:
+        """See `IterativeSolver.plot`."""
+        if x not in AXES:
+            raise ConfigError(f"x={x!r}: give one of {', '.join(AXES)}.")
+        if not len(self):
+            raise ConfigError("nothing was measured yet: give run(..., evaluate_every=SECONDS).")
+        require_library("matplotlib")
+        if axes is None:
+            from matplotlib import pyplot
+
+            axes = pyplot.subplots(layout="constrained")[1]
+        draw_line(axes, self.columns()[x].astype(float), self.exploitability[None], len(axes.get_lines()), label)
+        finish_axes(axes, title, AXES[x], MEASURE_LABELS["exploitability"])
+        return axes
+
+    def __repr__(self) -> str:
+        return f"History({len(self)} evaluations)"
+
+    def _repr_html_(self) -> str:
+        rows = [[f"{row[0]:,}", f"{row[1]:,}", f"{row[2]:.3g}", f"{row[3]:.4g}"] for row in self._rows[-_SHOWN:]]
+        return f"<b>{self!r}</b>{html_table(list(self.columns()), rows, numbers_from=0)}"
+
+
+class Evaluations:
+    """A hook that evaluates the average policy, for about a tenth of the time, and at the end.
+
+    `every` is in seconds; 0: after every chunk; None: by itself. The run ends at an exploitability of `target`.
+    """
+
+    def __init__(self, history: History, every: float | None, target: float | None):
+        self._history, self._every, self._target = history, every, target
+        self._spent = 0.0  # on the last evaluation
+        self._due = time.perf_counter() + (_FIRST_EVALUATION if every is None else every)
+
+    def due_in(self) -> float:
+        return math.inf if self._every == 0 else max(self._due - time.perf_counter(), 0.0)
+
+    def __call__(self, progress: Progress) -> bool:
+        self._history.seconds_evaluating += self._spent  # the run has gone on
+        self._spent, begin, solver = 0.0, time.perf_counter(), progress.solver
+        if solver.unfinished is not None or (begin < self._due and not progress.is_last):
+            return False
+        progress.evaluation = solver.evaluate()
+        end = time.perf_counter()
+        self._spent = end - begin
+        pause = max(self._spent / _EVALUATION_SHARE, _FIRST_EVALUATION if self._every is None else self._every)
+        self._due = end if self._every == 0 else end + pause
+        found = progress.evaluation.exploitability
+        self._history.add(progress.iterations, progress.nodes_touched, solver.seconds, found)
+        return self._target is not None and found <= self._target
 
 
 class ProgressBar(tqdm):
-    """Shows iterations, the last exploitability, and phases of an iteration."""
-
     first: int  # iterations of the solver at the beginning
 
     def __call__(self, progress: Progress) -> None:
@@ -76,24 +168,17 @@ class ProgressBar(tqdm):
 class IterativeSolver(abc.ABC):
     """A solver that runs iterations up to a limit. A subclass defines what an iteration is.
 
-    Attributes:
-        game: The `pyspiel.Game`.
-        tree: The game's tree; None if there is none.
-        iterations: Iterations run so far.
-        nodes_touched: Histories visited so far.
-        stopped: Why the last run has ended before its limit, and what would help; None if it has not.
-        unfinished: What must be done before the first iteration and is not; None if there is nothing.
-        seed, seconds, cpu_seconds, history: See `Solver`.
+    For `seed`, `seconds`, `cpu_seconds` and `history` see `Solver`.
     """
 
     _checkpoints: ClassVar[Any]  # the module that writes and reads them, see `CheckpointWriter`
     iterations_at_once: ClassVar[int] = 1 << 40  # at most, between two callbacks
-    game: Any
-    tree: Any
-    iterations: Any
-    nodes_touched: Any
-    stopped: Any = None
-    unfinished: Any = None
+    game: Any  # a pyspiel.Game
+    tree: Any  # a `Tree`, or None
+    iterations: Any  # run so far
+    nodes_touched: Any  # histories visited so far
+    stopped: Any = None  # why the last run has ended before its limit
+    unfinished: Any = None  # what must be done before the first iteration and is not
 
     def __init__(self, seed: Seed):
         self.seed = int(seed) if isinstance(seed, int | np.integer) else None
@@ -115,19 +200,18 @@ class IterativeSolver(abc.ABC):
         """Returns all arrays that carry from one iteration to the next, by name: views or copies."""
 
     @abc.abstractmethod
-    def _prepare(self) -> None:
-        """Compiles the kernels."""
+    def _prepare(self) -> None: ...
 
     @abc.abstractmethod
     def _run_iterations(self, count: int) -> None:
-        """Runs iterations, or fewer where `_ended_after` or `stopped` ends them."""
+        """Runs iterations, or fewer where `_ended_after` ends them or `stopped` is set."""
 
     def _check_evaluation(self) -> None:
         """Raises an error if the average policy cannot be evaluated exactly."""
         self.whole_tree().require_perfect_recall("an exploitability")
 
     def _ended_after(self, seconds: float) -> contextlib.AbstractContextManager:
-        """Ends what runs inside after a time, also in the middle of an iteration, if the solver can do that."""
+        """Ends what runs inside after a time, also within an iteration, if the solver can."""
         return contextlib.nullcontext()
 
     # --- running ---
@@ -140,38 +224,28 @@ class IterativeSolver(abc.ABC):
         target_exploitability: float | None = None,
         callbacks: Sequence[Callable[[Progress], bool | None]] = (),
         evaluate_every: float | None = None,
-        on_phase: Callable[[Progress], None] | None = None,
         progress: bool = False,
         checkpoint: str | os.PathLike | None = None,
         checkpoint_interval: float = 60.0,
     ) -> Self:
-        """Runs until one of the limits given is reached; Ctrl-C stops between two iterations, nothing is lost.
+        """Runs until one of the limits given is reached, and returns the solver itself.
 
-        Iterations of neural solvers are atomic: if Ctrl-C or a diverging network ends one, the solver returns to the
-        state before it, and can be saved or run again.
+        Ctrl-C stops between two iterations, and nothing is lost. An iteration of a neural solver that Ctrl-C or a
+        diverging network ends is undone.
 
         Args:
-            iterations: How many iterations to run, at least 1.
-            seconds: For how long, in seconds. Compiling the kernels does not count; with ``tree="rules"``, what comes
-                before the first iteration does, and begins anew in the next run if there was too little time for it.
-                A neural solver completes the current iteration.
+            iterations: Number of iterations, at least 1.
+            seconds: Time of the run, without compiling kernels. With ``tree="rules"`` it includes what comes before the
+                first iteration, which starts again in the next run if time ran out. Neural solvers finish an iteration.
             target_exploitability: Run until the average policy's exploitability (NashConv / players) is at most this.
-                It is evaluated now and then, at a bounded share of the run's time.
-            callbacks: Called after every chunk of about 0.2 seconds, or every iteration of a neural solver, and at the
-                end, with a `Progress`; the run ends early if one returns True.
-            evaluate_every: Evaluate the average policy about this often, in seconds, for `history` and the callbacks;
-                0: after every chunk.
-            on_phase: Called with a `Progress` when a phase of an iteration begins, which those of neural solvers have;
-                it must not modify the solver.
-            progress: Whether to show a progress bar.
-            checkpoint: A file for the solver's state, from which `from_checkpoint` and `restore` go on. It is written
-                now and then, and at the end, also if an exception or Ctrl-C ends the run. While it runs, no other run
-                can write the file. If a write within the run fails, that is logged, and tried again later.
-            checkpoint_interval: How often, in seconds; less often where writing would take more than a tenth of the
-                run.
-
-        Returns:
-            The solver itself.
+                It is evaluated now and then, for a bounded share of the run's time.
+            callbacks: Called with a `Progress` after every chunk of about 0.2 seconds, or every iteration of a neural
+                solver, and at the end; the run ends early if one returns True.
+            evaluate_every: Seconds between evaluations, for `history` and the callbacks; 0: after every chunk.
+            progress: Whether to show a progress bar, also with the phases of a neural solver's iteration.
+            checkpoint: A file for the solver's state, for `from_checkpoint` and `restore`. It is written now and then,
+                where a failure is logged, and at the end, also after an exception or Ctrl-C. No other run can write it.
+            checkpoint_interval: Seconds between these writes; more where writing would take over a tenth of the run.
 
         Raises:
             ConfigError: If there is no limit, or one that is not positive.
@@ -194,15 +268,7 @@ class IterativeSolver(abc.ABC):
             self._prepare()
             unit = {"unit": " iterations", "unit_scale": self.iterations_at_once > 1}
             bar = stack.enter_context(ProgressBar(total=iterations, disable=not progress, leave=False, **unit))
-            bar.first, begin = self.iterations, time.perf_counter()
-
-            def show_phase(phase: str) -> None:
-                bar.set_description(phase)
-                if on_phase is not None:
-                    seconds = time.perf_counter() - begin
-                    on_phase(Progress(self, self.iterations, self.nodes_touched, seconds, phase=phase))
-
-            self._on_phase = show_phase
+            bar.first, self._on_phase = self.iterations, bar.set_description
             stack.callback(setattr, self, "_on_phase", None)
             hooks += [bar, *callbacks, *([] if checkpoint is None else [writer])]
             chunks = self._chunks(iterations, seconds, [hook for hook in hooks if hasattr(hook, "due_in")])
@@ -216,7 +282,7 @@ class IterativeSolver(abc.ABC):
     def _chunks(
         self, iterations: int | None, seconds: float | None, timed: Sequence[Any]
     ) -> Generator[Progress, None, None]:
-        """Runs chunks of iterations, each until a hook is due, and yields after each; `timed` hooks have ``due_in``."""
+        """Runs chunks of iterations, each until one of the `timed` hooks is due, and yields after each."""
         before, cpu_seconds = self.iterations, self.cpu_seconds - time.process_time()
         target = math.inf if iterations is None else before + iterations
         limit = math.inf if seconds is None else seconds
@@ -228,40 +294,31 @@ class IterativeSolver(abc.ABC):
                 now = time.perf_counter()
                 self.seconds, self.cpu_seconds = seconds_before + now - begin, cpu_seconds + time.process_time()
                 if self.stopped is not None:
-                    self._report_stop(self.stopped)
+                    if not self.iterations:
+                        advice = "Those of estimator='outcome' are the shortest."
+                        raise BudgetError(f"not even the first iteration was run: {self.stopped} {advice}")
+                    logger.warning("stopped after %s iterations: %s", f"{self.iterations:,}", self.stopped)
                 is_last = self.iterations >= target or now - begin >= limit or self.stopped is not None
                 yield Progress(self, self.iterations, self.nodes_touched, now - begin, is_last)
                 left = max(limit - (time.perf_counter() - begin), 0.0)
                 wanted = min(CHUNK_SECONDS, left, *(hook.due_in() for hook in timed))
                 count = min(next_chunk(count, now - chunk_begin, wanted), self.iterations_at_once)
         if self.iterations == before:
-            why = self.unfinished or "its gradients take longer than the limit"
-            when = "before" if self.unfinished else "within"
+            when, why = ("before", self.unfinished) if self.unfinished else ("within", "its gradients take longer")
             which = f"iteration {before + 1:,}" if before else "the first iteration"
             logger.warning("ended %s %s (%s): give more time.", when, which, why)
 
-    def _report_stop(self, reason: str) -> None:
-        if not self.iterations:
-            raise BudgetError(
-                f"not even the first iteration could be run: {reason} An iteration of estimator='outcome' is the "
-                "shortest."
-            )
-        logger.warning("stopped after %s iterations: %s", f"{self.iterations:,}", reason)
-
     def _begin_phase(self, phase: str) -> None:
-        """Reports the phase of the current iteration, in a few words."""
+        """Shows the phase of the current iteration on the progress bar."""
         if self._on_phase is not None:
             self._on_phase(phase)
 
     # --- results ---
 
     def plot(self, x: str = "iterations", axes: Any = None, label: str | None = None) -> Any:
-        """Draws the exploitability that `run` has measured, and returns the axes.
+        """Draws the exploitability that `run` has measured on matplotlib's axes, by default new ones, and returns them.
 
-        Args:
-            x: What the horizontal axis shows: iterations, nodes or seconds.
-            axes: Of matplotlib, to draw on; None: new ones.
-            label: In the legend; None: the components, or the algorithm.
+        `x` is iterations, nodes or seconds; the default label names the components, or the algorithm.
 
         Raises:
             ConfigError: If nothing was measured, `x` is something else, or matplotlib is missing.
@@ -273,24 +330,15 @@ class IterativeSolver(abc.ABC):
         return type(self).__name__
 
     def whole_tree(self, max_nodes: int | None = None) -> GameTree:
-        """Returns the tree that policies are evaluated on; it is compiled once where the solver has another or none.
-
-        Args:
-            max_nodes: The most histories to compile; None: see `compile_game`.
-
-        Raises:
-            BudgetError: If the game is too large.
-        """
+        """Returns the solver's compiled tree, or compiles one, once, with at most `max_nodes` histories."""
         if self.tree is not None and HISTORIES in self.tree.provides:
             return self.tree
         if self._tree_to_evaluate is None:
             try:
                 self._tree_to_evaluate = compile_game(self.game, max_nodes=max_nodes, estimate_margin=1.0)
             except BudgetError as error:
-                raise BudgetError(
-                    f"an exact exploitability needs the whole tree: {error} Without it, give a number of iterations or "
-                    "seconds as limit, and see mccfr_plus.evaluation for bounds."
-                ) from None
+                advice = "Without it, limit iterations or seconds, and see mccfr_plus.evaluation for bounds."
+                raise BudgetError(f"an exact exploitability needs the whole tree: {error} {advice}") from None
         return self._tree_to_evaluate
 
     def nash_conv(self) -> float:
@@ -304,15 +352,10 @@ class IterativeSolver(abc.ABC):
     # --- checkpoints ---
 
     def save_checkpoint(self, path: str | os.PathLike) -> None:
-        """Writes all of the solver's state to a file, in one piece or not at all; a checkpoint there is replaced.
+        """Writes the solver's state to a file, completely or not at all; only another checkpoint is replaced.
 
-        Args:
-            path: The file. It holds what carries from one iteration to the next, random numbers included, so that a
-                restored solver goes on bitwise identically (with networks: on one thread, with the same versions); and
-                what it belongs to. The tree is not in it.
-
-        Raises:
-            CheckpointError: If the file cannot be written, or something else than a checkpoint stands there.
+        A restored solver goes on bitwise identically (with networks: on one thread, with the same versions). The file
+        names game and components, and has no compiled tree. CheckpointError if it cannot be written.
 
         Examples:
             >>> import mccfr_plus, tempfile
@@ -326,21 +369,16 @@ class IterativeSolver(abc.ABC):
         self._checkpoints.save(self, path)
 
     def restore(self, path: str | os.PathLike) -> Self:
-        """Takes over the state of a checkpoint, whatever was run before; also with user-defined components.
-
-        Args:
-            path: A checkpoint of a solver with the same game, components and options.
-
-        Returns:
-            The solver itself.
+        """Takes over the state of a checkpoint, and returns the solver itself; also with user-defined components.
 
         Raises:
-            CheckpointError: If the file is no checkpoint or damaged, or of another game, other components or other
-                options; the solver is as before then.
+            CheckpointError: If the file is not a checkpoint, damaged, or of another game, components or options. The
+                solver is then as before.
         """
         header = self._checkpoints.restore(self, path)
         self.seed, self.seconds = header["seed"], header["seconds"]
-        self.history = History.of(header["history"])
+        kept = header["history"]
+        self.history = History([tuple(row) for row in kept["rows"]], kept["seconds_evaluating"])
         return self
 
     def __getstate__(self) -> dict:
@@ -349,28 +387,17 @@ class IterativeSolver(abc.ABC):
 
 def next_chunk(chunk: int, seconds: float, wanted: float) -> int:
     """Returns how many iterations take about the wanted time, given what the last chunk took."""
-    estimate = chunk * wanted / max(seconds, 1e-7)
-    return max(1, int(min(estimate, chunk * 8, 1 << 40)))
+    return max(1, int(min(chunk * wanted / max(seconds, 1e-7), chunk * 8, 1 << 40)))
 
 
-def _check_limits(
-    iterations: int | None,
-    seconds: float | None,
-    target_exploitability: float | None,
-    evaluate_every: float | None,
-    checkpoint_interval: float,
-) -> None:
-    """Raises ConfigError if a run has no limit, or one that makes no sense; see `IterativeSolver.run`."""
-    if iterations is None and seconds is None and target_exploitability is None:
-        raise ConfigError(
-            "give a limit: run(iterations), run(seconds=...) or run(target_exploitability=exploitability)."
-        )
+def _check_limits(iterations: Any, seconds: Any, target: Any, evaluate_every: Any, checkpoint_interval: Any) -> None:
+    if iterations is None and seconds is None and target is None:
+        raise ConfigError("give a limit: run(iterations), run(seconds=...) or run(target_exploitability=...).")
     if iterations is not None:
         check_whole("iterations", iterations)
-    for name, value in (("seconds", seconds), ("target_exploitability", target_exploitability)):
+    for name, value in (("seconds", seconds), ("target_exploitability", target)):
         if value is not None:
             check_number(name, value, 0, LARGEST, "must be a positive number")
     check_number("checkpoint_interval", checkpoint_interval, 0, LARGEST, "must be a positive number of seconds")
     if evaluate_every is not None:
-        allowed = "must be a number of seconds, 0 or more"
-        check_number("evaluate_every", evaluate_every, 0, math.inf, allowed, inclusive=True)
+        check_number("evaluate_every", evaluate_every, 0, math.inf, "must be a number of seconds", inclusive=True)

@@ -1,18 +1,37 @@
-"""The loop of all tabular solvers, and the slots that `config.composed` fills with the kernels of components."""
+"""The loop of all tabular solvers, its slots, which `config.composed` fills, and threads that share one gradient.
 
+Each thread of such a team runs the loop with its own scratch and waits for the others at barriers; the first adds up
+and updates. The gradient is the mean of all estimates (Farina, Kroer, Sandholm 2020, section 6).
+"""
+
+from collections.abc import Sequence
 from typing import NamedTuple
 
+import numba
 import numpy as np
 
-from mccfr_plus.averages.methods import add_visits
+from mccfr_plus.averages.methods import add_listed, add_visits
 from mccfr_plus.kernels.compile import inline_kernel, kernel
-from mccfr_plus.kernels.intrinsics import load_word
+from mccfr_plus.kernels.intrinsics import (
+    add_word,
+    address_of,
+    call_yield,
+    load_word,
+    pointer,
+    publish_word,
+    yield_address,
+)
 from mccfr_plus.kernels.slots import Constant, required_slot
-from mccfr_plus.solver.team import IS_WHOLE, SIZE, add_team_visits, merge, wait
 from mccfr_plus.trees.expansion import EXPANDING, STATUS
 from mccfr_plus.trees.scratch import (
+    COUNTS,
+    TOUCHED,
+    VISIT,
+    Scratch,
+    at,
     begin_gradient,
     begin_traversal,
+    enter,
     note_beginning,
     scale_gradient,
     throw_away,
@@ -20,7 +39,7 @@ from mccfr_plus.trees.scratch import (
 
 ALTERNATING = Constant("ALTERNATING", True, "Whether each player is updated before the next gradient is estimated.")
 UPDATE_ALL_PLAYERS = Constant("UPDATE_ALL_PLAYERS", False, "Whether the traversal for player 0 serves all players.")
-TEAM = Constant("TEAM", False, "Whether threads make one gradient together; see `team`.")
+TEAM = Constant("TEAM", False, "Whether threads make one gradient together.")
 MAY_END = Constant("MAY_END", False, "Whether traversals may end early: in trees that grow, teams, large batches.")
 LISTS_VISITS = Constant("LISTS_VISITS", False, "Whether traversals list visits, which are added to the average.")
 
@@ -34,7 +53,7 @@ class State(NamedTuple):
 
 
 class Settings(NamedTuple):
-    """What the components are told."""
+    """Parameters of the components."""
 
     estimator: np.ndarray  # [any] float64: see `Estimator.parameters`
     sampling_weights: np.ndarray  # [num_slots + ...] float64, or empty: see `SamplingWeights`
@@ -59,6 +78,85 @@ def ACCUMULATE(tree, strategy, average, scratch, player, weight):
     """Adds the current strategy to the average; see `AverageMethod`."""
 
 
+# --- threads that make one gradient together ---
+
+# A team is an array with a row for all, and one per thread; words that threads write together are a cache line apart.
+# Entries of the first row:
+SIZE = 0  # number of threads
+IS_WHOLE = 1  # whether the first thread has found the gradient whole and added it up
+YIELD = 2  # address of the system's function that lets another thread run, or 0
+ARRIVED = 8  # threads waiting at the barrier
+ROUND = 16  # how often all have passed it
+_ROW = 24
+
+# Entries of the threads' rows: addresses of arrays of their scratches, and the length of the list of visits.
+_GRADIENT, _TOUCHED, _NUM_TOUCHED, _VISITS, _COUNTS, _NUM_VISITS = range(6)
+
+SPINS = Constant("SPINS", 4000, "Looks at the barrier before another thread may run: some microseconds.")
+
+NO_TEAM = np.zeros((0, _ROW), np.int64)  # where each thread makes gradients of its own
+
+
+def new_team(scratches: Sequence[Scratch]) -> np.ndarray:
+    """Returns the array of a team, ``[threads + 1, _ROW]`` int64; the scratches must live as long as it."""
+    team = np.zeros((len(scratches) + 1, _ROW), np.int64)
+    team[0, SIZE], team[0, YIELD] = len(scratches), yield_address()
+    for row, scratch in zip(team[1:], scratches, strict=True):
+        arrays = scratch.gradient, scratch.touched, scratch.num_touched, scratch.visits, scratch.counts
+        row[:_NUM_VISITS] = [address_of(array) for array in arrays]
+        row[_NUM_VISITS] = len(scratch.visits)
+    return team
+
+
+@kernel
+def wait(team):
+    """Waits until all threads of the team have come here."""
+    words = team[0]
+    size, round_ = words[SIZE], load_word(words, ROUND)
+    if add_word(words, ARRIVED, 1) == size - 1:
+        publish_word(words, ARRIVED, 0)
+        publish_word(words, ROUND, round_ + 1)
+        return
+    spins = 0
+    while load_word(words, ROUND) == round_:
+        spins += 1
+        if spins >= SPINS() and words[YIELD] != 0:
+            spins = 0
+            call_yield(words[YIELD])
+
+
+@kernel
+def merge(tree, scratch, team, player):
+    """Adds the gradients and touched infosets of all threads, in their order, to `scratch`, the first thread's."""
+    gradient, stamp, begin = scratch.gradient, scratch.counts[0]["stamp"], tree.infoset_range[player]
+    empty = tree.slot_range[-1] + player
+    for thread in range(1, team[0, SIZE]):
+        row = team[thread + 1]
+        theirs = numba.carray(pointer(row[_GRADIENT]), len(gradient), np.float64)
+        touched = numba.carray(pointer(row[_TOUCHED]), len(scratch.touched), TOUCHED)
+        num_touched = numba.carray(pointer(row[_NUM_TOUCHED]), len(scratch.num_touched), np.int64)[player]
+        for position in range(begin, begin + num_touched):
+            infoset = touched[at(position)]
+            first, count = infoset["first_slot"], infoset["num_actions"]
+            is_new = enter(tree, scratch, player, first, count, infoset["parent_slot"], stamp)
+            for slot in range(first, first + count):
+                gradient[at(slot)] = theirs[at(slot)] if is_new else gradient[at(slot)] + theirs[at(slot)]
+        gradient[empty] += theirs[empty]
+
+
+@inline_kernel
+def add_team_visits(strategy, average, team, weight):
+    """Adds the visits of all threads, in their order, to the sums of the average."""
+    for thread in range(team[0, SIZE]):
+        row = team[thread + 1]
+        visits = numba.carray(pointer(row[_VISITS]), row[_NUM_VISITS], VISIT)
+        counts = numba.carray(pointer(row[_COUNTS]), 1, COUNTS)
+        add_listed(strategy, average, visits, counts[0]["num_visits"], weight)
+
+
+# --- the loop ---
+
+
 @inline_kernel
 def step_of(step, num_players):
     """Returns the player and whether it is updated, in a step 0 .. 2 * num_players - 1 of an iteration."""
@@ -68,10 +166,10 @@ def step_of(step, num_players):
 
 
 @inline_kernel
-def number_of_iteration(counts, finished):
-    """Returns the number, from 1 on, of this thread's iteration after so many that it has finished."""
+def number_of_iteration(counts):
+    """Returns the number, from 1 on, of a thread's next iteration; fast threads take turns."""
     first = 1 if counts["stride"] == 1 else counts["thread"] + 1
-    return finished * counts["stride"] + first
+    return counts["iteration"] * counts["stride"] + first
 
 
 @inline_kernel
@@ -86,10 +184,7 @@ def weight_of(iteration, gamma, scheduled):
 
 @inline_kernel
 def weight_once(counts, place, weight):
-    """Returns the weight of an addition to the average at a place of the iteration; 0 if it was made already.
-
-    Then the gradient before it was thrown away. `counts` is modified in place.
-    """
+    """Returns the weight of an addition to the average; 0 if it was made before a gradient was thrown away."""
     if not MAY_END():
         return weight
     if place < counts["added"]:
@@ -100,7 +195,7 @@ def weight_once(counts, place, weight):
 
 @inline_kernel
 def begin_gradients(tree, scratch, player):
-    """Begins the gradient of the player, or with player 0 those of all that its traversal serves."""
+    """Begins the player's gradient, or with player 0 those of all players that its traversal serves."""
     if not UPDATE_ALL_PLAYERS():
         begin_gradient(tree, scratch, player)
     elif player == 0:
@@ -108,31 +203,18 @@ def begin_gradients(tree, scratch, player):
             begin_gradient(tree, scratch, other)
 
 
-@inline_kernel
-def num_traversals(player, batch):
-    """Returns how many traversals are made in a player's step."""
-    return 0 if UPDATE_ALL_PLAYERS() and player > 0 else batch
-
-
 @kernel
 def loop(tree, state, scratch, settings, team, iterations):
-    """Runs iterations: estimate, average, minimize, for each player.
+    """Runs iterations: estimate, average, minimize, for each player. All but `tree` is modified in place.
 
-    Where a traversal may end early, the gradient that it belongs to is thrown away, and the next call goes on with it.
-
-    Args:
-        tree: `TreeArrays`.
-        state: `State`. Modified in place.
-        scratch: `Scratch`, the thread's. Modified in place.
-        settings: `Settings`, the thread's. Modified in place.
-        team: See `new_team`; empty unless threads make one gradient together. Modified in place.
-        iterations: How many.
+    A gradient whose traversal ends early is thrown away, and the next call begins it again. `scratch` and `settings`
+    are the thread's; `team` is `new_team`'s or `NO_TEAM`.
     """
     strategy, average, batch, counts = state.strategy, state.average, settings.batch, scratch.counts[0]
     num_players, is_leader = len(tree.slot_range) - 1, not TEAM() or counts["thread"] == 0
     total = team[0, SIZE] * batch if TEAM() else batch
     for _ in range(iterations):
-        iteration = number_of_iteration(counts, counts["iteration"])
+        iteration = number_of_iteration(counts)
         weight = weight_of(iteration, settings.gamma, settings.scheduled)
         # One place that estimates and one that minimizes, in both orders of play: each is inlined once.
         for step in range(counts["step"] if MAY_END() else 0, 2 * num_players):
@@ -147,7 +229,7 @@ def loop(tree, state, scratch, settings, team, iterations):
                 note_beginning(scratch)
             begin_gradients(tree, scratch, player)
             is_whole, place = True, step * (batch + 1)  # of its first addition to the average
-            for number in range(num_traversals(player, batch)):
+            for number in range(0 if UPDATE_ALL_PLAYERS() and player > 0 else batch):
                 begin_traversal(scratch, TEAM() and number > 0)
                 ESTIMATE(settings.estimator, settings.sampling_weights, tree, strategy, scratch, player)
                 if MAY_END() and load_word(tree.expansion, STATUS) != EXPANDING:

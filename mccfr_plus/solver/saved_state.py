@@ -1,8 +1,4 @@
-"""Saves and restores the state of a solver: a header and named arrays.
-
-The arrays hold everything that carries over from one iteration to the next, so that a restored solver continues bitwise
-identically. The header identifies their game, components and options.
-"""
+"""Saves and restores a solver: arrays that carry over to the next iteration, and a header that says whose they are."""
 
 import logging
 import os
@@ -14,23 +10,23 @@ from mccfr_plus.errors import CheckpointError
 from mccfr_plus.files import checkpoint as checkpoint_file
 from mccfr_plus.files.game_digest import digest_of, digest_of_arrays
 from mccfr_plus.files.json_files import check, natural, number, positive
-from mccfr_plus.solver import history
-from mccfr_plus.solver.registry import spec_of
+from mccfr_plus.solver.config import DETERMINISTIC, spec_of
 from mccfr_plus.trees.needs import INFOSETS
 from mccfr_plus.trees.tree import Sizes
 
 logger = logging.getLogger("mccfr_plus")
 
+
+HISTORY_SCHEMA = {  # of `History.kept`
+    "rows": [lambda row: isinstance(row, list) and len(row) == 4 and all(type(each) in (int, float) for each in row)],
+    "seconds_evaluating": number,
+}
 _COMPONENTS = ("estimator", "minimizer", "averaging", "baseline")
 _COMPONENT = {"spec": (str, None), "text": (str, None)}
 # Entries that must be equal in a solver and a checkpoint, in the order in which they are compared.
 _IDENTITY = {
-    "game": str,
-    "kind": str,
-    "tree": str,
-    "estimator": _COMPONENT,
-    "minimizer": _COMPONENT,
-    "averaging": _COMPONENT,
+    **dict.fromkeys(("game", "kind", "tree"), str),
+    **dict.fromkeys(_COMPONENTS[:3], _COMPONENT),
     "baseline": (_COMPONENT, None),
     "alternating": bool,
     "batch": positive,
@@ -47,16 +43,10 @@ _SCHEMA = {
     "nodes_touched": natural,
     "seconds": number,
     "seed": (natural, None),
-    "history": history.ENTRY,
+    "history": HISTORY_SCHEMA,
     "sizes": dict.fromkeys(Sizes._fields, natural),
 }
-_LABELS = {  # in messages, where they differ from the names
-    "kind": "kind of tree",
-    "tree": "tree, that is rules, payoffs or the order of nodes,",
-    "num_batches": "number of batches per gradient",
-    "threads": "number of threads",
-    "sampling": "sampling strategy",
-}
+_LABELS = {"kind": "kind of tree", "tree": "tree, that is rules, payoffs or the order of nodes,"}  # in messages
 
 
 def save(solver: Any, path: str | os.PathLike) -> None:
@@ -68,12 +58,9 @@ def save(solver: Any, path: str | os.PathLike) -> None:
 
 
 def restore(solver: Any, path: str | os.PathLike) -> dict[str, Any]:
-    """Fills a solver's arrays with those of a checkpoint and returns its header. Nothing changes if they do not fit.
-
-    CheckpointError: as for `header_of_run`, or if it needs more memory than the solver may take.
-    """
-    header, engine = header_of_run(path, solver), solver._engine
-    sizes, here = Sizes(**header["sizes"]), package_version()
+    """Fills a solver's arrays from a checkpoint and returns its header. Leaves the solver unchanged if that fails."""
+    header, engine, here = header_of_run(path, solver), solver._engine, package_version()
+    sizes = Sizes(**header["sizes"])
     if reason := solver.tree.why_too_small(sizes):
         raise CheckpointError(f"{path} does not fit: {reason}. Give more memory.")
     places = engine.places(sizes)
@@ -82,9 +69,7 @@ def restore(solver: Any, path: str | os.PathLike) -> dict[str, Any]:
     checkpoint_file.read_into(path, places)
     engine.end_loading(sizes)
     if header["package"] != here:
-        text = (
-            "%s was written by mccfr_plus %s, and this is %s: the run goes on, perhaps with other roundings or draws."
-        )
+        text = "%s was written by mccfr_plus %s, and this is %s: roundings or draws may differ from here on."
         logger.warning(text, path, header["package"], here)
     return header
 
@@ -100,10 +85,7 @@ def read_header(path: str | os.PathLike) -> dict[str, Any]:
 
 
 def header_of_run(path: str | os.PathLike, solver: Any) -> dict[str, Any]:
-    """Returns the header of a checkpoint that a solver can continue.
-
-    CheckpointError: if the file cannot be read, or is of another game, other components or other options.
-    """
+    """Returns the header of a checkpoint that a solver can continue, or a CheckpointError if it cannot."""
     header, own = read_header(path), _identity_of(solver)
     for name in _IDENTITY:
         if header[name] != own[name]:
@@ -113,24 +95,21 @@ def header_of_run(path: str | os.PathLike, solver: Any) -> dict[str, Any]:
             )
             raise CheckpointError(
                 f"{path} belongs to another run: its {_LABELS.get(name, name)} is {theirs}, and the solver's is "
-                f"{ours}. Give the solver what the checkpoint was made with, or give another file."
+                f"{ours}. Make the solver as it was, or give another file."
             )
     return header
 
 
 def arguments_of(path: str | os.PathLike, header: dict[str, Any]) -> dict[str, Any]:
-    """Returns the arguments of `Solver` after the game, read from a checkpoint's header.
-
-    CheckpointError: if a component is user-defined, or has a strategy or a policy as parameter.
-    """
+    """Returns the arguments of `Solver` after the game; CheckpointError if no text describes a component."""
     arguments = {name: header[name] for name in ("alternating", "batch", "seed", "threads", "symmetry")}
-    arguments |= {"tree": header["kind"], "thread_mode": header["thread_mode"] or "deterministic"}
+    arguments |= {"tree": header["kind"], "thread_mode": header["thread_mode"] or DETERMINISTIC}
     for name in _COMPONENTS:
         component = header[name]
         if component is not None and component["spec"] is None:
             raise CheckpointError(
-                f"{path} was made with {name}={component['text']}, which no text describes: build the "
-                "solver with it, and call its restore(path)."
+                f"{path} was made with {name}={component['text']}, which no text describes: make a solver with it, and "
+                "call its restore(path)."
             )
         arguments[name] = component and component["spec"]
     return arguments
@@ -154,11 +133,10 @@ def _identity_of(solver: Any) -> dict[str, Any]:
 
 
 def _described(component: Any, table: str) -> dict[str, str | None] | None:
-    """Returns a component's description in a header: a text that the registry reads, or its repr; None of None."""
+    """Returns a component's spec, or else its repr."""
     if component is None:
         return None
-    spec = spec_of(component, table)
-    if spec is not None:
+    if (spec := spec_of(component, table)) is not None:
         return {"spec": spec, "text": None}
     # Addresses change with the process.
     text = re.sub(r" at 0x[0-9a-f]+", "", f"{type(component).__module__}: {component!r}")
@@ -166,7 +144,6 @@ def _described(component: Any, table: str) -> dict[str, str | None] | None:
 
 
 def package_version(name: str = "mccfr_plus") -> str:
-    """Returns the version of this package, or of another one, as checkpoints and records note it."""
     try:
         return metadata.version(name)
     except metadata.PackageNotFoundError:  # run from a source tree that is not installed

@@ -18,8 +18,8 @@ from mccfr_plus.evaluation.by_rules import RulesEvaluator
 from mccfr_plus.evaluation.exact import AnyGame, Evaluation, Evaluator, evaluate
 from mccfr_plus.evaluation.strategies import strategy_of
 from mccfr_plus.kernels.compile import announce_compilation
-from mccfr_plus.kernels.random_numbers import Seed, new_states
 from mccfr_plus.minimizers import Minimizer
+from mccfr_plus.parameters import Seed, new_states
 from mccfr_plus.policies.keyed_policy import KeyedPolicy
 from mccfr_plus.policies.tree_policy import TreePolicy
 from mccfr_plus.solver import saved_state as checkpoints
@@ -38,43 +38,40 @@ class Solver(IterativeSolver):
 
     ``Solver(game, "external", "rm")`` is external sampling MCCFR, ``Solver(game, "full", "rm")`` is CFR, ``"full",
     "rm+"`` is CFR+, ``"full", "dcfr"`` is DCFR, ``"full", "prm+"`` is PCFR+, ``"chance", "rm+"`` is CFR+ with
-    sampled deals, and so on.
+    sampled deals.
 
     Args:
         game: A `pyspiel.Game`, a game string, or a `GameTree`.
         estimator: An `Estimator` or its short name: full, chance, opponent, external, outcome, balanced,
             average_strategy, escher; with parameters as in ``"outcome(epsilon=0.3)"``.
         minimizer: A `Minimizer` or its short name: rm, rm+, linear, linear+, dcfr, dcfr_pruning, dcfr+, hs_dcfr,
-            prm, prm+, pdcfr+, sapcfr+, apcfr+, smooth_prm+, rtcfr+, mmd, reg_cfr,
-            hedge, ftrl, omd.
+            prm, prm+, pdcfr+, sapcfr+, apcfr+, smooth_prm+, rtcfr+, mmd, reg_cfr, hedge, ftrl, omd.
         averaging: A `PowerAverage` or its short name: uniform, linear, power, exact, lazy, stochastic, sampled,
-            optimistic, last. None: the one that the minimizer's paper uses: linear for rm+ and linear, power(gamma=2)
+            optimistic, last. None: the average of the minimizer's paper: linear for rm+ and linear, power(gamma=2)
             for dcfr and prm+, uniform otherwise.
-        alternating: Whether each player is updated before the next one's gradient is estimated, as in OpenSpiel;
-            otherwise all are updated at the end of the iteration. None: alternating, unless a traversal serves all
-            players.
-        batch: How many traversals make one gradient, which is their mean (Farina et al. 2020 use 100).
+        alternating: Whether each player is updated before the next one's gradient is estimated, as in OpenSpiel.
+            None: True, unless a traversal serves all players.
+        batch: Number of traversals whose mean is a gradient (Farina et al. 2020 use 100).
         baseline: Control variates that reduce the variance of a sampled gradient: True, a `Baseline`, or None.
-        seed: An integer for a repeatable run (bitwise, on one machine), a numpy generator, or None.
-        threads: In how many threads to traverse the game.
+        seed: An integer for a repeatable run (bitwise, on one machine), a numpy generator, or None. Where the tree
+            grows, several threads number information sets in an order that varies: arrays are equal up to this order.
+        threads: Number of threads that traverse the game.
         thread_mode: ``"deterministic"``: a gradient is the mean of ``threads * batch`` traversals, added up in the
-            order of threads, so that results depend on seed and number of threads alone; ``"fast"``: every thread runs
-            iterations of its own on shared tables, without waiting, so that some updates are lost and no two runs are
-            alike.
+            order of threads; results depend on seed and number of threads alone. ``"fast"``: threads run iterations of
+            their own on shared tables, without waiting; some updates are lost, and no two runs are alike.
         tree: ``"compiled"``: the whole tree is built first; ``"rules"``: no history is stored, traversals follow the
-            game's compiled rules; ``"lazy"``: nodes are expanded when they are first sampled; ``"auto"``: compiled if
-            it fits, else by rules if it has some, else lazy. Compiled and lazy trees give bitwise identical results.
-        memory: Of the whole process, such as ``"4GB"``; None: half of what is free. A tree that
-            grows keeps within it: when it is full, `run` ends with the result of the iterations before.
+            game's compiled rules; ``"lazy"``: nodes are expanded when they are first sampled; ``"auto"``: the first of
+            these that is possible. Compiled and lazy trees give bitwise identical results.
+        memory: Limit of the whole process, such as ``"4GB"``; None: half of what is free. When a tree that grows
+            reaches it, `run` ends with the result so far.
         symmetry: Whether infosets that a symmetry of the rules maps to each other, such as a turn of the board, count
             as one. The policy is then symmetric. Needs ``tree="rules"``.
 
     Attributes:
-        config: Components and options; `estimator`, `minimizer` and `averaging` are the components.
-        game: The `pyspiel.Game`.
-        tree: Its `Tree`.
-        seed: The seed that the solver was made with, if it was an integer; else None.
-        seconds: How long `run` took so far; what a checkpoint says was spent before is included.
+        config, estimator, minimizer, averaging: Components and options.
+        game, tree: The `pyspiel.Game` and its `Tree`.
+        seed: The seed, if it was an integer; else None.
+        seconds: Duration of all runs so far, those before a checkpoint included.
         cpu_seconds: CPU seconds of this process in all runs of this object, without compiling.
         history: What `run` has measured with ``evaluate_every`` or ``target_exploitability``; checkpoints keep it.
 
@@ -108,30 +105,15 @@ class Solver(IterativeSolver):
         memory: str | int | float | None = None,
         symmetry: bool = False,
     ):
+        options = {"batch": batch, "threads": threads, "thread_mode": thread_mode, "tree": tree, "memory": memory}
         config = SolverConfig.from_specs(
-            estimator,
-            minimizer,
-            averaging,
-            alternating=alternating,
-            baseline=baseline,
-            batch=batch,
-            threads=threads,
-            thread_mode=thread_mode,
-            tree=tree,
-            memory=memory,
-            symmetry=symmetry,
+            estimator, minimizer, averaging, alternating=alternating, baseline=baseline, symmetry=symmetry, **options
         )
         self._begin(game, config, seed)
 
     @classmethod
     def from_config(cls, game: AnyGame, config: SolverConfig, *, seed: Seed = None) -> Self:
-        """Returns the solver of a config; see the class for arguments and errors.
-
-        Args:
-            game: A `pyspiel.Game`, a game string, or a `GameTree`.
-            config: Components and options.
-            seed: See `Solver`.
-        """
+        """Returns the solver of a `SolverConfig`; see the class for arguments and errors."""
         solver = cls.__new__(cls)
         solver._begin(game, config, seed)
         return solver
@@ -141,18 +123,17 @@ class Solver(IterativeSolver):
         self.config = config
         self.estimator, self.minimizer, self.averaging = config.estimator, config.minimizer, config.averaging
         rngs = new_states(seed, config.threads)
-        self._evaluator: Evaluator | None = None
+        self._evaluator: Evaluator | None = None  # of a compiled tree
         tree = tree_for(game, config)
         config.check_game(tree)
-        self.tree, self.game = tree, tree.game
-        self._engine = self._new_engine(tree, rngs)
+        self.tree, self.game, self._engine = tree, tree.game, self._new_engine(tree, rngs)
 
     def _new_engine(self, tree: Tree, rngs: np.ndarray) -> Engine:
         return Engine(self.config, tree, rngs)
 
     @property
     def stopped(self) -> str | None:
-        """Why the last run has ended before its limit, and what would help; None if it has not."""
+        """Why the last run has ended before its limit, and what would help; else None."""
         return self._engine.stopped
 
     # --- running ---
@@ -175,7 +156,7 @@ class Solver(IterativeSolver):
 
     @property
     def unfinished(self) -> str | None:
-        """What must be done before the first iteration and is not; None if there is nothing."""
+        """What must be done before the first iteration and is not; else None."""
         return self._engine.unfinished
 
     @contextlib.contextmanager
@@ -202,7 +183,7 @@ class Solver(IterativeSolver):
 
     @property
     def nodes_touched(self) -> int:
-        """Histories visited so far; an iteration of `Full` counts all of the tree's once per player."""
+        """Histories visited so far; an iteration of `Full` counts the whole tree once per player."""
         return self._engine.nodes_touched
 
     @property
@@ -213,7 +194,10 @@ class Solver(IterativeSolver):
         return self._engine.state()
 
     def average_strategy(self) -> np.ndarray:
-        """Returns the average strategy, ``[num_slots]`` float64; uniform where nothing was visited yet."""
+        """Returns the average strategy, ``[num_slots]`` float64; uniform where nothing was visited yet.
+
+        Where the tree grows, the order of slots varies between runs with several threads; policies do not.
+        """
         return self._engine.average_strategy()
 
     def current_strategy(self) -> np.ndarray:
@@ -221,14 +205,14 @@ class Solver(IterativeSolver):
         return self._engine.current_strategy()
 
     def average_policy(self) -> TreePolicy | KeyedPolicy:
-        """Returns the average policy, which is what converges to an equilibrium; later iterations do not change it.
+        """Returns a copy of the average policy, which is what converges to an equilibrium.
 
-        Where the tree is not compiled it is a `KeyedPolicy` over the information states found, uniform elsewhere.
+        Without a compiled tree it is a `KeyedPolicy` over the information states found, uniform elsewhere.
         """
         return self._policy(self.average_strategy(), self._engine.masses)
 
     def current_policy(self) -> TreePolicy | KeyedPolicy:
-        """Returns the policy that the next iteration will play; later iterations do not change it."""
+        """Returns a copy of the policy that the next iteration will play."""
         return self._policy(self.current_strategy())
 
     def _policy(self, strategy: np.ndarray, masses: Any = None) -> TreePolicy | KeyedPolicy:
@@ -239,54 +223,41 @@ class Solver(IterativeSolver):
     def regrets(self, info_state: str, player: int | None = None) -> dict[int, float]:
         """Returns {action: cumulative regret} at an information state, as the minimizer counts it.
 
-        Args:
-            info_state: What ``state.information_state_string(player)`` gives.
-            player: Whose; None: the player who has this information state.
+        The state is what ``state.information_state_string(player)`` gives; player=None: the player who has it.
 
         Raises:
-            PolicyError: If the game has no such information state.
-            ConfigError: If the minimizer keeps no regrets (ftrl, omd).
+            PolicyError: If the game has no such information state, or no traversal of a lazy tree has met it.
+            ConfigError: If the minimizer keeps no regrets (ftrl, omd), or with ``tree="rules"``, which keeps no texts.
         """
-        infoset = self.tree.infoset(info_state, player)
+        tree, engine = self.tree, self._engine
+        infoset = tree.infoset(info_state, player)
         if infoset is None:
-            raise PolicyError(f"{self.tree.game} has no information state {info_state!r}.")
-        slots = self.tree.slots(infoset)
-        engine = self._engine
-        regrets = self.minimizer.cumulative_regrets(engine.tables, engine.parameters[0], slots)
-        return dict(zip(self.tree.legal_actions(infoset), regrets.tolist(), strict=True))
+            raise PolicyError(f"{tree.game} has no information state {info_state!r}.")
+        regrets = self.minimizer.cumulative_regrets(engine.tables, engine.parameters[0], tree.slots(infoset))
+        return dict(zip(tree.legal_actions(infoset), regrets.tolist(), strict=True))
 
     def tables(self) -> np.ndarray:
-        """Returns a copy of the minimizer's tables, ``[num_tables, num_slots]`` float64."""
+        """Returns a copy of the minimizer's tables, ``[num_tables, num_slots]``; slots as in `average_strategy`."""
         self._engine.number_infosets()
         return self._engine.tables[:, : self.tree.num_slots].copy()
 
     def set_tables(self, tables: np.ndarray) -> "Solver":
-        """Sets the minimizer's tables, such as cumulative regrets in row 0; the strategy follows at the next update.
+        """Sets the minimizer's tables, ``[num_tables, num_slots]``, and returns the solver itself.
 
-        Args:
-            tables: ``[num_tables, num_slots]`` numbers; see `tables`.
-
-        Returns:
-            The solver itself.
-
-        Raises:
-            ConfigError: If the shape is another one, or a number is not finite.
+        The strategy follows at the next update. ConfigError if the shape is another one, or a number is not finite.
         """
         self._engine.tables[:, : self.tree.num_slots] = self._checked("tables", tables, self.tables().shape)
         return self
 
     def set_strategy(self, strategy: np.ndarray | pyspiel.Policy | Policy) -> "Solver":
-        """Sets the strategy that the next iteration will play; the average goes on from what was played before.
+        """Sets the strategy that the next iteration will play, and returns the solver itself. Averages go on.
 
         Args:
             strategy: ``[num_slots]`` numbers in the order of `current_strategy`, or, on a compiled tree, a policy; with
                 ``tree="rules"`` a policy that was solved so, which changes only what it has probabilities for.
 
-        Returns:
-            The solver itself.
-
         Raises:
-            ConfigError: If it is no strategy: another shape, negative, or not summing to 1 somewhere.
+            ConfigError: If it is not a strategy: another shape, negative, or not summing to 1 somewhere.
             PolicyError: If a policy is of another game.
 
         Examples:
@@ -297,12 +268,13 @@ class Solver(IterativeSolver):
             True
         """
         self._engine.number_infosets()
-        if HISTORIES in self.tree.provides and not isinstance(strategy, np.ndarray):
-            strategy = strategy_of(self.tree, strategy)
-        elif RULES in self.tree.provides and isinstance(strategy, KeyedPolicy):
-            strategy = strategy.on_tree(self.tree, self.current_strategy())
-        values = self._checked("strategy", strategy, (self.tree.num_slots,))
-        sums = np.add.reduceat(values, np.sort(self.tree.found_infosets["first_slot"])) if len(values) else np.ones(1)
+        tree = self.tree
+        if HISTORIES in tree.provides and not isinstance(strategy, np.ndarray):
+            strategy = strategy_of(tree, strategy)
+        elif RULES in tree.provides and isinstance(strategy, KeyedPolicy):
+            strategy = strategy.on_tree(tree, self.current_strategy())
+        values = self._checked("strategy", strategy, (tree.num_slots,))
+        sums = np.add.reduceat(values, np.sort(tree.found_infosets["first_slot"])) if len(values) else np.ones(1)
         if (values < 0).any() or np.abs(sums - 1.0).max() > _SUM_TOLERANCE:
             raise ConfigError("strategy: at each information state probabilities must be at least 0 and sum to 1.")
         self._engine.set_strategy(values)
@@ -317,11 +289,8 @@ class Solver(IterativeSolver):
     def evaluate(self) -> Evaluation:
         """Returns values, NashConv and exploitability of the average policy.
 
-        With a lazy tree the game is compiled for it, once; with ``tree="rules"`` all histories are traversed, in all
-        cores: some minutes for 20 billion of them.
-
-        Raises:
-            BudgetError: If it is too large for that; see `mccfr_plus.evaluation` for bounds and estimates.
+        Compiles the game once if the tree is lazy, which is a BudgetError if it is too large; see
+        `mccfr_plus.evaluation` for bounds. With ``tree="rules"``, all cores traverse 20 billion histories in minutes.
         """
         if RULES in self.tree.provides:
             self._engine.number_infosets()
@@ -333,11 +302,9 @@ class Solver(IterativeSolver):
         return evaluate(self.whole_tree(), self.average_policy())
 
     def __repr__(self) -> str:
-        return (
-            f"Solver({str(self.tree.game)!r}, estimator={self.estimator!r}, minimizer={self.minimizer!r}, "
-            f"averaging={self.averaging!r}, alternating={self.config.alternating!r}, batch={self.config.batch!r}, "
-            f"baseline={self.config.baseline!r})"
-        )
+        names = ("estimator", "minimizer", "averaging", "alternating", "batch", "baseline")
+        listed = ", ".join(f"{name}={getattr(self.config, name)!r}" for name in names)
+        return f"Solver({str(self.game)!r}, {listed})"
 
     def _repr_html_(self) -> str:
         rows = {
@@ -360,15 +327,11 @@ class Solver(IterativeSolver):
     ) -> Self:
         """Returns a solver as it was when a checkpoint was written, with the parameters that the file names.
 
-        Args:
-            path: The checkpoint.
-            game: Its game, or the tree if it is compiled already; None: the game that the file names.
-            memory: See `Solver`; it need not be what it was.
+        `game` is the game or its compiled tree; None: the game that the file names. `memory` need not be as it was.
 
         Raises:
-            CheckpointError: If the file is no checkpoint or damaged, of another game, of components that the class does
-                not run, or of user-defined ones or ones that hold a policy: then make the solver with them and
-                `restore` it.
+            CheckpointError: If the file is not a checkpoint, damaged, of another game, or of components that the class
+                does not run, that are user-defined or hold a policy: for the latter two, `restore` a solver with them.
             GameError: If the game cannot be loaded or compiled.
         """
         header = checkpoints.read_header(path)

@@ -1,7 +1,4 @@
-"""How a traversal reads a game: slots whose defaults read stored trees, compiled or lazily expanded.
-
-`mccfr_plus.trees.by_rules.positions` fills them for games that are not stored. So each estimator has one source, and no
-test at run time of how the game is held.
+"""How a traversal reads a game: slots whose defaults read stored trees; `by_rules.positions` fills them for others.
 
 A *node* is what these slots take and return: by default its number in ``tree.nodes``. A traversal has one node that it
 moves on (`FIRST_NODE`, `ADVANCE`, `CHILD_OF`), one open node, whose children it visits (`REOPEN`), and nodes that wait
@@ -9,26 +6,17 @@ moves on (`FIRST_NODE`, `ADVANCE`, `CHILD_OF`), one open node, whose children it
 """
 
 from mccfr_plus.kernels.compile import expression_kernel
-from mccfr_plus.kernels.intrinsics import head_of
+from mccfr_plus.kernels.intrinsics import at, head_of
 from mccfr_plus.kernels.slots import Constant, optional_slot
-from mccfr_plus.trees.scratch import at
 
 ALL_PLAYERS = -1
-
 IS_LAZY = Constant("IS_LAZY", False, "Whether the tree may end before its leaves.")
 
 
 @optional_slot
 @expression_kernel
 def FIRST_NODE(tree, scratch, player):
-    """Returns the root.
-
-    Args:
-        tree: `TreeArrays`.
-        scratch: `Scratch`.
-        player: Whose infosets the traversal enters in lists and tables; of the others it reads the strategy alone. Or
-            `ALL_PLAYERS`.
-    """
+    """Returns the root. The traversal enters the player's infosets in lists and tables; or those of `ALL_PLAYERS`."""
     return 0
 
 
@@ -63,7 +51,7 @@ def PAYOFF(tree, scratch, node, player):
 @optional_slot
 @expression_kernel
 def KEEP(tree, scratch, node):
-    """Returns what stands for the node that is moved on while it waits on a stack: the last one goes first."""
+    """Returns the stack entry that resumes the node that is moved on (last in, first out)."""
     return node
 
 
@@ -99,7 +87,7 @@ def OUTCOME_PROBABILITY(tree, scratch, payload, index):
 @optional_slot
 @expression_kernel
 def FETCH_AHEAD(array, first, count=1):
-    """Begins to fetch entries, or does nothing, as here: stored trees are small enough for the caches' own guesses."""
+    """Begins to fetch entries; or does nothing, as stored trees are small enough for the caches' own guesses."""
 
 
 @optional_slot

@@ -1,16 +1,20 @@
-"""Many histories of a game at once: as nodes of a tree, as pyspiel's states, or as words of compiled rules."""
+"""Many histories at once, and their tensors: as nodes of a tree, pyspiel's states, or words of compiled rules."""
 
 from __future__ import annotations
 
+import copy
 import itertools
 from collections.abc import Iterator
 from typing import Any, Self
 
 import numpy as np
 import pyspiel
+from open_spiel.python.observation import make_observation
 
+from mccfr_plus.errors import BudgetError, GameError
 from mccfr_plus.games.game import RulesGame
-from mccfr_plus.games.rules import CHANCE, MOVER
+from mccfr_plus.games.openspiel import compiled_rules
+from mccfr_plus.games.rules import CHANCE, MOVER, TERMINAL
 from mccfr_plus.kernels.compile import kernel
 from mccfr_plus.kernels.slots import bind
 from mccfr_plus.trees.by_rules.rule_slots import (
@@ -23,6 +27,7 @@ from mccfr_plus.trees.by_rules.rule_slots import (
 )
 from mccfr_plus.trees.game_tree import GameTree
 
+_MAX_BYTES = 2 << 30  # of the tensors of histories
 _GOLDEN_RATIO = (5**0.5 - 1) / 2  # its multiples, modulo 1, are spread most evenly
 
 
@@ -42,10 +47,9 @@ class Positions:
     keys: Any
 
     def draws(self, rows: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-        """Returns uniform numbers in [0, 1), one for each of some histories, ``[len(rows)]``.
+        """Returns uniform numbers in [0, 1) for some histories, spread evenly over equal ones to reduce the variance.
 
-        They are a Kronecker sequence with a random shift (Cranley, Patterson 1976), spread evenly where histories are
-        equal: with much less variance than independent ones, and still unbiased.
+        They are a Kronecker sequence with a random shift (Cranley, Patterson 1976), and unbiased.
         """
         sequence = (rng.random() + _GOLDEN_RATIO * np.arange(len(rows))) % 1.0
         result = np.empty_like(sequence)
@@ -64,8 +68,7 @@ class Positions:
 class TreeObserver:
     """Information sets and histories of a tree, as rows of each player and nodes.
 
-    ``slots`` are those of each legal action, ``[num_infosets, num_actions]`` int64; at others, which ``masks`` exclude,
-    they are ``num_slots``.
+    ``slots`` are those of legal actions, which ``masks`` mark, ``[num_infosets, num_actions]``; else ``num_slots``.
     """
 
     def __init__(self, tree: GameTree, num_actions: int):
@@ -78,7 +81,6 @@ class TreeObserver:
         self.masks = self.slots < tree.num_slots
 
     def start(self, count: int) -> TreePositions:
-        """Returns so many histories at the game's beginning."""
         return TreePositions(self, np.zeros(count, np.int64))
 
     def numbers(self, nodes: np.ndarray) -> np.ndarray:
@@ -132,6 +134,103 @@ class TreePositions(Positions):
         return tree.arrays.payoffs[records["payload"][self.nodes[rows]]]
 
 
+def histories_of(tree: GameTree, what: str) -> np.ndarray:
+    """Returns tensors of all non-terminal histories in the order of nodes, ``[num_rows, width]`` float32.
+
+    A row is that of `Observer`, but for chance, which is one more player to move.
+    """
+    kinds, players, num_actions = tree.arrays.nodes["kind"], tree.num_players, tree.game.num_distinct_actions()
+    is_kept = kinds != TERMINAL
+    rows, num_rows = np.cumsum(is_kept) - 1, int(is_kept.sum())
+    movers = players * int(np.prod(tree.game.information_state_tensor_shape()))  # columns before those of the mover
+    width = movers + players + 1 + (players - 1) * num_actions
+    if 4 * num_rows * width > _MAX_BYTES:
+        raise BudgetError(
+            f"{what} would keep tensors of {num_rows:,} histories of {tree.game}, more than 2 GiB: give "
+            "representation='batched', or use the tabular mccfr_plus.Solver."
+        )
+    tensors = np.zeros((num_rows, width), np.float32)
+    units, none = np.eye(num_actions, dtype=np.float32), np.zeros((players - 1) * num_actions, np.float32)
+    pending = [(0, tree.game.new_initial_state(), none)]  # with the last actions
+    while pending:
+        node, state, last = pending.pop()
+        kind, count, first, payload = tree.arrays.nodes[node].tolist()
+        row = tensors[rows[node]]
+        row[:movers] = np.concatenate([state.information_state_tensor(player) for player in range(players)])
+        row[movers + (players if kind == CHANCE else kind)] = 1.0
+        row[movers + players + 1 :] = last
+        actions = tree.outcome_action if kind == CHANCE else tree.slot_action
+        for index in np.flatnonzero(is_kept[first : first + count]).tolist():
+            action = int(actions[payload + index])
+            after = last if kind == CHANCE else np.append(last, units[action])[num_actions:]
+            pending.append((first + index, state.child(action), after))
+    return tensors
+
+
+def check_has_tensors(game: pyspiel.Game, what: str) -> None:
+    """Raises GameError if a game has no information-state tensors; `what` names their reader in the message."""
+    if not game.get_type().provides_information_state_tensor:
+        raise GameError(
+            f"{game.get_type().short_name} provides no information_state_tensor, which is what {what} sees of a state. "
+            "Use the tabular mccfr_plus.Solver, or a game that has one."
+        )
+
+
+class Observer:
+    """Writes tensors of information sets, of ``size`` entries, and of histories, of ``history_size``.
+
+    A history's tensor has all players' tensors, the player to move, and the last actions of players, one fewer than
+    there are players, which games with hidden simultaneous moves need. ``by_rules`` uses compiled rules where possible.
+    """
+
+    def __init__(self, game: pyspiel.Game, what: str, *, by_rules: bool = True):
+        check_has_tensors(game, what)
+        self.game, self.num_players, self.num_actions = game, game.num_players(), game.num_distinct_actions()
+        self.size = int(np.prod(game.information_state_tensor_shape()))
+        self.history_size = self.num_players * (self.size + 1) + (self.num_players - 1) * self.num_actions
+        try:
+            observation = make_observation(game, pyspiel.IIGObservationType(perfect_recall=True))
+        except (RuntimeError, ValueError, NotImplementedError):  # no observer, as in most games in Python
+            observation = None
+        self.observation = observation if observation is not None and observation.tensor.size == self.size else None
+        rules = compiled_rules(game) if by_rules else None
+        has_tensors = rules is not None and rules.tensor_cells(0, -1, 0) is not None
+        self._rules = RulesPositions(rules, self.size) if rules is not None and has_tensors else None
+
+    def start(self, count: int) -> Positions:
+        if self._rules is not None:
+            return self._rules.start(count)
+        return PyspielPositions([self.game.new_initial_state() for _ in range(count)], self)
+
+    def after(self, actions: np.ndarray, lengths: np.ndarray) -> Positions:
+        """Returns the histories of actions of players and chance, ``[n, any number]``, ``lengths`` of each."""
+        if self._rules is None:
+            return PyspielPositions(list(states_after(self.game, actions, lengths)), self)
+        positions = self._rules.start(len(lengths))
+        positions.play_on(actions, lengths)
+        return positions
+
+    def observe(self, positions: Any, last_actions: Any = None) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Returns tensors of information sets and of histories in which a player is to move, and legal actions.
+
+        ``last_actions`` are those of players, the last one last, ``[n, num_players - 1]``; -1: none. Without them,
+        tensors of information sets take the place of those of histories.
+        """
+        count, players, movers = len(positions.movers), self.num_players, np.ascontiguousarray(positions.movers)
+        size = self.size if last_actions is None else self.history_size
+        result, masks = np.zeros((count, size), np.float32), np.zeros((count, self.num_actions), bool)
+        if last_actions is None:
+            positions.observe(movers[:, None], result, masks)
+            return result, result, masks
+        positions.observe(np.tile(np.arange(players), (count, 1)), result, masks)
+        base, all_rows = players * self.size, np.arange(count)
+        infosets = result[:, :base].reshape(count, players, self.size)[all_rows, movers]
+        result[all_rows, base + movers] = 1.0
+        rows, places = np.nonzero(last_actions >= 0)
+        result[rows, base + players + places * self.num_actions + last_actions[rows, places]] = 1.0
+        return infosets, result, masks
+
+
 class PyspielPositions(Positions):
     """pyspiel's states, which are modified."""
 
@@ -143,12 +242,9 @@ class PyspielPositions(Positions):
         self.movers = np.array([state.current_player() for state in self._states], np.int64)
 
     def take(self, rows: np.ndarray) -> Self:
-        taken: set[int] = set()
-        states = []
-        for row in rows.tolist():
-            states.append(self._states[row].clone() if row in taken else self._states[row])
-            taken.add(row)
-        return type(self)(states, self._observer)
+        firsts = set(np.unique(rows, return_index=True)[1].tolist())  # the others are copies
+        pairs = ((place in firsts, self._states[row]) for place, row in enumerate(rows.tolist()))
+        return type(self)([state if is_first else state.clone() for is_first, state in pairs], self._observer)
 
     def keys(self, rows: np.ndarray) -> np.ndarray:
         return np.array([hash(tuple(self._states[row].history())) for row in rows.tolist()], np.int64)
@@ -168,10 +264,13 @@ class PyspielPositions(Positions):
 
     def observe(self, whose: np.ndarray, tensors: np.ndarray, masks: np.ndarray) -> None:
         """Writes tensors of players ``whose``, ``[n, k]``, side by side in a row, and legal actions to ``masks``."""
-        size, write = self._observer.size, self._observer.write
+        size, observation = self._observer.size, self._observer.observation
         for state, players, tensor, mask in zip(self._states, whose.tolist(), tensors, masks, strict=True):
             for place, player in enumerate(players):
-                write(state, player, tensor[place * size : (place + 1) * size])
+                if observation is not None:
+                    observation.set_from(state, player)
+                found = state.information_state_tensor(player) if observation is None else observation.tensor
+                tensor[place * size : (place + 1) * size] = found
             mask[state.legal_actions()] = True
 
     def returns(self, rows: np.ndarray) -> np.ndarray:
@@ -184,9 +283,8 @@ def states_after(game: pyspiel.Game, actions: np.ndarray, lengths: np.ndarray) -
     states = [game.new_initial_state()]
     for row, length in zip(actions, lengths.tolist(), strict=True):
         history = row[:length].tolist()
-        same = 0
-        while same < len(path) and same < len(history) and path[same] == history[same]:
-            same += 1
+        pairs = zip(path, history, strict=False)
+        same = len(list(itertools.takewhile(lambda pair: pair[0] == pair[1], pairs)))
         del states[same + 1 :]
         for action in history[same:]:
             states.append(states[-1].child(action))
@@ -194,24 +292,26 @@ def states_after(game: pyspiel.Game, actions: np.ndarray, lengths: np.ndarray) -
         yield states[-1]
 
 
-class BatchRules:
-    """The rules of a game with `tensor_cells` for many histories at once, and its information-state tensors as a table.
+class RulesPositions(Positions):
+    """Histories as states of compiled rules with `tensor_cells`, ``[n, state_size]`` int64, which are modified.
 
-    ``table`` has each player's tensor without information, the first row of each entry of `look`, and the cells of each
+    `_table` has each player's tensor without information, the first row of each entry of `look`, and the cells of each
     row, ``[num_players, num_rows, most cells]``, filled up with ``size``.
     """
 
+    _words: np.ndarray
+
     def __init__(self, game: RulesGame, size: int):
         sizes, players = game.sizes, range(game.sizes.num_players)
-        self.game, self.arguments = game, (game.parameters, game.table)
-        self.play, self.draw_outcomes, self.observe, self.find_returns = (
+        self._game, self._arguments = game, (game.parameters, game.table)
+        self._play, self._draw_outcomes, self._observe, self._find_returns = (
             bind(each, kernels_of(game.rules), partial=True)
             for each in (_play, _draw_outcomes, _observe, _find_returns)
         )
-        self.factors = np.random.default_rng(0).integers(2**63, size=len(game.first_state))  # of states' keys
-        self.actions = np.zeros(game.most_actions, np.int64)
-        self.probabilities = np.zeros(max(sizes.max_chance_outcomes, 1))
-        self.seen = np.zeros(sizes.view_size, np.int64)
+        self._factors = np.random.default_rng(0).integers(2**63, size=len(game.first_state))  # of states' keys
+        self._actions = np.zeros(game.most_actions, np.int64)
+        self._probabilities = np.zeros(max(sizes.max_chance_outcomes, 1))
+        self._seen = np.zeros(sizes.view_size, np.int64)
         values = [each.size for each in sizes.fields for _ in range(each.count)]
         rows = [(place, value) for place, count in enumerate(values) for value in range(count)]
         found = [[game.tensor_cells(player, *row) or () for row in rows] for player in players]
@@ -221,42 +321,39 @@ class BatchRules:
             first[player, list(game.tensor_cells(player, -1, 0) or ())] = 1.0
             for row, each in enumerate(found[player]):
                 cells[player, row, : len(each)] = each
-        self.table = first, np.array(list(itertools.accumulate(values[:-1], initial=0)), np.int64), cells
+        self._table = first, np.array(list(itertools.accumulate(values[:-1], initial=0)), np.int64), cells
 
-    def start(self, count: int) -> RulesPositions:
-        return RulesPositions(self, np.tile(self.game.first_state, (count, 1)))
+    def _of(self, words: np.ndarray) -> Self:
+        other = copy.copy(self)
+        other._words, other.movers = words, words[:, MOVER]
+        return other
 
-
-class RulesPositions(Positions):
-    """Histories as states of compiled rules, ``[n, state_size]`` int64, which are modified."""
-
-    def __init__(self, rules: BatchRules, words: np.ndarray):
-        self._rules, self._words, self.movers = rules, words, words[:, MOVER]
+    def start(self, count: int) -> Self:
+        return self._of(np.tile(self._game.first_state, (count, 1)))
 
     def take(self, rows: np.ndarray) -> Self:
-        return type(self)(self._rules, self._words[rows])
+        return self._of(self._words[rows])
 
     def keys(self, rows: np.ndarray) -> np.ndarray:
-        return self._words[rows] @ self._rules.factors
+        return self._words[rows] @ self._factors
 
     def play(self, actions: np.ndarray) -> None:
         self.play_on(actions[:, None], np.ones(len(actions), np.int64))
 
     def play_on(self, actions: np.ndarray, counts: np.ndarray) -> None:
         """Plays the first ``counts`` of the actions, ``[n, any number]``, of players and chance, in each history."""
-        self._rules.play(*self._rules.arguments, self._words, np.ascontiguousarray(actions, np.int64), counts)
+        self._play(*self._arguments, self._words, np.ascontiguousarray(actions, np.int64), counts)
 
     def draw_outcomes(self, rows: np.ndarray, draws: np.ndarray) -> None:
-        rules = self._rules
-        rules.draw_outcomes(*rules.arguments, self._words, rows, draws, rules.actions, rules.probabilities)
+        self._draw_outcomes(*self._arguments, self._words, rows, draws, self._actions, self._probabilities)
 
     def observe(self, whose: np.ndarray, tensors: np.ndarray, masks: np.ndarray) -> None:
-        rules = self._rules
-        rules.observe(*rules.arguments, self._words, whose, *rules.table, rules.actions, rules.seen, tensors, masks)
+        scratch = self._actions, self._seen
+        self._observe(*self._arguments, self._words, whose, *self._table, *scratch, tensors, masks)
 
     def returns(self, rows: np.ndarray) -> np.ndarray:
-        payoffs = np.zeros((len(rows), self._rules.game.sizes.num_players))
-        self._rules.find_returns(*self._rules.arguments, self._words, rows, payoffs)
+        payoffs = np.zeros((len(rows), self._game.sizes.num_players))
+        self._find_returns(*self._arguments, self._words, rows, payoffs)
         return payoffs
 
 

@@ -15,9 +15,8 @@ from mccfr_plus.games.rules import CHANCE, TERMINAL
 from mccfr_plus.trees.arrays import NODE
 from mccfr_plus.trees.expansion import FAILED, NUM_OUTCOMES, NUM_PAYOFFS, STATUS
 from mccfr_plus.trees.flattening import alias_table
-from mccfr_plus.trees.keys import KEY_BYTES, digest_of_text
-from mccfr_plus.trees.memory import resident_bytes
-from mccfr_plus.trees.recording import (
+from mccfr_plus.trees.info_states import KEY_BYTES, digest_of_text
+from mccfr_plus.trees.loading import (
     WrongAnswerError,
     checked_actions,
     checked_outcomes,
@@ -26,6 +25,7 @@ from mccfr_plus.trees.recording import (
     read_node,
     unknown_mover,
 )
+from mccfr_plus.trees.memory import resident_bytes
 
 _ROOT = 0
 

@@ -11,7 +11,7 @@ from mccfr_plus.kernels.slots import Bindings
 from mccfr_plus.trees import expansion
 from mccfr_plus.trees.access import IS_LAZY
 from mccfr_plus.trees.arrays import NODE, OUTCOME, Shape, TreeArrays, read_only
-from mccfr_plus.trees.keys import Keys
+from mccfr_plus.trees.info_states import Keys
 from mccfr_plus.trees.memory import KERNELS, MemoryPlan
 from mccfr_plus.trees.tree import Sizes, Tree
 
@@ -38,7 +38,7 @@ class ExpandingTree(Tree):
 
     def __init__(self, game: pyspiel.Game, plan: MemoryPlan, shape: Shape, **stored: np.ndarray):
         self.game, self.plan, self.shape = game, plan, shape
-        num_players = game.num_players()
+        self.num_players = num_players = game.num_players()
         slot_range = np.zeros(num_players + 1, np.int64)
         slot_range[-1] = plan.max_slots
         none = {"nodes": np.zeros(0, NODE), "payoffs": np.zeros((0, num_players)), "chance": np.zeros(0, OUTCOME)}
@@ -86,9 +86,6 @@ class ExpandingTree(Tree):
 
     def arrays_to_run_on(self, with_leaves: bool) -> tuple[TreeArrays, np.ndarray]:
         return self.arrays, self._expansion
-
-    def require_perfect_recall(self, what: str) -> None:
-        """Does nothing; see `perfect_recall`."""
 
     def count(self, entry: int) -> int:
         """Returns an entry of ``arrays.expansion``."""

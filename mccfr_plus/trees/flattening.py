@@ -1,13 +1,11 @@
 """Flattens a depth-first traversal into the arrays of a tree: children contiguous, infosets player by player.
 
-`with_leaves` adds the leaves by last slot: the sequence form, for any number of players.
+`with_leaves` adds the sequence form: the gradient of player i's expected utility at slot s is
 
-The gradient of player i's expected utility at slot s is a sum over the leaves whose last slot of player i is s:
+    gradient_i[s] = sum over leaves z below s of  chance(z) u_i(z) prod over j != i of reach_j[last slot of j at z],
 
-    gradient_i[s] = sum over leaves z below s of  chance(z) u_i(z) prod over j != i of reach_j[last slot of j at z].
-
-For two players this is a sparse matrix times the other player's realization plan (von Stengel 1996, section 3).
-Leaves with the same last slots of all players differ in chance alone and are added up; those worth 0 are left out.
+for two players a sparse matrix times the other player's realization plan (von Stengel 1996, section 3). Leaves with the
+same last slots of all players are added up; those worth 0 are left out.
 
 A player's rows are sorted by length and stored in blocks of `BLOCK` rows side by side, entry j of all rows of a block
 before entry j + 1 (sliced ELLPACK: Monakov, Lokhmotov, Avetisyan 2010): the sums of a block do not wait for each
@@ -20,7 +18,7 @@ from typing import NamedTuple
 import numpy as np
 
 from mccfr_plus.games.rules import CHANCE, TERMINAL
-from mccfr_plus.kernels.compile import allocating_kernel, announce_compilation, kernel
+from mccfr_plus.kernels.compile import announce_compilation, kernel
 from mccfr_plus.trees.arrays import BLOCK, NODE, OUTCOME, Shape, TreeArrays
 
 _UNSEEN = -1
@@ -29,8 +27,6 @@ _NODE, _CHILD, _LAST_SLOT = range(3)  # columns of the path: a node, its child t
 
 
 class FlatTree(NamedTuple):
-    """A tree as arrays."""
-
     arrays: TreeArrays
     shape: Shape
     order: np.ndarray  # [num_infosets] int64: the recorded number of each infoset
@@ -49,14 +45,7 @@ def flatten(
 ) -> FlatTree:
     """Returns the tree of a depth-first traversal, in which all is numbered by first visit.
 
-    Args:
-        max_depth: The longest history, in actions of players and chance.
-        kinds: ``[num_nodes]`` int8.
-        payloads: ``[num_nodes]`` int32: the number of the infoset, distribution or row of payoffs.
-        infosets: ``[num_infosets]`` INFOSET, in which `player`, `num_actions` and `first_slot` count.
-        slot_action: ``[num_slots]`` int64.
-        distributions: Actions and probabilities of each distribution of chance.
-        payoffs: ``[num_distinct_payoffs, num_players]`` float64.
+    `payloads` number infosets, distributions or rows of payoffs; `infosets` are INFOSET records without parents.
     """
     num_players = payoffs.shape[1]
     order = np.argsort(infosets["player"].astype(np.int8), kind="stable")  # first-visit order within a player
@@ -68,32 +57,16 @@ def flatten(
     slot_range = np.append(0, ends)[infoset_range]
     renumbered = np.empty(len(order), np.int32)
     renumbered[order] = np.arange(len(order), dtype=np.int32)
-    chance_count = np.array([len(d) for d in distributions], np.int32)
-    tables = [alias_table(np.array([p for _, p in d])) for d in distributions]
+    counts = np.array([len(d) for d in distributions], np.int32)
+    firsts = (np.cumsum(counts) - counts).astype(np.int32)
+    outcome_action = np.array([action for d in distributions for action, _ in d], np.int64)
+    chance = np.concatenate([np.zeros(0, OUTCOME), *(alias_table(np.array([p for _, p in d])) for d in distributions)])
+    last_slot, path = slot_range[-1] + np.arange(num_players), np.zeros((max_depth, 3), np.int64)
     nodes = np.empty(len(kinds), NODE)
     with announce_compilation(_link, "the layout of trees", 1.0):  # the first kernel that a process needs
-        max_stack, max_moves, perfect_recall = _link(
-            kinds,
-            payloads,
-            renumbered,
-            (np.cumsum(chance_count) - chance_count).astype(np.int32),
-            chance_count,
-            slot_range[-1] + np.arange(num_players),
-            np.zeros((max_depth, 3), np.int64),
-            infosets,
-            nodes,
-        )
-    arrays = TreeArrays(
-        nodes=nodes,
-        payoffs=payoffs,
-        chance=np.concatenate(tables) if tables else np.zeros(0, OUTCOME),
-        infosets=infosets,
-        infoset_range=infoset_range,
-        slot_range=slot_range,
-    )
-    outcome_action = np.array([action for d in distributions for action, _ in d], np.int64)
-    shape = Shape(max_depth, int(max_stack), bool(perfect_recall), int(max_moves))
-    return FlatTree(arrays, shape, order, slot_action, outcome_action)
+        found = _link(kinds, payloads, renumbered, firsts, counts, last_slot, path, infosets, nodes)
+    arrays = TreeArrays(nodes, payoffs, chance, infosets, infoset_range, slot_range)
+    return FlatTree(arrays, Shape(max_depth, *found), order, slot_action, outcome_action)
 
 
 def rows_of(firsts: np.ndarray, counts: np.ndarray) -> np.ndarray:
@@ -104,10 +77,7 @@ def rows_of(firsts: np.ndarray, counts: np.ndarray) -> np.ndarray:
 
 
 def alias_table(probabilities: np.ndarray) -> np.ndarray:
-    """Returns the rows of `TreeArrays.chance` for one distribution, ``[num_outcomes]`` OUTCOME.
-
-    Reference: Vose 1991, "A linear algorithm for generating random numbers with a given distribution".
-    """
+    """Returns the rows of `TreeArrays.chance` for one distribution, ``[num_outcomes]`` OUTCOME (Vose 1991)."""
     count = len(probabilities)
     table = np.empty(count, OUTCOME)
     table["probability"] = probabilities / probabilities.sum()
@@ -126,11 +96,10 @@ def alias_table(probabilities: np.ndarray) -> np.ndarray:
 
 @kernel
 def _link(kinds, payloads, renumbered, chance_first, chance_count, last_slot, path, infosets, nodes):
-    """Fills `nodes` and the parents in `infosets` from the depth-first stream. Both are modified in place.
+    """Fills `nodes` and the parents in `infosets` from the depth-first stream; `last_slot` holds the empty sequences.
 
-    `last_slot` holds the empty sequences, and `path` is scratch memory. Returns the size of a traversal's stack, the
-    most moves of players in a history, and whether every player has perfect recall: whether each infoset is always
-    entered through one last slot of its player.
+    Returns the size of a traversal's stack, whether each infoset is always entered through one last slot of its player
+    (perfect recall), and the most moves of players in a history.
     """
     perfect_recall, waiting, max_stack, moves, max_moves, depth, free, node = True, 1, 1, 0, 0, 0, 1, 0
     for position in range(len(kinds)):
@@ -169,7 +138,7 @@ def _link(kinds, payloads, renumbered, chance_first, chance_count, last_slot, pa
         node = above["first_child"] + child
         if above["kind"] >= 0:
             last_slot[above["kind"]] = above["payload"] + child
-    return max_stack, max_moves, perfect_recall
+    return max_stack, perfect_recall, max_moves
 
 
 # --- the leaves by last slot ---
@@ -183,37 +152,27 @@ def with_leaves(arrays: TreeArrays) -> TreeArrays:
     _pass_down(arrays, last_slots, chance)
     leaves = np.flatnonzero(arrays.nodes["kind"] == TERMINAL)
     last_slots, chance, payoff = last_slots[leaves], chance[leaves], arrays.nodes["payload"][leaves]
-    starts, rows, others, values = [np.zeros(1, np.int64)], [], [], []
-    leaf_range = np.zeros(num_players + 1, np.int64)
-    for player in range(num_players):
-        blocks = _blocks_of(arrays, player, *_entries_of(arrays, player, last_slots, chance, payoff))
-        starts.append(blocks[0] + starts[-1][-1])
-        rows.append(blocks[1])
-        others.append(blocks[2])
-        values.append(blocks[3])
-        leaf_range[player + 1] = leaf_range[player] + len(blocks[0])
-    with_tables = arrays._replace(
-        leaf_range=leaf_range,
-        leaf_start=np.concatenate(starts),
-        leaf_row=np.concatenate(rows),
-        leaf_others=np.concatenate(others).reshape(-1),
-        leaf_value=np.concatenate(values),
-    )
-    for array in with_tables:
+    blocks = [
+        _blocks_of(arrays, player, *_entries_of(arrays, player, last_slots, chance, payoff))
+        for player in range(num_players)
+    ]
+    lengths, rows, others, values = (np.concatenate(each) for each in zip(*blocks, strict=True))
+    leaf_range, leaf_start = np.cumsum([0, *(len(each[0]) for each in blocks)]), np.append(0, np.cumsum(lengths))
+    tables = leaf_range, leaf_start, rows, others.reshape(-1), values
+    for array in tables:
         array.flags.writeable = False
-    return with_tables
+    return TreeArrays(*arrays[:6], *tables, arrays.expansion)
 
 
 def _entries_of(arrays, player, last_slots, chance, payoff):
     """Returns the entries of each row, other players' slots and values of one player's leaves, row by row, added up."""
     others = [p for p in range(last_slots.shape[1]) if p != player]  # none of one player
-    num_keys = int(arrays.slot_range[-1]) + last_slots.shape[1]
     begin, num_rows = int(arrays.slot_range[player]), int(np.diff(arrays.slot_range)[player]) + 1
     value = chance * arrays.payoffs[payoff, player]
-    order = np.flatnonzero(value).astype(np.int32)  # the leaves that are not worth 0
-    for key in [*others[::-1], player]:  # least significant first: each pass is stable
-        order = _counting_sort(order, last_slots, key, num_keys)
+    order = np.flatnonzero(value)  # the leaves that are not worth 0
     slots = last_slots[order]
+    by_slots = np.lexsort(slots[:, [*others[::-1], player]].T)  # the least significant key first
+    order, slots = order[by_slots], slots[by_slots]
     is_first = np.ones(len(order), np.bool_)  # of the leaves with these slots
     is_first[1:] = (slots[1:] != slots[:-1]).any(axis=1)
     value = np.bincount(np.cumsum(is_first) - 1, value[order])
@@ -223,14 +182,15 @@ def _entries_of(arrays, player, last_slots, chance, payoff):
 
 
 def _blocks_of(arrays, player, length, columns, value):
-    """Returns ends of blocks, rows of blocks, other players' slots and values, all in block order."""
+    """Returns lengths of blocks, rows of blocks, other players' slots and values, all in block order."""
     num_slots, num_players = int(arrays.slot_range[-1]), len(arrays.slot_range) - 1
     begin, end = int(arrays.slot_range[player]), int(arrays.slot_range[player + 1])
     empty, dump = num_slots + player, num_slots + num_players
     order = np.argsort(-length, kind="stable")  # the longest row first
     block_rows = np.full(-(-len(order) // BLOCK) * BLOCK, dump, np.int32)
     block_rows[: len(order)] = np.append(np.arange(begin, end), empty)[order]
-    ends = np.cumsum(length[order[::BLOCK]] * BLOCK)
+    lengths = length[order[::BLOCK]] * BLOCK
+    ends = np.cumsum(lengths)
     others = np.full((int(ends[-1]), num_players - 1), num_slots, np.int32)  # a filler may point anywhere
     values = np.zeros(len(others))
     first = np.empty_like(length)  # where each row's entries go, BLOCK apart
@@ -238,7 +198,7 @@ def _blocks_of(arrays, player, length, columns, value):
     place = np.arange(len(value)) - np.repeat(np.cumsum(length) - length, length)  # within the row
     place = np.repeat(first, length) + BLOCK * place
     others[place], values[place] = columns, value
-    return ends, block_rows, others, values
+    return lengths, block_rows, others, values
 
 
 @kernel
@@ -255,19 +215,3 @@ def _pass_down(tree, last_slots, chance):
                 chance[child + index] *= tree.chance[payload + index]["probability"]
             else:
                 last_slots[child + index, kind] = payload + index
-
-
-@allocating_kernel
-def _counting_sort(order, keys, column, num_keys):
-    """Returns `order`, stably sorted by a column of `keys`, whose entries are all in 0 .. num_keys - 1."""
-    position = np.zeros(num_keys + 1, np.int64)
-    for index in order:
-        position[keys[index, column] + 1] += 1
-    for key in range(num_keys):
-        position[key + 1] += position[key]
-    result = np.empty_like(order)
-    for index in order:
-        key = keys[index, column]
-        result[position[key]] = index
-        position[key] += 1
-    return result

@@ -1,12 +1,10 @@
-"""Trees in Gambit's format for extensive games, `.efg`: exact numbers, a name for everything.
-
-Histories come in depth-first order. Information sets and outcomes are numbered from 1, names are unique within the
-players, a player's information sets, an information set's actions and the outcomes.
+"""Trees in Gambit's format `.efg`, with exact numbers and unique names, which OpenSpiel's own exporter does not write.
 
 Reference: Gambit's manual, "The extensive game (.efg) file format".
 """
 
-from collections.abc import Iterator, Sequence
+import itertools
+from collections.abc import Sequence
 from decimal import Decimal, localcontext
 from fractions import Fraction
 from functools import cache
@@ -18,11 +16,10 @@ import pyspiel
 from mccfr_plus.games.rules import CHANCE, TERMINAL
 from mccfr_plus.trees.game_tree import GameTree
 from mccfr_plus.trees.loading import action_name
-from mccfr_plus.trees.order import action_names, depth_first
+from mccfr_plus.trees.order import action_names
 
 _LARGEST_DENOMINATOR = 10**6
 _LARGEST_NUMERATOR = 2**31 - 1  # OpenSpiel reads no larger one
-_DIGITS = 800  # of sums of decimals, which are exact
 _ROUNDING = 1e-12  # a number this near to a fraction with a small denominator is meant to be that
 _REPLACED = str.maketrans({'"': "'", "\\": "/", "\n": " ", "\r": " ", "\t": " "})  # readers differ on escapes
 
@@ -30,67 +27,43 @@ _REPLACED = str.maketrans({'"': "'", "\\": "/", "\n": " ", "\r": " ", "\t": " "}
 def write_efg(tree: GameTree, file: TextIO) -> None:
     """Writes a game in Gambit's format.
 
-    Probabilities of chance and payoffs are fractions with a denominator of at most a million where one is within 1e-12,
-    and otherwise decimals that are read as the same number. Probabilities of chance sum to 1 exactly.
-
-    Examples:
-        >>> import sys, mccfr_plus
-        >>> tree = mccfr_plus.compile_game("matrix_mp")
-        >>> write_efg(tree, sys.stdout)
-        EFG 2 R "turn_based_simultaneous_game(game=matrix_mp())" { "Player 0" "Player 1" }
-        ""
-        p "" 1 1 "Current player: 0 Observing player: 0. Non-terminal" { "Heads" "Tails" } 0
-        p "" 2 1 "Current player: 1 Observing player: 1. Non-terminal" { "Heads" "Tails" } 0
-        t "" 1 "1" { 1, -1 }
-        t "" 2 "2" { -1, 1 }
-        p "" 2 1 "Current player: 1 Observing player: 1. Non-terminal" { "Heads" "Tails" } 0
-        t "" 3 "3" { -1, 1 }
-        t "" 4 "4" { 1, -1 }
+    Numbers are fractions with a denominator of at most a million where one is within 1e-12, and otherwise decimals that
+    are read as the same number. Probabilities of chance sum to 1 exactly.
     """
-    players = " ".join(f'"Player {player}"' for player in range(tree.num_players))
-    file.write(f'EFG 2 R "{_plain(str(tree.game))}" {{ {players} }}\n""\n')
-    file.writelines(_lines(tree))
-
-
-def _lines(tree: GameTree) -> Iterator[str]:
-    arrays = tree.arrays
-    decisions, payoffs = _decisions(tree), [_list(map(_number, row), ", ") for row in arrays.payoffs.tolist()]
-    infoset_of_slot = tree.infoset_of_slot.tolist()
 
     @cache
     def outcomes(first: int, count: int) -> str:
-        actions, rows = tree.outcome_action[first : first + count].tolist(), arrays.chance[first : first + count]
+        rows = slice(first, first + count)
+        actions, numbers = tree.outcome_action[rows].tolist(), tree.arrays.chance["probability"][rows].tolist()
         names = _unique([action_name(tree.game, pyspiel.PlayerId.CHANCE, action) for action in actions])
-        numbers = _probabilities(rows["probability"].tolist())
-        return _list((f'"{name}" {number}' for name, number in zip(names, numbers, strict=True)), " ")
+        return " ".join(f'"{name}" {number}' for name, number in zip(names, _probabilities(numbers), strict=True))
 
-    num_chance = num_terminal = 0
-    visited, _ = depth_first(tree, np.arange(tree.num_slots), np.arange(len(arrays.chance)))
-    for kind, count, _, payload in arrays.nodes[visited].tolist():
+    players = " ".join(f'"Player {player}"' for player in range(tree.num_players))
+    file.write(f'EFG 2 R "{_plain(str(tree.game))}" {{ {players} }}\n""\n')
+    decisions, payoffs = _decisions(tree), [", ".join(map(_number, row)) for row in tree.arrays.payoffs.tolist()]
+    chance_numbers, end_numbers, pending = itertools.count(1), itertools.count(1), [0]
+    while pending:  # depth first
+        kind, count, child, payload = tree.arrays.nodes[pending.pop()].tolist()
+        pending.extend(reversed(range(child, child + count)))
         if kind == TERMINAL:
-            num_terminal += 1
-            yield f't "" {num_terminal} "{num_terminal}" {payoffs[payload]}\n'
+            number = next(end_numbers)
+            file.write(f't "" {number} "{number}" {{ {payoffs[payload]} }}\n')
         elif kind == CHANCE:
-            num_chance += 1
-            yield f'c "" {num_chance} "{num_chance}" {outcomes(payload, count)} 0\n'
+            number = next(chance_numbers)
+            file.write(f'c "" {number} "{number}" {{ {outcomes(payload, count)} }} 0\n')
         else:
-            yield decisions[infoset_of_slot[payload]]
+            file.write(decisions[payload])
 
 
-def _decisions(tree: GameTree) -> list[str]:
-    """Returns the line of every infoset's nodes."""
-    lines = []
+def _decisions(tree: GameTree) -> dict[int, str]:
+    """Returns the line of every infoset's nodes, by its first slot."""
+    lines, slots = {}, tree.arrays.infosets["first_slot"]
     names, ranges = action_names(tree, np.arange(tree.num_infosets)), tree.arrays.infoset_range.tolist()
-    for player in range(tree.num_players):
-        begin, end = ranges[player : player + 2]
-        for number, text in enumerate(_unique([tree.info_states[i] for i in range(begin, end)])):
-            actions = _list((f'"{name}"' for name in _unique(names[begin + number])), " ")
-            lines.append(f'p "" {player + 1} {number + 1} "{text}" {actions} 0\n')
+    for player, (begin, end) in enumerate(itertools.pairwise(ranges)):
+        for number, text in enumerate(_unique(tree.info_states[begin:end])):
+            actions = " ".join(f'"{name}"' for name in _unique(names[begin + number]))
+            lines[int(slots[begin + number])] = f'p "" {player + 1} {number + 1} "{text}" {{ {actions} }} 0\n'
     return lines
-
-
-def _list(items: Iterator[object] | map, separator: str) -> str:
-    return f"{{ {separator.join(map(str, items))} }}"
 
 
 def _plain(text: str) -> str:
@@ -110,28 +83,20 @@ def _unique(texts: Sequence[str]) -> list[str]:
     return list(found)
 
 
-def _fraction(number: float) -> Fraction | None:
-    """Returns the fraction that a number is meant to be, if there is one that every reader has room for."""
+def _number(number: float) -> str:
+    """Returns the fraction that a number is meant to be, if every reader has room for it, or its decimals."""
     near = Fraction(number).limit_denominator(_LARGEST_DENOMINATOR)
     is_near = abs(float(near) - number) <= _ROUNDING * max(1.0, abs(number))
-    return near if is_near and abs(near.numerator) <= _LARGEST_NUMERATOR else None
-
-
-def _decimal(number: Decimal) -> str:
-    return f"{number:f}"  # without an exponent
-
-
-def _number(number: float) -> str:
-    fraction = _fraction(number)
-    return _decimal(Decimal(repr(number))) if fraction is None else str(fraction)
+    return str(near) if is_near and abs(near.numerator) <= _LARGEST_NUMERATOR else f"{Decimal(repr(number)):f}"
 
 
 def _probabilities(numbers: list[float]) -> list[str]:
     """Returns numbers that sum to 1: if fractions do not, as decimals, of which the largest makes up for the rest."""
-    fractions = [_fraction(number) for number in numbers]
-    if all(fractions) and sum(fraction or 0 for fraction in fractions) == 1:
-        return list(map(str, fractions))
-    with localcontext(prec=_DIGITS):
+    texts = list(map(_number, numbers))
+    found = list(map(Fraction, texts))
+    if all(found) and sum(found) == 1:
+        return texts
+    with localcontext(prec=800):  # so that sums are exact
         decimals = [Decimal(repr(number)) for number in numbers]
-        decimals[int(np.argmax(numbers))] += 1 - sum(decimals)
-    return list(map(_decimal, decimals))
+        decimals[numbers.index(max(numbers))] += 1 - sum(decimals)
+    return [f"{number:f}" for number in decimals]

@@ -1,8 +1,9 @@
-"""A game, compiled: immutable flat arrays and the texts that tie them to OpenSpiel."""
+"""A game, compiled: read-only flat arrays, the texts that tie them to OpenSpiel, and their sizes."""
 
 import hashlib
+import itertools
 from collections.abc import Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import asdict, dataclass, field, fields
 from functools import cached_property
 from typing import ClassVar
 
@@ -11,14 +12,14 @@ import pyspiel
 
 from mccfr_plus.errors import BudgetError, GameError
 from mccfr_plus.games import PyspielGame, RulesGame, compiled_rules
-from mccfr_plus.trees.arrays import INFOSET, Shape, TreeArrays
+from mccfr_plus.games.rules import CHANCE, TERMINAL
+from mccfr_plus.kernels.slots import Bindings
+from mccfr_plus.trees.arrays import Shape, TreeArrays
 from mccfr_plus.trees.by_rules import rules_tree
-from mccfr_plus.trees.flattening import flatten, with_leaves
-from mccfr_plus.trees.loading import load_game
+from mccfr_plus.trees.flattening import FlatTree, with_leaves
+from mccfr_plus.trees.loading import load_game, record
 from mccfr_plus.trees.memory import ESTIMATE_MARGIN, Budget
 from mccfr_plus.trees.needs import HISTORIES, INFOSETS, NODES
-from mccfr_plus.trees.recording import Recording, record
-from mccfr_plus.trees.statistics import Statistics, statistics_of
 from mccfr_plus.trees.tree import Tree
 
 DEFAULT_MAX_NODES = 50_000_000
@@ -27,9 +28,49 @@ DEFAULT_MAX_BYTES = 8 << 30
 _TRIAL_NODES = 20_000  # through pyspiel, which takes less time than to compile the rules
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True)
+class Statistics:
+    """Counts of a tree; a list has one entry per player.
+
+    Attributes:
+        histories: Number of nodes: the root, chance and terminal nodes included.
+        sequences: Number of sequences, the empty one included.
+        max_actions: Most actions at one infoset.
+        max_history_length: Longest history, in actions of players and chance.
+        max_moves: The same in actions of players alone.
+        m_values: M_i of Lanctot et al. 2009, section 4.
+        tree_bytes: Bytes of nodes, chance and payoffs.
+        infoset_bytes: Bytes of arrays per infoset and slot, without the texts.
+
+    Examples:
+        >>> import mccfr_plus
+        >>> statistics = mccfr_plus.compile_game("kuhn_poker").statistics()
+        >>> statistics.histories, statistics.sequences
+        (58, [13, 13])
+    """
+
+    histories: int
+    decision_nodes: list[int]
+    chance_nodes: int
+    terminal_nodes: int
+    infosets: list[int]
+    sequences: list[int]
+    max_actions: list[int]
+    max_history_length: int
+    max_moves: int
+    m_values: list[float]
+    perfect_recall: bool
+    tree_bytes: int
+    infoset_bytes: int
+
+    def as_dict(self) -> dict:
+        """Returns the counts as plain Python values, ready for JSON."""
+        return asdict(self)
+
+
+@dataclass(eq=False)
 class GameTree(Tree):
-    """A compiled game: its histories and information sets as immutable flat arrays.
+    """A compiled game: its histories and information sets as flat arrays, which are read-only.
 
     Attributes:
         game: The turn-based pyspiel game.
@@ -38,6 +79,11 @@ class GameTree(Tree):
         info_states: Per infoset, its information state string. A player's infosets stand together.
         slot_action: ``[num_slots]`` int64, OpenSpiel's action of each slot.
         outcome_action: OpenSpiel's action of each row of ``arrays.chance``, int64.
+        num_players: Number of players, chance not counted.
+        num_nodes: Number of histories: the root, chance and terminal nodes included.
+        num_infosets: Number of information sets of all players together.
+        num_slots: Number of (infoset, action) pairs of all players together.
+        perfect_recall: Whether every infoset tells its player all that the player saw and did before.
 
     Examples:
         >>> import mccfr_plus
@@ -59,44 +105,15 @@ class GameTree(Tree):
     def __post_init__(self) -> None:
         for array in (*self.arrays, self.slot_action, self.outcome_action):
             array.flags.writeable = False
+        self.num_players = len(self.arrays.slot_range) - 1
+        self.num_nodes = self.node_capacity = len(self.arrays.nodes)
+        self.num_infosets, self.found_infosets = len(self.arrays.infosets), self.arrays.infosets
+        self.num_slots = self.slot_capacity = len(self.slot_action)
+        self.perfect_recall = self.shape.perfect_recall
+        self.bindings: Bindings = {}
 
     def __reduce__(self) -> tuple:
         return GameTree, tuple(getattr(self, each.name) for each in fields(self))  # the rest can be derived
-
-    @property
-    def num_nodes(self) -> int:
-        """Number of histories: the root, chance and terminal nodes included."""
-        return len(self.arrays.nodes)
-
-    @property
-    def num_infosets(self) -> int:
-        """Number of information sets of all players together."""
-        return len(self.arrays.infosets)
-
-    @property
-    def num_slots(self) -> int:
-        """Number of (infoset, action) pairs of all players together."""
-        return int(self.arrays.slot_range[-1])
-
-    @property
-    def slot_capacity(self) -> int:
-        """Length of arrays with an entry per slot: `num_slots`."""
-        return self.num_slots
-
-    @property
-    def node_capacity(self) -> int:
-        """Length of arrays with an entry per node: `num_nodes`."""
-        return self.num_nodes
-
-    @property
-    def found_infosets(self) -> np.ndarray:
-        """The infosets, ``[num_infosets]`` INFOSET, parents first."""
-        return self.arrays.infosets
-
-    @property
-    def perfect_recall(self) -> bool:
-        """Whether every infoset tells its player all that the player saw and did before."""
-        return self.shape.perfect_recall
 
     @cached_property
     def infoset_of_slot(self) -> np.ndarray:
@@ -105,33 +122,32 @@ class GameTree(Tree):
 
     @cached_property
     def _lookup(self) -> list[dict[str, int]]:
-        numbers: list[dict[str, int]] = [{} for _ in range(self.num_players)]
-        players = self.arrays.infosets["player"].tolist()
-        for number, (player, text) in enumerate(zip(players, self.info_states, strict=True)):
-            numbers[player][text] = number
-        return numbers
+        ranges = itertools.starmap(range, itertools.pairwise(self.arrays.infoset_range.tolist()))
+        return [dict(zip(self.info_states[own.start : own.stop], own, strict=True)) for own in ranges]
 
     def _find(self, info_state: str, player: int) -> int | None:
         return self._lookup[player].get(info_state)
 
     def uniform_strategy(self) -> np.ndarray:
         """Returns the strategy that plays every action alike, ``[num_slots]`` float64."""
-        return self.attach(None, check_depth=False, single_trajectory=False)
+        counts = self.arrays.infosets["num_actions"]
+        return np.repeat(1.0 / counts, counts)
+
+    def attach(self, ones: np.ndarray | None, *, check_depth: bool, single_trajectory: bool) -> np.ndarray:
+        """Returns `uniform_strategy`: a compiled tree can belong to many solvers."""
+        return self.uniform_strategy()
 
     def arrays_to_run_on(self, with_leaves: bool) -> tuple[TreeArrays, np.ndarray]:
+        """Returns the arrays for a solver's kernels, perhaps with leaf tables, and their `expansion`, writable."""
         arrays = self.arrays_with_leaves if with_leaves else self.arrays
         expansion = np.zeros_like(arrays.expansion)  # of its own, as it may be interrupted
         view = expansion.view()
-        view.flags.writeable = False  # as in all trees: a writable array is another type
+        view.flags.writeable = False
         return arrays._replace(expansion=view), expansion
 
     @cached_property
     def arrays_with_leaves(self) -> TreeArrays:
-        """The arrays with the leaf tables of the sequence form, built when first asked for.
-
-        Raises:
-            GameError: If a player has imperfect recall: then a sequence does not determine an infoset.
-        """
+        """The arrays with the leaf tables of the sequence form, built when first used; they need perfect recall."""
         self.require_perfect_recall("a full traversal and a best response")
         return with_leaves(self.arrays)
 
@@ -150,11 +166,24 @@ class GameTree(Tree):
 
     def statistics(self) -> Statistics:
         """Returns the sizes of the tree: histories, infosets, sequences, M-values, bytes."""
-        return self._statistics
-
-    @cached_property
-    def _statistics(self) -> Statistics:
-        return statistics_of(self)
+        arrays, kinds, players = self.arrays, self.arrays.nodes["kind"], range(self.num_players)
+        owns = [arrays.infosets[slice(*arrays.infoset_range[player : player + 2])] for player in players]
+        blocks = [np.bincount(action_sequences(self, player)) for player in players]
+        return Statistics(
+            histories=len(kinds),
+            decision_nodes=[int(np.count_nonzero(kinds == player)) for player in players],
+            chance_nodes=int(np.count_nonzero(kinds == CHANCE)),
+            terminal_nodes=int(np.count_nonzero(kinds == TERMINAL)),
+            infosets=[len(own) for own in owns],
+            sequences=[int(count) + 1 for count in np.diff(arrays.slot_range)],
+            max_actions=[int(own["num_actions"].max(initial=0)) for own in owns],
+            max_history_length=self.shape.max_depth,
+            max_moves=self.shape.max_moves,
+            m_values=[float(np.sqrt(sizes).sum()) for sizes in blocks],
+            perfect_recall=self.shape.perfect_recall,
+            tree_bytes=arrays.nodes.nbytes + arrays.chance.nbytes + arrays.payoffs.nbytes,
+            infoset_bytes=arrays.infosets.nbytes + self.slot_action.nbytes,
+        )
 
     @cached_property
     def fingerprint(self) -> str:
@@ -190,8 +219,7 @@ def compile_game(
 ) -> GameTree:
     """Returns the flat-array tree of a game, traversed once: through pyspiel, or by its compiled rules if it has some.
 
-    Games may have any number of players, any payoffs, explicit chance, and simultaneous moves, which OpenSpiel's own
-    conversion makes turn-based. Games registered from Python work, too.
+    Games may have any number of players, any payoffs, explicit chance, and simultaneous moves; see `load_game`.
 
     Args:
         game: A `pyspiel.Game`, a game string, or a tree (returned as it is).
@@ -214,16 +242,15 @@ def compile_game(
     if isinstance(game, GameTree):
         return game
     game = load_game(game)
+    own = game.rules_game if rules and isinstance(game, PyspielGame) else None
     if max_nodes is None:
-        is_own = rules and isinstance(game, PyspielGame)
-        max_nodes = DEFAULT_MAX_NODES_OF_RULES if is_own else DEFAULT_MAX_NODES
+        max_nodes = DEFAULT_MAX_NODES if own is None else DEFAULT_MAX_NODES_OF_RULES
     if max_nodes < 1 or max_bytes < 1:
         raise GameError(f"max_nodes={max_nodes}, max_bytes={max_bytes}: both must be at least 1.")
     # Node numbers are int32, which is what keeps a node at 16 bytes.
-    max_nodes = min(max_nodes, np.iinfo(np.int32).max - 1)
-    budget = Budget(game, max_nodes, max_bytes, estimate_margin)
-    if rules and isinstance(game, PyspielGame):
-        return build_by_rules(game, game.rules_game, budget, progress)
+    budget = Budget(game, min(max_nodes, np.iinfo(np.int32).max - 1), max_bytes, estimate_margin)
+    if own is not None:
+        return build_tree(game, rules_tree.build(own, budget, progress))
     found: list[RulesGame | None] = []
 
     def check(num_nodes: int, num_bytes: int) -> None:
@@ -239,29 +266,35 @@ def compile_game(
         if not found or found[0] is None:
             raise
     budget.check_estimate(_TRIAL_NODES)  # before the rules are compiled
-    return build_by_rules(game, found[0], budget, progress)
+    return build_tree(game, rules_tree.build(found[0], budget, progress))
 
 
-def build_tree(game: pyspiel.Game, recording: Recording) -> GameTree:
-    """Returns the tree of a recording."""
-    infosets = np.zeros(len(recording.infoset_key), INFOSET)
-    infosets["player"] = recording.infoset_player
-    infosets["num_actions"] = [len(actions) for actions in recording.infoset_actions]
-    infosets["first_slot"] = np.cumsum(infosets["num_actions"]) - infosets["num_actions"]
-    flat = flatten(
-        recording.max_depth,
-        np.frombuffer(recording.kinds, np.int8),
-        np.frombuffer(recording.payloads, np.int32),
-        infosets,
-        np.array([action for actions in recording.infoset_actions for action in actions], np.int64),
-        recording.distributions,
-        np.array(recording.payoffs, np.float64).reshape(-1, recording.num_players),
-    )
-    info_states = [recording.infoset_key[i] for i in flat.order]
+def build_tree(game: pyspiel.Game, found: tuple[FlatTree, Sequence[str]]) -> GameTree:
+    """Returns the tree of what `record`, or the traversal by compiled rules, has found."""
+    flat, info_states = found
     return GameTree(game, flat.arrays, flat.shape, info_states, flat.slot_action, flat.outcome_action)
 
 
-def build_by_rules(game: pyspiel.Game, rules_game: RulesGame, budget: Budget, progress: bool | None) -> GameTree:
-    """Returns the tree of a game by its compiled rules; see `compile_game`."""
-    flat, info_states = rules_tree.build(rules_game, budget, progress)
-    return GameTree(game, flat.arrays, flat.shape, info_states, flat.slot_action, flat.outcome_action)
+def action_sequences(tree: GameTree, player: int) -> np.ndarray:
+    """Returns the number of each own infoset's action sequence, 0, 1, ... without gaps, ``[infosets of the player]``.
+
+    An action sequence is a list of actions, whatever the infosets they were taken at, so that infosets that differ in
+    what others did share one (Lanctot et al. 2009, section 4). M_i is the sum over them of sqrt(number of infosets).
+    """
+    infosets = tree.arrays.infosets[slice(*tree.arrays.infoset_range[player : player + 2])]
+    begin, end = tree.arrays.slot_range[player : player + 2]
+    actions = np.unique(tree.slot_action[begin:end], return_inverse=True)[1]
+    owner, parent = np.repeat(np.arange(len(infosets)), infosets["num_actions"]), infosets["parent_slot"] - begin
+    # The number of each infoset's action sequence, 0 for the empty one, from the root down.
+    sequence, used = np.zeros(len(infosets), np.int64), 1
+    is_numbered = parent >= end - begin
+    waiting = np.flatnonzero(~is_numbered)
+    while len(waiting):
+        is_next = is_numbered[owner[parent[waiting]]]
+        level, waiting = waiting[is_next], waiting[~is_next]
+        pairs = sequence[owner[parent[level]]] * len(actions) + actions[parent[level]]
+        found, numbers = np.unique(pairs, return_inverse=True)
+        sequence[level] = used + numbers
+        is_numbered[level] = True
+        used += len(found)
+    return sequence

@@ -9,11 +9,10 @@ from mccfr_plus.trees import expansion
 from mccfr_plus.trees.arrays import INFOSET, NODE, OUTCOME, Shape
 from mccfr_plus.trees.expander import Expander, Places
 from mccfr_plus.trees.expanding_tree import SIZES, ExpandingTree
-from mccfr_plus.trees.keys import Keys
-from mccfr_plus.trees.loading import load_game
+from mccfr_plus.trees.info_states import Keys
+from mccfr_plus.trees.loading import different_actions, game_error, load_game
 from mccfr_plus.trees.memory import MemoryPlan
 from mccfr_plus.trees.needs import NODES
-from mccfr_plus.trees.recording import different_actions, game_error
 from mccfr_plus.trees.tree import Sizes
 
 _FIRST_TABLE = 1 << 12

@@ -1,23 +1,40 @@
-"""Loads games by OpenSpiel's game strings."""
+"""Loads games by OpenSpiel's game strings, and records them: every error names game, history and action."""
 
 import contextlib
 import difflib
 import importlib
 import logging
+import math
 import os
-from collections.abc import Iterator
+from array import array
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
 
+import numpy as np
 import pyspiel
+from tqdm.auto import tqdm
 
 import mccfr_plus.games  # noqa: F401 - registers this package's games
-from mccfr_plus.errors import GameError
+from mccfr_plus.errors import GameError, MccfrPlusError
+from mccfr_plus.games.rules import CHANCE, TERMINAL
+from mccfr_plus.trees.arrays import INFOSET
+from mccfr_plus.trees.flattening import FlatTree, flatten
 from mccfr_plus.trees.tree import Tree
 from mccfr_plus.trees.trial import try_out, without_places
 
 logger = logging.getLogger("mccfr_plus")
 
+Outcomes = tuple[tuple[int, float], ...]
+_Check = Callable[[int, int], None]
+
 _EXPLICIT = (pyspiel.GameType.ChanceMode.DETERMINISTIC, pyspiel.GameType.ChanceMode.EXPLICIT_STOCHASTIC)
 _MAX_LENGTH = 100_000  # of a game, in moves of players and chance: the longest of OpenSpiel by default has 72,922
+_TOLERANCE = 1e-6  # of the sum of a chance node's probabilities
+_CHECK_EVERY = 1024  # nodes between two checks of the budget
+
+# Bytes of a compiled tree, and of a recording.
+COMPILED_BYTES_PER_NODE = 21  # 16 in the tree, 5 in the recording
+COMPILED_BYTES_PER_INFOSET = 250  # key object, dictionary entries, list entries, array rows; its text comes on top
 
 
 def load_game(game: pyspiel.Game | str | Tree) -> pyspiel.Game:
@@ -43,48 +60,32 @@ def load_game(game: pyspiel.Game | str | Tree) -> pyspiel.Game:
         game = game_of_name(game)
     if not isinstance(game, pyspiel.Game):
         raise GameError(f"game={game!r} is a {type(game).__name__}: give a pyspiel.Game or a game string.")
-    kind = game.get_type()
-    name = kind.short_name
-    if kind.dynamics == pyspiel.GameType.Dynamics.MEAN_FIELD:
-        raise GameError(
-            f"{name} is a mean-field game: its states depend on a population, which CFR does not model. "
-            "See open_spiel.python.mfg for algorithms that do."
-        )
-    if kind.chance_mode not in _EXPLICIT:
-        raise GameError(
-            f"{name} samples its chance events inside the game (sampled stochasticity), so that their outcomes and "
-            "probabilities cannot be listed. Choose a game, or parameters of it, with explicit chance."
-        )
-    if not kind.provides_information_state_string:
-        raise GameError(
-            f"{name} provides no information_state_string, which is what tells a player's information sets apart. "
-            "Observations alone do not: their recall is imperfect. Choose a game with information states."
-        )
+    kind, fault = game.get_type(), ""
     length = game.max_game_length() + max(game.max_chance_nodes_in_history(), 0)
-    if length > _MAX_LENGTH:
-        raise GameError(
-            f"one game of {game} can have {length:,} moves, more than {_MAX_LENGTH:,}: choose smaller parameters."
-        )
+    if kind.dynamics == pyspiel.GameType.Dynamics.MEAN_FIELD:
+        fault = "is a mean-field game, which CFR does not model: see open_spiel.python.mfg for algorithms that do"
+    elif kind.chance_mode not in _EXPLICIT:
+        fault = "draws chance events by itself: choose a game, or parameters, that list outcomes with probabilities"
+    elif not kind.provides_information_state_string:
+        fault = "provides no information_state_string, which tells information sets apart: choose a game that does"
+    elif length > _MAX_LENGTH:
+        fault = f"can have {length:,} moves, more than {_MAX_LENGTH:,}: choose smaller parameters"
+    if fault:
+        raise GameError(f"{game} {fault}.")
     if kind.dynamics == pyspiel.GameType.Dynamics.SIMULTANEOUS:
         with quiet_openspiel():
             game = pyspiel.convert_to_turn_based(game)
+        name = kind.short_name
         logger.info("%s has simultaneous moves: in turns, as turn_based_simultaneous_game(game=%s(...))", name, name)
     return game
 
 
 def game_of_name(text: str) -> pyspiel.Game:
-    """Returns the game of a game string as it is, simultaneous moves included.
-
-    Raises:
-        GameError: If the game is unknown (with the nearest names), or its parameters are not accepted or too much.
-    """
+    """Returns the game of a game string as it is, simultaneous moves included; see `load_game` for errors."""
     name = text.split("(", 1)[0].strip()
-    names = pyspiel.registered_names()
-    if name not in names:
-        # Games written in Python are there only once this module is imported (0.2 s).
-        importlib.import_module("open_spiel.python.games")
-        names = pyspiel.registered_names()
-    if name not in names:
+    if name not in pyspiel.registered_names():
+        importlib.import_module("open_spiel.python.games")  # registers games written in Python, in 0.2 s
+    if name not in (names := pyspiel.registered_names()):
         near = difflib.get_close_matches(name, names, n=3, cutoff=0.5) or [n for n in names if name and name in n][:3]
         hint = f"did you mean {', '.join(near)}?" if near else "pyspiel.registered_names() lists them all."
         hint += " A user-defined game must be imported first (--import=MODULE on the command line)."
@@ -111,7 +112,7 @@ def action_name(game: pyspiel.Game, player: int, action: int) -> str:
 
 @contextlib.contextmanager
 def quiet_openspiel() -> Iterator[None]:
-    """Keeps OpenSpiel's C++, which does not know of `sys.stderr`, from printing its own copy of an exception."""
+    """Keeps OpenSpiel's C++ from printing its own copy of an exception, past `sys.stderr`."""
     try:
         saved = os.dup(2)
     except OSError:  # no standard error at all, as in some GUI processes
@@ -124,3 +125,197 @@ def quiet_openspiel() -> Iterator[None]:
     finally:
         os.dup2(saved, 2)
         os.close(saved)
+
+
+# --- what a game may answer ---
+
+
+class WrongAnswerError(Exception):
+    """Something that no game may return, such as a payoff that is not a number. `game_error` adds where it occurred."""
+
+
+def game_error(game: pyspiel.Game | str, history: Sequence[int], problem: Exception) -> MccfrPlusError:
+    """Returns the GameError to raise for a problem after a history; errors of this package are returned as they are."""
+    if isinstance(problem, MccfrPlusError):
+        return problem
+    where = f"at history {list(history[:-1])}, action {history[-1]}" if history else "at history []"
+    if isinstance(problem, WrongAnswerError):
+        return GameError(f"{game}, {where}: {problem}.")
+    error = GameError(f"{game} raised {type(problem).__name__} {where}: {problem}")
+    error.__cause__ = problem
+    return error
+
+
+def checked_outcomes(outcomes: Sequence[tuple[int, float]]) -> Outcomes:
+    """Returns the outcomes of a chance node without those of probability 0, which no play reaches."""
+    possible = tuple((action, probability) for action, probability in outcomes if probability != 0)
+    probabilities = [probability for _, probability in possible]
+    if not all(0 <= probability < math.inf for probability in probabilities):
+        raise WrongAnswerError(f"probabilities of chance must be finite and not negative, and not {probabilities}")
+    total = math.fsum(probabilities)
+    if abs(total - 1.0) > _TOLERANCE:
+        raise WrongAnswerError(f"the probabilities of chance sum to {total:.9g} instead of 1")
+    return possible
+
+
+def checked_returns(returns: Sequence[float], num_players: int) -> tuple[float, ...]:
+    """Returns the payoffs of all players: one finite number each."""
+    payoffs = tuple(returns)
+    if len(payoffs) != num_players or not all(map(math.isfinite, payoffs)):
+        raise WrongAnswerError(f"returns() must be {num_players} finite numbers, and not {list(payoffs)}")
+    return payoffs
+
+
+def checked_actions(actions: list[int], most: int) -> list[int]:
+    """Returns the legal actions of a decision node: between 1 and `most`, all of them different."""
+    if not 0 < len(actions) <= most:
+        raise WrongAnswerError(
+            f"a decision node with {len(actions)} legal actions, where num_distinct_actions() allows 1 to {most}"
+        )
+    if len(set(actions)) < len(actions):
+        raise WrongAnswerError(f"the legal actions {actions} of a decision node are not all different")
+    return actions
+
+
+def read_node(game: pyspiel.Game, state: pyspiel.State) -> tuple[int, list[int], list[float]]:
+    """Returns who moves at a state, the actions, and their probabilities in random play; no actions at the end."""
+    player = int(state.current_player())
+    if player >= 0:
+        actions = checked_actions(state.legal_actions(), game.num_distinct_actions())
+        return player, actions, [1 / len(actions)] * len(actions)
+    if player == CHANCE:
+        outcomes = checked_outcomes(state.chance_outcomes())
+        return player, [action for action, _ in outcomes], [probability for _, probability in outcomes]
+    if player != TERMINAL:
+        raise unknown_mover(player)
+    checked_returns(state.returns(), game.num_players())
+    return player, [], []
+
+
+def require_end(game: pyspiel.Game, num_moves: int) -> None:
+    """Raises WrongAnswerError if a history is much longer than the game says."""
+    length, chances = game.max_game_length(), max(game.max_chance_nodes_in_history(), 0)
+    if num_moves > 10 * (length + chances) + 1000:
+        raise WrongAnswerError(
+            f"no end after {num_moves:,} moves, where max_game_length() is {length:,} and "
+            f"max_chance_nodes_in_history() {chances:,}: do moves change the state"
+        )
+
+
+def unknown_mover(player: int) -> WrongAnswerError:
+    return WrongAnswerError(f"a node of a kind that is no decision, chance or terminal node (current player {player})")
+
+
+def different_actions(info_state: str, player: int, known: Sequence[int], found: Sequence[int]) -> WrongAnswerError:
+    return WrongAnswerError(
+        f"information state {info_state!r} of player {player} has two sets of legal actions, {list(known)} and "
+        f"{list(found)}: it does not tell apart what the player can tell apart"
+    )
+
+
+# --- recording ---
+
+
+def compiling_bar(progress: bool | None) -> tqdm:
+    """Returns a progress bar for work over a second; None shows it if standard error is a terminal."""
+    disable = None if progress is None else not progress
+    return tqdm(desc="compiling the tree", unit=" nodes", unit_scale=True, delay=1.0, disable=disable, leave=False)
+
+
+def show_fraction(bar: tqdm, num_nodes: int, num_actions: Sequence[int], num_taken: Sequence[int]) -> None:
+    """Updates the bar of a traversal, given the actions of each node on the path and how many of them were taken."""
+    if bar.disable:
+        return
+    # The fraction of the tree before the current path, if all children of a node had subtrees of one size.
+    fraction = ((np.array(num_taken) - 1.0) / np.cumprod(num_actions, dtype=float)).sum()
+    bar.total = round(num_nodes / max(fraction, 1e-9))
+    bar.update(num_nodes - bar.n)
+
+
+def record(game: pyspiel.Game, check_budget: _Check, progress: bool | None) -> tuple[FlatTree, list[str]]:
+    """Returns the tree of a turn-based game and its information states; `check_budget` is `memory.Budget.check`."""
+    path: list[list[Any]] = []
+    with compiling_bar(progress) as bar:
+        try:
+            info_states, *recording = _traverse(game, path, check_budget, bar)
+        except MccfrPlusError:
+            raise
+        except Exception as error:
+            raise game_error(game, [actions[taken - 1] for _, actions, taken in path], error) from error
+    tree = flatten(*recording)
+    return tree, [info_states[infoset] for infoset in tree.order]
+
+
+def _traverse(game: pyspiel.Game, path: list[list[Any]], check_budget: _Check, bar: tqdm) -> tuple:
+    """Returns the information states and the arguments of `flatten`.
+
+    `path` lists state, actions and number of actions taken of the inner nodes above.
+    """
+    num_players, max_depth, kinds, payloads = game.num_players(), 0, array("b"), array("i")
+    infosets: dict[tuple[int, str], int] = {}
+    infoset_actions: list[list[int]] = []
+    distributions: list[Outcomes] = []
+    distribution_of: dict[Outcomes, int] = {}
+    payoffs: dict[tuple[float, ...], int] = {}
+    state, countdown, key_bytes = game.new_initial_state(), _CHECK_EVERY, 0
+
+    def check() -> None:
+        num_bytes = len(kinds) * COMPILED_BYTES_PER_NODE + len(infosets) * COMPILED_BYTES_PER_INFOSET + key_bytes
+        check_budget(len(kinds), num_bytes)
+        show_fraction(bar, len(kinds), [len(actions) for _, actions, _ in path], [taken for *_, taken in path])
+        require_end(game, len(path))
+
+    while True:
+        countdown -= 1
+        if not countdown:
+            countdown = _CHECK_EVERY
+            check()
+        player, actions = state.current_player(), []
+        if player >= 0:
+            key, actions = state.information_state_string(), state.legal_actions()
+            payload = infosets.setdefault((player, key), len(infosets))
+            if payload == len(infoset_actions):
+                key_bytes += len(key)
+                infoset_actions.append(checked_actions(actions, game.num_distinct_actions()))
+            elif actions != infoset_actions[payload]:
+                raise different_actions(key, player, infoset_actions[payload], actions)
+        elif player == TERMINAL:
+            returns = tuple(state.returns())
+            if returns not in payoffs:
+                payoffs[checked_returns(returns, num_players)] = len(payoffs)
+            payload = payoffs[returns]
+        elif player == CHANCE:
+            outcomes = tuple(state.chance_outcomes())
+            if outcomes not in distribution_of:
+                possible = checked_outcomes(outcomes)
+                distribution_of[outcomes] = distribution_of.setdefault(possible, len(distributions))
+                if distribution_of[outcomes] == len(distributions):
+                    distributions.append(possible)
+            payload = distribution_of[outcomes]
+            actions = [action for action, _ in distributions[payload]]
+        else:
+            raise unknown_mover(player)
+        kinds.append(int(player))
+        payloads.append(payload)
+        if actions:
+            path.append([state, actions, 0])
+            max_depth = max(max_depth, len(path))
+        while path and path[-1][2] == len(path[-1][1]):
+            path.pop()
+        if not path:
+            break
+        state, actions, taken = path[-1]
+        path[-1][2] = taken + 1
+        if taken + 1 < len(actions):
+            state = state.child(actions[taken])
+        else:
+            state.apply_action(actions[taken])  # the parent's state has served
+    check()
+    records = np.zeros(len(infosets), INFOSET)
+    records["player"] = [player for player, _ in infosets]
+    records["num_actions"] = [len(actions) for actions in infoset_actions]
+    records["first_slot"] = np.cumsum(records["num_actions"]) - records["num_actions"]
+    slot_action = np.array([action for actions in infoset_actions for action in actions], np.int64)
+    table = np.array(list(payoffs), np.float64).reshape(-1, num_players)
+    nodes = np.frombuffer(kinds, np.int8), np.frombuffer(payloads, np.int32)
+    return [key for _, key in infosets], max_depth, *nodes, records, slot_action, distributions, table

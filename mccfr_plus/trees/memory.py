@@ -16,7 +16,7 @@ import pyspiel
 
 from mccfr_plus.errors import BudgetError, ConfigError
 from mccfr_plus.games import PyspielGame
-from mccfr_plus.kernels.random_numbers import as_python
+from mccfr_plus.parameters import as_python
 from mccfr_plus.trees.intervals import as_text
 from mccfr_plus.trees.size_estimate import probe_size
 

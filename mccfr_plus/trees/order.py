@@ -1,8 +1,7 @@
-"""Depth-first traversals of a tree: OpenSpiel's order of information states, and a state for each.
+"""OpenSpiel's order of information states, a state for each, and names of actions.
 
-`open_spiel.python.policy.TabularPolicy` sorts the states of a player by their history strings, "3, 10, 0". As every
-history string begins with its prefixes and a comma sorts before digits, that is a depth-first traversal which takes the
-actions in the order of their texts.
+`open_spiel.python.policy.TabularPolicy` sorts a player's states by their history strings, "3, 10, 0". As a comma sorts
+before digits, that is a depth-first traversal which takes the actions in the order of their texts.
 """
 
 import numpy as np
@@ -16,21 +15,12 @@ from mccfr_plus.trees.loading import action_name
 _MOST_NAMED = 50_000  # infosets, of some 0.1 ms each
 
 
-def depth_first(tree: GameTree, slots: np.ndarray, outcomes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Returns the nodes in the order of a depth-first traversal, and the parent of each node, ``[num_nodes]`` int32.
-
-    Args:
-        slots: ``[num_slots]``: the slots of each infoset, in the order in which they are visited.
-        outcomes: The same for the rows of ``arrays.chance``.
-    """
-    visited, parents = np.empty(tree.num_nodes, np.int32), np.zeros(tree.num_nodes, np.int32)
-    _visit(tree.arrays, slots, outcomes, np.zeros(tree.shape.max_stack, np.int32), visited, parents)
-    return visited, parents
-
-
 @kernel
 def _visit(tree, slots, outcomes, stack, visited, parents):
-    """Writes `visited` and `parents`; `stack` is scratch memory, zeros at first."""
+    """Writes the nodes in depth-first order and the parent of each node; `stack` is scratch memory, zeros at first.
+
+    `slots` are those of each infoset in the order in which they are visited, and `outcomes` rows of ``tree.chance``.
+    """
     nodes, pending = tree.nodes, 1
     for position in range(len(nodes)):
         pending -= 1
@@ -45,15 +35,13 @@ def _visit(tree, slots, outcomes, stack, visited, parents):
 
 def openspiel_order(tree: GameTree) -> np.ndarray:
     """Returns the infosets in the order of OpenSpiel's tabular policies, ``[num_infosets]`` int64."""
-    _, places, _ = _first_visits(tree)
-    return np.lexsort((places, tree.arrays.infosets["player"]))
+    return np.lexsort((_first_visits(tree)[1], tree.arrays.infosets["player"]))
 
 
 def representative_states(tree: GameTree, order: np.ndarray | None = None) -> list[pyspiel.State]:
     """Returns one state of every infoset: the one that OpenSpiel's tabular policies take, in the order given."""
     first_nodes, _, parents = _first_visits(tree)
-    nodes = tree.arrays.nodes
-    states = []
+    nodes, states = tree.arrays.nodes, []
     for infoset in range(tree.num_infosets) if order is None else order:
         node = int(first_nodes[infoset])
         actions: list[int] = []
@@ -70,10 +58,7 @@ def representative_states(tree: GameTree, order: np.ndarray | None = None) -> li
 
 
 def action_names(tree: GameTree, infosets: np.ndarray) -> list[list[str]]:
-    """Returns what OpenSpiel calls the legal actions of some infosets, as the state of the first history writes them.
-
-    Of very many infosets the names are those that do not depend on the state; see `action_name`.
-    """
+    """Returns what OpenSpiel calls the legal actions of infosets in their first states; of very many, `action_name`."""
     players, numbers = tree.arrays.infosets["player"], infosets.tolist()
     if len(numbers) > _MOST_NAMED:
         return [[action_name(tree.game, players[i], action) for action in tree.legal_actions(i)] for i in numbers]
@@ -89,7 +74,8 @@ def _first_visits(tree: GameTree) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     _, index = np.unique(chance_nodes["payload"], return_index=True)  # a node of each distribution
     slots = _sorted_by_text(tree.slot_action, tree.arrays.infosets["num_actions"])
     outcomes = _sorted_by_text(tree.outcome_action, chance_nodes["num_children"][index])
-    visited, parents = depth_first(tree, slots, outcomes)
+    visited, parents = np.empty(tree.num_nodes, np.int32), np.zeros(tree.num_nodes, np.int32)
+    _visit(tree.arrays, slots, outcomes, np.zeros(tree.shape.max_stack, np.int32), visited, parents)
     visited = visited[tree.arrays.nodes["kind"][visited] >= 0][::-1]
     numbers = tree.infoset_of_slot[tree.arrays.nodes["payload"][visited]]
     first_nodes, places = np.empty((2, tree.num_infosets), np.int64)

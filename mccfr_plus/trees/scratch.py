@@ -8,8 +8,7 @@ from mccfr_plus.kernels.compile import expression_kernel, inline_kernel, kernel
 from mccfr_plus.kernels.intrinsics import at
 from mccfr_plus.trees.arrays import NUM_SLOTS, Shape, TreeArrays
 
-# The scalars of a scratch. The last three are for gradients that are made again, as the tree could not expand, or the
-# run was ended in the middle.
+# The scalars of a scratch. The last three are for gradients that are made again.
 COUNTS = np.dtype(
     [
         ("stamp", np.int64),  # number of the current gradient; `stamps` has the last one's that entered an infoset
@@ -29,8 +28,8 @@ COUNTS = np.dtype(
 # What a traversal notes of an infoset that it enters: all that the update needs, so that it looks nothing up.
 TOUCHED = np.dtype([("first_slot", np.int32), ("num_actions", np.int32), ("parent_slot", np.int32)])
 
-# An infoset whose player's average is to be updated, and with which weight. Where the action that was drawn is to be
-# counted instead of the strategy, it is the slot of that action, and `num_actions` is DRAWN_ACTION.
+# An infoset whose player's average is to be updated. Where the action that was drawn is to be counted instead of the
+# strategy, `first_slot` is that action's, and `num_actions` is DRAWN_ACTION.
 VISIT = np.dtype([("first_slot", np.int32), ("num_actions", np.int32), ("weight", np.float64)])
 
 # A node that waits to be expanded: the last own slot before it, and the weight of what is below it.
@@ -55,7 +54,6 @@ FRAME = np.dtype(
 )
 
 DRAWN_ACTION = -1
-
 LOOK_AHEAD = 48  # entries of the list of touched infosets: what these have in large arrays is fetched so early
 
 # Numbers of gradients and of traversals are small, so that arrays of them are; they start again when they run out.
@@ -67,9 +65,8 @@ class Scratch(NamedTuple):
     """Scratch memory of the kernels, allocated once per solver.
 
     After an estimator has run for player p, ``touched[infoset_range[p]:][:num_touched[p]]`` lists the infosets of p
-    that it entered, in the order of first visit, so that parents come before children, and ``gradient`` holds an
-    unbiased estimate of p's utility gradient at their slots. At all other slots the estimate is 0, whatever stands
-    there.
+    that it entered, parents before children, and ``gradient`` holds an unbiased estimate of p's utility gradient at
+    their slots. At all other slots the estimate is 0, whatever stands there.
     """
 
     gradient: np.ndarray  # [num_slots + num_players + 1] float64; then come the empty sequences, and a dump
@@ -103,16 +100,7 @@ def new_scratch(
     stride: int = 1,
     seen: np.ndarray | None = None,
 ) -> Scratch:
-    """Returns a fresh scratch for a tree.
-
-    Args:
-        rng: ``[1]`` uint64, the state of the random generator; kept, not copied.
-        max_visits: Room for visits.
-        sample_per_infoset: Whether traversals may draw one action per infoset.
-        values: See `Scratch.values`; kept, not copied. None: there are none.
-        thread, stride: See `COUNTS`.
-        seen: `Scratch.seen` of the first thread; kept, not copied. None: a new one.
-    """
+    """Returns a fresh scratch for a tree; see its fields. `rng`, `values` and the first thread's `seen` are kept."""
     num_slots, num_players = int(tree.slot_range[-1]), len(tree.slot_range) - 1
     values = np.zeros((0, 0)) if values is None else values
     scratch = Scratch(
@@ -138,7 +126,7 @@ def new_scratch(
 
 @inline_kernel
 def note_beginning(scratch):
-    """Notes what `throw_away` goes back to. Modified in place."""
+    """Notes what `throw_away` goes back to."""
     counts = scratch.counts[0]
     counts["rng_before"] = np.int64(scratch.rng[0])
     counts["nodes_before"] = counts["nodes_touched"]
@@ -146,7 +134,7 @@ def note_beginning(scratch):
 
 @kernel
 def throw_away(scratch, alternating):
-    """Throws the gradient under way away, or all of the iteration if not alternating; the same draws come next."""
+    """Discards the gradient under way, or all of the iteration if not alternating; the same draws come next."""
     counts = scratch.counts[0]
     scratch.rng[0] = np.uint64(counts["rng_before"])
     counts["nodes_touched"] = counts["nodes_before"]
@@ -155,7 +143,7 @@ def throw_away(scratch, alternating):
 
 @inline_kernel
 def begin_gradient(tree, scratch, player):
-    """Empties the list of infosets touched for the player's gradient. Called by the loop. Modified in place."""
+    """Empties the list of infosets touched for the player's gradient. Called by the loop."""
     counts = scratch.counts[0]
     if counts["stamp"] >= _LAST_STAMP:
         found = tree.expansion[NUM_SLOTS]  # 0: the tree is complete
@@ -169,7 +157,7 @@ def begin_gradient(tree, scratch, player):
 
 @inline_kernel
 def begin_traversal(scratch, keep_visits=False):
-    """Clears draws, and the list of visits unless it is kept. Called by the loop. Modified in place."""
+    """Clears draws, and the list of visits unless it is kept. Called by the loop."""
     counts = scratch.counts[0]
     if not keep_visits:
         counts["num_visits"] = 0
@@ -183,7 +171,7 @@ def begin_traversal(scratch, keep_visits=False):
 
 @inline_kernel
 def scale_gradient(tree, scratch, player, scale):
-    """Multiplies the player's gradient at touched infosets and at the empty sequence. Modified in place."""
+    """Multiplies the player's gradient at touched infosets and at the empty sequence."""
     begin = tree.infoset_range[player]
     for position in range(begin, begin + scratch.num_touched[player]):
         infoset = scratch.touched[at(position)]
@@ -195,14 +183,10 @@ def scale_gradient(tree, scratch, player, scale):
 
 @inline_kernel
 def enter(tree, scratch, player, first, count, parent, stamp):
-    """Puts an infoset of the player on the touched list, if it is entered for this gradient for the first time.
+    """Puts an infoset of the player on the touched list at its first entry for this gradient; returns whether it did.
 
-    Returns whether it did; then the caller must set the gradient of the infoset's slots to 0. Modified in place.
-
-    Args:
-        first, count: The infoset's first slot and its number of actions.
-        parent: The player's last slot before it.
-        stamp: ``scratch.counts[0]["stamp"]``.
+    Then the caller must set the gradient of the infoset's slots, the `count` ones from `first`, to 0. `parent` is the
+    player's last slot before the infoset, and `stamp` is ``scratch.counts[0]["stamp"]``.
     """
     is_new = scratch.stamps[at(first)] != stamp
     if is_new:
@@ -217,7 +201,7 @@ def enter(tree, scratch, player, first, count, parent, stamp):
 
 @inline_kernel
 def touch(tree, scratch, player, first, count, parent):
-    """Does what `enter` does and sets the gradient of an infoset that is new to 0. Modified in place."""
+    """Does what `enter` does and sets the gradient of an infoset that is new to 0."""
     if enter(tree, scratch, player, first, count, parent, scratch.counts[0]["stamp"]):
         for slot in range(first, first + count):
             scratch.gradient[at(slot)] = 0.0
@@ -225,7 +209,7 @@ def touch(tree, scratch, player, first, count, parent):
 
 @inline_kernel
 def note_visit(scratch, position, first, count, weight):
-    """Writes an entry of `scratch.visits`, modified in place. The caller counts them in ``counts["num_visits"]``."""
+    """Writes an entry of `scratch.visits`. The caller counts them in ``counts["num_visits"]``."""
     visit = scratch.visits[at(position)]
     visit["first_slot"] = first
     visit["num_actions"] = count
@@ -234,7 +218,7 @@ def note_visit(scratch, position, first, count, weight):
 
 @expression_kernel
 def push(stack, position, node, slot, weight):
-    """Writes an entry of a stack of PENDING nodes, modified in place."""
+    """Writes an entry of a stack of PENDING nodes."""
     pending = stack[at(position)]
     pending["node"] = node
     pending["slot"] = slot
@@ -243,7 +227,7 @@ def push(stack, position, node, slot, weight):
 
 @inline_kernel
 def refresh_reach(tree, strategy, scratch, player):
-    """Brings the player's part of `scratch.reach` up to date with the strategy. Modified in place."""
+    """Brings the player's part of `scratch.reach` up to date with the strategy."""
     if scratch.reach_valid[player]:
         return
     infosets, reach = tree.infosets, scratch.reach

@@ -22,13 +22,13 @@ import pyspiel
 from tqdm.auto import tqdm
 
 from mccfr_plus.errors import ConfigError
-from mccfr_plus.kernels.random_numbers import as_python, new_state
+from mccfr_plus.parameters import as_python, new_state
 from mccfr_plus.trees.intervals import Interval, interval_of, log_sum
-from mccfr_plus.trees.loading import load_game
-from mccfr_plus.trees.recording import (
+from mccfr_plus.trees.loading import (
     COMPILED_BYTES_PER_INFOSET,
     COMPILED_BYTES_PER_NODE,
     game_error,
+    load_game,
     read_node,
     require_end,
 )

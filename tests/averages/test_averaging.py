@@ -13,8 +13,7 @@ from mccfr_plus.averages import linear
 from mccfr_plus.averages.average import Mechanism, mechanism_for, method_of
 from mccfr_plus.checks.average import replay
 from mccfr_plus.estimators.draws import max_visits
-from mccfr_plus.solver import registry
-from mccfr_plus.solver.config import SolverConfig, composed
+from mccfr_plus.solver.config import SolverConfig, composed, estimator_of
 from mccfr_plus.trees.scratch import new_scratch
 
 SAMPLED = tuple(name for name in naive.UNBIASED if name != "full")
@@ -23,7 +22,7 @@ SAMPLED = tuple(name for name in naive.UNBIASED if name != "full")
 def batches_of_averages(name, scheme, method, batches=200, length=400):
     """Returns sums of averages per batch, and what they must be proportional to at each infoset."""
     tree, root = naive.tree_of(name), naive.root_of(name)
-    estimator = registry.estimator_of(scheme)
+    estimator = estimator_of(scheme)
     strategies = np.stack([naive.random_strategy(tree, seed) for seed in (1, 2)])
     nodes = tree.arrays.nodes
     size = sum(
@@ -83,7 +82,7 @@ def limit(count, batches=200):
 @pytest.mark.parametrize("scheme", SAMPLED)
 def test_expectation_is_reach_times_strategy(scheme, game):
     players = naive.tree_of(game).num_players
-    estimator = registry.estimator_of(scheme)
+    estimator = estimator_of(scheme)
     method = method_of(mechanism_for(PowerAverage(method="stochastic"), estimator, players, True))
     length = 40 if scheme == "opponent" else 400
     tree, sums, target = batches_of_averages(game, scheme, method, length=length)

@@ -12,7 +12,7 @@ from mccfr_plus.bounds import dilated, regret, treeplex, why_no_bound
 from mccfr_plus.bounds.treeplex import vertex_maximum
 from mccfr_plus.evaluation.kernels import own_reach
 from mccfr_plus.minimizers.exponential_weights import SCHEMES, dilated_weights
-from mccfr_plus.solver.registry import ESTIMATORS, MINIMIZERS
+from mccfr_plus.solver.config import ESTIMATORS, MINIMIZERS
 
 GAMES = ("kuhn_poker", *naive.RANDOM_GAMES)
 

@@ -7,8 +7,7 @@ import pytest
 from scipy import stats
 
 from mccfr_plus.checks.games import deep_text, tree_of_text
-from mccfr_plus.checks.sampler import z_limit
-from mccfr_plus.checks.script import Script, all_outcomes, plain, scripted_draws
+from mccfr_plus.checks.sampler import Script, all_outcomes, plain, scripted_draws, z_limit
 from mccfr_plus.estimators import draws
 from mccfr_plus.evaluation.exact import evaluate_strategy
 from mccfr_plus.kernels import random_numbers as random

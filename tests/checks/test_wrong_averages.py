@@ -65,5 +65,6 @@ def test_faults_are_caught(fault):
     with pytest.raises(CheckError, match=FAULTS[fault]) as caught:
         check_average(Wrong(fault=fault))
     text = str(caught.value)
+    assert len(text) <= 400
     assert "where: game" in text
     assert "look at:" in text

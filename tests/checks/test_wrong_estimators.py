@@ -123,6 +123,7 @@ def test_faults_are_caught(fault):
         check_estimator(Wrong(fault), samples=1_000)
     text = str(caught.value)
     assert text.startswith(f"Wrong(fault={fault!r}): ")
+    assert len(text) <= 400
     assert "where: game" in text
     assert "look at:" in text
 

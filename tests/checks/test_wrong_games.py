@@ -315,6 +315,7 @@ def test_faults_of_kernels_are_caught(fault):
         check_game(f"toy_signs_right(fault={NUMBERS[fault]})", plays=50)
     text = str(caught.value)
     assert text.startswith("toy_signs_right(fault=")
+    assert len(text) <= 400
     assert "look at:" in text
 
 

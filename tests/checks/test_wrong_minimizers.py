@@ -97,6 +97,7 @@ def test_faults_are_caught(fault):
         check_minimizer(Wrong(fault))
     text = str(caught.value)
     assert text.startswith(f"Wrong(fault={fault!r}): ")
+    assert len(text) <= 400
     assert "where: game" in text
     assert "look at:" in text
 

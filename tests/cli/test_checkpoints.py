@@ -8,7 +8,7 @@ import time
 import pytest
 
 import mccfr_plus
-from mccfr_plus.cli import run
+from mccfr_plus.cli import solve
 from mccfr_plus.files.checkpoint import CheckpointLock
 from mccfr_plus.solver.saved_state import read_header
 
@@ -22,7 +22,7 @@ def path(tmp_path):
 
 @pytest.fixture(autouse=True)
 def short_bounds(monkeypatch):
-    monkeypatch.setattr(run, "BOUND_SECONDS", 0.1)
+    monkeypatch.setattr(solve, "BOUND_SECONDS", 0.1)
 
 
 def iteration_of(path):

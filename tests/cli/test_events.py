@@ -59,7 +59,7 @@ MOMENTS = {
     "evaluating": ("mccfr_plus.evaluation.exact.Evaluator.evaluate", ("solve", "evaluate", "compare")),
     "writing": ("os.fsync", ("solve", "view", "export", "compare")),
     "renaming": ("os.replace", ("solve", "view", "export", "compare")),
-    "printing": ("mccfr_plus.cli.output.print_table", ("solve", "evaluate", "stats")),
+    "printing": ("mccfr_plus.cli.common.print_table", ("solve", "evaluate", "stats")),
     "waiting for a person": ("builtins.input", ("play",)),
 }
 TABLE = [(command, moment) for moment, (_, commands) in MOMENTS.items() for command in commands]

@@ -5,13 +5,13 @@ import sys
 import pytest
 
 from mccfr_plus import user_modules
-from mccfr_plus.solver.registry import MINIMIZERS
+from mccfr_plus.solver.config import MINIMIZERS
 
 MODULE = """
 import pyspiel
 from open_spiel.python.games import kuhn_poker
 from mccfr_plus import RegretMatchingPlus
-from mccfr_plus.solver.registry import MINIMIZERS
+from mccfr_plus.solver.config import MINIMIZERS
 
 MINIMIZERS["imported_rule"] = RegretMatchingPlus
 kind = kuhn_poker._GAME_TYPE

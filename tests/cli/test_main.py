@@ -8,7 +8,7 @@ import sys
 import pytest
 
 import mccfr_plus
-from mccfr_plus.cli import output, stats
+from mccfr_plus.cli import common, stats
 from mccfr_plus.cli.main import VERBS, main
 
 
@@ -80,7 +80,7 @@ def test_notes_and_warnings(monkeypatch, command):
         logger.info("a note")
         if arguments.game == "bad":
             raise mccfr_plus.GameError("an error")
-        output.show_notes()
+        common.show_notes()
         logger.warning("careful")
 
     monkeypatch.setattr("mccfr_plus.cli.solve.run", run)

@@ -13,10 +13,9 @@ import pytest
 from browser import found_at
 
 import mccfr_plus
-from mccfr_plus.cli.arguments import UsageError
-from mccfr_plus.cli.play_page import app_of
-from mccfr_plus.cli.play_session import PlaySession
-from mccfr_plus.cli.scene import scene_of
+from mccfr_plus.cli.common import UsageError
+from mccfr_plus.cli.play import app_of
+from mccfr_plus.cli.play_session import PlaySession, scene_of
 
 
 def session_of(game, policy=None, seat=None, seed=1):

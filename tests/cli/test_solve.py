@@ -5,7 +5,7 @@ import json
 import pytest
 
 import mccfr_plus
-from mccfr_plus.cli import run
+from mccfr_plus.cli import solve
 from mccfr_plus.files.json_files import read_json_lines
 from mccfr_plus.trees import memory
 
@@ -14,7 +14,7 @@ LEDUC = ("solve", "leduc_poker", "--estimator=external", "--minimizer=rm", "--se
 
 @pytest.fixture(autouse=True)
 def short_bounds(monkeypatch):
-    monkeypatch.setattr(run, "BOUND_SECONDS", 0.3)
+    monkeypatch.setattr(solve, "BOUND_SECONDS", 0.3)
 
 
 def test_prints_a_table_and_json_on_the_last_line(command):
@@ -110,7 +110,7 @@ def test_imperfect_recall_has_no_exploitability(command):
     ],
 )
 def test_a_large_game_is_not_compiled(command, monkeypatch, tree, chosen, estimator, reason):
-    monkeypatch.setattr(run, "_SHORT_EVALUATION", 0.0)
+    monkeypatch.setattr(solve, "_SHORT_EVALUATION", 0.0)
     outcome = command("solve", "phantom_ttt", "--iterations=2", "--seed=1", "--json", f"--tree={tree}")
     result = outcome.json
     assert (result["tree"], result["estimator"], result["exploitability"]) == (chosen, estimator, None)
@@ -121,14 +121,14 @@ def test_a_large_game_is_not_compiled(command, monkeypatch, tree, chosen, estima
 
 
 def test_a_bound_in_place_of_the_exploitability(command, monkeypatch):
-    monkeypatch.setattr(run, "BOUND_SECONDS", 6.0)
+    monkeypatch.setattr(solve, "BOUND_SECONDS", 6.0)
     outcome = command(*LEDUC, "--tree=lazy", "--iterations=300")
     bound = outcome.json["exploitability_bound"]
     assert bound["kind"] == "lower bound"
     assert bound["low"] < bound["value"] < bound["high"]
     assert outcome.json["values"] == [None, None]
     assert "at least" in outcome.out
-    monkeypatch.setattr("mccfr_plus.cli.run.local_bound", lambda *_, **__: None)
+    monkeypatch.setattr("mccfr_plus.cli.solve.local_bound", lambda *_, **__: None)
     assert "evaluate --against" in command(*LEDUC, "--tree=lazy", "--iterations=3").out
 
 

@@ -9,7 +9,7 @@ from checkpoint_contents import contents_of
 torch = pytest.importorskip("torch")
 import mccfr_plus  # noqa: E402
 import mccfr_plus.neural  # noqa: E402
-from mccfr_plus.cli import run  # noqa: E402
+from mccfr_plus.cli import solve  # noqa: E402
 
 SMALL = "hidden_layers=(8,), train_steps=2, traversals=20"
 SPECS = [
@@ -27,7 +27,7 @@ def path(tmp_path):
 
 @pytest.fixture(autouse=True)
 def short_bounds(monkeypatch):
-    monkeypatch.setattr(run, "BOUND_SECONDS", 0.3)
+    monkeypatch.setattr(solve, "BOUND_SECONDS", 0.3)
 
 
 def assert_same(left, right):

@@ -10,7 +10,7 @@ from sampling import Sampler
 
 import mccfr_plus
 from mccfr_plus.checks.sampler import z_limit
-from mccfr_plus.solver import registry
+from mccfr_plus.solver.config import AVERAGES, ESTIMATORS, MINIMIZERS
 
 SCHEMES = naive.UNBIASED
 SAMPLED = tuple(name for name in SCHEMES if name != "full")
@@ -195,5 +195,5 @@ def test_stamps_start_again_when_they_run_out():
 
 def test_descriptions_evaluate_back():
     names = {**vars(mccfr_plus), "inf": math.inf}
-    for part in [*registry.ESTIMATORS.values(), *registry.MINIMIZERS.values(), *registry.AVERAGES.values()]:
+    for part in [*ESTIMATORS.values(), *MINIMIZERS.values(), *AVERAGES.values()]:
         assert eval(repr(part()), names) == part()

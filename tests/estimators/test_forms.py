@@ -21,7 +21,7 @@ from mccfr_plus import (
     evaluate,
 )
 from mccfr_plus.estimators import balanced_strategy
-from mccfr_plus.solver import registry
+from mccfr_plus.solver.config import MINIMIZERS
 
 SAMPLED = tuple(name for name in naive.UNBIASED if name != "full")
 GAMES = ("kuhn_poker", "kuhn_poker(players=3)", "random:2:0", "random:2:5", "random:3:3")
@@ -62,7 +62,7 @@ def reached_nodes(root, player, strategy):
 @pytest.mark.parametrize("alternating", [True, False])
 @pytest.mark.parametrize(
     ("game", "minimizer"),
-    [*((GAMES[0], minimizer) for minimizer in registry.MINIMIZERS), *((game, "rm+") for game in GAMES[1:])],
+    [*((GAMES[0], minimizer) for minimizer in MINIMIZERS), *((game, "rm+") for game in GAMES[1:])],
 )
 def test_pruning_changes_no_bit(game, alternating, minimizer):
     tree, root = naive.tree_of(game), naive.root_of(game)

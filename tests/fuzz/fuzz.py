@@ -34,7 +34,7 @@ from mccfr_plus import Solver, save_policy
 from mccfr_plus.cli.main import main, parser_of
 from mccfr_plus.files.atomic_write import TEMPORARY_SUFFIX
 from mccfr_plus.solver import engine
-from mccfr_plus.solver.registry import AVERAGES, ESTIMATORS, MINIMIZERS
+from mccfr_plus.solver.config import AVERAGES, ESTIMATORS, MINIMIZERS
 
 NUMBERS = (
     "0", "1", "2", "3", "5", "-1", "-5", "0.5", "1e3", "1e12", "1e18", "1e308", "1e999", "nan", "inf", "-inf",

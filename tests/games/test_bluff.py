@@ -10,7 +10,7 @@ import pytest
 from states import after
 
 import mccfr_plus
-from mccfr_plus.games import bluff_rounds
+from mccfr_plus.games import bluff
 
 
 @pytest.mark.parametrize("parameters", ["dice1=1,dice2=1", "dice1=1,dice2=1,payoff=round"])
@@ -133,11 +133,11 @@ def test_values_that_are_not_kept_are_computed():
     game = pyspiel.load_game("bluff(dice1=2,dice2=1,faces=2)")
     value = mccfr_plus.game_value("bluff(dice1=1,dice2=1,faces=2)", precision=1e-6).middle
     lost = after(game, 0, 1, 5, 6)  # three 2s, and there is one
-    assert lost.returns()[0] == pytest.approx(value, abs=2 * bluff_rounds.PRECISION)
+    assert lost.returns()[0] == pytest.approx(value, abs=2 * bluff.PRECISION)
 
 
 def test_kept_values_are_between_bounds_of_a_new_computation():
-    for kept in bluff_rounds._kept().values():
+    for kept in bluff._kept().values():
         if kept["game"].startswith("bluff(dice1=1,dice2=1,faces=6"):
             value = mccfr_plus.game_value(kept["game"], precision=1e-3)
             assert value.lower <= kept["upper"]
@@ -148,7 +148,7 @@ def test_kept_values_are_between_bounds_of_a_new_computation():
 def test_number_of_histories_is_that_of_the_tree():
     for dice in ((1, 1), (2, 1), (1, 2), (2, 2)):
         tree = mccfr_plus.compile_game(f"bluff(dice1={dice[0]},dice2={dice[1]},faces=2,payoff=round)")
-        assert tree.num_nodes == bluff_rounds.num_histories(*dice, 2)
+        assert tree.num_nodes == bluff.num_histories(*dice, 2)
 
 
 def test_texts():

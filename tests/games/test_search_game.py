@@ -6,7 +6,7 @@ from states import after
 
 import mccfr_plus
 import mccfr_plus.games
-from mccfr_plus.games.search_graph import THREE_COLUMNS, read_graph
+from mccfr_plus.games.search_game import THREE_COLUMNS, read_graph
 
 # Nodes x 0, y 1, z 2, q 3; the patrol starts on y, and its positions 0, 1, 2 are q, y, z.
 LINE = "start x; goals z:3; patrol q-y-z; edges x-y-z-q q-x"

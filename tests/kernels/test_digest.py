@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 import mccfr_plus
-from mccfr_plus.kernels import digest
-from mccfr_plus.kernels.constants import Constant
-from mccfr_plus.kernels.digest import digest_of, package_digest
+from mccfr_plus.kernels import compile as compile_module
+from mccfr_plus.kernels.compile import digest_of, package_digest
+from mccfr_plus.kernels.slots import Constant
 
 THIRD = """
 import numba
@@ -37,7 +37,7 @@ MODULE = """
 import numba
 import numpy as np
 import own_helper
-from mccfr_plus.kernels.constants import Constant
+from mccfr_plus.kernels.slots import Constant
 from numba.extending import overload
 
 ARRAY = np.array([1, 2, 3])
@@ -107,7 +107,7 @@ def test_every_change_is_a_digest_of_its_own(digest_in):
 
 def test_the_package_counts(monkeypatch):
     before = digest_of(mccfr_plus.RegretMatching.kernel)
-    monkeypatch.setattr(digest, "package_digest", lambda: "another version")
+    monkeypatch.setattr("mccfr_plus.kernels.compile.package_digest", lambda: "another version")
     assert digest_of(mccfr_plus.RegretMatching.kernel) not in (None, before)
     assert len(package_digest()) == 64
 
@@ -119,7 +119,7 @@ def test_a_file_that_was_edited_after_the_import_does_not_hide_the_code(tmp_path
     import own_edited
 
     (tmp_path / "own_edited.py").write_text("def rule(x):\n    return x + 2\n")
-    digest._texts.clear()
+    compile_module._texts.clear()
     old = digest_of(own_edited.rule)
     monkeypatch.delitem(sys.modules, "own_edited")
     import own_edited as new
@@ -190,7 +190,7 @@ def run(code, folder, **environment):
 def test_the_digest_is_the_same_in_another_process(tmp_path):
     for name, text in FILES.items():
         (tmp_path / f"{name}.py").write_text(text)
-    code = "import json, own_module; from mccfr_plus.kernels.digest import digest_of\n"
+    code = "import json, own_module; from mccfr_plus.kernels.compile import digest_of\n"
     code += "print(json.dumps(digest_of(own_module.outer)))"
     digests = {run(code, tmp_path, PYTHONHASHSEED=seed) for seed in ("1", "2")}
     assert len(digests) == 1

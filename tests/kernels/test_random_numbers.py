@@ -5,7 +5,8 @@ import numpy as np
 import pytest
 
 from mccfr_plus import ConfigError
-from mccfr_plus.kernels.random_numbers import new_state, next_double, next_word
+from mccfr_plus.kernels.random_numbers import next_double, next_word
+from mccfr_plus.parameters import new_state
 
 KNOWN = [
     6457827717110365317,

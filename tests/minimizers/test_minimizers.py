@@ -10,10 +10,10 @@ from interpreted import interpreted
 
 from mccfr_plus import Discounted, PowerAverage, Solver
 from mccfr_plus.evaluation.exact import evaluate_strategy
-from mccfr_plus.kernels.random_numbers import new_state
 from mccfr_plus.minimizers.base import PREPARE
 from mccfr_plus.minimizers.discounted import discounted, prepare_discount
-from mccfr_plus.solver import registry
+from mccfr_plus.parameters import new_state
+from mccfr_plus.solver import config
 
 MINIMIZERS = tuple(naive.RULES)  # FTRL and OMD work on whole sequences: test_dilated
 VARIANTS = ("dcfr+", "hs_dcfr", "pdcfr+", "sapcfr+")  # of others, which are tried in more ways
@@ -22,14 +22,14 @@ SCHEMES = naive.UNBIASED  # ESCHER: test_escher
 
 def test_every_minimizer_has_a_naive_form():
     elsewhere = {"ftrl", "omd", "apcfr+", "smooth_prm+", *naive.NEED_FULL}  # test_dilated, test_recent
-    assert set(registry.MINIMIZERS) - set(naive.RULES) == elsewhere
+    assert set(config.MINIMIZERS) - set(naive.RULES) == elsewhere
 
 
 class OneInfoset:
     """One infoset with three actions, among slots of others, which must stay as they are."""
 
     def __init__(self, short_name):
-        self.minimizer = registry.minimizer_of(short_name)
+        self.minimizer = config.minimizer_of(short_name)
         self.kernel, self.prepare = map(interpreted, (self.minimizer.kernel, self.minimizer.prepare or PREPARE))
         self.parameters = self.minimizer.parameters()
         self.tables = np.zeros((self.minimizer.num_tables, 7))

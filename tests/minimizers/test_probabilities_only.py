@@ -11,7 +11,7 @@ from interpreted import interpreted
 from mccfr_plus import Solver
 from mccfr_plus.minimizers import exponential_weights
 from mccfr_plus.minimizers.base import minimize_with
-from mccfr_plus.solver import registry
+from mccfr_plus.solver.config import MINIMIZERS, minimizer_of
 
 
 class CheckedStrategy:
@@ -30,9 +30,9 @@ class CheckedStrategy:
 
 
 @pytest.mark.parametrize("count", [2, 4, 10])  # of actions: some kernels treat them differently
-@pytest.mark.parametrize("short_name", list(registry.MINIMIZERS))
+@pytest.mark.parametrize("short_name", list(MINIMIZERS))
 def test_only_probabilities_are_written_to_the_strategy(short_name, count):
-    minimizer, rng = registry.minimizer_of(short_name), np.random.default_rng(1)
+    minimizer, rng = minimizer_of(short_name), np.random.default_rng(1)
     minimize = interpreted(minimize_with(minimizer))
     solver = Solver(naive.tree_of("kuhn_poker"), "full", minimizer)
     tree, scratch, parameters = solver.tree.arrays, solver._engine.scratches[0], minimizer.parameters()

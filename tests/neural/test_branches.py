@@ -7,7 +7,7 @@ from neural_states import Table, counterfactual_regrets
 torch = pytest.importorskip("torch")
 import mccfr_plus  # noqa: E402
 from mccfr_plus.neural.paths import ExternalSampling  # noqa: E402
-from mccfr_plus.trees.tensors import Observer  # noqa: E402
+from mccfr_plus.trees.batches import Observer  # noqa: E402
 
 
 @pytest.mark.parametrize("game", ["kuhn_poker", "kuhn_poker(players=3)", "leduc_poker"])

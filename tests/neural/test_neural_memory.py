@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from neural_states import copy_of, differing
 
-from mccfr_plus.kernels.random_numbers import new_state
 from mccfr_plus.neural.memory import Aggregated, Reservoir, Samples, Store, draw_batches, infoset_columns
+from mccfr_plus.parameters import new_state
 
 NUM_ACTIONS = 4
 KINDS = ["aggregated", "reservoir"]

@@ -15,8 +15,8 @@ from mccfr_plus.neural.paths import (  # noqa: E402
     uniform,
     value_targets,
 )
+from mccfr_plus.trees.batches import Observer  # noqa: E402
 from mccfr_plus.trees.loading import load_game  # noqa: E402
-from mccfr_plus.trees.tensors import Observer  # noqa: E402
 
 GAMES = [
     "phantom_ttt",

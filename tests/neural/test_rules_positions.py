@@ -6,9 +6,8 @@ import pytest
 torch = pytest.importorskip("torch")
 from mccfr_plus.neural import TreeRepresentation  # noqa: E402
 from mccfr_plus.neural.paths import ExternalSampling, Trajectories, draw, uniform  # noqa: E402
-from mccfr_plus.trees.batches import Positions  # noqa: E402
+from mccfr_plus.trees.batches import Observer, Positions  # noqa: E402
 from mccfr_plus.trees.loading import load_game  # noqa: E402
-from mccfr_plus.trees.tensors import Observer  # noqa: E402
 
 GAMES = [
     "kuhn_poker(players=3)",

@@ -183,12 +183,13 @@ def test_failed_iteration_is_rolled_back(case, error, path, monkeypatch):
         ("NFSP", ["episodes", "training"] * 8),
     ],
 )
-def test_phases_are_reported_in_order(name, expected):
-    reported = []
+def test_phases_are_reported_in_order(name, expected, monkeypatch):
+    phases, reported = [], []
     solver = CASES[name].new()
-    assert solver.run(2, on_phase=reported.append, callbacks=[reported.append], evaluate_every=0) is solver
-    assert [progress.phase for progress in reported] == [*expected, None] * 2
-    assert [progress.evaluation is None for progress in reported] == [*[True] * len(expected), False] * 2
+    monkeypatch.setattr(solver, "_begin_phase", phases.append)
+    assert solver.run(2, callbacks=[reported.append], evaluate_every=0) is solver
+    assert phases == [*expected] * 2
+    assert [progress.evaluation is None for progress in reported] == [False] * 2
     assert solver.history.iterations.tolist() == [1, 2]
     assert solver.history.exploitability[-1] == solver.exploitability()
 

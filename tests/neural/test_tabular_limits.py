@@ -10,10 +10,10 @@ from solver_cases import COMMON
 
 torch = pytest.importorskip("torch")
 import mccfr_plus  # noqa: E402
-from mccfr_plus.kernels.random_numbers import new_state  # noqa: E402
 from mccfr_plus.neural import DREAM, ESCHER, DeepCFR, DeepCFRConfig, DREAMConfig, ESCHERConfig  # noqa: E402
 from mccfr_plus.neural.network import squared_error  # noqa: E402
 from mccfr_plus.neural.network_policy import matched  # noqa: E402
+from mccfr_plus.parameters import new_state  # noqa: E402
 
 
 class ExactFit:

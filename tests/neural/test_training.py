@@ -7,7 +7,6 @@ import pytest
 
 torch = pytest.importorskip("torch")
 from mccfr_plus.errors import TrainingError  # noqa: E402
-from mccfr_plus.kernels.random_numbers import new_state  # noqa: E402
 from mccfr_plus.neural.backend import CPU, device_of  # noqa: E402
 from mccfr_plus.neural.config import TrainingConfig  # noqa: E402
 from mccfr_plus.neural.memory import Aggregated, Reservoir, Samples, infoset_columns  # noqa: E402
@@ -17,6 +16,7 @@ from mccfr_plus.neural.network import (  # noqa: E402
     cross_entropy,
     forward,
 )
+from mccfr_plus.parameters import new_state  # noqa: E402
 
 CONFIG = TrainingConfig(hidden_layers=(16,), train_steps=30, batch_size=64)
 NAME = "advantage loss of player 7"

@@ -12,7 +12,7 @@ from mccfr_plus.neural.config import TrainingConfig  # noqa: E402
 from mccfr_plus.neural.network import Modules  # noqa: E402
 from mccfr_plus.neural.tree_representation import TreeRepresentation  # noqa: E402
 from mccfr_plus.neural.values import TreeValues, back_up  # noqa: E402
-from mccfr_plus.trees.tensors import histories_of  # noqa: E402
+from mccfr_plus.trees.batches import histories_of  # noqa: E402
 
 GAMES = ["kuhn_poker", "kuhn_poker(players=3)", "goofspiel(num_cards=3,imp_info=True,points_order=descending)"]
 

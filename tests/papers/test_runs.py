@@ -10,7 +10,7 @@ import rudolph2025
 from mccfr_plus import compile_game
 from mccfr_plus.experiments import Result
 from mccfr_plus.experiments.algorithms import algorithm_of
-from mccfr_plus.solver import registry
+from mccfr_plus.solver.config import MINIMIZERS
 
 
 def test_lanctot(setting, monkeypatch):
@@ -89,7 +89,7 @@ def test_minimizers(setting, monkeypatch, name):
 def test_every_minimizer_is_in_the_table():
     names = {name for form in minimizers.FORMS.values() for name in minimizers.algorithms_of(form, 10)}
     names = {name.partition("/")[0] for name in names}
-    assert names == set(registry.MINIMIZERS) - {"omd", "dcfr_pruning"}  # ftrl's iterates; for runs with pruning
+    assert names == set(MINIMIZERS) - {"omd", "dcfr_pruning"}  # ftrl's iterates; for runs with pruning
     for text in [text for form in minimizers.FORMS.values() for text in minimizers.algorithms_of(form, 10).values()]:
         algorithm_of(text)
     assert len(minimizers.GAMES) == len({game for game, _ in minimizers.GAMES.values()}) == 18

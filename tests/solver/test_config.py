@@ -10,8 +10,7 @@ import pytest
 from mccfr_plus import BestResponseOpponent, ConfigError, Estimator, ExternalSampling
 from mccfr_plus.averages.average import METHODS, PowerAverage
 from mccfr_plus.solver import config
-from mccfr_plus.solver.config import SolverConfig
-from mccfr_plus.solver.registry import ESTIMATORS, MINIMIZERS
+from mccfr_plus.solver.config import ESTIMATORS, MINIMIZERS, SolverConfig
 from mccfr_plus.trees import needs
 
 

@@ -8,7 +8,7 @@ import pyspiel
 import pytest
 
 from mccfr_plus import Solver
-from mccfr_plus.solver import registry as parts
+from mccfr_plus.solver import config as parts
 
 NFG = """NFG 1 R "biased pennies"
 { "row" "column" } { 2 2 }

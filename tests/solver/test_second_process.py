@@ -8,7 +8,7 @@ import sys
 import pytest
 
 from mccfr_plus import Solver
-from mccfr_plus.kernels.disk_cache import cache_folder
+from mccfr_plus.kernels.compile import cache_folder
 
 RULE = """
 import numba

@@ -21,7 +21,7 @@ from mccfr_plus import (
     TreePolicy,
     evaluate,
 )
-from mccfr_plus.solver import registry
+from mccfr_plus.solver.config import AVERAGES, ESTIMATORS, MINIMIZERS
 from mccfr_plus.trees.order import representative_states
 
 TURN_BASED_GOOFSPIEL = "turn_based_simultaneous_game(game=goofspiel(imp_info=True,num_cards=3,points_order=descending))"
@@ -87,7 +87,7 @@ def test_sampled_solvers_are_as_good_as_openspiels(scheme, theirs, iterations):
 
 
 @pytest.mark.usefixtures("interpreted_loops")
-@pytest.mark.parametrize("averaging", sorted(registry.AVERAGES))
+@pytest.mark.parametrize("averaging", sorted(AVERAGES))
 def test_an_evaluation_depends_on_no_earlier_one_and_changes_no_strategy(averaging):
     solver = Solver("leduc_poker", "outcome", averaging=averaging, seed=1)
     for _ in range(3):
@@ -103,7 +103,7 @@ def test_an_evaluation_depends_on_no_earlier_one_and_changes_no_strategy(averagi
 # --- known solutions ---
 
 
-@pytest.mark.parametrize("minimizer", list(registry.MINIMIZERS))
+@pytest.mark.parametrize("minimizer", list(MINIMIZERS))
 def test_value_of_kuhn(minimizer):
     solver = Solver("kuhn_poker", "full", minimizer).run(3000)
     # |value - game value| <= NashConv of a two-player zero-sum game.
@@ -113,7 +113,7 @@ def test_value_of_kuhn(minimizer):
     assert -found.best_response_values[1] - 1e-12 <= value <= found.best_response_values[0] + 1e-12
 
 
-@pytest.mark.parametrize("scheme", list(registry.ESTIMATORS))
+@pytest.mark.parametrize("scheme", list(ESTIMATORS))
 def test_every_estimator_converges_on_kuhn(scheme):
     # Twice: the exploitability falls with sqrt of the iterations in theory; a factor 100 must show.
     tree = naive.tree_of("kuhn_poker")
@@ -243,7 +243,7 @@ def test_imperfect_recall(caplog):
     assert not solver.tree.perfect_recall
     solver.run(100)
     assert np.isfinite(solver.average_strategy()).all()
-    for scheme in registry.ESTIMATORS:
+    for scheme in ESTIMATORS:
         if scheme == "outcome":
             continue
         with pytest.raises(GameError, match="imperfect recall"):

@@ -8,7 +8,7 @@ from lazy_games import Fault, FaultyGame, FaultyState
 from lazy_trees import lazy_solver
 
 from mccfr_plus import GameError, compile_game, estimate_size
-from mccfr_plus.trees.recording import record
+from mccfr_plus.trees.loading import record
 
 CODE = {
     "compile": lambda game: compile_game(game),

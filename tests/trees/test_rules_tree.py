@@ -17,10 +17,9 @@ from mccfr_plus import BudgetError, GameError, compile_game
 from mccfr_plus.games import CHANCE, MOVER, TERMINAL, Field, Layout, Rules, RulesGame, register_game
 from mccfr_plus.trees.by_rules import rules_tree
 from mccfr_plus.trees.game_tree import build_tree
-from mccfr_plus.trees.info_states import key_places, pack, unpack
-from mccfr_plus.trees.interning import EMPTY, hash_of_row, place_of_row, table_of_rows
+from mccfr_plus.trees.info_states import EMPTY, hash_of_row, key_places, pack, place_of_row, table_of_rows, unpack
+from mccfr_plus.trees.loading import record
 from mccfr_plus.trees.memory import Budget
-from mccfr_plus.trees.recording import record
 
 # --- games as data ---
 

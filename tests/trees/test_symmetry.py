@@ -11,7 +11,7 @@ from open_spiel.python.policy import UniformRandomPolicy
 
 import mccfr_plus
 from mccfr_plus import ConfigError, PolicyError, Solver, evaluate_by_rules
-from mccfr_plus.checks.symmetries import check_symmetries
+from mccfr_plus.checks.rules import check_symmetries
 from mccfr_plus.errors import CheckError
 from mccfr_plus.evaluation.by_rules import RulesEvaluator
 from mccfr_plus.games.openspiel import compiled_rules

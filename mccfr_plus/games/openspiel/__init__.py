@@ -1,6 +1,79 @@
 """Compiled rules for OpenSpiel's own games, so that they are traversed without pyspiel."""
 
-from mccfr_plus.games.openspiel.base import OpenSpielRules
-from mccfr_plus.games.openspiel.registry import GAMES, compiled_rules, why_no_rules
+import functools
+from collections.abc import Mapping
+from typing import Any
 
-__all__ = ["GAMES", "OpenSpielRules", "compiled_rules", "why_no_rules"]
+import pyspiel
+
+from mccfr_plus.games.game import OpenSpielRules, RulesGame
+from mccfr_plus.games.openspiel.goofspiel import GoofspielRules
+from mccfr_plus.games.openspiel.kuhn_poker import KuhnPokerRules
+from mccfr_plus.games.openspiel.leduc_poker import LeducPokerRules
+from mccfr_plus.games.openspiel.liars_dice import LiarsDiceRules
+from mccfr_plus.games.openspiel.phantom_games import DarkHexRules, PhantomTicTacToeRules
+from mccfr_plus.games.openspiel.universal_poker import UniversalPokerRules
+from mccfr_plus.games.pyspiel_game import PyspielGame
+
+__all__ = ["GAMES", "compiled_rules", "why_no_rules"]
+
+GAMES: Mapping[str, type[OpenSpielRules]] = {
+    rules.short_name: rules
+    for rules in (
+        KuhnPokerRules,
+        LeducPokerRules,
+        PhantomTicTacToeRules,
+        LiarsDiceRules,
+        DarkHexRules,
+        GoofspielRules,
+        UniversalPokerRules,
+    )
+}
+
+_TURN_BASED = "turn_based_simultaneous_game"
+
+
+def compiled_rules(game: pyspiel.Game) -> RulesGame | None:
+    """Returns the compiled rules of a game of this package or of OpenSpiel, or None if it has none.
+
+    Args:
+        game: A turn-based game; one with simultaneous moves as `pyspiel.convert_to_turn_based` returns it.
+
+    Examples:
+        >>> import pyspiel
+        >>> compiled_rules(pyspiel.load_game("kuhn_poker(players=3)"))
+        kuhn_poker(players=3)
+    """
+    if isinstance(game, PyspielGame):
+        return game.rules_game
+    found = _rules_or_reason(game)
+    return None if isinstance(found, str) else found
+
+
+def why_no_rules(game: pyspiel.Game) -> str:
+    """Returns why a game has no compiled rules, and which games have them; empty if the game has rules."""
+    found = _rules_or_reason(game)
+    return found if isinstance(found, str) else ""
+
+
+def _rules_or_reason(game: pyspiel.Game) -> OpenSpielRules | str:
+    """Returns the compiled rules of a game, or why there are none."""
+    kind = game.get_type()
+    name, given = kind.short_name, game.get_parameters()
+    if kind.dynamics != pyspiel.GameType.Dynamics.SEQUENTIAL:
+        return f"{name} has simultaneous moves: give its turn-based form (pyspiel.convert_to_turn_based)."
+    if name == _TURN_BASED:
+        given = dict(given["game"])
+        name = given.pop("name")
+    if name not in GAMES:
+        return f"there are no compiled rules of {name}: OpenSpiel's games with rules are {', '.join(GAMES)}."
+    known: dict[str, Any] = {} if kind.short_name == _TURN_BASED else dict(kind.parameter_specification)
+    return _made(GAMES[name], tuple(sorted({**known, **given}.items())))
+
+
+@functools.lru_cache(maxsize=16)  # tables of large games take seconds, as does finding out that they are too large
+def _made(rules: type[OpenSpielRules], given: tuple[tuple[str, Any], ...]) -> OpenSpielRules | str:
+    try:
+        return rules(dict(given))
+    except ValueError as error:
+        return f"there are no compiled rules of {rules.short_name} with these parameters: {error}"

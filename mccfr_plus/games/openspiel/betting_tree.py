@@ -19,8 +19,6 @@ _MOST_ACTIONS = 64  # of a round: what OpenSpiel has room for, counting a call o
 
 @dataclass(frozen=True)
 class Betting:
-    """The rules of betting."""
-
     is_limit: bool  # whether raises have fixed sizes
     abstraction: str  # OpenSpiel's ``bettingAbstraction``
     stacks: tuple[int, ...]  # chips of each player
@@ -31,47 +29,48 @@ class Betting:
 
     @property
     def num_players(self) -> int:
-        """Number of players."""
         return len(self.stacks)
 
+    @property
+    def sequences(self) -> "list[Node]":
+        """All betting sequences, the empty one first; children follow one another."""
+        return _sequences(self)
 
-def betting_of(parameters: Parameters) -> Betting:
-    """Returns the rules of betting."""
-    for name, usual in (("potSize", 0), ("boardCards", ""), ("handReaches", "")):
-        if parameters[name] != usual:
-            raise ValueError(f"{name}={parameters[name]}: subgames have no rules; leave it out.")
-    is_limit = parameters.one_of("betting", {"limit": True, "nolimit": False})
-    players = parameters.whole_number("numPlayers", 2, 4 if is_limit else 10)
-    rounds = parameters.whole_number("numRounds", 1, 4)
-    allowed = ("fc", "fcpa") if is_limit else ("fc", "fcpa", "fchpa", "fullgame")
-    abstraction = parameters.one_of("bettingAbstraction", {name: name for name in allowed})
-    stacks = [_LIMIT_STACK] * players if is_limit else numbers_of(parameters, "stack", players)
-    blinds = numbers_of(parameters, "blind", players)
-    first_players = (numbers_of(parameters, "firstPlayer") + [1] * rounds)[:rounds]
-    max_raises = (numbers_of(parameters, "maxRaises") + [_MOST_RAISES] * rounds)[:rounds]
-    if max(max_raises) > _MOST_RAISES:
-        raise ValueError(f"maxRaises={parameters['maxRaises']}: give at most {_MOST_RAISES} per round.")
-    if not all(1 <= first <= players for first in first_players):
-        raise ValueError(f"firstPlayer={parameters['firstPlayer']}: give players from 1 to {players}.")
-    if max(blinds) < 1 or any(map(operator.gt, blinds, stacks)) or blinds == stacks:
-        raise ValueError(f"blind={parameters['blind']}: give a chip at least, and less than the stacks.")
-    return Betting(
-        is_limit=is_limit,
-        abstraction=abstraction,
-        stacks=tuple(stacks),
-        blinds=tuple(blinds),
-        raise_sizes=tuple(numbers_of(parameters, "raiseSize", rounds)) if is_limit else (0,) * rounds,
-        first_players=tuple(first - 1 for first in first_players),
-        max_raises=tuple(max_raises),
-    )
+    @classmethod
+    def of(cls, parameters: Parameters) -> "Betting":
+        for name, usual in (("potSize", 0), ("boardCards", ""), ("handReaches", "")):
+            parameters.require(parameters[name] == usual, "subgames have no rules; leave it out", name)
+        is_limit = parameters.one_of("betting", {"limit": True, "nolimit": False})
+        players = parameters.whole_number("numPlayers", 2, 4 if is_limit else 10)
+        rounds = parameters.whole_number("numRounds", 1, 4)
+        allowed = ("fc", "fcpa") if is_limit else ("fc", "fcpa", "fchpa", "fullgame")
+        abstraction = parameters.one_of("bettingAbstraction", {name: name for name in allowed})
+        stacks = [_LIMIT_STACK] * players if is_limit else numbers_of(parameters, "stack", players)
+        blinds = numbers_of(parameters, "blind", players)
+        first_players = (numbers_of(parameters, "firstPlayer") + [1] * rounds)[:rounds]
+        max_raises = (numbers_of(parameters, "maxRaises") + [_MOST_RAISES] * rounds)[:rounds]
+        is_possible = max(blinds) >= 1 and all(map(operator.le, blinds, stacks)) and blinds != stacks
+        are_players = all(1 <= first <= players for first in first_players)
+        parameters.require(max(max_raises) <= _MOST_RAISES, f"give at most {_MOST_RAISES} per round", "maxRaises")
+        parameters.require(are_players, f"give players from 1 to {players}", "firstPlayer")
+        parameters.require(is_possible, "give a chip at least, and less than the stacks", "blind")
+        return cls(
+            is_limit=is_limit,
+            abstraction=abstraction,
+            stacks=tuple(stacks),
+            blinds=tuple(blinds),
+            raise_sizes=tuple(numbers_of(parameters, "raiseSize", rounds)) if is_limit else (0,) * rounds,
+            first_players=tuple(first - 1 for first in first_players),
+            max_raises=tuple(max_raises),
+        )
 
 
 def numbers_of(parameters: Parameters, name: str, count: int | None = None) -> list[int]:
     """Returns the first `count` whole numbers of a text; None for all of them."""
     words = parameters[name].split()
-    if not all(word.isdecimal() for word in words) or len(words) < (count or 0):
-        how_many = "" if count is None else f"at least {count} "
-        raise ValueError(f"{name}={parameters[name]!r}: give {how_many}whole numbers with spaces between them.")
+    is_list, how_many = all(map(str.isdecimal, words)), f"at least {count} " if count else ""
+    is_allowed = is_list and len(words) >= (count or 0)
+    parameters.require(is_allowed, f"give {how_many}whole numbers with spaces between them", name)
     return [int(word) for word in words[:count]]
 
 
@@ -93,13 +92,8 @@ class Node(NamedTuple):
 
 
 @functools.lru_cache(maxsize=32)
-def betting_tree(betting: Betting) -> list[Node]:
-    """Returns all betting sequences, the empty one first; children follow one another.
-
-    Raises:
-        ValueError: If there are too many, or if OpenSpiel lists an action that it does not accept, or two that are the
-            same.
-    """
+def _sequences(betting: Betting) -> list[Node]:
+    """ValueError if there are too many, or if OpenSpiel lists an action that it does not accept, or two equal ones."""
     first = Node(-1, 0, betting.blinds, frozenset(), 0 if betting.is_limit else 2 * max(betting.blinds))
     nodes = [first._replace(player=_next_player(betting, first, betting.first_players[0] - 1))]
     for number, node in enumerate(nodes):  # which grows

@@ -1,12 +1,8 @@
 """OpenSpiel's `goofspiel` in its turn-based form, with 2 to 10 players.
 
-In each turn a point card is turned up, and all players bid a card without seeing the other bids. The highest bid
-wins the point card; it is lost if two bids tie for the highest. The turn in which all players have one card left is
-played automatically.
-With `imp_info`, players see who has won. Without it they see all hands, but information states do not have the order of
-a player's own bids: players have imperfect recall.
-
-`mccfr_plus.games.bid_goofspiel` uses these kernels as well; there, the last bids are moves.
+The turn in which all players have one card left is played automatically; in `mccfr_plus.games.bid_goofspiel`, which
+uses these kernels as well, the last bids are moves. With `imp_info`, players see who has won. Without it they see all
+hands, but information states do not have the order of a player's own bids: players have imperfect recall.
 """
 
 from collections.abc import Sequence
@@ -15,7 +11,7 @@ from typing import Any
 import pyspiel
 
 from mccfr_plus.games.common import equally_likely, list_bits
-from mccfr_plus.games.openspiel.base import OpenSpielRules
+from mccfr_plus.games.game import OpenSpielRules
 from mccfr_plus.games.rules import CHANCE, MOVER, TERMINAL, Field, Layout, Parameters, Rules
 from mccfr_plus.kernels.compile import inline_kernel, kernel
 from mccfr_plus.kernels.intrinsics import lowest_bit
@@ -34,13 +30,11 @@ WIN_LOSS, _DIFFERENCE, _TOTAL, LEAD = range(4)  # the last one: over the other p
 
 @inline_kernel
 def entry(sequence, turn):
-    """Returns the entry of a sequence at a turn."""
     return sequence >> 4 * turn & 15
 
 
 @inline_kernel
 def points_of(state, player):
-    """Returns the points of the cards that a player has won."""
     points = 0
     for turn in range(state[TURN]):
         if entry(state[WINNERS], turn) == player + 1:
@@ -73,7 +67,6 @@ def _next_turn(parameters, state):
 
 @inline_kernel
 def _finish_turn(parameters, state):
-    """Finds the winner of the turn."""
     players, turn = parameters[_PLAYERS], state[TURN]
     best, winner = 0, players + 1
     for player in range(players):
@@ -195,7 +188,6 @@ RULES = Rules(_start, _legal, _apply, _returns, look, _outcomes, _observe)
 
 
 def goofspiel_layout(parameters: Sequence[int], **others: Any) -> Layout:
-    """Returns the sizes of the game whose kernels have these parameters, and `others` of its sizes."""
     players, cards, _, order, hidden, *_ = parameters
     outcomes = cards if order == RANDOM else 0
     return Layout(
@@ -211,18 +203,11 @@ def goofspiel_layout(parameters: Sequence[int], **others: Any) -> Layout:
 
 
 class GoofspielRules(OpenSpielRules):
-    """The compiled rules of `goofspiel`."""
-
     short_name = "goofspiel"
     defaults = {  # noqa: RUF012
-        "egocentric": False,
-        "imp_info": False,
-        "num_cards": 13,
-        "num_turns": -1,
-        "players": 2,
-        "points_order": "random",
-        "returns_type": "win_loss",
-    }
+        "players": 2, "num_cards": 13, "num_turns": -1, "points_order": "random", "returns_type": "win_loss",
+        "imp_info": False, "egocentric": False,
+    }  # fmt: skip
     rules = RULES
 
     @classmethod
@@ -230,7 +215,9 @@ class GoofspielRules(OpenSpielRules):
         """Returns the sizes of the game; `egocentric` is for tensors only."""
         players = parameters.whole_number("players", 2, 10)
         cards = parameters.whole_number("num_cards", 1, MOST_CARDS, "four bits per card in a word of 64")
-        turns = _turns(parameters)
+        turns = cards if parameters["num_turns"] == -1 else parameters.whole_number("num_turns", 1, cards)
+        what = "OpenSpiel's game does not end where one card is left"
+        parameters.require(turns != cards - 1, what, "num_turns", "num_cards")
         hidden = parameters.switch("imp_info")
         kinds = {"win_loss": WIN_LOSS, "point_difference": _DIFFERENCE, "total_points": _TOTAL}
         kind = parameters.one_of("returns_type", kinds)
@@ -278,14 +265,3 @@ class GoofspielRules(OpenSpielRules):
         texts = [f"Current player: {player}\n"]
         texts += [f"{name}: {''.join(f'{value} ' for value in values)}\n" for name, values in lines]
         return "".join([*texts, "Terminal?: 0\n" if hidden else ""])
-
-
-def _turns(parameters: Parameters) -> int:
-    """Returns the number of turns; raises ValueError where OpenSpiel's game does not end."""
-    cards, turns = parameters["num_cards"], parameters["num_turns"]
-    if turns == -1:
-        return cards
-    parameters.whole_number("num_turns", 1, cards)
-    if turns == cards - 1:
-        raise ValueError(f"num_turns={turns}, num_cards={cards}: OpenSpiel's game does not end where one card is left.")
-    return turns

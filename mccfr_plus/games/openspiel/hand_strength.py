@@ -37,13 +37,7 @@ def _strength(category, ranks, others):
 
 @kernel
 def hand_strength(cards):
-    """Returns a number that is larger for a better hand; compare hands of the same size only.
-
-    Fewer than five cards make neither straights nor flushes.
-
-    Args:
-        cards: A bit per card, 13 bits per suit.
-    """
+    """Returns a number that is larger for a better hand of the same size; `cards` have a bit each, 13 bits per suit."""
     a, b, c, d = cards & _SUIT, cards >> RANKS & _SUIT, cards >> 2 * RANKS & _SUIT, cards >> 3 * RANKS & _SUIT
     flush, straight_flush = 0, 0
     for suit in (a, b, c, d):

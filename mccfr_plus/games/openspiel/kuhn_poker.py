@@ -1,16 +1,13 @@
-"""OpenSpiel's `kuhn_poker` with 2 to 10 players.
+"""OpenSpiel's `kuhn_poker` with 2 to 10 players; `mccfr_plus.games.one_card_poker` has more cards.
 
-A deck has one card more than there are players. Each player antes 1 and gets a card; the players pass or bet 1 in turn.
 After the first bet, each other player passes or bets once more. The highest card among those who bet wins, or the
 highest card if all have passed.
-
-`mccfr_plus.games.one_card_poker` uses these kernels with more cards.
 """
 
 from collections.abc import Sequence
 
 from mccfr_plus.games.common import chance_begins, equally_likely
-from mccfr_plus.games.openspiel.base import OpenSpielRules
+from mccfr_plus.games.game import OpenSpielRules
 from mccfr_plus.games.rules import CHANCE, MOVER, TERMINAL, Field, Layout, Parameters, Rules
 from mccfr_plus.kernels.compile import inline_kernel, kernel
 
@@ -101,7 +98,6 @@ RULES = Rules(chance_begins, _legal, _apply, _returns, _look, _outcomes, _observ
 
 
 def kuhn_layout(players: int, deck: int) -> Layout:
-    """Returns the sizes of the game with a deck of that many cards."""
     return Layout(
         state_size=_SIZE,
         fields=(Field("card", deck + 1, private=True), Field("bets", 3, 2 * players - 1)),
@@ -119,8 +115,6 @@ def kuhn_layout(players: int, deck: int) -> Layout:
 
 
 class KuhnPokerRules(OpenSpielRules):
-    """The compiled rules of `kuhn_poker`."""
-
     short_name = "kuhn_poker"
     defaults = {"players": 2}  # noqa: RUF012
     rules = RULES

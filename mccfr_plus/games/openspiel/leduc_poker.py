@@ -1,18 +1,12 @@
-"""OpenSpiel's `leduc_poker` with 2 to 10 players.
-
-A deck has two suits and one rank more than there are players. Each player antes 1 and gets a card. There are two
-betting rounds with at most two raises, of 2 and of 4; the public card is dealt between them. A pair with the public
-card wins, then the higher card; equal hands split the pot.
-`mccfr_plus.games.leduc_ranks` uses these kernels with more ranks.
+"""OpenSpiel's `leduc_poker` with 2 to 10 players; `mccfr_plus.games.leduc_ranks` has more ranks.
 
 With `suit_isomorphism`, chance deals ranks. With `action_mapping`, all three actions are always legal, and a fold or a
-raise that the rules do not allow is a call. Then a player who was mapped to a call is in the same infoset as one who
-called: players have imperfect recall.
+raise that the rules do not allow is a call, also in the infosets that follow: players have imperfect recall.
 """
 
 from collections.abc import Sequence
 
-from mccfr_plus.games.openspiel.base import OpenSpielRules
+from mccfr_plus.games.game import OpenSpielRules
 from mccfr_plus.games.rules import CHANCE, MOVER, TERMINAL, Field, Layout, Parameters, Rules
 from mccfr_plus.kernels.compile import inline_kernel, kernel
 
@@ -32,7 +26,6 @@ _STARTING_MONEY = 100
 
 @inline_kernel
 def money_of(parameters, state, player):
-    """Returns what a player has in the pot."""
     return state[CARDS + parameters[_PLAYERS] + player]
 
 
@@ -111,7 +104,6 @@ def _deal(parameters, state, card):
 
 @kernel
 def apply(parameters, table, state, action):
-    """Deals a card, or plays an action."""
     num_players, mover = parameters[_PLAYERS], state[MOVER]
     if mover == CHANCE:
         _deal(parameters, state, action)
@@ -147,7 +139,6 @@ def apply(parameters, table, state, action):
 
 @inline_kernel
 def _strength(parameters, state, player):
-    """Returns a number that is larger for a better hand."""
     num_cards, per_rank = parameters[NUM_CARDS], parameters[_PER_RANK]
     first, second = (state[PUBLIC] - 1) // per_rank, (state[CARDS + player] - 1) // per_rank
     if first == second:
@@ -175,7 +166,6 @@ def _returns(parameters, table, state, payoffs):
 
 @kernel
 def look(parameters, table, state, player, view):
-    """Writes the card, the public card and the actions of both rounds."""
     most = 3 * parameters[_PLAYERS] - 2
     view[0] = state[CARDS + player]
     view[1] = state[PUBLIC]
@@ -204,7 +194,6 @@ RULES = Rules(_start, _legal, apply, _returns, look, _outcomes, _observe)
 def leduc_layout(
     players: int, num_cards: int, copies: int, per_rank: int = 1, mapped: bool = False, first: int = 0
 ) -> Layout:
-    """Returns the sizes of the game with these parameters of the kernels."""
     most_in_round = 3 * players - 2
     return Layout(
         state_size=CARDS + 2 * players,
@@ -230,15 +219,8 @@ def leduc_layout(
 
 
 class LeducPokerRules(OpenSpielRules):
-    """The compiled rules of `leduc_poker`."""
-
     short_name = "leduc_poker"
-    defaults = {  # noqa: RUF012
-        "players": 2,
-        "action_mapping": False,
-        "suit_isomorphism": False,
-        "starting_player": 0,
-    }
+    defaults = {"players": 2, "action_mapping": False, "suit_isomorphism": False, "starting_player": 0}  # noqa: RUF012
     rules = RULES
 
     @classmethod
@@ -246,9 +228,8 @@ class LeducPokerRules(OpenSpielRules):
         players = parameters.whole_number("players", 2, 10)
         first = parameters.whole_number("starting_player", 0, players - 1)
         ranked, mapped = parameters.switch("suit_isomorphism"), parameters.switch("action_mapping")
-        if ranked:
-            return leduc_layout(players, players + 1, 2, 1, mapped, first)
-        return leduc_layout(players, 2 * (players + 1), 1, 2, mapped, first)
+        copies, per_rank = (2, 1) if ranked else (1, 2)
+        return leduc_layout(players, per_rank * (players + 1), copies, per_rank, mapped, first)
 
     def tensor_cells(self, player: int, place: int, value: int) -> Sequence[int]:
         """Returns the cells of the player, of a card, or of a call or raise; a fold has none."""

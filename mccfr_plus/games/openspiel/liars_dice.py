@@ -1,8 +1,5 @@
 """OpenSpiel's `liars_dice` with any number of dice and sides.
 
-Both players roll their dice unseen. They bid a quantity and a face in turn, each bid higher than the last, or call
-"liar", which ends the game: the bidder wins if the dice of both show the bid, where the highest face is wild.
-
 `mccfr_plus.games.bluff` uses these kernels as well; there, a player rolls all dice at once.
 """
 
@@ -14,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from mccfr_plus.games.common import chance_begins, equally_likely
-from mccfr_plus.games.openspiel.base import OpenSpielRules
+from mccfr_plus.games.game import OpenSpielRules
 from mccfr_plus.games.rules import CHANCE, MOVER, TERMINAL, Field, Layout, Parameters, Rules
 from mccfr_plus.kernels.compile import kernel
 from mccfr_plus.kernels.intrinsics import at
@@ -97,7 +94,6 @@ RULES = Rules(chance_begins, _legal, _apply, _returns, _look, _outcomes, _observ
 
 
 def bidding_layout(rolls: int, bids: int, **others: Any) -> Layout:
-    """Returns the sizes of a game with so many rolls of a player and bids, and `others` of its sizes."""
     return Layout(
         state_size=_SIZE,
         num_distinct_actions=bids + 1,
@@ -111,8 +107,6 @@ def bidding_layout(rolls: int, bids: int, **others: Any) -> Layout:
 
 
 class LiarsDiceRules(OpenSpielRules):
-    """The compiled rules of `liars_dice`."""
-
     short_name = "liars_dice"
     defaults = {"players": 2, "numdice": 1, "dice_sides": 6, "bidding_rule": "reset-face"}  # noqa: RUF012
     rules = RULES
@@ -124,8 +118,8 @@ class LiarsDiceRules(OpenSpielRules):
         sides = parameters.whole_number("dice_sides", 1, MOST_BIDS // 2)
         by_face = parameters.one_of("bidding_rule", {"reset-face": False, "reset-quantity": True})
         num_bids = 2 * dice * sides
-        if num_bids > MOST_BIDS:
-            raise ValueError(f"numdice={dice}, dice_sides={sides}: {num_bids} bids; give at most {MOST_BIDS}.")
+        what = f"{num_bids} bids; give at most {MOST_BIDS}"
+        parameters.require(num_bids <= MOST_BIDS, what, "numdice", "dice_sides")
         rolls = _rolls(dice, sides)
         first = sum(len(roll) < dice for roll in rolls)
         number = {roll: index for index, roll in enumerate(rolls)}

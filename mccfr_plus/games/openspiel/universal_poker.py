@@ -1,8 +1,5 @@
 """OpenSpiel's `universal_poker`: limit and no-limit poker with any deck, and bets as `bettingAbstraction` allows.
 
-All hole cards are dealt first, beginning with player 0. Each round's board cards are dealt before its bets. At the end,
-the best hand of five cards wins each side pot among the players who have not folded.
-
 An information state contains the hole cards and the board as sets, and all bets. It does not tell the round of a board
 card: if two rounds deal board cards, players have imperfect recall.
 """
@@ -18,16 +15,8 @@ from typing import Any
 import numpy as np
 
 from mccfr_plus.games.common import chance_begins, equally_likely, list_bits
-from mccfr_plus.games.openspiel.base import OpenSpielRules
-from mccfr_plus.games.openspiel.betting_tree import (
-    ALL_FOLDED,
-    SHOWDOWN,
-    Betting,
-    Node,
-    betting_of,
-    betting_tree,
-    numbers_of,
-)
+from mccfr_plus.games.game import OpenSpielRules
+from mccfr_plus.games.openspiel.betting_tree import ALL_FOLDED, SHOWDOWN, Betting, Node, numbers_of
 from mccfr_plus.games.openspiel.hand_strength import RANKS, hand_strength
 from mccfr_plus.games.rules import CHANCE, MOVER, TERMINAL, Field, Layout, Parameters, Rules
 from mccfr_plus.kernels.compile import inline_kernel, kernel
@@ -157,7 +146,6 @@ def _look(parameters, table, state, player, view):
 
 @inline_kernel
 def _hand_and_board(parameters, state, player):
-    """Returns the number of a player's hole cards and of the board, together."""
     deck, num_board = parameters[_DECK], parameters[_row(parameters, state) + _NUM_BOARD]
     num_boards = parameters[_BINOMIALS + num_board * (deck + 1) + deck]
     return _set_number(parameters, state[_HOLE + player]) * num_boards + _set_number(parameters, state[_BOARD])
@@ -176,10 +164,9 @@ def _observe(parameters, table, state, player, action):
 def _table_of(
     nodes: list[Node], begin: int, boards: list[int], hands: int, num_boards: list[int]
 ) -> tuple[list[int], int, int, dict[str, Any]]:
-    """Returns a row for each betting sequence and then the actions of all, which begin at `begin` of the parameters.
+    """Returns a row for each betting sequence and then the actions of all, to be put at `begin` of the parameters.
 
     Also the most sequences at which a player can act next after one of its actions, or first; and sizes of the layout.
-    `hands` is the number of sets of hole cards; each round has a number of board cards and of possible boards.
     """
     players = len(nodes[0].spent)
     first_action = begin + len(nodes) * (_SPENT + players)
@@ -218,42 +205,26 @@ def _table_of(
 
 
 class UniversalPokerRules(OpenSpielRules):
-    """The compiled rules of `universal_poker`."""
-
     short_name = "universal_poker"
     defaults = {  # noqa: RUF012
-        "betting": "nolimit",
-        "bettingAbstraction": "fcpa",
-        "blind": "100 100",
-        "boardCards": "",
-        "calcOddsNumSims": 0,
-        "firstPlayer": "1 1",
-        "handReaches": "",
-        "maxRaises": "",
-        "numBoardCards": "0 1",
-        "numHoleCards": 1,
-        "numPlayers": 2,
-        "numRanks": 6,
-        "numRounds": 2,
-        "numSuits": 4,
-        "potSize": 0,
-        "raiseSize": "100 100",
+        "betting": "nolimit", "bettingAbstraction": "fcpa", "blind": "100 100", "boardCards": "", "calcOddsNumSims": 0,
+        "firstPlayer": "1 1", "handReaches": "", "maxRaises": "", "numBoardCards": "0 1", "numHoleCards": 1,
+        "numPlayers": 2, "numRanks": 6, "numRounds": 2, "numSuits": 4, "potSize": 0, "raiseSize": "100 100",
         "stack": "1200 1200",
-    }
+    }  # fmt: skip
     rules = Rules(chance_begins, _legal, _apply, _returns, _look, _outcomes, _observe)
 
     @classmethod
     def layout(cls, parameters: Parameters) -> Layout:
-        betting = betting_of(parameters)
+        betting = Betting.of(parameters)
         suits, ranks = parameters.whole_number("numSuits", 1, 4), parameters.whole_number("numRanks", 1, RANKS)
         num_hole = parameters.whole_number("numHoleCards", 1, 3)
         board = numbers_of(parameters, "numBoardCards", parameters["numRounds"])
-        if sum(board) > _MAX_BOARD:
-            raise ValueError(f"numBoardCards={parameters['numBoardCards']}: give at most {_MAX_BOARD} in all.")
-        if betting.num_players * num_hole + sum(board) > suits * ranks:
-            raise ValueError(f"numSuits={suits}, numRanks={ranks}: there are not enough cards for hands and board.")
+        parameters.require(sum(board) <= _MAX_BOARD, f"give at most {_MAX_BOARD} in all", "numBoardCards")
+        is_enough = betting.num_players * num_hole + sum(board) <= suits * ranks
+        parameters.require(is_enough, "there are not enough cards for hands and board", "numSuits", "numRanks")
         deck, boards, players = suits * ranks, list(itertools.accumulate(board)), betting.num_players
-        nodes = betting_tree(betting)
+        nodes = betting.sequences
         counts = range(max(num_hole, boards[-1]) + 1)
         coefficients = [math.comb(card, count) for count in counts for card in range(deck + 1)]
         first_row = _BINOMIALS + len(coefficients)
@@ -283,7 +254,7 @@ class UniversalPokerRules(OpenSpielRules):
     def information_state(self, player: int, view: Sequence[int]) -> str:
         """Returns the player's information state, such as "[Round 0][Player: 0][Pot: 200][Money: 1100 1100]..."."""
         (*cards, number), num_hole = view, self.given["numHoleCards"]
-        node, hole, board = betting_tree(self._betting)[number], cards[:num_hole], cards[num_hole:]
+        node, hole, board = self._betting.sequences[number], cards[:num_hole], cards[num_hole:]
         pot = max(node.spent) * (len(node.spent) - len(node.folded))
         money = " ".join(str(stack - spent) for stack, spent in zip(self._betting.stacks, node.spent, strict=True))
         return (
@@ -293,7 +264,7 @@ class UniversalPokerRules(OpenSpielRules):
 
     @cached_property
     def _betting(self) -> Betting:
-        return betting_of(self.given)
+        return Betting.of(self.given)
 
     def _cards_text(self, cards: Sequence[int]) -> str:
         """Returns the cards, which are numbers plus 1 in ascending order, the highest first, such as "4h4c"."""

@@ -10,7 +10,7 @@ from mccfr_plus.games.game import RulesGame
 from mccfr_plus.games.openspiel import compiled_rules, why_no_rules
 from mccfr_plus.trees.arrays import INFOSET
 from mccfr_plus.trees.by_rules.successors import bits_of_codes
-from mccfr_plus.trees.keys import KEY_BYTES
+from mccfr_plus.trees.info_states import KEY_BYTES
 
 WORD = 8  # bytes of a word of the table of successors
 _MOST_CODES_BY_WORD = 2  # of a slot: so many have a word each

@@ -10,8 +10,7 @@ from mccfr_plus.games.openspiel import compiled_rules
 from mccfr_plus.games.rules import NOW
 from mccfr_plus.games.symmetries import Symmetries
 from mccfr_plus.kernels.compile import inline_kernel
-from mccfr_plus.trees.interning import hash_step
-from mccfr_plus.trees.keys import Keys
+from mccfr_plus.trees.info_states import Keys, hash_step
 
 
 @inline_kernel

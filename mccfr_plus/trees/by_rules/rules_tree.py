@@ -26,10 +26,18 @@ from mccfr_plus.trees.by_rules.rule_slots import (
     kernels_of,
 )
 from mccfr_plus.trees.flattening import FlatTree, flatten
-from mccfr_plus.trees.info_states import InfoStates, key_places, pack
-from mccfr_plus.trees.interning import EMPTY, hash_step, index_of_row, num_places, table_of_rows
+from mccfr_plus.trees.info_states import (
+    EMPTY,
+    InfoStates,
+    hash_step,
+    index_of_row,
+    key_places,
+    num_places,
+    pack,
+    table_of_rows,
+)
+from mccfr_plus.trees.loading import WrongAnswerError, compiling_bar, game_error, show_fraction
 from mccfr_plus.trees.memory import Budget
-from mccfr_plus.trees.recording import WrongAnswerError, compiling_bar, game_error, show_fraction
 
 _VISITS = 2_000_000  # nodes between two checks of the budget and of Ctrl-C
 _GROWTH = 1.25  # of an array that is full; realloc moves nothing on Linux, so that small steps cost little
@@ -79,7 +87,7 @@ class _Traversal(NamedTuple):
 
 
 class _Found(NamedTuple):
-    """What the traversal has found; see `flattening.flatten`. The tables are of `interning`."""
+    """What the traversal has found; see `flattening.flatten`. The tables are of `info_states`."""
 
     kinds: np.ndarray  # [capacity] int8
     payloads: np.ndarray  # [capacity] int32

@@ -7,7 +7,7 @@ import pytest
 
 import mccfr_plus
 from mccfr_plus.games import Rules
-from mccfr_plus.games.openspiel import compiled_rules, kuhn_poker, registry, why_no_rules
+from mccfr_plus.games.openspiel import GAMES, compiled_rules, kuhn_poker, why_no_rules
 from mccfr_plus.kernels.compile import kernel
 
 # Game strings, and how many random plays are compared.
@@ -205,16 +205,16 @@ def _large_observe(parameters, table, state, player, action):
 def test_rules_that_disagree_are_caught(monkeypatch, wrong, message):
     right = kuhn_poker.KuhnPokerRules
     rules = Rules(**{**vars(right.rules), **wrong})
-    monkeypatch.setitem(registry.GAMES, "kuhn_poker", type("WrongRules", (right,), {"rules": rules}))
+    monkeypatch.setitem(GAMES, "kuhn_poker", type("WrongRules", (right,), {"rules": rules}))
     with pytest.raises(mccfr_plus.CheckError, match=message) as caught:
         mccfr_plus.check_game("kuhn_poker")
     assert "look at:" in str(caught.value)
 
 
 def test_rules_that_claim_perfect_recall_are_caught(monkeypatch):
-    right = registry.GAMES["leduc_poker"]
+    right = GAMES["leduc_poker"]
     claim = classmethod(lambda cls, parameters: dataclasses.replace(right.layout(parameters), perfect_recall=True))
-    monkeypatch.setitem(registry.GAMES, "leduc_poker", type("WrongRules", (right,), {"layout": claim}))
+    monkeypatch.setitem(GAMES, "leduc_poker", type("WrongRules", (right,), {"layout": claim}))
     with pytest.raises(mccfr_plus.CheckError, match="the code of an information state met before"):
         mccfr_plus.check_game("leduc_poker(action_mapping=True)")
 

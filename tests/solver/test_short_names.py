@@ -7,14 +7,14 @@ import pytest
 
 from mccfr_plus.errors import ConfigError
 from mccfr_plus.minimizers import RegretMatching
-from mccfr_plus.solver import registry
+from mccfr_plus.solver import config
 from mccfr_plus.solver.config import SolverConfig
 
 TABLES = {
-    "estimator": (registry.ESTIMATORS, registry.estimator_of),
-    "minimizer": (registry.MINIMIZERS, registry.minimizer_of),
-    "averaging": (registry.AVERAGES, lambda spec: registry.average_of(spec, RegretMatching())),
-    "baseline": (registry.BASELINES, registry.baseline_of),
+    "estimator": (config.ESTIMATORS, config.estimator_of),
+    "minimizer": (config.MINIMIZERS, config.minimizer_of),
+    "averaging": (config.AVERAGES, lambda spec: config.average_of(spec, RegretMatching())),
+    "baseline": (config.BASELINES, config.baseline_of),
 }
 NAMES = [pytest.param(kind, name, id=f"{kind}={name}") for kind, (table, _) in TABLES.items() for name in table]
 
@@ -44,12 +44,12 @@ def variants(factory):
 def test_what_is_shown_can_be_typed(kind, name):
     table, read = TABLES[kind]
     factory = table[name]
-    assert registry.spec_of(factory(), kind) == name
+    assert config.spec_of(factory(), kind) == name
     assert read(name) == factory()
     for parameter, accepted in variants(factory):
         assert accepted or (name, parameter) == ("outcome", "sampling"), f"no other value for {parameter}: add one"
         for component, text in accepted:
-            shown = registry.spec_of(component, kind)
+            shown = config.spec_of(component, kind)
             assert read(shown) == component, (text, shown)
             assert len(shown) <= len(f"{name}({text})".replace("inf", "1e999")) + len(".0")
 

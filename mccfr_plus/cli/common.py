@@ -1,0 +1,259 @@
+"""What the commands share: the parser, the types of arguments, policies from files, and the output of results."""
+
+import argparse
+import contextlib
+import json
+import logging
+import math
+import os
+import re
+import secrets
+import sys
+import textwrap
+from collections.abc import Callable, Sequence
+from difflib import get_close_matches
+from typing import Any, NoReturn
+
+import pyspiel
+from tqdm.auto import tqdm
+
+from mccfr_plus.errors import CheckpointError, ConfigError, MccfrPlusError, PolicyFileError
+from mccfr_plus.files.checkpoint import read_header
+from mccfr_plus.policies.files import load_policy, needs_tree
+from mccfr_plus.policies.tree_policy import TreePolicy
+from mccfr_plus.solver.choice import compiled_if_it_fits
+from mccfr_plus.specs import split_specs
+from mccfr_plus.trees.game_tree import GameTree
+from mccfr_plus.trees.loading import load_game
+from mccfr_plus.trees.memory import bytes_of
+
+PROGRAM = "mccfr-plus"
+UNIFORM = "uniform"  # in place of a policy's file
+POLICY_HELP = "A file that `mccfr-plus solve --policy_out=FILE` wrote, or the word uniform."
+
+_GAME_HELP = 'A game of OpenSpiel or of this package, such as leduc_poker or "kuhn_poker(players=3)".'
+_SECONDS_OF = {"s": 1.0, "m": 60.0, "h": 3600.0}
+
+
+class UsageError(MccfrPlusError):
+    """The command line has an unknown flag, a bad value, or arguments that do not go together."""
+
+
+class Parser(argparse.ArgumentParser):
+    """Parses the arguments of a verb; a bad one is a `UsageError`."""
+
+    def __init__(self, verb: str, summary: str, notes: str):
+        super().__init__(f"{PROGRAM} {verb}", description=summary, epilog=notes, allow_abbrev=False)
+        self.formatter_class = argparse.RawDescriptionHelpFormatter
+
+    def error(self, message: str) -> NoReturn:
+        raise UsageError(f"{message}. See {self.prog} --help.")
+
+    def parse(self, arguments: list[str]) -> argparse.Namespace:
+        """Returns the parsed arguments; flags and others may come in any order."""
+        for argument in arguments:
+            if argument.startswith("--") and argument.endswith("=--"):  # argparse would drop the value
+                self.error(f"argument {argument.removesuffix('=--')}: '--' is not a value")
+        found, unknown = self.parse_known_intermixed_args(arguments)
+        if not unknown:
+            return found
+        word = unknown[0].partition("=")[0]
+        if not word.startswith("-"):
+            self.error(f"unexpected argument {word!r}")
+        near = get_close_matches(word.strip("-"), re.findall(r"--([\w-]+)", self.format_usage()), n=1)
+        self.error(f"unknown flag {word}" + (f", did you mean --{near[0]}" if near else ""))
+
+
+def add_game(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("game", metavar="GAME", type=text, help=_GAME_HELP)
+
+
+def add_seed(group: Any, meaning: str) -> None:
+    group.add_argument("--seed", metavar="N", type=whole(0), help=f"{meaning} Default: random.")
+
+
+def add_json(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--json", action="store_true", help="Also print the result as one line of JSON, the last one.")
+
+
+def add_quiet(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--quiet", action="store_true", help="No progress and no notes on standard error.")
+
+
+def seed_of(arguments: argparse.Namespace) -> int:
+    """Returns the seed of the command line, or a random one."""
+    return secrets.randbits(32) if arguments.seed is None else arguments.seed
+
+
+def refuse(arguments: argparse.Namespace, names: tuple[str, ...], why: str) -> None:
+    """Raises UsageError if a flag is given that would have no effect: why, and what to do."""
+    for name in names:
+        if getattr(arguments, name) not in (None, False):
+            raise UsageError(f"--{name} {why}.")
+
+
+def text(argument: str) -> str:
+    if not argument.strip():
+        raise argparse.ArgumentTypeError("must not be empty")
+    return argument
+
+
+def whole(lowest: int = 1, highest: int = 2**63 - 1) -> Callable[[str], int]:
+    """Returns the type of whole numbers within limits; ``1e6`` and ``1_000_000`` are read as such."""
+
+    def read(argument: str) -> int:
+        number: float = lowest
+        with contextlib.suppress(ValueError, OverflowError):
+            number = int(argument) if argument.replace("_", "").isdecimal() else float(argument)
+            if number == int(number) and lowest <= number <= highest:
+                return int(number)
+        at_most = f" and at most {highest:,}" if number > highest else ""
+        raise argparse.ArgumentTypeError(f"{argument!r} must be a whole number, at least {lowest}{at_most}")
+
+    return read
+
+
+def positive(argument: str) -> float:
+    return _number(argument, "must be a positive number")
+
+
+def duration(argument: str) -> float:
+    """Returns a time above 0 in seconds: ``90``, ``90s``, ``5m``, ``2h``, ``1.5h``."""
+    digits = argument.strip()
+    unit = _SECONDS_OF.get(digits[-1:])
+    number = _number(digits[:-1] if unit else digits, "must be a time above 0, such as 90, 90s, 5m or 2h")
+    return number * (unit or 1.0)
+
+
+def memory_size(argument: str) -> int:
+    """Returns a size of memory in bytes: ``4GB``, ``512MiB``, ``4e9``."""
+    try:
+        return bytes_of(argument)
+    except ConfigError:
+        raise argparse.ArgumentTypeError(f"{argument!r} must be a size such as 4GB, 512MiB or 4e9") from None
+
+
+def specs(argument: str) -> list[str]:
+    """Returns several specs, separated by commas; commas within parentheses belong to a spec."""
+    try:
+        found = split_specs(argument)
+    except SyntaxError as error:
+        raise argparse.ArgumentTypeError(str(error.msg)) from None
+    if not found:
+        raise argparse.ArgumentTypeError("must be names separated by commas")
+    return found
+
+
+def _number(argument: str, allowed: str) -> float:
+    with contextlib.suppress(ValueError):
+        if 0 < float(argument) < math.inf:
+            return float(argument)
+    raise argparse.ArgumentTypeError(f"{argument!r} {allowed}")
+
+
+# --- policies ---
+
+
+def require_policy(source: str) -> None:
+    """Raises PolicyFileError if there is no such file and it is not the uniform policy."""
+    if source != UNIFORM and not os.path.isfile(source):
+        raise PolicyFileError(f"there is no file {source}. Give a saved policy, or the word {UNIFORM}.")
+
+
+def read_policy(path: str | os.PathLike, game: pyspiel.Game | GameTree) -> Any:
+    """Returns the uniform policy, or that of a file, which `save_policy` wrote or `NetworkPolicy.save`."""
+    if path == UNIFORM:
+        return TreePolicy(game, game.uniform_strategy()) if isinstance(game, GameTree) else {}
+    header: dict[str, Any] = {}
+    with contextlib.suppress(CheckpointError):
+        header = read_header(path)
+    if "network_policy" not in header:
+        return load_policy(path, game)
+    from mccfr_plus.neural import NetworkPolicy
+
+    loaded, own = load_game(game), header.get("game")
+    if own is not None and str(load_game(str(own))) != str(loaded):  # without one it is refused below
+        raise PolicyFileError(f"{path} holds a policy of {own}, which is not {loaded}. Evaluate it on its own game.")
+    try:
+        return NetworkPolicy.load(path, loaded)
+    except CheckpointError as error:
+        raise PolicyFileError(str(error)) from None
+
+
+def read_without_tree(source: str, game: pyspiel.Game) -> Any:
+    """Returns the policy of a source; None if that needs the tree. A bad file is an error before a game is compiled."""
+    require_policy(source)
+    return None if source != UNIFORM and needs_tree(source) else read_policy(source, game)
+
+
+def policies_and_tree(
+    game: pyspiel.Game, sources: list[str], memory: str | int | None = None, *, only_if_needed: bool = False
+) -> tuple[list[Any], GameTree | None]:
+    """Returns policies and the tree of their game; None if no policy needs it and it does not fit, or is not wanted."""
+    found, tree = [read_without_tree(source, game) for source in sources], None
+    is_needed = any(policy is None for policy in found)
+    if is_needed or not only_if_needed:
+        tree = compiled_if_it_fits(game, "compiled" if is_needed else "auto", memory)
+    return [policy or read_policy(source, tree or game) for source, policy in zip(sources, found, strict=True)], tree
+
+
+# --- output ---
+
+
+def show_notes() -> None:
+    """Shows the package's log so far, which is held back until the input is checked: errors are one line."""
+    for handler in logging.getLogger("mccfr_plus").handlers:
+        handler.flush()
+
+
+def note(arguments: argparse.Namespace, line: str) -> None:
+    """Prints a line on standard error, unless ``--quiet`` is given."""
+    if not arguments.quiet:
+        print(line, file=sys.stderr)
+
+
+def progress_of(arguments: argparse.Namespace) -> bool | None:
+    """Returns False with ``--quiet``, else None: as the library's defaults say."""
+    return False if arguments.quiet else None
+
+
+def print_table(rows: Sequence[Sequence[str]], *, texts: Sequence[int] = (0,)) -> None:
+    """Prints rows with aligned columns: `texts` to the left, others to the right. A single cell is a heading."""
+    aligned = [row for row in rows if len(row) > 1] or rows
+    widths = [max(len(row[i]) for row in aligned if i < len(row)) for i in range(max(len(row) for row in aligned))]
+    for row in rows:
+        cells = [cell.ljust(widths[i]) if i in texts else cell.rjust(widths[i]) for i, cell in enumerate(row)]
+        print("  ".join(cells).rstrip())
+
+
+def print_json(values: dict[str, Any]) -> None:
+    print(json.dumps(values, allow_nan=False))
+
+
+def number(value: float | None, digits: int = 6) -> str:
+    """Returns a value with so many significant digits; ``n/a`` for None."""
+    return "n/a" if value is None else f"{value:.{digits}g}"
+
+
+def count(value: float) -> str:
+    return f"{value:,.0f}"
+
+
+def short(value: float, unit: str = "") -> str:
+    """Returns a number with three digits and k, M, G or T for the thousands, and its unit."""
+    return tqdm.format_sizeof(value, unit) if value >= 999.5 else f"{value:.0f}{unit}"
+
+
+def wrapped(text: str, width: int = 100) -> str:
+    return textwrap.fill(text, width, break_on_hyphens=False, break_long_words=False)
+
+
+def open_in_browser(address: str) -> None:
+    import webbrowser
+
+    try:
+        is_open = webbrowser.open(address)
+    except (webbrowser.Error, OSError):
+        is_open = False
+    if not is_open:
+        print(f"no browser found: open {address}", file=sys.stderr)
