@@ -18,7 +18,7 @@ import pyspiel
 from tqdm.auto import tqdm
 
 from mccfr_plus.errors import CheckpointError, ConfigError, MccfrPlusError, PolicyFileError
-from mccfr_plus.files.file import read_header
+from mccfr_plus.files.checkpoint import read_header
 from mccfr_plus.parameters import bytes_of
 from mccfr_plus.policies.files import load_policy, needs_tree
 from mccfr_plus.policies.table import TreePolicy

@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 
 from mccfr_plus.errors import CheckpointError
-from mccfr_plus.files import file as checkpoint_file
+from mccfr_plus.files import checkpoint as checkpoint_file
 from mccfr_plus.files.game_digest import digest_of, digest_of_histories
-from mccfr_plus.files.schema import check, natural, number
+from mccfr_plus.files.json_files import check, natural, number
 from mccfr_plus.solver.saved_state import HISTORY_SCHEMA
 
 _IDENTITY = {"algorithm": str, "game": str, "tree": str, "representation": str, "config": dict}

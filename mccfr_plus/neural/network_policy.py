@@ -10,8 +10,8 @@ import pyspiel
 from open_spiel.python import policy as openspiel_policy
 
 from mccfr_plus.errors import CheckpointError
-from mccfr_plus.files import file as checkpoint_file
-from mccfr_plus.files.schema import check, number, positive
+from mccfr_plus.files import checkpoint as checkpoint_file
+from mccfr_plus.files.json_files import check, number, positive
 from mccfr_plus.neural.network import MLP, NetworkFactory, array_of, forward, new_module, torch, torch_threads
 from mccfr_plus.neural.paths import strategies_at, uniform
 from mccfr_plus.trees.batches import Observer, PyspielPositions

@@ -8,7 +8,7 @@ import numpy as np
 import pyspiel
 
 from mccfr_plus.errors import BudgetError, ConfigError
-from mccfr_plus.estimators.visits import max_visits
+from mccfr_plus.estimators.draws import max_visits
 from mccfr_plus.evaluation.exact import normalize, own_reach
 from mccfr_plus.kernels.compile import kernel
 from mccfr_plus.kernels.random_numbers import next_word

@@ -251,7 +251,7 @@ def _memory_plan(config: SolverConfig, num_players: int, rules: RulesGame | None
     """Returns how a tree that grows, the solver's tables and the making of a policy share the memory."""
     method = config.average_method(num_players, True, by_rules=rules is not None)
     private = _NUMBER + np.dtype(np.uint16).itemsize  # the gradient and the stamp of a slot
-    private += DRAWN.itemsize if config.estimator.samples_per_infoset else 0
+    private += DRAWN.itemsize if config.estimator.sample_per_infoset else 0
     uses_reach = method.mechanism in (Mechanism.TOUCHED, Mechanism.OPTIMISTIC) or config.estimator.needs_leaves
     private += _NUMBER if uses_reach else 0
     shared = 3 + config.minimizer.num_tables  # strategy, average, what was seen of it, tables
