@@ -15,8 +15,8 @@ from mccfr_plus.games import compiled_rules
 from mccfr_plus.solver.choice import evaluation_seconds, visited_histories
 from mccfr_plus.trees.by_rules.implicit_tree import can_be_implicit
 from mccfr_plus.trees.game_tree import GameTree
-from mccfr_plus.trees.intervals import as_text
 from mccfr_plus.trees.loading import load_game
+from mccfr_plus.trees.size_estimate import as_text
 
 SUMMARY = "Values, best-response values and exploitability of a saved policy, exact or within bounds."
 

@@ -15,10 +15,10 @@ from mccfr_plus.errors import BudgetError, CheckpointError, PolicyFileError, Rec
 from mccfr_plus.evaluation import Evaluation, evaluate, expected_values
 from mccfr_plus.evaluation.by_rules import RulesEvaluator
 from mccfr_plus.evaluation.quality import local_bound
-from mccfr_plus.files import file as checkpoint_file
+from mccfr_plus.files import checkpoint as checkpoint_file
 from mccfr_plus.files.atomic_write import require_kind, require_new
-from mccfr_plus.files.json_lines import JsonLines
-from mccfr_plus.files.lock import CheckpointLock
+from mccfr_plus.files.checkpoint import CheckpointLock
+from mccfr_plus.files.json_files import JsonLines
 from mccfr_plus.neural import ALGORITHMS, from_checkpoint, new_solver
 from mccfr_plus.policies.files import save_policy
 from mccfr_plus.solver import saved_state

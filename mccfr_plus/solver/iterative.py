@@ -20,7 +20,7 @@ from tqdm.auto import tqdm
 from mccfr_plus.display import AXES, MEASURE_LABELS, data_frame, draw_line, finish_axes, html_table, require_library
 from mccfr_plus.errors import BudgetError, ConfigError
 from mccfr_plus.evaluation.exact import Evaluation
-from mccfr_plus.files.writer import CheckpointWriter
+from mccfr_plus.files.checkpoint import CheckpointWriter
 from mccfr_plus.parameters import LARGEST, Seed, as_python, check_number, check_whole
 from mccfr_plus.trees.game_tree import GameTree, compile_game
 from mccfr_plus.trees.needs import HISTORIES

@@ -21,7 +21,7 @@ from mccfr_plus.trees import access, expansion
 from mccfr_plus.trees.arrays import INFOSET, Shape
 from mccfr_plus.trees.by_rules import frames, histories, positions, rows, successors
 from mccfr_plus.trees.by_rules.payoff_matrix import PayoffMatrix
-from mccfr_plus.trees.expanding_tree import SIZES, ExpandingTree
+from mccfr_plus.trees.expanding_tree import ExpandingTree
 from mccfr_plus.trees.info_states import KEY_BYTES
 from mccfr_plus.trees.memory import MemoryPlan
 from mccfr_plus.trees.needs import RULES
@@ -100,7 +100,6 @@ class ImplicitTree(ExpandingTree):
         self._successors = np.zeros(num_slots << _log_words_per_slot(rules_game), np.int64)
         self._blocks = np.zeros(successors.BLOCK_WORDS_PER_INFOSET * plan.max_infosets, np.int64)
         self.slot_action = np.zeros(plan.max_slots, np.int32)
-        self._info_keys = np.zeros((plan.max_infosets, 2), np.int64)
         self.keys = frames.RulesKeys(game, symmetry)
         paths = self._size_of(rows.words_before_rows) + self._size_of(rows.words_per_row) * num_rows
         width = paths + self._size_of(histories.words_per_depth) * (max_depth + 1)
@@ -109,7 +108,6 @@ class ImplicitTree(ExpandingTree):
         # Empty arrays have an address, too.
         parameters, table = np.append(rules_game.parameters, 0), np.append(rules_game.table, 0.0)
         first_state, places = rules_game.first_state.copy(), frames.places_of(rules_game)
-        self._kept: dict[int, np.ndarray] = {}
         self._keep(
             {
                 rows.ROWS: np.zeros((self.max_threads, width), np.int64),
@@ -132,12 +130,6 @@ class ImplicitTree(ExpandingTree):
         words[rows.THREADS], words[rows.MAX_DEPTH], words[rows.FIRST_UNIFORM] = threads, max_depth, self.max_slots
         words[rows.NUM_PARAMETERS], words[rows.NUM_TABLE] = len(parameters), len(table)
         words[rows.NUM_PLACES] = len(places)
-
-    def _keep(self, arrays: dict[int, np.ndarray]) -> None:
-        """Writes the addresses of arrays to words of `expansion`, and keeps the arrays alive."""
-        self._kept |= arrays
-        for word, array in arrays.items():
-            self._expansion[word] = address_of(array)
 
     @cached_property
     def rule_slots(self) -> dict[Any, Any]:
@@ -165,8 +157,8 @@ class ImplicitTree(ExpandingTree):
 
     @property
     def first_strategy(self) -> np.ndarray:
-        """A copy of the bound strategy, ``[num_slots]``: at new infosets what they got at first."""
-        return self._bound[0][: self.num_slots].copy()
+        """A copy of what the bound strategy is now, ``[num_slots]``: at new infosets the one that they got at first."""
+        return self._strategy[: self.num_slots].copy()
 
     def _size_of(self, kernel: Any) -> int:
         """Returns what a kernel gives for this game, without compiling it."""
@@ -235,7 +227,7 @@ class ImplicitTree(ExpandingTree):
     # --- the state ---
 
     def sizes(self) -> Sizes:
-        return Sizes(*map(self.count, SIZES))._replace(block_words=self.count(successors.NUM_BLOCK_WORDS))
+        return super().sizes()._replace(block_words=self.count(successors.NUM_BLOCK_WORDS))
 
     def _cost(self, sizes: Sizes) -> int:
         return super()._cost(sizes) + _WORD * sizes.block_words
