@@ -20,9 +20,8 @@ from mccfr_plus.games.symmetries import Symmetries
 from mccfr_plus.parameters import check_whole
 from mccfr_plus.trees.by_rules import rules_tree
 from mccfr_plus.trees.by_rules.frames import places_of
-from mccfr_plus.trees.game_tree import GameTree, build_tree
+from mccfr_plus.trees.game_tree import Budget, GameTree, build_tree
 from mccfr_plus.trees.loading import load_game, quiet_openspiel, record
-from mccfr_plus.trees.memory import Budget
 from mccfr_plus.trees.order import representative_states
 
 _MARGIN = 1 << 14
@@ -86,7 +85,7 @@ def _lines(game: pyspiel.Game, rules_game: RulesGame, plays: int, max_nodes: int
     try:
         budget = Budget(game, max_nodes, _MAX_BYTES)
         budget.check_estimate(0)
-        tree = build_tree(game, rules_tree.build(rules_game, budget, progress=False))
+        tree = build_tree(game, rules_tree.build(rules_game, budget.check, max_nodes, progress=False))
     except BudgetError:
         yield CheckLine("tree", f"more than {max_nodes:,} histories", "not compared: choose smaller parameters")
         return

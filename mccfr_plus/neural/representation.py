@@ -248,7 +248,7 @@ def new_representation(game: Any, wanted: Any, reader: str, **limits: Any) -> Re
         return BatchedRepresentation(game, reader)
     try:
         if wanted is None and not isinstance(game, GameTree):
-            limits = {"max_nodes": _MAX_NODES, "estimate_margin": 2.0} | limits
+            limits = {"max_nodes": _MAX_NODES} | limits
         return TreeRepresentation(game, reader, **limits)
     except BudgetError as error:
         if wanted == "tree":

@@ -23,7 +23,6 @@ from mccfr_plus.trees.by_rules.histories import openings_of
 from mccfr_plus.trees.by_rules.implicit_tree import ImplicitTree, can_be_implicit, rules_to_traverse, tree_bytes
 from mccfr_plus.trees.by_rules.payoff_matrix import BYTES_PER_ENTRY
 from mccfr_plus.trees.game_tree import (
-    DEFAULT_MAX_BYTES,
     DEFAULT_MAX_NODES,
     DEFAULT_MAX_NODES_OF_RULES,
     GameTree,
@@ -31,7 +30,7 @@ from mccfr_plus.trees.game_tree import (
 )
 from mccfr_plus.trees.lazy_tree import INFOSET_COST, NODE_COST, SLOT_ACTION_COST, LazyTree
 from mccfr_plus.trees.loading import load_game
-from mccfr_plus.trees.memory import MemoryPlan, available_bytes, plan_memory, release_unused, resident_bytes
+from mccfr_plus.trees.memory import MemoryPlan, plan_memory, release_unused, resident_bytes
 from mccfr_plus.trees.needs import HISTORIES, INFOSETS, NODES
 from mccfr_plus.trees.scratch import DRAWN, TOUCHED, new_scratch
 from mccfr_plus.trees.size_estimate import SizeEstimate, as_text, number_of, probe_size
@@ -41,8 +40,8 @@ logger = logging.getLogger("mccfr_plus")
 
 # With "auto", through pyspiel: a minute or two of compiling. Larger games are expanded lazily, which is slower.
 _MAX_NODES_TO_COMPILE = 10_000_000
-_COMPILED_SHARE = 0.5  # of the memory limit, or of what is free: the solver's tables come on top
-_ESTIMATE_MARGIN = 2.0  # an estimate this many times over the budget is believed
+_COMPILED_SHARE = 0.5  # of the memory limit: the solver's tables come on top
+_MAX_BYTES = 8 << 30  # of a tree, or of half a payoff matrix, that is chosen by itself
 
 # A full iteration takes about 10 ns per history: some hundred in ten seconds on a tree of this size. Full traversals
 # then were 4 to 10 times closer to an equilibrium than external sampling, and 100 to 1e6 times on smaller trees.
@@ -99,7 +98,7 @@ def choose(
 def _estimated_kind(game: pyspiel.Game, config: SolverConfig, estimate: SizeEstimate) -> tuple[str, str]:
     """Returns the kind of tree for a game of this size, and the reason."""
     max_nodes = DEFAULT_MAX_NODES_OF_RULES if isinstance(game, PyspielGame) else DEFAULT_MAX_NODES
-    if estimate.fits(max_nodes, DEFAULT_MAX_BYTES):
+    if estimate.fits(max_nodes, _MAX_BYTES):
         return "compiled", f"the tree keeps within {max_nodes:,} nodes and the memory limit; "
     is_larger = number_of(estimate.histories.low) > max_nodes
     why = f"is larger than {max_nodes:,} nodes" if is_larger else "may not keep within the limits"
@@ -148,7 +147,7 @@ def _full_by_rules(game: pyspiel.Game, estimate: SizeEstimate) -> tuple[dict[str
     visited = visited_histories(game, rules, is_symmetric)
     leaves = visited * number_of(estimate.terminal_nodes.log10 - estimate.histories.log10)
     seconds = visited * _TO_LIST_LEAVES * (_SYMMETRY_FACTOR if is_symmetric else 1.0)
-    if leaves * BYTES_PER_ENTRY > DEFAULT_MAX_BYTES / 2 or seconds > _LONG_BEGIN:
+    if leaves * BYTES_PER_ENTRY > _MAX_BYTES / 2 or seconds > _LONG_BEGIN:
         return None
     reason = (
         f"by the rules, a payoff matrix of about {leaves:,.0f} leaves takes at least {seconds:.0f} s and "
@@ -222,26 +221,18 @@ def compiled_if_it_fits(
     game: pyspiel.Game, kind: str = "auto", memory: str | int | float | None = None, progress: bool | None = None
 ) -> GameTree | None:
     """Returns the compiled tree of a loaded game, or None if it does not fit; BudgetError with kind="compiled"."""
+    max_bytes = None
+    if memory is not None:
+        release_unused()
+        max_bytes = max(int(_COMPILED_SHARE * (bytes_of(memory) - resident_bytes())), 1)
     if kind == "compiled":
-        max_bytes = DEFAULT_MAX_BYTES if memory is None else _room(memory)
         return compile_game(game, max_bytes=max_bytes, progress=progress)
     max_nodes = DEFAULT_MAX_NODES_OF_RULES if isinstance(game, PyspielGame) else _MAX_NODES_TO_COMPILE
-    limits: dict[str, Any] = {"max_nodes": max_nodes, "max_bytes": _room(memory), "estimate_margin": _ESTIMATE_MARGIN}
     try:
-        return compile_game(game, **limits, progress=progress)
+        return compile_game(game, max_nodes=max_nodes, max_bytes=max_bytes, progress=progress)
     except BudgetError as error:
         logger.info("the tree is not compiled: %s", str(error).split(" Choose smaller", 1)[0])
         return None
-
-
-def _room(memory: str | int | float | None) -> int:
-    """Returns how many bytes a compiled tree may take."""
-    if memory is None:
-        free = available_bytes()
-    else:
-        release_unused()
-        free = bytes_of(memory) - resident_bytes()
-    return max(int(_COMPILED_SHARE * free), 1)
 
 
 # --- memory and time ---

@@ -330,7 +330,7 @@ class IterativeSolver(abc.ABC):
             return self.tree
         if self._tree_to_evaluate is None:
             try:
-                self._tree_to_evaluate = compile_game(self.game, max_nodes=max_nodes, estimate_margin=1.0)
+                self._tree_to_evaluate = compile_game(self.game, max_nodes=max_nodes)
             except BudgetError as error:
                 advice = "Without it, limit iterations or seconds, and see mccfr_plus.evaluation for bounds."
                 raise BudgetError(f"an exact exploitability needs the whole tree: {error} {advice}") from None

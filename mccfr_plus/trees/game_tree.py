@@ -2,6 +2,8 @@
 
 import hashlib
 import itertools
+import math
+import time
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field, fields
 from functools import cached_property
@@ -18,14 +20,21 @@ from mccfr_plus.trees.arrays import Shape, TreeArrays
 from mccfr_plus.trees.by_rules import rules_tree
 from mccfr_plus.trees.flattening import FlatTree, with_leaves
 from mccfr_plus.trees.loading import load_game, record
-from mccfr_plus.trees.memory import ESTIMATE_MARGIN, Budget
+from mccfr_plus.trees.memory import available_bytes
 from mccfr_plus.trees.needs import HISTORIES, INFOSETS, NODES
+from mccfr_plus.trees.size_estimate import as_text, probe_size
 from mccfr_plus.trees.tree import Tree
 
 DEFAULT_MAX_NODES = 50_000_000
 DEFAULT_MAX_NODES_OF_RULES = 1_000_000_000  # the memory is what limits these
-DEFAULT_MAX_BYTES = 8 << 30
 _TRIAL_NODES = 20_000  # through pyspiel, which takes less time than to compile the rules
+
+# Nodes after which an estimate is made, through pyspiel and by compiled rules; smaller games are compiled by then.
+_PROBE_AFTER, _PROBE_RULES_AFTER = 100_000, 2_000_000
+_PROBE_AFTER_SECONDS = 5.0  # games in Python may visit some hundred nodes in a second
+
+_SHARE_OF_FREE = 0.5  # of the memory that is free; the solver's tables come on top
+_ALWAYS_FREE = 64 << 20  # bytes
 
 
 @dataclass(frozen=True)
@@ -208,13 +217,46 @@ class GameTree(Tree):
         return np.ptp(self.arrays.payoffs, axis=0)
 
 
+class Budget:
+    """The largest number of nodes and bytes that compiling a tree may take; see `compile_game`."""
+
+    def __init__(self, game: pyspiel.Game, max_nodes: int, max_bytes: int | None = None):
+        self._game, self.max_nodes, self._max_bytes = game, max_nodes, max_bytes
+        self._probe_at = time.monotonic() + _PROBE_AFTER_SECONDS
+        self._probe_after = _PROBE_RULES_AFTER if isinstance(game, PyspielGame) else _PROBE_AFTER
+
+    def check(self, num_nodes: int, num_bytes: int) -> None:
+        """Raises BudgetError if what was used so far, or surely will be, is more than the budget."""
+        if num_nodes > self._probe_after or time.monotonic() > self._probe_at:
+            self.check_estimate(num_nodes)
+        if num_nodes > self.max_nodes:
+            self._refuse(f"more than the budget of {self.max_nodes:,} nodes", num_nodes)
+        if self._max_bytes is None and num_bytes > _ALWAYS_FREE:
+            self._max_bytes = int(_SHARE_OF_FREE * (available_bytes() + num_bytes))
+        if self._max_bytes is not None and num_bytes > self._max_bytes:
+            why = f"more than the memory limit of {self._max_bytes:,} bytes after {num_nodes:,} nodes"
+            self._refuse(why, num_nodes)
+
+    def check_estimate(self, num_nodes: int) -> None:
+        """Raises BudgetError if the lower limit of an estimate is beyond the budget."""
+        if probe_size(self._game).histories.low > math.log10(self.max_nodes):
+            self._refuse(f"the budget is {self.max_nodes:,} nodes", num_nodes)
+
+    def _refuse(self, reason: str, num_nodes: int) -> None:
+        estimate = as_text(max(probe_size(self._game).histories.log10, math.log10(max(num_nodes, 1))))
+        raise BudgetError(
+            f"the tree of {self._game} has about {estimate} nodes (estimated from a sample); {reason}. Choose smaller "
+            "parameters of the game, or raise max_nodes or max_bytes: about 20 bytes a node, 250 bytes and its text an "
+            "information state. See mccfr_plus.estimate_size, or mccfr-plus stats GAME --estimate."
+        )
+
+
 def compile_game(
     game: pyspiel.Game | str | GameTree,
     *,
     max_nodes: int | None = None,
-    max_bytes: int = DEFAULT_MAX_BYTES,
+    max_bytes: int | None = None,
     progress: bool | None = None,
-    estimate_margin: float = ESTIMATE_MARGIN,
     rules: bool = True,
 ) -> GameTree:
     """Returns the flat-array tree of a game, traversed once: through pyspiel, or by its compiled rules if it has some.
@@ -225,14 +267,14 @@ def compile_game(
         game: A `pyspiel.Game`, a game string, or a tree (returned as it is).
         max_nodes: The largest number of histories to accept; None: 50 million, or a billion for games whose rules are
             compiled (`mccfr_plus.games`).
-        max_bytes: The largest memory to accept, estimated from what was seen, in bytes.
+        max_bytes: The largest memory to accept, estimated from what was seen, in bytes; None: half of what is free.
         progress: Whether to show a progress bar on work over a second; None: if standard error is a terminal.
-        estimate_margin: Give up at once if random play estimates this many times more histories than `max_nodes`.
         rules: Whether to use compiled rules; if not, the game is traversed through pyspiel. The tree is the same.
 
     Raises:
         GameError: If the game is unknown or of a kind that cannot be compiled.
-        BudgetError: If its tree is larger than the budget; the message estimates its size.
+        BudgetError: If its tree is larger than the budget, as soon as a sample of it shows that (the lower limit of a
+            95 % confidence interval); the message estimates its size.
 
     Examples:
         >>> import mccfr_plus
@@ -245,12 +287,12 @@ def compile_game(
     own = game.rules_game if rules and isinstance(game, PyspielGame) else None
     if max_nodes is None:
         max_nodes = DEFAULT_MAX_NODES if own is None else DEFAULT_MAX_NODES_OF_RULES
-    if max_nodes < 1 or max_bytes < 1:
+    if max_nodes < 1 or (max_bytes is not None and max_bytes < 1):
         raise GameError(f"max_nodes={max_nodes}, max_bytes={max_bytes}: both must be at least 1.")
     # Node numbers are int32, which is what keeps a node at 16 bytes.
-    budget = Budget(game, min(max_nodes, np.iinfo(np.int32).max - 1), max_bytes, estimate_margin)
+    budget = Budget(game, min(max_nodes, np.iinfo(np.int32).max - 1), max_bytes)
     if own is not None:
-        return build_tree(game, rules_tree.build(own, budget, progress))
+        return build_tree(game, rules_tree.build(own, budget.check, budget.max_nodes, progress))
     found: list[RulesGame | None] = []
 
     def check(num_nodes: int, num_bytes: int) -> None:
@@ -266,7 +308,7 @@ def compile_game(
         if not found or found[0] is None:
             raise
     budget.check_estimate(_TRIAL_NODES)  # before the rules are compiled
-    return build_tree(game, rules_tree.build(found[0], budget, progress))
+    return build_tree(game, rules_tree.build(found[0], budget.check, budget.max_nodes, progress))
 
 
 def build_tree(game: pyspiel.Game, found: tuple[FlatTree, Sequence[str]]) -> GameTree:

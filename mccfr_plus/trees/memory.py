@@ -1,21 +1,16 @@
-"""Memory: how much there is, the budget of a compiled tree, and how a limit is divided among the parts of others."""
+"""Memory: how much there is, and how a limit is divided among the parts of a tree that grows."""
 
 import contextlib
 import ctypes
 import gc
-import math
-import time
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 import psutil
-import pyspiel
 
-from mccfr_plus.errors import BudgetError, ConfigError
-from mccfr_plus.games import PyspielGame
+from mccfr_plus.errors import ConfigError
 from mccfr_plus.parameters import bytes_of
-from mccfr_plus.trees.size_estimate import as_text, probe_size
 
 _SHARE_OF_FREE = 0.5  # of what is free, without a limit
 _STATES_SHARE = 0.2  # of the limit: for states of the game that are kept to save replays
@@ -23,11 +18,6 @@ _MOST_STATES = 4 << 30  # bytes
 _LEAST = 32 << 20  # bytes for a tree below which a limit is refused: arrays take memory by huge pages, some 2 MiB each
 
 KERNELS = 75_000_000  # bytes that the kernels of a solver take once they are loaded from the disk cache
-
-# Nodes after which an estimate is made, through pyspiel and by compiled rules; smaller games are compiled by then.
-_PROBE_AFTER, _PROBE_RULES_AFTER = 100_000, 2_000_000
-_PROBE_AFTER_SECONDS = 5.0  # games in Python may visit some hundred nodes in a second
-ESTIMATE_MARGIN = 10.0  # estimates from a small sample may be several times too large
 
 _LAST_INDEX = int(np.iinfo(np.int32).max) - 1
 
@@ -52,46 +42,6 @@ def available_bytes() -> int:
         limit = int((group / "memory.max").read_text())
         free = min(free, limit - int((group / "memory.current").read_text()))
     return max(free, 0)
-
-
-class Budget:
-    """The largest number of nodes and bytes that compiling a tree may take.
-
-    An estimate that is `estimate_margin` times over the number of nodes ends the traversal at once.
-    """
-
-    def __init__(self, game: pyspiel.Game, max_nodes: int, max_bytes: int, estimate_margin: float = ESTIMATE_MARGIN):
-        self._game, self._estimate_margin = game, estimate_margin
-        self.max_nodes, self._max_bytes = max_nodes, max_bytes
-        self._probe_at = time.monotonic() + _PROBE_AFTER_SECONDS
-        self._probe_after = _PROBE_RULES_AFTER if isinstance(game, PyspielGame) else _PROBE_AFTER
-
-    def check(self, num_nodes: int, num_bytes: int) -> None:
-        """Raises BudgetError if what was used so far is more than the budget, or if an estimate is far beyond it."""
-        if num_nodes > self._probe_after or time.monotonic() > self._probe_at:
-            self.check_estimate(num_nodes)
-        if num_nodes > self.max_nodes:
-            self._refuse(f"more than the budget of {self.max_nodes:,} nodes", num_nodes)
-        if num_bytes > self._max_bytes:
-            why = f"more than the memory limit of {self._max_bytes:,} bytes after {num_nodes:,} nodes"
-            self._refuse(why, num_nodes)
-
-    def check_estimate(self, num_nodes: int) -> None:
-        """Raises BudgetError if the estimate from a sample is far beyond the budget."""
-        if self._log10_nodes > math.log10(self.max_nodes * self._estimate_margin):
-            self._refuse(f"the budget is {self.max_nodes:,} nodes", num_nodes)
-
-    @property
-    def _log10_nodes(self) -> float:
-        return probe_size(self._game).histories.log10
-
-    def _refuse(self, reason: str, num_nodes: int) -> None:
-        estimate = as_text(max(self._log10_nodes, math.log10(max(num_nodes, 1))))
-        raise BudgetError(
-            f"the tree of {self._game} has about {estimate} nodes (estimated from a sample); {reason}. Choose smaller "
-            "parameters of the game, or raise max_nodes or max_bytes: about 20 bytes a node, 250 bytes and its text an "
-            "information state. See mccfr_plus.estimate_size, or mccfr-plus stats GAME --estimate."
-        )
 
 
 class MemoryPlan(NamedTuple):

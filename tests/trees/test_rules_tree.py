@@ -16,10 +16,9 @@ from hypothesis import strategies as st
 from mccfr_plus import BudgetError, GameError, compile_game
 from mccfr_plus.games import CHANCE, MOVER, TERMINAL, Field, Layout, Rules, RulesGame, register_game
 from mccfr_plus.trees.by_rules import rules_tree
-from mccfr_plus.trees.game_tree import build_tree
+from mccfr_plus.trees.game_tree import Budget, build_tree
 from mccfr_plus.trees.info_states import EMPTY, hash_of_row, key_places, pack, place_of_row, table_of_rows, unpack
 from mccfr_plus.trees.loading import record
-from mccfr_plus.trees.memory import Budget
 
 # --- games as data ---
 

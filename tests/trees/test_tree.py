@@ -11,7 +11,7 @@ from open_spiel.python import policy as openspiel_policy
 
 import mccfr_plus
 from mccfr_plus import BudgetError, GameError, compile_game
-from mccfr_plus.trees import memory
+from mccfr_plus.trees import game_tree
 from mccfr_plus.trees.flattening import alias_table
 from mccfr_plus.trees.order import openspiel_order, representative_states
 
@@ -200,9 +200,9 @@ def test_a_node_budget_is_exact():
 
 
 def test_a_slow_game_is_estimated_before_many_nodes_are_visited(monkeypatch):
-    monkeypatch.setattr(memory, "_PROBE_AFTER_SECONDS", 0.0)
+    monkeypatch.setattr(game_tree, "_PROBE_AFTER_SECONDS", 0.0)
     with pytest.raises(BudgetError, match=r"estimated from a sample\); the budget is 2,000"):
-        compile_game("leduc_poker", max_nodes=2000, estimate_margin=1.0, rules=False)
+        compile_game("leduc_poker", max_nodes=2000, rules=False)
 
 
 def test_a_memory_budget():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import cache
 from typing import Any, NamedTuple
 
@@ -34,7 +35,6 @@ from mccfr_plus.trees.info_states import (
     table_of_rows,
 )
 from mccfr_plus.trees.loading import WrongAnswerError, compiling_bar, game_error, show_fraction
-from mccfr_plus.trees.memory import Budget
 
 _VISITS = 2_000_000  # nodes between two checks of the budget and of Ctrl-C
 _GROWTH = 1.25  # of an array that is full; realloc moves nothing on Linux, so that small steps cost little
@@ -101,9 +101,11 @@ _GROUPS = (
 )
 
 
-def build(game: RulesGame, budget: Budget, progress: bool | None) -> tuple[FlatTree, InfoStates]:
-    """Returns the tree of a game with compiled rules, and its information states; see `compile_game`."""
-    builder = _Builder(game, budget)
+def build(
+    game: RulesGame, check: Callable[[int, int], None], max_nodes: int, progress: bool | None
+) -> tuple[FlatTree, InfoStates]:
+    """Returns the tree of a game with compiled rules, and its information states; `check` as in `loading.record`."""
+    builder = _Builder(game, check, max_nodes)
     with compiling_bar(progress) as bar:
         builder.traverse(bar)
     return builder.finished()
@@ -115,9 +117,9 @@ def _traversal_of(rules: Rules) -> Any:
 
 
 class _Builder:
-    def __init__(self, game: RulesGame, budget: Budget):
+    def __init__(self, game: RulesGame, check: Callable[[int, int], None], max_nodes: int):
         sizes = game.sizes
-        self._game, self._budget = game, budget
+        self._game, self._check, self._max_nodes = game, check, max_nodes
         self._places, words = key_places(sizes)
         most_outcomes = max(sizes.max_chance_outcomes, 1)
         max_depth = sizes.max_game_length + sizes.max_chance_nodes
@@ -170,7 +172,7 @@ class _Builder:
     def _check_budget(self, more_bytes: int = 0) -> None:
         nodes = int(self._counts[_NODES])
         num_bytes = sum(array.nbytes for array in self._found) + NODE.itemsize * nodes
-        self._budget.check(nodes, num_bytes + more_bytes)
+        self._check(nodes, num_bytes + more_bytes)
 
     def _enlarge(self) -> None:
         """Enlarges the arrays that are full, and their hash table if it would be over half full, within the budget."""
@@ -181,7 +183,7 @@ class _Builder:
                 continue
             capacity = int(length * _GROWTH) + (1 if count == _DISTRIBUTIONS else 2 * self._game.most_actions)
             if count == _NODES:  # the traversal stops when the budget is spent, not at the next check
-                capacity = min(capacity, self._budget.max_nodes + 1)
+                capacity = min(capacity, self._max_nodes + 1)
             more_bytes = sum(array.strides[0] for array in arrays) * (capacity - length)
             places = num_places(capacity) if table and 2 * capacity > len(getattr(self._found, table)) else 0
             self._check_budget(more_bytes + places * np.dtype(np.int32).itemsize)
