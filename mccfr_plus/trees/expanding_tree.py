@@ -158,9 +158,6 @@ class ExpandingTree(Tree):
         """The keys of the infosets found, ``[num_infosets, 2]`` int64."""
         return self._info_keys[: self.num_infosets]
 
-    def require_perfect_recall(self, what: str) -> None:
-        """Does nothing; see `perfect_recall`."""
-
     def require_whole(self, what: str) -> NoReturn:
         """Raises ConfigError; `what` names what needs a compiled tree."""
         raise ConfigError(f"{what} needs the whole tree, and this one is not stored: give tree='compiled'.")
