@@ -23,7 +23,7 @@ from measuring import FLAGS, run, run_to, spread, timed
 
 import mccfr_plus
 from mccfr_plus.evaluation import exploitability_lower_bound, head_to_head
-from mccfr_plus.trees.memory import bytes_of
+from mccfr_plus.parameters import bytes_of
 
 flags.DEFINE_string("games", None, "Games, with ; between them. Default: those of the subject")
 flags.DEFINE_list("estimators", ["outcome", "external"], "judged, expansion: estimators of both sides")

@@ -46,7 +46,7 @@ SIZES: dict[str, list[tuple[str, str, Any, str]]] = {
 SEEDS = {"figure3": {"small": (10, 5), "paper": (50, 50)}, "figure4": {"small": (5, 3), "paper": (10, 10)}}
 TRAVERSALS = 50  # of the whole tree, whose histories a run touches
 STEP_SIZES = (0.1, 1.0, 10.0, 100.0)
-# With a constant step size FTRL and OMD are the same algorithm (`mccfr_plus.minimizers.dilated`): one run is both.
+# With a constant step size FTRL and OMD are the same algorithm (`mccfr_plus.OMD`): one run is both.
 MCCFR, FTRL, DECAYING = "MCCFR", "FTRL and OMD", "OMD, decaying"
 _RULES = {FTRL: "ftrl(eta={eta})", DECAYING: "omd(eta={eta},decay=0.5)"}
 _ESTIMATORS = {"figure3": "external(", "figure4": "balanced(batch=100,"}
@@ -152,7 +152,7 @@ _CLAIM_NOTES = (
     "The claims are those of the abstract and of sections 5 and 5.1 that are known to us, in our words. Other "
     "sentences of 5.1 and those of 5.2 were not at hand: [the figures](index.md) have the numbers of all five games.",
     "FTRL and OMD: the minimizers add the same gradients to the same regularizer, which is steep at the border. So "
-    "with one constant step size their iterates agree (McMahan 2011; `mccfr_plus.minimizers.dilated`), whatever the "
+    "with one constant step size their iterates agree (McMahan 2011; `mccfr_plus.OMD`), whatever the "
     "weights of Kroer et al. 2020 are; tests compute both from their definitions. A difference that is printed must "
     "come from something that is not printed, such as a step size that decays.",
 )

@@ -4,7 +4,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from mccfr_plus.files.file import read_header
+from mccfr_plus.files.checkpoint import read_header
 
 
 class Contents(NamedTuple):

@@ -186,7 +186,7 @@ def faults_of_docstring(name, value):
 
 def test_help_shows_every_public_docstring():
     objects = dict(public_objects())
-    assert len(objects) > 550
+    assert len(objects) > 500
     assert [fault for name, value in objects.items() for fault in faults_of_docstring(name, value)] == []
 
 
@@ -209,13 +209,13 @@ def test_only_one_module_imports_torch():
             if isinstance(node, ast.Import | ast.ImportFrom)
             for name in ([node.module] if isinstance(node, ast.ImportFrom) else [each.name for each in node.names])
         }
-        assert "torch" not in names or module == "neural.backend", module
+        assert "torch" not in names or module == "neural.network", module
 
 
 @functools.cache
 def needs_torch():
     """Returns the modules that import torch, directly or not."""
-    found = {"neural.backend"}
+    found = {"neural.network"}
     uses = {module: imports_of(path) for module, path in MODULES.items() if module != "neural.__init__"}
     while more := {module for module, used in uses.items() if used & found} - found:
         found |= more
@@ -297,4 +297,4 @@ def test_a_solve_passes_few_files():
         result = subprocess.run([sys.executable, "-c", FILES_PASSED, *command], capture_output=True, text=True)
         assert result.returncode == 0, result.stderr
     passed = [path for path in json.loads(result.stdout.splitlines()[-1]) if path.startswith(str(ROOT))]
-    assert len(passed) <= 24, "\n".join(passed)
+    assert len(passed) <= 22, "\n".join(passed)

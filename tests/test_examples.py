@@ -37,7 +37,8 @@ def test_examples_of_docstrings(name):
             pytest.importorskip(needed)
     runner = doctest.DocTestRunner(optionflags=doctest.ELLIPSIS)
     failures = []
-    for test in doctest.DocTestFinder(exclude_empty=True).find(importlib.import_module(name), name):
+    finder, given = doctest.DocTestFinder(exclude_empty=True), {"mccfr_plus": mccfr_plus}
+    for test in finder.find(importlib.import_module(name), name, extraglobs=given):
         runner.run(test, out=failures.append)
     assert runner.tries > 0
     assert not runner.failures, "".join(failures)

@@ -103,7 +103,7 @@ CHANGES = [
         "tests/estimators/test_estimators.py",
         (
             "average strategy sampling without tau",
-            "sampling.py",
+            "estimator.py",
             "(beta + tau * average[at(slot)]) / (beta + total)",
             "(beta + average[at(slot)]) / (beta + total)",
         ),
@@ -113,7 +113,7 @@ CHANGES = [
         "tests/estimators/test_forms.py",
         (
             "pruning of large regrets",
-            "sampling.py",
+            "estimator.py",
             "parameters[0] if regrets[at(slot)] < parameters[1] else 1.0",
             "parameters[0] if regrets[at(slot)] > parameters[1] else 1.0",
         ),
@@ -162,13 +162,13 @@ CHANGES = [
         "tests/minimizers/test_dilated.py",
         (
             "dilated entropy not relative to uniform play",
-            "dilated.py",
+            "exponential_weights.py",
             "total / (last - first) if RELATIVE()",
             "total if RELATIVE()",
         ),
         (
             "an old guess stays in the gradient",
-            "dilated.py",
+            "exponential_weights.py",
             "(guess - tables[PREDICTION, slot]) / parameters[ETA_NOW]",
             "guess / parameters[ETA_NOW]",
         ),
@@ -344,8 +344,8 @@ CHANGES = [
     *changes(
         "files",
         "tests/files/test_checkpoint_file.py",
-        ("what stands beside the arrays is ignored", "file.py", "set(archive.namelist()) != members or ", ""),
-        ("damaged arrays are accepted", "file.py", " or archive.testzip() is not None", ""),
+        ("what stands beside the arrays is ignored", "checkpoint.py", "set(archive.namelist()) != members or ", ""),
+        ("damaged arrays are accepted", "checkpoint.py", " or archive.testzip() is not None", ""),
     ),
     # Most were drawn by the operators of cosmic-ray with seed 42, without those that change nothing.
     *changes(
@@ -385,7 +385,7 @@ CHANGES = [
         "tests/minimizers/test_dilated.py",
         (
             "OMD takes the step size of this iteration for the next one's",
-            "dilated.py",
+            "exponential_weights.py",
             "next_to_now = step_size(parameters, iteration + 1)",
             "next_to_now = step_size(parameters, iteration)",
         ),
@@ -406,7 +406,7 @@ CHANGES = [
         "tests/minimizers/test_recent.py",
         (
             "the sum of positive regrets begins with 1",
-            "smooth.py",
+            "regret_matching.py",
             "total, count = 0.0, 0.0",
             "total, count = 1.0, 0.0",
         ),
@@ -552,13 +552,13 @@ CHANGES = [
         ),
         (
             "files that are no checkpoints are overwritten",
-            "file.py",
+            "checkpoint.py",
             "    if os.path.isfile(path):",
             "    if not os.path.isfile(path):",
         ),
         (
             "arrays are not filled",
-            "file.py",
+            "checkpoint.py",
             "for begin in range(0, len(target), _PIECE):",
             "for begin in range(0, 0, _PIECE):",
         ),
@@ -568,7 +568,7 @@ CHANGES = [
         "tests/files/test_json_lines.py",
         (
             "an incomplete line is cut off one byte too early",
-            "json_lines.py",
+            "json_files.py",
             'self._size = content.rfind(b"\\n") + 1',
             'self._size = content.rfind(b"\\n") ^ 1',
         ),
@@ -578,7 +578,7 @@ CHANGES = [
         "tests/files/test_schema.py",
         (
             "schema: one of several is one after the other",
-            "schema.py",
+            "json_files.py",
             "if isinstance(allowed, tuple):",
             "if not isinstance(allowed, tuple):",
         ),

@@ -8,10 +8,11 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 from mccfr_plus.averages import methods
+from mccfr_plus.errors import ConfigError
 from mccfr_plus.estimators import Estimator
-from mccfr_plus.estimators.visits import list_drawn_action, list_infoset, list_nothing
+from mccfr_plus.estimators.draws import list_drawn_action, list_infoset, list_nothing
 from mccfr_plus.kernels.slots import bind
-from mccfr_plus.parameters import check_choice, check_number, check_whole
+from mccfr_plus.parameters import Component, choice, number, whole
 from mccfr_plus.trees.needs import (
     AVERAGE,
     DRAWS,
@@ -32,7 +33,7 @@ METHODS = ("auto", "exact", "lazy", "stochastic", "sampled", "optimistic", "last
 
 
 @dataclass(frozen=True)
-class PowerAverage:
+class PowerAverage(Component):
     """The average in which iteration t has weight t^gamma (Brown, Sandholm 2019: gamma = 2 for DCFR).
 
     Methods:
@@ -41,40 +42,33 @@ class PowerAverage:
     * ``"exact"``: the whole strategy is added up in every iteration, O(all sequences); OpenSpiel calls it FULL.
     * ``"lazy"``: the same numbers up to rounding, in O(touched). Needs perfect recall.
     * ``"stochastic"``: at visited infosets, weighted by 1 / probability: unbiased, with variance.
-    * ``"sampled"``: the same, but counts the opponent's action that was drawn: the empirical distribution of play. On a
-      matrix game, k iterations of `external(sample_per_infoset=True)` mix at most k actions (Grigoriadis, Khachiyan
-      1995). Two players only.
+    * ``"sampled"``: counts the opponent's action that was drawn: the empirical distribution of play. On a matrix game,
+      k iterations of `external(sample_per_infoset=True)` mix at most k actions (Grigoriadis, Khachiyan 1995). Two
+      players only.
     * ``"optimistic"``: biased; for comparison with Lanctot et al. 2009, appendix A.1.
     * ``"last"``: no average: the last strategy. It need not converge.
 
-    A subclass may bring a ``kernel(tree, strategy, average, scratch, player, weight)``. It is called once
-    per gradient, before the player's strategy changes, and adds to ``average[slot]``; see `AverageMethod`.
+    A subclass may bring a ``kernel(tree, strategy, average, scratch, player, weight)``, which adds to
+    ``average[slot]``; see `AverageMethod.accumulate`.
 
     Args:
         gamma: The exponent, from 0 to 30; ``"last"`` ignores it.
         method: How the sums are formed.
 
     Examples:
-        >>> import mccfr_plus
-        >>> average = mccfr_plus.PowerAverage(gamma=2.0, method="exact")
-        >>> solver = mccfr_plus.Solver("kuhn_poker", "full", "dcfr", average)
+        >>> solver = mccfr_plus.Solver("kuhn_poker", "full", "dcfr", mccfr_plus.PowerAverage(method="exact"))
         >>> solver.run(100).exploitability() < 0.01
         True
     """
 
-    gamma: float = 2.0
-    method: str = "auto"
+    gamma: float = number(2.0, least=0, most=_LARGEST_GAMMA, note="sums of larger powers overflow")
+    method: str = choice("auto", METHODS)
     short_name: ClassVar[str] = "power"
     kernel: ClassVar[Any] = None  # of an average that is not built in
 
-    def __post_init__(self) -> None:
-        allowed = f"the exponent of an average must be from 0 to {_LARGEST_GAMMA:g}, as sums of larger powers overflow"
-        check_number("gamma", self.gamma, 0, _LARGEST_GAMMA, allowed, inclusive=True)
-        check_choice("method", self.method, METHODS)
-
     @property
     def references(self) -> tuple[str, ...]:
-        """Keys of `mccfr_plus.citations.BIBLIOGRAPHY`."""
+        """Keys of `mccfr_plus.citations`."""
         if self.method == "last":
             return ()
         of_gamma = {0.0: "zinkevich2007regret", 1.0: "tammelin2014solving"}.get(self.gamma, "brown2019solving")
@@ -123,30 +117,24 @@ class ScheduledAverage(PowerAverage):
         iterations: n, the planned number of iterations, at most 10 million.
 
     Examples:
-        >>> import mccfr_plus
-        >>> average = mccfr_plus.ScheduledAverage(iterations=100)
-        >>> solver = mccfr_plus.Solver("kuhn_poker", "full", "prm+", average)
+        >>> solver = mccfr_plus.Solver("kuhn_poker", "full", "prm+", mccfr_plus.ScheduledAverage(iterations=100))
         >>> solver.run(100).exploitability() < 0.01
         True
     """
 
-    gamma: float = 30.0
-    method: str = "auto"
-    drop: float = 5.0
-    iterations: int = 1000
+    gamma: float = number(_LARGEST_GAMMA, least=0, most=_LARGEST_GAMMA)
+    drop: float = number(5.0, above=0)
+    iterations: int = whole(1000, most=_MOST_SCHEDULED)
     short_name: ClassVar[str] = "schedule"
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        allowed = f"must be above 0 and at most gamma={self.gamma!r}; the paper has 5"
-        check_number("drop", self.drop, 0, self.gamma, allowed)
-        check_whole("iterations", self.iterations)
-        allowed = f"give the planned number of iterations, from 1 to {_MOST_SCHEDULED:,}"
-        check_number("iterations", self.iterations, 0, _MOST_SCHEDULED, allowed)
+        if self.drop > self.gamma:
+            raise ConfigError(f"drop={self.drop!r}: must be at most gamma={self.gamma!r}.")
 
     @property
     def references(self) -> tuple[str, ...]:
-        """Keys of `mccfr_plus.citations.BIBLIOGRAPHY`."""
+        """Keys of `mccfr_plus.citations`."""
         return ("zhang2026faster",)
 
     @property
@@ -175,10 +163,9 @@ def linear(method: str = "auto") -> PowerAverage:
 class Mechanism(Enum):
     """How the sums of the average strategy are formed.
 
-    In iteration t every sequence's sum grows, in expectation, by w_t * c(I) * reach_i(I) * x(I, a): own reach times
-    strategy times the iteration's weight, and a factor c(I) that does not change over time and so drops out when an
-    infoset's sums are normalized. That is the average in sequence form, which is what regret bounds speak of, also for
-    minimizers that work on whole sequences (FTRL, OMD).
+    In iteration t every sequence's sum grows, in expectation, by w_t * c(I) * reach_i(I) * x(I, a): the iteration's
+    weight times own reach times strategy, and a constant c(I), which drops out when an infoset's sums are normalized.
+    That is the average in sequence form, of which regret bounds speak, also those of FTRL and OMD.
     """
 
     EXACT = auto()  # own reach times strategy, at all sequences in every iteration
@@ -198,9 +185,8 @@ def mechanism_for(
 ) -> Mechanism:
     """Returns the mechanism of an average with an estimator in a game.
 
-    By rules, slots are not in order, and what does not sample touches all infosets. With more than two players, visits
-    at opponents also depend on third players' changing strategies, which is the bias of OpenSpiel's SIMPLE. In a second
-    traversal the other players act uniformly at random, so that it has none.
+    With more than two players, visits at opponents also depend on third players' changing strategies, which is the bias
+    of OpenSpiel's SIMPLE. In a second traversal the other players act uniformly at random, so that it has none.
     """
     method, provided = averaging.method, estimator.provides
     if averaging.kernel is not None:
@@ -210,6 +196,7 @@ def mechanism_for(
     if method in ("lazy", "optimistic", "last"):
         return Mechanism[method.upper()]
     if method == "exact" or DRAWS not in provided:
+        # By rules, slots are not in order, and what does not sample touches all infosets.
         return Mechanism.TOUCHED if by_rules else Mechanism.EXACT
     if OWN_BY_CHANCE in provided:
         return Mechanism.TOUCHED
@@ -222,13 +209,11 @@ class AverageMethod(NamedTuple):
     """A mechanism with its kernels.
 
     Attributes:
-        mechanism: The mechanism.
         accumulate: ``kernel(tree, strategy, average, scratch, player, weight) -> bool``, called once per gradient,
-            before the player's strategy changes. `average` is ``[num_slots + num_players]`` float64, the sums; at the
-            end, those of the empty sequences: the weight of all iterations so far. `weight` is that of the iteration; 0
-            where this was added before, which then changes nothing. Returns False, having added nothing, where a lazy
-            tree could not expand.
-        list_visit: What traversals list, which is added up after each of them; see `mccfr_plus.estimators.visits`.
+            before the player's strategy changes. `average` is ``[num_slots + num_players]`` float64, the sums; the last
+            ones are those of empty sequences: the weight of all iterations so far. `weight` is that of the iteration; 0
+            where it was added before. Returns False, having added nothing, where a lazy tree could not expand.
+        list_visit: What traversals list, which is added up after each of them; see `mccfr_plus.estimators.draws`.
     """
 
     mechanism: Mechanism

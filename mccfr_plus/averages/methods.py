@@ -34,7 +34,6 @@ def USER_AVERAGE(tree, strategy, average, scratch, player, weight):
 
 @kernel
 def accumulate_user_defined(tree, strategy, average, scratch, player, weight):
-    """Calls a user-defined average's kernel. Returns True."""
     USER_AVERAGE(tree, strategy, average, scratch, player, weight)
     return True
 
@@ -77,10 +76,7 @@ def accumulate_lazy(tree, strategy, average, scratch, player, weight):
 
 @kernel
 def settled(infosets, strategy, average, seen, sums):
-    """Writes what `average` would be without pending updates to `sums`, ``[num_slots + num_players]``.
-
-    Nothing else changes, not even by rounding. A player's parents come before children in `infosets`.
-    """
+    """Writes what `average` would be without pending updates to `sums`, ``[num_slots + num_players]``."""
     for slot in range(len(strategy), len(average)):
         sums[slot] = average[slot]
     for infoset in infosets:
@@ -94,8 +90,7 @@ def settled(infosets, strategy, average, seen, sums):
 def accumulate_touched(tree, strategy, average, scratch, player, weight):
     """Adds reach x strategy at the player's touched infosets, for this iteration or all since the last visit.
 
-    The first is right where the visits depend on chance alone. The second, "optimistic averaging", is biased, as reach
-    has changed meanwhile (Lanctot et al. 2009, appendix A.1). See `AverageMethod`.
+    The latter, "optimistic averaging", is biased, as reach has changed meanwhile (Lanctot et al. 2009, appendix A.1).
     """
     add_weight(tree, average, player, weight)
     reach, total = scratch.reach, average[tree.slot_range[-1] + player]
@@ -116,10 +111,7 @@ def accumulate_touched(tree, strategy, average, scratch, player, weight):
 
 @inline_kernel
 def accumulate_visits(tree, strategy, average, scratch, player, weight):
-    """Adds the weight alone: the visits are added after each traversal, by `add_visits`. See `AverageMethod`.
-
-    Reference: Lanctot et al. 2009, appendix A.1, "stochastically-weighted averaging".
-    """
+    """Adds the weight alone: `add_visits` follows each traversal (Lanctot et al. 2009, appendix A.1)."""
     add_weight(tree, average, player, weight)
     return True
 

@@ -20,7 +20,7 @@ from mccfr_plus.bounds.treeplex import (
 from mccfr_plus.errors import ConfigError
 from mccfr_plus.evaluation.exact import own_reach
 from mccfr_plus.evaluation.strategies import require_player
-from mccfr_plus.minimizers.dilated_weights import dilated_weights
+from mccfr_plus.minimizers.exponential_weights import dilated_weights
 from mccfr_plus.parameters import check_whole
 from mccfr_plus.solver.config import average_of, estimator_of, minimizer_of
 from mccfr_plus.solver.solver import Solver
@@ -164,7 +164,7 @@ def why_no_bound(
     average = average_of(averaging, minimizer)
     name = minimizer.short_name
     is_own = type(estimator).__module__.startswith("mccfr_plus.")
-    has_own_scheme = estimator.updates_all_players or getattr(estimator, "sampling", None) is not None
+    has_own_scheme = estimator.update_all_players or getattr(estimator, "sampling", None) is not None
     is_linear = minimizer == minimizers.linear() and average.gamma == 1
     is_discounted = isinstance(minimizer, minimizers.Discounted) and not is_linear
     is_optimistic = isinstance(minimizer, minimizers.Hedge) and minimizer.optimistic

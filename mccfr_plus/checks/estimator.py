@@ -12,7 +12,7 @@ import pyspiel
 from mccfr_plus.checks.games import exact_gradient, name_of, tiny_trees, tree_of_name
 from mccfr_plus.checks.report import CheckLine, Report, Subject
 from mccfr_plus.checks.sampler import FALSE_ALARM, DrawsDirectly, GradientSampler, Script, all_outcomes, z_limit
-from mccfr_plus.errors import ConfigError
+from mccfr_plus.errors import ConfigError, shortened
 from mccfr_plus.estimators import Baseline, Estimator
 from mccfr_plus.kernels.compile import announce_compilation
 from mccfr_plus.parameters import new_state
@@ -105,7 +105,7 @@ def _exact_mean(config: SolverConfig, tree: GameTree, player: int, seed: int) ->
                 if count > _MAX_OUTCOMES:
                     return CheckLine("exact mean", compared, f"left to sampling: more than {_MAX_OUTCOMES:,} outcomes")
         except (IndexError, ZeroDivisionError, OverflowError) as error:
-            what = f"runs into {type(error).__name__} as plain Python: {error}"
+            what = f"runs into {type(error).__name__} as plain Python: {shortened(error)}"
             raise subject.error(what, "indices into the scratch and the tree, and divisions") from None
         most = max(most, count)
         assert abs(mass - 1.0) < 1e-9, "the probabilities of all outcomes sum to 1"

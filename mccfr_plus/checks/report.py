@@ -50,12 +50,13 @@ class Subject:
             raise self.error(what, look_at, **details)
 
     def error(self, what: str, look_at: str, slot: Any = None, expected: Any = None, found: Any = None) -> CheckError:
-        """Returns the error for a fault, a sentence without its full stop, and with the place of its cause."""
+        """Returns the error for a fault (a sentence without its full stop) whose cause is to be found at `look_at`."""
         places = [f"game {name_of(self.tree)}"] if self.tree is not None else []
         places += [f"player {self.player}"] if self.player is not None else []
         places += [_place_of(self.tree, int(slot))] if self.tree is not None and slot is not None else []
+        expected, found = (None if value is None else _text(value) for value in (expected, found))
         details = {"where": ", ".join(places) or None, "expected": expected, "found": found, "look at": look_at}
-        lines = [f"  {name}: {_text(value)}" for name, value in details.items() if value is not None]
+        lines = [f"  {name}: {text}" for name, text in details.items() if text is not None]
         return CheckError("\n".join([f"{shortened(repr(self.component))}: {what}.", *lines]))
 
 

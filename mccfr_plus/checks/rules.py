@@ -19,7 +19,7 @@ from mccfr_plus.games.rules import NOW
 from mccfr_plus.games.symmetries import Symmetries
 from mccfr_plus.parameters import check_whole
 from mccfr_plus.trees.by_rules import rules_tree
-from mccfr_plus.trees.by_rules.rules_keys import places_of
+from mccfr_plus.trees.by_rules.frames import places_of
 from mccfr_plus.trees.game_tree import GameTree, build_tree
 from mccfr_plus.trees.loading import load_game, quiet_openspiel, record
 from mccfr_plus.trees.memory import Budget
@@ -91,7 +91,8 @@ def _lines(game: pyspiel.Game, rules_game: RulesGame, plays: int, max_nodes: int
         yield CheckLine("tree", f"more than {max_nodes:,} histories", "not compared: choose smaller parameters")
         return
     except GameError as error:
-        raise subject.error(f"its tree cannot be built: {error}", "the kernel that the message names") from None
+        what = f"its tree cannot be built: {shortened(error, 260)}"
+        raise subject.error(what, "the kernel that the message names") from None
     _compare_trees(game, tree)
     yield CheckLine("tree", f"{tree.num_nodes:,} histories, by rules and through pyspiel", "bitwise identical")
     says_perfect = rules_game.sizes.perfect_recall
@@ -284,7 +285,7 @@ def _compare_trees(game: pyspiel.Game, tree: GameTree) -> None:
     try:
         other = build_tree(game, record(game, Budget(game, 2 * tree.num_nodes + 1, _MAX_BYTES).check, progress=False))
     except GameError as error:
-        what = f"the tree from the rules has {tree.num_nodes:,} histories, but pyspiel's: {error}"
+        what = f"the tree from the rules has {tree.num_nodes:,} histories, but pyspiel's: {shortened(error)}"
         raise subject.error(what, look_at) from None
     pairs = {f"`{name}`": (array, getattr(other.arrays, name)) for name, array in tree.arrays._asdict().items()}
     for name in ("info_states", "shape", "slot_action", "outcome_action"):
@@ -295,7 +296,6 @@ def _compare_trees(game: pyspiel.Game, tree: GameTree) -> None:
 
 
 def _check_tensors(game: pyspiel.Game, tree: GameTree) -> None:
-    """Raises CheckError if two information states have the same tensor."""
     seen: dict[bytes, int] = {}
     for infoset, state in enumerate(representative_states(tree)):
         data = np.array(state.information_state_tensor(state.current_player()), np.float32).tobytes()

@@ -13,7 +13,7 @@ from mccfr_plus.checks.games import random_strategy
 from mccfr_plus.checks.report import Subject
 from mccfr_plus.errors import ConfigError, PolicyError
 from mccfr_plus.estimators import SamplingWeights, draws
-from mccfr_plus.estimators.visits import NO_PLAYER, max_visits
+from mccfr_plus.estimators.draws import NO_PLAYER, max_visits
 from mccfr_plus.evaluation.play import student_t
 from mccfr_plus.evaluation.strategies import sampling_strategy_of
 from mccfr_plus.kernels import random_numbers
@@ -207,7 +207,7 @@ def add_samples(
 
 
 class GradientSampler:
-    """An estimator on a tree with random strategy, of whose probabilities a share `zeros` is 0, weights and baselines.
+    """An estimator on a tree with a random strategy (a share `zeros` of its probabilities is 0), weights and baselines.
 
     With a script, kernels run as plain Python and take their draws from it.
     """
@@ -218,7 +218,7 @@ class GradientSampler:
         config.check_game(tree)
         estimator, baseline = config.estimator, config.baseline
         self.tree, self.config, self.estimator, self.batch = tree, config, estimator, config.batch
-        self.all_players = estimator.updates_all_players
+        self.all_players = estimator.update_all_players
         self.arrays = tree.arrays_with_leaves if estimator.needs_leaves else tree.arrays
         self.parameters = estimator.parameters()
         if baseline is not None:
@@ -232,7 +232,7 @@ class GradientSampler:
         chance, own = (not self.all_players and x for x in (estimator.visits_all_chance, estimator.visits_all_own))
         players = [NO_PLAYER] if self.all_players else range(tree.num_players)
         room = int(max(max_visits(tree.arrays.nodes, player, False, chance, own) for player in players))
-        seed, per_infoset = rng.integers(0, 2**64, size=1, dtype=np.uint64), estimator.samples_per_infoset
+        seed, per_infoset = rng.integers(0, 2**64, size=1, dtype=np.uint64), estimator.sample_per_infoset
         values = self._first_values.copy()
         self.scratch = new_scratch(
             tree.arrays, tree.shape, seed, max_visits=room, sample_per_infoset=per_infoset, values=values

@@ -18,14 +18,14 @@ import pyspiel
 from tqdm.auto import tqdm
 
 from mccfr_plus.errors import CheckpointError, ConfigError, MccfrPlusError, PolicyFileError
-from mccfr_plus.files.file import read_header
+from mccfr_plus.files.checkpoint import read_header
+from mccfr_plus.parameters import bytes_of
 from mccfr_plus.policies.files import load_policy, needs_tree
 from mccfr_plus.policies.table import TreePolicy
 from mccfr_plus.solver.choice import compiled_if_it_fits
 from mccfr_plus.specs import split_specs
 from mccfr_plus.trees.game_tree import GameTree
 from mccfr_plus.trees.loading import load_game
-from mccfr_plus.trees.memory import bytes_of
 
 PROGRAM = "mccfr-plus"
 UNIFORM = "uniform"  # in place of a policy's file

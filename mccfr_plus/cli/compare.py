@@ -12,7 +12,7 @@ from mccfr_plus.cli.common import UsageError, positive, specs, text, whole
 from mccfr_plus.display import AXES, require_library
 from mccfr_plus.errors import ConfigError, RecordError
 from mccfr_plus.experiments import Result, compare
-from mccfr_plus.experiments.plot import write_figure
+from mccfr_plus.experiments.curves import write_figure
 from mccfr_plus.experiments.report import write_report
 from mccfr_plus.user_modules import imported_modules
 

@@ -10,13 +10,13 @@ import pyspiel
 
 from mccfr_plus.cli import common
 from mccfr_plus.evaluation import Estimate, Evaluation, estimate_quality, evaluate, expected_values, head_to_head
-from mccfr_plus.evaluation.policy_by_rules import evaluate_by_rules, is_symmetric, is_tabulated
+from mccfr_plus.evaluation.by_rules import evaluate_by_rules, is_symmetric, is_tabulated
 from mccfr_plus.games import compiled_rules
 from mccfr_plus.solver.choice import evaluation_seconds, visited_histories
-from mccfr_plus.trees.by_rules.requirements import can_be_implicit
+from mccfr_plus.trees.by_rules.implicit_tree import can_be_implicit
 from mccfr_plus.trees.game_tree import GameTree
-from mccfr_plus.trees.intervals import as_text
 from mccfr_plus.trees.loading import load_game
+from mccfr_plus.trees.size_estimate import as_text
 
 SUMMARY = "Values, best-response values and exploitability of a saved policy, exact or within bounds."
 

@@ -135,14 +135,13 @@ def app_of(session: PlaySession, name: str, opponent: str) -> Flask:
     from flask import Flask, redirect, render_template, request
 
     app, lock = Flask(__name__, template_folder="pages"), threading.Lock()
-    kinds = {"card": "card", "dice": "dice"}
     app.config.update(TRUSTED_HOSTS=[_LOCALHOST, "localhost"], MAX_CONTENT_LENGTH=1 << 16)
     token = secrets.token_urlsafe()
 
     def page(error: str = "") -> str:
         moves = session.moves()
         cells = {move.cell: move for move in moves if move.cell is not None}
-        shown = {"session": session, "scene": session.scene, "moves": moves, "cells": cells, "kinds": kinds}
+        shown = {"session": session, "scene": session.scene, "moves": moves, "cells": cells}
         return render_template("play.html", **shown, name=name, opponent=opponent, token=token, error=error)
 
     @app.get("/")

@@ -15,15 +15,15 @@ from mccfr_plus.errors import BudgetError, CheckpointError, PolicyFileError, Rec
 from mccfr_plus.evaluation import Evaluation, evaluate, expected_values
 from mccfr_plus.evaluation.by_rules import RulesEvaluator
 from mccfr_plus.evaluation.quality import local_bound
+from mccfr_plus.files import checkpoint as checkpoint_file
 from mccfr_plus.files.atomic_write import require_kind, require_new
-from mccfr_plus.files.json_lines import JsonLines
-from mccfr_plus.files.lock import CheckpointLock
+from mccfr_plus.files.checkpoint import CheckpointLock
+from mccfr_plus.files.json_files import JsonLines
 from mccfr_plus.neural import ALGORITHMS, from_checkpoint, new_solver
 from mccfr_plus.policies.files import save_policy
 from mccfr_plus.solver import saved_state
 from mccfr_plus.solver.choice import choose, evaluation_seconds, visited_histories
 from mccfr_plus.solver.config import AVERAGES, ESTIMATORS, MINIMIZERS, TREES, SolverConfig
-from mccfr_plus.solver.saved_state import read_header
 from mccfr_plus.solver.solver import Solver
 from mccfr_plus.trees.game_tree import compile_game
 from mccfr_plus.trees.needs import INFOSETS, RULES
@@ -110,7 +110,7 @@ def run(arguments: argparse.Namespace) -> None:
     with contextlib.ExitStack() as stack:
         lock = None if arguments.checkpoint is None else stack.enter_context(_lock_of(arguments))
         resumed = lock if arguments.resume else None
-        if arguments.algorithm is not None or (resumed and "algorithm" in read_header(resumed)):
+        if arguments.algorithm is not None or (resumed and "algorithm" in checkpoint_file.read_header(resumed)):
             why = "does not apply to --algorithm, whose settings are in its spec"
             common.refuse(arguments, (*_OPTIONS, "cluster"), why)
             solver, about, heading = _neural_solver(arguments, resumed)
@@ -207,7 +207,7 @@ def _distributed_solver(
         options = {"batch": _NUM_BATCHES * _TRAVERSALS, **given}
     else:
         options = _arguments_to_resume(resumed, given, arguments)
-        seed, num_batches = options.pop("seed"), read_header(resumed)["num_batches"]
+        seed, num_batches = options.pop("seed"), saved_state.read_header(resumed)["num_batches"]
     components = {name: options[name] for name in _COMPONENTS if name in options}
     traversals, rest = divmod(options["batch"], num_batches)
     if rest:

@@ -6,8 +6,7 @@ from typing import Any
 from mccfr_plus.cli import common
 from mccfr_plus.solver.choice import bytes_on_top, choose
 from mccfr_plus.trees.game_tree import compile_game
-from mccfr_plus.trees.intervals import CONFIDENCE, Interval, as_text
-from mccfr_plus.trees.size_estimate import ESTIMATORS, SizeEstimate, estimate_size
+from mccfr_plus.trees.size_estimate import CONFIDENCE, ESTIMATORS, Interval, SizeEstimate, as_text, estimate_size
 
 SUMMARY = "Count a game's histories, information sets, sequences and M-values, or estimate its size."
 

@@ -1,24 +1,20 @@
-"""Batches: fixed numbers of traversals, each batch with its own random stream, and their sparse sums.
-
-A batch may touch a small part of a large table. So its sums are the first slots of the touched information sets, and
-the values at all slots of these information sets, one after another.
-"""
+"""Batches: fixed numbers of traversals, each batch with its own random stream, and their sparse sums."""
 
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from mccfr_plus.estimators import Estimator
-from mccfr_plus.estimators.visits import list_drawn_action, list_infoset, list_nothing
+from mccfr_plus.estimators.draws import list_drawn_action, list_infoset, list_nothing
 from mccfr_plus.kernels.compile import kernel
 from mccfr_plus.kernels.slots import bind
 from mccfr_plus.solver.config import estimate_with
-from mccfr_plus.solver.loop import ESTIMATE, UPDATE_ALL_PLAYERS, begin_gradients, weight_of
+from mccfr_plus.solver.loop import ESTIMATE, UPDATE_ALL_PLAYERS, begin_gradients
 from mccfr_plus.trees.arrays import Shape, TreeArrays, read_only
 from mccfr_plus.trees.flattening import rows_of
-from mccfr_plus.trees.scratch import at, begin_gradient, begin_traversal, enter, new_scratch
+from mccfr_plus.trees.scratch import VISIT, at, begin_traversal, enter, new_scratch
 
-_LISTS = {"nothing": list_nothing, "infosets": list_infoset, "drawn actions": list_drawn_action}
+LISTS = {"nothing": list_nothing, "infosets": list_infoset, "drawn actions": list_drawn_action}
 
 
 class SamplingPlan(NamedTuple):
@@ -28,12 +24,10 @@ class SamplingPlan(NamedTuple):
     shape: Shape  # of the tree
     traversals: int  # per batch
     max_visits: int  # per traversal
-    visits: str  # what traversals list for the average: "nothing", "infosets" or "drawn actions"
+    visits: str  # what traversals list for the average: a key of `LISTS`
 
 
 class TraversalBatch(NamedTuple):
-    """A batch to sample."""
-
     seed: int  # of the run
     iteration: int  # from 1
     players: tuple[int, ...]  # whose gradients are estimated; all players, if one traversal serves all
@@ -45,8 +39,7 @@ class SparseSums(NamedTuple):
 
     first_slots: np.ndarray  # [infosets] int32: of the touched infosets, parents before children
     values: np.ndarray  # [slots of these infosets] float64: sum of the gradients of all traversals
-    visited: np.ndarray  # [visits] int32: slots that the average needs; see `add_visits`
-    visit_weights: np.ndarray  # [visits] float64
+    visits: np.ndarray  # [slots that are visited] VISIT, for the average: with the sum of the weights
 
 
 def stream_of(seed: int, *key: int) -> np.ndarray:
@@ -55,17 +48,13 @@ def stream_of(seed: int, *key: int) -> np.ndarray:
 
 
 @kernel
-def traverse_batch(tree, scratch, strategy, parameters, sampling_weights, player, traversals, weights, visited):
-    """Makes the traversals of a batch for a player; returns the number of entries of `visited` in use.
+def traverse_batch(tree, scratch, strategy, parameters, sampling_weights, player, traversals, weights, visits):
+    """Makes the traversals of a batch for a player; returns the number of entries of `visits` in use.
 
-    Args:
-        tree, strategy, parameters, sampling_weights, traversals: See `Estimator` and `SamplingPlan`.
-        scratch: `Scratch`. Modified in place: the gradient is the sum over the traversals.
-        player: The player whose gradient is estimated; 0 if a traversal serves all players.
-        weights: ``[num_slots]`` float64, zeros; empty if traversals list nothing. Modified in place: sums.
-        visited: ``[num_slots]`` int32, or empty. Modified in place: where `weights` is not 0.
+    The gradient in `scratch` is the sum over the traversals. `weights`, ``[num_slots]`` zeros, gets the sums of the
+    weights of visits, and `visits` the first one of each slot; both are empty if traversals list nothing.
     """
-    num_visited = 0
+    num_visits = 0
     begin_gradients(tree, scratch, player)
     for _ in range(traversals):
         begin_traversal(scratch)
@@ -75,22 +64,15 @@ def traverse_batch(tree, scratch, strategy, parameters, sampling_weights, player
                 entry = scratch.visits[at(visit)]
                 slot, weight = entry["first_slot"], entry["weight"]
                 if weights[slot] == 0.0 and weight != 0.0:
-                    visited[num_visited] = slot
-                    num_visited += 1
+                    visits[num_visits] = entry
+                    num_visits += 1
                 weights[slot] += weight
-    return num_visited
-
-
-@kernel
-def begin_sums(tree, scratch, first_player, last_player):
-    """Begins the gradients of the players from `first_player` to `last_player`. `scratch` is modified in place."""
-    for player in range(first_player, last_player + 1):
-        begin_gradient(tree, scratch, player)
+    return num_visits
 
 
 @kernel
 def add_sums(tree, scratch, infoset_of_slot, player, first_slots, values):
-    """Adds the sums of a batch to a player's gradient, in `scratch`, after `begin_sums`; see `SparseSums`."""
+    """Adds the sums of a batch to a player's gradient, in `scratch`; see `SparseSums`."""
     gradient, stamp, place = scratch.gradient, scratch.counts[0]["stamp"], 0
     for first in first_slots:
         infoset = tree.infosets[infoset_of_slot[first]]
@@ -103,28 +85,6 @@ def add_sums(tree, scratch, infoset_of_slot, player, first_slots, values):
             place += 1
 
 
-@kernel
-def add_visits(
-    infosets, infoset_of_slot, strategy, average, visited, weights, iteration, gamma, scheduled, traversals, is_drawn
-):
-    """Adds the visits of a batch to the sums of the average. `average` is modified in place.
-
-    Args:
-        visited, weights: First slots of infosets, or with `is_drawn` slots of the sampled actions, and their weights.
-        iteration, gamma, scheduled: See `weight_of`.
-        traversals: Number of traversals in all batches together.
-        is_drawn: Whether sampled actions count instead of the strategy.
-    """
-    scale = weight_of(iteration, gamma, scheduled) / traversals
-    for visit in range(len(visited)):
-        first, weight = visited[visit], scale * weights[visit]
-        if is_drawn:
-            average[first] += weight
-            continue
-        for slot in range(first, first + infosets[infoset_of_slot[first]]["num_actions"]):
-            average[slot] += weight * strategy[slot]
-
-
 class BatchWorker:
     """Samples batches of a tree. A result depends on the arguments alone, and not on batches sampled before."""
 
@@ -132,54 +92,43 @@ class BatchWorker:
         self._arrays, self._plan = TreeArrays(*map(read_only, arrays)), plan
         self._rng = np.zeros(1, np.uint64)
         estimator = plan.estimator
-        options: dict[str, Any] = {"max_visits": plan.max_visits, "sample_per_infoset": estimator.samples_per_infoset}
+        options: dict[str, Any] = {"max_visits": plan.max_visits, "sample_per_infoset": estimator.sample_per_infoset}
         self._scratch = new_scratch(self._arrays, plan.shape, self._rng, **options)
-        estimate = estimate_with(estimator, list_visit=_LISTS[plan.visits])
-        self._kernel = bind(traverse_batch, {ESTIMATE: estimate, UPDATE_ALL_PLAYERS: estimator.updates_all_players})
-        self._num_slots = int(self._arrays.slot_range[-1])
-        num_weights = self._num_slots if plan.visits != "nothing" else 0
-        self._weights, self._visited = np.zeros(num_weights), np.zeros(num_weights, np.int32)
+        estimate = estimate_with(estimator, list_visit=LISTS[plan.visits])
+        self._kernel = bind(traverse_batch, {ESTIMATE: estimate, UPDATE_ALL_PLAYERS: estimator.update_all_players})
+        num_slots = int(self._arrays.slot_range[-1])
+        num_weights = num_slots if plan.visits != "nothing" else 0
+        self._weights, self._visits = np.zeros(num_weights), np.zeros(num_weights, VISIT)
         self._parameters = estimator.parameters()
-
-    def prepare(self) -> None:
-        """Compiles the kernel, or loads it."""
-        zeros = read_only(np.zeros(self._num_slots))
-        self._traverse(zeros, zeros, 0, 0)
+        zeros = read_only(np.zeros(num_slots))
+        self._traverse(zeros, zeros, 0, 0)  # compiles the kernel, or loads it
 
     def sample(self, shared: tuple[np.ndarray, np.ndarray], batch: TraversalBatch) -> tuple[list[SparseSums], int]:
-        """Returns the sums of a batch, one per player of the batch, and the number of histories touched.
+        """Returns the sums of a batch, one per player, and the number of histories touched.
 
-        Args:
-            shared: The strategy, ``[num_slots]`` float64, and its sampling weights, see `SamplingWeights`.
-            batch: The batch.
+        `shared` are the strategy, ``[num_slots]`` float64, and its sampling weights, see `SamplingWeights`.
         """
         strategy, sampling_weights = map(read_only, shared)
         plan, counts = self._plan, self._scratch.counts[0]
         sums: list[SparseSums] = []
         before = int(counts["nodes_touched"])
         for player in batch.players:
-            if player == batch.players[0] or not plan.estimator.updates_all_players:
+            if player == batch.players[0] or not plan.estimator.update_all_players:
                 self._rng[:] = stream_of(batch.seed, batch.iteration, player, batch.number)
-                visited = self._visited[: self._traverse(strategy, sampling_weights, player, plan.traversals)]
-            sums.append(self._sums(player, visited))
-            visited = visited[:0]
+                visits = self._visits[: self._traverse(strategy, sampling_weights, player, plan.traversals)].copy()
+                visits["weight"] = self._weights[visits["first_slot"]]
+                self._weights[visits["first_slot"]] = 0.0
+            sums.append(self._sums(player, visits))
+            visits = visits[:0]
         return sums, int(counts["nodes_touched"]) - before
 
     def _traverse(self, strategy: np.ndarray, sampling_weights: np.ndarray, player: int, traversals: int) -> int:
-        arguments = (strategy, self._parameters, sampling_weights, player, traversals, self._weights, self._visited)
+        arguments = (strategy, self._parameters, sampling_weights, player, traversals, self._weights, self._visits)
         return self._kernel(self._arrays, self._scratch, *arguments)
 
-    def _sums(self, player: int, visited: np.ndarray) -> SparseSums:
-        """Returns the sums of a player, and clears the weights of visits."""
+    def _sums(self, player: int, visits: np.ndarray) -> SparseSums:
         scratch, begin = self._scratch, int(self._arrays.infoset_range[player])
         touched = scratch.touched[begin : begin + int(scratch.num_touched[player])]
         first_slots = touched["first_slot"].copy()
         values = scratch.gradient[rows_of(first_slots, touched["num_actions"])]
-        weights = self._weights[visited]
-        self._weights[visited] = 0.0
-        return SparseSums(*map(read_only, (first_slots, values, visited.copy(), weights)))
-
-
-def compile_kernels(arrays: TreeArrays, plan: SamplingPlan) -> None:
-    """Compiles the kernels of workers once, rather than in all workers of a machine at the same time."""
-    BatchWorker(arrays, plan).prepare()
+        return SparseSums(*map(read_only, (first_slots, values, visits)))

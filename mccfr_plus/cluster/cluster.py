@@ -44,8 +44,8 @@ class Cluster(contextlib.AbstractContextManager):
         imports: Modules that workers import before they load a game, such as a module that registers it.
 
     Raises:
-        ConfigError: If Ray is not installed, or the address is malformed.
-        ClusterError: If there is no cluster at the address, it has no CPU, or a node has other versions of packages.
+        ConfigError, ClusterError: If Ray is not installed, there is no cluster at the address, it has no CPU, or a node
+            has other versions of packages.
     """
 
     def __init__(self, address: str = RAY, *, cpus: int | None = None, imports: Sequence[str] = ()):
@@ -122,10 +122,7 @@ class Cluster(contextlib.AbstractContextManager):
         return found
 
     def on_every_node(self, advice: str, function: Callable[..., Any], *arguments: Any) -> dict[str, Any]:
-        """Returns a function's results on all nodes that have CPUs, by the node's name.
-
-        Raises ClusterError with the advice if the function fails on a node.
-        """
+        """Returns a function's results on all nodes with CPUs, by name; ClusterError with the advice if it fails."""
         from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
         task, waiting, found = self.ray.remote(function), {}, {}

@@ -1,26 +1,213 @@
-"""The solver whose traversals many processes make, on one machine or several."""
+"""The solver whose traversals many processes make, on one machine or several: its workers, engine and interface."""
 
 import contextlib
+import heapq
+import itertools
 import os
-from typing import Self
+from collections.abc import Iterator, Sequence
+from typing import Any, Self
 
 import numpy as np
 
-from mccfr_plus.averages import PowerAverage
-from mccfr_plus.cluster.cluster import RAY, Cluster
-from mccfr_plus.cluster.engine import DistributedEngine
-from mccfr_plus.cluster.worker_pool import WorkerPool
+from mccfr_plus.averages.average import PowerAverage
+from mccfr_plus.averages.methods import add_listed
+from mccfr_plus.cluster.batch import LISTS, BatchWorker, SamplingPlan, SparseSums, TraversalBatch, add_sums, stream_of
+from mccfr_plus.cluster.cluster import LOCAL, RAY, Cluster
 from mccfr_plus.errors import CheckpointError, ConfigError
 from mccfr_plus.estimators import Estimator
+from mccfr_plus.estimators.draws import list_nothing
 from mccfr_plus.evaluation.exact import AnyGame
+from mccfr_plus.kernels.compile import kernel
+from mccfr_plus.kernels.interrupts import deferred_signals
 from mccfr_plus.minimizers import Minimizer
 from mccfr_plus.parameters import Seed, check_whole
 from mccfr_plus.solver import saved_state as checkpoints
+from mccfr_plus.solver.config import SolverConfig, composed
 from mccfr_plus.solver.engine import Engine
+from mccfr_plus.solver.loop import ACCUMULATE, MINIMIZE, State, weight_of
 from mccfr_plus.solver.solver import Solver
+from mccfr_plus.trees.arrays import TreeArrays, read_only
 from mccfr_plus.trees.game_tree import GameTree
 from mccfr_plus.trees.needs import NO_VALUES
-from mccfr_plus.trees.tree import Tree
+from mccfr_plus.trees.scratch import begin_gradient, scale_gradient
+from mccfr_plus.trees.tree import Sizes, Tree
+
+
+def _compile(arrays: TreeArrays, plan: SamplingPlan) -> None:
+    BatchWorker(arrays, plan)
+
+
+class _Actor:
+    """A worker on a cluster. It gets the tree with each batch, from shared memory: Ray may have restarted it."""
+
+    _worker: BatchWorker | None = None
+
+    def prepare(self, arrays: TreeArrays, plan: SamplingPlan) -> None:
+        self._worker = self._worker or BatchWorker(arrays, plan)
+
+    def sample(self, arrays: TreeArrays, plan: SamplingPlan, *arguments: Any) -> Any:
+        self._worker = self._worker or BatchWorker(arrays, plan)
+        return self._worker.sample(*arguments)
+
+
+class WorkerPool:
+    """Samples batches in actors on a cluster or in this process; see `DistributedSolver` for the arguments."""
+
+    def __init__(self, num_workers: int | None, cluster: str | Cluster):
+        if num_workers is not None:
+            check_whole("workers", num_workers)
+        self._num_workers = num_workers
+        self._is_local = cluster == LOCAL
+        self._has_own_cluster = not self._is_local and not isinstance(cluster, Cluster)
+        self._cluster: Any = Cluster(cluster) if self._has_own_cluster else cluster  # type: ignore[arg-type]
+        self.workers: list[Any] = []  # empty before `start`; Ray restarts lost ones and repeats their tasks
+        self._constants: Any = ()  # the tree, in the cluster's shared memory, and the plan
+
+    def start(self, arrays: TreeArrays, plan: SamplingPlan) -> None:
+        """Starts the workers, and returns when all have compiled or loaded their kernels."""
+        if self._is_local:
+            self.workers = [BatchWorker(arrays, plan)]
+            return
+        try:
+            if self._has_own_cluster:
+                self._cluster.__enter__()
+            with self._cluster.worker_errors():
+                self._start_actors(arrays, plan)
+        except BaseException:
+            self.close()
+            raise
+
+    def _start_actors(self, arrays: TreeArrays, plan: SamplingPlan) -> None:
+        from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
+
+        ray, actor = self._cluster.ray, self._cluster.ray.remote(_Actor)
+        self._constants = ray.put(arrays), plan
+        # Once per machine, rather than in all workers at the same time.
+        self._cluster.on_every_node("Its kernels could not be compiled.", _compile, *self._constants)
+        cpus = {node["NodeID"]: node["Resources"]["CPU"] for node in self._cluster.nodes()}
+        for node in places(cpus, self._num_workers or int(sum(cpus.values()))):
+            there = NodeAffinitySchedulingStrategy(node_id=node, soft=True)
+            options = actor.options(max_restarts=-1, max_task_retries=-1, scheduling_strategy=there)
+            self.workers.append(options.remote())
+        ray.get([worker.prepare.remote(*self._constants) for worker in self.workers])
+
+    def sample(
+        self, shared: tuple[np.ndarray, np.ndarray], batches: Sequence[TraversalBatch]
+    ) -> Iterator[tuple[list[SparseSums], int]]:
+        """Yields the results of batches, in their order; see `BatchWorker.sample`."""
+        if self._is_local:
+            yield from (self.workers[0].sample(shared, batch) for batch in batches)
+            return
+        ray = self._cluster.ray
+        with self._cluster.worker_errors():
+            arguments, workers = (*self._constants, ray.put(shared)), itertools.cycle(self.workers)
+            waiting = [worker.sample.remote(*arguments, batch) for worker, batch in zip(workers, batches, strict=False)]
+            while waiting:
+                yield ray.get(waiting.pop(0))
+
+    def close(self) -> None:
+        if not self._is_local:
+            for worker in self.workers:
+                self._cluster.ray.kill(worker)
+        self.workers, self._constants = [], ()
+        if self._has_own_cluster:
+            self._cluster.close()
+
+
+def places(cpus: dict[str, float], count: int) -> list[str]:
+    """Returns nodes for workers in proportion to CPUs: Ray may start all actors, which hold no CPU, on one node."""
+    turns = ((turn / number, node) for node, number in cpus.items() for turn in range(1, count + 1))
+    return [node for _, node in heapq.nsmallest(count, turns)]
+
+
+@kernel
+def update(tree, state, scratch, settings, first_player, last_player, iteration):
+    """Averages and updates players from the sums of the gradients of ``settings.batch`` traversals in `scratch`."""
+    count = last_player + 1 - first_player
+    weight = weight_of(iteration, settings.gamma, settings.scheduled)
+    for step in range(2 * count):  # one call that averages and one that minimizes: each is inlined once
+        player = first_player + step % count
+        if step < count:
+            scale_gradient(tree, scratch, player, 1.0 / settings.batch)
+            ACCUMULATE(tree, state.strategy, state.average, scratch, player, weight)
+        else:
+            MINIMIZE(tree, state.strategy, state.tables, scratch, player, iteration, settings.minimizer)
+
+
+class DistributedEngine(Engine):
+    """The arrays that a distributed solver's iterations read and write; `rngs`, ``[1]`` uint64, seeds all streams."""
+
+    tree: GameTree
+
+    def __init__(
+        self, config: SolverConfig, tree: GameTree, rngs: np.ndarray, num_batches: int, worker_pool: WorkerPool
+    ):
+        self._num_batches, self._worker_pool = num_batches, worker_pool
+        self._seed = rngs.copy()
+        super().__init__(config, tree, rngs)
+
+    def _bind(self) -> None:
+        self.run = composed(update, self.config, self.average_method, partial=True)
+
+    def prepare(self) -> None:
+        """Starts the workers, which compile their kernels."""
+        if self._worker_pool.workers:
+            return
+        config, method = self.config, self.average_method
+        traversals = config.batch // self._num_batches
+        max_visits = 0 if method.list_visit is list_nothing else self._max_visits()
+        (visits,) = (name for name, kernel in LISTS.items() if kernel is method.list_visit)
+        plan = SamplingPlan(config.estimator, self.tree.shape, traversals, max_visits, visits)
+        self._worker_pool.start(self.tree.arrays, plan)
+
+    def advance(self, iterations: int) -> None:
+        """Runs iterations. One interrupted by a limit, Ctrl-C or a lost cluster continues with its player."""
+        self.prepare()
+        counts, target = self.scratches[0].counts[0], self.iterations + iterations
+        everyone = tuple(range(self.tree.num_players))
+        while self.iterations < target and not self.is_ended:
+            self._round((int(counts["step"]) // 2,) if self.config.alternating else everyone)
+
+    def interrupt(self) -> None:
+        """Does nothing: rounds end when `is_ended` is set."""
+
+    def _round(self, players: tuple[int, ...]) -> None:
+        """Estimates the gradients of players under one strategy, and updates them; returns before if it is ended."""
+        scratch, config = self.scratches[0], self.config
+        counts = scratch.counts[0]
+        arrays, infoset_of_slot = self.tree.arrays, read_only(self.tree.infoset_of_slot)
+        iteration, seed = int(counts["iteration"]) + 1, int(self._seed[0])
+        nodes, visits = 0, []
+        for player in players:
+            begin_gradient(arrays, scratch, player)
+        batches = [TraversalBatch(seed, iteration, players, number) for number in range(self._num_batches)]
+        for found, touched in self._worker_pool.sample((self.strategy, self.sampling_weights()), batches):
+            if self.is_ended:
+                return
+            nodes += touched
+            for player, sums in zip(players, found, strict=True):
+                add_sums(arrays, scratch, infoset_of_slot, player, sums.first_slots, sums.values)
+                visits.append(sums.visits)
+        # Until here only scratch memory was written, which a repeated round resets.
+        with deferred_signals():
+            weight = weight_of(iteration, config.averaging.last_gamma, config.averaging.scheduled) / config.batch
+            for listed in visits:
+                add_listed(self.strategy, self.average, listed, len(listed), weight)
+            # For averages with traversals of their own: a stream that no batch has.
+            scratch.rng[:] = stream_of(seed, iteration, players[0], self._num_batches)
+            state, settings = State(self.strategy, self.tables, self.average), self._settings(self.parameters[0])
+            self.run(arrays, state, scratch, settings, players[0], players[-1], iteration)
+            counts["nodes_touched"] += nodes
+            is_last = players[-1] == self.tree.num_players - 1
+            counts["step"] = 0 if is_last else 2 * (players[-1] + 1)
+            counts["iteration"] += is_last
+
+    def places(self, sizes: Sizes) -> dict[str, np.ndarray]:
+        """See `Engine.places`; the seed is one of the arrays."""
+        return super().places(sizes) | {"stream_seed": self._seed}
+
+    def __getstate__(self) -> dict:
+        raise TypeError("a distributed solver cannot be copied: write a checkpoint, and load that.")
 
 
 class DistributedSolver(contextlib.AbstractContextManager, Solver):
@@ -31,17 +218,15 @@ class DistributedSolver(contextlib.AbstractContextManager, Solver):
     is the mean of many estimates, without bias (Farina, Kroer, Sandholm 2020, section 6). Results depend on `seed`,
     `num_batches` and `traversals`, but not on the number or the speed of workers, or on a worker's crash.
 
-    It runs, is evaluated and writes checkpoints like a `Solver`. Close it after use, or use it in a ``with`` block.
+    Otherwise it is used like a `Solver`. Close it after use, or use it in a ``with`` block.
 
     Args:
-        game: A `pyspiel.Game`, a game string, or a `GameTree`. It must fit into the memory of each machine. Workers
-            get the compiled tree and do not load the game.
-        estimator, minimizer, averaging: See `Solver`; the estimator must sample.
+        game: As for `Solver`. It must fit into the memory of each machine. Workers get the compiled tree and do not
+            load the game.
+        estimator, minimizer, averaging, seed: See `Solver`; the estimator must sample.
         alternating: See `Solver`. False: one round serves all players, which takes half of the rounds for two players.
-        num_batches: Number of batches per gradient: at least the number of workers, several times as many if some
-            workers are slower than others.
+        num_batches: Number of batches per gradient: at least the number of workers, more if some are slower.
         traversals: Number of traversals per batch.
-        seed: An integer for a repeatable run, a numpy generator, or None.
         workers: Number of processes that sample; None: one per CPU of the cluster.
         cluster: An address as for `Cluster`, a connected `Cluster`, or ``"local"``: this process samples, with the
             same results.
@@ -88,8 +273,8 @@ class DistributedSolver(contextlib.AbstractContextManager, Solver):
     def _new_engine(self, tree: Tree, rngs: np.ndarray) -> Engine:
         if NO_VALUES not in self.estimator.provides:
             raise ConfigError(
-                f"estimator={self.estimator.short_name!r} in a distributed solver: its traversals write to a table of "
-                "the values of histories, which every worker would have to share. Use external or outcome."
+                f"estimator={self.estimator.short_name!r} in a distributed solver: workers would have to share its "
+                "table of the values of histories. Use external or outcome."
             )
         assert isinstance(tree, GameTree)
         return DistributedEngine(self.config, tree, rngs, self.num_batches, self._worker_pool)
@@ -110,10 +295,7 @@ class DistributedSolver(contextlib.AbstractContextManager, Solver):
         workers: int | None = 2,
         cluster: Cluster | str = RAY,
     ) -> Self:
-        """Returns a solver in the state of a checkpoint; see `Solver.from_checkpoint`.
-
-        `workers` and `cluster` may differ from those of the run. CheckpointError if the solver was not distributed.
-        """
+        """Returns a solver in the state of a checkpoint, with any workers and cluster; see `Solver.from_checkpoint`."""
         header = checkpoints.read_header(path)
         num_batches = header["num_batches"]
         if num_batches is None:

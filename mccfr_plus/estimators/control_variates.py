@@ -1,4 +1,4 @@
-"""Baselines as control variates: the traversal of every estimator that samples, with less variance.
+"""Baselines as control variates: `traversal` with less variance.
 
 Where a traversal visits child a of a node with probability rho(a), and w is the weight with which it came there, it
 adds to the gradient, with a guess b(a) of the value behind a,
@@ -17,18 +17,18 @@ from typing import ClassVar
 
 from mccfr_plus.estimators.draws import (
     DRAW_FOR_OPPONENT,
+    LIST_VISIT,
     draw_coin,
     draw_exploring,
     draw_outcome,
     exploring_probability,
 )
 from mccfr_plus.estimators.traversal import ALL_CHANCE, ALL_OPPONENTS, ALL_OWN, INCLUSION, ONE_OWN, WEIGH_ACTIONS
-from mccfr_plus.estimators.visits import LIST_VISIT
 from mccfr_plus.games.rules import CHANCE, TERMINAL
 from mccfr_plus.kernels.compile import inline_kernel
 from mccfr_plus.kernels.intrinsics import head_of
 from mccfr_plus.kernels.slots import Constant
-from mccfr_plus.parameters import check_choice, check_number
+from mccfr_plus.parameters import Component, choice, number
 from mccfr_plus.trees.access import IS_LAZY
 from mccfr_plus.trees.expansion import EXPAND
 from mccfr_plus.trees.scratch import at, touch
@@ -38,11 +38,10 @@ EXPECTED = Constant("EXPECTED", True, "Whether baselines move towards expected v
 
 @inline_kernel
 def controlled_traversal(parameters, sampling_weights, tree, strategy, scratch, player):
-    """Adds one sampled traversal with control variates to `scratch.gradient`. Modified in place.
+    """Adds one sampled traversal with control variates to `scratch.gradient`; see `Estimator`.
 
-    The arguments are those of every estimator's kernel, see `Estimator`. The last parameter is the share of what a
-    traversal finds in the new baseline, in (0, 1]; with `ONE_OWN` the first one is the exploration at own nodes. The
-    baselines are `scratch.values`, which is modified in place.
+    The last parameter is the share of what a traversal finds in the new baseline, in (0, 1]; with `ONE_OWN` the first
+    one is the exploration at own nodes. The baselines, `scratch.values`, are modified in place.
     """
     nodes, gradient, frames = tree.nodes, scratch.gradient, scratch.frames
     node, slot, weight = 0, tree.slot_range[-1] + player, 1.0
@@ -121,7 +120,6 @@ def controlled_traversal(parameters, sampling_weights, tree, strategy, scratch, 
 
 @inline_kernel
 def _share(tree, strategy, kind, row):
-    """Returns the probability of a child by chance or by the strategy."""
     return tree.chance[at(row)]["probability"] if kind == CHANCE else strategy[at(row)]
 
 
@@ -186,7 +184,7 @@ def _take_next_own(parameters, sampling_weights, strategy, scratch, player, fram
 
 
 @dataclass(frozen=True)
-class Baseline:
+class Baseline(Component):
     """A running mean of each history's value, as a control variate for any sampling estimator (Schmid et al. 2019).
 
     Args:
@@ -197,17 +195,12 @@ class Baseline:
             0.5).
 
     Examples:
-        >>> import mccfr_plus
         >>> solver = mccfr_plus.Solver("kuhn_poker", "outcome", baseline=mccfr_plus.Baseline(), seed=1)
         >>> solver.run(200).exploitability() < 0.4
         True
     """
 
-    rate: float = 1.0
-    backup: str = "expected"
+    rate: float = number(1.0, above=0, most=1)
+    backup: str = choice("expected", ("expected", "sampled"))
     short_name: ClassVar[str] = "mean"
     references: ClassVar[tuple[str, ...]] = ("schmid2019variance", "davis2020low")
-
-    def __post_init__(self) -> None:
-        check_number("rate", self.rate, 0, 1, "the rate of a baseline must be a number above 0 and at most 1")
-        check_choice("backup", self.backup, ("expected", "sampled"))

@@ -11,13 +11,12 @@ from typing import Any, ClassVar
 import numpy as np
 
 from mccfr_plus.errors import ConfigError
-from mccfr_plus.estimators.base import Estimator, SamplingWeights
-from mccfr_plus.estimators.draws import DRAW_FOR_OPPONENT, draw_exploring, draw_outcome
+from mccfr_plus.estimators.draws import DRAW_FOR_OPPONENT, LIST_VISIT, draw_exploring, draw_outcome
+from mccfr_plus.estimators.estimator import Estimator, SamplingWeights
 from mccfr_plus.estimators.outcome import balanced_strategy
-from mccfr_plus.estimators.visits import LIST_VISIT
 from mccfr_plus.games.rules import CHANCE, TERMINAL
 from mccfr_plus.kernels.compile import inline_kernel, kernel
-from mccfr_plus.parameters import check_choice, check_number, check_whole
+from mccfr_plus.parameters import choice, number, whole
 from mccfr_plus.trees.game_tree import GameTree
 from mccfr_plus.trees.needs import DRAWS, HISTORIES, OPPONENTS_DRAWN, PERFECT_RECALL
 from mccfr_plus.trees.scratch import at, touch
@@ -52,12 +51,12 @@ def refresh_values(tree, strategy, values, player):
 
 @inline_kernel
 def escher_traversal(parameters, exploration, tree, strategy, scratch, player):
-    """Adds what one sampled history says about a player's regrets to `scratch.gradient`. Modified in place.
+    """Adds what one sampled history says about a player's regrets to `scratch.gradient`; see `Estimator`.
 
     Opponents' infosets are listed with weight 1: they are visited with a probability that is proportional to their
-    owner's reach, by a factor that stays the same. See `Estimator` for the arguments; own actions are drawn from
-    `exploration`, uniformly if it is empty. The parameters are the iterations between two passes over all values (0: by
-    the size of the tree; negative: values are learned), and how far learned values move, in (0, 1].
+    owner's reach, by a factor that stays the same. Own actions are drawn from `exploration`, uniformly if it is empty.
+    The parameters are the iterations between two passes over all values (0: by the size of the tree; negative: values
+    are learned), and how far learned values move, in (0, 1].
     """
     refresh, rate = int(parameters[0]), parameters[1]
     nodes, gradient, frames, rng = tree.nodes, scratch.gradient, scratch.frames, scratch.rng
@@ -109,13 +108,11 @@ class Escher(Estimator):
     """ESCHER: one history, with values of histories instead of importance weights (McAleer et al. 2023, section 4).
 
     Own actions are drawn from a strategy that stays the same, so that the regrets are in expectation the counterfactual
-    ones times a constant of the information set.
-
-    Needs a complete tree. Use it with regret matching and its relatives, not with `FTRL` and `OMD`.
+    ones times a constant of the information set. Needs a complete tree, and regret matching or one of its relatives.
 
     Args:
-        values: ``"exact"``: computed anew every `refresh` iterations. ``"learned"``: moved along each traversal towards
-            the expected values of their children; those of leaves are exact from the beginning.
+        values: ``"exact"``: recomputed every `refresh` iterations. ``"learned"``: moved along each traversal towards
+            the expected values of their children; those of leaves are exact.
         refresh: Iterations between two computations of all values; None: a hundredth of the number of histories, so
             that these take about as long as the traversals between them.
         rate: How far learned values move, in (0, 1].
@@ -123,16 +120,14 @@ class Escher(Estimator):
             exploration-balanced strategy of Farina et al. 2020.
 
     Examples:
-        >>> import mccfr_plus
-        >>> solver = mccfr_plus.Solver("kuhn_poker", mccfr_plus.Escher(values="exact"), seed=1)
-        >>> solver.run(200).exploitability() < 0.4
+        >>> mccfr_plus.Solver("kuhn_poker", mccfr_plus.Escher(values="exact"), seed=1).run(200).exploitability() < 0.4
         True
     """
 
-    values: str = "exact"
-    refresh: int | None = None
-    rate: float = 1.0
-    sampling: str = "uniform"
+    values: str = choice("exact", ("exact", "learned"))
+    refresh: int | None = whole(None, most=2**53)
+    rate: float = number(1.0, above=0, most=1, note="at 0 values would never move")
+    sampling: str = choice("uniform", ("uniform", "balanced"))
     short_name: ClassVar[str] = "escher"
     visits_all_own: ClassVar[bool] = False
     # An opponent's infoset is visited by its owner's reach times something that never changes.
@@ -142,14 +137,9 @@ class Escher(Estimator):
     kernel: ClassVar[Any] = staticmethod(escher_traversal)
 
     def __post_init__(self) -> None:
-        check_choice("values", self.values, ("exact", "learned"))
-        if self.refresh is not None:
-            check_whole("refresh", self.refresh)
-            check_number("refresh", self.refresh, 0, 2**53, "must be a number below 2^53")
-            if self.values == "learned":
-                raise ConfigError(f"refresh={self.refresh!r} with values='learned': these are never recomputed.")
-        check_number("rate", self.rate, 0, 1, "must be a number above 0 (or values would never move) and at most 1")
-        check_choice("sampling", self.sampling, ("uniform", "balanced"))
+        super().__post_init__()
+        if self.refresh is not None and self.values == "learned":
+            raise ConfigError(f"refresh={self.refresh!r} with values='learned': these are never recomputed.")
 
     def parameters(self) -> np.ndarray:
         return np.array([-1.0 if self.values == "learned" else float(self.refresh or 0), float(self.rate)])

@@ -1,18 +1,14 @@
-"""The exact gradient, against the others' strategies or a best response.
-
-It comes from the sequence form (von Stengel 1996, section 3), or from a traversal of the whole tree.
-"""
+"""The exact gradient, by the sequence form (von Stengel 1996, section 3) or by a traversal of the whole tree."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from mccfr_plus.estimators.base import Estimator
-from mccfr_plus.estimators.sampling import SWITCHES
-from mccfr_plus.estimators.traversal import traversal
+from mccfr_plus.estimators.estimator import Estimator
+from mccfr_plus.estimators.traversal import ALL_CHANCE, ALL_OPPONENTS, PRUNE, traversal
 from mccfr_plus.kernels.compile import inline_kernel
 from mccfr_plus.kernels.slots import Constant, bind
-from mccfr_plus.parameters import check_switch
+from mccfr_plus.parameters import switch
 from mccfr_plus.trees.arrays import BLOCK
 from mccfr_plus.trees.by_rules.histories import traverse_histories
 from mccfr_plus.trees.by_rules.payoff_matrix import add_products, set_reach
@@ -65,8 +61,7 @@ def touch_all(tree, scratch, player):
 def full_traversal(parameters, sampling_weights, tree, strategy, scratch, player):
     """Adds up the exact gradient of the player by a traversal of the tree. `scratch` is modified in place.
 
-    All infosets are listed before, with a gradient of 0. So what the traversal leaves out is updated, too, and nothing
-    changes by leaving it out, whatever the minimizer does there.
+    All infosets are listed before, with a gradient of 0: what the traversal leaves out is updated as well.
     """
     touch_all(tree, scratch, player)
     for slot in range(tree.slot_range[player], tree.slot_range[player + 1]):
@@ -79,8 +74,8 @@ def full_traversal(parameters, sampling_weights, tree, strategy, scratch, player
 def full_by_rules(parameters, sampling_weights, tree, strategy, scratch, player):
     """Adds up the exact gradient of the player in a game by rules: by the payoff matrix, or by all histories.
 
-    All infosets have a number already. What the others do not reach is left out, and updated all the same. Each thread
-    of a team takes its share: what it adds is made so many times larger, as the mean is taken then. Modified in place.
+    All infosets have a number already, and all are updated. Each thread of a team takes its share, and multiplies it by
+    their number, as the mean is taken then.
     """
     infosets, threads = tree.infosets, tree.expansion[THREADS]
     for infoset in range(tree.expansion[NUM_INFOSETS]):
@@ -180,30 +175,24 @@ class Full(Estimator):
             Bitwise identical to `traversal`; `nodes_touched` counts what was visited.
 
     Examples:
-        >>> import mccfr_plus
-        >>> solver = mccfr_plus.Solver("kuhn_poker", mccfr_plus.Full(), seed=1)
-        >>> solver.run(200).exploitability() < 0.4
+        >>> mccfr_plus.Solver("kuhn_poker", mccfr_plus.Full()).run(200).exploitability() < 0.4
         True
     """
 
-    traversal: bool = False
-    pruning: bool = False
+    traversal: bool = switch(False)
+    pruning: bool = switch(False)
     short_name: ClassVar[str] = "full"
     references: ClassVar[tuple[str, ...]] = ("zinkevich2007regret",)
     gives: ClassVar[frozenset[str]] = frozenset({GRADIENTS, EXACT_GRADIENTS, NO_VALUES, FIXED_VALUES})
     needs: ClassVar[frozenset[str]] = frozenset({PERFECT_RECALL, INFOSETS})
     visits_all_chance: ClassVar[bool] = True
 
-    def __post_init__(self) -> None:
-        check_switch("traversal", self.traversal)
-        check_switch("pruning", self.pruning)
-
     @property
     def kernel(self) -> Callable:  # type: ignore[override]
         """The kernel for these parameters."""
         if self.needs_leaves:
             return full_gradient
-        return bind(full_traversal, SWITCHES["full, pruning" if self.pruning else "full"], partial=True)
+        return bind(full_traversal, {ALL_CHANCE: True, ALL_OPPONENTS: True, PRUNE: self.pruning}, partial=True)
 
     @property
     def kernel_by_rules(self) -> Callable:
@@ -225,9 +214,7 @@ class BestResponseOpponent(Estimator):
     as its information sets allow.
 
     Examples:
-        >>> import mccfr_plus
-        >>> solver = mccfr_plus.Solver("kuhn_poker", "best_response", "rm+")
-        >>> solver.run(1000).exploitability() < 0.01
+        >>> mccfr_plus.Solver("kuhn_poker", "best_response", "rm+").run(1000).exploitability() < 0.01
         True
     """
 

@@ -1,12 +1,4 @@
-"""Outcome sampling: one history per player, by `traversal`, or one for all players.
-
-In the latter all players' actions are drawn from xi, and every player i gets an entry at the leaf z,
-
-    u_i(z) * (product of the other players' strategies) / (product of all players' xi).
-
-References: Lanctot et al. 2009, section 3.1, and algorithm 1 of its appendix (one history for all); Farina, Kroer,
-Sandholm 2020, section 4.2.1 and appendix A (the exploration-balanced strategy).
-"""
+"""Outcome sampling: one history per player, by `traversal`, or one for all players."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -14,15 +6,14 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from mccfr_plus.estimators.base import SamplingWeights, check_exploration
-from mccfr_plus.estimators.draws import DRAW_AT_CHANCE, draw_exploring, exploring_probability
-from mccfr_plus.estimators.sampling import SWITCHES, TraversalSampling
-from mccfr_plus.estimators.visits import LIST_VISIT
+from mccfr_plus.estimators.draws import DRAW_AT_CHANCE, LIST_VISIT, draw_exploring, exploring_probability
+from mccfr_plus.estimators.estimator import SamplingWeights, TraversalSampling
+from mccfr_plus.estimators.traversal import ONE_OWN
 from mccfr_plus.games.rules import CHANCE, TERMINAL
 from mccfr_plus.kernels.compile import inline_kernel, kernel
 from mccfr_plus.kernels.intrinsics import unlikely
 from mccfr_plus.kernels.slots import Bindings
-from mccfr_plus.parameters import check_switch
+from mccfr_plus.parameters import number, switch
 from mccfr_plus.trees.access import ADVANCE, ALL_PLAYERS, FIRST_NODE, HEAD, IS_LAZY, PAYLOAD_OF, PAYOFF
 from mccfr_plus.trees.expansion import EXPAND
 from mccfr_plus.trees.game_tree import GameTree
@@ -33,11 +24,15 @@ from mccfr_plus.trees.tree import Tree
 
 @inline_kernel
 def outcome_traversal_for_all(parameters, exploration, tree, strategy, scratch, player):
-    """Adds to all players' gradients what one sampled history says, and lists what it touched. Modified in place.
+    """Adds what one sampled history says to all players' gradients (Lanctot et al. 2009, appendix, algorithm 1).
+
+    All players' actions are drawn from xi, and every player i gets an entry at the leaf z,
+
+        u_i(z) * (product of the other players' strategies) / (product of all players' xi).
 
     All players' infosets are listed, with weight (owner's reach) / (product of all players' xi): the probability of the
-    visit cancels, so that own reach is left, whatever the number of players. See `Estimator`; the first parameter is
-    epsilon, in (0, 1], and `exploration` is ``[num_slots]``, or empty for uniform exploration.
+    visit cancels, so that own reach is left, whatever the number of players. The first parameter is epsilon, in (0, 1],
+    and `exploration` is ``[num_slots]``, or empty for uniform exploration.
     """
     epsilon, rng, num_players = parameters[0], scratch.rng, len(tree.slot_range) - 1
     last = scratch.stack  # per player: the last own slot and the own reach
@@ -89,22 +84,17 @@ class OutcomeSampling(TraversalSampling):
             `GameTree`; None: all actions are equally likely. Every legal action must have positive probability.
 
     Examples:
-        >>> import mccfr_plus
         >>> solver = mccfr_plus.Solver("kuhn_poker", mccfr_plus.OutcomeSampling(epsilon=0.6), seed=1)
         >>> solver.run(200).exploitability() < 0.4
         True
     """
 
-    epsilon: float = 0.6
-    update_all_players: bool = False
+    epsilon: float = number(0.6, above=0, most=1, note="at 0, actions that are not played would never be tried")
+    update_all_players: bool = switch(False)
     sampling: Any = field(default=None, compare=False)
     short_name: ClassVar[str] = "outcome"
-    switches: ClassVar[Bindings] = SWITCHES["outcome"]
+    bindings: ClassVar[Bindings] = {ONE_OWN: True}
     visits_all_own: ClassVar[bool] = False
-
-    def __post_init__(self) -> None:
-        check_exploration(self.epsilon, "the paper uses 0.6")
-        check_switch("update_all_players", self.update_all_players)
 
     @property
     def kernel(self) -> Callable:  # type: ignore[override]
@@ -115,7 +105,7 @@ class OutcomeSampling(TraversalSampling):
         return None if self.update_all_players else super().kernel_with_baseline(expected)
 
     def parameters(self) -> np.ndarray:
-        return np.array([float(self.epsilon)])
+        return np.array([self.epsilon], float)
 
     @property
     def sampling_weights(self) -> SamplingWeights:  # type: ignore[override]
@@ -129,21 +119,13 @@ class OutcomeSampling(TraversalSampling):
     def needs(self) -> frozenset[str]:
         return super().needs - {PERFECT_RECALL}
 
-    @property
-    def updates_all_players(self) -> bool:  # type: ignore[override]
-        """Whether one traversal estimates all players' gradients."""
-        return self.update_all_players
-
 
 def balanced_strategy(tree: Tree) -> np.ndarray:
-    """Returns all players' exploration-balanced strategy, ``[slot_capacity]`` float64.
+    """Returns all players' exploration-balanced strategy, ``[slot_capacity]`` float64; GameError for imperfect recall.
 
     With N(I, a) = 1 + sum of N(I') over the infosets I' that follow on sequence (I, a), and N(I) = sum_a N(I, a), which
     count the sequences from there on, an action is played with probability N(I, a) / N(I). By induction from the
     root, the reach of (I, a) is at least N(I, a) / (number of the player's sequences - 1), without the empty sequence.
-
-    Raises:
-        GameError: If the game has imperfect recall: then sequences form no tree.
     """
     tree.require_perfect_recall("the exploration-balanced strategy")
     below, strategy = np.zeros(tree.slot_capacity + tree.num_players), np.zeros(tree.slot_capacity)
@@ -167,7 +149,7 @@ def _fill(infosets, below, strategy):
 
 @dataclass(frozen=True)
 class BalancedOutcomeSampling(TraversalSampling):
-    """Outcome sampling with the exploration-balanced strategy (Farina, Kroer, Sandholm 2020, section 4.2.1).
+    """Outcome sampling with the exploration-balanced strategy (Farina, Kroer, Sandholm 2020, 4.2.1 and appendix A).
 
     Each sequence is sampled with probability at least 1 / (number of the player's sequences - 1). So no entry of the
     gradient is larger than (largest payoff) * (number of sequences - 1).
@@ -176,25 +158,21 @@ class BalancedOutcomeSampling(TraversalSampling):
         epsilon: Share of that strategy, in (0, 1]; 1 as in the paper. The rest is on-policy.
 
     Examples:
-        >>> import mccfr_plus
         >>> solver = mccfr_plus.Solver("kuhn_poker", mccfr_plus.BalancedOutcomeSampling(), seed=1)
         >>> solver.run(200).exploitability() < 0.4
         True
     """
 
-    epsilon: float = 1.0
+    epsilon: float = number(1.0, above=0, most=1, note="at 0, actions that are not played would never be tried")
     short_name: ClassVar[str] = "balanced"
     visits_all_own: ClassVar[bool] = False
     references: ClassVar[tuple[str, ...]] = (*TraversalSampling.references, "farina2020stochastic")
-    switches: ClassVar[Bindings] = SWITCHES["outcome"]
+    bindings: ClassVar[Bindings] = {ONE_OWN: True}
     needs: ClassVar[frozenset[str]] = frozenset({PERFECT_RECALL, INFOSETS})
     sampling_weights: ClassVar[SamplingWeights] = SamplingWeights.SAMPLING
 
-    def __post_init__(self) -> None:
-        check_exploration(self.epsilon, "the paper uses 1")
-
     def parameters(self) -> np.ndarray:
-        return np.array([float(self.epsilon)])
+        return np.array([self.epsilon], float)
 
     def sampling_strategy(self, tree: Tree) -> np.ndarray:
         return balanced_strategy(tree)

@@ -9,23 +9,22 @@ others cancels against the probability of the draw, so a leaf z adds to the grad
 A single own action is drawn from xi = epsilon e + (1 - epsilon) strategy, with an exploration strategy e.
 
 Nodes of which one child is drawn never wait on the stack: when a node is expanded, the traversal slides from each of
-its children through such nodes, down to a leaf or to the next node to expand. The slides of siblings do not depend on
-each other, so that the processor overlaps their cache misses: 1.3 times as fast on trees larger than the cache.
+its children through such nodes, down to a leaf or to the next node to expand. The processor overlaps the cache misses
+of these slides: 1.3 times as fast on trees larger than the cache.
 
 References: Lanctot et al. 2009, sections 3 (chance), 3.1 (outcome, equation 10), 3.2 (external) and 5 (pruning); Farina
 et al. 2020, sections 4.1 (opponent) and 4.2 (exploration strategies); Gibson et al. 2012, algorithm 1 (average
-strategy); Brown, Sandholm 2019, "Superhuman AI for multiplayer poker", supplement, algorithm 1 (skipping actions of
-very negative regret in most iterations).
+strategy); Brown, Sandholm 2019, "Superhuman AI for multiplayer poker", supplement, algorithm 1 (regret-based pruning).
 """
 
 from mccfr_plus.estimators.draws import (
     DRAW_AT_CHANCE,
     DRAW_FOR_OPPONENT,
+    LIST_VISIT,
     draw_coin,
     draw_exploring,
     exploring_probability,
 )
-from mccfr_plus.estimators.visits import LIST_VISIT
 from mccfr_plus.games.rules import CHANCE, TERMINAL
 from mccfr_plus.kernels.compile import inline_kernel
 from mccfr_plus.kernels.intrinsics import unlikely

@@ -1,5 +1,6 @@
 """Evaluation of policies: exact on compiled trees and by compiled rules, and by sampling in games of any size."""
 
+from mccfr_plus.evaluation.by_rules import evaluate_by_rules as evaluate_by_rules
 from mccfr_plus.evaluation.exact import BestResponse as BestResponse
 from mccfr_plus.evaluation.exact import Evaluation as Evaluation
 from mccfr_plus.evaluation.exact import best_response as best_response
@@ -14,7 +15,6 @@ from mccfr_plus.evaluation.local_best_response import local_best_response as loc
 from mccfr_plus.evaluation.play import Estimate as Estimate
 from mccfr_plus.evaluation.play import HeadToHead as HeadToHead
 from mccfr_plus.evaluation.play import head_to_head as head_to_head
-from mccfr_plus.evaluation.policy_by_rules import evaluate_by_rules as evaluate_by_rules
 from mccfr_plus.evaluation.quality import Finding as Finding
 from mccfr_plus.evaluation.quality import Quality as Quality
 from mccfr_plus.evaluation.quality import estimate_quality as estimate_quality

@@ -1,52 +1,123 @@
 """Exact values and best responses in games that are not stored: by one traversal of all histories by their rules.
 
-The traversal adds up every player's gradient: at the player's last slot before leaf z, payoff times the reach of chance
-and of the others. Values and best responses follow from it as on stored trees, infoset by infoset from the last one to
-the first. What at least two players do not reach adds nothing to any gradient and is left out.
-
-Subtrees below a fixed depth are dealt out to the threads in turn, so that the result depends on their number alone.
-
-Reference: Johanson, Waugh, Bowling, Zinkevich 2011, "Accelerating best response calculation in large extensive games",
-section 3 (one traversal for all of a player's infosets).
+It adds up every player's gradient; values follow infoset by infoset, from the last one to the first (Johanson, Waugh,
+Bowling, Zinkevich 2011, "Accelerating best response calculation in large extensive games", section 3). Subtrees below a
+fixed depth are dealt out to the threads in turn, so that the result depends on their number alone.
 """
 
 import itertools
 import logging
 import os
-import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor, as_completed, wait
 from typing import NamedTuple
 
 import numpy as np
+import pyspiel
 from tqdm.auto import tqdm
 
-from mccfr_plus.errors import BudgetError
+from mccfr_plus.errors import BudgetError, PolicyError
+from mccfr_plus.evaluation import strategies
 from mccfr_plus.evaluation.exact import Evaluation
+from mccfr_plus.evaluation.strategies import AnyPolicy, JointPolicy
 from mccfr_plus.games.game import RulesGame
 from mccfr_plus.kernels.compile import announce_compilation, kernel
 from mccfr_plus.kernels.slots import Bindings, bind
+from mccfr_plus.parameters import check_whole
+from mccfr_plus.policies.keyed_policy import KeyedPolicy
 from mccfr_plus.trees.access import ALL_PLAYERS
+from mccfr_plus.trees.batches import states_after
+from mccfr_plus.trees.by_rules import payoff_matrix
+from mccfr_plus.trees.by_rules.frames import element_of, stabilizer_of
 from mccfr_plus.trees.by_rules.histories import ADD_GRADIENTS, LIST_LEAVES, RECORD_HISTORIES, traverse_histories
-from mccfr_plus.trees.by_rules.implicit_tree import ImplicitTree
-from mccfr_plus.trees.by_rules.payoff_matrix import (
-    Leaves,
-    both_gradients,
-    bytes_of_matrix,
-    leaves_to_count,
-    room_for_leaves,
-)
+from mccfr_plus.trees.by_rules.implicit_tree import ImplicitTree, rules_to_traverse, tree_bytes
 from mccfr_plus.trees.expansion import EXPANDING, INTERRUPTED, STATUS, interrupt
+from mccfr_plus.trees.loading import load_game
+from mccfr_plus.trees.memory import plan_memory
 from mccfr_plus.trees.scratch import COUNTS
 
 logger = logging.getLogger("mccfr_plus")
 
 _NUM_PIECES = 256  # the progress bar moves between them
-NUMBER, NUMBERS = 8, 3  # bytes, and numbers per slot beside the threads' gradients
-_MARGIN = 1.1  # of memory that is advised
 _SMALL = 100_000  # histories: a game with fewer is one piece
-_SLOW = "so that every iteration traverses all histories, which takes longer"
+_NUMBER, _NUMBERS = 8, 3  # bytes, and numbers per slot beside the threads' gradients
+_MARGIN = 1.1  # of memory that is advised
+_BATCH = 4096  # states
+_CELLS = 2**22  # of a batch's table
+_SAME = 1e-9  # difference of probabilities of a symmetric policy
+
+
+def evaluate_by_rules(
+    game: pyspiel.Game | str,
+    policy: JointPolicy | None,
+    *,
+    memory: str | int | float | None = None,
+    threads: int | None = None,
+    progress: bool | None = None,
+    uniform_elsewhere: bool = False,
+    symmetry: bool | None = None,
+) -> Evaluation:
+    """Returns the exact values of a policy in a game that is not stored, by one traversal of all its histories.
+
+    A policy that was not solved with ``tree="rules"`` and the same `symmetry` takes another traversal, which finds a
+    history of each infoset.
+
+    Args:
+        game: A game with compiled rules, or its string.
+        policy: See `head_to_head`; None: uniform play.
+        memory: Memory limit of the whole process; see `Solver`.
+        threads: Number of threads; None: one per core.
+        progress: Whether to show a progress bar on work over a second; None: if standard error is a terminal.
+        uniform_elsewhere: Whether play is uniform at infosets that the policy lacks; otherwise they are an error.
+            A `KeyedPolicy` is always uniform where its solver has not been.
+        symmetry: Whether to visit one history per symmetry class. The policy must be symmetric, which is checked.
+            None: if the policy was solved so.
+
+    Raises:
+        ConfigError: If the game has no such rules or symmetries, or the memory is too little to begin.
+        PolicyError: If the policy is of another game, lacks infosets or distributions, or is not symmetric.
+        BudgetError: If the infosets do not fit the memory.
+
+    Examples:
+        >>> import mccfr_plus
+        >>> policy = mccfr_plus.Solver("kuhn_poker", tree="rules", seed=1).run(1000).average_policy()
+        >>> found = mccfr_plus.evaluate_by_rules("kuhn_poker", policy)
+        >>> abs(found.nash_conv - mccfr_plus.nash_conv("kuhn_poker", policy)) < 1e-12
+        True
+    """
+    loaded = load_game(game)
+    if isinstance(policy, KeyedPolicy) and str(policy.game) != str(loaded):
+        raise PolicyError(f"a policy of {policy.game} does not fit {loaded}: evaluate it on its own game.")
+    if threads is not None:
+        check_whole("threads", threads)
+    count = threads or os.cpu_count() or 1
+    if symmetry is None:
+        symmetry = is_symmetric(policy)
+    rules, with_histories = rules_to_traverse(loaded, symmetry), is_tabulated(policy, symmetry)
+    infoset_bytes, slot_bytes = tree_bytes(rules)
+    if with_histories:
+        infoset_bytes += sum(array.nbytes for array in InfosetHistories.room_for(1, rules)) + _NUMBER  # their order
+    slot_bytes += _NUMBER * (count + _NUMBERS)
+    plan = plan_memory(memory, node_cost=0, infoset_cost=infoset_bytes, slot_cost=slot_bytes)
+    tree = ImplicitTree(loaded, rules, plan, count, symmetry)
+    strategy = tree.attach(None, check_depth=False, single_trajectory=False)
+    evaluator = RulesEvaluator(tree, count, progress)
+    if isinstance(policy, KeyedPolicy) and not with_histories:
+        tree.set_prior(policy.table)
+    elif policy is not None:
+        evaluator.tabulate(policy, strategy, uniform_elsewhere)
+    return evaluator.evaluate(strategy)
+
+
+def is_symmetric(policy: JointPolicy | None) -> bool:
+    return isinstance(policy, KeyedPolicy) and policy.keys.symmetry
+
+
+def is_tabulated(policy: JointPolicy | None, symmetry: bool) -> bool:
+    """Returns whether an exact evaluation tabulates a policy first."""
+    is_by_rules = isinstance(policy, KeyedPolicy) and not policy.keys.of_texts
+    return policy is not None and not (is_by_rules and is_symmetric(policy) == symmetry)
 
 
 class InfosetHistories(NamedTuple):
@@ -57,18 +128,29 @@ class InfosetHistories(NamedTuple):
     frames: np.ndarray  # [num_infosets] int32: the player's frame there (`by_rules.frames`), in games with symmetries
 
     @classmethod
-    def room_for(cls, count: int, max_depth: int, game: RulesGame) -> "InfosetHistories":
-        """Returns room for the histories of a number of infosets."""
+    def room_for(cls, count: int, game: RulesGame) -> "InfosetHistories":
+        max_depth = max(game.sizes.max_game_length + game.sizes.max_chance_nodes, 1)
         dtype = np.uint8 if game.most_actions <= 256 else np.uint16
         return cls(np.zeros((count, max_depth), dtype), np.zeros(count, np.int16), np.zeros(count, np.int32))
 
+    def after(self, infosets: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Returns the histories of some infosets: actions, ``[n, max_depth]``, and their numbers, ``[n]``."""
+        return self.actions[infosets], self.lengths[infosets].astype(np.int64) - 1
+
+    def state(self, game: pyspiel.Game, infosets: np.ndarray) -> pyspiel.State:
+        """Returns the state at the first of some infosets."""
+        return next(states_after(game, *self.after(infosets[:1])))
+
+    def order(self) -> np.ndarray:
+        """Returns the infosets in the order of their actions, so that a state takes few moves from the one before."""
+        rows = self.actions.view(np.dtype((np.void, self.actions.strides[0])))
+        return np.argsort(rows.ravel(), kind="stable")
+
 
 class Thread(NamedTuple):
-    """What a thread of a traversal of all histories writes."""
-
     counts: np.ndarray  # as `Scratch.counts`: which words are its own
     gradient: np.ndarray  # [slot_capacity + num_players] float64, of all players
-    leaves: Leaves
+    leaves: payoff_matrix.Leaves
     found: InfosetHistories  # of all threads
 
 
@@ -77,33 +159,27 @@ class TraversalInterrupted(Exception):
 
 
 class RulesEvaluator:
-    """Evaluates strategies of a game that is not stored.
+    """Evaluates strategies of a game that is not stored; infosets that were not found before are numbered on the way.
 
-    Args:
-        tree: The game. Infosets that were not found before are numbered on the way.
-        threads: Number of threads; None: one per core, within the tree's limit.
-        progress: Whether to show a progress bar on work over a second; None: if standard error is a terminal.
+    By default there is a thread per core, within the tree's limit. BudgetError if the infosets do not fit the memory.
     """
 
     def __init__(self, tree: ImplicitTree, threads: int | None = None, progress: bool | None = None):
         self._tree, self._openings = tree, tree.openings
         self._num_threads = min(threads or os.cpu_count() or 1, tree.max_threads)
-        self._progress = progress
+        self._disable = None if progress is None else not progress
         self.num_histories = 0  # of the last traversal
         self._num_pieces = _NUM_PIECES
 
     def evaluate(self, strategy: np.ndarray) -> Evaluation:
-        """Returns the evaluation of a strategy, ``[num_slots]`` float64, uniform at newly found infosets.
-
-        BudgetError if the infosets do not fit the memory.
-        """
+        """Returns the evaluation of a strategy, ``[num_slots]`` float64, uniform at newly found infosets."""
         tree, known = self._tree, len(strategy)
         begin = np.ascontiguousarray(strategy, np.float64)
         threads = self._threads(1 if tree.matrix_words is not None else self._num_threads)
         if tree.matrix_words is not None:
-            with announce_compilation(both_gradients, "the evaluation by a payoff matrix", 2):
+            with announce_compilation(payoff_matrix.both_gradients, "the evaluation by a payoff matrix", 2):
                 reach = np.zeros(tree.slot_capacity + 2)
-                both_gradients(tree.arrays, tree.matrix_words, begin, reach, threads[0].gradient)
+                payoff_matrix.both_gradients(tree.arrays, tree.matrix_words, begin, reach, threads[0].gradient)
         else:
             self._traverse("exact evaluation", threads, begin)
         gradient = threads[0].gradient[: tree.num_slots]
@@ -119,52 +195,105 @@ class RulesEvaluator:
         return result
 
     def compile_numbering(self, *, with_leaves: bool) -> None:
-        """Compiles what `number_infosets`, or `find_payoff_matrix`, needs."""
         self._compiled(self._threads(1)[0], {ADD_GRADIENTS: False, LIST_LEAVES: with_leaves})
 
     def number_infosets(self) -> None:
-        """Numbers all infosets, by one thread, so that their order is always the same.
-
-        Raises:
-            BudgetError: If the infosets do not fit the memory.
-            TraversalInterrupted: If it was interrupted. Infosets that have a number keep it.
-        """
+        """Numbers all infosets, by one thread, so that their order is always the same. Interrupted, it may go on."""
         options = {ADD_GRADIENTS: False, LIST_LEAVES: False}
         self._traverse("numbering information sets", self._threads(1), np.zeros(0), options)
 
     def find_payoff_matrix(self) -> None:
-        """Gives the tree of a two-player game its payoff matrix, by two traversals, if the matrix fits the memory.
-
-        Infosets without a number get one; see `number_infosets`, also for errors.
-        """
+        """Numbers all infosets, and gives the tree of a two-player game its payoff matrix if that fits the memory."""
         tree, options = self._tree, {ADD_GRADIENTS: False, LIST_LEAVES: True}
-        leaves = leaves_to_count(tree.slot_capacity)
+        leaves = payoff_matrix.leaves_to_count(tree.slot_capacity)
         thread = self._threads(1)[0]._replace(leaves=leaves)
         self._traverse("counting leaves", [thread], np.zeros(0), options)
         count = int(leaves.places.sum())
-        missing = bytes_of_matrix(count, tree.num_slots) - tree.bytes_left
+        missing = payoff_matrix.bytes_of(count, tree.num_slots) - tree.bytes_left
         if missing > 0:
             sizes = f"{count:,} leaves does not fit memory={tree.plan.limit / 1e6:.0f}MB"
             more = f"memory={(tree.plan.limit + _MARGIN * missing) / 1e6:.0f}MB"
-            logger.warning("the payoff matrix of %s, %s: give %s.", sizes, _SLOW, more)
-        elif (room := room_for_leaves(leaves, tree.num_slots)) is None:
-            logger.warning("there are too many different payoffs for a payoff matrix, %s.", _SLOW)
+            why = f"the payoff matrix of {sizes}: give {more}"
+        elif (room := payoff_matrix.room_for_leaves(leaves, tree.num_slots)) is None:
+            why = "there are too many different payoffs for a payoff matrix"
         else:
             matrix, leaves = room
             self._traverse("listing leaves", [thread._replace(leaves=leaves)], np.zeros(0), options)
             tree.set_payoff_matrix(matrix, self.num_histories)
+            return
+        logger.warning("%s. Every iteration traverses all histories, which takes longer.", why)
 
-    def find_histories(self) -> InfosetHistories:
-        """Numbers all infosets of a new tree, and returns a history of each. BudgetError if memory is too small."""
-        tree, options = self._tree, {ADD_GRADIENTS: False, RECORD_HISTORIES: True}
-        found = InfosetHistories.room_for(tree.plan.max_infosets, tree.shape.max_depth, tree.rules_game)
+    def tabulate(self, policy: JointPolicy, strategy: np.ndarray, uniform_elsewhere: bool) -> None:
+        """Numbers all infosets of a new tree, and writes a policy to its `strategy`, ``[slot_capacity]``."""
+        tree, group = self._tree, self._tree.symmetries
+        found = InfosetHistories.room_for(tree.plan.max_infosets, tree.rules_game)
         threads = [thread._replace(found=found) for thread in self._threads(self._num_threads)]
+        options = {ADD_GRADIENTS: False, RECORD_HISTORIES: True}
         self._traverse("finding information sets", threads, np.zeros(0), options)
-        return InfosetHistories(*(array[: tree.num_infosets] for array in found))
+        histories = InfosetHistories(*(array[: tree.num_infosets] for array in found))
+        if group is None:
+            for infosets, masks, table in self._tables(policy, histories, uniform_elsewhere):
+                first = tree.found_infosets["first_slot"][infosets]
+                strategy[(first[:, None] + masks.cumsum(1) - 1)[masks]] = table[masks]
+            return
+        for element, permutation in enumerate(group.permutations):
+            turned = histories._replace(actions=permutation.astype(histories.actions.dtype)[histories.actions])
+            for infosets, masks, table in self._tables(policy, turned, uniform_elsewhere):
+                for number, (infoset, mask, row) in enumerate(zip(infosets.tolist(), masks, table, strict=True)):
+                    frame, slots, legal = int(histories.frames[infoset]), tree.slots(infoset), np.flatnonzero(mask)
+                    own = group.products[element_of(frame), group.inverses[element]]
+                    action = group.representatives(stabilizer_of(frame))[group.permutations[own, legal]]
+                    members = action == tree.found_actions[slots, None]  # of each slot's orbit
+                    if not element:
+                        strategy[slots] = members @ row[legal]
+                    even = members.T @ (strategy[slots] / members.sum(1))
+                    if np.abs(even - row[legal]).max() > _SAME:
+                        given, needed = (np.round(each, 6).tolist() for each in (row[legal], even))
+                        where = _where(turned.state(tree.game, infosets[[number]]))
+                        raise PolicyError(
+                            f"symmetry=True with a policy that is not symmetric: {where} its probabilities are "
+                            f"{given}, and by a symmetric state {needed}. Evaluate it without symmetry."
+                        )
+
+    def _tables(
+        self, policy: JointPolicy, histories: InfosetHistories, uniform_elsewhere: bool
+    ) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]:
+        """Yields infosets, ``[n]``, their legal actions and probabilities, both ``[n, num_actions]``."""
+        tree = self._tree
+        policies = strategies.one_per_player(policy, tree.num_players)
+        answers = [_answer_after(tree.game, one) for one in policies]
+        may_lack = [uniform_elsewhere or isinstance(one, KeyedPolicy) for one in policies]
+        order, owner = histories.order(), tree.found_infosets["player"]
+        num_actions = tree.game.num_distinct_actions()
+        missing, example = 0, ""
+        batch_size = max(1, min(_BATCH, _CELLS // num_actions))
+        what, unit = "tabulating the policy", " infosets"
+        with tqdm(total=len(order), desc=what, unit=unit, delay=1.0, disable=self._disable, leave=False) as bar:
+            for start in range(0, len(order), batch_size):
+                batch = order[start : start + batch_size]
+                masks, table = np.zeros((len(batch), num_actions), bool), np.zeros((len(batch), num_actions))
+                for player, answer in enumerate(answers):
+                    own = np.flatnonzero(owner[batch] == player)
+                    masks[own], given, known = answer(player, *histories.after(batch[own]))
+                    table[own] = np.where(known[:, None], given, masks[own] / masks[own].sum(1, keepdims=True))
+                    if not known.all() and not may_lack[player]:
+                        missing += int((~known).sum())
+                        example = example or _where(histories.state(tree.game, batch[own][~known]))
+                    wrong = ~strategies.are_distributions(table[own], masks[own])
+                    if wrong.any():
+                        state, row = histories.state(tree.game, batch[own][wrong]), table[own][wrong][0].tolist()
+                        strategies.distribution(dict(enumerate(row)), state.legal_actions(), _where(state))  # raises
+                yield batch, masks, table
+                bar.update(len(batch))
+        if missing:
+            raise PolicyError(
+                f"the policy has no probabilities at {missing:,} of the {len(order):,} information sets of "
+                f"{tree.game}, such as {example}: give a complete policy, or uniform_elsewhere=True."
+            )
 
     def _threads(self, count: int) -> list[Thread]:
         tree, width = self._tree, self._tree.slot_capacity + self._tree.num_players
-        none = leaves_to_count(0), InfosetHistories.room_for(0, 0, tree.rules_game)
+        none = payoff_matrix.leaves_to_count(0), InfosetHistories.room_for(0, tree.rules_game)
         threads = [Thread(np.zeros(1, COUNTS), np.zeros(width), *none) for _ in range(count)]
         for number, thread in enumerate(threads):
             thread.counts[0]["thread"] = number
@@ -173,18 +302,14 @@ class RulesEvaluator:
     def _traverse(
         self, what: str, threads: list[Thread], strategy: np.ndarray, constants: Bindings | None = None
     ) -> None:
-        """Traverses all histories, and counts them."""
         traverse = self._compiled(threads[0], constants)
-        tree, disable = self._tree, None if self._progress is None else not self._progress
-        total, count, (_, status) = self._num_pieces, len(threads), tree.arrays_to_run_on(False)
-        bar = tqdm(total=total, desc=what, unit=" parts", delay=1.0, disable=disable, leave=False)
-        begin, done, stop = time.monotonic(), itertools.count(), threading.Event()
+        tree, total, count = self._tree, self._num_pieces, len(threads)
+        status, begin, done = tree.arrays_to_run_on(False)[1], time.monotonic(), itertools.count()
+        bar = tqdm(total=total, desc=what, unit=" parts", delay=1.0, disable=self._disable, leave=False)
 
         def work(number: int) -> int:
             histories = 0
             for piece in range(number, total, count):
-                if stop.is_set():
-                    break
                 has_ended, visited = traverse(tree.arrays, threads[number], strategy, ALL_PLAYERS, piece, total)
                 if not has_ended and status[STATUS] == INTERRUPTED:
                     raise TraversalInterrupted
@@ -198,13 +323,12 @@ class RulesEvaluator:
                 bar.update()
             return histories
 
-        with bar, ThreadPoolExecutor(count, thread_name_prefix="mccfr_plus") as pool:
+        with bar, ThreadPoolExecutor(count) as pool:
             running = [pool.submit(work, number) for number in range(count)]
             try:
                 histories = sum(future.result() for future in as_completed(running))
             except BaseException as error:
-                stop.set()
-                interrupt(status)
+                interrupt(status)  # the other threads
                 wait(running)
                 status[STATUS] = EXPANDING
                 if isinstance(error, KeyboardInterrupt | TraversalInterrupted):
@@ -225,11 +349,9 @@ class RulesEvaluator:
 
 @kernel
 def _values(infosets, strategy, gradient, below, capacity, values, best_values):
-    """Adds up the on-policy and the best-response value of every player, with parents before children in `infosets`.
+    """Adds up the on-policy and the best-response value of every player; `below` is a copy of `gradient`.
 
-    `gradient` and its copy `below` are ``[num_slots]``, of all players. `values` and its copy `best_values`,
-    ``[num_players]``, are the gradients at the empty sequences, the first of which is slot `capacity`. All four are
-    modified in place.
+    `values` and its copy `best_values` are the gradients at the empty sequences, the first of which is slot `capacity`.
     """
     for index in range(len(infosets) - 1, -1, -1):
         first, count = infosets[index]["first_slot"], infosets[index]["num_actions"]
@@ -244,3 +366,31 @@ def _values(infosets, strategy, gradient, below, capacity, values, best_values):
         else:
             best_values[parent - capacity] += best
             values[parent - capacity] += value
+
+
+def _answer_after(game: pyspiel.Game, policy: AnyPolicy) -> Callable[..., tuple[np.ndarray, ...]]:
+    """Returns a function from a player and histories to the legal actions, their probabilities, and which are known."""
+    at_once = getattr(policy, "probabilities_after", None)  # of networks
+    if at_once is not None:
+        return lambda _, actions, lengths: (*at_once(actions, lengths), np.ones(len(lengths), bool))
+    answer = strategies.answers_of(policy)
+
+    def after(player: int, actions: np.ndarray, lengths: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        table = np.zeros((len(lengths), game.num_distinct_actions()))
+        masks, known = np.zeros(table.shape, bool), np.zeros(len(lengths), bool)
+        for row, state in enumerate(states_after(game, actions, lengths)):
+            legal, found = state.legal_actions(), answer(state, player)
+            masks[row, legal] = True
+            try:
+                row_found = strategies.row_of(found, legal)
+            except (TypeError, ValueError):
+                row_found = strategies.distribution(found, legal, _where(state))  # raises PolicyError
+            if row_found is not None:
+                table[row, legal], known[row] = row_found, True
+        return masks, table, known
+
+    return after
+
+
+def _where(state: pyspiel.State) -> str:
+    return f"at information state {state.information_state_string()!r} of player {state.current_player()}"

@@ -1,7 +1,6 @@
 """Comparisons: games x algorithms x seeds on this machine or a cluster, with records, curves and pictures.
 
-algorithm ─▶ solvers ─▶ run_loop (one run) ─▶ record (a file)    comparison (a directory) ─▶ curves ─▶ plot, report
-                          ▲ evaluation_points                          ▲ run_all, cluster_runs ◀─ result (`compare`)
+algorithms ─▶ runs (loop and records) ─▶ comparison (a directory) ─▶ run_all ─▶ curves ─▶ result (`compare`) ─▶ report
 """
 
 from mccfr_plus.experiments.curves import Curve, Interval

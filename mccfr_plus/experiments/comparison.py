@@ -1,5 +1,6 @@
 """A comparison: games x algorithms x seeds, and the directory that holds their records."""
 
+import contextlib
 import datetime
 import itertools
 import json
@@ -8,21 +9,19 @@ import platform
 import re
 import shlex
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Self
+from typing import Any
 
 import pyspiel
 
 from mccfr_plus.errors import CheckpointError, ConfigError, RecordError
-from mccfr_plus.experiments.algorithm import Algorithm, algorithm_of, name_of
-from mccfr_plus.experiments.evaluation_points import Limit, evaluation_points
-from mccfr_plus.experiments.run_loop import Run
-from mccfr_plus.files import schema
+from mccfr_plus.experiments.algorithms import Algorithm, algorithm_of, name_of
+from mccfr_plus.experiments.runs import Limit, Run, evaluation_points
 from mccfr_plus.files.atomic_write import atomic_write
-from mccfr_plus.files.json_lines import file_errors
-from mccfr_plus.files.lock import CheckpointLock
+from mccfr_plus.files.checkpoint import CheckpointLock
+from mccfr_plus.files.json_files import check, file_errors, number, positive
 from mccfr_plus.solver.saved_state import package_version
 from mccfr_plus.trees.game_tree import GameTree
 from mccfr_plus.trees.loading import load_game
@@ -37,8 +36,8 @@ _SCHEMA = {
     "algorithms": {str: str},
     "seeds": [int],
     "unit": str,
-    "total": schema.number,
-    "num_evaluations": (schema.positive, None),
+    "total": number,
+    "num_evaluations": (positive, None),
 }
 
 
@@ -69,7 +68,6 @@ class Comparison:
             evaluation_points(self.limit, self.num_evaluations)
 
     def algorithm(self, name: str) -> Algorithm:
-        """Returns the algorithm of a name."""
         return algorithm_of(self.definitions.get(name, name))
 
     def as_dict(self) -> dict[str, Any]:
@@ -82,6 +80,31 @@ class Comparison:
             "total": self.limit.total,
             "num_evaluations": self.num_evaluations,
         }
+
+    def runs(self, folder: Path) -> list[Run]:
+        """Returns all runs in the order in which they are started, with files in a folder.
+
+        Runs on one game follow each other, so that a process compiles its tree once. The first seed of all algorithms
+        comes before the second of any. An algorithm that does not depend on the seed runs once per game.
+        """
+        cost = max(self.algorithm(name).evaluation_cost for name in self.algorithms)
+        return [
+            Run(
+                game,
+                algorithm,
+                seed,
+                self.limit,
+                folder,
+                keeps_policy=seed == self.seeds[0],
+                num_evaluations=self.num_evaluations,
+                evaluation_cost=cost,
+                game_object=self.game_objects.get(game),
+                definition=self.definitions.get(algorithm),
+            )
+            for game in self.games
+            for seed, algorithm in itertools.product(self.seeds, self.algorithms)
+            if seed == self.seeds[0] or self.algorithm(algorithm).is_random
+        ]
 
 
 def comparison_of(
@@ -106,75 +129,38 @@ def comparison_of(
     )
 
 
-class Directory:
-    """The directory of a comparison: its description, and a record per run. One process at a time writes to it.
+@contextlib.contextmanager
+def directory_of(comparison: Comparison, path: str | os.PathLike) -> Iterator[list[Run]]:
+    """Yields all runs of a comparison while its directory is locked, which is created if it does not exist.
 
-    It is created if it does not exist. If it holds a comparison already, that must be the same; else, or if it is in
-    use, it is a RecordError.
+    RecordError if it is in use, or holds something other than the comparison.
     """
-
-    def __init__(self, path: str | os.PathLike, comparison: Comparison):
-        self.path, self.comparison = Path(path), comparison
-        if self.path.exists() and not self.path.is_dir():
-            raise RecordError(f"{self.path} is a file: give a directory.")
-        if (self.path / SPEC_FILE).exists():
-            found = read_comparison(self.path)
-            for name, value in comparison.as_dict().items():
-                if found[name] != value:
-                    raise RecordError(
-                        f"{self.path} holds another comparison: its {name} are {found[name]!r}, not {value!r}. Give "
-                        "another directory, or the same comparison as before."
-                    )
-        elif self.path.exists():
-            with file_errors(self.path, RecordError, "read"):
-                others = set(os.listdir(self.path)) - _OURS
-            if others:
-                raise RecordError(f"{self.path} holds other files and no comparison: give another directory.")
-
-    def __enter__(self) -> Self:
-        with file_errors(self.path, RecordError):
-            (self.path / RUNS).mkdir(parents=True, exist_ok=True)
-        try:
-            self._lock = CheckpointLock(self.path / ".comparison")
-        except CheckpointError as error:
-            raise RecordError(str(error)) from None
-        try:
-            if not (self.path / SPEC_FILE).exists():
-                text = json.dumps({"format": FORMAT, "version": VERSION, **self.comparison.as_dict()}, indent=2)
-                with atomic_write(self.path / SPEC_FILE, RecordError) as file:
-                    file.write(text.encode() + b"\n")
-        except BaseException:
-            self._lock.release()
-            raise
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._lock.release()
-
-    def runs(self) -> list[Run]:
-        """Returns all runs in the order in which they are started.
-
-        Runs on one game follow each other, so that a process compiles its tree once. The first seed of all algorithms
-        comes before the second of any. An algorithm that does not depend on the seed runs once per game.
-        """
-        comparison = self.comparison
-        return [
-            Run(
-                game,
-                algorithm,
-                seed,
-                comparison.limit,
-                self.path / RUNS,
-                keeps_policy=seed == comparison.seeds[0],
-                num_evaluations=comparison.num_evaluations,
-                evaluation_cost=max(comparison.algorithm(name).evaluation_cost for name in comparison.algorithms),
-                game_object=comparison.game_objects.get(game),
-                definition=comparison.definitions.get(algorithm),
-            )
-            for game in comparison.games
-            for seed, algorithm in itertools.product(comparison.seeds, comparison.algorithms)
-            if seed == comparison.seeds[0] or comparison.algorithm(algorithm).is_random
-        ]
+    folder = Path(path)
+    spec = folder / SPEC_FILE
+    if folder.exists() and not folder.is_dir():
+        raise RecordError(f"{folder} is a file: give a directory.")
+    if spec.exists():
+        found = read_comparison(folder)
+        for name, value in comparison.as_dict().items():
+            if found[name] != value:
+                raise RecordError(
+                    f"{folder} holds another comparison: its {name} are {found[name]!r}, not {value!r}. Give another "
+                    "directory, or the same comparison as before."
+                )
+    with file_errors(folder, RecordError):
+        if folder.exists() and not spec.exists() and set(os.listdir(folder)) - _OURS:
+            raise RecordError(f"{folder} holds other files and no comparison: give another directory.")
+        (folder / RUNS).mkdir(parents=True, exist_ok=True)
+    try:
+        lock = CheckpointLock(folder / ".comparison")
+    except CheckpointError as error:
+        raise RecordError(str(error)) from None
+    with lock:
+        if not spec.exists():
+            text = json.dumps({"format": FORMAT, "version": VERSION, **comparison.as_dict()}, indent=2)
+            with atomic_write(spec, RecordError) as file:
+                file.write(text.encode() + b"\n")
+        yield comparison.runs(folder / RUNS)
 
 
 def read_comparison(path: str | os.PathLike) -> dict[str, Any]:
@@ -186,7 +172,7 @@ def read_comparison(path: str | os.PathLike) -> dict[str, Any]:
         found = json.loads(content)
     except (ValueError, RecursionError):
         found = None
-    schema.check(found, _SCHEMA, spec, RecordError)
+    check(found, _SCHEMA, spec, RecordError)
     return found
 
 
@@ -202,7 +188,6 @@ def about_here(command: str | None = None) -> dict[str, Any]:
 
 
 def _processor() -> str:
-    """Returns the processor's name."""
     path = Path("/proc/cpuinfo")  # of Linux, where `platform` has the architecture only
     found = re.search(r"^model name\s*:\s*(.+)$", path.read_text(errors="replace"), re.M) if path.exists() else None
     return found[1] if found else platform.processor() or platform.machine()

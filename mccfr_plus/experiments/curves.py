@@ -1,4 +1,4 @@
-"""`Curve`: one algorithm on one game, as mean and interval over seeds."""
+"""`Curve`: one algorithm on one game, as mean and interval over seeds; and pictures of curves, one panel per game."""
 
 import itertools
 import math
@@ -10,14 +10,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from mccfr_plus.display import BANDS
-from mccfr_plus.errors import ConfigError
+from mccfr_plus.display import AXES, BANDS, HIGH, LOW, MEASURE_LABELS, draw_line, finish_axes, require_library
+from mccfr_plus.errors import ConfigError, RecordError
 from mccfr_plus.experiments.comparison import RUNS, read_comparison
-from mccfr_plus.experiments.evaluation_points import UNITS
-from mccfr_plus.experiments.record import Point, read_record
-from mccfr_plus.experiments.run_loop import run_file
+from mccfr_plus.experiments.runs import UNITS, Point, read_record, run_file
+from mccfr_plus.files.atomic_write import atomic_write
+from mccfr_plus.parameters import check_choice
 
-MEASURES = ("exploitability", "nash_conv")
 _ALL_UNITS = (*UNITS, "cpu_seconds")
 
 
@@ -32,31 +31,11 @@ class Interval(NamedTuple):
         return f"{self.mean:.4g} ({self.low:.4g} .. {self.high:.4g})" if self.low < self.high else f"{self.mean:.4g}"
 
 
-def interval_of(values: Sequence[float] | np.ndarray, band: str = "mean") -> Interval:
-    """Returns mean and interval of ``[seeds]``; see `Curve.interval`."""
-    low, high = BANDS[checked("band", band, BANDS)](np.asarray(values, float)[:, None])
-    return Interval(float(np.mean(values)), float(low[0]), float(high[0]))
-
-
-def checked(name: str, value: str, allowed: Any) -> str:
-    """Returns a value, or raises ConfigError if it is not one of those allowed."""
-    if value not in allowed:
-        raise ConfigError(f"{name}={value!r}: give one of {', '.join(allowed)}.")
-    return value
-
-
 @dataclass(frozen=True)
 class Curve:
     """One algorithm on one game over its seeds, at the points that all of its runs have reached.
 
     A method raises ConfigError for an unknown unit, measure or band.
-
-    Attributes:
-        game: Name of the game.
-        algorithm: Name of the algorithm.
-        runs: Evaluations of each run; all runs have the same targets.
-        num_players: Number of players.
-        seeds: Seeds of the runs; empty if they are not recorded.
 
     Examples:
         >>> from mccfr_plus.experiments import compare
@@ -68,11 +47,11 @@ class Curve:
         True
     """
 
-    game: str
-    algorithm: str
-    runs: tuple[tuple[Point, ...], ...]
+    game: str  # its name
+    algorithm: str  # its name
+    runs: tuple[tuple[Point, ...], ...]  # evaluations of each run; all runs have the same targets
     num_players: int
-    seeds: tuple[int, ...] = ()
+    seeds: tuple[int, ...] = ()  # of the runs; empty if they are not recorded
 
     @property
     def num_seeds(self) -> int:
@@ -82,19 +61,17 @@ class Curve:
     def x(self, unit: str = "nodes") -> np.ndarray:
         """Returns the mean over seeds of the cost at each point, ``[points]``.
 
-        Args:
-            unit: ``"nodes"`` (histories touched), ``"iterations"``, ``"seconds"`` or ``"cpu_seconds"``.
+        Units are ``"nodes"`` (histories touched), ``"iterations"``, ``"seconds"`` and ``"cpu_seconds"``.
         """
-        checked("unit", unit, _ALL_UNITS)
+        check_choice("unit", unit, _ALL_UNITS)
         return np.array([[getattr(point, unit) for point in run] for run in self.runs], float).mean(axis=0)
 
     def y(self, measure: str = "exploitability") -> np.ndarray:
         """Returns the measure of each run at each point, ``[seeds, points]``, in the game's payoffs.
 
-        Args:
-            measure: ``"exploitability"`` (NashConv / players) or ``"nash_conv"``.
+        Measures are ``"exploitability"`` (NashConv / players) and ``"nash_conv"``.
         """
-        checked("measure", measure, MEASURES)
+        check_choice("measure", measure, tuple(MEASURE_LABELS))
         nash_conv = np.array([[point.nash_conv for point in run] for run in self.runs], float)
         return nash_conv / self.num_players if measure == "exploitability" else nash_conv
 
@@ -104,7 +81,8 @@ class Curve:
 
     def band(self, kind: str = "quantiles", measure: str = "exploitability") -> tuple[np.ndarray, np.ndarray]:
         """Returns lower and upper end of the interval at each point, ``[points]`` each; see `interval`."""
-        return BANDS[checked("band", kind, BANDS)](self.y(measure))
+        check_choice("band", kind, tuple(BANDS))
+        return BANDS[kind](self.y(measure))
 
     def value_at(self, x: float, unit: str = "nodes", measure: str = "exploitability") -> np.ndarray:
         """Returns the measure of each run after `x` histories, iterations or seconds, ``[seeds]``.
@@ -132,14 +110,14 @@ class Curve:
     def interval(
         self, band: str = "mean", *, at: float | None = None, unit: str = "nodes", measure: str = "exploitability"
     ) -> Interval:
-        """Returns mean over seeds and interval at the end of the runs, or earlier.
+        """Returns mean over seeds and interval at the end of the runs, or where `value_at` is `at` in the unit.
 
-        Args:
-            band: ``"mean"``, Student's 95 % interval of the mean; or ``"quantiles"``, 5 % and 95 % of the seeds.
-            at: Where, in the unit (see `value_at`); None: at the last point.
-            unit, measure: See `x` and `y`.
+        `band` is ``"mean"``, Student's 95 % interval of the mean, or ``"quantiles"``, 5 % and 95 % of the seeds.
         """
-        return interval_of(self.y(measure)[:, -1] if at is None else self.value_at(at, unit, measure), band)
+        check_choice("band", band, tuple(BANDS))
+        values = self.y(measure)[:, -1] if at is None else self.value_at(at, unit, measure)
+        low, high = BANDS[band](values[:, None])
+        return Interval(float(values.mean()), float(low[0]), float(high[0]))
 
 
 def curves_of(path: str | os.PathLike) -> list[Curve]:
@@ -157,3 +135,70 @@ def curves_of(path: str | os.PathLike) -> list[Curve]:
             common = tuple(tuple(point for point in run if point.target in targets) for run in runs.values())
             curves.append(Curve(game, algorithm, common, len(common[0][0].values), tuple(runs)))
     return curves
+
+
+# --- pictures ---
+
+_AXES = AXES | {"cpu_seconds": "CPU seconds (without evaluations)"}
+_NOTES = {"quantiles": f"{LOW:.0%} to {HIGH:.0%} of them", "mean": "95 % interval of the mean"}
+_MOST_IN_PANEL = 6  # algorithms in a legend that leaves room for curves
+
+
+def plot_curves(curves: Sequence[Curve], unit: str, band: str, measure: str, ax: Any) -> Any:
+    """Draws curves and returns the figure; see `mccfr_plus.experiments.Result.plot`."""
+    for name, value, allowed in (("unit", unit, _AXES), ("band", band, BANDS), ("measure", measure, MEASURE_LABELS)):
+        check_choice(name, value, tuple(allowed))
+    games = list(dict.fromkeys(curve.game for curve in curves))
+    algorithms = list(dict.fromkeys(curve.algorithm for curve in curves))
+    if not curves:
+        raise ConfigError("no run has been evaluated yet: there is nothing to draw.")
+    panels = _panels(len(games), len(algorithms)) if ax is None else list(ax) if isinstance(ax, Sequence) else [ax]
+    if len(panels) != len(games):
+        raise ConfigError(f"{len(panels)} axes for {len(games)} games: give a list with one per game, or None.")
+    for panel, game in zip(panels, games, strict=True):
+        for curve in curves:
+            if curve.game == game:
+                number = algorithms.index(curve.algorithm)
+                draw_line(panel, curve.x(unit), curve.y(measure), number, curve.algorithm, BANDS[band])
+        finish_axes(panel, game, _AXES[unit], MEASURE_LABELS[measure])
+    figure = panels[0].figure
+    if ax is None:
+        seeds = sorted({min(curve.num_seeds for curve in curves), max(curve.num_seeds for curve in curves)})
+        note = f"line: mean of {' to '.join(map(str, seeds))} seeds; band: {_NOTES[band]}"
+        figure.supxlabel(note if seeds[-1] > 1 else "line: one run", fontsize=7, color="#444444")
+        if len(games) > 1 or len(algorithms) > _MOST_IN_PANEL:
+            _share_legend(figure)
+    return figure
+
+
+def _panels(count: int, num_algorithms: int) -> list[Any]:
+    """Returns the axes of a new figure, which is not one of pyplot's."""
+    require_library("matplotlib")
+    from matplotlib.figure import Figure
+
+    columns = min(count, 2 if count < 5 else 3)
+    rows = -(-count // columns)
+    legend = 0.2 * -(-num_algorithms // (2 * columns))  # inches
+    figure = Figure(figsize=(6.4 * columns, 4.4 * rows + legend + 0.4), dpi=120, layout="constrained")
+    panels = list(figure.subplots(rows, columns, squeeze=False).ravel())
+    for panel in panels[count:]:
+        panel.remove()
+    return panels[:count]
+
+
+def _share_legend(figure: Any) -> None:
+    """Replaces the legends of all panels by one above them."""
+    handles: dict[str, Any] = {}
+    for panel in figure.axes:
+        handles |= {label: handle for handle, label in zip(*panel.get_legend_handles_labels(), strict=True)}
+        if panel.get_legend() is not None:
+            panel.get_legend().remove()
+    columns = max(2, round(figure.get_figwidth() / 3.4))
+    figure.legend(handles.values(), handles, loc="outside upper center", ncols=columns, fontsize=8, frameon=False)
+
+
+def write_figure(figure: Any, path: str | os.PathLike) -> None:
+    """Writes a figure of matplotlib whole or not at all; the ending says which format: .png, .svg or .pdf."""
+    path = Path(path)
+    with atomic_write(path, RecordError) as file:
+        figure.savefig(file, format=path.suffix[1:])

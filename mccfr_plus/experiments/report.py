@@ -19,9 +19,8 @@ from mccfr_plus.evaluation.strategy_page import (
 )
 from mccfr_plus.experiments.comparison import RUNS, read_comparison
 from mccfr_plus.experiments.curves import Curve
-from mccfr_plus.experiments.record import read_record
 from mccfr_plus.experiments.result import Result
-from mccfr_plus.experiments.run_loop import run_file
+from mccfr_plus.experiments.runs import read_record, run_file
 from mccfr_plus.policies.files import load_policy
 from mccfr_plus.policies.keyed_policy import KeyedPolicy
 from mccfr_plus.trees.game_tree import GameTree

@@ -18,15 +18,12 @@ from tqdm.auto import tqdm
 from mccfr_plus.cluster.cluster import Cluster
 from mccfr_plus.display import HIGH, LOW, data_frame, html_table
 from mccfr_plus.errors import RecordError
-from mccfr_plus.experiments.comparison import Directory, about_here, comparison_of
-from mccfr_plus.experiments.curves import Curve, curves_of
-from mccfr_plus.experiments.evaluation_points import UNITS, limit_of
-from mccfr_plus.experiments.plot import plot_curves
-from mccfr_plus.experiments.record import Point
+from mccfr_plus.experiments.comparison import about_here, comparison_of, directory_of
+from mccfr_plus.experiments.curves import Curve, curves_of, plot_curves
 from mccfr_plus.experiments.run_all import run_all
-from mccfr_plus.experiments.run_loop import DONE, STOPPED, RunEvent
+from mccfr_plus.experiments.runs import DONE, STOPPED, UNITS, Point, RunEvent, limit_of
 from mccfr_plus.files.atomic_write import atomic_write
-from mccfr_plus.files.json_lines import read_json_lines
+from mccfr_plus.files.json_files import read_json_lines
 from mccfr_plus.solver.config import SolverConfig
 from mccfr_plus.solver.solver import Solver
 from mccfr_plus.trees.game_tree import GameTree
@@ -68,10 +65,7 @@ class Result:
         return cls(curves_of(path), path=path)
 
     def save(self, path: str | os.PathLike) -> None:
-        """Writes `about` and all curves into one small file of JSON lines; raises RecordError if that fails.
-
-        Numbers have five digits. Wall times and values per player are left out.
-        """
+        """Writes `about` and the curves, without wall times, into a file of JSON lines; RecordError if that fails."""
         lines: list[dict[str, Any]] = [{"about": self.about}]
         for curve in self.curves:
             what = {"game": curve.game, "algorithm": curve.algorithm, "players": curve.num_players}
@@ -100,15 +94,14 @@ class Result:
         """Draws one panel per game, with the mean and a band over seeds, and returns matplotlib's figure.
 
         Args:
-            unit: Horizontal axis: ``"nodes"``, ``"iterations"``, ``"seconds"`` or ``"cpu_seconds"``.
+            unit, measure: See `Curve.x` and `Curve.y`.
             band: ``"quantiles"`` (5 % to 95 % of the seeds) or ``"mean"`` (Student's 95 % interval of the mean).
             ax: Axes to draw on, or a list with one per game; None: a new figure.
-            measure: ``"exploitability"`` or ``"nash_conv"``.
 
         Raises:
             ConfigError: If there is nothing to draw, an argument is unknown, or matplotlib is missing.
         """
-        return plot_curves(self.curves, unit=unit, band=band, measure=measure, ax=ax)
+        return plot_curves(self.curves, unit, band, measure, ax)
 
     def final_rows(self) -> list[dict[str, Any]]:
         """Returns a row per curve: where it ended, mean and quantiles of the exploitability, means of its cost."""
@@ -152,29 +145,25 @@ def compare(
             - A spec: ``"external"``, ``"outcome(epsilon=0.3, minimizer=rm+, averaging=linear)"``, ``"cfr+"``; neural:
               ``"dream(traversals=200)"``, ``"neural:escher"``; OpenSpiel's: ``"openspiel:cfr+"`` (C++),
               ``"openspiel_python:external"``.
-            - A `Solver` or a `SolverConfig`: a template, whose config is used with each seed.
+            - A `Solver` or a `SolverConfig`, whose settings are used with each seed.
             - A factory ``factory(game, seed)`` of a `GameTree`, or of a pyspiel game if its tree does not fit. It
               returns an object with ``run``, ``evaluate``, ``iterations``, ``nodes_touched``, ``seconds`` as `Solver`.
         seeds: Number of runs of each (seeds 1, 2, ...), or the seeds. Deterministic algorithms run once.
-        nodes: Length of a run in histories touched. Give one of `nodes`, `iterations` and `seconds`.
-        iterations: Length of a run in iterations.
-        seconds: Length of a run in seconds.
+        nodes, iterations, seconds: Length of a run in histories touched, iterations or seconds; give one of them.
         num_evaluations: Maximum number of evaluations of a run, evenly spaced on a logarithmic axis; None: as many as
             cost little.
         out: Directory of the records. The same call continues a comparison that was interrupted; a factory is the same
             if its name is. None: a temporary directory.
-        processes: Number of parallel runs; None: one per core. 1 runs everything in this process. So do, by default, a
+        processes: Number of parallel runs; None: one per core, or 1, which runs everything in this process, for a
             `GameTree` and objects that cannot be pickled or are defined in ``__main__``. In a script, call this
             function under ``if __name__ == "__main__":`` or with 1: the other processes import the script.
         cluster: A `mccfr_plus.cluster.Cluster` to run on, entered; None: this machine.
         progress: Whether to show a progress bar on a terminal or in a notebook.
 
-    Returns:
-        The curves. Runs that failed are in `Result.failed`, and logged.
-
     Raises:
         ConfigError, GameError: If an argument is wrong, or an algorithm or a game unknown.
-        RecordError: If `out` holds something else or cannot be written, or all runs failed.
+        RecordError: If `out` holds something else or cannot be written, or all runs failed. Single runs that failed are
+            in `Result.failed`, and logged.
 
     Examples:
         >>> from mccfr_plus.experiments import compare
@@ -188,8 +177,8 @@ def compare(
     comparison = comparison_of(games, algorithms, seeds, limit, num_evaluations)
     with contextlib.ExitStack() as stack:
         folder = out or stack.enter_context(tempfile.TemporaryDirectory(prefix="mccfr_plus_"))
-        directory = stack.enter_context(Directory(folder, comparison))
-        names = [str(run) for run in directory.runs()]
+        runs = stack.enter_context(directory_of(comparison, folder))
+        names = [str(run) for run in runs]
         disable = None if progress else True  # None: only on a terminal
         bar = stack.enter_context(tqdm(total=len(names), bar_format=_BAR, leave=False, disable=disable))
         done, failed = [0.0] * len(names), {}
@@ -203,7 +192,7 @@ def compare(
             bar.refresh()
 
         about = about_here()
-        run_all(directory, about, show, processes, cluster)
+        run_all(runs, about, show, processes, cluster)
         result = Result(curves_of(folder), dict(sorted(failed.items())), None if out is None else Path(out), about)
     if len(failed) == len(names):
         name, why = next(iter(result.failed.items()))
@@ -212,7 +201,6 @@ def compare(
 
 
 def _short_row(point: Point) -> list[float]:
-    """Returns a point as in the file of `Result.save`."""
     return [point.iterations, *(float(f"{x:.5g}") for x in (point.nodes, point.nash_conv, point.cpu_seconds))]
 
 

@@ -16,10 +16,7 @@ TEMPORARY_SUFFIX = ".mccfr-plus-part"  # of unfinished files
 def atomic_write(path: str | os.PathLike, error_type: type[MccfrPlusError]) -> Iterator[BinaryIO]:
     """Yields a binary file that replaces `path` at the end of the block, once its content is on the disk.
 
-    If the block fails, the old file stays and the new one is deleted. Only a killed process leaves a temporary file.
-
-    Raises:
-        error_type: If the file cannot be written.
+    If the block fails, the old file stays and the new one is deleted. `error_type` if the file cannot be written.
     """
     place = target_of(path, error_type)
     temporary = _temporary(place)

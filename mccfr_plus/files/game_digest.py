@@ -19,11 +19,7 @@ _digests: weakref.WeakKeyDictionary[Any, str] = weakref.WeakKeyDictionary()  # b
 
 
 def digest_of(tree: Any) -> str:
-    """Returns the digest of a tree: of its arrays if it is stored as a whole, otherwise of the game.
-
-    `GameTree.fingerprint` would take minutes where there are millions of information states, and does not depend on
-    payoffs and chance.
-    """
+    """Returns the digest of a tree: of its arrays, with payoffs and chance, if it is stored; otherwise of the game."""
     if tree not in _digests and HISTORIES in tree.provides:
         _digests[tree] = digest_of_arrays([*tree.arrays, tree.slot_action, tree.outcome_action])
     elif tree not in _digests:

@@ -174,7 +174,7 @@ class Graph(NamedTuple):
 
 
 def read_graph(text: str) -> Graph:
-    """Returns the graph that a text describes; ValueError if it is none, or one on which there is nothing to play."""
+    """Returns the graph that a text describes; ValueError if it describes none, or if there is nothing to play."""
     found: dict[str, list[str]] = {kind: [] for kind in _SYNTAX}
     for entry in str(text).split(";"):
         kind, _, listed = " ".join(entry.split()).partition(" ")

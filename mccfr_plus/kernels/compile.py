@@ -59,10 +59,7 @@ _NOT_SET = object()  # what a closure refers to; it has no digest
 
 
 def kernel(function: Callable) -> Any:
-    """Returns the function as a kernel: compiled by Numba when it is first called, and kept on disk.
-
-    It has no reference counts, and so must not make arrays.
-    """
+    """Returns the function as a kernel, compiled at its first call and kept on disk. It must not make arrays."""
     return _dispatcher(function, KernelCompiler)
 
 
@@ -165,10 +162,7 @@ def is_no_notice(record: logging.LogRecord) -> bool:
 
 @contextlib.contextmanager
 def announce_compilation(function: Any, what: str = "a kernel", about: float = 3.0) -> Iterator[None]:
-    """Logs that a kernel is compiled, and how long that took, if the ``with`` block takes so long that it must be.
-
-    `about` is how many seconds this takes, as a rule.
-    """
+    """Logs that a kernel is compiled, if the block takes so long that it must be; `about` is its usual seconds."""
     if getattr(function, "overloads", True):  # compiled or loaded, or a plain function: compilation is switched off
         yield
         return

@@ -1,8 +1,4 @@
-"""The contract of minimizers: a frozen description, and a kernel that updates one infoset; `minimize` calls it.
-
-It goes from a sampled gradient to the next strategy: children before parents, over what was touched. At the end of the
-module is what most kernels have in common.
-"""
+"""The contract of minimizers, `minimize`, which calls their kernels, and what most kernels have in common."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -13,6 +9,7 @@ import numpy as np
 from mccfr_plus.errors import ConfigError
 from mccfr_plus.kernels.compile import inline_kernel
 from mccfr_plus.kernels.slots import bind, optional_slot, required_slot
+from mccfr_plus.parameters import Component
 from mccfr_plus.trees.access import FETCH_AHEAD, FETCH_ROWS_AHEAD
 from mccfr_plus.trees.scratch import LOOK_AHEAD, at
 from mccfr_plus.trees.tree import Tree
@@ -23,7 +20,7 @@ _SMALLEST_TOTAL = 1e-300  # keeps 1 / total finite
 
 
 @dataclass(frozen=True)
-class Minimizer:
+class Minimizer(Component):
     """Minimizes regret at every infoset, given sampled action values.
 
     ``kernel(values, strategy, tables, first, last, iteration, parameters) -> float`` is a Numba function. It is called
@@ -40,8 +37,7 @@ class Minimizer:
 
     Attributes:
         short_name: How messages call it.
-        kernel: The kernel, as a ``staticmethod``, or a property where it depends on the parameters; every minimizer has
-            one.
+        kernel: The kernel, as a ``staticmethod``, or a property where it depends on the parameters.
         prepare: A kernel that is called once per update, before the first infoset; None: there is none.
             ``prepare(tree, strategy, tables, scratch, player, iteration, parameters)``; it may write to the last four
             and the tables.
@@ -54,7 +50,6 @@ class Minimizer:
         row_of_ones: The row of the tables in which a new infoset has a 1 at its first slot; None: all begin with zeros.
 
     Examples:
-        >>> import mccfr_plus
         >>> mccfr_plus.Discounted(alpha=1.5, beta=0.0).parameters()[:2]
         array([1.5, 0. ])
     """
@@ -109,7 +104,7 @@ def minimize(tree, strategy, tables, scratch, player, iteration, parameters):
     """Updates the player's touched infosets, children before parents, and passes their values up.
 
     First-visit order puts parents first, so that the list is read backwards. An infoset with one action is not updated.
-    What stands in the gradient afterwards means nothing. `strategy`, `tables` and `scratch` are modified in place.
+    `strategy`, `tables` and `scratch` are modified in place; the gradient becomes meaningless.
     """
     gradient, touched = scratch.gradient, scratch.touched
     PREPARE(tree, strategy, tables, scratch, player, iteration, parameters)
@@ -134,11 +129,7 @@ def minimize(tree, strategy, tables, scratch, player, iteration, parameters):
 
 
 def minimize_with(minimizer: Minimizer) -> Callable:
-    """Returns `minimize` with the kernels of a minimizer.
-
-    Raises:
-        ConfigError: If it has no kernel.
-    """
+    """Returns `minimize` with the kernels of a minimizer; raises ConfigError if it has none."""
     if minimizer.kernel is None:
         raise ConfigError(f"{minimizer!r} has no kernel: give its class one; see mccfr_plus.Minimizer.")
     kernels = {UPDATE_INFOSET: minimizer.kernel, PREPARE: minimizer.prepare}
@@ -158,8 +149,7 @@ def expected_value(values, strategy, first, last):
 def play_in_proportion(shares, strategy, first, last, total):
     """Makes the strategy's entries proportional to shares that sum to `total`, or uniform if that is 0.
 
-    `strategy` is modified in place. Only probabilities are written to it, at every moment: in fast mode another thread
-    reads it meanwhile, and regrets in the place of probabilities would grow without end.
+    Writes nothing but probabilities: in fast mode another thread reads them, and regrets would grow without end.
     """
     if total > _SMALLEST_TOTAL:
         scale = 1.0 / total

@@ -11,7 +11,7 @@ from mccfr_plus.kernels.intrinsics import unlikely
 from mccfr_plus.kernels.slots import Constant, bind
 from mccfr_plus.minimizers.base import REGRET, Minimizer, expected_value, play_in_proportion
 from mccfr_plus.minimizers.regret_matching import CUTS, PREDICTS
-from mccfr_plus.parameters import check_number, check_whole
+from mccfr_plus.parameters import number, whole
 from mccfr_plus.trees.needs import REGRETS
 from mccfr_plus.trees.scratch import at
 
@@ -35,8 +35,7 @@ _SMALLEST_FACTOR = 1e-300  # keeps logarithms finite
 def discounted(values, strategy, tables, first, last, iteration, parameters):
     """Updates an infoset. See `Minimizer`; with `CUTS` there is no row SEEN_NEGATIVE.
 
-    Regrets keep their signs between two visits, so that the discounts that an infoset missed are made up for when it
-    is touched again, in O(touched): the factors are kept as sums of logarithms.
+    Regrets keep their signs between two visits, so that missed discounts, sums of logarithms, are made up for now.
     """
     positive, negative = parameters[POSITIVE], parameters[NEGATIVE]
     missed_positive, missed_negative = 1.0, 1.0
@@ -99,33 +98,27 @@ class Discounted(Minimizer):
     R = (R + r) d, with d = t^alpha / (t^alpha + 1) where R + r is positive, else with beta. The next strategy is
     proportional to [R]+.
 
-    The paper's third parameter, gamma, weights the average: `PowerAverage(gamma)`. Infosets that a sampled traversal
-    misses get all missed discounts when they are next touched, exactly.
+    The paper's gamma weights the average: `PowerAverage(gamma)`. Infosets that a sampled traversal misses get all
+    missed discounts when they are next touched, exactly.
 
     Args:
-        alpha: Exponent of the discount of positive regrets, t^alpha / (t^alpha + 1); infinity keeps them whole. Below
-            1, regrets to which nothing is added vanish: with 0 after a thousand iterations, whose next one is uniform.
-        beta: The same for negative regrets; minus infinity drops them.
+        alpha: Exponent for positive regrets; infinity keeps them whole. Below 1, regrets to which nothing is added
+            vanish: with 0 after a thousand iterations, whose next one is uniform.
+        beta: Exponent for negative regrets; minus infinity drops them.
 
     Examples:
-        >>> import mccfr_plus
         >>> solver = mccfr_plus.Solver("kuhn_poker", "full", mccfr_plus.Discounted(alpha=1.5, beta=0.0))
         >>> solver.run(100).exploitability() < 0.05
         True
     """
 
-    alpha: float = 1.5
-    beta: float = 0.0
+    alpha: float = number(1.5, most=math.inf)
+    beta: float = number(0.0, most=math.inf)
     short_name: ClassVar[str] = "dcfr"
     num_tables: ClassVar[int] = 3
     provides: ClassVar[frozenset[str]] = frozenset({REGRETS})
     kernel: ClassVar[Any] = staticmethod(discounted)
     prepare: ClassVar[Any] = staticmethod(prepare_discount)
-
-    def __post_init__(self) -> None:
-        for name in ("alpha", "beta"):
-            allowed = "must be a number or +-inf; the default is the paper's"
-            check_number(name, getattr(self, name), -math.inf, math.inf, allowed, inclusive=True)
 
     @property
     def default_average(self) -> str:  # type: ignore[override]
@@ -167,9 +160,8 @@ def dcfr_pruning() -> Discounted:
 def discounted_plus() -> Discounted:
     """Returns the rule of DCFR+ (Xu et al. 2024, section 4): alpha = 1.5, and negative regrets are dropped.
 
-    The paper discounts R before it adds r, R_t = [d R_{t-1} + r_t]+ with d = (t-1)^alpha / ((t-1)^alpha + 1). This
-    class, as OpenSpiel, discounts what it has added: its R_t is the paper's times the next d, so that all strategies
-    are the same.
+    The paper discounts before it adds, R_t = [d_{t-1} R_{t-1} + r_t]+. This class, as OpenSpiel, discounts the sum: its
+    R_t is the paper's times d_t, so that all strategies are the same.
     """
     return Discounted(alpha=1.5, beta=-math.inf)
 
@@ -185,21 +177,16 @@ class ScheduledDiscounted(Discounted):
         iterations: n, the planned number of iterations, at least 1.
 
     Examples:
-        >>> import mccfr_plus
-        >>> minimizer = mccfr_plus.ScheduledDiscounted(iterations=100)
-        >>> solver = mccfr_plus.Solver("kuhn_poker", "full", minimizer)
+        >>> solver = mccfr_plus.Solver("kuhn_poker", "full", mccfr_plus.ScheduledDiscounted(iterations=100))
         >>> solver.run(100).exploitability() < 0.05
         True
     """
 
     alpha: float = field(default=1.0, init=False, repr=False)
     beta: float = field(default=-1.0, init=False, repr=False)
-    iterations: int = 1000
+    iterations: int = whole(1000)
     short_name: ClassVar[str] = "hs_dcfr"
     prepare: ClassVar[Any] = staticmethod(bind(prepare_discount, {SCHEDULED: True}))
-
-    def __post_init__(self) -> None:
-        check_whole("iterations", self.iterations)
 
     @property
     def default_average(self) -> str:  # type: ignore[override]
@@ -219,21 +206,18 @@ class ScheduledDiscounted(Discounted):
 class PredictiveDiscounted(Discounted):
     """Predictive discounted regret matching+, the rule of PDCFR+ (Xu et al. 2024, section 4).
 
-    With r the regrets of iteration t and R the cumulative ones: R = [d R + r]+ with
-    d = (t-1)^alpha / ((t-1)^alpha + 1), and the next strategy is proportional to [d' R + r]+ with the next iteration's
-    d'. The table holds d' R. The average has weights t^5.
+    With r the regrets of iteration t and R the cumulative ones: R = [d R + r]+, d = (t-1)^alpha / ((t-1)^alpha + 1),
+    and the next strategy is proportional to [d' R + r]+ with the next iteration's d'. The average has weights t^5.
 
     Args:
         alpha: Exponent of the discount; infinity keeps regrets whole, which is predictive regret matching+.
 
     Examples:
-        >>> import mccfr_plus
-        >>> solver = mccfr_plus.Solver("kuhn_poker", "full", mccfr_plus.PredictiveDiscounted())
-        >>> solver.run(100).exploitability() < 0.01
+        >>> mccfr_plus.Solver("kuhn_poker", "full", mccfr_plus.PredictiveDiscounted()).run(100).exploitability() < 0.01
         True
     """
 
-    alpha: float = 2.3
+    alpha: float = number(2.3, most=math.inf)
     beta: float = field(default=0.0, init=False, repr=False)  # no regret is negative
     short_name: ClassVar[str] = "pdcfr+"
     num_tables: ClassVar[int] = 2

@@ -1,10 +1,7 @@
-"""Deep CFR, DREAM and ESCHER: one network of advantages per player.
+"""Deep CFR, DREAM and ESCHER: sampled regrets go to a memory, to which a network per player is fitted.
 
-In each iteration and for each player, sampled regrets go to a memory, to which the player's network is fitted. Regret
-matching on its outputs is the next strategy, which enters the average policy with weight t^gamma.
+Regret matching on its outputs is the next strategy, which enters the average policy with weight t^gamma.
 """
-
-from __future__ import annotations
 
 from typing import Any, ClassVar, NamedTuple
 
@@ -14,7 +11,7 @@ from mccfr_plus.errors import ConfigError
 from mccfr_plus.neural import config as configs
 from mccfr_plus.neural.memory import Aggregated, Bootstrapped, Reservoir, Samples, infoset_columns
 from mccfr_plus.neural.network import Learner
-from mccfr_plus.neural.network_policy import MATCHING, RULES, UNIFORM, predicted_regrets
+from mccfr_plus.neural.network_policy import MATCHING, UNIFORM, strategy_of
 from mccfr_plus.neural.paths import ExternalSampling, Paths, Trajectories, corrected_regrets, plain_regrets
 from mccfr_plus.neural.solver import NeuralSolver, Seed
 from mccfr_plus.neural.values import ExactValues, PathValues, TreeValues
@@ -23,8 +20,6 @@ from mccfr_plus.policies.table import TreePolicy
 
 
 class Player(NamedTuple):
-    """The network of a player's regrets, and the memory that it learns from."""
-
     learner: Learner
     memory: Aggregated | Reservoir | Bootstrapped
 
@@ -70,7 +65,7 @@ class AdvantageSolver(NeuralSolver):
         return kind(self.representation, uses_model, training, rngs, self.modules)
 
     def _before_traversals(self, player: int, iteration: int) -> None:
-        """Called before a player's traversals."""
+        pass
 
     def _build(self, seed: Seed) -> None:
         representation, count = self.representation, self.representation.num_players
@@ -99,17 +94,16 @@ class AdvantageSolver(NeuralSolver):
         columns = infoset_columns(config.memory_capacity, inputs, representation.num_actions)
         return Player(learner, Reservoir(columns, rngs[:1], power=config.gamma, unit=unit))
 
-    def _kind(self, player: int) -> str:
-        """Returns how outputs become a player's strategy: uniform before the first training."""
-        return MATCHING if self._trained[player] else UNIFORM
+    def _rule(self, player: int) -> tuple[str, float | None]:
+        """Returns how outputs become a player's strategy: uniform before the first training; see `strategy_of`."""
+        trained = int(self._trained[player])
+        return MATCHING if trained else UNIFORM, self.config.discount(trained) if self._is_predictive else None
 
     def _use_network(self, player: int, iteration: int) -> None:
         """Takes over a player's strategy from its network."""
 
         def rule(outputs: np.ndarray, masks: np.ndarray) -> np.ndarray:
-            if self._is_predictive:
-                outputs = predicted_regrets(outputs, self.config.discount(int(self._trained[player])))
-            return RULES[self._kind(player)](outputs, masks)
+            return strategy_of(outputs, masks, *self._rule(player))
 
         self._trained[player] = iteration
         learner = self._players[player].learner
@@ -129,11 +123,9 @@ class AdvantageSolver(NeuralSolver):
             self._use_network(player, iteration)
 
     def current_policy(self) -> Any:
-        """Returns a copy of the policy of the next iteration."""
         if self.tree is not None:
             return TreePolicy(self.tree, self.representation.strategy.copy())
-        discount = self.config.discount(self.iterations) if self._is_predictive else None
-        return self.representation.policy_of([own.learner for own in self._players], self._kind(0), discount)
+        return self.representation.policy_of([own.learner for own in self._players], *self._rule(0))
 
 
 class DeepCFR(AdvantageSolver):
@@ -145,7 +137,7 @@ class DeepCFR(AdvantageSolver):
         game: A `pyspiel.Game`, a game string, or a `GameTree`, with information-state tensors.
         config: A `DeepCFRConfig`; None: its defaults.
         representation: ``"tree"``: the game, of perfect recall, is compiled, and the strategy is a table.
-            ``"batched"``: networks at many histories in parallel, for games of any size; policies are then a
+            ``"batched"``: networks at many histories in parallel, for games of any size; policies are a
             `NetworkPolicy`. None: a tree if the game has at most a million histories. Or a `Representation`.
         seed: An integer for a repeatable run (bitwise identical on one machine), a numpy generator, or None.
         network: Makes a `torch.nn.Module` of the numbers of its inputs and outputs; None: an `MLP`. Or a mapping of

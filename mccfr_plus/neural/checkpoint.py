@@ -1,7 +1,5 @@
 """Writes and reads checkpoints of neural solvers: a header and named arrays."""
 
-from __future__ import annotations
-
 import json
 import os
 from typing import Any
@@ -9,26 +7,24 @@ from typing import Any
 import numpy as np
 
 from mccfr_plus.errors import CheckpointError
-from mccfr_plus.files import file as checkpoint_file
+from mccfr_plus.files import checkpoint as checkpoint_file
 from mccfr_plus.files.game_digest import digest_of, digest_of_histories
-from mccfr_plus.files.schema import check, natural, number
+from mccfr_plus.files.json_files import check, natural, number
 from mccfr_plus.solver.saved_state import HISTORY_SCHEMA
 
 _IDENTITY = {"algorithm": str, "game": str, "tree": str, "representation": str, "config": dict}
 _NUMBERS = {"seed": (natural, None), "iterations": natural, "nodes_touched": natural, "seconds": number}
-_MORE = {"history": HISTORY_SCHEMA, "memory_sizes": {str: natural}}
-_SCHEMA = _IDENTITY | _NUMBERS | _MORE
+_SCHEMA = _IDENTITY | _NUMBERS | {"history": HISTORY_SCHEMA, "memory_sizes": {str: natural}}
 
 
 def save(solver: Any, path: str | os.PathLike) -> None:
-    """Writes a solver's state; see `IterativeSolver.save_checkpoint`."""
     numbers = {name: getattr(solver, name) for name in _NUMBERS}
     more = {"history": solver.history.kept(), "memory_sizes": solver.memory_sizes()}
     checkpoint_file.write(path, _identity_of(solver) | numbers | more, solver.state())
 
 
 def restore(solver: Any, path: str | os.PathLike) -> dict[str, Any]:
-    """Fills a solver's arrays from a checkpoint and returns its header. Leaves the solver unchanged if that fails."""
+    """Fills a solver's arrays from a checkpoint and returns its header. If that fails, the solver is unchanged."""
     header = header_of_run(path, solver)
     sizes = header["memory_sizes"]
     if set(sizes) != set(solver.memory_sizes()):
@@ -46,7 +42,7 @@ def restore(solver: Any, path: str | os.PathLike) -> dict[str, Any]:
 
 
 def read_header(path: str | os.PathLike, algorithm: str | None = None) -> dict[str, Any]:
-    """Returns the header of a checkpoint of an algorithm, or of any, or a CheckpointError if it is none."""
+    """Returns the header of a checkpoint of an algorithm, or of any; other files are a CheckpointError."""
     header = checkpoint_file.read_header(path)
     if "algorithm" not in header:
         raise CheckpointError(f"{path} holds a tabular solver: load it with mccfr_plus.Solver.from_checkpoint.")
@@ -58,7 +54,7 @@ def read_header(path: str | os.PathLike, algorithm: str | None = None) -> dict[s
 
 
 def header_of_run(path: str | os.PathLike, solver: Any) -> dict[str, Any]:
-    """Returns the header of a checkpoint that a solver can continue, or a CheckpointError if it cannot."""
+    """Returns the header of a checkpoint that a solver can continue; others are a CheckpointError."""
     header = read_header(path, type(solver).__name__)
     theirs, ours = header["config"] | header, _identity_of(solver)
     for name, own in (ours["config"] | ours).items():

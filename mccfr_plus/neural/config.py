@@ -1,7 +1,5 @@
 """Settings of neural solvers: frozen dataclasses, checked when they are built."""
 
-from __future__ import annotations
-
 import dataclasses
 import difflib
 import functools
@@ -11,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Annotated, Any, Literal, Self, TypeAlias, get_args, get_origin, get_type_hints
 
 from mccfr_plus.errors import ConfigError
-from mccfr_plus.parameters import LARGEST, check_number, check_switch, check_whole
+from mccfr_plus.parameters import LARGEST, check_choice, check_number, check_switch, check_whole
 from mccfr_plus.solver.config import check_threads
 
 # Names of algorithms, and of their classes. Each class has a config of that name and "Config".
@@ -43,27 +41,13 @@ _TREE_ONLY = {"memory": "aggregated", "values": "exact"}  # settings that need a
 
 
 def by_representation(tree: Any, batched: Any) -> Any:
-    """Returns a field whose default depends on the representation; see `Config.resolved`."""
+    """Returns a field whose default depends on the representation."""
     return field(default=None, metadata={"tree": tree, "batched": batched})
 
 
 def check_representation(name: Any) -> None:
-    """Raises ConfigError unless a representation's name is known or None."""
     if name not in (None, "tree", "batched"):
         raise ConfigError(f"representation={name!r}: give 'tree', 'batched', or None for a tree if that can be made.")
-
-
-def _check(name: str, value: Any, kind: Any) -> None:
-    """Raises ConfigError if a value is not of a field's type."""
-    if get_origin(kind) is Literal:
-        if value not in get_args(kind):
-            raise ConfigError(f"{name}={value!r}: give one of {', '.join(get_args(kind))}.")
-    elif isinstance(kind, type) and issubclass(kind, Config):
-        if not isinstance(value, kind):
-            raise ConfigError(f"{name}={value!r}: give a {kind.__name__}.")
-    else:
-        check, *_ = getattr(kind, "__metadata__", None) or [_CHECKS[get_origin(kind) or kind]]
-        check(name, value)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -73,23 +57,27 @@ class Config:
     def __post_init__(self) -> None:
         kinds = get_type_hints(type(self), include_extras=True)
         for each in dataclasses.fields(self):
-            value = getattr(self, each.name)
-            if value is not None or not each.metadata:
-                _check(each.name, value, kinds[each.name])
+            name, kind, value = each.name, kinds[each.name], getattr(self, each.name)
+            if value is None and each.metadata:
+                continue
+            if get_origin(kind) is Literal:
+                check_choice(name, value, get_args(kind))
+            elif isinstance(kind, type) and issubclass(kind, Config):
+                if not isinstance(value, kind):
+                    raise ConfigError(f"{name}={value!r}: give a {kind.__name__}.")
+            else:
+                check, *_ = getattr(kind, "__metadata__", None) or [_CHECKS[get_origin(kind) or kind]]
+                check(name, value)
             if isinstance(value, list):
-                object.__setattr__(self, each.name, tuple(value))
+                object.__setattr__(self, name, tuple(value))
 
     def resolved(self, representation: str) -> Self:
         """Returns the config with the defaults of a representation, or a ConfigError if it needs the other one."""
         for name, value in _TREE_ONLY.items() if representation == "batched" else ():
             if getattr(self, name, None) == value:
                 raise ConfigError(f"{name}={value!r} needs a compiled tree: omit it, or give representation='tree'.")
-        changes = {
-            each.name: each.metadata[representation]
-            for each in dataclasses.fields(self)
-            if each.metadata and getattr(self, each.name) is None
-        }
-        return dataclasses.replace(self, **changes)
+        left_open = [each for each in dataclasses.fields(self) if each.metadata and getattr(self, each.name) is None]
+        return dataclasses.replace(self, **{each.name: each.metadata[representation] for each in left_open})
 
     def as_dict(self) -> dict[str, Any]:
         """Returns the settings by name; those of a config within this one are called ``NAME.NAME``."""
@@ -105,9 +93,8 @@ class Config:
         for name, value in settings.items():
             if name not in known:
                 hint = "".join(f" Did you mean {near!r}?" for near in difflib.get_close_matches(name, known, n=1))
-                raise ConfigError(
-                    f"{type(self).__name__} has no setting {name!r}.{hint} Give one of {', '.join(known)}."
-                )
+                names = ", ".join(known)
+                raise ConfigError(f"{type(self).__name__} has no setting {name!r}.{hint} Give one of {names}.")
             outer, _, inner = name.partition(".")
             if inner:
                 changes[outer] = changes.get(outer, getattr(self, outer)).changed({inner: value})
@@ -122,7 +109,7 @@ class NetworkConfig(Config):
     """Shape of a network, and a step of its training.
 
     Args:
-        hidden_layers: Widths of the hidden layers; ``()`` for a linear model.
+        hidden_layers: Widths; ``()`` for a linear model.
         learning_rate: Step size of Adam.
         batch_size: Samples (with aggregated memory: information sets) per training step; all, if there are no more.
     """
@@ -134,7 +121,7 @@ class NetworkConfig(Config):
 
 @dataclass(frozen=True, kw_only=True)
 class TrainingConfig(NetworkConfig):
-    """Shape of a network, and how it is trained. See `NetworkConfig` for the others.
+    """Shape of a network, and how it is trained; see `NetworkConfig` for the other arguments.
 
     Args:
         train_steps: Steps of Adam per network and iteration.
@@ -156,7 +143,7 @@ class AdvantageConfig(TrainingConfig):
         memory_capacity: Maximum number of samples per player in a reservoir; without a tree also of its strategies.
         minimizer: ``"cfr"``: networks learn mean regrets, with weight t in iteration t. ``"dcfr+"``, ``"pdcfr+"``: they
             learn discounted regrets from one iteration's samples, without a memory; the latter also predicts.
-        scale_targets: Whether targets are divided by half the player's payoff range, so that its size does not matter.
+        scale_targets: Whether targets are divided by half the player's payoff range.
         policy_training: Training of the average policy's networks, which a batched solver trains on request.
         threads: Number of torch's threads. Resumed runs are bitwise identical with one only.
     """
@@ -181,7 +168,7 @@ class AdvantageConfig(TrainingConfig):
         return {CFR: 1.0, DCFR_PLUS: 4.0, PDCFR_PLUS: 5.0}[self.minimizer]
 
     def discount(self, iteration: int) -> float:
-        """Returns the factor of DCFR+ and PDCFR+ for the regrets of the first `iteration` iterations in the next."""
+        """Returns the factor of DCFR+ and PDCFR+ for the regrets of the first iterations in the next."""
         power = float(iteration) ** (1.5 if self.minimizer == DCFR_PLUS else 2.3)
         return power / (power + 1.0)
 
@@ -216,12 +203,11 @@ class ESCHERConfig(AdvantageConfig):
     Args:
         values: Values of histories: learned by a ``"network"``, or ``"exact"``, by a pass over the compiled tree.
         value_traversals: Trajectories per player and update, for the network of values.
-        value_exploration: Probability with which one player in turn draws an own action of these trajectories
-            uniformly instead of from the strategy.
+        value_exploration: Probability with which one player in turn draws an action of these uniformly.
         value_training: Shape and training of that network.
     """
 
-    values: Literal["network", "exact"] = by_representation(tree="network", batched="network")
+    values: Literal["network", "exact"] = "network"
     value_traversals: int = by_representation(tree=1000, batched=4000)
     value_exploration: Probability = 1.0
     value_training: TrainingConfig = field(default_factory=TrainingConfig)
@@ -234,8 +220,7 @@ class NFSPConfig(NetworkConfig):
     A player's *steps* are its decisions and the ends of episodes. An *update* trains each network for one step.
 
     Args:
-        episodes: Episodes per iteration.
-        parallel_episodes: Number of episodes that are played in parallel. Updates are made after them.
+        episodes, parallel_episodes: Episodes per iteration, and how many run in parallel. Updates are made after these.
         learning_rate: Step size of Adam for the average policy.
         value_learning_rate: Step size of Adam for the action values of the best response.
         learn_every: Steps of a player between two of its updates.
@@ -244,8 +229,7 @@ class NFSPConfig(NetworkConfig):
         transition_capacity: Maximum number of transitions per player, the latest (M_RL).
         decision_capacity: Maximum number of best-response decisions per player, a uniform sample of all (M_SL).
         anticipatory: Probability with which a player plays its best response in an episode (eta).
-        epsilon_start: Probability with which the best response plays a uniform action, at first.
-        epsilon_end: The limit of that probability.
+        epsilon_start, epsilon_end: Probability with which the best response plays a uniform action, and its limit.
         epsilon_decay: Steps of a player after which the distance to the limit has shrunk by a factor of e.
         scale_targets, threads: See `AdvantageConfig`.
     """
@@ -275,5 +259,4 @@ class NFSPConfig(NetworkConfig):
                 raise ConfigError(f"{name}={capacity} must be at least min_samples, which is {self.min_samples}.")
 
     def epsilon(self, steps: int) -> float:
-        """Returns the best response's probability of exploration after a player's number of steps."""
         return self.epsilon_end + (self.epsilon_start - self.epsilon_end) * math.exp(-steps / self.epsilon_decay)

@@ -1,10 +1,8 @@
 """What solvers keep between iterations, and what networks learn from: stores of rows, and memories of regrets."""
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Callable, Iterator
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple, Self, TypeVar
 
 import numpy as np
 
@@ -18,29 +16,27 @@ T = TypeVar("T")
 class Store:
     """A ring buffer of rows; or with ``rng`` a uniform sample, without replacement, of all rows (Vitter 1985, R).
 
-    ``columns``, by name, are ``[capacity, ...]`` zeros: pages that were never written take no memory. ``rng``, ``[1]``
-    uint64, is the state of the generator, modified in place.
+    ``columns``, by name, are ``[capacity, ...]`` zeros: pages that were never written take no memory.
     """
 
     def __init__(self, columns: dict[str, np.ndarray], rng: np.ndarray | None = None):
         self._columns, self._is_reservoir = columns, rng is not None
         self.rng = np.zeros(1, np.uint64) if rng is None else rng
-        self.capacity = len(next(iter(columns.values())))
-        self.seen = np.zeros(1, np.int64)  # rows added so far
+        self._capacity, self.seen = len(next(iter(columns.values()))), np.zeros(1, np.int64)  # rows added so far
         self.begin()
 
     def __len__(self) -> int:
-        return min(int(self.seen[0]), self.capacity)
+        return min(int(self.seen[0]), self._capacity)
 
     def add_rows(self, **rows: np.ndarray) -> None:
         """Adds rows, ``[count, ...]`` by name of the column, the oldest ones first."""
         count, size = len(next(iter(rows.values()))), len(self)
         places = self.seen[0] + np.arange(count)
         if self._is_reservoir:  # row n goes to a uniform place of 0 .. n, or is dropped
-            places[places >= self.capacity] = draw_numbers(places[places >= self.capacity] + 1, self.rng)
+            places[places >= self._capacity] = draw_numbers(places[places >= self._capacity] + 1, self.rng)
         else:
-            places %= self.capacity
-        is_kept = places < self.capacity
+            places %= self._capacity
+        is_kept = places < self._capacity
         places = places[is_kept]
         old = places[places < size]
         if len(old):
@@ -50,13 +46,11 @@ class Store:
         self.seen += count
 
     def batches(self, size: int, iteration: int, rng: np.ndarray) -> Iterator[tuple[np.ndarray, ...]]:
-        """Yields batches of rows, copies, a tuple of the columns; see `draw_batches`."""
         return draw_batches(len(self), size, rng, lambda places: tuple(c[places] for c in self._columns.values()))
 
     def state(self, size: int | None = None) -> dict[str, np.ndarray]:
         """Returns the contents, or arrays to be filled with `size` rows, by name: views until something is added."""
-        size = len(self) if size is None else size
-        columns = {name: column[:size] for name, column in self._columns.items()}
+        columns = {name: column[: len(self) if size is None else size] for name, column in self._columns.items()}
         return columns | {"seen": self.seen} | ({"rng": self.rng} if self._is_reservoir else {})
 
     def begin(self) -> None:
@@ -64,7 +58,6 @@ class Store:
         self._before = self.seen.copy(), self.rng.copy()
 
     def rollback(self) -> None:
-        """Returns to the contents at the last `begin`."""
         for places, contents in reversed(self._replaced):
             for column, before in zip(self._columns.values(), contents, strict=True):
                 column[places] = before
@@ -84,19 +77,17 @@ def draw_batches(count: int, size: int, rng: np.ndarray, batch_of: Callable[[np.
 
 
 class Examples(NamedTuple):
-    """Training examples, such as those of a step."""
+    """What a network is trained on."""
 
     infosets: np.ndarray  # [n] int64, rows of the network's inputs; or the inputs, [n, size] float32
     targets: np.ndarray  # [n, num_outputs] float32; 0 at illegal actions
-    weights: np.ndarray  # [n, num_outputs] float32: the sample's weight, with mean about 1; 0 at illegal actions
+    weights: np.ndarray  # [n, num_outputs] float32, with mean about 1; 0 at illegal actions
 
     @classmethod
-    def of(cls, infosets: np.ndarray, targets: np.ndarray, weights: np.ndarray, masks: np.ndarray) -> Examples:
-        """Returns examples with weights ``[n]`` at legal actions."""
+    def of(cls, infosets: np.ndarray, targets: np.ndarray, weights: np.ndarray, masks: np.ndarray) -> Self:
         return cls(infosets, targets.astype(np.float32, copy=False), (weights[:, None] * masks).astype(np.float32))
 
-    def batches(self, size: int, iteration: int, rng: np.ndarray) -> Iterator[Examples]:
-        """Yields batches of the examples; see `draw_batches`."""
+    def batches(self, size: int, iteration: int, rng: np.ndarray) -> Iterator["Examples"]:
         return draw_batches(len(self.infosets), size, rng, lambda rows: Examples(*(array[rows] for array in self)))
 
 
@@ -109,8 +100,8 @@ class Samples(NamedTuple):
     weights: np.ndarray  # [num_samples] float64
 
     @classmethod
-    def of(cls, found: Any, player: int, values: np.ndarray, weights: np.ndarray | None) -> Samples:
-        """Returns the values at a player's decisions in `Paths` or `Branches`; weights None: all are 1."""
+    def of(cls, found: Any, player: int, values: np.ndarray, weights: np.ndarray | None) -> Self:
+        """Returns the values at a player's decisions in `Paths` or `Branches`; without weights, all are 1."""
         own = np.flatnonzero(found.players == player)
         weights = np.ones(len(own)) if weights is None else weights[own]
         return cls(found.infosets[own], found.masks[own], values[own], weights)
@@ -131,12 +122,11 @@ class Aggregated:
         np.add.at(self.sums, samples.infosets, np.concatenate([weights * samples.values, weights], axis=1))
 
     def means(self) -> tuple[np.ndarray, np.ndarray]:
-        """Returns weighted means, ``[num_rows, num_actions]``, 0 without samples, and weights, ``[num_rows]``."""
+        """Returns weighted means, 0 without samples, and weights, ``[num_rows]``."""
         weights = self.sums[:, -1]
         return self.sums[:, :-1] / np.where(weights > 0.0, weights, 1.0)[:, None], weights
 
     def batches(self, size: int, iteration: int, rng: np.ndarray) -> Iterator[Examples]:
-        """Returns batches of at most `size` examples for an iteration, without end; see `draw_batches`."""
         means, weights = self.means()
         rows = np.flatnonzero(weights)
         shares = weights[rows] / (weights[rows].mean() if len(rows) else 1.0)
@@ -172,12 +162,10 @@ class Reservoir(Store):
 
 
 class Bootstrapped:
-    """The samples of one iteration, without a memory of former ones. The targets of iteration t are
+    """The samples of one iteration. Targets are max(R, 0) (t-1)^alpha / ((t-1)^alpha + 1) + r in iteration t.
 
-        max(R, 0) (t-1)^alpha / ((t-1)^alpha + 1) + r,
-
-    where R is the output of the network before and r are the sampled regrets. With prediction a second output per
-    action learns r, and strategies match max(R, 0) t^alpha / (t^alpha + 1) + r.
+    R is the output of the network before, r the sampled regrets. With prediction a second output per action learns r,
+    and strategies match max(R, 0) t^alpha / (t^alpha + 1) + r.
 
     Reference: Xu et al. 2026, "Deep (predictive) discounted counterfactual regret minimization".
     """
@@ -187,7 +175,6 @@ class Bootstrapped:
         self.begin()
 
     def begin(self) -> None:
-        """Drops the samples of the last iteration."""
         self._samples: list[Samples] = []
 
     def parts(self) -> dict[str, np.ndarray]:
@@ -215,7 +202,7 @@ def infoset_columns(capacity: int, inputs: np.ndarray, num_actions: int) -> dict
 
 @allocating_kernel
 def draw_numbers(counts, rng):
-    """Returns a uniform number 0 .. count - 1 for each of some counts; `rng` is modified in place."""
+    """Returns a uniform number 0 .. count - 1 for each count; `rng` is modified in place."""
     numbers = np.empty(len(counts), np.int64)
     for index in range(len(counts)):
         numbers[index] = draw_uniform(counts[index], rng)

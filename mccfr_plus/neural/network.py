@@ -1,7 +1,6 @@
-"""Networks: their default, the factories of a user's own, and the training of a network on a memory."""
+"""Networks, their training on a memory, and torch's threads and devices. No other module imports torch."""
 
-from __future__ import annotations
-
+import contextlib
 import copy
 import functools
 import itertools
@@ -13,8 +12,13 @@ import numpy as np
 
 from mccfr_plus.errors import ConfigError, TrainingError
 from mccfr_plus.kernels.random_numbers import next_word
-from mccfr_plus.neural.backend import CPU, denormals_flushed, torch
 
+try:
+    import torch
+except ImportError:
+    raise ConfigError("neural solvers need torch: pip install 'mccfr_plus[neural]'.") from None
+
+CPU = torch.device("cpu")
 _MAX_ROWS = 1 << 15  # of a forward pass: bounds its memory
 
 NetworkFactory: TypeAlias = Callable[[int, int], torch.nn.Module]  # of the numbers of inputs and outputs
@@ -32,15 +36,48 @@ class Modules(NamedTuple):
     device: torch.device = CPU
 
     def factory(self, name: str, role: str) -> Any:
-        """Returns ``network`` or ``optimizer`` of a role; None: the default."""
+        """Returns ``network`` or ``optimizer`` of a role, or None for the default."""
         given = getattr(self, name)
         factories = given if isinstance(given, Mapping) else dict.fromkeys(ROLES, given)
-        for key, factory in factories.items():
-            if key not in ROLES or not (callable(factory) or factory is None):
-                raise ConfigError(
-                    f"{name}={given!r}: give a function, or a mapping of some of {', '.join(ROLES)} to functions."
-                )
+        if not all(key in ROLES and (callable(each) or each is None) for key, each in factories.items()):
+            roles = ", ".join(ROLES)
+            raise ConfigError(f"{name}={given!r}: give a function, or a mapping of some of {roles} to functions.")
         return factories.get(role)
+
+
+def torch_threads(count: int) -> contextlib.AbstractContextManager:
+    """Sets torch's global number of threads until the ``with`` block ends."""
+    stack = contextlib.ExitStack()
+    stack.callback(torch.set_num_threads, torch.get_num_threads())
+    torch.set_num_threads(count)
+    return stack
+
+
+def denormals_flushed() -> contextlib.AbstractContextManager:
+    """Rounds denormal numbers to 0 until the ``with`` block ends: Adam's steps on them take 1.4 times as long."""
+    stack = contextlib.ExitStack()
+    stack.callback(torch.set_flush_denormal, 1e-310 * 0.5 == 0.0)
+    torch.set_flush_denormal(True)
+    return stack
+
+
+def device_of(name: Any) -> torch.device:
+    """Returns a device for training, or a ConfigError if torch has none of that name. None: a GPU if there is one."""
+    try:
+        device = torch.device(name or ("cuda" if torch.cuda.is_available() else "cpu"))
+        torch.zeros(1, device=device).cpu()
+    except (AssertionError, NotImplementedError, RuntimeError, TypeError):
+        raise ConfigError(f"device={name!r}: torch cannot compute there. Give 'cpu', 'cuda' or None.") from None
+    return device
+
+
+def summary_writer(directory: str) -> Any:
+    """Returns TensorBoard's writer, or a ConfigError if TensorBoard is not installed."""
+    try:
+        from torch.utils.tensorboard import SummaryWriter
+    except ImportError:
+        raise ConfigError("TensorBoardLogger needs TensorBoard: pip install tensorboard.") from None
+    return SummaryWriter(directory)
 
 
 class MLP(torch.nn.Sequential):
@@ -54,7 +91,7 @@ class MLP(torch.nn.Sequential):
 
 
 def forward(module: torch.nn.Module, inputs: torch.Tensor) -> torch.Tensor:
-    """Returns a module's outputs, ``[n, num_outputs]``, on the CPU."""
+    """Returns a module's outputs on the CPU."""
     if module.training:  # setting the mode takes longer than a small network on one row
         module.eval()
     with torch.inference_mode():
@@ -64,7 +101,7 @@ def forward(module: torch.nn.Module, inputs: torch.Tensor) -> torch.Tensor:
 
 
 def new_module(factory: NetworkFactory, num_inputs: int, num_outputs: int) -> torch.nn.Module:
-    """Returns the module of a factory, or a ConfigError if it has other inputs or outputs."""
+    """Returns a factory's module, or a ConfigError if it has other inputs or outputs."""
     module: Any = factory(num_inputs, num_outputs)
     found: Any
     try:
@@ -81,31 +118,21 @@ def new_module(factory: NetworkFactory, num_inputs: int, num_outputs: int) -> to
 
 
 def array_of(tensor: Any) -> np.ndarray:
-    """Returns a tensor or number as an array; a view of a tensor on the CPU."""
+    """Returns a tensor or number as an array, which is a view on the CPU."""
     return torch.as_tensor(tensor).detach().cpu().numpy()
 
 
 class Learner:
-    """A module with its optimizer, and the ``losses`` of its last fit.
+    """A module with its optimizer. ``inputs`` are those of known information sets, ``[num_rows, num_inputs]`` float32.
 
-    ``inputs`` are those of known information sets, ``[num_rows, num_inputs]`` float32, perhaps none. ``config`` is a
-    `NetworkConfig`; a `TrainingConfig`, unless `fit` gets the number of steps. ``rngs``, ``[2]`` uint64, are states of
-    the generators of initial parameters and of batches, modified in place. ``name`` is that of the loss in messages.
+    ``rngs``, ``[2]`` uint64, are states of the generators of initial parameters and of batches, modified in place.
     """
 
     def __init__(
-        self,
-        inputs: np.ndarray,
-        num_outputs: int,
-        config: Any,
-        rngs: np.ndarray,
-        name: str,
-        role: str,
-        modules: Modules,
+        self, inputs: np.ndarray, num_outputs: int, config: Any, rngs: Any, name: str, role: str, modules: Modules
     ):
         self._sizes, self.config, self._modules = (inputs.shape[1], num_outputs), config, modules
-        self.name, self._role, self.rngs = name, role, rngs
-        self.losses = list[float]()
+        self.name, self._role, self.rngs, self.losses = name, role, rngs, list[float]()
         self.inputs = self._on_device(inputs)
         self._renew()
 
@@ -123,14 +150,13 @@ class Learner:
             raise ConfigError(f"optimizer= returned {self.optimizer!r}: it must return a torch.optim.Optimizer.")
 
     def state(self) -> dict[str, np.ndarray]:
-        """Returns all that changes in training, by name: views where the device is the CPU."""
+        """Returns what changes in training, by name: views where the device is the CPU."""
         found = {f"module/{name}": tensor for name, tensor in self.module.state_dict().items()}
         for number, values in self.optimizer.state_dict()["state"].items():
             found |= {f"optimizer/{number}/{name}": value for name, value in values.items() if value is not None}
         return {name: array_of(value) for name, value in found.items()} | {"rngs": self.rngs}
 
     def load(self, state: Mapping[str, np.ndarray]) -> None:
-        """Takes over a copy of a state."""
         tensors = {name: torch.from_numpy(array.copy()) for name, array in state.items() if name != "rngs"}
         self.module.load_state_dict({name: tensors[f"module/{name}"] for name in self.module.state_dict()})
         of_optimizer: dict[int, dict[str, torch.Tensor]] = {}
@@ -144,18 +170,15 @@ class Learner:
         self._before = {name: array.copy() for name, array in self.state().items()}
 
     def rollback(self) -> None:
-        """Returns to the state at the last `begin`."""
         self.load(self._before)
 
-    def assign(self, other: Learner) -> None:
-        """Copies the parameters of a network of the same shape."""
+    def assign(self, other: "Learner") -> None:
         self.module.load_state_dict(other.module.state_dict())
 
     def _on_device(self, array: np.ndarray) -> torch.Tensor:
         return torch.from_numpy(array).to(self._modules.device)
 
     def _given(self, infosets: np.ndarray) -> torch.Tensor:
-        """Returns the inputs of information sets: tensors, ``[n, num_inputs]`` float32, or rows, ``[n]``."""
         if infosets.ndim > 1:
             return self._on_device(infosets)
         return self.inputs.index_select(0, self._on_device(infosets.astype(np.int64, copy=False)))
@@ -163,8 +186,7 @@ class Learner:
     def fit(self, memory: Any, iteration: int, loss: Any = None, steps: int | None = None) -> list[float]:
         """Trains on a memory and returns the losses of the steps; an empty memory changes nothing.
 
-        The memory's batches are information sets and the loss's arguments after the outputs. Without ``steps`` there
-        are as many as the config says. A loss or parameter that is not finite is a TrainingError.
+        The memory's batches are information sets and the loss's arguments after the outputs.
         """
         # Before fresh parameters are drawn: targets may come from the present ones.
         batches = memory.batches(self.config.batch_size, iteration, self.rngs[1:])
@@ -172,9 +194,8 @@ class Learner:
             steps = self.config.train_steps
             if not self.config.warm_start:
                 self._renew()
-        self.losses = []
+        self.losses, last = [], None
         self.module.train()
-        last: Any = None
         with torch.random.fork_rng(devices=[]), denormals_flushed():
             source: Any = torch.default_generator if self._modules.device == CPU else torch  # which seeds devices, too
             source.manual_seed(int(self.rngs[1]) ^ iteration)  # modules may draw numbers, as dropout does
@@ -191,8 +212,7 @@ class Learner:
         self.optimizer.zero_grad()
         value = loss(self.module(given), *arguments)
         value.backward()
-        number = value.item()
-        if not math.isfinite(number):
+        if not math.isfinite(number := value.item()):
             self._fail(f"is {number} at training step {len(self.losses) + 1}", iteration)
         self.optimizer.step()
         self.losses.append(number)
@@ -205,26 +225,23 @@ class Learner:
         )
 
     def outputs(self, infosets: np.ndarray | None = None) -> np.ndarray:
-        """Returns the outputs, ``[n, num_outputs]`` float64, for information sets: tensors or rows; None: all rows."""
+        """Returns the outputs, ``[n, num_outputs]`` float64, for tensors or rows; None: all rows."""
         given = self.inputs if infosets is None else self._given(infosets)
         return forward(self.module, given).numpy().astype(np.float64)
 
     def copy(self) -> torch.nn.Module:
-        """Returns a copy of the module, on the CPU."""
         result = copy.deepcopy(self.module).cpu().eval()
         result.zero_grad()
         return result
 
 
 def squared_error(outputs: torch.Tensor, targets: torch.Tensor, weights: torch.Tensor) -> torch.Tensor:
-    """Returns sum_k sum_a w_ka (f_ka - y_ka)^2 / n, with outputs f, targets y and weights w ``[n, num_outputs]``."""
+    """Returns sum_k sum_a w_ka (f_ka - y_ka)^2 / n, with outputs f, targets y and weights w."""
     return (weights * (outputs - targets).square()).sum() / len(outputs)
 
 
 def cross_entropy(outputs: torch.Tensor, targets: torch.Tensor, weights: torch.Tensor) -> torch.Tensor:
-    """Returns -sum_k w_k sum_a y_ka log softmax_a(f_k) / n, with outputs f, distributions y and weights w, which are 0
-    at illegal actions, each ``[n, num_actions]``.
-    """
+    """Returns -sum_k w_k sum_a y_ka log softmax_a(f_k) / n, with outputs f; weights w are 0 at illegal actions."""
     illegal = weights <= 0
     logs = torch.log_softmax(outputs.masked_fill(illegal, -torch.inf), 1).masked_fill(illegal, 0.0)
     return -(weights * targets * logs).sum() / len(outputs)

@@ -1,7 +1,5 @@
 """Strategies from the outputs of networks, and policies of networks."""
 
-from __future__ import annotations
-
 import functools
 import os
 from collections.abc import Callable, Sequence
@@ -12,41 +10,31 @@ import pyspiel
 from open_spiel.python import policy as openspiel_policy
 
 from mccfr_plus.errors import CheckpointError
-from mccfr_plus.files import file as checkpoint_file
-from mccfr_plus.files.schema import check, number, positive
-from mccfr_plus.neural.backend import torch, torch_threads
-from mccfr_plus.neural.network import MLP, NetworkFactory, array_of, forward, new_module
+from mccfr_plus.files import checkpoint as checkpoint_file
+from mccfr_plus.files.json_files import check, number, positive
+from mccfr_plus.neural.network import MLP, NetworkFactory, array_of, forward, new_module, torch, torch_threads
 from mccfr_plus.neural.paths import strategies_at, uniform
-from mccfr_plus.trees.batches import Observer, PyspielPositions, check_has_tensors
+from mccfr_plus.trees.batches import Observer, PyspielPositions
 from mccfr_plus.trees.loading import load_game
 
 _SMALLEST_TOTAL = 1e-300  # keeps 1 / total finite
 
 
-def predicted_regrets(outputs: np.ndarray, discount: float) -> np.ndarray:
-    """Returns discounted positive cumulative regrets plus the latest ones, ``[n, num_actions]``; outputs are both."""
-    cumulative, latest = np.split(outputs, 2, axis=1)
-    return discount * np.maximum(cumulative, 0.0) + latest
-
-
 def masked_softmax(outputs: np.ndarray, masks: np.ndarray) -> np.ndarray:
-    """Returns the softmax over legal actions, ``[n, num_actions]``; 0 at the others."""
     shifted = np.where(masks, outputs, -np.inf)
     weights = np.exp(shifted - shifted.max(1, keepdims=True))
     return weights / weights.sum(1, keepdims=True)
 
 
 def greedy(outputs: np.ndarray, masks: np.ndarray) -> np.ndarray:
-    """Returns the distributions on the legal action of the largest output, the first of equal ones."""
+    """Returns distributions on the legal action of the largest output, the first of equal ones."""
     result = np.zeros(masks.shape)
     result[np.arange(len(masks)), np.where(masks, outputs, -np.inf).argmax(1)] = 1.0
     return result
 
 
 def matched(outputs: np.ndarray, masks: np.ndarray) -> np.ndarray:
-    """Returns regret matching over legal actions, ``[n, num_actions]``; where no advantage is positive, the action of
-    the largest one (Brown et al. 2019, section 5.2).
-    """
+    """Returns regret matching; where no advantage is positive, `greedy` (Brown et al. 2019, section 5.2)."""
     positive = np.where(masks, np.maximum(outputs, 0.0), 0.0)
     total = positive.sum(1, keepdims=True)
     none = np.flatnonzero(~(total > _SMALLEST_TOTAL))
@@ -64,6 +52,15 @@ RULES: dict[str, Callable[[np.ndarray, np.ndarray], np.ndarray]] = {
     UNIFORM: functools.partial(uniform, 0),  # of networks before their training
 }
 
+
+def strategy_of(outputs: np.ndarray, masks: np.ndarray, kind: str, discount: float | None = None) -> np.ndarray:
+    """Returns strategies. With a discount, outputs are cumulative regrets, of which it counts, and predicted ones."""
+    if discount is not None:
+        cumulative, latest = np.split(outputs, 2, axis=1)
+        outputs = discount * np.maximum(cumulative, 0.0) + latest
+    return RULES[kind](outputs, masks)
+
+
 # The hidden layers of an `MLP`; None: other networks.
 _SCHEMA = {"game": str, "kind": tuple(RULES), "discount": (number, None), "hidden_layers": ([positive], None)}
 
@@ -75,7 +72,7 @@ class NetworkPolicy(openspiel_policy.Policy):
         game: The game, players in turn.
         networks: One module per player.
         kind: ``"softmax"`` of the outputs, regret ``"matching"`` on them, or ``"uniform"``, whatever they are.
-        discount: The factor of `predicted_regrets`, which then replace the outputs; None: the outputs as they are.
+        discount: Of positive cumulative regrets, to which further outputs, the latest ones, are added; None: of none.
     """
 
     def __init__(self, game: pyspiel.Game, networks: list[torch.nn.Module], kind: str, discount: float | None = None):
@@ -91,9 +88,7 @@ class NetworkPolicy(openspiel_policy.Policy):
         return dict(zip(actions.tolist(), row[actions].tolist(), strict=True))
 
     def probabilities_after(self, actions: np.ndarray, lengths: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Returns legal actions and their probabilities, both ``[n, num_actions]``, after histories of ``lengths``
-        actions, ``[n, any number]``, of players and chance.
-        """
+        """Returns legal actions and probabilities, ``[n, num_actions]``, after histories; see `Observer.after`."""
         return self._at(self._observer.after(actions, lengths))
 
     def _at(self, positions: Any) -> tuple[np.ndarray, np.ndarray]:
@@ -101,17 +96,15 @@ class NetworkPolicy(openspiel_policy.Policy):
         return masks, strategies_at(positions.movers, tensors, masks, self.probabilities)
 
     def probabilities(self, player: int, tensors: np.ndarray, masks: np.ndarray) -> np.ndarray:
-        """Returns a player's strategies at tensors of information sets with legal actions, ``[n, num_actions]``."""
+        """Returns a player's strategies; see `paths.Strategies`."""
         outputs = forward(self._networks[player], torch.from_numpy(tensors)).numpy().astype(np.float64)
-        if self._discount is not None:
-            outputs = predicted_regrets(outputs, self._discount)
-        return RULES[self.kind](outputs, masks)
+        return strategy_of(outputs, masks, self.kind, self._discount)
 
     def save(self, path: str | os.PathLike) -> None:
         """Writes the policy to a file; an older policy is replaced."""
-        layers = getattr(self._networks[0], "hidden_layers", None)
         header = {"network_policy": 1, "game": str(self.game), "kind": self.kind, "discount": self._discount}
-        checkpoint_file.write(path, {**header, "hidden_layers": layers}, _arrays_of(self._networks))
+        header["hidden_layers"] = getattr(self._networks[0], "hidden_layers", None)
+        checkpoint_file.write(path, header, _arrays_of(self._networks))
 
     @classmethod
     def load(
@@ -128,9 +121,8 @@ class NetworkPolicy(openspiel_policy.Policy):
         loaded, layers = load_game(header["game"] if game is None else game), header["hidden_layers"]
         if network is None and layers is None:
             raise CheckpointError(f"{path} holds networks of a user's own: give network=, as the solver got it.")
-        check_has_tensors(loaded, "a NetworkPolicy")
-        outputs = loaded.num_distinct_actions() * (1 if header["discount"] is None else 2)
-        shape = int(np.prod(loaded.information_state_tensor_shape())), outputs
+        observer = Observer(loaded, "a NetworkPolicy")
+        shape = observer.size, observer.num_actions * (1 if header["discount"] is None else 2)
         factory = network or functools.partial(MLP, hidden_layers=layers)
         networks = [new_module(factory, *shape) for _ in range(loaded.num_players())]
         arrays = _arrays_of(networks)
@@ -140,6 +132,5 @@ class NetworkPolicy(openspiel_policy.Policy):
 
 
 def _arrays_of(networks: Sequence[torch.nn.Module]) -> dict[str, Any]:
-    """Returns all tensors of modules: views, by name."""
     pairs = enumerate(network.state_dict().items() for network in networks)
     return {f"player{player}/{name}": array_of(tensor) for player, items in pairs for name, tensor in items}

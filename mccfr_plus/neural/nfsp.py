@@ -1,7 +1,5 @@
 """Neural fictitious self-play: episodes in parallel, then the updates that are due."""
 
-from __future__ import annotations
-
 import dataclasses
 import itertools
 import math
@@ -10,10 +8,9 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from mccfr_plus.neural.backend import torch
 from mccfr_plus.neural.config import NFSPConfig
 from mccfr_plus.neural.memory import Store, infoset_columns
-from mccfr_plus.neural.network import Learner, Modules
+from mccfr_plus.neural.network import Learner, Modules, torch
 from mccfr_plus.neural.network_policy import SOFTMAX, greedy, masked_softmax
 from mccfr_plus.neural.paths import Paths, Trajectories
 from mccfr_plus.neural.representation import chunks
@@ -36,7 +33,7 @@ class NFSP(NeuralSolver):
     references: ClassVar[tuple[str, ...]] = ("heinrich2016deep",)
     config: NFSPConfig
 
-    _players: list[Agent]
+    _players: list["Agent"]
 
     def _build(self, seed: Seed) -> None:
         representation = self.representation
@@ -74,7 +71,6 @@ class NFSP(NeuralSolver):
                     self._steps[player] += len(decided) + len(np.unique(decided))  # decisions, ends of episodes
 
     def _responses(self, player: int, is_best: bool) -> Any:
-        """Returns a player's best response with exploration, or its average policy."""
         own = self._players[player]
         if not is_best:
             return self.representation.responses(player, own.policy, masked_softmax)
@@ -86,7 +82,6 @@ class NFSP(NeuralSolver):
         return self.representation.responses(player, own.values, explored)
 
     def average_policy(self) -> Any:
-        """Returns a copy of the average networks' policy, which approximates an equilibrium."""
         return self.representation.policy_of([own.policy for own in self._players], SOFTMAX)
 
     current_policy = average_policy  # all players learn at once
@@ -95,12 +90,11 @@ class NFSP(NeuralSolver):
 class Agent:
     """A player: `values` learns its best response by Q-learning with a `target` network, and `policy` imitates it.
 
-    Of the generators' states, ``[5]`` uint64, the first is of the reservoir, and two each of a network.
+    Of the generators' states ``rngs``, ``[5]`` uint64, the first is of the reservoir.
     """
 
     def __init__(self, representation: Any, config: NFSPConfig, player: int, rngs: np.ndarray, modules: Modules):
-        self._config = config
-        self.unit = representation.unit_of(player, config.scale_targets)  # divisor of the values
+        self._config, self.unit = config, representation.unit_of(player, config.scale_targets)  # divisor of values
         sizes = representation.inputs[player], representation.num_actions
         of_values = dataclasses.replace(config, learning_rate=config.value_learning_rate)
         names = f"value loss of player {player}", f"policy loss of player {player}"
@@ -117,8 +111,7 @@ class Agent:
     def store(self, paths: Paths, player: int, is_best_response: bool) -> None:
         """Stores the player's transitions of some episodes, and its decisions if it followed its best response."""
         own = np.flatnonzero(paths.players == player)
-        following = next_decisions(paths, own)
-        is_last = following < 0
+        is_last = (following := next_decisions(paths, own)) < 0
         next_infosets, next_masks = paths.infosets[following], paths.masks[following]
         next_infosets[is_last], next_masks[is_last] = 0, False
         rewards = np.where(is_last, paths.returns[paths.traversals[own], player] / self.unit, 0.0)
@@ -128,7 +121,7 @@ class Agent:
             self.decisions.add_rows(**taken, masks=paths.masks[own])
 
     def learn(self, updates: int, iteration: int) -> None:
-        """Makes a number of updates, each of which is a step of both networks."""
+        """Makes updates, each of which is a step of both networks."""
         every, least = self._config.target_every, self._config.min_samples
         while updates > 0:
             steps = min(updates, every - int(self.updates[0]) % every)
@@ -173,10 +166,8 @@ class Transitions(Store):
 
 
 def error_of_actions(outputs: torch.Tensor, actions: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
-    """Returns the mean squared error of the outputs of actions."""
     return (outputs.gather(1, actions[:, None]) - targets[:, None]).square().mean()
 
 
 def imitation_error(outputs: torch.Tensor, masks: torch.Tensor, actions: torch.Tensor) -> torch.Tensor:
-    """Returns the mean of -log Pi(s, a) over decisions."""
     return torch.nn.functional.cross_entropy(outputs.masked_fill(~masks, -torch.inf), actions)

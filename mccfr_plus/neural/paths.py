@@ -1,7 +1,5 @@
 """Samples many trajectories or traversals in parallel, and estimates regrets and action values from them."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
@@ -12,7 +10,6 @@ from mccfr_plus.games.rules import TERMINAL
 from mccfr_plus.trees.batches import Observer, TreeObserver
 
 MAX_HISTORIES = 1_000_000  # of a level of external sampling: bounds memory
-
 
 # Returns a player's strategies, [n, num_actions] float64, given the player, information sets and legal actions
 # [n, num_actions] bool. Information sets are tensors, [n, size] float32, or on a compiled tree their rows, [n].
@@ -36,13 +33,10 @@ class Paths(NamedTuple):
     nodes: int  # histories visited, chance nodes and leaves included
 
     def levels(self) -> list[slice]:
-        """Returns the decisions of each level, the first one first."""
         return [slice(int(a), int(b)) for a, b in zip(self.starts[:-1], self.starts[1:], strict=True)]
 
     def importance(self, players: Sequence[int]) -> np.ndarray:
-        """Returns the probability of some players' draws before each decision under uniform play, divided by their
-        probability, ``[num_decisions]``.
-        """
+        """Returns the uniform probability of some players' draws before each decision, over that of the draws."""
         factors = np.where(np.isin(self.players, players), 1.0 / (self.masks.sum(1) * self.probabilities), 1.0)
         result, products = np.ones(len(self.traversals)), np.ones(len(self.returns))
         for level in self.levels():
@@ -60,7 +54,7 @@ class Trajectories(NamedTuple):
     epsilon: float = 0.0
 
     def sample(self, observer: Observer | TreeObserver, traversals: int, rng: np.random.Generator) -> Paths:
-        """Samples so many trajectories in parallel; ``rng`` draws actions and chance outcomes."""
+        """Samples so many trajectories in parallel."""
         positions, live, players = observer.start(traversals), np.arange(traversals), observer.num_players
         last = np.full((traversals, players - 1), -1, np.int64)  # actions
         share = self.epsilon * np.isin(np.arange(players), self.explorers)[:, None]  # of exploring draws
@@ -161,9 +155,7 @@ def corrected_regrets(paths: Paths, values: np.ndarray, player: int) -> np.ndarr
 
 
 def plain_regrets(paths: Paths, values: np.ndarray) -> np.ndarray:
-    """Returns the action values of the player to move less their mean over the strategy; all are ``[num_decisions,
-    num_actions]``.
-    """
+    """Returns the mover's action values, ``[num_decisions, num_actions]``, less their mean over the strategy."""
     mean = (paths.strategies * values).sum(1, keepdims=True)
     return (values - mean) * paths.masks
 
@@ -171,8 +163,8 @@ def plain_regrets(paths: Paths, values: np.ndarray) -> np.ndarray:
 def value_targets(paths: Paths, values: np.ndarray) -> np.ndarray:
     """Returns each player's value of the drawn action of each decision, ``[num_decisions, num_players]``.
 
-    It is backed up from the payoff by the mean over the strategy, with the given ``values`` of other actions,
-    ``[num_decisions, num_players, num_actions]`` (tree backup: Precup, Sutton, Singh 2000, section 4).
+    It is backed up by the mean over the strategy, with ``values``, ``[num_decisions, num_players, num_actions]``, of
+    other actions (tree backup: Precup, Sutton, Singh 2000, section 4).
     """
     targets, backed_up = np.zeros(values.shape[:2]), paths.returns.copy()
     for level in reversed(paths.levels()):
@@ -194,12 +186,11 @@ def strategies_at(players: np.ndarray, infosets: np.ndarray, masks: np.ndarray, 
 
 
 def uniform(player: int, infosets: np.ndarray, masks: np.ndarray) -> np.ndarray:
-    """Returns uniform strategies; see `Strategies`."""
     return masks / masks.sum(1, keepdims=True)
 
 
 def draw(table: np.ndarray, numbers: np.ndarray) -> np.ndarray:
-    """Returns an action for each row, given a uniform number in [0, 1); never one of probability 0, ``[n]`` int64."""
+    """Returns an action for each row, given uniform numbers in [0, 1); never one of probability 0."""
     ends = np.cumsum(table, axis=1)
     # Rounding might put a draw at the end of the last action, where none begins.
     draws = np.minimum(numbers * ends[:, -1], np.nextafter(ends[:, -1], 0.0))

@@ -1,38 +1,47 @@
-"""How an algorithm sees a game, where histories are sampled and strategies averaged: as batches of tensors."""
+"""How an algorithm sees a game, samples histories and averages strategies: as a tree, or as batches of tensors."""
 
-from __future__ import annotations
-
+import logging
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, ClassVar
 
 import numpy as np
 import pyspiel
 
-from mccfr_plus.errors import ConfigError
+from mccfr_plus.errors import BudgetError, ConfigError
+from mccfr_plus.estimators.draws import max_visits
+from mccfr_plus.evaluation.exact import normalize, own_reach
+from mccfr_plus.kernels.compile import kernel
 from mccfr_plus.kernels.random_numbers import next_word
-from mccfr_plus.neural.backend import torch_threads
+from mccfr_plus.neural import paths
+from mccfr_plus.neural.config import check_representation
 from mccfr_plus.neural.memory import Reservoir, Samples, infoset_columns
-from mccfr_plus.neural.network import Learner, cross_entropy
-from mccfr_plus.neural.network_policy import SOFTMAX, NetworkPolicy
-from mccfr_plus.neural.paths import Branches, Paths, Strategies, Trajectories, uniform
+from mccfr_plus.neural.network import Learner, cross_entropy, torch_threads
+from mccfr_plus.neural.network_policy import RULES, SOFTMAX, NetworkPolicy
+from mccfr_plus.neural.paths import Branches, ExternalSampling, Paths, Strategies, Trajectories, uniform
 from mccfr_plus.parameters import new_states
-from mccfr_plus.trees.batches import Observer
+from mccfr_plus.policies.table import TreePolicy
+from mccfr_plus.trees.batches import Observer, TreeObserver, check_has_tensors
+from mccfr_plus.trees.game_tree import GameTree, compile_game
 from mccfr_plus.trees.loading import load_game
+from mccfr_plus.trees.order import representative_states
+
+logger = logging.getLogger("mccfr_plus")
+
+_MAX_NODES = 1_000_000  # of a tree that was not requested: larger ones need a long forward pass per iteration
 
 # Makes strategies of a network's outputs and legal actions, each [n, num_actions].
 Rule = Callable[[np.ndarray, np.ndarray], np.ndarray]
 
 
 class Representation:
-    """Samples many histories in parallel, and holds the strategies of one solver. See also `TreeRepresentation`.
+    """Samples many histories in parallel, and holds the strategies of one solver.
 
-    ``inputs`` are those of each player's networks that are known from the beginning, ``[num_rows, size]`` float32,
-    ``payoff_ranges`` each player's largest payoff less the smallest one, ``constant_sum`` the sum of payoffs, or None.
+    ``inputs`` are, per player, those of networks that are known from the beginning, ``[num_rows, size]`` float32.
     """
 
     kind: ClassVar[str]
     tree: Any = None  # the game's `GameTree`, if it is compiled
-    name = ""  # the solver, for error messages
+    name = ""  # of the solver
 
     def __init__(self, observer: Any, inputs: Any, payoff_ranges: Any, constant_sum: float | None):
         self.observer, self.inputs, self.constant_sum = observer, inputs, constant_sum
@@ -41,20 +50,18 @@ class Representation:
         self.rng = np.zeros(1, np.uint64)  # draws a seed for each part of the histories
 
     def attach(self, name: str) -> None:
-        """Makes this the representation of a solver; a second one is a ConfigError."""
         if self.name:
             raise ConfigError(f"representation= belongs to a {self.name} already: make one for each solver.")
         self.name = name
 
     def sample(self, histories: Any, count: int, parallel: int) -> Iterator[Any]:
-        """Yields traversals, `Paths` or `Branches`, ``parallel`` of which run at once."""
+        """Yields `Paths` or `Branches` of so many traversals, ``parallel`` of which run at once."""
         for part in chunks(count, parallel):
             found = histories.sample(self.observer, part, np.random.default_rng(self.new_seed()))
             self.nodes[0] += found.nodes
             yield found
 
     def new_seed(self) -> int:
-        """Returns a new seed for some histories."""
         return int(next_word(self.rng))
 
     def parts(self) -> dict[str, Any]:
@@ -70,15 +77,89 @@ class Representation:
 
 
 def chunks(count: int, size: int) -> Iterator[int]:
-    """Yields parts of a number, none larger than a size."""
     return (min(size, count - start) for start in range(0, count, size))
+
+
+class TreeRepresentation(Representation):
+    """A compiled tree: a forward pass over a player's information sets fills its part of a strategy table.
+
+    So the average strategy is exact, which replaces the papers' memories of strategies.
+
+    Args:
+        game: A `pyspiel.Game`, a game string, or a `GameTree`: perfect recall, with information-state tensors.
+        **limits: Keyword arguments of `compile_game`; see there, and `DeepCFR`, for errors.
+
+    Attributes:
+        masks: Of each player, ``[num_rows, num_actions]`` bool, legal actions.
+        strategy: ``[num_slots]`` float64, of the next traversals.
+        average: ``[num_slots]`` float64, sums of weight x own reach x strategy.
+    """
+
+    kind = "tree"
+    observer: TreeObserver
+
+    def __init__(self, game: Any, reader: str = "a neural solver", **limits: Any):
+        check_has_tensors(load_game(game), reader)
+        tree = compile_game(game, **limits)
+        tree.require_perfect_recall(reader)
+        observer = TreeObserver(tree, tree.game.num_distinct_actions())
+        constant_sum = float(tree.arrays.payoffs[0].sum()) if tree.is_constant_sum else None
+        pairs = zip(representative_states(tree), tree.arrays.infosets["player"].tolist(), strict=True)
+        tensors = np.array([state.information_state_tensor(player) for state, player in pairs], np.float32)
+        self.tree, ends = tree, tree.arrays.infoset_range[1:-1]
+        super().__init__(observer, np.split(tensors, ends), tree.payoff_range, constant_sum)
+        self.masks, self._slots = np.split(observer.masks, ends), np.split(observer.slots, ends)
+        self.strategy = tree.uniform_strategy()
+        self.average, self._reach = np.zeros(tree.num_slots), np.ones(tree.num_slots + self.num_players)
+
+    def sample(self, histories: Any, count: int, parallel: int) -> Iterator[Any]:
+        if isinstance(histories, ExternalSampling):  # no level has more histories than a traversal has leaves
+            infosets = int(max_visits(self.tree.arrays.nodes, histories.player, True, False, True))
+            parallel = min(parallel, max(paths.MAX_HISTORIES // (infosets * self.num_actions + 1), 1))
+        return super().sample(histories, count, parallel)
+
+    def responses(self, player: int, learner: Any, rule: Rule) -> np.ndarray:
+        """Returns what `use` takes: a player's strategies by a network, until the network's next step."""
+        return rule(learner.outputs(), self.masks[player])
+
+    def use(self, player: int, response: np.ndarray) -> None:
+        masks = self.masks[player]
+        self.strategy[self._slots[player][masks]] = response[masks]
+
+    def strategies(self) -> Strategies:
+        return self.observer.tables(self.strategy)
+
+    def policy_of(self, learners: Sequence[Any], kind: str, discount: float | None = None) -> TreePolicy:
+        table = np.zeros(self.tree.num_slots)
+        for player, (learner, masks) in enumerate(zip(learners, self.masks, strict=True)):
+            table[self._slots[player][masks]] = self.responses(player, learner, RULES[kind])[masks]
+        return TreePolicy(self.tree, table)
+
+    def add_to_average(self, player: int, weight: float) -> None:
+        _add(self.tree.arrays, self.strategy, self._reach, self.average, player, weight)
+
+    def turn(self, solver: Any, histories: Any, player: int, iteration: int) -> Iterator[Any]:
+        """Yields a player's traversals, and adds its strategy to the average policy."""
+        self.add_to_average(player, float(iteration) ** solver.config.gamma)
+        return self.sample(histories, solver.config.traversals, solver.config.parallel_traversals)
+
+    def average_policy(self, solver: Any) -> TreePolicy:
+        strategy = np.empty(self.tree.num_slots)
+        normalize(self.average, self.tree.arrays.infosets, strategy)
+        return TreePolicy(self.tree, strategy)
+
+    def prepare(self) -> None:
+        self.add_to_average(0, 0.0)
+
+    def parts(self) -> dict[str, Any]:
+        return super().parts() | {"strategy": self.strategy, "average": self.average}
 
 
 class BatchedRepresentation(Representation):
     """Compiled rules or pyspiel's states: information sets are tensors, and strategies are networks.
 
-    The average policy is learned from each player's strategies, weighted by their gamma and own reach. They are sampled
-    where the player draws by its strategy and all others explore. With two players the other one's traversals do.
+    The average policy is learned from each player's strategies, sampled where the player draws by its strategy and all
+    others explore, as they do in the other one's traversals if there are two.
     """
 
     kind = "batched"
@@ -130,13 +211,9 @@ class BatchedRepresentation(Representation):
                 self.add_strategies(player, paths, iteration)
 
     def add_strategies(self, player: int, found: Branches | Paths, iteration: int) -> None:
-        """Stores a player's strategies on histories in which all others explore.
-
-        Weights are (the others' reach under uniform play) / (the probability of their draws): else iterations whose
-        others come often to an information set would count more there.
-        """
+        """Stores a player's strategies on histories in which all others explore."""
         weights = None
-        if isinstance(found, Paths):  # external sampling follows all actions of the other player
+        if isinstance(found, Paths):  # else iterations whose others come often to an information set would count more
             weights = found.importance([other for other in range(self.num_players) if other != player])
         self._memories[player].add(Samples.of(found, player, found.strategies, weights), iteration)
 
@@ -152,9 +229,37 @@ class BatchedRepresentation(Representation):
                     rngs, inputs = new_states(int(memory.rng[0]) ^ iterations, 2), self.inputs[player]
                     learner = Learner(inputs, self.num_actions, training, rngs, name, "average", solver.modules)
                     learner.fit(memory, max(iterations, 1), cross_entropy)
-                    if not len(memory):  # outputs of 0 instead of those of initial parameters: uniform
+                    if not len(memory):  # uniform, by outputs of 0, instead of what initial parameters give
                         for parameter in learner.module.parameters():
                             parameter.data.zero_()
                     learners.append(learner)
             self._latest = of_run, self.policy_of(learners, SOFTMAX)
         return self._latest[1]
+
+
+def new_representation(game: Any, wanted: Any, reader: str, **limits: Any) -> Representation:
+    """Returns a representation of a game for `reader`, a solver; `limits` are those of `compile_game`."""
+    if isinstance(wanted, Representation):
+        if str(wanted.game) != (given := str(load_game(game))):
+            raise ConfigError(f"representation= is of {wanted.game}, and the game is {given}: give one game to both.")
+        return wanted
+    check_representation(wanted)
+    if wanted == "batched":
+        return BatchedRepresentation(game, reader)
+    try:
+        if wanted is None and not isinstance(game, GameTree):
+            limits = {"max_nodes": _MAX_NODES, "estimate_margin": 2.0} | limits
+        return TreeRepresentation(game, reader, **limits)
+    except BudgetError as error:
+        if wanted == "tree":
+            raise BudgetError(f"{error} Or give representation='batched', which compiles no tree.") from None
+        logger.info("%s gets representation='batched': %s", reader, error)
+    return BatchedRepresentation(game, reader)
+
+
+@kernel
+def _add(tree, strategy, reach, average, player, weight):
+    """Adds weight x own reach x strategy at a player's slots to `average`; `reach` is modified in place, too."""
+    own_reach(tree, strategy, reach)
+    for slot in range(tree.slot_range[player], tree.slot_range[player + 1]):
+        average[slot] += weight * reach[slot]

@@ -1,8 +1,7 @@
-"""The base class of neural solvers: atomic iterations, policies, checkpoints."""
-
-from __future__ import annotations
+"""The base class of neural solvers: atomic iterations, policies, checkpoints; and callbacks that log their runs."""
 
 import abc
+import csv
 import os
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, Self, TypeAlias
@@ -13,11 +12,10 @@ import pyspiel
 from mccfr_plus.errors import ConfigError
 from mccfr_plus.evaluation.exact import Evaluation, evaluate
 from mccfr_plus.neural import checkpoint as checkpoints
-from mccfr_plus.neural.backend import device_of, torch_threads
 from mccfr_plus.neural.memory import Store, draw_numbers
-from mccfr_plus.neural.network import Learner, Modules
-from mccfr_plus.neural.tree_representation import new_representation
-from mccfr_plus.solver.iterative import IterativeSolver
+from mccfr_plus.neural.network import Learner, Modules, device_of, summary_writer, torch_threads
+from mccfr_plus.neural.representation import new_representation
+from mccfr_plus.solver.iterative import IterativeSolver, Progress
 from mccfr_plus.trees.game_tree import GameTree
 
 GameOrTree: TypeAlias = pyspiel.Game | str | GameTree
@@ -27,15 +25,14 @@ Seed: TypeAlias = int | np.random.Generator | None
 class NeuralSolver(IterativeSolver):
     """A solver with networks; see `DeepCFR` for the arguments. A subclass defines `_build` and `_advance`.
 
-    Whatever changes in an iteration is a *part*: an array, which is modified in place; a `Store`; a `Learner`; or an
-    object whose ``parts()`` returns parts by name.
+    What changes in an iteration is a *part*: an array; a `Store`; a `Learner`; or an object with named ``parts()``.
     """
 
     _checkpoints: ClassVar[Any] = checkpoints
     iterations_at_once = 1
     config_class: ClassVar[Any]
     references: ClassVar[tuple[str, ...]] = ()  # keys of `citations.BIBLIOGRAPHY`
-    _build: Any  # makes samplers, memories and networks, given the seed
+    _build: Any  # makes memories and networks, given the seed
     _advance: Any  # runs an iteration, counted from 1
     _players: Sequence[Any]  # parts with `losses`
     _kept: dict[str, Any]  # further parts
@@ -60,6 +57,7 @@ class NeuralSolver(IterativeSolver):
         self.representation: Any = new_representation(game, representation, name)
         self.config: Any = (config or self.config_class()).resolved(self.representation.kind)
         self.representation.attach(name)
+        self.game, self.tree = self.representation.game, self.representation.tree
         if isinstance(game, GameTree):
             self._tree_to_evaluate = game
         with torch_threads(self.config.threads):
@@ -90,14 +88,6 @@ class NeuralSolver(IterativeSolver):
             raise
 
     @property
-    def game(self) -> pyspiel.Game:
-        return self.representation.game
-
-    @property
-    def tree(self) -> Any:
-        return self.representation.tree
-
-    @property
     def nodes_touched(self) -> int:
         return int(self.representation.nodes[0])
 
@@ -118,9 +108,9 @@ class NeuralSolver(IterativeSolver):
         """Returns a copy of the policy that the next iteration plays."""
 
     def evaluate(self) -> Evaluation:
-        """Returns values, NashConv and exploitability of the average policy, on the compiled game.
+        """Returns values, NashConv and exploitability of the average policy on the compiled game.
 
-        A game that is too large for that is a BudgetError; see `mccfr_plus.evaluation` for bounds and estimates.
+        One that is too large is a BudgetError; see `mccfr_plus.evaluation` for bounds and estimates.
         """
         return evaluate(self.whole_tree(), self.average_policy())
 
@@ -131,7 +121,7 @@ class NeuralSolver(IterativeSolver):
     def from_checkpoint(cls, path: str | os.PathLike, game: GameOrTree | None = None, **options: Any) -> Self:
         """Returns the solver of a checkpoint; other files are a CheckpointError.
 
-        ``game`` is its game or compiled tree, None: the game that the file names; ``options`` are ``network`` and
+        ``game`` is its game or compiled tree, None: the game that the file names. ``options`` are ``network`` and
         ``optimizer`` as they were, and ``device``.
         """
         header = checkpoints.read_header(path, cls.__name__)
@@ -142,14 +132,14 @@ class NeuralSolver(IterativeSolver):
     def _parts(self) -> dict[str, Any]:
         """Returns all arrays, stores and learners that change in an iteration, by name."""
         players = {f"player{player}": own for player, own in enumerate(self._players)}
-        return flat({"iterations": self._iterations, "sampling": self.representation} | self._kept | players)
+        return _flat({"iterations": self._iterations, "sampling": self.representation} | self._kept | players)
 
     def memory_sizes(self) -> dict[str, int]:
         """Returns how many rows the memories have, by name."""
         return {name: len(part) for name, part in self._parts().items() if isinstance(part, Store)}
 
     def state(self, sizes: Mapping[str, int] | None = None) -> dict[str, np.ndarray]:
-        """Returns the state between iterations; `sizes` are of memories, None: the present ones."""
+        """Returns the state between iterations, with memories of `sizes`, or as they are."""
         state: dict[str, np.ndarray] = {}
         for name, part in self._parts().items():
             if isinstance(part, np.ndarray):
@@ -166,12 +156,43 @@ class NeuralSolver(IterativeSolver):
                 part.load({key[len(name) + 1 :]: array for key, array in state.items() if key.startswith(f"{name}/")})
 
 
-def flat(parts: Mapping[str, Any]) -> dict[str, Any]:
-    """Returns the arrays, stores and learners of parts, by name."""
+def _flat(parts: Mapping[str, Any]) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for name, part in parts.items():
-        if isinstance(part, np.ndarray | Store | Learner):
-            found[name] = part
-        else:
-            found |= {f"{name}/{inner}": each for inner, each in flat(part.parts()).items()}
+        is_leaf = isinstance(part, np.ndarray | Store | Learner)
+        found |= {name: part} if is_leaf else {f"{name}/{key}": each for key, each in _flat(part.parts()).items()}
     return found
+
+
+def _scalars_of(progress: Progress) -> dict[str, float | None]:
+    found = None if progress.evaluation is None else progress.evaluation.exploitability
+    known = {"nodes_touched": progress.nodes_touched, "seconds": progress.seconds, "exploitability": found}
+    return known | {f"loss/player{player}": loss for player, loss in enumerate(progress.solver.losses)}
+
+
+class CSVLogger:
+    """Appends a row to a CSV file after each iteration: iterations, nodes_touched, seconds, exploitability, losses."""
+
+    def __init__(self, path: str | os.PathLike):
+        self.path = path
+
+    def __call__(self, progress: Progress) -> None:
+        row = {"iterations": progress.iterations, **_scalars_of(progress)}
+        with open(self.path, "a", newline="", encoding="utf-8") as file:
+            writer = csv.writer(file)
+            if not file.tell():
+                writer.writerow(row)
+            writer.writerow(row.values())
+
+
+class TensorBoardLogger:
+    """Adds the numbers of `CSVLogger` to TensorBoard, ``tensorboard --logdir DIRECTORY``, after each iteration."""
+
+    def __init__(self, directory: str | os.PathLike):
+        self._writer = summary_writer(os.fspath(directory))
+
+    def __call__(self, progress: Progress) -> None:
+        for name, value in _scalars_of(progress).items():
+            if value is not None:
+                self._writer.add_scalar(name, value, progress.iterations)
+        self._writer.flush()

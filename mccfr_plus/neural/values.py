@@ -1,7 +1,5 @@
 """Values of histories and actions under the current strategies: exact, or learned by a network."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np
@@ -16,7 +14,7 @@ from mccfr_plus.trees.batches import histories_of
 
 
 class ValueLearner(Learner):
-    """A network of the values of actions at histories. If payoffs of two players sum to a constant, it learns one's."""
+    """A network of values of actions at histories; one player's, if payoffs of two players sum to a constant."""
 
     def __init__(
         self, representation: Any, inputs: np.ndarray, num_actions: int, config: Any, rngs: Any, modules: Modules
@@ -29,14 +27,12 @@ class ValueLearner(Learner):
         super().__init__(inputs, heads * num_actions, config, rngs, name, "values", modules)
 
     def values_of(self, outputs: np.ndarray) -> np.ndarray:
-        """Returns the values of outputs, float64, ``[n, num_players, num_actions]``."""
+        """Returns the values of outputs, ``[n, num_players, num_actions]``."""
         values = outputs.reshape(-1, *self._shape) * self._units[:, None]
         return values if self._sum is None else np.concatenate([values, self._sum - values], axis=1)
 
-    def fit_values(
-        self, infosets: np.ndarray, rows: np.ndarray, actions: np.ndarray, values: np.ndarray, iteration: int
-    ) -> None:
-        """Trains on values of actions, ``[n, num_players]``, each of which is at a row of the infosets, ``[n]``."""
+    def fit_values(self, infosets: np.ndarray, rows: Any, actions: Any, values: Any, iteration: int) -> None:
+        """Trains on values of actions, ``[n, num_players]``, at ``rows`` of the infosets."""
         targets, weights = np.zeros((2, len(infosets), *self._shape), np.float32)
         targets[rows, :, actions] = values[:, : len(self._units)] / self._units
         weights[rows, :, actions] = 1.0
@@ -54,7 +50,7 @@ class PathValues:
         self.evict()
 
     def at(self, paths: Paths) -> np.ndarray:
-        """Returns the action values at decisions, ``[num_decisions, num_players, num_actions]``; 0 if untrained."""
+        """Returns action values, ``[num_decisions, num_players, num_actions]``; 0 if untrained."""
         if not self._trained[0]:
             return np.zeros((len(paths.masks), paths.returns.shape[1], paths.masks.shape[1]))
         return self.learner.values_of(self.learner.outputs(paths.histories))
@@ -75,7 +71,7 @@ class PathValues:
 
 
 class ExactValues:
-    """Values of the histories of a tree, ``table``, ``[num_players, num_nodes]``, computed by a pass over it."""
+    """Values of the histories of a tree, ``table``, ``[num_players, num_nodes]``, by a pass over it."""
 
     def __init__(self, representation: Any):
         self._representation, tree = representation, representation.tree
@@ -84,12 +80,11 @@ class ExactValues:
         self.table[:, leaves] = tree.arrays.payoffs[tree.arrays.nodes["payload"][leaves]].T
 
     def at(self, paths: Paths) -> np.ndarray:
-        """Returns the action values at decisions, ``[num_decisions, num_players, num_actions]``; 0 at illegal ones."""
+        """Returns action values, ``[num_decisions, num_players, num_actions]``; 0 at illegal ones."""
         children = np.where(paths.masks, self._representation.observer.children(paths.histories), 0)
         return np.where(paths.masks, self.table[:, children], 0.0).swapaxes(0, 1)
 
     def refresh(self, player: int) -> None:
-        """Writes a player's values under the current strategies to the table."""
         tree, strategy = self._representation.tree.arrays, self._representation.strategy
         with announce_compilation(refresh_values):
             refresh_values(tree, strategy, self.table[player], player)
@@ -101,10 +96,9 @@ class ExactValues:
 class TreeValues(ExactValues):
     """A network that learns values from sampled histories, for all histories of a tree.
 
-    With the model (ESCHER) they are values of histories: chance has its probabilities, and payoffs are known. A sampled
-    history's target is the expected value of its children: their targets where they were sampled, else the network's
-    values. Without it (DREAM) they are values of actions, in the table at the history after the action; the
-    value of a sampled chance node is the mean of the sampled outcomes.
+    With the model (ESCHER), a sampled history's target is the expected value of its children: their targets where they
+    were sampled, else the network's values. Without it (DREAM) they are values of actions, in the table at the history
+    after the action, and the value of a chance node is the mean of the sampled outcomes.
     """
 
     def __init__(self, representation: Any, uses_model: bool, *training: Any):
@@ -127,11 +121,9 @@ class TreeValues(ExactValues):
         self.learner = ValueLearner(representation, inputs, num_actions, *training)
 
     def evict(self) -> None:
-        """Drops the sampled histories."""
         self.visited[:] = 0
 
     def note(self, paths: Paths, values: np.ndarray) -> None:
-        """Adds sampled histories, with the values at them, to what is learned from."""
         self.visited += np.bincount(paths.ends, minlength=len(self.visited))
 
     def learn(self, iteration: int) -> None:
@@ -152,10 +144,9 @@ class TreeValues(ExactValues):
 
 @kernel
 def back_up(tree, strategy, visited, uses_model, values, targets):
-    """Backs up the values of sampled histories from the leaves to ``targets``, ``[num_players, num_nodes]``.
+    """Backs up the values of sampled histories to ``targets``, or ``values``, both ``[num_players, num_nodes]``.
 
     ``visited``, ``[num_nodes]`` int64, has the number of samples of each leaf; those of prefixes are written to it.
-    ``values``, ``[num_players, num_nodes]``, are used where nothing was sampled.
     """
     nodes = tree.nodes
     for node in range(len(nodes) - 1, -1, -1):

@@ -11,7 +11,7 @@ import pyspiel
 
 from mccfr_plus.errors import PolicyError
 from mccfr_plus.policies.table import JointTablePolicy, PolicyTable, is_strategy
-from mccfr_plus.trees.by_rules.rules_keys import RulesKeys
+from mccfr_plus.trees.by_rules.frames import RulesKeys
 from mccfr_plus.trees.expanding_tree import ExpandingTree
 from mccfr_plus.trees.flattening import rows_of
 from mccfr_plus.trees.info_states import Keys

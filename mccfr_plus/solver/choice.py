@@ -17,11 +17,11 @@ from mccfr_plus.errors import BudgetError, ConfigError
 from mccfr_plus.estimators import ExternalSampling, SamplingWeights
 from mccfr_plus.games import PyspielGame, RulesGame, compiled_rules
 from mccfr_plus.minimizers import RegretMatching
+from mccfr_plus.parameters import bytes_of
 from mccfr_plus.solver.config import SolverConfig
 from mccfr_plus.trees.by_rules.histories import openings_of
-from mccfr_plus.trees.by_rules.implicit_tree import ImplicitTree
+from mccfr_plus.trees.by_rules.implicit_tree import ImplicitTree, can_be_implicit, rules_to_traverse, tree_bytes
 from mccfr_plus.trees.by_rules.payoff_matrix import BYTES_PER_ENTRY
-from mccfr_plus.trees.by_rules.requirements import can_be_implicit, rules_to_traverse, tree_bytes
 from mccfr_plus.trees.game_tree import (
     DEFAULT_MAX_BYTES,
     DEFAULT_MAX_NODES,
@@ -29,13 +29,12 @@ from mccfr_plus.trees.game_tree import (
     GameTree,
     compile_game,
 )
-from mccfr_plus.trees.intervals import as_text, number_of
 from mccfr_plus.trees.lazy_tree import INFOSET_COST, NODE_COST, SLOT_ACTION_COST, LazyTree
 from mccfr_plus.trees.loading import load_game
-from mccfr_plus.trees.memory import MemoryPlan, available_bytes, bytes_of, plan_memory, release_unused, resident_bytes
+from mccfr_plus.trees.memory import MemoryPlan, available_bytes, plan_memory, release_unused, resident_bytes
 from mccfr_plus.trees.needs import HISTORIES, INFOSETS, NODES
 from mccfr_plus.trees.scratch import DRAWN, TOUCHED, new_scratch
-from mccfr_plus.trees.size_estimate import SizeEstimate, probe_size
+from mccfr_plus.trees.size_estimate import SizeEstimate, as_text, number_of, probe_size
 from mccfr_plus.trees.tree import Tree
 
 logger = logging.getLogger("mccfr_plus")
@@ -252,7 +251,7 @@ def _memory_plan(config: SolverConfig, num_players: int, rules: RulesGame | None
     """Returns how a tree that grows, the solver's tables and the making of a policy share the memory."""
     method = config.average_method(num_players, True, by_rules=rules is not None)
     private = _NUMBER + np.dtype(np.uint16).itemsize  # the gradient and the stamp of a slot
-    private += DRAWN.itemsize if config.estimator.samples_per_infoset else 0
+    private += DRAWN.itemsize if config.estimator.sample_per_infoset else 0
     uses_reach = method.mechanism in (Mechanism.TOUCHED, Mechanism.OPTIMISTIC) or config.estimator.needs_leaves
     private += _NUMBER if uses_reach else 0
     shared = 3 + config.minimizer.num_tables  # strategy, average, what was seen of it, tables
@@ -264,8 +263,8 @@ def _memory_plan(config: SolverConfig, num_players: int, rules: RulesGame | None
         values = _NUMBER * num_players if config.baseline is not None else 0
         node, infoset, slot = NODE_COST + values, INFOSET_COST + infoset, SLOT_ACTION_COST + slot
     else:
-        tree = tree_bytes(rules)
-        node, infoset, slot = 0, tree.infoset + TOUCHED.itemsize + infoset, tree.slot + slot
+        infoset_bytes, slot_bytes = tree_bytes(rules)
+        node, infoset, slot = 0, infoset_bytes + TOUCHED.itemsize + infoset, slot_bytes + slot
     return plan_memory(config.memory, node_cost=node, infoset_cost=infoset, slot_cost=slot)
 
 

@@ -11,8 +11,8 @@ from mccfr_plus.averages.average import Mechanism
 from mccfr_plus.averages.methods import settled
 from mccfr_plus.errors import GameError
 from mccfr_plus.estimators import SamplingWeights
+from mccfr_plus.estimators.draws import NO_PLAYER, list_nothing, max_visits
 from mccfr_plus.estimators.escher import refresh_values
-from mccfr_plus.estimators.visits import NO_PLAYER, list_nothing, max_visits
 from mccfr_plus.evaluation.by_rules import RulesEvaluator, TraversalInterrupted
 from mccfr_plus.evaluation.exact import normalize
 from mccfr_plus.evaluation.strategies import sampling_strategy_of
@@ -74,7 +74,7 @@ class Engine:
                 self.sampling = sampling_strategy_of(tree, estimator)
         options: dict[str, Any] = {
             "max_visits": self._max_visits() * (config.batch if config.is_team else 1),
-            "sample_per_infoset": estimator.samples_per_infoset,
+            "sample_per_infoset": estimator.sample_per_infoset,
             "values": self.baselines,
             "stride": 1 if config.is_team else config.threads,
         }
@@ -117,7 +117,7 @@ class Engine:
         if INFOSETS not in tree.provides:  # memory that is not used costs nothing
             return tree.node_capacity
         nodes, all_own = tree.arrays.nodes, estimator.visits_all_own
-        if estimator.updates_all_players and not is_own:
+        if estimator.update_all_players and not is_own:
             return int(max_visits(nodes, NO_PLAYER, False, False, False))
         all_chance, players = estimator.visits_all_chance and not is_own, range(tree.num_players)
         return int(max(max_visits(nodes, player, is_own, all_chance, all_own) for player in players))

@@ -20,7 +20,7 @@ from tqdm.auto import tqdm
 from mccfr_plus.display import AXES, MEASURE_LABELS, data_frame, draw_line, finish_axes, html_table, require_library
 from mccfr_plus.errors import BudgetError, ConfigError
 from mccfr_plus.evaluation.exact import Evaluation
-from mccfr_plus.files.writer import CheckpointWriter
+from mccfr_plus.files.checkpoint import CheckpointWriter
 from mccfr_plus.parameters import LARGEST, Seed, as_python, check_number, check_whole
 from mccfr_plus.trees.game_tree import GameTree, compile_game
 from mccfr_plus.trees.needs import HISTORIES
@@ -182,6 +182,7 @@ class IterativeSolver(abc.ABC):
 
     def __init__(self, seed: Seed):
         self.seed = int(seed) if isinstance(seed, int | np.integer) else None
+        self._label = type(self).__name__  # in plots
         self.seconds = self.cpu_seconds = 0.0
         self.history = History()
         self._tree_to_evaluate: GameTree | None = None
@@ -279,9 +280,7 @@ class IterativeSolver(abc.ABC):
                     break
         return self
 
-    def _chunks(
-        self, iterations: int | None, seconds: float | None, timed: Sequence[Any]
-    ) -> Generator[Progress, None, None]:
+    def _chunks(self, iterations: int | None, seconds: float | None, timed: list) -> Generator[Progress, None, None]:
         """Runs chunks of iterations, each until one of the `timed` hooks is due, and yields after each."""
         before, cpu_seconds = self.iterations, self.cpu_seconds - time.process_time()
         target = math.inf if iterations is None else before + iterations
@@ -324,10 +323,6 @@ class IterativeSolver(abc.ABC):
             ConfigError: If nothing was measured, `x` is something else, or matplotlib is missing.
         """
         return self.history.plot(x, axes, label or self._label, str(self.game))
-
-    @property
-    def _label(self) -> str:
-        return type(self).__name__
 
     def whole_tree(self, max_nodes: int | None = None) -> GameTree:
         """Returns the solver's compiled tree, or compiles one, once, with at most `max_nodes` histories."""

@@ -7,9 +7,9 @@ from importlib import metadata
 from typing import Any
 
 from mccfr_plus.errors import CheckpointError
-from mccfr_plus.files import file as checkpoint_file
+from mccfr_plus.files import checkpoint as checkpoint_file
 from mccfr_plus.files.game_digest import digest_of, digest_of_arrays
-from mccfr_plus.files.schema import check, natural, number, positive
+from mccfr_plus.files.json_files import check, natural, number, positive
 from mccfr_plus.solver.config import DETERMINISTIC, spec_of
 from mccfr_plus.trees.needs import INFOSETS
 from mccfr_plus.trees.tree import Sizes

@@ -120,7 +120,7 @@ class Solver(IterativeSolver):
 
     def _begin(self, game: AnyGame, config: SolverConfig, seed: Seed) -> None:
         super().__init__(seed)
-        self.config = config
+        self.config, self._label = config, str(config)
         self.estimator, self.minimizer, self.averaging = config.estimator, config.minimizer, config.averaging
         rngs = new_states(seed, config.threads)
         self._evaluator: Evaluator | None = None  # of a compiled tree
@@ -185,10 +185,6 @@ class Solver(IterativeSolver):
     def nodes_touched(self) -> int:
         """Histories visited so far; an iteration of `Full` counts the whole tree once per player."""
         return self._engine.nodes_touched
-
-    @property
-    def _label(self) -> str:
-        return str(self.config)
 
     def state(self) -> dict[str, np.ndarray]:
         return self._engine.state()

@@ -17,7 +17,7 @@ from mccfr_plus.games.openspiel import compiled_rules
 from mccfr_plus.games.rules import CHANCE, MOVER, TERMINAL
 from mccfr_plus.kernels.compile import kernel
 from mccfr_plus.kernels.slots import bind
-from mccfr_plus.trees.by_rules.rule_slots import (
+from mccfr_plus.trees.by_rules.rows import (
     RULE_APPLY,
     RULE_LEGAL,
     RULE_LOOK,

@@ -1,6 +1,7 @@
 """What trees have in common whose infosets are numbered as traversals find them: `LazyTree` and `ImplicitTree`."""
 
-from typing import NoReturn
+from collections.abc import Mapping
+from typing import Any, NoReturn
 
 import numpy as np
 import pyspiel
@@ -16,28 +17,23 @@ from mccfr_plus.trees.memory import KERNELS, MemoryPlan
 from mccfr_plus.trees.tree import Sizes, Tree
 
 # Entries of `expansion` that `Sizes` lists, in its order.
-_COUNTS = "NUM_NODES", "NUM_INFOSETS", "NUM_SLOTS", "NUM_PAYOFFS", "NUM_OUTCOMES"
-SIZES = tuple(getattr(expansion, name) for name in _COUNTS)
+_SIZES = [getattr(expansion, f"NUM_{name.upper()}") for name in Sizes._fields if name != "block_words"]
 
 _SLACK = 1.05  # of the plan: what checkpoints may take, as processes differ by some MB
 
 
 class ExpandingTree(Tree):
-    """A game whose infosets are numbered when they are first visited.
+    """A game whose infosets are numbered when they are first visited; it belongs to one solver.
 
-    Its arrays have room for all that the plan allows; what was never written takes no memory. Slots are numbered as
-    they are found, not player by player. It belongs to one solver.
-
-    Args:
-        stored: The arrays that there are: those of a lazy tree, or the infosets and `expansion` alone.
+    Its arrays have room for all that the plan allows; what was never written takes no memory. The subclass has some of
+    them, ``stored``.
     """
 
     perfect_recall = True  # as infosets are known by the player's own past, too
     keys: Keys
-    _info_keys: np.ndarray  # [max_infosets, 2] int64
 
     def __init__(self, game: pyspiel.Game, plan: MemoryPlan, shape: Shape, **stored: np.ndarray):
-        self.game, self.plan, self.shape = game, plan, shape
+        self.game, self.plan, self.shape, self.slot_capacity = game, plan, shape, plan.max_slots
         self.num_players = num_players = game.num_players()
         slot_range = np.zeros(num_players + 1, np.int64)
         slot_range[-1] = plan.max_slots
@@ -49,47 +45,38 @@ class ExpandingTree(Tree):
         )
         self._expansion, self._infosets = arrays.expansion, arrays.infosets
         self.arrays = TreeArrays(*map(read_only, arrays))
-        self.slot_capacity = plan.max_slots
+        self._info_keys = np.zeros((plan.max_infosets, 2), np.int64)
+        self._strategy = np.zeros(plan.max_slots)  # what new infosets play
+        self._kept: dict[int, Any] = {}
         self._owned = False
+
+    def _keep(self, things: Mapping[int, Any]) -> None:
+        """Writes the addresses of arrays or callbacks to words of `expansion`, and keeps these things alive."""
+        self._kept |= things
+        for word, thing in things.items():
+            self._expansion[word] = address_of(thing)
 
     @property
     def bindings(self) -> Bindings:
         return {IS_LAZY: True}
-
-    def state(self, sizes: Sizes) -> dict[str, np.ndarray]:
-        state = self.places(sizes)
-        state["infosets"] = state["infosets"].copy()
-        self._swap_orphans(state["infosets"])
-        return state
-
-    def end_loading(self, sizes: Sizes) -> None:
-        self._expansion[list(SIZES)] = sizes[: len(SIZES)]
-        self._swap_orphans(self._infosets[: sizes.infosets])
 
     def attach(self, ones: np.ndarray | None, *, check_depth: bool, single_trajectory: bool) -> np.ndarray:
         """See `Tree`: from now on the tree can grow. One that belongs to another solver is a ConfigError."""
         if self._owned:
             raise ConfigError("this tree belongs to another solver: give each solver the game itself.")
         self._owned = True
-        strategy = np.zeros(self.slot_capacity)
-        self._bound = strategy, ones  # keeps them alive as long as kernels may write to them
         words, plan = self._expansion, self.plan
-        words[expansion.SELF] = address_of(words)
-        words[expansion.INFOSETS] = address_of(self._infosets)
-        words[expansion.STRATEGY] = address_of(strategy)
-        words[expansion.ONES] = 0 if ones is None else address_of(ones)
+        self._keep({expansion.SELF: words, expansion.INFOSETS: self._infosets, expansion.STRATEGY: self._strategy})
+        if ones is not None:
+            self._keep({expansion.ONES: ones})
         words[expansion.MAX_NODES], words[expansion.NODE_COST] = plan.max_nodes, plan.node_cost
         words[expansion.MAX_INFOSETS], words[expansion.INFOSET_COST] = plan.max_infosets, plan.infoset_cost
         words[expansion.MAX_SLOTS], words[expansion.SLOT_COST] = plan.max_slots, plan.slot_cost
         words[expansion.MAX_COST] = plan.tree_bytes
-        return strategy
+        return self._strategy
 
     def arrays_to_run_on(self, with_leaves: bool) -> tuple[TreeArrays, np.ndarray]:
         return self.arrays, self._expansion
-
-    def count(self, entry: int) -> int:
-        """Returns an entry of ``arrays.expansion``."""
-        return int(self._expansion[entry])
 
     def why_full(self) -> str:
         found = f"{self.num_infosets:,} information sets" + (f" and {self.num_nodes:,} nodes" if self.num_nodes else "")
@@ -98,6 +85,21 @@ class ExpandingTree(Tree):
             "it plays uniformly at random where no traversal has been. Give more memory, or smaller parameters of the "
             "game."
         )
+
+    # --- its part of a checkpoint ---
+
+    def sizes(self) -> Sizes:
+        return Sizes(*map(self.count, _SIZES))
+
+    def state(self, sizes: Sizes) -> dict[str, np.ndarray]:
+        state = self.places(sizes)
+        state["infosets"] = state["infosets"].copy()
+        self._swap_orphans(state["infosets"])
+        return state
+
+    def end_loading(self, sizes: Sizes) -> None:
+        self._expansion[list(_SIZES)] = sizes[: len(_SIZES)]
+        self._swap_orphans(self._infosets[: sizes.infosets])
 
     def _swap_orphans(self, infosets: np.ndarray) -> None:
         """Numbers the empty sequences from the end of the places or, in files, -1, -2, ...; and back."""
@@ -112,18 +114,18 @@ class ExpandingTree(Tree):
             return None
         return (
             f"it has {sizes.nodes:,} nodes and {sizes.infosets:,} information sets, which do not fit into "
-            f"memory={self.plan.limit / 1e6:,.0f}MB"
+            f"memory={plan.limit / 1e6:,.0f}MB"
         )
 
     def _cost(self, sizes: Sizes) -> int:
         """Returns the bytes of what `sizes` lists."""
         return sizes.infosets * self.plan.infoset_cost + sizes.slots * self.plan.slot_cost
 
-    # --- sizes ---
+    # --- infosets ---
 
-    @property
-    def num_nodes(self) -> int:
-        return 0
+    def count(self, entry: int) -> int:
+        """Returns an entry of ``arrays.expansion``."""
+        return int(self._expansion[entry])
 
     @property
     def max_slots(self) -> int:
@@ -131,23 +133,19 @@ class ExpandingTree(Tree):
         return self.plan.max_slots
 
     @property
+    def num_nodes(self) -> int:
+        return self.count(expansion.NUM_NODES)
+
+    @property
     def num_infosets(self) -> int:
         return self.count(expansion.NUM_INFOSETS)
 
     @property
     def num_slots(self) -> int:
-        """Number of (infoset, action) pairs found so far."""
         return self.count(expansion.NUM_SLOTS)
-
-    # --- infosets ---
-
-    def require_whole(self, what: str) -> NoReturn:
-        """Raises ConfigError; `what` names what needs a compiled tree."""
-        raise ConfigError(f"{what} needs the whole tree, and this one is not stored: give tree='compiled'.")
 
     @property
     def found_infosets(self) -> np.ndarray:
-        """The infosets found, ``[num_infosets]`` INFOSET, parents first."""
         return self.arrays.infosets[: self.num_infosets]
 
     @property
@@ -159,3 +157,10 @@ class ExpandingTree(Tree):
     def found_keys(self) -> np.ndarray:
         """The keys of the infosets found, ``[num_infosets, 2]`` int64."""
         return self._info_keys[: self.num_infosets]
+
+    def require_perfect_recall(self, what: str) -> None:
+        """Does nothing; see `perfect_recall`."""
+
+    def require_whole(self, what: str) -> NoReturn:
+        """Raises ConfigError; `what` names what needs a compiled tree."""
+        raise ConfigError(f"{what} needs the whole tree, and this one is not stored: give tree='compiled'.")

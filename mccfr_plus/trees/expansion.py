@@ -1,15 +1,12 @@
 """Kernels that expand a node of a lazy tree when a traversal first visits it.
 
-All arrays of a lazy tree have their full length from the start; memory that was never written takes no space. A node
-whose first two fields are zero is unvisited: decision and chance nodes have children, and the kind of a leaf is not 0.
-At such a node a traversal calls `expand`. A callback into Python (`expander`) writes what pyspiel says about the node
-to the thread's row of `ANSWERS`. `expand` then finds or makes its infoset, reserves its children and publishes the
-node, and the traversal continues. The numbers of a traversal do not depend on when a node was expanded.
+A node whose first two fields are zero is unvisited: decision and chance nodes have children, and the kind of a leaf is
+not 0. There a traversal calls `EXPAND`. A callback into Python (`lazy_tree`) writes what pyspiel says about the node to
+the thread's row of `ANSWERS`. `EXPAND` then finds or makes its infoset, reserves its children and publishes the node.
+When the memory is full, it returns False: the loop throws the gradient under way away, and the run ends.
 
 `TreeArrays.expansion` holds counts, limits and addresses of everything that only expansion needs, so that kernels take
-one array more and not ten; `tables_of` turns the addresses into arrays. In compiled trees it is all zeros.
-
-When the memory is full, `expand` returns False. The loop then throws the gradient under way away, and the run ends.
+one array more and not ten. In compiled trees it is all zeros.
 
 Reference: open addressing with linear probing (Knuth 1998, TAOCP 3, section 6.4, algorithm L).
 """
@@ -24,42 +21,20 @@ from mccfr_plus.kernels.compile import inline_kernel, kernel
 from mccfr_plus.kernels.intrinsics import call_back, head_of, load_word, pointer, publish_head, publish_word, swap_word
 from mccfr_plus.kernels.slots import optional_slot
 from mccfr_plus.trees.arrays import INFOSET, NODE, NUM_EXPANSION, NUM_SLOTS
+from mccfr_plus.trees.info_states import hash_step
 
-# Entries of `TreeArrays.expansion`.
-STATUS = 0  # one of the values below
-CALLBACK = 1  # address of the callback
-LOCK = 2  # 1 while a thread changes the tree
-(
-    SELF,  # addresses: of `expansion` itself, which kernels take as a read-only array,
-    NODES,  # of the tree's arrays,
-    PARENTS,
-    INFOSETS,
-    KEYS,
-    TABLE,
-    SLOT_ACTIONS,
-    ANSWERS,  # of the rows that the callback writes, one per thread,
-    STRATEGY,  # and of what a new infoset initializes: its uniform strategy,
-    ONES,  # and a 1 at its first slot, or 0 for nothing
-) = range(3, 13)
-(
-    ANSWER_WIDTH,  # entries of a row of `ANSWERS`
-    NUM_NODES,  # nodes in use
-    MAX_NODES,
-    NUM_INFOSETS,
-    MAX_INFOSETS,
-    MAX_SLOTS,
-    NODE_COST,  # bytes of a node,
-    INFOSET_COST,  # of an infoset,
-    SLOT_COST,  # of a slot,
-    PAYOFF_COST,  # of a row of payoffs,
-    OUTCOME_COST,  # of a row of chance events,
-    MAX_COST,  # and of all of them together
-    TABLE_SIZE,  # a power of 2
-    NUM_PAYOFFS,  # rows of the tree's payoffs in use
-    NUM_OUTCOMES,  # rows of its chance events
-    CONFLICT_NODE,  # the node at which two infosets were found to be in conflict,
-    CONFLICT_INFOSET,  # and the infoset with its key
-) = range(13, NUM_SLOTS)
+# Entries of `TreeArrays.expansion`: one of the values below, the callback's address, 1 while a thread changes the tree,
+STATUS, CALLBACK, LOCK = 0, 1, 2
+# addresses of `expansion` itself, which kernels take as a read-only array, and of the arrays of `Tables` and the table
+# of infosets; of the rows that the callback writes, one per thread; and of an array in which the first slot of a new
+# infoset gets a 1, or 0 for none,
+SELF, NODES, PARENTS, INFOSETS, KEYS, TABLE, SLOT_ACTIONS, ANSWERS, STRATEGY, ONES = range(3, 13)
+# the length of such a row; how much is in use, and the limits,
+ANSWER_WIDTH, NUM_NODES, MAX_NODES, NUM_INFOSETS, MAX_INFOSETS, MAX_SLOTS = range(13, 19)
+# bytes of one of each, and the limit of all together; the length of the table, a power of 2,
+NODE_COST, INFOSET_COST, SLOT_COST, PAYOFF_COST, OUTCOME_COST, MAX_COST, TABLE_SIZE = range(19, 26)
+# rows of payoffs and chance events in use; a node with other actions than its infoset. `NUM_SLOTS` is the last entry.
+NUM_PAYOFFS, NUM_OUTCOMES, CONFLICT_NODE, CONFLICT_INFOSET = range(26, NUM_SLOTS)
 
 # Values of STATUS. All but the first end a traversal.
 EXPANDING, FAILED, FULL, ACTIONS_DIFFER, INTERRUPTED = range(5)
@@ -70,9 +45,6 @@ ANSWER_KIND, ANSWER_COUNT, ANSWER_ROW, ANSWER_KEY, ANSWER_ACTIONS = 0, 1, 2, 3, 
 _NO_ANSWER = -100
 
 NONE = -1  # in place of an infoset
-
-_MIX_A = np.uint64(0x9E3779B97F4A7C15)
-_MIX_B = np.uint64(0xD6E8FEB86659FD93)
 
 
 class Tables(NamedTuple):
@@ -110,25 +82,22 @@ def interrupt(expansion: np.ndarray) -> None:
 
 @inline_kernel
 def lock(expansion):
-    """Waits until no other thread changes the tree. `expansion` must be writable, as for `unlock`."""
+    """Waits until no other thread changes the tree; `expansion` must be writable."""
     while swap_word(expansion, LOCK, 1) != 0:
         pass
 
 
 @inline_kernel
 def unlock(expansion):
-    """Lets other threads change the tree again."""
     publish_word(expansion, LOCK, 0)
 
 
+@optional_slot
 @kernel
-def expand(expansion, node, thread):
+def EXPAND(expansion, node, thread):
     """Expands an unvisited node. Returns whether it is expanded now; if not, the traversal must end.
 
-    Args:
-        expansion: ``TreeArrays.expansion``; the arrays that it points at are modified in place.
-        node: The node.
-        thread: The number of the traversal's thread.
+    The arrays that ``expansion`` points at are modified in place.
     """
     if expansion[CALLBACK] == 0 or load_word(expansion, STATUS) != EXPANDING:
         return False
@@ -144,9 +113,6 @@ def expand(expansion, node, thread):
     is_there = _put(tables, node, answer)
     unlock(tables.words)
     return is_there
-
-
-EXPAND = optional_slot(expand)
 
 
 @kernel
@@ -199,9 +165,7 @@ def _last_own_slot(tables, node, player):
 @inline_kernel
 def _has_room(words, nodes, infosets, slots):
     """Returns whether so many more nodes, infosets and slots fit the memory; if not, the tree is full."""
-    nodes += words[NUM_NODES]
-    infosets += words[NUM_INFOSETS]
-    slots += words[NUM_SLOTS]
+    nodes, infosets, slots = nodes + words[NUM_NODES], infosets + words[NUM_INFOSETS], slots + words[NUM_SLOTS]
     cost = nodes * words[NODE_COST] + infosets * words[INFOSET_COST] + slots * words[SLOT_COST]
     cost += words[NUM_PAYOFFS] * words[PAYOFF_COST] + words[NUM_OUTCOMES] * words[OUTCOME_COST]
     fits = nodes <= words[MAX_NODES] and infosets <= words[MAX_INFOSETS] and slots <= words[MAX_SLOTS]
@@ -219,10 +183,8 @@ def new_infoset(tables, parent_slot, answer):
     if not _has_room(words, count, 1, count):  # for its children, too
         return NONE
     record = tables.infosets[infoset]
-    record["first_slot"] = first
-    record["num_actions"] = count
-    record["parent_slot"] = parent_slot
-    record["player"] = player
+    record["first_slot"], record["num_actions"] = first, count
+    record["parent_slot"], record["player"] = parent_slot, player
     tables.keys[infoset, 0], tables.keys[infoset, 1] = answer[ANSWER_KEY], answer[ANSWER_KEY + 1]
     for index in range(count):
         tables.slot_actions[first + index] = answer[ANSWER_ACTIONS + index]
@@ -246,13 +208,12 @@ def _has_actions(tables, infoset, answer):
 
 
 # --- the table of infosets: 1 + the number of an infoset, or 0, at the first free place from its key's hash on ---
-# An infoset is known by the player's last slot, of which each player has its own, and the information state, so that
-# recall is perfect whatever the text of the information state leaves out.
+# An infoset is known by the player's last slot and the information state, so that recall is perfect whatever the text
+# of the information state leaves out.
 
 
 @inline_kernel
 def _table(words):
-    """Returns the table, which may be enlarged later."""
     return numba.carray(pointer(words[TABLE]), words[TABLE_SIZE], np.int32)
 
 
@@ -261,7 +222,7 @@ def _place_of(tables, slot, low, high):
     """Returns where in the table the infoset after a slot, with a key, stands or belongs."""
     table, infosets, keys = _table(tables.words), tables.infosets, tables.keys
     mask = len(table) - 1
-    word = np.uint64(low) * _MIX_A ^ (np.uint64(high) + np.uint64(slot)) * _MIX_B
+    word = hash_step(hash_step(np.uint64(slot), np.uint64(low)), np.uint64(high))
     place = np.int64((word >> np.uint64(20)) & np.uint64(mask))
     while table[place] != 0:
         infoset = table[place] - 1

@@ -2,10 +2,15 @@
 
 import contextlib
 import difflib
+import functools
 import importlib
 import logging
 import math
 import os
+import re
+import signal
+import subprocess
+import sys
 from array import array
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
@@ -20,7 +25,6 @@ from mccfr_plus.games.rules import CHANCE, TERMINAL
 from mccfr_plus.trees.arrays import INFOSET
 from mccfr_plus.trees.flattening import FlatTree, flatten
 from mccfr_plus.trees.tree import Tree
-from mccfr_plus.trees.trial import try_out, without_places
 
 logger = logging.getLogger("mccfr_plus")
 
@@ -35,6 +39,27 @@ _CHECK_EVERY = 1024  # nodes between two checks of the budget
 # Bytes of a compiled tree, and of a recording.
 COMPILED_BYTES_PER_NODE = 21  # 16 in the tree, 5 in the recording
 COMPILED_BYTES_PER_INFOSET = 250  # key object, dictionary entries, list entries, array rows; its text comes on top
+
+_USUAL = re.compile(r"[a-z_]*|[1-8]", re.IGNORECASE)  # values of parameters
+_TRIAL_SECONDS, _TRIAL_BYTES = 5, 4 << 30  # CPU time and memory of the process that tries others
+
+# Plays one game. What it prints last is what OpenSpiel says.
+_TRIAL = """
+import contextlib, random, sys, pyspiel
+with contextlib.suppress(ImportError, ValueError, OSError):
+    import resource  # not on Windows
+    for kind, limit in (("CPU", int(sys.argv[2])), ("AS", int(sys.argv[3])), ("CORE", 0)):
+        resource.setrlimit(getattr(resource, "RLIMIT_" + kind), (limit, limit + (kind == "CPU")))
+try:
+    game = pyspiel.load_game_as_turn_based(sys.argv[1])
+except Exception as error:  # the caller will learn it, or it is written in Python
+    sys.exit("it needs too much memory" if isinstance(error, MemoryError) else 0)
+state, rng = game.new_initial_state(), random.Random(0)
+while not state.is_terminal():
+    if not state.is_chance_node() and game.get_type().provides_information_state_string:
+        state.information_state_string()
+    state.apply_action(rng.choice(state.legal_actions()))
+"""
 
 
 def load_game(game: pyspiel.Game | str | Tree) -> pyspiel.Game:
@@ -99,6 +124,29 @@ def game_of_name(text: str) -> pyspiel.Game:
         raise
     except Exception as error:  # pyspiel raises RuntimeError, SpielError and ValueError here
         raise GameError(f"OpenSpiel does not accept the game string {text!r}: {without_places(str(error))}") from None
+
+
+@functools.cache
+def try_out(text: str) -> None:
+    """Plays one game of a string with an unusual parameter in another process, as OpenSpiel may end it, or never end.
+
+    If it fails, or needs more than five seconds or 4 GiB, that is a GameError.
+    """
+    if all(_USUAL.fullmatch(value.strip()) for value in re.findall(r"=([^=,()]*)", text)):
+        return
+    # -P: no module is taken from the working directory
+    command = [sys.executable, "-P", "-c", _TRIAL, text, str(_TRIAL_SECONDS), str(_TRIAL_BYTES)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode:
+        how = f" ({signal.Signals(-done.returncode).name})" if done.returncode < 0 else ""
+        said = without_places(done.stderr.strip().rpartition("\n")[2])
+        said = said or f"one game does not end in {_TRIAL_SECONDS} seconds"
+        raise GameError(f"OpenSpiel fails on {text!r}{how}: {said}: choose other parameters.")
+
+
+def without_places(message: str) -> str:
+    """Returns an error message of OpenSpiel's in one line, without the places in its source code."""
+    return re.sub(r"\S+\.(cc|h):\d+ ", "", " ".join(message.split()))
 
 
 def action_name(game: pyspiel.Game, player: int, action: int) -> str:

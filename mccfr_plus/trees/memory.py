@@ -2,10 +2,8 @@
 
 import contextlib
 import ctypes
-import functools
 import gc
 import math
-import re
 import time
 from pathlib import Path
 from typing import NamedTuple
@@ -16,12 +14,8 @@ import pyspiel
 
 from mccfr_plus.errors import BudgetError, ConfigError
 from mccfr_plus.games import PyspielGame
-from mccfr_plus.parameters import as_python
-from mccfr_plus.trees.intervals import as_text
-from mccfr_plus.trees.size_estimate import probe_size
-
-_UNITS = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12, "KI": 2**10, "MI": 2**20, "GI": 2**30, "TI": 2**40}
-_TEXT = re.compile(r"\s*([0-9]*\.?[0-9]+(?:[eE][0-9]+)?)\s*([KMGT]I?)?B?\s*", re.IGNORECASE)
+from mccfr_plus.parameters import bytes_of
+from mccfr_plus.trees.size_estimate import as_text, probe_size
 
 _SHARE_OF_FREE = 0.5  # of what is free, without a limit
 _STATES_SHARE = 0.2  # of the limit: for states of the game that are kept to save replays
@@ -38,33 +32,15 @@ ESTIMATE_MARGIN = 10.0  # estimates from a small sample may be several times too
 _LAST_INDEX = int(np.iinfo(np.int32).max) - 1
 
 
-def bytes_of(text: str | int | float) -> int:
-    """Returns a number of bytes such as ``"4GB"``, ``"512MiB"``, ``"1e9"`` or ``4_000_000_000``, or a ConfigError.
-
-    Examples:
-        >>> bytes_of("1.5GB"), bytes_of("2KiB")
-        (1500000000, 2048)
-    """
-    found = _TEXT.fullmatch(str(as_python(text))) if not isinstance(text, bool) else None
-    size = float(found[1]) * _UNITS[(found[2] or "").upper()] if found else 0.0
-    if not 1 <= size < 2**63:
-        raise ConfigError(f"memory={text!r}: give a positive number of bytes, such as 4GB, 512MiB or 4e9.")
-    return int(size)
-
-
 def resident_bytes() -> int:
     """Returns the memory that this process has, in bytes."""
     return psutil.Process().memory_info().rss
 
 
 def release_unused() -> None:
-    """Gives the memory of objects that are no longer used back to the operating system.
-
-    Python collects cycles of references late, and glibc keeps what was freed in small pieces. Other C libraries have
-    no function for this.
-    """
+    """Gives memory back to the operating system: cycles of references, and what glibc keeps in small pieces."""
     gc.collect()
-    with contextlib.suppress(AttributeError, OSError, TypeError):  # TypeError: Windows
+    with contextlib.suppress(AttributeError, OSError, TypeError):  # other C libraries; TypeError: Windows
         ctypes.CDLL(None).malloc_trim(0)
 
 
@@ -85,10 +61,8 @@ class Budget:
     """
 
     def __init__(self, game: pyspiel.Game, max_nodes: int, max_bytes: int, estimate_margin: float = ESTIMATE_MARGIN):
-        self._game = game
-        self._estimate_margin = estimate_margin
-        self.max_nodes = max_nodes
-        self.max_bytes = max_bytes
+        self._game, self._estimate_margin = game, estimate_margin
+        self.max_nodes, self._max_bytes = max_nodes, max_bytes
         self._probe_at = time.monotonic() + _PROBE_AFTER_SECONDS
         self._probe_after = _PROBE_RULES_AFTER if isinstance(game, PyspielGame) else _PROBE_AFTER
 
@@ -98,15 +72,16 @@ class Budget:
             self.check_estimate(num_nodes)
         if num_nodes > self.max_nodes:
             self._refuse(f"more than the budget of {self.max_nodes:,} nodes", num_nodes)
-        if num_bytes > self.max_bytes:
-            self._refuse(f"more than the memory limit of {self.max_bytes:,} bytes after {num_nodes:,} nodes", num_nodes)
+        if num_bytes > self._max_bytes:
+            why = f"more than the memory limit of {self._max_bytes:,} bytes after {num_nodes:,} nodes"
+            self._refuse(why, num_nodes)
 
     def check_estimate(self, num_nodes: int) -> None:
         """Raises BudgetError if the estimate from a sample is far beyond the budget."""
         if self._log10_nodes > math.log10(self.max_nodes * self._estimate_margin):
             self._refuse(f"the budget is {self.max_nodes:,} nodes", num_nodes)
 
-    @functools.cached_property
+    @property
     def _log10_nodes(self) -> float:
         return probe_size(self._game).histories.log10
 

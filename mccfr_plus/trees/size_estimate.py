@@ -1,10 +1,9 @@
 """The size of a game, estimated by beams of sampled histories: nothing is compiled.
 
-A beam begins with the root. Its next level consists of the children of all histories of this one; where there are
-n > `width` of them, `width` are drawn uniformly without replacement, and the weight of the level grows by the factor
-n / width. So weight x (sum of f over the sample) has the expectation "sum of f over the level", for any f; it is exact
-where no level is wider than the beam. Sums of f = 1 count nodes. For what a traversal visits, f is the probability that
-it comes to the history. All numbers are logarithms: those of chess do not fit a float.
+The next level of a beam consists of the children of all its histories; of n > `width`, `width` are drawn uniformly
+without replacement, and the weight of the level grows by the factor n / width. So weight x (sum of f over the sample)
+has the expectation "sum of f over the level", for any f. Sums of f = 1 count nodes; for what a traversal visits, f is
+the probability that it comes to the history. All numbers are logarithms: those of chess do not fit a float.
 
 References: Knuth 1975, "Estimating the efficiency of backtrack programs", theorem 1 (width 1). Chen 1992, "Heuristic
 sampling: a method for predicting the performance of tree searching programs". Vaisman, Kroese 2017, "Stochastic
@@ -19,19 +18,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pyspiel
+from numpy.typing import ArrayLike
 from tqdm.auto import tqdm
 
-from mccfr_plus.errors import ConfigError
-from mccfr_plus.parameters import as_python, new_state
-from mccfr_plus.trees.intervals import Interval, interval_of, log_sum
-from mccfr_plus.trees.loading import (
-    COMPILED_BYTES_PER_INFOSET,
-    COMPILED_BYTES_PER_NODE,
-    game_error,
-    load_game,
-    read_node,
-    require_end,
-)
+from mccfr_plus.parameters import LARGEST, check_choice, check_number, check_whole, new_state
+from mccfr_plus.trees import loading
 
 # Bytes that `Solver(tree, "external", "rm")` takes on top: `bytes_on_top` per slot and infoset.
 SOLVER_BYTES_PER_SLOT = 50  # strategy, average, what was seen of it, regrets, gradient, reach: 8 each; a stamp: 2
@@ -39,10 +30,84 @@ SOLVER_BYTES_PER_INFOSET = 12  # the list of touched infosets
 
 ESTIMATORS = ("full", "chance", "external", "outcome")
 
+CONFIDENCE, _RESAMPLES = 0.95, 1_000
+_LARGEST = 300.0  # log10 of the largest number that is returned as a float
+_MOST_SPREAD = 1.3  # standard deviation of log10 up to which an upper limit is given: a factor of 20
+
 _BEAMS, _PROBE_BEAMS = 20, 10
-_PILOT_WIDTH = 8
-_MAX_WIDTH = 20_000  # states in memory
+_PILOT_WIDTH, _MAX_WIDTH = 8, 20_000  # states in memory
 _PROBE_SIZE, _PROBE_SECONDS = 10_000, 3.0
+
+
+class Interval(NamedTuple):
+    """An estimate and the limits of its 95 % confidence interval, as logarithms to base 10.
+
+    Attributes:
+        log10: Of the estimate; minus infinity for 0.
+        low: Of the lower limit; equal to `log10`, like `high`, if the number is exact.
+        high: Of the upper limit; infinite if none can be given.
+    """
+
+    log10: float
+    low: float
+    high: float
+
+    @property
+    def value(self) -> float:
+        """The estimate, at most 1e300."""
+        return number_of(self.log10)
+
+    @property
+    def is_exact(self) -> bool:
+        """Whether the number is a count."""
+        return self.low == self.high
+
+    def times(self, factor: float) -> "Interval":
+        """Returns the interval of a multiple."""
+        return Interval(*(log + math.log10(factor) for log in self))
+
+    def __str__(self) -> str:
+        limits = "" if self.is_exact else f" ({as_text(self.low)} to {as_text(self.high)})"
+        return as_text(self.log10) + limits
+
+
+def interval_of(logs: ArrayLike, *, is_exact: bool = False) -> Interval:
+    """Returns the mean of independent unbiased estimates, given by log10, with its percentile bootstrap interval.
+
+    A single estimate has no upper limit; its lower limit is from Markov's inequality, P(estimate >= a mu) <= 1 / a.
+    """
+    estimates, tail = np.asarray(logs), (1 - CONFIDENCE) / 2
+    mean = float(log_sum(estimates)) - math.log10(len(estimates))
+    if is_exact or mean == -math.inf:
+        return Interval(mean, mean, mean)
+    if len(estimates) == 1:
+        return Interval(mean, mean + math.log10(tail), math.inf)
+    draws = np.random.default_rng(0).integers(len(estimates), size=(_RESAMPLES, len(estimates)))
+    means = log_sum(estimates[draws]) - math.log10(len(estimates))
+    low, high = np.quantile(means, (tail, 1 - tail), method="nearest")  # which does not add infinities
+    is_certain = np.std(estimates[np.isfinite(estimates)]) <= _MOST_SPREAD
+    return Interval(mean, min(float(low), mean), max(float(high), mean) if is_certain else math.inf)
+
+
+def log_sum(logs: ArrayLike) -> np.ndarray:
+    """Returns log10 of the sum along the last axis of numbers given by their log10."""
+    factor = math.log(10.0)
+    return np.logaddexp.reduce(np.asarray(logs) * factor, axis=-1) / factor
+
+
+def number_of(log10: float) -> float:
+    """Returns the number of a logarithm, at most 1e300."""
+    return 10.0 ** min(log10, _LARGEST)
+
+
+def as_text(log10: float) -> str:
+    """Returns a power of ten as people write it: ``"12 million"``, ``"10^47"``."""
+    if log10 == math.inf:
+        return "unknown"
+    for digits, word in ((12, ""), (9, " billion"), (6, " million")):
+        if log10 >= digits:
+            return f"10^{log10:.{0 if log10 >= 100 else 1}f}" if not word else f"{10 ** (log10 - digits):.3g}{word}"
+    return f"{10**log10:,.0f}" if log10 >= 2 else f"{float(f'{10**log10:.3g}'):g}"
 
 
 @dataclass(frozen=True)
@@ -66,8 +131,8 @@ class SizeEstimate:
 
     Examples:
         >>> import mccfr_plus
-        >>> estimate = mccfr_plus.estimate_size("kuhn_poker", seed=1)
-        >>> estimate.is_exact, round(estimate.histories.value)
+        >>> estimate = mccfr_plus.estimate_size("kuhn_poker")
+        >>> estimate.histories.is_exact, round(estimate.histories.value)
         (True, 58)
     """
 
@@ -90,17 +155,13 @@ class SizeEstimate:
         Args:
             estimator: ``"full"``, ``"chance"``, ``"external"`` or ``"outcome"``; others are a ConfigError.
         """
-        if estimator not in self.traversals:
-            raise ConfigError(f"estimator={estimator!r}: give one of {', '.join(ESTIMATORS)}.")
+        check_choice("estimator", estimator, ESTIMATORS)
         return self.traversals[estimator].times(len(self.decision_nodes))
 
     def fits(self, max_nodes: float, max_bytes: float) -> bool:
         """Returns whether the compiled tree and a solver keep within limits at the upper ends of their intervals."""
-        is_small, has_room = (
-            estimate.high <= math.log10(limit) + 1e-9  # of the rounding of logarithms
-            for estimate, limit in ((self.histories, max_nodes), (self.compiled_bytes, max_bytes))
-        )
-        return is_small and has_room
+        pairs = (self.histories, max_nodes), (self.compiled_bytes, max_bytes)
+        return all(found.high <= math.log10(limit) + 1e-9 for found, limit in pairs)  # 1e-9: logarithms are rounded
 
     def as_dict(self) -> dict[str, Any]:
         """Returns all numbers as plain Python values, ready for JSON; an interval is ``{log10, low, high}``."""
@@ -127,8 +188,8 @@ def estimate_size(
 
     Args:
         game: A `pyspiel.Game` or a game string, as for `compile_game`.
-        sample_size: Number of histories to visit, at least 1: about as many, fewer if the game is small enough to be
-            counted. 10,000 suffice for an order of magnitude.
+        sample_size: About how many histories to visit, at least 1; fewer if the game is small enough to be counted.
+            10,000 suffice for an order of magnitude.
         seconds: Time after which no further beam begins; None: no limit.
         seed: Seed of the sample.
         progress: Whether to show a progress bar on work over a second; None: if standard error is a terminal.
@@ -140,17 +201,15 @@ def estimate_size(
     Examples:
         >>> import mccfr_plus
         >>> estimate = mccfr_plus.estimate_size("kuhn_poker", seed=1)
-        >>> estimate.is_exact, round(estimate.histories.value), round(estimate.traversals["external"].value, 2)
-        (True, 58, 7.25)
+        >>> round(estimate.traversals["external"].value, 2)
+        7.25
         >>> estimate.fits(max_nodes=50_000_000, max_bytes=8 << 30)
         True
     """
-    sample_size, seconds = map(as_python, (sample_size, seconds))
-    if not isinstance(sample_size, int) or sample_size < 1:
-        raise ConfigError(f"sample_size={sample_size!r}: must be a whole number above 0.")
-    if seconds is not None and not (isinstance(seconds, int | float) and 0 < seconds < math.inf):
-        raise ConfigError(f"seconds={seconds!r}: must be a positive number.")
-    return _estimate(load_game(game), sample_size, _BEAMS, seconds or math.inf, seed, progress)
+    check_whole("sample_size", sample_size)
+    if seconds is not None:
+        check_number("seconds", seconds, 0, LARGEST, "must be a positive number")
+    return _estimate(loading.load_game(game), sample_size, _BEAMS, seconds or math.inf, seed, progress)
 
 
 def probe_size(game: pyspiel.Game) -> SizeEstimate:
@@ -245,18 +304,18 @@ class Sampler:
             sums = np.logaddexp(sums, log_weight + np.append(counts, np.logaddexp.reduce(reach)))
             num_actions = [len(node.actions) for node in nodes]
             parents = np.repeat(np.arange(len(nodes)), num_actions)
-            indices = np.concatenate([np.arange(number) for number in num_actions])
             if not len(parents):
                 break
+            indices = np.concatenate([np.arange(number) for number in num_actions])
             if len(parents) > width:
                 kept = np.sort(self._rng.choice(len(parents), width, replace=False))
                 log_weight, is_exact = log_weight + math.log(len(parents) / width), False
                 parents, indices = parents[kept], indices[kept]
-            logs = np.log([nodes[i].probabilities[j] for i, j in zip(parents, indices, strict=True)])
+            edges = list(zip(parents.tolist(), indices.tolist(), strict=True))
+            logs = np.log([nodes[parent].probabilities[index] for parent, index in edges])
             reach = reach[parents] + logs[:, None] * self._is_sampled[kinds[parents]]
             depth += 1
-            children = zip(parents.tolist(), indices.tolist(), strict=True)
-            nodes = [self._visit(nodes[parent], index, depth) for parent, index in children]
+            nodes = [self._visit(nodes[parent], index, depth) for parent, index in edges]
         full, chance, outcome, *external = sums[num_kinds:]
         mean = np.logaddexp.reduce(external) - math.log(len(external))
         return Beam(np.append(sums[:num_kinds], [full, chance, mean, outcome]) / math.log(10), depth, is_exact)
@@ -267,7 +326,7 @@ class Sampler:
         try:
             if parent is None:
                 return self._read(self._game.new_initial_state(), (0,) * self._game.num_players())
-            require_end(self._game, depth)
+            loading.require_end(self._game, depth)
             action, pasts = parent.actions[index], parent.pasts
             if parent.kind >= 0:
                 own = hash((pasts[parent.kind], parent.info_state, action))
@@ -275,11 +334,11 @@ class Sampler:
             return self._read(parent.state.child(action), pasts)
         except Exception as problem:
             history = [*parent.state.history(), parent.actions[index]] if parent else []
-            error = game_error(self._game, history, problem)
+            error = loading.game_error(self._game, history, problem)
             raise error from error.__cause__
 
     def _read(self, state: pyspiel.State, pasts: tuple[int, ...]) -> _Node:
-        kind, actions, probabilities = read_node(self._game, state)
+        kind, actions, probabilities = loading.read_node(self._game, state)
         info_state = state.information_state_string() if kind >= 0 else ""
         if kind >= 0:
             key, met = hash(info_state), self.met[kind]
@@ -287,18 +346,17 @@ class Sampler:
                 met[key] = pasts[kind]
                 self._num_slots += len(actions)
                 self._text_length += len(info_state)
-            elif met[key] != pasts[kind]:
-                self.perfect_recall = False
+            self.perfect_recall &= met[key] == pasts[kind]
         return _Node(state, pasts, kind, actions, probabilities, info_state)
 
     def compiled_bytes(self, is_exact: bool, histories: Interval, decision_nodes: list[Interval]) -> Interval:
         """Returns the memory of the compiled tree and a solver: between the infosets seen and all decision nodes."""
         seen = max(sum(map(len, self.met)), 1)
         texts_and_slots = self._text_length + self._num_slots * SOLVER_BYTES_PER_SLOT
-        per_infoset = COMPILED_BYTES_PER_INFOSET + SOLVER_BYTES_PER_INFOSET + texts_and_slots / seen
+        per_infoset = loading.COMPILED_BYTES_PER_INFOSET + SOLVER_BYTES_PER_INFOSET + texts_and_slots / seen
         low = math.log10(seen)
         middle, _, high = (float(log_sum(logs)) for logs in zip(*decision_nodes, strict=True))
         # Of a number that is known to a factor only, the middle of the factor.
         infosets = Interval(low, low, low) if is_exact else Interval((low + middle) / 2, low, high)
-        pairs = zip(histories.times(COMPILED_BYTES_PER_NODE), infosets.times(per_infoset), strict=True)
+        pairs = zip(histories.times(loading.COMPILED_BYTES_PER_NODE), infosets.times(per_infoset), strict=True)
         return Interval(*(float(log_sum(pair)) for pair in pairs))

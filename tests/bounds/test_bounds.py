@@ -11,7 +11,7 @@ from mccfr_plus import FTRL, AverageStrategySampling, Hedge, PowerAverage, Solve
 from mccfr_plus.bounds import regret, treeplex, why_no_bound
 from mccfr_plus.bounds.treeplex import vertex_maximum
 from mccfr_plus.evaluation.exact import own_reach
-from mccfr_plus.minimizers.dilated_weights import SCHEMES, dilated_weights
+from mccfr_plus.minimizers.exponential_weights import SCHEMES, dilated_weights
 from mccfr_plus.solver.config import ESTIMATORS, MINIMIZERS
 from mccfr_plus.trees.game_tree import action_sequences
 

@@ -9,7 +9,7 @@ import pytest
 
 import mccfr_plus
 from mccfr_plus.cli import solve
-from mccfr_plus.files.lock import CheckpointLock
+from mccfr_plus.files.checkpoint import CheckpointLock
 from mccfr_plus.solver.saved_state import read_header
 
 RUN = ("solve", "leduc_poker", "--estimator=external", "--minimizer=rm", "--seed=7")

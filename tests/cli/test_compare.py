@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from mccfr_plus.experiments.record import read_record
+from mccfr_plus.experiments.runs import read_record
 
 SHORT = ["--seeds=2", "--nodes=3e4", "--processes=1"]
 GAMES = ["kuhn_poker", "kuhn_poker(players=3)"]

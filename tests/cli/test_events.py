@@ -16,9 +16,9 @@ import pytest
 
 from mccfr_plus import Solver, load_policy, save_policy
 from mccfr_plus.cli.main import main
-from mccfr_plus.experiments import run_loop
+from mccfr_plus.experiments import runs
 from mccfr_plus.files.atomic_write import TEMPORARY_SUFFIX
-from mccfr_plus.files.file import read_header
+from mccfr_plus.files.checkpoint import read_header
 
 pytestmark = pytest.mark.integration
 
@@ -80,7 +80,7 @@ def handlers():
 def folder(tmp_path, monkeypatch, interpreted_loops, blank_pictures):
     save_policy(Solver("kuhn_poker", "full", "rm+").run(10).average_policy(), tmp_path / "kuhn.npz")
     monkeypatch.chdir(tmp_path)
-    run_loop.drop_prepared_games()  # so that comparisons compile a tree
+    runs.prepared_games.clear()  # so that comparisons compile a tree
     return tmp_path
 
 

@@ -6,7 +6,7 @@ import pytest
 
 import mccfr_plus
 from mccfr_plus.cli import solve
-from mccfr_plus.files.json_lines import read_json_lines
+from mccfr_plus.files.json_files import read_json_lines
 from mccfr_plus.trees import memory
 
 LEDUC = ("solve", "leduc_poker", "--estimator=external", "--minimizer=rm", "--seed=7", "--quiet", "--json")

@@ -7,9 +7,8 @@ import sys
 from pathlib import Path
 
 from mccfr_plus.cluster import Cluster
-from mccfr_plus.experiments.cluster_runs import run_on_cluster
-from mccfr_plus.experiments.evaluation_points import Limit
-from mccfr_plus.experiments.run_loop import DONE, Run
+from mccfr_plus.experiments.run_all import run_on_cluster
+from mccfr_plus.experiments.runs import DONE, Limit, Run
 
 
 def run_of(folder, algorithm="external", game="leduc_poker", seed=1, nodes=2e5):

@@ -13,9 +13,9 @@ from processes import HERE, Killer, start
 from runs import files_of, long_runs, run_of
 
 from mccfr_plus.cluster import Cluster
-from mccfr_plus.experiments import cluster_runs
-from mccfr_plus.experiments.cluster_runs import run_on_cluster
-from mccfr_plus.experiments.run_loop import DONE, outcome_of
+from mccfr_plus.experiments import run_all
+from mccfr_plus.experiments.run_all import run_on_cluster
+from mccfr_plus.experiments.runs import DONE, outcome_of
 
 pytestmark = pytest.mark.integration
 
@@ -54,8 +54,8 @@ def test_killed_workers_change_no_record(cluster, tmp_path, caplog):
 
 
 def test_a_run_that_kills_its_workers_fails(cluster, tmp_path, monkeypatch):
-    monkeypatch.setattr(cluster_runs, "_MOST_ATTEMPTS", 2)
-    monkeypatch.setattr(cluster_runs, "_work", lambda *_: os._exit(1))
+    monkeypatch.setattr(run_all, "_MOST_ATTEMPTS", 2)
+    monkeypatch.setattr(run_all, "_work_on_cluster", lambda *_: os._exit(1))
     assert "2 workers were lost" in execute([run_of(tmp_path)], cluster)[1][0]
 
 

@@ -10,7 +10,7 @@ from processes import Killer
 from mccfr_plus import CheckpointError, ConfigError, Solver
 from mccfr_plus.cluster import DistributedSolver, batch
 from mccfr_plus.cluster.batch import BatchWorker, stream_of
-from mccfr_plus.cluster.worker_pool import WorkerPool
+from mccfr_plus.cluster.solver import WorkerPool
 
 pytestmark = pytest.mark.integration
 
@@ -132,7 +132,7 @@ def test_one_batch_equals_a_batch_of_a_solver(kind, averaging):
     estimator, minimizer, _, alternating = KINDS[kind]
     components = ("leduc_poker", estimator, minimizer, averaging)
     inside = Solver(*components, batch=11, seed=5, alternating=alternating)
-    shared = inside.estimator.updates_all_players
+    shared = inside.estimator.update_all_players
     plan = {"num_batches": 1, "traversals": 11, "seed": 5, "cluster": "local", "alternating": alternating}
     with DistributedSolver(*components, **plan) as outside:
         seed = int(outside._engine._seed[0])

@@ -6,7 +6,7 @@ import numpy as np
 
 from mccfr_plus.checks.sampler import add_samples
 from mccfr_plus.estimators import Baseline, SamplingWeights
-from mccfr_plus.estimators.visits import NO_PLAYER, list_infoset, max_visits
+from mccfr_plus.estimators.draws import NO_PLAYER, list_infoset, max_visits
 from mccfr_plus.kernels.slots import bind
 from mccfr_plus.solver.config import estimate_with, estimator_of
 from mccfr_plus.solver.loop import ESTIMATE, UPDATE_ALL_PLAYERS
@@ -24,14 +24,14 @@ class Sampler:
         nodes = tree.arrays.nodes
         chance, own = self.estimator.visits_all_chance, self.estimator.visits_all_own
         size = max(max_visits(nodes, p, False, chance, own) for p in range(tree.num_players))
-        if self.estimator.updates_all_players:
+        if self.estimator.update_all_players:
             size = max_visits(nodes, NO_PLAYER, False, False, False)
         scratch = new_scratch(
             tree.arrays,
             tree.shape,
             np.array([state], np.uint64),
             max_visits=size,
-            sample_per_infoset=self.estimator.samples_per_infoset,
+            sample_per_infoset=self.estimator.sample_per_infoset,
             values=np.zeros((tree.num_players, tree.num_nodes) if baseline else (0, 0)),
         )
         scratch.gradient[:] = 1e9  # what stands at slots that a traversal does not touch must not count
@@ -47,7 +47,7 @@ class Sampler:
         if baseline is not None:
             self.parameters = np.append(self.parameters, baseline.rate)
         estimate = estimate_with(self.estimator, baseline, list_visit=list_infoset)
-        bindings = {ESTIMATE: estimate, UPDATE_ALL_PLAYERS: self.estimator.updates_all_players}
+        bindings = {ESTIMATE: estimate, UPDATE_ALL_PLAYERS: self.estimator.update_all_players}
         self._sample = bind(add_samples, bindings)
 
     def use(self, strategy: np.ndarray) -> None:
@@ -60,7 +60,7 @@ class Sampler:
         moments, projected = np.zeros((3, self.tree.num_slots + self.tree.num_players)), np.zeros((2, signs.shape[1]))
         of_slots = np.zeros((moments.shape[1], signs.shape[1]))
         of_slots[own] = signs
-        traverser = 0 if self.estimator.updates_all_players else player
+        traverser = 0 if self.estimator.update_all_players else player
         arguments = self.parameters, self.sampling_weights, self.arrays, self.strategy, self.scratch, player, traverser
         self._sample(count, *arguments, self.batch, of_slots, moments, projected, np.empty(signs.shape[1]))
         return moments[:, own], projected

@@ -3,8 +3,7 @@
 import pytest
 
 from mccfr_plus import ConfigError, Solver, compile_game, load_game
-from mccfr_plus.experiments.algorithm import CPP, KNOWN, NEURAL, OPENSPIEL, OURS, PYTHON, USER, algorithm_of
-from mccfr_plus.experiments.solvers import solver_of
+from mccfr_plus.experiments.algorithms import CPP, KNOWN, NEURAL, OPENSPIEL, OURS, PYTHON, USER, algorithm_of, solver_of
 from mccfr_plus.solver.config import SolverConfig
 
 

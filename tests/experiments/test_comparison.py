@@ -10,23 +10,21 @@ import pytest
 import mccfr_plus
 from mccfr_plus.errors import ConfigError, GameError, RecordError
 from mccfr_plus.experiments import Curve, Result
-from mccfr_plus.experiments.comparison import Comparison, Directory, about_here, comparison_of, read_comparison
-from mccfr_plus.experiments.evaluation_points import Limit
-from mccfr_plus.experiments.record import Point, Record
+from mccfr_plus.experiments.comparison import Comparison, about_here, comparison_of, directory_of, read_comparison
+from mccfr_plus.experiments.runs import Limit, Point, Record
 
 COMPARISON = Comparison(("kuhn_poker", "leduc_poker"), ("external", "cfr+"), (1, 2, 3), Limit("nodes", 1e4))
 
 
 def filled(path, comparison=COMPARISON, lengths=(3, 3, 3)):
     """Makes a directory whose records hold numbers that tests know."""
-    with Directory(path, comparison) as directory:
-        for run in directory.runs():
+    with directory_of(comparison, path) as runs:
+        for run in runs:
             run = dataclasses.replace(run, points=(1.0, 2.0, 3.0))
             record = Record(run.record, run.header(about_here("test")))
             for k in range(lengths[comparison.seeds.index(run.seed)]):
                 nash_conv = 8.0 * run.seed / (k + 1)
                 record.add(Point(k + 1.0, k + 1, 10 * (k + run.seed), float(k), nash_conv, (0.0, 0.0)))
-    return directory
 
 
 @pytest.mark.parametrize(
@@ -60,22 +58,25 @@ def test_arguments_of_compare():
 def test_only_the_same_comparison_opens_a_directory_again(tmp_path):
     path = tmp_path / "out"
     filled(path)
-    with Directory(path, COMPARISON):
+    with directory_of(COMPARISON, path):
         pass
     assert read_comparison(path).items() >= COMPARISON.as_dict().items()
     before = sorted(file.read_bytes() for file in path.rglob("*") if file.is_file())
     for change in ({"seeds": (1, 2)}, {"limit": Limit("nodes", 2e4)}, {"definitions": {"external": "outcome"}}):
-        with pytest.raises(RecordError, match="holds another comparison: its"):
-            Directory(path, dataclasses.replace(COMPARISON, **change))
+        other = dataclasses.replace(COMPARISON, **change)
+        with pytest.raises(RecordError, match="holds another comparison: its"), directory_of(other, path):
+            pass
     assert sorted(file.read_bytes() for file in path.rglob("*") if file.is_file()) == before
 
 
 def test_other_directories_are_refused(tmp_path):
     (tmp_path / "file").write_text("x")
-    with pytest.raises(RecordError, match="is a file: give a directory"):
-        Directory(tmp_path / "file", COMPARISON)
-    with pytest.raises(RecordError, match="holds other files and no comparison"):
-        Directory(tmp_path, COMPARISON)
+    for path, message in (
+        (tmp_path / "file", "is a file: give a directory"),
+        (tmp_path, "holds other files and no comp"),
+    ):
+        with pytest.raises(RecordError, match=message), directory_of(COMPARISON, path):
+            pass
     for text in ("{", "[]", '{"format": "other"}', json.dumps({"format": "mccfr_plus.comparison", "version": 2})):
         (tmp_path / "comparison.json").write_text(text)
         with pytest.raises(RecordError, match=r"comparison\.json is damaged"):
@@ -86,12 +87,12 @@ def test_other_directories_are_refused(tmp_path):
 
 def test_a_directory_is_in_use_by_one_process(tmp_path):
     with (
-        Directory(tmp_path / "out", COMPARISON),
+        directory_of(COMPARISON, tmp_path / "out"),
         pytest.raises(RecordError, match="in use by"),
-        Directory(tmp_path / "out", COMPARISON),
+        directory_of(COMPARISON, tmp_path / "out"),
     ):
         pass
-    with Directory(tmp_path / "out", COMPARISON):
+    with directory_of(COMPARISON, tmp_path / "out"):
         pass
 
 
@@ -141,8 +142,8 @@ def test_values_between_points():
 def test_curves_of_runs_that_have_passed_different_points(tmp_path):
     """The first iteration of one run may pass two points, that of another three."""
     comparison = Comparison(("kuhn_poker",), ("external",), (1, 2), Limit("nodes", 1e4))
-    with Directory(tmp_path / "out", comparison) as directory:
-        for run, targets in zip(directory.runs(), ((2.0, 3.0, 4.0), (3.0, 4.0)), strict=True):
+    with directory_of(comparison, tmp_path / "out") as runs:
+        for run, targets in zip(runs, ((2.0, 3.0, 4.0), (3.0, 4.0)), strict=True):
             record = Record(run.record, run.header({}))
             for target in targets:
                 record.add(Point(target, int(target), int(target), 1.0, target, (0.0, 0.0)))

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from mccfr_plus import ConfigError, compile_game
-from mccfr_plus.experiments.evaluation_points import (
+from mccfr_plus.experiments.runs import (
     LEAST,
     MOST,
     Limit,

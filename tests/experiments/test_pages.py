@@ -10,10 +10,9 @@ from browser import run_script
 from mccfr_plus import Solver, compile_game, save_policy
 from mccfr_plus.evaluation.strategy_page import page_of_strategies, table_of_tree, write_page
 from mccfr_plus.experiments import Result
-from mccfr_plus.experiments.comparison import Comparison, Directory
-from mccfr_plus.experiments.evaluation_points import Limit
-from mccfr_plus.experiments.record import Point, Record
+from mccfr_plus.experiments.comparison import Comparison, directory_of
 from mccfr_plus.experiments.report import write_report
+from mccfr_plus.experiments.runs import Limit, Point, Record
 from mccfr_plus.policies.table import infoset_values
 
 pytestmark = pytest.mark.integration
@@ -29,8 +28,8 @@ def directory(tmp_path_factory):
     path = tmp_path_factory.mktemp("comparison") / "out"
     comparison = Comparison(("kuhn_poker", "leduc_poker"), ALGORITHMS, (1, 2, 3), Limit("nodes", 1e5))
     policies = {game: Solver(game, "external", seed=1).run(50).average_policy() for game in comparison.games}
-    with Directory(path, comparison) as opened:
-        for run in opened.runs():
+    with directory_of(comparison, path) as runs:
+        for run in runs:
             run = dataclasses.replace(run, points=tuple(10.0**k for k in range(1, 6)))
             about = {"command": "mccfr-plus compare <x> & y", "versions": {"python": "3"}, "machine": {"cores": 2}}
             record = Record(run.record, run.header({**about, "started": "now"}))

@@ -6,7 +6,7 @@ import pytest
 from mccfr_plus.display import COLOURS
 from mccfr_plus.errors import ConfigError
 from mccfr_plus.experiments import Curve, Result
-from mccfr_plus.experiments.record import Point
+from mccfr_plus.experiments.runs import Point
 
 pytest.importorskip("matplotlib")
 

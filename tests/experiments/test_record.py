@@ -3,7 +3,7 @@
 import pytest
 
 from mccfr_plus.errors import RecordError
-from mccfr_plus.experiments.record import Point, Record, read_record
+from mccfr_plus.experiments.runs import Point, Record, read_record
 
 HEADER = {"game": "kuhn_poker", "algorithm": "external", "seed": 1, "unit": "nodes", "total": 9.0, "points": [1.0, 9.0]}
 POINTS = [Point(1.0, 1, 14, 0.5, 0.25, (0.1, -0.1)), Point(9.0, 2, 30, 0.75, 0.125, (0.0, 0.0))]

@@ -8,8 +8,8 @@ import pytest
 import mccfr_plus
 from mccfr_plus import ConfigError, Solver
 from mccfr_plus.errors import RecordError
-from mccfr_plus.experiments import Result, compare, run_loop
-from mccfr_plus.experiments.record import read_record
+from mccfr_plus.experiments import Result, compare, runs
+from mccfr_plus.experiments.runs import read_record
 
 SHORT = {"seeds": 2, "nodes": 2e4, "num_evaluations": 4, "progress": False}
 
@@ -72,7 +72,7 @@ def test_objects_that_stay_in_this_process():
 def test_an_interrupted_comparison_continues(tmp_path, monkeypatch):
     whole = compare("leduc_poker", "external", **SHORT, processes=1)
     monkeypatch.setattr("mccfr_plus.solver.iterative.CHUNK_SECONDS", 1e-4)
-    measure, count = run_loop._measure, []
+    measure, count = runs._measure, []
 
     def interrupted(solver, run):
         count.append(1)
@@ -80,7 +80,7 @@ def test_an_interrupted_comparison_continues(tmp_path, monkeypatch):
             raise KeyboardInterrupt
         return measure(solver, run)
 
-    monkeypatch.setattr(run_loop, "_measure", interrupted)
+    monkeypatch.setattr(runs, "_measure", interrupted)
     with pytest.raises(KeyboardInterrupt):
         compare("leduc_poker", "external", **SHORT, out=tmp_path / "out", processes=1)
     assert len(list((tmp_path / "out" / "runs").glob("*.checkpoint"))) == 1

@@ -9,10 +9,8 @@ import pytest
 
 from mccfr_plus import Solver, compile_game, load_policy
 from mccfr_plus.errors import BudgetError
-from mccfr_plus.experiments import run_loop
-from mccfr_plus.experiments.evaluation_points import Limit, evaluation_points
-from mccfr_plus.experiments.record import read_record
-from mccfr_plus.experiments.run_loop import Run, run_to_end
+from mccfr_plus.experiments import runs
+from mccfr_plus.experiments.runs import Limit, Run, evaluation_points, read_record, run_to_end
 
 TREE = compile_game("kuhn_poker")
 NEURAL = "deep_cfr(traversals=30,hidden_layers=(8,),train_steps=3,batch_size=8)"
@@ -63,14 +61,14 @@ def test_a_game_that_does_not_fit_is_traversed_by_its_rules(tmp_path, monkeypatc
     run = run_in(tmp_path / "stored", algorithm, limit=Limit("iterations", 30.0), count=3)
     run.folder.mkdir()
     assert whole(run)
-    monkeypatch.setattr(run_loop, "compile_game", refused)
-    run_loop.drop_prepared_games()
+    monkeypatch.setattr(runs, "compile_game", refused)
+    runs.prepared_games.clear()
     other = replace(run, folder=tmp_path, num_evaluations=3)
-    outcome = run_loop.outcome_of(other, {"command": "test"}, lambda progress: None, lambda: False)
+    outcome = runs.outcome_of(other, {"command": "test"}, lambda progress: None, lambda: False)
     if algorithm in ("escher", "openspiel:cfr"):
         assert ("needs the whole tree" if algorithm == "escher" else "needs a compiled tree") in outcome
         return
-    assert outcome == run_loop.DONE
+    assert outcome == runs.DONE
     points = [read_record(of.record)[1] for of in (run, other)]
     assert len(points[0]) == 3
     for stored, found in zip(*points, strict=True):
@@ -78,10 +76,10 @@ def test_a_game_that_does_not_fit_is_traversed_by_its_rules(tmp_path, monkeypatc
         assert found.nash_conv == pytest.approx(stored.nash_conv, abs=1e-12)
     if algorithm == "external":
         symmetric = replace(other, algorithm="external(symmetry=True)")
-        assert "name no symmetries" in run_loop.outcome_of(symmetric, {}, lambda progress: None, lambda: False)
+        assert "name no symmetries" in runs.outcome_of(symmetric, {}, lambda progress: None, lambda: False)
     assert other.policy.exists() == (algorithm != "openspiel:external")  # OpenSpiel's policies are no files of ours
     lazy = replace(other, game="tic_tac_toe")  # without rules
-    assert "too large" in run_loop.outcome_of(lazy, {}, lambda progress: None, lambda: False)
+    assert "too large" in runs.outcome_of(lazy, {}, lambda progress: None, lambda: False)
 
 
 def test_a_run_measures_what_a_solver_has_then(tmp_path):
@@ -126,16 +124,16 @@ def test_a_run_that_was_killed_goes_on(tmp_path, monkeypatch):
     (tmp_path / "b").mkdir()
     uninterrupted, run = run_in(tmp_path / "a"), run_in(tmp_path / "b")
     whole(uninterrupted)
-    monkeypatch.setattr(run_loop, "CHECKPOINT_SECONDS", -1.0)  # a checkpoint at each point
-    monkeypatch.setattr(run_loop, "PAUSE", 0.0)
-    saves, real = itertools.count(), run_loop._measure
+    monkeypatch.setattr(runs, "CHECKPOINT_SECONDS", -1.0)  # a checkpoint at each point
+    monkeypatch.setattr(runs, "PAUSE", 0.0)
+    saves, real = itertools.count(), runs._measure
 
     def measure(solver, run):
         if next(saves) == 6:
             raise RuntimeError
         return real(solver, run)
 
-    monkeypatch.setattr(run_loop, "_measure", measure)
+    monkeypatch.setattr(runs, "_measure", measure)
     with pytest.raises(RuntimeError):
         whole(run)
     assert run.checkpoint.exists()

@@ -11,9 +11,8 @@ import pytest
 from checkpoint_contents import contents_of
 
 from mccfr_plus import CheckpointError, PolicyFileError, Solver, load_policy, save_policy
-from mccfr_plus.files import file as checkpoint_file
-from mccfr_plus.files.file import VERSION, check, check_writable, read_header, write
-from mccfr_plus.files.lock import CheckpointLock
+from mccfr_plus.files import checkpoint as checkpoint_file
+from mccfr_plus.files.checkpoint import VERSION, CheckpointLock, check, check_writable, read_header, write
 from mccfr_plus.trees.scratch import VISIT
 
 HEADER = {"game": "kuhn_poker()", "nothing": None, "number": 0.1, "list": [1, "two"]}
@@ -190,7 +189,7 @@ def test_the_place_is_checked_before_the_work(path, tmp_path):
 
 HOLDS = """
 import sys, time
-from mccfr_plus.files.lock import CheckpointLock
+from mccfr_plus.files.checkpoint import CheckpointLock
 with CheckpointLock(sys.argv[1]):
     print("held", flush=True)
     time.sleep(600)

@@ -3,8 +3,8 @@
 import pytest
 
 from mccfr_plus.errors import RecordError
-from mccfr_plus.files import json_lines
-from mccfr_plus.files.json_lines import JsonLines, read_json_lines
+from mccfr_plus.files import json_files
+from mccfr_plus.files.json_files import JsonLines, read_json_lines
 
 ENTRIES = [{"a": 10}, {"b": [0.1, "x\ny"]}]
 
@@ -52,7 +52,7 @@ def test_a_full_disk_leaves_what_was_written_before(tmp_path, monkeypatch):
         raise OSError(28, "No space left on device")
 
     with monkeypatch.context() as patch:
-        patch.setattr(json_lines.os, "fsync", full)
+        patch.setattr(json_files.os, "fsync", full)
         with pytest.raises(RecordError, match=r"cannot write .*No space left"):
             lines.append(ENTRIES[1])
     lines.append(ENTRIES[1])

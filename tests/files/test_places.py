@@ -8,8 +8,7 @@ import pytest
 
 from mccfr_plus import CheckpointError, PolicyFileError
 from mccfr_plus.files.atomic_write import atomic_write, require_kind, require_new, require_writable
-from mccfr_plus.files.file import read_header, write
-from mccfr_plus.files.lock import CheckpointLock
+from mccfr_plus.files.checkpoint import CheckpointLock, read_header, write
 
 
 def refused(path):

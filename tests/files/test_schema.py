@@ -6,7 +6,7 @@ import zipfile
 import pytest
 
 from mccfr_plus import CheckpointError, Solver
-from mccfr_plus.files.schema import check, natural, number, positive
+from mccfr_plus.files.json_files import check, natural, number, positive
 
 ROWS = [
     (str, ["", "text"], [None, 1, []]),

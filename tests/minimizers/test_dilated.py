@@ -11,7 +11,7 @@ from open_spiel.python.algorithms import mmd_dilated
 
 from mccfr_plus import FTRL, OMD, PowerAverage, Solver, measured_regret
 from mccfr_plus.bounds.regret import dilated_bound
-from mccfr_plus.minimizers.dilated_weights import dilated_weights
+from mccfr_plus.minimizers.exponential_weights import dilated_weights
 from mccfr_plus.parameters import new_state
 
 GAMES = ("kuhn_poker", "kuhn_poker(players=3)", "random:2:1", "random:3:2")

@@ -11,7 +11,7 @@ from open_spiel.python.algorithms.get_all_states import get_all_states
 pytest.importorskip("torch")
 import mccfr_plus
 from mccfr_plus.errors import GameError
-from mccfr_plus.neural.tree_representation import TreeRepresentation
+from mccfr_plus.neural.representation import TreeRepresentation
 from mccfr_plus.trees.batches import check_has_tensors
 
 GAMES = ["kuhn_poker(players=3)", "leduc_poker", "goofspiel(num_cards=3,imp_info=True,points_order=descending)"]

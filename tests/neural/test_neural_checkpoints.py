@@ -10,7 +10,7 @@ from solver_cases import CASES
 
 torch = pytest.importorskip("torch")
 from mccfr_plus.errors import CheckpointError  # noqa: E402
-from mccfr_plus.files import file as checkpoint_file  # noqa: E402
+from mccfr_plus.files import checkpoint as checkpoint_file  # noqa: E402
 from mccfr_plus.neural import (  # noqa: E402
     CSVLogger,
     from_checkpoint,

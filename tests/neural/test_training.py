@@ -7,13 +7,14 @@ import pytest
 
 torch = pytest.importorskip("torch")
 from mccfr_plus.errors import TrainingError  # noqa: E402
-from mccfr_plus.neural.backend import CPU, device_of  # noqa: E402
 from mccfr_plus.neural.config import TrainingConfig  # noqa: E402
 from mccfr_plus.neural.memory import Aggregated, Reservoir, Samples, infoset_columns  # noqa: E402
-from mccfr_plus.neural.network import (  # noqa: E402
+from mccfr_plus.neural.network import (  # noqa: E402  # noqa: E402
+    CPU,
     Learner,
     Modules,
     cross_entropy,
+    device_of,
     forward,
 )
 from mccfr_plus.parameters import new_state  # noqa: E402

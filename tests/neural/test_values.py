@@ -10,7 +10,7 @@ from mccfr_plus.estimators.escher import refresh_values  # noqa: E402
 from mccfr_plus.games.rules import CHANCE, TERMINAL  # noqa: E402
 from mccfr_plus.neural.config import TrainingConfig  # noqa: E402
 from mccfr_plus.neural.network import Modules  # noqa: E402
-from mccfr_plus.neural.tree_representation import TreeRepresentation  # noqa: E402
+from mccfr_plus.neural.representation import TreeRepresentation  # noqa: E402
 from mccfr_plus.neural.values import TreeValues, back_up  # noqa: E402
 from mccfr_plus.trees.batches import histories_of  # noqa: E402
 

@@ -9,7 +9,7 @@ import rudolph2025
 
 from mccfr_plus import compile_game
 from mccfr_plus.experiments import Result
-from mccfr_plus.experiments.algorithm import algorithm_of
+from mccfr_plus.experiments.algorithms import algorithm_of
 from mccfr_plus.solver.config import MINIMIZERS
 
 

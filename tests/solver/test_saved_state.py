@@ -14,9 +14,8 @@ from combinations import Combination, covering
 from lazy_trees import PLENTY, differences, lazy_solver
 
 from mccfr_plus import CheckpointError, ConfigError, Full, OutcomeSampling, Progress, RegretMatching, Solver
-from mccfr_plus.files import file as checkpoint_file
-from mccfr_plus.files import writer
-from mccfr_plus.files.lock import CheckpointLock
+from mccfr_plus.files import checkpoint as checkpoint_file
+from mccfr_plus.files.checkpoint import CheckpointLock
 from mccfr_plus.solver import saved_state
 from mccfr_plus.solver.engine import CARRIED
 from mccfr_plus.solver.saved_state import read_header
@@ -324,9 +323,9 @@ def test_writing_takes_a_bounded_share(solver, path, monkeypatch):
         begun.append(now[0])
         now[0] += 2.0
 
-    monkeypatch.setattr(writer.time, "perf_counter", lambda: now[0])
+    monkeypatch.setattr(checkpoint_file.time, "perf_counter", lambda: now[0])
     monkeypatch.setattr(checkpoint_file, "write", slow)
-    with writer.CheckpointWriter(solver, path, 0.5, saved_state) as checkpoint_writer:
+    with checkpoint_file.CheckpointWriter(solver, path, 0.5, saved_state) as checkpoint_writer:
         while now[0] < 200.0:
             now[0] += 0.1
             checkpoint_writer(Progress(solver, solver.iterations, 0, 0.0))

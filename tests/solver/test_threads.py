@@ -73,7 +73,7 @@ class Sequential:
 
     def traversals(self, player):
         """Returns {player: gradient}, {player: {first slot: touched}} and visits, of all threads in order."""
-        scratch, engine, is_for_all = self.scratch, self.engine, self.solver.estimator.updates_all_players
+        scratch, engine, is_for_all = self.scratch, self.engine, self.solver.estimator.update_all_players
         players = range(self.solver.tree.num_players) if is_for_all else [player]
         total, touched, visits = dict.fromkeys(players), {p: {} for p in players}, []
         for thread in range(self.threads):
@@ -131,7 +131,7 @@ class Sequential:
             self.iteration += 1
             waiting = []
             for player in range(self.solver.tree.num_players):
-                if player == 0 or not self.solver.estimator.updates_all_players:
+                if player == 0 or not self.solver.estimator.update_all_players:
                     total, touched, visits = self.traversals(player)
                 else:
                     visits = []

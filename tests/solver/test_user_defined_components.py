@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from mccfr_plus import ConfigError, Estimator, Minimizer, PowerAverage, Solver
-from mccfr_plus.estimators.sampling import SWITCHES
+from mccfr_plus.estimators import OutcomeSampling
 from mccfr_plus.estimators.traversal import traversal
 from mccfr_plus.kernels.slots import bind
 from mccfr_plus.trees.needs import OPPONENTS_DRAWN
@@ -52,7 +52,7 @@ def test_a_users_minimizer_is_bitwise_identical_to_the_built_in_one():
     np.testing.assert_array_equal(mine._engine.parameters[0], np.arange(9.0))
 
 
-outcome_traversal = bind(traversal, SWITCHES["outcome"], partial=True)
+outcome_traversal = bind(traversal, OutcomeSampling.bindings, partial=True)
 
 
 @numba.njit

@@ -7,7 +7,7 @@ from lazy_games import FaultyState
 from lazy_trees import differences, lazy_solver, pair
 
 from mccfr_plus import GameError
-from mccfr_plus.trees import expander, info_states
+from mccfr_plus.trees import info_states, lazy_tree
 from mccfr_plus.trees.info_states import digest_of_text
 
 
@@ -24,7 +24,7 @@ def weak(low_bits, high_bits):
 @pytest.fixture
 def digest(monkeypatch):
     def replace(function):
-        for module in (info_states, expander):
+        for module in (info_states, lazy_tree):
             monkeypatch.setattr(module, "digest_of_text", function)
 
     return replace

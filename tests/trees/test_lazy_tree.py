@@ -136,7 +136,7 @@ def test_it_does_not_matter_when_the_run_is_cut(iterations):
 def test_states_that_are_not_kept_are_replayed(game, estimator, state_bytes):
     whole, lazy = run_both(game, estimator, iterations=200, plan=PLENTY._replace(state_bytes=state_bytes))
     assert differences(whole, lazy) == []
-    assert len(lazy.tree.expander._young) <= max(2, state_bytes // 1000)
+    assert len(lazy.tree._young) <= max(2, state_bytes // 1000)
 
 
 # --- full memory ---

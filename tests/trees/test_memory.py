@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 
 from mccfr_plus import ConfigError, Solver
+from mccfr_plus.parameters import bytes_of
 from mccfr_plus.trees import memory
-from mccfr_plus.trees.memory import available_bytes, bytes_of, plan_memory
+from mccfr_plus.trees.memory import available_bytes, plan_memory
 
 
 @pytest.mark.parametrize(

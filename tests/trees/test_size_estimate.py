@@ -9,9 +9,8 @@ import pytest
 
 import mccfr_plus
 from mccfr_plus import estimate_size
-from mccfr_plus.trees.intervals import interval_of
 from mccfr_plus.trees.loading import load_game
-from mccfr_plus.trees.size_estimate import Sampler
+from mccfr_plus.trees.size_estimate import Sampler, interval_of
 
 SMALL = ("kuhn_poker", "kuhn_poker(players=3)", "leduc_poker", "python_kuhn_poker")
 SMALL += ("goofspiel(imp_info=True,num_cards=3,players=3,points_order=random)",)

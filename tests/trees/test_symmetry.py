@@ -16,7 +16,7 @@ from mccfr_plus.errors import CheckError
 from mccfr_plus.evaluation.by_rules import RulesEvaluator
 from mccfr_plus.games.openspiel import compiled_rules
 from mccfr_plus.games.symmetries import board_symmetries
-from mccfr_plus.trees.by_rules.rules_keys import RulesKeys
+from mccfr_plus.trees.by_rules.frames import RulesKeys
 from mccfr_plus.trees.order import representative_states
 
 # `mccfr-plus evaluate --symmetry` is tested with compiled kernels, and slow tests have some.

@@ -3,7 +3,7 @@
 import pytest
 
 from mccfr_plus import GameError, load_game
-from mccfr_plus.trees import trial
+from mccfr_plus.trees import loading
 
 
 @pytest.mark.parametrize(
@@ -24,7 +24,7 @@ def test_is_an_error_of_one_line(text, problem, capfd):
 
 
 def test_a_game_without_end_is_an_error(monkeypatch):
-    monkeypatch.setattr(trial, "_SECONDS", 1)
+    monkeypatch.setattr(loading, "_TRIAL_SECONDS", 1)
     with pytest.raises(GameError, match=r"one game does not end in 1 seconds"):
         load_game("goofspiel(num_cards=99999)")
 

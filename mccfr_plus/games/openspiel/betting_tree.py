@@ -93,7 +93,7 @@ class Node(NamedTuple):
 
 @functools.lru_cache(maxsize=32)
 def _sequences(betting: Betting) -> list[Node]:
-    """ValueError if there are too many, or if OpenSpiel lists an action that it does not accept, or two equal ones."""
+    """Raises ValueError if there are too many, or if OpenSpiel lists an action that it refuses, or two equal ones."""
     first = Node(-1, 0, betting.blinds, frozenset(), 0 if betting.is_limit else 2 * max(betting.blinds))
     nodes = [first._replace(player=_next_player(betting, first, betting.first_players[0] - 1))]
     for number, node in enumerate(nodes):  # which grows

@@ -1,26 +1,25 @@
-"""Frames of players in games with symmetries: infosets that symmetries turn into each other are one.
+"""Canonical forms of infosets: those that symmetries turn into each other are one. And the keys of infosets.
 
-Each player has a *frame* of its own, an element of the group: it turns what the player did and saw into a canonical
-form. The form is made action by action: at an infoset, the symmetries that leave all of the player's actions so far
-where they are, its *stabilizer*, turn some actions into each other; only the smallest one of each orbit is kept, and
-the frame is turned so that the action that was played becomes that one. So a form has one way to come about, and the
-table of successors leads from infoset to infoset as in games without symmetries.
-
-An action of an infoset stands for its orbit, of which each is played with the same probability: as if chance turned
-the frame. A best response to a symmetric policy can be chosen symmetric, so that values and exploitability are those
-of the whole game.
-
-A frame is a word: the element in the lower bits, the stabilizer above, a bit for each element.
+Each player has a *frame*, a symmetry that turns what it did and saw into the form, action by action. Its *stabilizer*,
+the symmetries that leave all of its actions so far where they are, turns some actions into each other: the smallest of
+each orbit stands for all, and the frame is turned as if by chance. So a form has one way to come about. A frame is a
+word: the element in the lower bits, the stabilizer above, a bit for each element. A best response to a symmetric policy
+can be chosen symmetric, so that values and exploitability are those of the whole game.
 """
 
 from __future__ import annotations
 
 import numpy as np
+import pyspiel
 
+from mccfr_plus.games.game import RulesGame
+from mccfr_plus.games.openspiel import compiled_rules
+from mccfr_plus.games.rules import NOW
 from mccfr_plus.games.symmetries import Symmetries
 from mccfr_plus.kernels.compile import inline_kernel
 from mccfr_plus.kernels.random_numbers import next_double
 from mccfr_plus.kernels.slots import Constant
+from mccfr_plus.trees.info_states import Keys, hash_step
 
 NUM_SYMMETRIES = Constant("NUM_SYMMETRIES", 1, "How many symmetries there are, the identity included.")
 NUM_TURNED = Constant("NUM_TURNED", 1, "How many actions they turn.")
@@ -30,7 +29,7 @@ _ELEMENT_BITS = 8
 
 
 def packed(symmetries: Symmetries | None) -> np.ndarray:
-    """Returns what the kernels below read, int64; nothing without symmetries."""
+    """Returns what the kernels below read, int64."""
     if symmetries is None:
         return np.zeros(1, np.int64)
     arrays = (symmetries.permutations, symmetries.inverses, symmetries.products, symmetries.fixing)
@@ -39,13 +38,11 @@ def packed(symmetries: Symmetries | None) -> np.ndarray:
 
 @inline_kernel
 def element_of(frame):
-    """Returns the element of a frame."""
     return frame & ((1 << _ELEMENT_BITS) - 1)
 
 
 @inline_kernel
 def stabilizer_of(frame):
-    """Returns the stabilizer of the infoset that a player is in, a bit for each element."""
     return frame >> _ELEMENT_BITS
 
 
@@ -57,19 +54,12 @@ def first_frame():
 
 @inline_kernel
 def turned(symmetries, element, action):
-    """Returns what an element turns an action into."""
     return symmetries[element * NUM_TURNED() + action]
 
 
 @inline_kernel
 def inverse(symmetries, element):
-    """Returns the inverse of an element."""
     return symmetries[NUM_SYMMETRIES() * NUM_TURNED() + element]
-
-
-@inline_kernel
-def _product(symmetries, second, first):
-    return symmetries[NUM_SYMMETRIES() * (NUM_TURNED() + 1 + second) + first]
 
 
 @inline_kernel
@@ -90,7 +80,6 @@ def turn_view(symmetries, frame, places, view):
 
 @inline_kernel
 def size_of(subgroup):
-    """Returns how many elements a subgroup has."""
     count = 0
     while subgroup > 0:
         count += 1
@@ -134,18 +123,118 @@ def canonical_actions(symmetries, frame, actions, count):
 
 
 @inline_kernel
-def draw_turn(symmetries, frame, rng):
-    """Returns a random element of the stabilizer of a frame. `rng` is modified in place."""
-    stabilizer = stabilizer_of(frame)
-    left, element = np.int64(next_double(rng) * size_of(stabilizer)), 0
-    while left > 0 or not stabilizer >> element & 1:
-        left -= stabilizer >> element & 1
-        element += 1
-    return np.int64(element)
+def visited(symmetries, frame, fixed, actions, num_legal):
+    """Keeps the `actions` to visit. Returns how many, and the infoset's actions, a bit each; 0 if it has these alone.
+
+    Symmetries that leave the whole history where it is, the bits of `fixed`, turn children into each other: one of them
+    is visited.
+    """
+    stabilizer, element = stabilizer_of(frame), element_of(frame)
+    count, own = np.int64(0), np.int64(0)
+    if stabilizer == 1:
+        count = np.int64(canonical_actions(symmetries, frame, actions, num_legal))
+        for index in range(count):
+            actions[index] = turned(symmetries, inverse(symmetries, element), actions[index])
+        return count, own
+    for index in range(num_legal):
+        action = actions[index]
+        chosen, _ = to_representative(symmetries, stabilizer, turned(symmetries, element, action))
+        own |= np.int64(1) << chosen
+        smallest, _ = to_representative(symmetries, fixed, action)
+        if smallest == action:
+            actions[count] = action
+            count += 1
+    return count, own
 
 
 @inline_kernel
 def after(symmetries, frame, element, action):
     """Returns a frame after an action, the smallest of its orbit, that an element of the stabilizer has turned."""
     stabilizer = stabilizer_of(frame) & fixing(symmetries, action)
-    return _product(symmetries, element, element_of(frame)) | stabilizer << _ELEMENT_BITS
+    product = symmetries[NUM_SYMMETRIES() * (NUM_TURNED() + 1 + element) + element_of(frame)]
+    return product | stabilizer << _ELEMENT_BITS
+
+
+@inline_kernel
+def turn(symmetries, frame, own, action):
+    """Returns which one of an infoset's actions, `own`, stands for an action, for how many, and the next frame."""
+    chosen, element = to_representative(symmetries, stabilizer_of(frame), turned(symmetries, element_of(frame), action))
+    place = size_of(own & ((np.int64(1) << chosen) - 1))
+    return place, orbit_size(symmetries, stabilizer_of(frame), chosen), after(symmetries, frame, element, chosen)
+
+
+@inline_kernel
+def draw_turn(symmetries, frame, action, rng):
+    """Returns an action drawn from the orbit of one of an infoset, and the next frame. `rng` is modified in place."""
+    stabilizer, element = stabilizer_of(frame), np.int64(0)
+    if stabilizer > 1:
+        left = np.int64(next_double(rng) * size_of(stabilizer))
+        while left > 0 or not stabilizer >> element & 1:
+            left -= stabilizer >> element & 1
+            element += 1
+    frame = after(symmetries, frame, element, action)
+    return turned(symmetries, inverse(symmetries, element_of(frame)), action), frame
+
+
+@inline_kernel
+def key_of_view(view, places, key):
+    """Writes the key of what `look` wrote to `key`, ``[2]`` int64; `places` are the entries of information states."""
+    low, high = np.uint64(0x2545F4914F6CDD1D), np.uint64(0x9FB21C651E98DF25)
+    for index in range(len(places)):
+        word = np.uint64(view[places[index]])
+        low, high = hash_step(low, word), hash_step(high, word + np.uint64(0x632BE59BD9B4E019))
+    key[0], key[1] = np.int64(hash_step(low, np.uint64(1))), np.int64(hash_step(high, np.uint64(2)))
+
+
+def places_of(game: RulesGame) -> np.ndarray:
+    """Returns which entries of what `look` writes are part of an information state, int64."""
+    ranges = [np.arange(begin, begin + each.count) for begin, each in game.sizes.places(hidden=NOW)]
+    return np.concatenate([np.zeros(0, np.int64), *ranges])
+
+
+class RulesKeys(Keys):
+    """128-bit hashes of what a player knows by a game's compiled rules, with `symmetry` of its canonical form.
+
+    ValueError if the game has no compiled rules, or these name no symmetries that are needed.
+    """
+
+    of_texts = False
+
+    def __init__(self, game: pyspiel.Game, symmetry: bool = False):
+        rules_game = compiled_rules(game)
+        if rules_game is None:
+            raise ValueError(f"{game} has no compiled rules")
+        self.kind, self.symmetry = "symmetric" if symmetry else "rules", symmetry
+        self._rules_game, self._places = rules_game, places_of(rules_game)
+        self._symmetries = Symmetries(rules_game.sizes) if symmetry else None
+
+    def of_state(self, state: pyspiel.State, player: int) -> list[tuple[int, int]]:
+        """Returns the keys of what a player knows in a state, turned by each symmetry; see `Keys.of_state`."""
+        game, words = self._rules_game, self._rules_game.first_state.copy()
+        for action in state.history():
+            game.rules.apply(game.parameters, game.table, words, action)
+        view, key, found = game.look(words, player), np.empty(2, np.int64), []
+        images = view[None, self._places]
+        if self._symmetries is not None:
+            images = self._symmetries.values[:, self._symmetries.bases + images[0]]
+        for image in images:
+            view[self._places] = image
+            key_of_view(view, self._places, key)
+            found.append((int(key[0]), int(key[1])))
+        return found
+
+    def row_of(self, rows: list[dict[int, float] | None]) -> dict[int, float] | None:
+        """Returns the mean of the rows found, turned back: symmetries that change nothing here give several."""
+        if self._symmetries is None:
+            return rows[0]
+        found: dict[int, float] = {}
+        count = sum(row is not None for row in rows)
+        for inverse, row in zip(self._symmetries.inverses, rows, strict=True):
+            for action, probability in (row or {}).items():
+                turned = int(self._symmetries.permutations[inverse, action])
+                found[turned] = found.get(turned, 0.0) + probability / count
+        return dict(sorted(found.items())) or None
+
+    def find(self, text: str) -> tuple[int, int] | None:
+        """Returns None: there are no texts."""
+        return None

@@ -14,23 +14,11 @@ from mccfr_plus.games.rules import CHANCE, MOVER, TERMINAL
 from mccfr_plus.kernels.compile import inline_kernel, kernel
 from mccfr_plus.kernels.intrinsics import load_word, pointer
 from mccfr_plus.kernels.slots import Constant
+from mccfr_plus.trees import expansion
 from mccfr_plus.trees.access import ALL_PLAYERS
-from mccfr_plus.trees.by_rules.frames import (
-    NUM_SYMMETRIES,
-    after,
-    canonical_actions,
-    element_of,
-    fixing,
-    inverse,
-    orbit_size,
-    size_of,
-    stabilizer_of,
-    to_representative,
-    turned,
-)
-from mccfr_plus.trees.by_rules.new_infosets import infoset_at
+from mccfr_plus.trees.by_rules.frames import NUM_SYMMETRIES, fixing, orbit_size, stabilizer_of, turn, visited
 from mccfr_plus.trees.by_rules.payoff_matrix import list_leaf
-from mccfr_plus.trees.by_rules.positions import first_node
+from mccfr_plus.trees.by_rules.positions import first_node, infoset_at
 from mccfr_plus.trees.by_rules.rows import (
     MAX_ACTIONS,
     MAX_DEPTH,
@@ -43,8 +31,12 @@ from mccfr_plus.trees.by_rules.rows import (
     OPENING_COUNTS,
     OPENING_STATES,
     PATHS,
+    RULE_APPLY,
+    RULE_LEGAL,
+    RULE_RETURNS,
     STATE_SIZE,
     find_outcomes,
+    first_strategy_of,
     high_of,
     low_of,
     outcomes_of,
@@ -57,30 +49,14 @@ from mccfr_plus.trees.by_rules.rows import (
     table_of,
     words_per_row,
 )
-from mccfr_plus.trees.by_rules.rule_slots import RULE_APPLY, RULE_LEGAL, RULE_RETURNS
-from mccfr_plus.trees.expansion import (
-    EXPANDING,
-    MAX_SLOTS,
-    NUM_INFOSETS,
-    NUM_SLOTS,
-    SELF,
-    STATUS,
-    STRATEGY,
-    lock,
-    unlock,
-)
 from mccfr_plus.trees.scratch import at
 
 _MOST_OPENINGS = 4096  # positions: where there are more, as with a deck of cards, orders are left apart
 _DEPTH_OF_PIECES = 4  # subtrees below this depth, in actions of players and chance, are dealt out to threads
 
 # Columns of a node on the path: the child to visit next, the number of children, the first slot, the mover, the action
-# played, and the symmetries that leave the whole history where it is, a bit each.
-_NEXT, _COUNT, _FIRST, _MOVER, _ACTION, _FIXED, _PATH_COLUMNS = range(7)
-
-# A turn: the element by which an action is turned into the one of the infoset; the number of that one; how many actions
-# it stands for; and how many children are left out for this one, which symmetries turn into it, with itself.
-_ELEMENT, _OFFSET, _ORBIT, _WEIGHT, _BYTE = 0, 8, 16, 24, 255
+# played, and a bit each: symmetries that leave the whole history where it is, and the infoset's actions.
+_NEXT, _COUNT, _FIRST, _MOVER, _ACTION, _FIXED, _OWN, _PATH_COLUMNS = range(8)
 
 ADD_GRADIENTS = Constant("ADD_GRADIENTS", True, "Whether gradients are added up.")
 RECORD_HISTORIES = Constant("RECORD_HISTORIES", False, "Whether a history of each infoset is recorded.")
@@ -89,8 +65,8 @@ LIST_LEAVES = Constant("LIST_LEAVES", False, "Whether leaves are listed, for the
 
 @inline_kernel
 def words_per_depth():
-    """Returns how many words a thread has for each depth of the path: the widths of `_column`s together."""
-    return NUM_PLAYERS() + 1 + _PATH_COLUMNS + 2 * MAX_ACTIONS()
+    """Returns the widths of all of a thread's `_column`s together."""
+    return NUM_PLAYERS() + 1 + _PATH_COLUMNS + MAX_ACTIONS()
 
 
 @inline_kernel
@@ -105,32 +81,21 @@ def _column(tree, thread, first, width, dtype):
 def traverse_histories(tree, thread, strategy, player, piece, num_pieces):
     """Adds gradients of a piece of the game, and numbers infosets that are met for the first time.
 
-    For one player, what the others do not reach is left out; for all of them, what two players do not reach.
-
-    Histories at `_DEPTH_OF_PIECES` are counted; those whose number leaves the remainder `piece` belong to it, with all
-    that is below. Histories above belong to piece 0. Nothing belongs to piece `num_pieces`.
-
-    Args:
-        tree: `TreeArrays`.
-        thread: What the thread writes: a `Scratch`, or an `evaluation.by_rules.Thread`. Modified in place.
-        strategy: ``[known slots]``; at other slots play is what new infosets begin with.
-        player: Whose gradient, or `ALL_PLAYERS`.
-        piece: The piece, of `num_pieces`.
-
-    Returns:
-        Whether it has come to the end, and the number of histories visited; see `times` below.
+    For one player, what the others do not reach is left out; for `ALL_PLAYERS`, what two do not reach. Histories at
+    `_DEPTH_OF_PIECES` are counted: those whose number leaves the remainder `piece` belong to it, with all below them.
+    Histories above belong to piece 0, and nothing to piece `num_pieces`. `thread` is a `Scratch` or an
+    `evaluation.by_rules.Thread`. At slots beyond `strategy`, play is what new infosets begin with. Returns whether it
+    has come to the end, and the number of histories visited; see `times` below.
     """
     gradient, symmetries = thread.gradient, symmetries_of(tree.expansion)
     reach = _column(tree, thread, 0, NUM_PLAYERS() + 1, np.float64)  # of the players; last of chance, or of all others
     path = _column(tree, thread, NUM_PLAYERS() + 1, _PATH_COLUMNS, np.int64)
     actions = _column(tree, thread, NUM_PLAYERS() + 1 + _PATH_COLUMNS, MAX_ACTIONS(), np.int64)
-    turns = _column(tree, thread, NUM_PLAYERS() + 1 + _PATH_COLUMNS + MAX_ACTIONS(), MAX_ACTIONS(), np.int64)
     for each in range(NUM_PLAYERS() + 1):
         reach[0, each] = 1.0
     path[0, _FIXED] = (1 << NUM_SYMMETRIES()) - 1
     parameters, table, known = parameters_of(tree), table_of(tree), len(strategy)
-    first_strategy = numba.carray(pointer(tree.expansion[STRATEGY]), tree.expansion[MAX_SLOTS], np.float64)
-    payoffs = payoffs_of(tree, thread)
+    first_strategy, payoffs = first_strategy_of(tree.expansion), payoffs_of(tree, thread)
     root = first_node(tree, thread, ALL_PLAYERS)
     rows = numba.carray(pointer(root), (len(path), words_per_row()), np.int64)
     # Where chance begins and orders do not matter, its outcomes are visited together.
@@ -156,9 +121,8 @@ def traverse_histories(tree, thread, strategy, player, piece, num_pieces):
                     RULE_RETURNS(parameters, table, state, payoffs)
                     if LIST_LEAVES():
                         first, second = low_of(row[STATE_SIZE()]), low_of(row[STATE_SIZE() + 1])
-                        list_leaf(
-                            thread.leaves, tree.slot_range[-1], first, second, reach[at(depth), NUM_PLAYERS()], payoffs
-                        )
+                        chance = reach[at(depth), NUM_PLAYERS()]
+                        list_leaf(thread.leaves, tree.slot_range[-1], first, second, chance, payoffs)
                     for each in range(NUM_PLAYERS() if ADD_GRADIENTS() else 0):
                         if player not in (each, ALL_PLAYERS):
                             continue
@@ -175,9 +139,9 @@ def traverse_histories(tree, thread, strategy, player, piece, num_pieces):
             elif mover == CHANCE:
                 here[_COUNT] = find_outcomes(tree, thread, state, OPEN)
             else:
-                known_slots = load_word(tree.expansion, NUM_SLOTS) if RECORD_HISTORIES() else 0
+                known_slots = load_word(tree.expansion, expansion.NUM_SLOTS) if RECORD_HISTORIES() else 0
                 found = infoset_at(tree, thread, row, state, mover)
-                if found == 0 or load_word(tree.expansion, STATUS) != EXPANDING:
+                if found == 0 or load_word(tree.expansion, expansion.STATUS) != expansion.EXPANDING:
                     return False, histories
                 if RECORD_HISTORIES() and low_of(found) >= known_slots:
                     own = row[place_of_frame(mover)] if NUM_SYMMETRIES() > 1 else 0
@@ -187,9 +151,7 @@ def traverse_histories(tree, thread, strategy, player, piece, num_pieces):
                 num_legal = RULE_LEGAL(parameters, table, state, actions[at(depth)])
                 if NUM_SYMMETRIES() > 1:
                     own = row[place_of_frame(mover)]
-                    here[_COUNT] = _list_turns(
-                        symmetries, own, here[_FIXED], actions[at(depth)], num_legal, turns[at(depth)]
-                    )
+                    here[_COUNT], here[_OWN] = visited(symmetries, own, here[_FIXED], actions[at(depth)], num_legal)
         index, mover = here[_NEXT], here[_MOVER]
         if index == here[_COUNT]:
             depth -= 1
@@ -207,11 +169,13 @@ def traverse_histories(tree, thread, strategy, player, piece, num_pieces):
             action, probability = outcomes[at(index)], probabilities[at(index)]
             reach[at(depth + 1), NUM_PLAYERS()] *= probability
         else:
-            slot, action, turn = here[_FIRST] + index, actions[at(depth), at(index)], np.int64(0)
-            if NUM_SYMMETRIES() > 1 and stabilizer_of(row[place_of_frame(mover)]) > 1:
-                turn = turns[at(depth), at(index)]
-                slot = here[_FIRST] + (turn >> _OFFSET & _BYTE)
-                reach[at(depth + 1), NUM_PLAYERS()] *= (turn >> _WEIGHT & _BYTE) / (turn >> _ORBIT & _BYTE)
+            slot, action = here[_FIRST] + index, actions[at(depth), at(index)]
+            own = row[place_of_frame(mover)] if NUM_SYMMETRIES() > 1 else 0
+            if NUM_SYMMETRIES() > 1 and stabilizer_of(own) > 1:
+                place, orbit, own = turn(symmetries, own, here[_OWN], action)
+                slot = here[_FIRST] + place
+                # This child is visited for its orbit under the symmetries of the history.
+                reach[at(depth + 1), NUM_PLAYERS()] *= orbit_size(symmetries, here[_FIXED], action) / orbit
             probability = 1.0
             if ADD_GRADIENTS() and mover != player:  # a player's own reach is not part of its gradient
                 probability = strategy[at(slot)] if slot < known else first_strategy[at(slot)]
@@ -234,10 +198,7 @@ def traverse_histories(tree, thread, strategy, player, piece, num_pieces):
         if slot >= 0:
             child[at(STATE_SIZE() + mover)] = pair(slot, action)
             if NUM_SYMMETRIES() > 1:
-                own = row[place_of_frame(mover)]
-                if stabilizer_of(own) > 1:
-                    played = turned(symmetries, turn >> _ELEMENT & _BYTE, turned(symmetries, element_of(own), action))
-                    child[place_of_frame(mover)] = after(symmetries, own, turn >> _ELEMENT & _BYTE, played)
+                child[place_of_frame(mover)] = own
                 path[at(depth + 1), _FIXED] = here[_FIXED] & fixing(symmetries, action)
         elif NUM_SYMMETRIES() > 1:
             path[at(depth + 1), _FIXED] = here[_FIXED]
@@ -251,55 +212,23 @@ def traverse_histories(tree, thread, strategy, player, piece, num_pieces):
 
 
 @inline_kernel
-def _list_turns(symmetries, frame, fixed, actions, num_legal, turns):
-    """Lists the actions to visit and, if the player's stabilizer is not trivial, how each is turned. Returns how many.
-
-    Symmetries that leave the whole history where it is, the bits of `fixed`, turn children into each other: one of them
-    is visited. The legal `actions` are modified in place, and `turns` is an output.
-    """
-    stabilizer, element = stabilizer_of(frame), element_of(frame)
-    if stabilizer == 1:
-        count = canonical_actions(symmetries, frame, actions, num_legal)
-        for index in range(count):
-            actions[at(index)] = turned(symmetries, inverse(symmetries, element), actions[at(index)])
-        return count
-    played = np.int64(0)
-    for index in range(num_legal):
-        action, _ = to_representative(symmetries, stabilizer, turned(symmetries, element, actions[at(index)]))
-        played |= np.int64(1) << action
-    count = 0
-    for index in range(num_legal):
-        action = actions[at(index)]
-        smallest, _ = to_representative(symmetries, fixed, action)
-        if smallest < action:
-            continue
-        chosen, by = to_representative(symmetries, stabilizer, turned(symmetries, element, action))
-        turn = np.int64(by) << _ELEMENT | size_of(played & ((np.int64(1) << chosen) - 1)) << _OFFSET
-        turn |= orbit_size(symmetries, stabilizer, chosen) << _ORBIT
-        turns[at(count)] = turn | orbit_size(symmetries, fixed, action) << _WEIGHT
-        actions[at(count)] = action
-        count += 1
-    return count
-
-
-@inline_kernel
 def _record_history(tree, histories, path, first_slot, depth, own_frame):
-    """Records the path of a thread as the history of an infoset that is new, unless another thread has done so."""
-    low, high = np.int64(0), tree.expansion[NUM_INFOSETS]
+    """Records a thread's path as the history of a new infoset, unless another thread has done so."""
+    low, high = np.int64(0), tree.expansion[expansion.NUM_INFOSETS]
     while high - low > 1:
         middle = (low + high) // 2
         if tree.infosets[middle]["first_slot"] <= first_slot:
             low = middle
         else:
             high = middle
-    words = numba.carray(pointer(tree.expansion[SELF]), NUM_WORDS, np.int64)
-    lock(words)
+    words = numba.carray(pointer(tree.expansion[expansion.SELF]), NUM_WORDS, np.int64)
+    expansion.lock(words)
     if histories.lengths[low] == 0:
         for index in range(depth):
             histories.actions[low, index] = path[index, _ACTION]
         histories.lengths[low] = depth + 1
         histories.frames[low] = own_frame
-    unlock(words)
+    expansion.unlock(words)
 
 
 class Openings(NamedTuple):
@@ -313,25 +242,24 @@ class Openings(NamedTuple):
 
 def openings_of(game: RulesGame) -> Openings | None:
     """Returns the openings of a game, or None if each has one history, or there are too many of them."""
-    rules, sizes, first = game.rules, game.sizes, game.first_state
-    if rules.outcomes is None or first[MOVER] != CHANCE:
+    first = game.first_state
+    if game.rules.outcomes is None or first[MOVER] != CHANCE:
         return None
-    actions, probabilities = np.zeros(sizes.max_chance_outcomes, np.int64), np.zeros(sizes.max_chance_outcomes)
     level, num_above = {first.tobytes(): (1.0, 1)}, 0
     found: dict[bytes, tuple[float, int]] = {}
     while level:
         below: dict[bytes, tuple[float, int]] = {}
         for key, (chance, count) in level.items():
-            state = np.frombuffer(key, np.int64)
+            words = np.frombuffer(key, np.int64).copy()
             num_above += count
-            for index in range(rules.outcomes(game.parameters, game.table, state.copy(), actions, probabilities)):
-                if probabilities[index] == 0.0:
+            for action, probability in zip(*game.choices(words), strict=True):
+                if probability == 0.0:
                     continue
-                child = state.copy()
-                rules.apply(game.parameters, game.table, child, actions[index])
+                child = words.copy()
+                game.rules.apply(game.parameters, game.table, child, action)
                 into = below if child[MOVER] == CHANCE else found
                 before = into.get(child.tobytes(), (0.0, 0))
-                into[child.tobytes()] = before[0] + chance * float(probabilities[index]), before[1] + count
+                into[child.tobytes()] = before[0] + chance * probability, before[1] + count
             if len(below) + len(found) > _MOST_OPENINGS:
                 return None
         level = below

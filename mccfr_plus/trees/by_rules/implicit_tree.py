@@ -12,23 +12,60 @@ import pyspiel
 
 from mccfr_plus.errors import ConfigError
 from mccfr_plus.games.game import RulesGame
+from mccfr_plus.games.openspiel import compiled_rules, why_no_rules
 from mccfr_plus.games.symmetries import Symmetries
 from mccfr_plus.kernels.compile import inline_kernel, may_make_arrays, source_of
 from mccfr_plus.kernels.intrinsics import address_of
 from mccfr_plus.kernels.slots import Bindings, bind
 from mccfr_plus.trees import access, expansion
 from mccfr_plus.trees.arrays import INFOSET, Shape
-from mccfr_plus.trees.by_rules import frames, histories, new_infosets, positions, rows, rule_slots, successors
-from mccfr_plus.trees.by_rules.histories import Openings, openings_of
+from mccfr_plus.trees.by_rules import frames, histories, positions, rows, successors
 from mccfr_plus.trees.by_rules.payoff_matrix import PayoffMatrix
-from mccfr_plus.trees.by_rules.requirements import WORD, log_words_per_slot
-from mccfr_plus.trees.by_rules.rules_keys import RulesKeys, places_of
-from mccfr_plus.trees.expanding_tree import SIZES, ExpandingTree
+from mccfr_plus.trees.expanding_tree import ExpandingTree
+from mccfr_plus.trees.info_states import KEY_BYTES
 from mccfr_plus.trees.memory import MemoryPlan
 from mccfr_plus.trees.needs import RULES
 from mccfr_plus.trees.tree import Sizes
 
 _MOST_VISITS = 1 << 28  # that one traversal may list: room that is not used takes no memory
+_WORD = 8  # bytes of a word of the table of successors
+_MOST_CODES_BY_WORD = 2  # of a slot: so many have a word each
+
+
+def can_be_implicit(game: RulesGame) -> bool:
+    """Returns whether a game's rules are enough to traverse it without storing histories."""
+    sizes = game.sizes
+    most_codes = max(sizes.max_observations, sizes.max_first_observations)
+    has_room = (most_codes - 1).bit_length() <= successors.bits_of_codes(sizes.num_distinct_actions)
+    # With imperfect recall, infosets that a player has come to by different ways would be kept apart.
+    return sizes.perfect_recall and game.rules.observe is not None and has_room
+
+
+def rules_to_traverse(game: pyspiel.Game, symmetry: bool = False) -> RulesGame:
+    """Returns the compiled rules that a game is traversed by; ConfigError if there are none, or they say too little."""
+    rules = compiled_rules(game)
+    if rules is None:
+        why = why_no_rules(game)
+    elif not rules.sizes.perfect_recall:
+        why = f"players of {game} have imperfect recall."
+    elif not can_be_implicit(rules):
+        why = f"the rules of {game} have no kernel `observe`, see mccfr_plus.games.rules, or too many codes of it."
+    elif symmetry and len(rules.sizes.symmetries) < 2:
+        raise ConfigError(f"symmetry=True: the rules of {game} name no symmetries, as those of phantom_ttt do.")
+    else:
+        return rules
+    raise ConfigError(f"tree='rules': {why} Use tree='compiled' or tree='lazy'.")
+
+
+def tree_bytes(game: RulesGame) -> tuple[int, int]:
+    """Returns the memory of an infoset, without its slots, and of a slot in the tree of a game."""
+    action = np.dtype(np.int32).itemsize
+    return INFOSET.itemsize + KEY_BYTES, action + (_WORD << _log_words_per_slot(game))
+
+
+def _log_words_per_slot(game: RulesGame) -> int:
+    codes = game.sizes.max_observations
+    return 0 if codes > _MOST_CODES_BY_WORD else (codes - 1).bit_length()
 
 
 @functools.cache
@@ -40,52 +77,37 @@ def _inlined(rule: Any) -> Any:
 class ImplicitTree(ExpandingTree):
     """A game that is traversed by its compiled rules, and whose infosets are numbered when they are first visited.
 
-    Args:
-        game: The turn-based pyspiel game.
-        rules_game: Its compiled rules; see `requirements.rules_to_traverse`.
-        plan: How many places there are.
-        threads: How many threads may traverse it at once.
-        symmetry: Whether an infoset stands for all that symmetries turn into it; see `frames`.
-
-    Attributes:
-        symmetries: The symmetries by which infosets are merged, or None.
+    With `symmetry`, an infoset stands for all that symmetries turn into it; see `frames`. `threads` make one gradient
+    together.
     """
 
     kind = "rules"
     provides = frozenset({RULES})
 
     def __init__(
-        self,
-        game: pyspiel.Game,
-        rules_game: RulesGame,
-        plan: MemoryPlan,
-        threads: int = 1,
-        symmetry: bool = False,
+        self, game: pyspiel.Game, rules_game: RulesGame, plan: MemoryPlan, threads: int = 1, symmetry: bool = False
     ):
         sizes = rules_game.sizes
         self.rules_game, self.threads = rules_game, threads
         self.symmetries = Symmetries(sizes) if symmetry else None
         max_depth = sizes.max_game_length + sizes.max_chance_nodes
-        most_children = max(rules_game.most_actions, 1)
-        shape = Shape(max_depth=max_depth, max_stack=max_depth * most_children + 1, perfect_recall=True)
+        num_rows = 1 + max_depth * max(rules_game.most_actions, 1)  # the root, and a node's children at each depth
+        shape = Shape(max_depth=max_depth, max_stack=num_rows, perfect_recall=True)
         stored = {"infosets": np.zeros(plan.max_infosets, INFOSET), "expansion": np.zeros(rows.NUM_WORDS, np.int64)}
         super().__init__(game, plan, shape, **stored)
         self.node_capacity = _MOST_VISITS
         num_slots = plan.max_slots + sizes.num_players  # the last ones are empty sequences
-        self._successors = np.zeros(self._size_of(successors.num_words, num_slots), np.int64)
+        self._successors = np.zeros(num_slots << _log_words_per_slot(rules_game), np.int64)
         self._blocks = np.zeros(successors.BLOCK_WORDS_PER_INFOSET * plan.max_infosets, np.int64)
         self.slot_action = np.zeros(plan.max_slots, np.int32)
-        self._info_keys = np.zeros((plan.max_infosets, 2), np.int64)
-        self.keys = RulesKeys(game, symmetry)
-        num_rows = 1 + max_depth * most_children  # the root, and the children of a node at each depth
+        self.keys = frames.RulesKeys(game, symmetry)
         paths = self._size_of(rows.words_before_rows) + self._size_of(rows.words_per_row) * num_rows
         width = paths + self._size_of(histories.words_per_depth) * (max_depth + 1)
         width = -(-width // 16) * 16 + 16  # threads write to lines of the cache of their own
         self.max_threads = max(threads, os.cpu_count() or 1)  # an evaluation may use more of them than the solver
         # Empty arrays have an address, too.
         parameters, table = np.append(rules_game.parameters, 0), np.append(rules_game.table, 0.0)
-        first_state, places = rules_game.first_state.copy(), places_of(rules_game)
-        self._kept: dict[int, np.ndarray] = {}
+        first_state, places = rules_game.first_state.copy(), frames.places_of(rules_game)
         self._keep(
             {
                 rows.ROWS: np.zeros((self.max_threads, width), np.int64),
@@ -109,51 +131,38 @@ class ImplicitTree(ExpandingTree):
         words[rows.NUM_PARAMETERS], words[rows.NUM_TABLE] = len(parameters), len(table)
         words[rows.NUM_PLACES] = len(places)
 
-    def _keep(self, arrays: dict[int, np.ndarray]) -> None:
-        """Writes the addresses of arrays to words of `expansion`, and keeps the arrays alive."""
-        self._kept |= arrays
-        for word, array in arrays.items():
-            self._expansion[word] = address_of(array)
-
     @cached_property
-    def _constants(self) -> dict[Any, int]:
-        sizes = self.rules_game.sizes
-        constants = {
+    def rule_slots(self) -> dict[Any, Any]:
+        """The game's kernels and sizes, by the slots of `rows`, `frames` and `successors` that they fill."""
+        sizes, rules = self.rules_game.sizes, self.rules_game.rules
+        filled: dict[Any, Any] = {
+            **rows.kernels_of(rules),
+            rows.RULE_LEGAL: _inlined(rules.legal),
+            rows.RULE_APPLY: _inlined(rules.apply),
+            rows.RULE_RETURNS: _inlined(rules.returns),
+            rows.RULE_OBSERVE: _inlined(rules.observe),
             rows.STATE_SIZE: sizes.state_size,
             rows.NUM_PLAYERS: sizes.num_players,
             rows.MAX_ACTIONS: self.rules_game.most_actions,
             rows.MAX_OUTCOMES: max(sizes.max_chance_outcomes, 1),
             rows.VIEW_SIZE: sizes.view_size,
             successors.COUNT_BITS: sizes.num_distinct_actions.bit_length(),
-            successors.LOG_WORDS_PER_SLOT: log_words_per_slot(self.rules_game),
+            successors.LOG_WORDS_PER_SLOT: _log_words_per_slot(self.rules_game),
         }
         if self.symmetries is not None:
-            constants[frames.NUM_SYMMETRIES] = len(self.symmetries)
-            constants[frames.NUM_TURNED] = sizes.num_distinct_actions
-            constants[frames.NUM_VALUES] = self.symmetries.values.shape[1]
-        return constants
+            filled[frames.NUM_SYMMETRIES] = len(self.symmetries)
+            filled[frames.NUM_TURNED] = sizes.num_distinct_actions
+            filled[frames.NUM_VALUES] = self.symmetries.values.shape[1]
+        return filled
 
     @property
     def first_strategy(self) -> np.ndarray:
         """A copy of what the bound strategy is now, ``[num_slots]``: at new infosets the one that they got at first."""
-        return self._bound[0][: self.num_slots].copy()
+        return self._strategy[: self.num_slots].copy()
 
-    def _size_of(self, kernel: Any, *arguments: int) -> int:
-        """Returns what a kernel of `positions` gives for this game, without compiling it."""
-        return int(source_of(bind(kernel, self._constants, partial=True))(*arguments))
-
-    @cached_property
-    def rule_slots(self) -> dict[Any, Any]:
-        """The game's kernels and sizes, by the slots of `positions` that they fill."""
-        rules = self.rules_game.rules
-        inlined: dict[Any, Any] = {
-            rule_slots.RULE_LEGAL: rules.legal,
-            rule_slots.RULE_APPLY: rules.apply,
-            rule_slots.RULE_RETURNS: rules.returns,
-            rule_slots.RULE_OBSERVE: rules.observe,
-        }
-        kernels = {place: _inlined(rule) for place, rule in inlined.items()}
-        return {**self._constants, **rule_slots.kernels_of(rules), **kernels}
+    def _size_of(self, kernel: Any) -> int:
+        """Returns what a kernel gives for this game, without compiling it."""
+        return int(source_of(bind(kernel, self.rule_slots, partial=True))())
 
     @cached_property
     def bindings(self) -> Bindings:
@@ -175,31 +184,23 @@ class ImplicitTree(ExpandingTree):
         return {**super().bindings, **functions, **self.rule_slots}
 
     def attach(self, ones: np.ndarray | None, *, check_depth: bool, single_trajectory: bool) -> np.ndarray:
-        """See `Tree`. Histories have their depth by the rules."""
         strategy = super().attach(ones, check_depth=check_depth, single_trajectory=single_trajectory)
-        for count in range(1, self.rules_game.most_actions + 1):
-            first = self.max_slots + self._size_of(new_infosets.num_uniform, count - 1)
-            strategy[first : first + count] = 1.0 / count
+        counts = np.arange(1, self.rules_game.most_actions + 1)
+        strategy[self.max_slots :] = np.repeat(1.0 / counts, counts)
         return strategy
 
-    def set_prior(self, bounds: np.ndarray, keys: np.ndarray, first: np.ndarray, probabilities: np.ndarray) -> None:
-        """Makes a policy what new infosets play at first; where it says nothing, play is uniform.
-
-        Args:
-            bounds: ``[num_players + 1]`` int64: infosets of player p are bounds[p] .. bounds[p + 1] - 1.
-            keys: ``[n, 2]`` int64, sorted within each player; see `RulesKeys`.
-            first: ``[n + 1]`` int64, the first row of each infoset.
-            probabilities: ``[num_rows]`` float64, of the legal actions in their order.
-        """
-        given = (np.ascontiguousarray(array) for array in (bounds, keys, first, probabilities))
+    def set_prior(self, table: Any) -> None:
+        """Makes a policy, a `KeyedTable`, what new infosets play at first; elsewhere play is uniform."""
+        bounds = np.searchsorted(table.players, np.arange(self.num_players + 1))
+        given = map(np.ascontiguousarray, (bounds, table.keys, table.first, table.probabilities))
         words = rows.PRIOR_RANGE, rows.PRIOR_KEYS, rows.PRIOR_FIRST, rows.PRIOR_PROBABILITIES
         self._keep(dict(zip(words, given, strict=True)))
-        self._expansion[rows.NUM_PRIOR] = len(keys)
+        self._expansion[rows.NUM_PRIOR] = len(table.keys)
 
     @cached_property
-    def openings(self) -> Openings | None:
+    def openings(self) -> histories.Openings | None:
         """Those of the game. From now on, traversals of all histories begin with them."""
-        found, words = openings_of(self.rules_game), self._expansion
+        found, words = histories.openings_of(self.rules_game), self._expansion
         if found is not None:
             words[rows.NUM_OPENINGS], words[rows.NUM_ABOVE] = len(found.states), found.num_above
             places = rows.OPENING_STATES, rows.OPENING_CHANCE, rows.OPENING_COUNTS
@@ -218,12 +219,7 @@ class ImplicitTree(ExpandingTree):
         return words if words[0] else None
 
     def set_payoff_matrix(self, matrix: PayoffMatrix, num_histories: int) -> None:
-        """Takes the game's payoff matrix, for estimators that use it.
-
-        Args:
-            matrix: The matrix, of all infosets.
-            num_histories: That a traversal of all visits.
-        """
+        """Takes the matrix of all infosets, and the number of histories that a traversal of all visits."""
         self._matrix = matrix  # keeps it alive
         self._expansion[rows.NUM_HISTORIES] = num_histories
         self._expansion[rows.MATRIX :] = (*map(address_of, matrix[:3]), len(matrix.entries), matrix.column_bits)
@@ -231,10 +227,10 @@ class ImplicitTree(ExpandingTree):
     # --- the state ---
 
     def sizes(self) -> Sizes:
-        return Sizes(*map(self.count, SIZES))._replace(block_words=self.count(successors.NUM_BLOCK_WORDS))
+        return super().sizes()._replace(block_words=self.count(successors.NUM_BLOCK_WORDS))
 
     def _cost(self, sizes: Sizes) -> int:
-        return super()._cost(sizes) + WORD * sizes.block_words
+        return super()._cost(sizes) + _WORD * sizes.block_words
 
     def places(self, sizes: Sizes) -> dict[str, np.ndarray]:
         words, ends = self._slot_words(sizes.slots)
@@ -249,7 +245,7 @@ class ImplicitTree(ExpandingTree):
 
     def _slot_words(self, num_slots: int) -> tuple[np.ndarray, np.ndarray]:
         """Returns the table of successors without blocks: what so many slots, and the empty sequences, have of it."""
-        used, end = (self._size_of(successors.num_words, count) for count in (num_slots, self.plan.max_slots))
+        used, end = (count << _log_words_per_slot(self.rules_game) for count in (num_slots, self.plan.max_slots))
         return self._successors[:used], self._successors[end:]
 
     def begin_loading(self) -> None:
@@ -262,20 +258,13 @@ class ImplicitTree(ExpandingTree):
         super().end_loading(sizes)
         self._expansion[successors.NUM_BLOCK_WORDS] = sizes.block_words
 
-    def __getstate__(self) -> dict:
-        arguments = {"game": self.game, "rules_game": self.rules_game, "plan": self.plan, "threads": self.threads}
-        return arguments | {"symmetry": self.symmetries is not None}
-
-    def __setstate__(self, state: dict) -> None:
-        self.__init__(**state)  # type: ignore[misc]
-
-    # --- infosets ---
+    def __reduce__(self) -> tuple:
+        return type(self), (self.game, self.rules_game, self.plan, self.threads, self.symmetries is not None)
 
     @property
     def max_slots(self) -> int:
         """Largest number of (infoset, action) pairs that may be found; the rest is for infosets without a number."""
-        return self.plan.max_slots - self._size_of(new_infosets.num_uniform, self.rules_game.most_actions)
+        return self.plan.max_slots - self.rules_game.most_actions * (self.rules_game.most_actions + 1) // 2
 
     def _find(self, info_state: str, player: int) -> int | None:
-        """Raises ConfigError: there are no texts of information states."""
         raise ConfigError("tree='rules' keeps no texts of information states: give tree='compiled' or tree='lazy'.")

@@ -1,13 +1,9 @@
 """The payoff matrix of a two-player game in sequence form, for games that are traversed by rules: four bytes a leaf.
 
-Row r and column c are last slots of player 0 and player 1. Where the play ends after both, there is an entry: chance's
-probability times both payoffs. Few different pairs of these occur, so that an entry is a word of 32 bits: the column in
-the lower ones, and above the number of its pair of values. Entries stand row by row, in the order of the leaves.
-
-A product with a player's reach gives the other's gradient, at one or two nanoseconds a leaf. Rows that player 0 does
-not reach are left out of player 1's.
-
-Reference: von Stengel 1996, "Efficient computation of behavior strategies", section 3.
+Rows and columns are last slots of players 0 and 1. Where a play ends after both, an entry stands for chance's
+probability times both payoffs. Few different pairs of these occur, so that it is a word of 32 bits: the column in the
+lower ones, and above the number of its pair. A product with a player's reach gives the other's gradient, at one or two
+nanoseconds a leaf. Reference: von Stengel 1996, "Efficient computation of behavior strategies", section 3.
 """
 
 from typing import NamedTuple
@@ -21,7 +17,6 @@ from mccfr_plus.trees.expansion import EXPANDING, NUM_INFOSETS, NUM_SLOTS, STATU
 from mccfr_plus.trees.scratch import at
 
 MOST_VALUES = 4096
-_WORD_BITS = 32
 BYTES_PER_ENTRY = np.dtype(np.uint32).itemsize
 _ARRAYS_OF_ROWS = 3  # of the matrix, and to fill it
 
@@ -39,8 +34,6 @@ class Leaves(NamedTuple):
 
 
 class PayoffMatrix(NamedTuple):
-    """The matrix."""
-
     starts: np.ndarray  # [num_slots + 2] int64: entries of row r are starts[r] .. starts[r + 1] - 1
     entries: np.ndarray  # [num_entries] uint32
     values: np.ndarray  # [2, MOST_VALUES] float64
@@ -48,26 +41,21 @@ class PayoffMatrix(NamedTuple):
 
 
 def leaves_to_count(slot_capacity: int) -> Leaves:
-    """Returns what counts the leaves of a game with room for a number of slots."""
     numbers = np.zeros(NUM_NUMBERS, np.int64)
     numbers[EMPTY] = slot_capacity
     values, words = np.zeros((MOST_VALUES, 2)), np.zeros(0, np.uint32)
     return Leaves(np.zeros(slot_capacity + 1, np.int64), words, values, numbers)
 
 
-def bytes_of_matrix(num_entries: int, num_slots: int) -> int:
-    """Returns what a matrix takes while it is filled, in bytes."""
+def bytes_of(num_entries: int, num_slots: int) -> int:
+    """Returns the memory of a matrix while it is filled."""
     return num_entries * BYTES_PER_ENTRY + (num_slots + 1) * _ARRAYS_OF_ROWS * np.dtype(np.int64).itemsize
 
 
 def room_for_leaves(counted: Leaves, num_slots: int) -> tuple[PayoffMatrix, Leaves] | None:
-    """Returns a matrix that is still empty, and what lists its entries, in the arrays that have counted them.
-
-    Returns:
-        None if a word has no room for so many different values.
-    """
+    """Returns an empty matrix and what lists its entries; None if a word has no room for so many different values."""
     bits = (num_slots + 1).bit_length()
-    if counted.numbers[DISTINCT_VALUES] > 1 << (_WORD_BITS - bits) or counted.numbers[LACKS_VALUES]:
+    if counted.numbers[DISTINCT_VALUES] > 1 << (8 * BYTES_PER_ENTRY - bits) or counted.numbers[LACKS_VALUES]:
         return None
     places, starts = counted.places, np.zeros(num_slots + 2, np.int64)
     places[num_slots] = places[-1]  # of empty sequences
@@ -80,11 +68,7 @@ def room_for_leaves(counted: Leaves, num_slots: int) -> tuple[PayoffMatrix, Leav
 
 @inline_kernel
 def list_leaf(leaves, capacity, row, column, weight, payoffs):
-    """Counts a leaf, or lists it if there is room for entries. `leaves` is modified in place.
-
-    `row` and `column` are the last slots of players 0 and 1, empty sequences from `capacity` on. `weight` is chance's
-    probability.
-    """
+    """Counts a leaf, or lists it if there is room. Rows and columns from `capacity` on are empty sequences."""
     first, second, numbers = weight * payoffs[0], weight * payoffs[1], leaves.numbers
     if first == 0.0 and second == 0.0:
         return
@@ -111,10 +95,10 @@ def list_leaf(leaves, capacity, row, column, weight, payoffs):
 
 @kernel
 def add_products(tree, matrix, reach, gradient, player, piece, num_pieces):
-    """Adds a piece of the matrix times the other player's reach to the player's gradient. Modified in place.
+    """Adds a piece of the matrix times the other player's reach, which must be up to date, to the player's gradient.
 
-    `matrix` are the words from `rows.MATRIX` on. `reach` must be up to date for the other player; it and `gradient` are
-    ``[slot_capacity + 2]`` and overwritten behind the slots found. It ends early if the tree's `STATUS` says so.
+    `matrix` are the words from `rows.MATRIX` on. `reach` and `gradient`, ``[slot_capacity + 2]``, are overwritten
+    behind the slots found. It ends early if the tree's `STATUS` says so.
     """
     num_slots, empty = tree.expansion[NUM_SLOTS], tree.slot_range[-1]
     starts = numba.carray(pointer(matrix[0]), num_slots + 2, np.int64)
@@ -157,7 +141,6 @@ def add_products(tree, matrix, reach, gradient, player, piece, num_pieces):
 
 @inline_kernel
 def set_reach(tree, strategy, reach, player):
-    """Writes a player's reach of all of its slots in a game by rules. `reach` is modified in place."""
     infosets = tree.infosets
     for infoset in range(tree.expansion[NUM_INFOSETS]):
         record = infosets[at(infoset)]
@@ -169,7 +152,6 @@ def set_reach(tree, strategy, reach, player):
 
 @kernel
 def both_gradients(tree, matrix, strategy, reach, gradient):
-    """Adds both players' gradients under a strategy. See `add_products`; the last two are modified in place."""
     for player in range(2):
         reach[tree.slot_range[-1] + 1 - player] = 1.0
         set_reach(tree, strategy, reach, 1 - player)

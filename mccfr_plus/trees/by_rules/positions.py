@@ -1,41 +1,54 @@
-"""Positions of a game with compiled rules, in the place of stored nodes: the functions of `access` for them.
+"""Positions of a game with compiled rules in the place of stored nodes: the functions of `access`, and new infosets.
 
-A node is the address of a row of words that belongs to a thread: the state, each player's last slot and last action,
-and the infoset of the player to move. The first row is the root; the children of a node that is opened take the rows
-after those that wait. A node is moved on, and waits, where it was made. So a history takes no memory once it has been
-visited.
-
-All children are made when their parent is opened, and what their infosets have in memory is fetched then, in parallel:
-DRAM takes hundreds of nanoseconds to answer, which is longer than all that is computed at a node.
+A node is the address of its row (see `rows`), where it is moved on and waits. The children of an open node take the
+rows after those that wait. All are made then, and what their infosets have in memory is fetched in parallel: DRAM takes
+hundreds of nanoseconds to answer. Only infosets of the player for whom a traversal is made get a number: at others play
+is uniform before that player's own traversals have come there, and no table needs a place for them.
 """
 
 import numba
 import numpy as np
 
 from mccfr_plus.games.rules import CHANCE, MOVER, TERMINAL
-from mccfr_plus.kernels.compile import inline_kernel
-from mccfr_plus.kernels.intrinsics import load_word, pointer
+from mccfr_plus.kernels.compile import inline_kernel, kernel
+from mccfr_plus.kernels.intrinsics import load_word, pointer, prefetch, publish_word, unlikely
+from mccfr_plus.trees import expansion
 from mccfr_plus.trees.access import ALL_PLAYERS
+from mccfr_plus.trees.arrays import INFOSET
 from mccfr_plus.trees.by_rules.frames import (
     NUM_SYMMETRIES,
-    after,
+    canonical_actions,
     draw_turn,
-    element_of,
     first_frame,
-    inverse,
+    key_of_view,
+    orbit_size,
     stabilizer_of,
-    turned,
+    turn_view,
 )
-from mccfr_plus.trees.by_rules.new_infosets import fetch_infoset, infoset_at, known_infoset, uniform_infoset
 from mccfr_plus.trees.by_rules.rows import (
     FIRST_STATE,
     FIRST_UNIFORM,
     MOVED,
+    NUM_PLACES,
     NUM_PLAYERS,
+    NUM_PRIOR,
+    NUM_WORDS,
     OPEN,
+    PLACES,
+    PRIOR_FIRST,
+    PRIOR_KEYS,
+    PRIOR_PROBABILITIES,
+    PRIOR_RANGE,
+    RULE_APPLY,
+    RULE_LEGAL,
+    RULE_LOOK,
+    RULE_OBSERVE,
+    RULE_RETURNS,
     STATE_SIZE,
+    VIEW_SIZE,
     actions_of,
     find_outcomes,
+    first_strategy_of,
     high_of,
     low_of,
     outcomes_of,
@@ -53,18 +66,125 @@ from mccfr_plus.trees.by_rules.rows import (
     symmetries_of,
     table_of,
     traverser_of,
+    view_of,
     words_before_rows,
     words_per_row,
 )
-from mccfr_plus.trees.by_rules.rule_slots import RULE_APPLY, RULE_LEGAL, RULE_RETURNS
-from mccfr_plus.trees.by_rules.successors import fetch_block, fetch_word
-from mccfr_plus.trees.expansion import EXPANDING, MAX_SLOTS, STATUS
+from mccfr_plus.trees.by_rules.successors import NUM_BLOCK_WORDS, enter, fetch_ahead, fetch_block, fetch_word, find
 from mccfr_plus.trees.scratch import at
 
 
 @inline_kernel
+def known_infoset(tree, row, state, player):
+    """Returns the infoset of a row's player to move, or 0 if it has no number."""
+    last = row[place_of_last(player)]
+    if tree.expansion[FIRST_UNIFORM] <= low_of(last) < tree.expansion[expansion.MAX_SLOTS]:
+        return np.int64(0)
+    code = RULE_OBSERVE(parameters_of(tree), table_of(tree), state, player, high_of(last))
+    return find(tree.expansion, low_of(last), np.int64(code))
+
+
+@inline_kernel
+def infoset_at(tree, scratch, row, state, player):
+    """Returns the infoset of a row's player to move, a pair of first slot and actions; 0 if there is no room for it."""
+    last = row[place_of_last(player)]
+    code = np.int64(RULE_OBSERVE(parameters_of(tree), table_of(tree), state, player, high_of(last)))
+    found = find(tree.expansion, low_of(last), code)
+    if unlikely(found == 0):
+        found = _new_infoset(tree, scratch, row, state, player, low_of(last), code)
+    return found
+
+
+@inline_kernel
+def fetch_infoset(tree, scratch, infoset, player):
+    """Begins to fetch what traversals read of a player's infoset, and what they write if they enter it."""
+    first, count, words = low_of(infoset), high_of(infoset), tree.expansion
+    fetch_word(words, first)
+    fetch_word(words, first + count - 1)
+    fetch_ahead(first_strategy_of(words), first, count)
+    if NUM_SYMMETRIES() > 1:
+        fetch_ahead(slot_actions_of(words), first, count)
+    if traverser_of(tree, scratch)[0] in (player, ALL_PLAYERS):
+        prefetch(scratch.stamps, first)
+        fetch_ahead(scratch.gradient, first, count)
+
+
+@kernel
+def _new_infoset(tree, scratch, row, state, player, slot, code):
+    """Numbers an infoset unless another thread has done so. Returns it, or 0 if there is no room."""
+    words = numba.carray(pointer(tree.expansion[expansion.SELF]), NUM_WORDS, np.int64)
+    actions = actions_of(tree, scratch)
+    num_legal = RULE_LEGAL(parameters_of(tree), table_of(tree), state, actions)
+    count, frame = num_legal, np.int64(0)
+    if NUM_SYMMETRIES() > 1:
+        frame = row[place_of_frame(player)]
+        count = canonical_actions(symmetries_of(words), frame, actions, num_legal)
+    view = view_of(tree, scratch)
+    for index in range(VIEW_SIZE()):
+        view[index] = 0
+    RULE_LOOK(parameters_of(tree), table_of(tree), state, player, view)
+    places = numba.carray(pointer(words[PLACES]), words[NUM_PLACES], np.int64)
+    if NUM_SYMMETRIES() > 1:
+        turn_view(symmetries_of(words), frame, places, view)
+    expansion.lock(words)
+    found = find(words, slot, code)
+    infoset, first, capacity = words[expansion.NUM_INFOSETS], words[expansion.NUM_SLOTS], words[expansion.MAX_INFOSETS]
+    cost = (infoset + 1) * words[expansion.INFOSET_COST] + (first + count) * words[expansion.SLOT_COST]
+    cost += 8 * words[NUM_BLOCK_WORDS]
+    is_full = infoset == capacity or first + count > words[FIRST_UNIFORM] or cost > words[expansion.MAX_COST]
+    if found == 0 and is_full:
+        publish_word(words, expansion.STATUS, expansion.FULL)
+    elif found == 0:
+        record = numba.carray(pointer(words[expansion.INFOSETS]), capacity, INFOSET)[infoset]
+        record["first_slot"] = first
+        record["num_actions"] = count
+        record["parent_slot"] = slot
+        record["player"] = player
+        keys = numba.carray(pointer(words[expansion.KEYS]), (capacity, 2), np.int64)
+        key_of_view(view, places, keys[infoset])
+        slot_actions, strategy = slot_actions_of(words), first_strategy_of(words)
+        for index in range(count):
+            slot_actions[first + index] = np.int32(actions[index])
+            strategy[first + index] = 1.0 / num_legal
+            if NUM_SYMMETRIES() > 1 and stabilizer_of(frame) > 1:
+                strategy[first + index] *= orbit_size(symmetries_of(words), stabilizer_of(frame), actions[index])
+        if words[NUM_PRIOR] > 0:
+            _take_prior(words, player, keys[infoset], strategy, first, count)
+        if words[expansion.ONES] != 0:
+            numba.carray(pointer(words[expansion.ONES]), words[expansion.MAX_SLOTS], np.float64)[first] = 1.0
+        words[expansion.NUM_INFOSETS] += 1
+        words[expansion.NUM_SLOTS] += count
+        found = pair(first, count)
+        enter(words, slot, code, found)
+    expansion.unlock(words)
+    return found
+
+
+@kernel
+def _take_prior(words, player, key, strategy, first, count):
+    """Gives a new infoset the probabilities of the prior policy, if that has some."""
+    bounds = numba.carray(pointer(words[PRIOR_RANGE]), NUM_PLAYERS() + 1, np.int64)
+    keys = numba.carray(pointer(words[PRIOR_KEYS]), (words[NUM_PRIOR], 2), np.int64)
+    starts = numba.carray(pointer(words[PRIOR_FIRST]), words[NUM_PRIOR] + 1, np.int64)
+    low, high = bounds[player], bounds[player + 1]
+    while low < high:
+        middle = (low + high) // 2
+        if keys[middle, 0] < key[0] or (keys[middle, 0] == key[0] and keys[middle, 1] < key[1]):
+            low = middle + 1
+        else:
+            high = middle
+    if low == bounds[player + 1] or keys[low, 0] != key[0] or keys[low, 1] != key[1]:
+        return
+    probabilities = numba.carray(pointer(words[PRIOR_PROBABILITIES]), starts[words[NUM_PRIOR]], np.float64)
+    for index in range(count if starts[low + 1] - starts[low] == count else 0):
+        strategy[first + index] = probabilities[starts[low] + index]
+
+
+# --- the functions of `access` ---
+
+
+@inline_kernel
 def first_node(tree, scratch, player):
-    """Returns the root, moved on; see `access.first_node`."""
     traverser_of(tree, scratch)[0] = player
     node = own_words(tree, scratch) + 8 * words_before_rows()
     row = row_at(node)
@@ -72,7 +192,7 @@ def first_node(tree, scratch, player):
     for word in range(STATE_SIZE()):
         row[at(word)] = first[at(word)]
     for player in range(NUM_PLAYERS()):
-        row[place_of_last(player)] = pair(tree.expansion[MAX_SLOTS] + player, -1)
+        row[place_of_last(player)] = pair(tree.expansion[expansion.MAX_SLOTS] + player, -1)
         if NUM_SYMMETRIES() > 1:
             row[place_of_frame(player)] = first_frame()
     row[place_of_infoset()] = 0
@@ -82,7 +202,6 @@ def first_node(tree, scratch, player):
 
 @inline_kernel
 def head(tree, scratch, node):
-    """Returns the kind and the number of children of the moved node; 0 children if its infoset has no room."""
     row, state = row_at(node), state_at(node)
     mover = state[MOVER]
     if mover == TERMINAL:
@@ -96,13 +215,14 @@ def head(tree, scratch, node):
             found = infoset_at(tree, scratch, row, state, mover)
         else:
             found = known_infoset(tree, row, state, mover)
-            if found == 0:
-                found = uniform_infoset(tree, scratch, state)
+            if found == 0:  # slots with a uniform strategy, which there are for each number of actions
+                count = np.int64(RULE_LEGAL(parameters_of(tree), table_of(tree), state, actions_of(tree, scratch)))
+                found = pair(tree.expansion[FIRST_UNIFORM] + (count - 1) * count // 2, count)
         fetch_infoset(tree, scratch, found, mover)
         for player in range(NUM_PLAYERS()):
             if player != mover:
                 fetch_block(tree.expansion, low_of(row[place_of_last(player)]))
-    if found == 0 or load_word(tree.expansion, STATUS) != EXPANDING:
+    if found == 0 or load_word(tree.expansion, expansion.STATUS) != expansion.EXPANDING:
         return mover, 0
     row[place_of_infoset()] = found
     return mover, high_of(found)
@@ -110,13 +230,11 @@ def head(tree, scratch, node):
 
 @inline_kernel
 def payload_of(tree, scratch, node):
-    """Returns the first slot of the moved node's infoset."""
     return low_of(row_at(node)[place_of_infoset()])
 
 
 @inline_kernel
 def step(tree, scratch, node, payload, index):
-    """Moves the node on to a child."""
     mover = state_at(node)[MOVER]
     if mover >= 0:
         _list_actions(tree, scratch, node, payload)
@@ -128,7 +246,6 @@ def step(tree, scratch, node, payload, index):
 
 @inline_kernel
 def payoff(tree, scratch, node, player):
-    """Returns a player's payoff at the moved node."""
     payoffs = payoffs_of(tree, scratch)
     for each in range(NUM_PLAYERS()):
         payoffs[at(each)] = 0.0
@@ -138,22 +255,18 @@ def payoff(tree, scratch, node, player):
 
 @inline_kernel
 def keep(tree, scratch, node):
-    """Returns where the moved node's row, which waits in its place, is among the thread's words."""
+    """Returns where the row is among the thread's words."""
     return (node - own_words(tree, scratch)) >> 3
 
 
 @inline_kernel
 def resume(tree, scratch, kept):
-    """Returns a node that has waited, as the moved one."""
     return own_words(tree, scratch) + 8 * kept
 
 
 @inline_kernel
 def reopen(tree, scratch, kept):
-    """Opens a node that has waited, and makes its children; see `access.reopen`.
-
-    The node was the last one that waited, so that all rows after it and its siblings are free.
-    """
+    """Also makes the children: the node was the last one that waited, so that all rows after its siblings are free."""
     node = own_words(tree, scratch) + 8 * kept
     row = row_at(node)
     mover = row[MOVER]
@@ -166,53 +279,42 @@ def reopen(tree, scratch, kept):
     first, actions = row[place_of_end()], actions_of(tree, scratch)
     end = first + 8 * words_per_row() * count
     for index in range(count):
-        _make_child(tree, scratch, node, first + 8 * words_per_row() * index, end, payload, index, actions)
+        child = first + 8 * words_per_row() * index
+        below, state = row_at(child), state_at(child)
+        for word in range(STATE_SIZE() + NUM_PLAYERS()):
+            below[at(word)] = row[at(word)]
+        if NUM_SYMMETRIES() > 1:
+            for player in range(NUM_PLAYERS()):
+                below[place_of_frame(player)] = row[place_of_frame(player)]
+        below[place_of_end()] = end
+        _move(tree, scratch, child, payload, index, OPEN, actions)
+        mover = state[MOVER]
+        if mover >= 0:
+            known = known_infoset(tree, below, state, mover)
+            below[place_of_infoset()] = known
+            fetch_infoset(tree, scratch, known, mover)
     return kind, count, payload, first
 
 
 @inline_kernel
-def _make_child(tree, scratch, parent, node, end, payload, index, actions):
-    """Makes a child of the open node, and fetches what is known of its infoset."""
-    row, above = row_at(node), row_at(parent)
-    for word in range(STATE_SIZE() + NUM_PLAYERS()):
-        row[at(word)] = above[at(word)]
-    if NUM_SYMMETRIES() > 1:
-        for player in range(NUM_PLAYERS()):
-            row[place_of_frame(player)] = above[place_of_frame(player)]
-    row[place_of_end()] = end
-    _move(tree, scratch, node, payload, index, OPEN, actions)
-    state = state_at(node)
-    mover = state[MOVER]
-    if mover >= 0:
-        found = known_infoset(tree, row, state, mover)
-        row[place_of_infoset()] = found
-        fetch_infoset(tree, scratch, found, mover)
-
-
-@inline_kernel
 def child_of(tree, scratch, opened, payload, index):
-    """Returns a child of the open node, as the moved one."""
     return opened + 8 * words_per_row() * index
 
 
 @inline_kernel
 def outcome_probability(tree, scratch, payload, index):
-    """Returns the probability of an outcome of the open node."""
     return outcomes_of(tree, scratch, OPEN)[1][at(index)]
 
 
 @inline_kernel
-def cannot_expand(expansion, node, thread):
-    """Takes the place of `expand`: what is unknown here stays so until there is room. Returns False."""
+def cannot_expand(words, node, thread):
+    """Returns False: what is unknown here stays so until there is room."""
     return False
 
 
 @inline_kernel
 def _list_actions(tree, scratch, node, payload):
-    """Lists the actions of a node, unless `_move` reads them with the infoset's slots.
-
-    The rules list them faster than memory gives them.
-    """
+    """Lists a node's actions, unless `_move` reads them with its slots: the rules list them faster than memory."""
     if NUM_SYMMETRIES() == 1 or payload >= tree.expansion[FIRST_UNIFORM]:
         RULE_LEGAL(parameters_of(tree), table_of(tree), state_at(node), actions_of(tree, scratch))
 
@@ -227,19 +329,11 @@ def _move(tree, scratch, node, payload, index, outcomes, actions):
     else:
         slot = np.int64(payload + index)
         if NUM_SYMMETRIES() > 1 and payload < tree.expansion[FIRST_UNIFORM]:
-            action = _turn(tree, scratch, row, mover, np.int64(slot_actions_of(tree.expansion)[at(slot)]))
+            own, frame = np.int64(slot_actions_of(tree.expansion)[at(slot)]), row[place_of_frame(mover)]
+            action, frame = draw_turn(symmetries_of(tree.expansion), frame, own, scratch.rng)
+            row[place_of_frame(mover)] = frame
         else:
             action = actions[at(index)]
         row[place_of_last(mover)] = pair(slot, action)
     RULE_APPLY(parameters_of(tree), table_of(tree), state, action)
     row[place_of_infoset()] = 0
-
-
-@inline_kernel
-def _turn(tree, scratch, row, mover, action):
-    """Returns the action that is played for one of an infoset, and turns the player's frame with it."""
-    symmetries, frame, element = symmetries_of(tree.expansion), row[place_of_frame(mover)], np.int64(0)
-    if stabilizer_of(frame) > 1:
-        element = draw_turn(symmetries, frame, scratch.rng)
-    row[place_of_frame(mover)] = after(symmetries, frame, element, action)
-    return turned(symmetries, inverse(symmetries, element_of(row[place_of_frame(mover)])), action)

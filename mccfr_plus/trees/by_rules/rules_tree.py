@@ -1,8 +1,4 @@
-"""Builds the tree of a game with compiled rules: traverses it depth first, without Python per node, and records it.
-
-The kernel `_traverse` keeps its state in arrays. It returns when it is done, when an array is full, when it has visited
-a number of nodes, or when the rules contradict themselves. The next call continues where it stopped.
-"""
+"""Records the tree of a game with compiled rules, depth first, by a kernel that continues where it stopped."""
 
 from __future__ import annotations
 
@@ -10,13 +6,14 @@ from functools import cache
 from typing import Any, NamedTuple
 
 import numpy as np
+from tqdm.auto import tqdm
 
 from mccfr_plus.games.game import RulesGame
 from mccfr_plus.games.rules import CHANCE, MOVER, TERMINAL, Rules
 from mccfr_plus.kernels.compile import announce_compilation, kernel
 from mccfr_plus.kernels.slots import bind
 from mccfr_plus.trees.arrays import INFOSET, NODE
-from mccfr_plus.trees.by_rules.rule_slots import (
+from mccfr_plus.trees.by_rules.rows import (
     RULE_APPLY,
     RULE_LEGAL,
     RULE_LOOK,
@@ -41,8 +38,7 @@ from mccfr_plus.trees.memory import Budget
 
 _VISITS = 2_000_000  # nodes between two checks of the budget and of Ctrl-C
 _GROWTH = 1.25  # of an array that is full; realloc moves nothing on Linux, so that small steps cost little
-_FIRST_CAPACITY = 1024
-_FIRST_DISTRIBUTIONS = 16
+_FIRST_CAPACITY, _FIRST_DISTRIBUTIONS = 1024, 16
 
 # Why the kernel returns: it is done, was paused, has filled an array, or has found a mistake.
 DONE, PAUSED, FULL = range(3)
@@ -52,28 +48,21 @@ _MISTAKES = {
     _BAD_MOVER: "state[MOVER] is no player, CHANCE or TERMINAL",
     _BAD_LEGAL: "`legal` gives no action, or more than num_distinct_actions of the layout",
     _BAD_VIEW: "`look` writes an entry that is not in 0 .. size - 1 of its field",
-    _BAD_CHANCE: (
-        "`outcomes` gives no outcome, more than max_chance_outcomes of the layout, or probabilities that are negative "
-        "or do not sum to 1"
-    ),
+    _BAD_CHANCE: "`outcomes` gives no outcome, more than max_chance_outcomes of the layout, or probabilities that are "
+    "negative or do not sum to 1",
     _BAD_RETURNS: "`returns` gives a payoff that is not a finite number",
-    _DIFFERENT_LEGAL: (
-        "`look` writes what it wrote at another state that has other legal actions, so that the information states do "
-        "not tell apart what the player can tell apart"
-    ),
+    _DIFFERENT_LEGAL: "`look` writes what it wrote at another state that has other legal actions, so that the "
+    "information states do not tell apart what the player can tell apart",
 }
 
 # Entries of `_Traversal.counts`. `_DEPTH` is of the node that is visited next, whose state is `states[depth]`.
 _DEPTH, _NODES, _INFOSETS, _SLOTS, _PAYOFFS, _DISTRIBUTIONS, _MAX_DEPTH, _NUM_COUNTS = range(8)
 
 # During the traversal, an infoset's player has a checksum of its legal actions in the bits above these.
-_PLAYER_BITS = 8
-_CHECKSUM_BITS = 22
+_PLAYER_BITS, _CHECKSUM_BITS = 8, 22
 
 
 class _Traversal(NamedTuple):
-    """Where the traversal is, and its scratch memory."""
-
     counts: np.ndarray  # [_NUM_COUNTS] int64
     states: np.ndarray  # [max_depth + 1, state_size] int64
     actions: np.ndarray  # [max_depth, most actions] int64
@@ -113,18 +102,11 @@ _GROUPS = (
 
 
 def build(game: RulesGame, budget: Budget, progress: bool | None) -> tuple[FlatTree, InfoStates]:
-    """Returns the tree of a game with compiled rules, and its information states.
-
-    Args:
-        game: The game.
-        budget: Limits of the tree.
-        progress: See `compile_game`.
-
-    Raises:
-        BudgetError: If the tree is larger than the budget.
-        GameError: If the rules contradict themselves or the game's layout.
-    """
-    return _Builder(game, budget, progress).run()
+    """Returns the tree of a game with compiled rules, and its information states; see `compile_game`."""
+    builder = _Builder(game, budget)
+    with compiling_bar(progress) as bar:
+        builder.traverse(bar)
+    return builder.finished()
 
 
 @cache
@@ -133,14 +115,15 @@ def _traversal_of(rules: Rules) -> Any:
 
 
 class _Builder:
-    def __init__(self, game: RulesGame, budget: Budget, progress: bool | None):
+    def __init__(self, game: RulesGame, budget: Budget):
         sizes = game.sizes
-        self._game, self._budget, self._bar = game, budget, compiling_bar(progress)
+        self._game, self._budget = game, budget
         self._places, words = key_places(sizes)
         most_outcomes = max(sizes.max_chance_outcomes, 1)
         max_depth = sizes.max_game_length + sizes.max_chance_nodes
+        self._counts = np.zeros(_NUM_COUNTS, np.int64)
         self._progress = _Traversal(
-            counts=np.zeros(_NUM_COUNTS, np.int64),
+            counts=self._counts,
             states=np.zeros((max_depth + 1, sizes.state_size), np.int64),
             actions=np.zeros((max_depth, game.most_actions), np.int64),
             num_actions=np.zeros(max_depth + 1, np.int64),
@@ -166,76 +149,59 @@ class _Builder:
             distribution_table=_empty_table(_FIRST_DISTRIBUTIONS),
         )
 
-    def run(self) -> tuple[FlatTree, InfoStates]:
-        with self._bar:
-            self._traverse()
-        self._check_budget()
-        return self._finished()
-
-    def _traverse(self) -> None:
+    def traverse(self, bar: tqdm) -> None:
         game, traversal = self._game, _traversal_of(self._game.rules)
         arguments = game.parameters, game.table, self._places, self._progress
-        while True:
+        status = PAUSED
+        while status != DONE:
             with announce_compilation(traversal, "the rules of the game", 5):
                 status = traversal(*arguments, self._found, game.sizes.num_players, _VISITS)
-            if status == DONE:
-                return
-            depth = self._count(_DEPTH)
+            depth = self._counts[_DEPTH]
             path = [column[:depth].tolist() for column in (self._progress.num_actions, self._progress.num_taken)]
-            if status == PAUSED:
-                self._check_budget()
-                show_fraction(self._bar, self._count(_NODES), *path)
-            elif status == FULL:
-                self._enlarge()
-            else:
+            if status in _MISTAKES:
                 history = [int(self._progress.actions[above, taken - 1]) for above, taken in enumerate(path[1])]
                 raise game_error(game, history, WrongAnswerError(_MISTAKES[status]))
-
-    def _count(self, which: int) -> int:
-        return int(self._progress.counts[which])
+            if status == PAUSED:
+                show_fraction(bar, int(self._counts[_NODES]), *path)
+            elif status == FULL:
+                self._enlarge()
+            self._check_budget()
 
     def _check_budget(self, more_bytes: int = 0) -> None:
-        nodes = self._count(_NODES)
+        nodes = int(self._counts[_NODES])
         num_bytes = sum(array.nbytes for array in self._found) + NODE.itemsize * nodes
         self._budget.check(nodes, num_bytes + more_bytes)
 
     def _enlarge(self) -> None:
-        """Enlarges the arrays that are full, and their hash table if it would be over half full.
-
-        Raises:
-            BudgetError: If that would take more memory than allowed.
-        """
+        """Enlarges the arrays that are full, and their hash table if it would be over half full, within the budget."""
         for names, table, count in _GROUPS:
             arrays = [getattr(self._found, name) for name in names]
-            length, used = len(arrays[0]), self._count(count)
+            length, used = len(arrays[0]), int(self._counts[count])
             if used + (self._game.most_actions if count == _SLOTS else 1) <= length:
                 continue
             capacity = int(length * _GROWTH) + (1 if count == _DISTRIBUTIONS else 2 * self._game.most_actions)
             if count == _NODES:  # the traversal stops when the budget is spent, not at the next check
                 capacity = min(capacity, self._budget.max_nodes + 1)
             more_bytes = sum(array.strides[0] for array in arrays) * (capacity - length)
-            places = num_places(capacity)
-            is_table_full = table != "" and 2 * capacity > len(getattr(self._found, table))
-            if is_table_full:
-                more_bytes += places * np.dtype(np.int32).itemsize
-            self._check_budget(more_bytes)
+            places = num_places(capacity) if table and 2 * capacity > len(getattr(self._found, table)) else 0
+            self._check_budget(more_bytes + places * np.dtype(np.int32).itemsize)
             for array in arrays:
                 array.resize((capacity, *array.shape[1:]), refcheck=False)  # in place
-            if is_table_full:
+            if places:
                 self._found = self._found._replace(**{table: table_of_rows(arrays[-1], used, places)})
 
-    def _finished(self) -> tuple[FlatTree, InfoStates]:
+    def finished(self) -> tuple[FlatTree, InfoStates]:
         # What is not needed any more goes first: at this point memory is at its peak.
         found = {name: array for name, array in self._found._asdict().items() if not name.endswith("_table")}
         del self._found
         for names, _, count in _GROUPS:
             for name in names:
-                found[name].resize((self._count(count), *found[name].shape[1:]), refcheck=False)
+                found[name].resize((self._counts[count], *found[name].shape[1:]), refcheck=False)
         found["infosets"]["player"] &= (1 << _PLAYER_BITS) - 1
         actions, bits = np.hsplit(found["distributions"], 2)
         rows = zip(actions.tolist(), bits.view(np.float64).tolist(), strict=True)
         flat = flatten(  # which frees the arrays that it has replaced
-            self._count(_MAX_DEPTH),
+            int(self._counts[_MAX_DEPTH]),
             found.pop("kinds"),
             found.pop("payloads"),
             found.pop("infosets"),
@@ -266,7 +232,7 @@ def _outcomes(parameters, table, state, actions, probabilities):
 
 @kernel
 def _traverse(parameters, table, places, progress, found, num_players, max_visits):
-    """Visits up to `max_visits` more nodes and returns why it stopped. `progress` and `found` are modified in place."""
+    """Visits up to `max_visits` more nodes and returns why it stopped."""
     counts, states, actions = progress.counts, progress.states, progress.actions
     num_actions, num_taken, view, key = progress.num_actions, progress.num_taken, progress.seen, progress.key
     payoff, distribution, probabilities = progress.payoff, progress.distribution, progress.probabilities

@@ -2,18 +2,12 @@
 
 There is a word per slot, or one for each of the codes where these are few. It is 0 where no infoset follows, an entry
 where one does, and the place of a block where several do. A block is an array of 2, 4, 8, ... entries with linear
-probing; a full one is copied to one of twice the length. So memory follows what was found, and most look-ups read one
-word or two. An entry is a word, too:
-
-    bits 0-31   the first slot of the infoset
-    then        its number of actions, in `COUNT_BITS` bits
-    then        four bits that are 0
-    then        the code, up to bit 62
+probing (Knuth 1998, TAOCP 3, section 6.4, algorithm L); a full one is copied to one of twice the length. So most
+look-ups read one word or two. An entry is a word, too: the infoset's first slot in 32 bits, its number of actions in
+`COUNT_BITS`, four bits that are 0, and the code, up to bit 62.
 
 Writers hold the tree's lock. Readers do not: an entry is published at once, and a block when it is complete. Blocks are
 not used again, so that a reader may go on in one that was copied: what it misses there it looks up under the lock.
-
-Reference: open addressing with linear probing (Knuth 1998, TAOCP 3, section 6.4, algorithm L).
 """
 
 from __future__ import annotations
@@ -26,8 +20,7 @@ from mccfr_plus.kernels.intrinsics import load_word, pointer, prefetch, publish_
 from mccfr_plus.kernels.slots import Constant
 from mccfr_plus.trees.arrays import NUM_EXPANSION
 
-# Words of `TreeArrays.expansion` that follow those of `expansion`: addresses of the slots' words and of the blocks, and
-# how many words of these are in use.
+# Further words of `TreeArrays.expansion`: addresses of the slots' words and of the blocks; words of these in use.
 WORDS, BLOCKS, NUM_BLOCK_WORDS = range(NUM_EXPANSION, NUM_EXPANSION + 3)
 
 COUNT_BITS = Constant("COUNT_BITS", 1, "Bits of a number of actions.")
@@ -35,9 +28,7 @@ LOG_WORDS_PER_SLOT = Constant("LOG_WORDS_PER_SLOT", 0, "Logarithm of the number 
 
 ENTRIES_PER_LINE = 8  # of the cache, of eight bytes each
 
-_SPARE_BITS = 4
-_FIRST_BITS = 32
-_ENTRY_BITS = 63
+_FIRST_BITS, _SPARE_BITS, _ENTRY_BITS = 32, 4, 63
 _LOG_FETCHED = 5  # of a block: longer ones are too many lines of the cache to fetch where one is read
 _LOG_BITS = 6  # for the logarithm of a block's length, where a word tells its place
 
@@ -45,14 +36,8 @@ BLOCK_WORDS_PER_INFOSET = 4  # at most: a block is at most twice as long as what
 
 
 def bits_of_codes(most_actions: int) -> int:
-    """Returns how many bits a code can have in a game with infosets of so many actions."""
+    """Returns how many bits a code can have where infosets have so many actions."""
     return _ENTRY_BITS - _FIRST_BITS - _SPARE_BITS - most_actions.bit_length()
-
-
-@inline_kernel
-def num_words(num_slots):
-    """Returns how many words so many slots have."""
-    return num_slots << LOG_WORDS_PER_SLOT()
 
 
 @inline_kernel
@@ -87,7 +72,7 @@ def _first_of(block):
 
 @inline_kernel
 def find(expansion, slot, code):
-    """Returns the infoset that follows a slot and a code, first slot and number of actions, or 0 if none is known."""
+    """Returns the infoset that follows a slot and a code, a pair of first slot and number of actions; 0 for none."""
     word = load_word(_words(expansion[WORDS]), _place(slot, code))
     code >>= LOG_WORDS_PER_SLOT()
     if word >= 0:
@@ -104,7 +89,7 @@ def find(expansion, slot, code):
 
 @inline_kernel
 def fetch_ahead(array, first, count=1):
-    """Begins to fetch entries of a large array; see `mccfr_plus.trees.access`. Without a branch for `count`."""
+    """Fills `access.FETCH_AHEAD`, without a branch for `count`."""
     prefetch(array, first)
     for index in range(ENTRIES_PER_LINE, count, ENTRIES_PER_LINE):
         prefetch(array, first + index)
@@ -113,7 +98,6 @@ def fetch_ahead(array, first, count=1):
 
 @inline_kernel
 def fetch_rows_ahead(tables, first, count):
-    """Does so for all rows of an array of two dimensions."""
     for row in range(len(tables)):
         for index in range(0, count, ENTRIES_PER_LINE):
             prefetch(tables, (row, np.int64(first + index)))
@@ -138,10 +122,7 @@ def fetch_block(expansion, slot):
 
 @inline_kernel
 def enter(expansion, slot, code, infoset):
-    """Enters the first infoset that follows a slot and a code, as `find` returns it, under the tree's lock.
-
-    The arrays that the writable `expansion` points at are modified in place.
-    """
+    """Enters an infoset, as `find` returns it; under the tree's lock, with a writable `expansion`."""
     words, blocks, place = _words(expansion[WORDS]), _words(expansion[BLOCKS]), _place(slot, code)
     entry = infoset | (code >> LOG_WORDS_PER_SLOT()) << (_FIRST_BITS + COUNT_BITS() + _SPARE_BITS)
     word = words[place]
@@ -162,7 +143,7 @@ def enter(expansion, slot, code, infoset):
 
 @kernel
 def _new_block(expansion, log_length):
-    """Returns the word of a new block. `expansion` is modified in place."""
+    """Returns the word of a new block."""
     first = expansion[NUM_BLOCK_WORDS]
     expansion[NUM_BLOCK_WORDS] += 1 << log_length
     return ~(first << _LOG_BITS | log_length)
@@ -170,7 +151,7 @@ def _new_block(expansion, log_length):
 
 @kernel
 def _put(blocks, block, entry):
-    """Writes an entry into a block. Returns False if that is full. `blocks` is modified in place."""
+    """Writes an entry into a block. Returns False if that is full."""
     first, length = _first_of(block), np.int64(1) << _log_length(block)
     for step in range(length):
         index = first + ((_code_of(entry) + step) & (length - 1))

@@ -1,8 +1,10 @@
-"""Files of JSON lines: one JSON object per line."""
+"""Files of JSON lines, one object per line, and checks of JSON from files, which may hold anything."""
 
 import contextlib
 import json
+import math
 import os
+import reprlib
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -56,3 +58,45 @@ def file_errors(path: Path, error_type: type[MccfrPlusError], what: str = "write
         yield
     except OSError as error:
         raise error_type(f"cannot {what} {path}: {error.strerror or error}.") from None
+
+
+# --- schemas ---
+
+
+def natural(value: Any) -> bool:
+    return type(value) is int and value >= 0
+
+
+def positive(value: Any) -> bool:
+    return type(value) is int and value >= 1
+
+
+def number(value: Any) -> bool:
+    return type(value) in (int, float) and 0 <= value < math.inf
+
+
+def check(found: Any, schema: Mapping[str, Any], what: str | os.PathLike, error: type[MccfrPlusError]) -> None:
+    """Raises `error` unless JSON from the file `what` is a mapping with all entries of a schema. It may have more.
+
+    A schema has for each entry a type, a predicate, or a constant; a tuple of alternatives; ``[schema]`` for a list;
+    ``{str: schema}`` for a mapping with any names; ``{name: schema, ...}`` for one with exactly these names.
+    """
+    for name, allowed in schema.items():
+        if not isinstance(found, dict) or name not in found:
+            raise error(f"{what} is damaged: it lacks the entry {name!r}.")
+        if not _fits(found[name], allowed):
+            raise error(f"{what} is damaged: its entry {name!r} cannot be {reprlib.repr(found[name])}.")
+
+
+def _fits(value: Any, allowed: Any) -> bool:
+    if isinstance(allowed, tuple):
+        return any(_fits(value, each) for each in allowed)
+    if isinstance(allowed, list):
+        return isinstance(value, list) and all(_fits(each, allowed[0]) for each in value)
+    if isinstance(allowed, dict):
+        if not isinstance(value, dict) or (str not in allowed and set(value) != set(allowed)):
+            return False
+        return all(_fits(each, allowed.get(str, allowed.get(name))) for name, each in value.items())
+    if isinstance(allowed, type):
+        return type(value) is allowed  # True is not a number
+    return allowed(value) if callable(allowed) else value == allowed

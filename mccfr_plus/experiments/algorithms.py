@@ -1,10 +1,11 @@
-"""Solvers of a comparison: ours, tabular and neural, OpenSpiel's with the same methods, and those of factories."""
+"""Algorithms of comparisons, ours, neural, OpenSpiel's, and of factories, and their solvers."""
 
 import contextlib
+import difflib
 import functools
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -12,24 +13,122 @@ import pyspiel
 
 from mccfr_plus import neural
 from mccfr_plus.errors import ConfigError, GameError, MccfrPlusError
+from mccfr_plus.estimators import Full
+from mccfr_plus.evaluation.by_rules import evaluate_by_rules
 from mccfr_plus.evaluation.exact import Evaluation, evaluate_strategy
-from mccfr_plus.evaluation.policy_by_rules import evaluate_by_rules
 from mccfr_plus.evaluation.strategies import strategy_of
-from mccfr_plus.experiments.algorithm import CPP, NEURAL, OURS, USER, Algorithm
 from mccfr_plus.policies.table import TreePolicy
+from mccfr_plus.solver.config import ESTIMATORS, SolverConfig
 from mccfr_plus.solver.iterative import CHUNK_SECONDS, next_chunk
 from mccfr_plus.solver.solver import Solver
+from mccfr_plus.specs import Spec, parse_spec
 from mccfr_plus.trees.game_tree import GameTree
-from mccfr_plus.trees.loading import load_game
+from mccfr_plus.trees.loading import load_game, without_places
 from mccfr_plus.trees.needs import DRAWS
-from mccfr_plus.trees.trial import without_places
+
+OURS, NEURAL, CPP, PYTHON, USER = "mccfr_plus", "neural", "openspiel", "openspiel_python", "user"
+
+# Names of estimator and minimizer together.
+NAMED = {
+    "cfr": ("full", "rm"),
+    "cfr+": ("full", "rm+"),
+    "lcfr": ("full", "linear"),
+    "dcfr": ("full", "dcfr"),
+    "pcfr+": ("full", "prm+"),
+}
+
+# OpenSpiel's solvers, and our estimator and minimizer that visit as many histories per iteration.
+_SAMPLED = {"external": ("external", "rm"), "outcome": ("outcome", "rm")}
+OPENSPIEL = {
+    CPP: {name: NAMED[name] for name in ("cfr", "cfr+")} | _SAMPLED,
+    PYTHON: {name: NAMED[name] for name in ("cfr", "cfr+", "lcfr", "dcfr")} | _SAMPLED,
+}
+
+# The name `escher` alone is the estimator's.
+_NEURAL = {name if name not in ESTIMATORS else f"{NEURAL}:{name}": name for name in neural.ALGORITHMS}
+KNOWN = (*ESTIMATORS, *NAMED, *_NEURAL, *(f"{library}:{name}" for library in OPENSPIEL for name in OPENSPIEL[library]))
+
+_OPTIONS = ("averaging", "alternating", "baseline", "batch", "symmetry", "threads")
+
+
+@dataclass(frozen=True)
+class Algorithm:
+    text: str  # its definition, as the comparison's file keeps it
+    library: str  # one of `OURS`, `NEURAL`, `CPP`, `PYTHON`, `USER`
+    name: str = ""  # of OpenSpiel's or the neural solver
+    config: Any = None  # of our solver, which for OpenSpiel's visits as many histories; settings of a neural solver
+    factory: Callable[[Any, int], Any] | None = None  # of a game and a seed; of `USER` only
+
+    @property
+    def is_random(self) -> bool:
+        """Whether the result depends on the seed."""
+        if self.library in (NEURAL, USER):
+            return True
+        return DRAWS in self.config.estimator.provides or self.config.averaging.method in ("stochastic", "sampled")
+
+    @property
+    def evaluation_cost(self) -> float:
+        """Cost of an exact evaluation per history and player, in visits of this algorithm (benchmarks/speed.py)."""
+        # It reads about as much as an iteration of vanilla CFR; traversals take much longer per visit.
+        return 2.0 if self.library == OURS and self.config.estimator == Full() else 0.3
+
+
+def algorithm_of(given: Any) -> Algorithm:
+    """Returns the algorithm of a spec, a config, a solver or a factory; see `mccfr_plus.experiments.compare`."""
+    if isinstance(given, Solver):
+        given = given.config
+    if isinstance(given, SolverConfig):
+        return Algorithm(repr(given), OURS, config=given)
+    if callable(given):
+        return Algorithm(f"factory {name_of(given)}", USER, factory=given)
+    if not isinstance(given, str):
+        raise ConfigError(f"algorithm {given!r}: give a spec, a Solver, a SolverConfig or a factory.")
+    text = given.strip()
+    try:
+        return Algorithm(text, *_parsed(text))
+    except (ConfigError, SyntaxError) as error:
+        raise ConfigError(f"algorithm {text!r}: {error}") from None
+
+
+def name_of(given: Any) -> str:
+    """Returns what an algorithm is called where the caller gives no name."""
+    if isinstance(given, Solver | SolverConfig):
+        return str(given.config if isinstance(given, Solver) else given)
+    return given.strip() if isinstance(given, str) else getattr(given, "__name__", type(given).__name__)
+
+
+def _parsed(text: str) -> tuple[str, str, Any]:
+    """Returns library, name and config; see `Algorithm`."""
+    full_name, parameters = parse_spec(text)
+    library, _, name = full_name.rpartition(":")
+    if full_name in _NEURAL or (library == NEURAL and name in neural.ALGORITHMS):
+        return NEURAL, name, neural.settings_of(Spec(name, parameters))
+    if name in OPENSPIEL.get(library, {}):
+        if parameters:
+            raise ConfigError("OpenSpiel's solvers run with their defaults, without parameters.")
+        return library, name, SolverConfig.from_specs(*OPENSPIEL[library][name])
+    options = {key: parameters.pop(key) for key in ("minimizer", *_OPTIONS) if key in parameters}
+    if full_name in NAMED:
+        if wrong := [key for key in (*parameters, *options) if key not in _OPTIONS]:
+            raise ConfigError(f"unknown parameter {wrong[0]!r}. Give some of {', '.join(_OPTIONS)}.")
+        estimator, options["minimizer"] = NAMED[full_name]
+    elif full_name in ESTIMATORS:
+        estimator = f"{full_name}({', '.join(f'{key}={value}' for key, value in parameters.items())})"
+    else:
+        near = difflib.get_close_matches(full_name, KNOWN, n=1)
+        hint = f" Did you mean {near[0]!r}?" if near else ""
+        raise ConfigError(f"unknown name {full_name!r}.{hint} Known are {', '.join(KNOWN)}.")
+    return OURS, "", SolverConfig.from_specs(estimator, **options)
+
+
+# --- solvers ---
 
 
 class OpenSpielSolver:
     """One of OpenSpiel's solvers, with the methods of `Solver` that a comparison needs.
 
     OpenSpiel's solvers do not count histories. Our solver of the same scheme runs beside it for as many iterations,
-    outside of the measured time; `nodes_touched` is its number. OpenSpiel's exceptions become a GameError.
+    outside of the measured time; `nodes_touched` is its number.
     """
 
     def __init__(self, game: GameTree | pyspiel.Game, algorithm: Algorithm, seed: int):
@@ -42,14 +141,10 @@ class OpenSpielSolver:
         self._step = next(getattr(self._solver, step) for step in steps if hasattr(self._solver, step))
         self._counter = _ours(game, algorithm, seed)
         self.iterations, self.seconds, self._chunk = 0, 0.0, 1
-        is_same = DRAWS not in algorithm.config.estimator.provides  # all iterations cost the same
-        self._nodes_each = self._counter.run(1).nodes_touched if is_same else None
 
     @property
     def nodes_touched(self) -> int:
         """Histories that our solver has touched after as many iterations."""
-        if self._nodes_each is not None:
-            return self._nodes_each * self.iterations
         if missing := self.iterations - self._counter.iterations:
             self._counter.run(missing)
         return self._counter.nodes_touched
@@ -77,7 +172,6 @@ class OpenSpielSolver:
             return TreePolicy(self._game, strategy_of(self._game, self._solver.average_policy()))
 
     def evaluate(self) -> Evaluation:
-        """Returns the evaluation of the average policy."""
         with self._errors():
             policy = self._solver.average_policy()
             if isinstance(self._game, GameTree):
@@ -87,7 +181,7 @@ class OpenSpielSolver:
 
 @contextlib.contextmanager
 def _openspiel_errors(algorithm: str, game: pyspiel.Game) -> Iterator[None]:
-    """Turns OpenSpiel's exceptions within the block into a GameError, such as those of a game in Python."""
+    """Turns exceptions within the block, such as those of a game in Python, into a GameError."""
     try:
         yield
     except MccfrPlusError:
@@ -102,7 +196,9 @@ _NEEDED = ("run", "evaluate", "iterations", "nodes_touched", "seconds")  # of a 
 
 def solver_of(game: GameTree | pyspiel.Game, algorithm: Algorithm, seed: int) -> Any:
     """Returns the solver of an algorithm, for a game's tree or a game that is traversed by its rules."""
-    if not isinstance(game, GameTree) and algorithm.needs_compiled_tree:
+    # OpenSpiel's full solvers visit all histories before their first iteration, and nothing interrupts them.
+    visits_all = algorithm.library in OPENSPIEL and DRAWS not in algorithm.config.estimator.provides
+    if not isinstance(game, GameTree) and (algorithm.library == NEURAL or visits_all):
         raise ConfigError(f"algorithm {algorithm.text!r} needs a compiled tree, and that of {game} does not fit.")
     if algorithm.library == NEURAL:
         return neural.new_solver(game, algorithm.config, seed=seed)
@@ -127,7 +223,6 @@ def _ours(game: GameTree | pyspiel.Game, algorithm: Algorithm, seed: int) -> Sol
 
 
 def _theirs(library: str, name: str, game: pyspiel.Game, seed: int) -> Any:
-    """Returns a solver of OpenSpiel's."""
     if library == CPP:
         if name in ("external", "outcome"):
             kind = pyspiel.ExternalSamplingMCCFRSolver if name == "external" else pyspiel.OutcomeSamplingMCCFRSolver

@@ -1,0 +1,293 @@
+"""The contract of estimators, and those that sample by `traversal`: each fills its slots with other constants."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import Enum
+from typing import Any, ClassVar
+
+import numpy as np
+
+from mccfr_plus.estimators.control_variates import EXPECTED, controlled_traversal
+from mccfr_plus.estimators.traversal import ALL_CHANCE, ALL_OPPONENTS, ALL_OWN, INCLUSION, WEIGH_ACTIONS, traversal
+from mccfr_plus.kernels.compile import inline_kernel
+from mccfr_plus.kernels.slots import Bindings, bind
+from mccfr_plus.parameters import Component, number, switch
+from mccfr_plus.trees.needs import (
+    AVERAGE,
+    BASELINES,
+    DRAWS,
+    FIXED_VALUES,
+    GRADIENTS,
+    HISTORIES,
+    NO_VALUES,
+    ONE_PLAYER,
+    OPPONENTS_DRAWN,
+    OWN_BY_CHANCE,
+    PERFECT_RECALL,
+    REGRETS,
+)
+from mccfr_plus.trees.scratch import at
+
+
+class SamplingWeights(Enum):
+    """Which array, with one entry per slot, a kernel gets as ``sampling_weights``."""
+
+    NONE = "an empty array"
+    SAMPLING = "the strategy that `Estimator.sampling_strategy` returns"
+    AVERAGE = "the sums of the average strategy"
+    REGRETS = "the minimizer's cumulative regrets"
+
+
+@dataclass(frozen=True)
+class Estimator(Component):
+    """Estimates a player's utility gradient over sequences, without bias.
+
+    ``kernel(parameters, sampling_weights, tree, strategy, scratch, player)`` is a Numba function. For each leaf z that
+    it reaches, it adds
+
+        u_i(z) * (reach of the others) / (probability of sampling z)
+
+    to ``scratch.gradient`` at the player's last slot before z. Its contract:
+
+    1. Call `touch` at every infoset of the player that is entered, parents first, before adding anything at its slots.
+    2. Write nothing else. All arguments may be read.
+    3. Draw through `mccfr_plus.estimators.draws`, so that `check_estimator` can enumerate all outcomes.
+    4. Expect several calls for one gradient (``batch``): the mean is taken.
+
+    docs/tutorials/own-components.md has a complete example.
+
+    Attributes:
+        short_name: How messages call it.
+        kernel: The kernel, as a ``staticmethod``, or a property where it depends on the parameters.
+        references: Keys of `mccfr_plus.citations`.
+        gives: What it provides whatever its parameters, in words of `mccfr_plus.trees.needs`. With `OPPONENTS_DRAWN`
+            its kernel calls `LIST_VISIT` at every opponent's infoset that it visits.
+        visits_all_chance: Whether all chance outcomes are visited.
+        visits_all_own: Whether all of the player's own actions can be visited in one traversal.
+        sample_per_infoset: Whether one action is drawn per opponents' infoset and traversal, and not one per node.
+        update_all_players: Whether one traversal estimates all players' gradients; the kernel is called for player 0.
+        needs_leaves: Whether the leaf tables of the tree are needed.
+        sampling_weights: Which array the kernel gets as ``sampling_weights``.
+
+    Examples:
+        >>> mccfr_plus.ExternalSampling().visits_all_own, mccfr_plus.OutcomeSampling().visits_all_own
+        (True, False)
+    """
+
+    short_name: ClassVar[str] = "user-defined"
+    kernel: ClassVar[Any] = None
+    references: ClassVar[tuple[str, ...]] = ()
+    visits_all_chance: ClassVar[bool] = False
+    visits_all_own: ClassVar[bool] = True
+    gives: ClassVar[frozenset[str]] = frozenset({DRAWS, GRADIENTS, NO_VALUES, FIXED_VALUES})
+    sample_per_infoset = False  # without annotations, as subclasses have fields of these names
+    update_all_players = False
+    needs_leaves: ClassVar[bool] = False
+    sampling_weights: ClassVar[SamplingWeights] = SamplingWeights.NONE
+
+    def kernel_with_baseline(self, expected: bool) -> Callable | None:
+        """Returns a kernel that uses baselines, which are ``scratch.values``; None if there is none.
+
+        Its parameters are `parameters` and, as the last one, the baselines' rate. With `expected` the baselines move
+        towards expected values, otherwise towards sampled ones.
+        """
+        return None
+
+    @property
+    def kernel_by_rules(self) -> Callable | None:
+        """The kernel for games that are traversed by rules: the usual one, unless it is another algorithm."""
+        return self.kernel
+
+    def parameters(self) -> np.ndarray:
+        """Returns what the kernel gets as ``parameters``, float64."""
+        return np.zeros(0)
+
+    def sampling_strategy(self, tree: Any) -> Any:
+        """Returns the strategy to sample from: ``[num_slots]`` float64 or a policy; positive at every slot.
+
+        All infosets of `tree` are known.
+        """
+        return tree.uniform_strategy()
+
+    @property
+    def needs(self) -> frozenset[str]:
+        """What it needs of the tree and of other components.
+
+        A user-defined kernel reads nodes itself; a strategy to sample from is a table over all information sets.
+        """
+        is_own = type(self).__module__.startswith("mccfr_plus.")
+        is_whole = is_own and self.sampling_weights != SamplingWeights.SAMPLING
+        return frozenset({PERFECT_RECALL} if is_whole else {PERFECT_RECALL, HISTORIES})
+
+    @property
+    def provides(self) -> frozenset[str]:
+        """What it provides, by its class and by its parameters."""
+        found = {ONE_PLAYER: not self.update_all_players, BASELINES: self.kernel_with_baseline(True) is not None}
+        return self.gives | {word for word, is_there in found.items() if is_there}
+
+
+@dataclass(frozen=True)
+class TraversalSampling(Estimator):
+    """An estimator that samples by `traversal`, or with baselines by `controlled_traversal`, with the same bindings."""
+
+    bindings: ClassVar[Bindings] = {}  # by default one child is drawn, but all own actions are visited
+    references: ClassVar[tuple[str, ...]] = ("zinkevich2007regret", "lanctot2009monte")
+    gives: ClassVar[frozenset[str]] = Estimator.gives | {OPPONENTS_DRAWN}
+
+    @property
+    def kernel(self) -> Callable:  # type: ignore[override]
+        """The kernel for these parameters."""
+        return bind(traversal, self.bindings, partial=True)
+
+    def kernel_with_baseline(self, expected: bool) -> Callable | None:
+        return bind(controlled_traversal, {**self.bindings, EXPECTED: expected}, partial=True)
+
+
+@dataclass(frozen=True)
+class ChanceSampling(TraversalSampling):
+    """Chance sampling: one outcome at chance nodes, everything else visited (Lanctot et al. 2009, section 3).
+
+    Examples:
+        >>> mccfr_plus.Solver("kuhn_poker", mccfr_plus.ChanceSampling(), seed=1).run(200).exploitability() < 0.4
+        True
+    """
+
+    short_name: ClassVar[str] = "chance"
+    bindings: ClassVar[Bindings] = {ALL_OPPONENTS: True}
+    gives: ClassVar[frozenset[str]] = Estimator.gives | {OWN_BY_CHANCE}
+
+
+@dataclass(frozen=True)
+class OpponentsSampled(TraversalSampling):
+    """Draws opponents' actions on-policy; on matrix games with `sample_per_infoset` as Grigoriadis, Khachiyan 1995."""
+
+    sample_per_infoset: bool = switch(False)
+
+
+@dataclass(frozen=True)
+class OpponentSampling(OpponentsSampled):
+    """Opponent sampling: one action at opponents' nodes, everything else visited (Farina et al. 2020, section 4.1).
+
+    Args:
+        sample_per_infoset: See `ExternalSampling`.
+
+    Examples:
+        >>> mccfr_plus.Solver("kuhn_poker", mccfr_plus.OpponentSampling(), seed=1).run(200).exploitability() < 0.4
+        True
+    """
+
+    short_name: ClassVar[str] = "opponent"
+    references: ClassVar[tuple[str, ...]] = (*TraversalSampling.references, "farina2020stochastic")
+    bindings: ClassVar[Bindings] = {ALL_CHANCE: True}
+    visits_all_chance: ClassVar[bool] = True
+
+
+@inline_kernel
+def inclusion_by_regret(parameters, regrets, slot, total):
+    """Returns the first parameter where the cumulative regret is below the second one, else 1."""
+    return parameters[0] if regrets[at(slot)] < parameters[1] else 1.0
+
+
+@dataclass(frozen=True)
+class ExternalSampling(OpponentsSampled):
+    """External sampling: one draw at chance and opponents' nodes, all own actions (Lanctot et al. 2009, section 3.2).
+
+    Args:
+        sample_per_infoset: One draw per opponents' infoset and traversal, as the paper defines it, not per node, as
+            OpenSpiel does it.
+        prune_below: Own actions whose cumulative regret is below this number, in the game's payoffs, are visited with
+            probability `prune_probability` only, and are then weighted by its inverse; None: all are always visited.
+            At most 0. Needs a minimizer that keeps negative regrets.
+        prune_probability: Probability of visiting a pruned action, in (0, 1].
+
+    Examples:
+        >>> solver = mccfr_plus.Solver("kuhn_poker", mccfr_plus.ExternalSampling(sample_per_infoset=True), seed=1)
+        >>> solver.run(200).exploitability() < 0.4
+        True
+    """
+
+    prune_below: float | None = number(None, most=0, note="actions that are played must not be left out")
+    prune_probability: float = number(0.05, above=0, most=1, note="at 0 a pruned action would never come back")
+    short_name: ClassVar[str] = "external"
+
+    @property
+    def bindings(self) -> Bindings:  # type: ignore[override]
+        """What fills slots of `traversal`."""
+        return {} if self.prune_below is None else {ALL_OWN: False, INCLUSION: inclusion_by_regret}
+
+    @property
+    def needs(self) -> frozenset[str]:
+        return super().needs | (set() if self.prune_below is None else {REGRETS})
+
+    def parameters(self) -> np.ndarray:
+        return np.array([] if self.prune_below is None else [self.prune_probability, self.prune_below], float)
+
+    @property
+    def sampling_weights(self) -> SamplingWeights:  # type: ignore[override]
+        """Which array the kernel gets as ``sampling_weights``."""
+        return SamplingWeights.NONE if self.prune_below is None else SamplingWeights.REGRETS
+
+    @property
+    def references(self) -> tuple[str, ...]:  # type: ignore[override]
+        """Keys of `mccfr_plus.citations`."""
+        return (*TraversalSampling.references, *(() if self.prune_below is None else ("brown2015regret",)))
+
+
+@inline_kernel
+def sum_of_averages(average, first, count):
+    total = 0.0
+    for slot in range(first, first + count):
+        total += average[at(slot)]
+    return total
+
+
+@inline_kernel
+def inclusion_by_average(parameters, average, slot, total):
+    """Returns max(epsilon, (beta + tau s(I, a)) / (beta + sum_b s(I, b))), at most 1; 1 where the denominator is 0."""
+    epsilon, tau, beta = parameters[0], parameters[1], parameters[2]
+    if beta + total <= 0.0:
+        return 1.0
+    return min(1.0, max(epsilon, (beta + tau * average[at(slot)]) / (beta + total)))
+
+
+@dataclass(frozen=True)
+class AverageStrategySampling(OpponentsSampled):
+    """External sampling that visits a subset of own actions, chosen by the average strategy (Gibson et al. 2012).
+
+    Each own action is visited, independently of the others, with probability
+
+        rho(I, a) = max(epsilon, (beta + tau s(I, a)) / (beta + sum_b s(I, b))),   at most 1,
+
+    where s are the sums of the average strategy. Its sampled value is divided by rho. The average must keep sums. With
+    more than two players, a stochastic average needs a second traversal.
+
+    Differs from algorithm 1, whose defaults these are, in line 9, with the default average: its sums are 1 / c(I) times
+    as large, c(I) the sum of chance's reach over the histories of I. So beta here acts at I as beta * c(I) does in the
+    paper: in Bluff(1, 1), where c(I) = 1 / 6, as a sixth. ``averaging="stochastic"`` forms the paper's sums.
+
+    Args:
+        epsilon: Smallest probability of a visit, in (0, 1].
+        tau: Actions of an average probability of at least 1 / tau are always visited; at least 1.
+        beta: While sums are below this, most actions are visited; at least 0.
+        sample_per_infoset: See `ExternalSampling`.
+
+    Examples:
+        >>> estimator = mccfr_plus.AverageStrategySampling(epsilon=0.05, tau=100.0, beta=1e3)
+        >>> mccfr_plus.Solver("kuhn_poker", estimator, seed=1).run(200).exploitability() < 0.4
+        True
+    """
+
+    epsilon: float = number(0.05, above=0, most=1, note="at 0, actions that are not played would never be tried")
+    tau: float = number(1000.0, least=1, most=1e300)
+    beta: float = number(1e6, least=0, most=1e300)
+    short_name: ClassVar[str] = "average_strategy"
+    references: ClassVar[tuple[str, ...]] = (*TraversalSampling.references, "gibson2012efficient")
+    bindings: ClassVar[Bindings] = {ALL_OWN: False, INCLUSION: inclusion_by_average, WEIGH_ACTIONS: sum_of_averages}
+    sampling_weights: ClassVar[SamplingWeights] = SamplingWeights.AVERAGE
+
+    def parameters(self) -> np.ndarray:
+        return np.array([self.epsilon, self.tau, self.beta], float)
+
+    @property
+    def needs(self) -> frozenset[str]:
+        return super().needs | {AVERAGE}
