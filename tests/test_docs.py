@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from mccfr_plus.cli import main as cli
+from mccfr_plus.cli import command as cli
 from mccfr_plus.cli import play as cli_play
 
 ROOT = Path(__file__).parent.parent

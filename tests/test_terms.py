@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 import mccfr_plus
-from mccfr_plus.cli.main import VERBS, parser_of
+from mccfr_plus.cli.command import VERBS, parser_of
 
 ROOT = Path(mccfr_plus.__file__).parent
 

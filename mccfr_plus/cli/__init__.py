@@ -1,1 +1,1 @@
-"""The `mccfr-plus` command: `main` calls one module per subcommand, and `common` has what these share."""
+"""The `mccfr-plus` command: `command` runs one module per verb, and has what these share."""

@@ -7,8 +7,8 @@ import operator
 from pathlib import Path
 from typing import Any
 
-from mccfr_plus.cli import common
-from mccfr_plus.cli.common import UsageError, positive, specs, text, whole
+from mccfr_plus.cli import command
+from mccfr_plus.cli.command import UsageError, positive, specs, text, whole
 from mccfr_plus.display import AXES, require_library
 from mccfr_plus.errors import ConfigError, RecordError
 from mccfr_plus.experiments import Result, compare
@@ -46,14 +46,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--out", metavar="DIR", type=text, help="Directory of records, pictures and report. Default: none is kept.")
     add("--processes", metavar="N", type=whole(1, 10_000), help="Number of parallel runs. Default: one per core.")
     add("--cluster", metavar="ADDRESS", type=text, help="Run on a Ray cluster: ray, ray://HOST:PORT or HOST:PORT.")
-    common.add_json(parser)
-    common.add_quiet(parser)
+    command.add_json(parser)
+    command.add_quiet(parser)
 
 
 def run(arguments: argparse.Namespace) -> None:
     if arguments.cluster is not None and arguments.processes is not None:
         raise UsageError("--processes does not go together with --cluster, whose free CPUs count: leave one out.")
-    common.show_notes()
+    command.show_notes()
     try:
         with contextlib.ExitStack() as stack:
             cluster = None
@@ -69,14 +69,14 @@ def run(arguments: argparse.Namespace) -> None:
             result = compare(arguments.games, arguments.algorithms, **options)
     except KeyboardInterrupt:
         if arguments.out:
-            common.note(arguments, "what was recorded is kept; the same command continues")
+            command.note(arguments, "what was recorded is kept; the same command continues")
         raise
     files = [] if result.path is None else _write_pictures(result, result.path, arguments)
     rows = result.final_rows()
     _print_table(rows)
     failed = [f"{name}: {why}" for name, why in result.failed.items()]
     if arguments.json:
-        common.print_json({"out": arguments.out, "rows": rows, "failed": failed, "pictures": files})
+        command.print_json({"out": arguments.out, "rows": rows, "failed": failed, "pictures": files})
     if failed:
         raise RecordError(f"{len(failed)} runs failed, such as {failed[0]}")
 
@@ -87,7 +87,7 @@ def _write_pictures(result: Result, path: Path, arguments: argparse.Namespace) -
         for library in ("matplotlib", "bokeh"):
             require_library(library)
     except ConfigError as error:
-        common.note(arguments, f"{common.PROGRAM}: {error}")
+        command.note(arguments, f"{command.PROGRAM}: {error}")
         return []
     files = []
     for unit in AXES:
@@ -103,7 +103,7 @@ def _print_table(rows: list[dict[str, Any]]) -> None:
     for game, of_game in itertools.groupby(rows, key=operator.itemgetter("game")):
         table.append([game])
         for row in of_game:
-            numbers = [common.short(row["nodes"]), common.short(row["iterations"]), common.number(row["seconds"], 3)]
-            spread = [common.number(row[name], 4) for name in ("exploitability", "low", "high")]
+            numbers = [command.short(row["nodes"]), command.short(row["iterations"]), command.number(row["seconds"], 3)]
+            spread = [command.number(row[name], 4) for name in ("exploitability", "low", "high")]
             table.append([f"  {row['algorithm']}", str(row["seeds"]), *numbers, *spread])
-    common.print_table(table)
+    command.print_table(table)

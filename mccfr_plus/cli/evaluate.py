@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pyspiel
 
-from mccfr_plus.cli import common
+from mccfr_plus.cli import command
 from mccfr_plus.evaluation import Estimate, Evaluation, estimate_quality, evaluate, expected_values, head_to_head
 from mccfr_plus.evaluation.by_rules import evaluate_by_rules, is_symmetric, is_tabulated
 from mccfr_plus.games import compiled_rules
@@ -42,24 +42,24 @@ games, with control variates for chance and for the policies' own actions.
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    common.add_game(parser)
+    command.add_game(parser)
     add = parser.add_argument
-    add("policy", metavar="POLICY", help=common.POLICY_HELP)
+    add("policy", metavar="POLICY", help=command.POLICY_HELP)
     add("--estimate", action="store_true", help="Estimate by play, even if the tree would fit.")
     meaning = f"Time for estimates, by default {_SECONDS:g}. If given, also the limit of an exact evaluation by rules."
-    add("--seconds", type=common.positive, help=meaning)
+    add("--seconds", type=command.positive, help=meaning)
     add("--against", metavar="OTHER", help="Also play against this policy: a file, or the word uniform.")
-    add("--memory", type=common.memory_size, help="Of the process, such as 4GB. Default: half of the free one.")
-    common.add_seed(parser, "Makes estimates repeatable.")
-    common.add_json(parser)
+    add("--memory", type=command.memory_size, help="Of the process, such as 4GB. Default: half of the free one.")
+    command.add_seed(parser, "Makes estimates repeatable.")
+    command.add_json(parser)
 
 
 def run(arguments: argparse.Namespace) -> None:
     source, estimates = arguments.policy, arguments.estimate
     sources = [source] if arguments.against is None else [source, arguments.against]
     game = load_game(arguments.game)
-    chosen, tree = common.policies_and_tree(game, sources, arguments.memory, only_if_needed=estimates)
-    common.show_notes()
+    chosen, tree = command.policies_and_tree(game, sources, arguments.memory, only_if_needed=estimates)
+    command.show_notes()
     found: dict[str, Any] | None = None
     if tree is not None and not estimates:
         found = {"values": expected_values(tree, chosen[0]).tolist()}
@@ -78,7 +78,7 @@ def run(arguments: argparse.Namespace) -> None:
     if arguments.against is not None:
         match = _head_to_head(game, None if estimates else tree, chosen, arguments)
     if arguments.json:
-        common.print_json({"game": arguments.game, "policy": source, **result, "head_to_head": match})
+        command.print_json({"game": arguments.game, "policy": source, **result, "head_to_head": match})
 
 
 def _numbers(evaluation: Evaluation) -> dict[str, Any]:
@@ -91,7 +91,7 @@ def _evaluated_by_rules(game: pyspiel.Game, policy: Any, arguments: argparse.Nam
     rules = compiled_rules(game)
     if rules is None or not can_be_implicit(rules):
         return None
-    chosen = None if arguments.policy == common.UNIFORM else policy
+    chosen = None if arguments.policy == command.UNIFORM else policy
     symmetry = is_symmetric(chosen)
     histories, is_listed = visited_histories(game, rules, symmetry), is_tabulated(chosen, symmetry)
     seconds = evaluation_seconds(histories, numbers_infosets=is_listed, is_symmetric=symmetry)
@@ -108,10 +108,10 @@ def _print_exact(found: dict[str, Any]) -> None:
     best = found["best_response_values"] or [None] * len(found["values"])
     for i, (value, response) in enumerate(zip(found["values"], best, strict=True)):
         gain = None if response is None else response - value
-        table.append([f"player {i}", common.number(value), common.number(response), common.number(gain, 4)])
-    common.print_table(table)
-    print(f"\nNashConv        {common.number(found['nash_conv'])}")
-    print(f"exploitability  {common.number(found['exploitability'])}")
+        table.append([f"player {i}", command.number(value), command.number(response), command.number(gain, 4)])
+    command.print_table(table)
+    print(f"\nNashConv        {command.number(found['nash_conv'])}")
+    print(f"exploitability  {command.number(found['exploitability'])}")
 
 
 def _estimates(game: pyspiel.Game, policy: Any, arguments: argparse.Namespace) -> dict[str, Any]:
@@ -125,9 +125,9 @@ def _estimates(game: pyspiel.Game, policy: Any, arguments: argparse.Namespace) -
         who = "" if player is None else f" of player {player}"
         rows.append([quantity + who, *_cells(estimate), method])
         found.append({"quantity": quantity, "player": player, "by": method, **estimate._asdict()})
-    common.print_table(rows, texts=(0, 1, 6))
+    command.print_table(rows, texts=(0, 1, 6))
     for note in quality.notes:
-        print(common.wrapped(note))
+        print(command.wrapped(note))
     return {"estimates": found, "notes": list(quality.notes)}
 
 
@@ -148,13 +148,13 @@ def _head_to_head(
     print(f"\n{arguments.policy} against {arguments.against}, won per game")
     rows = [[f"as player {seat}", *_cells(found)] for seat, found in enumerate(by_seat)]
     rows = [_HEADING, *rows, ["in all seats", *_cells(mean)]]
-    common.print_table([row[:3] if tree else row for row in rows], texts=(0, 1))
+    command.print_table([row[:3] if tree else row for row in rows], texts=(0, 1))
     if reduction is not None:
-        print(f"control variates reduce the variance of payoffs by a factor of {common.number(reduction, 3)}")
+        print(f"control variates reduce the variance of payoffs by a factor of {command.number(reduction, 3)}")
     found = {"by_seat": [seat._asdict() for seat in by_seat], "variance_reduction": reduction}
     return {"against": arguments.against, **mean._asdict(), **found}
 
 
 def _cells(found: Estimate) -> list[str]:
-    numbers = [common.number(number, 4) for number in (found.value, found.low, found.high)]
-    return [found.kind, *numbers, common.count(found.samples)]
+    numbers = [command.number(number, 4) for number in (found.value, found.low, found.high)]
+    return [found.kind, *numbers, command.count(found.samples)]

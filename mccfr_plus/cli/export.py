@@ -9,8 +9,8 @@ from importlib.util import find_spec
 
 import numpy as np
 
-from mccfr_plus.cli import common
-from mccfr_plus.cli.common import UsageError
+from mccfr_plus.cli import command
+from mccfr_plus.cli.command import UsageError
 from mccfr_plus.display import data_frame
 from mccfr_plus.errors import ConfigError, PolicyFileError
 from mccfr_plus.evaluation.strategies import strategy_of
@@ -38,9 +38,9 @@ all its histories, without a POLICY. Probabilities of chance and payoffs are fra
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    common.add_game(parser)
+    command.add_game(parser)
     add = parser.add_argument
-    add("policy", metavar="POLICY", nargs="?", help=common.POLICY_HELP)
+    add("policy", metavar="POLICY", nargs="?", help=command.POLICY_HELP)
     add("--format", choices=("csv", "json", "parquet", "efg"), default="csv", help="Default: csv.")
     add("--out", help="The file; it is not overwritten. Default: standard output.")
 
@@ -59,12 +59,12 @@ def run(arguments: argparse.Namespace) -> None:
     if kind == "efg":
         tree, text = compile_game(arguments.game), io.StringIO()
         write_efg(tree, text)
-        content, size = text.getvalue(), f"{common.count(tree.num_nodes)} histories"
+        content, size = text.getvalue(), f"{command.count(tree.num_nodes)} histories"
     else:
         columns = _columns(arguments.game, source)
-        size = f"{common.count(len(columns['action']))} rows"
+        size = f"{command.count(len(columns['action']))} rows"
         content = data_frame(columns).to_parquet(index=False) if kind == "parquet" else _as_text(columns, kind)
-    common.show_notes()
+    command.show_notes()
     if out is None:
         sys.stdout.write(str(content))
         return
@@ -75,10 +75,10 @@ def run(arguments: argparse.Namespace) -> None:
 
 def _columns(name: str, source: str) -> dict[str, list]:
     """Returns the policy's columns as Python's own numbers and texts."""
-    policy = common.read_without_tree(source, load_game(name))
+    policy = command.read_without_tree(source, load_game(name))
     if not isinstance(policy, KeyedPolicy):
         tree = compile_game(name)
-        policy = TreePolicy(tree, strategy_of(tree, policy or common.read_policy(source, tree)))
+        policy = TreePolicy(tree, strategy_of(tree, policy or command.read_policy(source, tree)))
     columns = policy.to_table().columns()
     return {name: col.tolist() if isinstance(col, np.ndarray) else col for name, col in columns.items()}
 

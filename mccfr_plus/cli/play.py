@@ -12,8 +12,8 @@ import threading
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
-from mccfr_plus.cli import common
-from mccfr_plus.cli.common import UsageError
+from mccfr_plus.cli import command
+from mccfr_plus.cli.command import UsageError
 from mccfr_plus.cli.play_session import PlaySession
 from mccfr_plus.errors import ConfigError
 from mccfr_plus.solver.choice import choose
@@ -38,37 +38,37 @@ actions are shown when a game has ended. In the terminal, type
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    common.add_game(parser)
+    command.add_game(parser)
     add = parser.add_argument
-    add("policy", metavar="POLICY", nargs="?", help=f"{common.POLICY_HELP} Default: solve the game first.")
-    add("--seat", type=common.whole(0), help="Your seat, from 0. Default: each in turn.")
-    add("--games", type=common.whole(), help="Number of games in the terminal. Default: until you end it.")
-    common.add_seed(parser, "Repeats chance and the policy's actions.")
+    add("policy", metavar="POLICY", nargs="?", help=f"{command.POLICY_HELP} Default: solve the game first.")
+    add("--seat", type=command.whole(0), help="Your seat, from 0. Default: each in turn.")
+    add("--games", type=command.whole(), help="Number of games in the terminal. Default: until you end it.")
+    command.add_seed(parser, "Repeats chance and the policy's actions.")
     meaning = f"How long to solve the game without a POLICY. Default: {_SECONDS:g}."
-    add("--seconds", type=common.positive, help=meaning)
+    add("--seconds", type=command.positive, help=meaning)
     meaning = "Play on a page that is served to this machine only (pip install 'mccfr_plus[browser]')."
     add("--browser", action="store_true", help=meaning)
-    add("--port", type=common.whole(0, 65535), help="Port of that page. Default: any free one.")
-    common.add_quiet(parser)
+    add("--port", type=command.whole(0, 65535), help="Port of that page. Default: any free one.")
+    command.add_quiet(parser)
 
 
 def run(arguments: argparse.Namespace) -> None:
     name, source = arguments.game, arguments.policy
     if arguments.browser:
-        common.refuse(arguments, ("games",), "is for the terminal: leave out --browser")
+        command.refuse(arguments, ("games",), "is for the terminal: leave out --browser")
         if not find_spec("flask"):
             raise ConfigError("--browser needs Flask: pip install 'mccfr_plus[browser]'.")
     else:
-        common.refuse(arguments, ("port",), "needs --browser")
+        command.refuse(arguments, ("port",), "needs --browser")
     if source is not None:
-        common.refuse(arguments, ("seconds",), "is for solving the game: leave out POLICY")
-        common.require_policy(source)
-    game, seed = load_game(name), common.seed_of(arguments)
+        command.refuse(arguments, ("seconds",), "is for solving the game: leave out POLICY")
+        command.require_policy(source)
+    game, seed = load_game(name), command.seed_of(arguments)
     if arguments.seat is not None and arguments.seat >= game.num_players():
         raise UsageError(f"--seat={arguments.seat}: {game} has seats 0 to {game.num_players() - 1}.")
-    policy = _solved(arguments, seed) if source is None else common.read_policy(source, game)
+    policy = _solved(arguments, seed) if source is None else command.read_policy(source, game)
     session = PlaySession(game, policy, arguments.seat, random.Random(seed))
-    common.show_notes()
+    command.show_notes()
     if arguments.browser:
         _serve(app_of(session, name, source or "solved just now"), arguments.port or 0)
     else:
@@ -77,10 +77,10 @@ def run(arguments: argparse.Namespace) -> None:
 
 def _solved(arguments: argparse.Namespace, seed: int) -> Any:
     seconds = arguments.seconds or _SECONDS
-    config, tree, _ = choose(arguments.game, {}, progress=common.progress_of(arguments))
+    config, tree, _ = choose(arguments.game, {}, progress=command.progress_of(arguments))
     solver = Solver.from_config(tree or arguments.game, config, seed=seed)
     better = "a POLICY of a longer run is a better opponent"
-    common.note(arguments, f"solving {arguments.game} for {seconds:g} s: {better}")
+    command.note(arguments, f"solving {arguments.game} for {seconds:g} s: {better}")
     return solver.run(seconds=seconds, progress=not arguments.quiet and sys.stderr.isatty()).average_policy()
 
 
@@ -114,7 +114,7 @@ def _ask(session: PlaySession) -> None:
         if given.lower() in _QUIT:
             raise EOFError
         if given == "?":
-            common.print_table([[f"  {move.name}", f"{move.probability:.3f}"] for move in moves])
+            command.print_table([[f"  {move.name}", f"{move.probability:.3f}"] for move in moves])
             continue
         try:
             session.play(given)
@@ -186,5 +186,5 @@ def _serve(app: Flask, port: int) -> None:
         port = listening.getsockname()[1]
         server = make_server(_LOCALHOST, port, app, threaded=True, fd=listening.fileno())
         print(f"http://{_LOCALHOST}:{port}/  (Ctrl-C ends it)", flush=True)
-        common.open_in_browser(f"http://{_LOCALHOST}:{port}/")
+        command.open_in_browser(f"http://{_LOCALHOST}:{port}/")
         server.serve_forever()  # returns at KeyboardInterrupt

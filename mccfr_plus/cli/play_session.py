@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import pyspiel
 
-from mccfr_plus.cli.common import UsageError
+from mccfr_plus.cli.command import UsageError
 from mccfr_plus.evaluation.strategies import Behavior, JointPolicy, random_move
 
 # How to read information states; the names of groups become labels.

@@ -9,8 +9,8 @@ import os
 import sys
 from typing import Any
 
-from mccfr_plus.cli import common
-from mccfr_plus.cli.common import UsageError
+from mccfr_plus.cli import command
+from mccfr_plus.cli.command import UsageError
 from mccfr_plus.errors import BudgetError, CheckpointError, PolicyFileError, RecordError, TrainingError
 from mccfr_plus.evaluation import Evaluation, evaluate, expected_values
 from mccfr_plus.evaluation.by_rules import RulesEvaluator
@@ -55,12 +55,12 @@ _SMALL_TREE = 300_000  # histories: a second or two through pyspiel
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    common.add_game(parser)
+    command.add_game(parser)
     add = parser.add_argument_group("algorithm").add_argument
     add("--estimator", help=f"{', '.join(ESTIMATORS)}. Default: chosen for the game.")
     add("--minimizer", help=f"{', '.join(MINIMIZERS)}. Default: pdcfr+ with full, else rm.")
     add("--averaging", help=f"{', '.join(AVERAGES)}. Default: the one of the minimizer's paper.")
-    add("--batch", type=common.whole(), help="Number of traversals per gradient. Default: 1.")
+    add("--batch", type=command.whole(), help="Number of traversals per gradient. Default: 1.")
     add("--baseline", action="store_true", default=None, help="Reduce the variance of sampled gradients by baselines.")
     add("--alternating", action=argparse.BooleanOptionalAction, help="Update players in turn. Default: if possible.")
     meaning = (
@@ -70,41 +70,41 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--algorithm", help=meaning)
     limits = parser.add_argument_group("limits")
     add = limits.add_argument
-    add("--iterations", type=common.whole(), help="Number of iterations, such as 5000 or 1e6.")
-    add("--seconds", type=common.positive, help="Time of the run.")
-    add("--target_exploitability", type=common.positive, help="Run until the exploitability is this small.")
-    common.add_seed(limits, "Makes a run repeatable.")
+    add("--iterations", type=command.whole(), help="Number of iterations, such as 5000 or 1e6.")
+    add("--seconds", type=command.positive, help="Time of the run.")
+    add("--target_exploitability", type=command.positive, help="Run until the exploitability is this small.")
+    command.add_seed(limits, "Makes a run repeatable.")
     add = parser.add_argument_group("trees, threads, clusters").add_argument
     meaning = "Compile the tree, traverse the game by rules, or expand it lazily. Default: auto, the first that works."
     add("--tree", choices=TREES, help=meaning)
     meaning = "Merge information states that are equivalent under board symmetry."
     add("--symmetry", action="store_true", default=None, help=meaning)
-    add("--memory", type=common.memory_size, help="Of the process, such as 4GB. Default: half of the free one.")
-    add("--threads", type=common.whole(), help="Number of threads. Default: 1.")
+    add("--memory", type=command.memory_size, help="Of the process, such as 4GB. Default: half of the free one.")
+    add("--threads", type=command.whole(), help="Number of threads. Default: 1.")
     meaning = "Sample on a Ray cluster: ray, ray://HOST:PORT or HOST:PORT; local: in this process, with equal results."
     add("--cluster", metavar="ADDRESS", help=meaning)
     meaning = f"Number of processes of the cluster that sample. Default: {_WORKERS}."
-    add("--workers", type=common.whole(1, 10_000), help=meaning)
+    add("--workers", type=command.whole(1, 10_000), help=meaning)
     add = parser.add_argument_group("files and output").add_argument
     add("--policy_out", help="Write the average policy there, as .npz.")
     add("--checkpoint", help="Write the state of the run there, for --resume.")
-    add("--checkpoint_interval", type=common.duration, help="How often, such as 90s, 5m or 2h. Default: 60s.")
+    add("--checkpoint_interval", type=command.duration, help="How often, such as 90s, 5m or 2h. Default: 60s.")
     add("--resume", action="store_true", help="Continue the run of --checkpoint.")
     meaning = "Append iterations, nodes_touched, seconds and exploitability of evaluations as JSON lines."
     add("--log", help=meaning)
     meaning = "Time between these evaluations, such as 0.5s or 5m. Default: 1s with --log, else none."
-    add("--eval_every", type=common.duration, help=meaning)
-    common.add_json(parser)
-    common.add_quiet(parser)
+    add("--eval_every", type=command.duration, help=meaning)
+    command.add_json(parser)
+    command.add_quiet(parser)
 
 
 def run(arguments: argparse.Namespace) -> None:
     if arguments.policy_out is not None:
         require_kind(arguments.policy_out, PolicyFileError, begins=b"PK")  # as `.npz` does
     if arguments.checkpoint is None:
-        common.refuse(arguments, ("resume", "checkpoint_interval"), "needs a checkpoint: give --checkpoint=FILE")
+        command.refuse(arguments, ("resume", "checkpoint_interval"), "needs a checkpoint: give --checkpoint=FILE")
     if arguments.cluster is None:
-        common.refuse(arguments, ("workers",), "needs a cluster: give --cluster=ray")
+        command.refuse(arguments, ("workers",), "needs a cluster: give --cluster=ray")
     if arguments.log is not None and not arguments.resume:
         require_new(arguments.log, UsageError)
     with contextlib.ExitStack() as stack:
@@ -112,7 +112,7 @@ def run(arguments: argparse.Namespace) -> None:
         resumed = lock if arguments.resume else None
         if arguments.algorithm is not None or (resumed and "algorithm" in checkpoint_file.read_header(resumed)):
             why = "does not apply to --algorithm, whose settings are in its spec"
-            common.refuse(arguments, (*_OPTIONS, "cluster"), why)
+            command.refuse(arguments, (*_OPTIONS, "cluster"), why)
             solver, about, heading = _neural_solver(arguments, resumed)
         else:
             solver, about, heading = _tabular_solver(arguments, resumed, stack)
@@ -127,7 +127,7 @@ def _neural_solver(arguments: argparse.Namespace, resumed: CheckpointLock | None
         assert resumed is not None
         solver = from_checkpoint(resumed, arguments.game)
     else:
-        progress, seed = common.progress_of(arguments), common.seed_of(arguments)
+        progress, seed = command.progress_of(arguments), command.seed_of(arguments)
         solver = new_solver(arguments.game, arguments.algorithm, seed=seed, progress=progress)
     if resumed is not None:
         solver.restore(resumed)  # compares the settings
@@ -136,8 +136,8 @@ def _neural_solver(arguments: argparse.Namespace, resumed: CheckpointLock | None
     defaults = type(solver.config)().resolved(solver.representation.kind).as_dict()
     settings = solver.config.as_dict()
     changes = ", ".join(f"{name}={value}" for name, value in settings.items() if value != defaults[name])
-    common.show_notes()
-    common.note(arguments, f"solving with {name}, seed {solver.seed}: {changes or 'the default settings'}")
+    command.show_notes()
+    command.note(arguments, f"solving with {name}, seed {solver.seed}: {changes or 'the default settings'}")
     heading = [["algorithm", name], ["settings", changes or "the default ones"]]
     return solver, {"algorithm": name, "settings": settings}, heading
 
@@ -154,8 +154,8 @@ def _tabular_solver(
     else:
         if resumed is not None:
             given = _arguments_to_resume(resumed, given, arguments)
-        seed = common.seed_of(arguments) if resumed is None else given.pop("seed")
-        config, compiled, reason = choose(arguments.game, given, progress=common.progress_of(arguments))
+        seed = command.seed_of(arguments) if resumed is None else given.pop("seed")
+        config, compiled, reason = choose(arguments.game, given, progress=command.progress_of(arguments))
         if compiled is not None and needs_exploitability:
             compiled.require_perfect_recall("an exploitability")
         solver = Solver.from_config(compiled or arguments.game, config, seed=seed)
@@ -166,9 +166,9 @@ def _tabular_solver(
         solver.whole_tree().require_perfect_recall("an exploitability")
     described = config.describe()
     names = {name: described[name] for name in ("estimator", "minimizer", "averaging")}
-    common.show_notes()
+    command.show_notes()
     listed = ", ".join(f"{name}={spec}" for name, spec in names.items())
-    common.note(arguments, f"solving with {listed}{reason and ': '}{reason}")
+    command.note(arguments, f"solving with {listed}{reason and ': '}{reason}")
     about = {name: getattr(config, name) for name in ("alternating", "batch", "threads")}
     about = {"algorithm": "tabular", **names, **about, "baseline": config.baseline is not None}
     return solver, about, [["components", _components(solver, names)]]
@@ -193,7 +193,7 @@ def _distributed_solver(
     arguments: argparse.Namespace, given: dict[str, Any], resumed: CheckpointLock | None, stack: contextlib.ExitStack
 ) -> Any:
     why = f"does not go together with --cluster={arguments.cluster}: workers use a compiled tree"
-    common.refuse(arguments, ("threads", "tree", "memory", "symmetry", "baseline"), why)
+    command.refuse(arguments, ("threads", "tree", "memory", "symmetry", "baseline"), why)
     workers, cluster = arguments.workers or _WORKERS, arguments.cluster
     if cluster != _LOCAL:
         from mccfr_plus.cluster.cluster import Cluster
@@ -203,7 +203,7 @@ def _distributed_solver(
     from mccfr_plus.cluster.solver import DistributedSolver
 
     if resumed is None:
-        seed, num_batches = common.seed_of(arguments), _NUM_BATCHES
+        seed, num_batches = command.seed_of(arguments), _NUM_BATCHES
         options = {"batch": _NUM_BATCHES * _TRAVERSALS, **given}
     else:
         options = _arguments_to_resume(resumed, given, arguments)
@@ -213,8 +213,8 @@ def _distributed_solver(
     if rest:
         raise UsageError(f"--batch={options['batch']}: with --cluster give a multiple of {num_batches}.")
     SolverConfig.from_specs(**components, batch=options["batch"])  # for its errors, before a long compilation
-    tree = compile_game(arguments.game, progress=common.progress_of(arguments))
-    common.show_notes()
+    tree = compile_game(arguments.game, progress=command.progress_of(arguments))
+    command.show_notes()
     plan = {"num_batches": num_batches, "traversals": traversals, "workers": workers}
     solver = stack.enter_context(DistributedSolver(tree, **components, **plan, seed=seed, cluster=cluster))
     return solver if resumed is None else solver.restore(resumed)
@@ -272,7 +272,7 @@ def _run_and_print(
     ended_by, seconds = _run_to_limits(solver, arguments, lock), solver.seconds
     interrupted, diverged = isinstance(ended_by, KeyboardInterrupt), isinstance(ended_by, TrainingError)
     if tree is None:
-        common.note(arguments, "computing the average policy, whose networks may have to be trained")
+        command.note(arguments, "computing the average policy, whose networks may have to be trained")
     if arguments.policy_out is not None:
         policy = solver.average_policy()
         policy.save(arguments.policy_out) if tree is None else save_policy(policy, arguments.policy_out)
@@ -295,9 +295,9 @@ def _run_and_print(
         result["losses"] = list(solver.losses)
     _print_result(tree, result, heading, diverged)
     if arguments.json:
-        common.print_json(result)
+        command.print_json(result)
     if lock and lock.path.exists() and (interrupted or diverged):
-        common.note(arguments, f"the last checkpoint is kept in {lock}; add --resume to continue")
+        command.note(arguments, f"the last checkpoint is kept in {lock}; add --resume to continue")
     if ended_by is not None and not interrupted:
         raise ended_by  # last: the result is good without a checkpoint, and up to the iteration that diverged
 
@@ -379,11 +379,11 @@ def _exact_by_rules(solver: Any, arguments: argparse.Namespace) -> Evaluation | 
     if seconds > max(solver.seconds, _SHORT_EVALUATION):
         return None
     if seconds > 1:
-        common.note(arguments, f"exact evaluation: about {seconds:.0f} s; Ctrl-C skips it")
+        command.note(arguments, f"exact evaluation: about {seconds:.0f} s; Ctrl-C skips it")
     try:
-        return RulesEvaluator(tree, progress=common.progress_of(arguments)).evaluate(solver.average_strategy())
+        return RulesEvaluator(tree, progress=command.progress_of(arguments)).evaluate(solver.average_strategy())
     except (BudgetError, KeyboardInterrupt) as error:
-        common.note(arguments, f"no exact evaluation: {error or 'interrupted'}")
+        command.note(arguments, f"no exact evaluation: {error or 'interrupted'}")
         return None
 
 
@@ -394,31 +394,31 @@ def _print_result(tree: Any, result: dict[str, Any], heading: list[list[str]], d
         ["game", result["game"]],
         *heading,
         ["seed", str(result["seed"])],
-        ["iterations", common.count(result["iterations"]) + (" (interrupted)" if result["interrupted"] else ended)],
-        ["nodes touched", common.count(result["nodes_touched"])],
-        ["seconds", common.number(result["seconds"], 4)],
-        ["iterations/s", common.count(rate) if rate and rate >= 100 else common.number(rate, 3)],
+        ["iterations", command.count(result["iterations"]) + (" (interrupted)" if result["interrupted"] else ended)],
+        ["nodes touched", command.count(result["nodes_touched"])],
+        ["seconds", command.number(result["seconds"], 4)],
+        ["iterations/s", command.count(rate) if rate and rate >= 100 else command.number(rate, 3)],
     ]
     if "losses" in result:
-        rows.append(["losses", ", ".join(common.number(loss, 3) for loss in result["losses"])])
+        rows.append(["losses", ", ".join(command.number(loss, 3) for loss in result["losses"])])
     elif INFOSETS not in tree.provides:
-        stored = "no history" if RULES in tree.provides else f"{common.count(tree.num_nodes)} nodes"
+        stored = "no history" if RULES in tree.provides else f"{command.count(tree.num_nodes)} nodes"
         name = "by rules" if RULES in tree.provides else "lazy tree"
-        rows.append([name, f"{common.count(tree.num_infosets)} information sets, {stored} kept"])
+        rows.append([name, f"{command.count(tree.num_infosets)} information sets, {stored} kept"])
     rows += _quality_rows(result, has_recall=tree is None or INFOSETS not in tree.provides or tree.perfect_recall)
     rows += [[name.partition("_")[0], result[name]] for name in ("policy_out", "checkpoint") if result[name]]
-    common.print_table(rows, texts=(0, 1))
+    command.print_table(rows, texts=(0, 1))
 
 
 def _quality_rows(result: dict[str, Any], has_recall: bool) -> list[list[str]]:
     if bound := result["exploitability_bound"]:
-        value, low, high = (common.number(bound[name], 4) for name in ("value", "low", "high"))
+        value, low, high = (command.number(bound[name], 4) for name in ("value", "low", "high"))
         found = f"local best response: {value}, {100 * bound['confidence']:g} % interval {low} to {high}"
         return [["exploitability", f"at least {low if bound['low'] > 0 else 0} ({found})"]]
     if None in result["values"]:
         return [["exploitability", "n/a (no bound found in time; compare policies by mccfr-plus evaluate --against)"]]
-    rows = [[f"value of player {i}", common.number(value)] for i, value in enumerate(result["values"])]
+    rows = [[f"value of player {i}", command.number(value)] for i, value in enumerate(result["values"])]
     for name in ("nash_conv", "exploitability"):
-        known = f"{common.number(result[name])} in the game's payoffs"
+        known = f"{command.number(result[name])} in the game's payoffs"
         rows.append([name, known if has_recall else "n/a (imperfect recall)"])
     return rows

@@ -3,7 +3,7 @@
 import argparse
 from typing import Any
 
-from mccfr_plus.cli import common
+from mccfr_plus.cli import command
 from mccfr_plus.solver.choice import bytes_on_top, choose
 from mccfr_plus.trees.game_tree import compile_game
 from mccfr_plus.trees.size_estimate import CONFIDENCE, ESTIMATORS, Interval, SizeEstimate, as_text, estimate_size
@@ -27,14 +27,14 @@ strategy, and a recommendation how to solve the game.
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    common.add_game(parser)
+    command.add_game(parser)
     add = parser.add_argument
     add("--estimate", action="store_true", help="Estimate the size from a sample instead of compiling the game.")
     meaning = "Histories to visit, with --estimate. Default: 100000."
-    add("--sample_size", type=common.whole(1, 10**9), help=meaning)
-    add("--seconds", type=common.positive, help="Time limit of --estimate.")
-    common.add_seed(parser, "Seed of the sample, with --estimate.")
-    common.add_json(parser)
+    add("--sample_size", type=command.whole(1, 10**9), help=meaning)
+    add("--seconds", type=command.positive, help="Time limit of --estimate.")
+    command.add_seed(parser, "Seed of the sample, with --estimate.")
+    command.add_json(parser)
 
 
 def run(arguments: argparse.Namespace) -> None:
@@ -42,54 +42,54 @@ def run(arguments: argparse.Namespace) -> None:
     if arguments.estimate:
         _estimate(arguments, {name: value for name, value in options.items() if value is not None})
     else:
-        common.refuse(arguments, tuple(options), "needs an estimate: give --estimate")
+        command.refuse(arguments, tuple(options), "needs an estimate: give --estimate")
         _count(arguments)
 
 
 def _count(arguments: argparse.Namespace) -> None:
     tree = compile_game(arguments.game)
-    common.show_notes()
+    command.show_notes()
     found = tree.statistics()
     num_bytes, solver_bytes = found.tree_bytes + found.infoset_bytes, bytes_on_top(tree)
     names = {"decision_nodes": "decision nodes", "infosets": "information sets", "sequences": "sequences"}
     per_player = {name: getattr(found, field) for field, name in names.items()}
     print(f"{tree.game}\n")
-    common.print_table(
+    command.print_table(
         [
             ["", "total", *(f"player {player}" for player in range(tree.num_players))],
-            ["histories", common.count(found.histories)],
-            ["chance nodes", common.count(found.chance_nodes)],
-            ["terminal nodes", common.count(found.terminal_nodes)],
-            *([name, common.count(sum(each)), *map(common.count, each)] for name, each in per_player.items()),
-            ["most actions", common.count(max(found.max_actions)), *map(common.count, found.max_actions)],
+            ["histories", command.count(found.histories)],
+            ["chance nodes", command.count(found.chance_nodes)],
+            ["terminal nodes", command.count(found.terminal_nodes)],
+            *([name, command.count(sum(each)), *map(command.count, each)] for name, each in per_player.items()),
+            ["most actions", command.count(max(found.max_actions)), *map(command.count, found.max_actions)],
             ["M-value", "", *(f"{m:,.2f}" for m in found.m_values)],
-            ["longest history", common.count(found.max_history_length)],
-            ["without chance", common.count(found.max_moves)],
+            ["longest history", command.count(found.max_history_length)],
+            ["without chance", command.count(found.max_moves)],
             ["perfect recall", "yes" if found.perfect_recall else "no"],
-            ["memory of the tree", common.short(found.tree_bytes, "B")],
-            ["of its information sets", common.short(found.infoset_bytes, "B")],
-            ["of a solver on top", common.short(solver_bytes, "B")],
+            ["memory of the tree", command.short(found.tree_bytes, "B")],
+            ["of its information sets", command.short(found.infoset_bytes, "B")],
+            ["of a solver on top", command.short(solver_bytes, "B")],
         ]
     )
     if arguments.json:
         own = {"game": arguments.game, "players": tree.num_players}
-        common.print_json({**own, **found.as_dict(), "bytes": num_bytes, "solver_bytes": solver_bytes})
+        command.print_json({**own, **found.as_dict(), "bytes": num_bytes, "solver_bytes": solver_bytes})
 
 
 def _estimate(arguments: argparse.Namespace, options: dict[str, Any]) -> None:
     estimate = estimate_size(arguments.game, **options, progress=None)
-    common.show_notes()
+    command.show_notes()
     config, _, reason = choose(arguments.game, {}, estimate=estimate)
     chosen = {"tree": config.tree, **config.describe(), "symmetry": config.symmetry, "reason": reason}
     recommendation = {name: chosen[name] for name in ("tree", "estimator", "minimizer", "symmetry", "reason")}
     _print_estimate(estimate, recommendation)
     if arguments.json:
-        common.print_json({**estimate.as_dict(), "game": arguments.game, "recommendation": recommendation})
+        command.print_json({**estimate.as_dict(), "game": arguments.game, "recommendation": recommendation})
 
 
 def _print_estimate(estimate: SizeEstimate, recommendation: dict[str, Any]) -> None:
     is_exact, players = estimate.is_exact, range(len(estimate.decision_nodes))
-    seen = [(f"information sets of player {p}", common.count(estimate.infosets_seen[p])) for p in players]
+    seen = [(f"information sets of player {p}", command.count(estimate.infosets_seen[p])) for p in players]
     rows = [
         ["", "estimate", *([] if is_exact else ["low", "high"])],
         _row("histories", estimate.histories),
@@ -101,19 +101,19 @@ def _print_estimate(estimate: SizeEstimate, recommendation: dict[str, Any]) -> N
         *(_row(f"histories per iteration, {name}", estimate.nodes_per_iteration(name)) for name in ESTIMATORS),
     ]
     print(f"{estimate.game}\n")
-    common.print_table(rows)
+    command.print_table(rows)
     recall = "no" if not estimate.perfect_recall else "yes" if is_exact else "as far as seen"
     print(f"\nlongest history seen: {estimate.depth}; perfect recall: {recall}")
     tree, estimator, minimizer, symmetry, reason = recommendation.values()
     flags = f"--estimator={estimator} --minimizer={minimizer}{' --symmetry' if symmetry else ''}"
-    print(common.wrapped(f"recommended: {_HOWS[tree]}, {flags}: {reason}"))
+    print(command.wrapped(f"recommended: {_HOWS[tree]}, {flags}: {reason}"))
     how = "All histories were counted."
     if not is_exact:
         how = (
             f"Low and high: limits with {CONFIDENCE:.0%} confidence each, from {estimate.visited:,} histories visited. "
             "Information sets of a player: the number of different ones seen, which can be far below the truth."
         )
-    print(common.wrapped(how))
+    print(command.wrapped(how))
 
 
 def _row(name: str, interval: Interval) -> list[str]:

@@ -7,8 +7,8 @@ from html import escape
 from pathlib import Path
 from typing import Any
 
-from mccfr_plus.cli import common
-from mccfr_plus.cli.common import UsageError
+from mccfr_plus.cli import command
+from mccfr_plus.cli.command import UsageError
 from mccfr_plus.display import html_table
 from mccfr_plus.evaluation.exact import evaluate_strategy
 from mccfr_plus.evaluation.strategies import strategy_of
@@ -37,8 +37,8 @@ the information states of the {MOST_HISTORIES:,} most probable histories, withou
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    common.add_game(parser)
-    parser.add_argument("policy", metavar="POLICY", help=common.POLICY_HELP)
+    command.add_game(parser)
+    parser.add_argument("policy", metavar="POLICY", help=command.POLICY_HELP)
     parser.add_argument("--out", help="Write the page there. Default: a temporary file.")
     flag = argparse.BooleanOptionalAction
     parser.add_argument("--open", action=flag, default=True, help="Open the page in the browser. Default: yes.")
@@ -50,15 +50,15 @@ def run(arguments: argparse.Namespace) -> None:
         if os.path.realpath(out) == os.path.realpath(source):
             raise UsageError(f"--out={out} is the policy itself: give another name.")
         require_kind(out, UsageError, begins=b"<!DOCTYPE html>")
-    (policy,), tree = common.policies_and_tree(load_game(name), [source])
+    (policy,), tree = command.policies_and_tree(load_game(name), [source])
     content = _page(name, source, policy, tree)
-    common.show_notes()
+    command.show_notes()
     if out is None:
         out = os.path.join(tempfile.mkdtemp(prefix="mccfr-plus-"), "policy.html")
     write_page(out, content)
     print(f"wrote {out} ({len(content.encode()) / 1e3:,.0f} kB)", flush=True)
     if arguments.open:
-        common.open_in_browser(Path(out).resolve().as_uri())
+        command.open_in_browser(Path(out).resolve().as_uri())
 
 
 def _page(name: str, source: str, policy: Any, tree: GameTree | None) -> str:

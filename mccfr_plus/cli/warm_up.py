@@ -3,7 +3,7 @@
 import argparse
 import time
 
-from mccfr_plus.cli import common
+from mccfr_plus.cli import command
 from mccfr_plus.kernels.compile import cache_folder
 from mccfr_plus.policies.table import infoset_values
 from mccfr_plus.solver.solver import Solver
@@ -21,7 +21,7 @@ kernels are kept on disk until the package or Numba changes.
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    common.add_quiet(parser)
+    command.add_quiet(parser)
 
 
 def run(arguments: argparse.Namespace) -> None:

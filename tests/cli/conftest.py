@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from mccfr_plus.cli import compare
-from mccfr_plus.cli.main import main
+from mccfr_plus.cli.command import main
 
 
 @dataclass

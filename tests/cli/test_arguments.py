@@ -4,7 +4,7 @@ import argparse
 
 import pytest
 
-from mccfr_plus.cli.common import duration, memory_size, positive, specs, whole
+from mccfr_plus.cli.command import duration, memory_size, positive, specs, whole
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,7 @@
 """Signals and files that cannot be written, as a table of moments, events and commands.
 
 An event comes at the call of a function, so that nothing depends on the speed of the machine. No event may leave a
-traceback, an exit code that `mccfr_plus.cli.main` does not list, or half a file.
+traceback, an exit code that `mccfr_plus.cli.command` does not list, or half a file.
 """
 
 import contextlib
@@ -15,7 +15,7 @@ import time
 import pytest
 
 from mccfr_plus import Solver, load_policy, save_policy
-from mccfr_plus.cli.main import main
+from mccfr_plus.cli.command import main
 from mccfr_plus.experiments import runs
 from mccfr_plus.files.atomic_write import TEMPORARY_SUFFIX
 from mccfr_plus.files.checkpoint import read_header
@@ -59,7 +59,7 @@ MOMENTS = {
     "evaluating": ("mccfr_plus.evaluation.exact.Evaluator.evaluate", ("solve", "evaluate", "compare")),
     "writing": ("os.fsync", ("solve", "view", "export", "compare")),
     "renaming": ("os.replace", ("solve", "view", "export", "compare")),
-    "printing": ("mccfr_plus.cli.common.print_table", ("solve", "evaluate", "stats")),
+    "printing": ("mccfr_plus.cli.command.print_table", ("solve", "evaluate", "stats")),
     "waiting for a person": ("builtins.input", ("play",)),
 }
 TABLE = [(command, moment) for moment, (_, commands) in MOMENTS.items() for command in commands]

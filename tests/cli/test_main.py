@@ -8,8 +8,8 @@ import sys
 import pytest
 
 import mccfr_plus
-from mccfr_plus.cli import common, stats
-from mccfr_plus.cli.main import VERBS, main
+from mccfr_plus.cli import stats
+from mccfr_plus.cli.command import VERBS, main
 
 
 @pytest.mark.parametrize("arguments", [[], ["--help"], ["-h"], ["help"]])
@@ -80,7 +80,7 @@ def test_notes_and_warnings(monkeypatch, command):
         logger.info("a note")
         if arguments.game == "bad":
             raise mccfr_plus.GameError("an error")
-        common.show_notes()
+        command.show_notes()
         logger.warning("careful")
 
     monkeypatch.setattr("mccfr_plus.cli.solve.run", run)

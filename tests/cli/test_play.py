@@ -13,7 +13,7 @@ import pytest
 from browser import found_at
 
 import mccfr_plus
-from mccfr_plus.cli.common import UsageError
+from mccfr_plus.cli.command import UsageError
 from mccfr_plus.cli.play import app_of
 from mccfr_plus.cli.play_session import PlaySession, scene_of
 

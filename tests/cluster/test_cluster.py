@@ -17,7 +17,7 @@ pytestmark = pytest.mark.integration
 
 
 def test_importing_the_package_does_not_import_ray():
-    code = "import sys, mccfr_plus.cluster, mccfr_plus.cli.main; sys.exit('ray' in sys.modules)"
+    code = "import sys, mccfr_plus.cluster, mccfr_plus.cli.command; sys.exit('ray' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code]).returncode == 0
 
 

@@ -31,7 +31,7 @@ import interpreted
 import pyspiel
 
 from mccfr_plus import Solver, save_policy
-from mccfr_plus.cli.main import main, parser_of
+from mccfr_plus.cli.command import main, parser_of
 from mccfr_plus.files.atomic_write import TEMPORARY_SUFFIX
 from mccfr_plus.solver import engine
 from mccfr_plus.solver.config import AVERAGES, ESTIMATORS, MINIMIZERS
