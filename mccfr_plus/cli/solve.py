@@ -11,7 +11,7 @@ from typing import Any
 
 from mccfr_plus.cli import command
 from mccfr_plus.cli.command import UsageError
-from mccfr_plus.errors import BudgetError, CheckpointError, PolicyFileError, RecordError, TrainingError
+from mccfr_plus.errors import BudgetError, CheckpointError, MccfrPlusError, PolicyFileError, RecordError
 from mccfr_plus.evaluation import Evaluation, evaluate, expected_values
 from mccfr_plus.evaluation.by_rules import RulesEvaluator
 from mccfr_plus.evaluation.quality import local_bound
@@ -270,7 +270,8 @@ def _run_and_print(
     if tree is not None and INFOSETS in tree.provides and tree.perfect_recall:
         solver.evaluate()  # compiles what evaluations need, before the clock starts
     ended_by, seconds = _run_to_limits(solver, arguments, lock), solver.seconds
-    interrupted, diverged = isinstance(ended_by, KeyboardInterrupt), isinstance(ended_by, TrainingError)
+    interrupted = isinstance(ended_by, KeyboardInterrupt)
+    failed = ended_by is not None and not isinstance(ended_by, KeyboardInterrupt | CheckpointError | RecordError)
     if tree is None:
         command.note(arguments, "computing the average policy, whose networks may have to be trained")
     if arguments.policy_out is not None:
@@ -282,24 +283,24 @@ def _run_and_print(
         **{name: getattr(solver, name) for name in ("seed", "iterations", "nodes_touched")},
         "seconds": seconds,
         "iterations_per_second": solver.iterations / seconds if seconds else None,
-        **_quality(solver, arguments, interrupted),
+        **_quality(solver, arguments, interrupted, failed),
         "tree": tree and tree.kind,
         "information_sets": tree and tree.num_infosets,
         "nodes": tree and tree.num_nodes,
         **{name: getattr(arguments, name) for name in ("cluster", "policy_out", "checkpoint")},
         "workers": getattr(solver, "workers", None),
-        "stopped": str(ended_by) if diverged else getattr(solver, "stopped", None),
+        "stopped": str(ended_by) if failed else getattr(solver, "stopped", None),
         "interrupted": interrupted,
     }
     if "settings" in result:
         result["losses"] = list(solver.losses)
-    _print_result(tree, result, heading, diverged)
+    _print_result(tree, result, heading, failed)
     if arguments.json:
         command.print_json(result)
-    if lock and lock.path.exists() and (interrupted or diverged):
+    if lock and lock.path.exists() and (interrupted or failed):
         command.note(arguments, f"the last checkpoint is kept in {lock}; add --resume to continue")
     if ended_by is not None and not interrupted:
-        raise ended_by  # last: the result is good without a checkpoint, and up to the iteration that diverged
+        raise ended_by  # last: the result is good without a checkpoint, and up to the iteration that failed
 
 
 def _run_to_limits(solver: Any, arguments: argparse.Namespace, lock: CheckpointLock | None) -> BaseException | None:
@@ -335,7 +336,7 @@ def _run_to_limits(solver: Any, arguments: argparse.Namespace, lock: CheckpointL
             callbacks=[write_log],
             progress=_shows_progress(arguments),
         )
-    except (KeyboardInterrupt, CheckpointError, RecordError, TrainingError) as error:
+    except (KeyboardInterrupt, MccfrPlusError) as error:
         if solver.iterations == (iterations_before if isinstance(error, CheckpointError) else 0):
             raise
         return error
@@ -346,10 +347,19 @@ def _shows_progress(arguments: argparse.Namespace) -> bool:
     return not arguments.quiet and sys.stderr.isatty()
 
 
-def _quality(solver: Any, arguments: argparse.Namespace, interrupted: bool) -> dict[str, Any]:
+def _quality(solver: Any, arguments: argparse.Namespace, interrupted: bool, failed: bool) -> dict[str, Any]:
     """Returns values, NashConv, exploitability and its bound of the average policy; None where unknown."""
+    unknown = {"nash_conv": None, "exploitability": None, "exploitability_bound": None}
+    try:
+        return unknown | _known_quality(solver, arguments, interrupted)
+    except MccfrPlusError:
+        if not failed:  # what has failed in the run may fail again
+            raise
+        return unknown | {"values": [None] * solver.game.num_players()}
+
+
+def _known_quality(solver: Any, arguments: argparse.Namespace, interrupted: bool) -> dict[str, Any]:
     tree, game = solver.tree, solver.game
-    found: dict[str, Any] = {"nash_conv": None, "exploitability": None, "exploitability_bound": None}
     evaluation = None
     if tree is None:
         with contextlib.suppress(BudgetError):  # a large game has no exact evaluation
@@ -361,14 +371,15 @@ def _quality(solver: Any, arguments: argparse.Namespace, interrupted: bool) -> d
         evaluation = solver.evaluate()
     if evaluation is not None:
         exact = {"nash_conv": evaluation.nash_conv, "exploitability": evaluation.exploitability}
-        return {**found, **exact, "values": evaluation.values.tolist()}
+        return {**exact, "values": evaluation.values.tolist()}
     if tree is not None and INFOSETS in tree.provides:
-        return {**found, "values": expected_values(tree, solver.average_policy()).tolist()}
-    if tree is None or tree.perfect_recall:
-        options = {"seed": arguments.seed, "progress": _shows_progress(arguments)}
-        bound = local_bound(game, solver.average_policy(), BOUND_SECONDS, **options)
-        found["exploitability_bound"] = bound and bound.estimate._asdict()
-    return {**found, "values": [None] * game.num_players()}
+        return {"values": expected_values(tree, solver.average_policy()).tolist()}
+    values = [None] * game.num_players()
+    if tree is not None and not tree.perfect_recall:
+        return {"values": values}
+    options = {"seed": arguments.seed, "progress": _shows_progress(arguments)}
+    bound = local_bound(game, solver.average_policy(), BOUND_SECONDS, **options)
+    return {"exploitability_bound": bound and bound.estimate._asdict(), "values": values}
 
 
 def _exact_by_rules(solver: Any, arguments: argparse.Namespace) -> Evaluation | None:
@@ -387,8 +398,8 @@ def _exact_by_rules(solver: Any, arguments: argparse.Namespace) -> Evaluation | 
         return None
 
 
-def _print_result(tree: Any, result: dict[str, Any], heading: list[list[str]], diverged: bool) -> None:
-    ended = " (then a network diverged)" if diverged else " (memory full)" if result["stopped"] else ""
+def _print_result(tree: Any, result: dict[str, Any], heading: list[list[str]], failed: bool) -> None:
+    ended = " (then came an error)" if failed else " (memory full)" if result["stopped"] else ""
     rate = result["iterations_per_second"]
     rows = [
         ["game", result["game"]],

@@ -1,18 +1,22 @@
 """The base class of all drop-in solvers: the methods of OpenSpiel's solvers on top of `Solver`'s."""
 
 import os
+import re
 from collections.abc import Callable
 from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
 import pyspiel
 
-from mccfr_plus.errors import CheckpointError, ConfigError
+from mccfr_plus.errors import CheckpointError, ConfigError, MccfrPlusError
 from mccfr_plus.parameters import check_whole
 from mccfr_plus.solver.config import SolverConfig
 from mccfr_plus.solver.solver import Solver
 
 Seed: TypeAlias = int | np.random.Generator | None
+
+
+_COMPONENT = re.compile(r"(?:estimator|minimizer|averaging)='([^']*)'")
 
 
 class Attribute:
@@ -102,6 +106,15 @@ class DropInSolver(Solver):
                 f": of OpenSpiel's private attributes there are {table}, _current_policy, _average_policy, _iteration"
             )
         raise AttributeError(f"{type(self).__name__} has no attribute {name}{hint}.")
+
+    def _begin(self, *arguments: Any) -> None:
+        try:
+            super()._begin(*arguments)
+        except MccfrPlusError as error:  # in the words of who wrote neither a component's name nor its value
+            own = {"outcome": "OutcomeSamplingSolver", "external": "ExternalSamplingSolver"}
+            said = _COMPONENT.sub(lambda part: own.get(part[1], type(self).__name__), str(error))
+            error.args = (said,)
+            raise
 
     def _set_iterations(self, number: int) -> None:
         check_whole("_iteration", number, 0)

@@ -11,6 +11,7 @@ from mccfr_plus.files import checkpoint as checkpoint_file
 from mccfr_plus.files.game_digest import digest_of, digest_of_histories
 from mccfr_plus.files.json_files import check, natural, number
 from mccfr_plus.solver.saved_state import HISTORY_SCHEMA
+from mccfr_plus.trees.loading import file_name_of
 
 _IDENTITY = {"algorithm": str, "game": str, "tree": str, "representation": str, "config": dict}
 _NUMBERS = {"seed": (natural, None), "iterations": natural, "nodes_touched": natural, "seconds": number}
@@ -69,7 +70,7 @@ def header_of_run(path: str | os.PathLike, solver: Any) -> dict[str, Any]:
 def _identity_of(solver: Any) -> dict[str, Any]:
     return {
         "algorithm": type(solver).__name__,
-        "game": str(solver.game),
+        "game": file_name_of(solver.game),
         "tree": digest_of_histories(solver.game) if solver.tree is None else digest_of(solver.tree),
         "representation": solver.representation.kind,
         "config": json.loads(json.dumps(solver.config.as_dict())),

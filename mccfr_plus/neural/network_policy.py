@@ -15,7 +15,7 @@ from mccfr_plus.files.json_files import check, number, positive
 from mccfr_plus.neural.network import MLP, NetworkFactory, array_of, forward, new_module, torch, torch_threads
 from mccfr_plus.neural.paths import strategies_at, uniform
 from mccfr_plus.trees.batches import Observer, PyspielPositions
-from mccfr_plus.trees.loading import load_game
+from mccfr_plus.trees.loading import file_name_of, load_game
 
 _SMALLEST_TOTAL = 1e-300  # keeps 1 / total finite
 
@@ -102,7 +102,7 @@ class NetworkPolicy(openspiel_policy.Policy):
 
     def save(self, path: str | os.PathLike) -> None:
         """Writes the policy to a file; an older policy is replaced."""
-        header = {"network_policy": 1, "game": str(self.game), "kind": self.kind, "discount": self._discount}
+        header = {"network_policy": 1, "game": file_name_of(self.game), "kind": self.kind, "discount": self._discount}
         header["hidden_layers"] = getattr(self._networks[0], "hidden_layers", None)
         checkpoint_file.write(path, header, _arrays_of(self._networks))
 

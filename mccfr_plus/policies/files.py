@@ -10,7 +10,7 @@ from mccfr_plus.files.atomic_write import atomic_write
 from mccfr_plus.policies.keyed_policy import KeyedPolicy, KeyedTable
 from mccfr_plus.policies.table import TreePolicy, is_strategy
 from mccfr_plus.trees.game_tree import GameTree, compile_game
-from mccfr_plus.trees.loading import load_game
+from mccfr_plus.trees.loading import file_name_of, load_game
 
 FORMAT = "mccfr_plus.policy"
 KEYED_FORMAT = "mccfr_plus.keyed_policy"
@@ -51,7 +51,7 @@ def save_policy(policy: TreePolicy | KeyedPolicy, path: str | os.PathLike) -> No
             "which has the same probabilities."
         )
     with atomic_write(path, PolicyFileError) as file:
-        np.savez_compressed(file, version=VERSION, game=str(policy.game), **fields)
+        np.savez_compressed(file, version=VERSION, game=file_name_of(policy.game), **fields)
 
 
 def needs_tree(path: str | os.PathLike) -> bool:
@@ -91,7 +91,7 @@ def load_policy(path: str | os.PathLike, game: pyspiel.Game | str | GameTree | N
     damaged = f"{path} is damaged: its arrays hold no distributions, or do not fit together. Write it again."
     if str(fields["format"]) == KEYED_FORMAT:
         game, table = load_game(game), KeyedTable(*(fields[field] for field in KeyedTable._fields))
-        if str(game) != name:
+        if file_name_of(game) != name:
             raise PolicyFileError(f"{no_fit} {game}: evaluate it on its own game.")
         try:
             return KeyedPolicy.of_kind(game, table, str(fields["kind"]))

@@ -186,7 +186,8 @@ class KeyedPolicy(JointTablePolicy):
         """Raises PolicyError: only hashes of information states are kept."""
         raise PolicyError(
             "OpenSpiel's C++ policies are tables of texts, and this policy has hashes of information states, not the "
-            "texts. Use it as it is, or its to_tabular(), which visits all states; or solve with tree='compiled'."
+            "texts. Use it as it is (of a drop-in: Solver.average_policy(solver)), its to_tabular(), which visits all "
+            "states, or tree='compiled'."
         )
 
     def __reduce__(self) -> tuple:

@@ -19,6 +19,7 @@ from mccfr_plus.games.rules import CHANCE
 from mccfr_plus.kernels.compile import announce_compilation, kernel
 from mccfr_plus.trees.flattening import rows_of
 from mccfr_plus.trees.game_tree import GameTree
+from mccfr_plus.trees.loading import TURN_BASED
 from mccfr_plus.trees.order import action_names, openspiel_order, representative_states
 
 _SHOWN = 10  # information states in a notebook
@@ -267,9 +268,20 @@ class TreePolicy(JointTablePolicy, openspiel_policy.TabularPolicy, Mapping):
         """Returns a plain `TabularPolicy` of OpenSpiel with the same probabilities, of the turn-based game."""
         return self.__copy__() if states is None else super().to_tabular(states)
 
+    def to_dict(self) -> dict[str, list[tuple[int, float]]]:
+        """Returns {information state: [(action, probability), ...]}, with all actions, of the game that was given."""
+        rows = super().to_dict()
+        return dict(zip(map(_without_turn, rows), rows.values(), strict=True)) if self.tree.is_converted else rows
+
     def to_pyspiel(self) -> pyspiel.TabularPolicy:
-        """Returns a C++ tabular policy with the same probabilities, for pyspiel's own functions and bots."""
-        return pyspiel.TabularPolicy({text: self._actions_and_probabilities(i) for i, text in enumerate(self._texts)})
+        """Returns a C++ tabular policy with the same probabilities, for pyspiel's own functions and bots.
+
+        That of a game with simultaneous moves answers for the game itself and for its turn-based conversion.
+        """
+        rows = {text: self._actions_and_probabilities(i) for i, text in enumerate(self._texts)}
+        if self.game_type.short_name == TURN_BASED:
+            rows |= dict(zip(map(_without_turn, rows), rows.values(), strict=True))
+        return pyspiel.TabularPolicy(rows)
 
     def to_table(self, most: int | None = None) -> PolicyTable:
         return table_of_tree(self.tree, self.strategy(), most)
@@ -279,6 +291,11 @@ class TreePolicy(JointTablePolicy, openspiel_policy.TabularPolicy, Mapping):
 
     def __reduce__(self) -> tuple:
         return type(self), (self.tree, self.strategy())
+
+
+def _without_turn(text: str) -> str:
+    """Returns an information state without the line that OpenSpiel's turn-based conversion puts before it."""
+    return text.partition("\n")[2] if text.startswith("Current player: ") else text
 
 
 def table_of_tree(tree: GameTree, strategy: np.ndarray, most: int | None = None) -> PolicyTable:

@@ -14,7 +14,7 @@ import pyspiel
 
 from mccfr_plus.averages import Mechanism
 from mccfr_plus.errors import BudgetError, ConfigError
-from mccfr_plus.estimators import ExternalSampling, SamplingWeights
+from mccfr_plus.estimators import ChanceSampling, ExternalSampling, OpponentSampling, SamplingWeights
 from mccfr_plus.games import PyspielGame, RulesGame, compiled_rules
 from mccfr_plus.minimizers import RegretMatching
 from mccfr_plus.parameters import bytes_of
@@ -29,7 +29,7 @@ from mccfr_plus.trees.game_tree import (
     compile_game,
 )
 from mccfr_plus.trees.lazy_tree import INFOSET_COST, NODE_COST, SLOT_ACTION_COST, LazyTree
-from mccfr_plus.trees.loading import load_game
+from mccfr_plus.trees.loading import is_converted, load_game
 from mccfr_plus.trees.memory import MemoryPlan, plan_memory, release_unused, resident_bytes
 from mccfr_plus.trees.needs import HISTORIES, INFOSETS, NODES
 from mccfr_plus.trees.scratch import DRAWN, TOUCHED, new_scratch
@@ -157,14 +157,16 @@ def _full_by_rules(game: pyspiel.Game, estimate: SizeEstimate) -> tuple[dict[str
 
 
 def _require_short_traversals(game: pyspiel.Game, config: SolverConfig) -> None:
-    """Raises ConfigError if a traversal of external sampling on a lazy tree would not end."""
-    if not isinstance(config.estimator, ExternalSampling):
+    """Raises ConfigError if a traversal on a lazy tree would not end."""
+    name = config.estimator.short_name
+    if not isinstance(config.estimator, ExternalSampling | ChanceSampling | OpponentSampling):
         return
-    traversal = probe_size(game).traversals["external"].low
-    if traversal > math.log10(_ENDLESS_NODES):
+    traversals = probe_size(game).traversals
+    least = traversals.get(name, traversals["external"]).low  # sampling opponents alone visits more than external
+    if least > math.log10(_ENDLESS_NODES):
         raise ConfigError(
-            f"a traversal of external sampling on {game}, whose tree does not fit into memory, would visit at least "
-            f"{as_text(traversal)} histories: use estimator='outcome'."
+            f"a traversal of {name} sampling on {game}, whose tree does not fit into memory, would visit at least "
+            f"{as_text(least)} histories: use estimator='outcome'."
         )
 
 
@@ -178,9 +180,10 @@ def tree_for(game: pyspiel.Game | str | GameTree, config: SolverConfig) -> Tree:
             given = "symmetry=True" if config.symmetry else f"tree={config.tree!r}"
             raise ConfigError(f"{given} with a tree that is compiled already: give the game itself.")
         return game
-    game = load_game(game)
+    given, game = game, load_game(game)
     found = _tree_or_kind(game, config)
     if isinstance(found, GameTree):
+        found.is_converted = is_converted(given, game)
         return found
     if found == "rules":
         rules = rules_to_traverse(game, config.symmetry)

@@ -18,7 +18,7 @@ import numpy as np
 from tqdm.auto import tqdm
 
 from mccfr_plus.display import AXES, MEASURE_LABELS, data_frame, draw_line, finish_axes, html_table, require_library
-from mccfr_plus.errors import BudgetError, ConfigError
+from mccfr_plus.errors import BudgetError, ConfigError, MccfrPlusError
 from mccfr_plus.evaluation.exact import Evaluation
 from mccfr_plus.files.checkpoint import CheckpointWriter
 from mccfr_plus.parameters import LARGEST, Seed, as_python, check_number, check_whole
@@ -231,8 +231,8 @@ class IterativeSolver(abc.ABC):
     ) -> Self:
         """Runs until one of the limits given is reached, and returns the solver itself.
 
-        Ctrl-C stops between two iterations, and nothing is lost. An iteration of a neural solver that Ctrl-C or a
-        diverging network ends is undone.
+        Ctrl-C stops between two iterations, and nothing is lost; so does an error, such as one that the game raises. An
+        iteration of a neural solver that Ctrl-C or a diverging network ends is undone.
 
         Args:
             iterations: Number of iterations, at least 1.
@@ -274,10 +274,17 @@ class IterativeSolver(abc.ABC):
             hooks += [bar, *callbacks, *([] if checkpoint is None else [writer])]
             chunks = self._chunks(iterations, seconds, [hook for hook in hooks if hasattr(hook, "due_in")])
             stack.enter_context(contextlib.closing(chunks))
-            for chunk in chunks:
-                ended = [hook(chunk) for hook in hooks]
-                if any(ended):
-                    break
+            try:
+                for chunk in chunks:
+                    ended = [hook(chunk) for hook in hooks]
+                    if any(ended):
+                        break
+            except MccfrPlusError as error:
+                if self.iterations:
+                    error.args = (
+                        f"{str(error).rstrip('.')}. The average policy after {self.iterations:,} iterations is kept.",
+                    )
+                raise
         return self
 
     def _chunks(self, iterations: int | None, seconds: float | None, timed: list) -> Generator[Progress, None, None]:

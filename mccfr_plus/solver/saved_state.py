@@ -11,6 +11,7 @@ from mccfr_plus.files import checkpoint as checkpoint_file
 from mccfr_plus.files.game_digest import digest_of, digest_of_arrays
 from mccfr_plus.files.json_files import check, natural, number, positive
 from mccfr_plus.solver.config import DETERMINISTIC, spec_of
+from mccfr_plus.trees.loading import file_name_of
 from mccfr_plus.trees.needs import INFOSETS
 from mccfr_plus.trees.tree import Sizes
 
@@ -118,7 +119,7 @@ def arguments_of(path: str | os.PathLike, header: dict[str, Any]) -> dict[str, A
 def _identity_of(solver: Any) -> dict[str, Any]:
     config, tree, sampling = solver.config, solver.tree, solver._engine.sampling
     return {
-        "game": str(tree.game),
+        "game": file_name_of(tree.game),
         "kind": tree.kind,
         "tree": digest_of(tree),
         **{name: _described(getattr(config, name), name) for name in _COMPONENTS},

@@ -19,7 +19,7 @@ from mccfr_plus.kernels.slots import Bindings
 from mccfr_plus.trees.arrays import Shape, TreeArrays
 from mccfr_plus.trees.by_rules import rules_tree
 from mccfr_plus.trees.flattening import FlatTree, with_leaves
-from mccfr_plus.trees.loading import load_game, record
+from mccfr_plus.trees.loading import is_converted, load_game, record
 from mccfr_plus.trees.memory import available_bytes
 from mccfr_plus.trees.needs import HISTORIES, INFOSETS, NODES
 from mccfr_plus.trees.size_estimate import as_text, probe_size
@@ -88,6 +88,7 @@ class GameTree(Tree):
         info_states: Per infoset, its information state string. A player's infosets stand together.
         slot_action: ``[num_slots]`` int64, OpenSpiel's action of each slot.
         outcome_action: OpenSpiel's action of each row of ``arrays.chance``, int64.
+        is_converted: Whether a game with simultaneous moves was given, and `game` is OpenSpiel's conversion of it.
         num_players: Number of players, chance not counted.
         num_nodes: Number of histories: the root, chance and terminal nodes included.
         num_infosets: Number of information sets of all players together.
@@ -107,6 +108,7 @@ class GameTree(Tree):
     info_states: Sequence[str] = field(repr=False)
     slot_action: np.ndarray = field(repr=False)
     outcome_action: np.ndarray = field(repr=False)
+    is_converted: bool = False
 
     kind: ClassVar[str] = "compiled"
     provides: ClassVar[frozenset[str]] = frozenset({HISTORIES, NODES, INFOSETS})
@@ -283,7 +285,7 @@ def compile_game(
     """
     if isinstance(game, GameTree):
         return game
-    game = load_game(game)
+    given, game = game, load_game(game)
     own = game.rules_game if rules and isinstance(game, PyspielGame) else None
     if max_nodes is None:
         max_nodes = DEFAULT_MAX_NODES if own is None else DEFAULT_MAX_NODES_OF_RULES
@@ -291,8 +293,9 @@ def compile_game(
         raise GameError(f"max_nodes={max_nodes}, max_bytes={max_bytes}: both must be at least 1.")
     # Node numbers are int32, which is what keeps a node at 16 bytes.
     budget = Budget(game, min(max_nodes, np.iinfo(np.int32).max - 1), max_bytes)
+    turns = is_converted(given, game)
     if own is not None:
-        return build_tree(game, rules_tree.build(own, budget.check, budget.max_nodes, progress))
+        return build_tree(game, rules_tree.build(own, budget.check, budget.max_nodes, progress), turns)
     found: list[RulesGame | None] = []
 
     def check(num_nodes: int, num_bytes: int) -> None:
@@ -303,18 +306,18 @@ def compile_game(
                 raise BudgetError
 
     try:
-        return build_tree(game, record(game, check, progress))
+        return build_tree(game, record(game, check, progress), turns)
     except BudgetError:
         if not found or found[0] is None:
             raise
     budget.check_estimate(_TRIAL_NODES)  # before the rules are compiled
-    return build_tree(game, rules_tree.build(found[0], budget.check, budget.max_nodes, progress))
+    return build_tree(game, rules_tree.build(found[0], budget.check, budget.max_nodes, progress), turns)
 
 
-def build_tree(game: pyspiel.Game, found: tuple[FlatTree, Sequence[str]]) -> GameTree:
+def build_tree(game: pyspiel.Game, found: tuple[FlatTree, Sequence[str]], is_converted: bool = False) -> GameTree:
     """Returns the tree of what `record`, or the traversal by compiled rules, has found."""
     flat, info_states = found
-    return GameTree(game, flat.arrays, flat.shape, info_states, flat.slot_action, flat.outcome_action)
+    return GameTree(game, flat.arrays, flat.shape, info_states, flat.slot_action, flat.outcome_action, is_converted)
 
 
 def action_sequences(tree: GameTree, player: int) -> np.ndarray:

@@ -20,7 +20,7 @@ import pyspiel
 from tqdm.auto import tqdm
 
 import mccfr_plus.games  # noqa: F401 - registers this package's games
-from mccfr_plus.errors import GameError, MccfrPlusError
+from mccfr_plus.errors import GameError, MccfrPlusError, shortened
 from mccfr_plus.games.rules import CHANCE, TERMINAL
 from mccfr_plus.trees.arrays import INFOSET
 from mccfr_plus.trees.flattening import FlatTree, flatten
@@ -39,6 +39,9 @@ _CHECK_EVERY = 1024  # nodes between two checks of the budget
 # Bytes of a compiled tree, and of a recording.
 COMPILED_BYTES_PER_NODE = 21  # 16 in the tree, 5 in the recording
 COMPILED_BYTES_PER_INFOSET = 250  # key object, dictionary entries, list entries, array rows; its text comes on top
+
+TURN_BASED = "turn_based_simultaneous_game"  # OpenSpiel's conversion
+_IN_MEMORY = " was made in memory"
 
 _USUAL = re.compile(r"[a-z_]*|[1-8]", re.IGNORECASE)  # values of parameters
 _TRIAL_SECONDS, _TRIAL_BYTES = 5, 4 << 30  # CPU time and memory of the process that tries others
@@ -105,8 +108,32 @@ def load_game(game: pyspiel.Game | str | Tree) -> pyspiel.Game:
     return game
 
 
+def is_converted(given: pyspiel.Game | str | Tree, game: pyspiel.Game) -> bool:
+    """Returns whether `load_game` has turned the game given, with simultaneous moves, into the turn-based `game`."""
+    before = given if isinstance(given, str) else load_game(given) if isinstance(given, Tree) else given
+    name = before if isinstance(before, str) else before.get_type().short_name
+    return game.get_type().short_name == TURN_BASED and not name.startswith(TURN_BASED)
+
+
+def file_name_of(game: pyspiel.Game) -> str:
+    """Returns the game string that files keep; of a game made in memory, which no string makes, one that says so."""
+    return str(game) + ("" if _can_be_loaded(str(game)) else _IN_MEMORY)
+
+
+@functools.cache
+def _can_be_loaded(text: str) -> bool:
+    try:
+        with quiet_openspiel():
+            pyspiel.load_game(text)
+    except Exception:  # as in `game_of_name`
+        return False
+    return True
+
+
 def game_of_name(text: str) -> pyspiel.Game:
     """Returns the game of a game string as it is, simultaneous moves included; see `load_game` for errors."""
+    if text.endswith(_IN_MEMORY):
+        raise GameError(f"{text}, so that no game string makes it: give the game itself, as game=.")
     name = text.split("(", 1)[0].strip()
     if name not in pyspiel.registered_names():
         importlib.import_module("open_spiel.python.games")  # registers games written in Python, in 0.2 s
@@ -123,7 +150,8 @@ def game_of_name(text: str) -> pyspiel.Game:
     except GameError:
         raise
     except Exception as error:  # pyspiel raises RuntimeError, SpielError and ValueError here
-        raise GameError(f"OpenSpiel does not accept the game string {text!r}: {without_places(str(error))}") from None
+        said = shortened(without_places(str(error)), 250)
+        raise GameError(f"OpenSpiel does not accept the game string {text!r}: {said}") from None
 
 
 @functools.cache

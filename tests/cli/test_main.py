@@ -9,7 +9,7 @@ import pytest
 
 import mccfr_plus
 from mccfr_plus.cli import stats
-from mccfr_plus.cli.command import VERBS, main
+from mccfr_plus.cli.command import VERBS, main, show_notes
 
 
 @pytest.mark.parametrize("arguments", [[], ["--help"], ["-h"], ["help"]])
@@ -80,7 +80,7 @@ def test_notes_and_warnings(monkeypatch, command):
         logger.info("a note")
         if arguments.game == "bad":
             raise mccfr_plus.GameError("an error")
-        command.show_notes()
+        show_notes()
         logger.warning("careful")
 
     monkeypatch.setattr("mccfr_plus.cli.solve.run", run)

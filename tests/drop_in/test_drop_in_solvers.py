@@ -8,6 +8,7 @@ import pytest
 
 from mccfr_plus import (
     CheckpointError,
+    MccfrPlusError,
     TreePolicy,
     drop_in,
 )
@@ -162,3 +163,23 @@ def test_pyspiel_module_forwards_everything_else():
             assert (getattr(our_pyspiel, name) is getattr(pyspiel, name)) == (name not in replaced)
     with pytest.raises(AttributeError, match="no_such_name"):
         our_pyspiel.no_such_name  # noqa: B018
+
+
+FORGETFUL = "goofspiel(num_cards=4)"
+REFUSED = {
+    "CFRPlusSolver": (our_pyspiel.CFRPlusSolver, FORGETFUL),
+    "ExternalSamplingMCCFRSolver": (our_pyspiel.ExternalSamplingMCCFRSolver, FORGETFUL),
+    "DCFRSolver": (discounted_cfr.DCFRSolver, FORGETFUL),
+    "CFRBRSolver": (drop_in.CFRBRSolver, "kuhn_poker(players=3)"),
+    "CFRSolver": (cfr.CFRSolver, "chess"),
+    "ExternalSamplingSolver": (external_sampling_mccfr.ExternalSamplingSolver, "cliff_walking"),
+}
+
+
+@pytest.mark.parametrize(("make", "game"), REFUSED.values(), ids=REFUSED)
+def test_refusals_speak_of_the_class_and_not_of_components(make, game):
+    with pytest.raises(MccfrPlusError) as caught:
+        make(pyspiel.load_game(game))
+    for word in ("estimator", "minimizer", "averaging"):
+        assert word not in str(caught.value)
+    assert len(str(caught.value)) <= 400

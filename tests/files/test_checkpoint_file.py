@@ -155,7 +155,7 @@ def test_other_files_are_neither_read_nor_overwritten(tmp_path):
 
 
 def test_a_checkpoint_is_not_a_policy(path):
-    with pytest.raises(PolicyFileError, match=r"but a checkpoint: load it with Solver\.from_checkpoint"):
+    with pytest.raises(PolicyFileError, match=r"but a checkpoint: take Solver\.from_checkpoint"):
         load_policy(path)
 
 

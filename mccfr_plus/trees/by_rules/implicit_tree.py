@@ -47,7 +47,7 @@ def rules_to_traverse(game: pyspiel.Game, symmetry: bool = False) -> RulesGame:
     if rules is None:
         why = why_no_rules(game)
     elif not rules.sizes.perfect_recall:
-        why = f"players of {game} have imperfect recall."
+        why = f"players of {game} are not known to have perfect recall."
     elif not can_be_implicit(rules):
         why = f"the rules of {game} have no kernel `observe`, see mccfr_plus.games.rules, or too many codes of it."
     elif symmetry and len(rules.sizes.symmetries) < 2:
