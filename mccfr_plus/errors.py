@@ -8,13 +8,16 @@ def shortened(value: object, most: int = 80) -> str:
 
 
 class MccfrPlusError(Exception):
-    """The base class of this package's errors.
+    """The base class of this package's errors. The middle of a message of more than 400 characters is left out.
 
     Examples:
         >>> import mccfr_plus
         >>> issubclass(mccfr_plus.GameError, mccfr_plus.MccfrPlusError)
         True
     """
+
+    def __init__(self, message: object = ""):
+        super().__init__(shortened(message, 400))
 
 
 class GameError(MccfrPlusError, ValueError):

@@ -373,7 +373,9 @@ def count(value: float) -> str:
 
 def short(value: float, unit: str = "") -> str:
     """Returns a number with three digits and k, M, G or T for the thousands, and its unit."""
-    return tqdm.format_sizeof(value, unit) if value >= 999.5 else f"{value:.0f}{unit}"
+    text = tqdm.format_sizeof(value) if value >= 999.5 else f"{value:.0f}"
+    digits = text.rstrip("kMGT")
+    return f"{digits} {text[len(digits) :]}{unit}" if unit else text
 
 
 def wrapped(text: str, width: int = 100) -> str:

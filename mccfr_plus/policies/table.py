@@ -304,10 +304,10 @@ def table_of_tree(tree: GameTree, strategy: np.ndarray, most: int | None = None)
     infosets = np.arange(tree.num_infosets) if most is None else np.argsort(-reach, kind="stable")[:most]
     records = tree.arrays.infosets[infosets]
     slots = rows_of(records["first_slot"], records["num_actions"])
-    numbers = tree.infoset_of_slot[slots]
+    numbers, text_of = tree.infoset_of_slot[slots], _without_turn if tree.is_converted else str
     return PolicyTable(
         tree.arrays.infosets["player"].astype(np.int64)[numbers],
-        [tree.info_states[i] for i in infosets.tolist() for _ in tree.legal_actions(i)],
+        [text_of(tree.info_states[i]) for i in infosets.tolist() for _ in tree.legal_actions(i)],
         tree.slot_action[slots],
         [name for names in action_names(tree, infosets) for name in names],
         strategy[slots],

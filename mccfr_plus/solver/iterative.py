@@ -18,7 +18,7 @@ import numpy as np
 from tqdm.auto import tqdm
 
 from mccfr_plus.display import AXES, MEASURE_LABELS, data_frame, draw_line, finish_axes, html_table, require_library
-from mccfr_plus.errors import BudgetError, ConfigError, MccfrPlusError
+from mccfr_plus.errors import BudgetError, ConfigError, MccfrPlusError, shortened
 from mccfr_plus.evaluation.exact import Evaluation
 from mccfr_plus.files.checkpoint import CheckpointWriter
 from mccfr_plus.parameters import LARGEST, Seed, as_python, check_number, check_whole
@@ -281,9 +281,8 @@ class IterativeSolver(abc.ABC):
                         break
             except MccfrPlusError as error:
                 if self.iterations:
-                    error.args = (
-                        f"{str(error).rstrip('.')}. The average policy after {self.iterations:,} iterations is kept.",
-                    )
+                    kept = f"The average policy after {self.iterations:,} iterations is kept."
+                    error.args = (shortened(f"{str(error).rstrip('.')}. {kept}", 400),)
                 raise
         return self
 

@@ -12,7 +12,8 @@ OUTCOME = "outcome(update_all_players=True)"  # an iteration is one gradient: no
 
 
 @pytest.fixture(autouse=True)
-def no_fault():
+def no_fault(monkeypatch):
+    monkeypatch.setattr(solve, "BOUND_SECONDS", 0.2)
     yield
     Fault.set("", 0)
 

@@ -5,7 +5,7 @@ import pickle
 import pyspiel
 import pytest
 
-from mccfr_plus import GameError, KeyedPolicy, Solver, load_policy, save_policy
+from mccfr_plus import GameError, KeyedPolicy, Solver, evaluate, load_policy, save_policy
 from mccfr_plus.neural import DeepCFR
 
 EFG = """EFG 2 R "one guess" { "A" "B" }
@@ -107,7 +107,8 @@ def test_policies_answer_for_the_simultaneous_game_given(name):
             visit(state.child(action))
 
     visit(game.new_initial_state())
-    assert seen == set(rows)
+    assert seen == set(rows) == set(policy.to_table().information_state)
+    assert evaluate(game, rows).nash_conv == pytest.approx(solver.nash_conv(), abs=1e-9)
 
 
 def _joint(state, num_players):

@@ -36,6 +36,8 @@ def test_every_row_is_what_openspiel_says(game):
     for state, reach in histories(policy.game.new_initial_state(), policy=policy):
         player = state.current_player()
         text = state.information_state_string(player)
+        if policy.tree.is_converted:  # the table is of the simultaneous game
+            text = text.removeprefix(f"Current player: {player}\n")
         for action, probability in policy.action_probabilities(state).items():
             row = expected.setdefault((player, text, action), [state.action_to_string(action), probability, 0.0])
             row[2] += reach

@@ -16,7 +16,7 @@ REFUSED = [
     ("liars_dice(numdice=2)", "best_response", "the budget is 50,000,000 nodes"),
     ("phantom_ttt", "escher", "the budget is 50,000,000 nodes"),
     ("cliff_walking", "external", "use estimator='outcome'"),
-    ("chess", "opponent", "use estimator='outcome'"),
+    ("go(board_size=5)", "opponent", "use estimator='outcome'"),
     ("go(board_size=5)", "chance", "use estimator='outcome'"),
 ]
 
