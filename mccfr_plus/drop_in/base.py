@@ -1,5 +1,6 @@
 """The base class of all drop-in solvers: the methods of OpenSpiel's solvers on top of `Solver`'s."""
 
+import functools
 import os
 import re
 from collections.abc import Callable
@@ -48,6 +49,7 @@ def _frozen(policy: Any) -> Any:
     return policy
 
 
+@functools.cache
 def _methods(cls: type) -> list[str]:
     """Returns the private methods of the OpenSpiel class that a class replaces."""
     replaced = getattr(cls, "_openspiel", object)

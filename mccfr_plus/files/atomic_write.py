@@ -2,6 +2,7 @@
 
 import contextlib
 import os
+import re
 import secrets
 from collections.abc import Iterator
 from pathlib import Path
@@ -31,6 +32,15 @@ def atomic_write(path: str | os.PathLike, error_type: type[MccfrPlusError]) -> I
     finally:
         with contextlib.suppress(OSError):  # after `replace` it does not exist
             os.unlink(temporary)
+
+
+def remove_unfinished(place: Path) -> None:
+    """Deletes what processes that were killed have left of a file, which no other process may be writing."""
+    name = re.compile(re.escape(place.name) + r"\.[0-9a-f]{12}" + re.escape(TEMPORARY_SUFFIX))
+    for entry in place.parent.iterdir():
+        if name.fullmatch(entry.name):
+            with contextlib.suppress(OSError):
+                entry.unlink()
 
 
 def require_writable(path: str | os.PathLike, error_type: type[MccfrPlusError]) -> None:

@@ -19,7 +19,7 @@ import numpy as np
 from filelock import FileLock, Timeout
 
 from mccfr_plus.errors import CheckpointError
-from mccfr_plus.files.atomic_write import atomic_write, require_writable, target_of
+from mccfr_plus.files.atomic_write import atomic_write, remove_unfinished, require_writable, target_of
 
 FORMAT = "mccfr_plus.checkpoint"
 VERSION = 2
@@ -149,6 +149,7 @@ class CheckpointLock:
             ) from None
         except OSError as error:
             raise CheckpointError(f"cannot lock {self._file}: {error.strerror or error}.") from None
+        remove_unfinished(place)
         with contextlib.suppress(OSError):  # Windows does not let anyone write a locked file
             self._file.write_text(f"process {os.getpid()} on {socket.gethostname()}", encoding="utf-8")
 

@@ -237,3 +237,16 @@ def test_another_file_in_the_place_of_the_lock_stays(tmp_path):
     with pytest.raises(CheckpointError, match="is another file"):
         CheckpointLock(tmp_path / "poetry")
     assert other.read_text() == "[[package]]\n"
+
+
+def test_what_killed_processes_have_left_of_the_file_is_deleted(tmp_path):
+    left = "run.0123456789ab.mccfr-plus-part"
+    others = [
+        "run.checkpoint.0123456789ab.mccfr-plus-part",
+        "run.0123.mccfr-plus-part",
+        "other.0123456789ab.mccfr-plus-part",
+    ]
+    for name in (left, *others):
+        (tmp_path / name).write_bytes(b"half")
+    with CheckpointLock(tmp_path / "run"):
+        assert sorted(entry.name for entry in tmp_path.iterdir()) == sorted([*others, "run.lock"])
