@@ -1,4 +1,4 @@
-"""What a user gives: checks of numbers, switches and names, and random generators from seeds."""
+"""Checks of user input, and random generators from seeds."""
 
 import functools
 import math
@@ -23,7 +23,7 @@ Seed: TypeAlias = int | np.random.Generator | None  # see `new_states`
 def as_python(value: Any) -> Any:
     """Returns a number or truth value of NumPy as Python's, whose arithmetic loses no digits; others as they are."""
     if isinstance(value, np.floating):
-        return float(value)  # `item` of a long double is no float
+        return float(value)  # `item` of a long double is not a float
     return value.item() if isinstance(value, np.generic) else value
 
 

@@ -1,4 +1,4 @@
-"""Runs the tests several times in a row beside busy processes, as on a laptop with other work to do.
+"""Runs the tests repeatedly while other processes keep the CPU busy.
 
     python tools/busy_tests.py                         # five times beside three processes
     python tools/busy_tests.py --times=1 tests/solver  # further arguments are pytest's

@@ -551,7 +551,7 @@ CHANGES = [
             "return place",
         ),
         (
-            "files that are no checkpoints are overwritten",
+            "files that are not checkpoints are overwritten",
             "checkpoint.py",
             "    if os.path.isfile(path):",
             "    if not os.path.isfile(path):",

@@ -42,9 +42,9 @@ class PowerAverage(Component):
     * ``"exact"``: the whole strategy is added up in every iteration, O(all sequences); OpenSpiel calls it FULL.
     * ``"lazy"``: the same numbers up to rounding, in O(touched). Needs perfect recall.
     * ``"stochastic"``: at visited infosets, weighted by 1 / probability: unbiased, with variance.
-    * ``"sampled"``: counts the opponent's action that was drawn: the empirical distribution of play. On a matrix game,
-      k iterations of `external(sample_per_infoset=True)` mix at most k actions (Grigoriadis, Khachiyan 1995). Two
-      players only.
+    * ``"sampled"``: as ``"stochastic"``, but counts the opponent's action that was drawn: the empirical distribution of
+      play. On a matrix game, k iterations of `external(sample_per_infoset=True)` mix at most k actions (Grigoriadis,
+      Khachiyan 1995). Two players only.
     * ``"optimistic"``: biased; for comparison with Lanctot et al. 2009, appendix A.1.
     * ``"last"``: no average: the last strategy. It need not converge.
 

@@ -116,7 +116,7 @@ def _compare_with_exact(average: PowerAverage, estimator: Estimator, tree: GameT
         away = np.abs(found - expected)
         worst = max(worst, float(away.max()))
         what = f"is not the exact average after {iteration} iterations"
-        look_at = "the sums of `settle`, and when it is called: before the strategy of an infoset changes"
+        look_at = "the sums of `settled`, and when it is called: before the strategy of an infoset changes"
         Subject(average, tree).require(away <= 1e-12, what, look_at, expected=expected, found=found)
     compared = f"{name_of(tree)}, after each of {_LAZY_ITERATIONS} iterations"
     return CheckLine("the exact average", compared, f"largest difference {worst:.1e}")

@@ -15,7 +15,7 @@ from mccfr_plus.checks.sampler import FALSE_ALARM, DrawsDirectly, GradientSample
 from mccfr_plus.errors import ConfigError, shortened
 from mccfr_plus.estimators import Baseline, Estimator
 from mccfr_plus.kernels.compile import announce_compilation
-from mccfr_plus.parameters import new_state
+from mccfr_plus.parameters import check_whole, new_state
 from mccfr_plus.solver.config import SolverConfig, estimate_with
 from mccfr_plus.trees.game_tree import GameTree, compile_game
 from mccfr_plus.trees.needs import DRAWS, GRADIENTS
@@ -65,8 +65,10 @@ def check_estimator(
     config = SolverConfig.from_specs(estimator, averaging="stochastic", baseline=baseline, batch=batch)
     estimate_with(config.estimator)  # raises without a kernel
     if GRADIENTS not in config.estimator.provides:
-        raise ConfigError(f"{config.estimator!r} estimates regrets up to a factor per infoset, and not a gradient.")
+        raise ConfigError(f"{config.estimator!r} estimates regrets up to a factor per infoset, not gradients.")
     new_state(seed)  # validates the seed
+    if samples is not None:
+        check_whole("samples", samples)
     trees = tiny_trees() if games is None else [compile_game(game) for game in games]
     if not trees:
         raise ConfigError("games=[]: give at least one game, or None for the built-in ones.")

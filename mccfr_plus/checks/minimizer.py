@@ -151,7 +151,7 @@ class _SingleInfoset:
         for good, what, look_at in (
             (np.isfinite(history), "plays NaN or infinity", overflows),
             (history >= 0.0, "plays with negative probability", "the numbers before normalization"),
-            (is_one, "plays what is no distribution", division),
+            (is_one, "plays something other than a distribution", division),
         ):
             bad = int(np.argmin(good.all(axis=1)))
             text = f"{history[bad].tolist()}, after the values {values[bad].tolist()}"

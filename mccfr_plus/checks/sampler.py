@@ -298,7 +298,7 @@ class GradientSampler:
             infoset = int(tree.infoset_of_slot[slot]) if 0 <= slot < tree.num_slots else -1
             is_own = begin <= infoset < end and int(records[infoset]["first_slot"]) == slot
             look_at = '`touch(tree, scratch, player, first, count, parent)`: first is the node\'s ["payload"]'
-            require(is_own, "lists as touched what is no infoset of the player", look_at, slot=slot, found=slot)
+            require(is_own, "lists as touched an infoset that is not the player's", look_at, slot=slot, found=slot)
             look_at = "the arguments of `touch`: the number of actions, and the player's last own slot"
             for name in ("num_actions", "parent_slot"):
                 expected, found = int(records[infoset][name]), int(touched[name])

@@ -2,7 +2,6 @@
 
 import argparse
 import contextlib
-import difflib
 import errno
 import importlib
 import importlib.metadata
@@ -153,7 +152,7 @@ def _run(argv: list[str]) -> None:
     elif argv[0] == "--version":
         print(f"{PROGRAM} {importlib.metadata.version('mccfr_plus')}")
     elif argv[0] not in VERBS:
-        near = difflib.get_close_matches(argv[0], VERBS, n=1)
+        near = get_close_matches(argv[0], VERBS, n=1)
         hint = f" Did you mean {near[0]!r}?" if near else ""
         raise UsageError(f"unknown command {argv[0]!r}.{hint} Give one of {', '.join(VERBS)}. See {PROGRAM} --help.")
     else:

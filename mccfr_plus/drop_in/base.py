@@ -11,6 +11,7 @@ import pyspiel
 
 from mccfr_plus.errors import CheckpointError, ConfigError, MccfrPlusError
 from mccfr_plus.parameters import check_whole
+from mccfr_plus.policies.table import TreePolicy
 from mccfr_plus.solver.config import SolverConfig
 from mccfr_plus.solver.solver import Solver
 
@@ -25,7 +26,7 @@ class Attribute:
 
     Args:
         read: Returns its value.
-        write: Sets it, or the rest of the message that refuses it.
+        write: The setter, or the reason that the error gives if the attribute is read-only.
     """
 
     def __init__(self, read: Callable[[Any], Any], write: Callable[[Any, Any], Any] | str = "make a new solver"):
@@ -44,8 +45,9 @@ class Attribute:
 
 
 def _frozen(policy: Any) -> Any:
-    """Returns the policy with an array that cannot be written, as that would not change the solver."""
-    policy.action_probability_array.flags.writeable = False
+    """Returns the policy; writing to its array, if it has one, is an error, as that would not change the solver."""
+    if isinstance(policy, TreePolicy):
+        policy.action_probability_array.flags.writeable = False
     return policy
 
 
@@ -96,17 +98,15 @@ class DropInSolver(Solver):
                 )
 
     def __setattr__(self, name: str, value: Any) -> None:
-        if name in _methods(type(self)) or name in ("_best_responses", "_player_nodes"):
+        if name in _methods(type(self)):
             raise ConfigError(f"{type(self).__name__}.{name} cannot be set: the compiled iteration does not use it.")
         super().__setattr__(name, value)
 
     def __getattr__(self, name: str) -> Any:
-        hint = ""
-        if name.startswith("_") and not name.startswith("__"):
-            table = "_infostates" if hasattr(type(self), "_infostates") else "_info_state_nodes"
-            hint = (
-                f": of OpenSpiel's private attributes there are {table}, _current_policy, _average_policy, _iteration"
-            )
+        if hasattr(type(self), name):
+            return object.__getattribute__(self, name)  # raises what the attribute or a property has raised
+        is_private = name.startswith("_") and not name.startswith("__")
+        hint = ": docs/how-to/drop-in.md lists OpenSpiel's private attributes that are there" if is_private else ""
         raise AttributeError(f"{type(self).__name__} has no attribute {name}{hint}.")
 
     def _begin(self, *arguments: Any) -> None:

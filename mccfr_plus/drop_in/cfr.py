@@ -16,11 +16,11 @@ from mccfr_plus.minimizers import RegretMatching, RegretMatchingPlus
 
 
 class FullCFRSolver(DropInSolver):
-    """What the solvers that traverse the whole game have in common: a table of nodes."""
+    """Base class of the solvers that traverse the whole game, with their table of nodes."""
 
     _info_state_nodes = Attribute(nodes_of, set_nodes)
     _root_node = Attribute(lambda solver: solver.game.new_initial_state())
-    _alternating_updates = Attribute(lambda solver: solver.config.alternating is not False)
+    _alternating_updates = Attribute(lambda solver: bool(solver.config.alternating))
     _linear_averaging = Attribute(lambda solver: solver.averaging.gamma > 0)
     _regret_matching_plus = Attribute(lambda solver: isinstance(solver.minimizer, RegretMatchingPlus))
 

@@ -9,6 +9,7 @@ from open_spiel.python.algorithms.cfr import _InfoStateNode
 
 from mccfr_plus.errors import ConfigError, PolicyError
 from mccfr_plus.minimizers.base import REGRET
+from mccfr_plus.solver.solver import Solver
 from mccfr_plus.trees.arrays import read_only
 from mccfr_plus.trees.needs import HISTORIES, INFOSETS
 
@@ -36,9 +37,13 @@ class SnapshotNode(_InfoStateNode):
 
     player: int = attr.ib(default=0)
 
+    def __reduce__(self) -> tuple:  # as for `Snapshot`
+        tables = dict(self.cumulative_regret), dict(self.cumulative_policy)
+        return _InfoStateNode, (list(self.legal_actions), self.index_in_tabular_policy, *tables)
+
 
 class Row(NamedTuple):
-    """What a solver knows of an information state."""
+    """Regrets and sums of the average at one information state."""
 
     player: int
     legal_actions: list[int]
@@ -89,22 +94,22 @@ def write_tables(solver: Any, rows: Mapping[str, Any], per_history: bool) -> Non
 
 
 def info_states_of(solver: Any) -> Snapshot:
-    """Returns the table of OpenSpiel's sampling solvers: {information state: [regrets, sums]} of those visited."""
+    """Returns the table of OpenSpiel's sampling solvers: {information state: (regrets, sums)} of those visited."""
     found = {}
     for text, row in read_tables(solver, per_history=False).items():
         if row.regrets.any() or row.sums.any():
-            found[text] = [read_only(row.regrets + _SMALL), read_only(row.sums + _SMALL)]
+            found[text] = read_only(row.regrets + _SMALL), read_only(row.sums + _SMALL)
     return Snapshot(found)
 
 
 def set_info_states(solver: Any, table: Mapping[str, Sequence[Any]]) -> None:
-    """Sets what `info_states_of` gives."""
+    """Writes a table in the format of `info_states_of` to the solver."""
     write_tables(solver, {text: tuple(np.asarray(row) - _SMALL for row in rows) for text, rows in table.items()}, False)
 
 
 def nodes_of(solver: Any) -> Snapshot:
     """Returns the table of OpenSpiel's full CFR: {information state: node}."""
-    lookup, nodes = solver.average_policy().state_lookup, {}
+    lookup, nodes = Solver.average_policy(solver).state_lookup, {}
     for text, row in read_tables(solver, per_history=True).items():
         tables = (Snapshot(zip(row.legal_actions, values.tolist(), strict=True)) for values in (row.regrets, row.sums))
         fields = (row.legal_actions, lookup[text], *tables, row.player)
@@ -113,7 +118,7 @@ def nodes_of(solver: Any) -> Snapshot:
 
 
 def set_nodes(solver: Any, table: Mapping[str, Any]) -> None:
-    """Sets what `nodes_of` gives."""
+    """Writes a table in the format of `nodes_of` to the solver."""
     write_tables(
         solver,
         {
@@ -133,6 +138,8 @@ def _stored_tree(solver: Any) -> Any:
             f"{solver.game} is too large to be compiled, so that the texts of its information states are not kept: "
             "use average_policy(), regrets(info_state), tree.num_infosets or save_checkpoint(path)."
         )
+    if len(set(solver.tree.info_states)) < solver.tree.num_infosets:
+        raise PolicyError(f"players of {solver.game} share information states: a table by text cannot tell them apart.")
     return solver.tree
 
 

@@ -46,7 +46,7 @@ def draw_action(strategy, first, count, rng):
 
 @expression_kernel
 def draw_at_node(strategy, scratch, first, count):
-    """Returns the index of an opponent's action, drawn on-policy and anew at every node."""
+    """Returns the index of an opponent's action, drawn on-policy, again at every node."""
     return draw_action(strategy, first, count, scratch.rng)
 
 

@@ -1,4 +1,4 @@
-"""The contract of estimators, and those that sample by `traversal`: each fills its slots with other constants."""
+"""The contract of estimators, and the estimators built on `traversal` with different constants."""
 
 from collections.abc import Callable
 from dataclasses import dataclass

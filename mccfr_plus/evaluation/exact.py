@@ -156,6 +156,8 @@ def exploitability(game: AnyGame, policy: JointPolicy) -> float:
 def best_response(game: AnyGame, policy: JointPolicy, player: int) -> BestResponse:
     """Returns a best response of one player to a policy of the others; see `nash_conv` for arguments and errors.
 
+    A player that the game does not have is a ConfigError.
+
     Examples:
         >>> import mccfr_plus, pyspiel
         >>> mccfr_plus.best_response("kuhn_poker", pyspiel.UniformPolicy(), player=0).value

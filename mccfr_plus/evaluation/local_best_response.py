@@ -32,6 +32,7 @@ Belief: TypeAlias = list[tuple[pyspiel.State, float]]  # weighted by chance's an
 
 _MAX_PASSES = 8  # of sampling, in search of consistent histories
 _MAX_STATES = 100_000  # of beliefs, of some kilobytes each
+_MAX_DECISIONS = 300_000  # of a response
 _MAX_DEPTH = 400  # of an exact expectation, far below Python's limit of recursion
 _TIE = 1e-9  # differences below are rounding: the first action is taken, whatever the order of summation
 
@@ -69,8 +70,11 @@ class Response(openspiel_policy.Policy):
         row = self._decisions.get(info_state)
         if row is None:
             action = self._decide(state)
-            row = self.behavior.row(state) if action is None else new_row(info_state, [action], [1.0])
-            self._decisions[info_state] = row
+            if action is None:  # the behavior keeps its own rows
+                return self.behavior.row(state)
+            if len(self._decisions) >= _MAX_DECISIONS:
+                self._decisions.clear()
+            row = self._decisions[info_state] = new_row(info_state, [action], [1.0])
         return row
 
     def action_probabilities(self, state: pyspiel.State, player_id: int | None = None) -> dict[int, float]:

@@ -20,7 +20,7 @@ from mccfr_plus.evaluation.local_best_response import (
 from mccfr_plus.evaluation.play import MIN_SAMPLES, Estimate, Stop, head_to_head
 from mccfr_plus.evaluation.sampled_best_response import SampledBestResponse, sampled_best_response
 from mccfr_plus.evaluation.strategies import Behavior, JointPolicy
-from mccfr_plus.parameters import Seed, new_state
+from mccfr_plus.parameters import LARGEST, Seed, check_number, new_state
 from mccfr_plus.trees.loading import load_game
 from mccfr_plus.trees.size_estimate import estimate_size
 
@@ -32,7 +32,7 @@ _VALUES_SHARE, _SAMPLED_SHARE = 0.13, 0.4  # of the time; local best responses g
 # Sampled best responses, with shares of a player's time for them.
 _LEAST_SHARE, _LOWER_SHARE = 0.2, 0.1  # for another trial; for the games of the lower bound
 _FIRST_SAMPLES, _MORE_SAMPLES = 16, 4  # times as many next time
-_MOST_GAMES, _MAX_NODES = 2000, 1_000_000_000  # the latter is no limit: time is
+_MOST_GAMES, _MAX_NODES = 2000, 1_000_000_000  # time ends a run before the second one does
 
 # Local best responses, with shares of the time for them.
 _PILOT_SHARE, _COARSE_SHARE = 0.1, 0.5  # for a trial of a lookahead; for all trials
@@ -95,6 +95,7 @@ def estimate_quality(
         >>> [(found.quantity, found.player, found.estimate.kind) for found in quality.findings[:2]]
         [('value', 0, 'estimate'), ('value', 1, 'estimate')]
     """
+    seconds = check_number("seconds", seconds, 0, LARGEST, "give a positive number")
     confidence = Stop.checked(None, seconds, confidence, progress).confidence
     game = load_game(game)
     rng, begin = np.random.default_rng(int(new_state(seed)[0])), time.perf_counter()

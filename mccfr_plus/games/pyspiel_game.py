@@ -77,7 +77,7 @@ class PyspielState(pyspiel.State):
         """Returns the outcomes of chance and their probabilities."""
         position = self._position
         if position.mover != CHANCE:
-            raise ValueError("chance_outcomes: this is no chance node; see current_player().")
+            raise ValueError("chance_outcomes: this is not a chance node; see current_player().")
         return list(zip(*position.choices(), strict=True))
 
     def returns(self) -> list[float]:

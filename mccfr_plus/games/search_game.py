@@ -180,7 +180,7 @@ def read_graph(text: str) -> Graph:
         kind, _, listed = " ".join(entry.split()).partition(" ")
         is_entry = kind in _SYNTAX and re.fullmatch(_SYNTAX[kind], listed)
         given = shortened(repr(entry.strip()))
-        _require(is_entry, f"{given} is no entry of a graph; it is written as in {THREE_COLUMNS!r}.")
+        _require(is_entry, f"{given} is not an entry of a graph; write it as in {THREE_COLUMNS!r}.")
         found[kind].append(listed)
     counts = {kind: len(entries) for kind, entries in found.items()}
     is_whole = counts.pop("patrol") > 0 and set(counts.values()) == {1}
@@ -191,7 +191,7 @@ def read_graph(text: str) -> Graph:
     number = {name: index for index, name in enumerate(dict.fromkeys(re.findall(r"\w+", chains)))}
     for name in (start, *(goal[0] for goal in goals), *itertools.chain(*patrols)):
         nodes = shortened(", ".join(number))
-        _require(name in number, f"{shortened(repr(name))} is no node of edges, which are {nodes}.")
+        _require(name in number, f"{shortened(repr(name))} is not a node that the edges name; they name {nodes}.")
     steps = set()
     for tail, kind, head in re.findall(r"\b(?=(\w+)([->])(\w+))", chains):
         _require(tail != head, f"edges join {shortened(repr(tail))} with itself; for staying there is `wait`.")
@@ -230,4 +230,4 @@ def _check(graph: Graph) -> None:
         reached |= new
     _require(reached & set(goals), f"no goal can be reached from the start {names[start]}: add edges.")
     for node in reached - set(goals):
-        _require(edges[node], f"no edge leads out of {names[node]}, which is no goal: add one or make it a goal.")
+        _require(edges[node], f"no edge leads out of {names[node]}, which is not a goal: add one or make it a goal.")

@@ -84,9 +84,10 @@ class _Binder:
         source = source_of(kernel)
         changes = {}
         for name, value in values_of(source).items():
-            loads = (each for each in dis.get_instructions(source) if each.argval == name and "GLOBAL" in each.opname)
-            if any(value is caller for caller in callers) and not any(loads):
-                continue  # an attribute has the kernel's name, as in ``np.clip``
+            if any(value is caller for caller in callers):
+                loads = (each for each in dis.get_instructions(source) if each.argval == name)
+                if not any("GLOBAL" in each.opname for each in loads):
+                    continue  # an attribute has the kernel's name, as in ``np.clip``
             new = self._filled(value, callers)
             if new is value:
                 continue

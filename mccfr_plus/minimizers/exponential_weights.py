@@ -323,6 +323,10 @@ class MagneticMirrorDescent(Dilated):
 def dilated_weights(tree: Tree, scheme: str = "kroer") -> np.ndarray:
     """Returns the weight of every infoset, w_I in psi, ``[num_infosets]`` float64, of all players.
 
+        psi(x) = sum over I of w_I * x[parent(I)] * (log n_I + sum over a of b(a) log b(a)),
+
+    with x the player's plan over sequences, b(a) = x[I, a] / x[parent(I)], and n_I the number of actions.
+
     The second derivative of psi along a direction h within the plans (sum over a of h[I, a] = h[parent(I)]) is
 
         sum over I of w_I * (sum over a of h[I, a]^2 / x[I, a] - h[parent(I)]^2 / x[parent(I)])

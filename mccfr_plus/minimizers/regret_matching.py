@@ -212,7 +212,7 @@ def project_two(one, other):
 
 
 @inline_kernel
-def threshold_of(values, first, last, total, count):
+def lift_threshold(values, first, last, total, count):
     """Returns what P takes from values before it cuts them at 0: 0 if their positive parts sum to 1 or more.
 
     Found by Newton's method: the first step leads to the threshold or below it, and the others leave out what is below
@@ -262,7 +262,7 @@ def smooth_predictive(values, strategy, tables, first, last, iteration, paramete
         scale = 1.0 / (regret + rest)
         strategy[at(first)], strategy[at(second)] = regret * scale, rest * scale
         return value
-    threshold = threshold_of(values, first, last, total, count)
+    threshold = lift_threshold(values, first, last, total, count)
     total, count = 0.0, 0.0
     for slot in range(first, last):
         regret, instant = max(values[at(slot)] - threshold, 0.0), values[at(slot)] - (regrets[at(slot)] + share)
@@ -271,7 +271,7 @@ def smooth_predictive(values, strategy, tables, first, last, iteration, paramete
         values[at(slot)] = regret
         count += 1.0 if regret > 0.0 else 0.0
         total += max(regret, 0.0)
-    threshold = threshold_of(values, first, last, total, count)
+    threshold = lift_threshold(values, first, last, total, count)
     scale = 1.0 if threshold < 0.0 else 1.0 / total
     for slot in range(first, last):
         strategy[at(slot)] = max(values[at(slot)] - threshold, 0.0) * scale

@@ -1,5 +1,6 @@
 """Files of policies: a versioned `.npz` without pickle."""
 
+import contextlib
 import os
 
 import numpy as np
@@ -90,13 +91,13 @@ def load_policy(path: str | os.PathLike, game: pyspiel.Game | str | GameTree | N
     no_fit = f"{path} holds a policy of {name}, which is not"
     damaged = f"{path} is damaged: its arrays hold no distributions, or do not fit together. Write it again."
     if str(fields["format"]) == KEYED_FORMAT:
-        game, table = load_game(game), KeyedTable(*(fields[field] for field in KeyedTable._fields))
-        if file_name_of(game) != name:
-            raise PolicyFileError(f"{no_fit} {game}: evaluate it on its own game.")
-        try:
-            return KeyedPolicy.of_kind(game, table, str(fields["kind"]))
-        except (LookupError, ValueError):
-            raise PolicyFileError(damaged) from None
+        loaded, table = load_game(game), KeyedTable(*(fields[field] for field in KeyedTable._fields))
+        if file_name_of(loaded) != name:
+            raise PolicyFileError(f"{no_fit} {loaded}: evaluate it on its own game.")
+        with contextlib.suppress(LookupError, ValueError):
+            if table.is_consistent(loaded.num_players()):
+                return KeyedPolicy.of_kind(loaded, table, str(fields["kind"]))
+        raise PolicyFileError(damaged)
     tree, strategy = compile_game(game), fields["strategy"]
     if str(fields["fingerprint"]) != tree.fingerprint or strategy.shape != (tree.num_slots,):
         raise PolicyFileError(f"{no_fit} {tree.game}, by information states or actions: evaluate it on its own game.")

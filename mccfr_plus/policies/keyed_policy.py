@@ -93,9 +93,7 @@ class KeyedPolicy(JointTablePolicy):
 
     @classmethod
     def of_kind(cls, game: pyspiel.Game, table: KeyedTable, kind: str) -> "KeyedPolicy":
-        """Returns the policy of a table. LookupError or ValueError if it is not consistent or has no keys of a kind."""
-        if not table.is_consistent(game.num_players()):
-            raise ValueError("the arrays of a policy do not fit together")
+        """Returns the policy of a table. LookupError or ValueError if the game has no keys of a kind."""
         return cls(game, table, _KEYS[kind](game))
 
     @classmethod
@@ -175,11 +173,12 @@ class KeyedPolicy(JointTablePolicy):
         counts = np.diff(self.table.first)[:most]
         end = int(counts.sum())
         players = np.repeat(self.table.players[:most], counts).astype(np.int64)
-        keys = np.repeat(self.table.keys[:most].view(np.uint64), counts, axis=0).tolist()
+        keys = [f"{low:016x}{high:016x}" for low, high in self.table.keys[:most].view(np.uint64).tolist()]
+        texts = [key for key, count in zip(keys, counts.tolist(), strict=True) for _ in range(count)]
         actions = self.table.actions[:end]
         pairs = list(zip(players.tolist(), actions.tolist(), strict=True))
         words = {pair: action_name(self.game, *pair) for pair in set(pairs)}
-        names, texts = [words[pair] for pair in pairs], [f"{low:016x}{high:016x}" for low, high in keys]
+        names = [words[pair] for pair in pairs]
         return PolicyTable(players, texts, actions, names, self.table.probabilities[:end], reach=None)
 
     def to_pyspiel(self) -> pyspiel.TabularPolicy:

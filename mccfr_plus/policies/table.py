@@ -15,11 +15,11 @@ from open_spiel.python import policy as openspiel_policy
 from mccfr_plus.display import data_frame, html_table
 from mccfr_plus.errors import PolicyError
 from mccfr_plus.estimators.escher import refresh_values
+from mccfr_plus.games.openspiel import TURN_BASED
 from mccfr_plus.games.rules import CHANCE
 from mccfr_plus.kernels.compile import announce_compilation, kernel
 from mccfr_plus.trees.flattening import rows_of
 from mccfr_plus.trees.game_tree import GameTree
-from mccfr_plus.trees.loading import TURN_BASED
 from mccfr_plus.trees.order import action_names, openspiel_order, representative_states
 
 _SHOWN = 10  # information states in a notebook
@@ -204,13 +204,14 @@ class TreePolicy(JointTablePolicy, openspiel_policy.TabularPolicy, Mapping):
     @cached_property
     def _texts(self) -> Sequence[str]:
         """The information states. PolicyError if players share some, which a mapping by text cannot tell apart."""
-        ((text, count),) = Counter(self.tree.info_states).most_common(1) or [("", 0)]
-        if count > 1:
+        texts = self.tree.info_states
+        if len(set(texts)) < len(texts):
+            text = Counter(texts).most_common(1)[0][0]
             raise PolicyError(
                 f"players of {self.game} share information states such as {text!r}, which a table by text cannot tell "
                 "apart. Use this policy as it is."
             )
-        return self.tree.info_states
+        return texts
 
     def __len__(self) -> int:
         return self.num_infosets
@@ -271,7 +272,15 @@ class TreePolicy(JointTablePolicy, openspiel_policy.TabularPolicy, Mapping):
     def to_dict(self) -> dict[str, list[tuple[int, float]]]:
         """Returns {information state: [(action, probability), ...]}, with all actions, of the game that was given."""
         rows = super().to_dict()
-        return dict(zip(map(_without_turn, rows), rows.values(), strict=True)) if self.tree.is_converted else rows
+        if not self.tree.is_converted:
+            return rows
+        found = dict(zip(map(_without_turn, rows), rows.values(), strict=True))
+        if len(found) < len(rows):
+            raise PolicyError(
+                f"players of {self.game} share information states, which a table by text cannot tell apart. Use this "
+                "policy as it is."
+            )
+        return found
 
     def to_pyspiel(self) -> pyspiel.TabularPolicy:
         """Returns a C++ tabular policy with the same probabilities, for pyspiel's own functions and bots.
@@ -280,7 +289,8 @@ class TreePolicy(JointTablePolicy, openspiel_policy.TabularPolicy, Mapping):
         """
         rows = {text: self._actions_and_probabilities(i) for i, text in enumerate(self._texts)}
         if self.game_type.short_name == TURN_BASED:
-            rows |= dict(zip(map(_without_turn, rows), rows.values(), strict=True))
+            found = dict(zip(map(_without_turn, rows), rows.values(), strict=True))
+            rows |= found if len(found) == len(rows) else {}  # players may share texts
         return pyspiel.TabularPolicy(rows)
 
     def to_table(self, most: int | None = None) -> PolicyTable:
@@ -300,7 +310,7 @@ def _without_turn(text: str) -> str:
 
 def table_of_tree(tree: GameTree, strategy: np.ndarray, most: int | None = None) -> PolicyTable:
     """Returns the table of a strategy, ``[num_slots]``, or only its `most` infosets with the largest reach."""
-    reach = infoset_values(tree, strategy).reach
+    reach = reach_of(tree, strategy)
     infosets = np.arange(tree.num_infosets) if most is None else np.argsort(-reach, kind="stable")[:most]
     records = tree.arrays.infosets[infosets]
     slots = rows_of(records["first_slot"], records["num_actions"])
@@ -313,6 +323,28 @@ def table_of_tree(tree: GameTree, strategy: np.ndarray, most: int | None = None)
         strategy[slots],
         reach[numbers],
     )
+
+
+def reach_of(tree: GameTree, strategy: np.ndarray) -> np.ndarray:
+    """Returns the probability of each information set if all players follow a strategy, ``[num_infosets]``."""
+    of_nodes, of_infosets = np.ones(tree.num_nodes), np.zeros(tree.num_infosets)
+    with announce_compilation(_add_reach, "the reach of information states", 1):
+        _add_reach(tree.arrays, strategy, tree.infoset_of_slot, of_nodes, of_infosets)
+    return of_infosets
+
+
+@kernel
+def _add_reach(tree, strategy, infoset_of_slot, of_nodes, of_infosets):
+    """Writes the probability of each node and adds it to its infoset; `of_nodes` are ones at first."""
+    nodes = tree.nodes
+    for node in range(len(nodes)):  # parents come before children
+        kind, child, payload = nodes[node]["kind"], nodes[node]["first_child"], nodes[node]["payload"]
+        if kind >= 0:
+            of_infosets[infoset_of_slot[payload]] += of_nodes[node]
+        for index in range(nodes[node]["num_children"]):
+            label = payload + index
+            probability = tree.chance[label]["probability"] if kind == CHANCE else strategy[label]
+            of_nodes[child + index] = of_nodes[node] * probability
 
 
 def is_strategy(probabilities: np.ndarray, firsts: np.ndarray) -> bool:

@@ -246,12 +246,13 @@ class Engine:
         """See `Solver.average_strategy`; `out`, ``[num_slots + num_players]``, is overwritten, on compiled trees."""
         if not self.average_method.has_sums:
             return self.current_strategy()
-        sums = self._settled_sums(out)
+        sums = self.sums(out)
         strategy = np.empty(self.tree.num_slots) if out is None else out[: self.tree.num_slots]
         normalize(sums, self.tree.found_infosets, strategy)
         return strategy
 
-    def _settled_sums(self, out: np.ndarray | None = None) -> np.ndarray:
+    def sums(self, out: np.ndarray | None = None) -> np.ndarray:
+        """Returns the sums of the average strategy, ``[num_slots + num_players]`` float64, perhaps the engine's own."""
         if self.average_method.mechanism is not Mechanism.LAZY:
             return self.average
         sums = np.empty(len(self.average)) if out is None else out
@@ -262,12 +263,8 @@ class Engine:
         """Returns the average's weight at each infoset found, ``[num_infosets]`` float64."""
         infosets, count = self.tree.found_infosets, self.tree.num_slots
         order = np.argsort(infosets["first_slot"])
-        sums = self._settled_sums() if self.average_method.has_sums else self.strategy
+        sums = self.sums() if self.average_method.has_sums else self.strategy
         return np.bincount(np.repeat(order, infosets["num_actions"][order]), sums[:count], len(infosets))
-
-    def sums(self) -> np.ndarray:
-        """Returns the sums of the average strategy, ``[num_slots + num_players]`` float64."""
-        return self._settled_sums()
 
     def set_sums(self, sums: np.ndarray) -> None:
         """Sets the sums, ``[num_slots]``; later iterations add to them."""
@@ -280,9 +277,7 @@ class Engine:
 
     def set_strategy(self, strategy: np.ndarray) -> None:
         if self.average_method.mechanism is Mechanism.LAZY:  # pending updates belong to the strategy before
-            infosets, sums = self.tree.found_infosets, self._settled_sums()
-            self.average[: self.tree.num_slots] = sums[: self.tree.num_slots]
-            self.scratches[0].seen[infosets["first_slot"]] = self.average[infosets["parent_slot"]]
+            self.set_sums(self.sums()[: self.tree.num_slots])
         self.strategy[: self.tree.num_slots] = strategy
         for scratch in self.scratches:
             scratch.reach_valid[:] = 0

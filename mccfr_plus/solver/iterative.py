@@ -301,7 +301,7 @@ class IterativeSolver(abc.ABC):
                 if self.stopped is not None:
                     if not self.iterations:
                         advice = "Those of estimator='outcome' are the shortest."
-                        raise BudgetError(f"not even the first iteration was run: {self.stopped} {advice}")
+                        raise BudgetError(f"no iteration was completed: {self.stopped} {advice}")
                     logger.warning("stopped after %s iterations: %s", f"{self.iterations:,}", self.stopped)
                 is_last = self.iterations >= target or now - begin >= limit or self.stopped is not None
                 yield Progress(self, self.iterations, self.nodes_touched, now - begin, is_last)

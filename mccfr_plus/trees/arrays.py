@@ -59,7 +59,7 @@ class TreeArrays(NamedTuple):
     infosets: np.ndarray  # [num_infosets] INFOSET
     infoset_range: np.ndarray  # [num_players + 1] int64: infosets of player p are range[p] .. range[p+1] - 1
     slot_range: np.ndarray  # [num_players + 1] int64, the same for slots
-    leaf_range: np.ndarray = _no(1, np.int64)  # [num_players + 1] int64, the same for blocks of leaves; see `leaves`
+    leaf_range: np.ndarray = _no(1, np.int64)  # [num_players + 1] int64, the same for blocks; see `flattening`
     leaf_start: np.ndarray = _no(1, np.int64)  # [num_blocks + 1]: entries of block b are start[b] .. start[b+1] - 1
     leaf_row: np.ndarray = _no(0, np.int32)  # [BLOCK * num_blocks] int32: the slots that a block sums for
     leaf_others: np.ndarray = _no(0, np.int32)  # [num_entries * (num_players - 1)]: last slots of the other players

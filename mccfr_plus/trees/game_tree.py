@@ -177,6 +177,10 @@ class GameTree(Tree):
 
     def statistics(self) -> Statistics:
         """Returns the sizes of the tree: histories, infosets, sequences, M-values, bytes."""
+        return self._statistics
+
+    @cached_property
+    def _statistics(self) -> Statistics:
         arrays, kinds, players = self.arrays, self.arrays.nodes["kind"], range(self.num_players)
         owns = [arrays.infosets[slice(*arrays.infoset_range[player : player + 2])] for player in players]
         blocks = [np.bincount(action_sequences(self, player)) for player in players]

@@ -38,8 +38,8 @@ _NO_STATE: tuple[int, Any] = -1, None
 _FIELDS = NODE.itemsize // 4  # of a node, all int32
 _FIRST_CHILD, _PAYLOAD = 2, 3  # among them
 
-# Payoffs and chance events whose rows Python remembers, in some 20 MB each.
-_MOST_PAYOFFS, _MOST_DISTRIBUTIONS = 1 << 16, 1 << 12
+# Payoffs, and outcomes of chance events, whose rows Python remembers, in some 20 MB each.
+_MOST_PAYOFFS, _MOST_OUTCOMES = 1 << 16, 1 << 17
 
 _ROUNDS, _STATES, _SECONDS, _LONGEST_PLAY = 20, 250, 0.1, 1000  # for measuring how large a state is
 _SMALLEST_STATE, _KEEPING_COST = 1000, 200  # bytes of a state, and of its Python object and dictionary entry
@@ -78,7 +78,8 @@ class LazyTree(ExpandingTree):
         self._fields, self._parents = _view(nodes, "i"), _view(parents, "i")
         self._slot_actions, self._outcome_actions = _view(self.slot_action, "q"), _view(self._outcome_action, "q")
         self._payoff_of = functools.lru_cache(_MOST_PAYOFFS)(self._new_payoff)
-        self._distribution_of = functools.lru_cache(_MOST_DISTRIBUTIONS)(self._new_distribution)
+        most = max(_MOST_OUTCOMES // max(game.max_chance_outcomes(), 1), 1)
+        self._distribution_of = functools.lru_cache(most)(self._new_distribution)
         # Kept states in two generations: when the young one is full, the old one is dropped.
         self._young: dict[int, pyspiel.State] = {}
         self._old: dict[int, pyspiel.State] = {}

@@ -21,6 +21,7 @@ from tqdm.auto import tqdm
 
 import mccfr_plus.games  # noqa: F401 - registers this package's games
 from mccfr_plus.errors import GameError, MccfrPlusError, shortened
+from mccfr_plus.games.openspiel import TURN_BASED
 from mccfr_plus.games.rules import CHANCE, TERMINAL
 from mccfr_plus.trees.arrays import INFOSET
 from mccfr_plus.trees.flattening import FlatTree, flatten
@@ -40,7 +41,6 @@ _CHECK_EVERY = 1024  # nodes between two checks of the budget
 COMPILED_BYTES_PER_NODE = 21  # 16 in the tree, 5 in the recording
 COMPILED_BYTES_PER_INFOSET = 250  # key object, dictionary entries, list entries, array rows; its text comes on top
 
-TURN_BASED = "turn_based_simultaneous_game"  # OpenSpiel's conversion
 _IN_MEMORY = " was made in memory"
 
 _USUAL = re.compile(r"[a-z_]*|[1-8]", re.IGNORECASE)  # values of parameters
@@ -89,14 +89,13 @@ def load_game(game: pyspiel.Game | str | Tree) -> pyspiel.Game:
     if not isinstance(game, pyspiel.Game):
         raise GameError(f"game={game!r} is a {type(game).__name__}: give a pyspiel.Game or a game string.")
     kind, fault = game.get_type(), ""
-    length = game.max_game_length() + max(game.max_chance_nodes_in_history(), 0)
     if kind.dynamics == pyspiel.GameType.Dynamics.MEAN_FIELD:
         fault = "is a mean-field game, which CFR does not model: see open_spiel.python.mfg for algorithms that do"
     elif kind.chance_mode not in _EXPLICIT:
         fault = "draws chance events by itself: choose a game, or parameters, that list outcomes with probabilities"
     elif not kind.provides_information_state_string:
         fault = "provides no information_state_string, which tells information sets apart: choose a game that does"
-    elif length > _MAX_LENGTH:
+    elif (length := game.max_game_length() + max(game.max_chance_nodes_in_history(), 0)) > _MAX_LENGTH:
         fault = f"can have {length:,} moves, more than {_MAX_LENGTH:,}: choose smaller parameters"
     if fault:
         raise GameError(f"{game} {fault}.")
@@ -141,7 +140,7 @@ def game_of_name(text: str) -> pyspiel.Game:
         near = difflib.get_close_matches(name, names, n=3, cutoff=0.5) or [n for n in names if name and name in n][:3]
         hint = f"did you mean {', '.join(near)}?" if near else "pyspiel.registered_names() lists them all."
         hint += " A user-defined game must be imported first (--import=MODULE on the command line)."
-        raise GameError(f"{name!r} is no game of OpenSpiel: {hint}")
+        raise GameError(f"OpenSpiel has no game {name!r}: {hint}")
     try:
         with quiet_openspiel():
             if "(" in text:
@@ -164,7 +163,11 @@ def try_out(text: str) -> None:
         return
     # -P: no module is taken from the working directory
     command = [sys.executable, "-P", "-c", _TRIAL, text, str(_TRIAL_SECONDS), str(_TRIAL_BYTES)]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, timeout=10 * _TRIAL_SECONDS, check=False)
+    except subprocess.TimeoutExpired:  # it waits, or no limit could be set
+        said = f"OpenSpiel fails on {text!r}: one game does not end in {_TRIAL_SECONDS} seconds"
+        raise GameError(f"{said}: choose other parameters.") from None
     if done.returncode:
         how = f" ({signal.Signals(-done.returncode).name})" if done.returncode < 0 else ""
         said = without_places(done.stderr.strip().rpartition("\n")[2])
@@ -279,7 +282,7 @@ def require_end(game: pyspiel.Game, num_moves: int) -> None:
 
 
 def unknown_mover(player: int) -> WrongAnswerError:
-    return WrongAnswerError(f"a node of a kind that is no decision, chance or terminal node (current player {player})")
+    return WrongAnswerError(f"a node that is not a decision, chance or terminal node (current player {player})")
 
 
 def different_actions(info_state: str, player: int, known: Sequence[int], found: Sequence[int]) -> WrongAnswerError:
@@ -309,7 +312,7 @@ def show_fraction(bar: tqdm, num_nodes: int, num_actions: Sequence[int], num_tak
 
 
 def record(game: pyspiel.Game, check_budget: _Check, progress: bool | None) -> tuple[FlatTree, list[str]]:
-    """Returns the tree of a turn-based game and its information states; `check_budget` is `memory.Budget.check`."""
+    """Returns the tree of a turn-based game and its information states; `check_budget` is `game_tree.Budget.check`."""
     path: list[list[Any]] = []
     with compiling_bar(progress) as bar:
         try:

@@ -48,7 +48,7 @@ FRAME = np.dtype(
         ("weight", np.float64),
         ("share", np.float64),  # probability of the visited child under the strategy, or by chance
         ("inclusion", np.float64),  # probability with which it was chosen to be visited; 0 where all children are
-        ("total", np.float64),  # what `weigh_actions` returned
+        ("total", np.float64),  # what `WEIGH_ACTIONS` returned
         ("value", np.float64),  # estimate of the node's value
     ]
 )
@@ -81,7 +81,7 @@ class Scratch(NamedTuple):
     reach_valid: np.ndarray  # [num_players] int64; 1 where a player's part of `reach` fits the strategy
     visits: np.ndarray  # [max_visits] VISIT
     stack: np.ndarray  # [max(max_stack, num_players)] PENDING
-    drawn: np.ndarray  # [num_slots] DRAWN, used at first slots; empty if actions are drawn anew at every node
+    drawn: np.ndarray  # [num_slots] DRAWN, used at first slots; empty if actions are drawn again at every node
     frames: np.ndarray  # [max_depth + 1] FRAME; empty if there are no values of histories
     values: np.ndarray  # [num_players, num_nodes] float64: baselines, or ESCHER's values; all threads share them
     counts: np.ndarray  # [1] COUNTS

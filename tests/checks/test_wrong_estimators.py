@@ -23,7 +23,7 @@ FAULTS = {
     "touches children first": "touches an infoset before its parent",
     "touches without setting to 0": "without setting its gradient to 0",
     "lists twice": "lists an infoset twice|lists more infosets",
-    "touches the opponent's": "lists as touched what is no infoset of the player",
+    "touches the opponent's": "lists as touched an infoset that is not the player's",
     "wrong parent": "wrong parent_slot",
     "wrong count": "wrong num_actions",
     "writes to the opponent's slots": "writes outside of its slots",

@@ -12,7 +12,7 @@ from mccfr_plus.trees.scratch import at
 FAULTS = {
     # fault: what the message must say
     "wrong sign": "grows as fast as time does",
-    "not normalised": "plays what is no distribution",
+    "not normalised": "plays something other than a distribution",
     "writes to a neighbour's strategy": "writes outside of its slots, to `strategy`",
     "writes to a neighbour's table": "writes outside of its slots, to `tables.0.`",
     "writes to others' values": "writes outside of its slots, to `values`",

@@ -61,7 +61,7 @@ def test_games_and_components_of_a_file(command, module, interpreted_loops):
 def test_a_module_of_the_current_folder_by_name(command, module, monkeypatch):
     monkeypatch.chdir(module.parent)
     game = f"python_imported_{module.parent.name}"
-    command("stats", game).assert_one_line_error(f"'{game}' is no game of OpenSpiel")
+    command("stats", game).assert_one_line_error(f"OpenSpiel has no game '{game}'")
     found = command("stats", game, "--import=imported_by_tests", "--json")
     assert found.json["histories"] == 58
     assert user_modules.imported_modules() == ("imported_by_tests",)

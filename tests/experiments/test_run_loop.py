@@ -76,7 +76,7 @@ def test_a_game_that_does_not_fit_is_traversed_by_its_rules(tmp_path, monkeypatc
         assert found.nash_conv == pytest.approx(stored.nash_conv, abs=1e-12)
     if algorithm == "external":
         symmetric = replace(other, algorithm="external(symmetry=True)")
-        assert "name no symmetries" in runs.outcome_of(symmetric, {}, lambda progress: None, lambda: False)
+        assert "define no symmetries" in runs.outcome_of(symmetric, {}, lambda progress: None, lambda: False)
     assert other.policy.exists() == (algorithm != "openspiel:external")  # OpenSpiel's policies are no files of ours
     lazy = replace(other, game="tic_tac_toe")  # without rules
     assert "too large" in runs.outcome_of(lazy, {}, lambda progress: None, lambda: False)

@@ -99,9 +99,9 @@ def test_history():
 @pytest.mark.parametrize(
     ("graph", "message"),
     [
-        ("S-a", "'S-a' is no entry of a graph; it is written as in 'start S; goals g1"),
+        ("S-a", "'S-a' is not an entry of a graph; write it as in 'start S; goals g1"),
         ("goals g; patrol a; edges S-a-g", "give one entry each of start, goals and edges, and at least one patrol"),
-        ("start X; goals g; patrol a; edges S-a-g", "'X' is no node of edges, which are S, a, g"),
+        ("start X; goals g; patrol a; edges S-a-g", "'X' is not a node that the edges name; they name S, a, g"),
         ("start S; goals g g:2; patrol a; edges S-a-g", "goals g g: give each node once"),
         ("start S; goals g; patrol a-S-g; edges S-a-g", "a patrol starts in the middle of its path, .* start 'S'"),
         ("start S; goals g; patrol a; edges S-a g>a", "no goal can be reached from the start 'S'"),

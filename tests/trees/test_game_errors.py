@@ -38,7 +38,7 @@ def code(request):
         ("chance_outcomes", [(0, 0.5), (1, 0.6)], "chance sum to 1.1 instead of 1"),
         ("chance_outcomes", [(0, 1.5), (1, -0.5)], r"finite and not negative, and not \[1.5, -0.5\]"),
         ("chance_outcomes", [(0, 0.5), (1, math.nan)], r"finite and not negative, and not \[0.5, nan\]"),
-        ("current_player", -5, "kind that is no decision, chance or terminal node"),
+        ("current_player", -5, "that is not a decision, chance or terminal node"),
         ("returns", [math.nan, 0.0], r"returns\(\) must be 2 finite numbers, and not \[nan, 0.0\]"),
         ("returns", [0.0], r"2 finite numbers, and not \[0.0\]"),
     ],

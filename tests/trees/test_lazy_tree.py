@@ -103,7 +103,7 @@ def test_infosets_are_known_by_the_own_past():
 def test_a_policy_of_imperfect_recall_is_the_mean_over_pasts(estimator, averaging, caplog):
     """Weighted by how much of the average's weight came to each past."""
     solver = lazy_solver("liars_dice_ir(dice_sides=3)", estimator, "rm", averaging, seed=1).run(300)
-    tree, sums = solver.tree, solver._engine._settled_sums()
+    tree, sums = solver.tree, solver._engine.sums()
     expected = {}
     for infoset in range(tree.num_infosets):
         key = int(tree.found_infosets["player"][infoset]), *tree.found_keys[infoset].tolist()
@@ -192,7 +192,7 @@ def test_a_full_tree_stays_full(tmp_path):
 def test_memory_for_less_than_an_iteration():
     solver = lazy_solver("leduc_poker", "opponent", plan=PLENTY._replace(max_nodes=300), seed=1)
     for _ in range(2):
-        with pytest.raises(BudgetError, match=r"not even the first iteration.*have filled memory="):
+        with pytest.raises(BudgetError, match=r"no iteration was completed.*have filled memory="):
             solver.run(5)
 
 

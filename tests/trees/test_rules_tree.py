@@ -377,7 +377,7 @@ def _after(node):
 
 MISTAKES = {
     "too_deep": (layers(17), {}, "longer than max_game_length", [0] * 16),
-    "no_player": (_after(Move(2, (), {0: _END})), {}, r"state\[MOVER\] is no player", [2, 3]),
+    "no_player": (_after(Move(2, (), {0: _END})), {}, r"state\[MOVER\] is not a player", [2, 3]),
     "no_action": (_after(Move(1, (), {})), {}, "`legal` gives no action", [2, 3]),
     "low_view": (_after(Move(1, (-1,), {0: _END})), {}, "`look` writes an entry that is not in", [2, 3]),
     "high_view": (_after(Move(1, (0, 1000), {0: _END})), {}, "`look` writes an entry that is not in", [2, 3]),

@@ -150,7 +150,7 @@ def test_wrong_symmetries_are_found():
 @pytest.mark.parametrize(
     ("game", "options", "message"),
     [
-        ("leduc_poker", {}, "the rules of leduc_poker.* name no symmetries"),
+        ("leduc_poker", {}, "the rules of leduc_poker.* define no symmetries"),
         ("tic_tac_toe", {}, "no compiled rules of tic_tac_toe"),
     ],
 )

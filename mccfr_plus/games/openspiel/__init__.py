@@ -30,7 +30,7 @@ GAMES: Mapping[str, type[OpenSpielRules]] = {
     )
 }
 
-_TURN_BASED = "turn_based_simultaneous_game"
+TURN_BASED = "turn_based_simultaneous_game"  # OpenSpiel's conversion
 
 
 def compiled_rules(game: pyspiel.Game) -> RulesGame | None:
@@ -62,12 +62,12 @@ def _rules_or_reason(game: pyspiel.Game) -> OpenSpielRules | str:
     name, given = kind.short_name, game.get_parameters()
     if kind.dynamics != pyspiel.GameType.Dynamics.SEQUENTIAL:
         return f"{name} has simultaneous moves: give its turn-based form (pyspiel.convert_to_turn_based)."
-    if name == _TURN_BASED:
+    if name == TURN_BASED:
         given = dict(given["game"])
         name = given.pop("name")
     if name not in GAMES:
         return f"there are no compiled rules of {name}: OpenSpiel's games with rules are {', '.join(GAMES)}."
-    known: dict[str, Any] = {} if kind.short_name == _TURN_BASED else dict(kind.parameter_specification)
+    known: dict[str, Any] = {} if kind.short_name == TURN_BASED else dict(kind.parameter_specification)
     return _made(GAMES[name], tuple(sorted({**known, **given}.items())))
 
 

@@ -51,7 +51,7 @@ def rules_to_traverse(game: pyspiel.Game, symmetry: bool = False) -> RulesGame:
     elif not can_be_implicit(rules):
         why = f"the rules of {game} have no kernel `observe`, see mccfr_plus.games.rules, or too many codes of it."
     elif symmetry and len(rules.sizes.symmetries) < 2:
-        raise ConfigError(f"symmetry=True: the rules of {game} name no symmetries, as those of phantom_ttt do.")
+        raise ConfigError(f"symmetry=True: the rules of {game} define no symmetries; those of phantom_ttt do.")
     else:
         return rules
     raise ConfigError(f"tree='rules': {why} Use tree='compiled' or tree='lazy'.")

@@ -45,7 +45,7 @@ DONE, PAUSED, FULL = range(3)
 _TOO_DEEP, _BAD_MOVER, _BAD_LEGAL, _BAD_VIEW, _BAD_CHANCE, _BAD_RETURNS, _DIFFERENT_LEGAL = range(3, 10)
 _MISTAKES = {
     _TOO_DEEP: "a history is longer than max_game_length + max_chance_nodes of the layout",
-    _BAD_MOVER: "state[MOVER] is no player, CHANCE or TERMINAL",
+    _BAD_MOVER: "state[MOVER] is not a player, CHANCE or TERMINAL",
     _BAD_LEGAL: "`legal` gives no action, or more than num_distinct_actions of the layout",
     _BAD_VIEW: "`look` writes an entry that is not in 0 .. size - 1 of its field",
     _BAD_CHANCE: "`outcomes` gives no outcome, more than max_chance_outcomes of the layout, or probabilities that are "
