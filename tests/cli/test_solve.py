@@ -151,7 +151,7 @@ def test_full_memory_ends_the_run(command, monkeypatch):
 @pytest.mark.parametrize(
     ("arguments", "expected"),
     [
-        (["nope_game"], "'nope_game' is no"),
+        (["nope_game"], "OpenSpiel has no game 'nope_game'"),
         (["mfg_crowd_modelling"], "mean-field"),
         (["pathfinding"], "information_state_string"),
         (["liars_dice_ir", "--target_exploitability=0.1"], "imperfect recall"),

@@ -135,7 +135,7 @@ def test_bad_input_is_an_error_and_changes_nothing(name):
     for player in (-1, 2, 99):
         with pytest.raises((ValueError, pyspiel.SpielError)):
             state.information_state_string(player)
-    with pytest.raises(ValueError, match="no chance node"):
+    with pytest.raises(ValueError, match="not a chance node"):
         a_state(game, 100).chance_outcomes()
     end = a_state(game, 100)
     assert end.is_terminal()

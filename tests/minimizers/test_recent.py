@@ -97,7 +97,7 @@ AT_THRESHOLD = [
 
 
 def test_the_projection_is_the_nearest_point():
-    rng, threshold_of = np.random.default_rng(1), interpreted(regret_matching.threshold_of)
+    rng, threshold_of = np.random.default_rng(1), interpreted(regret_matching.lift_threshold)
     for case in range(200):
         count = case % 5 + 1
         values = rng.normal(size=count) * 10.0 ** rng.integers(-2, 2)
