@@ -83,7 +83,7 @@ CHANGES = [
         "tests/estimators/test_estimators.py",
         (
             "the alias table takes the wrong side",
-            "draws.py",
+            "traversal.py",
             'if scaled - column >= outcome["accept"]:',
             'if scaled - column < outcome["accept"]:',
         ),
@@ -93,7 +93,7 @@ CHANGES = [
         "tests/estimators/test_forms.py",
         (
             "one draw per infoset is kept for the next traversal",
-            "draws.py",
+            "traversal.py",
             'if drawn[at(first)]["traversal"] != traversal:',
             'if drawn[at(first)]["traversal"] == 0:',
         ),
@@ -123,7 +123,7 @@ CHANGES = [
         "tests/estimators/test_estimators.py",
         (
             "exploration by the strategy",
-            "draws.py",
+            "traversal.py",
             "return np.int64(draw / epsilon * count)",
             "return draw_action(strategy, first, count, rng)",
         ),
@@ -133,13 +133,13 @@ CHANGES = [
         "tests/minimizers/test_minimizers.py",
         (
             "regret matching plays negative regrets",
-            "regret_matching.py",
+            "minimizer.py",
             "share = max(regret, 0.0)",
             "share = regret + 0.0",
         ),
         (
             "rm+ keeps negative regrets",
-            "regret_matching.py",
+            "minimizer.py",
             "            regret = max(regret, 0.0)\n",
             "            regret = max(regret, -1e300)\n",
         ),
@@ -149,10 +149,10 @@ CHANGES = [
             "missed_positive = math.exp(parameters[BEFORE_POSITIVE] - tables[SEEN_POSITIVE, at(first)])",
             "missed_positive = 1.0",
         ),
-        ("PRM+ without its prediction", "regret_matching.py", "regret + weight * instant", "regret"),
+        ("PRM+ without its prediction", "minimizer.py", "regret + weight * instant", "regret"),
         (
             "values are not passed up",
-            "base.py",
+            "minimizer.py",
             'gradient[at(infoset["parent_slot"])] += value',
             'gradient[at(infoset["parent_slot"])] += 0.0',
         ),
@@ -176,15 +176,15 @@ CHANGES = [
     *changes(
         "averages",
         "tests/averages/test_averaging.py::test_lazy_is_the_dense_average",
-        ("the lazy average counts a gain twice", "methods.py", "            seen[at(first)] = above\n", ""),
+        ("the lazy average counts a gain twice", "average.py", "            seen[at(first)] = above\n", ""),
     ),
     *changes(
         "averages",
         "tests/averages/test_averaging.py::test_expectation_is_reach_times_strategy",
-        ("visits without weights", "methods.py", 'weight * entry["weight"]', "weight"),
+        ("visits without weights", "average.py", 'weight * entry["weight"]', "weight"),
         (
             "the second traversal draws others by their strategies",
-            "methods.py",
+            "average.py",
             "draw_uniform(count, rng))",
             "draw_action(strategy, payload, count, rng))",
         ),
@@ -393,7 +393,7 @@ CHANGES = [
     *changes(
         "minimizers",
         "tests/minimizers/test_minimizers.py",
-        ("the values of two actions are those of one", "base.py", "if count == 2:", "if count == 1:"),
+        ("the values of two actions are those of one", "minimizer.py", "if count == 2:", "if count == 1:"),
         (
             "a schedule is one iteration ahead",
             "discounted.py",
@@ -406,7 +406,7 @@ CHANGES = [
         "tests/minimizers/test_recent.py",
         (
             "the sum of positive regrets begins with 1",
-            "regret_matching.py",
+            "predictive.py",
             "total, count = 0.0, 0.0",
             "total, count = 1.0, 0.0",
         ),
@@ -432,14 +432,14 @@ CHANGES = [
     *changes(
         "averages",
         "tests/minimizers/test_minimizers.py::test_sampled_run_equals_naive_dense_rules",
-        ("own traversals end at the root", "methods.py", "while True:", "while not True:"),
+        ("own traversals end at the root", "average.py", "while True:", "while not True:"),
     ),
     *changes(
         "averages",
         "tests/trees/test_lazy_tree.py::test_every_form",
         (
             "own traversals end where a lazy tree has expanded",
-            "methods.py",
+            "average.py",
             "if EXPAND(tree.expansion, node, thread):",
             "if not EXPAND(tree.expansion, node, thread):",
         ),
@@ -449,7 +449,7 @@ CHANGES = [
         "tests/averages/test_averaging.py::test_lazy_is_the_dense_average",
         (
             "the exact average ends with another player's slots",
-            "methods.py",
+            "average.py",
             "tree.slot_range[player + 1]):\n        average",
             "tree.slot_range[player & 1]):\n        average",
         ),

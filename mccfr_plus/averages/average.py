@@ -1,4 +1,8 @@
-"""Averages: weights of iterations, and `Mechanism`: how the sums are formed, which way is right, and its kernels."""
+"""Averages: weights of iterations, and `Mechanism`: how the sums are formed, which way is right, and its kernels.
+
+The lazy average needs no table of pending updates: the sum of a sequence is also the mass that has reached the infosets
+behind it, and an infoset takes what its parent's sum has gained since it was last touched.
+"""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -7,12 +11,21 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from mccfr_plus.averages import methods
 from mccfr_plus.errors import ConfigError
 from mccfr_plus.estimators import Estimator
-from mccfr_plus.estimators.draws import list_drawn_action, list_infoset, list_nothing
-from mccfr_plus.kernels.slots import bind
+from mccfr_plus.estimators.traversal import (
+    DRAW_AT_CHANCE,
+    draw_action,
+    draw_uniform,
+    list_drawn_action,
+    list_infoset,
+    list_nothing,
+)
+from mccfr_plus.games.rules import CHANCE, TERMINAL
+from mccfr_plus.kernels.compile import inline_kernel, kernel
+from mccfr_plus.kernels.slots import Constant, bind, required_slot
 from mccfr_plus.parameters import Component, choice, number, whole
+from mccfr_plus.trees.expansion import EXPAND
 from mccfr_plus.trees.needs import (
     AVERAGE,
     DRAWS,
@@ -24,6 +37,195 @@ from mccfr_plus.trees.needs import (
     PERFECT_RECALL,
     TWO_PLAYERS,
 )
+from mccfr_plus.trees.scratch import (
+    ADVANCE,
+    CHILD_OF,
+    FETCH_AHEAD,
+    FIRST_NODE,
+    HEAD,
+    IS_LAZY,
+    KEEP,
+    LOOK_AHEAD,
+    PAYLOAD_OF,
+    REOPEN,
+    RESUME,
+    at,
+    note_visit,
+    push,
+    refresh_reach,
+)
+
+SINCE_LAST_VISIT = Constant("SINCE_LAST_VISIT", False, "Whether to add all iterations since the last visit.")
+FOLLOWS_ALL_OWN = Constant("FOLLOWS_ALL_OWN", True, "Whether all own actions are visited, or one is drawn.")
+
+
+@required_slot
+def USER_AVERAGE(tree, strategy, average, scratch, player, weight):
+    """The kernel of a user-defined average; see `AverageMethod`."""
+
+
+@kernel
+def accumulate_user_defined(tree, strategy, average, scratch, player, weight):
+    USER_AVERAGE(tree, strategy, average, scratch, player, weight)
+    return True
+
+
+@inline_kernel
+def add_weight(tree, average, player, weight):
+    """Adds an iteration's weight to the sum of the player's empty sequence. `average` is modified in place."""
+    average[at(tree.slot_range[-1] + player)] += weight
+
+
+@inline_kernel
+def accumulate_exact(tree, strategy, average, scratch, player, weight):
+    """Adds weight x own reach x strategy at all of the player's slots. See `AverageMethod`."""
+    add_weight(tree, average, player, weight)
+    refresh_reach(tree, strategy, scratch, player)
+    for slot in range(tree.slot_range[player], tree.slot_range[player + 1]):
+        average[at(slot)] += weight * scratch.reach[at(slot)]
+    return True
+
+
+@inline_kernel
+def accumulate_lazy(tree, strategy, average, scratch, player, weight):
+    """Applies the pending updates at the player's touched infosets, whose strategy has not changed since then."""
+    add_weight(tree, average, player, weight)
+    touched, seen, begin = scratch.touched, scratch.seen, tree.infoset_range[player]
+    end = begin + scratch.num_touched[player]
+    for position in range(begin, end):
+        ahead = touched[at(min(position + LOOK_AHEAD, end - 1))]
+        FETCH_AHEAD(average, ahead["parent_slot"])
+        FETCH_AHEAD(seen, ahead["first_slot"])
+        infoset = touched[at(position)]
+        first, above = infoset["first_slot"], average[at(infoset["parent_slot"])]
+        gain = above - seen[at(first)]
+        if gain > 0.0:  # below 0 where another thread of the fast mode has lost what was added above
+            seen[at(first)] = above
+            for slot in range(first, first + infoset["num_actions"]):
+                average[at(slot)] += gain * strategy[at(slot)]
+    return True
+
+
+@kernel
+def settled(infosets, strategy, average, seen, sums):
+    """Writes what `average` would be without pending updates to `sums`, ``[num_slots + num_players]``."""
+    for slot in range(len(strategy), len(average)):
+        sums[slot] = average[slot]
+    for infoset in infosets:
+        first = infoset["first_slot"]
+        gain = max(sums[infoset["parent_slot"]] - seen[first], 0.0)
+        for slot in range(first, first + infoset["num_actions"]):
+            sums[slot] = average[slot] + gain * strategy[slot]
+
+
+@kernel
+def accumulate_touched(tree, strategy, average, scratch, player, weight):
+    """Adds reach x strategy at the player's touched infosets, for this iteration or all since the last visit.
+
+    The latter, "optimistic averaging", is biased, as reach has changed meanwhile (Lanctot et al. 2009, appendix A.1).
+    """
+    add_weight(tree, average, player, weight)
+    reach, total = scratch.reach, average[tree.slot_range[-1] + player]
+    begin = tree.infoset_range[player]
+    for position in range(begin, begin + scratch.num_touched[player]):
+        infoset = scratch.touched[position]
+        first = infoset["first_slot"]
+        above = reach[infoset["parent_slot"]]
+        scale = weight
+        if SINCE_LAST_VISIT():
+            scale = total - scratch.seen[first]
+            scratch.seen[first] = total
+        for slot in range(first, first + infoset["num_actions"]):
+            reach[slot] = above * strategy[slot]
+            average[slot] += scale * reach[slot]
+    return True
+
+
+@inline_kernel
+def accumulate_visits(tree, strategy, average, scratch, player, weight):
+    """Adds the weight alone: `add_visits` follows each traversal (Lanctot et al. 2009, appendix A.1)."""
+    add_weight(tree, average, player, weight)
+    return True
+
+
+@inline_kernel
+def add_visits(strategy, average, scratch, weight):
+    """Adds strategies, or the actions drawn, at listed infosets. `average` is modified in place."""
+    add_listed(strategy, average, scratch.visits, scratch.counts[0]["num_visits"], weight)
+
+
+@inline_kernel
+def add_listed(strategy, average, visits, num_visits, weight):
+    """Does what `add_visits` does for a list of visits."""
+    for visit in range(num_visits):
+        entry = visits[at(visit)]
+        first, count, scale = entry["first_slot"], entry["num_actions"], weight * entry["weight"]
+        if count < 0:  # DRAWN_ACTION
+            average[at(first)] += scale
+        for slot in range(first, first + count):
+            average[at(slot)] += scale * strategy[at(slot)]
+
+
+@inline_kernel
+def accumulate_own_traversal(tree, strategy, average, scratch, player, weight):
+    """Makes the traversal, if the tree can expand, and adds up what it visits. See `AverageMethod`."""
+    if not own_traversal(tree, strategy, scratch, player):
+        return False
+    add_visits(strategy, average, scratch, weight)
+    add_weight(tree, average, player, weight)
+    return True
+
+
+@kernel
+def own_traversal(tree, strategy, scratch, player):
+    """Lists the player's infosets in `scratch.visits`, in expectation by own reach alone. Modified in place.
+
+    Chance is drawn on-policy and other players uniformly, neither of which changes over time. Own actions are drawn
+    on-policy, or all visited that have positive reach, with that reach as weight. Returns whether it was finished; if
+    not, the tree could not expand.
+    """
+    stack, rng = scratch.stack, scratch.rng
+    pending, num_visits, nodes_touched = 0, 0, 0
+    node, reach, thread = FIRST_NODE(tree, scratch, player), 1.0, scratch.counts[0]["thread"]
+    while True:
+        kind, count = HEAD(tree, scratch, node)
+        if IS_LAZY() and count == 0 and kind != TERMINAL:  # not visited yet
+            if EXPAND(tree.expansion, node, thread):
+                continue
+            return False
+        nodes_touched += 1
+        payload = PAYLOAD_OF(tree, scratch, node)
+        if kind == player:
+            note_visit(scratch, num_visits, payload, count, reach)
+            num_visits += 1
+            if FOLLOWS_ALL_OWN():
+                _, _, _, opened = REOPEN(tree, scratch, KEEP(tree, scratch, node))
+                for action in range(count):
+                    probability = strategy[payload + action]
+                    if probability > 0.0:
+                        child = CHILD_OF(tree, scratch, opened, payload, action)
+                        kept = KEEP(tree, scratch, child)
+                        push(stack, pending, kept, payload + action, reach * probability)
+                        pending += 1
+                if pending == 0:  # another thread writes this strategy, of which all was 0 just now
+                    break
+                pending -= 1
+                node, reach = RESUME(tree, scratch, stack[pending]["node"]), stack[pending]["weight"]
+            else:
+                node = ADVANCE(tree, scratch, node, payload, draw_action(strategy, payload, count, rng))
+        elif kind == CHANCE:
+            node = ADVANCE(tree, scratch, node, payload, DRAW_AT_CHANCE(tree, scratch, payload, count))
+        elif kind != TERMINAL:
+            node = ADVANCE(tree, scratch, node, payload, draw_uniform(count, rng))
+        elif pending > 0:
+            pending -= 1
+            node, reach = RESUME(tree, scratch, stack[pending]["node"]), stack[pending]["weight"]
+        else:
+            break
+    scratch.counts[0]["num_visits"] = num_visits
+    scratch.counts[0]["nodes_touched"] += nodes_touched
+    return True
+
 
 _LARGEST_GAMMA = 30.0  # sums are numbers for 1e10 iterations
 _MOST_SCHEDULED = 10_000_000  # of which each has an entry in a table
@@ -213,7 +415,7 @@ class AverageMethod(NamedTuple):
             before the player's strategy changes. `average` is ``[num_slots + num_players]`` float64, the sums; the last
             ones are those of empty sequences: the weight of all iterations so far. `weight` is that of the iteration; 0
             where it was added before. Returns False, having added nothing, where a lazy tree could not expand.
-        list_visit: What traversals list, which is added up after each of them; see `mccfr_plus.estimators.draws`.
+        list_visit: What traversals list, which is added up after each of them; see `mccfr_plus.estimators.traversal`.
     """
 
     mechanism: Mechanism
@@ -229,20 +431,18 @@ class AverageMethod(NamedTuple):
 def method_of(mechanism: Mechanism, user_kernel: Callable | None = None) -> AverageMethod:
     """Returns the kernels of a mechanism, with the kernel of a user-defined average."""
     if mechanism is Mechanism.USER_DEFINED:
-        return AverageMethod(
-            mechanism, bind(methods.accumulate_user_defined, {methods.USER_AVERAGE: user_kernel}, partial=True)
-        )
+        return AverageMethod(mechanism, bind(accumulate_user_defined, {USER_AVERAGE: user_kernel}, partial=True))
     return AverageMethod(mechanism, *_KERNELS[mechanism])
 
 
 _KERNELS: dict[Mechanism, tuple[Callable, ...]] = {
-    Mechanism.EXACT: (methods.accumulate_exact,),
-    Mechanism.LAZY: (methods.accumulate_lazy,),
-    Mechanism.TOUCHED: (methods.accumulate_touched,),
-    Mechanism.OPTIMISTIC: (bind(methods.accumulate_touched, {methods.SINCE_LAST_VISIT: True}),),
-    Mechanism.VISITS: (methods.accumulate_visits, list_infoset),
-    Mechanism.DRAWN_ACTIONS: (methods.accumulate_visits, list_drawn_action),
-    Mechanism.OWN_TRAVERSAL: (methods.accumulate_own_traversal,),
-    Mechanism.OWN_HISTORY: (bind(methods.accumulate_own_traversal, {methods.FOLLOWS_ALL_OWN: False}, partial=True),),
-    Mechanism.LAST: (methods.accumulate_visits,),
+    Mechanism.EXACT: (accumulate_exact,),
+    Mechanism.LAZY: (accumulate_lazy,),
+    Mechanism.TOUCHED: (accumulate_touched,),
+    Mechanism.OPTIMISTIC: (bind(accumulate_touched, {SINCE_LAST_VISIT: True}),),
+    Mechanism.VISITS: (accumulate_visits, list_infoset),
+    Mechanism.DRAWN_ACTIONS: (accumulate_visits, list_drawn_action),
+    Mechanism.OWN_TRAVERSAL: (accumulate_own_traversal,),
+    Mechanism.OWN_HISTORY: (bind(accumulate_own_traversal, {FOLLOWS_ALL_OWN: False}, partial=True),),
+    Mechanism.LAST: (accumulate_visits,),
 }

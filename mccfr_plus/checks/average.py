@@ -6,8 +6,7 @@ import numpy as np
 import pyspiel
 
 from mccfr_plus.averages import PowerAverage
-from mccfr_plus.averages.average import Mechanism
-from mccfr_plus.averages.methods import add_visits
+from mccfr_plus.averages.average import Mechanism, add_visits
 from mccfr_plus.checks.games import SPANS, THREE, name_of, own_reach, random_strategy, tree_of_name, tree_of_text
 from mccfr_plus.checks.report import CheckLine, Report, Subject
 from mccfr_plus.checks.sampler import GradientSampler, sample_gradient, z_limit

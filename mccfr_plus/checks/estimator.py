@@ -88,7 +88,7 @@ def exact_means(config: SolverConfig, trees: list[GameTree], seed: int) -> list[
     try:
         return [_exact_mean(config, tree, player, seed) for tree in trees for player in range(tree.num_players)]
     except DrawsDirectly:
-        reason = "the kernel draws by itself and not through mccfr_plus.estimators.draws: sampled only"
+        reason = "the kernel draws by itself and not through mccfr_plus.estimators.traversal: sampled only"
         return [CheckLine("exact mean", "not possible", reason)]
 
 

@@ -15,7 +15,7 @@ from mccfr_plus.evaluation.exact import evaluate_strategy
 from mccfr_plus.kernels.compile import announce_compilation, kernel
 from mccfr_plus.kernels.slots import bind
 from mccfr_plus.minimizers import FTRL, Hedge, Minimizer
-from mccfr_plus.minimizers.base import minimize_with
+from mccfr_plus.minimizers.minimizer import minimize_with
 from mccfr_plus.parameters import new_state
 from mccfr_plus.solver.config import minimizer_of
 from mccfr_plus.solver.loop import MINIMIZE

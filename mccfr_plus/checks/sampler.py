@@ -12,11 +12,11 @@ from numba.extending import _Intrinsic
 from mccfr_plus.checks.games import random_strategy
 from mccfr_plus.checks.report import Subject
 from mccfr_plus.errors import ConfigError, PolicyError
-from mccfr_plus.estimators import SamplingWeights, draws
-from mccfr_plus.estimators.draws import NO_PLAYER, max_visits
+from mccfr_plus.estimators import SamplingWeights, traversal
+from mccfr_plus.estimators.traversal import NO_PLAYER, max_visits
 from mccfr_plus.evaluation.play import student_t
 from mccfr_plus.evaluation.strategies import sampling_strategy_of
-from mccfr_plus.kernels import random_numbers
+from mccfr_plus.kernels import intrinsics
 from mccfr_plus.kernels.compile import kernel, names_of, source_of
 from mccfr_plus.kernels.slots import bind
 from mccfr_plus.solver.config import SolverConfig, estimate_with
@@ -32,7 +32,7 @@ _CALL = "the calls of `touch`, which lists an infoset once per gradient; write t
 
 
 class DrawsDirectly(Exception):
-    """A kernel draws by itself, and not through `mccfr_plus.estimators.draws`."""
+    """A kernel draws by itself, and not through `mccfr_plus.estimators.traversal`."""
 
 
 class Script:
@@ -89,8 +89,8 @@ def scripted_draws(script: Script) -> dict[Callable, Callable]:
         raise DrawsDirectly
 
     scripted = (draw_outcome, draw_action, draw_exploring, draw_uniform, draw_coin)
-    direct = dict.fromkeys((random_numbers.next_double, random_numbers.next_word), draw_directly)
-    return {getattr(draws, function.__name__): function for function in scripted} | direct
+    direct = dict.fromkeys((intrinsics.next_double, intrinsics.next_word), draw_directly)
+    return {getattr(traversal, function.__name__): function for function in scripted} | direct
 
 
 def outcome_chances(rows: np.ndarray) -> list[float]:

@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from mccfr_plus.estimators import Estimator
-from mccfr_plus.estimators.draws import list_drawn_action, list_infoset, list_nothing
+from mccfr_plus.estimators.traversal import list_drawn_action, list_infoset, list_nothing
 from mccfr_plus.kernels.compile import kernel
 from mccfr_plus.kernels.slots import bind
 from mccfr_plus.solver.config import estimate_with

@@ -9,13 +9,12 @@ from typing import Any, Self
 
 import numpy as np
 
-from mccfr_plus.averages.average import PowerAverage
-from mccfr_plus.averages.methods import add_listed
+from mccfr_plus.averages.average import PowerAverage, add_listed
 from mccfr_plus.cluster.batch import LISTS, BatchWorker, SamplingPlan, SparseSums, TraversalBatch, add_sums, stream_of
 from mccfr_plus.cluster.cluster import LOCAL, RAY, Cluster
 from mccfr_plus.errors import CheckpointError, ConfigError
 from mccfr_plus.estimators import Estimator
-from mccfr_plus.estimators.draws import list_nothing
+from mccfr_plus.estimators.traversal import list_nothing
 from mccfr_plus.evaluation.exact import AnyGame
 from mccfr_plus.kernels.compile import kernel
 from mccfr_plus.kernels.interrupts import deferred_signals

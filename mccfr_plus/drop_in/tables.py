@@ -8,7 +8,7 @@ import numpy as np
 from open_spiel.python.algorithms.cfr import _InfoStateNode
 
 from mccfr_plus.errors import ConfigError, PolicyError
-from mccfr_plus.minimizers.base import REGRET
+from mccfr_plus.minimizers.minimizer import REGRET
 from mccfr_plus.solver.solver import Solver
 from mccfr_plus.trees.arrays import read_only
 from mccfr_plus.trees.needs import HISTORIES, INFOSETS

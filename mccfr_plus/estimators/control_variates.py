@@ -15,23 +15,27 @@ that it corrects the gradient and not values, and in that several children may b
 from dataclasses import dataclass
 from typing import ClassVar
 
-from mccfr_plus.estimators.draws import (
+from mccfr_plus.estimators.traversal import (
+    ALL_CHANCE,
+    ALL_OPPONENTS,
+    ALL_OWN,
     DRAW_FOR_OPPONENT,
+    INCLUSION,
     LIST_VISIT,
+    ONE_OWN,
+    WEIGH_ACTIONS,
     draw_coin,
     draw_exploring,
     draw_outcome,
     exploring_probability,
 )
-from mccfr_plus.estimators.traversal import ALL_CHANCE, ALL_OPPONENTS, ALL_OWN, INCLUSION, ONE_OWN, WEIGH_ACTIONS
 from mccfr_plus.games.rules import CHANCE, TERMINAL
 from mccfr_plus.kernels.compile import inline_kernel
 from mccfr_plus.kernels.intrinsics import head_of
 from mccfr_plus.kernels.slots import Constant
 from mccfr_plus.parameters import Component, choice, number
-from mccfr_plus.trees.access import IS_LAZY
 from mccfr_plus.trees.expansion import EXPAND
-from mccfr_plus.trees.scratch import at, touch
+from mccfr_plus.trees.scratch import IS_LAZY, at, touch
 
 EXPECTED = Constant("EXPECTED", True, "Whether baselines move towards expected values, or towards sampled ones.")
 

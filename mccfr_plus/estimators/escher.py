@@ -11,9 +11,9 @@ from typing import Any, ClassVar
 import numpy as np
 
 from mccfr_plus.errors import ConfigError
-from mccfr_plus.estimators.draws import DRAW_FOR_OPPONENT, LIST_VISIT, draw_exploring, draw_outcome
 from mccfr_plus.estimators.estimator import Estimator, SamplingWeights
 from mccfr_plus.estimators.outcome import balanced_strategy
+from mccfr_plus.estimators.traversal import DRAW_FOR_OPPONENT, LIST_VISIT, draw_exploring, draw_outcome
 from mccfr_plus.games.rules import CHANCE, TERMINAL
 from mccfr_plus.kernels.compile import inline_kernel, kernel
 from mccfr_plus.parameters import choice, number, whole

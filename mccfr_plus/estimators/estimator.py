@@ -51,7 +51,7 @@ class Estimator(Component):
 
     1. Call `touch` at every infoset of the player that is entered, parents first, before adding anything at its slots.
     2. Write nothing else. All arguments may be read.
-    3. Draw through `mccfr_plus.estimators.draws`, so that `check_estimator` can enumerate all outcomes.
+    3. Draw through `mccfr_plus.estimators.traversal`, so that `check_estimator` can enumerate all outcomes.
     4. Expect several calls for one gradient (``batch``): the mean is taken.
 
     docs/tutorials/own-components.md has a complete example.

@@ -6,19 +6,17 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from mccfr_plus.estimators.draws import DRAW_AT_CHANCE, LIST_VISIT, draw_exploring, exploring_probability
 from mccfr_plus.estimators.estimator import SamplingWeights, TraversalSampling
-from mccfr_plus.estimators.traversal import ONE_OWN
+from mccfr_plus.estimators.traversal import DRAW_AT_CHANCE, LIST_VISIT, ONE_OWN, draw_exploring, exploring_probability
 from mccfr_plus.games.rules import CHANCE, TERMINAL
 from mccfr_plus.kernels.compile import inline_kernel, kernel
 from mccfr_plus.kernels.intrinsics import unlikely
 from mccfr_plus.kernels.slots import Bindings
 from mccfr_plus.parameters import number, switch
-from mccfr_plus.trees.access import ADVANCE, ALL_PLAYERS, FIRST_NODE, HEAD, IS_LAZY, PAYLOAD_OF, PAYOFF
 from mccfr_plus.trees.expansion import EXPAND
 from mccfr_plus.trees.game_tree import GameTree
 from mccfr_plus.trees.needs import INFOSETS, PERFECT_RECALL
-from mccfr_plus.trees.scratch import at, touch
+from mccfr_plus.trees.scratch import ADVANCE, ALL_PLAYERS, FIRST_NODE, HEAD, IS_LAZY, PAYLOAD_OF, PAYOFF, at, touch
 from mccfr_plus.trees.tree import Tree
 
 

@@ -26,7 +26,6 @@ from mccfr_plus.kernels.compile import announce_compilation, kernel
 from mccfr_plus.kernels.slots import Bindings, bind
 from mccfr_plus.parameters import check_whole
 from mccfr_plus.policies.keyed_policy import KeyedPolicy
-from mccfr_plus.trees.access import ALL_PLAYERS
 from mccfr_plus.trees.batches import states_after
 from mccfr_plus.trees.by_rules import payoff_matrix
 from mccfr_plus.trees.by_rules.frames import element_of, stabilizer_of
@@ -35,7 +34,7 @@ from mccfr_plus.trees.by_rules.implicit_tree import ImplicitTree, rules_to_trave
 from mccfr_plus.trees.expansion import EXPANDING, INTERRUPTED, STATUS, interrupt
 from mccfr_plus.trees.loading import load_game
 from mccfr_plus.trees.memory import plan_memory
-from mccfr_plus.trees.scratch import COUNTS
+from mccfr_plus.trees.scratch import ALL_PLAYERS, COUNTS
 
 logger = logging.getLogger("mccfr_plus")
 

@@ -15,7 +15,7 @@ from mccfr_plus.evaluation.local_best_response import Group, Response
 from mccfr_plus.evaluation.play import MIN_SAMPLES, Estimate, Running, Stop
 from mccfr_plus.evaluation.strategies import Behavior, Distribution, JointPolicy, require_player
 from mccfr_plus.kernels.compile import source_of
-from mccfr_plus.kernels.random_numbers import next_word
+from mccfr_plus.kernels.intrinsics import next_word
 from mccfr_plus.parameters import LARGEST, Seed, check_number, check_whole, new_state
 from mccfr_plus.trees.loading import load_game
 

@@ -1,6 +1,5 @@
 """How an infoset learns from sampled values: the regret matching family, Hedge, and FTRL and OMD on whole sequences."""
 
-from mccfr_plus.minimizers.base import Minimizer as Minimizer
 from mccfr_plus.minimizers.discounted import Discounted as Discounted
 from mccfr_plus.minimizers.discounted import PredictiveDiscounted as PredictiveDiscounted
 from mccfr_plus.minimizers.discounted import ScheduledDiscounted as ScheduledDiscounted
@@ -12,12 +11,13 @@ from mccfr_plus.minimizers.exponential_weights import FTRL as FTRL
 from mccfr_plus.minimizers.exponential_weights import OMD as OMD
 from mccfr_plus.minimizers.exponential_weights import Hedge as Hedge
 from mccfr_plus.minimizers.exponential_weights import MagneticMirrorDescent as MagneticMirrorDescent
-from mccfr_plus.minimizers.regret_matching import AsymmetricPredictive as AsymmetricPredictive
-from mccfr_plus.minimizers.regret_matching import PredictiveRegretMatching as PredictiveRegretMatching
-from mccfr_plus.minimizers.regret_matching import PredictiveRegretMatchingPlus as PredictiveRegretMatchingPlus
-from mccfr_plus.minimizers.regret_matching import RegretMatching as RegretMatching
-from mccfr_plus.minimizers.regret_matching import RegretMatchingPlus as RegretMatchingPlus
-from mccfr_plus.minimizers.regret_matching import SmoothPredictive as SmoothPredictive
-from mccfr_plus.minimizers.regret_matching import simple_asymmetric as simple_asymmetric
+from mccfr_plus.minimizers.minimizer import Minimizer as Minimizer
+from mccfr_plus.minimizers.minimizer import PredictiveRegretMatching as PredictiveRegretMatching
+from mccfr_plus.minimizers.minimizer import PredictiveRegretMatchingPlus as PredictiveRegretMatchingPlus
+from mccfr_plus.minimizers.minimizer import RegretMatching as RegretMatching
+from mccfr_plus.minimizers.minimizer import RegretMatchingPlus as RegretMatchingPlus
+from mccfr_plus.minimizers.minimizer import simple_asymmetric as simple_asymmetric
+from mccfr_plus.minimizers.predictive import AsymmetricPredictive as AsymmetricPredictive
+from mccfr_plus.minimizers.predictive import SmoothPredictive as SmoothPredictive
 from mccfr_plus.minimizers.regularized import RegularizedMirrorDescent as RegularizedMirrorDescent
 from mccfr_plus.minimizers.regularized import RewardTransformation as RewardTransformation

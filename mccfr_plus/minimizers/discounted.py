@@ -9,8 +9,7 @@ import numpy as np
 from mccfr_plus.kernels.compile import inline_kernel, kernel
 from mccfr_plus.kernels.intrinsics import unlikely
 from mccfr_plus.kernels.slots import Constant, bind
-from mccfr_plus.minimizers.base import REGRET, Minimizer, expected_value, play_in_proportion
-from mccfr_plus.minimizers.regret_matching import CUTS, PREDICTS
+from mccfr_plus.minimizers.minimizer import CUTS, PREDICTS, REGRET, Minimizer, expected_value, play_in_proportion
 from mccfr_plus.parameters import number, whole
 from mccfr_plus.trees.needs import REGRETS
 from mccfr_plus.trees.scratch import at

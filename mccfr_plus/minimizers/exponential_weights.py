@@ -21,7 +21,7 @@ import numpy as np
 from mccfr_plus.errors import ConfigError
 from mccfr_plus.kernels.compile import inline_kernel, kernel
 from mccfr_plus.kernels.slots import Constant, bind
-from mccfr_plus.minimizers.base import REGRET, Minimizer, expected_value
+from mccfr_plus.minimizers.minimizer import REGRET, Minimizer, expected_value
 from mccfr_plus.parameters import check_choice, choice, number, switch
 from mccfr_plus.trees.needs import EXACT_GRADIENTS, GRADIENTS, INFOSETS, PERFECT_RECALL, REGRETS
 from mccfr_plus.trees.scratch import at

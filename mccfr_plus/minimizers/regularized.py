@@ -9,7 +9,7 @@ import numpy as np
 from mccfr_plus.errors import ConfigError
 from mccfr_plus.kernels.compile import inline_kernel, kernel
 from mccfr_plus.kernels.intrinsics import unlikely
-from mccfr_plus.minimizers.base import REGRET, Minimizer
+from mccfr_plus.minimizers.minimizer import REGRET, Minimizer
 from mccfr_plus.parameters import number, whole
 from mccfr_plus.trees.expansion import NUM_SLOTS
 from mccfr_plus.trees.needs import EXACT_GRADIENTS, PERFECT_RECALL

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple, Self, TypeVar
 
 import numpy as np
 
-from mccfr_plus.estimators.draws import draw_uniform
+from mccfr_plus.estimators.traversal import draw_uniform
 from mccfr_plus.kernels.compile import allocating_kernel
 from mccfr_plus.neural.config import PDCFR_PLUS
 

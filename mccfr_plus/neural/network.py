@@ -11,7 +11,7 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 
 from mccfr_plus.errors import ConfigError, TrainingError
-from mccfr_plus.kernels.random_numbers import next_word
+from mccfr_plus.kernels.intrinsics import next_word
 
 try:
     import torch

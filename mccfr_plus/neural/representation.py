@@ -8,10 +8,10 @@ import numpy as np
 import pyspiel
 
 from mccfr_plus.errors import BudgetError, ConfigError
-from mccfr_plus.estimators.draws import max_visits
+from mccfr_plus.estimators.traversal import max_visits
 from mccfr_plus.evaluation.exact import normalize, own_reach
 from mccfr_plus.kernels.compile import kernel
-from mccfr_plus.kernels.random_numbers import next_word
+from mccfr_plus.kernels.intrinsics import next_word
 from mccfr_plus.neural import paths
 from mccfr_plus.neural.config import check_representation
 from mccfr_plus.neural.memory import Reservoir, Samples, infoset_columns

@@ -13,13 +13,13 @@ import numpy as np
 
 from mccfr_plus.bounds.treeplex import add_gradient, vertex_maximum
 from mccfr_plus.errors import ConfigError
-from mccfr_plus.estimators.draws import draw_action
 from mccfr_plus.estimators.full import touch_all
+from mccfr_plus.estimators.traversal import draw_action
 from mccfr_plus.evaluation.exact import AnyGame, own_reach
 from mccfr_plus.kernels.compile import announce_compilation, kernel
 from mccfr_plus.kernels.slots import bind
 from mccfr_plus.minimizers import Minimizer
-from mccfr_plus.minimizers.base import minimize_with
+from mccfr_plus.minimizers.minimizer import minimize_with
 from mccfr_plus.parameters import Seed, check_choice, check_whole, new_state
 from mccfr_plus.solver.config import minimizer_of
 from mccfr_plus.solver.loop import MINIMIZE

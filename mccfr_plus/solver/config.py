@@ -17,17 +17,17 @@ from typing import Any, Self, TypeVar
 from mccfr_plus import averages, estimators, minimizers
 from mccfr_plus.averages.average import AverageMethod, PowerAverage, mechanism_for, method_of
 from mccfr_plus.errors import ConfigError
-from mccfr_plus.estimators import Baseline, Estimator, draws
+from mccfr_plus.estimators import Baseline, Estimator, traversal
 from mccfr_plus.estimators.traversal import ENTERS_OPPONENTS
 from mccfr_plus.evaluation.exact import require_zero_sum
 from mccfr_plus.kernels.slots import Bindings, bind
 from mccfr_plus.minimizers import Minimizer
-from mccfr_plus.minimizers.base import minimize_with
+from mccfr_plus.minimizers.minimizer import minimize_with
 from mccfr_plus.parameters import as_python, bytes_of, check_choice, check_switch, check_whole
 from mccfr_plus.solver import loop
 from mccfr_plus.specs import parse_spec
 from mccfr_plus.trees import needs
-from mccfr_plus.trees.access import FIRST_NODE
+from mccfr_plus.trees.scratch import FIRST_NODE
 
 logger = logging.getLogger("mccfr_plus")
 
@@ -353,12 +353,12 @@ def estimate_with(
     estimator: Estimator,
     baseline: Baseline | None = None,
     *,
-    list_visit: Callable = draws.list_nothing,
+    list_visit: Callable = traversal.list_nothing,
     tree_slots: Bindings = NO_SLOTS,
 ) -> Callable:
     """Returns the kernel of an estimator; ConfigError if it has none, or none that uses baselines.
 
-    `list_visit` lists visits of opponents' infosets (`estimators.draws`); `tree_slots` fill slots of `trees.access`.
+    `list_visit` lists visits of opponents' infosets; `tree_slots` fill slots of `trees.scratch`.
     """
     if baseline is None:
         kernel = estimator.kernel_by_rules if FIRST_NODE in tree_slots else estimator.kernel
@@ -371,9 +371,11 @@ def estimate_with(
     # A kernel need not use all of these: a user-defined one uses none.
     bindings = {
         **tree_slots,
-        draws.LIST_VISIT: list_visit,
-        draws.DRAW_FOR_OPPONENT: draws.draw_per_infoset if estimator.sample_per_infoset else draws.draw_at_node,
-        ENTERS_OPPONENTS: list_visit is not draws.list_nothing or estimator.sample_per_infoset,
+        traversal.LIST_VISIT: list_visit,
+        traversal.DRAW_FOR_OPPONENT: traversal.draw_per_infoset
+        if estimator.sample_per_infoset
+        else traversal.draw_at_node,
+        ENTERS_OPPONENTS: list_visit is not traversal.list_nothing or estimator.sample_per_infoset,
     }
     return bind(kernel, bindings, partial=True)
 
@@ -389,13 +391,13 @@ def composed(
 ) -> Callable:
     """Returns a kernel, such as the loop, with a config's components in its slots, all of them unless `partial`."""
     if FIRST_NODE in tree_slots:  # the game is not stored
-        tree_slots = {**tree_slots, draws.DRAW_AT_CHANCE: draws.draw_listed_outcome}
+        tree_slots = {**tree_slots, traversal.DRAW_AT_CHANCE: traversal.draw_listed_outcome}
     estimator, list_visit = config.estimator, average.list_visit
     components = {
         loop.ESTIMATE: estimate_with(estimator, config.baseline, list_visit=list_visit, tree_slots=tree_slots),
         loop.MINIMIZE: bind(minimize_with(config.minimizer), tree_slots, partial=True),
         loop.ACCUMULATE: bind(average.accumulate, tree_slots, partial=True),
-        loop.LISTS_VISITS: list_visit is not draws.list_nothing,
+        loop.LISTS_VISITS: list_visit is not traversal.list_nothing,
         loop.ALTERNATING: config.alternating,
         loop.UPDATE_ALL_PLAYERS: estimator.update_all_players,
         loop.TEAM: config.is_team,

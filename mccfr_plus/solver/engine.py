@@ -7,12 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from mccfr_plus.averages.average import Mechanism
-from mccfr_plus.averages.methods import settled
+from mccfr_plus.averages.average import Mechanism, settled
 from mccfr_plus.errors import GameError
 from mccfr_plus.estimators import SamplingWeights
-from mccfr_plus.estimators.draws import NO_PLAYER, list_nothing, max_visits
 from mccfr_plus.estimators.escher import refresh_values
+from mccfr_plus.estimators.traversal import NO_PLAYER, list_nothing, max_visits
 from mccfr_plus.evaluation.by_rules import RulesEvaluator, TraversalInterrupted
 from mccfr_plus.evaluation.exact import normalize
 from mccfr_plus.evaluation.strategies import sampling_strategy_of

@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numba
 import numpy as np
 
-from mccfr_plus.averages.methods import add_listed, add_visits
+from mccfr_plus.averages.average import add_listed, add_visits
 from mccfr_plus.kernels.compile import inline_kernel, kernel
 from mccfr_plus.kernels.intrinsics import (
     add_word,

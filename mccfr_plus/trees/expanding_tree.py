@@ -10,10 +10,10 @@ from mccfr_plus.errors import ConfigError
 from mccfr_plus.kernels.intrinsics import address_of
 from mccfr_plus.kernels.slots import Bindings
 from mccfr_plus.trees import expansion
-from mccfr_plus.trees.access import IS_LAZY
 from mccfr_plus.trees.arrays import NODE, OUTCOME, Shape, TreeArrays, read_only
 from mccfr_plus.trees.info_states import Keys
 from mccfr_plus.trees.memory import KERNELS, MemoryPlan
+from mccfr_plus.trees.scratch import IS_LAZY
 from mccfr_plus.trees.tree import Sizes, Tree
 
 # Entries of `expansion` that `Sizes` lists, in its order.

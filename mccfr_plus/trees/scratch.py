@@ -1,12 +1,106 @@
-"""What one traversal writes and the next step reads: the only thing that estimators, minimizers and averages share."""
+"""What a traversal reads, through slots, and what it writes.
+
+A *node* is what the slots take and return: by default its number in ``tree.nodes``; `by_rules.positions` fills them
+for games that are not stored. A traversal has one node that it moves on (`FIRST_NODE`, `ADVANCE`, `CHILD_OF`), one
+open node, whose children it visits (`REOPEN`), and nodes that wait (`KEEP`). It writes a `Scratch`, the only thing that
+estimators, minimizers and averages share.
+"""
 
 from typing import NamedTuple
 
 import numpy as np
 
 from mccfr_plus.kernels.compile import expression_kernel, inline_kernel, kernel
-from mccfr_plus.kernels.intrinsics import at
+from mccfr_plus.kernels.intrinsics import at, head_of
+from mccfr_plus.kernels.slots import Constant, optional_slot
 from mccfr_plus.trees.arrays import NUM_SLOTS, Shape, TreeArrays
+
+ALL_PLAYERS = -1
+IS_LAZY = Constant("IS_LAZY", False, "Whether the tree may end before its leaves.")
+
+
+@optional_slot
+@expression_kernel
+def FIRST_NODE(tree, scratch, player):
+    """Returns the root. The traversal enters the player's infosets in lists and tables; or those of `ALL_PLAYERS`."""
+    return 0
+
+
+@optional_slot
+@expression_kernel
+def HEAD(tree, scratch, node):
+    """Returns the kind of the node that is moved on, and its number of children; 0 at a leaf or where it is unknown."""
+    return head_of(tree.nodes, at(node))
+
+
+@optional_slot
+@expression_kernel
+def PAYLOAD_OF(tree, scratch, node):
+    """Returns the first slot of its infoset or, at a chance node, the row of its first outcome."""
+    return tree.nodes[at(node)]["payload"]
+
+
+@optional_slot
+@expression_kernel
+def ADVANCE(tree, scratch, node, payload, index):
+    """Returns a child of the node that is moved on, which takes its place."""
+    return tree.nodes[at(node)]["first_child"] + index
+
+
+@optional_slot
+@expression_kernel
+def PAYOFF(tree, scratch, node, player):
+    """Returns a player's payoff at a leaf."""
+    return tree.payoffs[at(tree.nodes[at(node)]["payload"]), at(player)]
+
+
+@optional_slot
+@expression_kernel
+def KEEP(tree, scratch, node):
+    """Returns the stack entry that resumes the node that is moved on (last in, first out)."""
+    return node
+
+
+@optional_slot
+@expression_kernel
+def RESUME(tree, scratch, kept):
+    """Returns a node that waits, as the one that is moved on."""
+    return kept
+
+
+@optional_slot
+@expression_kernel
+def REOPEN(tree, scratch, kept):
+    """Opens a node that waits. Returns its kind, number of children, payload, and what `child_of` takes."""
+    record = tree.nodes[at(kept)]
+    return record["kind"], record["num_children"], record["payload"], record["first_child"]
+
+
+@optional_slot
+@expression_kernel
+def CHILD_OF(tree, scratch, opened, payload, index):
+    """Returns a child of the open node, as the node that is moved on."""
+    return opened + index
+
+
+@optional_slot
+@expression_kernel
+def OUTCOME_PROBABILITY(tree, scratch, payload, index):
+    """Returns the probability of an outcome of the open node, at which chance moves."""
+    return tree.chance[at(payload + index)]["probability"]
+
+
+@optional_slot
+@expression_kernel
+def FETCH_AHEAD(array, first, count=1):
+    """Begins to fetch entries; or does nothing, as stored trees are small enough for the caches' own guesses."""
+
+
+@optional_slot
+@expression_kernel
+def FETCH_ROWS_AHEAD(tables, first, count):
+    """Does so for all rows of an array of two dimensions."""
+
 
 # The scalars of a scratch. The last three are for gradients that are made again.
 COUNTS = np.dtype(
@@ -75,7 +169,7 @@ class Scratch(NamedTuple):
     # Used at first slots: numbers of the last gradients for which infosets were entered. An array of its own, as short
     # as can be: a traversal reads it wherever it comes, so that it should stay in the cache.
     stamps: np.ndarray  # [num_slots] uint16
-    # Used at first slots: the average's sums at parents' slots when infosets were last settled; see `averages.methods`.
+    # Used at first slots: the average's sums at parents' slots when infosets were last settled; see `averages.average`.
     seen: np.ndarray  # [num_slots] float64; all threads share it, as they share the average
     reach: np.ndarray  # [num_slots + num_players] float64; own reach of each sequence, where it is up to date
     reach_valid: np.ndarray  # [num_players] int64; 1 where a player's part of `reach` fits the strategy

@@ -12,7 +12,7 @@ from mccfr_plus import PowerAverage, Solver
 from mccfr_plus.averages import linear
 from mccfr_plus.averages.average import Mechanism, mechanism_for, method_of
 from mccfr_plus.checks.average import replay
-from mccfr_plus.estimators.draws import max_visits
+from mccfr_plus.estimators.traversal import max_visits
 from mccfr_plus.solver.config import SolverConfig, composed, estimator_of
 from mccfr_plus.trees.scratch import new_scratch
 

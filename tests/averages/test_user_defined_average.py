@@ -3,7 +3,7 @@
 import pytest
 
 from mccfr_plus import ExternalSampling, Solver
-from mccfr_plus.estimators.draws import max_visits
+from mccfr_plus.estimators.traversal import max_visits
 from mccfr_plus.trees.needs import OPPONENTS_DRAWN
 
 

@@ -8,9 +8,9 @@ from scipy import stats
 
 from mccfr_plus.checks.games import deep_text, tree_of_text
 from mccfr_plus.checks.sampler import Script, all_outcomes, plain, scripted_draws, z_limit
-from mccfr_plus.estimators import draws
+from mccfr_plus.estimators import traversal
 from mccfr_plus.evaluation.exact import evaluate_strategy
-from mccfr_plus.kernels import random_numbers as random
+from mccfr_plus.kernels import intrinsics as random
 from mccfr_plus.trees.flattening import alias_table
 
 GRID = 200  # of each of the two numbers that a draw may need
@@ -40,15 +40,15 @@ def probabilities(draw, count, *arguments):
 STRATEGY = np.array([9.0, 0.1, 0.0, 0.6, 0.3, 0.0, 9.0])
 OTHER = np.array([9.0, 0.3, 0.2, 0.1, 0.1, 0.3, 9.0])
 CASES = [
-    (draws.draw_outcome, 4, (alias_table(np.array([0.1, 0.5, 0.15, 0.25])), 0, 4)),
-    (draws.draw_action, 5, (STRATEGY, 1, 5)),
-    (draws.draw_exploring, 5, (STRATEGY, np.zeros(0), 1, 5, 0.6)),
-    (draws.draw_exploring, 5, (STRATEGY, OTHER, 1, 5, 0.25)),
-    (draws.draw_uniform, 7, (7,)),
-    (draws.draw_coin, 2, (0.3,)),
-    (draws.draw_coin, 2, (1.5,)),
-    (draws.draw_action, 3, (np.array([0.2, 0.3, 0.1]), 0, 3)),  # no distribution: the last gets what is left
-    (draws.draw_action, 3, (np.array([0.7, 0.6, 0.2]), 0, 3)),
+    (traversal.draw_outcome, 4, (alias_table(np.array([0.1, 0.5, 0.15, 0.25])), 0, 4)),
+    (traversal.draw_action, 5, (STRATEGY, 1, 5)),
+    (traversal.draw_exploring, 5, (STRATEGY, np.zeros(0), 1, 5, 0.6)),
+    (traversal.draw_exploring, 5, (STRATEGY, OTHER, 1, 5, 0.25)),
+    (traversal.draw_uniform, 7, (7,)),
+    (traversal.draw_coin, 2, (0.3,)),
+    (traversal.draw_coin, 2, (1.5,)),
+    (traversal.draw_action, 3, (np.array([0.2, 0.3, 0.1]), 0, 3)),  # no distribution: the last gets what is left
+    (traversal.draw_action, 3, (np.array([0.7, 0.6, 0.2]), 0, 3)),
 ]
 
 

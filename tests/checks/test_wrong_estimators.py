@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 from mccfr_plus import CheckError, Estimator, check_estimator
-from mccfr_plus.estimators.draws import draw_action, draw_outcome, draw_uniform
+from mccfr_plus.estimators.traversal import draw_action, draw_outcome, draw_uniform
 from mccfr_plus.games.rules import CHANCE, TERMINAL
-from mccfr_plus.kernels.random_numbers import next_double
+from mccfr_plus.kernels.intrinsics import next_double
 from mccfr_plus.trees.scratch import at, enter, touch
 
 FAULTS = {

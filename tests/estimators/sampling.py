@@ -6,7 +6,7 @@ import numpy as np
 
 from mccfr_plus.checks.sampler import add_samples
 from mccfr_plus.estimators import Baseline, SamplingWeights
-from mccfr_plus.estimators.draws import NO_PLAYER, list_infoset, max_visits
+from mccfr_plus.estimators.traversal import NO_PLAYER, list_infoset, max_visits
 from mccfr_plus.kernels.slots import bind
 from mccfr_plus.solver.config import estimate_with, estimator_of
 from mccfr_plus.solver.loop import ESTIMATE, UPDATE_ALL_PLAYERS

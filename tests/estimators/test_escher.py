@@ -8,8 +8,8 @@ from mccfr_plus import ConfigError, Solver, check_estimator, regret_bound
 from mccfr_plus.checks.games import exact_gradient, own_reach
 from mccfr_plus.checks.sampler import Script, all_outcomes, plain, scripted_draws
 from mccfr_plus.estimators import balanced_strategy
-from mccfr_plus.estimators.draws import LIST_VISIT, list_infoset, list_nothing
 from mccfr_plus.estimators.escher import escher_traversal, refresh_values
+from mccfr_plus.estimators.traversal import LIST_VISIT, list_infoset, list_nothing
 from mccfr_plus.kernels.slots import bind
 from mccfr_plus.trees.scratch import begin_gradient, begin_traversal, new_scratch
 

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from mccfr_plus import ConfigError
-from mccfr_plus.kernels.random_numbers import next_double, next_word
+from mccfr_plus.kernels.intrinsics import next_double, next_word
 from mccfr_plus.parameters import new_state
 
 KNOWN = [

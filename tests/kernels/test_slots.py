@@ -10,7 +10,7 @@ from numba import config
 from mccfr_plus import ConfigError
 from mccfr_plus.kernels.compile import inline_kernel, kernel, source_of
 from mccfr_plus.kernels.slots import Constant, bind, optional_slot, required_slot
-from mccfr_plus.minimizers.base import UPDATE_INFOSET, minimize
+from mccfr_plus.minimizers.minimizer import UPDATE_INFOSET, minimize
 
 FACTOR = Constant("FACTOR", 2.0)
 NEGATES = Constant("NEGATES", False)

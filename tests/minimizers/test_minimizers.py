@@ -10,8 +10,8 @@ from interpreted import interpreted
 
 from mccfr_plus import Discounted, PowerAverage, Solver
 from mccfr_plus.evaluation.exact import evaluate_strategy
-from mccfr_plus.minimizers.base import PREPARE
 from mccfr_plus.minimizers.discounted import discounted, prepare_discount
+from mccfr_plus.minimizers.minimizer import PREPARE
 from mccfr_plus.parameters import new_state
 from mccfr_plus.solver import config
 

@@ -10,7 +10,7 @@ from interpreted import interpreted
 
 from mccfr_plus import Solver
 from mccfr_plus.minimizers import exponential_weights
-from mccfr_plus.minimizers.base import minimize_with
+from mccfr_plus.minimizers.minimizer import minimize_with
 from mccfr_plus.solver.config import MINIMIZERS, minimizer_of
 
 

@@ -21,8 +21,8 @@ from mccfr_plus import (
     SmoothPredictive,
     Solver,
 )
-from mccfr_plus.minimizers import regret_matching
-from mccfr_plus.minimizers.base import minimize_with
+from mccfr_plus.minimizers import predictive
+from mccfr_plus.minimizers.minimizer import minimize_with
 from mccfr_plus.solver.loop import weight_of
 
 pytestmark = pytest.mark.usefixtures("interpreted_loops")
@@ -97,7 +97,7 @@ AT_THRESHOLD = [
 
 
 def test_the_projection_is_the_nearest_point():
-    rng, threshold_of = np.random.default_rng(1), interpreted(regret_matching.lift_threshold)
+    rng, threshold_of = np.random.default_rng(1), interpreted(predictive.lift_threshold)
     for case in range(200):
         count = case % 5 + 1
         values = rng.normal(size=count) * 10.0 ** rng.integers(-2, 2)
@@ -108,7 +108,7 @@ def test_the_projection_is_the_nearest_point():
         assert threshold <= 0
         point = np.maximum(values - threshold, 0.0)
         if count == 2:
-            np.testing.assert_allclose(interpreted(regret_matching.project_two)(*values), point, atol=1e-12)
+            np.testing.assert_allclose(interpreted(predictive.project_two)(*values), point, atol=1e-12)
         assert point.sum() >= 1 - 1e-12
         # Nearest: no direction within the set leads closer.
         others = np.concatenate([rng.dirichlet(np.ones(count), 50) * rng.uniform(1, 4, (50, 1)), np.eye(count)])

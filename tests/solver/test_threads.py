@@ -11,9 +11,9 @@ from interpreted import interpreted
 from lazy_trees import PLENTY, differences, lazy_solver
 
 from mccfr_plus import Solver
-from mccfr_plus.averages.methods import own_traversal
-from mccfr_plus.estimators.draws import draw_action, draw_exploring
-from mccfr_plus.minimizers.base import minimize_with
+from mccfr_plus.averages.average import own_traversal
+from mccfr_plus.estimators.traversal import draw_action, draw_exploring
+from mccfr_plus.minimizers.minimizer import minimize_with
 from mccfr_plus.parameters import new_states
 from mccfr_plus.solver.config import estimate_with
 from mccfr_plus.trees.scratch import begin_gradient, begin_traversal

@@ -17,7 +17,7 @@ from mccfr_plus.games.openspiel import compiled_rules
 from mccfr_plus.games.rules import NOW
 from mccfr_plus.games.symmetries import Symmetries
 from mccfr_plus.kernels.compile import inline_kernel
-from mccfr_plus.kernels.random_numbers import next_double
+from mccfr_plus.kernels.intrinsics import next_double
 from mccfr_plus.kernels.slots import Constant
 from mccfr_plus.trees.info_states import Keys, hash_step
 

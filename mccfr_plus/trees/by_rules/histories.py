@@ -15,7 +15,6 @@ from mccfr_plus.kernels.compile import inline_kernel, kernel
 from mccfr_plus.kernels.intrinsics import load_word, pointer
 from mccfr_plus.kernels.slots import Constant
 from mccfr_plus.trees import expansion
-from mccfr_plus.trees.access import ALL_PLAYERS
 from mccfr_plus.trees.by_rules.frames import NUM_SYMMETRIES, fixing, orbit_size, stabilizer_of, turn, visited
 from mccfr_plus.trees.by_rules.payoff_matrix import list_leaf
 from mccfr_plus.trees.by_rules.positions import first_node, infoset_at
@@ -49,7 +48,7 @@ from mccfr_plus.trees.by_rules.rows import (
     table_of,
     words_per_row,
 )
-from mccfr_plus.trees.scratch import at
+from mccfr_plus.trees.scratch import ALL_PLAYERS, at
 
 _MOST_OPENINGS = 4096  # positions: where there are more, as with a deck of cards, orders are left apart
 _DEPTH_OF_PIECES = 4  # subtrees below this depth, in actions of players and chance, are dealt out to threads

@@ -17,7 +17,7 @@ from mccfr_plus.games.symmetries import Symmetries
 from mccfr_plus.kernels.compile import inline_kernel, may_make_arrays, source_of
 from mccfr_plus.kernels.intrinsics import address_of
 from mccfr_plus.kernels.slots import Bindings, bind
-from mccfr_plus.trees import access, expansion
+from mccfr_plus.trees import expansion, scratch
 from mccfr_plus.trees.arrays import INFOSET, Shape
 from mccfr_plus.trees.by_rules import frames, histories, positions, rows, successors
 from mccfr_plus.trees.by_rules.payoff_matrix import PayoffMatrix
@@ -167,18 +167,18 @@ class ImplicitTree(ExpandingTree):
     @cached_property
     def bindings(self) -> Bindings:
         functions = {
-            access.FIRST_NODE: positions.first_node,
-            access.HEAD: positions.head,
-            access.PAYLOAD_OF: positions.payload_of,
-            access.ADVANCE: positions.step,
-            access.PAYOFF: positions.payoff,
-            access.KEEP: positions.keep,
-            access.RESUME: positions.resume,
-            access.REOPEN: positions.reopen,
-            access.CHILD_OF: positions.child_of,
-            access.OUTCOME_PROBABILITY: positions.outcome_probability,
-            access.FETCH_AHEAD: successors.fetch_ahead,
-            access.FETCH_ROWS_AHEAD: successors.fetch_rows_ahead,
+            scratch.FIRST_NODE: positions.first_node,
+            scratch.HEAD: positions.head,
+            scratch.PAYLOAD_OF: positions.payload_of,
+            scratch.ADVANCE: positions.step,
+            scratch.PAYOFF: positions.payoff,
+            scratch.KEEP: positions.keep,
+            scratch.RESUME: positions.resume,
+            scratch.REOPEN: positions.reopen,
+            scratch.CHILD_OF: positions.child_of,
+            scratch.OUTCOME_PROBABILITY: positions.outcome_probability,
+            scratch.FETCH_AHEAD: successors.fetch_ahead,
+            scratch.FETCH_ROWS_AHEAD: successors.fetch_rows_ahead,
             expansion.EXPAND: positions.cannot_expand,
         }
         return {**super().bindings, **functions, **self.rule_slots}

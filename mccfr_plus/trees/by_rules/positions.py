@@ -13,7 +13,6 @@ from mccfr_plus.games.rules import CHANCE, MOVER, TERMINAL
 from mccfr_plus.kernels.compile import inline_kernel, kernel
 from mccfr_plus.kernels.intrinsics import load_word, pointer, prefetch, publish_word, unlikely
 from mccfr_plus.trees import expansion
-from mccfr_plus.trees.access import ALL_PLAYERS
 from mccfr_plus.trees.arrays import INFOSET
 from mccfr_plus.trees.by_rules.frames import (
     NUM_SYMMETRIES,
@@ -71,7 +70,7 @@ from mccfr_plus.trees.by_rules.rows import (
     words_per_row,
 )
 from mccfr_plus.trees.by_rules.successors import NUM_BLOCK_WORDS, enter, fetch_ahead, fetch_block, fetch_word, find
-from mccfr_plus.trees.scratch import at
+from mccfr_plus.trees.scratch import ALL_PLAYERS, at
 
 
 @inline_kernel

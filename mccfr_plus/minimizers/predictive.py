@@ -1,4 +1,4 @@
-"""Regret matching without discounts: one kernel with two switches, and two forms whose predictions are tamer."""
+"""Predictive regret matching+ with predictions that are tamer: asymmetric and smooth."""
 
 import math
 from dataclasses import dataclass
@@ -7,140 +7,15 @@ from typing import Any, ClassVar
 import numpy as np
 
 from mccfr_plus.kernels.compile import inline_kernel
-from mccfr_plus.kernels.slots import Constant, bind
-from mccfr_plus.minimizers.base import REGRET, Minimizer, expected_value, play_in_proportion
+from mccfr_plus.minimizers.minimizer import REGRET, Minimizer, expected_value, play_in_proportion
 from mccfr_plus.parameters import number
-from mccfr_plus.trees.needs import REGRETS
 from mccfr_plus.trees.scratch import at
 
 _ALMOST_ONE = 1.0 - 1e-14  # sums that are 1 but for rounding need no projection
 
-CUTS = Constant("CUTS", False, "Whether negative cumulative regrets become 0.")
-PREDICTS = Constant("PREDICTS", False, "Whether the last regrets count again, as a prediction of the next ones.")
-
 # Rows of the tables of `asymmetric` beside REGRET.
 LAST = 1  # the regrets of the last visit
 SUMS = 2  # of |r_t - r_{t-1}|^2 at the first slot, of |R_t - R_{t-1}|^2 at the second
-
-
-@inline_kernel
-def match_regrets(values, strategy, tables, first, last, iteration, parameters):
-    """Updates an infoset. See `Minimizer`. With `PREDICTS` the first parameter is the weight of the prediction."""
-    value, total = expected_value(values, strategy, first, last), 0.0
-    weight = parameters[0] if PREDICTS() else 0.0
-    for slot in range(first, last):
-        if PREDICTS():
-            instant = values[at(slot)] - value
-            regret = tables[REGRET, at(slot)] + instant
-        else:
-            regret = tables[REGRET, at(slot)] + values[at(slot)] - value
-        if CUTS():
-            regret = max(regret, 0.0)
-        tables[REGRET, at(slot)] = regret
-        if PREDICTS():
-            share = max(regret + weight * instant, 0.0)
-        elif CUTS():
-            share = regret
-        else:
-            share = max(regret, 0.0)
-        values[at(slot)] = share
-        total += share
-    play_in_proportion(values, strategy, first, last, total)
-    return value
-
-
-@dataclass(frozen=True)
-class RegretMatching(Minimizer):
-    """Regret matching (Hart, Mas-Colell 2000), the rule of CFR and of MCCFR.
-
-    With r the regrets of this iteration and R the cumulative ones: R += r, and the next strategy is proportional to
-    [R]+, or uniform where no entry is positive.
-
-    Examples:
-        >>> mccfr_plus.Solver("kuhn_poker", "full", mccfr_plus.RegretMatching()).run(100).exploitability() < 0.05
-        True
-    """
-
-    short_name: ClassVar[str] = "rm"
-    references: ClassVar[tuple[str, ...]] = ("hart2000simple",)
-    provides: ClassVar[frozenset[str]] = frozenset({REGRETS})
-    kernel: ClassVar[Any] = staticmethod(match_regrets)
-
-
-@dataclass(frozen=True)
-class RegretMatchingPlus(Minimizer):
-    """Regret matching with regrets cut at 0 (Tammelin et al. 2015), the rule of CFR+.
-
-    With r the regrets of this iteration and R the cumulative ones: R = [R + r]+, and the next strategy is proportional
-    to R, or uniform where R is 0.
-
-    Examples:
-        >>> mccfr_plus.Solver("kuhn_poker", "full", mccfr_plus.RegretMatchingPlus()).run(100).exploitability() < 0.05
-        True
-    """
-
-    short_name: ClassVar[str] = "rm+"
-    references: ClassVar[tuple[str, ...]] = ("tammelin2014solving", "tammelin2015solving")
-    default_average: ClassVar[str] = "linear"
-    kernel: ClassVar[Any] = staticmethod(bind(match_regrets, {CUTS: True, PREDICTS: False}))
-
-
-@dataclass(frozen=True)
-class PredictiveRegretMatching(Minimizer):
-    """Predictive regret matching (Farina, Kroer, Sandholm 2021, algorithm 3).
-
-    With r the regrets of this iteration and R the cumulative ones: R += r, and the next strategy is proportional to
-    [R + r]+: the last regrets predict the next ones.
-
-    Examples:
-        >>> solver = mccfr_plus.Solver("kuhn_poker", "full", mccfr_plus.PredictiveRegretMatching())
-        >>> solver.run(100).exploitability() < 0.05
-        True
-    """
-
-    short_name: ClassVar[str] = "prm"
-    references: ClassVar[tuple[str, ...]] = ("farina2021faster",)
-    provides: ClassVar[frozenset[str]] = frozenset({REGRETS})
-    kernel: ClassVar[Any] = staticmethod(bind(match_regrets, {CUTS: False, PREDICTS: True}))
-
-    def parameters(self) -> np.ndarray:
-        return np.ones(1)
-
-
-@dataclass(frozen=True)
-class PredictiveRegretMatchingPlus(Minimizer):
-    """Predictive regret matching+ (Farina, Kroer, Sandholm 2021, algorithm 4), the rule of PCFR+.
-
-    With r the regrets of this iteration and R the cumulative ones: R = [R + r]+, and the next strategy is proportional
-    to [R + r / (1 + alpha)]+: the last regrets predict the next ones.
-
-    Args:
-        alpha: How much less the prediction counts than regrets do, finite and at least 0; 2 in SAPCFR+ (Meng et al.
-            2026, equation 4).
-
-    Examples:
-        >>> solver = mccfr_plus.Solver("kuhn_poker", "full", mccfr_plus.PredictiveRegretMatchingPlus())
-        >>> solver.run(100).exploitability() < 0.05
-        True
-    """
-
-    alpha: float = number(0.0, least=0)
-    short_name: ClassVar[str] = "prm+"
-    default_average: ClassVar[str] = "power"
-    kernel: ClassVar[Any] = staticmethod(bind(match_regrets, {CUTS: True, PREDICTS: True}))
-
-    @property
-    def references(self) -> tuple[str, ...]:  # type: ignore[override]
-        """Keys of `mccfr_plus.citations`."""
-        return ("farina2021faster", *(("meng2026faster",) if self.alpha else ()))
-
-    def parameters(self) -> np.ndarray:
-        return np.array([1.0 / (1.0 + self.alpha)])
-
-
-def simple_asymmetric() -> PredictiveRegretMatchingPlus:
-    """Returns the rule of SAPCFR+ (Meng et al. 2026): the prediction counts a third, alpha = 2."""
-    return PredictiveRegretMatchingPlus(alpha=2.0)
 
 
 @inline_kernel
