@@ -112,7 +112,8 @@ class LazyTree(ExpandingTree):
         It is one function with everything in local names, because it runs once per new node.
         """
         max_depth = self.shape.max_depth if check_depth else None
-        parents, last, action_to = self._parents, self._last, self._action_to
+        fields, parents, last = self._fields, self._parents, self._last
+        slot_actions, outcome_actions = self._slot_actions, self._outcome_actions
         buffer, row_bytes = _view(self._answers, "B"), self._answers.strides[0]
         payoff_of, state_of, keep = self._payoff_of, self._state_of, self._keep_state
         most, packers = self.game.num_distinct_actions(), dict[int, Callable]()  # by number of actions
@@ -123,7 +124,9 @@ class LazyTree(ExpandingTree):
                 with lock:
                     if node:
                         above = parents[node]
-                        action = action_to(node, above)
+                        first = _FIELDS * above  # as in `_action_to`, without a call
+                        row = fields[first + _PAYLOAD] + node - fields[first + _FIRST_CHILD]
+                        action = outcome_actions[row] if fields[first] == CHANCE else slot_actions[row]
                         before, state = last[thread]
                         if before == above:
                             last[thread] = _NO_STATE
