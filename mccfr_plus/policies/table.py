@@ -40,6 +40,10 @@ class PolicyTable(NamedTuple):
         """Returns the columns that are known, by name."""
         return {name: column for name, column in self._asdict().items() if column is not None}
 
+    def to_dataframe(self) -> Any:
+        """Returns the columns as a pandas data frame. ConfigError if pandas is not installed."""
+        return data_frame(self.columns())
+
 
 class TablePolicy(openspiel_policy.Policy):
     """A policy with a row of probabilities per information state; subclasses look it up, each by another key."""
@@ -109,7 +113,7 @@ class JointTablePolicy(TablePolicy):
         """
 
     def to_dataframe(self) -> Any:
-        """Returns a row per information state and action as a pandas data frame. ConfigError without pandas.
+        """Returns a row per information state and action as a pandas data frame.
 
         The columns are ``player``, ``information_state``, ``action`` (OpenSpiel's number), ``action_name``,
         ``probability`` and ``reach``, the probability of the information state if all players follow the policy. A
@@ -121,7 +125,7 @@ class JointTablePolicy(TablePolicy):
             >>> policy.to_dataframe().shape
             (24, 6)
         """
-        return data_frame(self.to_table().columns())
+        return self.to_table().to_dataframe()
 
     def _repr_html_(self) -> str:
         table, rows = self.to_table(_SHOWN), list[list[str]]()
@@ -195,11 +199,7 @@ class TreePolicy(JointTablePolicy, openspiel_policy.TabularPolicy, Mapping):
         return self._actions_and_probabilities(infoset)
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self._texts)
-
-    @cached_property
-    def _texts(self) -> Sequence[str]:
-        return distinct(self.tree.info_states, self.game)
+        return iter(distinct(self.tree.info_states, self.game))
 
     def __len__(self) -> int:
         return self.num_infosets
@@ -267,7 +267,8 @@ class TreePolicy(JointTablePolicy, openspiel_policy.TabularPolicy, Mapping):
 
         That of a game with simultaneous moves answers for the game itself and for its turn-based conversion.
         """
-        rows = {text: self._actions_and_probabilities(i) for i, text in enumerate(self._texts)}
+        texts = distinct(self.tree.info_states, self.game)
+        rows = {text: self._actions_and_probabilities(i) for i, text in enumerate(texts)}
         if self.game_type.short_name == TURN_BASED:
             found = dict(zip(map(_without_turn, rows), rows.values(), strict=True))
             rows |= found if len(found) == len(rows) else {}  # players may share texts
