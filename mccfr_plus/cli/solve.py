@@ -349,17 +349,15 @@ def _shows_progress(arguments: argparse.Namespace) -> bool:
 
 def _quality(solver: Any, arguments: argparse.Namespace, interrupted: bool, failed: bool) -> dict[str, Any]:
     """Returns values, NashConv, exploitability and its bound of the average policy; None where unknown."""
-    unknown = {"nash_conv": None, "exploitability": None, "exploitability_bound": None}
-    try:
-        return unknown | _known_quality(solver, arguments, interrupted)
-    except MccfrPlusError:
-        if not failed:  # what has failed in the run may fail again
-            raise
-        return unknown | {"values": [None] * solver.game.num_players()}
+    found: dict[str, Any] = dict.fromkeys(("nash_conv", "exploitability", "exploitability_bound"))
+    found["values"] = [None] * solver.game.num_players()
+    with contextlib.suppress(MccfrPlusError) if failed else contextlib.nullcontext():  # the error may come again
+        found |= _known_quality(solver, arguments, interrupted)
+    return found
 
 
 def _known_quality(solver: Any, arguments: argparse.Namespace, interrupted: bool) -> dict[str, Any]:
-    tree, game = solver.tree, solver.game
+    tree = solver.tree
     evaluation = None
     if tree is None:
         with contextlib.suppress(BudgetError):  # a large game has no exact evaluation
@@ -370,16 +368,15 @@ def _known_quality(solver: Any, arguments: argparse.Namespace, interrupted: bool
     elif INFOSETS in tree.provides and tree.perfect_recall:
         evaluation = solver.evaluate()
     if evaluation is not None:
-        exact = {"nash_conv": evaluation.nash_conv, "exploitability": evaluation.exploitability}
-        return {**exact, "values": evaluation.values.tolist()}
+        exact = {name: getattr(evaluation, name) for name in ("nash_conv", "exploitability")}
+        return exact | {"values": evaluation.values.tolist()}
     if tree is not None and INFOSETS in tree.provides:
         return {"values": expected_values(tree, solver.average_policy()).tolist()}
-    values = [None] * game.num_players()
     if tree is not None and not tree.perfect_recall:
-        return {"values": values}
+        return {}
     options = {"seed": arguments.seed, "progress": _shows_progress(arguments)}
-    bound = local_bound(game, solver.average_policy(), BOUND_SECONDS, **options)
-    return {"exploitability_bound": bound and bound.estimate._asdict(), "values": values}
+    bound = local_bound(solver.game, solver.average_policy(), BOUND_SECONDS, **options)
+    return {"exploitability_bound": bound and bound.estimate._asdict()}
 
 
 def _exact_by_rules(solver: Any, arguments: argparse.Namespace) -> Evaluation | None:

@@ -1,15 +1,8 @@
 """Solver classes with the names, arguments and methods of OpenSpiel's, on this package's solver.
 
-Change the import and nothing else:
-
-| OpenSpiel | here |
-|---|---|
-| ``from open_spiel.python.algorithms import cfr`` | ``from mccfr_plus.drop_in import cfr`` |
-| ``from open_spiel.python.algorithms import cfr_br`` | ``from mccfr_plus.drop_in import cfr_br`` |
-| ``from open_spiel.python.algorithms import discounted_cfr`` | ``from mccfr_plus.drop_in import discounted_cfr`` |
-| ``... import external_sampling_mccfr`` | ``from mccfr_plus.drop_in import external_sampling_mccfr`` |
-| ``... import outcome_sampling_mccfr`` | ``from mccfr_plus.drop_in import outcome_sampling_mccfr`` |
-| ``import pyspiel`` | ``from mccfr_plus.drop_in import pyspiel`` |
+Change the import and nothing else: write ``from mccfr_plus.drop_in import cfr`` (or cfr_br, discounted_cfr,
+external_sampling_mccfr, outcome_sampling_mccfr) instead of ``from open_spiel.python.algorithms import cfr``, and ``from
+mccfr_plus.drop_in import pyspiel`` instead of ``import pyspiel``.
 
 `CFRSolver` and `CFRPlusSolver` of this package are those of OpenSpiel's Python module `cfr`; the C++ ones are in
 `mccfr_plus.drop_in.pyspiel`. `DropInSolver` describes the common methods and the differences from OpenSpiel's classes.

@@ -9,7 +9,7 @@ from open_spiel.python.algorithms import cfr as openspiel_cfr
 from open_spiel.python.algorithms.cfr import _InfoStateNode as _InfoStateNode
 
 from mccfr_plus.averages import linear, uniform
-from mccfr_plus.drop_in.base import Attribute, DropInSolver, Seed
+from mccfr_plus.drop_in.base import DropInSolver, Seed
 from mccfr_plus.drop_in.tables import Snapshot, nodes_of, set_nodes
 from mccfr_plus.estimators import Full
 from mccfr_plus.minimizers import RegretMatching, RegretMatchingPlus
@@ -18,11 +18,11 @@ from mccfr_plus.minimizers import RegretMatching, RegretMatchingPlus
 class FullCFRSolver(DropInSolver):
     """Base class of the solvers that traverse the whole game, with their table of nodes."""
 
-    _info_state_nodes = Attribute(nodes_of, set_nodes)
-    _root_node = Attribute(lambda solver: solver.game.new_initial_state())
-    _alternating_updates = Attribute(lambda solver: bool(solver.config.alternating))
-    _linear_averaging = Attribute(lambda solver: solver.averaging.gamma > 0)
-    _regret_matching_plus = Attribute(lambda solver: isinstance(solver.minimizer, RegretMatchingPlus))
+    _info_state_nodes = property(nodes_of, set_nodes)
+    _root_node = property(lambda solver: solver.game.new_initial_state())
+    _alternating_updates = property(lambda solver: bool(solver.config.alternating))
+    _linear_averaging = property(lambda solver: solver.averaging.gamma > 0)
+    _regret_matching_plus = property(lambda solver: isinstance(solver.minimizer, RegretMatchingPlus))
 
 
 def _update_current_policy(current_policy: Any, info_state_nodes: Any) -> None:

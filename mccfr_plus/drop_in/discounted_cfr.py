@@ -1,15 +1,13 @@
 """Replaces `open_spiel.python.algorithms.discounted_cfr`: discounted and linear CFR with the same policies."""
 
-from collections.abc import Mapping
 from typing import Any, ClassVar
 
 import pyspiel
 from open_spiel.python.algorithms import discounted_cfr as openspiel_discounted_cfr
 
 from mccfr_plus.averages import PowerAverage, linear
-from mccfr_plus.drop_in.base import Attribute, Seed
+from mccfr_plus.drop_in.base import Seed
 from mccfr_plus.drop_in.cfr import FullCFRSolver
-from mccfr_plus.drop_in.tables import nodes_of, set_nodes
 from mccfr_plus.estimators import Full
 from mccfr_plus.minimizers import Discounted
 from mccfr_plus.minimizers.discounted import AFTER_NEGATIVE, AFTER_POSITIVE, AT, SEEN_NEGATIVE, SEEN_POSITIVE
@@ -24,10 +22,9 @@ class _DCFRSolver(FullCFRSolver):
 
     _openspiel = openspiel_discounted_cfr._DCFRSolver
     _components = (Full, Discounted)
-    _info_state_nodes = Attribute(nodes_of, lambda solver, table: solver._set_nodes(table))
-    alpha = Attribute(lambda solver: solver.minimizer.alpha)
-    beta = Attribute(lambda solver: solver.minimizer.beta)
-    gamma = Attribute(lambda solver: solver.averaging.gamma)
+    alpha = property(lambda solver: solver.minimizer.alpha, doc="The exponent of positive regrets.")
+    beta = property(lambda solver: solver.minimizer.beta, doc="The exponent of negative regrets.")
+    gamma = property(lambda solver: solver.averaging.gamma, doc="The exponent of the weights of the average.")
 
     def __init__(
         self, game: pyspiel.Game, alternating_updates: bool, linear_averaging: bool, regret_matching_plus: bool,
@@ -36,19 +33,12 @@ class _DCFRSolver(FullCFRSolver):
         average = PowerAverage(gamma if linear_averaging else 0.0)
         super().__init__(game, Full(), Discounted(alpha, beta), average, alternating=alternating_updates, seed=seed)
 
-    def _set_nodes(self, table: Mapping[str, Any]) -> None:
-        set_nodes(self, table)
-        self._miss_no_discounts()
-
-    def _set_iterations(self, number: int) -> None:
-        super()._set_iterations(number)
-        self._engine.parameters[0][AT] = number
-        self._miss_no_discounts()
-
-    def _miss_no_discounts(self) -> None:
-        """Regrets that were assigned have all discounts of the iterations before."""
-        tables, parameters = self._engine.tables, self._engine.parameters[0]
-        tables[SEEN_POSITIVE], tables[SEEN_NEGATIVE] = parameters[AFTER_POSITIVE], parameters[AFTER_NEGATIVE]
+    def __setattr__(self, name: str, value: Any) -> None:
+        super().__setattr__(name, value)
+        if name in ("_info_state_nodes", "_iteration"):  # regrets that were assigned have all discounts before it
+            tables, parameters = self._engine.tables, self._engine.parameters[0]
+            parameters[AT] = self.iterations
+            tables[SEEN_POSITIVE], tables[SEEN_NEGATIVE] = parameters[AFTER_POSITIVE], parameters[AFTER_NEGATIVE]
 
 
 class DCFRSolver(_DCFRSolver):

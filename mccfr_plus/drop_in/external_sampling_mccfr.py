@@ -7,7 +7,7 @@ from open_spiel.python.algorithms import external_sampling_mccfr as openspiel_ex
 from open_spiel.python.algorithms.external_sampling_mccfr import AverageType as AverageType
 
 from mccfr_plus.averages import uniform
-from mccfr_plus.drop_in.base import Attribute, DropInSolver, Seed
+from mccfr_plus.drop_in.base import DropInSolver, Seed
 from mccfr_plus.drop_in.tables import info_states_of, set_info_states
 from mccfr_plus.errors import ConfigError
 from mccfr_plus.estimators import ExternalSampling
@@ -39,10 +39,8 @@ class ExternalSamplingSolver(DropInSolver):
     """
 
     _openspiel = openspiel_external_sampling_mccfr.ExternalSamplingSolver
-    _infostates = Attribute(info_states_of, set_info_states)
-    _average_type = Attribute(
-        lambda solver: AverageType.FULL if solver.averaging.method == "exact" else AverageType.SIMPLE
-    )
+    _infostates = property(info_states_of, set_info_states)
+    _average_type = property(lambda solver: AverageType["FULL" if solver.averaging.method == "exact" else "SIMPLE"])
     _components = (ExternalSampling, RegretMatching)
 
     def __init__(self, game: pyspiel.Game, average_type: AverageType = AverageType.SIMPLE, *, seed: Seed = None):

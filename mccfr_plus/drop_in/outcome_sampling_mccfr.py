@@ -4,7 +4,7 @@ import pyspiel
 from open_spiel.python.algorithms import outcome_sampling_mccfr as openspiel_outcome_sampling_mccfr
 
 from mccfr_plus.averages import uniform
-from mccfr_plus.drop_in.base import Attribute, DropInSolver, Seed
+from mccfr_plus.drop_in.base import DropInSolver, Seed
 from mccfr_plus.drop_in.tables import info_states_of, set_info_states
 from mccfr_plus.estimators import OutcomeSampling
 from mccfr_plus.minimizers import RegretMatching
@@ -33,8 +33,8 @@ class OutcomeSamplingSolver(DropInSolver):
     """
 
     _openspiel = openspiel_outcome_sampling_mccfr.OutcomeSamplingSolver
-    _infostates = Attribute(info_states_of, set_info_states)
-    _expl = Attribute(lambda solver: solver.estimator.epsilon, "give epsilon= when the solver is made")
+    _infostates = property(info_states_of, set_info_states)
+    _expl = property(lambda solver: solver.estimator.epsilon)
     _components = (OutcomeSampling, RegretMatching)
 
     def __init__(self, game: pyspiel.Game, *, seed: Seed = None, epsilon: float = 0.6):

@@ -68,8 +68,8 @@ class ExternalSamplingMCCFRSolver(_CppPolicies, ExternalSamplingSolver):
     ):
         if not isinstance(avg_type, pyspiel.MCCFRAverageType):
             raise ConfigError(f"avg_type={avg_type!r}: give pyspiel.MCCFRAverageType.SIMPLE or FULL.")
-        if _is_negative(seed):
-            seed = int(seed) % _MERSENNE_SEEDS  # type: ignore[arg-type]
+        if isinstance(seed, int | np.integer) and seed < 0:
+            seed = int(seed) % _MERSENNE_SEEDS
         super().__init__(game, AverageType[avg_type.name], seed=seed)
 
 
@@ -88,13 +88,9 @@ class OutcomeSamplingMCCFRSolver(_CppPolicies, OutcomeSamplingSolver):
     """
 
     def __init__(self, game: pyspiel.Game, epsilon: float = 0.6, seed: Seed = -1):
-        if _is_negative(seed):
+        if isinstance(seed, int | np.integer) and seed < 0:
             seed = _MERSENNE_DEFAULT
         super().__init__(game, seed=seed, epsilon=epsilon)
-
-
-def _is_negative(seed: object) -> bool:
-    return isinstance(seed, int | np.integer) and int(seed) < 0
 
 
 def __getattr__(name: str) -> Any:

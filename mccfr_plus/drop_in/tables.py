@@ -1,7 +1,7 @@
 """OpenSpiel's private tables of a solver, as snapshots that cannot be changed, and back."""
 
-from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple, NoReturn
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, NoReturn
 
 import attr
 import numpy as np
@@ -10,8 +10,13 @@ from open_spiel.python.algorithms.cfr import _InfoStateNode
 from mccfr_plus.errors import ConfigError, PolicyError
 from mccfr_plus.minimizers.minimizer import REGRET
 from mccfr_plus.solver.solver import Solver
+from mccfr_plus.evaluation.exact import normalize
+from mccfr_plus.minimizers.base import REGRET
+from mccfr_plus.policies.table import distinct
 from mccfr_plus.trees.arrays import read_only
-from mccfr_plus.trees.needs import HISTORIES, INFOSETS
+from mccfr_plus.trees.game_tree import GameTree
+from mccfr_plus.trees.needs import HISTORIES
+from mccfr_plus.trees.order import openspiel_order
 
 _SMALL = 1e-6  # with which OpenSpiel's sampling solvers begin regrets and sums of a new information state
 
@@ -42,38 +47,52 @@ class SnapshotNode(_InfoStateNode):
         return _InfoStateNode, (list(self.legal_actions), self.index_in_tabular_policy, *tables)
 
 
-class Row(NamedTuple):
-    """Regrets and sums of the average at one information state."""
-
-    player: int
-    legal_actions: list[int]
-    regrets: np.ndarray  # cumulative, [num_actions] float64
-    sums: np.ndarray  # of the average, [num_actions] float64
+def info_states_of(solver: Any) -> Snapshot:
+    """Returns the table of OpenSpiel's sampling solvers: {information state: (regrets, sums)} of those visited."""
+    texts = _stored_tree(solver).info_states
+    rows = ((infoset, regrets, sums) for infoset, regrets, sums in _rows(solver, 1) if regrets.any() or sums.any())
+    return Snapshot({texts[i]: (read_only(regrets + _SMALL), read_only(sums + _SMALL)) for i, regrets, sums in rows})
 
 
-def read_tables(solver: Any, per_history: bool) -> dict[str, Row]:
-    """Returns {information state: Row}; `per_history` as in `write_tables`."""
-    tree, engine = _stored_tree(solver), solver._engine
-    sums = engine.sums()[: tree.num_slots] * (_histories_of_slots(tree) if per_history else 1)
-    tables, parameters = engine.tables, engine.parameters[0]
+def set_info_states(solver: Any, table: Mapping[str, Sequence[Any]]) -> None:
+    """Writes a table in the format of `info_states_of` to the solver."""
+    _write(solver, {text: [np.asarray(row) - _SMALL for row in rows] for text, rows in table.items()}, 1)
+
+
+def nodes_of(solver: Any) -> Snapshot:
+    """Returns the table of OpenSpiel's full CFR: {information state: node}."""
+    tree, nodes = _stored_tree(solver), {}
+    row_of, players = np.argsort(openspiel_order(tree)).tolist(), tree.arrays.infosets["player"].tolist()
+    for infoset, *rows in _rows(solver, _histories_of_slots(tree)):
+        legal = tree.legal_actions(infoset)
+        tables = (Snapshot(zip(legal, row.tolist(), strict=True)) for row in rows)
+        node = SnapshotNode(legal, row_of[infoset], *tables, players[infoset])  # type: ignore[arg-type, call-arg]
+        nodes[tree.info_states[infoset]] = node
+    return Snapshot(nodes)
+
+
+def set_nodes(solver: Any, table: Mapping[str, Any]) -> None:
+    """Writes a table in the format of `nodes_of` to the solver."""
     rows = {}
-    for infoset, text in enumerate(tree.info_states):
-        slots = tree.slots(infoset)
-        regrets = solver.minimizer.cumulative_regrets(tables, parameters, slots)
-        player = int(tree.arrays.infosets["player"][infoset])
-        rows[text] = Row(player, tree.legal_actions(infoset), regrets, sums[slots])
-    return rows
+    for text, node in table.items():
+        tables = node.cumulative_regret, node.cumulative_policy
+        rows[text] = [[values.get(action, 0.0) for action in node.legal_actions] for values in tables]
+    _write(solver, rows, _histories_of_slots(_stored_tree(solver)))
 
 
-def write_tables(solver: Any, rows: Mapping[str, Any], per_history: bool) -> None:
-    """Sets regrets, sums of the average, and the strategy that regret matching makes of these regrets.
-
-    Args:
-        rows: {information state: (regrets, sums)} in the order of legal actions; what is missing is 0.
-        per_history: Whether sums were added once per history of the infoset, as OpenSpiel's full CFR does.
-    """
+def _rows(solver: Any, times: np.ndarray | int) -> Iterator[tuple[int, np.ndarray, np.ndarray]]:
+    """Yields each infoset, its regrets, and its sums multiplied by how many `times` OpenSpiel adds a strategy."""
     tree, engine = _stored_tree(solver), solver._engine
-    regrets, sums = np.zeros(tree.num_slots), np.zeros(tree.num_slots)
+    sums = engine.sums()[: tree.num_slots] * times
+    for infoset in range(tree.num_infosets):
+        slots = tree.slots(infoset)
+        yield infoset, solver.minimizer.cumulative_regrets(engine.tables, engine.parameters[0], slots), sums[slots]
+
+
+def _write(solver: Any, rows: Mapping[str, Sequence[Any]], times: np.ndarray | int) -> None:
+    """Sets regrets, sums and the strategy of regret matching from {information state: (regrets, sums)}; 0 elsewhere."""
+    tree, engine = _stored_tree(solver), solver._engine
+    regrets, sums, strategy = np.zeros((3, tree.num_slots))
     for text, row in rows.items():
         infoset = tree.infoset(text)
         if infoset is None:
@@ -82,69 +101,26 @@ def write_tables(solver: Any, rows: Mapping[str, Any], per_history: bool) -> Non
         if any(len(values) != slots.stop - slots.start for values in row):
             raise PolicyError(f"the table must have {slots.stop - slots.start} actions at {text!r}.")
         regrets[slots], sums[slots] = row
-    if not np.isfinite(regrets).all() or not np.isfinite(sums).all() or (sums < -_SMALL).any():
+    if not np.isfinite([regrets, sums]).all() or (sums < -_SMALL).any():
         raise ConfigError("regrets and sums must be finite numbers, and sums at least 0.")
-    first = tree.arrays.infosets["first_slot"]
-    positive = np.maximum(regrets, 0.0)
-    totals = np.add.reduceat(positive, first)[tree.infoset_of_slot]
     engine.tables[REGRET, : tree.num_slots] = regrets
-    uniform = tree.uniform_strategy()
-    engine.set_strategy(np.divide(positive, totals, out=uniform, where=totals > 0.0))
-    engine.set_sums(np.maximum(sums, 0.0) / (_histories_of_slots(tree) if per_history else 1))
+    normalize(np.maximum(regrets, 0.0), tree.found_infosets, strategy)
+    engine.set_strategy(strategy)
+    engine.set_sums(np.maximum(sums, 0.0) / times)
 
 
-def info_states_of(solver: Any) -> Snapshot:
-    """Returns the table of OpenSpiel's sampling solvers: {information state: (regrets, sums)} of those visited."""
-    found = {}
-    for text, row in read_tables(solver, per_history=False).items():
-        if row.regrets.any() or row.sums.any():
-            found[text] = read_only(row.regrets + _SMALL), read_only(row.sums + _SMALL)
-    return Snapshot(found)
-
-
-def set_info_states(solver: Any, table: Mapping[str, Sequence[Any]]) -> None:
-    """Writes a table in the format of `info_states_of` to the solver."""
-    write_tables(solver, {text: tuple(np.asarray(row) - _SMALL for row in rows) for text, rows in table.items()}, False)
-
-
-def nodes_of(solver: Any) -> Snapshot:
-    """Returns the table of OpenSpiel's full CFR: {information state: node}."""
-    lookup, nodes = Solver.average_policy(solver).state_lookup, {}
-    for text, row in read_tables(solver, per_history=True).items():
-        tables = (Snapshot(zip(row.legal_actions, values.tolist(), strict=True)) for values in (row.regrets, row.sums))
-        fields = (row.legal_actions, lookup[text], *tables, row.player)
-        nodes[text] = SnapshotNode(*fields)  # type: ignore[arg-type, call-arg]
-    return Snapshot(nodes)
-
-
-def set_nodes(solver: Any, table: Mapping[str, Any]) -> None:
-    """Writes a table in the format of `nodes_of` to the solver."""
-    write_tables(
-        solver,
-        {
-            text: tuple(
-                [values.get(action, 0.0) for action in node.legal_actions]
-                for values in (node.cumulative_regret, node.cumulative_policy)
-            )
-            for text, node in table.items()
-        },
-        per_history=True,
-    )
-
-
-def _stored_tree(solver: Any) -> Any:
-    if not {HISTORIES, INFOSETS} <= solver.tree.provides:
+def _stored_tree(solver: Any) -> GameTree:
+    if HISTORIES not in solver.tree.provides:
         raise ConfigError(
             f"{solver.game} is too large to be compiled, so that the texts of its information states are not kept: "
             "use average_policy(), regrets(info_state), tree.num_infosets or save_checkpoint(path)."
         )
-    if len(set(solver.tree.info_states)) < solver.tree.num_infosets:
-        raise PolicyError(f"players of {solver.game} share information states: a table by text cannot tell them apart.")
+    distinct(solver.tree.info_states, solver.game)
     return solver.tree
 
 
-def _histories_of_slots(tree: Any) -> np.ndarray:
-    """Returns how many histories the infoset of each slot has, ``[num_slots]``."""
+def _histories_of_slots(tree: GameTree) -> np.ndarray:
+    """Returns how many histories the infoset of each slot has, ``[num_slots]``: OpenSpiel's full CFR adds at each."""
     nodes, infosets = tree.arrays.nodes, tree.arrays.infosets
     counts = np.bincount(nodes["payload"][nodes["kind"] >= 0], minlength=tree.num_slots)
     return counts[infosets["first_slot"]][tree.infoset_of_slot]

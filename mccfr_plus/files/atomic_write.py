@@ -1,8 +1,8 @@
 """Writes files that are replaced as a whole or not at all."""
 
 import contextlib
+import glob
 import os
-import re
 import secrets
 from collections.abc import Iterator
 from pathlib import Path
@@ -36,11 +36,9 @@ def atomic_write(path: str | os.PathLike, error_type: type[MccfrPlusError]) -> I
 
 def remove_unfinished(place: Path) -> None:
     """Deletes what processes that were killed have left of a file, which no other process may be writing."""
-    name = re.compile(re.escape(place.name) + r"\.[0-9a-f]{12}" + re.escape(TEMPORARY_SUFFIX))
-    for entry in place.parent.iterdir():
-        if name.fullmatch(entry.name):
-            with contextlib.suppress(OSError):
-                entry.unlink()
+    for entry in place.parent.glob(f"{glob.escape(place.name)}.{'[0-9a-f]' * 12}{TEMPORARY_SUFFIX}"):
+        with contextlib.suppress(OSError):
+            entry.unlink()
 
 
 def require_writable(path: str | os.PathLike, error_type: type[MccfrPlusError]) -> None:

@@ -70,7 +70,7 @@ def header_of_run(path: str | os.PathLike, solver: Any) -> dict[str, Any]:
 def _identity_of(solver: Any) -> dict[str, Any]:
     return {
         "algorithm": type(solver).__name__,
-        "game": file_name_of(solver.game),
+        "game": file_name_of(str(solver.game)),
         "tree": digest_of_histories(solver.game) if solver.tree is None else digest_of(solver.tree),
         "representation": solver.representation.kind,
         "config": json.loads(json.dumps(solver.config.as_dict())),

@@ -102,8 +102,8 @@ class NetworkPolicy(openspiel_policy.Policy):
 
     def save(self, path: str | os.PathLike) -> None:
         """Writes the policy to a file; an older policy is replaced."""
-        header = {"network_policy": 1, "game": file_name_of(self.game), "kind": self.kind, "discount": self._discount}
-        header["hidden_layers"] = getattr(self._networks[0], "hidden_layers", None)
+        header = {"network_policy": 1, "game": file_name_of(str(self.game)), "kind": self.kind}
+        header["discount"], header["hidden_layers"] = self._discount, getattr(self._networks[0], "hidden_layers", None)
         checkpoint_file.write(path, header, _arrays_of(self._networks))
 
     @classmethod

@@ -11,7 +11,7 @@ from tqdm.auto import tqdm
 from mccfr_plus.errors import ConfigError, GameError
 from mccfr_plus.evaluation.strategies import chance_row
 from mccfr_plus.parameters import Seed, check_whole, new_state
-from mccfr_plus.trees.loading import game_of_name
+from mccfr_plus.trees.loading import game_as_given
 
 
 class MatchResult(NamedTuple):
@@ -64,10 +64,7 @@ def play_games(
         >>> bool(mccfr_plus.play_games("kuhn_poker", bots, 1000, seed=1).mean[0] > 0)
         True
     """
-    if isinstance(game, str):
-        game = game_of_name(game)
-    if not isinstance(game, pyspiel.Game):
-        raise GameError(f"game={game!r} is a {type(game).__name__}: give a pyspiel.Game or a game string.")
+    game = game_as_given(game)
     if game.get_type().dynamics == pyspiel.GameType.Dynamics.MEAN_FIELD:
         raise GameError(f"{game} is a mean-field game: its single player is a population, not a bot.")
     if len(bots) != game.num_players() or not all(isinstance(bot, pyspiel.Bot) for bot in bots):

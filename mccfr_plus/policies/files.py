@@ -52,7 +52,7 @@ def save_policy(policy: TreePolicy | KeyedPolicy, path: str | os.PathLike) -> No
             "which has the same probabilities."
         )
     with atomic_write(path, PolicyFileError) as file:
-        np.savez_compressed(file, version=VERSION, game=file_name_of(policy.game), **fields)
+        np.savez_compressed(file, version=VERSION, game=file_name_of(str(policy.game)), **fields)
 
 
 def needs_tree(path: str | os.PathLike) -> bool:
@@ -92,7 +92,7 @@ def load_policy(path: str | os.PathLike, game: pyspiel.Game | str | GameTree | N
     damaged = f"{path} is damaged: its arrays hold no distributions, or do not fit together. Write it again."
     if str(fields["format"]) == KEYED_FORMAT:
         loaded, table = load_game(game), KeyedTable(*(fields[field] for field in KeyedTable._fields))
-        if file_name_of(loaded) != name:
+        if file_name_of(str(loaded)) != name:
             raise PolicyFileError(f"{no_fit} {loaded}: evaluate it on its own game.")
         with contextlib.suppress(LookupError, ValueError):
             if table.is_consistent(loaded.num_players()):

@@ -199,19 +199,7 @@ class TreePolicy(JointTablePolicy, openspiel_policy.TabularPolicy, Mapping):
         return self._actions_and_probabilities(infoset)
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self._texts)
-
-    @cached_property
-    def _texts(self) -> Sequence[str]:
-        """The information states. PolicyError if players share some, which a mapping by text cannot tell apart."""
-        texts = self.tree.info_states
-        if len(set(texts)) < len(texts):
-            text = Counter(texts).most_common(1)[0][0]
-            raise PolicyError(
-                f"players of {self.game} share information states such as {text!r}, which a table by text cannot tell "
-                "apart. Use this policy as it is."
-            )
-        return texts
+        return iter(distinct(self.tree.info_states, self.game))
 
     def __len__(self) -> int:
         return self.num_infosets
@@ -271,23 +259,16 @@ class TreePolicy(JointTablePolicy, openspiel_policy.TabularPolicy, Mapping):
 
     def to_dict(self) -> dict[str, list[tuple[int, float]]]:
         """Returns {information state: [(action, probability), ...]}, with all actions, of the game that was given."""
-        rows = super().to_dict()
-        if not self.tree.is_converted:
-            return rows
-        found = dict(zip(map(_without_turn, rows), rows.values(), strict=True))
-        if len(found) < len(rows):
-            raise PolicyError(
-                f"players of {self.game} share information states, which a table by text cannot tell apart. Use this "
-                "policy as it is."
-            )
-        return found
+        rows, text_of = super().to_dict(), _without_turn if self.tree.is_converted else str
+        return dict(zip(distinct([text_of(text) for text in rows], self.game), rows.values(), strict=True))
 
     def to_pyspiel(self) -> pyspiel.TabularPolicy:
         """Returns a C++ tabular policy with the same probabilities, for pyspiel's own functions and bots.
 
         That of a game with simultaneous moves answers for the game itself and for its turn-based conversion.
         """
-        rows = {text: self._actions_and_probabilities(i) for i, text in enumerate(self._texts)}
+        texts = distinct(self.tree.info_states, self.game)
+        rows = {text: self._actions_and_probabilities(i) for i, text in enumerate(texts)}
         if self.game_type.short_name == TURN_BASED:
             found = dict(zip(map(_without_turn, rows), rows.values(), strict=True))
             rows |= found if len(found) == len(rows) else {}  # players may share texts
@@ -303,6 +284,17 @@ class TreePolicy(JointTablePolicy, openspiel_policy.TabularPolicy, Mapping):
         return type(self), (self.tree, self.strategy())
 
 
+def distinct(texts: Sequence[str], game: pyspiel.Game) -> Sequence[str]:
+    """Returns the information states. PolicyError if players share some, which a table by text cannot tell apart."""
+    if len(set(texts)) < len(texts):
+        text = Counter(texts).most_common(1)[0][0]
+        raise PolicyError(
+            f"players of {game} share information states such as {text!r}, which a table by text cannot tell apart. "
+            "Use policies as they are."
+        )
+    return texts
+
+
 def _without_turn(text: str) -> str:
     """Returns an information state without the line that OpenSpiel's turn-based conversion puts before it."""
     return text.partition("\n")[2] if text.startswith("Current player: ") else text
@@ -310,7 +302,9 @@ def _without_turn(text: str) -> str:
 
 def table_of_tree(tree: GameTree, strategy: np.ndarray, most: int | None = None) -> PolicyTable:
     """Returns the table of a strategy, ``[num_slots]``, or only its `most` infosets with the largest reach."""
-    reach = reach_of(tree, strategy)
+    no_values, of_nodes, reach = np.empty((0, 0)), np.ones((tree.num_nodes, 1)), np.zeros(tree.num_infosets)
+    with announce_compilation(_add_up, "the reach of information sets", 1):
+        _add_up(tree.arrays, strategy, no_values, of_nodes, tree.infoset_of_slot, reach, np.empty(0), np.empty(0))
     infosets = np.arange(tree.num_infosets) if most is None else np.argsort(-reach, kind="stable")[:most]
     records = tree.arrays.infosets[infosets]
     slots = rows_of(records["first_slot"], records["num_actions"])
@@ -323,28 +317,6 @@ def table_of_tree(tree: GameTree, strategy: np.ndarray, most: int | None = None)
         strategy[slots],
         reach[numbers],
     )
-
-
-def reach_of(tree: GameTree, strategy: np.ndarray) -> np.ndarray:
-    """Returns the probability of each information set if all players follow a strategy, ``[num_infosets]``."""
-    of_nodes, of_infosets = np.ones(tree.num_nodes), np.zeros(tree.num_infosets)
-    with announce_compilation(_add_reach, "the reach of information states", 1):
-        _add_reach(tree.arrays, strategy, tree.infoset_of_slot, of_nodes, of_infosets)
-    return of_infosets
-
-
-@kernel
-def _add_reach(tree, strategy, infoset_of_slot, of_nodes, of_infosets):
-    """Writes the probability of each node and adds it to its infoset; `of_nodes` are ones at first."""
-    nodes = tree.nodes
-    for node in range(len(nodes)):  # parents come before children
-        kind, child, payload = nodes[node]["kind"], nodes[node]["first_child"], nodes[node]["payload"]
-        if kind >= 0:
-            of_infosets[infoset_of_slot[payload]] += of_nodes[node]
-        for index in range(nodes[node]["num_children"]):
-            label = payload + index
-            probability = tree.chance[label]["probability"] if kind == CHANCE else strategy[label]
-            of_nodes[child + index] = of_nodes[node] * probability
 
 
 def is_strategy(probabilities: np.ndarray, firsts: np.ndarray) -> bool:
@@ -386,7 +358,7 @@ def _add_up(tree, strategy, values, probabilities, infoset_of_slot, reach, weigh
     """Adds up reach, weights (the others' reach) and weighted action values over the histories of each infoset.
 
     `probabilities`, ``[num_nodes, num_players + 1]`` ones, become those of a node without the player's own choices; in
-    the last column with all choices.
+    the last column with all choices. If `values`, ``[num_players, num_nodes]``, is empty, only reach is added up.
     """
     nodes, num_players = tree.nodes, len(values)
     for node in range(len(nodes)):  # parents come before children
@@ -395,10 +367,11 @@ def _add_up(tree, strategy, values, probabilities, infoset_of_slot, reach, weigh
             label = payload + index
             probability = tree.chance[label]["probability"] if kind == CHANCE else strategy[label]
             for player in range(num_players + 1):
-                factor = 1.0 if player == kind else probability
+                factor = 1.0 if player == kind and num_players else probability
                 probabilities[child + index, player] = probabilities[node, player] * factor
-            if kind >= 0:
+            if kind >= 0 and num_players:
                 action_values[label] += probabilities[node, kind] * values[kind, child + index]
         if kind >= 0:
             reach[infoset_of_slot[payload]] += probabilities[node, num_players]
-            weights[infoset_of_slot[payload]] += probabilities[node, kind]
+            if num_players:
+                weights[infoset_of_slot[payload]] += probabilities[node, kind]

@@ -22,12 +22,7 @@ from mccfr_plus.solver.config import SolverConfig
 from mccfr_plus.trees.by_rules.histories import openings_of
 from mccfr_plus.trees.by_rules.implicit_tree import ImplicitTree, can_be_implicit, rules_to_traverse, tree_bytes
 from mccfr_plus.trees.by_rules.payoff_matrix import BYTES_PER_ENTRY
-from mccfr_plus.trees.game_tree import (
-    DEFAULT_MAX_NODES,
-    DEFAULT_MAX_NODES_OF_RULES,
-    GameTree,
-    compile_game,
-)
+from mccfr_plus.trees.game_tree import DEFAULT_MAX_NODES, DEFAULT_MAX_NODES_OF_RULES, GameTree, compile_game
 from mccfr_plus.trees.lazy_tree import INFOSET_COST, NODE_COST, SLOT_ACTION_COST, LazyTree
 from mccfr_plus.trees.loading import is_converted, load_game
 from mccfr_plus.trees.memory import MemoryPlan, plan_memory, release_unused, resident_bytes

@@ -119,7 +119,7 @@ def arguments_of(path: str | os.PathLike, header: dict[str, Any]) -> dict[str, A
 def _identity_of(solver: Any) -> dict[str, Any]:
     config, tree, sampling = solver.config, solver.tree, solver._engine.sampling
     return {
-        "game": file_name_of(tree.game),
+        "game": file_name_of(str(tree.game)),
         "kind": tree.kind,
         "tree": digest_of(tree),
         **{name: _described(getattr(config, name), name) for name in _COMPONENTS},

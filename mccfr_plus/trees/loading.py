@@ -84,10 +84,7 @@ def load_game(game: pyspiel.Game | str | Tree) -> pyspiel.Game:
     """
     if isinstance(game, Tree):
         return game.game
-    if isinstance(game, str):
-        game = game_of_name(game)
-    if not isinstance(game, pyspiel.Game):
-        raise GameError(f"game={game!r} is a {type(game).__name__}: give a pyspiel.Game or a game string.")
+    game = game_as_given(game)
     kind, fault = game.get_type(), ""
     if kind.dynamics == pyspiel.GameType.Dynamics.MEAN_FIELD:
         fault = "is a mean-field game, which CFR does not model: see open_spiel.python.mfg for algorithms that do"
@@ -109,31 +106,28 @@ def load_game(game: pyspiel.Game | str | Tree) -> pyspiel.Game:
 
 def is_converted(given: pyspiel.Game | str | Tree, game: pyspiel.Game) -> bool:
     """Returns whether `load_game` has turned the game given, with simultaneous moves, into the turn-based `game`."""
-    before = given if isinstance(given, str) else load_game(given) if isinstance(given, Tree) else given
-    name = before if isinstance(before, str) else before.get_type().short_name
+    name = str(given.game if isinstance(given, Tree) else given)
     return game.get_type().short_name == TURN_BASED and not name.startswith(TURN_BASED)
 
 
-def file_name_of(game: pyspiel.Game) -> str:
-    """Returns the game string that files keep; of a game made in memory, which no string makes, one that says so."""
-    return str(game) + ("" if _can_be_loaded(str(game)) else _IN_MEMORY)
-
-
 @functools.cache
-def _can_be_loaded(text: str) -> bool:
-    try:
-        with quiet_openspiel():
-            pyspiel.load_game(text)
-    except Exception:  # as in `game_of_name`
-        return False
-    return True
+def file_name_of(text: str) -> str:
+    """Returns the text of a game that files keep: the game string; where none makes it, one that says so."""
+    with contextlib.suppress(Exception), quiet_openspiel():  # of many kinds, as in `game_as_given`
+        pyspiel.load_game(text)
+        return text
+    return text + _IN_MEMORY
 
 
-def game_of_name(text: str) -> pyspiel.Game:
-    """Returns the game of a game string as it is, simultaneous moves included; see `load_game` for errors."""
-    if text.endswith(_IN_MEMORY):
-        raise GameError(f"{text}, so that no game string makes it: give the game itself, as game=.")
-    name = text.split("(", 1)[0].strip()
+def game_as_given(given: pyspiel.Game | str) -> pyspiel.Game:
+    """Returns a game, or that of a game string, as it is, simultaneous moves included; see `load_game` for errors."""
+    if isinstance(given, pyspiel.Game):
+        return given
+    if not isinstance(given, str):
+        raise GameError(f"game={given!r} is a {type(given).__name__}: give a pyspiel.Game or a game string.")
+    if given.endswith(_IN_MEMORY):
+        raise GameError(f"{given}, so that no game string makes it: give the game itself, as game=.")
+    name = given.split("(", 1)[0].strip()
     if name not in pyspiel.registered_names():
         importlib.import_module("open_spiel.python.games")  # registers games written in Python, in 0.2 s
     if name not in (names := pyspiel.registered_names()):
@@ -143,14 +137,14 @@ def game_of_name(text: str) -> pyspiel.Game:
         raise GameError(f"OpenSpiel has no game {name!r}: {hint}")
     try:
         with quiet_openspiel():
-            if "(" in text:
-                try_out(text)
-            return pyspiel.load_game(text)
+            if "(" in given:
+                try_out(given)
+            return pyspiel.load_game(given)
     except GameError:
         raise
     except Exception as error:  # pyspiel raises RuntimeError, SpielError and ValueError here
         said = shortened(without_places(str(error)), 250)
-        raise GameError(f"OpenSpiel does not accept the game string {text!r}: {said}") from None
+        raise GameError(f"OpenSpiel does not accept the game string {given!r}: {said}") from None
 
 
 @functools.cache

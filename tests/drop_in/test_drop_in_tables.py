@@ -220,7 +220,7 @@ def test_what_would_have_no_effect_is_refused():
     for name in ("_average_policy", "_linear_averaging", "_root_node", "_game"):
         with pytest.raises(ConfigError, match=f"{name} cannot be set"):
             setattr(solver, name, None)
-    with pytest.raises(ConfigError, match="_expl cannot be set: give epsilon="):
+    with pytest.raises(ConfigError, match=r"_expl cannot be set: .* new solver with other arguments"):
         sampling._expl = 0.1
     with pytest.raises(TypeError, match="no effect"):
         solver._info_state_nodes[text] = node
