@@ -291,22 +291,22 @@ def require_policy(source: str) -> None:
         raise PolicyFileError(f"there is no file {source}. Give a saved policy, or the word {UNIFORM}.")
 
 
-def read_policy(path: str | os.PathLike, game: pyspiel.Game | GameTree) -> Any:
+def read_policy(path: str | os.PathLike, game: pyspiel.Game, tree: GameTree | None = None) -> Any:
     """Returns the uniform policy, or that of a file, which `save_policy` wrote or `NetworkPolicy.save`."""
     if path == UNIFORM:
-        return TreePolicy(game, game.uniform_strategy()) if isinstance(game, GameTree) else {}
+        return {} if tree is None else TreePolicy(tree, tree.uniform_strategy())
     header: dict[str, Any] = {}
     with contextlib.suppress(CheckpointError):
         header = read_header(path)
     if "network_policy" not in header:
-        return load_policy(path, game)
+        return load_policy(path, tree or game)
     from mccfr_plus.neural import NetworkPolicy
 
-    loaded, own = load_game(game), header.get("game")
-    if own is not None and str(load_game(str(own))) != str(loaded):  # without one it is refused below
-        raise PolicyFileError(f"{path} holds a policy of {own}, which is not {loaded}. Evaluate it on its own game.")
+    own = header.get("game")
+    if own is not None and str(load_game(str(own))) != str(game):  # without one it is refused below
+        raise PolicyFileError(f"{path} holds a policy of {own}, which is not {game}. Evaluate it on its own game.")
     try:
-        return NetworkPolicy.load(path, loaded)
+        return NetworkPolicy.load(path, game)
     except CheckpointError as error:
         raise PolicyFileError(str(error)) from None
 
@@ -325,7 +325,7 @@ def policies_and_tree(
     is_needed = any(policy is None for policy in found)
     if is_needed or not only_if_needed:
         tree = compiled_if_it_fits(game, "compiled" if is_needed else "auto", memory)
-    return [policy or read_policy(source, tree or game) for source, policy in zip(sources, found, strict=True)], tree
+    return [policy or read_policy(source, game, tree) for source, policy in zip(sources, found, strict=True)], tree
 
 
 # --- output ---

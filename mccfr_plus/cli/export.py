@@ -78,7 +78,7 @@ def _columns(name: str, source: str) -> dict[str, list]:
     policy = command.read_without_tree(source, load_game(name))
     if not isinstance(policy, KeyedPolicy):
         tree = compile_game(name)
-        policy = TreePolicy(tree, strategy_of(tree, policy or command.read_policy(source, tree)))
+        policy = TreePolicy(tree, strategy_of(tree, policy or command.read_policy(source, tree.game, tree)))
     columns = policy.to_table().columns()
     return {name: col.tolist() if isinstance(col, np.ndarray) else col for name, col in columns.items()}
 

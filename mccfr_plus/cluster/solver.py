@@ -275,8 +275,8 @@ class DistributedSolver(contextlib.AbstractContextManager, Solver):
                 f"estimator={self.estimator.short_name!r} in a distributed solver: workers would have to share its "
                 "table of the values of histories. Use external or outcome."
             )
-        assert isinstance(tree, GameTree)
-        return DistributedEngine(self.config, tree, rngs, self.num_batches, self._worker_pool)
+        whole = tree.require_whole("a distributed solver")
+        return DistributedEngine(self.config, whole, rngs, self.num_batches, self._worker_pool)
 
     def close(self) -> None:
         """Ends the workers, and the connection if it was made here. Results stay; `run` would start workers again."""

@@ -8,10 +8,8 @@ import numpy as np
 from open_spiel.python.algorithms.cfr import _InfoStateNode
 
 from mccfr_plus.errors import ConfigError, PolicyError
-from mccfr_plus.minimizers.minimizer import REGRET
-from mccfr_plus.solver.solver import Solver
 from mccfr_plus.evaluation.exact import normalize
-from mccfr_plus.minimizers.base import REGRET
+from mccfr_plus.minimizers.minimizer import REGRET
 from mccfr_plus.policies.table import distinct
 from mccfr_plus.trees.arrays import read_only
 from mccfr_plus.trees.game_tree import GameTree

@@ -22,7 +22,7 @@ from mccfr_plus.solver.config import ESTIMATORS, SolverConfig
 from mccfr_plus.solver.iterative import CHUNK_SECONDS, next_chunk
 from mccfr_plus.solver.solver import Solver
 from mccfr_plus.specs import Spec, parse_spec
-from mccfr_plus.trees.game_tree import GameTree
+from mccfr_plus.trees.game_tree import GameTree, given_tree
 from mccfr_plus.trees.loading import load_game, without_places
 from mccfr_plus.trees.needs import DRAWS
 
@@ -132,11 +132,10 @@ class OpenSpielSolver:
     """
 
     def __init__(self, game: GameTree | pyspiel.Game, algorithm: Algorithm, seed: int):
-        self._game = game
-        loaded = load_game(game)
-        self._errors = functools.partial(_openspiel_errors, algorithm.text, loaded)
+        self._game, self._tree = load_game(game), given_tree(game)
+        self._errors = functools.partial(_openspiel_errors, algorithm.text, self._game)
         with self._errors():
-            self._solver = _theirs(algorithm.library, algorithm.name, loaded, seed)
+            self._solver = _theirs(algorithm.library, algorithm.name, self._game, seed)
         steps = ("run_iteration", "iteration", "evaluate_and_update_policy")  # the first one that it has
         self._step = next(getattr(self._solver, step) for step in steps if hasattr(self._solver, step))
         self._counter = _ours(game, algorithm, seed)
@@ -166,17 +165,17 @@ class OpenSpielSolver:
 
     def average_policy(self) -> TreePolicy | None:
         """Returns the average policy; None without a tree, where OpenSpiel's policy cannot be saved."""
-        if not isinstance(self._game, GameTree):
+        if self._tree is None:
             return None
         with self._errors():
-            return TreePolicy(self._game, strategy_of(self._game, self._solver.average_policy()))
+            return TreePolicy(self._tree, strategy_of(self._tree, self._solver.average_policy()))
 
     def evaluate(self) -> Evaluation:
         with self._errors():
             policy = self._solver.average_policy()
-            if isinstance(self._game, GameTree):
-                return evaluate_strategy(self._game, strategy_of(self._game, policy))
-            return evaluate_by_rules(self._game, policy, progress=False)
+            if self._tree is None:
+                return evaluate_by_rules(self._game, policy, progress=False)
+            return evaluate_strategy(self._tree, strategy_of(self._tree, policy))
 
 
 @contextlib.contextmanager
@@ -198,7 +197,7 @@ def solver_of(game: GameTree | pyspiel.Game, algorithm: Algorithm, seed: int) ->
     """Returns the solver of an algorithm, for a game's tree or a game that is traversed by its rules."""
     # OpenSpiel's full solvers visit all histories before their first iteration, and nothing interrupts them.
     visits_all = algorithm.library in OPENSPIEL and DRAWS not in algorithm.config.estimator.provides
-    if not isinstance(game, GameTree) and (algorithm.library == NEURAL or visits_all):
+    if given_tree(game) is None and (algorithm.library == NEURAL or visits_all):
         raise ConfigError(f"algorithm {algorithm.text!r} needs a compiled tree, and that of {game} does not fit.")
     if algorithm.library == NEURAL:
         return neural.new_solver(game, algorithm.config, seed=seed)
@@ -213,13 +212,10 @@ def solver_of(game: GameTree | pyspiel.Game, algorithm: Algorithm, seed: int) ->
 
 def _ours(game: GameTree | pyspiel.Game, algorithm: Algorithm, seed: int) -> Solver:
     """Returns our solver of an algorithm's components; symmetries are those of rules, not of trees."""
-    config = algorithm.config
-    if isinstance(game, GameTree):
-        if not config.symmetry and config.tree in ("auto", "compiled"):
-            return Solver.from_config(game, config, seed=seed)
-        game = game.game
-    tree = "rules" if config.tree in ("auto", "compiled") else config.tree
-    return Solver.from_config(game, replace(config, tree=tree), seed=seed)
+    config, takes_tree = algorithm.config, algorithm.config.tree in ("auto", "compiled")
+    if takes_tree and not config.symmetry and given_tree(game) is not None:
+        return Solver.from_config(game, config, seed=seed)
+    return Solver.from_config(load_game(game), replace(config, tree="rules") if takes_tree else config, seed=seed)
 
 
 def _theirs(library: str, name: str, game: pyspiel.Game, seed: int) -> Any:

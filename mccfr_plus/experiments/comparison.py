@@ -14,8 +14,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import pyspiel
-
 from mccfr_plus.errors import CheckpointError, ConfigError, RecordError
 from mccfr_plus.experiments.algorithms import Algorithm, algorithm_of, name_of
 from mccfr_plus.experiments.runs import Limit, Run, evaluation_points
@@ -23,8 +21,7 @@ from mccfr_plus.files.atomic_write import atomic_write
 from mccfr_plus.files.checkpoint import CheckpointLock
 from mccfr_plus.files.json_files import check, file_errors, number, positive
 from mccfr_plus.solver.saved_state import package_version
-from mccfr_plus.trees.game_tree import GameTree
-from mccfr_plus.trees.loading import load_game
+from mccfr_plus.trees.loading import load_game, text_of
 
 SPEC_FILE, RUNS = "comparison.json", "runs"
 FORMAT, VERSION = "mccfr_plus.comparison", 2
@@ -111,13 +108,9 @@ def comparison_of(
     games: Any, algorithms: Any, seeds: int | Iterable[int], limit: Limit, num_evaluations: int | None
 ) -> Comparison:
     """Returns the comparison of the arguments of `mccfr_plus.experiments.compare`."""
-    games = [games] if isinstance(games, str | pyspiel.Game | GameTree) else list(games)
-    named_games = [(str(game.game if isinstance(game, GameTree) else game), game) for game in games]
-    if isinstance(algorithms, Mapping):
-        named = list(algorithms.items())
-    else:
-        several = isinstance(algorithms, Iterable) and not isinstance(algorithms, str)
-        named = [(name_of(algorithm), algorithm) for algorithm in (algorithms if several else [algorithms])]
+    named_games = [(text_of(game), game) for game in _listed(games)]
+    unnamed = ((name_of(algorithm), algorithm) for algorithm in _listed(algorithms))
+    named = list(algorithms.items() if isinstance(algorithms, Mapping) else unnamed)
     return Comparison(
         tuple(name for name, _ in named_games),
         tuple(name for name, _ in named),
@@ -127,6 +120,10 @@ def comparison_of(
         {name: game for name, game in named_games if not isinstance(game, str)},
         {name: definition for name, definition in named if definition != name},
     )
+
+
+def _listed(given: Any) -> Iterable[Any]:
+    return given if isinstance(given, Iterable) and not isinstance(given, str) else [given]
 
 
 @contextlib.contextmanager

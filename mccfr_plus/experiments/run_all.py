@@ -26,7 +26,7 @@ from mccfr_plus.files.atomic_write import atomic_write
 from mccfr_plus.kernels.compile import is_no_notice
 from mccfr_plus.kernels.interrupts import SIGNALS, deferred_signals
 from mccfr_plus.solver.solver import Solver
-from mccfr_plus.trees.game_tree import GameTree
+from mccfr_plus.trees.game_tree import given_tree
 from mccfr_plus.user_modules import import_user_module, imported_modules
 
 Show = Callable[[RunEvent], None]
@@ -69,7 +69,7 @@ def run_all(
 
 def _stays_here(given: Any) -> bool:
     """Returns whether a game or an algorithm cannot be loaded by other processes."""
-    if isinstance(given, GameTree):
+    if given_tree(given) is not None:
         return True
     try:
         return b"__main__" in pickle.dumps(given)

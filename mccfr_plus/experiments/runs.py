@@ -16,13 +16,12 @@ from mccfr_plus.errors import BudgetError, CheckpointError, ConfigError, MccfrPl
 from mccfr_plus.evaluation.strategies import strategy_of
 from mccfr_plus.experiments.algorithms import algorithm_of, solver_of
 from mccfr_plus.files.json_files import JsonLines, read_json_lines
-from mccfr_plus.games.openspiel import compiled_rules
 from mccfr_plus.kernels.interrupts import deferred_signals
 from mccfr_plus.policies.files import save_policy
 from mccfr_plus.policies.table import TreePolicy
 from mccfr_plus.solver.iterative import IterativeSolver
-from mccfr_plus.trees.by_rules.implicit_tree import can_be_implicit
-from mccfr_plus.trees.game_tree import GameTree, compile_game
+from mccfr_plus.trees.by_rules.implicit_tree import implicit_rules
+from mccfr_plus.trees.game_tree import GameTree, compile_game, given_tree
 from mccfr_plus.trees.loading import load_game
 
 UNITS = ("nodes", "iterations", "seconds")
@@ -194,9 +193,9 @@ class Run:
 
     def on(self, game: GameTree | pyspiel.Game) -> "Run":
         """Returns the run with its points on a game's tree, or on a game that is traversed by its rules."""
-        count = self.num_evaluations or FEW
-        if self.num_evaluations is None and isinstance(game, GameTree):
-            count = affordable_points(game, self.limit, self.evaluation_cost)
+        count, tree = self.num_evaluations or FEW, given_tree(game)
+        if self.num_evaluations is None and tree is not None:
+            count = affordable_points(tree, self.limit, self.evaluation_cost)
         return replace(self, points=evaluation_points(self.limit, count))
 
     def __str__(self) -> str:
@@ -233,14 +232,14 @@ def run_to_end(run: Run, game: GameTree | pyspiel.Game, about: dict[str, Any], t
     record = Record(run.record, run.header(about))
     if record.ended is not None:
         return True
-    solver = solver_of(game, algorithm_of(run.definition or run.algorithm), run.seed)
+    solver, tree = solver_of(game, algorithm_of(run.definition or run.algorithm), run.seed), given_tree(game)
     has_checkpoints = isinstance(solver, IterativeSolver)
     if has_checkpoints and run.checkpoint.exists():
         try:
             solver.restore(run.checkpoint)
         except CheckpointError:  # damaged, or of another version: the run starts from the beginning
             run.checkpoint.unlink()
-    if isinstance(game, GameTree):
+    if tree is not None:
         solver.evaluate()  # compiles what evaluations need
     recorded = record.points[-1].target if record.points else 0.0
     saved, pause = time.monotonic(), CHECKPOINT_SECONDS
@@ -273,8 +272,8 @@ def run_to_end(run: Run, game: GameTree | pyspiel.Game, about: dict[str, Any], t
                 raise interrupt
             return False
     if run.keeps_policy and hasattr(solver, "average_policy") and (policy := solver.average_policy()) is not None:
-        if isinstance(game, GameTree):
-            save_policy(TreePolicy(game, strategy_of(game, policy)), run.policy)  # also of networks
+        if tree is not None:
+            save_policy(TreePolicy(tree, strategy_of(tree, policy)), run.policy)  # also of networks
         elif has_checkpoints:
             save_policy(policy, run.policy)
     record.end(seconds=solver.seconds)
@@ -312,7 +311,7 @@ def _measure(solver: Any, run: Run) -> Point:
 def outcome_of(run: Run, about: dict[str, Any], tell: Tell, stop: Stop) -> str:
     """Runs a run, and returns `DONE`, `STOPPED`, or the error's message; see `run_to_end`."""
     try:
-        game = run.game_object if isinstance(run.game_object, GameTree) else _prepared(run.game, run.game_object)
+        game = _prepared(run.game, run.game if run.game_object is None else run.game_object)
         return DONE if run_to_end(run.on(game), game, about, tell, stop) else STOPPED
     except MccfrPlusError as error:
         return " ".join(str(error).split())
@@ -321,18 +320,17 @@ def outcome_of(run: Run, about: dict[str, Any], tell: Tell, stop: Stop) -> str:
 prepared_games: dict[str, GameTree | pyspiel.Game] = {}  # the last one: trees may take gigabytes
 
 
-def _prepared(name: str, game: pyspiel.Game | None = None) -> GameTree | pyspiel.Game:
+def _prepared(name: str, given: pyspiel.Game | str | GameTree) -> GameTree | pyspiel.Game:
     """Returns the tree of a game or, where that does not fit and the game has rules, the game."""
     if name not in prepared_games:
         prepared_games.clear()
-        loaded = load_game(name if game is None else game)
         try:
-            prepared = compile_game(loaded)
-            prepared.require_perfect_recall("an exploitability")
+            tree = compile_game(given)
+            tree.require_perfect_recall("an exploitability")
+            prepared_games[name] = tree
         except BudgetError:
-            rules = compiled_rules(loaded)
-            if rules is None or not can_be_implicit(rules):
+            game = load_game(given)
+            if implicit_rules(game) is None:
                 raise
-            prepared = loaded
-        prepared_games[name] = prepared
+            prepared_games[name] = game
     return prepared_games[name]

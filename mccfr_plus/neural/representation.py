@@ -21,7 +21,7 @@ from mccfr_plus.neural.paths import Branches, ExternalSampling, Paths, Strategie
 from mccfr_plus.parameters import new_states
 from mccfr_plus.policies.table import TreePolicy
 from mccfr_plus.trees.batches import Observer, TreeObserver, check_has_tensors
-from mccfr_plus.trees.game_tree import GameTree, compile_game
+from mccfr_plus.trees.game_tree import compile_game
 from mccfr_plus.trees.loading import load_game
 from mccfr_plus.trees.order import representative_states
 
@@ -247,7 +247,7 @@ def new_representation(game: Any, wanted: Any, reader: str, **limits: Any) -> Re
     if wanted == "batched":
         return BatchedRepresentation(game, reader)
     try:
-        if wanted is None and not isinstance(game, GameTree):
+        if wanted is None:  # a tree that was given has no limits
             limits = {"max_nodes": _MAX_NODES} | limits
         return TreeRepresentation(game, reader, **limits)
     except BudgetError as error:

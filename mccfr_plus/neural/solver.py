@@ -16,7 +16,7 @@ from mccfr_plus.neural.memory import Store, draw_numbers
 from mccfr_plus.neural.network import Learner, Modules, device_of, summary_writer, torch_threads
 from mccfr_plus.neural.representation import new_representation
 from mccfr_plus.solver.iterative import IterativeSolver, Progress
-from mccfr_plus.trees.game_tree import GameTree
+from mccfr_plus.trees.game_tree import GameTree, given_tree
 
 GameOrTree: TypeAlias = pyspiel.Game | str | GameTree
 Seed: TypeAlias = int | np.random.Generator | None
@@ -58,8 +58,7 @@ class NeuralSolver(IterativeSolver):
         self.config: Any = (config or self.config_class()).resolved(self.representation.kind)
         self.representation.attach(name)
         self.game, self.tree = self.representation.game, self.representation.tree
-        if isinstance(game, GameTree):
-            self._tree_to_evaluate = game
+        self._tree_to_evaluate = given_tree(game)
         with torch_threads(self.config.threads):
             self._build(seed)
 

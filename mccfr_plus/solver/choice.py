@@ -15,14 +15,14 @@ import pyspiel
 from mccfr_plus.averages import Mechanism
 from mccfr_plus.errors import BudgetError, ConfigError
 from mccfr_plus.estimators import ChanceSampling, ExternalSampling, OpponentSampling, SamplingWeights
-from mccfr_plus.games import PyspielGame, RulesGame, compiled_rules
+from mccfr_plus.games import PyspielGame, RulesGame
 from mccfr_plus.minimizers import RegretMatching
 from mccfr_plus.parameters import bytes_of
 from mccfr_plus.solver.config import SolverConfig
 from mccfr_plus.trees.by_rules.histories import openings_of
-from mccfr_plus.trees.by_rules.implicit_tree import ImplicitTree, can_be_implicit, rules_to_traverse, tree_bytes
+from mccfr_plus.trees.by_rules.implicit_tree import ImplicitTree, implicit_rules, rules_to_traverse, tree_bytes
 from mccfr_plus.trees.by_rules.payoff_matrix import BYTES_PER_ENTRY
-from mccfr_plus.trees.game_tree import DEFAULT_MAX_NODES, DEFAULT_MAX_NODES_OF_RULES, GameTree, compile_game
+from mccfr_plus.trees.game_tree import DEFAULT_MAX_NODES, DEFAULT_MAX_NODES_OF_RULES, GameTree, compile_game, given_tree
 from mccfr_plus.trees.lazy_tree import INFOSET_COST, NODE_COST, SLOT_ACTION_COST, LazyTree
 from mccfr_plus.trees.loading import is_converted, load_game
 from mccfr_plus.trees.memory import MemoryPlan, plan_memory, release_unused, resident_bytes
@@ -80,8 +80,7 @@ def choose(
     if estimate is not None:
         kind, why = _estimated_kind(game, config, estimate)
     else:
-        found = _tree_or_kind(game, config, progress)
-        kind, tree = ("compiled", found) if isinstance(found, GameTree) else (found, None)
+        kind, tree = _kind_and_tree(game, config, progress)
     if "estimator" in given:
         if kind == "lazy":
             _require_short_traversals(game, config)
@@ -170,17 +169,17 @@ def _require_short_traversals(game: pyspiel.Game, config: SolverConfig) -> None:
 
 def tree_for(game: pyspiel.Game | str | GameTree, config: SolverConfig) -> Tree:
     """Returns the tree of a game for a solver; see `Solver` for errors."""
-    if isinstance(game, GameTree):
+    if (tree := given_tree(game)) is not None:
         if config.symmetry or config.tree in ("lazy", "rules"):
-            given = "symmetry=True" if config.symmetry else f"tree={config.tree!r}"
-            raise ConfigError(f"{given} with a tree that is compiled already: give the game itself.")
-        return game
+            option = "symmetry=True" if config.symmetry else f"tree={config.tree!r}"
+            raise ConfigError(f"{option} with a tree that is compiled already: give the game itself.")
+        return tree
     given, game = game, load_game(game)
-    found = _tree_or_kind(game, config)
-    if isinstance(found, GameTree):
-        found.is_converted = is_converted(given, game)
-        return found
-    if found == "rules":
+    kind, tree = _kind_and_tree(game, config)
+    if tree is not None:
+        tree.is_converted = is_converted(given, game)
+        return tree
+    if kind == "rules":
         rules = rules_to_traverse(game, config.symmetry)
         plan = _memory_plan(config, rules.sizes.num_players, rules)
         return ImplicitTree(game, rules, plan, config.threads, config.symmetry)
@@ -189,8 +188,10 @@ def tree_for(game: pyspiel.Game | str | GameTree, config: SolverConfig) -> Tree:
     return LazyTree(game, _memory_plan(config, game.num_players()), config.threads)
 
 
-def _tree_or_kind(game: pyspiel.Game, config: SolverConfig, progress: bool | None = None) -> GameTree | str:
-    """Returns the compiled tree of a game, or if there is to be none ``"rules"`` or ``"lazy"``."""
+def _kind_and_tree(
+    game: pyspiel.Game, config: SolverConfig, progress: bool | None = None
+) -> tuple[str, GameTree | None]:
+    """Returns ``"compiled"`` and the tree of a game, or if there is to be none ``"rules"`` or ``"lazy"``."""
     kind = "rules" if config.symmetry else config.tree
     reason = config.who_needs(HISTORIES, NODES if kind == "rules" else INFOSETS)
     if kind == "rules" and reason:
@@ -198,21 +199,20 @@ def _tree_or_kind(game: pyspiel.Game, config: SolverConfig, progress: bool | Non
     if kind == "lazy" and reason:
         raise ConfigError(f"tree='lazy' with {reason}, which needs the whole tree: use tree='compiled'.")
     if kind in ("lazy", "rules"):
-        return kind
+        return kind, None
     try:
         tree = compiled_if_it_fits(game, "compiled" if reason else kind, config.memory, progress)
     except BudgetError as error:
         if _kind_without_tree(game, config) == "lazy":
             raise BudgetError(f"{reason} needs the whole tree: {error}" if reason else str(error)) from None
         tree = None
-    return tree or _kind_without_tree(game, config)
+    return (_kind_without_tree(game, config), None) if tree is None else ("compiled", tree)
 
 
 def _kind_without_tree(game: pyspiel.Game, config: SolverConfig) -> str:
     if config.tree != "auto" or config.who_needs(HISTORIES, NODES):
         return "lazy"
-    rules = compiled_rules(game)
-    return "rules" if rules is not None and can_be_implicit(rules) else "lazy"
+    return "lazy" if implicit_rules(game) is None else "rules"
 
 
 def compiled_if_it_fits(

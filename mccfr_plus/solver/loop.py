@@ -70,7 +70,7 @@ def ESTIMATE(parameters, sampling_weights, tree, strategy, scratch, player):
 
 @required_slot
 def MINIMIZE(tree, strategy, tables, scratch, player, iteration, parameters):
-    """Updates a player's touched infosets; `minimizers.base.minimize` with a minimizer's kernel."""
+    """Updates a player's touched infosets; `minimizers.minimizer.minimize` with a minimizer's kernel."""
 
 
 @required_slot

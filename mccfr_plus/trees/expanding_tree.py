@@ -1,7 +1,7 @@
 """What trees have in common whose infosets are numbered as traversals find them: `LazyTree` and `ImplicitTree`."""
 
 from collections.abc import Mapping
-from typing import Any, NoReturn
+from typing import Any
 
 import numpy as np
 import pyspiel
@@ -157,7 +157,3 @@ class ExpandingTree(Tree):
     def found_keys(self) -> np.ndarray:
         """The keys of the infosets found, ``[num_infosets, 2]`` int64."""
         return self._info_keys[: self.num_infosets]
-
-    def require_whole(self, what: str) -> NoReturn:
-        """Raises ConfigError; `what` names what needs a compiled tree."""
-        raise ConfigError(f"{what} needs the whole tree, and this one is not stored: give tree='compiled'.")

@@ -171,10 +171,6 @@ class GameTree(Tree):
                 "games, without guarantees and without an exploitability."
             )
 
-    def require_whole(self, what: str) -> "GameTree":
-        """Returns the tree itself; a lazy one raises an error that says what needs all of it."""
-        return self
-
     def statistics(self) -> Statistics:
         """Returns the sizes of the tree: histories, infosets, sequences, M-values, bytes."""
         return self._statistics
@@ -287,8 +283,8 @@ def compile_game(
         >>> mccfr_plus.compile_game("kuhn_poker").statistics().histories
         58
     """
-    if isinstance(game, GameTree):
-        return game
+    if (tree := given_tree(game)) is not None:
+        return tree
     given, game = game, load_game(game)
     own = game.rules_game if rules and isinstance(game, PyspielGame) else None
     if max_nodes is None:
@@ -316,6 +312,11 @@ def compile_game(
             raise
     budget.check_estimate(_TRIAL_NODES)  # before the rules are compiled
     return build_tree(game, rules_tree.build(found[0], budget.check, budget.max_nodes, progress), turns)
+
+
+def given_tree(given: object) -> GameTree | None:
+    """Returns the compiled tree that was given in place of a game, None if it was a game."""
+    return given if isinstance(given, GameTree) else None
 
 
 def build_tree(game: pyspiel.Game, found: tuple[FlatTree, Sequence[str]], is_converted: bool = False) -> GameTree:

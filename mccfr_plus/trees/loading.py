@@ -106,8 +106,12 @@ def load_game(game: pyspiel.Game | str | Tree) -> pyspiel.Game:
 
 def is_converted(given: pyspiel.Game | str | Tree, game: pyspiel.Game) -> bool:
     """Returns whether `load_game` has turned the game given, with simultaneous moves, into the turn-based `game`."""
-    name = str(given.game if isinstance(given, Tree) else given)
-    return game.get_type().short_name == TURN_BASED and not name.startswith(TURN_BASED)
+    return game.get_type().short_name == TURN_BASED and not text_of(given).startswith(TURN_BASED)
+
+
+def text_of(given: pyspiel.Game | str | Tree) -> str:
+    """Returns the text of a game as it was given, not of what `load_game` turns it into."""
+    return str(given.game if isinstance(given, Tree) else given)
 
 
 @functools.cache

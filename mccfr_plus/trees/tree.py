@@ -6,7 +6,9 @@ import numpy as np
 import pyspiel
 
 from mccfr_plus.display import html_summary
+from mccfr_plus.errors import ConfigError
 from mccfr_plus.trees.arrays import Shape, TreeArrays
+from mccfr_plus.trees.needs import HISTORIES
 
 
 class Sizes(NamedTuple):
@@ -55,6 +57,12 @@ class Tree:
 
     def require_perfect_recall(self, what: str) -> None:
         """Raises GameError if the game has imperfect recall; `what` names what needs perfect recall."""
+
+    def require_whole(self, what: str) -> Any:
+        """Returns the tree, a `GameTree`. ConfigError, which says what needs it, if not all histories are stored."""
+        if HISTORIES not in self.provides:
+            raise ConfigError(f"{what} needs the whole tree, and this one is not stored: give tree='compiled'.")
+        return self
 
     def sizes(self) -> Sizes:
         """Returns how much of the arrays is in use."""

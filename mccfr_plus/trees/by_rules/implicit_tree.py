@@ -32,13 +32,16 @@ _WORD = 8  # bytes of a word of the table of successors
 _MOST_CODES_BY_WORD = 2  # of a slot: so many have a word each
 
 
-def can_be_implicit(game: RulesGame) -> bool:
-    """Returns whether a game's rules are enough to traverse it without storing histories."""
-    sizes = game.sizes
+def implicit_rules(game: pyspiel.Game) -> RulesGame | None:
+    """Returns the compiled rules of a game if they are enough to traverse it without storing histories, else None."""
+    rules = compiled_rules(game)
+    if rules is None or rules.rules.observe is None:
+        return None
+    sizes = rules.sizes
     most_codes = max(sizes.max_observations, sizes.max_first_observations)
     has_room = (most_codes - 1).bit_length() <= successors.bits_of_codes(sizes.num_distinct_actions)
     # With imperfect recall, infosets that a player has come to by different ways would be kept apart.
-    return sizes.perfect_recall and game.rules.observe is not None and has_room
+    return rules if sizes.perfect_recall and has_room else None
 
 
 def rules_to_traverse(game: pyspiel.Game, symmetry: bool = False) -> RulesGame:
@@ -48,7 +51,7 @@ def rules_to_traverse(game: pyspiel.Game, symmetry: bool = False) -> RulesGame:
         why = why_no_rules(game)
     elif not rules.sizes.perfect_recall:
         why = f"players of {game} are not known to have perfect recall."
-    elif not can_be_implicit(rules):
+    elif implicit_rules(game) is None:
         why = f"the rules of {game} have no kernel `observe`, see mccfr_plus.games.rules, or too many codes of it."
     elif symmetry and len(rules.sizes.symmetries) < 2:
         raise ConfigError(f"symmetry=True: the rules of {game} define no symmetries; those of phantom_ttt do.")
