@@ -50,12 +50,14 @@ from mccfr_plus.trees.scratch import (
     REOPEN,
     RESUME,
     at,
+    list_begin,
     note_visit,
     push,
     refresh_reach,
 )
 
 SINCE_LAST_VISIT = Constant("SINCE_LAST_VISIT", False, "Whether to add all iterations since the last visit.")
+PER_HISTORY = Constant("PER_HISTORY", False, "Whether each history that comes to an infoset counts, as in OpenSpiel.")
 FOLLOWS_ALL_OWN = Constant("FOLLOWS_ALL_OWN", True, "Whether all own actions are visited, or one is drawn.")
 
 
@@ -138,6 +140,21 @@ def accumulate_touched(tree, strategy, average, scratch, player, weight):
         for slot in range(first, first + infoset["num_actions"]):
             reach[slot] = above * strategy[slot]
             average[slot] += scale * reach[slot]
+    return True
+
+
+@kernel
+def accumulate_entries(tree, strategy, average, scratch, player, weight):
+    """Adds own reach x strategy at tied infosets, once per entry (or, with `PER_HISTORY`, per history)."""
+    add_weight(tree, average, player, weight)
+    reach, begin = scratch.reach, list_begin(tree, scratch, player)
+    for position in range(begin, begin + scratch.num_touched[player]):
+        entry = scratch.touched[at(position)]
+        first, base, above = entry["first_slot"], entry["base"], reach[at(entry["parent_slot"])]
+        scale = weight * entry["histories"] if PER_HISTORY() else weight
+        for action in range(entry["num_actions"]):
+            reach[at(base + action)] = above * strategy[at(first + action)]
+            average[at(first + action)] += scale * reach[at(base + action)]
     return True
 
 
@@ -282,7 +299,7 @@ class PowerAverage(Component):
     def needs(self) -> frozenset[str]:
         """What it needs of the tree and of the estimator, in words of `mccfr_plus.trees.needs`."""
         of_method = {
-            "exact": {PERFECT_RECALL, INFOSETS},
+            "exact": {INFOSETS},
             "lazy": {PERFECT_RECALL},
             "optimistic": {PERFECT_RECALL},
             "sampled": {ONE_PLAYER, OPPONENTS_DRAWN, TWO_PLAYERS},
@@ -373,6 +390,7 @@ class Mechanism(Enum):
     EXACT = auto()  # own reach times strategy, at all sequences in every iteration
     LAZY = auto()  # the same sums, pending until an infoset is touched
     TOUCHED = auto()  # own reach times strategy at touched infosets: right where chance alone decides about visits
+    ENTRIES = auto()  # the same where infosets are tied, once per own past
     OPTIMISTIC = auto()  # the same for all iterations since the last visit, with a bias
     VISITS = auto()  # the opponent's strategy at on-policy visits: right for two players, or if a history serves all
     DRAWN_ACTIONS = auto()  # the opponent's action that was drawn there
@@ -397,6 +415,8 @@ def mechanism_for(
         method = "lazy"
     if method in ("lazy", "optimistic", "last"):
         return Mechanism[method.upper()]
+    if not perfect_recall and (DRAWS not in provided or OWN_BY_CHANCE in provided):
+        return Mechanism.ENTRIES
     if method == "exact" or DRAWS not in provided:
         # By rules, slots are not in order, and what does not sample touches all infosets.
         return Mechanism.TOUCHED if by_rules else Mechanism.EXACT
@@ -439,6 +459,7 @@ _KERNELS: dict[Mechanism, tuple[Callable, ...]] = {
     Mechanism.EXACT: (accumulate_exact,),
     Mechanism.LAZY: (accumulate_lazy,),
     Mechanism.TOUCHED: (accumulate_touched,),
+    Mechanism.ENTRIES: (accumulate_entries,),
     Mechanism.OPTIMISTIC: (bind(accumulate_touched, {SINCE_LAST_VISIT: True}),),
     Mechanism.VISITS: (accumulate_visits, list_infoset),
     Mechanism.DRAWN_ACTIONS: (accumulate_visits, list_drawn_action),

@@ -77,7 +77,7 @@ def add_sums(tree, scratch, infoset_of_slot, player, first_slots, values):
     for first in first_slots:
         infoset = tree.infosets[infoset_of_slot[first]]
         count = infoset["num_actions"]
-        is_new = enter(tree, scratch, player, first, count, infoset["parent_slot"], stamp)
+        is_new, _ = enter(tree, scratch, player, first, count, infoset["parent_slot"], stamp)
         for slot in range(first, first + count):
             if is_new:
                 gradient[slot] = 0.0

@@ -71,7 +71,7 @@ def controlled_traversal(parameters, sampling_weights, tree, strategy, scratch, 
             frame["next"], frame["index"] = 0, 0
             depth += 1
             if kind == player:
-                touch(tree, scratch, player, payload, count, slot)
+                frame["base"] = touch(tree, scratch, player, payload, count, slot)
                 if ONE_OWN():
                     frame["index"] = draw_exploring(
                         strategy, sampling_weights, payload, count, parameters[0], scratch.rng
@@ -115,7 +115,7 @@ def controlled_traversal(parameters, sampling_weights, tree, strategy, scratch, 
         index = frame["index"]
         node, slot, weight = record["first_child"] + index, frame["slot"], frame["weight"]
         if kind == player:
-            slot = record["payload"] + index
+            slot = frame["base"] + index
             if frame["inclusion"] > 0.0:
                 weight /= frame["inclusion"]
         elif frame["inclusion"] == 0.0:
@@ -151,12 +151,12 @@ def _take_drawn(parameters, sampling_weights, tree, strategy, scratch, player, f
         guess = baseline[at(player), at(record["first_child"] + action)]
         mean += _share(tree, strategy, kind, first + action) * guess
         if ONE_OWN() and kind == player:
-            gradient[at(first + action)] += weight * guess
+            gradient[at(frame["base"] + action)] += weight * guess
     guess = baseline[at(player), at(record["first_child"] + index)]
     share = _share(tree, strategy, kind, first + index)
     if ONE_OWN() and kind == player:
         inclusion = exploring_probability(strategy, sampling_weights, first + index, count, parameters[0])
-        gradient[at(first + index)] -= weight * guess / inclusion
+        gradient[at(frame["base"] + index)] -= weight * guess / inclusion
     else:
         inclusion = share  # drawn on-policy: the two cancel in the weight of what is below
         gradient[at(frame["slot"])] += weight * (mean - guess)
@@ -178,7 +178,7 @@ def _take_next_own(parameters, sampling_weights, strategy, scratch, player, fram
             guess = scratch.values[at(player), at(record["first_child"] + index)]
             frame["value"] += strategy[at(slot)] * guess
             scale = 1.0 - 1.0 / probability if is_visited else 1.0
-            scratch.gradient[at(slot)] += frame["weight"] * scale * guess
+            scratch.gradient[at(frame["base"] + index)] += frame["weight"] * scale * guess
         if is_visited:
             frame["index"] = index
             frame["share"] = strategy[at(slot)]

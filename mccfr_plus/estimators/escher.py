@@ -18,7 +18,7 @@ from mccfr_plus.games.rules import CHANCE, TERMINAL
 from mccfr_plus.kernels.compile import inline_kernel, kernel
 from mccfr_plus.parameters import choice, number, whole
 from mccfr_plus.trees.game_tree import GameTree
-from mccfr_plus.trees.needs import DRAWS, HISTORIES, OPPONENTS_DRAWN, PERFECT_RECALL
+from mccfr_plus.trees.needs import DRAWS, HISTORIES, OPPONENTS_DRAWN
 from mccfr_plus.trees.scratch import at, touch
 
 _NODES_PER_ITERATION = 100  # of a pass over all values: about the time of the traversals between two passes
@@ -68,7 +68,8 @@ def escher_traversal(parameters, exploration, tree, strategy, scratch, player):
         if scratch.counts[0]["iteration"] % interval == 0 and scratch.num_touched[player] == 0:
             refresh_values(tree, strategy, own, player)
             nodes_touched += len(nodes)
-    node, slot = 0, tree.slot_range[-1] + player
+    empty = tree.slot_range[-1] + player
+    node, slot = 0, empty
     while True:
         record = nodes[at(node)]
         kind, count, payload = record["kind"], record["num_children"], record["payload"]
@@ -77,16 +78,16 @@ def escher_traversal(parameters, exploration, tree, strategy, scratch, player):
         frames[at(depth)]["node"] = node
         depth += 1
         if kind == player:
-            touch(tree, scratch, player, payload, count, slot)
+            base = touch(tree, scratch, player, payload, count, slot)
             mean = 0.0
             for index in range(count):
                 value = own[at(record["first_child"] + index)]
-                gradient[at(payload + index)] += value
+                gradient[at(base + index)] += value
                 mean += strategy[at(payload + index)] * value
-            if slot < tree.slot_range[-1]:
+            if slot != empty:
                 gradient[at(slot)] -= mean
             index = draw_exploring(strategy, exploration, payload, count, 1.0, rng)
-            slot = payload + index
+            slot = base + index
         elif kind == CHANCE:
             index = draw_outcome(tree.chance, payload, count, rng)
         else:
@@ -132,7 +133,7 @@ class Escher(Estimator):
     visits_all_own: ClassVar[bool] = False
     # An opponent's infoset is visited by its owner's reach times something that never changes.
     gives: ClassVar[frozenset[str]] = frozenset({DRAWS, OPPONENTS_DRAWN})
-    needs: ClassVar[frozenset[str]] = frozenset({PERFECT_RECALL, HISTORIES})
+    needs: ClassVar[frozenset[str]] = frozenset({HISTORIES})
     references: ClassVar[tuple[str, ...]] = ("mcaleer2023escher",)
     kernel: ClassVar[Any] = staticmethod(escher_traversal)
 

@@ -94,6 +94,11 @@ class Estimator(Component):
         return None
 
     @property
+    def kernel_if_tied(self) -> Callable | None:
+        """The kernel for games of imperfect recall: the usual one, unless it needs all infosets in their order."""
+        return self.kernel
+
+    @property
     def kernel_by_rules(self) -> Callable | None:
         """The kernel for games that are traversed by rules: the usual one, unless it is another algorithm."""
         return self.kernel
@@ -117,7 +122,8 @@ class Estimator(Component):
         """
         is_own = type(self).__module__.startswith("mccfr_plus.")
         is_whole = is_own and self.sampling_weights != SamplingWeights.SAMPLING
-        return frozenset({PERFECT_RECALL} if is_whole else {PERFECT_RECALL, HISTORIES})
+        recall = set() if is_own else {PERFECT_RECALL}
+        return frozenset(recall if is_whole else recall | {HISTORIES})
 
     @property
     def provides(self) -> frozenset[str]:

@@ -184,7 +184,7 @@ class Full(Estimator):
     short_name: ClassVar[str] = "full"
     references: ClassVar[tuple[str, ...]] = ("zinkevich2007regret",)
     gives: ClassVar[frozenset[str]] = frozenset({GRADIENTS, EXACT_GRADIENTS, NO_VALUES, FIXED_VALUES})
-    needs: ClassVar[frozenset[str]] = frozenset({PERFECT_RECALL, INFOSETS})
+    needs: ClassVar[frozenset[str]] = frozenset({INFOSETS})
     visits_all_chance: ClassVar[bool] = True
 
     @property
@@ -193,6 +193,11 @@ class Full(Estimator):
         if self.needs_leaves:
             return full_gradient
         return bind(full_traversal, {ALL_CHANCE: True, ALL_OPPONENTS: True, PRUNE: self.pruning}, partial=True)
+
+    @property
+    def kernel_if_tied(self) -> Callable:
+        """The kernel for games of imperfect recall: a traversal, which lists what it enters."""
+        return bind(traversal, {ALL_CHANCE: True, ALL_OPPONENTS: True, PRUNE: self.pruning}, partial=True)
 
     @property
     def kernel_by_rules(self) -> Callable:

@@ -51,11 +51,11 @@ def outcome_traversal_for_all(parameters, exploration, tree, strategy, scratch, 
         if kind == CHANCE:
             index = DRAW_AT_CHANCE(tree, scratch, payload, count)
         else:
-            touch(tree, scratch, kind, payload, count, last[at(kind)]["slot"])
+            base = touch(tree, scratch, kind, payload, count, last[at(kind)]["slot"])
             num_visits = LIST_VISIT(scratch, num_visits, payload, count, 0, weight * last[at(kind)]["weight"])
             index = draw_exploring(strategy, exploration, payload, count, epsilon, rng)
             slot = payload + index
-            last[at(kind)]["slot"] = slot
+            last[at(kind)]["slot"] = base + index
             last[at(kind)]["weight"] *= strategy[at(slot)]
             weight /= exploring_probability(strategy, exploration, slot, count, epsilon)
         node = ADVANCE(tree, scratch, node, payload, index)
@@ -112,10 +112,6 @@ class OutcomeSampling(TraversalSampling):
 
     def sampling_strategy(self, tree: GameTree) -> Any:
         return self.sampling
-
-    @property
-    def needs(self) -> frozenset[str]:
-        return super().needs - {PERFECT_RECALL}
 
 
 def balanced_strategy(tree: Tree) -> np.ndarray:

@@ -42,6 +42,7 @@ from mccfr_plus.trees.scratch import (
     PAYLOAD_OF,
     PAYOFF,
     REOPEN,
+    TIED,
     at,
     enter,
     note_visit,
@@ -228,18 +229,18 @@ def traversal(parameters, sampling_weights, tree, strategy, scratch, player):
     pending, num_visits, nodes_touched = 0, scratch.counts[0]["num_visits"], 0
     epsilon = parameters[0] if ONE_OWN() else 0.0
     # The first node to expand is a parent of the root, at which no player moves.
-    expanded, count, payload = TERMINAL, 1, 0
+    expanded, count, payload, base = TERMINAL, 1, 0, 0
     opened = FIRST_NODE(tree, scratch, ALL_PLAYERS if ENTERS_OPPONENTS() else player)
     slot, weight, is_new, total = tree.slot_range[-1] + player, 1.0, False, 0.0
     while True:
         for index in range(count - 1, -1, -1):
             child_slot, child_weight = slot, weight
             if expanded == player:
-                child_slot = payload + index
+                child_slot = (base if TIED() else payload) + index
                 if is_new:  # here and not by `touch`, which would need a loop of its own
                     gradient[at(child_slot)] = 0.0
                 if not ALL_OWN():
-                    probability = INCLUSION(parameters, sampling_weights, child_slot, total)
+                    probability = INCLUSION(parameters, sampling_weights, payload + index, total)
                     if probability < 1.0:
                         if not draw_coin(probability, rng):
                             continue
@@ -270,10 +271,10 @@ def traversal(parameters, sampling_weights, tree, strategy, scratch, player):
                 if kind == CHANCE:
                     drawn = DRAW_AT_CHANCE(tree, scratch, first, width)
                 elif ONE_OWN() and kind == player:
-                    touch(tree, scratch, player, first, width, child_slot)
+                    child_slot = touch(tree, scratch, player, first, width, child_slot)
                     drawn = draw_exploring(strategy, sampling_weights, first, width, epsilon, rng)
-                    child_slot = first + drawn
-                    child_weight /= exploring_probability(strategy, sampling_weights, child_slot, width, epsilon)
+                    child_slot += drawn
+                    child_weight /= exploring_probability(strategy, sampling_weights, first + drawn, width, epsilon)
                 else:
                     drawn = DRAW_FOR_OPPONENT(strategy, scratch, first, width)
                     num_visits = LIST_VISIT(scratch, num_visits, first, width, drawn, child_weight)
@@ -285,7 +286,7 @@ def traversal(parameters, sampling_weights, tree, strategy, scratch, player):
         slot, weight = top["slot"], top["weight"]
         expanded, count, payload, opened = REOPEN(tree, scratch, top["node"])
         if expanded == player:
-            is_new = enter(tree, scratch, player, payload, count, slot, stamp)
+            is_new, base = enter(tree, scratch, player, payload, count, slot, stamp)
             if not ALL_OWN():
                 total = WEIGH_ACTIONS(sampling_weights, payload, count)
     scratch.counts[0]["num_visits"] = num_visits

@@ -188,8 +188,9 @@ class RulesEvaluator:
             roots += other.gradient[tree.slot_capacity :]
         full = tree.first_strategy
         full[:known] = begin[: tree.num_slots]
-        result = Evaluation(roots, roots.copy())
-        below, values, best = gradient.copy(), result.values, result.best_response_values
+        best = roots.copy()
+        result = Evaluation(roots, best, best)
+        below, values = gradient.copy(), result.values
         _values(tree.found_infosets, full, gradient, below, tree.slot_capacity, values, best)
         return result
 

@@ -6,8 +6,8 @@ import numpy as np
 import pyspiel
 
 from mccfr_plus.errors import GameError
-from mccfr_plus.estimators.escher import refresh_values
 from mccfr_plus.estimators.full import exact_gradient
+from mccfr_plus.evaluation.forgetful import forgetful_value
 from mccfr_plus.evaluation.strategies import JointPolicy, require_player, strategy_of
 from mccfr_plus.kernels.compile import announce_compilation, inline_kernel, kernel
 from mccfr_plus.policies.table import TreePolicy
@@ -24,7 +24,11 @@ class Evaluation(NamedTuple):
 
     Attributes:
         values: ``[num_players]`` float64, expected payoffs if all players follow the policy.
-        best_response_values: ``[num_players]`` float64, payoff of each player's best response to the others.
+        best_response_values: ``[num_players]`` float64, payoff of each player's best response to the others. In games
+            of imperfect recall it is what OpenSpiel's best response gets, which plays one action per information set,
+            chosen from the last sets to the first; the best such strategy is NP-hard to find, and may get more.
+        remembering_values: ``[num_players]`` float64, the same for a player who remembers all that it saw and did: the
+            largest payoff against the others. With perfect recall equal to `best_response_values`.
 
     Examples:
         >>> import mccfr_plus, pyspiel
@@ -35,6 +39,12 @@ class Evaluation(NamedTuple):
 
     values: np.ndarray
     best_response_values: np.ndarray
+    remembering_values: np.ndarray
+
+    @property
+    def remembering_nash_conv(self) -> float:
+        """Sum over players of the gain of a best response that remembers everything; at least `nash_conv`."""
+        return float(sum((self.remembering_values - self.values).tolist()))
 
     @property
     def nash_conv(self) -> float:
@@ -71,17 +81,21 @@ class Evaluator:
     """Evaluates strategies of one tree in arrays that it keeps, as allocating them takes long. Not thread-safe."""
 
     def __init__(self, tree: GameTree):
-        self._tree, self._arrays, size = tree, tree.arrays_with_leaves, tree.num_slots + tree.num_players
-        self._scratch = np.empty(size), np.empty(size + 1), np.empty(tree.num_infosets, np.int32)
-        self.room = np.empty(size)  # for callers: where to write the strategy
+        self._tree, self._arrays = tree, tree.arrays_with_leaves if tree.perfect_recall else tree.refined.arrays
+        size, num_infosets = int(self._arrays.slot_range[-1]) + tree.num_players, len(self._arrays.infosets)
+        self._scratch = np.empty(size), np.empty(size + 1), np.empty(num_infosets, np.int32)
+        self.room = np.empty(tree.num_slots + tree.num_players)  # for callers: where to write the strategy
 
     def evaluate(self, strategy: np.ndarray) -> Evaluation:
         """Returns the evaluation of a strategy, ``[num_slots]`` float64."""
-        num_players = self._tree.num_players
-        result = Evaluation(np.empty(num_players), np.empty(num_players))
+        tree, values, best = self._tree, np.empty(self._tree.num_players), np.empty(self._tree.num_players)
+        played = strategy if tree.perfect_recall else strategy[tree.refined.slot_of]
         with announce_compilation(evaluate_players, "the evaluation", 2):
-            evaluate_players(strategy, result.best_response_values, result.values, *self._scratch, *self._arrays)
-        return result
+            evaluate_players(played, best, values, *self._scratch, *self._arrays)
+        if tree.perfect_recall:
+            return Evaluation(values, best, best)
+        forgetful = [forgetful_value(tree, played, player) for player in range(tree.num_players)]
+        return Evaluation(values, np.array(forgetful), best)
 
 
 def evaluate_strategy(tree: GameTree, strategy: np.ndarray) -> Evaluation:
@@ -109,18 +123,11 @@ def expected_values(game: AnyGame, policy: JointPolicy) -> np.ndarray:
         >>> mccfr_plus.expected_values("kuhn_poker", pyspiel.UniformPolicy())
         array([ 0.125, -0.125])
     """
-    tree = compile_game(game)
-    strategy = strategy_of(tree, policy)
-    if tree.perfect_recall:
-        return evaluate_strategy(tree, strategy).values
-    values = np.empty((tree.num_players, tree.num_nodes))
-    for player in range(tree.num_players):
-        refresh_values(tree.arrays, strategy, values[player], player)
-    return values[:, 0].copy()
+    return evaluate(game, policy).values
 
 
 def nash_conv(game: AnyGame, policy: JointPolicy) -> float:
-    """Returns the sum over players of the gain of a best response: 0 at a Nash equilibrium.
+    """Returns the sum over players of the gain of a best response: 0 at a Nash equilibrium; see `Evaluation`.
 
     Args:
         game: A game, a game string, or its tree if it is compiled already.
@@ -128,7 +135,7 @@ def nash_conv(game: AnyGame, policy: JointPolicy) -> float:
             {action: probability}; a function from states to that; or a list of one of these per player.
 
     Raises:
-        GameError: If the game cannot be compiled or has imperfect recall.
+        GameError: If the game cannot be compiled.
         PolicyError: If the policy does not fit the game.
 
     Examples:
@@ -136,9 +143,7 @@ def nash_conv(game: AnyGame, policy: JointPolicy) -> float:
         >>> round(mccfr_plus.nash_conv("kuhn_poker", pyspiel.UniformPolicy()), 4)
         0.9167
     """
-    tree = compile_game(game)
-    tree.require_perfect_recall("a best response")
-    return evaluate_strategy(tree, strategy_of(tree, policy)).nash_conv
+    return evaluate(game, policy).nash_conv
 
 
 def exploitability(game: AnyGame, policy: JointPolicy) -> float:

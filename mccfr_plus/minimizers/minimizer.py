@@ -11,7 +11,7 @@ from mccfr_plus.kernels.compile import inline_kernel
 from mccfr_plus.kernels.slots import Constant, bind, optional_slot, required_slot
 from mccfr_plus.parameters import Component, number
 from mccfr_plus.trees.needs import REGRETS
-from mccfr_plus.trees.scratch import FETCH_AHEAD, FETCH_ROWS_AHEAD, LOOK_AHEAD, at
+from mccfr_plus.trees.scratch import FETCH_AHEAD, FETCH_ROWS_AHEAD, LOOK_AHEAD, TIED, at, list_begin
 from mccfr_plus.trees.tree import Tree
 
 REGRET = 0  # the row of the tables that holds cumulative regrets
@@ -111,6 +111,9 @@ def minimize(tree, strategy, tables, scratch, player, iteration, parameters):
     """
     gradient, touched = scratch.gradient, scratch.touched
     PREPARE(tree, strategy, tables, scratch, player, iteration, parameters)
+    if TIED():
+        _minimize_tied(tree, strategy, tables, scratch, player, iteration, parameters)
+        return
     begin = tree.infoset_range[player]
     last = begin + scratch.num_touched[player] - 1
     for position in range(last, max(last - LOOK_AHEAD, begin - 1), -1):
@@ -129,6 +132,30 @@ def minimize(tree, strategy, tables, scratch, player, iteration, parameters):
             value = gradient[at(first)]
         gradient[at(infoset["parent_slot"])] += value
     scratch.reach_valid[player] = 0
+
+
+@inline_kernel
+def _minimize_tied(tree, strategy, tables, scratch, player, iteration, parameters):
+    """Passes values up under the strategy that was played, adds up each infoset's entries, and updates it once."""
+    gradient, entries, stamps = scratch.gradient, scratch.touched, scratch.stamps
+    begin, stamp = list_begin(tree, scratch, player), scratch.counts[0]["stamp"]
+    end = begin + scratch.num_touched[player]
+    for position in range(end - 1, begin - 1, -1):
+        entry = entries[at(position)]
+        first, base, count = entry["first_slot"], entry["base"], entry["num_actions"]
+        is_new, value = stamps[at(first)] != stamp, 0.0
+        stamps[at(first)] = stamp
+        for action in range(count):
+            value += strategy[at(first + action)] * gradient[at(base + action)]
+            # The slots of infosets are free: traversals write to those of entries.
+            before = 0.0 if is_new else gradient[at(first + action)]
+            gradient[at(first + action)] = before + gradient[at(base + action)]
+        gradient[at(entry["parent_slot"])] += value
+        entry["histories"] = 1 if is_new else 0  # from now on: whether the infoset is updated here
+    for position in range(begin, end):
+        first, count = entries[at(position)]["first_slot"], entries[at(position)]["num_actions"]
+        if entries[at(position)]["histories"] == 1 and count > 1:
+            UPDATE_INFOSET(gradient, strategy, tables, first, first + count, iteration, parameters)
 
 
 def minimize_with(minimizer: Minimizer) -> Callable:

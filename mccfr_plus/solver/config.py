@@ -15,7 +15,7 @@ from types import MappingProxyType
 from typing import Any, Self, TypeVar
 
 from mccfr_plus import averages, estimators, minimizers
-from mccfr_plus.averages.average import AverageMethod, PowerAverage, mechanism_for, method_of
+from mccfr_plus.averages.average import AverageMethod, Mechanism, PowerAverage, mechanism_for, method_of
 from mccfr_plus.errors import ConfigError
 from mccfr_plus.estimators import Baseline, Estimator, traversal
 from mccfr_plus.estimators.traversal import ENTERS_OPPONENTS
@@ -27,7 +27,7 @@ from mccfr_plus.parameters import as_python, bytes_of, check_choice, check_switc
 from mccfr_plus.solver import loop
 from mccfr_plus.specs import parse_spec
 from mccfr_plus.trees import needs
-from mccfr_plus.trees.scratch import FIRST_NODE
+from mccfr_plus.trees.scratch import FIRST_NODE, TIED
 
 logger = logging.getLogger("mccfr_plus")
 
@@ -319,11 +319,13 @@ class SolverConfig:
             if needs.PERFECT_RECALL in needed:
                 tree.require_perfect_recall(who)
         if not tree.perfect_recall:
-            logger.warning(
-                "%s has imperfect recall: regret minimization has no guarantee on it, and its exploitability cannot be "
-                "computed by a best response on information states.",
-                tree.game.get_type().short_name,
-            )
+            logger.info("%s has imperfect recall: CFR has no guarantee on it.", tree.game.get_type().short_name)
+            method = self.average_method(tree.num_players, False).mechanism
+            if self.averaging.method == "exact" and method is not Mechanism.ENTRIES:
+                raise ConfigError(
+                    f"{tree.game} has imperfect recall, and {self.estimator.short_name} enters information sets after "
+                    "few of their pasts, so that the exact average is unknown: use averaging='stochastic'."
+                )
 
     def average_method(self, num_players: int, perfect_recall: bool, *, by_rules: bool = False) -> AverageMethod:
         """Returns how the average is formed in a game, which may be traversed by rules."""
@@ -362,6 +364,7 @@ def estimate_with(
     """
     if baseline is None:
         kernel = estimator.kernel_by_rules if FIRST_NODE in tree_slots else estimator.kernel
+        kernel = estimator.kernel_if_tied if TIED in tree_slots else kernel
         what = "no kernel: give its class one; see mccfr_plus.Estimator"
     else:
         kernel = estimator.kernel_with_baseline(baseline.backup == "expected")
@@ -402,5 +405,6 @@ def composed(
         loop.UPDATE_ALL_PLAYERS: estimator.update_all_players,
         loop.TEAM: config.is_team,
         loop.MAY_END: may_end,
+        TIED: tree_slots.get(TIED, False),
     }
     return bind(kernel, components, partial=partial)

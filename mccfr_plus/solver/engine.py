@@ -76,6 +76,7 @@ class Engine:
             "sample_per_infoset": estimator.sample_per_infoset,
             "values": self.baselines,
             "stride": 1 if config.is_team else config.threads,
+            "entries": tree.entries,
         }
         self.scratches: list[Scratch] = []
         for thread in range(config.threads):

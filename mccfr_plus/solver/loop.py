@@ -25,13 +25,15 @@ from mccfr_plus.kernels.slots import Constant, required_slot
 from mccfr_plus.trees.expansion import EXPANDING, STATUS
 from mccfr_plus.trees.scratch import (
     COUNTS,
-    TOUCHED,
+    TIED,
     VISIT,
     Scratch,
     at,
+    base_of,
     begin_gradient,
     begin_traversal,
     enter,
+    list_begin,
     note_beginning,
     scale_gradient,
     throw_away,
@@ -90,7 +92,7 @@ ROUND = 16  # how often all have passed it
 _ROW = 24
 
 # Entries of the threads' rows: addresses of arrays of their scratches, and the length of the list of visits.
-_GRADIENT, _TOUCHED, _NUM_TOUCHED, _VISITS, _COUNTS, _NUM_VISITS = range(6)
+_GRADIENT, _TOUCHED, _NUM_TOUCHED, _BEHIND, _VISITS, _COUNTS, _NUM_VISITS = range(7)
 
 SPINS = Constant("SPINS", 4000, "Looks at the barrier before another thread may run: some microseconds.")
 
@@ -102,8 +104,8 @@ def new_team(scratches: Sequence[Scratch]) -> np.ndarray:
     team = np.zeros((len(scratches) + 1, _ROW), np.int64)
     team[0, SIZE], team[0, YIELD] = len(scratches), yield_address()
     for row, scratch in zip(team[1:], scratches, strict=True):
-        arrays = scratch.gradient, scratch.touched, scratch.num_touched, scratch.visits, scratch.counts
-        row[:_NUM_VISITS] = [address_of(array) for array in arrays]
+        arrays = scratch.gradient, scratch.touched, scratch.num_touched, scratch.behind, scratch.visits
+        row[:_NUM_VISITS] = [address_of(array) for array in (*arrays, scratch.counts)]
         row[_NUM_VISITS] = len(scratch.visits)
     return team
 
@@ -128,19 +130,27 @@ def wait(team):
 @kernel
 def merge(tree, scratch, team, player):
     """Adds the gradients and touched infosets of all threads, in their order, to `scratch`, the first thread's."""
-    gradient, stamp, begin = scratch.gradient, scratch.counts[0]["stamp"], tree.infoset_range[player]
-    empty = tree.slot_range[-1] + player
+    gradient, stamp, begin = scratch.gradient, scratch.counts[0]["stamp"], list_begin(tree, scratch, player)
+    empty, empties = tree.slot_range[-1] + player, tree.slot_range[-1] + len(tree.slot_range) - 1
     for thread in range(1, team[0, SIZE]):
         row = team[thread + 1]
+        if TIED():  # where their slots of entries stand in `gradient`; the list behind a slot has served
+            place = numba.carray(pointer(row[_BEHIND]), len(gradient), np.int32)
         theirs = numba.carray(pointer(row[_GRADIENT]), len(gradient), np.float64)
-        touched = numba.carray(pointer(row[_TOUCHED]), len(scratch.touched), TOUCHED)
+        touched = numba.carray(pointer(row[_TOUCHED]), len(scratch.touched), scratch.touched.dtype)
         num_touched = numba.carray(pointer(row[_NUM_TOUCHED]), len(scratch.num_touched), np.int64)[player]
         for position in range(begin, begin + num_touched):
             infoset = touched[at(position)]
-            first, count = infoset["first_slot"], infoset["num_actions"]
-            is_new = enter(tree, scratch, player, first, count, infoset["parent_slot"], stamp)
-            for slot in range(first, first + count):
-                gradient[at(slot)] = theirs[at(slot)] if is_new else gradient[at(slot)] + theirs[at(slot)]
+            first, count, parent = infoset["first_slot"], infoset["num_actions"], infoset["parent_slot"]
+            if TIED() and parent > empties:
+                parent = place[at(parent)]
+            is_new, base = enter(tree, scratch, player, first, count, parent, stamp)
+            for action in range(count):
+                theirs_at = base_of(infoset) + action
+                added = theirs[at(theirs_at)]
+                gradient[at(base + action)] = added if is_new else gradient[at(base + action)] + added
+                if TIED():
+                    place[at(theirs_at)] = base + action
         gradient[empty] += theirs[empty]
 
 
@@ -196,6 +206,8 @@ def weight_once(counts, place, weight):
 @inline_kernel
 def begin_gradients(tree, scratch, player):
     """Begins the player's gradient, or with player 0 those of all players that its traversal serves."""
+    if TIED() and (ALTERNATING() or player == 0):
+        scratch.counts[0]["entry_slots"] = 0
     if not UPDATE_ALL_PLAYERS():
         begin_gradient(tree, scratch, player)
     elif player == 0:

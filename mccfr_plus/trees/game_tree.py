@@ -22,7 +22,9 @@ from mccfr_plus.trees.flattening import FlatTree, with_leaves
 from mccfr_plus.trees.loading import is_converted, load_game, record
 from mccfr_plus.trees.memory import available_bytes
 from mccfr_plus.trees.needs import HISTORIES, INFOSETS, NODES
+from mccfr_plus.trees.scratch import TIED
 from mccfr_plus.trees.size_estimate import as_text, probe_size
+from mccfr_plus.trees.ties import Refinement, refine
 from mccfr_plus.trees.tree import Tree
 
 DEFAULT_MAX_NODES = 50_000_000
@@ -121,7 +123,7 @@ class GameTree(Tree):
         self.num_infosets, self.found_infosets = len(self.arrays.infosets), self.arrays.infosets
         self.num_slots = self.slot_capacity = len(self.slot_action)
         self.perfect_recall = self.shape.perfect_recall
-        self.bindings: Bindings = {}
+        self.bindings: Bindings = {} if self.perfect_recall else {TIED: True}
 
     def __reduce__(self) -> tuple:
         return GameTree, tuple(getattr(self, each.name) for each in fields(self))  # the rest can be derived
@@ -150,7 +152,7 @@ class GameTree(Tree):
 
     def arrays_to_run_on(self, with_leaves: bool) -> tuple[TreeArrays, np.ndarray]:
         """Returns the arrays for a solver's kernels, perhaps with leaf tables, and their `expansion`, writable."""
-        arrays = self.arrays_with_leaves if with_leaves else self.arrays
+        arrays = self.arrays_with_leaves if with_leaves and self.perfect_recall else self.arrays
         expansion = np.zeros_like(arrays.expansion)  # of its own, as it may be interrupted
         view = expansion.view()
         view.flags.writeable = False
@@ -162,13 +164,22 @@ class GameTree(Tree):
         self.require_perfect_recall("a full traversal and a best response")
         return with_leaves(self.arrays)
 
+    @cached_property
+    def refined(self) -> Refinement:
+        """The game in which players remember all that they saw and did; GameError if one forgets having moved."""
+        return refine(self)
+
+    @property  # type: ignore[misc]
+    def entries(self) -> tuple[int, int]:
+        """What `scratch.new_scratch` needs to know of tied information sets."""
+        return (0, 0) if self.perfect_recall else self.refined.entries
+
     def require_perfect_recall(self, what: str) -> None:
         """Raises GameError if the game has imperfect recall; `what` names what needs perfect recall."""
         if not self.perfect_recall:
             raise GameError(
                 f"{self.game.get_type().short_name} has imperfect recall (a player reaches one information set by "
-                f"different own actions), and {what} needs perfect recall. Only estimator='outcome' runs on such "
-                "games, without guarantees and without an exploitability."
+                f"different own actions), and {what} needs perfect recall."
             )
 
     def statistics(self) -> Statistics:

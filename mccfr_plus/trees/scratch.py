@@ -16,6 +16,7 @@ from mccfr_plus.kernels.slots import Constant, optional_slot
 from mccfr_plus.trees.arrays import NUM_SLOTS, Shape, TreeArrays
 
 ALL_PLAYERS = -1
+TIED = Constant("TIED", False, "Whether players forget: an infoset is entered after different own pasts.")
 IS_LAZY = Constant("IS_LAZY", False, "Whether the tree may end before its leaves.")
 
 
@@ -115,12 +116,23 @@ COUNTS = np.dtype(
         ("step", np.int64),  # where in the current iteration the loop is, 0 between iterations
         ("rng_before", np.int64),  # bits of `rng` before the gradient, or before the iteration if all are updated then
         ("nodes_before", np.int64),  # and `nodes_touched`
+        ("entry_slots", np.int64),  # slots of the gradient that entries have taken, where infosets are tied
         ("added", np.int64),  # up to which place of the iteration additions to the average were made
     ]
 )
 
 # What a traversal notes of an infoset that it enters: all that the update needs, so that it looks nothing up.
 TOUCHED = np.dtype([("first_slot", np.int32), ("num_actions", np.int32), ("parent_slot", np.int32)])
+
+# The same where infosets are tied: one entry per infoset and own past, with slots of its own in the gradient.
+ENTRY = np.dtype(
+    [
+        *TOUCHED.descr,
+        ("base", np.int32),  # its first slot in the gradient; `parent_slot` is one of these
+        ("next", np.int32),  # number, from 1, of the entry found before it behind the same parent, or 0
+        ("histories", np.int32),  # how many histories have come to it
+    ]
+)
 
 # An infoset whose player's average is to be updated. Where the action that was drawn is to be counted instead of the
 # strategy, `first_slot` is that action's, and `num_actions` is DRAWN_ACTION.
@@ -144,6 +156,7 @@ FRAME = np.dtype(
         ("inclusion", np.float64),  # probability with which it was chosen to be visited; 0 where all children are
         ("total", np.float64),  # what `WEIGH_ACTIONS` returned
         ("value", np.float64),  # estimate of the node's value
+        ("base", np.int32),  # at an own node: its first slot in the gradient
     ]
 )
 
@@ -161,10 +174,13 @@ class Scratch(NamedTuple):
     After an estimator has run for player p, ``touched[infoset_range[p]:][:num_touched[p]]`` lists the infosets of p
     that it entered, parents before children, and ``gradient`` holds an unbiased estimate of p's utility gradient at
     their slots. At all other slots the estimate is 0, whatever stands there.
+
+    Where infosets are tied (`TIED`), each is listed once per own past, as an entry, whose slots of the gradient come
+    behind the others. So the gradient is one of a game of perfect recall. `minimize` adds entries up.
     """
 
-    gradient: np.ndarray  # [num_slots + num_players + 1] float64; then come the empty sequences, and a dump
-    touched: np.ndarray  # [infoset_range[-1]] TOUCHED; player p's part starts at infoset_range[p]
+    gradient: np.ndarray  # [num_slots + num_players + 1 (+ those of entries)] float64: slots, empty sequences, a dump
+    touched: np.ndarray  # [infoset_range[-1]] TOUCHED, or [num_players * ...] ENTRY; see `list_begin`
     num_touched: np.ndarray  # [num_players] int64
     # Used at first slots: numbers of the last gradients for which infosets were entered. An array of its own, as short
     # as can be: a traversal reads it wherever it comes, so that it should stay in the cache.
@@ -173,6 +189,7 @@ class Scratch(NamedTuple):
     seen: np.ndarray  # [num_slots] float64; all threads share it, as they share the average
     reach: np.ndarray  # [num_slots + num_players] float64; own reach of each sequence, where it is up to date
     reach_valid: np.ndarray  # [num_players] int64; 1 where a player's part of `reach` fits the strategy
+    behind: np.ndarray  # [as gradient] int32, or empty if nothing is tied: the last entry found behind a slot, plus 1
     visits: np.ndarray  # [max_visits] VISIT
     stack: np.ndarray  # [max(max_stack, num_players)] PENDING
     drawn: np.ndarray  # [num_slots] DRAWN, used at first slots; empty if actions are drawn again at every node
@@ -193,18 +210,25 @@ def new_scratch(
     thread: int = 0,
     stride: int = 1,
     seen: np.ndarray | None = None,
+    entries: tuple[int, int] = (0, 0),
 ) -> Scratch:
-    """Returns a fresh scratch for a tree; see its fields. `rng`, `values` and the first thread's `seen` are kept."""
+    """Returns a fresh scratch for a tree; see its fields. `rng`, `values` and the first thread's `seen` are kept.
+
+    `entries` are the most entries of a player, and the most slots of all entries, if the tree has tied infosets.
+    """
     num_slots, num_players = int(tree.slot_range[-1]), len(tree.slot_range) - 1
     values = np.zeros((0, 0)) if values is None else values
+    most, entry_slots = entries
+    size = num_slots + num_players + 1 + entry_slots
     scratch = Scratch(
-        gradient=np.zeros(num_slots + num_players + 1),
-        touched=np.zeros(int(tree.infoset_range[-1]), TOUCHED),
+        gradient=np.zeros(size),
+        touched=np.zeros(num_players * most, ENTRY) if most else np.zeros(int(tree.infoset_range[-1]), TOUCHED),
         num_touched=np.zeros(num_players, np.int64),
         stamps=np.zeros(num_slots, np.uint16),
         seen=np.zeros(num_slots) if seen is None else seen,
-        reach=np.zeros(num_slots + num_players),
+        reach=np.zeros(size if most else num_slots + num_players),
         reach_valid=np.zeros(num_players, np.int64),
+        behind=np.zeros(size if most else 0, np.int32),
         visits=np.zeros(max_visits, VISIT),
         stack=np.zeros(max(shape.max_stack, num_players), PENDING),
         drawn=np.zeros(num_slots if sample_per_infoset else 0, DRAWN),
@@ -214,7 +238,7 @@ def new_scratch(
         rng=rng,
     )
     scratch.counts[0]["thread"], scratch.counts[0]["stride"] = thread, stride
-    scratch.reach[num_slots:] = 1.0
+    scratch.reach[num_slots : num_slots + num_players] = 1.0
     return scratch
 
 
@@ -247,6 +271,8 @@ def begin_gradient(tree, scratch, player):
     counts["stamp"] += 1
     scratch.num_touched[player] = 0
     scratch.gradient[at(tree.slot_range[-1] + player)] = 0.0
+    if TIED():
+        scratch.behind[at(tree.slot_range[-1] + player)] = 0
 
 
 @inline_kernel
@@ -263,13 +289,25 @@ def begin_traversal(scratch, keep_visits=False):
         counts["traversal"] += 1
 
 
+@expression_kernel
+def list_begin(tree, scratch, player):
+    """Returns where the player's part of the list of touched infosets begins."""
+    return player * (len(scratch.touched) // (len(tree.slot_range) - 1)) if TIED() else tree.infoset_range[player]
+
+
+@expression_kernel
+def base_of(touched):
+    """Returns the first slot in the gradient of an entry of the list of touched infosets."""
+    return touched["base"] if TIED() else touched["first_slot"]
+
+
 @inline_kernel
 def scale_gradient(tree, scratch, player, scale):
     """Multiplies the player's gradient at touched infosets and at the empty sequence."""
-    begin = tree.infoset_range[player]
+    begin = list_begin(tree, scratch, player)
     for position in range(begin, begin + scratch.num_touched[player]):
         infoset = scratch.touched[at(position)]
-        first = infoset["first_slot"]
+        first = base_of(infoset)
         for slot in range(first, first + infoset["num_actions"]):
             scratch.gradient[at(slot)] *= scale
     scratch.gradient[at(tree.slot_range[-1] + player)] *= scale
@@ -277,11 +315,14 @@ def scale_gradient(tree, scratch, player, scale):
 
 @inline_kernel
 def enter(tree, scratch, player, first, count, parent, stamp):
-    """Puts an infoset of the player on the touched list at its first entry for this gradient; returns whether it did.
+    """Puts an infoset of the player on the touched list at its first entry for this gradient.
 
-    Then the caller must set the gradient of the infoset's slots, the `count` ones from `first`, to 0. `parent` is the
-    player's last slot before the infoset, and `stamp` is ``scratch.counts[0]["stamp"]``.
+    Returns whether it did, and the infoset's first slot in the gradient. If it did, the caller must set the gradient of
+    the `count` slots from there to 0. `parent` is the slot of the gradient of the player's last action before the
+    infoset, and `stamp` is ``scratch.counts[0]["stamp"]``.
     """
+    if TIED():
+        return _enter_tied(tree, scratch, player, first, count, parent)
     is_new = scratch.stamps[at(first)] != stamp
     if is_new:
         scratch.stamps[at(first)] = stamp
@@ -290,15 +331,40 @@ def enter(tree, scratch, player, first, count, parent, stamp):
         touched["num_actions"] = count
         touched["parent_slot"] = parent
         scratch.num_touched[player] += 1
-    return is_new
+    return is_new, first
+
+
+@inline_kernel
+def _enter_tied(tree, scratch, player, first, count, parent):
+    """Does what `enter` does for the infoset with this past: the entries behind a slot are a list."""
+    entries, behind, counts = scratch.touched, scratch.behind, scratch.counts[0]
+    number = behind[at(parent)]
+    while number > 0 and entries[at(number - 1)]["first_slot"] != first:
+        number = entries[at(number - 1)]["next"]
+    if number > 0:
+        entries[at(number - 1)]["histories"] += 1
+        return False, np.int64(entries[at(number - 1)]["base"])
+    position = list_begin(tree, scratch, player) + scratch.num_touched[player]
+    base = tree.slot_range[-1] + len(tree.slot_range) + counts["entry_slots"]
+    entry = entries[at(position)]
+    entry["first_slot"], entry["num_actions"], entry["parent_slot"] = first, count, parent
+    entry["base"], entry["next"], entry["histories"] = base, behind[at(parent)], 1
+    behind[at(parent)] = position + 1
+    for slot in range(base, base + count):
+        behind[at(slot)] = 0
+    counts["entry_slots"] += count
+    scratch.num_touched[player] += 1
+    return True, base
 
 
 @inline_kernel
 def touch(tree, scratch, player, first, count, parent):
-    """Does what `enter` does and sets the gradient of an infoset that is new to 0."""
-    if enter(tree, scratch, player, first, count, parent, scratch.counts[0]["stamp"]):
-        for slot in range(first, first + count):
+    """Does what `enter` does, sets the gradient of an infoset that is new to 0, and returns its first slot there."""
+    is_new, base = enter(tree, scratch, player, first, count, parent, scratch.counts[0]["stamp"])
+    if is_new:
+        for slot in range(base, base + count):
             scratch.gradient[at(slot)] = 0.0
+    return base
 
 
 @inline_kernel

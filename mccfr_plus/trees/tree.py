@@ -50,6 +50,7 @@ class Tree:
     arrays_to_run_on: Any
     attach: Any
     why_full: Any
+    entries: Any = (0, 0)  # see `scratch.new_scratch`
     _find: Any  # (info_state, player): the number of a player's infoset, or None
 
     def check(self) -> None:
