@@ -248,7 +248,7 @@ _LARGEST_GAMMA = 30.0  # sums are numbers for 1e10 iterations
 _MOST_SCHEDULED = 10_000_000  # of which each has an entry in a table
 
 # What a user may choose: mechanisms by name, except for auto and stochastic, which leave them to `mechanism_for`.
-METHODS = ("auto", "exact", "lazy", "stochastic", "sampled", "optimistic", "last")
+METHODS = ("auto", "exact", "per_history", "lazy", "stochastic", "sampled", "optimistic", "last")
 
 
 @dataclass(frozen=True)
@@ -257,8 +257,10 @@ class PowerAverage(Component):
 
     Methods:
 
-    * ``"auto"``: exact for `full`, otherwise lazy; stochastic for games of imperfect recall.
+    * ``"auto"``: exact for `full`, otherwise lazy; for games of imperfect recall stochastic.
     * ``"exact"``: the whole strategy is added up in every iteration, O(all sequences); OpenSpiel calls it FULL.
+    * ``"per_history"``: the same, but where information sets are tied (imperfect recall), each past of a set weighs as
+      much as it has histories. OpenSpiel's CFR does this.
     * ``"lazy"``: the same numbers up to rounding, in O(touched). Needs perfect recall.
     * ``"stochastic"``: at visited infosets, weighted by 1 / probability: unbiased, with variance.
     * ``"sampled"``: as ``"stochastic"``, but counts the opponent's action that was drawn: the empirical distribution of
@@ -291,7 +293,7 @@ class PowerAverage(Component):
         if self.method == "last":
             return ()
         of_gamma = {0.0: "zinkevich2007regret", 1.0: "tammelin2014solving"}.get(self.gamma, "brown2019solving")
-        if self.method in ("auto", "exact"):
+        if self.method in ("auto", "exact", "per_history"):
             return (of_gamma,)
         return (of_gamma, "grigoriadis1995sublinear" if self.method == "sampled" else "lanctot2009monte")
 
@@ -300,6 +302,7 @@ class PowerAverage(Component):
         """What it needs of the tree and of the estimator, in words of `mccfr_plus.trees.needs`."""
         of_method = {
             "exact": {INFOSETS},
+            "per_history": {INFOSETS},
             "lazy": {PERFECT_RECALL},
             "optimistic": {PERFECT_RECALL},
             "sampled": {ONE_PLAYER, OPPONENTS_DRAWN, TWO_PLAYERS},
@@ -391,6 +394,7 @@ class Mechanism(Enum):
     LAZY = auto()  # the same sums, pending until an infoset is touched
     TOUCHED = auto()  # own reach times strategy at touched infosets: right where chance alone decides about visits
     ENTRIES = auto()  # the same where infosets are tied, once per own past
+    HISTORIES = auto()  # ... or once per history
     OPTIMISTIC = auto()  # the same for all iterations since the last visit, with a bias
     VISITS = auto()  # the opponent's strategy at on-policy visits: right for two players, or if a history serves all
     DRAWN_ACTIONS = auto()  # the opponent's action that was drawn there
@@ -416,8 +420,8 @@ def mechanism_for(
     if method in ("lazy", "optimistic", "last"):
         return Mechanism[method.upper()]
     if not perfect_recall and (DRAWS not in provided or OWN_BY_CHANCE in provided):
-        return Mechanism.ENTRIES
-    if method == "exact" or DRAWS not in provided:
+        return Mechanism.HISTORIES if method == "per_history" else Mechanism.ENTRIES
+    if method in ("exact", "per_history") or DRAWS not in provided:
         # By rules, slots are not in order, and what does not sample touches all infosets.
         return Mechanism.TOUCHED if by_rules else Mechanism.EXACT
     if OWN_BY_CHANCE in provided:
@@ -460,6 +464,7 @@ _KERNELS: dict[Mechanism, tuple[Callable, ...]] = {
     Mechanism.LAZY: (accumulate_lazy,),
     Mechanism.TOUCHED: (accumulate_touched,),
     Mechanism.ENTRIES: (accumulate_entries,),
+    Mechanism.HISTORIES: (bind(accumulate_entries, {PER_HISTORY: True}, partial=True),),
     Mechanism.OPTIMISTIC: (bind(accumulate_touched, {SINCE_LAST_VISIT: True}),),
     Mechanism.VISITS: (accumulate_visits, list_infoset),
     Mechanism.DRAWN_ACTIONS: (accumulate_visits, list_drawn_action),

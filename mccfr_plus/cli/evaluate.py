@@ -61,8 +61,7 @@ def run(arguments: argparse.Namespace) -> None:
     command.show_notes()
     found: dict[str, Any] | None = None
     if tree is not None and not estimates:
-        found = {"values": expected_values(tree, chosen[0]).tolist()}
-        found |= _numbers(evaluate(tree, chosen[0])) if tree.perfect_recall else {}
+        found = _numbers(evaluate(tree, chosen[0]))
     elif not estimates:
         by_rules = _evaluated_by_rules(game, chosen[0], arguments)
         found = by_rules and _numbers(by_rules)

@@ -12,7 +12,7 @@ from typing import Any
 from mccfr_plus.cli import command
 from mccfr_plus.cli.command import UsageError
 from mccfr_plus.errors import BudgetError, CheckpointError, MccfrPlusError, PolicyFileError, RecordError
-from mccfr_plus.evaluation import Evaluation, evaluate, expected_values
+from mccfr_plus.evaluation import Evaluation, evaluate
 from mccfr_plus.evaluation.by_rules import RulesEvaluator
 from mccfr_plus.evaluation.quality import local_bound
 from mccfr_plus.files import checkpoint as checkpoint_file
@@ -156,14 +156,12 @@ def _tabular_solver(
             given = _arguments_to_resume(resumed, given, arguments)
         seed = command.seed_of(arguments) if resumed is None else given.pop("seed")
         config, compiled, reason = choose(arguments.game, given, progress=command.progress_of(arguments))
-        if compiled is not None and needs_exploitability:
-            compiled.require_perfect_recall("an exploitability")
         solver = Solver.from_config(compiled or arguments.game, config, seed=seed)
         if resumed is not None:
             solver.restore(resumed)
     config = solver.config
     if needs_exploitability and RULES not in solver.tree.provides:
-        solver.whole_tree().require_perfect_recall("an exploitability")
+        solver.whole_tree()
     described = config.describe()
     names = {name: described[name] for name in ("estimator", "minimizer", "averaging")}
     command.show_notes()
@@ -267,7 +265,7 @@ def _run_and_print(
     solver: Any, arguments: argparse.Namespace, lock: CheckpointLock | None, about: dict[str, Any], heading: list
 ) -> None:
     tree = solver.tree
-    if tree is not None and INFOSETS in tree.provides and tree.perfect_recall:
+    if tree is not None and INFOSETS in tree.provides:
         solver.evaluate()  # compiles what evaluations need, before the clock starts
     ended_by, seconds = _run_to_limits(solver, arguments, lock), solver.seconds
     interrupted = isinstance(ended_by, KeyboardInterrupt)
@@ -362,18 +360,16 @@ def _known_quality(solver: Any, arguments: argparse.Namespace, interrupted: bool
     if tree is None:
         with contextlib.suppress(BudgetError):  # a large game has no exact evaluation
             whole = solver.whole_tree(_SMALL_TREE)
-            evaluation = evaluate(whole, solver.average_policy()) if whole.perfect_recall else None
+            evaluation = evaluate(whole, solver.average_policy())
     elif RULES in tree.provides and solver.iterations > 0 and not interrupted:
         evaluation = _exact_by_rules(solver, arguments)
-    elif INFOSETS in tree.provides and tree.perfect_recall:
+    elif INFOSETS in tree.provides:
         evaluation = solver.evaluate()
     if evaluation is not None:
         exact = {name: getattr(evaluation, name) for name in ("nash_conv", "exploitability")}
+        if tree is not None and not tree.perfect_recall:
+            exact["perfect_recall_nash_conv"] = evaluation.perfect_recall_nash_conv
         return exact | {"values": evaluation.values.tolist()}
-    if tree is not None and INFOSETS in tree.provides:
-        return {"values": expected_values(tree, solver.average_policy()).tolist()}
-    if tree is not None and not tree.perfect_recall:
-        return {}
     options = {"seed": arguments.seed, "progress": _shows_progress(arguments)}
     bound = local_bound(solver.game, solver.average_policy(), BOUND_SECONDS, **options)
     return {"exploitability_bound": bound and bound.estimate._asdict()}
@@ -413,12 +409,12 @@ def _print_result(tree: Any, result: dict[str, Any], heading: list[list[str]], f
         stored = "no history" if RULES in tree.provides else f"{command.count(tree.num_nodes)} nodes"
         name = "by rules" if RULES in tree.provides else "lazy tree"
         rows.append([name, f"{command.count(tree.num_infosets)} information sets, {stored} kept"])
-    rows += _quality_rows(result, has_recall=tree is None or INFOSETS not in tree.provides or tree.perfect_recall)
+    rows += _quality_rows(result)
     rows += [[name.partition("_")[0], result[name]] for name in ("policy_out", "checkpoint") if result[name]]
     command.print_table(rows, texts=(0, 1))
 
 
-def _quality_rows(result: dict[str, Any], has_recall: bool) -> list[list[str]]:
+def _quality_rows(result: dict[str, Any]) -> list[list[str]]:
     if bound := result["exploitability_bound"]:
         value, low, high = (command.number(bound[name], 4) for name in ("value", "low", "high"))
         found = f"local best response: {value}, {100 * bound['confidence']:g} % interval {low} to {high}"
@@ -426,7 +422,7 @@ def _quality_rows(result: dict[str, Any], has_recall: bool) -> list[list[str]]:
     if None in result["values"]:
         return [["exploitability", "n/a (no bound found in time; compare policies by mccfr-plus evaluate --against)"]]
     rows = [[f"value of player {i}", command.number(value)] for i, value in enumerate(result["values"])]
-    for name in ("nash_conv", "exploitability"):
-        known = f"{command.number(result[name])} in the game's payoffs"
-        rows.append([name, known if has_recall else "n/a (imperfect recall)"])
-    return rows
+    names = {"nash_conv": "nash_conv", "exploitability": "exploitability"}
+    if "perfect_recall_nash_conv" in result:  # OpenSpiel's number, and the one against opponents with perfect recall
+        names["perfect_recall_nash_conv"] = "nash_conv, perfect recall"
+    return rows + [[names[name], f"{command.number(result[name])} in the game's payoffs"] for name in names]

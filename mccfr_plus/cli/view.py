@@ -68,9 +68,8 @@ def _page(name: str, source: str, policy: Any, tree: GameTree | None) -> str:
     else:
         strategy = strategy_of(tree, policy)
         table = table_of_tree(source, tree, strategy)
-        if tree.perfect_recall:
-            found = evaluate_strategy(tree, strategy)
-            rows.append(["values", ", ".join(f"{value:.6g}" for value in found.values.tolist())])
-            rows.append(["exploitability", f"{found.exploitability:.6g}"])
+        found = evaluate_strategy(tree, strategy)
+        rows.append(["values", ", ".join(f"{value:.6g}" for value in found.values.tolist())])
+        rows.append(["exploitability", f"{found.exploitability:.6g}"])
     about = f"<h1>{escape(name)}</h1><section>{html_table(['', ''], rows, numbers_from=2)}</section>"
     return page_of_strategies(f"{name}: {source}", about, [table])

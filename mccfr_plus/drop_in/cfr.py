@@ -45,7 +45,7 @@ class _CFRSolver(FullCFRSolver):
         seed: Seed = None,
     ):  # fmt: skip
         minimizer = RegretMatchingPlus() if regret_matching_plus else RegretMatching()
-        average = linear() if linear_averaging else uniform()
+        average = linear("per_history") if linear_averaging else uniform("per_history")
         super().__init__(game, Full(), minimizer, average, alternating=alternating_updates, seed=seed)
 
 
@@ -57,7 +57,7 @@ class CFRSolver(_CFRSolver):
         seed: Not used: a full traversal draws nothing.
 
     Raises:
-        GameError: If the game cannot be compiled or has imperfect recall.
+        GameError: If the game cannot be compiled.
 
     Examples:
         >>> import mccfr_plus, pyspiel
@@ -70,7 +70,7 @@ class CFRSolver(_CFRSolver):
     """
 
     _components = (Full, RegretMatching)
-    _fixed: ClassVar[dict[str, Any]] = {"averaging": uniform(), "alternating": True}
+    _fixed: ClassVar[dict[str, Any]] = {"averaging": uniform("per_history"), "alternating": True}
 
     def __init__(self, game: pyspiel.Game, *, seed: Seed = None):
         super().__init__(game, True, False, False, seed=seed)
@@ -86,7 +86,7 @@ class CFRPlusSolver(_CFRSolver):
     """
 
     _components = (Full, RegretMatchingPlus)
-    _fixed: ClassVar[dict[str, Any]] = {"averaging": linear(), "alternating": True}
+    _fixed: ClassVar[dict[str, Any]] = {"averaging": linear("per_history"), "alternating": True}
 
     def __init__(self, game: pyspiel.Game, *, seed: Seed = None):
         super().__init__(game, True, True, True, seed=seed)

@@ -30,7 +30,7 @@ class _DCFRSolver(FullCFRSolver):
         self, game: pyspiel.Game, alternating_updates: bool, linear_averaging: bool, regret_matching_plus: bool,
         alpha: float, beta: float, gamma: float, *, seed: Seed = None,
     ):  # fmt: skip
-        average = PowerAverage(gamma if linear_averaging else 0.0)
+        average = PowerAverage(gamma if linear_averaging else 0.0, "per_history")
         super().__init__(game, Full(), Discounted(alpha, beta), average, alternating=alternating_updates, seed=seed)
 
     def __setattr__(self, name: str, value: Any) -> None:
@@ -52,7 +52,7 @@ class DCFRSolver(_DCFRSolver):
         seed: Not used: a full traversal draws nothing.
 
     Raises:
-        GameError: If the game cannot be compiled or has imperfect recall.
+        GameError: If the game cannot be compiled.
         ConfigError: If alpha, beta or gamma is out of range.
 
     Reference: Brown, Sandholm 2019, "Solving imperfect-information games via discounted regret minimization".
@@ -80,7 +80,11 @@ class LCFRSolver(_DCFRSolver):
         >>> solver.evaluate_and_update_policy()
     """
 
-    _fixed: ClassVar[dict[str, Any]] = {"minimizer": Discounted(1, 1), "averaging": linear(), "alternating": True}
+    _fixed: ClassVar[dict[str, Any]] = {
+        "minimizer": Discounted(1, 1),
+        "averaging": linear("per_history"),
+        "alternating": True,
+    }
 
     def __init__(self, game: pyspiel.Game, *, seed: Seed = None):
         super().__init__(game, True, True, False, 1, 1, 1, seed=seed)

@@ -7,7 +7,7 @@ import pyspiel
 
 from mccfr_plus.errors import GameError
 from mccfr_plus.estimators.full import exact_gradient
-from mccfr_plus.evaluation.forgetful import forgetful_value
+from mccfr_plus.evaluation.imperfect_recall import imperfect_recall_value
 from mccfr_plus.evaluation.strategies import JointPolicy, require_player, strategy_of
 from mccfr_plus.kernels.compile import announce_compilation, inline_kernel, kernel
 from mccfr_plus.policies.table import TreePolicy
@@ -27,8 +27,8 @@ class Evaluation(NamedTuple):
         best_response_values: ``[num_players]`` float64, payoff of each player's best response to the others. In games
             of imperfect recall it is what OpenSpiel's best response gets, which plays one action per information set,
             chosen from the last sets to the first; the best such strategy is NP-hard to find, and may get more.
-        remembering_values: ``[num_players]`` float64, the same for a player who remembers all that it saw and did: the
-            largest payoff against the others. With perfect recall equal to `best_response_values`.
+        perfect_recall_values: ``[num_players]`` float64, the same for a player with perfect recall of all that it saw and
+            did: the largest payoff against the others, equal to `best_response_values` in games of perfect recall.
 
     Examples:
         >>> import mccfr_plus, pyspiel
@@ -39,12 +39,12 @@ class Evaluation(NamedTuple):
 
     values: np.ndarray
     best_response_values: np.ndarray
-    remembering_values: np.ndarray
+    perfect_recall_values: np.ndarray
 
     @property
-    def remembering_nash_conv(self) -> float:
-        """Sum over players of the gain of a best response that remembers everything; at least `nash_conv`."""
-        return float(sum((self.remembering_values - self.values).tolist()))
+    def perfect_recall_nash_conv(self) -> float:
+        """Sum over players of the gain of a best response with perfect recall; at least `nash_conv`."""
+        return float(sum((self.perfect_recall_values - self.values).tolist()))
 
     @property
     def nash_conv(self) -> float:
@@ -94,8 +94,8 @@ class Evaluator:
             evaluate_players(played, best, values, *self._scratch, *self._arrays)
         if tree.perfect_recall:
             return Evaluation(values, best, best)
-        forgetful = [forgetful_value(tree, played, player) for player in range(tree.num_players)]
-        return Evaluation(values, np.array(forgetful), best)
+        values_here = [imperfect_recall_value(tree, played, player) for player in range(tree.num_players)]
+        return Evaluation(values, np.array(values_here), best)
 
 
 def evaluate_strategy(tree: GameTree, strategy: np.ndarray) -> Evaluation:

@@ -325,9 +325,7 @@ def _prepared(name: str, given: pyspiel.Game | str | GameTree) -> GameTree | pys
     if name not in prepared_games:
         prepared_games.clear()
         try:
-            tree = compile_game(given)
-            tree.require_perfect_recall("an exploitability")
-            prepared_games[name] = tree
+            prepared_games[name] = compile_game(given)
         except BudgetError:
             game = load_game(given)
             if implicit_rules(game) is None:

@@ -105,13 +105,11 @@ def _components_for(
     """Returns arguments of `SolverConfig.from_specs`, and the reason."""
     if kind == "compiled":
         if tree is not None:
-            perfect_recall, num_nodes, most = tree.perfect_recall, tree.num_nodes, _FULL_MAX_NODES
+            num_nodes, most = tree.num_nodes, _FULL_MAX_NODES
         else:
             assert estimate is not None
-            perfect_recall, num_nodes = estimate.perfect_recall, round(number_of(estimate.histories.log10))
+            num_nodes = round(number_of(estimate.histories.log10))
             most = _FULL_MAX_NODES_OF_LONG_RUNS
-        if not perfect_recall:
-            return {"estimator": "outcome"}, "no other estimator can be used with imperfect recall"
         if num_nodes <= most:
             return {"estimator": "full"}, f"full traversals are fast with {num_nodes:,} histories"
         return {"estimator": "external"}, f"sampling converges sooner with {num_nodes:,} histories"

@@ -321,7 +321,7 @@ class SolverConfig:
         if not tree.perfect_recall:
             logger.info("%s has imperfect recall: CFR has no guarantee on it.", tree.game.get_type().short_name)
             method = self.average_method(tree.num_players, False).mechanism
-            if self.averaging.method == "exact" and method is not Mechanism.ENTRIES:
+            if self.averaging.method in ("exact", "per_history") and method is Mechanism.EXACT:
                 raise ConfigError(
                     f"{tree.game} has imperfect recall, and {self.estimator.short_name} enters information sets after "
                     "few of their pasts, so that the exact average is unknown: use averaging='stochastic'."

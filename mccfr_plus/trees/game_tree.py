@@ -166,7 +166,7 @@ class GameTree(Tree):
 
     @cached_property
     def refined(self) -> Refinement:
-        """The game in which players remember all that they saw and did; GameError if one forgets having moved."""
+        """The game with perfect recall; GameError if a history enters an information set twice."""
         return refine(self)
 
     @property  # type: ignore[misc]

@@ -16,7 +16,7 @@ from mccfr_plus.kernels.slots import Constant, optional_slot
 from mccfr_plus.trees.arrays import NUM_SLOTS, Shape, TreeArrays
 
 ALL_PLAYERS = -1
-TIED = Constant("TIED", False, "Whether players forget: an infoset is entered after different own pasts.")
+TIED = Constant("TIED", False, "Whether infosets are entered after different own pasts (imperfect recall).")
 IS_LAZY = Constant("IS_LAZY", False, "Whether the tree may end before its leaves.")
 
 

@@ -15,7 +15,7 @@ from mccfr_plus.trees.flattening import rows_of, with_leaves
 
 
 class Refinement(NamedTuple):
-    """The tree of a game in which players remember all that they saw and did.
+    """The tree of the game with perfect recall: players know all that they saw and did.
 
     Attributes:
         arrays: Its arrays, with leaf tables. Histories are numbered as in the tree that was refined.
@@ -122,6 +122,6 @@ def _absent_minded(tree: Any, node: int) -> str:
     whole = actions[::-1]
     return (
         f"{tree.game}: the histories {whole[: -histories[0]]} and {whole} have the same information state "
-        f"{tree.info_states[tree.infoset_of_slot[first]]!r}: its player forgets having moved (absent-mindedness), for "
+        f"{tree.info_states[tree.infoset_of_slot[first]]!r}: its player does not know of its own move before (absent-mindedness), for "
         "which CFR is not defined."
     )

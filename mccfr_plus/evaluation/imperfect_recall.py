@@ -1,4 +1,4 @@
-"""Best responses of players who forget, as OpenSpiel computes them."""
+"""Best responses with imperfect recall, as OpenSpiel computes them."""
 
 import numpy as np
 
@@ -39,7 +39,7 @@ def _respond(gradient, records, infoset_of):
         begin = end
 
 
-def forgetful_value(tree: GameTree, strategy: np.ndarray, player: int) -> float:
+def imperfect_recall_value(tree: GameTree, strategy: np.ndarray, player: int) -> float:
     """Returns the payoff of the player's best response that plays one action per infoset, as OpenSpiel finds it.
 
     From the last infosets to the first, each takes the action that is worth most, all its histories added up, weighted
