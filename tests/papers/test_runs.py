@@ -13,7 +13,7 @@ from mccfr_plus.experiments.algorithms import algorithm_of
 from mccfr_plus.solver.config import MINIMIZERS
 
 
-def test_lanctot(setting, monkeypatch):
+def test_lanctot(setting, monkeypatch, interpreted_loops):
     monkeypatch.setattr(lanctot2009, "GAMES", ("kuhn_poker",))
     monkeypatch.setattr(lanctot2009, "NAMES", {"kuhn_poker": "Kuhn"})
     monkeypatch.setitem(lanctot2009.FIGURE1, "small", {"all": (tuple(lanctot2009.ALGORITHMS), ("kuhn_poker",), 2e3, 3)})
@@ -71,7 +71,7 @@ def test_rudolph(setting, monkeypatch):
 
 
 @pytest.mark.parametrize("name", ["last", "external"])
-def test_minimizers(setting, monkeypatch, name):
+def test_minimizers(setting, monkeypatch, name, interpreted_loops):
     form = minimizers.FORMS[name]._replace(iterations={"small": 30}, seeds={"small": 2})
     monkeypatch.setattr(minimizers, "GAMES", {"Kuhn": ("kuhn_poker", 1.0)})
     monkeypatch.setattr(minimizers, "OVERVIEW", ("Kuhn",))

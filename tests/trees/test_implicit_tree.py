@@ -16,17 +16,17 @@ LEDUC, KUHN, THREE = "leduc_poker", "kuhn_poker", "kuhn_poker(players=3)"
 
 # Chance is uniform in these games, so that both ways to draw an outcome use random numbers alike.
 COMBINATIONS = [
-    ("external", "rm", None, {}),
+    ("external", "dcfr", "stochastic", {}),
+    ("outcome", "rm", None, {}),
     ("outcome(update_all_players=True)", "rm", "stochastic", {}),
     ("external", "rm", None, {"threads": 2, "batch": 4}),
     *(
         pytest.param(*combination, marks=pytest.mark.slow)
         for combination in [
-            ("external", "dcfr", "stochastic", {}),
+            ("external", "rm", None, {}),
             ("external(sample_per_infoset=True)", "rm+", None, {}),
             ("external(prune_below=-5.0)", "rm", None, {}),
             ("average_strategy", "rm", "optimistic", {}),
-            ("outcome", "rm", None, {}),
             ("outcome", "prm+", "sampled", {}),
             ("chance", "hedge", None, {}),
             ("opponent", "rm", "last", {}),
@@ -39,7 +39,10 @@ COMBINATIONS = [
 # The families that wait at the same time are of several sizes and depths; and of three players, so that the average
 # has a traversal of its own.
 WAITING = [
-    ("perfect_recall_dark_hex(num_rows=2,num_cols=2)", ("external", "rm", None)),
+    pytest.param(
+        *("perfect_recall_dark_hex(num_rows=2,num_cols=2)", ("external", "rm", None)),
+        marks=pytest.mark.usefixtures("interpreted_loops"),
+    ),
     (THREE, ("external", "rm", "stochastic")),
 ]
 
@@ -103,6 +106,7 @@ def test_exact_values_are_those_of_a_stored_tree():
     assert here.best_response_values == pytest.approx(there.best_response_values, abs=1e-12)
 
 
+@pytest.mark.usefixtures("interpreted_loops")
 @pytest.mark.parametrize("iterations", [1, 200])
 def test_exploitability_is_openspiels(iterations):
     solver = Solver(LEDUC, "outcome", tree="rules", seed=1).run(iterations)
