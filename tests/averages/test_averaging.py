@@ -82,9 +82,8 @@ def limit(count, batches=200):
 @pytest.mark.parametrize("scheme", SAMPLED)
 def test_expectation_is_reach_times_strategy(scheme, game):
     players = naive.tree_of(game).num_players
-    assert_proportional(
-        game, scheme, mechanism_for(PowerAverage(method="stochastic"), estimator_of(scheme), players, True)
-    )
+    mechanism = mechanism_for(PowerAverage(method="stochastic"), estimator_of(scheme), players, True)
+    assert_proportional(game, scheme, mechanism)
 
 
 def assert_proportional(game, scheme, mechanism):

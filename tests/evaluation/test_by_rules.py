@@ -76,9 +76,8 @@ def test_missing_infosets_are_counted():
     whole = dict(random_policy(LEDUC, 1))
     texts = sorted(whole)[::7]
     policy = {text: row for text, row in whole.items() if text not in texts}
-    with pytest.raises(
-        PolicyError, match=f"no probabilities at {len(texts)} of the 936 information sets.*uniform_else"
-    ):
+    expected = f"no probabilities at {len(texts)} of the 936 information sets.*uniform_else"
+    with pytest.raises(PolicyError, match=expected):
         evaluate_by_rules(LEDUC, policy, progress=False)
     tree = mccfr_plus.compile_game(LEDUC)
     legal = {text: tree.legal_actions(tree.infoset(text)) for text in texts}
