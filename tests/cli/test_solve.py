@@ -122,7 +122,6 @@ def test_a_large_game_is_not_compiled(command, monkeypatch, tree, chosen, estima
     assert reason in outcome.err
 
 
-@pytest.mark.usefixtures("interpreted_loops")
 def test_a_bound_in_place_of_the_exploitability(command, monkeypatch):
     monkeypatch.setattr(solve, "BOUND_SECONDS", 6.0)
     outcome = command(*LEDUC, "--tree=lazy", "--iterations=300")

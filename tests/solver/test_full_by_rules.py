@@ -32,8 +32,6 @@ COMBINATIONS = [
     (KUHN, TRAVERSAL, "rm+", None, {}),
     (KUHN, TRAVERSAL, "rm+", None, {"threads": 2}),
     (KUHN, MATRIX, "reg_cfr", None, {"threads": 2}),  # it has a `prepare`
-    # With three players regret matching would play leftovers of rounding, see docs/design.md.
-    pytest.param(THREE, MATRIX, "hedge", None, {}, marks=interpreted),
     *(
         pytest.param(*combination, marks=slow)
         for combination in [
@@ -78,6 +76,12 @@ def test_the_numbers_of_a_stored_tree(game, estimator, minimizer, averaging, opt
     evaluation, there = solver.evaluate(), stored.evaluate()
     assert evaluation.values == pytest.approx(there.values, abs=1e-12)
     assert evaluation.best_response_values == pytest.approx(there.best_response_values, abs=1e-12)
+
+
+@interpreted
+def test_the_numbers_of_three_players():
+    """Regret matching would play leftovers of rounding, see docs/design.md."""
+    test_the_numbers_of_a_stored_tree(THREE, MATRIX, "hedge", None, {})
 
 
 def test_what_opponents_do_not_reach_is_left_out():
