@@ -82,34 +82,29 @@ def limit(count, batches=200):
 @pytest.mark.parametrize("scheme", SAMPLED)
 def test_expectation_is_reach_times_strategy(scheme, game):
     players = naive.tree_of(game).num_players
-    estimator = estimator_of(scheme)
-    method = method_of(mechanism_for(PowerAverage(method="stochastic"), estimator, players, True))
+    mechanism = mechanism_for(PowerAverage(method="stochastic"), estimator_of(scheme), players, True)
+    assert_proportional(game, scheme, mechanism)
+
+
+def assert_proportional(game, scheme, mechanism):
     length = 40 if scheme == "opponent" else 400
-    tree, sums, target = batches_of_averages(game, scheme, method, length=length)
-    worst, count = largest_z(tree, sums, target)
+    worst, count = largest_z(*batches_of_averages(game, scheme, method_of(mechanism), length=length))
     assert worst < limit(count)
 
 
 @pytest.mark.parametrize("scheme", ["external", "opponent", "outcome"])
 def test_own_traversals_are_right_for_two_players_too(scheme):
-    length = 40 if scheme == "opponent" else 400
-    method = method_of(Mechanism.OWN_HISTORY if scheme == "outcome" else Mechanism.OWN_TRAVERSAL)
-    tree, sums, target = batches_of_averages("random:2:0", scheme, method, length=length)
-    worst, count = largest_z(tree, sums, target)
-    assert worst < limit(count)
+    mechanism = Mechanism.OWN_HISTORY if scheme == "outcome" else Mechanism.OWN_TRAVERSAL
+    assert_proportional("random:2:0", scheme, mechanism)
 
 
 @pytest.mark.parametrize("scheme", ["external", "opponent", "outcome", "balanced", "average_strategy"])
 def test_drawn_actions_have_the_expectation_of_strategies(scheme):
-    length = 40 if scheme == "opponent" else 400
-    tree, sums, target = batches_of_averages("random:2:0", scheme, method_of(Mechanism.DRAWN_ACTIONS), length=length)
-    worst, count = largest_z(tree, sums, target)
-    assert worst < limit(count)
+    assert_proportional("random:2:0", scheme, Mechanism.DRAWN_ACTIONS)
 
 
 def test_the_check_sees_the_bias_of_optimistic_averages():
-    tree, sums, target = batches_of_averages("random:2:0", "external", method_of(Mechanism.OPTIMISTIC))
-    worst, count = largest_z(tree, sums, target)
+    worst, count = largest_z(*batches_of_averages("random:2:0", "external", method_of(Mechanism.OPTIMISTIC)))
     assert worst > limit(count)
 
 

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from mccfr_plus import CheckError, PowerAverage, check_average
+from mccfr_plus.kernels.intrinsics import pointer
 from mccfr_plus.trees.scratch import refresh_reach
 
 FAULTS = {
@@ -22,29 +23,30 @@ FAULTS = {
 NUMBERS = {name: number for number, name in enumerate(FAULTS, 1)}
 
 
-def average_with(fault):
-    """Returns the kernel of an exact average with one fault; 0: none."""
+SELECTED = np.zeros(1, np.int64)  # the number of the fault, or 0: the kernel reads it there, and is compiled once
+ADDRESS = SELECTED.ctypes.data
 
-    @numba.njit(error_model="numpy")
-    def add(tree, strategy, average, scratch, player, weight):
-        refresh_reach(tree, strategy, scratch, player)
-        first, last = tree.slot_range[player], tree.slot_range[player + 1]
-        if fault == 2:
-            weight = 1.0
-        if fault == 3:  # somebody else's strategy decides how much this iteration counts
-            weight *= strategy[tree.slot_range[len(tree.slot_range) - 2 - player]]
-        if fault == 4:
-            weight = np.inf * 0.0
-        if fault == 5:
-            weight = -weight
-        if fault == 6:
-            last -= 2
-        if fault == 7:
-            strategy[first] += 1e-3
-        for slot in range(first, last):
-            average[slot] += weight * (strategy[slot] if fault == 1 else scratch.reach[slot])
 
-    return add
+@numba.njit(error_model="numpy")
+def add(tree, strategy, average, scratch, player, weight):
+    """Adds the exact average up, with the fault that is selected."""
+    fault = numba.carray(pointer(ADDRESS), 1, np.int64)[0]
+    refresh_reach(tree, strategy, scratch, player)
+    first, last = tree.slot_range[player], tree.slot_range[player + 1]
+    if fault == 2:
+        weight = 1.0
+    if fault == 3:  # somebody else's strategy decides how much this iteration counts
+        weight *= strategy[tree.slot_range[len(tree.slot_range) - 2 - player]]
+    if fault == 4:
+        weight = np.inf * 0.0
+    if fault == 5:
+        weight = -weight
+    if fault == 6:
+        last -= 2
+    if fault == 7:
+        strategy[first] += 1e-3
+    for slot in range(first, last):
+        average[slot] += weight * (strategy[slot] if fault == 1 else scratch.reach[slot])
 
 
 @dataclass(frozen=True)
@@ -53,7 +55,8 @@ class Wrong(PowerAverage):
 
     @property
     def kernel(self):
-        return average_with(NUMBERS.get(self.fault, 0))
+        SELECTED[0] = NUMBERS.get(self.fault, 0)
+        return add
 
 
 def test_without_a_fault_it_passes():

@@ -16,11 +16,11 @@ def kuhn_policy(tmp_path_factory):
     return str(path)
 
 
-@pytest.fixture(scope="module")
-def phantom_policy(tmp_path_factory):
-    path = tmp_path_factory.mktemp("policies") / "phantom.npz"
+@pytest.fixture
+def phantom_policy(tmp_path, interpreted_loops):
+    path = tmp_path / "phantom.npz"
     solver = mccfr_plus.Solver("phantom_ttt", "outcome", tree="lazy", seed=1)
-    mccfr_plus.save_policy(solver.run(500).average_policy(), path)
+    mccfr_plus.save_policy(solver.run(50).average_policy(), path)
     return str(path)
 
 

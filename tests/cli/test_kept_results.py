@@ -12,7 +12,7 @@ OUTCOME = "outcome(update_all_players=True)"  # an iteration is one gradient: no
 
 
 @pytest.fixture(autouse=True)
-def no_fault(monkeypatch):
+def no_fault(monkeypatch, interpreted_loops):
     monkeypatch.setattr(solve, "BOUND_SECONDS", 0.2)
     yield
     Fault.set("", 0)

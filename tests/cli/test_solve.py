@@ -48,18 +48,19 @@ OPTIONS = [
 ]
 
 
+@pytest.mark.usefixtures("interpreted_loops", "interpreted_evaluation")
 @pytest.mark.parametrize(("estimator", "minimizer", "options"), OPTIONS, ids=str)
 def test_is_the_solver_of_the_library(command, tmp_path, estimator, minimizer, options):
     flags = {"averaging": "--averaging={}", "alternating": "--no-alternating", "baseline": "--baseline"}
     given = [flags.get(name, f"--{name}={{}}").format(value) for name, value in options.items()]
     policy = tmp_path / "policy.npz"
-    line = ("solve", "leduc_poker", f"--estimator={estimator}", f"--minimizer={minimizer}", *given, "--seed=7")
-    result = command(*line, "--iterations=2e2", f"--policy_out={policy}", "--json").json
-    solver = mccfr_plus.Solver("leduc_poker", estimator, minimizer, seed=7, **options).run(200)
+    line = ("solve", "kuhn_poker", f"--estimator={estimator}", f"--minimizer={minimizer}", *given, "--seed=7")
+    result = command(*line, "--iterations=2e1", f"--policy_out={policy}", "--json").json
+    solver = mccfr_plus.Solver("kuhn_poker", estimator, minimizer, seed=7, **options).run(20)
     assert (result["estimator"], result["minimizer"], result["seed"]) == (estimator, minimizer, 7)
     assert result["nodes_touched"] == solver.nodes_touched
     assert result["tree"] == options.get("tree", "compiled")
-    assert mccfr_plus.nash_conv("leduc_poker", mccfr_plus.load_policy(policy)) == pytest.approx(solver.nash_conv())
+    assert mccfr_plus.nash_conv("kuhn_poker", mccfr_plus.load_policy(policy)) == pytest.approx(solver.nash_conv())
     if result["tree"] == "compiled":
         assert result["nash_conv"] == solver.nash_conv()
     assert [entry.name for entry in tmp_path.iterdir()] == ["policy.npz"]
@@ -90,6 +91,7 @@ def test_a_log_of_evaluations(command, tmp_path):
     assert json.loads(log.read_text().splitlines()[-1])["iterations"] > entries[-1]["iterations"]
 
 
+@pytest.mark.usefixtures("interpreted_loops")
 def test_imperfect_recall_has_no_exploitability(command):
     for more, estimator in ([], "outcome"), (["--tree=lazy"], "external"):  # which tells the own past apart
         outcome = command("solve", "liars_dice_ir", "--iterations=50", "--json", *more)
@@ -132,6 +134,7 @@ def test_a_bound_in_place_of_the_exploitability(command, monkeypatch):
     assert "evaluate --against" in command(*LEDUC, "--tree=lazy", "--iterations=3").out
 
 
+@pytest.mark.usefixtures("interpreted_loops")
 def test_full_memory_ends_the_run(command, monkeypatch):
     plan = memory.plan_memory
     monkeypatch.setattr(memory, "_LEAST", 1)

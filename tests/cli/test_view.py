@@ -54,10 +54,10 @@ def test_the_page_in_a_browser(command, kuhn, tmp_path):
     assert found["sideways"] is False
 
 
-def test_a_policy_of_a_game_without_a_tree(command, tmp_path):
+def test_a_policy_of_a_game_without_a_tree(command, tmp_path, interpreted_loops):
     """The first information state is the empty board, at which the policy's probabilities are those of the file."""
     policy, out = tmp_path / "phantom.npz", tmp_path / "phantom.html"
-    solver = mccfr_plus.Solver("phantom_ttt", "outcome", tree="rules", symmetry=True, seed=1).run(200)
+    solver = mccfr_plus.Solver("phantom_ttt", "outcome", tree="rules", symmetry=True, seed=1).run(20)
     mccfr_plus.save_policy(solver.average_policy(), policy)
     found = command("view", "phantom_ttt", str(policy), f"--out={out}", "--no-open")
     assert found.code == 0, found.err

@@ -10,9 +10,10 @@ GAME = pyspiel.load_game("phantom_ttt")
 DICE = pyspiel.load_game("liars_dice(numdice=2)")  # traversals of external sampling are short there
 
 
+@pytest.mark.usefixtures("interpreted_loops")
 @pytest.mark.parametrize(
     ("make", "game", "iterations"),
-    [(drop_in.ExternalSamplingSolver, DICE, 20), (drop_in.OutcomeSamplingSolver, GAME, 300)],
+    [(drop_in.ExternalSamplingSolver, DICE, 2), (drop_in.OutcomeSamplingSolver, GAME, 50)],
 )
 def test_python_classes(make, game, iterations):
     solver = make(game, seed=1)
@@ -37,6 +38,7 @@ def test_python_classes(make, game, iterations):
     assert solver.average_policy().table.probabilities.tobytes() != before.tobytes()
 
 
+@pytest.mark.usefixtures("interpreted_loops")
 @pytest.mark.parametrize("name", ["ExternalSamplingMCCFRSolver", "OutcomeSamplingMCCFRSolver"])
 def test_cpp_classes(name):
     solver = getattr(our_pyspiel, name)(DICE, seed=1)

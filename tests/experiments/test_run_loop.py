@@ -58,7 +58,7 @@ def test_a_game_that_does_not_fit_is_traversed_by_its_rules(tmp_path, monkeypatc
     def refused(game):
         raise BudgetError("too large")
 
-    run = run_in(tmp_path / "stored", algorithm, limit=Limit("iterations", 30.0), count=3)
+    run = run_in(tmp_path / "stored", algorithm, limit=Limit("iterations", 12.0), count=3)
     run.folder.mkdir()
     assert whole(run)
     monkeypatch.setattr(runs, "compile_game", refused)

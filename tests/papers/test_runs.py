@@ -71,7 +71,7 @@ def test_rudolph(setting, monkeypatch):
 
 
 @pytest.mark.parametrize("name", ["last", "external"])
-def test_minimizers(setting, monkeypatch, name):
+def test_minimizers(setting, monkeypatch, name, interpreted_loops):
     form = minimizers.FORMS[name]._replace(iterations={"small": 30}, seeds={"small": 2})
     monkeypatch.setattr(minimizers, "GAMES", {"Kuhn": ("kuhn_poker", 1.0)})
     monkeypatch.setattr(minimizers, "OVERVIEW", ("Kuhn",))

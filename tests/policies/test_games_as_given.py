@@ -125,9 +125,9 @@ def test_policies_of_the_conversion_have_its_information_states():
 
 
 @pytest.mark.parametrize("tree", ["lazy", "rules"])
-def test_policies_without_a_tree_answer_for_the_game_given(tree):
+def test_policies_without_a_tree_answer_for_the_game_given(tree, interpreted_loops):
     game = pyspiel.load_game(SIMULTANEOUS[1])
-    policy = Solver(game, "external", tree=tree, seed=1).run(200).average_policy()
+    policy = Solver(game, "external", tree=tree, seed=1).run(20).average_policy()
     assert isinstance(policy, KeyedPolicy)
     state = game.new_initial_state()
     turns = policy.game.new_initial_state()

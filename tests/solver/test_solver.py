@@ -91,7 +91,7 @@ def test_sampled_solvers_are_as_good_as_openspiels(scheme, theirs, iterations):
 def test_an_evaluation_depends_on_no_earlier_one_and_changes_no_strategy(averaging):
     solver = Solver("leduc_poker", "outcome", averaging=averaging, seed=1)
     for _ in range(3):
-        strategy = solver.run(200).average_strategy()
+        strategy = solver.run(40).average_strategy()
         before, found = strategy.copy(), solver.evaluate()
         fresh = evaluate(solver.tree, solver.average_policy())
         np.testing.assert_array_equal(found.values, fresh.values)

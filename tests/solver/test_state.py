@@ -46,10 +46,8 @@ def test_what_is_no_strategy_is_refused(change):
 
 def test_a_solver_of_a_config_is_the_same_solver():
     config = SolverConfig.from_specs("outcome(epsilon=0.3)", "rm+", batch=2)
-    made, named = (
-        Solver.from_config("kuhn_poker", config, seed=3),
-        Solver("kuhn_poker", "outcome(epsilon=0.3)", "rm+", batch=2, seed=3),
-    )
+    made = Solver.from_config("kuhn_poker", config, seed=3)
+    named = Solver("kuhn_poker", "outcome(epsilon=0.3)", "rm+", batch=2, seed=3)
     assert made.config == named.config
     np.testing.assert_array_equal(made.run(50).average_strategy(), named.run(50).average_strategy())
     with pytest.raises(AttributeError):

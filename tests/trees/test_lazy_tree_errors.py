@@ -30,10 +30,7 @@ def whole():
 
 @pytest.mark.parametrize(
     ("estimator", "averaging", "threads", "options"),
-    [
-        ("external", "stochastic", 2, {"batch": 2}),
-        ("outcome", "lazy", 1, {"alternating": False}),
-    ],
+    [("external", "stochastic", 2, {"batch": 2}), ("outcome", "lazy", 1, {"alternating": False})],
     ids=str,
 )
 @pytest.mark.parametrize("method", METHODS)
