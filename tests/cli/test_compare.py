@@ -83,12 +83,10 @@ def test_a_comparison_that_is_ended_continues(command, start, blank_pictures, tm
 
 
 def test_runs_that_fail_do_not_end_the_others(command, tmp_path):
-    games = ["dark_hex(num_rows=2,num_cols=3)", "kuhn_poker"]
-    found = command("compare", *games, "--algorithms=external", *SHORT, "--json")
+    games = ["kuhn_poker(players=3)", "kuhn_poker"]
+    found = command("compare", *games, "--algorithms=best_response", *SHORT, "--json")
     assert found.code == 2
-    assert (
-        "error: 2 runs failed, such as dark_hex(num_rows=2,num_cols=3) external seed 1: dark_hex has imp" in found.err
-    )
+    assert "error: 2 runs failed, such as kuhn_poker(players=3) best_response seed 1: kuhn_poker" in found.err
     assert "Traceback" not in found.err
     assert [row["game"] for row in found.json["rows"]] == ["kuhn_poker"]
     assert len(found.json["failed"]) == 2

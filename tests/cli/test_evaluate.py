@@ -61,10 +61,12 @@ def test_saved_policy(command, kuhn_policy):
 
 
 def test_imperfect_recall(command):
-    outcome = command("evaluate", "liars_dice_ir", "uniform", "--json")
-    assert outcome.json["nash_conv"] is None
-    assert "n/a" in outcome.out
-    assert sum(outcome.json["values"]) == pytest.approx(0)
+    outcome = command("evaluate", "liars_dice_ir(dice_sides=3)", "uniform", "--json")
+    found = mccfr_plus.evaluate("liars_dice_ir(dice_sides=3)", pyspiel.UniformPolicy())
+    assert (outcome.json["nash_conv"], outcome.json["perfect_recall_values"]) == (
+        pytest.approx(found.nash_conv),
+        pytest.approx(found.perfect_recall_values),
+    )
 
 
 @pytest.mark.usefixtures("interpreted_loops", "interpreted_evaluation", "small_memory")

@@ -92,13 +92,13 @@ def test_a_log_of_evaluations(command, tmp_path):
 
 
 @pytest.mark.usefixtures("interpreted_loops")
-def test_imperfect_recall_has_no_exploitability(command):
-    for more, estimator in ([], "outcome"), (["--tree=lazy"], "external"):  # which tells the own past apart
-        outcome = command("solve", "liars_dice_ir", "--iterations=50", "--json", *more)
-        assert (outcome.code, outcome.json["estimator"], outcome.json["averaging"]) == (0, estimator, "uniform")
-        assert outcome.json["exploitability"] is outcome.json["exploitability_bound"] is None
-        assert "n/a" in outcome.out
-        assert "imperfect recall" in outcome.err
+def test_imperfect_recall_has_both_nash_convs(command):
+    outcome = command("solve", "liars_dice_ir(dice_sides=3)", "--iterations=50", "--json")
+    assert (outcome.code, outcome.json["estimator"], outcome.json["averaging"]) == (0, "full", "uniform")
+    found = mccfr_plus.Solver("liars_dice_ir(dice_sides=3)", "full").run(50).evaluate()
+    for name in ("nash_conv", "perfect_recall_nash_conv"):
+        assert outcome.json[name] == pytest.approx(getattr(found, name), abs=1e-12)
+    assert "nash_conv, perfect recall" in outcome.out
 
 
 # --- large games ---
@@ -157,7 +157,7 @@ def test_full_memory_ends_the_run(command, monkeypatch):
         (["nope_game"], "OpenSpiel has no game 'nope_game'"),
         (["mfg_crowd_modelling"], "mean-field"),
         (["pathfinding"], "information_state_string"),
-        (["liars_dice_ir", "--target_exploitability=0.1"], "imperfect recall"),
+        (["liars_dice_ir", "--minimizer=ftrl"], "imperfect recall"),
         (["phantom_ttt", "--tree=lazy", "--target_exploitability=0.1"], "an exact exploitability needs the whole tree"),
         (["battleship", "--estimator=external"], "use estimator='outcome'"),
         (["kuhn_poker", "--estimator=extrenal"], "Did you mean 'external'"),

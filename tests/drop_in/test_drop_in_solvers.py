@@ -165,11 +165,7 @@ def test_pyspiel_module_forwards_everything_else():
         our_pyspiel.no_such_name  # noqa: B018
 
 
-FORGETFUL = "goofspiel(num_cards=4)"
 REFUSED = {
-    "CFRPlusSolver": (our_pyspiel.CFRPlusSolver, FORGETFUL),
-    "ExternalSamplingMCCFRSolver": (our_pyspiel.ExternalSamplingMCCFRSolver, FORGETFUL),
-    "DCFRSolver": (discounted_cfr.DCFRSolver, FORGETFUL),
     "CFRBRSolver": (drop_in.CFRBRSolver, "kuhn_poker(players=3)"),
     "CFRSolver": (cfr.CFRSolver, "chess"),
     "ExternalSamplingSolver": (external_sampling_mccfr.ExternalSamplingSolver, "cliff_walking"),

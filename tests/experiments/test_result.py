@@ -90,14 +90,14 @@ def test_an_interrupted_comparison_continues(tmp_path, monkeypatch):
 
 def test_runs_that_fail_do_not_end_the_others(tmp_path, caplog):
     with caplog.at_level(logging.WARNING, "mccfr_plus"):
-        games = ["dark_hex(num_rows=2,num_cols=3)", "kuhn_poker"]
-        result = compare(games, "external", **SHORT, processes=1)
+        games = ["kuhn_poker(players=3)", "kuhn_poker"]
+        result = compare(games, "best_response", **SHORT, processes=1)
     assert [curve.game for curve in result.curves] == ["kuhn_poker"]
-    assert list(result.failed) == [f"{games[0]} external seed {seed}" for seed in (1, 2)]
-    assert all("imperfect recall" in why for why in result.failed.values())
-    assert "seed 2 failed: dark_hex has imperfect recall" in caplog.text
-    with pytest.raises(RecordError, match="all 2 runs failed, such as dark_hex"):
-        compare(games[0], "external", **SHORT, processes=1)
+    assert list(result.failed) == [f"{games[0]} best_response seed {seed}" for seed in (1, 2)]
+    assert all("not a two-player zero-sum game" in why for why in result.failed.values())
+    assert "seed 2 failed: kuhn_poker(players=3) is not" in caplog.text
+    with pytest.raises(RecordError, match="all 2 runs failed, such as kuhn_poker"):
+        compare(games[0], "best_response", **SHORT, processes=1)
 
 
 def test_saved_in_one_file(tmp_path):

@@ -1,6 +1,5 @@
 """The solver against OpenSpiel's, its limits and callbacks, pickling, and games of every kind."""
 
-import logging
 import math
 import pickle
 import statistics
@@ -16,7 +15,6 @@ from mccfr_plus import (
     ConfigError,
     GameError,
     PolicyError,
-    PowerAverage,
     Solver,
     TreePolicy,
     evaluate,
@@ -231,31 +229,6 @@ def test_a_pickled_solver_goes_on_bit_for_bit(game):
         np.testing.assert_array_equal(getattr(copy, name)(), getattr(solver, name)())
     assert copy.nodes_touched == solver.nodes_touched
     assert repr(copy) == repr(solver)
-
-
-# --- imperfect recall ---
-
-
-def test_imperfect_recall(caplog):
-    with caplog.at_level(logging.WARNING, logger="mccfr_plus"):
-        solver = Solver("liars_dice_ir", "outcome", "rm", seed=1)
-    assert "imperfect recall" in caplog.text
-    assert not solver.tree.perfect_recall
-    solver.run(100)
-    assert np.isfinite(solver.average_strategy()).all()
-    for scheme in ESTIMATORS:
-        if scheme == "outcome":
-            continue
-        with pytest.raises(GameError, match="imperfect recall"):
-            Solver(solver.tree, scheme)
-    for minimizer in ("ftrl", "omd"):
-        with pytest.raises(GameError, match="imperfect recall"):
-            Solver(solver.tree, "outcome", minimizer)
-    with pytest.raises(GameError, match="imperfect recall"):
-        Solver(solver.tree, "outcome", "rm", PowerAverage(0.0, "exact"))
-    for question in (solver.exploitability, solver.nash_conv, lambda: solver.run(target_exploitability=0.1)):
-        with pytest.raises(GameError, match="imperfect recall"):
-            question()
 
 
 def test_traversals_that_would_not_end_are_refused():
