@@ -27,8 +27,8 @@ class Evaluation(NamedTuple):
         best_response_values: ``[num_players]`` float64, payoff of each player's best response to the others. In games
             of imperfect recall it is what OpenSpiel's best response gets, which plays one action per information set,
             chosen from the last sets to the first; the best such strategy is NP-hard to find, and may get more.
-        perfect_recall_values: ``[num_players]`` float64, the same for a player with perfect recall of all that it saw and
-            did: the largest payoff against the others, equal to `best_response_values` in games of perfect recall.
+        perfect_recall_values: ``[num_players]`` float64, the largest payoff against the others of a player with perfect
+            recall of all that it saw and did; equal to `best_response_values` in games of perfect recall.
 
     Examples:
         >>> import mccfr_plus, pyspiel

@@ -122,6 +122,6 @@ def _absent_minded(tree: Any, node: int) -> str:
     whole = actions[::-1]
     return (
         f"{tree.game}: the histories {whole[: -histories[0]]} and {whole} have the same information state "
-        f"{tree.info_states[tree.infoset_of_slot[first]]!r}: its player does not know of its own move before (absent-mindedness), for "
-        "which CFR is not defined."
+        f"{tree.info_states[tree.infoset_of_slot[first]]!r}: its player does not know "
+        "that it has moved (absent-mindedness), for which CFR is not defined."
     )

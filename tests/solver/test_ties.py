@@ -1,7 +1,7 @@
 """Imperfect recall: tied information sets share one strategy and one set of regrets.
 
-Oracles: OpenSpiel's CFR and NashConv, and the same estimator on the refined tree, a game of perfect recall with the same
-histories and draws, in which tied sets are kept apart: what it finds is added up by group.
+Oracles: OpenSpiel's CFR and NashConv, and the same estimator on the refined tree, a game of perfect recall with the
+same histories and draws, in which tied sets are kept apart: what it finds is added up by information set.
 """
 
 import naive
@@ -134,7 +134,7 @@ def test_regrets_at_equal_strategies_are_openspiels(game):
     solver.set_strategy(strategy)
     solver.run(1)
     theirs = cfr._CFRSolver(tree.game, alternating_updates=False, linear_averaging=False, regret_matching_plus=False)
-    for (player, text), probabilities in naive.to_dict(tree, strategy).items():
+    for (_, text), probabilities in naive.to_dict(tree, strategy).items():
         row = table.state_lookup[text]
         theirs._current_policy.action_probability_array[row] = 0.0
         for action, probability in probabilities.items():
