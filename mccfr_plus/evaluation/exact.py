@@ -10,9 +10,12 @@ from mccfr_plus.estimators.escher import refresh_values
 from mccfr_plus.estimators.full import exact_gradient
 from mccfr_plus.evaluation.strategies import JointPolicy, require_player, strategy_of
 from mccfr_plus.kernels.compile import announce_compilation, inline_kernel, kernel
+from mccfr_plus.kernels.slots import bind
 from mccfr_plus.policies.table import TreePolicy
 from mccfr_plus.trees.arrays import BLOCK, TreeArrays
 from mccfr_plus.trees.game_tree import GameTree, compile_game
+from mccfr_plus.trees.public.arrays import IS_PUBLIC, PublicArrays
+from mccfr_plus.trees.public.public_tree import PublicTree
 
 AnyGame: TypeAlias = pyspiel.Game | str | GameTree
 
@@ -70,7 +73,8 @@ class BestResponse(NamedTuple):
 class Evaluator:
     """Evaluates strategies of one tree in arrays that it keeps, as allocating them takes long. Not thread-safe."""
 
-    def __init__(self, tree: GameTree):
+    def __init__(self, tree: GameTree | PublicTree):
+        self._run = bind(evaluate_players, tree.bindings, partial=True)
         self._tree, self._arrays, size = tree, tree.arrays_with_leaves, tree.num_slots + tree.num_players
         self._scratch = np.empty(size), np.empty(size + 1), np.empty(tree.num_infosets, np.int32)
         self.room = np.empty(size)  # for callers: where to write the strategy
@@ -79,8 +83,8 @@ class Evaluator:
         """Returns the evaluation of a strategy, ``[num_slots]`` float64."""
         num_players = self._tree.num_players
         result = Evaluation(np.empty(num_players), np.empty(num_players))
-        with announce_compilation(evaluate_players, "the evaluation", 2):
-            evaluate_players(strategy, result.best_response_values, result.values, *self._scratch, *self._arrays)
+        with announce_compilation(self._run, "the evaluation", 2):
+            self._run(strategy, result.best_response_values, result.values, *self._scratch, *self._arrays)
         return result
 
 
@@ -345,8 +349,8 @@ def best_response_value(tree, reach, player, gradient, best):
 
 @kernel
 def evaluate_players(strategy, best_values, values, reach, gradient, best, *flat):
-    """Writes all players' values. `flat` are the fields of `TreeArrays`, which Numba unpacks in half the time."""
-    tree = TreeArrays(*flat)
+    """Writes all players' values. `flat` are the fields of `TreeArrays` or `PublicArrays`, which Numba unpacks in half the time."""
+    tree = PublicArrays(*flat) if IS_PUBLIC() else TreeArrays(*flat)
     own_reach(tree, strategy, reach)
     for player in range(len(values)):
         best_values[player], values[player] = best_response_value(tree, reach, player, gradient, best)

@@ -201,13 +201,14 @@ MESSAGES = {
         "thread_mode='fast', or one thread.",
     ),
     needs.OPPONENTS_DRAWN: ("estimator", "it draws no actions of opponents from their strategies, to be counted."),
+    needs.PUBLIC: ("estimator", "it has no kernel for public trees: use full or public_chance, or tree='compiled'."),
     needs.REGRETS: ("minimizer", "it keeps no negative regrets to prune by: use rm, linear, dcfr, prm or hedge."),
     needs.AVERAGE: ("averaging", "there is no average to sample by."),
     needs.ALTERNATION: ("alternating", "one player's gradient takes the place of the other's: leave it out."),
 }
 
 DETERMINISTIC, FAST = "deterministic", "fast"
-TREES = ("auto", "compiled", "lazy", "rules")
+TREES = ("auto", "compiled", "lazy", "rules", "public")
 NO_SLOTS: Bindings = MappingProxyType({})
 
 
@@ -281,6 +282,7 @@ class SolverConfig:
         of_baseline = {needs.DRAWS, needs.NO_VALUES, needs.ONE_PLAYER, needs.BASELINES, needs.NODES}
         return {
             f"batch={self.batch}": frozenset({needs.DRAWS} if self.batch > 1 else set()),
+            f"tree={self.tree!r}": frozenset({needs.PUBLIC} if self.tree == "public" else set()),
             f"threads={self.threads}": frozenset(of_threads | ({needs.FIXED_VALUES} if self.is_team else set())),
             "a baseline": frozenset(of_baseline if self.baseline is not None else set()),
             self._label("alternating"): frozenset({needs.ONE_PLAYER} if self.alternating else set()),

@@ -27,7 +27,7 @@ from mccfr_plus.solver.choice import tree_for
 from mccfr_plus.solver.config import DETERMINISTIC, SolverConfig
 from mccfr_plus.solver.engine import Engine
 from mccfr_plus.solver.iterative import IterativeSolver
-from mccfr_plus.trees.needs import HISTORIES, RULES
+from mccfr_plus.trees.needs import HISTORIES, INFOSETS, RULES
 from mccfr_plus.trees.tree import Tree
 
 _SUM_TOLERANCE = 1e-6
@@ -151,7 +151,7 @@ class Solver(IterativeSolver):
         self._engine.advance(count)
 
     def _check_evaluation(self) -> None:
-        if RULES not in self.tree.provides:
+        if RULES not in self.tree.provides and INFOSETS not in self.tree.provides:
             super()._check_evaluation()
 
     @property
@@ -212,7 +212,7 @@ class Solver(IterativeSolver):
         return self._policy(self.current_strategy())
 
     def _policy(self, strategy: np.ndarray, masses: Any = None) -> TreePolicy | KeyedPolicy:
-        if HISTORIES not in self.tree.provides:
+        if INFOSETS not in self.tree.provides:
             return KeyedPolicy.of_tree(self.tree, strategy, masses)
         return TreePolicy(self.tree, strategy)
 
@@ -265,7 +265,7 @@ class Solver(IterativeSolver):
         """
         self._engine.number_infosets()
         tree = self.tree
-        if HISTORIES in tree.provides and not isinstance(strategy, np.ndarray):
+        if INFOSETS in tree.provides and not isinstance(strategy, np.ndarray):
             strategy = strategy_of(tree, strategy)
         elif RULES in tree.provides and isinstance(strategy, KeyedPolicy):
             strategy = strategy.on_tree(tree, self.current_strategy())
@@ -291,7 +291,7 @@ class Solver(IterativeSolver):
         if RULES in self.tree.provides:
             self._engine.number_infosets()
             return RulesEvaluator(self.tree).evaluate(self.average_strategy())
-        if HISTORIES in self.tree.provides:
+        if INFOSETS in self.tree.provides:
             if self._evaluator is None:
                 self._evaluator = Evaluator(self.tree)
             return self._evaluator.evaluate(self._engine.average_strategy(self._evaluator.room))

@@ -1,0 +1,171 @@
+"""`PublicTree`: a game of two players whose private information is dealt by chance and all else is public."""
+
+import hashlib
+from collections.abc import Sequence
+from functools import cached_property
+from typing import Any, ClassVar
+
+import numpy as np
+import pyspiel
+
+from mccfr_plus.errors import GameError
+from mccfr_plus.games.game import RulesGame
+from mccfr_plus.games.openspiel import compiled_rules
+from mccfr_plus.kernels.slots import Bindings
+from mccfr_plus.trees.arrays import INFOSET, NUM_EXPANSION, OUTCOME, Shape, read_only
+from mccfr_plus.trees.flattening import alias_table
+from mccfr_plus.trees.game_tree import GameTree, compile_game
+from mccfr_plus.trees.info_states import InfoStates, hash_step, key_places, pack
+from mccfr_plus.trees.loading import action_name, is_converted, load_game
+from mccfr_plus.trees.needs import INFOSETS, PUBLIC
+from mccfr_plus.trees.public import builder
+from mccfr_plus.trees.public.arrays import IS_PUBLIC, SLOT, PublicArrays
+from mccfr_plus.trees.public.sources import source_of_rules, source_of_tree
+from mccfr_plus.trees.tree import Tree
+
+_INSTEAD = "Use tree='compiled', 'rules' or 'lazy'."
+_REASONS = {
+    builder.DIFFERENT_MOVERS: "who moves next depends on private information",
+    builder.DIFFERENT_ACTIONS: "the legal actions depend on private information",
+    builder.FORGETFUL: "the player to move has forgotten what it knew, which is imperfect recall",
+}
+
+
+class PublicTree(Tree):
+    """The public tree of a game. See `mccfr_plus.trees.public.arrays` for its arrays.
+
+    Slots of an information set are adjacent, and the information sets of a public node follow one another, so that
+    minimizers and averages go over them as in a stored tree.
+
+    Raises:
+        GameError: If the game is not of this kind, with the first action that is not public.
+    """
+
+    kind: ClassVar[str] = "public"
+    provides: ClassVar[frozenset[str]] = frozenset({INFOSETS, PUBLIC})
+    perfect_recall: ClassVar[bool] = True
+
+    def __init__(self, game: pyspiel.Game | str | GameTree):
+        loaded = load_game(game)
+        _require_two_players(loaded)
+        self.game, self.num_players, self.is_converted = loaded, 2, is_converted(game, loaded)
+        self.bindings: Bindings = {IS_PUBLIC: True}
+        self._rules: RulesGame | None = None if isinstance(game, GameTree) else compiled_rules(loaded)
+        self._stored: GameTree | None = None
+        if self._rules is not None:
+            source = source_of_rules(self._rules)
+        else:
+            self._stored = compile_game(game)
+            source = source_of_tree(self._stored)
+        status, found, counts, path = builder.build(source)
+        if status != builder.DONE:
+            raise GameError(_refusal(loaded, status, path))
+        self._take(found, counts, source.max_depth)
+
+    def _take(self, found: builder.Found, counts: np.ndarray, max_depth: int) -> None:
+        """Numbers infosets and slots of both players together."""
+        num_nodes, num_outcomes, num_actions, num_ends, num_values = counts[:5].tolist()
+        infosets, slots = (counts[begin : begin + 2].tolist() for begin in (6, 8))
+        num_infosets, num_slots = sum(infosets), sum(slots)
+        nodes, ends = found.nodes[:num_nodes], found.ends[:num_ends]
+        starts, slot_starts = np.array([0, infosets[0]]), np.array([0, slots[0]])
+        records = np.zeros(num_infosets, INFOSET)
+        order = []
+        for player in range(2):
+            own = np.flatnonzero(nodes["kind"] == player)
+            hands, widths = nodes["num_hands"][own], nodes["num_children"][own]
+            rows = records[starts[player] : starts[player] + infosets[player]]
+            rows["num_actions"], rows["player"] = np.repeat(widths, hands), player
+            rows["first_slot"] = slot_starts[player] + np.concatenate([[0], np.cumsum(rows["num_actions"])[:-1]])[: len(rows)]
+            parents = found.parents[player, : infosets[player]]
+            rows["parent_slot"] = np.where(parents < 0, num_slots + player, parents + slot_starts[player])
+            nodes["first"][own] += starts[player]
+            last = ends[:, player, SLOT]
+            last[...] = np.where(last < 0, num_slots + player, last + slot_starts[player])
+            order.append(own)
+        self._decisions = np.concatenate(order)  # nodes in the order of their infosets
+        self._first_action, self._actions = found.first_action[:num_nodes].copy(), found.actions[:num_actions].copy()
+        self.keys = np.concatenate([found.keys[player, : infosets[player]] for player in range(2)])
+        rows_of_outcomes = [
+            alias_table(found.outcomes[first : first + count])
+            for first, count in zip(*(nodes[name][nodes["kind"] == -1] for name in ("first", "num_children")), strict=True)
+        ]
+        self.arrays = PublicArrays(
+            nodes=nodes.copy(),
+            chance=np.concatenate([np.zeros(0, OUTCOME), *rows_of_outcomes]),
+            outcome_node=found.outcome_node[:num_outcomes].copy(),
+            infosets=records,
+            infoset_range=np.array([0, infosets[0], num_infosets]),
+            slot_range=np.array([0, slots[0], num_slots]),
+            ends=ends.copy(),
+            scales=found.scales[:num_ends].copy(),
+            matrices=found.matrices[:num_values].copy(),
+            expansion=np.zeros(NUM_EXPANSION, np.int64),
+        )
+        for array in self.arrays:
+            array.flags.writeable = False
+        self.shape = Shape(max_depth, max_depth + 1, perfect_recall=True)
+        self.num_nodes = self.node_capacity = num_nodes
+        self.num_infosets, self.found_infosets = num_infosets, records
+        self.num_slots = self.slot_capacity = num_slots
+
+    @cached_property
+    def infoset_of_slot(self) -> np.ndarray:
+        """The infoset of each slot, ``[num_slots]`` int32."""
+        return np.repeat(np.arange(self.num_infosets, dtype=np.int32), self.arrays.infosets["num_actions"])
+
+    @cached_property
+    def slot_action(self) -> np.ndarray:  # type: ignore[override]
+        """OpenSpiel's action of each slot, ``[num_slots]`` int64."""
+        nodes, count = self.arrays.nodes[self._decisions], self.arrays.infosets["num_actions"]
+        first = np.repeat(self._first_action[self._decisions], nodes["num_hands"])
+        places = np.repeat(first - self.arrays.infosets["first_slot"], count) + np.arange(self.num_slots)
+        return self._actions[places].astype(np.int64)
+
+    def legal_actions(self, infoset: int) -> list[int]:
+        place = int(np.searchsorted(self.arrays.nodes["first"][self._decisions], infoset, side="right")) - 1
+        first = self._first_action[self._decisions[place]]
+        return self._actions[first : first + self.arrays.infosets[infoset]["num_actions"]].tolist()
+
+    @cached_property
+    def info_states(self) -> Sequence[str]:
+        """Per infoset, its information state string, made when it is read where the game has rules."""
+        if self._stored is not None:
+            return [self._stored.info_states[number] for number in (self.keys[:, 0] >> 1).tolist()]
+        assert self._rules is not None
+        return InfoStates(self._rules, self.keys, self.arrays.infosets["player"])
+
+    def uniform_strategy(self) -> np.ndarray:
+        """Returns the strategy that plays every action alike, ``[num_slots]`` float64."""
+        counts = self.arrays.infosets["num_actions"]
+        return np.repeat(1.0 / counts, counts)
+
+    def attach(self, ones: np.ndarray | None, *, check_depth: bool, single_trajectory: bool) -> np.ndarray:
+        """Returns `uniform_strategy`: a public tree can belong to many solvers."""
+        return self.uniform_strategy()
+
+    @property
+    def arrays_with_leaves(self) -> PublicArrays:
+        """The arrays, whose ends take the place of leaf tables."""
+        return self.arrays
+
+    def arrays_to_run_on(self, with_leaves: bool) -> tuple[PublicArrays, np.ndarray]:
+        """Returns the arrays for a solver's kernels and their `expansion`, writable."""
+        expansion = np.zeros_like(self.arrays.expansion)
+        return self.arrays._replace(expansion=read_only(expansion)), expansion
+
+
+def _require_two_players(game: pyspiel.Game) -> None:
+    if game.num_players() != 2:
+        raise GameError(f"tree='public': {game} has {game.num_players()} players, and this needs two. {_INSTEAD}")
+
+
+def _refusal(game: pyspiel.Game, status: int, path: list[tuple[int, int]]) -> str:
+    """Returns why a game has no public tree, given the players' actions up to where that showed."""
+    names = [f"{action_name(game, player, action)!r} of player {player}" for player, action in path]
+    if status == builder.HIDDEN_ACTION:
+        *before, last = names
+        where = f" after {', '.join(before)}" if before else ""
+        return f"tree='public': {game} has private actions: {last}{where} is not public. {_INSTEAD}"
+    where = ", ".join(names[:-1]) or "the deal"
+    return f"tree='public': in {game}, after {where}, {_REASONS[status]}. {_INSTEAD}"
