@@ -25,23 +25,27 @@ from mccfr_plus.trees.info_states import KeyPlaces, hash_step, pack
 from mccfr_plus.trees.public.arrays import BLOCK, HANDS, LEAVE, MATRIX, PUBLIC_NODE, SLOT, STRIDE
 from mccfr_plus.trees.scratch import at
 
-# Why the kernel returns: it is done; an array is full, the first of `_GROUPS` or a later one; or what is not public.
-DONE = 0
-FULL_HISTORIES, FULL_NODES, FULL_INFOSETS, FULL_ENDS, FULL_VALUES = range(1, 6)
-DIFFERENT_MOVERS, DIFFERENT_ACTIONS, HIDDEN_ACTION, FORGETFUL = range(6, 10)
+# Why the kernel returns: it is done; it may go on; arrays are full, after which it may go on; or what is not public.
+DONE, PAUSED = 0, 1
+FULL_HISTORIES, FULL_NODES, FULL_INFOSETS, FULL_ENDS, FULL_VALUES = range(2, 7)
+DIFFERENT_MOVERS, DIFFERENT_ACTIONS, HIDDEN_ACTION, FORGETFUL = range(7, 11)
 
 # Columns of a frame, which is a set of histories on the path: where it begins, its size; who moves, its children, how
-# many of them were taken, its node (-1: chance deals hands only); and, for each of both players, the first hand's last
+# many of them were taken, its node (-1: chance deals hands only), the players who have decided since chance moved; and, for each of both players, the first hand's last
 # slot, the distance to the next hand's, and the number of hands at its last node.
-_BEGIN, _SIZE, _MOVER, _NUM_CHILDREN, _TAKEN, _NODE, _LAST = range(7)
+_BEGIN, _SIZE, _MOVER, _NUM_CHILDREN, _TAKEN, _NODE, _DECIDED, _LAST = range(8)
 _OF_PLAYER = 3
 _NUM_COLUMNS = _LAST + 2 * _OF_PLAYER
 
 # Entries of `_Room.counts`: what was found so far, by player for infosets and slots; and the depth.
 _NODES, _OUTCOMES, _ACTIONS, _ENDS, _VALUES, _MATRICES, _INFOSETS, _SLOTS, _DEPTH = 0, 1, 2, 3, 4, 5, 6, 8, 10
-_STAMP, _NUM_COUNTS = 11, 12
+_STAMP, _CHECKED, _IS_NEW, _NUM_COUNTS = 11, 12, 13, 14
 
-_GROWTH = 8  # of an array that is full: the traversal begins again, which then costs a seventh at most
+_GROWTH = 2  # of arrays that are full
+_VISITS = 200_000  # nodes between two looks at Ctrl-C
+# Histories at which what players know is compared in full. Later it is compared at the first and the last history of
+# each hand, unless chance has moved since the player's last decision.
+_CHECKS = 20_000_000
 _EQUAL = 1e-14  # of entries that are at most about 1
 _PUBLIC, _PRIVATE = 1, 0  # entries of what `look` writes; others are no part of information states
 
@@ -69,8 +73,8 @@ class Found(NamedTuple):
     outcomes: np.ndarray  # [capacity] float64: the probability of each public outcome
     outcome_node: np.ndarray  # [capacity] int32
     actions: np.ndarray  # [capacity] int32
-    parents: np.ndarray  # [2, capacity] int32: last slots before infosets; -1: none
-    keys: np.ndarray  # [2, capacity, words] int64: what `pack` writes
+    parents: np.ndarray  # [capacity, 2] int32: last slots before infosets; -1: none
+    keys: np.ndarray  # [capacity, 2, words] int64: what `pack` writes
     ends: np.ndarray  # [capacity, 2, 4] int32
     scales: np.ndarray  # [capacity, 2] float64
     matrices: np.ndarray  # [capacity] float64
@@ -86,7 +90,8 @@ class _Room(NamedTuple):
     shown: np.ndarray  # [most_children] int64: the hash of what is public after each action
     states: np.ndarray  # [capacity, state_size] int64: the histories of all frames
     chance: np.ndarray  # [capacity] float64: the probability of each by chance
-    hands: np.ndarray  # [2, capacity] int32: the hand at each player's last node
+    hands: np.ndarray  # [capacity, 2] int32: the hand at each player's last node
+    marks: np.ndarray  # [capacity] int64: bits of the players for whom a history is the first or last of its hand
     group: np.ndarray  # [capacity] int32: the public outcome that a history belongs to
     labels: np.ndarray  # [places, 3] int64: a table from hashes to numbers; stamp, hash, number
     choices: np.ndarray  # [most_children] int64
@@ -127,57 +132,95 @@ def _copy_history(room, source, target):
     for word in range(room.states.shape[1]):
         room.states[at(target), at(word)] = room.states[at(source), at(word)]
     room.chance[at(target)] = room.chance[at(source)]
-    room.hands[0, at(target)], room.hands[1, at(target)] = room.hands[0, at(source)], room.hands[1, at(source)]
+    room.marks[at(target)] = room.marks[at(source)]
+    room.hands[at(target), 0], room.hands[at(target), 1] = room.hands[at(source), 0], room.hands[at(source), 1]
 
 
 @kernel
-def _decide(source, room, found, frame, actions, shown):
-    """Enters a decision with its infosets, and sets the hand of each history. Returns a status."""
-    counts, begin, mover = room.counts, frame[_BEGIN], frame[_MOVER]
-    last, infoset, node = _LAST + _OF_PLAYER * mover, counts[_INFOSETS + mover], counts[_NODES]
-    if infoset + frame[_SIZE] > found.parents.shape[1]:
-        return FULL_INFOSETS
-    count, hands = RULE_LEGAL(source.parameters, source.table, room.states[begin], actions), 0
+def _sort_hands(source, room, found, frame, actions, is_known):
+    """Gives each history the hand of the player to move, with an infoset for each hand. Returns a status, and how many.
+
+    With `is_known` the hands are those of the player's last decision, of which the marked histories are compared.
+    """
+    counts, begin, mover, hands = room.counts, frame[_BEGIN], frame[_MOVER], 0
+    last, infoset, end = _LAST + _OF_PLAYER * mover, counts[_INFOSETS + mover], begin + frame[_SIZE]
+    count = RULE_LEGAL(source.parameters, source.table, room.states[begin], actions)
     counts[_STAMP] += 1
-    for history in range(begin, begin + frame[_SIZE]):
-        state = room.states[history]
-        if RULE_LEGAL(source.parameters, source.table, state, room.choices) != count:
-            return DIFFERENT_ACTIONS
+    for history in range(begin, end):
+        if is_known and room.marks[history] >> mover & 1 == 0:
+            continue
+        if RULE_LEGAL(source.parameters, source.table, room.states[history], room.choices) != count:
+            return DIFFERENT_ACTIONS, hands
         for index in range(count):
             if room.choices[index] != actions[index]:
-                return DIFFERENT_ACTIONS
-        parent = frame[last] + room.hands[mover, history] * frame[last + 1]
-        hand = _label(room, _hash_of_seen(source, room, state, mover, _PRIVATE), hands)
+                return DIFFERENT_ACTIONS, hands
+        hand = _label(room, _hash_of_seen(source, room, room.states[history], mover, _PRIVATE), hands)
+        if is_known and hand != room.hands[history, mover]:
+            return PAUSED, hands  # something was shown without chance
+        parent = frame[last] + room.hands[history, mover] * frame[last + 1]
         if hand == hands:
             pack(source.places, mover, room.seen, room.key)
             for word in range(len(room.key)):
-                found.keys[mover, infoset + hand, word] = room.key[word]
-            found.parents[mover, infoset + hand] = parent
+                found.keys[infoset + hand, mover, word] = room.key[word]
+            found.parents[infoset + hand, mover] = parent
             hands += 1
-        elif found.parents[mover, infoset + hand] != parent:
-            return FORGETFUL
-        room.hands[mover, history] = hand
-    if begin + frame[_SIZE] == len(room.states):
+        elif found.parents[infoset + hand, mover] != parent:
+            return FORGETFUL, hands
+        room.hands[history, mover] = hand
+    return DONE, hands
+
+
+@inline_kernel
+def _mark(room, begin, end, mover):
+    """Marks the first and the last history of each of the player's hands."""
+    for direction in range(2):
+        room.counts[_STAMP] += 1
+        found = 0
+        for number in range(end - begin):
+            history = begin + number if direction == 0 else end - 1 - number
+            if _label(room, np.int64(room.hands[history, mover]), found) == found:
+                room.marks[history] |= 1 << mover
+                found += 1
+
+
+@kernel
+def _decide(source, room, found, frame, actions):
+    """Enters a decision with its infosets, and sets the hand of each history. Returns a status."""
+    counts, begin, mover, shown, node = room.counts, frame[_BEGIN], frame[_MOVER], room.shown, room.counts[_NODES]
+    top = begin + frame[_SIZE]
+    if top == len(room.states):
         return FULL_HISTORIES
+    if counts[_INFOSETS + mover] + frame[_SIZE] > len(found.parents):
+        return FULL_INFOSETS
+    is_known, status, hands = frame[_DECIDED] >> mover & 1 and counts[_CHECKED] > _CHECKS, PAUSED, 0
+    if is_known:
+        status, hands = _sort_hands(source, room, found, frame, actions, True)
+    if status == PAUSED:
+        counts[_CHECKED] += frame[_SIZE]
+        status, hands = _sort_hands(source, room, found, frame, actions, False)
+        if status == DONE:
+            _mark(room, begin, top, mover)
+    if status != DONE:
+        return status
+    count = RULE_LEGAL(source.parameters, source.table, room.states[begin], actions)
     for index in range(count):
         frame[_TAKEN] = index + 1
-        _copy_history(room, begin, begin + frame[_SIZE])
-        state = room.states[begin + frame[_SIZE]]
-        RULE_APPLY(source.parameters, source.table, state, actions[index])
-        if state[MOVER] != TERMINAL:
-            shown[index] = _hash_of_seen(source, room, state, 1 - mover, _PUBLIC)
+        _copy_history(room, begin, top)
+        RULE_APPLY(source.parameters, source.table, room.states[top], actions[index])
+        shown[index] = index
+        if room.states[top, MOVER] != TERMINAL:
+            shown[index] = _hash_of_seen(source, room, room.states[top], 1 - mover, _PUBLIC)
             for other in range(index):
                 if shown[other] == shown[index]:
                     return HIDDEN_ACTION
-        else:
-            shown[index] = index
-    frame[_TAKEN] = 0
+    frame[_TAKEN], frame[_NODE], frame[_NUM_CHILDREN] = 0, node, count
+    frame[_DECIDED] |= 1 << mover
     record = found.nodes[node]
-    record["kind"], record["num_children"], record["num_hands"], record["first"] = mover, count, hands, infoset
+    record["kind"], record["num_children"], record["num_hands"] = mover, count, hands
+    record["first"] = counts[_INFOSETS + mover]
     found.first_action[node], found.first_slot[node] = counts[_ACTIONS], counts[_SLOTS + mover]
     for index in range(count):
         found.actions[counts[_ACTIONS] + index] = actions[index]
-    frame[_NODE], frame[_NUM_CHILDREN] = node, count
     counts[_NODES] += 1
     counts[_ACTIONS] += count
     counts[_INFOSETS + mover] += hands
@@ -199,6 +242,7 @@ def _deal(source, room, found, frame):
             if top == len(room.states):
                 return FULL_HISTORIES
             _copy_history(room, history, top)
+            room.marks[top] = 0
             room.chance[top] *= room.probabilities[index]
             RULE_APPLY(source.parameters, source.table, room.states[top], room.choices[index])
             is_end = is_end and room.states[top, MOVER] == TERMINAL
@@ -206,7 +250,7 @@ def _deal(source, room, found, frame):
             groups += group == groups
             room.group[top] = group
             top += 1
-    frame[_BEGIN], frame[_SIZE] = begin + size, top - begin - size
+    frame[_BEGIN], frame[_SIZE], frame[_DECIDED] = begin + size, top - begin - size, 0
     frame[_NUM_CHILDREN] = 1 if is_end else groups  # nobody acts on what is shown at the end
     if frame[_NUM_CHILDREN] > 1:
         if counts[_OUTCOMES] + groups > len(found.outcomes):
@@ -272,7 +316,7 @@ def _end(source, room, found, frame):
     for history in range(begin, begin + size):
         room.payoffs[0], room.payoffs[1] = 0.0, 0.0
         RULE_RETURNS(source.parameters, source.table, room.states[history], room.payoffs)
-        hand_0, hand_1, chance = room.hands[0, at(history)], room.hands[1, at(history)], room.chance[at(history)]
+        hand_0, hand_1, chance = room.hands[at(history), 0], room.hands[at(history), 1], room.chance[at(history)]
         entry_0 = first + (hand_0 // BLOCK * hands_1 + hand_1) * BLOCK + hand_0 % BLOCK
         entry_1 = second + (hand_1 // BLOCK * hands_0 + hand_0) * BLOCK + hand_1 % BLOCK
         values[at(entry_0)] += chance * room.payoffs[0]
@@ -308,7 +352,7 @@ def _next_child(source, room, found, depth, top):
     """Makes the set of histories after the next action or public outcome, one level deeper. Returns a status."""
     frame, child, counts = room.frames[depth], room.frames[depth + 1], room.counts
     begin, size, taken = frame[_BEGIN], frame[_SIZE], frame[_TAKEN]
-    for column in range(_LAST, _NUM_COLUMNS):
+    for column in range(_DECIDED, _NUM_COLUMNS):
         child[column] = frame[column]
     child[_BEGIN] = top
     if frame[_MOVER] == CHANCE:
@@ -338,48 +382,47 @@ def _next_child(source, room, found, depth, top):
 
 
 @kernel
-def _traverse(source, room, found):
-    """Visits the whole public tree. Returns a status; after an error `room` has the path."""
-    counts, frames, depth, top, status = room.counts, room.frames, 0, 1, DONE
-    is_new = True
+def _traverse(source, room, found, max_visits):
+    """Goes on with the traversal. Returns a status; `room` has the path."""
+    counts, frames, depth, status = room.counts, room.frames, room.counts[_DEPTH], DONE
+    stop = counts[_NODES] + max_visits
     while depth >= 0:
         frame = frames[depth]
         counts[_DEPTH] = depth
-        if is_new:
+        if counts[_IS_NEW]:
             begin, mover = frame[_BEGIN], room.states[frame[_BEGIN], MOVER]
             frame[_MOVER], frame[_TAKEN], frame[_NUM_CHILDREN], frame[_NODE] = mover, 0, 0, -1
             for history in range(begin, begin + frame[_SIZE]):
                 if room.states[history, MOVER] != mover:
                     return DIFFERENT_MOVERS
-            if counts[_NODES] + 3 > len(found.nodes) or counts[_ACTIONS] + room.actions.shape[1] > len(found.actions):
+            no_room = counts[_ACTIONS] + room.actions.shape[1] > len(found.actions)
+            if no_room or counts[_NODES] + depth + 3 > len(found.nodes):  # each set on the path may enter one more
                 return FULL_NODES
+            if counts[_NODES] > stop:
+                return PAUSED
             if mover == TERMINAL:
                 status = _end(source, room, found, frame)
             elif mover == CHANCE:
                 status = _deal(source, room, found, frame)
             else:
-                status = _decide(source, room, found, frame, room.actions[depth], room.shown)
+                status = _decide(source, room, found, frame, room.actions[depth])
             if status != DONE:
                 return status
-            is_new = False
-        is_public_chance = frame[_MOVER] == CHANCE and frame[_NODE] >= 0
-        if is_public_chance and frame[_TAKEN] > 0:
-            found.nodes[counts[_NODES]]["kind"], found.nodes[counts[_NODES]]["first"] = LEAVE, frame[_NODE]
-            counts[_NODES] += 1
-        if frame[_TAKEN] == frame[_NUM_CHILDREN]:
-            if is_public_chance:
-                found.nodes[frame[_NODE]]["last"] = counts[_NODES]
-            depth -= 1
+            counts[_IS_NEW] = 0
+        if frame[_TAKEN] < frame[_NUM_CHILDREN]:
+            status = _next_child(source, room, found, depth, frame[_BEGIN] + frame[_SIZE])
+            if status != DONE:
+                return status
+            frame[_TAKEN] += 1
+            depth += 1
+            counts[_IS_NEW] = 1
             continue
-        if counts[_NODES] + 1 > len(found.nodes):
-            return FULL_NODES
-        top = frame[_BEGIN] + frame[_SIZE]
-        status = _next_child(source, room, found, depth, top)
-        if status != DONE:
-            return status
-        frame[_TAKEN] += 1
-        depth += 1
-        is_new = True
+        if frame[_MOVER] == CHANCE and frame[_NODE] >= 0:
+            found.nodes[frame[_NODE]]["last"] = counts[_NODES]
+        depth -= 1
+        if depth >= 0 and frames[depth, _MOVER] == CHANCE and frames[depth, _NODE] >= 0:
+            found.nodes[counts[_NODES]]["kind"], found.nodes[counts[_NODES]]["first"] = LEAVE, frames[depth, _NODE]
+            counts[_NODES] += 1
     return DONE
 
 
@@ -390,15 +433,13 @@ def _traversal_of(rules: Rules) -> Any:
 
 def build(source: Source) -> tuple[int, Found, np.ndarray, list[tuple[int, int]]]:
     """Returns a status, what was found, `_Room.counts`, and where it ended: the players' actions with the players."""
-    traverse, sizes = _traversal_of(source.rules), {status: 1 << 12 for status in range(FULL_HISTORIES, FULL_VALUES + 1)}
-    sizes[FULL_VALUES] = 1 << 16
-    status = FULL_NODES
-    while DONE < status <= FULL_VALUES:
-        room, found = _rooms(source, sizes)
-        with announce_compilation(traverse, "the public tree", 8):
-            status = traverse(source._replace(rules=None), room, found)
-        if status in sizes:
-            sizes[status] *= _GROWTH
+    traverse, (room, found), status = _traversal_of(source.rules), _rooms(source), PAUSED
+    with announce_compilation(traverse, "the public tree", 8):
+        traverse(source._replace(rules=None), room, found, -1)
+    while PAUSED <= status <= FULL_VALUES:
+        status = traverse(source._replace(rules=None), room, found, _VISITS)
+        if status in _GROUPS:
+            _enlarge(room, found, status)
     path = [
         (int(frame[_MOVER]), int(actions[max(frame[_TAKEN] - 1, 0)]))
         for depth, (frame, actions) in enumerate(zip(room.frames, room.actions, strict=True))
@@ -407,11 +448,37 @@ def build(source: Source) -> tuple[int, Found, np.ndarray, list[tuple[int, int]]
     return status, found, room.counts, path
 
 
-def _rooms(source: Source, sizes: dict[int, int]) -> tuple[_Room, Found]:
-    """Returns empty arrays for the traversal, with so many entries each; memory that is not used costs nothing."""
-    histories, nodes, infosets = sizes[FULL_HISTORIES], sizes[FULL_NODES], sizes[FULL_INFOSETS]
-    depths, most, state_size = source.max_depth + 2, source.most_children, len(source.first_state)
-    nodes = max(nodes, 4 * most)
+# Arrays that are enlarged together, by the status that says so.
+_GROUPS = {
+    FULL_HISTORIES: ("states", "chance", "hands", "marks", "group", "labels"),
+    FULL_NODES: ("nodes", "first_action", "first_slot", "outcomes", "outcome_node", "actions"),
+    FULL_INFOSETS: ("parents", "keys"),
+    FULL_ENDS: ("ends", "scales"),
+    FULL_VALUES: ("matrices", "known"),
+}
+
+
+def _enlarge(room: _Room, found: Found, status: int) -> None:
+    """Enlarges arrays in place, the new entries being 0, and enters matrices in their table again."""
+    for name in _GROUPS[status]:
+        array = getattr(room if status == FULL_HISTORIES else found, name)
+        array.resize((_GROWTH * len(array), *array.shape[1:]), refcheck=False)
+    if status == FULL_HISTORIES:
+        room.labels[:] = 0
+    if status == FULL_VALUES:
+        entered, mask = found.known[found.known[:, 0] > 0], len(found.known) - 1
+        found.known[:] = 0
+        for begin, key in entered.tolist():
+            place = key & mask
+            while found.known[place, 0]:
+                place = (place + 1) & mask
+            found.known[place] = begin, key
+
+
+def _rooms(source: Source) -> tuple[_Room, Found]:
+    """Returns the arrays of a traversal, with the initial state."""
+    histories, most, state_size = 1 << 10, source.most_children, len(source.first_state)
+    depths, nodes = source.max_depth + 2, max(1 << 12, 4 * most + 2 * source.max_depth)
     room = _Room(
         counts=np.zeros(_NUM_COUNTS, np.int64),
         frames=np.zeros((depths, _NUM_COLUMNS), np.int64),
@@ -419,7 +486,8 @@ def _rooms(source: Source, sizes: dict[int, int]) -> tuple[_Room, Found]:
         shown=np.zeros(most, np.int64),
         states=np.zeros((histories, state_size), np.int64),
         chance=np.ones(histories),
-        hands=np.zeros((2, histories), np.int32),
+        hands=np.zeros((histories, 2), np.int32),
+        marks=np.zeros(histories, np.int64),
         group=np.zeros(histories, np.int32),
         labels=np.zeros((4 * histories, 3), np.int64),
         choices=np.zeros(most, np.int64),
@@ -432,19 +500,19 @@ def _rooms(source: Source, sizes: dict[int, int]) -> tuple[_Room, Found]:
     for player in range(2):
         column = _LAST + _OF_PLAYER * player
         room.frames[0, column : column + _OF_PLAYER] = -1, 0, 1  # the empty sequence
-    room.frames[0, _SIZE] = 1
+    room.frames[0, _SIZE] = room.counts[_IS_NEW] = 1
     found = Found(
         nodes=np.zeros(nodes, PUBLIC_NODE),
         first_action=np.zeros(nodes, np.int64),
         first_slot=np.zeros(nodes, np.int64),
         outcomes=np.zeros(nodes),
         outcome_node=np.zeros(nodes, np.int32),
-        actions=np.zeros(nodes + most, np.int32),
-        parents=np.zeros((2, infosets), np.int32),
-        keys=np.zeros((2, infosets, source.num_words), np.int64),
-        ends=np.zeros((sizes[FULL_ENDS], 2, 4), np.int32),
-        scales=np.zeros((sizes[FULL_ENDS], 2)),
-        matrices=np.zeros(sizes[FULL_VALUES]),
-        known=np.zeros((sizes[FULL_VALUES] >> 2, 2), np.int64),
+        actions=np.zeros(nodes, np.int32),
+        parents=np.zeros((nodes, 2), np.int32),
+        keys=np.zeros((nodes, 2, source.num_words), np.int64),
+        ends=np.zeros((nodes, 2, 4), np.int32),
+        scales=np.zeros((nodes, 2)),
+        matrices=np.zeros(1 << 14),
+        known=np.zeros((1 << 12, 2), np.int64),
     )
     return room, found

@@ -77,7 +77,7 @@ class PublicTree(Tree):
             rows = records[starts[player] : starts[player] + infosets[player]]
             rows["num_actions"], rows["player"] = np.repeat(widths, hands), player
             rows["first_slot"] = slot_starts[player] + np.concatenate([[0], np.cumsum(rows["num_actions"])[:-1]])[: len(rows)]
-            parents = found.parents[player, : infosets[player]]
+            parents = found.parents[: infosets[player], player]
             rows["parent_slot"] = np.where(parents < 0, num_slots + player, parents + slot_starts[player])
             nodes["first"][own] += starts[player]
             last = ends[:, player, SLOT]
@@ -85,7 +85,7 @@ class PublicTree(Tree):
             order.append(own)
         self._decisions = np.concatenate(order)  # nodes in the order of their infosets
         self._first_action, self._actions = found.first_action[:num_nodes].copy(), found.actions[:num_actions].copy()
-        self.keys = np.concatenate([found.keys[player, : infosets[player]] for player in range(2)])
+        self.keys = np.concatenate([found.keys[: infosets[player], player] for player in range(2)])
         rows_of_outcomes = [
             alias_table(found.outcomes[first : first + count])
             for first, count in zip(*(nodes[name][nodes["kind"] == -1] for name in ("first", "num_children")), strict=True)
