@@ -41,6 +41,7 @@ ESTIMATORS: dict[str, Callable[..., Estimator]] = {
     "full": estimators.Full,
     "chance": estimators.ChanceSampling,
     "opponent": estimators.OpponentSampling,
+    "public_chance": estimators.PublicChanceSampling,
     "external": estimators.ExternalSampling,
     "outcome": estimators.OutcomeSampling,
     "balanced": estimators.BalancedOutcomeSampling,

@@ -13,9 +13,9 @@ from mccfr_plus.games.game import RulesGame
 from mccfr_plus.games.openspiel import compiled_rules
 from mccfr_plus.kernels.slots import Bindings
 from mccfr_plus.trees.arrays import INFOSET, NUM_EXPANSION, OUTCOME, Shape, read_only
-from mccfr_plus.trees.flattening import alias_table
+from mccfr_plus.trees.flattening import alias_table, rows_of
 from mccfr_plus.trees.game_tree import GameTree, compile_game
-from mccfr_plus.trees.info_states import InfoStates, hash_step, key_places, pack
+from mccfr_plus.trees.info_states import InfoStates
 from mccfr_plus.trees.loading import action_name, is_converted, load_game
 from mccfr_plus.trees.needs import INFOSETS, PUBLIC
 from mccfr_plus.trees.public import builder
@@ -134,6 +134,21 @@ class PublicTree(Tree):
             return [self._stored.info_states[number] for number in (self.keys[:, 0] >> 1).tolist()]
         assert self._rules is not None
         return InfoStates(self._rules, self.keys, self.arrays.infosets["player"])
+
+    @cached_property
+    def stored(self) -> GameTree:
+        """The stored tree: that it was made from, or else it is compiled."""
+        return compile_game(self.game) if self._stored is None else self._stored
+
+    @cached_property
+    def stored_slots(self) -> np.ndarray:
+        """The slot of the stored tree for each slot here, ``[num_slots]`` int64."""
+        stored, infosets = self.stored, self.keys[:, 0] >> 1
+        if self._stored is None:
+            players = self.arrays.infosets["player"].tolist()
+            found = [stored.infoset(text, player) for text, player in zip(self.info_states, players, strict=True)]
+            infosets = np.array(found, np.int64)
+        return rows_of(stored.arrays.infosets["first_slot"][infosets], self.arrays.infosets["num_actions"])
 
     def uniform_strategy(self) -> np.ndarray:
         """Returns the strategy that plays every action alike, ``[num_slots]`` float64."""
