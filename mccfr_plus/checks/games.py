@@ -102,11 +102,8 @@ def exact_gradient(tree: GameTree | PublicTree, strategy: np.ndarray, player: in
     Entry s is the sum of u(z) * (reach of chance and the others) over the leaves z behind the player's last slot s.
     """
     if isinstance(tree, PublicTree):
-        width, slots, mapped = tree.num_slots, tree.stored_slots, np.zeros(tree.num_slots)
-        mapped[slots], result = strategy, np.zeros(width + tree.num_players)
-        found = exact_gradient(tree.stored, mapped, player)
-        result[:width], result[width:] = found[slots], found[width:]
-        return result
+        found = exact_gradient(tree.stored, tree.on_stored(strategy), player)
+        return np.append(found[tree.stored_slots], found[tree.num_slots :])
     arrays = tree.arrays
     nodes, chance, payoffs = arrays.nodes.tolist(), arrays.chance["probability"].tolist(), arrays.payoffs[:, player]
     gradient = np.zeros(tree.num_slots + tree.num_players)

@@ -36,7 +36,14 @@ def sample_public_chance(parameters, sampling_weights, tree, strategy, scratch, 
             node = tree.outcome_node[at(outcome)]
         elif kind == player:
             for infoset in range(first, first + record["num_hands"]):
-                touch(tree, scratch, player, infosets[at(infoset)]["first_slot"], count, infosets[at(infoset)]["parent_slot"])
+                touch(
+                    tree,
+                    scratch,
+                    player,
+                    infosets[at(infoset)]["first_slot"],
+                    count,
+                    infosets[at(infoset)]["parent_slot"],
+                )
         elif kind >= 0:
             for infoset in range(first, first + record["num_hands"]):
                 slot, above = infosets[at(infoset)]["first_slot"], reach[at(infosets[at(infoset)]["parent_slot"])]

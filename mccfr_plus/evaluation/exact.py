@@ -14,10 +14,11 @@ from mccfr_plus.kernels.slots import bind
 from mccfr_plus.policies.table import TreePolicy
 from mccfr_plus.trees.arrays import BLOCK, TreeArrays
 from mccfr_plus.trees.game_tree import GameTree, compile_game
+from mccfr_plus.trees.loading import load_game
 from mccfr_plus.trees.public.arrays import IS_PUBLIC, PublicArrays
 from mccfr_plus.trees.public.public_tree import PublicTree
 
-AnyGame: TypeAlias = pyspiel.Game | str | GameTree
+AnyGame: TypeAlias = pyspiel.Game | str | GameTree | PublicTree
 
 _TOLERANCE = 1e-10  # of HiGHS, which takes no smaller one; payoffs are scaled to 1
 
@@ -88,6 +89,17 @@ class Evaluator:
         return result
 
 
+def _tree_of(game: AnyGame, policy: JointPolicy) -> Any:
+    """Returns the public tree of a policy of the game if it has one, or the game's compiled tree."""
+    if (
+        isinstance(policy, TreePolicy)
+        and isinstance(policy.tree, PublicTree)
+        and str(load_game(game)) == str(policy.game)
+    ):
+        return policy.tree
+    return game if isinstance(game, PublicTree) else compile_game(game)
+
+
 def evaluate_strategy(tree: GameTree, strategy: np.ndarray) -> Evaluation:
     """Returns the evaluation of a strategy array, ``[num_slots]``."""
     return Evaluator(tree).evaluate(strategy)
@@ -101,7 +113,7 @@ def evaluate(game: AnyGame, policy: JointPolicy) -> Evaluation:
         >>> mccfr_plus.evaluate("kuhn_poker", pyspiel.UniformPolicy()).best_response_values.round(4)
         array([0.5   , 0.4167])
     """
-    tree = compile_game(game)
+    tree = _tree_of(game, policy)
     return evaluate_strategy(tree, strategy_of(tree, policy))
 
 
@@ -113,7 +125,7 @@ def expected_values(game: AnyGame, policy: JointPolicy) -> np.ndarray:
         >>> mccfr_plus.expected_values("kuhn_poker", pyspiel.UniformPolicy())
         array([ 0.125, -0.125])
     """
-    tree = compile_game(game)
+    tree = _tree_of(game, policy)
     strategy = strategy_of(tree, policy)
     if tree.perfect_recall:
         return evaluate_strategy(tree, strategy).values
@@ -140,7 +152,7 @@ def nash_conv(game: AnyGame, policy: JointPolicy) -> float:
         >>> round(mccfr_plus.nash_conv("kuhn_poker", pyspiel.UniformPolicy()), 4)
         0.9167
     """
-    tree = compile_game(game)
+    tree = _tree_of(game, policy)
     tree.require_perfect_recall("a best response")
     return evaluate_strategy(tree, strategy_of(tree, policy)).nash_conv
 
@@ -153,7 +165,7 @@ def exploitability(game: AnyGame, policy: JointPolicy) -> float:
         >>> round(mccfr_plus.exploitability("kuhn_poker", pyspiel.UniformPolicy()), 4)
         0.4583
     """
-    tree = compile_game(game)
+    tree = _tree_of(game, policy)
     return nash_conv(tree, policy) / tree.num_players
 
 
@@ -167,12 +179,13 @@ def best_response(game: AnyGame, policy: JointPolicy, player: int) -> BestRespon
         >>> mccfr_plus.best_response("kuhn_poker", pyspiel.UniformPolicy(), player=0).value
         0.5
     """
-    tree = compile_game(game)
+    tree = _tree_of(game, policy)
     require_player(tree.game, player)
     arrays, strategy, size = tree.arrays_with_leaves, strategy_of(tree, policy), tree.num_slots + tree.num_players
     reach, gradient, best = np.empty(size), np.empty(size + 1), np.zeros(tree.num_infosets, np.int32)
     own_reach(arrays, strategy, reach)
-    value, _ = best_response_value(arrays, reach, player, gradient, best)
+    respond = bind(best_response_value, tree.bindings, partial=True)
+    value, _ = respond(arrays, reach, player, gradient, best)
     first, last = arrays.infoset_range[player : player + 2]
     strategy[slice(*arrays.slot_range[player : player + 2])] = 0.0
     strategy[best[first:last]] = 1.0

@@ -27,7 +27,7 @@ from mccfr_plus.solver.choice import tree_for
 from mccfr_plus.solver.config import DETERMINISTIC, SolverConfig
 from mccfr_plus.solver.engine import Engine
 from mccfr_plus.solver.iterative import IterativeSolver
-from mccfr_plus.trees.needs import HISTORIES, INFOSETS, RULES
+from mccfr_plus.trees.needs import INFOSETS, PUBLIC, RULES
 from mccfr_plus.trees.tree import Tree
 
 _SUM_TOLERANCE = 1e-6
@@ -214,6 +214,8 @@ class Solver(IterativeSolver):
     def _policy(self, strategy: np.ndarray, masses: Any = None) -> TreePolicy | KeyedPolicy:
         if INFOSETS not in self.tree.provides:
             return KeyedPolicy.of_tree(self.tree, strategy, masses)
+        if PUBLIC in self.tree.provides and self.tree.is_small:
+            return TreePolicy(self.tree.stored, self.tree.on_stored(strategy))
         return TreePolicy(self.tree, strategy)
 
     def regrets(self, info_state: str, player: int | None = None) -> dict[int, float]:

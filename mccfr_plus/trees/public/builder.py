@@ -39,7 +39,7 @@ _NUM_COLUMNS = _LAST + 2 * _OF_PLAYER
 
 # Entries of `_Room.counts`: what was found so far, by player for infosets and slots; and the depth.
 _NODES, _OUTCOMES, _ACTIONS, _ENDS, _VALUES, _MATRICES, _INFOSETS, _SLOTS, _DEPTH = 0, 1, 2, 3, 4, 5, 6, 8, 10
-_STAMP, _CHECKED, _IS_NEW, _NUM_COUNTS = 11, 12, 13, 14
+_STAMP, _CHECKED, _IS_NEW, LEAVES, _NUM_COUNTS = 11, 12, 13, 14, 15
 
 _GROWTH = 2  # of arrays that are full
 _VISITS = 200_000  # nodes between two looks at Ctrl-C
@@ -329,11 +329,12 @@ def _end(source, room, found, frame):
         second, last = first, first + last - second
     matrix_1, scale_1 = _number_of_matrix(found, counts, second, last)
     counts[_VALUES] = last if matrix_1 == second else second
-    if scale_0 == 0.0 and scale_1 == 0.0:
-        return DONE
     end = counts[_ENDS]
     if end == len(found.ends):
         return FULL_ENDS
+    counts[LEAVES] += size
+    if scale_0 == 0.0 and scale_1 == 0.0:
+        return DONE
     for player in range(2):
         column = _LAST + _OF_PLAYER * player
         found.ends[end, player, SLOT] = frame[column]

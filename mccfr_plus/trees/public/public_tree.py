@@ -15,7 +15,7 @@ from mccfr_plus.kernels.slots import Bindings
 from mccfr_plus.trees.arrays import INFOSET, NUM_EXPANSION, OUTCOME, Shape, read_only
 from mccfr_plus.trees.flattening import alias_table, rows_of
 from mccfr_plus.trees.game_tree import GameTree, compile_game
-from mccfr_plus.trees.info_states import InfoStates
+from mccfr_plus.trees.info_states import InfoStates, key_places
 from mccfr_plus.trees.loading import action_name, is_converted, load_game
 from mccfr_plus.trees.needs import INFOSETS, PUBLIC
 from mccfr_plus.trees.public import builder
@@ -23,7 +23,9 @@ from mccfr_plus.trees.public.arrays import IS_PUBLIC, SLOT, PublicArrays
 from mccfr_plus.trees.public.sources import source_of_rules, source_of_tree
 from mccfr_plus.trees.tree import Tree
 
+_FEW_LEAVES = 500_000  # of games that are stored in a second, for policies with all of OpenSpiel's attributes
 _INSTEAD = "Use tree='compiled', 'rules' or 'lazy'."
+FINGERPRINT = "public "  # begins those of public trees
 _REASONS = {
     builder.DIFFERENT_MOVERS: "who moves next depends on private information",
     builder.DIFFERENT_ACTIONS: "the legal actions depend on private information",
@@ -76,7 +78,9 @@ class PublicTree(Tree):
             hands, widths = nodes["num_hands"][own], nodes["num_children"][own]
             rows = records[starts[player] : starts[player] + infosets[player]]
             rows["num_actions"], rows["player"] = np.repeat(widths, hands), player
-            rows["first_slot"] = slot_starts[player] + np.concatenate([[0], np.cumsum(rows["num_actions"])[:-1]])[: len(rows)]
+            rows["first_slot"] = (
+                slot_starts[player] + np.concatenate([[0], np.cumsum(rows["num_actions"])[:-1]])[: len(rows)]
+            )
             parents = found.parents[: infosets[player], player]
             rows["parent_slot"] = np.where(parents < 0, num_slots + player, parents + slot_starts[player])
             nodes["first"][own] += starts[player]
@@ -85,10 +89,13 @@ class PublicTree(Tree):
             order.append(own)
         self._decisions = np.concatenate(order)  # nodes in the order of their infosets
         self._first_action, self._actions = found.first_action[:num_nodes].copy(), found.actions[:num_actions].copy()
+        self.num_leaves = int(counts[builder.LEAVES])  # histories that end the game
         self.keys = np.concatenate([found.keys[: infosets[player], player] for player in range(2)])
         rows_of_outcomes = [
             alias_table(found.outcomes[first : first + count])
-            for first, count in zip(*(nodes[name][nodes["kind"] == -1] for name in ("first", "num_children")), strict=True)
+            for first, count in zip(
+                *(nodes[name][nodes["kind"] == -1] for name in ("first", "num_children")), strict=True
+            )
         ]
         self.arrays = PublicArrays(
             nodes=nodes.copy(),
@@ -136,6 +143,59 @@ class PublicTree(Tree):
         return InfoStates(self._rules, self.keys, self.arrays.infosets["player"])
 
     @cached_property
+    def _lookup(self) -> dict[tuple[str, int], int]:
+        players = self.arrays.infosets["player"].tolist()
+        return {key: infoset for infoset, key in enumerate(zip(self.info_states, players, strict=True))}
+
+    def _find(self, info_state: str, player: int) -> int | None:
+        return self._lookup.get((info_state, player))
+
+    @cached_property
+    def _sorted_keys(self) -> tuple[np.ndarray, np.ndarray]:
+        """Keys as single numbers, ascending, and their infosets."""
+        folded = _folded(self.keys)
+        order = np.argsort(folded, kind="stable").astype(np.int32)
+        return folded[order], order
+
+    def infoset_of_state(self, state: pyspiel.State, player: int) -> int | None:
+        """Returns the number of the infoset that a player is in, or None where there is none; by rules without texts."""
+        if self._rules is None:
+            return super().infoset_of_state(state, player)
+        game, words = self._rules, self._rules.first_state.copy()
+        for action in state.history():
+            game.rules.apply(game.parameters, game.table, words, action)
+        key, view, (places, _) = np.zeros_like(self.keys[0]), game.look(words, player), key_places(game.sizes)
+        key[0], used = player, places.word >= 0
+        np.bitwise_or.at(key, places.word[used], view[used] << places.shift[used])
+        values, order = self._sorted_keys
+        begin, end = (np.searchsorted(values, _folded(key[None])[0], side=side) for side in ("left", "right"))
+        return next((int(infoset) for infoset in order[begin:end] if (self.keys[infoset] == key).all()), None)
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """A SHA-256 over all information states and their legal actions, marked as that of a public tree."""
+        digest = hashlib.sha256(self.arrays.infoset_range.astype("<i8").tobytes())
+        for array in (
+            self.keys,
+            self.arrays.infosets["num_actions"],
+            self._first_action[self._decisions],
+            self._actions,
+        ):
+            digest.update(np.ascontiguousarray(array).data)
+        return FINGERPRINT + digest.hexdigest()
+
+    @property
+    def is_small(self) -> bool:
+        """Whether the game is stored within a second, so that policies are those of the stored tree."""
+        return self._stored is not None or self.num_leaves <= _FEW_LEAVES
+
+    def on_stored(self, strategy: np.ndarray) -> np.ndarray:
+        """Returns a strategy by the slots of the stored tree."""
+        result = np.empty(self.num_slots)
+        result[self.stored_slots] = strategy
+        return result
+
+    @cached_property
     def stored(self) -> GameTree:
         """The stored tree: that it was made from, or else it is compiled."""
         return compile_game(self.game) if self._stored is None else self._stored
@@ -168,6 +228,11 @@ class PublicTree(Tree):
         """Returns the arrays for a solver's kernels and their `expansion`, writable."""
         expansion = np.zeros_like(self.arrays.expansion)
         return self.arrays._replace(expansion=read_only(expansion)), expansion
+
+
+def _folded(keys: np.ndarray) -> np.ndarray:
+    """Returns a number for each key, ``[n, words]``, which seldom is that of another one."""
+    return (keys * np.int64(0x9E3779B97F4A7C1 | 1) ** np.arange(keys.shape[1])).sum(1)
 
 
 def _require_two_players(game: pyspiel.Game) -> None:

@@ -41,7 +41,9 @@ def source_of_tree(tree: GameTree) -> Source:
     _unite(tree.arrays, parent, tree.infoset_of_slot, first_of_infoset, public_state)
     stored = _Stored(tree.arrays.nodes, tree.arrays.chance, tree.arrays.payoffs, tree.slot_action, public_state)
     state = np.array([tree.arrays.nodes[0]["kind"], 0], np.int64)
-    places = KeyPlaces(*(np.array(each, np.int64) for each in ([-1, 0], [0, 1], [1 << 40, 1 << 40], [0, (1 << 40) - 1])))
+    places = KeyPlaces(
+        *(np.array(each, np.int64) for each in ([-1, 0], [0, 1], [1 << 40, 1 << 40], [0, (1 << 40) - 1]))
+    )
     most, kinds = int(tree.arrays.nodes["num_children"].max(initial=1)), np.array([1, 0], np.int8)
     return Source(_RULES, stored, tree.infoset_of_slot, state, tree.shape.max_depth, most, kinds, places, 1)
 
