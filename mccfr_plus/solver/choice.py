@@ -181,7 +181,7 @@ def tree_for(game: pyspiel.Game | str | GameTree, config: SolverConfig) -> Tree:
             raise ConfigError(f"tree={config.tree!r}, symmetry={config.symmetry} on a public tree: leave both out.")
         if reason := config.who_needs(HISTORIES, NODES):
             raise ConfigError(f"tree='public' with {reason}: that needs all histories. Use tree='compiled'.")
-        return game if isinstance(game, PublicTree) else PublicTree(game)
+        return (game if isinstance(game, PublicTree) else PublicTree(game)).for_threads(config.threads)
     if isinstance(game, GameTree):
         if config.symmetry or config.tree in ("lazy", "rules"):
             given = "symmetry=True" if config.symmetry else f"tree={config.tree!r}"

@@ -22,12 +22,13 @@ from mccfr_plus.estimators.traversal import ENTERS_OPPONENTS
 from mccfr_plus.evaluation.exact import require_zero_sum
 from mccfr_plus.kernels.slots import Bindings, bind
 from mccfr_plus.minimizers import Minimizer
-from mccfr_plus.minimizers.base import minimize_with
+from mccfr_plus.minimizers.base import UPDATE_INFOSET, minimize, minimize_with
 from mccfr_plus.parameters import as_python, bytes_of, check_choice, check_switch, check_whole
 from mccfr_plus.solver import loop
 from mccfr_plus.specs import parse_spec
 from mccfr_plus.trees import needs
 from mccfr_plus.trees.access import FIRST_NODE
+from mccfr_plus.trees.public.sharing import accumulate_part, shared_gradient
 
 logger = logging.getLogger("mccfr_plus")
 
@@ -182,7 +183,7 @@ MESSAGES = {
     needs.DRAWS: (
         "estimator",
         "it samples nothing, so that all its gradients would be equal: use one that samples. Several threads need "
-        "tree='rules' and thread_mode='deterministic', where they share one.",
+        "tree='rules' or tree='public' and thread_mode='deterministic', where they share one.",
     ),
     needs.GRADIENTS: (
         "estimator",
@@ -275,9 +276,19 @@ class SolverConfig:
                 if need in needed and need not in provided:
                     raise ConfigError(f"{who} with {self._label(provider)}: {message}")
 
+    def shares_parts(self, tree: Any) -> bool:
+        """Whether each thread averages and updates its own part of a tree; ConfigError if the average cannot be so."""
+        is_shared = self.is_team and needs.PUBLIC in tree.provides and needs.DRAWS not in self.estimator.provides
+        if is_shared and (self.averaging.kernel is not None or self.averaging.method not in ("auto", "exact", "last")):
+            label = self._label("averaging")
+            raise ConfigError(
+                f"{label} with threads={self.threads} on a public tree: give method='exact', or one thread."
+            )
+        return is_shared
+
     def parts(self) -> dict[str, frozenset[str]]:
         """Returns the needs of each component and option, by its name in messages."""
-        shares_gradient = self.is_team and (self.symmetry or self.tree == "rules")
+        shares_gradient = self.is_team and (self.symmetry or self.tree in ("rules", "public"))
         of_threads = {needs.DRAWS} if self.threads > 1 and not shares_gradient else set()
         adds_all = self.averaging.method == "exact" and needs.DRAWS in self.estimator.provides
         of_baseline = {needs.DRAWS, needs.NO_VALUES, needs.ONE_PLAYER, needs.BASELINES, needs.NODES}
@@ -388,6 +399,7 @@ def composed(
     *,
     tree_slots: Bindings = NO_SLOTS,
     may_end: bool = False,
+    shared: bool = False,
     partial: bool = False,
 ) -> Callable:
     """Returns a kernel, such as the loop, with a config's components in its slots, all of them unless `partial`."""
@@ -395,13 +407,19 @@ def composed(
         tree_slots = {**tree_slots, draws.DRAW_AT_CHANCE: draws.draw_listed_outcome}
     estimator, list_visit = config.estimator, average.list_visit
     components = {
-        loop.ESTIMATE: estimate_with(estimator, config.baseline, list_visit=list_visit, tree_slots=tree_slots),
+        loop.ESTIMATE: shared_gradient
+        if shared
+        else estimate_with(estimator, config.baseline, list_visit=list_visit, tree_slots=tree_slots),
         loop.MINIMIZE: bind(minimize_with(config.minimizer), tree_slots, partial=True),
-        loop.ACCUMULATE: bind(average.accumulate, tree_slots, partial=True),
+        loop.ACCUMULATE: accumulate_part if shared else bind(average.accumulate, tree_slots, partial=True),
+        loop.SHARED: shared,
         loop.LISTS_VISITS: list_visit is not draws.list_nothing,
         loop.ALTERNATING: config.alternating,
         loop.UPDATE_ALL_PLAYERS: estimator.update_all_players,
         loop.TEAM: config.is_team,
         loop.MAY_END: may_end,
     }
+    if shared:
+        components[loop.MINIMIZE] = bind(minimize, {UPDATE_INFOSET: config.minimizer.kernel})
+        components |= {} if config.minimizer.prepare is None else {loop.PREPARE_PART: config.minimizer.prepare}
     return bind(kernel, components, partial=partial)

@@ -22,7 +22,7 @@ PUBLIC_NODE = np.dtype(
         ("num_children", np.int32),  # actions, or public outcomes
         ("num_hands", np.int32),  # of a decision
         ("first", np.int32),  # decision: its first infoset; chance: first of `chance`; end: its number; LEAVE: the node
-        ("last", np.int32),  # chance: the node after its subtree
+        ("last", np.int32),  # decision or chance: the node after its subtree
     ]
 )
 LEAVE = -5
@@ -31,6 +31,9 @@ LEAVE = -5
 SLOT, STRIDE, HANDS, MATRIX = range(4)
 
 IS_PUBLIC = Constant("IS_PUBLIC", False, "Whether kernels run on a public tree.")
+
+TOP = -1  # of segments: above all that threads have of their own
+OWNER, FIRST, LAST, FIRST_END, LAST_END = 0, 1, 2, 5, 6  # columns of segments; those of player p are 2 p further
 
 BLOCK = 4  # rows of a matrix that are multiplied side by side
 
@@ -49,6 +52,9 @@ class PublicArrays(NamedTuple):
     ends: np.ndarray
     scales: np.ndarray  # [num_ends, 2] float64: what the matrix of each player is multiplied by
     matrices: np.ndarray  # [any] float64: blocks of `BLOCK` own hands, in each the other player's hands
+    # [num_segments, 7] int64, where threads share the tree: whose each is, `TOP` or a thread; begin and end of infosets
+    # of player 0, of player 1, and of ends. What is above the threads' subtrees comes first.
+    segments: np.ndarray
     expansion: np.ndarray  # all zeros, as in complete trees
 
 

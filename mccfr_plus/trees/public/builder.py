@@ -418,7 +418,7 @@ def _traverse(source, room, found, max_visits):
             depth += 1
             counts[_IS_NEW] = 1
             continue
-        if frame[_MOVER] == CHANCE and frame[_NODE] >= 0:
+        if frame[_NODE] >= 0:
             found.nodes[frame[_NODE]]["last"] = counts[_NODES]
         depth -= 1
         if depth >= 0 and frames[depth, _MOVER] == CHANCE and frames[depth, _NODE] >= 0:

@@ -1,5 +1,6 @@
 """`PublicTree`: a game of two players whose private information is dealt by chance and all else is public."""
 
+import copy
 import hashlib
 from collections.abc import Sequence
 from functools import cached_property
@@ -12,7 +13,7 @@ from mccfr_plus.errors import GameError
 from mccfr_plus.games.game import RulesGame
 from mccfr_plus.games.openspiel import compiled_rules
 from mccfr_plus.kernels.slots import Bindings
-from mccfr_plus.trees.arrays import INFOSET, NUM_EXPANSION, OUTCOME, Shape, read_only
+from mccfr_plus.trees.arrays import INFOSET, NUM_EXPANSION, NUM_SLOTS, OUTCOME, Shape, read_only
 from mccfr_plus.trees.flattening import alias_table, rows_of
 from mccfr_plus.trees.game_tree import GameTree, compile_game
 from mccfr_plus.trees.info_states import InfoStates, key_places
@@ -20,6 +21,7 @@ from mccfr_plus.trees.loading import action_name, is_converted, load_game
 from mccfr_plus.trees.needs import INFOSETS, PUBLIC
 from mccfr_plus.trees.public import builder
 from mccfr_plus.trees.public.arrays import IS_PUBLIC, SLOT, PublicArrays
+from mccfr_plus.trees.public.sharing import segments_of
 from mccfr_plus.trees.public.sources import source_of_rules, source_of_tree
 from mccfr_plus.trees.tree import Tree
 
@@ -107,6 +109,7 @@ class PublicTree(Tree):
             ends=ends.copy(),
             scales=found.scales[:num_ends].copy(),
             matrices=found.matrices[:num_values].copy(),
+            segments=np.zeros((0, 7), np.int64),
             expansion=np.zeros(NUM_EXPANSION, np.int64),
         )
         for array in self.arrays:
@@ -219,6 +222,15 @@ class PublicTree(Tree):
         """Returns `uniform_strategy`: a public tree can belong to many solvers."""
         return self.uniform_strategy()
 
+    def for_threads(self, threads: int) -> "PublicTree":
+        """Returns the tree with its parts for so many threads of one solver; arrays are shared."""
+        tree = copy.copy(self)
+        segments = segments_of(self.arrays.nodes, threads) if threads > 1 else np.zeros((0, 7), np.int64)
+        expansion = np.zeros(NUM_EXPANSION, np.int64)
+        expansion[NUM_SLOTS] = self.num_slots if threads > 1 else 0  # a thread's slots are not in a row
+        tree.arrays = self.arrays._replace(segments=read_only(segments), expansion=read_only(expansion))
+        return tree
+
     @property
     def arrays_with_leaves(self) -> PublicArrays:
         """The arrays, whose ends take the place of leaf tables."""
@@ -226,7 +238,7 @@ class PublicTree(Tree):
 
     def arrays_to_run_on(self, with_leaves: bool) -> tuple[PublicArrays, np.ndarray]:
         """Returns the arrays for a solver's kernels and their `expansion`, writable."""
-        expansion = np.zeros_like(self.arrays.expansion)
+        expansion = self.arrays.expansion.copy()
         return self.arrays._replace(expansion=read_only(expansion)), expansion
 
 
