@@ -17,8 +17,8 @@ from mccfr_plus.policies.keyed_policy import KeyedPolicy
 from mccfr_plus.policies.table import TreePolicy, is_strategy
 from mccfr_plus.trees.game_tree import GameTree
 from mccfr_plus.trees.loading import checked_outcomes, game_error, quiet_openspiel
-from mccfr_plus.trees.public.public_tree import PublicTree
 from mccfr_plus.trees.order import representative_states
+from mccfr_plus.trees.public.public_tree import PublicTree
 
 Probabilities: TypeAlias = Mapping[int, float] | Sequence[tuple[int, float]]
 AnyPolicy: TypeAlias = (

@@ -12,8 +12,8 @@ from mccfr_plus.files.atomic_write import atomic_write
 from mccfr_plus.policies.keyed_policy import KeyedPolicy, KeyedTable
 from mccfr_plus.policies.table import TreePolicy, is_strategy
 from mccfr_plus.trees.game_tree import GameTree, compile_game
-from mccfr_plus.trees.public.public_tree import FINGERPRINT, PublicTree
 from mccfr_plus.trees.loading import file_name_of, load_game
+from mccfr_plus.trees.public.public_tree import FINGERPRINT, PublicTree
 
 FORMAT = "mccfr_plus.policy"
 KEYED_FORMAT = "mccfr_plus.keyed_policy"

@@ -36,6 +36,8 @@ TOP = -1  # of segments: above all that threads have of their own
 OWNER, FIRST, LAST, FIRST_END, LAST_END = 0, 1, 2, 5, 6  # columns of segments; those of player p are 2 p further
 
 BLOCK = 4  # rows of a matrix that are multiplied side by side
+_FEW = 8  # times as many entries as differences take as long
+_NO_CHANGE = 4e-16  # of entries of about 1 that differ by rounding
 
 
 class PublicArrays(NamedTuple):
@@ -48,10 +50,15 @@ class PublicArrays(NamedTuple):
     infoset_range: np.ndarray  # [num_players + 1] int64
     slot_range: np.ndarray  # [num_players + 1] int64
     # [num_ends, 2, 4] int32, by player: the first hand's last slot, the distance to that of the next hand, the number
-    # of hands, and where the matrix begins in `matrices`.
+    # of hands, and where the matrix begins in `matrices`, or ~(where its rows begin in `row_start`).
     ends: np.ndarray
     scales: np.ndarray  # [num_ends, 2] float64: what the matrix of each player is multiplied by
     matrices: np.ndarray  # [any] float64: blocks of `BLOCK` own hands, in each the other player's hands
+    # Matrices whose neighboring rows differ in few entries, such as comparisons of cards: the differences from the row
+    # before, those of row r are entries row_start[r] .. row_start[r + 1] - 1.
+    row_start: np.ndarray  # [any] int64
+    change_hand: np.ndarray  # [any] int32: the other player's hand
+    change: np.ndarray  # [any] float64
     # [num_segments, 7] int64, where threads share the tree: whose each is, `TOP` or a thread; begin and end of infosets
     # of player 0, of player 1, and of ends. What is above the threads' subtrees comes first.
     segments: np.ndarray
@@ -66,6 +73,13 @@ def add_end(tree, reach, gradient, player, end, weight):
     entry, scale = np.int64(ends[at(end), player, MATRIX]), weight * tree.scales[at(end), player]
     others = ends[at(end), other, HANDS]
     first_other, next_other = np.int64(ends[at(end), other, SLOT]), np.int64(ends[at(end), other, STRIDE])
+    if entry < 0:
+        total = 0.0
+        for hand in range(hands):
+            for number in range(tree.row_start[at(~entry + hand)], tree.row_start[at(~entry + hand + 1)]):
+                total += tree.change[at(number)] * reach[at(first_other + tree.change_hand[at(number)] * next_other)]
+            gradient[at(slot + hand * stride)] += scale * total
+        return
     for begin in range(0, hands, BLOCK):
         sum_0, sum_1, sum_2, sum_3 = 0.0, 0.0, 0.0, 0.0
         from_slot = first_other
@@ -95,3 +109,29 @@ def public_gradient(tree, reach, gradient, player):
     gradient[at(tree.slot_range[-1] + player)] = 0.0
     for end in range(len(tree.ends)):
         add_end(tree, reach, gradient, player, end, 1.0)
+
+
+def with_changes(ends: np.ndarray, matrices: np.ndarray) -> dict[str, np.ndarray]:
+    """Returns `ends`, `row_start`, `change_hand` and `change`, with row differences where these have few entries."""
+    starts, rows, hands, changes, ends = [np.zeros(0, np.int64)], 0, list[np.ndarray](), list[np.ndarray](), ends.copy()
+    total = 0
+    for player in range(2):
+        keys = np.stack([ends[:, player, MATRIX], ends[:, player, HANDS], ends[:, 1 - player, HANDS]], axis=1)
+        for begin, own, other in np.unique(keys, axis=0).tolist():
+            blocks = -(-own // BLOCK)
+            block = matrices[begin : begin + blocks * other * BLOCK].reshape(blocks, other, BLOCK)
+            change = np.diff(block.transpose(0, 2, 1).reshape(-1, other)[:own], axis=0, prepend=0.0)
+            change[np.abs(change) < _NO_CHANGE] = 0.0
+            row, hand = np.nonzero(change)
+            if len(row) * _FEW < own * other:
+                starts.append(total + np.searchsorted(row, np.arange(own + 1)))
+                hands.append(hand.astype(np.int32))
+                changes.append(change[row, hand])
+                ends[(keys == [begin, own, other]).all(1), player, MATRIX] = ~rows
+                rows, total = rows + own + 1, total + len(row)
+    return {
+        "ends": ends,
+        "row_start": np.concatenate(starts),
+        "change_hand": np.concatenate([np.zeros(0, np.int32), *hands]),
+        "change": np.concatenate([np.zeros(0), *changes]),
+    }

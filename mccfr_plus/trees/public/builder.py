@@ -4,7 +4,6 @@ Each step holds all histories that agree in what is public. A player's hands are
 apart by. An outcome of chance is public as far as all players see it; what is left of it are private hands.
 """
 
-from collections.abc import Callable
 from functools import cache
 from typing import Any, NamedTuple
 

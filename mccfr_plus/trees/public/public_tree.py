@@ -4,7 +4,7 @@ import copy
 import hashlib
 from collections.abc import Sequence
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 import pyspiel
@@ -20,7 +20,7 @@ from mccfr_plus.trees.info_states import InfoStates, key_places
 from mccfr_plus.trees.loading import action_name, is_converted, load_game
 from mccfr_plus.trees.needs import INFOSETS, PUBLIC
 from mccfr_plus.trees.public import builder
-from mccfr_plus.trees.public.arrays import IS_PUBLIC, SLOT, PublicArrays
+from mccfr_plus.trees.public.arrays import IS_PUBLIC, SLOT, PublicArrays, with_changes
 from mccfr_plus.trees.public.sharing import segments_of
 from mccfr_plus.trees.public.sources import source_of_rules, source_of_tree
 from mccfr_plus.trees.tree import Tree
@@ -106,7 +106,7 @@ class PublicTree(Tree):
             infosets=records,
             infoset_range=np.array([0, infosets[0], num_infosets]),
             slot_range=np.array([0, slots[0], num_slots]),
-            ends=ends.copy(),
+            **with_changes(ends, found.matrices),
             scales=found.scales[:num_ends].copy(),
             matrices=found.matrices[:num_values].copy(),
             segments=np.zeros((0, 7), np.int64),

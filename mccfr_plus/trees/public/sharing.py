@@ -82,7 +82,7 @@ def list_part(tree, scratch, player, owner, count):
 @inline_kernel
 def shared_gradient(parameters, sampling_weights, tree, strategy, scratch, player):
     """Writes the thread's part of the player's exact gradient, and lists its infosets. See `full_gradient`."""
-    thread, gradient, visited = scratch.counts[0]["thread"], scratch.gradient, 0
+    thread, gradient = scratch.counts[0]["thread"], scratch.gradient
     _refresh_reach(tree, strategy, scratch, 1 - player)
     for segment in tree.segments:
         owner, first, last = segment[OWNER], segment[FIRST + 2 * player], segment[LAST + 2 * player]
