@@ -362,7 +362,7 @@ def best_response_value(tree, reach, player, gradient, best):
 
 @kernel
 def evaluate_players(strategy, best_values, values, reach, gradient, best, *flat):
-    """Writes all players' values. `flat` are the fields of `TreeArrays` or `PublicArrays`, which Numba unpacks in half the time."""
+    """Writes all players' values. `flat` are the fields of the tree's arrays, which Numba unpacks in half the time."""
     tree = PublicArrays(*flat) if IS_PUBLIC() else TreeArrays(*flat)
     own_reach(tree, strategy, reach)
     for player in range(len(values)):

@@ -32,7 +32,7 @@ from mccfr_plus.trees.lazy_tree import INFOSET_COST, NODE_COST, SLOT_ACTION_COST
 from mccfr_plus.trees.loading import is_converted, load_game
 from mccfr_plus.trees.memory import MemoryPlan, plan_memory, release_unused, resident_bytes
 from mccfr_plus.trees.needs import HISTORIES, INFOSETS, NODES, PUBLIC
-from mccfr_plus.trees.public.public_tree import PublicTree
+from mccfr_plus.trees.public.public_tree import PublicTree, predicted_slots
 from mccfr_plus.trees.scratch import DRAWN, TOUCHED, new_scratch
 from mccfr_plus.trees.size_estimate import SizeEstimate, as_text, number_of, probe_size
 from mccfr_plus.trees.tree import Tree
@@ -67,6 +67,9 @@ _TO_NUMBER_INFOSETS = 1.2e-8
 _TO_LIST_LEAVES = 2 * 1.6e-8  # they are counted first
 _SYMMETRY_FACTOR = 1.5  # times as long for a history
 
+# liars_dice(numdice=2,dice_sides=5), November 2026: 0.38 CPU seconds an iteration, 31 million slots, and 2.9 GB.
+_SECONDS_PER_PUBLIC_SLOT, _BYTES_PER_PUBLIC_SLOT = 1.2e-8, 90
+
 _NUMBER = np.dtype(np.float64).itemsize
 _NUMBERS_OF_POLICY = 3  # per slot, while an average policy is made: its strategy, and the policy's two arrays
 _NUMBERS_BY_RULES = 6  # per slot, while a strategy is evaluated by rules
@@ -92,7 +95,10 @@ def choose(
         if kind == "lazy":
             _require_short_traversals(game, config)
         return replace(config, tree=kind), tree, ""
-    chosen, reason = _components_for(kind, game, tree, estimate)
+    is_plain = config.tree == "auto" and config.batch == 1 and not config.symmetry
+    public = _public(game, estimate or probe_size(game)) if kind == "rules" and is_plain else None
+    chosen, reason = public or _components_for(kind, game, tree, estimate)
+    kind = kind if public is None else "public"
     return SolverConfig.from_specs(**{**chosen, **given, "tree": kind}), tree, why + reason
 
 
@@ -137,6 +143,19 @@ def _components_for(
         chosen["symmetry"] = True
         reason += f"; {symmetries} symmetries of the board are used"
     return chosen, reason
+
+
+def _public(game: pyspiel.Game, estimate: SizeEstimate) -> tuple[dict[str, Any], str] | None:
+    """Returns full iterations on a public tree if the game has one that fits into memory."""
+    rules = compiled_rules(game)
+    slots = None if rules is None else predicted_slots(rules, number_of(estimate.terminal_nodes.log10))
+    if slots is None or slots * _BYTES_PER_PUBLIC_SLOT > _MAX_BYTES:
+        return None
+    reason = (
+        f"only hands are private: on the public tree a full iteration takes about "
+        f"{slots * _SECONDS_PER_PUBLIC_SLOT:.2g} s, and a solver {slots * _BYTES_PER_PUBLIC_SLOT / 1e9:.1f} GB"
+    )
+    return {"estimator": "full", "tree": "public"}, reason
 
 
 def _full_by_rules(game: pyspiel.Game, estimate: SizeEstimate) -> tuple[dict[str, Any], str] | None:

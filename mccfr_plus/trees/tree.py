@@ -6,7 +6,7 @@ import numpy as np
 import pyspiel
 
 from mccfr_plus.display import html_summary
-from mccfr_plus.trees.arrays import Shape, TreeArrays
+from mccfr_plus.trees.arrays import Shape
 
 
 class Sizes(NamedTuple):
@@ -33,7 +33,7 @@ class Tree:
     kind: ClassVar[str]  # as `Solver` calls it
     provides: ClassVar[frozenset[str]]  # words of `needs`
     game: pyspiel.Game
-    arrays: TreeArrays
+    arrays: Any  # `TreeArrays`, or `PublicArrays` of a public tree
     shape: Shape
     bindings: Any  # what fills slots of estimators, minimizers and averages for this tree
     slot_action: np.ndarray  # OpenSpiel's action of each slot

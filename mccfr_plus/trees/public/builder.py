@@ -25,19 +25,20 @@ from mccfr_plus.trees.public.arrays import BLOCK, HANDS, LEAVE, MATRIX, PUBLIC_N
 from mccfr_plus.trees.scratch import at
 
 # Why the kernel returns: it is done; it may go on; arrays are full, after which it may go on; or what is not public.
-DONE, PAUSED = 0, 1
+DONE, PAUSED = range(2)
 FULL_HISTORIES, FULL_NODES, FULL_INFOSETS, FULL_ENDS, FULL_VALUES = range(2, 7)
 DIFFERENT_MOVERS, DIFFERENT_ACTIONS, HIDDEN_ACTION, FORGETFUL = range(7, 11)
 
 # Columns of a frame, which is a set of histories on the path: where it begins, its size; who moves, its children, how
-# many of them were taken, its node (-1: chance deals hands only), the players who have decided since chance moved; and, for each of both players, the first hand's last
-# slot, the distance to the next hand's, and the number of hands at its last node.
+# many of them were taken, its node (-1: chance deals hands only), bits of the players who have decided since chance
+# moved; and, for each of both players, the first hand's last slot, the distance to the next hand's, and the number of
+# hands at its last node.
 _BEGIN, _SIZE, _MOVER, _NUM_CHILDREN, _TAKEN, _NODE, _DECIDED, _LAST = range(8)
 _OF_PLAYER = 3
 _NUM_COLUMNS = _LAST + 2 * _OF_PLAYER
 
 # Entries of `_Room.counts`: what was found so far, by player for infosets and slots; and the depth.
-_NODES, _OUTCOMES, _ACTIONS, _ENDS, _VALUES, _MATRICES, _INFOSETS, _SLOTS, _DEPTH = 0, 1, 2, 3, 4, 5, 6, 8, 10
+_NODES, _OUTCOMES, _ACTIONS, _ENDS, _VALUES, _MATRICES, INFOSETS, SLOTS, _DEPTH = 0, 1, 2, 3, 4, 5, 6, 8, 10
 _STAMP, _CHECKED, _IS_NEW, LEAVES, _NUM_COUNTS = 11, 12, 13, 14, 15
 
 _GROWTH = 2  # of arrays that are full
@@ -142,7 +143,7 @@ def _sort_hands(source, room, found, frame, actions, is_known):
     With `is_known` the hands are those of the player's last decision, of which the marked histories are compared.
     """
     counts, begin, mover, hands = room.counts, frame[_BEGIN], frame[_MOVER], 0
-    last, infoset, end = _LAST + _OF_PLAYER * mover, counts[_INFOSETS + mover], begin + frame[_SIZE]
+    last, infoset, end = _LAST + _OF_PLAYER * mover, counts[INFOSETS + mover], begin + frame[_SIZE]
     count = RULE_LEGAL(source.parameters, source.table, room.states[begin], actions)
     counts[_STAMP] += 1
     for history in range(begin, end):
@@ -189,7 +190,7 @@ def _decide(source, room, found, frame, actions):
     top = begin + frame[_SIZE]
     if top == len(room.states):
         return FULL_HISTORIES
-    if counts[_INFOSETS + mover] + frame[_SIZE] > len(found.parents):
+    if counts[INFOSETS + mover] + frame[_SIZE] > len(found.parents):
         return FULL_INFOSETS
     is_known, status, hands = frame[_DECIDED] >> mover & 1 and counts[_CHECKED] > _CHECKS, PAUSED, 0
     if is_known:
@@ -216,14 +217,14 @@ def _decide(source, room, found, frame, actions):
     frame[_DECIDED] |= 1 << mover
     record = found.nodes[node]
     record["kind"], record["num_children"], record["num_hands"] = mover, count, hands
-    record["first"] = counts[_INFOSETS + mover]
-    found.first_action[node], found.first_slot[node] = counts[_ACTIONS], counts[_SLOTS + mover]
+    record["first"] = counts[INFOSETS + mover]
+    found.first_action[node], found.first_slot[node] = counts[_ACTIONS], counts[SLOTS + mover]
     for index in range(count):
         found.actions[counts[_ACTIONS] + index] = actions[index]
     counts[_NODES] += 1
     counts[_ACTIONS] += count
-    counts[_INFOSETS + mover] += hands
-    counts[_SLOTS + mover] += hands * count
+    counts[INFOSETS + mover] += hands
+    counts[SLOTS + mover] += hands * count
     return DONE
 
 
@@ -431,13 +432,19 @@ def _traversal_of(rules: Rules) -> Any:
     return bind(_traverse, kernels_of(rules))
 
 
-def build(source: Source) -> tuple[int, Found, np.ndarray, list[tuple[int, int]]]:
-    """Returns a status, what was found, `_Room.counts`, and where it ended: the players' actions with the players."""
+def build(source: Source, max_nodes: int | None = None) -> tuple[int, Found, np.ndarray, list[tuple[int, int]]]:
+    """Returns a status, what was found, `_Room.counts`, and where it ended: the players' actions with the players.
+
+    The status is `PAUSED` if there are more than `max_nodes`.
+    """
     traverse, (room, found), status = _traversal_of(source.rules), _rooms(source), PAUSED
+    given = tuple.__new__(Source, (None, *source[1:]))  # Numba takes no rules
     with announce_compilation(traverse, "the public tree", 8):
-        traverse(source._replace(rules=None), room, found, -1)
+        traverse(given, room, found, -1)
     while PAUSED <= status <= FULL_VALUES:
-        status = traverse(source._replace(rules=None), room, found, _VISITS)
+        status = traverse(given, room, found, min(_VISITS, max_nodes or _VISITS))
+        if status == PAUSED and max_nodes is not None and room.counts[_NODES] > max_nodes:
+            break
         if status in _GROUPS:
             _enlarge(room, found, status)
     path = [

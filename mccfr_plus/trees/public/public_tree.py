@@ -26,6 +26,7 @@ from mccfr_plus.trees.public.sources import source_of_rules, source_of_tree
 from mccfr_plus.trees.tree import Tree
 
 _FEW_LEAVES = 500_000  # of games that are stored in a second, for policies with all of OpenSpiel's attributes
+_TRIAL_NODES = 5_000
 _INSTEAD = "Use tree='compiled', 'rules' or 'lazy'."
 FINGERPRINT = "public "  # begins those of public trees
 _REASONS = {
@@ -47,12 +48,12 @@ class PublicTree(Tree):
 
     kind: ClassVar[str] = "public"
     provides: ClassVar[frozenset[str]] = frozenset({INFOSETS, PUBLIC})
-    perfect_recall: ClassVar[bool] = True
 
     def __init__(self, game: pyspiel.Game | str | GameTree):
         loaded = load_game(game)
         _require_two_players(loaded)
         self.game, self.num_players, self.is_converted = loaded, 2, is_converted(game, loaded)
+        self.perfect_recall = True
         self.bindings: Bindings = {IS_PUBLIC: True}
         self._rules: RulesGame | None = None if isinstance(game, GameTree) else compiled_rules(loaded)
         self._stored: GameTree | None = None
@@ -69,7 +70,7 @@ class PublicTree(Tree):
     def _take(self, found: builder.Found, counts: np.ndarray, max_depth: int) -> None:
         """Numbers infosets and slots of both players together."""
         num_nodes, num_outcomes, num_actions, num_ends, num_values = counts[:5].tolist()
-        infosets, slots = (counts[begin : begin + 2].tolist() for begin in (6, 8))
+        infosets, slots = (counts[begin : begin + 2].tolist() for begin in (builder.INFOSETS, builder.SLOTS))
         num_infosets, num_slots = sum(infosets), sum(slots)
         nodes, ends = found.nodes[:num_nodes], found.ends[:num_ends]
         starts, slot_starts = np.array([0, infosets[0]]), np.array([0, slots[0]])
@@ -161,7 +162,7 @@ class PublicTree(Tree):
         return folded[order], order
 
     def infoset_of_state(self, state: pyspiel.State, player: int) -> int | None:
-        """Returns the number of the infoset that a player is in, or None where there is none; by rules without texts."""
+        """Returns the number of the infoset that a player is in, or None; by rules without texts."""
         if self._rules is None:
             return super().infoset_of_state(state, player)
         game, words = self._rules, self._rules.first_state.copy()
@@ -240,6 +241,20 @@ class PublicTree(Tree):
         """Returns the arrays for a solver's kernels and their `expansion`, writable."""
         expansion = self.arrays.expansion.copy()
         return self.arrays._replace(expansion=read_only(expansion)), expansion
+
+
+def predicted_slots(rules: RulesGame, num_leaves: float) -> float | None:
+    """Returns about how many slots the public tree of a game with rules has; None if it is seen not to be public.
+
+    `num_leaves` is the number of the game's terminal nodes. Slots per terminal node are counted in a part of the tree.
+    """
+    if rules.sizes.num_players != 2:
+        return None
+    status, _, counts, _ = builder.build(source_of_rules(rules), _TRIAL_NODES)
+    if status not in (builder.DONE, builder.PAUSED) or not counts[builder.LEAVES]:
+        return None
+    slots = float(counts[builder.SLOTS : builder.SLOTS + 2].sum())
+    return slots if status == builder.DONE else slots / float(counts[builder.LEAVES]) * num_leaves
 
 
 def _folded(keys: np.ndarray) -> np.ndarray:

@@ -55,7 +55,7 @@ def _refresh_reach(tree, strategy, scratch, player):
     if scratch.reach_valid[player]:
         return
     for segment in tree.segments:
-        if segment[OWNER] == TOP or segment[OWNER] == thread:
+        if segment[OWNER] in (TOP, thread):
             for infoset in range(segment[FIRST + 2 * player], segment[LAST + 2 * player]):
                 record = infosets[at(infoset)]
                 first, above = record["first_slot"], reach[at(record["parent_slot"])]
@@ -86,7 +86,7 @@ def shared_gradient(parameters, sampling_weights, tree, strategy, scratch, playe
     _refresh_reach(tree, strategy, scratch, 1 - player)
     for segment in tree.segments:
         owner, first, last = segment[OWNER], segment[FIRST + 2 * player], segment[LAST + 2 * player]
-        if last > first and (owner == TOP or owner == thread):
+        if last > first and owner in (TOP, thread):
             end = tree.infosets[at(last - 1)]["first_slot"] + tree.infosets[at(last - 1)]["num_actions"]
             for slot in range(tree.infosets[at(first)]["first_slot"], end):
                 gradient[at(slot)] = 0.0
