@@ -17,6 +17,7 @@ from mccfr_plus.trees.game_tree import GameTree, compile_game
 from mccfr_plus.trees.loading import load_game
 from mccfr_plus.trees.public.arrays import IS_PUBLIC, PublicArrays
 from mccfr_plus.trees.public.public_tree import PublicTree
+from mccfr_plus.trees.scratch import Scratch
 
 AnyGame: TypeAlias = pyspiel.Game | str | GameTree | PublicTree
 
@@ -74,10 +75,12 @@ class BestResponse(NamedTuple):
 class Evaluator:
     """Evaluates strategies of one tree in arrays that it keeps, as allocating them takes long. Not thread-safe."""
 
-    def __init__(self, tree: GameTree | PublicTree):
+    def __init__(self, tree: GameTree | PublicTree, scratch: Scratch | None = None):
         self._run = bind(evaluate_players, tree.bindings, partial=True)
         self._tree, self._arrays, size = tree, tree.arrays_with_leaves, tree.num_slots + tree.num_players
-        self._scratch = np.empty(size), np.empty(size + 1), np.empty(tree.num_infosets, np.int32)
+        # On a large public tree the solver's own arrays, of which the evaluation leaves nothing.
+        lent = (np.empty(size), np.empty(size + 1)) if scratch is None else (scratch.reach, scratch.gradient)
+        self._scratch = *lent, np.empty(tree.num_infosets, np.int32)
         self.room = np.empty(size)  # for callers: where to write the strategy
 
     def evaluate(self, strategy: np.ndarray) -> Evaluation:

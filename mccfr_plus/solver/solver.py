@@ -43,7 +43,7 @@ class Solver(IterativeSolver):
     Args:
         game: A `pyspiel.Game`, a game string, or a `GameTree`.
         estimator: An `Estimator` or its short name: full, chance, opponent, external, outcome, balanced,
-            average_strategy, escher; with parameters as in ``"outcome(epsilon=0.3)"``.
+            average_strategy, escher, public_chance; with parameters as in ``"outcome(epsilon=0.3)"``.
         minimizer: A `Minimizer` or its short name: rm, rm+, linear, linear+, dcfr, dcfr_pruning, dcfr+, hs_dcfr,
             prm, prm+, pdcfr+, sapcfr+, apcfr+, smooth_prm+, rtcfr+, mmd, reg_cfr, hedge, ftrl, omd.
         averaging: A `PowerAverage` or its short name: uniform, linear, power, exact, lazy, stochastic, sampled,
@@ -61,7 +61,8 @@ class Solver(IterativeSolver):
             their own on shared tables, without waiting; some updates are lost, and no two runs are alike.
         tree: ``"compiled"``: the whole tree is built first; ``"rules"``: no history is stored, traversals follow the
             game's compiled rules; ``"lazy"``: nodes are expanded when they are first sampled; ``"auto"``: the first of
-            these that is possible. Compiled and lazy trees give bitwise identical results.
+            these that is possible. Compiled and lazy trees give bitwise identical results. ``"public"``: traversals of
+            the public tree serve all private hands at once, in two-player games in which only hands are private.
         memory: Limit of the whole process, such as ``"4GB"``; None: half of what is free. When a tree that grows
             reaches it, `run` ends with the result so far.
         symmetry: Whether infosets that a symmetry of the rules maps to each other, such as a turn of the board, count
@@ -295,7 +296,10 @@ class Solver(IterativeSolver):
             return RulesEvaluator(self.tree).evaluate(self.average_strategy())
         if INFOSETS in self.tree.provides:
             if self._evaluator is None:
-                self._evaluator = Evaluator(self.tree)
+                lent = self._engine.scratches[0] if PUBLIC in self.tree.provides else None
+                self._evaluator = Evaluator(self.tree, lent)
+            if PUBLIC in self.tree.provides:
+                self._engine.scratches[0].reach_valid[:] = 0
             return self._evaluator.evaluate(self._engine.average_strategy(self._evaluator.room))
         return evaluate(self.whole_tree(), self.average_policy())
 

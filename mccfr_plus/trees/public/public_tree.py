@@ -19,8 +19,9 @@ from mccfr_plus.trees.game_tree import GameTree, compile_game
 from mccfr_plus.trees.info_states import InfoStates, key_places
 from mccfr_plus.trees.loading import action_name, is_converted, load_game
 from mccfr_plus.trees.needs import INFOSETS, PUBLIC
-from mccfr_plus.trees.public import builder
+from mccfr_plus.trees.public import histories
 from mccfr_plus.trees.public.arrays import IS_PUBLIC, SLOT, PublicArrays, with_changes
+from mccfr_plus.trees.public.builder import build
 from mccfr_plus.trees.public.sharing import segments_of
 from mccfr_plus.trees.public.sources import source_of_rules, source_of_tree
 from mccfr_plus.trees.tree import Tree
@@ -30,9 +31,9 @@ _TRIAL_NODES = 5_000
 _INSTEAD = "Use tree='compiled', 'rules' or 'lazy'."
 FINGERPRINT = "public "  # begins those of public trees
 _REASONS = {
-    builder.DIFFERENT_MOVERS: "who moves next depends on private information",
-    builder.DIFFERENT_ACTIONS: "the legal actions depend on private information",
-    builder.FORGETFUL: "the player to move has forgotten what it knew, which is imperfect recall",
+    histories.DIFFERENT_MOVERS: "who moves next depends on private information",
+    histories.DIFFERENT_ACTIONS: "the legal actions depend on private information",
+    histories.FORGETFUL: "the player to move has forgotten what it knew, which is imperfect recall",
 }
 
 
@@ -62,15 +63,15 @@ class PublicTree(Tree):
         else:
             self._stored = compile_game(game)
             source = source_of_tree(self._stored)
-        status, found, counts, path = builder.build(source)
-        if status != builder.DONE:
+        status, found, counts, path = build(source)
+        if status != histories.DONE:
             raise GameError(_refusal(loaded, status, path))
         self._take(found, counts, source.max_depth)
 
-    def _take(self, found: builder.Found, counts: np.ndarray, max_depth: int) -> None:
+    def _take(self, found: histories.Found, counts: np.ndarray, max_depth: int) -> None:
         """Numbers infosets and slots of both players together."""
         num_nodes, num_outcomes, num_actions, num_ends, num_values = counts[:5].tolist()
-        infosets, slots = (counts[begin : begin + 2].tolist() for begin in (builder.INFOSETS, builder.SLOTS))
+        infosets, slots = (counts[begin : begin + 2].tolist() for begin in (histories.INFOSETS, histories.SLOTS))
         num_infosets, num_slots = sum(infosets), sum(slots)
         nodes, ends = found.nodes[:num_nodes], found.ends[:num_ends]
         starts, slot_starts = np.array([0, infosets[0]]), np.array([0, slots[0]])
@@ -92,7 +93,7 @@ class PublicTree(Tree):
             order.append(own)
         self._decisions = np.concatenate(order)  # nodes in the order of their infosets
         self._first_action, self._actions = found.first_action[:num_nodes].copy(), found.actions[:num_actions].copy()
-        self.num_leaves = int(counts[builder.LEAVES])  # histories that end the game
+        self.num_leaves = int(counts[histories.LEAVES])  # histories that end the game
         self.keys = np.concatenate([found.keys[: infosets[player], player] for player in range(2)])
         rows_of_outcomes = [
             alias_table(found.outcomes[first : first + count])
@@ -250,11 +251,11 @@ def predicted_slots(rules: RulesGame, num_leaves: float) -> float | None:
     """
     if rules.sizes.num_players != 2:
         return None
-    status, _, counts, _ = builder.build(source_of_rules(rules), _TRIAL_NODES)
-    if status not in (builder.DONE, builder.PAUSED) or not counts[builder.LEAVES]:
+    status, _, counts, _ = build(source_of_rules(rules), _TRIAL_NODES)
+    if status not in (histories.DONE, histories.PAUSED) or not counts[histories.LEAVES]:
         return None
-    slots = float(counts[builder.SLOTS : builder.SLOTS + 2].sum())
-    return slots if status == builder.DONE else slots / float(counts[builder.LEAVES]) * num_leaves
+    slots = float(counts[histories.SLOTS : histories.SLOTS + 2].sum())
+    return slots if status == histories.DONE else slots / float(counts[histories.LEAVES]) * num_leaves
 
 
 def _folded(keys: np.ndarray) -> np.ndarray:
@@ -270,7 +271,7 @@ def _require_two_players(game: pyspiel.Game) -> None:
 def _refusal(game: pyspiel.Game, status: int, path: list[tuple[int, int]]) -> str:
     """Returns why a game has no public tree, given the players' actions up to where that showed."""
     names = [f"{action_name(game, player, action)!r} of player {player}" for player, action in path]
-    if status == builder.HIDDEN_ACTION:
+    if status == histories.HIDDEN_ACTION:
         *before, last = names
         where = f" after {', '.join(before)}" if before else ""
         return f"tree='public': {game} has private actions: {last}{where} is not public. {_INSTEAD}"

@@ -9,7 +9,7 @@ from mccfr_plus.games.rules import CHANCE, MOVER, NOW, Rules
 from mccfr_plus.kernels.compile import inline_kernel, kernel
 from mccfr_plus.trees.game_tree import GameTree
 from mccfr_plus.trees.info_states import KeyPlaces, key_places
-from mccfr_plus.trees.public.builder import Source
+from mccfr_plus.trees.public.histories import Source
 
 _NODE = 1  # the word of a state, beside its mover, with a node of the stored tree
 
