@@ -231,7 +231,7 @@ class GradientSampler:
         # The room for visits at opponents' infosets that a solver has.
         chance, own = (not self.all_players and x for x in (estimator.visits_all_chance, estimator.visits_all_own))
         players = [NO_PLAYER] if self.all_players else range(tree.num_players)
-        room = 0  # a walk over a public tree lists none
+        room = 0  # traversals of public trees list none
         if PUBLIC not in tree.provides:
             room = int(max(max_visits(tree.arrays.nodes, player, False, chance, own) for player in players))
         seed, per_infoset = rng.integers(0, 2**64, size=1, dtype=np.uint64), estimator.sample_per_infoset

@@ -14,7 +14,7 @@ from mccfr_plus.trees.scratch import at, push, touch
 
 @inline_kernel
 def sample_public_chance(parameters, sampling_weights, tree, strategy, scratch, player):
-    """Adds one walk over the public tree to `scratch.gradient`. `scratch` is modified in place.
+    """Adds one traversal of the public tree to `scratch.gradient`. `scratch` is modified in place.
 
     A public outcome c is drawn by its probability q(c) over all hands, whatever the hands. The matrices have the
     probabilities by chance of all pairs of hands with c, so that ends behind it weigh 1 / q(c).

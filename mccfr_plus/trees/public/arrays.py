@@ -14,7 +14,7 @@ from mccfr_plus.kernels.compile import inline_kernel
 from mccfr_plus.kernels.slots import Constant
 from mccfr_plus.trees.scratch import at
 
-# One record per step of a walk over the public tree, parents first: a decision (`kind` is the player), `CHANCE`, an end
+# One record per step of a traversal of the public tree, parents first: a decision (`kind` is the player), `CHANCE`, an end
 # (`TERMINAL`), or `LEAVE`, which follows the subtree of each public outcome.
 PUBLIC_NODE = np.dtype(
     [

@@ -24,7 +24,7 @@ from mccfr_plus.trees.scratch import at
 # Why the kernel returns: it is done; it may go on; arrays are full, after which it may go on; or what is not public.
 DONE, PAUSED = range(2)
 FULL_HISTORIES, FULL_NODES, FULL_INFOSETS, FULL_ENDS, FULL_VALUES = range(2, 7)
-DIFFERENT_MOVERS, DIFFERENT_ACTIONS, HIDDEN_ACTION, FORGETFUL = range(7, 11)
+DIFFERENT_MOVERS, DIFFERENT_ACTIONS, HIDDEN_ACTION, IMPERFECT_RECALL = range(7, 11)
 
 # Columns of a frame, which is a set of histories on the path: where it begins, its size; who moves, its children, how
 # many of them were taken, its node (-1: chance deals hands only), bits of the players who have decided since chance
@@ -160,7 +160,7 @@ def _sort_hands(source, room, found, frame, actions, is_known):
             found.parents[infoset + hand, mover] = parent
             hands += 1
         elif found.parents[infoset + hand, mover] != parent:
-            return FORGETFUL, hands
+            return IMPERFECT_RECALL, hands
         room.hands[history, mover] = hand
     return DONE, hands
 

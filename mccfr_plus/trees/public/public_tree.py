@@ -33,7 +33,7 @@ FINGERPRINT = "public "  # begins those of public trees
 _REASONS = {
     histories.DIFFERENT_MOVERS: "who moves next depends on private information",
     histories.DIFFERENT_ACTIONS: "the legal actions depend on private information",
-    histories.FORGETFUL: "the player to move has forgotten what it knew, which is imperfect recall",
+    histories.IMPERFECT_RECALL: "the player to move has imperfect recall",
 }
 
 
