@@ -37,6 +37,7 @@ from mccfr_plus.estimators import ExternalSampling as ExternalSampling
 from mccfr_plus.estimators import Full as Full
 from mccfr_plus.estimators import OpponentSampling as OpponentSampling
 from mccfr_plus.estimators import OutcomeSampling as OutcomeSampling
+from mccfr_plus.estimators import PublicChanceSampling as PublicChanceSampling
 from mccfr_plus.evaluation import BestResponse as BestResponse
 from mccfr_plus.evaluation import Estimate as Estimate
 from mccfr_plus.evaluation import Evaluation as Evaluation

@@ -60,6 +60,7 @@ PUBLIC = {
     "GameValue", "HeadToHead", "Hedge", "InfoStatePolicy", "KeyedPolicy", "MagneticMirrorDescent", "MatchResult",
     "MccfrPlusError", "Minimizer", "OMD", "OnlineOutcomeSampling", "OpponentSampling", "OutcomeSampling",
     "PolicyError", "PolicyFileError", "PowerAverage", "PredictiveDiscounted", "PredictiveRegretMatching",
+    "PublicChanceSampling",
     "PredictiveRegretMatchingPlus", "Progress", "Quality", "RegretBound", "RegretMatching", "RegretMatchingPlus",
     "RegularizedMirrorDescent", "RewardTransformation", "ScheduledAverage", "ScheduledDiscounted", "SizeEstimate",
     "SmoothPredictive", "Solver",

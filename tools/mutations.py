@@ -42,6 +42,33 @@ def changes(folder: str, tests: str, *rows: tuple[str, str, str, str]) -> list[C
 
 CHANGES = [
     *changes(
+        "trees/public",
+        "tests/trees/test_public_tree.py",
+        (
+            "hands of later deals belong to their parents' first hand",
+            "histories.py",
+            "parent = frame[last] + room.hands[history, mover] * frame[last + 1]",
+            "parent = frame[last]",
+        ),
+        ("matrices of other factors are taken for equal", "histories.py", "return other, scale", "return other, 1.0"),
+        (
+            "a thread leaves out the values passed to the top",
+            "sharing.py",
+            "scratch.gradient[at(slot)] += theirs[at(slot)]",
+            "scratch.gradient[at(slot)] += 0.0",
+        ),
+    ),
+    *changes(
+        "estimators",
+        "tests/trees/test_public_tree.py",
+        (
+            "a public outcome drawn does not weigh 1 / q",
+            "public_chance.py",
+            "weight /= tree.chance",
+            "weight *= tree.chance",
+        ),
+    ),
+    *changes(
         "estimators",
         "tests/checks/test_built_in_components.py",
         ("own reach counts among the others'", "outcome.py", "if other != player:", "if True:"),

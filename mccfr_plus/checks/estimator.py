@@ -5,11 +5,12 @@ import itertools
 import math
 import time
 from collections.abc import Iterable
+from typing import Any
 
 import numpy as np
 import pyspiel
 
-from mccfr_plus.checks.games import exact_gradient, name_of, tiny_trees, tree_of_name
+from mccfr_plus.checks.games import exact_gradient, name_of, public_trees, tiny_trees, tree_of_name
 from mccfr_plus.checks.report import CheckLine, Report, Subject
 from mccfr_plus.checks.sampler import FALSE_ALARM, DrawsDirectly, GradientSampler, Script, all_outcomes, z_limit
 from mccfr_plus.errors import ConfigError, shortened
@@ -18,7 +19,8 @@ from mccfr_plus.kernels.compile import announce_compilation
 from mccfr_plus.parameters import check_whole, new_state
 from mccfr_plus.solver.config import SolverConfig, estimate_with
 from mccfr_plus.trees.game_tree import GameTree, compile_game
-from mccfr_plus.trees.needs import DRAWS, GRADIENTS
+from mccfr_plus.trees.needs import DRAWS, GRADIENTS, PUBLIC
+from mccfr_plus.trees.public.public_tree import PublicTree
 
 _SAMPLED = "kuhn_poker", "leduc_poker"  # many samples, and many slots
 _TOLERANCE = 1e-10
@@ -69,10 +71,13 @@ def check_estimator(
     new_state(seed)  # validates the seed
     if samples is not None:
         check_whole("samples", samples)
-    trees = tiny_trees() if games is None else [compile_game(game) for game in games]
+    trees: list[Any] = tiny_trees() if games is None else [compile_game(game) for game in games]
+    if is_public := config.who_needs(PUBLIC) is not None:
+        trees = public_trees() if games is None else list(map(PublicTree, trees))
     if not trees:
         raise ConfigError("games=[]: give at least one game, or None for the built-in ones.")
-    sampled = list(map(tree_of_name, _SAMPLED)) if games is None else trees
+    sampled: list[Any] = list(map(tree_of_name, _SAMPLED)) if games is None else trees
+    sampled = list(map(PublicTree, sampled)) if is_public and games is None else sampled
     smaller, larger = (pick(sampled, key=lambda tree: tree.num_nodes) for pick in (min, max))
     lines = exact_means(config, trees, seed) if exact else []
     lines += _compiled(config, larger, seed)
@@ -161,7 +166,7 @@ def _z_test(sampler: GradientSampler, player: int, samples: int | None, seed: in
     many = (hits >= np.where(is_slot, _ENOUGH, 1)) & ~is_constant
     # An event that was not seen has a probability of up to log(1 / false alarm) / count; what it would add is of
     # the size of a payoff. Control variates are small in nearly all traversals, and large in one of a million.
-    unseen = -math.log(FALSE_ALARM) / count * float(np.abs(tree.arrays.payoffs).max())
+    unseen = -math.log(FALSE_ALARM) / count * float(np.abs(getattr(tree, "stored", tree).arrays.payoffs).max())
     away = np.abs(mean - expected)
     rounding = 1e-8 * scale * np.where(is_slot, 1, len(moments[0]))
     slack = rounding + (0.0 if config.baseline is None else np.where(is_slot, unseen, 0.0))

@@ -12,6 +12,7 @@ import pyspiel
 from mccfr_plus.errors import shortened
 from mccfr_plus.games.rules import CHANCE, TERMINAL
 from mccfr_plus.trees.game_tree import GameTree, compile_game
+from mccfr_plus.trees.public.public_tree import PublicTree
 
 # General sum: chance is uneven, B is entered at two depths, D has a single action, and both players move twice. Three
 # players: C is entered at two depths, of which one lies behind chance. One player against chance, three decisions deep.
@@ -26,7 +27,7 @@ _LEVELS = 5  # of `deep_text`
 _TITLES: dict[int, str] = {}
 
 
-def name_of(tree: GameTree) -> str:
+def name_of(tree: GameTree | PublicTree) -> str:
     """Returns a short text for a game."""
     return _TITLES.get(id(tree.game)) or shortened(tree.game, 60)
 
@@ -78,7 +79,12 @@ def tiny_trees() -> list[GameTree]:
     return [tree_of_name("kuhn_poker"), *(tree_of_text(text) for text in (SPANS, THREE, ALONE))]
 
 
-def random_strategy(tree: GameTree, rng: np.random.Generator, zeros: float = 0.0) -> np.ndarray:
+def public_trees() -> list[PublicTree]:
+    """Returns public trees for the same, without and with public outcomes."""
+    return [PublicTree(tree_of_name(name)) for name in ("kuhn_poker", "leduc_ranks(ranks=2,suits=2)")]
+
+
+def random_strategy(tree: GameTree | PublicTree, rng: np.random.Generator, zeros: float = 0.0) -> np.ndarray:
     """Returns a random strategy, ``[num_slots]`` float64; each probability is 0 with chance `zeros`, but never all."""
     strategy = rng.exponential(size=tree.num_slots) + 0.05
     strategy[rng.random(tree.num_slots) < zeros] = 0.0
@@ -90,11 +96,14 @@ def random_strategy(tree: GameTree, rng: np.random.Generator, zeros: float = 0.0
     return strategy
 
 
-def exact_gradient(tree: GameTree, strategy: np.ndarray, player: int) -> np.ndarray:
+def exact_gradient(tree: GameTree | PublicTree, strategy: np.ndarray, player: int) -> np.ndarray:
     """Returns the player's utility gradient, ``[num_slots + num_players]``.
 
     Entry s is the sum of u(z) * (reach of chance and the others) over the leaves z behind the player's last slot s.
     """
+    if isinstance(tree, PublicTree):
+        found = exact_gradient(tree.stored, tree.on_stored(strategy), player)
+        return np.append(found[tree.stored_slots], found[tree.num_slots :])
     arrays = tree.arrays
     nodes, chance, payoffs = arrays.nodes.tolist(), arrays.chance["probability"].tolist(), arrays.payoffs[:, player]
     gradient = np.zeros(tree.num_slots + tree.num_players)

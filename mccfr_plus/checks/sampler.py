@@ -22,7 +22,7 @@ from mccfr_plus.kernels.slots import bind
 from mccfr_plus.solver.config import SolverConfig, estimate_with
 from mccfr_plus.solver.loop import ESTIMATE, UPDATE_ALL_PLAYERS, begin_gradients
 from mccfr_plus.trees.game_tree import GameTree
-from mccfr_plus.trees.needs import NO_VALUES
+from mccfr_plus.trees.needs import NO_VALUES, PUBLIC
 from mccfr_plus.trees.scratch import begin_traversal, new_scratch, scale_gradient
 
 FALSE_ALARM = 1e-6  # of a whole check, however many numbers it compares
@@ -231,7 +231,9 @@ class GradientSampler:
         # The room for visits at opponents' infosets that a solver has.
         chance, own = (not self.all_players and x for x in (estimator.visits_all_chance, estimator.visits_all_own))
         players = [NO_PLAYER] if self.all_players else range(tree.num_players)
-        room = int(max(max_visits(tree.arrays.nodes, player, False, chance, own) for player in players))
+        room = 0  # traversals of public trees list none
+        if PUBLIC not in tree.provides:
+            room = int(max(max_visits(tree.arrays.nodes, player, False, chance, own) for player in players))
         seed, per_infoset = rng.integers(0, 2**64, size=1, dtype=np.uint64), estimator.sample_per_infoset
         values = self._first_values.copy()
         self.scratch = new_scratch(
@@ -239,7 +241,7 @@ class GradientSampler:
         )
         self._gradient = self.scratch.gradient[: tree.num_slots + tree.num_players]
         list_visit = config.average_method(tree.num_players, tree.perfect_recall).list_visit
-        kernel = estimate_with(estimator, baseline, list_visit=list_visit)
+        kernel = estimate_with(estimator, baseline, list_visit=list_visit, tree_slots=tree.bindings)
         self.run = bind(add_samples, {ESTIMATE: kernel, UPDATE_ALL_PLAYERS: self.all_players}, partial=True)
         if script is not None:
             self.run = plain(self.run, scripted_draws(script))

@@ -75,7 +75,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--target_exploitability", type=command.positive, help="Run until the exploitability is this small.")
     command.add_seed(limits, "Makes a run repeatable.")
     add = parser.add_argument_group("trees, threads, clusters").add_argument
-    meaning = "Compile the tree, traverse the game by rules, or expand it lazily. Default: auto, the first that works."
+    meaning = "Compile the tree, traverse the game by rules or its public tree, or expand it lazily. Default: auto."
     add("--tree", choices=TREES, help=meaning)
     meaning = "Merge information states that are equivalent under board symmetry."
     add("--symmetry", action="store_true", default=None, help=meaning)

@@ -10,7 +10,8 @@ from mccfr_plus.trees.size_estimate import CONFIDENCE, ESTIMATORS, Interval, Siz
 
 SUMMARY = "Count a game's histories, information sets, sequences and M-values, or estimate its size."
 
-_HOWS = {"compiled": "compile the tree", "rules": "traverse the game by its rules", "lazy": "expand the tree on demand"}
+_HOWS = {"compiled": "compile the tree", "rules": "traverse the game by its rules"}
+_HOWS |= {"lazy": "expand the tree on demand", "public": "traverse the public tree"}
 NOTES = """
   histories          all nodes of the tree: decisions, chance nodes and terminal nodes
   information sets   decision nodes that the player to move cannot distinguish

@@ -13,3 +13,4 @@ from mccfr_plus.estimators.full import Full as Full
 from mccfr_plus.estimators.outcome import BalancedOutcomeSampling as BalancedOutcomeSampling
 from mccfr_plus.estimators.outcome import OutcomeSampling as OutcomeSampling
 from mccfr_plus.estimators.outcome import balanced_strategy as balanced_strategy
+from mccfr_plus.estimators.public_chance import PublicChanceSampling as PublicChanceSampling

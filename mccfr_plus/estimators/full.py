@@ -23,8 +23,10 @@ from mccfr_plus.trees.needs import (
     INFOSETS,
     NO_VALUES,
     PERFECT_RECALL,
+    PUBLIC,
     ZERO_SUM,
 )
+from mccfr_plus.trees.public.arrays import IS_PUBLIC, public_gradient
 from mccfr_plus.trees.scratch import at, refresh_reach, scale_gradient, touch
 
 USE_MATRIX = Constant("USE_MATRIX", True, "Whether the payoff matrix is used if there is one.")
@@ -97,7 +99,9 @@ def full_by_rules(parameters, sampling_weights, tree, strategy, scratch, player)
 @inline_kernel
 def exact_gradient(tree, reach, gradient, player):
     """Writes the player's rows of the gradient, given all players' reach. `gradient` is modified in place."""
-    if len(tree.slot_range) == 3:
+    if IS_PUBLIC():
+        public_gradient(tree, reach, gradient, player)
+    elif len(tree.slot_range) == 3:
         _two_player_gradient(tree, reach, gradient, player)
     else:
         _many_player_gradient(tree, reach, gradient, player)
@@ -198,6 +202,10 @@ class Full(Estimator):
     def kernel_if_tied(self) -> Callable:
         """The kernel for games of imperfect recall: a traversal, which lists what it enters."""
         return bind(traversal, {ALL_CHANCE: True, ALL_OPPONENTS: True, PRUNE: self.pruning}, partial=True)
+
+    @property
+    def provides(self) -> frozenset[str]:
+        return super().provides | ({PUBLIC} if self.needs_leaves else frozenset())
 
     @property
     def kernel_by_rules(self) -> Callable:

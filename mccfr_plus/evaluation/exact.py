@@ -10,11 +10,16 @@ from mccfr_plus.estimators.full import exact_gradient
 from mccfr_plus.evaluation.imperfect_recall import imperfect_recall_value
 from mccfr_plus.evaluation.strategies import JointPolicy, require_player, strategy_of
 from mccfr_plus.kernels.compile import announce_compilation, inline_kernel, kernel
+from mccfr_plus.kernels.slots import bind
 from mccfr_plus.policies.table import TreePolicy
 from mccfr_plus.trees.arrays import BLOCK, TreeArrays
 from mccfr_plus.trees.game_tree import GameTree, compile_game
+from mccfr_plus.trees.loading import load_game
+from mccfr_plus.trees.public.arrays import IS_PUBLIC, PublicArrays
+from mccfr_plus.trees.public.public_tree import PublicTree
+from mccfr_plus.trees.scratch import Scratch
 
-AnyGame: TypeAlias = pyspiel.Game | str | GameTree
+AnyGame: TypeAlias = pyspiel.Game | str | GameTree | PublicTree
 
 _TOLERANCE = 1e-10  # of HiGHS, which takes no smaller one; payoffs are scaled to 1
 
@@ -80,22 +85,36 @@ class BestResponse(NamedTuple):
 class Evaluator:
     """Evaluates strategies of one tree in arrays that it keeps, as allocating them takes long. Not thread-safe."""
 
-    def __init__(self, tree: GameTree):
+    def __init__(self, tree: GameTree | PublicTree, scratch: Scratch | None = None):
+        self._run = bind(evaluate_players, tree.bindings, partial=True)
         self._tree, self._arrays = tree, tree.arrays_with_leaves if tree.perfect_recall else tree.refined.arrays
         size, num_infosets = int(self._arrays.slot_range[-1]) + tree.num_players, len(self._arrays.infosets)
-        self._scratch = np.empty(size), np.empty(size + 1), np.empty(num_infosets, np.int32)
+        # On a large public tree the solver's own arrays, of which the evaluation leaves nothing.
+        lent = (np.empty(size), np.empty(size + 1)) if scratch is None else (scratch.reach, scratch.gradient)
+        self._scratch = *lent, np.empty(num_infosets, np.int32)
         self.room = np.empty(tree.num_slots + tree.num_players)  # for callers: where to write the strategy
 
     def evaluate(self, strategy: np.ndarray) -> Evaluation:
         """Returns the evaluation of a strategy, ``[num_slots]`` float64."""
         tree, values, best = self._tree, np.empty(self._tree.num_players), np.empty(self._tree.num_players)
         played = strategy if tree.perfect_recall else strategy[tree.refined.slot_of]
-        with announce_compilation(evaluate_players, "the evaluation", 2):
-            evaluate_players(played, best, values, *self._scratch, *self._arrays)
+        with announce_compilation(self._run, "the evaluation", 2):
+            self._run(played, best, values, *self._scratch, *self._arrays)
         if tree.perfect_recall:
             return Evaluation(values, best, best)
-        values_here = [imperfect_recall_value(tree, played, player) for player in range(tree.num_players)]
-        return Evaluation(values, np.array(values_here), best)
+        tied = [imperfect_recall_value(tree, played, player) for player in range(tree.num_players)]
+        return Evaluation(values, np.array(tied), best)
+
+
+def _tree_of(game: AnyGame, policy: JointPolicy) -> Any:
+    """Returns the public tree of a policy of the game if it has one, or the game's compiled tree."""
+    if (
+        isinstance(policy, TreePolicy)
+        and isinstance(policy.tree, PublicTree)
+        and str(load_game(game)) == str(policy.game)
+    ):
+        return policy.tree
+    return game if isinstance(game, PublicTree) else compile_game(game)
 
 
 def evaluate_strategy(tree: GameTree, strategy: np.ndarray) -> Evaluation:
@@ -111,7 +130,7 @@ def evaluate(game: AnyGame, policy: JointPolicy) -> Evaluation:
         >>> mccfr_plus.evaluate("kuhn_poker", pyspiel.UniformPolicy()).best_response_values.round(4)
         array([0.5   , 0.4167])
     """
-    tree = compile_game(game)
+    tree = _tree_of(game, policy)
     return evaluate_strategy(tree, strategy_of(tree, policy))
 
 
@@ -154,7 +173,7 @@ def exploitability(game: AnyGame, policy: JointPolicy) -> float:
         >>> round(mccfr_plus.exploitability("kuhn_poker", pyspiel.UniformPolicy()), 4)
         0.4583
     """
-    tree = compile_game(game)
+    tree = _tree_of(game, policy)
     return nash_conv(tree, policy) / tree.num_players
 
 
@@ -168,12 +187,13 @@ def best_response(game: AnyGame, policy: JointPolicy, player: int) -> BestRespon
         >>> mccfr_plus.best_response("kuhn_poker", pyspiel.UniformPolicy(), player=0).value
         0.5
     """
-    tree = compile_game(game)
+    tree = _tree_of(game, policy)
     require_player(tree.game, player)
     arrays, strategy, size = tree.arrays_with_leaves, strategy_of(tree, policy), tree.num_slots + tree.num_players
     reach, gradient, best = np.empty(size), np.empty(size + 1), np.zeros(tree.num_infosets, np.int32)
     own_reach(arrays, strategy, reach)
-    value, _ = best_response_value(arrays, reach, player, gradient, best)
+    respond = bind(best_response_value, tree.bindings, partial=True)
+    value, _ = respond(arrays, reach, player, gradient, best)
     first, last = arrays.infoset_range[player : player + 2]
     strategy[slice(*arrays.slot_range[player : player + 2])] = 0.0
     strategy[best[first:last]] = 1.0
@@ -350,8 +370,8 @@ def best_response_value(tree, reach, player, gradient, best):
 
 @kernel
 def evaluate_players(strategy, best_values, values, reach, gradient, best, *flat):
-    """Writes all players' values. `flat` are the fields of `TreeArrays`, which Numba unpacks in half the time."""
-    tree = TreeArrays(*flat)
+    """Writes all players' values. `flat` are the fields of the tree's arrays, which Numba unpacks in half the time."""
+    tree = PublicArrays(*flat) if IS_PUBLIC() else TreeArrays(*flat)
     own_reach(tree, strategy, reach)
     for player in range(len(values)):
         best_values[player], values[player] = best_response_value(tree, reach, player, gradient, best)

@@ -6,7 +6,7 @@ from mccfr_plus.errors import GameError
 from mccfr_plus.estimators.full import exact_gradient
 from mccfr_plus.kernels.compile import kernel
 from mccfr_plus.trees.arrays import TreeArrays
-from mccfr_plus.trees.game_tree import GameTree
+from mccfr_plus.trees.tree import Tree
 
 
 @kernel
@@ -39,7 +39,7 @@ def _respond(gradient, records, infoset_of):
         begin = end
 
 
-def imperfect_recall_value(tree: GameTree, strategy: np.ndarray, player: int) -> float:
+def imperfect_recall_value(tree: Tree, strategy: np.ndarray, player: int) -> float:
     """Returns the payoff of the player's best response that plays one action per infoset, as OpenSpiel finds it.
 
     From the last infosets to the first, each takes the action that is worth most, all its histories added up, weighted
@@ -57,7 +57,7 @@ def imperfect_recall_value(tree: GameTree, strategy: np.ndarray, player: int) ->
     return float(gradient[num_slots + player])
 
 
-def _levels(tree: GameTree, arrays: TreeArrays, own: np.ndarray, infoset_of: np.ndarray) -> np.ndarray:
+def _levels(tree: Tree, arrays: TreeArrays, own: np.ndarray, infoset_of: np.ndarray) -> np.ndarray:
     """Returns for each infoset a number larger than those of all infosets before it on any path, -1 for others'."""
     level, parents = np.full(tree.num_infosets, -1), arrays.infosets["parent_slot"][own]
     refined_of_slot = np.repeat(np.arange(len(arrays.infosets)), arrays.infosets["num_actions"])

@@ -18,6 +18,7 @@ from mccfr_plus.policies.table import TreePolicy, is_strategy
 from mccfr_plus.trees.game_tree import GameTree
 from mccfr_plus.trees.loading import checked_outcomes, game_error, quiet_openspiel
 from mccfr_plus.trees.order import representative_states
+from mccfr_plus.trees.public.public_tree import PublicTree
 
 Probabilities: TypeAlias = Mapping[int, float] | Sequence[tuple[int, float]]
 AnyPolicy: TypeAlias = (
@@ -29,8 +30,12 @@ _TOLERANCE = 1e-4  # a policy computed in single precision misses 1 by less
 _MAX_ROWS = 100_000  # of a player that `Behavior` keeps, some 50 MB
 
 
-def strategy_of(tree: GameTree, policy: JointPolicy) -> np.ndarray:
+def strategy_of(tree: GameTree | PublicTree, policy: JointPolicy) -> np.ndarray:
     """Returns a policy's probabilities, ``[num_slots]`` float64. PolicyError if an infoset has no distribution."""
+    if isinstance(tree, PublicTree):
+        if isinstance(policy, TreePolicy) and policy.tree.fingerprint == tree.fingerprint:
+            return policy.strategy()
+        return strategy_of(tree.stored, policy)[tree.stored_slots]
     if not isinstance(policy, list | tuple):
         return _strategy_of(tree, policy, range(tree.num_players))
     policies, ranges = one_per_player(policy, tree.num_players), tree.arrays.slot_range
@@ -142,6 +147,8 @@ def _strategy_of(tree: GameTree, policy: AnyPolicy, players: Sequence[int]) -> n
     if isinstance(policy, TreePolicy):
         if policy.tree is tree or policy.tree.fingerprint == tree.fingerprint:
             return policy.strategy()
+        if isinstance(policy.tree, PublicTree) and policy.tree.stored.fingerprint == tree.fingerprint:
+            return policy.tree.on_stored(policy.strategy())
         raise PolicyError(f"a policy of {policy.game} does not fit {tree.game}: evaluate it on its own game.")
     keyed = policy if isinstance(policy, KeyedPolicy) else None
     by_text: Any = keyed.find if keyed is not None and keyed.keys.of_texts else answers_by_text(policy)

@@ -2,6 +2,7 @@
 
 import contextlib
 import os
+from typing import Any
 
 import numpy as np
 import pyspiel
@@ -12,6 +13,7 @@ from mccfr_plus.policies.keyed_policy import KeyedPolicy, KeyedTable
 from mccfr_plus.policies.table import TreePolicy, is_strategy
 from mccfr_plus.trees.game_tree import GameTree, compile_game
 from mccfr_plus.trees.loading import file_name_of, load_game
+from mccfr_plus.trees.public.public_tree import FINGERPRINT, PublicTree
 
 FORMAT = "mccfr_plus.policy"
 KEYED_FORMAT = "mccfr_plus.keyed_policy"
@@ -98,7 +100,9 @@ def load_policy(path: str | os.PathLike, game: pyspiel.Game | str | GameTree | N
             if table.is_consistent(loaded.num_players()):
                 return KeyedPolicy.of_kind(loaded, table, str(fields["kind"]))
         raise PolicyFileError(damaged)
-    tree, strategy = compile_game(game), fields["strategy"]
+    strategy = fields["strategy"]
+    is_public = str(fields["fingerprint"]).startswith(FINGERPRINT) and not isinstance(game, PublicTree)
+    tree: Any = PublicTree(game) if is_public else game if isinstance(game, PublicTree) else compile_game(game)
     if str(fields["fingerprint"]) != tree.fingerprint or strategy.shape != (tree.num_slots,):
         raise PolicyFileError(f"{no_fit} {tree.game}, by information states or actions: evaluate it on its own game.")
     if strategy.dtype != np.float64 or not is_strategy(strategy, tree.arrays.infosets["first_slot"]):

@@ -22,11 +22,12 @@ from mccfr_plus.estimators.traversal import ENTERS_OPPONENTS
 from mccfr_plus.evaluation.exact import require_zero_sum
 from mccfr_plus.kernels.slots import Bindings, bind
 from mccfr_plus.minimizers import Minimizer
-from mccfr_plus.minimizers.minimizer import minimize_with
+from mccfr_plus.minimizers.minimizer import UPDATE_INFOSET, minimize, minimize_with
 from mccfr_plus.parameters import as_python, bytes_of, check_choice, check_switch, check_whole
 from mccfr_plus.solver import loop
 from mccfr_plus.specs import parse_spec
 from mccfr_plus.trees import needs
+from mccfr_plus.trees.public.sharing import accumulate_part, shared_gradient
 from mccfr_plus.trees.scratch import FIRST_NODE, TIED
 
 logger = logging.getLogger("mccfr_plus")
@@ -41,6 +42,7 @@ ESTIMATORS: dict[str, Callable[..., Estimator]] = {
     "full": estimators.Full,
     "chance": estimators.ChanceSampling,
     "opponent": estimators.OpponentSampling,
+    "public_chance": estimators.PublicChanceSampling,
     "external": estimators.ExternalSampling,
     "outcome": estimators.OutcomeSampling,
     "balanced": estimators.BalancedOutcomeSampling,
@@ -181,7 +183,7 @@ MESSAGES = {
     needs.DRAWS: (
         "estimator",
         "it samples nothing, so that all its gradients would be equal: use one that samples. Several threads need "
-        "tree='rules' and thread_mode='deterministic', where they share one.",
+        "tree='rules' or tree='public' and thread_mode='deterministic', where they share one.",
     ),
     needs.GRADIENTS: (
         "estimator",
@@ -201,13 +203,14 @@ MESSAGES = {
         "thread_mode='fast', or one thread.",
     ),
     needs.OPPONENTS_DRAWN: ("estimator", "it draws no actions of opponents from their strategies, to be counted."),
+    needs.PUBLIC: ("estimator", "it has no kernel for public trees: use full or public_chance, or tree='compiled'."),
     needs.REGRETS: ("minimizer", "it keeps no negative regrets to prune by: use rm, linear, dcfr, prm or hedge."),
     needs.AVERAGE: ("averaging", "there is no average to sample by."),
     needs.ALTERNATION: ("alternating", "one player's gradient takes the place of the other's: leave it out."),
 }
 
 DETERMINISTIC, FAST = "deterministic", "fast"
-TREES = ("auto", "compiled", "lazy", "rules")
+TREES = ("auto", "compiled", "lazy", "rules", "public")
 NO_SLOTS: Bindings = MappingProxyType({})
 
 
@@ -273,14 +276,25 @@ class SolverConfig:
                 if need in needed and need not in provided:
                     raise ConfigError(f"{who} with {self._label(provider)}: {message}")
 
+    def shares_parts(self, tree: Any) -> bool:
+        """Whether each thread averages and updates its own part of a tree; ConfigError if the average cannot be so."""
+        is_shared = self.is_team and needs.PUBLIC in tree.provides and needs.DRAWS not in self.estimator.provides
+        if is_shared and (self.averaging.kernel is not None or self.averaging.method not in ("auto", "exact", "last")):
+            label = self._label("averaging")
+            raise ConfigError(
+                f"{label} with threads={self.threads} on a public tree: give method='exact', or one thread."
+            )
+        return is_shared
+
     def parts(self) -> dict[str, frozenset[str]]:
         """Returns the needs of each component and option, by its name in messages."""
-        shares_gradient = self.is_team and (self.symmetry or self.tree == "rules")
+        shares_gradient = self.is_team and (self.symmetry or self.tree in ("rules", "public"))
         of_threads = {needs.DRAWS} if self.threads > 1 and not shares_gradient else set()
         adds_all = self.averaging.method == "exact" and needs.DRAWS in self.estimator.provides
         of_baseline = {needs.DRAWS, needs.NO_VALUES, needs.ONE_PLAYER, needs.BASELINES, needs.NODES}
         return {
             f"batch={self.batch}": frozenset({needs.DRAWS} if self.batch > 1 else set()),
+            f"tree={self.tree!r}": frozenset({needs.PUBLIC} if self.tree == "public" else set()),
             f"threads={self.threads}": frozenset(of_threads | ({needs.FIXED_VALUES} if self.is_team else set())),
             "a baseline": frozenset(of_baseline if self.baseline is not None else set()),
             self._label("alternating"): frozenset({needs.ONE_PLAYER} if self.alternating else set()),
@@ -390,6 +404,7 @@ def composed(
     *,
     tree_slots: Bindings = NO_SLOTS,
     may_end: bool = False,
+    shared: bool = False,
     partial: bool = False,
 ) -> Callable:
     """Returns a kernel, such as the loop, with a config's components in its slots, all of them unless `partial`."""
@@ -397,9 +412,12 @@ def composed(
         tree_slots = {**tree_slots, traversal.DRAW_AT_CHANCE: traversal.draw_listed_outcome}
     estimator, list_visit = config.estimator, average.list_visit
     components = {
-        loop.ESTIMATE: estimate_with(estimator, config.baseline, list_visit=list_visit, tree_slots=tree_slots),
+        loop.ESTIMATE: shared_gradient
+        if shared
+        else estimate_with(estimator, config.baseline, list_visit=list_visit, tree_slots=tree_slots),
         loop.MINIMIZE: bind(minimize_with(config.minimizer), tree_slots, partial=True),
-        loop.ACCUMULATE: bind(average.accumulate, tree_slots, partial=True),
+        loop.ACCUMULATE: accumulate_part if shared else bind(average.accumulate, tree_slots, partial=True),
+        loop.SHARED: shared,
         loop.LISTS_VISITS: list_visit is not traversal.list_nothing,
         loop.ALTERNATING: config.alternating,
         loop.UPDATE_ALL_PLAYERS: estimator.update_all_players,
@@ -407,4 +425,7 @@ def composed(
         loop.MAY_END: may_end,
         TIED: tree_slots.get(TIED, False),
     }
+    if shared:
+        components[loop.MINIMIZE] = bind(minimize, {UPDATE_INFOSET: config.minimizer.kernel})
+        components |= {} if config.minimizer.prepare is None else {loop.PREPARE_PART: config.minimizer.prepare}
     return bind(kernel, components, partial=partial)

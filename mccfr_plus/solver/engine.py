@@ -88,7 +88,8 @@ class Engine:
         """Composes the loop and keeps its arguments, one tuple per thread."""
         config, tree = self.config, self.tree
         may_end = config.is_team or INFOSETS not in tree.provides or config.batch >= _LARGE_BATCH
-        self.run = composed(loop, config, self.average_method, tree_slots=tree.bindings, may_end=may_end)
+        shared = config.shares_parts(tree)
+        self.run = composed(loop, config, self.average_method, tree_slots=tree.bindings, may_end=may_end, shared=shared)
         arrays, self._expansion = tree.arrays_to_run_on(config.estimator.needs_leaves)
         state = State(self.strategy, self.tables, self.average)
         team = new_team(self.scratches) if config.is_team else NO_TEAM

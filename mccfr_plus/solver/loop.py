@@ -21,8 +21,10 @@ from mccfr_plus.kernels.intrinsics import (
     publish_word,
     yield_address,
 )
-from mccfr_plus.kernels.slots import Constant, required_slot
+from mccfr_plus.kernels.slots import Constant, optional_slot, required_slot
 from mccfr_plus.trees.expansion import EXPANDING, STATUS
+from mccfr_plus.trees.public.arrays import TOP
+from mccfr_plus.trees.public.sharing import list_part, move_tops
 from mccfr_plus.trees.scratch import (
     COUNTS,
     TIED,
@@ -43,6 +45,7 @@ ALTERNATING = Constant("ALTERNATING", True, "Whether each player is updated befo
 UPDATE_ALL_PLAYERS = Constant("UPDATE_ALL_PLAYERS", False, "Whether the traversal for player 0 serves all players.")
 TEAM = Constant("TEAM", False, "Whether threads make one gradient together.")
 MAY_END = Constant("MAY_END", False, "Whether traversals may end early: in trees that grow, teams, large batches.")
+SHARED = Constant("SHARED", False, "Whether each thread of a team averages and updates its own part of the tree.")
 LISTS_VISITS = Constant("LISTS_VISITS", False, "Whether traversals list visits, which are added to the average.")
 
 
@@ -73,6 +76,11 @@ def ESTIMATE(parameters, sampling_weights, tree, strategy, scratch, player):
 @required_slot
 def MINIMIZE(tree, strategy, tables, scratch, player, iteration, parameters):
     """Updates a player's touched infosets; `minimizers.minimizer.minimize` with a minimizer's kernel."""
+
+
+@optional_slot
+def PREPARE_PART(tree, strategy, tables, scratch, player, iteration, parameters):
+    """The `prepare` of a minimizer, with `SHARED`, where `MINIMIZE` is without it."""
 
 
 @required_slot
@@ -155,6 +163,25 @@ def merge(tree, scratch, team, player):
 
 
 @inline_kernel
+def update_shared(tree, state, scratch, team, player, iteration, parameters):
+    """Updates the thread's part, and then, by the first thread, what is above all parts, to which they pass values."""
+    listed, is_leader = scratch.num_touched[player], scratch.counts[0]["thread"] == 0
+    for pass_up in range(2):
+        if pass_up == 0:  # minimizers prepare gradients to which nothing was passed yet
+            if is_leader:
+                list_part(tree, scratch, player, TOP, listed)
+            PREPARE_PART(tree, state.strategy, state.tables, scratch, player, iteration, parameters)
+            scratch.num_touched[player] = listed
+        elif is_leader:
+            for thread in range(1, team[0, SIZE]):
+                move_tops(tree, scratch, player, team[thread + 1, _GRADIENT], len(scratch.gradient))
+            list_part(tree, scratch, player, TOP, 0)
+        if pass_up == 0 or is_leader:
+            MINIMIZE(tree, state.strategy, state.tables, scratch, player, iteration, parameters)
+        wait(team)
+
+
+@inline_kernel
 def add_team_visits(strategy, average, team, weight):
     """Adds the visits of all threads, in their order, to the sums of the average."""
     for thread in range(team[0, SIZE]):
@@ -232,6 +259,9 @@ def loop(tree, state, scratch, settings, team, iterations):
         for step in range(counts["step"] if MAY_END() else 0, 2 * num_players):
             player, is_update = step_of(step, num_players)
             if is_update:
+                if SHARED():
+                    update_shared(tree, state, scratch, team, player, iteration, settings.minimizer)
+                    continue
                 if is_leader:
                     MINIMIZE(tree, strategy, state.tables, scratch, player, iteration, settings.minimizer)
                 if TEAM():
@@ -253,7 +283,10 @@ def loop(tree, state, scratch, settings, team, iterations):
                 wait(team)
                 # Read once: another thread, or Ctrl-C, may change it meanwhile.
                 is_whole = is_leader and load_word(tree.expansion, STATUS) == EXPANDING
-            if is_whole:
+            if SHARED() and is_whole:
+                for thread in range(1, team[0, SIZE]):
+                    move_tops(tree, scratch, player, team[thread + 1, _GRADIENT], len(scratch.gradient))
+            if is_whole and not SHARED():
                 if TEAM():
                     merge(tree, scratch, team, player)
                     if LISTS_VISITS() and not (UPDATE_ALL_PLAYERS() and player > 0):
@@ -267,6 +300,8 @@ def loop(tree, state, scratch, settings, team, iterations):
                     team[0, IS_WHOLE] = is_whole
                 wait(team)
                 is_whole = team[0, IS_WHOLE] != 0
+            if SHARED() and is_whole:
+                ACCUMULATE(tree, strategy, average, scratch, player, weight_once(counts, place + batch, weight))
             if MAY_END() and not is_whole:
                 counts["step"] = step
                 throw_away(scratch, ALTERNATING())

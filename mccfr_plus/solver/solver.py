@@ -27,7 +27,7 @@ from mccfr_plus.solver.choice import tree_for
 from mccfr_plus.solver.config import DETERMINISTIC, SolverConfig
 from mccfr_plus.solver.engine import Engine
 from mccfr_plus.solver.iterative import IterativeSolver
-from mccfr_plus.trees.needs import HISTORIES, RULES
+from mccfr_plus.trees.needs import INFOSETS, PUBLIC, RULES
 from mccfr_plus.trees.tree import Tree
 
 _SUM_TOLERANCE = 1e-6
@@ -43,7 +43,7 @@ class Solver(IterativeSolver):
     Args:
         game: A `pyspiel.Game`, a game string, or a `GameTree`.
         estimator: An `Estimator` or its short name: full, chance, opponent, external, outcome, balanced,
-            average_strategy, escher; with parameters as in ``"outcome(epsilon=0.3)"``.
+            average_strategy, escher, public_chance; with parameters as in ``"outcome(epsilon=0.3)"``.
         minimizer: A `Minimizer` or its short name: rm, rm+, linear, linear+, dcfr, dcfr_pruning, dcfr+, hs_dcfr,
             prm, prm+, pdcfr+, sapcfr+, apcfr+, smooth_prm+, rtcfr+, mmd, reg_cfr, hedge, ftrl, omd.
         averaging: A `PowerAverage` or its short name: uniform, linear, power, exact, lazy, stochastic, sampled,
@@ -61,7 +61,8 @@ class Solver(IterativeSolver):
             their own on shared tables, without waiting; some updates are lost, and no two runs are alike.
         tree: ``"compiled"``: the whole tree is built first; ``"rules"``: no history is stored, traversals follow the
             game's compiled rules; ``"lazy"``: nodes are expanded when they are first sampled; ``"auto"``: the first of
-            these that is possible. Compiled and lazy trees give bitwise identical results.
+            these that is possible. Compiled and lazy trees give bitwise identical results. ``"public"``: traversals of
+            the public tree serve all private hands at once, in two-player games in which only hands are private.
         memory: Limit of the whole process, such as ``"4GB"``; None: half of what is free. When a tree that grows
             reaches it, `run` ends with the result so far.
         symmetry: Whether infosets that a symmetry of the rules maps to each other, such as a turn of the board, count
@@ -151,7 +152,7 @@ class Solver(IterativeSolver):
         self._engine.advance(count)
 
     def _check_evaluation(self) -> None:
-        if RULES not in self.tree.provides:
+        if RULES not in self.tree.provides and INFOSETS not in self.tree.provides:
             super()._check_evaluation()
 
     @property
@@ -212,8 +213,10 @@ class Solver(IterativeSolver):
         return self._policy(self.current_strategy())
 
     def _policy(self, strategy: np.ndarray, masses: Any = None) -> TreePolicy | KeyedPolicy:
-        if HISTORIES not in self.tree.provides:
+        if INFOSETS not in self.tree.provides:
             return KeyedPolicy.of_tree(self.tree, strategy, masses)
+        if PUBLIC in self.tree.provides and self.tree.is_small:
+            return TreePolicy(self.tree.stored, self.tree.on_stored(strategy))
         return TreePolicy(self.tree, strategy)
 
     def regrets(self, info_state: str, player: int | None = None) -> dict[int, float]:
@@ -265,7 +268,7 @@ class Solver(IterativeSolver):
         """
         self._engine.number_infosets()
         tree = self.tree
-        if HISTORIES in tree.provides and not isinstance(strategy, np.ndarray):
+        if INFOSETS in tree.provides and not isinstance(strategy, np.ndarray):
             strategy = strategy_of(tree, strategy)
         elif RULES in tree.provides and isinstance(strategy, KeyedPolicy):
             strategy = strategy.on_tree(tree, self.current_strategy())
@@ -291,9 +294,12 @@ class Solver(IterativeSolver):
         if RULES in self.tree.provides:
             self._engine.number_infosets()
             return RulesEvaluator(self.tree).evaluate(self.average_strategy())
-        if HISTORIES in self.tree.provides:
+        if INFOSETS in self.tree.provides:
             if self._evaluator is None:
-                self._evaluator = Evaluator(self.tree)
+                lent = self._engine.scratches[0] if PUBLIC in self.tree.provides else None
+                self._evaluator = Evaluator(self.tree, lent)
+            if PUBLIC in self.tree.provides:
+                self._engine.scratches[0].reach_valid[:] = 0
             return self._evaluator.evaluate(self._engine.average_strategy(self._evaluator.room))
         return evaluate(self.whole_tree(), self.average_policy())
 

@@ -4,6 +4,7 @@
 HISTORIES = "all histories, stored from the start"
 NODES = "histories that are stored once they were visited"
 INFOSETS = "all information sets from the start"
+PUBLIC = "a public tree, in which only hands are private; of estimators, a kernel for it"
 RULES = "compiled rules, which find all information sets when asked"
 PERFECT_RECALL = "perfect recall"
 TWO_PLAYERS = "two players"

@@ -7,7 +7,7 @@ import pyspiel
 
 from mccfr_plus.display import html_summary
 from mccfr_plus.errors import ConfigError
-from mccfr_plus.trees.arrays import Shape, TreeArrays
+from mccfr_plus.trees.arrays import Shape
 from mccfr_plus.trees.needs import HISTORIES
 
 
@@ -35,7 +35,7 @@ class Tree:
     kind: ClassVar[str]  # as `Solver` calls it
     provides: ClassVar[frozenset[str]]  # words of `needs`
     game: pyspiel.Game
-    arrays: TreeArrays
+    arrays: Any  # `TreeArrays`, or `PublicArrays` of a public tree
     shape: Shape
     bindings: Any  # what fills slots of estimators, minimizers and averages for this tree
     slot_action: np.ndarray  # OpenSpiel's action of each slot
@@ -50,6 +50,7 @@ class Tree:
     arrays_to_run_on: Any
     attach: Any
     why_full: Any
+    refined: Any  # the game with perfect recall, of trees with `entries`
     entries: Any = (0, 0)  # see `scratch.new_scratch`
     _find: Any  # (info_state, player): the number of a player's infoset, or None
 

@@ -1,0 +1,1 @@
+"""Public trees: games in which everything but the deal is public, with all private hands at once."""

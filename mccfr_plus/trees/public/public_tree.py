@@ -1,0 +1,279 @@
+"""`PublicTree`: a game of two players whose private information is dealt by chance and all else is public."""
+
+import copy
+import hashlib
+from collections.abc import Sequence
+from functools import cached_property
+from typing import ClassVar
+
+import numpy as np
+import pyspiel
+
+from mccfr_plus.errors import GameError
+from mccfr_plus.games.game import RulesGame
+from mccfr_plus.games.openspiel import compiled_rules
+from mccfr_plus.kernels.slots import Bindings
+from mccfr_plus.trees.arrays import INFOSET, NUM_EXPANSION, NUM_SLOTS, OUTCOME, Shape, read_only
+from mccfr_plus.trees.flattening import alias_table, rows_of
+from mccfr_plus.trees.game_tree import GameTree, compile_game
+from mccfr_plus.trees.info_states import InfoStates, key_places
+from mccfr_plus.trees.loading import action_name, is_converted, load_game
+from mccfr_plus.trees.needs import INFOSETS, PUBLIC
+from mccfr_plus.trees.public import histories
+from mccfr_plus.trees.public.arrays import IS_PUBLIC, SLOT, PublicArrays, with_changes
+from mccfr_plus.trees.public.builder import build
+from mccfr_plus.trees.public.sharing import segments_of
+from mccfr_plus.trees.public.sources import source_of_rules, source_of_tree
+from mccfr_plus.trees.tree import Tree
+
+_FEW_LEAVES = 500_000  # of games that are stored in a second, for policies with all of OpenSpiel's attributes
+_TRIAL_NODES = 5_000
+_INSTEAD = "Use tree='compiled', 'rules' or 'lazy'."
+FINGERPRINT = "public "  # begins those of public trees
+_REASONS = {
+    histories.DIFFERENT_MOVERS: "who moves next depends on private information",
+    histories.DIFFERENT_ACTIONS: "the legal actions depend on private information",
+    histories.IMPERFECT_RECALL: "the player to move has imperfect recall",
+}
+
+
+class PublicTree(Tree):
+    """The public tree of a game. See `mccfr_plus.trees.public.arrays` for its arrays.
+
+    Slots of an information set are adjacent, and the information sets of a public node follow one another, so that
+    minimizers and averages go over them as in a stored tree.
+
+    Raises:
+        GameError: If the game is not of this kind, with the first action that is not public.
+    """
+
+    kind: ClassVar[str] = "public"
+    provides: ClassVar[frozenset[str]] = frozenset({INFOSETS, PUBLIC})
+
+    def __init__(self, game: pyspiel.Game | str | GameTree):
+        loaded = load_game(game)
+        _require_two_players(loaded)
+        self.game, self.num_players, self.is_converted = loaded, 2, is_converted(game, loaded)
+        self.perfect_recall = True
+        self.bindings: Bindings = {IS_PUBLIC: True}
+        self._rules: RulesGame | None = None if isinstance(game, GameTree) else compiled_rules(loaded)
+        self._stored: GameTree | None = None
+        if self._rules is not None:
+            source = source_of_rules(self._rules)
+        else:
+            self._stored = compile_game(game)
+            source = source_of_tree(self._stored)
+        status, found, counts, path = build(source)
+        if status != histories.DONE:
+            raise GameError(_refusal(loaded, status, path))
+        self._take(found, counts, source.max_depth)
+
+    def _take(self, found: histories.Found, counts: np.ndarray, max_depth: int) -> None:
+        """Numbers infosets and slots of both players together."""
+        num_nodes, num_outcomes, num_actions, num_ends, num_values = counts[:5].tolist()
+        infosets, slots = (counts[begin : begin + 2].tolist() for begin in (histories.INFOSETS, histories.SLOTS))
+        num_infosets, num_slots = sum(infosets), sum(slots)
+        nodes, ends = found.nodes[:num_nodes], found.ends[:num_ends]
+        starts, slot_starts = np.array([0, infosets[0]]), np.array([0, slots[0]])
+        records = np.zeros(num_infosets, INFOSET)
+        order = []
+        for player in range(2):
+            own = np.flatnonzero(nodes["kind"] == player)
+            hands, widths = nodes["num_hands"][own], nodes["num_children"][own]
+            rows = records[starts[player] : starts[player] + infosets[player]]
+            rows["num_actions"], rows["player"] = np.repeat(widths, hands), player
+            rows["first_slot"] = (
+                slot_starts[player] + np.concatenate([[0], np.cumsum(rows["num_actions"])[:-1]])[: len(rows)]
+            )
+            parents = found.parents[: infosets[player], player]
+            rows["parent_slot"] = np.where(parents < 0, num_slots + player, parents + slot_starts[player])
+            nodes["first"][own] += starts[player]
+            last = ends[:, player, SLOT]
+            last[...] = np.where(last < 0, num_slots + player, last + slot_starts[player])
+            order.append(own)
+        self._decisions = np.concatenate(order)  # nodes in the order of their infosets
+        self._first_action, self._actions = found.first_action[:num_nodes].copy(), found.actions[:num_actions].copy()
+        self.num_leaves = int(counts[histories.LEAVES])  # histories that end the game
+        self.keys = np.concatenate([found.keys[: infosets[player], player] for player in range(2)])
+        rows_of_outcomes = [
+            alias_table(found.outcomes[first : first + count])
+            for first, count in zip(
+                *(nodes[name][nodes["kind"] == -1] for name in ("first", "num_children")), strict=True
+            )
+        ]
+        self.arrays = PublicArrays(
+            nodes=nodes.copy(),
+            chance=np.concatenate([np.zeros(0, OUTCOME), *rows_of_outcomes]),
+            outcome_node=found.outcome_node[:num_outcomes].copy(),
+            infosets=records,
+            infoset_range=np.array([0, infosets[0], num_infosets]),
+            slot_range=np.array([0, slots[0], num_slots]),
+            **with_changes(ends, found.matrices),
+            scales=found.scales[:num_ends].copy(),
+            matrices=found.matrices[:num_values].copy(),
+            segments=np.zeros((0, 7), np.int64),
+            expansion=np.zeros(NUM_EXPANSION, np.int64),
+        )
+        for array in self.arrays:
+            array.flags.writeable = False
+        self.shape = Shape(max_depth, max_depth + 1, perfect_recall=True)
+        self.num_nodes = self.node_capacity = num_nodes
+        self.num_infosets, self.found_infosets = num_infosets, records
+        self.num_slots = self.slot_capacity = num_slots
+
+    @cached_property
+    def infoset_of_slot(self) -> np.ndarray:
+        """The infoset of each slot, ``[num_slots]`` int32."""
+        return np.repeat(np.arange(self.num_infosets, dtype=np.int32), self.arrays.infosets["num_actions"])
+
+    @cached_property
+    def slot_action(self) -> np.ndarray:  # type: ignore[override]
+        """OpenSpiel's action of each slot, ``[num_slots]`` int64."""
+        nodes, count = self.arrays.nodes[self._decisions], self.arrays.infosets["num_actions"]
+        first = np.repeat(self._first_action[self._decisions], nodes["num_hands"])
+        places = np.repeat(first - self.arrays.infosets["first_slot"], count) + np.arange(self.num_slots)
+        return self._actions[places].astype(np.int64)
+
+    def legal_actions(self, infoset: int) -> list[int]:
+        place = int(np.searchsorted(self.arrays.nodes["first"][self._decisions], infoset, side="right")) - 1
+        first = self._first_action[self._decisions[place]]
+        return self._actions[first : first + self.arrays.infosets[infoset]["num_actions"]].tolist()
+
+    @cached_property
+    def info_states(self) -> Sequence[str]:
+        """Per infoset, its information state string, made when it is read where the game has rules."""
+        if self._stored is not None:
+            return [self._stored.info_states[number] for number in (self.keys[:, 0] >> 1).tolist()]
+        assert self._rules is not None
+        return InfoStates(self._rules, self.keys, self.arrays.infosets["player"])
+
+    @cached_property
+    def _lookup(self) -> dict[tuple[str, int], int]:
+        players = self.arrays.infosets["player"].tolist()
+        return {key: infoset for infoset, key in enumerate(zip(self.info_states, players, strict=True))}
+
+    def _find(self, info_state: str, player: int) -> int | None:
+        return self._lookup.get((info_state, player))
+
+    @cached_property
+    def _sorted_keys(self) -> tuple[np.ndarray, np.ndarray]:
+        """Keys as single numbers, ascending, and their infosets."""
+        folded = _folded(self.keys)
+        order = np.argsort(folded, kind="stable").astype(np.int32)
+        return folded[order], order
+
+    def infoset_of_state(self, state: pyspiel.State, player: int) -> int | None:
+        """Returns the number of the infoset that a player is in, or None; by rules without texts."""
+        if self._rules is None:
+            return super().infoset_of_state(state, player)
+        game, words = self._rules, self._rules.first_state.copy()
+        for action in state.history():
+            game.rules.apply(game.parameters, game.table, words, action)
+        key, view, (places, _) = np.zeros_like(self.keys[0]), game.look(words, player), key_places(game.sizes)
+        key[0], used = player, places.word >= 0
+        np.bitwise_or.at(key, places.word[used], view[used] << places.shift[used])
+        values, order = self._sorted_keys
+        begin, end = (np.searchsorted(values, _folded(key[None])[0], side=side) for side in ("left", "right"))
+        return next((int(infoset) for infoset in order[begin:end] if (self.keys[infoset] == key).all()), None)
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """A SHA-256 over all information states and their legal actions, marked as that of a public tree."""
+        digest = hashlib.sha256(self.arrays.infoset_range.astype("<i8").tobytes())
+        for array in (
+            self.keys,
+            self.arrays.infosets["num_actions"],
+            self._first_action[self._decisions],
+            self._actions,
+        ):
+            digest.update(np.ascontiguousarray(array).data)
+        return FINGERPRINT + digest.hexdigest()
+
+    @property
+    def is_small(self) -> bool:
+        """Whether the game is stored within a second, so that policies are those of the stored tree."""
+        return self._stored is not None or self.num_leaves <= _FEW_LEAVES
+
+    def on_stored(self, strategy: np.ndarray) -> np.ndarray:
+        """Returns a strategy by the slots of the stored tree."""
+        result = np.empty(self.num_slots)
+        result[self.stored_slots] = strategy
+        return result
+
+    @cached_property
+    def stored(self) -> GameTree:
+        """The stored tree: that it was made from, or else it is compiled."""
+        return compile_game(self.game) if self._stored is None else self._stored
+
+    @cached_property
+    def stored_slots(self) -> np.ndarray:
+        """The slot of the stored tree for each slot here, ``[num_slots]`` int64."""
+        stored, infosets = self.stored, self.keys[:, 0] >> 1
+        if self._stored is None:
+            players = self.arrays.infosets["player"].tolist()
+            found = [stored.infoset(text, player) for text, player in zip(self.info_states, players, strict=True)]
+            infosets = np.array(found, np.int64)
+        return rows_of(stored.arrays.infosets["first_slot"][infosets], self.arrays.infosets["num_actions"])
+
+    def uniform_strategy(self) -> np.ndarray:
+        """Returns the strategy that plays every action alike, ``[num_slots]`` float64."""
+        counts = self.arrays.infosets["num_actions"]
+        return np.repeat(1.0 / counts, counts)
+
+    def attach(self, ones: np.ndarray | None, *, check_depth: bool, single_trajectory: bool) -> np.ndarray:
+        """Returns `uniform_strategy`: a public tree can belong to many solvers."""
+        return self.uniform_strategy()
+
+    def for_threads(self, threads: int) -> "PublicTree":
+        """Returns the tree with its parts for so many threads of one solver; arrays are shared."""
+        tree = copy.copy(self)
+        segments = segments_of(self.arrays.nodes, threads) if threads > 1 else np.zeros((0, 7), np.int64)
+        expansion = np.zeros(NUM_EXPANSION, np.int64)
+        expansion[NUM_SLOTS] = self.num_slots if threads > 1 else 0  # a thread's slots are not in a row
+        tree.arrays = self.arrays._replace(segments=read_only(segments), expansion=read_only(expansion))
+        return tree
+
+    @property
+    def arrays_with_leaves(self) -> PublicArrays:
+        """The arrays, whose ends take the place of leaf tables."""
+        return self.arrays
+
+    def arrays_to_run_on(self, with_leaves: bool) -> tuple[PublicArrays, np.ndarray]:
+        """Returns the arrays for a solver's kernels and their `expansion`, writable."""
+        expansion = self.arrays.expansion.copy()
+        return self.arrays._replace(expansion=read_only(expansion)), expansion
+
+
+def predicted_slots(rules: RulesGame, num_leaves: float) -> float | None:
+    """Returns about how many slots the public tree of a game with rules has; None if it is seen not to be public.
+
+    `num_leaves` is the number of the game's terminal nodes. Slots per terminal node are counted in a part of the tree.
+    """
+    if rules.sizes.num_players != 2:
+        return None
+    status, _, counts, _ = build(source_of_rules(rules), _TRIAL_NODES)
+    if status not in (histories.DONE, histories.PAUSED) or not counts[histories.LEAVES]:
+        return None
+    slots = float(counts[histories.SLOTS : histories.SLOTS + 2].sum())
+    return slots if status == histories.DONE else slots / float(counts[histories.LEAVES]) * num_leaves
+
+
+def _folded(keys: np.ndarray) -> np.ndarray:
+    """Returns a number for each key, ``[n, words]``, which seldom is that of another one."""
+    return (keys * np.int64(0x9E3779B97F4A7C1 | 1) ** np.arange(keys.shape[1])).sum(1)
+
+
+def _require_two_players(game: pyspiel.Game) -> None:
+    if game.num_players() != 2:
+        raise GameError(f"tree='public': {game} has {game.num_players()} players, and this needs two. {_INSTEAD}")
+
+
+def _refusal(game: pyspiel.Game, status: int, path: list[tuple[int, int]]) -> str:
+    """Returns why a game has no public tree, given the players' actions up to where that showed."""
+    names = [f"{action_name(game, player, action)!r} of player {player}" for player, action in path]
+    if status == histories.HIDDEN_ACTION:
+        *before, last = names
+        where = f" after {', '.join(before)}" if before else ""
+        return f"tree='public': {game} has private actions: {last}{where} is not public. {_INSTEAD}"
+    where = ", ".join(names[:-1]) or "the deal"
+    return f"tree='public': in {game}, after {where}, {_REASONS[status]}. {_INSTEAD}"

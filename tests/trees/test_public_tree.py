@@ -1,0 +1,250 @@
+"""Public trees: gradients, iterates and evaluations beside stored trees and pyspiel; refusals; policies; threads."""
+
+import functools
+
+import numpy as np
+import pyspiel
+import pytest
+
+import mccfr_plus
+from mccfr_plus import ConfigError, GameError, PolicyFileError, Solver
+from mccfr_plus.checks.games import exact_gradient, random_strategy
+from mccfr_plus.kernels.compile import kernel
+from mccfr_plus.kernels.slots import bind
+from mccfr_plus.policies.table import TreePolicy
+from mccfr_plus.solver import choice
+from mccfr_plus.solver.config import MINIMIZERS, SolverConfig, estimate_with
+from mccfr_plus.solver.loop import ESTIMATE, begin_gradients
+from mccfr_plus.trees.public import builder, histories
+from mccfr_plus.trees.public.public_tree import PublicTree
+from mccfr_plus.trees.public.sharing import segments_of
+from mccfr_plus.trees.scratch import new_scratch
+
+TOLERANCE = 1e-12
+
+# Deals before the players move and later ones, public outcomes, one and several hands, rules and a game in Python.
+GAMES = (
+    "kuhn_poker",
+    "leduc_poker",
+    "liars_dice",
+    "liars_dice(numdice=2,dice_sides=3)",
+    "one_card_poker(deck_size=40)",
+    "leduc_ranks(ranks=3,suits=2)",
+    "bluff(dice1=2,dice2=1,faces=2)",
+    "nl_holdem_buckets(stack=8)",
+    "python_kuhn_poker",
+)
+stored_tree = functools.cache(mccfr_plus.compile_game)
+public_tree = functools.cache(PublicTree)
+
+
+@kernel
+def _estimate(tree, strategy, scratch, player):
+    begin_gradients(tree, scratch, player)
+    ESTIMATE(strategy, strategy, tree, strategy, scratch, player)
+
+
+def gradient_of(tree, strategy, player):
+    """Returns the gradient that `full` writes, ``[num_slots + num_players]``; 0 where it is not the player's."""
+    run = bind(_estimate, {ESTIMATE: estimate_with(mccfr_plus.Full(), tree_slots=tree.bindings)}, partial=True)
+    scratch = new_scratch(tree.arrays, tree.shape, np.zeros(1, np.uint64))
+    run(tree.arrays, strategy, scratch, player)
+    found, (begin, end) = np.zeros(tree.num_slots + 2), tree.arrays.slot_range[player : player + 2]
+    found[begin:end], found[tree.num_slots + player] = scratch.gradient[begin:end], scratch.gradient[-3 + player]
+    return found
+
+
+@pytest.mark.parametrize("name", GAMES)
+@pytest.mark.parametrize("zeros", [0.0, 0.4])
+def test_gradients_are_those_of_the_stored_tree(name, zeros):
+    for tree in (public_tree(name), PublicTree(stored_tree(name))):
+        strategy = random_strategy(tree, np.random.default_rng(1), zeros)
+        for player in range(2):
+            expected = exact_gradient(tree, strategy, player)  # of the stored tree, in plain Python
+            np.testing.assert_allclose(gradient_of(tree, strategy, player), expected, rtol=0, atol=TOLERANCE)
+
+
+@pytest.mark.parametrize("name", GAMES)
+def test_rules_and_the_stored_tree_give_the_same_public_tree(name):
+    one, other = public_tree(name), PublicTree(stored_tree(name))
+    assert one.info_states == other.info_states
+    assert (one.slot_action == other.slot_action).all()
+    for field in ("nodes", "infosets", "ends", "chance", "outcome_node"):
+        assert (getattr(one.arrays, field) == getattr(other.arrays, field)).all(), field
+    actions = [one.legal_actions(infoset) for infoset in range(one.num_infosets)]
+    assert np.concatenate(actions).tolist() == one.slot_action.tolist()
+
+
+def test_matrices_are_stored_once():
+    tree = PublicTree("liars_dice(numdice=2,dice_sides=3)")
+    starts = {tuple(row) for row in tree.arrays.ends[:, 0, 2:]}
+    assert len(tree.arrays.ends) == 4095
+    assert len(starts) <= 12  # a claim of 1 to 4 of one of 3 faces, whoever made it
+
+
+@pytest.mark.parametrize("name", GAMES[:6])
+@pytest.mark.parametrize("minimizer", ["rm", "dcfr"])
+def test_iterates_are_those_of_the_stored_tree_but_where_regrets_cancel(name, minimizer):
+    """Each iteration begins at the same state, as rounding grows from one to the next.
+
+    Where all regrets of an information set are 0 up to rounding, regret matching plays what rounding has left.
+    """
+    tree = public_tree(name)
+    stored, public = Solver(tree.stored, "full", minimizer), Solver(tree, "full", minimizer)
+    first = stored.tree.arrays.infosets["first_slot"]
+    for _ in range(50):
+        public.set_tables(stored.tables()[:, tree.stored_slots])
+        public.set_strategy(stored.current_strategy()[tree.stored_slots])
+        stored.run(1), public.run(1)
+        away = np.abs(tree.on_stored(public.current_strategy()) - stored.current_strategy())
+        apart = np.maximum.reduceat(away, first) > 1e-10
+        positive = np.add.reduceat(np.maximum(stored.tables()[0], 0.0), first)
+        assert not apart.any() or (positive[apart] < TOLERANCE).any(), "iterates differ where no regrets cancel"
+    averages = tree.on_stored(public.average_strategy()), stored.average_strategy()
+    assert name.startswith("liars_dice") or np.abs(np.subtract(*averages)).max() < 1e-10
+
+
+@pytest.mark.parametrize("minimizer", MINIMIZERS)
+def test_every_minimizer_runs(minimizer):
+    options = {"alternating": len(minimizer) % 2 == 0}
+    stored, public = (
+        Solver("kuhn_poker", "full", minimizer, tree=tree, **options).run(30) for tree in ("compiled", "public")
+    )
+    np.testing.assert_allclose(public.evaluate(), stored.evaluate(), rtol=0, atol=1e-9)
+
+
+@pytest.mark.parametrize("averaging", ["uniform", "linear", "lazy", "exact", "last", "schedule(iterations=20)"])
+@pytest.mark.parametrize("estimator", ["full", "public_chance"])
+def test_every_average_runs(averaging, estimator):
+    if (averaging, estimator) == ("exact", "public_chance"):
+        with pytest.raises(ConfigError, match="needs all histories"):
+            Solver("leduc_poker", estimator, averaging=averaging, tree="public")
+        return
+    solver = Solver(public_tree("leduc_poker"), estimator, "rm", averaging, seed=1).run(20)
+    assert mccfr_plus.nash_conv("leduc_poker", solver.average_policy()) == pytest.approx(solver.nash_conv(), abs=1e-12)
+
+
+@pytest.mark.parametrize("name", GAMES)
+def test_evaluations_are_those_of_pyspiel(name):
+    solver = Solver(name, "full", "rm+", tree="public").run(10)
+    policy = solver.average_policy()
+    table = policy.to_pyspiel()
+    if name != "liars_dice":  # of which pyspiel takes long
+        assert solver.nash_conv() == pytest.approx(pyspiel.nash_conv(policy.game, table), abs=1e-10)
+    of_tree = TreePolicy(solver.tree, solver.average_strategy())
+    assert mccfr_plus.nash_conv(name, of_tree) == pytest.approx(mccfr_plus.nash_conv(name, policy), abs=1e-12)
+    response = mccfr_plus.best_response(name, of_tree, 0)
+    assert response.value == pytest.approx(mccfr_plus.best_response(name, policy, 0).value, abs=1e-12)
+    assert response.actions == mccfr_plus.best_response(name, policy, 0).actions or name == "liars_dice"
+
+
+def test_policies_answer_for_states_and_are_saved(tmp_path):
+    for name in ("liars_dice", "leduc_poker", "python_kuhn_poker"):
+        solver = Solver(name, "full", "rm+", tree="public").run(5)
+        small, policy = solver.average_policy(), TreePolicy(solver.tree, solver.average_strategy())
+        mccfr_plus.save_policy(policy, tmp_path / "policy.npz")
+        loaded = mccfr_plus.load_policy(tmp_path / "policy.npz")
+        rng = np.random.default_rng(0)
+        for _ in range(20):
+            state = policy.game.new_initial_state()
+            while not state.is_terminal():
+                if not state.is_chance_node():
+                    expected = small.action_probabilities(state)
+                    assert policy.action_probabilities(state) == expected == loaded.action_probabilities(state)
+                state.apply_action(int(rng.choice(state.legal_actions())))
+    with pytest.raises(PolicyFileError, match="is not"):
+        mccfr_plus.load_policy(tmp_path / "policy.npz", "kuhn_poker(players=2)")
+
+
+def test_public_chance_is_full_where_no_outcome_is_public():
+    full, sampled = (
+        Solver(public_tree("nl_holdem_buckets(stack=8)"), e, "rm", "lazy") for e in ("full", "public_chance")
+    )
+    np.testing.assert_allclose(sampled.run(5).average_strategy(), full.run(5).average_strategy(), rtol=0, atol=1e-10)
+
+
+def test_public_chance_is_unbiased():
+    mccfr_plus.check_estimator("public_chance", samples=20_000)
+    mccfr_plus.check_estimator("public_chance", batch=2, games=["leduc_ranks(ranks=2,suits=2)"], samples=2_000)
+
+
+@pytest.mark.parametrize("minimizer", ["pdcfr+", "omd(optimistic=True)"])
+@pytest.mark.parametrize("alternating", [True, False])
+def test_threads_share_the_tree(minimizer, alternating):
+    runs = [
+        Solver(public_tree("leduc_poker"), "full", minimizer, tree="public", threads=threads, alternating=alternating)
+        for threads in (1, 2, 2)
+    ]
+    one, two, again = (run.run(10).average_strategy() for run in runs)
+    np.testing.assert_allclose(two, one, rtol=0, atol=1e-9)
+    assert (two == again).all()
+
+
+@pytest.mark.parametrize("threads", [2, 3, 8])
+def test_each_node_belongs_to_one_segment(threads):
+    nodes = public_tree("leduc_poker").arrays.nodes
+    segments = segments_of(nodes, threads)
+    for begin in (1, 3, 5):
+        pieces = sorted(segments[:, begin : begin + 2].tolist())
+        pieces = [piece for piece in pieces if piece[0] < piece[1]]
+        assert [last for _, last in pieces[:-1]] == [first for first, _ in pieces[1:]]
+    assert set(segments[:, 0]) <= {-1, *range(threads)}
+    assert segments[:, 6].max() == len(public_tree("leduc_poker").arrays.ends)
+
+
+@pytest.mark.parametrize("options", [{}, {"threads": 2}, {"estimator": "public_chance"}])
+def test_checkpoints_go_on_bitwise(options, tmp_path):
+    arguments = {"estimator": "full", "minimizer": "dcfr", "tree": "public", "seed": 3, **options}
+    solver = Solver("leduc_poker", **arguments).run(7)
+    solver.save_checkpoint(tmp_path / "run")
+    copy = Solver.from_checkpoint(tmp_path / "run")
+    assert copy.tree.kind == "public"
+    assert (copy.run(5).average_strategy() == solver.run(5).average_strategy()).all()
+
+
+def test_hands_that_are_compared_in_part_are_the_same(monkeypatch):
+    expected = PublicTree("nl_holdem_buckets(stack=8)")
+    monkeypatch.setattr(histories, "_CHECKS", -1)  # a global of kernels: they are compiled again
+    builder._traversal_of.cache_clear()
+    found = PublicTree("nl_holdem_buckets(stack=8)")
+    builder._traversal_of.cache_clear()
+    assert found.fingerprint == expected.fingerprint
+
+
+@pytest.mark.parametrize(
+    ("name", "reason"),
+    [
+        ("kuhn_poker(players=3)", "3 players"),
+        ("phantom_ttt", "of player 0 is not public"),
+        ("dark_hex(board_size=2)", "of player 0 is not public"),
+        ("goofspiel(num_cards=3,imp_info=True)", "of player 0 is not public"),
+        ("search_game", "is not public"),
+    ],
+)
+def test_other_games_are_refused_with_a_reason(name, reason):
+    with pytest.raises(GameError, match=reason) as refused:
+        Solver(name, "full", "rm", tree="public")
+    assert "Use tree='compiled'" in str(refused.value)
+
+
+@pytest.mark.parametrize("estimator", ["external", "outcome", "chance", "full(traversal=True)", "best_response"])
+def test_other_estimators_are_refused(estimator):
+    with pytest.raises(ConfigError, match=r"tree='public' with estimator=|no kernel for public trees"):
+        Solver("kuhn_poker", estimator, tree="public")
+
+
+def test_options_that_do_not_go_together():
+    with pytest.raises(ConfigError, match="on a public tree"):
+        Solver("kuhn_poker", "public_chance", tree="compiled")
+    with pytest.raises(ConfigError, match=r"no kernel|values"):
+        Solver("kuhn_poker", "public_chance", tree="public", baseline=True)
+    with pytest.raises(ConfigError, match="averaging='lazy' with threads=2"):
+        Solver("kuhn_poker", "full", "rm", "lazy", tree="public", threads=2)
+
+
+def test_it_is_chosen_for_games_that_are_too_large_to_be_stored():
+    estimate = mccfr_plus.estimate_size("liars_dice(numdice=2,dice_sides=5)", sample_size=20_000, seed=0)
+    config, _, reason = choice.choose("liars_dice(numdice=2,dice_sides=5)", {}, estimate=estimate)
+    assert isinstance(config, SolverConfig)
+    assert (config.tree, config.estimator) == ("public", mccfr_plus.Full())
+    assert "only hands are private" in reason
