@@ -79,8 +79,8 @@ CHANGES = [
         (
             "outcome sampling divides by the strategy instead of xi",
             "traversal.py",
-            "child_weight /= exploring_probability(strategy, sampling_weights, child_slot, width, epsilon)",
-            "child_weight /= strategy[at(child_slot)]",
+            "child_weight /= exploring_probability(strategy, sampling_weights, first + drawn, width, epsilon)",
+            "child_weight /= strategy[at(first + drawn)]",
         ),
         (
             "inclusion without its inverse",
@@ -242,8 +242,8 @@ CHANGES = [
         (
             "a thread's gradient is left out",
             "loop.py",
-            "for thread in range(1, team[0, SIZE]):",
-            "for thread in range(2, team[0, SIZE]):",
+            "for thread in range(1, team[0, SIZE]):\n        row",
+            "for thread in range(2, team[0, SIZE]):\n        row",
         ),
     ),
     *changes(
@@ -530,12 +530,38 @@ CHANGES = [
     ),
     *changes(
         "evaluation",
-        "tests/evaluation/test_exact.py::test_values_with_imperfect_recall_equal_the_naive_ones",
+        "tests/solver/test_ties.py",
         (
-            "imperfect recall: the value of the last history",
-            "exact.py",
-            "return values[:, 0].copy()",
-            "return values[:, -1].copy()",
+            "imperfect recall: tied sets choose one by one",
+            "imperfect_recall.py",
+            "infoset_of[end] == infoset_of[begin]:",
+            "end == begin:",
+        ),
+    ),
+    *changes(
+        "minimizers",
+        "tests/solver/test_ties.py",
+        (
+            "ties: values of entries are not passed up",
+            "minimizer.py",
+            'gradient[at(entry["parent_slot"])] += value',
+            'gradient[at(entry["parent_slot"])] += 0.0',
+        ),
+        (
+            "ties: the last entry counts alone",
+            "minimizer.py",
+            "before = 0.0 if is_new else gradient[at(first + action)]",
+            "before = 0.0",
+        ),
+    ),
+    *changes(
+        "trees",
+        "tests/solver/test_ties.py",
+        (
+            "ties: pasts are not told apart",
+            "scratch.py",
+            "number = behind[at(parent)]\n",
+            "number = scratch.num_touched[player]\n",
         ),
     ),
     *changes(
