@@ -12,7 +12,7 @@ import pyspiel
 from mccfr_plus.errors import shortened
 from mccfr_plus.games.rules import CHANCE, TERMINAL
 from mccfr_plus.trees.game_tree import GameTree, compile_game
-from mccfr_plus.trees.public.public_tree import PublicTree
+from mccfr_plus.trees.public.public_tree import PublicTree, given_public_tree
 
 # General sum: chance is uneven, B is entered at two depths, D has a single action, and both players move twice. Three
 # players: C is entered at two depths, of which one lies behind chance. One player against chance, three decisions deep.
@@ -101,9 +101,9 @@ def exact_gradient(tree: GameTree | PublicTree, strategy: np.ndarray, player: in
 
     Entry s is the sum of u(z) * (reach of chance and the others) over the leaves z behind the player's last slot s.
     """
-    if isinstance(tree, PublicTree):
-        found = exact_gradient(tree.stored, tree.on_stored(strategy), player)
-        return np.append(found[tree.stored_slots], found[tree.num_slots :])
+    if (public := given_public_tree(tree)) is not None:
+        found = exact_gradient(public.stored, public.on_stored(strategy), player)
+        return np.append(found[public.stored_slots], found[tree.num_slots :])
     arrays = tree.arrays
     nodes, chance, payoffs = arrays.nodes.tolist(), arrays.chance["probability"].tolist(), arrays.payoffs[:, player]
     gradient = np.zeros(tree.num_slots + tree.num_players)

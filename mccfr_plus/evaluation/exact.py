@@ -15,8 +15,9 @@ from mccfr_plus.policies.table import TreePolicy
 from mccfr_plus.trees.arrays import BLOCK, TreeArrays
 from mccfr_plus.trees.game_tree import GameTree, compile_game
 from mccfr_plus.trees.loading import load_game
+from mccfr_plus.trees.needs import PUBLIC
 from mccfr_plus.trees.public.arrays import IS_PUBLIC, PublicArrays
-from mccfr_plus.trees.public.public_tree import PublicTree
+from mccfr_plus.trees.public.public_tree import PublicTree, given_public_tree
 from mccfr_plus.trees.scratch import Scratch
 
 AnyGame: TypeAlias = pyspiel.Game | str | GameTree | PublicTree
@@ -108,13 +109,9 @@ class Evaluator:
 
 def _tree_of(game: AnyGame, policy: JointPolicy) -> Any:
     """Returns the public tree of a policy of the game if it has one, or the game's compiled tree."""
-    if (
-        isinstance(policy, TreePolicy)
-        and isinstance(policy.tree, PublicTree)
-        and str(load_game(game)) == str(policy.game)
-    ):
+    if isinstance(policy, TreePolicy) and PUBLIC in policy.tree.provides and str(load_game(game)) == str(policy.game):
         return policy.tree
-    return game if isinstance(game, PublicTree) else compile_game(game)
+    return given_public_tree(game) or compile_game(game)
 
 
 def evaluate_strategy(tree: GameTree, strategy: np.ndarray) -> Evaluation:

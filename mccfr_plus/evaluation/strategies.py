@@ -18,7 +18,7 @@ from mccfr_plus.policies.table import TreePolicy, is_strategy
 from mccfr_plus.trees.game_tree import GameTree
 from mccfr_plus.trees.loading import checked_outcomes, game_error, quiet_openspiel
 from mccfr_plus.trees.order import representative_states
-from mccfr_plus.trees.public.public_tree import PublicTree
+from mccfr_plus.trees.public.public_tree import PublicTree, given_public_tree
 
 Probabilities: TypeAlias = Mapping[int, float] | Sequence[tuple[int, float]]
 AnyPolicy: TypeAlias = (
@@ -32,10 +32,10 @@ _MAX_ROWS = 100_000  # of a player that `Behavior` keeps, some 50 MB
 
 def strategy_of(tree: GameTree | PublicTree, policy: JointPolicy) -> np.ndarray:
     """Returns a policy's probabilities, ``[num_slots]`` float64. PolicyError if an infoset has no distribution."""
-    if isinstance(tree, PublicTree):
-        if isinstance(policy, TreePolicy) and policy.tree.fingerprint == tree.fingerprint:
+    if (public := given_public_tree(tree)) is not None:
+        if isinstance(policy, TreePolicy) and policy.tree.fingerprint == public.fingerprint:
             return policy.strategy()
-        return strategy_of(tree.stored, policy)[tree.stored_slots]
+        return strategy_of(public.stored, policy)[public.stored_slots]
     if not isinstance(policy, list | tuple):
         return _strategy_of(tree, policy, range(tree.num_players))
     policies, ranges = one_per_player(policy, tree.num_players), tree.arrays.slot_range
@@ -143,12 +143,13 @@ def are_distributions(table: np.ndarray, masks: np.ndarray) -> np.ndarray:
     return (legal >= 0).all(1) & (np.abs(legal.sum(1) - 1.0) <= _TOLERANCE)
 
 
-def _strategy_of(tree: GameTree, policy: AnyPolicy, players: Sequence[int]) -> np.ndarray:
+def _strategy_of(tree: Any, policy: AnyPolicy, players: Sequence[int]) -> np.ndarray:
     if isinstance(policy, TreePolicy):
         if policy.tree is tree or policy.tree.fingerprint == tree.fingerprint:
             return policy.strategy()
-        if isinstance(policy.tree, PublicTree) and policy.tree.stored.fingerprint == tree.fingerprint:
-            return policy.tree.on_stored(policy.strategy())
+        public = given_public_tree(policy.tree)
+        if public is not None and public.stored.fingerprint == tree.fingerprint:
+            return public.on_stored(policy.strategy())
         raise PolicyError(f"a policy of {policy.game} does not fit {tree.game}: evaluate it on its own game.")
     keyed = policy if isinstance(policy, KeyedPolicy) else None
     by_text: Any = keyed.find if keyed is not None and keyed.keys.of_texts else answers_by_text(policy)

@@ -13,7 +13,7 @@ from mccfr_plus.policies.keyed_policy import KeyedPolicy, KeyedTable
 from mccfr_plus.policies.table import TreePolicy, is_strategy
 from mccfr_plus.trees.game_tree import GameTree, compile_game
 from mccfr_plus.trees.loading import file_name_of, load_game
-from mccfr_plus.trees.public.public_tree import FINGERPRINT, PublicTree
+from mccfr_plus.trees.public.public_tree import FINGERPRINT, PublicTree, given_public_tree
 
 FORMAT = "mccfr_plus.policy"
 KEYED_FORMAT = "mccfr_plus.keyed_policy"
@@ -101,8 +101,8 @@ def load_policy(path: str | os.PathLike, game: pyspiel.Game | str | GameTree | N
                 return KeyedPolicy.of_kind(loaded, table, str(fields["kind"]))
         raise PolicyFileError(damaged)
     strategy = fields["strategy"]
-    is_public = str(fields["fingerprint"]).startswith(FINGERPRINT) and not isinstance(game, PublicTree)
-    tree: Any = PublicTree(game) if is_public else game if isinstance(game, PublicTree) else compile_game(game)
+    is_public, given = str(fields["fingerprint"]).startswith(FINGERPRINT), given_public_tree(game)
+    tree: Any = given or (PublicTree(game) if is_public else compile_game(game))
     if str(fields["fingerprint"]) != tree.fingerprint or strategy.shape != (tree.num_slots,):
         raise PolicyFileError(f"{no_fit} {tree.game}, by information states or actions: evaluate it on its own game.")
     if strategy.dtype != np.float64 or not is_strategy(strategy, tree.arrays.infosets["first_slot"]):

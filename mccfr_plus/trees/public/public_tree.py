@@ -263,6 +263,11 @@ def _folded(keys: np.ndarray) -> np.ndarray:
     return (keys * np.int64(0x9E3779B97F4A7C1 | 1) ** np.arange(keys.shape[1])).sum(1)
 
 
+def given_public_tree(given: object) -> PublicTree | None:
+    """Returns the public tree that was given in place of a game, None if it was something else."""
+    return given if isinstance(given, PublicTree) else None
+
+
 def _require_two_players(game: pyspiel.Game) -> None:
     if game.num_players() != 2:
         raise GameError(f"tree='public': {game} has {game.num_players()} players, and this needs two. {_INSTEAD}")
