@@ -53,7 +53,7 @@ def refined_tree(tree):
     ("estimator", "options"),
     [
         ("full", {}),
-        ("full", {"alternating": False, "threads": 2}),
+        ("full", {"alternating": False}),
         ("chance", {"averaging": "uniform"}),
         ("external", {"threads": 2, "batch": 3}),
         ("external", {"alternating": False, "batch": 2}),
@@ -62,7 +62,6 @@ def refined_tree(tree):
         ("outcome", {"batch": 40}),
         ("outcome(update_all_players=True)", {"batch": 30, "alternating": False}),
         ("outcome", {"baseline": "mean(rate=0.5)", "batch": 20}),
-        ("average_strategy", {}),
         ("escher", {"batch": 10}),
     ],
     ids=str,
@@ -101,7 +100,7 @@ def test_the_compiled_loop_does_what_the_interpreted_one_does(estimator, request
 
 
 @pytest.mark.parametrize("plus", [False, True])
-@pytest.mark.parametrize("game", GAMES)
+@pytest.mark.parametrize("game", [GOOFSPIEL, "leduc_poker(action_mapping=True)", "liars_dice_ir(dice_sides=3)"])
 def test_full_is_openspiels_cfr(game, plus):
     """Until regrets cancel to below 1e-12 at some information set, where rounding decides what is played."""
     tree = naive.tree_of(game)
@@ -122,7 +121,7 @@ def test_full_is_openspiels_cfr(game, plus):
             strategy_of(drop_in.tree, theirs.average_policy()),
             atol=1e-8,
         )
-    assert equal >= (1 if game == POKER else 50)
+    assert equal >= 10
 
 
 @pytest.mark.parametrize("game", GAMES)
@@ -134,11 +133,10 @@ def test_regrets_at_equal_strategies_are_openspiels(game):
     solver.set_strategy(strategy)
     solver.run(1)
     theirs = cfr._CFRSolver(tree.game, alternating_updates=False, linear_averaging=False, regret_matching_plus=False)
-    for (_, text), probabilities in naive.to_dict(tree, strategy).items():
-        row = table.state_lookup[text]
+    for infoset, text in enumerate(tree.info_states):
+        slots, row = tree.slots(infoset), table.state_lookup[text]
         theirs._current_policy.action_probability_array[row] = 0.0
-        for action, probability in probabilities.items():
-            theirs._current_policy.action_probability_array[row, action] = probability
+        theirs._current_policy.action_probability_array[row, tree.slot_action[slots]] = strategy[slots]
     theirs.evaluate_and_update_policy()
     for infoset, text in enumerate(tree.info_states):
         found = theirs._info_state_nodes[text].cumulative_regret
@@ -154,7 +152,7 @@ def test_nash_conv_is_openspiels(game):
         strategy = naive.random_strategy(tree, seed=seed, zeros=zeros)
         policy = mccfr_plus.TreePolicy(tree, strategy)
         found = mccfr_plus.evaluate(tree, policy)
-        theirs = openspiel_exploitability.nash_conv(tree.game, policy.to_openspiel(), use_cpp_br=False)
+        theirs = openspiel_exploitability.nash_conv(tree.game, policy.to_tabular(), use_cpp_br=False)
         assert found.nash_conv == pytest.approx(theirs, abs=1e-9)
         apart = refined_tree(tree)
         refined = mccfr_plus.evaluate(apart, mccfr_plus.TreePolicy(apart, strategy[tree.refined.slot_of]))
@@ -169,7 +167,6 @@ def test_what_ties_do_not_go_with_is_refused():
     tree = naive.tree_of("liars_dice_ir(dice_sides=3)")
     for options in (
         {"minimizer": "ftrl"},
-        {"minimizer": "reg_cfr"},
         {"averaging": "lazy"},
         {"averaging": "optimistic"},
         {"estimator": "balanced"},
