@@ -27,7 +27,7 @@ from mccfr_plus.trees.lazy_tree import INFOSET_COST, NODE_COST, SLOT_ACTION_COST
 from mccfr_plus.trees.loading import is_converted, load_game
 from mccfr_plus.trees.memory import MemoryPlan, plan_memory, release_unused, resident_bytes
 from mccfr_plus.trees.needs import HISTORIES, INFOSETS, NODES, PUBLIC
-from mccfr_plus.trees.public.public_tree import PublicTree, given_public_tree, predicted_slots
+from mccfr_plus.trees.public.public_tree import PublicTree, predicted_slots
 from mccfr_plus.trees.scratch import DRAWN, TOUCHED, new_scratch
 from mccfr_plus.trees.size_estimate import SizeEstimate, as_text, number_of, probe_size
 from mccfr_plus.trees.tree import Tree
@@ -187,13 +187,14 @@ def _require_short_traversals(game: pyspiel.Game, config: SolverConfig) -> None:
 
 def tree_for(game: pyspiel.Game | str | GameTree, config: SolverConfig) -> Tree:
     """Returns the tree of a game for a solver; see `Solver` for errors."""
-    public = given_public_tree(game)
+    public = game if isinstance(game, Tree) and PUBLIC in game.provides else None
     if public is not None or config.who_needs(PUBLIC):
         if config.symmetry or config.tree not in ("auto", "public"):
             raise ConfigError(f"tree={config.tree!r}, symmetry={config.symmetry} on a public tree: leave both out.")
         if reason := config.who_needs(HISTORIES, NODES):
             raise ConfigError(f"tree='public' with {reason}: that needs all histories. Use tree='compiled'.")
-        return (public or PublicTree(game)).for_threads(config.threads)
+        tree: Any = public or PublicTree(game)
+        return tree.for_threads(config.threads)
     if (tree := given_tree(game)) is not None:
         if config.symmetry or config.tree in ("lazy", "rules"):
             option = "symmetry=True" if config.symmetry else f"tree={config.tree!r}"
