@@ -28,7 +28,8 @@ LOOPS: dict[str, dict[str, Any]] = {
 AVERAGES = tuple(name for name in config.AVERAGES if name not in ("linear", "power", "schedule"))
 _OTHER_NUMBERS = ("linear", "linear+", "dcfr_pruning", "dcfr+", "sapcfr+")
 MINIMIZERS = tuple(name for name in config.MINIMIZERS if name not in _OTHER_NUMBERS)
-ESTIMATORS = tuple(name for name in config.ESTIMATORS if name != "best_response")  # which has tests of its own
+# `best_response` and `public_chance` have tests of their own.
+ESTIMATORS = tuple(name for name in config.ESTIMATORS if name not in ("best_response", "public_chance"))
 FACTORS = (ESTIMATORS, MINIMIZERS, AVERAGES, tuple(LOOPS))
 
 

@@ -69,9 +69,9 @@ AVERAGES = (
     *(
         pytest.param(averaging, name, marks=pytest.mark.slow)
         for averaging, names in {
-            "exact": [name for name in parts.ESTIMATORS if name not in ("full", "best_response")],
-            "lazy(gamma=1.0)": [name for name in parts.ESTIMATORS if name not in ("full", "best_response", "chance")],
-            "stochastic": [name for name in parts.ESTIMATORS if name not in ("opponent", "best_response")],
+            "exact": [name for name in naive.ESTIMATORS if name not in ("full", "best_response")],
+            "lazy(gamma=1.0)": [name for name in naive.ESTIMATORS if name not in ("full", "best_response", "chance")],
+            "stochastic": [name for name in naive.ESTIMATORS if name not in ("opponent", "best_response")],
             "sampled": ["opponent", "external", "average_strategy", "balanced"],
         }.items()
         for name in names

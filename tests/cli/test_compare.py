@@ -86,10 +86,10 @@ def test_runs_that_fail_do_not_end_the_others(command, tmp_path):
     games = ["kuhn_poker(players=3)", "kuhn_poker"]
     found = command("compare", *games, "--algorithms=best_response", *SHORT, "--json")
     assert found.code == 2
-    assert "error: 2 runs failed, such as kuhn_poker(players=3) best_response seed 1: kuhn_poker" in found.err
+    assert "failed, such as kuhn_poker(players=3) best_response seed 1: kuhn_poker" in found.err
     assert "Traceback" not in found.err
     assert [row["game"] for row in found.json["rows"]] == ["kuhn_poker"]
-    assert len(found.json["failed"]) == 2
+    assert len(found.json["failed"]) == 1  # of a deterministic algorithm
 
 
 @pytest.mark.parametrize(

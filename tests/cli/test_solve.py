@@ -93,9 +93,12 @@ def test_a_log_of_evaluations(command, tmp_path):
 
 @pytest.mark.usefixtures("interpreted_loops")
 def test_imperfect_recall_has_both_nash_convs(command):
-    outcome = command("solve", "liars_dice_ir(dice_sides=3)", "--iterations=50", "--json")
-    assert (outcome.code, outcome.json["estimator"], outcome.json["averaging"]) == (0, "full", "uniform")
-    found = mccfr_plus.Solver("liars_dice_ir(dice_sides=3)", "full").run(50).evaluate()
+    game, parts = "liars_dice_ir(dice_sides=3)", {"minimizer": "rm", "averaging": "uniform"}
+    outcome = command(
+        "solve", game, "--iterations=50", "--json", *(f"--{name}={value}" for name, value in parts.items())
+    )
+    assert (outcome.code, outcome.json["estimator"]) == (0, "full")
+    found = mccfr_plus.Solver(game, "full", **parts).run(50).evaluate()
     for name in ("nash_conv", "perfect_recall_nash_conv"):
         assert outcome.json[name] == pytest.approx(getattr(found, name), abs=1e-12)
     assert "nash_conv, perfect recall" in outcome.out

@@ -93,10 +93,10 @@ def test_runs_that_fail_do_not_end_the_others(tmp_path, caplog):
         games = ["kuhn_poker(players=3)", "kuhn_poker"]
         result = compare(games, "best_response", **SHORT, processes=1)
     assert [curve.game for curve in result.curves] == ["kuhn_poker"]
-    assert list(result.failed) == [f"{games[0]} best_response seed {seed}" for seed in (1, 2)]
+    assert list(result.failed) == [f"{games[0]} best_response seed 1"]  # it is deterministic
     assert all("not a two-player zero-sum game" in why for why in result.failed.values())
-    assert "seed 2 failed: kuhn_poker(players=3) is not" in caplog.text
-    with pytest.raises(RecordError, match="all 2 runs failed, such as kuhn_poker"):
+    assert "seed 1 failed: kuhn_poker(players=3) is not" in caplog.text
+    with pytest.raises(RecordError, match="failed, such as kuhn_poker"):
         compare(games[0], "best_response", **SHORT, processes=1)
 
 

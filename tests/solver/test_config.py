@@ -31,6 +31,7 @@ CASES = [
     ({"batch": True}, "batch=True: must be a whole number"),
     ({"estimator": "full", "batch": 2}, "batch=2 with estimator='full': it samples nothing"),
     ({"symmetry": True, "tree": "lazy"}, "symmetry=True with tree='lazy'"),
+    ({"estimator": "outcome", "tree": "public"}, "tree='public' with estimator='outcome': it has no kernel for public"),
     ({"tree": "grown"}, "tree='grown': give one of auto, compiled, lazy, rules"),
     ({"memory": "much"}, "memory='much': give a positive number of bytes, such as 4GB"),
     ({"thread_mode": "quick"}, "thread_mode='quick': give one of deterministic, fast"),

@@ -8,7 +8,6 @@ import pyspiel
 import pytest
 
 from mccfr_plus import Solver
-from mccfr_plus.solver import config as parts
 
 NFG = """NFG 1 R "biased pennies"
 { "row" "column" } { 2 2 }
@@ -30,7 +29,7 @@ def random_matrix(rows, columns, seed=0):
     return pyspiel.create_matrix_game("random", "random", *names, payoffs.tolist(), (-payoffs).tolist())
 
 
-@pytest.mark.parametrize("estimator", list(parts.ESTIMATORS))
+@pytest.mark.parametrize("estimator", naive.ESTIMATORS)
 def test_a_game_from_a_file(nfg, estimator):
     # Columns of the file are players' payoffs; rows (3, -1), (-2, 1): player 0 plays (3/7, 4/7), value 1/7.
     solver = Solver(nfg, estimator, "rm", seed=1).run(40_000)

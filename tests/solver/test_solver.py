@@ -19,7 +19,7 @@ from mccfr_plus import (
     TreePolicy,
     evaluate,
 )
-from mccfr_plus.solver.config import AVERAGES, ESTIMATORS, MINIMIZERS
+from mccfr_plus.solver.config import AVERAGES, MINIMIZERS
 from mccfr_plus.trees.order import representative_states
 
 TURN_BASED_GOOFSPIEL = "turn_based_simultaneous_game(game=goofspiel(imp_info=True,num_cards=3,points_order=descending))"
@@ -111,7 +111,7 @@ def test_value_of_kuhn(minimizer):
     assert -found.best_response_values[1] - 1e-12 <= value <= found.best_response_values[0] + 1e-12
 
 
-@pytest.mark.parametrize("scheme", list(ESTIMATORS))
+@pytest.mark.parametrize("scheme", naive.ESTIMATORS)
 def test_every_estimator_converges_on_kuhn(scheme):
     # Twice: the exploitability falls with sqrt of the iterations in theory; a factor 100 must show.
     tree = naive.tree_of("kuhn_poker")
