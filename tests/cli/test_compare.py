@@ -86,23 +86,17 @@ def test_runs_that_fail_do_not_end_the_others(command, tmp_path):
     games = ["dark_hex(num_rows=2,num_cols=3)", "kuhn_poker"]
     found = command("compare", *games, "--algorithms=external", *SHORT, "--json")
     assert found.code == 2
-    assert (
-        "error: 2 runs failed, such as dark_hex(num_rows=2,num_cols=3) external seed 1: dark_hex has imp" in found.err
-    )
-    assert "Traceback" not in found.err
+    assert "error: 2 runs failed, such as dark_hex(num_rows=2,num_cols=3) external seed 1: dark_hex" in found.err
     assert [row["game"] for row in found.json["rows"]] == ["kuhn_poker"]
     assert len(found.json["failed"]) == 2
 
 
-@pytest.mark.parametrize(
-    ("arguments", "parts"),
-    [
-        (["kuhn_poker", "--out=X"], ["a run needs one limit, none given: give one of nodes, iterations, seconds"]),
-        (["kuhn_pokr", "--out=X", "--nodes=1e6"], ["kuhn_pokr"]),
-        (["kuhn_poker", "--nodes=1e6", "--processes=2", "--cluster=ray"], ["--processes does not go together"]),
-    ],
-)
-def test_what_is_refused(command, tmp_path, monkeypatch, arguments, parts):
+def test_what_is_refused(command, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    command("compare", *arguments).assert_one_line_error(*parts)
+    for line, part in {
+        "kuhn_poker --out=X": "a run needs one limit, none given: give one of nodes, iterations, seconds",
+        "kuhn_pokr --out=X --nodes=1e6": "kuhn_pokr",
+        "kuhn_poker --nodes=1e6 --processes=2 --cluster=ray": "--processes does not go together",
+    }.items():
+        command("compare", *line.split()).assert_one_line_error(part)
     assert list(tmp_path.iterdir()) == []
