@@ -35,26 +35,15 @@ BACKED_UP_BY_SAMPLES = [(name, {"baseline": Baseline(0.3, "sampled")}) for name 
 # Slow ones are compared with their definitions in `minimizers` and `averages`. The others: local and dilated ones, with
 # and without predictions and step sizes, one that needs `full`.
 FAST = ("rm", "prm+", "hedge", "ftrl", "rtcfr+")
-MINIMIZERS = (
-    *FAST,
-    *(
-        pytest.param(minimizer, marks=pytest.mark.slow)
-        for minimizer in (
-            *(name for name in parts.MINIMIZERS if name not in FAST),
-            Hedge(optimistic=True),
-            Hedge(eta=0.03, decay=0.0),
-            FTRL(eta=0.1),
-            FTRL(optimistic=True),
-            FTRL(weights="constant"),
-            FTRL(weights="least"),
-            OMD(eta=0.1),
-            OMD(optimistic=True),
-            OMD(decay=0.5),
-        )
-    ),
+SLOW = (
+    *(name for name in parts.MINIMIZERS if name not in FAST),
+    *(Hedge(optimistic=True), Hedge(eta=0.03, decay=0.0)),
+    *(FTRL(eta=0.1), FTRL(optimistic=True), FTRL(weights="constant"), FTRL(weights="least")),
+    *(OMD(eta=0.1), OMD(optimistic=True), OMD(decay=0.5)),
 )
+MINIMIZERS = (*FAST, *(pytest.param(minimizer, marks=pytest.mark.slow) for minimizer in SLOW))
 
-AVERAGES = (
+FAST_AVERAGES = (
     ("exact", "full"),
     ("lazy(gamma=1.0)", "chance"),
     ("stochastic", "opponent"),
@@ -66,17 +55,14 @@ AVERAGES = (
     ("linear", "full"),
     ("power", "chance"),
     ("last", "external"),
-    *(
-        pytest.param(averaging, name, marks=pytest.mark.slow)
-        for averaging, names in {
-            "exact": [name for name in naive.ESTIMATORS if name not in ("full", "best_response")],
-            "lazy(gamma=1.0)": [name for name in naive.ESTIMATORS if name not in ("full", "best_response", "chance")],
-            "stochastic": [name for name in naive.ESTIMATORS if name not in ("opponent", "best_response")],
-            "sampled": ["opponent", "external", "average_strategy", "balanced"],
-        }.items()
-        for name in names
-    ),
 )
+SLOW_AVERAGES = {
+    *(("exact", name) for name in naive.ESTIMATORS if name != "best_response"),
+    *(("lazy(gamma=1.0)", name) for name in naive.ESTIMATORS if name not in ("full", "best_response")),
+    *(("stochastic", name) for name in naive.ESTIMATORS if name != "best_response"),
+    *(("sampled", name) for name in ("opponent", "external", "average_strategy", "balanced")),
+}.difference(FAST_AVERAGES)
+AVERAGES = (*FAST_AVERAGES, *(pytest.param(*pair, marks=pytest.mark.slow) for pair in sorted(SLOW_AVERAGES)))
 
 # Batches and control variates multiply the outcomes.
 FEW_OUTCOMES = [tree_of_text(SPANS), tree_of_text(THREE)]

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 import numba
 import numpy as np
 import pytest
+from texts import text_of_error
 
 from mccfr_plus import CheckError, Estimator, check_estimator
 from mccfr_plus.estimators.traversal import draw_action, draw_outcome, draw_uniform
@@ -119,19 +120,13 @@ def test_without_a_fault_it_passes():
 
 @pytest.mark.parametrize("fault", list(FAULTS))
 def test_faults_are_caught(fault):
-    with pytest.raises(CheckError, match=FAULTS[fault]) as caught:
-        check_estimator(Wrong(fault), samples=1_000)
-    text = str(caught.value)
+    text = text_of_error(lambda: check_estimator(Wrong(fault), samples=1_000), FAULTS[fault])
     assert text.startswith(f"Wrong(fault={fault!r}): ")
-    assert len(text) <= 400
     assert "where: game" in text
-    assert "look at:" in text
 
 
 def test_a_biased_mean_is_reported_with_its_place():
-    with pytest.raises(CheckError) as caught:
-        check_estimator(Wrong("forgets 1 / q"), games=["kuhn_poker"], samples=100)
-    text = str(caught.value)
+    text = text_of_error(lambda: check_estimator(Wrong("forgets 1 / q"), games=["kuhn_poker"], samples=100), "biased")
     for word in ("kuhn_poker()", "player 0", "information state", "action", "expected:", "found:", "1 / probability"):
         assert word in text
 
@@ -167,32 +162,21 @@ def restless_walk(parameters, sampling_weights, tree, strategy, scratch, player)
     scratch.gradient[first["first_slot"]] += np.random.random()  # noqa: NPY002 - on purpose
 
 
-class DrawsDirectly(Estimator):
-    short_name = "direct"
-    kernel = staticmethod(direct_with(1.0))
-
-
-class DrawsTheWrongDistribution(Estimator):
-    short_name = "skewed"
-    kernel = staticmethod(direct_with(1.5))
-
-
-class Restless(Estimator):
-    short_name = "restless"
-    kernel = staticmethod(restless_walk)
+def estimator_of(walk):
+    return type("Walks", (Estimator,), {"short_name": "walks", "kernel": staticmethod(walk)})()
 
 
 def test_who_draws_directly_is_sampled_only_and_the_report_says_so():
-    report = check_estimator(DrawsDirectly(), samples=4_000)
+    report = check_estimator(estimator_of(direct_with(1.0)), samples=4_000)
     assert "draws by itself" in str(report)
     assert not any("largest error" in line.result for line in report.lines)
 
 
 def test_the_z_test_sees_a_wrong_distribution():
     with pytest.raises(CheckError, match="standard errors away"):
-        check_estimator(DrawsTheWrongDistribution(), samples=20_000)
+        check_estimator(estimator_of(direct_with(1.5)), samples=20_000)
 
 
 def test_other_sources_of_random_numbers_are_caught():
     with pytest.raises(CheckError, match="different gradients from the same random state"):
-        check_estimator(Restless(), samples=100)
+        check_estimator(estimator_of(restless_walk), samples=100)

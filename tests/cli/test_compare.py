@@ -87,20 +87,16 @@ def test_runs_that_fail_do_not_end_the_others(command, tmp_path):
     found = command("compare", *games, "--algorithms=best_response", *SHORT, "--json")
     assert found.code == 2
     assert "failed, such as kuhn_poker(players=3) best_response seed 1: kuhn_poker" in found.err
-    assert "Traceback" not in found.err
     assert [row["game"] for row in found.json["rows"]] == ["kuhn_poker"]
     assert len(found.json["failed"]) == 1  # of a deterministic algorithm
 
 
-@pytest.mark.parametrize(
-    ("arguments", "parts"),
-    [
-        (["kuhn_poker", "--out=X"], ["a run needs one limit, none given: give one of nodes, iterations, seconds"]),
-        (["kuhn_pokr", "--out=X", "--nodes=1e6"], ["kuhn_pokr"]),
-        (["kuhn_poker", "--nodes=1e6", "--processes=2", "--cluster=ray"], ["--processes does not go together"]),
-    ],
-)
-def test_what_is_refused(command, tmp_path, monkeypatch, arguments, parts):
+def test_what_is_refused(command, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    command("compare", *arguments).assert_one_line_error(*parts)
+    for line, part in {
+        "kuhn_poker --out=X": "a run needs one limit, none given: give one of nodes, iterations, seconds",
+        "kuhn_pokr --out=X --nodes=1e6": "kuhn_pokr",
+        "kuhn_poker --nodes=1e6 --processes=2 --cluster=ray": "--processes does not go together",
+    }.items():
+        command("compare", *line.split()).assert_one_line_error(part)
     assert list(tmp_path.iterdir()) == []

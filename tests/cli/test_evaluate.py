@@ -31,16 +31,6 @@ def small_memory(monkeypatch):
     monkeypatch.setattr(choice, "compile_game", lambda *a, **o: compile_game(*a, **{**o, "max_nodes": 50}))
 
 
-def found(result, quantity, kind, player=None, by=None):
-    wanted = (quantity, kind, player)
-    rows = [row for row in result["estimates"] if (row["quantity"], row["kind"], row["player"]) == wanted]
-    return [row for row in rows if by in (None, row["by"])]
-
-
-def standard_error(row):
-    return (row["high"] - row["low"]) / 2 / 1.96
-
-
 @pytest.mark.parametrize("game", ["leduc_poker", "kuhn_poker(players=3)"])
 def test_uniform_policy_beside_openspiel(command, game):
     outcome = command("evaluate", game, "uniform", "--json")
@@ -53,11 +43,6 @@ def test_uniform_policy_beside_openspiel(command, game):
     for player, expected in enumerate(zip(result["values"], result["best_response_values"], gains, strict=True)):
         (line,) = (line for line in outcome.out.splitlines() if line.startswith(f"player {player} "))
         assert [float(cell) for cell in line.split()[2:]] == pytest.approx(expected, rel=1e-3)
-
-
-def test_saved_policy(command, kuhn_policy):
-    result = command("evaluate", "kuhn_poker", kuhn_policy, "--json").json
-    assert result["exploitability"] == mccfr_plus.exploitability("kuhn_poker", mccfr_plus.load_policy(kuhn_policy))
 
 
 def test_imperfect_recall(command):
@@ -90,7 +75,8 @@ def test_a_game_that_does_not_fit(command, phantom_policy, flags):
     outcome = command("evaluate", "phantom_ttt", phantom_policy, *flags, "--seed=1", "--json")
     result = outcome.json
     assert (outcome.code, result["kind"]) == (0, "estimates")
-    assert len(found(result, "exploitability", "lower bound")) <= 1  # a busy machine may leave no time for it
+    kinds = [(row["quantity"], row["kind"]) for row in result["estimates"]]
+    assert kinds.count(("exploitability", "lower bound")) <= 1  # a busy machine may leave no time for it
     assert any("no upper bound" in note for note in result["notes"])
     assert ("an exact evaluation would take over " in outcome.err) == ("--estimate" not in flags)
 
@@ -100,10 +86,7 @@ def test_against_another_policy(command, kuhn_policy):
     exact = outcome.json["head_to_head"]
     tree = mccfr_plus.compile_game("kuhn_poker")
     first, second = mccfr_plus.load_policy(kuhn_policy, tree), mccfr_plus.TreePolicy(tree, tree.uniform_strategy())
-    seats = [
-        mccfr_plus.expected_values(tree, [first, second])[0],
-        mccfr_plus.expected_values(tree, [second, first])[1],
-    ]
+    seats = [mccfr_plus.expected_values(tree, [first, second])[0], mccfr_plus.expected_values(tree, [second, first])[1]]
     assert [seat["value"] for seat in exact["by_seat"]] == pytest.approx(seats, abs=1e-12)
     assert exact["value"] == pytest.approx(np.mean(seats), abs=1e-12)
     assert (exact["kind"], exact["variance_reduction"]) == ("exact", None)
@@ -113,7 +96,7 @@ def test_against_another_policy(command, kuhn_policy):
     played = outcome.json["head_to_head"]
     assert played["kind"] == "estimate"
     for row, right in zip([played, *played["by_seat"]], [exact, *exact["by_seat"]], strict=True):
-        assert abs(row["value"] - right["value"]) < 5 * standard_error(row)
+        assert abs(row["value"] - right["value"]) < 5 * (row["high"] - row["low"]) / 2 / 1.96
     assert played["variance_reduction"] > 2
     assert "control variates reduce the variance" in outcome.out
 

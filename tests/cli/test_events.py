@@ -30,39 +30,28 @@ SIGNALS = [
 ]
 SOLVE = ("solve", "kuhn_poker", "--iterations=300", "--seed=1", "--policy_out=new.npz", "--checkpoint=new", "--quiet")
 COMMANDS = {
-    "solve": SOLVE,
-    "evaluate": ("evaluate", "kuhn_poker", "kuhn.npz"),
-    "view": ("view", "kuhn_poker", "kuhn.npz", "--out=new.html", "--no-open"),
-    "export": ("export", "kuhn_poker", "kuhn.npz", "--out=new.csv"),
-    "play": ("play", "kuhn_poker", "kuhn.npz", "--games=1"),
-    "play after solving": ("play", "kuhn_poker", "--quiet"),
-    "compare": [
-        "compare",
-        "kuhn_poker",
-        "--out=runs",
-        "--iterations=20",
-        "--seeds=1",
-        "--algorithms=external",
-        "--processes=1",
-    ],
-    "stats": ("stats", "kuhn_poker"),
+    "solve": " ".join(SOLVE),
+    "evaluate": "evaluate kuhn_poker kuhn.npz",
+    "view": "view kuhn_poker kuhn.npz --out=new.html --no-open",
+    "export": "export kuhn_poker kuhn.npz --out=new.csv",
+    "play": "play kuhn_poker kuhn.npz --games=1",
+    "play_after_solving": "play kuhn_poker --quiet",
+    "compare": "compare kuhn_poker --out=runs --iterations=20 --seeds=1 --algorithms=external --processes=1",
+    "stats": "stats kuhn_poker",
 }
 
 # A moment is a function at whose call the event comes, and the commands that call it.
 MOMENTS = {
-    "compiling the tree": (
-        "mccfr_plus.trees.game_tree.build_tree",
-        ("solve", "evaluate", "view", "export", "stats", "compare"),
-    ),
-    "compiling kernels": ("mccfr_plus.solver.engine.Engine.prepare", ("solve", "compare")),
-    "running": ("mccfr_plus.solver.engine.Engine.advance", ("solve", "compare", "play after solving")),
-    "evaluating": ("mccfr_plus.evaluation.exact.Evaluator.evaluate", ("solve", "evaluate", "compare")),
-    "writing": ("os.fsync", ("solve", "view", "export", "compare")),
-    "renaming": ("os.replace", ("solve", "view", "export", "compare")),
-    "printing": ("mccfr_plus.cli.command.print_table", ("solve", "evaluate", "stats")),
-    "waiting for a person": ("builtins.input", ("play",)),
+    "compiling the tree": ("mccfr_plus.trees.game_tree.build_tree", "solve evaluate view export stats compare"),
+    "compiling kernels": ("mccfr_plus.solver.engine.Engine.prepare", "solve compare"),
+    "running": ("mccfr_plus.solver.engine.Engine.advance", "solve compare play_after_solving"),
+    "evaluating": ("mccfr_plus.evaluation.exact.Evaluator.evaluate", "solve evaluate compare"),
+    "writing": ("os.fsync", "solve view export compare"),
+    "renaming": ("os.replace", "solve view export compare"),
+    "printing": ("mccfr_plus.cli.command.print_table", "solve evaluate stats"),
+    "waiting for a person": ("builtins.input", "play"),
 }
-TABLE = [(command, moment) for moment, (_, commands) in MOMENTS.items() for command in commands]
+TABLE = [(command, moment) for moment, (_, commands) in MOMENTS.items() for command in commands.split()]
 
 
 @pytest.fixture(autouse=True)
@@ -121,7 +110,7 @@ def check_files(folder):
 @pytest.mark.parametrize(("command", "moment"), TABLE)
 def test_a_signal(number, command, moment, folder, monkeypatch, capsys):
     calls = at_call(monkeypatch, MOMENTS[moment][0], lambda: signal.raise_signal(getattr(signal, number)))
-    code = main(list(COMMANDS[command]))
+    code = main(COMMANDS[command].split())
     output = capsys.readouterr()
     assert calls, "that moment never came"
     assert "Traceback" not in output.err + output.out
@@ -217,7 +206,7 @@ def limit_of_sizes(_):
 def test_files_that_cannot_be_written(event, command, folder, monkeypatch, capsys):
     kept = (folder / "kuhn.npz").read_bytes()
     with event(monkeypatch) as reason:
-        code = main(list(COMMANDS[command]))
+        code = main(COMMANDS[command].split())
     output = capsys.readouterr()
     assert (code, "Traceback" in output.err) == (2, False)
     assert output.err.splitlines()[-1].startswith("mccfr-plus: error: ")

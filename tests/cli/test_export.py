@@ -65,12 +65,12 @@ def test_bad_input(command, kuhn, tmp_path, monkeypatch):
     _, file = kuhn
     there = tmp_path / "there.csv"
     there.write_text("mine", encoding="utf-8")
-    for flags, message in [
-        (["kuhn_poker", file, f"--out={there}"], "exists already"),
-        (["kuhn_poker", file, "--format=parquet"], "give --out=FILE"),
-        (["kuhn_poker", "uniform", "--format=efg"], "--format=efg takes no POLICY"),
+    for flag, message in [
+        (f"--out={there}", "exists already"),
+        ("--format=parquet", "give --out=FILE"),
+        ("--format=efg", "--format=efg takes no POLICY"),
     ]:
-        command("export", *flags).assert_one_line_error(message)
+        command("export", "kuhn_poker", file, flag).assert_one_line_error(message)
     assert there.read_text(encoding="utf-8") == "mine"
     monkeypatch.setattr(export, "find_spec", lambda _: None)
     found = command("export", "kuhn_poker", file, "--format=parquet", f"--out={tmp_path}/x.parquet")

@@ -43,18 +43,11 @@ def module(tmp_path, monkeypatch):
 
 
 def test_games_and_components_of_a_file(command, module, interpreted_loops):
-    arguments = (
-        "solve",
-        "python_kuhn_poker",
-        "--minimizer=imported_rule",
-        "--estimator=full",
-        "--iterations=5",
-        "--json",
-    )
-    command(*arguments).assert_one_line_error("imported_rule")
-    found = command(*arguments, f"--import={module}")
+    line = "solve python_kuhn_poker --minimizer=imported_rule --estimator=full --iterations=5 --json"
+    command(*line.split()).assert_one_line_error("imported_rule")
+    found = command(*line.split(), f"--import={module}")
     assert found.code == 0, found.err
-    expected = command(*[each.replace("imported_rule", "rm+") for each in arguments])
+    expected = command(*line.replace("imported_rule", "rm+").split())
     assert found.json["nash_conv"] == expected.json["nash_conv"]
 
 

@@ -17,36 +17,26 @@ def test_overview_lists_the_verbs(command, arguments):
     outcome = command(*arguments)
     assert outcome.code == 0
     assert all(f"  {verb} " in outcome.out for verb in VERBS)
-
-
-def test_version(command):
     assert command("--version").out.startswith("mccfr-plus 0.")
 
 
-def test_at_most_seventy_flags(command):
-    """Counted in the help, where each has a line of its own."""
-    lines = [line.strip() for verb in VERBS for line in command(verb, "--help").out.splitlines()]
-    flags = [line for line in lines if line.startswith("--")]
+def test_help_of_verbs_and_at_most_seventy_flags(command):
+    """Flags are counted in the help, where each has a line of its own."""
+    flags = []
+    for verb in VERBS:
+        outcome = command(verb, "-h")
+        assert (outcome.code, f"usage: mccfr-plus {verb} " in outcome.out) == (0, True)
+        assert outcome.out == command(verb, "x", "--help").out
+        flags += [line.strip() for line in outcome.out.splitlines() if line.strip().startswith("--")]
     assert len(flags) <= 70, flags
     assert sum(line.startswith("--import ") for line in flags) == len(VERBS)
 
 
-@pytest.mark.parametrize("verb", VERBS)
-def test_help_of_a_verb(command, verb):
-    outcome = command(verb, "-h")
-    assert outcome.code == 0
-    assert f"usage: mccfr-plus {verb} " in outcome.out
-    assert outcome.out == command(verb, "x", "--help").out
-
-
 BAD_INPUT = [
     ("sovle kuhn_poker", "unknown command 'sovle'. Did you mean 'solve'?"),
-    ("frobnicate", "unknown command 'frobnicate'. Give one of solve, compare,"),
-    ("solve kuhn_poker --foo=1", "unknown flag --foo. See mccfr-plus solve --help."),
     ("solve kuhn_poker --iteration=1", "unknown flag --iteration, did you mean --iterations"),
     ("solve", "the following arguments are required: GAME"),
     ("solve kuhn_poker --iterations=abc", "--iterations: 'abc' must be a whole number, at least 1"),
-    ("solve kuhn_poker --iterations=1e19", "at most 9,223,372,036,854,775,807"),
     ("solve kuhn_poker --checkpoint=", "it is a directory"),
     ("solve kuhn_poker --resume", "--resume needs a checkpoint: give --checkpoint=FILE"),
     ("solve kuhn_poker --workers=2", "--workers needs a cluster: give --cluster=ray"),
@@ -96,22 +86,12 @@ def test_a_log_of_the_application_is_left_alone(command, caplog):
     assert "simultaneous" in caplog.text
 
 
-def test_runs_as_a_module():
-    arguments = [sys.executable, "-m", "mccfr_plus", "stats", "kuhn_poker", "--json"]
-    found = subprocess.run(arguments, capture_output=True, text=True, check=True)
-    assert '"histories": 58' in found.stdout.splitlines()[-1]
-    assert found.stderr == ""
-
-
 @pytest.mark.skipif(sys.platform == "win32", reason="no such shell")
 @pytest.mark.parametrize(
     ("arguments", "code", "said"),
     [
-        (
-            "stats kuhn_poker >/dev/full",
-            74,
-            "mccfr-plus: error: cannot write standard output: No space left on device.\n",
-        ),
+        ("stats kuhn_poker --json | grep -q '\"histories\": 58'", 0, ""),
+        ("stats kuhn_poker >/dev/full", 74, "cannot write standard output: No space left on device.\n"),
         ("solve --help | true; exit ${PIPESTATUS[0]}", 141, ""),
         ("stats kuhn_poker >&-", 0, ""),
         ("play kuhn_poker uniform --seed=1 <&-", 0, ""),
@@ -120,4 +100,4 @@ def test_runs_as_a_module():
 def test_closed_and_full_streams(arguments, code, said):
     line = f"PYTHONUNBUFFERED=1 {shlex.quote(sys.executable)} -m mccfr_plus {arguments}"
     found = subprocess.run(["bash", "-c", line], capture_output=True, text=True, check=False)
-    assert (found.returncode, found.stderr) == (code, said)
+    assert (found.returncode, found.stderr.removeprefix("mccfr-plus: error: ")) == (code, said)

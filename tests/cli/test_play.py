@@ -101,19 +101,15 @@ def test_plays_the_policy():
     for card in "012":
         always |= {f"{card}{bets}": {1: 1.0} for bets in ("", "p", "b", "pb")}
     session = session_of("kuhn_poker", always, seat=0)
+    for wrong in ("2", "-1", "fold", "", "0 1"):
+        with pytest.raises(UsageError, match=r"is not legal here: give one of 0 \(Pass\), 1 \(Bet\)"):
+            session.play(wrong)
     for _ in range(20):
         session.play("Pass")
         assert session.state.information_state_string(0)[1:] == "pb"
         assert [move.probability for move in session.moves()] == [0.0, 1.0]
         session.play("1")
         session.begin()
-
-
-def test_an_action_must_be_legal():
-    session = session_of("kuhn_poker", seat=0)
-    for wrong in ("2", "-1", "fold", "", "0 1"):
-        with pytest.raises(UsageError, match=r"is not legal here: give one of 0 \(Pass\), 1 \(Bet\)"):
-            session.play(wrong)
 
 
 # --- in the terminal ---
@@ -125,7 +121,7 @@ def test_plays_in_the_terminal(command, typed):
     assert found.code == 0, found.err
     assert "game 2: you are player 1 of 2" in found.out
     assert "Pass  0.500" in found.out
-    assert "'7' is not legal here: give one of 0 (Pass), 1 (Bet)" in found.out
+    assert "'7' is not legal here" in found.out
     assert re.search(r"your card: [JQK]", found.out)
     assert re.search(r"All actions: chance: Deal:\d; chance: Deal:\d; player 0: (Pass|Bet); you: Pass", found.out)
     assert len(re.findall(r"You get [+-]\d\. Score: [+-]\d in \d games?\.", found.out)) == 2

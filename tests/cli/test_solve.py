@@ -30,7 +30,6 @@ def test_prints_a_table_and_json_on_the_last_line(command):
     assert "full + pdcfr+, power(gamma=5.0) average (t^5), alternating updates" in outcome.out
     assert outcome.out.splitlines()[-2].split()[0] == "exploitability"
     assert "estimator=full, minimizer=pdcfr+" in outcome.err
-    assert command("solve", "matrix_rps", "--iterations=10", "--quiet").err == ""
 
 
 def test_a_progress_bar_on_a_terminal(command, monkeypatch):
@@ -40,24 +39,18 @@ def test_a_progress_bar_on_a_terminal(command, monkeypatch):
     assert command(*arguments, "--quiet").err == ""
 
 
-OPTIONS = [
-    ("external", "rm", {}),
-    ("external", "rm", {"threads": 2}),
-    ("external", "rm", {"tree": "lazy"}),
-    ("external", "rm", {"tree": "rules", "averaging": "stochastic(gamma=1.0)"}),
-]
+OPTIONS = [{}, {"threads": 2}, {"tree": "lazy"}, {"tree": "rules", "averaging": "stochastic(gamma=1.0)"}]
 
 
 @pytest.mark.usefixtures("interpreted_loops", "interpreted_evaluation")
-@pytest.mark.parametrize(("estimator", "minimizer", "options"), OPTIONS, ids=str)
-def test_is_the_solver_of_the_library(command, tmp_path, estimator, minimizer, options):
-    flags = {"averaging": "--averaging={}", "alternating": "--no-alternating", "baseline": "--baseline"}
-    given = [flags.get(name, f"--{name}={{}}").format(value) for name, value in options.items()]
+@pytest.mark.parametrize("options", OPTIONS, ids=str)
+def test_is_the_solver_of_the_library(command, tmp_path, options):
+    given = [f"--{name}={value}" for name, value in options.items()]
     policy = tmp_path / "policy.npz"
-    line = ("solve", "kuhn_poker", f"--estimator={estimator}", f"--minimizer={minimizer}", *given, "--seed=7")
+    line = ("solve", "kuhn_poker", "--estimator=external", "--minimizer=rm", *given, "--seed=7")
     result = command(*line, "--iterations=2e1", f"--policy_out={policy}", "--json").json
-    solver = mccfr_plus.Solver("kuhn_poker", estimator, minimizer, seed=7, **options).run(20)
-    assert (result["estimator"], result["minimizer"], result["seed"]) == (estimator, minimizer, 7)
+    solver = mccfr_plus.Solver("kuhn_poker", "external", "rm", seed=7, **options).run(20)
+    assert (result["estimator"], result["minimizer"], result["seed"]) == ("external", "rm", 7)
     assert result["nodes_touched"] == solver.nodes_touched
     assert result["tree"] == options.get("tree", "compiled")
     assert mccfr_plus.nash_conv("kuhn_poker", mccfr_plus.load_policy(policy)) == pytest.approx(solver.nash_conv())
@@ -107,13 +100,11 @@ def test_imperfect_recall_has_both_nash_convs(command):
 # --- large games ---
 
 
-@pytest.mark.parametrize(
-    ("tree", "chosen", "estimator", "reason"),
-    [
-        ("auto", "rules", "external", "8 symmetries of the board are used"),
-        ("lazy", "lazy", "outcome", "on the lazy tree a traversal"),
-    ],
-)
+RULES = ("auto", "rules", "external", "8 symmetries of the board are used")
+LAZY = ("lazy", "lazy", "outcome", "on the lazy tree a traversal")
+
+
+@pytest.mark.parametrize(("tree", "chosen", "estimator", "reason"), [RULES, LAZY])
 def test_a_large_game_is_not_compiled(command, monkeypatch, tree, chosen, estimator, reason):
     monkeypatch.setattr(solve, "_SHORT_EVALUATION", 0.0)
     outcome = command("solve", "phantom_ttt", "--iterations=2", "--seed=1", "--json", f"--tree={tree}")
@@ -154,23 +145,21 @@ def test_full_memory_ends_the_run(command, monkeypatch):
 # --- bad input ---
 
 
-@pytest.mark.parametrize(
-    ("arguments", "expected"),
-    [
-        (["nope_game"], "OpenSpiel has no game 'nope_game'"),
-        (["mfg_crowd_modelling"], "mean-field"),
-        (["pathfinding"], "information_state_string"),
-        (["liars_dice_ir", "--minimizer=ftrl"], "imperfect recall"),
-        (["phantom_ttt", "--tree=lazy", "--target_exploitability=0.1"], "an exact exploitability needs the whole tree"),
-        (["battleship", "--estimator=external"], "use estimator='outcome'"),
-        (["kuhn_poker", "--estimator=extrenal"], "Did you mean 'external'"),
-        (["kuhn_poker", "--policy_out=/no/such/directory/p.npz"], "no directory /no/such/directory"),
-        (["kuhn_poker", "--checkpoint=run", "--policy_out=run.lock"], "is the checkpoint or its lock"),
-        (["kuhn_poker", "--algorithm=dream", "--estimator=full"], "--estimator does not apply to --algorithm"),
-    ],
-    ids=str,
-)
-def test_bad_input_is_one_line(command, arguments, expected, monkeypatch, tmp_path):
+BAD_INPUT = {
+    "nope_game": "OpenSpiel has no game 'nope_game'",
+    "mfg_crowd_modelling": "mean-field",
+    "pathfinding": "information_state_string",
+    "liars_dice_ir --minimizer=ftrl": "imperfect recall",
+    "phantom_ttt --tree=lazy --target_exploitability=0.1": "an exact exploitability needs the whole tree",
+    "battleship --estimator=external": "use estimator='outcome'",
+    "kuhn_poker --estimator=extrenal": "Did you mean 'external'",
+    "kuhn_poker --policy_out=/no/such/directory/p.npz": "no directory /no/such/directory",
+    "kuhn_poker --checkpoint=run --policy_out=run.lock": "is the checkpoint or its lock",
+}
+
+
+@pytest.mark.parametrize("line", BAD_INPUT)
+def test_bad_input_is_one_line(command, line, monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path)
-    command("solve", *arguments).assert_one_line_error(expected)
+    command("solve", *line.split()).assert_one_line_error(BAD_INPUT[line])
     assert list(tmp_path.iterdir()) == []

@@ -17,12 +17,6 @@ SPECS = [
     "nfsp(hidden_layers=(8,), episodes=300, min_samples=20, learn_every=32, batch_size=32)",
     f"dream({SMALL}, policy_training.train_steps=2, representation=batched)",
 ]
-DEEP = ("solve", "kuhn_poker", f"--algorithm={SPECS[0]}", "--quiet", "--json", "--seed=1")
-
-
-@pytest.fixture
-def path(tmp_path):
-    return tmp_path / "run.checkpoint"
 
 
 @pytest.fixture(autouse=True)
@@ -55,9 +49,7 @@ def test_a_run_and_a_resumed_one(spec, command, tmp_path):
     assert evaluated["exploitability"] == pytest.approx(result["exploitability"], abs=1e-12)
     solver = mccfr_plus.neural.new_solver("kuhn_poker", spec, seed=3).run(4)
     assert result["nodes_touched"] == solver.nodes_touched
-    assert mccfr_plus.exploitability("kuhn_poker", solver.average_policy()) == pytest.approx(
-        evaluated["exploitability"], abs=1e-12
-    )
+    assert solver.exploitability() == pytest.approx(result["exploitability"], abs=1e-12)
     command(*line, "--iterations=2", f"--checkpoint={parts}")
     resume = ("solve", "kuhn_poker", "--quiet", "--json", f"--checkpoint={parts}", "--resume", "--iterations=4")
     again = command(*resume)  # algorithm, settings and seed come from the checkpoint
@@ -66,19 +58,15 @@ def test_a_run_and_a_resumed_one(spec, command, tmp_path):
 
 
 def test_prints_its_settings(command):
-    outcome = command("solve", "kuhn_poker", "--algorithm=deep_cfr(train_steps=3, traversals=2e1)", "--iterations=2")
+    outcome = command("solve", "kuhn_poker", "--algorithm=deep_cfr(train_steps=3)", "--iterations=2")
     assert outcome.code == 0
-    assert re.search(r"solving with deep_cfr, seed \d+: train_steps=3, traversals=20\n", outcome.err) or (
-        "traversals=20, train_steps=3" in outcome.err
-    )
+    assert re.search(r"solving with deep_cfr, seed \d+: train_steps=3\n", outcome.err)
     rows = {line.split("  ")[0]: line.split("  ", 1)[1].strip() for line in outcome.out.splitlines()}
     assert (rows["algorithm"], rows["iterations"]) == ("deep_cfr", "2")
     assert rows["exploitability"].endswith("in the game's payoffs")
     assert len(rows["losses"].split(", ")) == 2
 
 
-def test_bad_games_and_flags(command):
-    command("solve", "nim", "--algorithm=escher").assert_one_line_error("information_state_tensor")
-
+def test_bad_flags(command):
     command("solve", "kuhn_poker", "--algorithm=dream", "--threads=2").assert_one_line_error("--threads does not apply")
     command("solve", "kuhn_poker", "--algorithm=dream(traversal=3)").assert_one_line_error("Did you mean 'traversals'?")

@@ -209,16 +209,10 @@ def test_an_interrupted_iteration_continues_with_its_player(tmp_path):
             assert bits(loaded.run(2)) == expected
 
 
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        ({"estimator": "full"}, "estimator='full'"),
-        ({"estimator": "escher"}, "estimator='escher' in a distributed solver"),
-    ],
-)
-def test_wrong_settings(arguments, message):
-    with pytest.raises(ConfigError, match=message):
-        DistributedSolver(**{"game": "kuhn_poker", "cluster": "local", **arguments})
+@pytest.mark.parametrize("estimator", ["full", "escher"])
+def test_wrong_settings(estimator):
+    with pytest.raises(ConfigError, match=f"estimator='{estimator}'"):
+        DistributedSolver("kuhn_poker", estimator, cluster="local")
 
 
 def test_checkpoints_of_other_plans(tmp_path):

@@ -89,19 +89,11 @@ def test_switches_of_the_report(directory, tmp_path):
     assert found["first"] == found["second"] != ""
 
 
-@pytest.fixture(scope="module")
-def leduc(tmp_path_factory):
-    """Returns tree, strategy and page."""
-    tree = compile_game("leduc_poker")
+def test_information_states_come_by_reach_and_can_be_searched(tmp_path):
+    tree, path = compile_game("leduc_poker"), tmp_path / "leduc.html"
     strategy = Solver(tree, "external", seed=1).run(100).average_strategy()
-    path = tmp_path_factory.mktemp("page") / "leduc.html"
     write_page(path, page_of_strategies("Leduc", "", [table_of_tree("external", tree, strategy)]))
-    assert [file.name for file in path.parent.iterdir()] == ["leduc.html"]
-    return tree, strategy, path
-
-
-def test_information_states_come_by_reach_and_the_first_is_open(leduc, tmp_path):
-    tree, strategy, path = leduc
+    assert list(tmp_path.iterdir()) == [path]
     found = run_script(
         path,
         tmp_path,
@@ -109,10 +101,24 @@ def test_information_states_come_by_reach_and_the_first_is_open(leduc, tmp_path)
         const all = selector => [...document.querySelectorAll(selector)];
         const texts = selector => all(selector).map(each => each.textContent);
         const before = texts("#rows .state"), open = texts("details[open] .state"), detail = texts("details[open] td");
+        const bar = all("details[open] .bar span").map(part => [part.title, part.style.background]);
         find("more").click();
-        return {before, open, detail, after: texts("#rows .state"), reach: texts("#rows .row .number:nth-child(3)"),
-                legend: texts("#legend > span"), colours: all("#legend i").map(sample => sample.style.background),
-                bar: all("details[open] .bar span").map(part => [part.title, part.style.background])};
+        const after = texts("#rows .state"), reach = texts("#rows .row .number:nth-child(3)");
+        const set = (id, value) => { find(id).value = value; find(id).dispatchEvent(new Event("input")); };
+        const states = () => {
+            while (!find("more").className) find("more").click();
+            return texts("#rows .state");
+        };
+        set("search", "private: 3 ROUND 2");
+        const words = states();
+        set("player", "1");
+        const both = states(), count = find("count").textContent;
+        set("search", "no such words");
+        const none = states();
+        set("search", ""); set("player", "all");
+        return {before, open, detail, bar, after, reach, words, both, count, none, all: states().length,
+                total: find("count").textContent, legend: texts("#legend > span"),
+                colours: all("#legend i").map(sample => sample.style.background)};
         """,
     )
     assert "error" not in found, found
@@ -133,31 +139,6 @@ def test_information_states_come_by_reach_and_the_first_is_open(leduc, tmp_path)
     assert set(colours) == {"Fold", "Call", "Raise"}
     assert len(set(colours.values())) == 3
     assert [colours[title.rpartition(" ")[0]] for title, _ in found["bar"]] == [colour for _, colour in found["bar"]]
-
-
-def test_information_states_can_be_searched(leduc, tmp_path):
-    tree, strategy, path = leduc
-    found = run_script(
-        path,
-        tmp_path,
-        """
-        const set = (id, value) => { find(id).value = value; find(id).dispatchEvent(new Event("input")); };
-        const states = () => {
-            while (!find("more").className) find("more").click();
-            return [...document.querySelectorAll("#rows .state")].map(each => each.textContent);
-        };
-        set("search", "private: 3 ROUND 2");
-        const words = states();
-        set("player", "1");
-        const both = states(), count = find("count").textContent;
-        set("search", "no such words");
-        const none = states();
-        set("search", ""); set("player", "all");
-        return {words, both, count, none, all: states().length, total: find("count").textContent};
-        """,
-    )
-    assert "error" not in found, found
-    order = np.argsort(-infoset_values(tree, strategy).reach.round(12), kind="stable").tolist()
     words = [i for i in order if all(w in tree.info_states[i].lower() for w in ["private:", "3", "round", "2"])]
     both = [i for i in words if tree.arrays.infosets[i]["player"] == 1]
     assert found["words"] == [tree.info_states[i] for i in words]

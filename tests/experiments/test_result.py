@@ -26,18 +26,12 @@ def test_a_comparison_in_this_process(tmp_path):
     ]
     assert result.failed == {}
     for curve in result.curves:
-        solver_nodes = curve.x("nodes")[-1]
-        assert 2e4 <= solver_nodes < 6e4
+        assert 2e4 <= curve.x("nodes")[-1] < 6e4
         assert [len(run) for run in curve.runs] == [len(curve.x())] * curve.num_seeds
-    one = next(curve for curve in result.curves if curve.algorithm == "external(batch=2)")
-    last = one.runs[1][-1]
-    assert Solver("kuhn_poker", "external", batch=2, seed=2).run(last.iterations).nash_conv() == last.nash_conv
     assert "external(batch=2)" in result._repr_html_()
-    # The same call reads the records; another one is refused.
+    # The same call reads the records.
     again = compare(["kuhn_poker", "leduc_poker"], algorithms, **SHORT, out=tmp_path / "out", processes=1)
     assert again.curves == result.curves == Result.load(tmp_path / "out").curves
-    with pytest.raises(RecordError, match="holds another comparison: its seeds"):
-        compare(["kuhn_poker", "leduc_poker"], algorithms, **SHORT | {"seeds": 3}, out=tmp_path / "out")
 
 
 def test_a_comparison_in_other_processes(tmp_path):

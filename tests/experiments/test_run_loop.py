@@ -25,6 +25,15 @@ def whole(run, tree=TREE, stop=lambda: False):
     return run_to_end(run, tree, {"command": "test"}, lambda progress: None, stop)
 
 
+def two_runs(tmp_path, *arguments, **options):
+    """Returns the same run in two folders, of which one has come to its end."""
+    for name in "ab":
+        (tmp_path / name).mkdir()
+    uninterrupted, run = (run_in(tmp_path / name, *arguments, **options) for name in "ab")
+    whole(uninterrupted)
+    return uninterrupted, run
+
+
 def numbers(path):
     """Returns what does not depend on the clock."""
     return [
@@ -48,8 +57,7 @@ def test_points_lie_where_they_should(tmp_path, algorithm):
     assert all(a.nodes < b.nodes and a.seconds <= b.seconds for a, b in itertools.pairwise(points))
     assert points[-1].nash_conv < 0.5 * points[0].nash_conv or points[0].nash_conv < 0.1
     assert not run.checkpoint.exists()
-    policy = load_policy(run.policy)
-    assert TREE.num_infosets == len(policy)
+    assert TREE.num_infosets == len(load_policy(run.policy))
 
 
 @pytest.mark.usefixtures("interpreted_loops", "interpreted_evaluation")
@@ -100,11 +108,8 @@ def test_a_run_measures_what_a_solver_has_then(tmp_path):
 def test_a_run_that_was_stopped_goes_on(tmp_path, algorithm, stops, monkeypatch):
     """Stopped as by Ctrl-C after some looks: same record in the end as if it had never been stopped."""
     monkeypatch.setattr("mccfr_plus.solver.iterative.CHUNK_SECONDS", 1e-4)
-    (tmp_path / "a").mkdir()
-    (tmp_path / "b").mkdir()
     limit = Limit("iterations", 100.0) if algorithm == NEURAL else None
-    uninterrupted, run = (run_in(tmp_path / name, algorithm, limit=limit) for name in "ab")
-    whole(uninterrupted)
+    uninterrupted, run = two_runs(tmp_path, algorithm, limit=limit)
     lengths = []
     for looks in stops:
         count = itertools.count(1)
@@ -120,10 +125,7 @@ def test_a_run_that_was_stopped_goes_on(tmp_path, algorithm, stops, monkeypatch)
 
 def test_a_run_that_was_killed_goes_on(tmp_path, monkeypatch):
     """Killed between a checkpoint and the points after it: nothing is recorded twice."""
-    (tmp_path / "a").mkdir()
-    (tmp_path / "b").mkdir()
-    uninterrupted, run = run_in(tmp_path / "a"), run_in(tmp_path / "b")
-    whole(uninterrupted)
+    uninterrupted, run = two_runs(tmp_path)
     monkeypatch.setattr(runs, "CHECKPOINT_SECONDS", -1.0)  # a checkpoint at each point
     monkeypatch.setattr(runs, "PAUSE", 0.0)
     saves, real = itertools.count(), runs._measure
@@ -137,8 +139,7 @@ def test_a_run_that_was_killed_goes_on(tmp_path, monkeypatch):
     with pytest.raises(RuntimeError):
         whole(run)
     assert run.checkpoint.exists()
-    before = len(read_record(run.record)[1])
-    assert before == 6
+    assert len(read_record(run.record)[1]) == 6
     run.record.write_bytes(run.record.read_bytes() + b'{"point": {"itera')  # and in the middle of a line
     assert whole(run)
     assert numbers(run.record) == numbers(uninterrupted.record)
@@ -147,10 +148,7 @@ def test_a_run_that_was_killed_goes_on(tmp_path, monkeypatch):
 @pytest.mark.parametrize("algorithm", ["external", "openspiel:external"])
 def test_a_run_that_was_killed_after_its_last_point_goes_to_its_end(tmp_path, algorithm):
     """The policy and the seconds are those of the end, although nothing is left to measure."""
-    (tmp_path / "a").mkdir()
-    (tmp_path / "b").mkdir()
-    uninterrupted, run = run_in(tmp_path / "a", algorithm), run_in(tmp_path / "b", algorithm)
-    whole(uninterrupted)
+    uninterrupted, run = two_runs(tmp_path, algorithm)
     run.record.write_text("".join(uninterrupted.record.read_text().splitlines(keepends=True)[:-1]))
     count = itertools.count()
     assert not whole(run, stop=lambda: next(count) > 6)
@@ -163,10 +161,7 @@ def test_a_run_that_was_killed_after_its_last_point_goes_to_its_end(tmp_path, al
 
 
 def test_a_damaged_checkpoint_only_costs_time(tmp_path):
-    (tmp_path / "a").mkdir()
-    (tmp_path / "b").mkdir()
-    uninterrupted, run = run_in(tmp_path / "a"), run_in(tmp_path / "b")
-    whole(uninterrupted)
+    uninterrupted, run = two_runs(tmp_path)
     run.checkpoint.write_bytes(b"damaged")
     assert whole(run)
     assert numbers(run.record) == numbers(uninterrupted.record)

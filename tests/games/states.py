@@ -1,6 +1,13 @@
-"""States after given actions, for histories that are worked out by hand."""
+"""States after given actions, for histories that are worked out by hand; the tables of bucketed hold'em."""
 
+import functools
+import json
+from pathlib import Path
+
+import numpy as np
 import pyspiel
+
+import mccfr_plus
 
 
 def after(game, *actions):
@@ -9,3 +16,13 @@ def after(game, *actions):
     for action in actions:
         state.apply_action(action)
     return state
+
+
+@functools.cache
+def holdem_tables():
+    path = Path(mccfr_plus.__file__).parent / "games" / "nl_holdem_buckets.json"
+    return json.loads(path.read_text(encoding="utf-8"))
+
+
+def holdem_table(name):
+    return np.array(holdem_tables()[name])

@@ -17,7 +17,7 @@ from mccfr_plus.games import bluff
 def test_one_die_each_is_liars_dice_state_by_state(parameters):
     ours, theirs = pyspiel.load_game(f"bluff({parameters})"), pyspiel.load_game("liars_dice")
     rng = random.Random(1)
-    texts: list[dict[str, str]] = [{}, {}]
+    texts = set()
     for _ in range(300):
         own, other = ours.new_initial_state(), theirs.new_initial_state()
         while not other.is_terminal():
@@ -31,17 +31,14 @@ def test_one_die_each_is_liars_dice_state_by_state(parameters):
                     "blu",
                 )
             for player in (0, 1) if not other.is_chance_node() else ():
-                text = other.information_state_string(player)
-                assert texts[player].setdefault(text, own.information_state_string(player)) == (
-                    own.information_state_string(player)
-                )
+                texts.add((player, other.information_state_string(player), own.information_state_string(player)))
             action = rng.choice(other.legal_actions())
             own.apply_action(action)
             other.apply_action(action)
         assert own.is_terminal()
         assert own.returns() == other.returns()
-    for table in texts:
-        assert len(set(table.values())) == len(table)
+    for place in (1, 2):
+        assert len({(each[0], each[place]) for each in texts}) == len(texts)
 
 
 def uniform_play(dice, faces, worth):
@@ -85,36 +82,6 @@ def test_exploitability_of_uniform_play_on_the_tree(parameters):
     found = mccfr_plus.exploitability(tree, mccfr_plus.TreePolicy(tree, tree.uniform_strategy()))
     payoffs = sorted(set(np.asarray(tree.arrays.payoffs[:, 0]).tolist()))
     assert found == pytest.approx(uniform_play((2, 1), 3, tuple(payoffs)), abs=1e-12)
-
-
-# Rolls of two dice in order: 1.1, 1.2, ... 1.6, 2.2, ...; 1.2 is number 1, 3.6 is number 14, 6.6 is number 20.
-@pytest.mark.parametrize(
-    ("rolls", "bids", "loser"),
-    [
-        ((1, 0), [0], 1),  # one 1; there are two
-        ((1, 2), [8], 0),  # two 3s; there is one
-        ((1, 5), [6 + 1], 1),  # two 2s; a 2 and a wild 6
-        ((14, 5), [12 + 2], 1),  # three 3s: a 3 and two wild 6s
-        ((14, 5), [12 + 5], 0),  # three 6s: only two
-        ((20, 5), [12 + 5], 1),  # three 6s: three
-        ((1, 0), [0, 5], 1),  # player 1 bid one 6 after one 1, and there is none
-    ],
-)
-def test_who_loses_a_die(rolls, bids, loser):
-    game = pyspiel.load_game("bluff(payoff=round)")
-    state = after(game, *rolls, *bids, 18)
-    assert state.returns() == ([-1.0, 1.0] if loser == 0 else [1.0, -1.0])
-
-
-def test_rolls_have_multinomial_probabilities():
-    state = pyspiel.load_game("bluff").new_initial_state()
-    outcomes = dict(state.chance_outcomes())
-    assert len(outcomes) == 21
-    assert outcomes[0] == pytest.approx(1 / 36)
-    assert outcomes[1] == pytest.approx(2 / 36)
-    assert sum(outcomes.values()) == pytest.approx(1.0)
-    state.apply_action(1)
-    assert len(state.chance_outcomes()) == 6
 
 
 def test_payoffs_of_a_match_are_values_of_what_follows():
@@ -161,13 +128,7 @@ def test_texts():
     assert np.sum(state.information_state_tensor(0)) == 2 + 18
 
 
-@pytest.mark.parametrize(
-    ("parameters", "message"),
-    [
-        ("dice1=6,dice2=5", "66 bids.*at most 62"),
-        ("dice1=3,dice2=2", "the round that may follow, with 2 and 2 dice, is not known"),
-    ],
-)
-def test_bad_parameters(parameters, message):
+@pytest.mark.parametrize(("dice", "message"), [((6, 5), "66 bids.*at most 62"), ((3, 2), "with 2 and 2 dice, is not")])
+def test_bad_parameters(dice, message):
     with pytest.raises((ValueError, pyspiel.SpielError), match=message):
-        pyspiel.load_game(f"bluff({parameters})")
+        pyspiel.load_game(f"bluff(dice1={dice[0]},dice2={dice[1]})")

@@ -25,7 +25,7 @@ from mccfr_plus.games import (
     RulesGame,
     register_game,
 )
-from mccfr_plus.games.rules import ALWAYS, NOW, RECALLED
+from mccfr_plus.games.rules import NOW, RECALLED
 
 # --- fields ---
 
@@ -61,28 +61,6 @@ def test_texts_of_fields(options, values, text):
 
 
 # --- layouts ---
-
-
-def test_places_of_fields():
-    fields = (
-        Field("a", 2, 2, private=True),
-        Field("b", 2, 3, when=RECALLED),
-        Field("c", 2, when=NOW),
-        Field("d", 2, private=True, when=NOW),
-        Field("e", 2, 4),
-    )
-    layout = Layout(1, fields, 1, 1, 0.0, 0.0)
-
-    def named(*args, **kwargs):
-        return {each.name: begin for begin, each in layout.places(*args, **kwargs)}
-
-    assert layout.view_size == 11
-    assert named(NOW) == {"a": 0, "b": 2, "e": 7}
-    assert named(RECALLED) == {"a": 0, "c": 5, "d": 6, "e": 7}
-    assert named(NOW, private=False) == {"b": 2, "e": 7}
-    assert named(RECALLED, public=False) == {"a": 0, "d": 6}
-    assert named(RECALLED, public=False, private=False) == {}
-    assert fields[0].when == ALWAYS
 
 
 @pytest.mark.parametrize("names", [("a", "b", "a"), ("player",)])
@@ -212,20 +190,13 @@ def answers(state):
     return state.legal_actions(), state.current_player(), str(state), views, texts, state.returns(), state.history()
 
 
-LEGAL, PLAYER, TEXT = [0, 1], 1, "1 2"
 EXPECTED = (
-    LEGAL,
-    PLAYER,
-    TEXT,
+    [0, 1],
+    1,
+    "1 2",
     [
-        (
-            [1, 0, *(1, 0, 0), *(0, 0, 0, 1), *(1, 0, 0, 0)],
-            [1, 0, *(1, 0, 0), *(0, 1, 0), *(0, 0, 1)],
-        ),
-        (
-            [0, 1, *(0, 0, 1), *(0, 0, 0, 1), *(1, 0, 0, 0)],
-            [0, 1, *(0, 0, 1), *(0, 1, 0), *(1, 0, 0)],
-        ),
+        ([1, 0, *(1, 0, 0), *(0, 0, 0, 1), *(1, 0, 0, 0)], [1, 0, *(1, 0, 0), *(0, 1, 0), *(0, 0, 1)]),
+        ([0, 1, *(0, 0, 1), *(0, 0, 0, 1), *(1, 0, 0, 0)], [0, 1, *(0, 0, 1), *(0, 1, 0), *(1, 0, 0)]),
     ],
     [
         ("player=0 deal= past=c.", "player=0 deal= count=1 own=2"),
@@ -285,28 +256,20 @@ def test_states_answer_however_they_came_about(copy_of):
 
 # --- observers ---
 
-PRIVATE = pyspiel.PrivateInfoType
+OWN, NONE = pyspiel.PrivateInfoType.SINGLE_PLAYER, pyspiel.PrivateInfoType.NONE
+PAST = [0, 0, 0, 1, 1, 0, 0, 0]
 
 
 @pytest.mark.parametrize(
     ("recall", "public", "private", "expected", "text"),
     [
-        (
-            True,
-            True,
-            PRIVATE.SINGLE_PLAYER,
-            {"deal": [0, 0, 1], "past": [0, 0, 0, 1, 1, 0, 0, 0]},
-            "deal=high past=c.",
-        ),
-        (True, True, PRIVATE.NONE, {"past": [0, 0, 0, 1, 1, 0, 0, 0]}, "past=c."),
-        (
-            False,
-            True,
-            PRIVATE.SINGLE_PLAYER,
-            {"deal": [0, 0, 1], "count": [0, 1, 0], "own": [1, 0, 0]},
-            "deal=high count=1 own=0",
-        ),
-        (False, True, PRIVATE.NONE, {"count": [0, 1, 0]}, "count=1"),
+        (True, True, OWN, {"deal": [0, 0, 1], "past": PAST}, "deal=high past=c."),
+        (True, True, NONE, {"past": PAST}, "past=c."),
+        (False, True, OWN, {"deal": [0, 0, 1], "count": [0, 1, 0], "own": [1, 0, 0]}, "deal=high count=1 own=0"),
+        (False, True, NONE, {"count": [0, 1, 0]}, "count=1"),
+        (True, False, OWN, {"deal": [0, 0, 1]}, "deal=high"),
+        (False, False, OWN, {"deal": [0, 0, 1], "own": [1, 0, 0]}, "deal=high own=0"),
+        (True, False, NONE, {}, ""),
     ],
 )
 def test_observers_by_hand(recall, public, private, expected, text):

@@ -22,21 +22,12 @@ def play(actions, win="placement", full="true_board"):
 
 @pytest.mark.parametrize(("win", "full"), VARIANTS)
 def test_a_lost_choice(win, full):
-    state = play([4], win, full)
-    assert state.legal_actions() == list(range(9))  # O does not see the middle
-    assert state.information_state_string(0) == "player=0 marks=4"
-    assert state.information_state_string(1) == "player=1 marks="
-    assert str(state) == "...\n.X.\n..."
+    assert play([4], win, full).legal_actions() == list(range(9))  # O does not see the middle
     state = play([4, 4], win, full)  # O's turn is lost
     assert state.current_player() == 0
-    assert state.legal_actions() == [0, 1, 2, 3, 5, 6, 7, 8]
     assert state.information_state_string(0) == "player=0 marks=4"  # X does not know
     assert state.information_state_string(1) == "player=1 marks=4*"
-    assert str(state) == "...\n.x.\n..."
     state = play([4, 4, 0], win, full)
-    assert state.legal_actions() == [0, 1, 2, 3, 5, 6, 7, 8]
-    assert state.information_state_string(0) == "player=0 marks=4* 0"
-    assert state.information_state_string(1) == "player=1 marks=4*"
     assert state.observation_string(0) == "player=0 board=x...x...."
     assert state.observation_string(1) == "player=1 board=....x...."
     state = play([4, 4, 0, 1], win, full)  # O's choice is placed; X may choose it
@@ -47,50 +38,36 @@ def test_a_lost_choice(win, full):
     assert str(state) == "xO.\n.x.\n..."
 
 
-def test_lines_win_when_placed_or_when_disclosed():
-    line = [0, 3, 1, 4, 2]  # X has the first row, O two of the second
-    for full in "true_board", "disclosed_board":
-        state = play(line, "placement", full)
-        assert state.is_terminal()
-        assert state.returns() == [1.0, -1.0]
-        state = play(line, "disclosure", full)
-        assert not state.is_terminal()
-        assert state.legal_actions() == [2, 5, 6, 7, 8]
-        for answer in state.legal_actions():  # 5: O's line would be disclosed too late; 2: a lost choice
-            state = play([*line, answer], "disclosure", full)
-            assert state.is_terminal()
-            assert state.returns() == [1.0, -1.0]
-    state = play([0, 3, 1, 4, 8, 5], "placement")
-    assert state.returns() == [-1.0, 1.0]
-    state = play([0, 3, 1, 4, 8, 5, 5], "disclosure")
-    assert state.returns() == [-1.0, 1.0]
-
-
+LINE = [0, 3, 1, 4, 2]  # X has the first row, O two of the second
+OTHER_LINE = [0, 3, 1, 4, 8, 5]
 DRAW = [0, 1, 2, 4, 3, 5, 7, 6, 8]
 LAST_MARK_WINS = [0, 3, 1, 4, 5, 7, 6, 8, 2]
 
 
-@pytest.mark.parametrize("win", ["placement", "disclosure"])
-def test_full_board(win):
-    state = play(DRAW, win, "true_board")
-    assert state.is_terminal()
-    assert state.returns() == [0.0, 0.0]
-    state = play(DRAW, win, "disclosed_board")
-    assert state.legal_actions() == [8]  # O does not know
-    state = play([*DRAW, 8], win, "disclosed_board")
-    assert state.is_terminal()
-    assert state.returns() == [0.0, 0.0]
+@pytest.mark.parametrize(("win", "full"), VARIANTS)
+def test_ends(win, full):
+    def payoff(*actions):
+        """Returns what X gets; None if the game goes on."""
+        state = play(actions, win, full)
+        assert not state.is_terminal() or sum(state.returns()) == 0
+        return state.returns()[0] if state.is_terminal() else None
 
-
-def test_the_ninth_mark_may_win():
-    for win, full in VARIANTS:
-        if (win, full) == ("disclosure", "disclosed_board"):
-            assert not play(LAST_MARK_WINS, win, full).is_terminal()
-            state = play([*LAST_MARK_WINS, 2], win, full)
-        else:
-            state = play(LAST_MARK_WINS, win, full)
-        assert state.is_terminal()
-        assert state.returns() == [1.0, -1.0]
+    if win == "placement":
+        assert (payoff(*LINE), payoff(*OTHER_LINE)) == (1.0, -1.0)
+    else:
+        answers = play(LINE, win, full).legal_actions()
+        assert answers == [2, 5, 6, 7, 8]  # 5: O's line would be disclosed too late; 2: a lost choice
+        assert [payoff(*LINE, answer) for answer in answers] == [1.0] * 5
+        assert payoff(*OTHER_LINE, 5) == -1.0
+    if full == "true_board":
+        assert payoff(*DRAW) == 0.0
+    else:
+        assert play(DRAW, win, full).legal_actions() == [8]  # O does not know
+        assert payoff(*DRAW, 8) == 0.0
+    if (win, full) == ("disclosure", "disclosed_board"):
+        assert (payoff(*LAST_MARK_WINS), payoff(*LAST_MARK_WINS, 2)) == (None, 1.0)
+    else:
+        assert payoff(*LAST_MARK_WINS) == 1.0
 
 
 # ---- OpenSpiel's game ----

@@ -2,8 +2,9 @@
 
 import pyspiel
 import pytest
+from states import after
 
-FOLD, CALL, RAISE = range(3)
+CALL, RAISE = 1, 2
 
 
 def test_every_history_is_one_of_openspiels_game():
@@ -40,52 +41,26 @@ def test_every_history_is_one_of_openspiels_game():
 def _deals(state):
     deals = {}
     for first, probability in state.chance_outcomes():
-        after = state.child(first)
-        for second, conditional in after.chance_outcomes():
-            deals[first, second] = probability * conditional, after.child(second)
+        child = state.child(first)
+        for second, conditional in child.chance_outcomes():
+            deals[first, second] = probability * conditional, child.child(second)
     return deals
 
 
-@pytest.mark.parametrize(
-    ("history", "returns"),
-    [
-        ([3 * 13 + 7, RAISE, FOLD], [1, -1]),
-        ([3 * 13 + 7, CALL, RAISE, RAISE, FOLD], [3, -3]),  # player 1 folds to the second raise
-        ([3 * 13 + 7, CALL, CALL, 169 + 5, CALL, CALL], [-1, 1]),  # the higher rank
-        ([3 * 13 + 7, CALL, CALL, 169 + 3, CALL, CALL], [1, -1]),  # the pair
-        ([7 * 13 + 3, CALL, CALL, 169 + 3, RAISE, CALL], [-5, 5]),
-        ([7 * 13 + 7, RAISE, RAISE, CALL, 169 + 3, CALL, RAISE, RAISE, CALL], [0, 0]),
-        ([7 * 13 + 3, RAISE, RAISE, CALL, 169 + 7, RAISE, RAISE, CALL], [13, -13]),
-        ([7 * 13 + 3, RAISE, RAISE, CALL, 169 + 7, CALL, RAISE, FOLD], [-5, 5]),
-    ],
-)
-def test_returns(history, returns):
-    state = pyspiel.load_game("leduc_ranks").new_initial_state()
-    for action in history:
-        assert not state.is_terminal()
-        state.apply_action(action)
-    assert state.is_terminal()
-    assert state.returns() == returns
-
-
 def test_history():
-    game = pyspiel.load_game("leduc_ranks")
-    state = game.new_initial_state()
+    state = pyspiel.load_game("leduc_ranks").new_initial_state()
     assert len(state.chance_outcomes()) == 169
-
-    assert str(state) == "cards - -, board -, pot 1 1, bets -"
     state.apply_action(3 * 13 + 3)
-    assert state.legal_actions() == [CALL, RAISE]
-    state.apply_action(RAISE)
-    assert state.legal_actions() == [FOLD, CALL, RAISE]
-    state.apply_action(RAISE)
-    assert state.legal_actions() == [FOLD, CALL]
-    state.apply_action(CALL)
-    board = dict(state.chance_outcomes())
-    assert len(board) == 12
+    for action in (RAISE, RAISE, CALL):
+        state.apply_action(action)
+    assert len(state.chance_outcomes()) == 12
     state.apply_action(169 + 4)
     state.apply_action(CALL)
     assert state.information_state_string(0) == "player=0 card=3 board=4 bets=rrc bets2=c"
     assert state.observation_string(0) == "player=0 card=3 board=4 bets=rrc bets2=c money=5 5"
     assert str(state) == "cards 3 3, board 4, pot 5 5, bets rrc c"
     assert state.legal_actions() == [CALL, RAISE]
+    assert state.child(CALL).returns() == [0, 0]
+    for first, second, payoff in ((3, 7, -5), (4, 7, 5)):  # the higher rank, the pair
+        deal = 13 * first + second
+        assert after("leduc_ranks", deal, RAISE, RAISE, CALL, 169 + 4, CALL, CALL).returns() == [payoff, -payoff]

@@ -2,39 +2,27 @@
 
 import functools
 import importlib.util
-import json
 import math
 from pathlib import Path
 
 import numpy as np
 import pytest
+from states import holdem_table, holdem_tables
 
-import mccfr_plus
-
-TABLES = Path(mccfr_plus.__file__).parent / "games" / "nl_holdem_buckets.json"
 TOOL = Path(__file__).parents[2] / "tools" / "make_holdem_tables.py"
-
-
-@functools.cache
-def tables():
-    return json.loads(TABLES.read_text(encoding="utf-8"))
-
-
-def table(name):
-    return np.array(tables()[name])
 
 
 def by_player(name):
     """Returns a table as [dealer's buckets of both rounds, big blind's buckets of both rounds]."""
-    return table(name).reshape(5, 5, 5, 5).transpose(0, 2, 1, 3).reshape(25, 25)
+    return holdem_table(name).reshape(5, 5, 5, 5).transpose(0, 2, 1, 3).reshape(25, 25)
 
 
 def test_all_deals_are_counted():
-    deals = table("deals")
-    assert deals.shape == table("margins").shape == (25, 25)
+    deals = holdem_table("deals")
+    assert deals.shape == holdem_table("margins").shape == (25, 25)
     assert deals.sum() == math.comb(52, 2) * math.comb(50, 2) * math.comb(48, 3)
     assert deals.min() > 0
-    assert np.all(np.abs(table("margins")) <= deals)
+    assert np.all(np.abs(holdem_table("margins")) <= deals)
 
 
 def test_players_may_be_exchanged():
@@ -43,7 +31,7 @@ def test_players_may_be_exchanged():
 
 
 def test_each_players_buckets_have_the_mass_of_their_hands():
-    hands, flops = table("round_1_hands"), table("round_2_hands_and_flops")
+    hands, flops = holdem_table("round_1_hands"), holdem_table("round_2_hands_and_flops")
     assert hands.sum() == math.comb(52, 2)
     np.testing.assert_array_equal(flops.sum(axis=1), hands * math.comb(50, 3))
     np.testing.assert_array_equal(by_player("deals").sum(axis=1), flops.ravel() * math.comb(47, 2))
@@ -80,4 +68,5 @@ def tool():
 
 @pytest.mark.slow
 def test_the_tables_made_again_with_another_evaluator_are_the_same():
-    assert tool().make_tables(own_strengths) == {name: each for name, each in tables().items() if name != "about"}
+    kept = {name: each for name, each in holdem_tables().items() if name != "about"}
+    assert tool().make_tables(own_strengths) == kept

@@ -8,24 +8,13 @@ from mccfr_plus import ConfigError
 from mccfr_plus.kernels.intrinsics import next_double, next_word
 from mccfr_plus.parameters import new_state
 
-KNOWN = [
-    6457827717110365317,
-    3203168211198807973,
-    9817491932198370423,
-    4593380528125082431,
-    16408922859458223821,
-]
+KNOWN = [6457827717110365317, 3203168211198807973, 9817491932198370423, 4593380528125082431, 16408922859458223821]
 
 
-def test_known_words():
-    state = np.array([1234567], np.uint64)
-    assert [int(next_word(state)) for _ in KNOWN] == KNOWN
-    twin = naive.SplitMix(1234567)
-    assert [twin.next_word() for _ in KNOWN] == KNOWN
-
-
-def test_doubles_have_53_bits_of_the_word():
-    state = np.array([1234567], np.uint64)
+def test_known_words_and_their_first_53_bits():
+    state, twin = np.array([1234567], np.uint64), naive.SplitMix(1234567)
+    assert [int(next_word(state)) for _ in KNOWN] == [twin.next_word() for _ in KNOWN] == KNOWN
+    state[0] = 1234567
     assert [next_double(state) for _ in KNOWN] == [(word >> 11) / 2**53 for word in KNOWN]
 
 

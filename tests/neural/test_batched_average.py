@@ -6,12 +6,7 @@ import pytest
 torch = pytest.importorskip("torch")
 import mccfr_plus  # noqa: E402
 from mccfr_plus.games.rules import CHANCE, TERMINAL  # noqa: E402
-from mccfr_plus.neural import (  # noqa: E402
-    DREAM,
-    BatchedRepresentation,
-    DREAMConfig,
-    TrainingConfig,
-)
+from mccfr_plus.neural import DREAM, BatchedRepresentation, DREAMConfig, TrainingConfig  # noqa: E402
 from mccfr_plus.neural.memory import Samples  # noqa: E402
 from mccfr_plus.neural.paths import Paths  # noqa: E402
 

@@ -1,18 +1,16 @@
-"""Features: the tensors and legal actions that OpenSpiel gives, information set by information set."""
+"""Features: the tensors and legal actions that OpenSpiel gives, and regret matching on predictions of their values."""
 
 import dataclasses
 
 import numpy as np
-import pyspiel
 import pytest
 from neural_states import features_of
 from open_spiel.python.algorithms.get_all_states import get_all_states
 
 pytest.importorskip("torch")
 import mccfr_plus
-from mccfr_plus.errors import GameError
+from mccfr_plus.neural.network_policy import matched
 from mccfr_plus.neural.representation import TreeRepresentation
-from mccfr_plus.trees.batches import check_has_tensors
 
 GAMES = ["kuhn_poker(players=3)", "leduc_poker", "goofspiel(num_cards=3,imp_info=True,points_order=descending)"]
 
@@ -31,9 +29,19 @@ def test_every_state_has_its_row(game):
         assert mine.masks[row].astype(int).tolist() == state.legal_actions_mask(player)
 
 
-def test_game_without_tensors():
-    with pytest.raises(GameError, match=r"nim provides no information_state_tensor.*a solver sees.*mccfr_plus\.Solver"):
-        check_has_tensors(pyspiel.load_game("nim"), "a solver")
+def test_regret_matching_uses_legal_actions_only():
+    tree = mccfr_plus.compile_game("leduc_poker")
+    for player, features in enumerate(features_of(tree)):
+        draws = np.random.default_rng(player).normal(size=features.masks.shape) - 0.7
+        draws[~features.masks] = 1e9
+        strategies = matched(draws, features.masks)
+        assert (strategies[~features.masks] == 0).all()
+        begin = int(tree.arrays.infoset_range[player])
+        for row, found in enumerate(strategies):
+            legal = draws[row, tree.legal_actions(begin + row)]
+            positive = np.maximum(legal, 0.0)
+            expected = positive / positive.sum() if positive.sum() > 0 else legal == legal.max()
+            np.testing.assert_allclose(found[features.masks[row]], expected, rtol=1e-14)
 
 
 def test_slots_may_have_any_order_of_actions():

@@ -11,10 +11,7 @@ from solver_cases import CASES
 torch = pytest.importorskip("torch")
 from mccfr_plus.errors import CheckpointError  # noqa: E402
 from mccfr_plus.files import checkpoint as checkpoint_file  # noqa: E402
-from mccfr_plus.neural import (  # noqa: E402
-    CSVLogger,
-    from_checkpoint,
-)
+from mccfr_plus.neural import CSVLogger, from_checkpoint  # noqa: E402
 
 CASE = CASES["Deep CFR, reservoir"]
 
@@ -67,8 +64,7 @@ def test_forged_headers(change, message, path):
 )
 def test_another_runs_checkpoint_is_not_overwritten(make, message, path):
     CASE.new().run(3, checkpoint=path)
-    before, solver = path.read_bytes(), None
-    solver = make()
+    before, solver = path.read_bytes(), make()
     with pytest.raises(CheckpointError, match=message):
         solver.run(1, checkpoint=path)
     assert path.read_bytes() == before

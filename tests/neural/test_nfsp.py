@@ -14,10 +14,7 @@ from mccfr_plus.neural import NFSP, NFSPConfig  # noqa: E402
 from mccfr_plus.neural.network import Modules  # noqa: E402
 from mccfr_plus.neural.network_policy import greedy  # noqa: E402
 from mccfr_plus.neural.nfsp import Agent, next_decisions  # noqa: E402
-from mccfr_plus.neural.paths import (  # noqa: E402
-    Trajectories,
-    uniform,
-)
+from mccfr_plus.neural.paths import Trajectories, uniform  # noqa: E402
 from mccfr_plus.policies.table import infoset_values  # noqa: E402
 
 CONFIG = NFSPConfig(hidden_layers=(16,), value_learning_rate=0.01, learning_rate=0.01, min_samples=1).resolved("tree")
@@ -85,9 +82,8 @@ def test_frequency_of_best_responses(eta, monkeypatch):
 
 
 def test_best_responses_are_epsilon_greedy():
-    solver = NFSP(
-        "kuhn_poker", NFSPConfig(epsilon_start=0.2, epsilon_end=0.2), representation="batched", seed=1
-    )  # fmt: skip
+    config = NFSPConfig(epsilon_start=0.2, epsilon_end=0.2)
+    solver = NFSP("kuhn_poker", config, representation="batched", seed=1)
     paths = of_uniform_play(solver, 20)
     own = np.flatnonzero(paths.players == 1)
     tensors, masks = paths.infosets[own], paths.masks[own]

@@ -8,6 +8,7 @@ torch = pytest.importorskip("torch")
 import mccfr_plus  # noqa: E402
 from mccfr_plus.estimators.escher import refresh_values  # noqa: E402
 from mccfr_plus.neural.paths import (  # noqa: E402
+    ExternalSampling,
     Paths,
     Trajectories,
     corrected_regrets,
@@ -135,6 +136,38 @@ def test_mean_regrets_equal_those_of_the_kernels(kind):
         assert np.abs(expected).max() > 0.05
 
 
+@pytest.mark.parametrize("game", ["kuhn_poker", "kuhn_poker(players=3)", "leduc_poker"])
+def test_mean_regrets_of_external_sampling(game):
+    """Traversals reach an infoset with the probability of chance and other players: no weights. A z-test per slot."""
+    tree = mccfr_plus.compile_game(game)
+    table, traversals = Table(tree, 1), 3000 if game == "leduc_poker" else 10_000
+    expected, observer = counterfactual_regrets(tree, table.strategy), Observer(tree.game, "X")
+    tested = 0
+    for player in range(tree.num_players):
+        found = ExternalSampling(table, player).sample(observer, traversals, np.random.default_rng(player))
+        own = found.players == player
+        assert (found.regrets[~own] == 0).all()
+        assert (found.regrets[~found.masks] == 0).all()
+        assert abs((found.strategies * found.regrets).sum(1)).max() < 1e-12  # the mean over the strategy is 0
+        infosets = table.infosets(found.players[own], found.infosets[own])
+        regrets = found.regrets[own]
+        for infoset in np.unique(infosets):
+            decisions = infosets == infoset
+            if decisions.sum() < 300:
+                continue
+            # With perfect recall a traversal reaches an infoset at most once: the values are independent.
+            assert decisions.sum() <= traversals
+            for slot, action in zip(
+                range(tree.slots(infoset).start, tree.slots(infoset).stop), tree.legal_actions(infoset), strict=True
+            ):
+                values = regrets[decisions, action]
+                mean = values.sum() / traversals
+                deviation = np.sqrt(np.square(values).sum() / traversals - mean**2) / np.sqrt(traversals)
+                assert abs(mean - expected[slot]) <= 6 * deviation + 1e-12, (player, infoset, action)
+                tested += 1
+    assert tested > 10
+
+
 def true_values(tree, table, paths, player):
     """Returns the player's action values at each decision; cards are read from the history's tensors."""
     values = np.zeros((2, tree.num_nodes))
@@ -162,9 +195,9 @@ def true_values(tree, table, paths, player):
     return result
 
 
-def by_hand():
+def test_by_hand():
     """Two histories of two players: one of length 2, one of length 1."""
-    return Paths(
+    paths = Paths(
         starts=np.array([0, 2, 3]),
         traversals=np.array([0, 1, 0]),
         players=np.array([0, 0, 1]),
@@ -178,10 +211,6 @@ def by_hand():
         ends=np.zeros(2, np.int64),
         nodes=5,
     )
-
-
-def test_by_hand():
-    paths = by_hand()
     table = np.array([[1.0, 2.0], [3.0, 5.0], [7.0, 9.0]])  # of player 0
     values = np.stack([table, -table], axis=1)
     # By tree backup the action before the last decision has value 0.2 x 4 + 0.8 x 9 = 8.

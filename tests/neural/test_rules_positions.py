@@ -42,19 +42,15 @@ def both(name):
 
 @pytest.mark.usefixtures("independent_draws")
 @pytest.mark.parametrize("game", GAMES)
-def test_paths_are_the_same(game):
+def test_paths_and_branches_are_the_same(game):
     one, other = (Trajectories(strategies, (0,), 0.5).sample(each, 40, np.random.default_rng(1)) for each in both(game))
     for name, left, right in zip(one._fields, one._replace(ends=0), other._replace(ends=0), strict=True):
         np.testing.assert_array_equal(left, right, err_msg=name, strict=name != "nodes")
-
-
-@pytest.mark.usefixtures("independent_draws")
-@pytest.mark.parametrize("game", GAMES[:3])
-def test_branches_are_the_same(game):
-    sampling = ExternalSampling(strategies, 1)
-    one, other = (sampling.sample(each, 3, np.random.default_rng(1)) for each in both(game))
-    for left, right in zip(one, other, strict=True):
-        np.testing.assert_array_equal(left, right)
+    if game in GAMES[:3]:
+        sampling = ExternalSampling(strategies, 1)
+        one, other = (sampling.sample(each, 3, np.random.default_rng(1)) for each in both(game))
+        for left, right in zip(one, other, strict=True):
+            np.testing.assert_array_equal(left, right)
 
 
 @pytest.mark.usefixtures("independent_draws")

@@ -42,13 +42,17 @@ class Idle(OnlineOutcomeSampling):
 BROKEN = (IgnoresWeights, FlipsSign, Idle)
 
 
-class Chooses(pyspiel.Bot):
-    def __init__(self, action):
-        super().__init__()
-        self._action = action
+class Bot(pyspiel.Bot):
+    """Begins games without a look at them."""
 
     def restart_at(self, state):
         pass
+
+
+class Chooses(Bot):
+    def __init__(self, action):
+        super().__init__()
+        self._action = action
 
     def step(self, state):
         return self._action
@@ -266,16 +270,13 @@ CASES = {
 }
 
 
-class FixedBot(pyspiel.Bot):
+class FixedBot(Bot):
     """Plays {information state: {action: probability}}."""
 
     def __init__(self, player, rows, seed):
         super().__init__()
         self.player, self.rng = player, random.Random(seed)
         self.rows = {text: (list(row), list(row.values())) for text, row in rows.items()}
-
-    def restart_at(self, state):
-        pass
 
     def step(self, state):
         return self.rng.choices(*self.rows[state.information_state_string(self.player)])[0]
@@ -332,14 +333,8 @@ def test_regret_falls_below_that_of_idleness(name):
 
 
 def test_a_game_without_an_end_is_discarded():
-    def bot_and_state():
-        bot, state = OnlineOutcomeSampling(0, epsilon=0.2, seed=1), KUHN.new_initial_state()
-        state.apply_action(2)
-        state.apply_action(1)
-        bot.restart_at(state)
-        return bot, state
-
-    bot, state = bot_and_state()
+    bot, state = OnlineOutcomeSampling(0, epsilon=0.2, seed=1), KUHN.new_initial_state().child(2).child(1)
+    bot.restart_at(state)
     bot.step(state)
     bot.restart()
     bot.end_game(1.0)  # of a game without own moves

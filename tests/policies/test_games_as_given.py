@@ -1,11 +1,12 @@
 """Policies of games that no game string makes, and of games with simultaneous moves, as the user has given them."""
 
+import itertools
 import pickle
 
 import pyspiel
 import pytest
 
-from mccfr_plus import GameError, KeyedPolicy, Solver, evaluate, load_policy, save_policy
+from mccfr_plus import GameError, KeyedPolicy, PolicyError, Solver, evaluate, load_policy, save_policy
 from mccfr_plus.neural import DeepCFR
 
 EFG = """EFG 2 R "one guess" { "A" "B" }
@@ -17,20 +18,9 @@ p "" 2 1 "" { "l" "r" } 0
 t "" 3 "" { -1 1 }
 t "" 4 "" { 3 -3 }
 """
-GAMEDEF = """GAMEDEF
-limit
-numPlayers = 2
-numRounds = 1
-blind = 1 1
-raiseSize = 2
-firstPlayer = 1
-maxRaises = 1
-numSuits = 1
-numRanks = 4
-numHoleCards = 1
-numBoardCards = 0
-END GAMEDEF
-"""
+CARDS = {"numSuits": "1", "numRanks": "4", "numHoleCards": "1", "numBoardCards": "0"}
+BETTING = {"numPlayers": "2", "numRounds": "1", "blind": "1 1", "raiseSize": "2", "firstPlayer": "1", "maxRaises": "1"}
+GAMEDEF = "\n".join(["GAMEDEF", "limit", *map(" = ".join, (CARDS | BETTING).items()), "END GAMEDEF", ""])
 _ROWS = [[1, -1], [-1, 2]], [[-1, 1], [1, -2]]
 
 IN_MEMORY = {
@@ -98,9 +88,9 @@ def test_policies_answer_for_the_simultaneous_game_given(name):
                 seen.add(text)
                 expected = policy.action_probabilities(state, player)
                 assert {action: p for action, p in rows[text] if action in expected} == expected
-            for actions in _joint(state, game.num_players()):
+            for actions in itertools.product(*map(state.legal_actions, range(game.num_players()))):
                 child = state.clone()
-                child.apply_actions(actions)
+                child.apply_actions(list(actions))
                 visit(child)
             return
         for action in state.legal_actions():
@@ -109,13 +99,6 @@ def test_policies_answer_for_the_simultaneous_game_given(name):
     visit(game.new_initial_state())
     assert seen == set(rows) == set(policy.to_table().information_state)
     assert evaluate(game, rows).nash_conv == pytest.approx(solver.nash_conv(), abs=1e-9)
-
-
-def _joint(state, num_players):
-    found = [[]]
-    for player in range(num_players):
-        found = [[*actions, action] for actions in found for action in state.legal_actions(player)]
-    return found
 
 
 def test_policies_of_the_conversion_have_its_information_states():
@@ -133,3 +116,6 @@ def test_policies_without_a_tree_answer_for_the_game_given(tree, interpreted_loo
     turns = policy.game.new_initial_state()
     assert policy.action_probabilities(state, 0) == policy.action_probabilities(turns)
     assert policy.action_probabilities(state, 1) == policy.action_probabilities(turns.child(0))
+    assert max(policy.action_probabilities(state, 0).values()) > 0.5
+    with pytest.raises(PolicyError, match="give player_id"):
+        policy.action_probabilities(state)

@@ -5,19 +5,10 @@ import numpy as np
 import pyspiel
 import pytest
 from lazy_trees import lazy_solver, pair
-from open_spiel.python import policy as openspiel_policy
 from open_spiel.python.algorithms import exploitability as openspiel_exploitability
 from open_spiel.python.algorithms.get_all_states import get_all_states
 
-from mccfr_plus import (
-    PolicyError,
-    PolicyFileError,
-    evaluate,
-    expected_values,
-    load_policy,
-    nash_conv,
-    save_policy,
-)
+from mccfr_plus import PolicyError, PolicyFileError, evaluate, expected_values, load_policy, nash_conv, save_policy
 from mccfr_plus.policies.keyed_policy import KeyedPolicy
 
 GAMES = ["kuhn_poker", "leduc_poker", "kuhn_poker(players=3)", "goofspiel(num_cards=3)", "python_kuhn_poker"]
@@ -44,21 +35,6 @@ def test_plays_what_a_tree_policy_plays(game):
             ours_, theirs_ = np.concatenate([number(tree, ours)], None), np.concatenate([number(tree, theirs)], None)
             assert ours_.tobytes() == theirs_.tobytes()
         assert nash_conv(tree, ours) == nash_conv(tree, theirs)
-
-
-def test_states_of_the_simultaneous_game():
-    policy = lazy_solver("goofspiel(num_cards=3)", "external", seed=1).run(100).average_policy()
-    state = pyspiel.load_game("goofspiel(num_cards=3)").new_initial_state()
-    while state.is_chance_node():
-        state.apply_action(state.legal_actions()[0])
-    with pytest.raises(PolicyError, match="give player_id"):
-        policy.action_probabilities(state)
-    turns = pyspiel.load_game("turn_based_simultaneous_game(game=goofspiel(num_cards=3))").new_initial_state()
-    while turns.is_chance_node():
-        turns.apply_action(turns.legal_actions()[0])
-    probabilities = policy.action_probabilities(state, 0)
-    assert probabilities == policy.action_probabilities(turns)
-    assert max(probabilities.values()) > 0.5
 
 
 def test_elsewhere_it_plays_all_actions_alike():
@@ -93,8 +69,6 @@ def test_openspiels_own_numbers():
     assert openspiel_exploitability.nash_conv(game, policy) == pytest.approx(expected, abs=1e-10)
     with pytest.raises(PolicyError, match=r"hashes of information states, not the texts.*to_tabular"):
         policy.to_pyspiel()
-    copy = openspiel_policy.tabular_policy_from_callable(game, policy.action_probabilities)
-    assert openspiel_exploitability.nash_conv(game, copy) == pytest.approx(expected, abs=1e-10)
 
 
 # --- files ---

@@ -130,17 +130,6 @@ def test_one_players_policy_answers_states_of_both_forms_of_a_game(is_of_origina
     assert [policy.action_probabilities(state, 0) for state in states] == [{1: 1.0}] * 2
 
 
-def test_unknown_states():
-    policy = policy_of("kuhn_poker")
-    state = pyspiel.load_game("leduc_poker").new_initial_state()
-    with pytest.raises(PolicyError, match="player_id"):
-        policy.action_probabilities(state)  # a chance node
-    while state.is_chance_node():
-        state.apply_action(state.legal_actions()[0])
-    with pytest.raises(PolicyError, match="does not occur"):
-        policy.action_probabilities(state)
-
-
 # --- files ---
 
 
@@ -186,14 +175,6 @@ def test_a_failing_write_leaves_no_file_and_keeps_the_old_one(error, tmp_path, m
     monkeypatch.undo()
     assert os.listdir(tmp_path) == ["policy.npz"]
     np.testing.assert_array_equal(load_policy(tmp_path / "policy.npz").strategy(), old.strategy())
-
-
-def test_places_that_cannot_be_written(tmp_path):
-    policy = policy_of("kuhn_poker")
-    with pytest.raises(PolicyFileError, match="directory"):
-        save_policy(policy, tmp_path)
-    with pytest.raises(PolicyFileError, match="no directory"):
-        save_policy(policy, tmp_path / "missing" / "policy.npz")
 
 
 def test_a_policy_of_openspiel_is_saved_by_way_of_a_solver(tmp_path):

@@ -1,7 +1,6 @@
 """Policies as tables: the same numbers as the policy itself, in data frames and notebooks."""
 
 import numpy as np
-import pyspiel
 import pytest
 
 import mccfr_plus
@@ -92,7 +91,3 @@ def test_openspiels_tabular_policies_have_the_same_probabilities(interpreted_loo
     for state, _ in histories(policy.game.new_initial_state(), policy=policy):
         found = dict(tabular.action_probabilities(state))
         assert found == pytest.approx(policy.action_probabilities(state))
-    both = [policy_of("kuhn_poker").to_pyspiel(), policy_of("kuhn_poker").to_tabular().to_tabular()]
-    assert isinstance(both[0], pyspiel.TabularPolicy)
-    game = pyspiel.load_game("kuhn_poker")
-    assert pyspiel.nash_conv(game, both[0]) == pytest.approx(mccfr_plus.nash_conv("kuhn_poker", both[1]))

@@ -226,14 +226,11 @@ def test_games_without_rules_say_why(name):
     assert NO_RULES[name] in why_no_rules(game)
 
 
+GOOFSPIEL_4 = "goofspiel(num_cards=4,points_order=descending)"
+
+
 @pytest.mark.parametrize(
-    "name",
-    [
-        "dark_hex(num_rows=2,num_cols=3)",
-        "goofspiel(num_cards=4,points_order=descending)",
-        "leduc_poker(action_mapping=True)",
-        "universal_poker(numBoardCards=1 1,numSuits=2,numRanks=2,bettingAbstraction=fc)",
-    ],
+    "name", ["dark_hex(num_rows=2,num_cols=3)", GOOFSPIEL_4, "leduc_poker(action_mapping=True)", _SMALL_UNIVERSAL[-1]]
 )
 def test_games_of_openspiel_with_imperfect_recall(name):
     tree = mccfr_plus.compile_game(name)
