@@ -163,6 +163,18 @@ def test_nash_conv_is_openspiels(game):
         )
 
 
+def test_what_is_not_known_any_more_costs_a_best_response():
+    """Player 0 sees the deal, acts, and then has to match it without knowing it: 2 or 1 for the right action."""
+    later = 'p "" 1 3 "later" { "x" "y" } 0\n'
+    ends = (('t "" 1 "" { 2 -2 }\n', 't "" 2 "" { 0 0 }\n'), ('t "" 3 "" { 0 0 }\n', 't "" 4 "" { 1 -1 }\n'))
+    seen = (f'p "" 1 {deal} "saw {deal}" {{ "a" "b" }} 0\n' + 2 * (later + "".join(ends[deal - 1])) for deal in (1, 2))
+    text = 'EFG 2 R "deal" { "A" "B" } ""\nc "" 1 "" { "L" 1/2 "R" 1/2 } 0\n' + "".join(seen)
+    tree = mccfr_plus.compile_game(pyspiel.load_efg_game(text))
+    found = mccfr_plus.evaluate(tree, mccfr_plus.TreePolicy(tree, tree.uniform_strategy()))
+    assert found.values.tolist() == [0.75, -0.75]
+    assert (found.nash_conv, found.perfect_recall_nash_conv) == (1.0 - 0.75, 1.5 - 0.75)
+
+
 def test_what_ties_do_not_go_with_is_refused():
     tree = naive.tree_of("liars_dice_ir(dice_sides=3)")
     for options in (
