@@ -91,6 +91,7 @@ def check_average(
     bias, config = 0.0, SolverConfig.from_specs(sampling, averaging=average)
     for tree in trees:
         config.check_game(tree)
+        tree.require_perfect_recall("a check of averages")
         method, away = config.average_method(tree.num_players, tree.perfect_recall), 0.0
         if not method.has_sums:
             line = CheckLine("no average", name_of(tree), "the last strategy is played: nothing is added up")

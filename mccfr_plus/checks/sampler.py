@@ -216,6 +216,7 @@ class GradientSampler:
         self, tree: GameTree, config: SolverConfig, rng: np.random.Generator, zeros: float, script: Script | None = None
     ):
         config.check_game(tree)
+        tree.require_perfect_recall("a check of estimators")
         estimator, baseline = config.estimator, config.baseline
         self.tree, self.config, self.estimator, self.batch = tree, config, estimator, config.batch
         self.all_players = estimator.update_all_players

@@ -276,6 +276,7 @@ class DistributedSolver(contextlib.AbstractContextManager, Solver):
                 "table of the values of histories. Use external or outcome."
             )
         whole = tree.require_whole("a distributed solver")
+        whole.require_perfect_recall("a distributed solver")
         return DistributedEngine(self.config, whole, rngs, self.num_batches, self._worker_pool)
 
     def close(self) -> None:
