@@ -5,6 +5,7 @@ revisions   iterations/s of this checkout over another one, for games x estimato
 start       CPU seconds of new processes: with an empty kernel cache, for a further combination, with all kernels cached
 components  nodes/s of every estimator over external sampling's, iterations/s of minimizers over rm's with sampling
 minimizers  CPU seconds of an iteration of `full` with every minimizer over rm+'s
+public      CPU time of an iteration of `full` + `rm+` on public trees, and over that on stored trees
 threads     nodes/s of several threads over one, in both modes, and of independent solvers
 calls       overhead of a call of `Solver.iteration()` over an iteration inside `Solver.run()`
 tree        histories/s of `compile_game` over bare traversals of pyspiel's states; bytes per history
@@ -36,6 +37,10 @@ import mccfr_plus
 from mccfr_plus.solver import config
 
 MINIMIZERS = ("rm", "rm+", "dcfr", "prm+")
+PUBLIC_GAMES = (
+    "leduc_poker", "liars_dice", "nl_holdem_buckets(stack=8)", "leduc_ranks(ranks=13)", "one_card_poker(deck_size=500)",
+    "liars_dice(numdice=2,dice_sides=5)",
+)  # fmt: skip
 GOOFSPIEL = "goofspiel(num_cards=5,imp_info=True,points_order=descending,returns_type=win_loss)"
 
 flags.DEFINE_string("games", f"kuhn_poker;leduc_poker;liars_dice;{GOOFSPIEL}", "Games, with ; between them")
@@ -303,6 +308,21 @@ def minimizers():
         print(f"{name:<36} " + " ".join(f"{ratio(tree, name):>19}" for tree in found.values()), flush=True)
 
 
+def public():
+    print(f"{'full + rm+':<40}{'public nodes':>14}{'infosets':>12}{'public tree':>14}  stored over public")
+    for game in FLAGS.games.split(";") if FLAGS["games"].present else PUBLIC_GAMES:
+        tree = mccfr_plus.Solver(game, "full", "rm+", tree="public").tree
+        is_stored = tree.num_leaves < 10_000_000
+        kinds = ["public", "compiled"] if is_stored else ["public"]
+        solvers = [mccfr_plus.Solver(game, "full", "rm+", tree=kind, seed=1).run(2) for kind in kinds]
+        count = max(1, round(FLAGS.seconds / timed(lambda s=solvers[0]: s.run(1), time.process_time)))
+        rows = [[timed(lambda s=s, n=count: s.run(n), time.process_time) for s in solvers] for _ in range(FLAGS.rounds)]
+        each = statistics.median(row[0] for row in rows) / count
+        ratio = spread([row[1] / row[0] for row in rows]) if is_stored else "too large"
+        counts = f"{tree.num_nodes:>14,}{tree.num_infosets:>12,}"
+        print(f"{game:<40}{counts}{1e6 * each:>11,.0f} us  {ratio}", flush=True)
+
+
 def threads():
     for game, tree in trees().items():
         print(f"{game}: nodes/s of {FLAGS.threads} threads over one, median (least-most)")
@@ -428,5 +448,5 @@ def liteefg():
 
 
 if __name__ == "__main__":
-    subjects = (openspiel, revisions, start, components, minimizers, threads, calls, tree, evaluation, liteefg)
+    subjects = (openspiel, revisions, start, components, minimizers, public, threads, calls, tree, evaluation, liteefg)
     run(__doc__, {function.__name__: function for function in subjects})

@@ -25,18 +25,8 @@ from mccfr_plus.games.rules import CHANCE, TERMINAL
 from mccfr_plus.kernels.compile import inline_kernel, kernel
 from mccfr_plus.kernels.slots import Constant, bind, required_slot
 from mccfr_plus.parameters import Component, choice, number, whole
+from mccfr_plus.trees import needs
 from mccfr_plus.trees.expansion import EXPAND
-from mccfr_plus.trees.needs import (
-    AVERAGE,
-    DRAWS,
-    HISTORIES,
-    INFOSETS,
-    ONE_PLAYER,
-    OPPONENTS_DRAWN,
-    OWN_BY_CHANCE,
-    PERFECT_RECALL,
-    TWO_PLAYERS,
-)
 from mccfr_plus.trees.scratch import (
     ADVANCE,
     CHILD_OF,
@@ -50,6 +40,7 @@ from mccfr_plus.trees.scratch import (
     REOPEN,
     RESUME,
     at,
+    base_of,
     list_begin,
     note_visit,
     push,
@@ -128,31 +119,16 @@ def accumulate_touched(tree, strategy, average, scratch, player, weight):
     """
     add_weight(tree, average, player, weight)
     reach, total = scratch.reach, average[tree.slot_range[-1] + player]
-    begin = tree.infoset_range[player]
+    begin = list_begin(tree, scratch, player)
     for position in range(begin, begin + scratch.num_touched[player]):
-        infoset = scratch.touched[position]
-        first = infoset["first_slot"]
-        above = reach[infoset["parent_slot"]]
-        scale = weight
+        infoset, scale = scratch.touched[at(position)], weight
+        first, base, above = infoset["first_slot"], base_of(infoset), reach[at(infoset["parent_slot"])]
         if SINCE_LAST_VISIT():
-            scale = total - scratch.seen[first]
-            scratch.seen[first] = total
-        for slot in range(first, first + infoset["num_actions"]):
-            reach[slot] = above * strategy[slot]
-            average[slot] += scale * reach[slot]
-    return True
-
-
-@kernel
-def accumulate_entries(tree, strategy, average, scratch, player, weight):
-    """Adds own reach x strategy at tied infosets, once per entry (or, with `PER_HISTORY`, per history)."""
-    add_weight(tree, average, player, weight)
-    reach, begin = scratch.reach, list_begin(tree, scratch, player)
-    for position in range(begin, begin + scratch.num_touched[player]):
-        entry = scratch.touched[at(position)]
-        first, base, above = entry["first_slot"], entry["base"], reach[at(entry["parent_slot"])]
-        scale = weight * entry["histories"] if PER_HISTORY() else weight
-        for action in range(entry["num_actions"]):
+            scale = total - scratch.seen[at(first)]
+            scratch.seen[at(first)] = total
+        if PER_HISTORY():
+            scale *= infoset["histories"]
+        for action in range(infoset["num_actions"]):
             reach[at(base + action)] = above * strategy[at(first + action)]
             average[at(first + action)] += scale * reach[at(base + action)]
     return True
@@ -301,18 +277,18 @@ class PowerAverage(Component):
     def needs(self) -> frozenset[str]:
         """What it needs of the tree and of the estimator, in words of `mccfr_plus.trees.needs`."""
         of_method = {
-            "exact": {INFOSETS},
-            "per_history": {INFOSETS},
-            "lazy": {PERFECT_RECALL},
-            "optimistic": {PERFECT_RECALL},
-            "sampled": {ONE_PLAYER, OPPONENTS_DRAWN, TWO_PLAYERS},
+            "exact": {needs.INFOSETS},
+            "per_history": {needs.INFOSETS},
+            "lazy": {needs.PERFECT_RECALL},
+            "optimistic": {needs.PERFECT_RECALL},
+            "sampled": {needs.ONE_PLAYER, needs.OPPONENTS_DRAWN, needs.TWO_PLAYERS},
         }
-        return frozenset(of_method.get(self.method, set()) | ({HISTORIES} if self.kernel is not None else set()))
+        return frozenset(of_method.get(self.method, set()) | ({needs.HISTORIES} if self.kernel is not None else set()))
 
     @property
     def provides(self) -> frozenset[str]:
         """What it provides."""
-        return frozenset() if self.method == "last" else frozenset({AVERAGE})
+        return frozenset() if self.method == "last" else frozenset({needs.AVERAGE})
 
     @property
     def last_gamma(self) -> float:
@@ -393,8 +369,7 @@ class Mechanism(Enum):
     EXACT = auto()  # own reach times strategy, at all sequences in every iteration
     LAZY = auto()  # the same sums, pending until an infoset is touched
     TOUCHED = auto()  # own reach times strategy at touched infosets: right where chance alone decides about visits
-    ENTRIES = auto()  # the same where infosets are tied, once per own past
-    HISTORIES = auto()  # ... or once per history
+    HISTORIES = auto()  # the same where infosets are tied, once per history and not once per own past
     OPTIMISTIC = auto()  # the same for all iterations since the last visit, with a bias
     VISITS = auto()  # the opponent's strategy at on-policy visits: right for two players, or if a history serves all
     DRAWN_ACTIONS = auto()  # the opponent's action that was drawn there
@@ -415,18 +390,18 @@ def mechanism_for(
     method, provided = averaging.method, estimator.provides
     if averaging.kernel is not None:
         return Mechanism.USER_DEFINED
-    if method == "auto" and perfect_recall and DRAWS in provided:
+    if method == "auto" and perfect_recall and needs.DRAWS in provided:
         method = "lazy"
     if method in ("lazy", "optimistic", "last"):
         return Mechanism[method.upper()]
-    if not perfect_recall and (DRAWS not in provided or OWN_BY_CHANCE in provided):
-        return Mechanism.HISTORIES if method == "per_history" else Mechanism.ENTRIES
-    if method in ("exact", "per_history") or DRAWS not in provided:
+    if not perfect_recall and (needs.DRAWS not in provided or needs.OWN_BY_CHANCE in provided):
+        return Mechanism.HISTORIES if method == "per_history" else Mechanism.TOUCHED
+    if method in ("exact", "per_history") or needs.DRAWS not in provided:
         # By rules, slots are not in order, and what does not sample touches all infosets.
         return Mechanism.TOUCHED if by_rules else Mechanism.EXACT
-    if OWN_BY_CHANCE in provided:
+    if needs.OWN_BY_CHANCE in provided:
         return Mechanism.TOUCHED
-    if OPPONENTS_DRAWN in provided and (num_players == 2 or ONE_PLAYER not in provided):
+    if needs.OPPONENTS_DRAWN in provided and (num_players == 2 or needs.ONE_PLAYER not in provided):
         return Mechanism.DRAWN_ACTIONS if method == "sampled" else Mechanism.VISITS
     return Mechanism.OWN_TRAVERSAL if estimator.visits_all_own else Mechanism.OWN_HISTORY
 
@@ -463,8 +438,7 @@ _KERNELS: dict[Mechanism, tuple[Callable, ...]] = {
     Mechanism.EXACT: (accumulate_exact,),
     Mechanism.LAZY: (accumulate_lazy,),
     Mechanism.TOUCHED: (accumulate_touched,),
-    Mechanism.ENTRIES: (accumulate_entries,),
-    Mechanism.HISTORIES: (bind(accumulate_entries, {PER_HISTORY: True}, partial=True),),
+    Mechanism.HISTORIES: (bind(accumulate_touched, {PER_HISTORY: True}, partial=True),),
     Mechanism.OPTIMISTIC: (bind(accumulate_touched, {SINCE_LAST_VISIT: True}),),
     Mechanism.VISITS: (accumulate_visits, list_infoset),
     Mechanism.DRAWN_ACTIONS: (accumulate_visits, list_drawn_action),

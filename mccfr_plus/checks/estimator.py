@@ -20,7 +20,7 @@ from mccfr_plus.parameters import check_whole, new_state
 from mccfr_plus.solver.config import SolverConfig, estimate_with
 from mccfr_plus.trees.game_tree import GameTree, compile_game
 from mccfr_plus.trees.needs import DRAWS, GRADIENTS, PUBLIC
-from mccfr_plus.trees.public.public_tree import PublicTree
+from mccfr_plus.trees.public.public_tree import PublicTree, given_public_tree
 
 _SAMPLED = "kuhn_poker", "leduc_poker"  # many samples, and many slots
 _TOLERANCE = 1e-10
@@ -164,9 +164,11 @@ def _z_test(sampler: GradientSampler, player: int, samples: int | None, seed: in
     variance = np.maximum(squares - mean**2, 0.0)
     is_constant = (hits == count) & (variance <= 1e-12 * squares)
     many = (hits >= np.where(is_slot, _ENOUGH, 1)) & ~is_constant
+    public = given_public_tree(tree)
+    payoffs = (tree if public is None else public.stored).arrays.payoffs
     # An event that was not seen has a probability of up to log(1 / false alarm) / count; what it would add is of
     # the size of a payoff. Control variates are small in nearly all traversals, and large in one of a million.
-    unseen = -math.log(FALSE_ALARM) / count * float(np.abs(getattr(tree, "stored", tree).arrays.payoffs).max())
+    unseen = -math.log(FALSE_ALARM) / count * float(np.abs(payoffs).max())
     away = np.abs(mean - expected)
     rounding = 1e-8 * scale * np.where(is_slot, 1, len(moments[0]))
     slack = rounding + (0.0 if config.baseline is None else np.where(is_slot, unseen, 0.0))

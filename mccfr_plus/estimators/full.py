@@ -27,7 +27,7 @@ from mccfr_plus.trees.needs import (
     ZERO_SUM,
 )
 from mccfr_plus.trees.public.arrays import IS_PUBLIC, public_gradient
-from mccfr_plus.trees.scratch import at, refresh_reach, scale_gradient, touch
+from mccfr_plus.trees.scratch import at, note_touched, refresh_reach, scale_gradient, touch
 
 USE_MATRIX = Constant("USE_MATRIX", True, "Whether the payoff matrix is used if there is one.")
 
@@ -52,10 +52,10 @@ def touch_all(tree, scratch, player):
     first, last = tree.infoset_range[player], tree.infoset_range[player + 1]
     if last > first and scratch.touched[at(last - 1)]["num_actions"] == 0:  # not listed yet
         for infoset in range(first, last):
-            touched, record = scratch.touched[at(infoset)], tree.infosets[at(infoset)]
-            touched["first_slot"] = record["first_slot"]
-            touched["num_actions"] = record["num_actions"]
-            touched["parent_slot"] = record["parent_slot"]
+            record = tree.infosets[at(infoset)]
+            note_touched(
+                scratch.touched[at(infoset)], record["first_slot"], record["num_actions"], record["parent_slot"]
+            )
     scratch.num_touched[player] = last - first
 
 

@@ -18,7 +18,7 @@ from mccfr_plus.trees.loading import load_game
 from mccfr_plus.trees.needs import PUBLIC
 from mccfr_plus.trees.public.arrays import IS_PUBLIC, PublicArrays
 from mccfr_plus.trees.public.public_tree import PublicTree, given_public_tree
-from mccfr_plus.trees.scratch import Scratch
+from mccfr_plus.trees.scratch import Scratch, pass_reach
 
 AnyGame: TypeAlias = pyspiel.Game | str | GameTree | PublicTree
 
@@ -331,15 +331,9 @@ def _plan(tree: GameTree, player: int) -> Any:
 @inline_kernel
 def own_reach(tree, strategy, reach):
     """Writes every player's reach of each own sequence to `reach`, ``[num_slots + num_players]``."""
-    infosets = tree.infosets
-    num_players = len(tree.slot_range) - 1
-    for empty in range(tree.slot_range[num_players], len(reach)):
+    for empty in range(tree.slot_range[-1], len(reach)):
         reach[empty] = 1.0
-    for infoset in range(len(infosets)):
-        first = infosets[infoset]["first_slot"]
-        above = reach[infosets[infoset]["parent_slot"]]
-        for slot in range(first, first + infosets[infoset]["num_actions"]):
-            reach[slot] = above * strategy[slot]
+    pass_reach(tree.infosets, strategy, reach, 0, len(tree.infosets))
 
 
 @inline_kernel

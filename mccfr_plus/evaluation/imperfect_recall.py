@@ -6,17 +6,14 @@ from mccfr_plus.errors import GameError
 from mccfr_plus.estimators.full import exact_gradient
 from mccfr_plus.kernels.compile import kernel
 from mccfr_plus.trees.arrays import TreeArrays
+from mccfr_plus.trees.scratch import pass_reach
 from mccfr_plus.trees.tree import Tree
 
 
 @kernel
 def _gradient(strategy, reach, gradient, player, tree):
     """Writes everyone's reach and the player's gradient; modified in place."""
-    infosets = tree.infosets
-    for infoset in range(len(infosets)):
-        first, above = infosets[infoset]["first_slot"], reach[infosets[infoset]["parent_slot"]]
-        for slot in range(first, first + infosets[infoset]["num_actions"]):
-            reach[slot] = above * strategy[slot]
+    pass_reach(tree.infosets, strategy, reach, 0, len(tree.infosets))
     exact_gradient(tree, reach, gradient, player)
 
 

@@ -129,22 +129,12 @@ class GameTree(Tree):
         return GameTree, tuple(getattr(self, each.name) for each in fields(self))  # the rest can be derived
 
     @cached_property
-    def infoset_of_slot(self) -> np.ndarray:
-        """The infoset of each slot, ``[num_slots]`` int32."""
-        return np.repeat(np.arange(self.num_infosets, dtype=np.int32), self.arrays.infosets["num_actions"])
-
-    @cached_property
     def _lookup(self) -> list[dict[str, int]]:
         ranges = itertools.starmap(range, itertools.pairwise(self.arrays.infoset_range.tolist()))
         return [dict(zip(self.info_states[own.start : own.stop], own, strict=True)) for own in ranges]
 
     def _find(self, info_state: str, player: int) -> int | None:
         return self._lookup[player].get(info_state)
-
-    def uniform_strategy(self) -> np.ndarray:
-        """Returns the strategy that plays every action alike, ``[num_slots]`` float64."""
-        counts = self.arrays.infosets["num_actions"]
-        return np.repeat(1.0 / counts, counts)
 
     def attach(self, ones: np.ndarray | None, *, check_depth: bool, single_trajectory: bool) -> np.ndarray:
         """Returns `uniform_strategy`: a compiled tree can belong to many solvers."""

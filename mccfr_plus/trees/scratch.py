@@ -314,6 +314,14 @@ def scale_gradient(tree, scratch, player, scale):
 
 
 @inline_kernel
+def note_touched(touched, first, count, parent):
+    """Writes an entry of the list of touched infosets."""
+    touched["first_slot"] = first
+    touched["num_actions"] = count
+    touched["parent_slot"] = parent
+
+
+@inline_kernel
 def enter(tree, scratch, player, first, count, parent, stamp):
     """Puts an infoset of the player on the touched list at its first entry for this gradient.
 
@@ -326,10 +334,9 @@ def enter(tree, scratch, player, first, count, parent, stamp):
     is_new = scratch.stamps[at(first)] != stamp
     if is_new:
         scratch.stamps[at(first)] = stamp
-        touched = scratch.touched[at(tree.infoset_range[player] + scratch.num_touched[player])]
-        touched["first_slot"] = first
-        touched["num_actions"] = count
-        touched["parent_slot"] = parent
+        note_touched(
+            scratch.touched[at(tree.infoset_range[player] + scratch.num_touched[player])], first, count, parent
+        )
         scratch.num_touched[player] += 1
     return is_new, first
 
@@ -347,7 +354,7 @@ def _enter_tied(tree, scratch, player, first, count, parent):
     position = list_begin(tree, scratch, player) + scratch.num_touched[player]
     base = tree.slot_range[-1] + len(tree.slot_range) + counts["entry_slots"]
     entry = entries[at(position)]
-    entry["first_slot"], entry["num_actions"], entry["parent_slot"] = first, count, parent
+    note_touched(entry, first, count, parent)
     entry["base"], entry["next"], entry["histories"] = base, behind[at(parent)], 1
     behind[at(parent)] = position + 1
     for slot in range(base, base + count):
@@ -386,12 +393,9 @@ def push(stack, position, node, slot, weight):
 
 
 @inline_kernel
-def refresh_reach(tree, strategy, scratch, player):
-    """Brings the player's part of `scratch.reach` up to date with the strategy."""
-    if scratch.reach_valid[player]:
-        return
-    infosets, reach = tree.infosets, scratch.reach
-    for infoset in range(tree.infoset_range[player], tree.infoset_range[player + 1]):
+def pass_reach(infosets, strategy, reach, begin, end):
+    """Writes own reach at the slots of infosets begin .. end - 1, parents first. `reach` is modified in place."""
+    for infoset in range(begin, end):
         record = infosets[at(infoset)]
         first, count = record["first_slot"], record["num_actions"]
         above = reach[at(record["parent_slot"])]
@@ -400,4 +404,13 @@ def refresh_reach(tree, strategy, scratch, player):
         else:
             for slot in range(first, first + count):
                 reach[at(slot)] = above * strategy[at(slot)]
+
+
+@inline_kernel
+def refresh_reach(tree, strategy, scratch, player):
+    """Brings the player's part of `scratch.reach` up to date with the strategy."""
+    if scratch.reach_valid[player]:
+        return
+    begin, end = tree.infoset_range[player], tree.infoset_range[player + 1]
+    pass_reach(tree.infosets, strategy, scratch.reach, begin, end)
     scratch.reach_valid[player] = 1

@@ -1,5 +1,6 @@
 """What all trees have in common: `Tree`, and what a tree provides."""
 
+from functools import cached_property
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -53,6 +54,16 @@ class Tree:
     refined: Any  # the game with perfect recall, of trees with `entries`
     entries: Any = (0, 0)  # see `scratch.new_scratch`
     _find: Any  # (info_state, player): the number of a player's infoset, or None
+
+    @cached_property
+    def infoset_of_slot(self) -> np.ndarray:
+        """The infoset of each slot, ``[num_slots]`` int32, of a tree that does not grow."""
+        return np.repeat(np.arange(self.num_infosets, dtype=np.int32), self.found_infosets["num_actions"])
+
+    def uniform_strategy(self) -> np.ndarray:
+        """Returns the strategy that plays every action alike, ``[num_slots]`` float64, of a tree that does not grow."""
+        counts = self.found_infosets["num_actions"]
+        return np.repeat(1.0 / counts, counts)
 
     def check(self) -> None:
         """Raises what has ended the last traversal, if that was an error; the tree can then be used again."""

@@ -36,7 +36,7 @@ def add(tree, strategy, average, scratch, player, weight):
     first, last = tree.slot_range[player], tree.slot_range[player + 1]
     if fault == 2:
         weight = 1.0
-    if fault == 3:  # somebody else's strategy decides how much this iteration counts
+    if fault == 3:  # the weight of this iteration depends on another player's strategy
         weight *= strategy[tree.slot_range[len(tree.slot_range) - 2 - player]]
     if fault == 4:
         weight = np.inf * 0.0

@@ -68,8 +68,6 @@ def refined_tree(tree):
 )
 def test_tied_sets_add_up_what_the_refined_sets_get(game, estimator, options):
     tree = naive.tree_of(game)
-    if options.get("threads") and game == POKER:
-        pytest.skip("one game is enough")
     strategy = naive.random_strategy(tree, seed=2, zeros=0.2)
     solvers = []
     for each, played in ((tree, strategy), (refined_tree(tree), strategy[tree.refined.slot_of])):

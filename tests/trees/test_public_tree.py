@@ -79,7 +79,7 @@ def test_matrices_are_stored_once():
     tree = PublicTree("liars_dice(numdice=2,dice_sides=3)")
     starts = {tuple(row) for row in tree.arrays.ends[:, 0, 2:]}
     assert len(tree.arrays.ends) == 4095
-    assert len(starts) <= 12  # a claim of 1 to 4 of one of 3 faces, whoever made it
+    assert len(starts) <= 12  # 4 quantities of each of 3 faces, for both players
 
 
 @pytest.mark.parametrize("name", GAMES[:6])

@@ -42,7 +42,7 @@ _STAMP, _CHECKED, IS_NEW, LEAVES, NUM_COUNTS = 11, 12, 13, 14, 15
 # each hand, unless chance has moved since the player's last decision.
 _CHECKS = 20_000_000
 _EQUAL = 1e-14  # of entries that are at most about 1
-_PUBLIC, _PRIVATE = 1, 0  # entries of what `look` writes; others are no part of information states
+_PUBLIC, _PRIVATE = 1, 0  # kinds of entries that `look` writes; -1: not in information states
 
 
 class Source(NamedTuple):
@@ -246,7 +246,7 @@ def _deal(source, room, found, frame):
             room.group[top] = group
             top += 1
     frame[_BEGIN], frame[SIZE], frame[_DECIDED] = begin + size, top - begin - size, 0
-    frame[_NUM_CHILDREN] = 1 if is_end else groups  # nobody acts on what is shown at the end
+    frame[_NUM_CHILDREN] = 1 if is_end else groups  # at the end of the game it does not matter what chance shows
     if frame[_NUM_CHILDREN] > 1:
         if counts[_OUTCOMES] + groups > len(found.outcomes):
             return FULL_NODES

@@ -122,11 +122,6 @@ class PublicTree(Tree):
         self.num_slots = self.slot_capacity = num_slots
 
     @cached_property
-    def infoset_of_slot(self) -> np.ndarray:
-        """The infoset of each slot, ``[num_slots]`` int32."""
-        return np.repeat(np.arange(self.num_infosets, dtype=np.int32), self.arrays.infosets["num_actions"])
-
-    @cached_property
     def slot_action(self) -> np.ndarray:  # type: ignore[override]
         """OpenSpiel's action of each slot, ``[num_slots]`` int64."""
         nodes, count = self.arrays.nodes[self._decisions], self.arrays.infosets["num_actions"]
@@ -214,11 +209,6 @@ class PublicTree(Tree):
             found = [stored.infoset(text, player) for text, player in zip(self.info_states, players, strict=True)]
             infosets = np.array(found, np.int64)
         return rows_of(stored.arrays.infosets["first_slot"][infosets], self.arrays.infosets["num_actions"])
-
-    def uniform_strategy(self) -> np.ndarray:
-        """Returns the strategy that plays every action alike, ``[num_slots]`` float64."""
-        counts = self.arrays.infosets["num_actions"]
-        return np.repeat(1.0 / counts, counts)
 
     def attach(self, ones: np.ndarray | None, *, check_depth: bool, single_trajectory: bool) -> np.ndarray:
         """Returns `uniform_strategy`: a public tree can belong to many solvers."""

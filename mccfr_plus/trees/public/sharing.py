@@ -11,7 +11,7 @@ from mccfr_plus.games.rules import CHANCE, TERMINAL
 from mccfr_plus.kernels.compile import inline_kernel, kernel
 from mccfr_plus.kernels.intrinsics import pointer
 from mccfr_plus.trees.public.arrays import FIRST, FIRST_END, LAST, LAST_END, OWNER, TOP, add_end
-from mccfr_plus.trees.scratch import at
+from mccfr_plus.trees.scratch import at, note_touched, pass_reach
 
 _PER_THREAD = 32  # subtrees that are larger than this share of a thread's part are divided
 
@@ -51,16 +51,13 @@ def segments_of(nodes: np.ndarray, threads: int) -> np.ndarray:
 @inline_kernel
 def _refresh_reach(tree, strategy, scratch, player):
     """Brings the player's reach up to date at the top and in the thread's part."""
-    thread, reach, infosets = scratch.counts[0]["thread"], scratch.reach, tree.infosets
+    thread = scratch.counts[0]["thread"]
     if scratch.reach_valid[player]:
         return
     for segment in tree.segments:
         if segment[OWNER] in (TOP, thread):
-            for infoset in range(segment[FIRST + 2 * player], segment[LAST + 2 * player]):
-                record = infosets[at(infoset)]
-                first, above = record["first_slot"], reach[at(record["parent_slot"])]
-                for slot in range(first, first + record["num_actions"]):
-                    reach[at(slot)] = above * strategy[at(slot)]
+            begin, end = segment[FIRST + 2 * player], segment[LAST + 2 * player]
+            pass_reach(tree.infosets, strategy, scratch.reach, begin, end)
     scratch.reach_valid[player] = 1
 
 
@@ -72,9 +69,7 @@ def list_part(tree, scratch, player, owner, count):
         if segment[OWNER] == owner:
             for infoset in range(segment[FIRST + 2 * player], segment[LAST + 2 * player]):
                 touched, record = scratch.touched[at(begin + count)], tree.infosets[at(infoset)]
-                touched["first_slot"] = record["first_slot"]
-                touched["num_actions"] = record["num_actions"]
-                touched["parent_slot"] = record["parent_slot"]
+                note_touched(touched, record["first_slot"], record["num_actions"], record["parent_slot"])
                 count += 1
     scratch.num_touched[player] = count
 
