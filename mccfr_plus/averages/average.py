@@ -283,7 +283,8 @@ class PowerAverage(Component):
             "optimistic": {needs.PERFECT_RECALL},
             "sampled": {needs.ONE_PLAYER, needs.OPPONENTS_DRAWN, needs.TWO_PLAYERS},
         }
-        return frozenset(of_method.get(self.method, set()) | ({needs.HISTORIES} if self.kernel is not None else set()))
+        of_kernel = set() if self.kernel is None else {needs.HISTORIES, needs.PERFECT_RECALL}
+        return frozenset(of_method.get(self.method, set()) | of_kernel)
 
     @property
     def provides(self) -> frozenset[str]:

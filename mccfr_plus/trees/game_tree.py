@@ -136,6 +136,11 @@ class GameTree(Tree):
     def _find(self, info_state: str, player: int) -> int | None:
         return self._lookup[player].get(info_state)
 
+    def uniform_strategy(self) -> np.ndarray:
+        """Returns the strategy that plays every action alike, ``[num_slots]`` float64."""
+        counts = self.found_infosets["num_actions"]
+        return np.repeat(1.0 / counts, counts)
+
     def attach(self, ones: np.ndarray | None, *, check_depth: bool, single_trajectory: bool) -> np.ndarray:
         """Returns `uniform_strategy`: a compiled tree can belong to many solvers."""
         return self.uniform_strategy()

@@ -60,11 +60,6 @@ class Tree:
         """The infoset of each slot, ``[num_slots]`` int32, of a tree that does not grow."""
         return np.repeat(np.arange(self.num_infosets, dtype=np.int32), self.found_infosets["num_actions"])
 
-    def uniform_strategy(self) -> np.ndarray:
-        """Returns the strategy that plays every action alike, ``[num_slots]`` float64, of a tree that does not grow."""
-        counts = self.found_infosets["num_actions"]
-        return np.repeat(1.0 / counts, counts)
-
     def check(self) -> None:
         """Raises what has ended the last traversal, if that was an error; the tree can then be used again."""
 

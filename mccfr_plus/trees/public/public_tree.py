@@ -4,7 +4,7 @@ import copy
 import hashlib
 from collections.abc import Sequence
 from functools import cached_property
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 import pyspiel
@@ -210,9 +210,9 @@ class PublicTree(Tree):
             infosets = np.array(found, np.int64)
         return rows_of(stored.arrays.infosets["first_slot"][infosets], self.arrays.infosets["num_actions"])
 
-    def attach(self, ones: np.ndarray | None, *, check_depth: bool, single_trajectory: bool) -> np.ndarray:
-        """Returns `uniform_strategy`: a public tree can belong to many solvers."""
-        return self.uniform_strategy()
+    # A public tree can also belong to many solvers.
+    uniform_strategy: Any = GameTree.uniform_strategy
+    attach: Any = GameTree.attach
 
     def for_threads(self, threads: int) -> "PublicTree":
         """Returns the tree with its parts for so many threads of one solver; arrays are shared."""
