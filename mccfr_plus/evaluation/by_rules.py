@@ -30,7 +30,7 @@ from mccfr_plus.trees.batches import states_after
 from mccfr_plus.trees.by_rules import payoff_matrix
 from mccfr_plus.trees.by_rules.frames import element_of, stabilizer_of
 from mccfr_plus.trees.by_rules.histories import ADD_GRADIENTS, LIST_LEAVES, RECORD_HISTORIES, traverse_histories
-from mccfr_plus.trees.by_rules.implicit_tree import ImplicitTree, rules_to_traverse, tree_bytes
+from mccfr_plus.trees.by_rules.implicit_tree import ImplicitTree, rules_to_evaluate, tree_bytes
 from mccfr_plus.trees.expansion import EXPANDING, INTERRUPTED, STATUS, interrupt
 from mccfr_plus.trees.loading import load_game
 from mccfr_plus.trees.memory import plan_memory
@@ -93,7 +93,7 @@ def evaluate_by_rules(
     count = threads or os.cpu_count() or 1
     if symmetry is None:
         symmetry = is_symmetric(policy)
-    rules, with_histories = rules_to_traverse(loaded, symmetry), is_tabulated(policy, symmetry)
+    rules, with_histories = rules_to_evaluate(loaded, symmetry), is_tabulated(policy, symmetry)
     infoset_bytes, slot_bytes = tree_bytes(rules)
     if with_histories:
         infoset_bytes += sum(array.nbytes for array in InfosetHistories.room_for(1, rules)) + _NUMBER  # their order
@@ -313,6 +313,7 @@ class RulesEvaluator:
                 has_ended, visited = traverse(tree.arrays, threads[number], strategy, ALL_PLAYERS, piece, total)
                 if not has_ended and status[STATUS] == INTERRUPTED:
                     raise TraversalInterrupted
+                tree.check()
                 if not has_ended:
                     raise BudgetError(
                         f"all information sets must have a number, and {tree.num_infosets:,} have filled "
