@@ -330,7 +330,7 @@ class SolverConfig:
                 )
             if needs.ZERO_SUM in needed and needs.HISTORIES in tree.provides:
                 require_zero_sum(tree)
-            if needs.PERFECT_RECALL in needed:
+            if not tree.perfect_recall and needs.PERFECT_RECALL in needed:
                 tree.require_perfect_recall(who)
         if not tree.perfect_recall:
             if self.threads > 1 and needs.DRAWS not in self.estimator.provides:
