@@ -156,7 +156,8 @@ class GameTree(Tree):
     @cached_property
     def arrays_with_leaves(self) -> TreeArrays:
         """The arrays with the leaf tables of the sequence form, built when first used; they need perfect recall."""
-        self.require_perfect_recall("a full traversal and a best response")
+        if not self.perfect_recall:
+            self.require_perfect_recall("a full traversal and a best response")
         return with_leaves(self.arrays)
 
     @cached_property
