@@ -563,6 +563,36 @@ CHANGES = [
             "number = behind[at(parent)]\n",
             "number = scratch.num_touched[player]\n",
         ),
+        (
+            "ties: a gradient of a tree that grows has no end",
+            "scratch.py",
+            "if IS_LAZY() and unlikely(base + count > len(scratch.gradient)):",
+            "if False:",
+        ),
+        (
+            "ties: what was merged without room counts",
+            "../solver/loop.py",
+            "is_whole = not TIED() or load_word(tree.expansion, STATUS) == EXPANDING",
+            "is_whole = True",
+        ),
+        (
+            "keys: both players have the same infosets",
+            "by_rules/positions.py",
+            "return low ^ np.int64(player), high",
+            "return low, high",
+        ),
+        (
+            "keys: other legal actions are played",
+            "by_rules/positions.py",
+            "is_same &= expected[at(first + index)] == actions[at(index)]",
+            "is_same &= True",
+        ),
+        (
+            "lazy trees: tied infosets are known by their past, too",
+            "expansion.py",
+            "kind if words[HAS_TIES] else slot",
+            "slot",
+        ),
     ),
     *changes(
         "policies",
