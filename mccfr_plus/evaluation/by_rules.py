@@ -26,6 +26,7 @@ from mccfr_plus.kernels.compile import announce_compilation, kernel
 from mccfr_plus.kernels.slots import Bindings, bind
 from mccfr_plus.parameters import check_whole
 from mccfr_plus.policies.keyed_policy import KeyedPolicy
+from mccfr_plus.trees.abstraction import is_abstraction
 from mccfr_plus.trees.batches import states_after
 from mccfr_plus.trees.by_rules import payoff_matrix
 from mccfr_plus.trees.by_rules.frames import element_of, stabilizer_of
@@ -86,14 +87,15 @@ def evaluate_by_rules(
         True
     """
     loaded = load_game(game)
-    if isinstance(policy, KeyedPolicy) and str(policy.game) != str(loaded):
+    is_lifted = isinstance(policy, KeyedPolicy) and is_abstraction(policy.game, loaded)
+    if isinstance(policy, KeyedPolicy) and str(policy.game) != str(loaded) and not is_lifted:
         raise PolicyError(f"a policy of {policy.game} does not fit {loaded}: evaluate it on its own game.")
     if threads is not None:
         check_whole("threads", threads)
     count = threads or os.cpu_count() or 1
     if symmetry is None:
         symmetry = is_symmetric(policy)
-    rules, with_histories = rules_to_traverse(loaded, symmetry), is_tabulated(policy, symmetry)
+    rules, with_histories = rules_to_traverse(loaded, symmetry), is_lifted or is_tabulated(policy, symmetry)
     infoset_bytes, slot_bytes = tree_bytes(rules)
     if with_histories:
         infoset_bytes += sum(array.nbytes for array in InfosetHistories.room_for(1, rules)) + _NUMBER  # their order

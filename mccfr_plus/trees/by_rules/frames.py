@@ -210,10 +210,8 @@ class RulesKeys(Keys):
 
     def of_state(self, state: pyspiel.State, player: int) -> list[tuple[int, int]]:
         """Returns the keys of what a player knows in a state, turned by each symmetry; see `Keys.of_state`."""
-        game, words = self._rules_game, self._rules_game.first_state.copy()
-        for action in state.history():
-            game.rules.apply(game.parameters, game.table, words, action)
-        view, key, found = game.look(words, player), np.empty(2, np.int64), []
+        game = self._rules_game
+        view, key, found = game.look(game.words_after(state.history()), player), np.empty(2, np.int64), []
         images = view[None, self._places]
         if self._symmetries is not None:
             images = self._symmetries.values[:, self._symmetries.bases + images[0]]
