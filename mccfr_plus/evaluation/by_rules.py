@@ -87,15 +87,17 @@ def evaluate_by_rules(
         True
     """
     loaded = load_game(game)
-    is_lifted = isinstance(policy, KeyedPolicy) and is_abstraction(policy.game, loaded)
-    if isinstance(policy, KeyedPolicy) and str(policy.game) != str(loaded) and not is_lifted:
+    lifted = policy if isinstance(policy, KeyedPolicy) and is_abstraction(policy.game, loaded) else None
+    if isinstance(policy, KeyedPolicy) and str(policy.game) != str(loaded) and lifted is None:
         raise PolicyError(f"a policy of {policy.game} does not fit {loaded}: evaluate it on its own game.")
     if threads is not None:
         check_whole("threads", threads)
     count = threads or os.cpu_count() or 1
     if symmetry is None:
         symmetry = is_symmetric(policy)
-    rules, with_histories = rules_to_traverse(loaded, symmetry), is_lifted or is_tabulated(policy, symmetry)
+    rules, with_histories = rules_to_traverse(loaded, symmetry), is_tabulated(policy, symmetry)
+    if lifted is not None and not with_histories:
+        rules = lifted.game.rules_game.of_real_game()  # which finds the policy's keys
     infoset_bytes, slot_bytes = tree_bytes(rules)
     if with_histories:
         infoset_bytes += sum(array.nbytes for array in InfosetHistories.room_for(1, rules)) + _NUMBER  # their order

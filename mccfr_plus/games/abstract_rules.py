@@ -29,21 +29,30 @@ def _look(parameters, table, state, player, view):
 
 @functools.cache  # one kernel for all objects, so that it is compiled once
 def _abstract_rules(rules: Rules, bucket: Any) -> Rules:
-    return replace(rules, look=bind(_look, {LOOK: rules.look, BUCKET: bucket}), observe=None)
+    return replace(rules, look=bind(_look, {LOOK: rules.look, BUCKET: bucket}))
 
 
 class AbstractRules(RulesGame):
-    """The compiled rules of an abstraction with imperfect recall: private fields give way to the bucket."""
+    """The compiled rules of an abstraction with imperfect recall: the bucket replaces private fields in what is known.
+
+    With `in_real_game`, information sets are those of the real game (by `observe`), under the keys of the abstraction:
+    that is how a policy of the abstraction is evaluated in the real game.
+    """
 
     short_name, long_name = "abstract", "Abstraction"
 
-    def __init__(self, real: RulesGame, bucket: Any):
-        self._real, self._bucket = real, bucket
-        self.rules = _abstract_rules(real.rules, bucket)  # type: ignore[misc]
+    def __init__(self, real: RulesGame, bucket: Any, in_real_game: bool = False):
+        self._real, self._bucket, self._in_real_game = real, bucket, in_real_game
+        rules = _abstract_rules(real.rules, bucket)
+        self.rules = rules if in_real_game else replace(rules, observe=None)  # type: ignore[misc]
         super().__init__()
 
     def __reduce__(self) -> tuple:
-        return AbstractRules, (self._real, self._bucket)
+        return AbstractRules, (self._real, self._bucket, self._in_real_game)
+
+    def of_real_game(self) -> "AbstractRules":
+        """Returns these rules with `in_real_game`."""
+        return AbstractRules(self._real, self._bucket, in_real_game=True)
 
     def __str__(self) -> str:
         return f"an abstraction of {self._real}"
@@ -58,7 +67,7 @@ class AbstractRules(RulesGame):
         return bucket
 
     def layout(self, parameters: Parameters) -> Layout:  # type: ignore[override]
-        """Returns the sizes of the real game, in whose information states the bucket replaces private fields."""
+        """Returns the sizes of the real game, with other fields."""
         real = self._real
         fields = [
             replace(each, name=f"real {each.name}", when=NOW) if each.private else each for each in real.sizes.fields
@@ -67,8 +76,6 @@ class AbstractRules(RulesGame):
             real.sizes,
             fields=(*fields, Field("bucket", _MOST_BUCKETS, private=True)),
             table=lambda: real.table,
-            max_observations=0,
-            max_first_observations=0,
-            perfect_recall=False,
+            perfect_recall=self._in_real_game and real.sizes.perfect_recall,
             symmetries=(),
         )

@@ -3,7 +3,6 @@
 Lanctot et al. 2009 name abstraction with imperfect recall as future work; Waugh et al. 2009 report that it pays.
 """
 
-import functools
 import hashlib
 import pickle
 import random
@@ -68,7 +67,7 @@ def abstract(
         >>> solver.tree.num_infosets, round(solver.evaluate().nash_conv, 2)
         (8, 0.0)
         >>> round(mccfr_plus.evaluate("kuhn_poker", solver.average_policy()).nash_conv, 2)
-        0.33
+        0.5
     """
     check_choice("recall", recall, (IMPERFECT, PERFECT))
     for name, given in (("bucket", bucket), ("key", key)):
@@ -215,7 +214,7 @@ class _Abstraction:
     def __init__(self, real: pyspiel.Game, bucket: Any, recall: str, key: BucketOf | None):
         self.real, self.recall, self.rules_game = real, recall, None
         rules = compiled_rules(real)
-        self._compared: dict[tuple[int, str], tuple[list[int], list[int]]] = {}  # legal actions and history
+        self._known: dict[tuple[int, str], tuple[list[int], list[int]]] = {}  # legal actions and history
         self._bucket: BucketOf = bucket
         # Without compilation, a kernel is a plain function.
         if hasattr(bucket, "py_func") or (is_kernel(bucket) and source_of(bucket).__code__.co_argcount == 4):
@@ -229,7 +228,10 @@ class _Abstraction:
             self._bucket = lambda state, player: made.bucket_after(state.history(), player)
             self.rules_game = made if recall == IMPERFECT else None
         self.has_key = key is not None
-        self.public = self._public_text(rules) if key is None else functools.partial(self._text, key, "key")
+        if key is None:
+            self.public = self._public_text(rules)
+        else:
+            self.public = lambda state, player: f"player={player} {self._text(key, 'key', state, player)}"
 
     def start(self) -> "_Position":
         """Returns the initial position."""
@@ -240,24 +242,17 @@ class _Abstraction:
 
     def _text(self, function: BucketOf, name: str, state: pyspiel.State, player: int) -> str:
         """Returns a bucket or key as ``name=text``."""
+        where = f"for player {player} of {self.real} at history {state.history()}"
         try:
             value = function(state, player)
         except Exception as error:
-            text = f"{name} raised {type(error).__name__} {self._at(state, player)}: {error}"
-            raise GameError(text) from error
-        text, fault = _repr(value), " has no text of its own"
-        try:
-            hash(value)
-        except TypeError:
-            fault = " is not hashable"
-        else:
-            if " at 0x" not in text:
-                return f"{name}={text}"
-        what = f"{name} returned {shortened(text)} {self._at(state, player)}, which{fault}"
-        raise GameError(f"{what}: return a number, a text or a tuple of them.")
-
-    def _at(self, state: pyspiel.State, player: int) -> str:
-        return f"for player {player} of {self.real} at history {state.history()}"
+            raise GameError(f"{name} raised {type(error).__name__} {where}: {error}") from error
+        text, fault = _repr(value), "" if isinstance(value, Hashable) else "is not hashable"
+        fault = fault or ("has no text of its own" if " at 0x" in text else "")
+        if fault:
+            what = f"{name} returned {shortened(text)} {where}, which {fault}"
+            raise GameError(f"{what}: return a number, a text or a tuple of them.")
+        return f"{name}={text}"
 
     def _public_text(self, rules: RulesGame | None) -> Callable[[pyspiel.State, int], str]:
         """Returns the function that writes what is public."""
@@ -269,29 +264,26 @@ class _Abstraction:
                 return RulesGame.view_text(rules, player, view, places)
 
             return by_rules
-        kind = pyspiel.IIGObservationType(
-            perfect_recall=True, public_info=True, private_info=pyspiel.PrivateInfoType.NONE
-        )
+        private = pyspiel.PrivateInfoType.NONE
+        kind = pyspiel.IIGObservationType(perfect_recall=True, public_info=True, private_info=private)
         try:
             with quiet_openspiel():
-                observation = make_observation(self.real, kind)
-                observation.string_from(self.real.new_initial_state(), 0)
-        except Exception:  # of many kinds; None if it is not supported
+                observer = make_observation(self.real, kind)
+                observer.string_from(self.real.new_initial_state(), 0)
+        except Exception:  # of many kinds; there is no observer if it is not supported
             what = f"{self.real} has neither compiled rules nor a public observer that say which actions are public"
             raise GameError(f"{what}: give key=, a function of (state, player).") from None
-        return lambda state, player: f"player={player} public={observation.string_from(state, player)}"
+        return lambda state, player: f"player={player} public={observer.string_from(state, player)}"
 
-    def compare(self, position: "_Position", player: int, info_state: str) -> None:
+    def check_actions(self, state: pyspiel.State, player: int, info_state: str) -> None:
         """Raises GameError if the information state is known with other legal actions."""
-        legal, history = position.state.legal_actions(), position.state.history()
-        if len(self._compared) < _COMPARED:
-            known, other = self._compared.setdefault((player, info_state), (legal, history))
-        else:
-            known, other = self._compared.get((player, info_state), (legal, history))
-        if known != legal:
+        here = state.legal_actions(), state.history()
+        has_room = len(self._known) < _COMPARED
+        known = (self._known.setdefault if has_room else self._known.get)((player, info_state), here)
+        if known[0] != here[0]:
             raise GameError(
-                f"histories {other} and {history} of {self.real} are one information state {info_state!r} of player "
-                f"{player}, and their legal actions are {known} and {legal}: give a finer bucket or key."
+                f"histories {known[1]} and {here[1]} of {self.real} are one information state {info_state!r} of player "
+                f"{player}, and their legal actions are {known[0]} and {here[0]}: give a finer bucket or key."
             )
 
     def digest(self) -> str:
@@ -299,24 +291,23 @@ class _Abstraction:
 
         GameError if a bucket varies between calls, or between states that are the same to the player.
         """
-        digest, rng, met = hashlib.blake2b(digest_size=8), random.Random(0), dict[tuple[int, str], tuple[str, list]]()
-        left = _SAMPLED
+        digest, rng, left = hashlib.blake2b(digest_size=8), random.Random(0), _SAMPLED
+        met: dict[tuple[int, str], tuple[str, list[int]]] = {}
         for _ in range(_SAMPLED):
             position = self.start()
             player, actions, _ = read_node(self.real, position.state)
             while actions and left:
+                state = position.state
                 if player >= 0:
-                    text, history = position.info_state(player), position.state.history()
-                    if position.info_state(player) != text:
-                        where = self._at(position.state, player)
-                        raise GameError(f"bucket returned two values {where}: it must depend on the state alone.")
-                    known, other = met.setdefault((player, position.state.information_state_string()), (text, history))
-                    if known != text:
+                    digest.update(position.info_state(player).encode())
+                    here = self.public(state, player) + self.bucket(state, player), state.history()
+                    known = met.setdefault((player, state.information_state_string()), here)
+                    if known[0] != here[0] or not here[0].endswith(self.bucket(state, player)):
                         raise GameError(
-                            f"bucket returned two values for player {player} of {self.real} at histories {other} and "
-                            f"{history}, which the player cannot tell apart: it must depend on what the player knows."
+                            f"bucket or key returned two values for player {player} of {self.real} at histories "
+                            f"{known[1]} and {here[1]}, which the player cannot tell apart: it must depend on what the "
+                            "player knows."
                         )
-                    digest.update(text.encode())
                     left -= 1
                 position.play(rng.choice(actions))
                 player, actions, _ = read_node(self.real, position.state)
@@ -337,7 +328,7 @@ class _Position:
     def play(self, action: int) -> None:
         player = self.state.current_player()
         if self.abstraction.recall == PERFECT and player >= 0:
-            # The history of public actions tells those of earlier; a key may not.
+            # The history of public actions tells the earlier ones; a key need not.
             key = f"{self.abstraction.public(self.state, player)} " if self.abstraction.has_key else ""
             past = f"{self.pasts[player]}({key}{self.abstraction.bucket(self.state, player)} {action})"
             self.pasts = (*self.pasts[:player], past, *self.pasts[player + 1 :])
@@ -348,7 +339,7 @@ class _Position:
         past = f" past={self.pasts[player]}" if own.recall == PERFECT else ""
         text = f"{own.public(state, player)}{past} {own.bucket(state, player)}"
         if player == state.current_player():
-            own.compare(self, player, text)
+            own.check_actions(state, player, text)
         return text
 
 
