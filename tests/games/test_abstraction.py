@@ -78,7 +78,8 @@ def test_a_bucket_for_each_information_state_gives_the_real_game(name, recall):
 
 def known(state, recall):
     """Returns what a player of the abstract game of `high_or_pair` knows, from Leduc's information state alone."""
-    text, player, (own, public) = state.information_state_string(), state.current_player(), cards(state, 0)
+    text, player = state.information_state_string(), state.current_player()
+    own, public = cards(state, player)
     past = own >= 4 if recall == "perfect" and public >= 0 else None  # the bucket of the first round
     return player, public, text.split("[Round1")[1], high_or_pair(state, player), past
 
