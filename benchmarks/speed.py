@@ -435,11 +435,11 @@ def board(parameters, table, view, player):
 
 def abstraction():
     name = "phantom_ttt"
-    solvers = [
-        mccfr_plus.Solver(game, "external", averaging="stochastic(gamma=1.0)", tree="rules", seed=1, memory="4GB")
-        for game in (mccfr_plus.abstract(name, board), name)
-    ]
-    count = max(1, round(FLAGS.seconds * 50 / timed(lambda: [solver.run(50) for solver in solvers], time.process_time)))
+    options = {"averaging": "stochastic(gamma=1.0)", "tree": "rules", "seed": 1, "memory": "4GB"}
+    games = mccfr_plus.abstract(name, board), name
+    solvers = [mccfr_plus.Solver(game, "external", **options).run(200) for game in games]
+    count = max(1, round(FLAGS.seconds * 50 / timed(lambda: solvers[1].run(50), time.process_time)))
+    solvers[0].run(50)
     rows = [[timed(lambda s=s: s.run(count), time.process_time) for s in solvers] for _ in range(FLAGS.rounds)]
     print(f"{count} iterations a round: {spread([row[1] / row[0] for row in rows])} times as fast with buckets")
     for solver in solvers:

@@ -7,6 +7,7 @@ import hashlib
 import pickle
 import random
 from collections.abc import Callable, Hashable
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -122,7 +123,8 @@ class AbstractGame(pyspiel.Game):
 
     def make_py_observer(self, iig_obs_type: pyspiel.IIGObservationType | None = None, params: Any = None) -> Any:
         """Returns the observer by which OpenSpiel's C++ code gets information states."""
-        return _Observer()
+        string_from = AbstractState.information_state_string  # there are only strings
+        return SimpleNamespace(tensor=None, dict={}, set_from=lambda *_: None, string_from=string_from)
 
     def max_chance_nodes_in_history(self) -> int:
         """Returns the maximum number of chance nodes in a history."""
@@ -152,6 +154,11 @@ def _type_of(real: pyspiel.GameType) -> pyspiel.GameType:
     )
 
 
+def _of_real(name: str) -> Any:
+    """Returns a method of states that does what it does in the real game."""
+    return lambda self, *arguments: getattr(self._position.state, name)(*arguments)
+
+
 class AbstractState(pyspiel.State):
     """A state of an `AbstractGame`: one of the real game, of which a player sees less."""
 
@@ -159,53 +166,17 @@ class AbstractState(pyspiel.State):
         super().__init__(game)
         self._position = game.abstraction.start()
 
-    # As in the real game; OpenSpiel's C++ code calls these, too.
-
-    def current_player(self) -> int:
-        return self._position.state.current_player()
-
-    def is_terminal(self) -> bool:
-        return self._position.state.is_terminal()
-
-    def is_chance_node(self) -> bool:
-        return self._position.state.is_chance_node()
-
-    def chance_outcomes(self) -> list[tuple[int, float]]:
-        return self._position.state.chance_outcomes()
-
-    def returns(self) -> list[float]:
-        return self._position.state.returns()
-
-    def history(self) -> list[int]:
-        return self._position.state.history()
-
-    def legal_actions(self, player: int | None = None) -> list[int]:
-        state = self._position.state
-        return state.legal_actions() if player is None else state.legal_actions(player)
-
-    _legal_actions = legal_actions
-
-    def _action_to_string(self, player: int, action: int) -> str:
-        return self._position.state.action_to_string(player, action)
+    current_player, is_terminal, is_chance_node = map(_of_real, ("current_player", "is_terminal", "is_chance_node"))
+    chance_outcomes, returns, history, __str__ = map(_of_real, ("chance_outcomes", "returns", "history", "__str__"))
+    legal_actions = _legal_actions = _of_real("legal_actions")
+    _action_to_string = _of_real("action_to_string")
 
     def _apply_action(self, action: int) -> None:
         self._position.play(action)
 
-    def __str__(self) -> str:
-        return str(self._position.state)
-
     def information_state_string(self, player: int | None = None) -> str:
         """Returns the bucket and what else a player knows as a text; None for the player to move."""
         return self._position.info_state(self.current_player() if player is None else player)
-
-
-class _Observer:
-    tensor, dict = None, None
-
-    def set_from(self, state: Any, player: int) -> None: ...  # there are only strings
-
-    def string_from(self, state: Any, player: int) -> str:
-        return state.information_state_string(player)
 
 
 class _Abstraction:
@@ -219,19 +190,13 @@ class _Abstraction:
         # Without compilation, a kernel is a plain function.
         if hasattr(bucket, "py_func") or (is_kernel(bucket) and source_of(bucket).__code__.co_argcount == 4):
             if rules is None:
-                raise ConfigError(
-                    f"the bucket {_name(bucket)} is a kernel, and {why_no_rules(real)} Give a plain function."
-                )
+                raise ConfigError(f"{_name(bucket)} is a kernel, and {why_no_rules(real)} Give a plain function.")
             if key is not None:
                 raise ConfigError("key= with a bucket that is a kernel: give a plain function bucket(state, player).")
             made = AbstractRules(rules, bucket)
             self._bucket = lambda state, player: made.bucket_after(state.history(), player)
             self.rules_game = made if recall == IMPERFECT else None
-        self.has_key = key is not None
-        if key is None:
-            self.public = self._public_text(rules)
-        else:
-            self.public = lambda state, player: f"player={player} {self._text(key, 'key', state, player)}"
+        self.has_key, self.public = key is not None, self._public_text(rules, key)
 
     def start(self) -> "_Position":
         """Returns the initial position."""
@@ -254,8 +219,10 @@ class _Abstraction:
             raise GameError(f"{what}: return a number, a text or a tuple of them.")
         return f"{name}={text}"
 
-    def _public_text(self, rules: RulesGame | None) -> Callable[[pyspiel.State, int], str]:
-        """Returns the function that writes what is public."""
+    def _public_text(self, rules: RulesGame | None, key: BucketOf | None) -> Callable[[pyspiel.State, int], str]:
+        """Returns the function that writes the player and what is public, or the key."""
+        if key is not None:
+            return lambda state, player: f"player={player} {self._text(key, 'key', state, player)}"
         if rules is not None:
             places = rules.sizes.places(NOW, private=False)
 
