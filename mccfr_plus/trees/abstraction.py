@@ -104,7 +104,7 @@ class AbstractGame(pyspiel.Game):
             except Exception as error:  # whatever the object raises
                 what = f"{self}: {name}={_name(given)} cannot be sent to another process ({type(error).__name__})"
                 raise GameError(f"{what}: give a function that a module defines, and no lambda.") from None
-        return AbstractGame, self._made_of
+        return _unpickled, (self._made_of, str(self))
 
     def new_initial_state(self) -> "AbstractState":
         """Returns the state at the start of the game."""
@@ -129,6 +129,14 @@ class AbstractGame(pyspiel.Game):
     def max_chance_nodes_in_history(self) -> int:
         """Returns the maximum number of chance nodes in a history."""
         return self.real.max_chance_nodes_in_history()
+
+
+def _unpickled(made_of: tuple, name: str) -> AbstractGame:
+    """Returns the game from another process; GameError if the function is another one here."""
+    game = AbstractGame(*made_of)
+    if str(game) != name:
+        raise GameError(f"{name} is {game} in this process: import a function with the same buckets in all processes.")
+    return game
 
 
 def is_abstraction(game: Any, real: pyspiel.Game) -> bool:

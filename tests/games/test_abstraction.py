@@ -146,7 +146,7 @@ def test_trees_that_grow_are_those_that_are_stored(bucket):
     assert by_rules.nash_conv == pytest.approx(found[0], abs=1e-9)
 
 
-def test_files_and_processes_take_the_function(tmp_path):
+def test_files_and_processes_take_the_function(tmp_path, monkeypatch):
     game, other = abstract("leduc_poker", high_or_pair), abstract("leduc_poker", everything)
     solver, again = Solver(game, "external", seed=1).run(50), pickle.loads(pickle.dumps(game))
     solver.save_checkpoint(tmp_path / "c")
@@ -162,7 +162,11 @@ def test_files_and_processes_take_the_function(tmp_path):
     with pytest.raises(GameError, match=r"made in memory.*give the game itself, as game="):
         Solver.from_checkpoint(tmp_path / "c")
     assert not mccfr_plus.experiments.compare(game, "cfr+", iterations=9, processes=1, progress=False).failed
-    unnamed = abstract("leduc_poker", lambda state, player: high_or_pair(state, player))
+    sent = pickle.dumps(game)
+    monkeypatch.setattr(f"{__name__}.high_or_pair", everything)
+    with pytest.raises(GameError, match=r"is abstract\(.* in this process: import a function with the same buckets"):
+        pickle.loads(sent)
+    unnamed = abstract("leduc_poker", lambda state, player: cards(state, player)[0])
     with pytest.raises(GameError, match=r"cannot be sent to another process .*: give a function that a module"):
         pickle.dumps(unnamed)
     with pytest.raises(ConfigError, match="give abstract a kernel as bucket, and recall='imperfect'"):
