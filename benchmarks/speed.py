@@ -429,7 +429,7 @@ def board(parameters, table, view, player):
     found = 0
     for entry in view:
         if entry:
-            found |= (1 + (entry - 1) % 2) << 2 * ((entry - 1) // 2)
+            found |= (1 + (entry - 1 & 1)) << (entry - 1 & ~1)
     return found
 
 

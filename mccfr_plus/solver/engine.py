@@ -18,7 +18,7 @@ from mccfr_plus.evaluation.strategies import sampling_strategy_of
 from mccfr_plus.kernels.interrupts import deferred_signals
 from mccfr_plus.solver.config import SolverConfig, composed
 from mccfr_plus.solver.loop import NO_TEAM, Settings, State, loop, new_team
-from mccfr_plus.trees.expansion import EXPANDING, FULL, INTERRUPTED, STATUS, interrupt
+from mccfr_plus.trees.expansion import EXPANDING, FULL, INTERRUPTED, LIST_FULL, STATUS, interrupt
 from mccfr_plus.trees.needs import HISTORIES, INFOSETS, NO_VALUES, RULES
 from mccfr_plus.trees.scratch import Scratch, new_scratch
 from mccfr_plus.trees.tree import Sizes
@@ -49,7 +49,9 @@ class Engine:
 
     @property
     def _needs_infosets(self) -> bool:  # before the first iteration
-        return RULES in self.tree.provides and self.config.who_needs(HISTORIES, INFOSETS) is not None
+        tree = self.tree
+        by_rules = RULES in tree.provides and tree.perfect_recall  # else a traversal finds them, as `full` does
+        return by_rules and self.config.who_needs(HISTORIES, INFOSETS) is not None
 
     def _allocate(self, rngs: np.ndarray) -> None:
         tree, config = self.tree, self.config
@@ -194,8 +196,8 @@ class Engine:
             self._run_to(target)
             self._check()
             status, self._expansion[STATUS] = int(self._expansion[STATUS]), EXPANDING  # also for evaluations
-            if status == FULL:
-                self._full = self.tree.why_full()
+            if status in (FULL, LIST_FULL):
+                self._full = self.tree.why_full(status)
             elif self.iterations >= target:
                 return
         self.stopped = self._full
@@ -307,7 +309,7 @@ class Engine:
             for row, values in ({name: field} if field.ndim == 1 else _named(name, dict(enumerate(field)))).items():
                 places[row] = values[:used]
                 if per_slot and len(values) > capacity:  # the empty sequences
-                    places[f"{row}/players"] = values[capacity:]
+                    places[f"{row}/players"] = values[capacity : capacity + self.tree.num_players]
         return places
 
     def begin_loading(self) -> None:

@@ -169,14 +169,6 @@ class GameTree(Tree):
         """What `scratch.new_scratch` needs to know of tied information sets."""
         return (0, 0) if self.perfect_recall else self.refined.entries
 
-    def require_perfect_recall(self, what: str) -> None:
-        """Raises GameError if the game has imperfect recall; `what` names what needs perfect recall."""
-        if not self.perfect_recall:
-            raise GameError(
-                f"{self.game.get_type().short_name} has imperfect recall (a player reaches one information set by "
-                f"different own actions), and {what} needs perfect recall."
-            )
-
     def statistics(self) -> Statistics:
         """Returns the sizes of the tree: histories, infosets, sequences, M-values, bytes."""
         return self._statistics

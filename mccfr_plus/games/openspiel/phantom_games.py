@@ -125,26 +125,28 @@ def look(parameters, table, state, player, view):
 
     With `NUMBER`, the number of all choices follows. With `TURNS`, the opponent's choices are 1, the own ones 1 larger.
     """
-    marks, choices, shown = state[_BOARD + player], state[_CHOICES], parameters[_SHOWN]
-    first, count = _CELLS + player * parameters[_NUM_WORDS], choices & 63
+    board, choices, shown = state[at(_BOARD + player)], state[_CHOICES], parameters[_SHOWN]
+    first, place = _CELLS + player * parameters[_NUM_WORDS], np.int64(choices & 63)
     if shown == NUMBER:
-        view[parameters[_NUM_CELLS]] = count
-    place = count
+        view[parameters[_NUM_CELLS]] = place
     if shown != TURNS:
-        place = 0
-        for index in range(count):
-            place += int(_player_of(choices, index) == player)
-    latest = 0  # of the player's choices, from the last one
-    for index in range(count - 1, -1, -1):
-        if _player_of(choices, index) == player:
+        tried, place = board >> _TRIED & ((1 << (_WON - _TRIED)) - 1), np.int64(0)
+        while tried:
+            tried &= tried - 1
+            place += 1
+    for word in range(first, first + parameters[_NUM_WORDS]):  # from the player's last choice to its first
+        cells = state[at(word)]
+        while cells:
             place -= 1
-            word = state[first + latest // _PER_WORD]
-            cell = (word >> _BITS * (latest % _PER_WORD) & ((1 << _BITS) - 1)) - 1
-            view[place] = 1 + 2 * cell + (marks >> cell & 1) + int(shown == TURNS)
-            latest += 1
-        elif shown == TURNS:
-            place -= 1
-            view[place] = 1
+            if shown == TURNS and _player_of(choices, place) != player:
+                view[at(place)] = 1
+                continue
+            cell = (cells & ((1 << _BITS) - 1)) - 1
+            view[at(place)] = 1 + 2 * cell + (board >> cell & 1) + int(shown == TURNS)
+            cells >>= _BITS
+    while shown == TURNS and place:  # the opponent's choices before the player's first one
+        place -= 1
+        view[at(place)] = 1
 
 
 @kernel
