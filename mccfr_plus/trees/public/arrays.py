@@ -27,13 +27,15 @@ PUBLIC_NODE = np.dtype(
 )
 LEAVE = -5
 
-# Columns of `PublicArrays.ends`.
+# Columns of `PublicArrays.ends`, of each player: the first hand's last slot, the distance to that of the next hand, the
+# number of hands, and where the matrix begins in `matrices`, or ~(where its rows begin in `row_start`).
 SLOT, STRIDE, HANDS, MATRIX = range(4)
 
 IS_PUBLIC = Constant("IS_PUBLIC", False, "Whether kernels run on a public tree.")
 
-TOP = -1  # of segments: above all that threads have of their own
-OWNER, FIRST, LAST, FIRST_END, LAST_END = 0, 1, 2, 5, 6  # columns of segments; those of player p are 2 p further
+# Columns of `PublicArrays.segments`; those of player 1 are 2 further. The owner is a thread or `TOP`.
+OWNER, FIRST, LAST, FIRST_SLOT, LAST_SLOT, FIRST_END, LAST_END = 0, 1, 2, 5, 6, 9, 10
+TOP = -1
 
 BLOCK = 4  # rows of a matrix that are multiplied side by side
 _FEW = 8  # times as many entries as differences take as long
@@ -49,9 +51,7 @@ class PublicArrays(NamedTuple):
     infosets: np.ndarray  # [num_infosets] INFOSET
     infoset_range: np.ndarray  # [num_players + 1] int64
     slot_range: np.ndarray  # [num_players + 1] int64
-    # [num_ends, 2, 4] int32, by player: the first hand's last slot, the distance to that of the next hand, the number
-    # of hands, and where the matrix begins in `matrices`, or ~(where its rows begin in `row_start`).
-    ends: np.ndarray
+    ends: np.ndarray  # [num_ends, 2, 4] int32, by player
     scales: np.ndarray  # [num_ends, 2] float64: what the matrix of each player is multiplied by
     matrices: np.ndarray  # [any] float64: blocks of `BLOCK` own hands, in each the other player's hands
     # Matrices whose neighboring rows differ in few entries, such as comparisons of cards: the differences from the row
@@ -59,9 +59,7 @@ class PublicArrays(NamedTuple):
     row_start: np.ndarray  # [any] int64
     change_hand: np.ndarray  # [any] int32: the other player's hand
     change: np.ndarray  # [any] float64
-    # [num_segments, 7] int64, where threads share the tree: whose each is, `TOP` or a thread; begin and end of infosets
-    # of player 0, of player 1, and of ends. What is above the threads' subtrees comes first.
-    segments: np.ndarray
+    segments: np.ndarray  # [num_segments, 11] int64: consecutive nodes that belong to one thread, or to the top
     expansion: np.ndarray  # all zeros, as in complete trees
 
 
