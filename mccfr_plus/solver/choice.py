@@ -237,7 +237,7 @@ def tree_for(game: pyspiel.Game | str | GameTree, config: SolverConfig) -> Tree:
 def _kind_and_tree(
     game: pyspiel.Game, config: SolverConfig, on_public: SolverConfig, progress: bool | None = None
 ) -> tuple[str, GameTree | None, str]:
-    """Returns the kind of a game's tree, the tree if it is compiled, and why it is public; `on_public` would run on it."""
+    """Returns the kind of a game's tree, the tree if it is compiled, and why it is public, for `on_public`."""
     kind = "rules" if config.symmetry else config.tree
     reason = config.who_needs(HISTORIES, NODES if kind == "rules" else INFOSETS)
     if kind == "rules" and reason:
