@@ -74,7 +74,7 @@ SUBJECTS = {
     "public": Subject(
         "leduc_poker;leduc_ranks(ranks=13);universal_poker(betting=limit,numPlayers=2,numRounds=2,blind=1 1,"
         "raiseSize=2 4,firstPlayer=1 1,maxRaises=2 2,numSuits=2,numRanks=4,numHoleCards=2,numBoardCards=0 1)",
-        ("public_chance", "chance", "external", "full"),
+        ("public_chance", "chance", "external", "full(minimizer=rm)"),
         *("cpu_seconds", (0.1, 1, 5), 5),
     ),
 }

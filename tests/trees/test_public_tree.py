@@ -191,7 +191,18 @@ def test_each_node_belongs_to_one_segment(threads):
     assert segments[:, 10].max() == len(public_tree("leduc_poker").arrays.ends)
 
 
-@pytest.mark.parametrize("options", [{}, {"threads": 2}, {"estimator": "public_chance"}])
+@pytest.mark.parametrize("minimizer", ["rm+", "pdcfr+", "omd(optimistic=True)"])
+def test_tables_of_32_bits(minimizer):
+    single, double = (Solver(public_tree("leduc_poker"), "full", minimizer, dtype=p) for p in ("float32", "float64"))
+    assert {single.tables().dtype, single._engine.strategy.dtype, single._engine.average.dtype} == {np.dtype("f4")}
+    assert single.run(20).nash_conv() == pytest.approx(double.run(20).nash_conv(), abs=1e-3)  # regrets may cancel
+    with pytest.raises(ConfigError, match="dtype='float32' on a compiled tree: give tree='public'"):
+        Solver("kuhn_poker", "full", dtype="float32")
+
+
+@pytest.mark.parametrize(
+    "options", [{}, {"threads": 2}, {"estimator": "public_chance"}, {"threads": 2, "dtype": "float32"}]
+)
 def test_checkpoints_go_on_bitwise(options, tmp_path):
     arguments = {"estimator": "full", "minimizer": "dcfr", "tree": "public", "seed": 3, **options}
     solver = Solver("leduc_poker", **arguments).run(7)
