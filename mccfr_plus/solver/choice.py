@@ -155,8 +155,9 @@ def _may_be_public(game: pyspiel.Game, config: SolverConfig) -> bool:
 def _why_public(game: pyspiel.Game, estimate: SizeEstimate) -> str | None:
     """Returns why the public tree is chosen; None if there is none, or a stored tree is about as fast."""
     rules, leaves = compiled_rules(game), number_of(estimate.terminal_nodes.log10)
-    is_public = rules is not None and rules.sizes.perfect_recall
-    if not is_public or number_of(estimate.histories.log10) < _LEAST_HISTORIES_OF_PUBLIC:
+    if rules is None or not rules.sizes.perfect_recall:
+        return None
+    if number_of(estimate.histories.log10) < _LEAST_HISTORIES_OF_PUBLIC:
         return None
     slots, products = predict(rules, leaves) or (math.inf, math.inf)
     is_faster = products <= leaves or not estimate.fits(DEFAULT_MAX_NODES_OF_RULES, _MAX_BYTES)
