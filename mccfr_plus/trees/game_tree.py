@@ -157,7 +157,7 @@ class GameTree(Tree):
     def arrays_with_leaves(self) -> TreeArrays:
         """The arrays with the leaf tables of the sequence form, built when first used; they need perfect recall."""
         self.require_perfect_recall("a full traversal and a best response")
-        return with_leaves(self.arrays)
+        return with_leaves(self.arrays, self.shape.max_depth)
 
     @cached_property
     def refined(self) -> Refinement:
