@@ -158,7 +158,7 @@ class GameTree(Tree):
         """The arrays with the leaf tables of the sequence form, built when first used; they need perfect recall."""
         if not self.perfect_recall:
             self.require_perfect_recall("a full traversal and a best response")
-        return with_leaves(self.arrays)
+        return with_leaves(self.arrays, self.shape.max_depth)
 
     @cached_property
     def refined(self) -> Refinement:
