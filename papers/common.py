@@ -121,8 +121,10 @@ def beside(first: Curve, second: Curve, at: float | None = None, unit: str = "no
     return Beside(order(*means), means[1].mean / means[0].mean, is_apart, f"{', '.join(texts)} after {at:.3g} {of}")
 
 
-def verdict(holds: bool, is_full_scale: bool) -> str:
-    """Returns the verdict on a claim that was tested."""
+def verdict(holds: bool | None, is_full_scale: bool) -> str:
+    """Returns the verdict on a claim; None: a run is missing."""
+    if holds is None:
+        return NOT_TRIED
     return (REPRODUCED if is_full_scale else SMALLER_SCALE) if holds else NOT_REPRODUCED
 
 

@@ -237,14 +237,14 @@ CURVES = {
     ("figure3b", "small"): ("bluff(dice1=2,dice2=1,faces=4)", 1e8, _FOUR_FACES),
     ("figure3b", "paper"): ("bluff", 1e9, f"{_SAME_SIZE} {_UNIFORM_PLAY}"),
 }
-# Histories of external sampling with the average of line 9, and of chance and outcome sampling with it.
+# Histories of the rivals' runs with the average of line 9.
 LINE_9 = {
-    ("figure2a", "small"): (1e8, 5e7),
-    ("figure2a", "paper"): (5e8, 1e8),
-    ("figure3a", "small"): (1e8, 5e7),
-    ("figure3a", "paper"): (1e9, 2e8),
-    ("figure3b", "small"): (1e8, 5e7),
-    ("figure3b", "paper"): (3e8, 1e8),
+    ("figure2a", "small"): 5e7,
+    ("figure2a", "paper"): 5e7,
+    ("figure3a", "small"): 5e7,
+    ("figure3a", "paper"): 5e7,
+    ("figure3b", "small"): 2e7,
+    ("figure3b", "paper"): 2e7,
 }
 
 
@@ -252,12 +252,10 @@ def curve_figure(setting: Setting, name: str) -> Page:
     """Returns figure 2a, 3a or 3b."""
 
     def runs(scale: str) -> dict[str, dict[str, Any]]:
-        (game, nodes, _), (chance, external, outcome) = CURVES[name, scale], ALGORITHMS_OF_LINE_9.items()
-        long, short = LINE_9[name, scale]
+        game, nodes, _ = CURVES[name, scale]
         return {
             "runs": {"games": game, "algorithms": ALGORITHMS, "nodes": nodes},
-            "line9": {"games": game, "algorithms": dict([external]), "nodes": long},
-            "line9-short": {"games": game, "algorithms": dict([chance, outcome]), "nodes": short},
+            "line9": {"games": game, "algorithms": ALGORITHMS_OF_LINE_9, "nodes": LINE_9[name, scale]},
         }
 
     result = common.recorded(setting, name, runs)

@@ -27,6 +27,7 @@ from gibson2012 import (
 
 from mccfr_plus.experiments import Curve, Result
 
+_MUCH = 1.5  # a ratio that we call much: the paper names no number
 _SMALL_STACK = 22  # up to it, the paper finds little difference
 _TOO_LARGE = "67 million information sets, for which a solver takes about 28 GB"
 FIGURES = ("figure1a", "figure1b", "figure2a", "figure2b", "figure3a", "figure3b")
@@ -58,63 +59,76 @@ def claim_findings(figures: Mapping[str, Sequence[Curve]]) -> list[Finding]:
         Finding("2-NL Hold'em(40): values of tau do as in (30)", "5", f"more than {_TOO_LARGE}", NOT_TRIED),
     ]
     of = {name: {curve.algorithm: curve for curve in figures[name]} for name in ("figure2a", "figure3a", "figure3b")}
-    gains = {name: [100 * (1 - 1 / each[EXTERNAL].ratio) for each in _forms(curves)] for name, curves in of.items()}
-    here = (
-        f"{title(figures['figure2a'][0].game)}, averages of line 9: {gains['figure2a'][0]:.0f} %, lazy: "
-        f"{gains['figure2a'][1]:.0f} %; 36 chips: {_TOO_LARGE}"
-    )
+    forms = {name: _forms(curves) for name, curves in of.items()}
+    chips = title(figures["figure2a"][0].game)
+    gains = (f"{form}: {_gain(each)}" for form, each in zip(_FORMS, forms["figure2a"], strict=True))
+    here = f"{chips}, {', '.join(gains)}; 36 chips: {_TOO_LARGE}"
     found.append(Finding("2-NL Hold'em(36): AS improves on ES by 54 % at the end", "5, figure 2a", here, NOT_TRIED))
     found += _stack_claims(figures["figure2b"])
-    line_9, _ = _forms(of["figure2a"])
-    chips = title(figures["figure2a"][0].game)
-    worst = _outcome_beside_others(of["figure2a"])
+    others = [AVERAGE_STRATEGY, CHANCE, EXTERNAL]
+    worst = min((beside(of["figure2a"][name], of["figure2a"][OUTCOME]) for name in others), key=lambda each: each.ratio)
+    here = f"{chips}, lazy averages: {worst.order}, {worst.ratio:.2f} times: {worst.text}"
     what = "stacks of 20 to 40: OS is much worse than AS, ES and CS"
-    found.append(Finding(what, "5, figure 2b", f"{chips}: {worst.text}", verdict(worst.order == AHEAD, False)))
-    wins = {chips: line_9}
+    found.append(Finding(what, "5, figure 2b", here, verdict(worst.order == AHEAD and worst.ratio >= _MUCH, False)))
     for name in ("figure3a", "figure3b"):
-        forms = _forms(of[name])
-        wins[title(figures[name][0].game)] = forms[0]
-        texts = [
-            f"{form}: {'; '.join(f'{each.order}, {each.ratio:.2f} times: AS {each.text}' for each in results.values())}"
-            for form, results in zip(_FORMS, forms, strict=True)
-        ]
-        holds = all(each.order == AHEAD for each in forms[0].values())
+        texts = [f"{form}: {_numbers(results)}" for form, results in zip(_FORMS, forms[name], strict=True)]
         what = f"{title(figures[name][0].game)}: AS converges faster than CS, ES and OS"
+        holds = _all_ahead(forms[name][0])
         found.append(Finding(what, f"5, {name[:6]} {name[6:]}", ". ".join(texts), verdict(holds, False)))
-    here = "; ".join(
-        f"{game}: ES {each[EXTERNAL].order}, {each[EXTERNAL].ratio:.2f} times" for game, each in wins.items()
-    )
-    ahead = [each[EXTERNAL].order == AHEAD for each in wins.values()]
-    what = "the parameters of 2-NL Hold'em(30) work well in other 2-NL Hold'em(k) and Bluff"
-    found.append(Finding(what, "5", f"AS beside {here}", verdict(all(ahead), False)))
-    everywhere = all(each.order == AHEAD for results in wins.values() for each in results.values())
-    here = "; ".join(
-        f"{game}: {', '.join(f'{rival} {each.order}' for rival, each in results.items())}"
-        for game, results in wins.items()
-    )
-    what = "AS converges faster than CS, ES and OS in all games"
-    found.append(Finding(what, "abstract; 6", f"AS beside {here}", verdict(everywhere, False)))
-    outcome = all(results[OUTCOME].order == AHEAD for results in wins.values())
-    here = "; ".join(f"{game}: {each[OUTCOME].order}, {each[OUTCOME].ratio:.1f} times" for game, each in wins.items())
-    return [*found, Finding("AS is a better choice than OS", "4", here, verdict(outcome, False))]
+    return [*found, *_summary_findings({title(figures[name][0].game): each for name, each in forms.items()})]
 
 
+_Form = dict[str, Beside]  # AS beside each rival that was run
 _FORMS = ("averages of line 9", "lazy averages")
 
 
-def _forms(curves: Mapping[str, Curve]) -> tuple[dict[str, Beside], dict[str, Beside]]:
-    """Returns how AS stands beside each rival: all with the average of line 9, and all with the lazy one."""
+def _forms(curves: Mapping[str, Curve]) -> tuple[_Form, _Form]:
+    """Returns how AS stands beside the rivals: all with the average of line 9, and all with the lazy one."""
     line_9 = {
         rival: beside(curves[PAPERS_SUMS], curves[label])
         for rival, label in zip(RIVALS, ALGORITHMS_OF_LINE_9, strict=True)
+        if label in curves
     }
     return line_9, {rival: beside(curves[AVERAGE_STRATEGY], curves[rival]) for rival in RIVALS}
 
 
-def _outcome_beside_others(curves: Mapping[str, Curve]) -> Beside:
-    """Returns the worst of the others, with the average of line 9, beside outcome sampling."""
-    *others, outcome = ALGORITHMS_OF_LINE_9
-    return min((beside(curves[name], curves[outcome]) for name in (PAPERS_SUMS, *others)), key=lambda each: each.ratio)
+def _all_ahead(form: _Form, rivals: Sequence[str] = RIVALS) -> bool | None:
+    """Returns whether AS is ahead of some rivals; None: not all of them were run."""
+    if not set(rivals) <= set(form):
+        return None
+    return all(form[rival].order == AHEAD for rival in rivals)
+
+
+def _numbers(form: _Form) -> str:
+    return "; ".join(f"{each.order}, {each.ratio:.2f} times: {each.text}" for each in form.values()) or "not run"
+
+
+def _gain(form: _Form) -> str:
+    """Returns by how much AS improves on ES."""
+    return f"{100 * (1 - 1 / form[EXTERNAL].ratio):.0f} %" if EXTERNAL in form else "not run"
+
+
+def _summary_findings(forms: Mapping[str, tuple[_Form, _Form]]) -> list[Finding]:
+    """What the paper says about several games."""
+    found = []
+    for what, where, rivals in (
+        ("the parameters of 2-NL Hold'em(30) work well in other 2-NL Hold'em(k) and Bluff", "5", (EXTERNAL,)),
+        ("AS converges faster than CS, ES and OS in all games", "abstract; 6", RIVALS),
+        ("AS is a better choice than OS", "4", (OUTCOME,)),
+    ):
+        judged = {game: _all_ahead(line_9, rivals) for game, (line_9, _) in forms.items()}
+        texts = [
+            f"{game}: {'; '.join(_orders(form, rivals, each) for form, each in zip(_FORMS, both, strict=True))}"
+            for game, both in forms.items()
+        ]
+        holds = None if None in judged.values() else all(judged.values())
+        found.append(Finding(what, where, f"AS beside others. {'. '.join(texts)}", verdict(holds, False)))
+    return found
+
+
+def _orders(form: str, rivals: Sequence[str], results: _Form) -> str:
+    texts = [f"{rival} {results[rival].order}, {results[rival].ratio:.2f}" for rival in rivals if rival in results]
+    return f"{form}: {', '.join(texts) or 'not run'}"
 
 
 def _uniform_findings() -> list[Finding]:

@@ -229,7 +229,7 @@ class Dilated(ExponentialWeights):
 
 @dataclass(frozen=True)
 class FTRL(Dilated):
-    """Follow the regularized leader with dilated entropy, on whole sequences (Farina, Kroer, Sandholm 2020, equation 3).
+    """Follow the regularized leader with dilated entropy, on sequences (Farina, Kroer, Sandholm 2020, equation 3).
 
     The next strategy maximizes eta <G, x> - psi(x) over sequence-form strategies x, with the sum G of all gradients and
     the dilated entropy psi.
@@ -251,7 +251,7 @@ class FTRL(Dilated):
 
 @dataclass(frozen=True)
 class OMD(Dilated):
-    """Online mirror descent with dilated entropy, on whole sequences (Farina, Kroer, Sandholm 2020, equation 2).
+    """Online mirror descent with dilated entropy, on sequences (Farina, Kroer, Sandholm 2020, equation 2).
 
     With a constant step size its iterates are those of `FTRL`; see `mccfr_plus.minimizers.exponential_weights`.
 

@@ -249,7 +249,7 @@ def test_formulas_by_hand():
 @pytest.mark.parametrize("estimator", ["chance", "opponent", "external", "outcome", "balanced", "average_strategy"])
 @pytest.mark.parametrize("game", ["kuhn_poker", "random:2:2", "random:3:12"])
 def test_steps_and_variances_of_estimates_are_bounded(game, estimator):
-    # The ranges of Farina, Kroer, Sandholm 2020, proposition 1, and the variances of Freedman's inequality, over every outcome of an estimator's draws.
+    # Ranges (Farina, Kroer, Sandholm 2020, proposition 1) and variances (Freedman's inequality) over all draws.
     tree, root = naive.tree_of(game), naive.root_of(game)
     strategy, sums = (naive.random_strategy(tree, seed, zeros=0.3) for seed in (5, 6))
     table, sums = naive.to_dict(tree, strategy), naive.to_dict(tree, sums)

@@ -10,7 +10,9 @@ import gibson2012
 import gibson2012_claims
 import lanctot2009
 import lanctot2009_claims
+import lecture15
 import minimizers
+import numpy as np
 import pytest
 import rudolph2025
 from common import PAGES, VERDICTS
@@ -129,3 +131,25 @@ def test_exploitabilities_of_minimizers_are_as_recorded(name):
     chosen, _, *shown = (cells_of(line) for line in text.splitlines())
     columns = [header.index(minimizer) for minimizer in chosen]
     assert shown == [[line[column] for column in columns] for line in lines]
+
+
+# --- matrix games ---
+
+
+def test_lecture_is_as_recorded():
+    rows = {form: lecture15.load(PAGES / "lecture15", form)[1] for form in lecture15.FORMS}
+    pages = {form: lecture15.findings_of(form, rows[form]) for form in rows} | {
+        "claims": lecture15.claim_findings(rows)
+    }
+    for page, findings in pages.items():
+        assert table("lecture15", page) == [f"| {' | '.join(finding)} |" for finding in findings]
+
+
+def test_not_all_entries_are_read_and_few_actions_are_played(interpreted_loops):
+    game = mccfr_plus.load_game("silent_duel(moments=40)")
+    matrix = np.array([[lecture15.entry(i, j, 40) for j in range(40)] for i in range(40)])
+    assert np.array_equal(matrix, -matrix.T)
+    assert mccfr_plus.compile_game(game).statistics().histories == 1 + 40 + 1600
+    row = lecture15.measure("sparse", 40, 0.5, 1)
+    assert row["support"] <= row["iterations"] == row["entries"] / 80
+    assert row["nodes"] == row["iterations"] * (3 * 40 + 3)
