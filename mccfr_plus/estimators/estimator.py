@@ -153,6 +153,9 @@ class TraversalSampling(Estimator):
 class ChanceSampling(TraversalSampling):
     """Chance sampling: one outcome at chance nodes, everything else visited (Lanctot et al. 2009, section 3).
 
+    Every chance node has its own draw (Gibson et al. 2012, section 2): Leduc poker's board is drawn after each betting.
+    A block of Lanctot et al. has one sequence of chance outcomes. Both are unbiased.
+
     Examples:
         >>> mccfr_plus.Solver("kuhn_poker", mccfr_plus.ChanceSampling(), seed=1).run(200).exploitability() < 0.4
         True
@@ -196,7 +199,7 @@ def inclusion_by_regret(parameters, regrets, slot, total):
 
 @dataclass(frozen=True)
 class ExternalSampling(OpponentsSampled):
-    """External sampling: one draw at chance and opponents' nodes, all own actions (Lanctot et al. 2009, section 3.2).
+    """External sampling: one draw at chance and opponents' nodes, all own actions (Lanctot et al. 2009, equation 11).
 
     Args:
         sample_per_infoset: One draw per opponents' infoset and traversal, as the paper defines it, not per node, as
