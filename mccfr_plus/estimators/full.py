@@ -1,5 +1,6 @@
 """The exact gradient, by the sequence form (von Stengel 1996, section 3) or by a traversal of the whole tree."""
 
+import functools
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, ClassVar
@@ -226,7 +227,7 @@ class Full(Estimator):
         """The kernel for games of imperfect recall: a traversal, which lists what it enters."""
         return bind(traversal, {ALL_CHANCE: True, ALL_OPPONENTS: True, PRUNE: self.pruning}, partial=True)
 
-    @property
+    @functools.cached_property
     def provides(self) -> frozenset[str]:
         return super().provides | ({PUBLIC} if self.needs_leaves else frozenset())
 
