@@ -51,7 +51,7 @@ def test_reference_shows_functions_and_classes_not_modules_of_their_names(site):
 
 
 @pytest.mark.parametrize(("words", "page"), [
-    ("exploitability", "api/evaluation/#mccfr_plus.exploitability"), ("escher", "api/solver/#mccfr_plus.Escher"),
+    ("exploitability", "api/evaluation/#mccfr_plus.exploitability"), ("escher", "api/estimators/#mccfr_plus.Escher"),
     ("checkpoint", "how-to/checkpoints/"),
 ])  # fmt: skip
 def test_search_finds(site, words, page):
