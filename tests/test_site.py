@@ -58,3 +58,9 @@ def test_search_finds(site, words, page):
     index = json.loads((site / "search" / "search_index.json").read_text(encoding="utf-8"))
     found = [entry["location"] for entry in index["docs"] if words in entry["title"].lower()]
     assert page in found
+
+
+def test_search_splits_names(site):
+    index = json.loads((site / "search" / "search_index.json").read_text(encoding="utf-8"))
+    words = re.split(index["config"]["separator"], "KeyedPolicy.to_dataframe(max_nodes=0.5)")
+    assert words == ["Keyed", "Policy", "to", "dataframe", "max", "nodes", "0.5", ""]

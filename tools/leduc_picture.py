@@ -23,6 +23,7 @@ def main() -> None:
     rates = [curve.x("iterations")[-1] / curve.x("seconds")[-1] for curve in result.curves]
     print(*(f"{name}: {rate:,.0f} iterations a second" for name, rate in zip(ALGORITHMS, rates, strict=True)), sep="\n")
     figure = result.plot("seconds")
+    figure.set_size_inches(7.5, 4)
     ratio = rates[0] / rates[2]
     title = f"Leduc poker. External sampling: {ratio:.0f} times as many iterations a second as in OpenSpiel"
     figure.axes[0].set_title(title, fontsize=10)

@@ -49,7 +49,8 @@ def write_report(result: Result) -> Path:
         f"<h1>Comparison {escape(path.name)}</h1><section class='about'>{_about(path)}</section>"
         f'<section><label>horizontal axis <select id="unit" class="inline">{units}</select></label>'
         f'<div class="plots">{"".join(places)}</div></section>'
-        f'<section><h2>Where the runs ended</h2><div class="scroll">{result._repr_html_()}</div></section>'
+        f'<section><h2>Where the runs ended</h2><div class="scroll">{result._repr_html_()}</div>'
+        "<p>Low and high: 5 % and 95 % quantiles of the seeds, or minimum and maximum of up to three.</p></section>"
     )
     library = Resources(mode="inline", minified=True, components=["bokeh"]).render()
     head = f"<style>{part('report.css', _PACKAGE)}</style>{library}{script}"
