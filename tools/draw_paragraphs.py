@@ -58,7 +58,7 @@ def docstrings() -> Iterator[str]:
     for name in sorted(mccfr_plus.__all__):
         public = getattr(mccfr_plus, name)
         members = vars(public).items() if inspect.isclass(public) else ()
-        for each in (public, *(member for key, member in members if key[0] != "_")):
+        for each in (public, *(member for key, member in members if key[0] != "_" and inspect.isfunction(member))):
             if str(getattr(each, "__module__", None)).startswith("mccfr_plus"):
                 text = (inspect.getdoc(each) or "").partition("Examples:")[0]
                 yield from (f"{name}: {paragraph}" for paragraph in paragraphs_of(text))
