@@ -174,8 +174,8 @@ class Full(Estimator):
     2015). By default no tree is traversed: the sequence form's matrix gives the same gradient, several times as fast.
 
     Args:
-        traversal: Traverse the tree instead, as the papers' algorithms do. Differs from the matrix by rounding.
-        pruning: Traverse the tree and leave out what the other players do not reach (Lanctot et al. 2009, section 5).
+        traversal: Whether to traverse the tree instead, as in the papers. Differs from the matrix by rounding.
+        pruning: Whether to traverse the tree without what the others do not reach (Lanctot et al. 2009, section 5).
             Bitwise identical to `traversal`; `nodes_touched` counts what was visited.
 
     Examples:

@@ -75,7 +75,7 @@ class InfoStatePolicy(TablePolicy):
     Args:
         player: The player.
         rows: Information state string -> {action: probability}. Not copied.
-        game: The game, which some of OpenSpiel's functions need.
+        game: The game, required by some of OpenSpiel's functions.
 
     Examples:
         >>> import mccfr_plus, pyspiel
@@ -265,7 +265,7 @@ class TreePolicy(JointTablePolicy, openspiel_policy.TabularPolicy, Mapping):
     def to_pyspiel(self) -> pyspiel.TabularPolicy:
         """Returns a C++ tabular policy with the same probabilities, for pyspiel's own functions and bots.
 
-        That of a game with simultaneous moves answers for the game itself and for its turn-based conversion.
+        If the game has simultaneous moves, the policy also accepts states of its turn-based conversion.
         """
         texts = distinct(self.tree.info_states, self.game)
         rows = {text: self._actions_and_probabilities(i) for i, text in enumerate(texts)}
