@@ -16,7 +16,7 @@ ROOT = Path(mccfr_plus.__file__).parent
 RETIRED = {
     r"guides?": "sampling_weights",
     r"workspaces?": "scratch",
-    r"walk(s|ed|er|ers|ing)?": "traversal (tree), trajectory (one history), play (games)",
+    r"(?<!ast\.)walk(s|ed|er|ers|ing)?": "traversal (tree), trajectory (one history), play (games)",
     r"grown|growing trees?": "lazy, lazily expanded tree",
     r"frontiers?": "unvisited nodes",
     r"asking": "expansion",

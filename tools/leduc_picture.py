@@ -1,6 +1,6 @@
 """Draws docs/leduc.svg, the picture of README and the front page: Leduc poker, here and by OpenSpiel's C++ solvers.
 
-python tools/leduc_picture.py    # 40 seconds of runs, one after the other
+python tools/leduc_picture.py    # 40 seconds of runs, one after the other, on an idle machine
 """
 
 from pathlib import Path
@@ -21,12 +21,14 @@ ALGORITHMS = {
 def main() -> None:
     result = compare("leduc_poker", ALGORITHMS, seeds=3, seconds=5, processes=1)
     rates = [curve.x("iterations")[-1] / curve.x("seconds")[-1] for curve in result.curves]
-    print(*(f"{name}: {rate:,.0f} iterations a second" for name, rate in zip(ALGORITHMS, rates, strict=True)), sep="\n")
+    for name, rate in zip(ALGORITHMS, rates, strict=True):
+        print(f"{name}: {rate:,.0f} iterations a second")
     figure = result.plot("seconds")
     figure.set_size_inches(7.5, 4)
     ratio = rates[0] / rates[2]
     title = f"Leduc poker. External sampling: {ratio:.0f} times as many iterations a second as in OpenSpiel"
     figure.axes[0].set_title(title, fontsize=10)
+    figure.axes[0].set_ylabel("exploitability (chips)")
     matplotlib.rcParams["svg.hashsalt"] = "leduc"  # the same ids in every file
     write_figure(figure, Path(__file__).parent.parent / "docs" / "leduc.svg")
 
