@@ -40,7 +40,8 @@ def pages(*paths: Path) -> Iterator[str]:
 def helps() -> Iterator[str]:
     for verb in VERBS:
         parser = parser_of(verb)
-        yield from (f"{verb}: {text}" for text in paragraphs_of(f"{parser.description}\n\n{parser.epilog}"))
+        notes = str(parser.epilog).replace("\n  ", "\n\n  ")  # entries of lists
+        yield from (f"{verb}: {text}" for text in paragraphs_of(f"{parser.description}\n\n{notes}"))
         yield from (f"{each.dest}: {each.help}" for each in parser._actions if is_prose(str(each.help)))
 
 
