@@ -107,7 +107,7 @@ class JointTablePolicy(TablePolicy):
 
     @abc.abstractmethod
     def to_table(self, most: int | None = None) -> PolicyTable:
-        """Returns a row per information state and action as arrays, of `most` information states or all (None).
+        """Returns arrays with a row per information state and action, of at most `most` information states.
 
         The columns are those of `to_dataframe`. Where reach is known, those most often reached come first.
         """

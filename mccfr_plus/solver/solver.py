@@ -72,9 +72,9 @@ class Solver(IterativeSolver):
         config, estimator, minimizer, averaging: Components and options.
         game, tree: The `pyspiel.Game` and its `Tree`.
         seed: The seed, if it was an integer; else None.
-        seconds: Duration of all runs so far, those before a checkpoint included.
+        seconds: Duration of all runs so far, including those before a checkpoint.
         cpu_seconds: CPU seconds of this process in all runs of this object, without compiling.
-        history: What `run` has measured with ``evaluate_every`` or ``target_exploitability``; checkpoints keep it.
+        history: Measurements of `run` with ``evaluate_every`` or ``target_exploitability``; checkpoints keep it.
 
     Raises:
         GameError: If the game cannot be compiled, or a component is wrong for it (imperfect recall).

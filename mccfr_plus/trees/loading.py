@@ -75,7 +75,7 @@ def load_game(game: pyspiel.Game | str | Tree) -> pyspiel.Game:
 
     Raises:
         GameError: If the game is unknown (with the nearest names), its parameters are not accepted, or it is of a
-            kind that cannot be solved here: mean field, sampled chance, no information states, no end in sight.
+            kind that cannot be solved here: mean field, sampled chance, no information states, no bound on its length.
 
     Examples:
         >>> import mccfr_plus
