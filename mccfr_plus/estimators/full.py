@@ -222,8 +222,8 @@ class Full(Estimator):
 class BestResponseOpponent(Estimator):
     """The exact gradient against the other player's best response: with regret matching CFR-BR (Johanson et al. 2012).
 
-    For two-player zero-sum games. Both players learn, each against best responses. A player's average strategy, and with
-    high probability also a late strategy, is therefore as little exploitable as its information sets allow.
+    For two-player zero-sum games. Both players learn, each against best responses. So a player's average strategy, and
+    with high probability also a late strategy, is as little exploitable as its information sets allow.
 
     Examples:
         >>> mccfr_plus.Solver("kuhn_poker", "best_response", "rm+").run(1000).exploitability() < 0.01
