@@ -44,7 +44,8 @@ LAYER_OF = {name: number for number, line in enumerate(LAYERS.split("\n")) for n
 
 ROOMS = {
     "averages", "bounds", "checks", "cli", "cluster", "drop_in", "estimators", "evaluation",
-    "experiments", "files", "games", "kernels", "minimizers", "neural", "online", "policies", "search", "solver", "trees",
+    "experiments", "files", "games", "kernels", "minimizers", "neural", "online", "policies", "search", "solver",
+    "trees",
 }  # fmt: skip
 FILES = {
     "__init__.py", "__main__.py", "citations.py", "display.py", "errors.py", "parameters.py", "public.py",

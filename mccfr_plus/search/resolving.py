@@ -57,9 +57,8 @@ def gadget(blueprint: Blueprint, subgame: Subgame, player: int, method: str = "m
     tree, opponent = blueprint.tree, 1 - player
     resolver = kept(tree, player, [subgame], blueprint.reach)
     if method == "unsafe":
-        return PartialGame(
-            tree, _ordered(player, resolver, kept(tree, opponent, [subgame], blueprint.reach)), subgame.ends
-        )
+        other = kept(tree, opponent, [subgame], blueprint.reach)
+        return PartialGame(tree, _ordered(player, resolver, other), subgame.ends)
     hands = hands_before(tree, subgame, opponent)
     values = blueprint.values(opponent, subgame)[hands.slots]
     if method == "resolve":
@@ -69,9 +68,8 @@ def gadget(blueprint: Blueprint, subgame: Subgame, player: int, method: str = "m
             values = values + blueprint.gifts[opponent][hands.slots]
         # A hand that the opponent cannot hold here would have a margin of 0.
         never = abs(values).max() + tree.game.max_utility() - tree.game.min_utility()
-        payment = Payment(
-            opponent, 0, 1, np.where(_possible(blueprint, subgame, resolver, opponent)[hands.slots], -values, -never)
-        )
+        possible = _possible(blueprint, subgame, resolver, opponent)[hands.slots]
+        payment = Payment(opponent, 0, 1, np.where(possible, -values, -never))
     entry = entering(tree, subgame, opponent, hands, per_hand=method == "resolve")
     return PartialGame(tree, _ordered(player, resolver, entry), subgame.ends, [payment])
 
