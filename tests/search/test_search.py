@@ -110,7 +110,7 @@ def test_gadgets_are_solved(name, method):
         value = value_by_lp(game)
         assert -responses[1] - 1e-9 <= value <= responses[0] + 1e-9
         assert responses.sum() < 0.01 * max(1.0, abs(value))
-        if method == "maxmargin" and name == "leduc_poker":  # there is something to gain with each hand that can be held
+        if method == "maxmargin" and name == "leduc_poker":  # each hand that can be held has something to gain
             assert (value if player == 0 else -value) > 1e-6
 
 
