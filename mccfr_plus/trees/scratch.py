@@ -14,7 +14,7 @@ import numpy as np
 from mccfr_plus.kernels.compile import expression_kernel, inline_kernel, kernel
 from mccfr_plus.kernels.intrinsics import at, head_of, pointer, publish_word, unlikely
 from mccfr_plus.kernels.slots import Constant, optional_slot
-from mccfr_plus.trees.arrays import NUM_EXPANSION, NUM_SLOTS, Shape, TreeArrays
+from mccfr_plus.trees.arrays import NUM_EXPANSION, NUM_SLOTS, Shape, TreeArrays, gradient_size
 from mccfr_plus.trees.expansion import LIST_FULL, SELF, STATUS
 
 ALL_PLAYERS = -1
@@ -181,7 +181,7 @@ class Scratch(NamedTuple):
     behind the others. So the gradient is one of a game of perfect recall. `minimize` adds entries up.
     """
 
-    gradient: np.ndarray  # [num_slots + num_players + 1 (+ those of entries)] float64: slots, empty sequences, a dump
+    gradient: np.ndarray  # [gradient_size(tree) (+ slots of entries)] float64: slots, empty sequences, a dump, terms
     touched: np.ndarray  # [infoset_range[-1]] TOUCHED, or [num_players * ...] ENTRY; see `list_begin`
     num_touched: np.ndarray  # [num_players] int64
     # Used at first slots: numbers of the last gradients for which infosets were entered. An array of its own, as short
@@ -221,7 +221,7 @@ def new_scratch(
     num_slots, num_players = int(tree.slot_range[-1]), len(tree.slot_range) - 1
     values = np.zeros((0, 0)) if values is None else values
     most, entry_slots = entries
-    size = num_slots + num_players + 1 + entry_slots
+    size = gradient_size(tree) + entry_slots
     scratch = Scratch(
         gradient=np.zeros(size),
         touched=np.zeros(num_players * most, ENTRY) if most else np.zeros(int(tree.infoset_range[-1]), TOUCHED),

@@ -64,7 +64,7 @@ def refine(tree: Any) -> Refinement:
     slot_of = rows_of(first_of, records["num_actions"])
     infoset_of_slot = np.zeros(num_slots, np.int64)
     infoset_of_slot[arrays.infosets["first_slot"]] = np.arange(len(arrays.infosets))
-    with_tables = with_leaves(TreeArrays(*map(read_only, found)))
+    with_tables = with_leaves(TreeArrays(*map(read_only, found)), tree.shape.max_depth)
     return Refinement(TreeArrays(*map(read_only, with_tables)), infoset_of_slot[first_of], slot_of)
 
 

@@ -17,7 +17,6 @@ REFUSED = [
     ("phantom_ttt", "escher", "the budget is 50,000,000 nodes"),
     ("cliff_walking", "external", "use estimator='outcome'"),
     ("go(board_size=5)", "opponent", "use estimator='outcome'"),
-    ("go(board_size=5)", "chance", "use estimator='outcome'"),
 ]
 
 

@@ -210,10 +210,8 @@ class RulesKeys(Keys):
 
     def of_state(self, state: pyspiel.State, player: int) -> list[tuple[int, int]]:
         """Returns the keys of what a player knows in a state, turned by each symmetry; see `Keys.of_state`."""
-        game, words = self._rules_game, self._rules_game.first_state.copy()
-        for action in state.history():
-            game.rules.apply(game.parameters, game.table, words, action)
-        view, found = game.look(words, player), []
+        game = self._rules_game
+        view, found = game.look(game.words_after(state.history()), player), []
         images = view[None, self._places]
         if self._symmetries is not None:
             images = self._symmetries.values[:, self._symmetries.bases + images[0]]
