@@ -15,7 +15,7 @@ from mccfr_plus.minimizers import RegretMatching
 
 
 class ExternalSamplingSolver(DropInSolver):
-    """External sampling MCCFR (Lanctot et al. 2009, section 3.2).
+    """External sampling MCCFR (Lanctot et al. 2009, section 3, equation 11).
 
     Differs from OpenSpiel's: SIMPLE is unbiased for any number of players. OpenSpiel averages player i + 1's policy on
     player i's traversals. With more than two players, their visits depend on the third player's changing policy, so

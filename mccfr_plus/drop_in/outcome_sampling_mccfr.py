@@ -11,7 +11,7 @@ from mccfr_plus.minimizers import RegretMatching
 
 
 class OutcomeSamplingSolver(DropInSolver):
-    """Outcome sampling MCCFR (Lanctot et al. 2009, section 3.1) with OpenSpiel's exploration by default.
+    """Outcome sampling MCCFR (Lanctot et al. 2009, section 3) with OpenSpiel's exploration by default.
 
     Differs from OpenSpiel's in the average, which is updated at the opponents' infosets of the sampled history (two
     players), or by an additional traversal (more than two). OpenSpiel updates the traversing player's infosets,

@@ -1,5 +1,6 @@
 """The contract of estimators, and the estimators built on `traversal` with different constants."""
 
+import functools
 from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum
@@ -125,7 +126,7 @@ class Estimator(Component):
         recall = set() if is_own else {PERFECT_RECALL}
         return frozenset(recall if is_whole else recall | {HISTORIES})
 
-    @property
+    @functools.cached_property
     def provides(self) -> frozenset[str]:
         """What it provides, by its class and by its parameters."""
         found = {ONE_PLAYER: not self.update_all_players, BASELINES: self.kernel_with_baseline(True) is not None}
@@ -152,6 +153,9 @@ class TraversalSampling(Estimator):
 @dataclass(frozen=True)
 class ChanceSampling(TraversalSampling):
     """Chance sampling: one outcome at chance nodes, everything else visited (Lanctot et al. 2009, section 3).
+
+    Every chance node has its own draw (Gibson et al. 2012, section 2): Leduc poker's board is drawn after each betting.
+    A block of Lanctot et al. has one sequence of chance outcomes. Both are unbiased.
 
     Examples:
         >>> mccfr_plus.Solver("kuhn_poker", mccfr_plus.ChanceSampling(), seed=1).run(200).exploitability() < 0.4
@@ -196,7 +200,7 @@ def inclusion_by_regret(parameters, regrets, slot, total):
 
 @dataclass(frozen=True)
 class ExternalSampling(OpponentsSampled):
-    """External sampling: one draw at chance and opponents' nodes, all own actions (Lanctot et al. 2009, section 3.2).
+    """External sampling: one draw at chance and opponents' nodes, all own actions (Lanctot et al. 2009, equation 11).
 
     Args:
         sample_per_infoset: One draw per opponents' infoset and traversal, as the paper defines it, not per node, as

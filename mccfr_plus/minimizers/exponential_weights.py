@@ -9,7 +9,7 @@ every iteration. So does MMD, which has no log n_I in psi, and theta = (theta + 
 place of eta G. The optimistic forms count the last gradient that an infoset saw twice, as the guess of the next one.
 
 References: Hoda et al. 2010, section 4 (dilated regularizers); Kroer et al. 2020 (weights); Farina, Kroer, Sandholm
-2020, sections 2.2 and 5 (FTRL, OMD on sampled gradients); Sokota et al. 2023, section 3 (MMD).
+2020, equations 2 and 3 (OMD, FTRL) and section 5 (on sampled gradients); Sokota et al. 2023, section 3 (MMD).
 """
 
 import math
@@ -229,7 +229,7 @@ class Dilated(ExponentialWeights):
 
 @dataclass(frozen=True)
 class FTRL(Dilated):
-    """Follow the regularized leader with dilated entropy, on whole sequences (Farina, Kroer, Sandholm 2020).
+    """Follow the regularized leader with dilated entropy, on sequences (Farina, Kroer, Sandholm 2020, equation 3).
 
     The next strategy maximizes eta <G, x> - psi(x) over sequence-form strategies x, with the sum G of all gradients and
     the dilated entropy psi.
@@ -251,7 +251,7 @@ class FTRL(Dilated):
 
 @dataclass(frozen=True)
 class OMD(Dilated):
-    """Online mirror descent with dilated entropy, on whole sequences (Farina, Kroer, Sandholm 2020).
+    """Online mirror descent with dilated entropy, on sequences (Farina, Kroer, Sandholm 2020, equation 2).
 
     With a constant step size its iterates are those of `FTRL`; see `mccfr_plus.minimizers.exponential_weights`.
 

@@ -37,7 +37,7 @@ _CHECKS: dict[Any, Callable[[str, Any], None]] = {
 }
 Probability: TypeAlias = Annotated[float, _number("a probability, from 0 to 1", inclusive=True)]
 Threads: TypeAlias = Annotated[int, lambda name, value: check_threads(value)]
-_TREE_ONLY = {"memory": "aggregated", "values": "exact"}  # settings that need a compiled tree
+_TREE_ONLY = {"memory": "aggregated", "values": "exact", "sampling": "balanced"}  # settings that need a compiled tree
 
 
 def by_representation(tree: Any, batched: Any) -> Any:
@@ -205,9 +205,12 @@ class ESCHERConfig(AdvantageConfig):
         value_traversals: Trajectories per player and update, for the network of values.
         value_exploration: Probability with which one player in turn draws an action of these uniformly.
         value_training: Shape and training of that network.
+        sampling: The constant strategy that own actions are drawn from: ``"uniform"``, or ``"balanced"``, the
+            exploration-balanced strategy of Farina et al. 2020, on a compiled tree.
     """
 
     values: Literal["network", "exact"] = "network"
+    sampling: Literal["uniform", "balanced"] = "uniform"
     value_traversals: int = by_representation(tree=1000, batched=4000)
     value_exploration: Probability = 1.0
     value_training: TrainingConfig = field(default_factory=TrainingConfig)

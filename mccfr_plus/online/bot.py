@@ -1,4 +1,4 @@
-"""A bot that learns while it plays: outcome sampling (Lanctot et al. 2009, section 3.1), with games for simulation.
+"""A bot that learns while it plays: outcome sampling (Lanctot et al. 2009, section 3), with games for simulation.
 
 After a game the bot divides its payoff by the probability of its own actions: an unbiased estimate of its gradient, as
 opponents and chance were sampled on-policy. From the last infoset visited to the first, it updates and matches regrets.
@@ -84,7 +84,7 @@ class OnlineOutcomeSampling(pyspiel.Bot):
         >>> bot.num_games
         5000
 
-    Reference: Lanctot et al. 2009, section 3.1, equation 10. Differs from it in exploring by game, for a known horizon.
+    Reference: Lanctot et al. 2009, section 3, equation 10. Differs from it in exploring by game, for a known horizon.
     """
 
     def __init__(self, player: int, *, epsilon: float | None = None, horizon: int | None = None, seed: Seed = None):

@@ -156,7 +156,8 @@ class Solver(IterativeSolver):
         self._engine.advance(count)
 
     def _check_evaluation(self) -> None:
-        if RULES not in self.tree.provides and INFOSETS not in self.tree.provides:
+        by_rules = RULES in self.tree.provides and self.tree.perfect_recall
+        if not by_rules and INFOSETS not in self.tree.provides:
             super()._check_evaluation()
 
     @property
@@ -295,7 +296,7 @@ class Solver(IterativeSolver):
         Compiles the game once if the tree is lazy, which is a BudgetError if it is too large; see
         `mccfr_plus.evaluation` for bounds. With ``tree="rules"``, all cores traverse 20 billion histories in minutes.
         """
-        if RULES in self.tree.provides:
+        if RULES in self.tree.provides and self.tree.perfect_recall:
             self._engine.number_infosets()
             return RulesEvaluator(self.tree).evaluate(self.average_strategy())
         if INFOSETS in self.tree.provides:
