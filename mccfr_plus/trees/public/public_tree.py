@@ -228,7 +228,7 @@ def predict(rules: RulesGame, num_leaves: float) -> tuple[float, float] | None:
 
     `num_leaves` is the number of the game's terminal nodes. What belongs to each is counted in a part of the tree.
     """
-    if rules.sizes.num_players != 2:
+    if rules.sizes.num_players != 2 or rules.sizes.max_chance_nodes == 0:  # hands are dealt
         return None
     status, found, counts, _ = build(*source_of_rules(rules), _TRIAL_HISTORIES)
     leaves = int(counts[histories.LEAVES])
