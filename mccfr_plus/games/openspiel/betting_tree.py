@@ -13,7 +13,7 @@ _LIMIT_STACK = (1 << 31) - 1  # of each player where bets are limited
 ALL_FOLDED, SHOWDOWN = -1, -2  # in the place of the player to move, where the betting is over
 
 _MOST_RAISES = 255  # per round, as OpenSpiel stores them; also the value for "unlimited"
-_MOST_SEQUENCES = 250_000
+MOST_SEQUENCES = 250_000
 _MOST_ACTIONS = 64  # of a round: what OpenSpiel has room for, counting a call of each player after a raise
 
 
@@ -104,8 +104,8 @@ def _sequences(betting: Betting) -> list[Node]:
                 name = "fc"[action] if action in (FOLD, CALL) else "r" if betting.is_limit else f"r{raised_to}"
                 text = node.text + name + "|" * (child.round - node.round)
                 nodes.append(child._replace(parent=number, action=action, text=text))
-        if len(nodes) > _MOST_SEQUENCES:
-            raise ValueError(f"there are more than {_MOST_SEQUENCES:,} betting sequences.")
+        if len(nodes) > MOST_SEQUENCES:
+            raise ValueError(f"there are more than {MOST_SEQUENCES:,} betting sequences.")
         nodes[number] = node._replace(children=range(begin, len(nodes)))
     return nodes
 

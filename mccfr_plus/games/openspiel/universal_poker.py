@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from mccfr_plus.games.common import chance_begins, equally_likely, list_bits
+from mccfr_plus.games.common import equally_likely, list_bits
 from mccfr_plus.games.game import OpenSpielRules
 from mccfr_plus.games.openspiel.betting_tree import ALL_FOLDED, SHOWDOWN, Betting, Node, numbers_of
 from mccfr_plus.games.openspiel.hand_strength import RANKS, hand_strength
@@ -23,10 +23,12 @@ from mccfr_plus.kernels.compile import inline_kernel, kernel
 from mccfr_plus.kernels.intrinsics import lowest_bit
 
 # Words of a state: the betting sequence; the number of cards dealt; the board and each player's hole cards, a bit each.
-_NODE, _DEALT, _BOARD, _HOLE = 1, 2, 3, 4
+NODE, DEALT, BOARD, HOLE = 1, 2, 3, 4
 # Parameters; then, for each count, "card choose count" for all cards; then, from `_NODES` on, a row for each betting
-# sequence; then the actions of all sequences.
-_PLAYERS, _SUITS, _DECK, _NUM_HOLE, _MOST_BOARD, _NODES, _MOST_NEXT, _MOST_FIRST, _BINOMIALS = range(9)
+# sequence; then the actions of all sequences. Of subgames also: how many hole cards an outcome of chance deals (an
+# outcome is their numbers as digits to the base of the deck); the board at the beginning, a bit each, and its size.
+_PLAYERS, _SUITS, DECK, _NUM_HOLE, _MOST_BOARD, _NODES, _MOST_NEXT, _MOST_FIRST = range(8)
+_AT_ONCE, _GIVEN, _NUM_GIVEN, _BINOMIALS = range(8, 12)
 # Of each row: who is to move; board cards to be dealt before; first child; actions; their place; the number of the
 # first infoset; which one it is of the sequences that the player can meet next, and whether there are board cards that
 # are new to the player; a bit per player who has folded; chips of each player.
@@ -37,7 +39,7 @@ _SUIT_NAMES, _RANK_NAMES = "cdhs", "23456789TJQKA"
 
 @inline_kernel
 def _row(parameters, state):
-    return parameters[_NODES] + state[_NODE] * (_SPENT + parameters[_PLAYERS])
+    return parameters[_NODES] + state[NODE] * (_SPENT + parameters[_PLAYERS])
 
 
 @inline_kernel
@@ -45,14 +47,19 @@ def _set_number(parameters, cards):
     """Returns the number of a set among all sets of as many cards: the combinatorial number system."""
     number, row = 0, _BINOMIALS
     while cards:
-        row += parameters[_DECK] + 1
+        row += parameters[DECK] + 1
         number += parameters[row + lowest_bit(cards)]
         cards &= cards - 1
     return number
 
 
 @kernel
-def _legal(parameters, table, state, actions):
+def start(parameters, table, state):
+    state[MOVER], state[BOARD] = CHANCE, parameters[_GIVEN]
+
+
+@kernel
+def legal(parameters, table, state, actions):
     row = _row(parameters, state)
     for index in range(parameters[row + _COUNT]):
         actions[index] = parameters[parameters[row + _ACTIONS] + index]
@@ -60,30 +67,33 @@ def _legal(parameters, table, state, actions):
 
 
 @kernel
-def _outcomes(parameters, table, state, actions, probabilities):
-    dealt = state[_BOARD]
+def outcomes(parameters, table, state, actions, probabilities):
+    dealt = state[BOARD]
     for player in range(parameters[_PLAYERS]):
-        dealt |= state[_HOLE + player]
-    return equally_likely(list_bits(~dealt & ((1 << parameters[_DECK]) - 1), actions), probabilities)
+        dealt |= state[HOLE + player]
+    return equally_likely(list_bits(~dealt & ((1 << parameters[DECK]) - 1), actions), probabilities)
 
 
 @kernel
-def _apply(parameters, table, state, action):
+def apply(parameters, table, state, action):
     num_hole = parameters[_NUM_HOLE]
     if state[MOVER] == CHANCE:
-        player = state[_DEALT] // num_hole
-        state[_HOLE + player if player < parameters[_PLAYERS] else _BOARD] |= 1 << action
-        state[_DEALT] += 1
+        count = parameters[_AT_ONCE] if state[DEALT] < parameters[_PLAYERS] * num_hole else 1
+        for place in range(state[DEALT] + count - 1, state[DEALT] - 1, -1):
+            player = place // num_hole
+            state[HOLE + player if player < parameters[_PLAYERS] else BOARD] |= 1 << action % parameters[DECK]
+            action //= parameters[DECK]
+        state[DEALT] += count
     else:
         row, index = _row(parameters, state), 0
         while parameters[parameters[row + _ACTIONS] + index] != action:
             index += 1
-        state[_NODE] = parameters[row + _CHILD] + index
+        state[NODE] = parameters[row + _CHILD] + index
     row = _row(parameters, state)
     player = parameters[row + _PLAYER]
     if player == ALL_FOLDED:
         state[MOVER] = TERMINAL
-    elif state[_DEALT] < parameters[_PLAYERS] * num_hole + parameters[row + _NUM_BOARD]:
+    elif state[DEALT] < parameters[_PLAYERS] * num_hole + parameters[row + _NUM_BOARD] - parameters[_NUM_GIVEN]:
         state[MOVER] = CHANCE
     else:
         state[MOVER] = TERMINAL if player == SHOWDOWN else player
@@ -91,7 +101,7 @@ def _apply(parameters, table, state, action):
 
 @inline_kernel
 def _strength(parameters, state, player):
-    cards, by_suit, num_suits = state[_HOLE + player] | state[_BOARD], 0, parameters[_SUITS]
+    cards, by_suit, num_suits = state[HOLE + player] | state[BOARD], 0, parameters[_SUITS]
     while cards:
         card = lowest_bit(cards)
         by_suit |= 1 << (RANKS * (card % num_suits) + card // num_suits)
@@ -100,7 +110,7 @@ def _strength(parameters, state, player):
 
 
 @kernel
-def _returns(parameters, table, state, payoffs):
+def returns(parameters, table, state, payoffs):
     row, num_players = _row(parameters, state), parameters[_PLAYERS]
     spent, folded = row + _SPENT, parameters[row + _FOLDED]
     is_showdown = parameters[row + _PLAYER] == SHOWDOWN
@@ -138,26 +148,26 @@ def _list_cards(cards, view, begin):
 
 
 @kernel
-def _look(parameters, table, state, player, view):
-    _list_cards(state[_HOLE + player], view, 0)
-    _list_cards(state[_BOARD], view, parameters[_NUM_HOLE])
-    view[parameters[_NUM_HOLE] + parameters[_MOST_BOARD]] = state[_NODE]
+def look(parameters, table, state, player, view):
+    _list_cards(state[HOLE + player], view, 0)
+    _list_cards(state[BOARD], view, parameters[_NUM_HOLE])
+    view[parameters[_NUM_HOLE] + parameters[_MOST_BOARD]] = state[NODE]
 
 
 @inline_kernel
 def _hand_and_board(parameters, state, player):
-    deck, num_board = parameters[_DECK], parameters[_row(parameters, state) + _NUM_BOARD]
+    deck, num_board = parameters[DECK], parameters[_row(parameters, state) + _NUM_BOARD]
     num_boards = parameters[_BINOMIALS + num_board * (deck + 1) + deck]
-    return _set_number(parameters, state[_HOLE + player]) * num_boards + _set_number(parameters, state[_BOARD])
+    return _set_number(parameters, state[HOLE + player]) * num_boards + _set_number(parameters, state[BOARD])
 
 
 @kernel
-def _observe(parameters, table, state, player, action):
+def observe(parameters, table, state, player, action):
     row, cards = _row(parameters, state), 0
     if action < 0:
         return _hand_and_board(parameters, state, player) * parameters[_MOST_FIRST] + parameters[row + _NEXT]
     if parameters[row + _HAS_NEW_BOARD]:
-        cards = _set_number(parameters, state[_BOARD])
+        cards = _set_number(parameters, state[BOARD])
     return cards * parameters[_MOST_NEXT] + parameters[row + _NEXT]
 
 
@@ -204,6 +214,46 @@ def _table_of(
     return rows + actions, most_next, most_first, sizes
 
 
+def layout_of(
+    nodes: list[Node],
+    deck: int,
+    suits: int,
+    num_hole: int,
+    boards: list[int],
+    *,
+    at_once: int = 1,
+    given: int = 0,
+    symbols: tuple[Sequence[str] | None, Sequence[str] | None] = (None, None),
+    **more: Any,
+) -> Layout:
+    """Returns the layout of a poker game with these betting sequences, and as many board cards by rounds as `boards`.
+
+    `given` are the cards on the board at the beginning; `symbols` are those of cards and of betting sequences.
+    """
+    players, counts = len(nodes[0].spent), range(max(num_hole, boards[-1]) + 1)
+    coefficients = [math.comb(card, count) for count in counts for card in range(deck + 1)]
+    first_row, hands = _BINOMIALS + len(coefficients), math.comb(deck, num_hole)
+    num_boards = [math.comb(deck, count) for count in boards]
+    table, most_next, most_first, sizes = _table_of(nodes, first_row, boards, hands, num_boards)
+    header = [players, suits, deck, num_hole, boards[-1], first_row, most_next, most_first]
+    header += [at_once, given, given.bit_count()]
+    return Layout(
+        state_size=HOLE + players,
+        fields=(
+            Field("hole", deck + 1, num_hole, private=True, symbols=symbols[0]),
+            Field("board", deck + 1, boards[-1], symbols=symbols[0]),
+            Field("bets", len(nodes), symbols=symbols[1]),
+        ),
+        max_chance_outcomes=deck**at_once,
+        max_chance_nodes=players * num_hole // at_once + boards[-1] - given.bit_count(),
+        num_players=players,
+        parameters=np.array([*header, *coefficients, *table]),
+        perfect_recall=len({count for count in boards if count > given.bit_count()}) < 2,
+        **sizes,
+        **more,
+    )
+
+
 class UniversalPokerRules(OpenSpielRules):
     short_name = "universal_poker"
     defaults = {  # noqa: RUF012
@@ -212,7 +262,7 @@ class UniversalPokerRules(OpenSpielRules):
         "numPlayers": 2, "numRanks": 6, "numRounds": 2, "numSuits": 4, "potSize": 0, "raiseSize": "100 100",
         "stack": "1200 1200",
     }  # fmt: skip
-    rules = Rules(chance_begins, _legal, _apply, _returns, _look, _outcomes, _observe)
+    rules = Rules(start, legal, apply, returns, look, outcomes, observe)
 
     @classmethod
     def layout(cls, parameters: Parameters) -> Layout:
@@ -223,32 +273,18 @@ class UniversalPokerRules(OpenSpielRules):
         parameters.require(sum(board) <= _MAX_BOARD, f"give at most {_MAX_BOARD} in all", "numBoardCards")
         is_enough = betting.num_players * num_hole + sum(board) <= suits * ranks
         parameters.require(is_enough, "there are not enough cards for hands and board", "numSuits", "numRanks")
-        deck, boards, players = suits * ranks, list(itertools.accumulate(board)), betting.num_players
-        nodes = betting.sequences
-        counts = range(max(num_hole, boards[-1]) + 1)
-        coefficients = [math.comb(card, count) for count in counts for card in range(deck + 1)]
-        first_row = _BINOMIALS + len(coefficients)
-        hands, num_boards = math.comb(deck, num_hole), [math.comb(deck, count) for count in boards]
-        table, most_next, most_first, sizes = _table_of(nodes, first_row, boards, hands, num_boards)
-        header = [players, suits, deck, num_hole, boards[-1], first_row, most_next, most_first]
+        boards, players = list(itertools.accumulate(board)), betting.num_players
         most = max(betting.blinds) + sum(map(operator.mul, betting.max_raises, betting.raise_sizes))
         second, richest = sorted(betting.stacks)[-2:]
-        return Layout(
-            state_size=_HOLE + players,
-            fields=(
-                Field("hole", deck + 1, num_hole, private=True),
-                Field("board", deck + 1, boards[-1]),
-                Field("bets", len(nodes)),
-            ),
+        return layout_of(
+            betting.sequences,
+            suits * ranks,
+            suits,
+            num_hole,
+            boards,
             num_distinct_actions=_num_actions(parameters),
-            max_chance_outcomes=deck,
-            max_chance_nodes=players * num_hole + boards[-1],
             min_utility=-float(most if betting.is_limit else second),
             max_utility=float(most * (players - 1) if betting.is_limit else sum(betting.stacks) - richest),
-            num_players=players,
-            parameters=np.array([*header, *coefficients, *table]),
-            perfect_recall=sum(count > 0 for count in board) < 2,
-            **sizes,
         )
 
     def information_state(self, player: int, view: Sequence[int]) -> str:

@@ -20,9 +20,11 @@ from mccfr_plus.trees.info_states import InfoStates, key_places
 from mccfr_plus.trees.loading import action_name, is_converted, load_game
 from mccfr_plus.trees.needs import INFOSETS, PUBLIC
 from mccfr_plus.trees.public import histories
-from mccfr_plus.trees.public.arrays import IS_PUBLIC, SLOT, PublicArrays, with_changes
+from mccfr_plus.trees.public.arrays import ADD_END, IS_PUBLIC, SLOT, PublicArrays, with_changes
 from mccfr_plus.trees.public.builder import build
+from mccfr_plus.trees.public.dealt import build_dealt
 from mccfr_plus.trees.public.sharing import segments_of
+from mccfr_plus.trees.public.showdowns import NO_TABLES, add_end_by_strength
 from mccfr_plus.trees.public.sources import source_of_rules, source_of_tree
 from mccfr_plus.trees.tree import Tree
 
@@ -58,6 +60,10 @@ class PublicTree(Tree):
         self.bindings: Bindings = {IS_PUBLIC: True}
         self._rules: RulesGame | None = None if isinstance(game, GameTree) else compiled_rules(loaded)
         self._stored: GameTree | None = None
+        if self._rules is not None and self._rules.deal is not None:
+            self.bindings[ADD_END] = add_end_by_strength
+            self._take(*build_dealt(self._rules))
+            return
         if self._rules is not None:
             source = source_of_rules(self._rules)
         else:
@@ -68,7 +74,13 @@ class PublicTree(Tree):
             raise GameError(_refusal(loaded, status, path))
         self._take(found, counts, source.max_depth)
 
-    def _take(self, found: histories.Found, counts: np.ndarray, max_depth: int) -> None:
+    def _take(
+        self,
+        found: histories.Found,
+        counts: np.ndarray,
+        max_depth: int,
+        tables: dict[str, np.ndarray] | None = None,
+    ) -> None:
         """Numbers infosets and slots of both players together."""
         num_nodes, num_outcomes, num_actions, num_ends, num_values = counts[:5].tolist()
         infosets, slots = (counts[begin : begin + 2].tolist() for begin in (histories.INFOSETS, histories.SLOTS))
@@ -108,7 +120,7 @@ class PublicTree(Tree):
             infosets=records,
             infoset_range=np.array([0, infosets[0], num_infosets]),
             slot_range=np.array([0, slots[0], num_slots]),
-            **with_changes(ends, found.matrices),
+            **(with_changes(ends, found.matrices) | NO_TABLES if tables is None else tables | {"ends": ends}),
             scales=found.scales[:num_ends].copy(),
             matrices=found.matrices[:num_values].copy(),
             segments=np.zeros((0, 7), np.int64),

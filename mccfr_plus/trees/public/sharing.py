@@ -10,7 +10,7 @@ import numpy as np
 from mccfr_plus.games.rules import CHANCE, TERMINAL
 from mccfr_plus.kernels.compile import inline_kernel, kernel
 from mccfr_plus.kernels.intrinsics import pointer
-from mccfr_plus.trees.public.arrays import FIRST, FIRST_END, LAST, LAST_END, OWNER, TOP, add_end
+from mccfr_plus.trees.public.arrays import ADD_END, FIRST, FIRST_END, LAST, LAST_END, OWNER, TOP
 from mccfr_plus.trees.scratch import at, note_touched, pass_reach
 
 _PER_THREAD = 32  # subtrees that are larger than this share of a thread's part are divided
@@ -88,7 +88,7 @@ def shared_gradient(parameters, sampling_weights, tree, strategy, scratch, playe
     for segment in tree.segments:
         if segment[OWNER] == thread or (segment[OWNER] == TOP and thread == 0):
             for end in range(segment[FIRST_END], segment[LAST_END]):
-                add_end(tree, scratch.reach, gradient, player, end, 1.0)
+                ADD_END(tree, scratch.reach, gradient, player, end, 1.0)
     list_part(tree, scratch, player, thread, 0)
     scratch.counts[0]["nodes_touched"] += len(tree.nodes) if thread == 0 else 0
 

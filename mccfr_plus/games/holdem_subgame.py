@@ -1,0 +1,248 @@
+"""Endgames of no-limit hold'em: a board, a pot, and ranges of both players, with bets as fractions of the pot.
+
+Player 0 acts first in each round. Bets of a round depend on how many actions there were in it; all-in is always one.
+"""
+
+import functools
+from functools import cached_property
+from typing import NamedTuple
+
+import numpy as np
+
+from mccfr_plus.games.deal import Deal, cards_of_hands, masses
+from mccfr_plus.games.game import RulesGame
+from mccfr_plus.games.openspiel.betting_tree import ALL_FOLDED, CALL, FOLD, MOST_SEQUENCES, SHOWDOWN, Node
+from mccfr_plus.games.openspiel.hand_strength import RANKS
+from mccfr_plus.games.openspiel.universal_poker import (
+    DEALT,
+    DECK,
+    HOLE,
+    apply,
+    layout_of,
+    legal,
+    look,
+    observe,
+    outcomes,
+    returns,
+    start,
+)  # fmt: skip
+from mccfr_plus.games.rules import Layout, Parameters, Rules
+from mccfr_plus.kernels.compile import kernel
+
+_RANK_NAMES, _SUIT_NAMES = "23456789TJQKA", "cdhs"
+_BOARDS = (3, 4, 5)  # cards by rounds
+
+Bets = tuple[tuple[tuple[float, ...], ...], ...]  # fractions of the pot, by round and by number of the action
+
+
+class _Betting(NamedTuple):
+    """What the betting sequences depend on."""
+
+    rounds: int
+    pot: int
+    stack: int
+    bets: Bets
+
+
+def card_text(card: int, suits: int = 4) -> str:
+    """Returns the name of a card, such as "Ks"."""
+    return _RANK_NAMES[card // suits] + _SUIT_NAMES[card % suits]
+
+
+def order_of_ranges(ranks: int = RANKS, suits: int = 4) -> np.ndarray:
+    """Returns the place of each hand in a range: ranges have the order 2s2h, 2s2d, ..., AdAc."""
+    deck = ranks * suits
+    cards = cards_of_hands(deck)
+    low, high = np.sort(cards // suits * suits + suits - 1 - cards % suits, axis=1).T
+    return low * (2 * deck - low - 3) // 2 + high - 1
+
+
+# --- dealing whole hands, one player after the other ---
+
+
+@kernel
+def _outcomes(parameters, table, state, actions, probabilities):
+    """Deals a hand in proportion to its weight, given the other player's hand; later a card of the board."""
+    if state[DEALT] >= 4:
+        return outcomes(parameters, table, state, actions, probabilities)
+    deck, dealt, count, total, hand = parameters[DECK], state[HOLE], 0, 0.0, 0
+    begin = 0 if dealt == 0 else deck * (deck - 1) // 2
+    for low in range(deck):
+        for high in range(low + 1, deck):
+            weight = table[begin + hand]
+            if weight > 0.0 and dealt & (1 << low | 1 << high) == 0:
+                actions[count], probabilities[count] = low * deck + high, weight
+                total += weight
+                count += 1
+            hand += 1
+    for index in range(count):
+        probabilities[index] /= total
+    return count
+
+
+class HoldemSubgame(RulesGame):
+    """A river, turn or flop of no-limit hold'em.
+
+    Args:
+        board: Three to five cards, such as "Ks7h4d2c9s".
+        pot: Chips in the pot, half of them each player's: an even number.
+        stack: Chips that each player has left.
+        ranges: Weights of all hands for player 0, then for player 1, in the order of OpenSpiel's ``handReaches``: 2s2h,
+            2s2d, ..., AdAc. Empty: all hands have the same weight.
+        bets: Fractions of the pot after a call, as "0.5 1" or "50% 100%"; a lone one as "100%", since OpenSpiel reads 1
+            as a number. Those of a further action of the same round follow a semicolon, and those of the next round a
+            "|"; the last ones hold from there on.
+        ranks: Ranks of the deck, from the deuce on.
+        suits: Suits of the deck.
+    """
+
+    short_name = "holdem_subgame"
+    long_name = "Subgame of No-Limit Hold'em"
+    defaults = {  # noqa: RUF012
+        "board": "Ks7h4d2c9s", "pot": 200, "stack": 900, "ranges": "", "bets": "0.5 1;0.5 1;1", "ranks": 13, "suits": 4,
+    }  # fmt: skip
+    rules = Rules(start, legal, apply, returns, look, _outcomes, observe)
+
+    @classmethod
+    def layout(cls, parameters: Parameters) -> Layout:
+        deal, stack = _deal_of(parameters), parameters["stack"] + parameters["pot"] // 2
+        cards = ("", *(card_text(card, deal.suits) for card in range(deal.deck)))
+        return layout_of(
+            deal.nodes,
+            deal.deck,
+            deal.suits,
+            2,
+            deal.boards,
+            at_once=2,
+            given=deal.given,
+            symbols=(cards, [node.text for node in deal.nodes]),
+            table=np.concatenate([deal.weights[0] * masses(deal.cards, deal.weights[1]), deal.weights[1]]),
+            num_distinct_actions=stack + 1,
+            min_utility=-float(stack),
+            max_utility=float(stack),
+        )
+
+    @cached_property
+    def deal(self) -> Deal:  # type: ignore[override]
+        """The hands with their weights, and the betting sequences."""
+        return _deal_of(self.given)
+
+    def action_text(self, player: int, action: int) -> str:
+        """Returns "fold", "call" or a raise, such as "raise to 600": chips of the player, with half of the pot."""
+        return ("fold", "call")[action] if action in (FOLD, CALL) else f"raise to {action}"
+
+    def outcome_text(self, outcome: int) -> str:
+        """Returns both cards of a hand, or a card; a hand's number is that of a card only if it has the first card."""
+        deck, suits = self.given["ranks"] * self.given["suits"], self.given["suits"]
+        return "".join(card_text(card, suits) for card in divmod(outcome, deck))
+
+
+def _deal_of(parameters: Parameters) -> Deal:
+    suits, ranks = parameters.whole_number("suits", 1, 4), parameters.whole_number("ranks", 2, RANKS)
+    pot, stack = parameters.whole_number("pot", 2, 1 << 24), parameters.whole_number("stack", 1, 1 << 24)
+    parameters.require(pot % 2 == 0, "half of it is each player's: give an even number of chips", "pot")
+    deck, given = ranks * suits, _board_of(parameters, ranks, suits)
+    bets = _bets_of(parameters, pot, stack)
+    rounds = len(_BOARDS) - _BOARDS.index(given.bit_count())
+    return Deal(
+        deck=deck,
+        suits=suits,
+        boards=_BOARDS[-rounds:],
+        given=given,
+        weights=_weights_of(parameters, given, ranks, suits),
+        nodes=_sequences(_Betting(rounds, pot, stack, bets)),
+    )
+
+
+def _board_of(parameters: Parameters, ranks: int, suits: int) -> int:
+    text = parameters["board"]
+    names = [card_text(card, suits) for card in range(ranks * suits)]
+    cards = [text[begin : begin + 2] for begin in range(0, len(text), 2)]
+    for card in cards:
+        allowed = f"ranks {_RANK_NAMES[:ranks]} with suits {_SUIT_NAMES[:suits]}"
+        parameters.require(card in names, f"{card!r} is not a card of the deck, which has {allowed}", "board")
+        parameters.require(cards.count(card) == 1, f"{card!r} is there twice", "board")
+    parameters.require(len(cards) in _BOARDS, "give three, four or five cards, such as Ks7h4d2c", "board")
+    parameters.require(len(names) >= 9, "the deck has too few cards for a board and two hands", "ranks", "suits")
+    return sum(1 << names.index(card) for card in cards)
+
+
+def _weights_of(parameters: Parameters, given: int, ranks: int, suits: int) -> np.ndarray:
+    """Returns the weights of both players' hands, which are 0 where a card is on the board."""
+    cards, order = cards_of_hands(ranks * suits), order_of_ranges(ranks, suits)
+    weights = np.ones((2, len(order)))
+    if parameters["ranges"]:
+        try:
+            numbers = np.array(parameters["ranges"].split(), float)
+        except ValueError:
+            numbers = np.zeros(0)
+        is_allowed = len(numbers) == 2 * len(order) and np.isfinite(numbers).all() and (numbers >= 0).all()
+        message = f"give {2 * len(order):,} weights of at least 0, those of player 0 first"
+        parameters.require(is_allowed, message, "ranges")
+        weights = numbers.reshape(2, -1)[:, order]
+    weights[:, ((given >> cards) & 1).any(1)] = 0.0
+    for player in range(2):
+        parameters.require(weights[player].any(), f"player {player} has no hand that fits the board", "ranges")
+    is_possible = (weights[0] * masses(cards, (weights[1] > 0) * 1.0)).any()
+    parameters.require(is_possible, "each hand of player 0 shares a card with each hand of player 1", "ranges")
+    return weights
+
+
+def _fraction(word: str) -> float:
+    return float(word[:-1]) / 100 if word.endswith("%") else float(word)
+
+
+def _bets_of(parameters: Parameters, pot: int, stack: int) -> Bets:
+    text = parameters["bets"]
+    try:
+        bets = tuple(tuple(tuple(map(_fraction, action.split())) for action in each.split(";")) for each in text.split("|"))
+    except ValueError:
+        bets = ()
+    sizes = [size for each in bets for action in each for size in action]
+    parameters.require(bets and all(0 < size < 1e9 for size in sizes), "give fractions such as 0.5 1;1|75%", "bets")
+    largest = max(bets[0][0], default=0.0)
+    message = f"a first bet of {largest:g} pots is {int(pot * largest):,} chips, above the stack of {stack:,}"
+    parameters.require(int(pot * largest) <= stack, f"{message}: give fractions up to {stack / pot:g}", "bets")
+    return bets
+
+
+@functools.lru_cache(maxsize=32)
+def _sequences(betting: _Betting) -> list[Node]:
+    """Returns all betting sequences; children follow one another."""
+    nodes = [Node(0, 0, (betting.pot // 2,) * 2, frozenset(), 0)]
+    for number, node in enumerate(nodes):  # which grows
+        begin = len(nodes)
+        if node.player >= 0:
+            for action in _choices(betting, node):
+                child = _after(betting, node, action)
+                name = "fc"[action] if action in (FOLD, CALL) else f"r{action}"
+                text = node.text + name + "|" * (child.round - node.round)
+                nodes.append(child._replace(parent=number, action=action, text=text))
+        if len(nodes) > MOST_SEQUENCES:
+            raise ValueError(f"there are more than {MOST_SEQUENCES:,} betting sequences: give fewer bets.")
+        nodes[number] = node._replace(children=range(begin, len(nodes)))
+    return nodes
+
+
+def _choices(betting: _Betting, node: Node) -> list[int]:
+    """Returns the legal actions, ascending: a raise is the number of chips that the player has then put in."""
+    called, left = max(node.spent), betting.stack + betting.pot // 2 - max(node.spent)
+    to_call = called - node.spent[node.player]
+    of_round = betting.bets[min(node.round, len(betting.bets) - 1)]
+    sizes = of_round[min(node.num_actions, len(of_round) - 1)]
+    raises = {min(int(2 * called * size), left) for size in sizes} | {left}
+    return [*([FOLD] if to_call else []), CALL, *sorted(called + each for each in raises if each >= max(to_call, 1))]
+
+
+def _after(betting: _Betting, node: Node, action: int) -> Node:
+    player, spent, called = node.player, list(node.spent), max(node.spent)
+    if action == FOLD:
+        return node._replace(player=ALL_FOLDED, folded=frozenset({player}))
+    spent[player] = called if action == CALL else action
+    found = node._replace(player=1 - player, spent=tuple(spent), num_actions=node.num_actions + 1)
+    if action != CALL or node.num_actions == 0:
+        return found
+    is_over = called == betting.stack + betting.pot // 2 or node.round == betting.rounds - 1
+    if is_over:
+        return found._replace(player=SHOWDOWN, round=betting.rounds - 1)
+    return found._replace(player=0, round=node.round + 1, num_actions=0)
