@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from mccfr_plus.games.deal import Deal, cards_of_hands, masses
+from mccfr_plus.games.deal import Deal, board_of, card_text, masses, weights_of
 from mccfr_plus.games.game import RulesGame
 from mccfr_plus.games.openspiel.betting_tree import ALL_FOLDED, CALL, FOLD, MOST_SEQUENCES, SHOWDOWN, Node
 from mccfr_plus.games.openspiel.hand_strength import RANKS
@@ -29,7 +29,6 @@ from mccfr_plus.games.openspiel.universal_poker import (
 from mccfr_plus.games.rules import Layout, Parameters, Rules
 from mccfr_plus.kernels.compile import kernel
 
-_RANK_NAMES, _SUIT_NAMES = "23456789TJQKA", "cdhs"
 _BOARDS = (3, 4, 5)  # cards by rounds
 
 Bets = tuple[tuple[tuple[float, ...], ...], ...]  # fractions of the pot, by round and by number of the action
@@ -44,19 +43,6 @@ class _Betting(NamedTuple):
     bets: Bets
 
 
-def card_text(card: int, suits: int = 4) -> str:
-    """Returns the name of a card, such as "Ks"."""
-    return _RANK_NAMES[card // suits] + _SUIT_NAMES[card % suits]
-
-
-def order_of_ranges(ranks: int = RANKS, suits: int = 4) -> np.ndarray:
-    """Returns the place of each hand in a range: ranges have the order 2s2h, 2s2d, ..., AdAc."""
-    deck = ranks * suits
-    cards = cards_of_hands(deck)
-    low, high = np.sort(cards // suits * suits + suits - 1 - cards % suits, axis=1).T
-    return low * (2 * deck - low - 3) // 2 + high - 1
-
-
 # --- dealing whole hands, one player after the other ---
 
 
@@ -65,16 +51,15 @@ def _outcomes(parameters, table, state, actions, probabilities):
     """Deals a hand in proportion to its weight, given the other player's hand; later a card of the board."""
     if state[DEALT] >= 4:
         return outcomes(parameters, table, state, actions, probabilities)
-    deck, dealt, count, total, hand = parameters[DECK], state[HOLE], 0, 0.0, 0
+    deck, dealt, count, total = parameters[DECK], state[HOLE], 0, 0.0
     begin = 0 if dealt == 0 else deck * (deck - 1) // 2
-    for low in range(deck):
-        for high in range(low + 1, deck):
-            weight = table[begin + hand]
+    for high in range(1, deck):
+        for low in range(high):
+            weight = table[begin + low * (2 * deck - low - 3) // 2 + high - 1]
             if weight > 0.0 and dealt & (1 << low | 1 << high) == 0:
-                actions[count], probabilities[count] = low * deck + high, weight
+                actions[count], probabilities[count] = high * deck + low, weight
                 total += weight
                 count += 1
-            hand += 1
     for index in range(count):
         probabilities[index] /= total
     return count
@@ -117,6 +102,7 @@ class HoldemSubgame(RulesGame):
             given=deal.given,
             symbols=(cards, [node.text for node in deal.nodes]),
             table=np.concatenate([deal.weights[0] * masses(deal.cards, deal.weights[1]), deal.weights[1]]),
+            max_chance_outcomes=deal.deck**2,
             num_distinct_actions=stack + 1,
             min_utility=-float(stack),
             max_utility=float(stack),
@@ -132,16 +118,20 @@ class HoldemSubgame(RulesGame):
         return ("fold", "call")[action] if action in (FOLD, CALL) else f"raise to {action}"
 
     def outcome_text(self, outcome: int) -> str:
-        """Returns both cards of a hand, or a card; a hand's number is that of a card only if it has the first card."""
+        """Returns a card of the board, or a hand, such as "Ks7h"; its number has both cards as digits."""
         deck, suits = self.given["ranks"] * self.given["suits"], self.given["suits"]
-        return "".join(card_text(card, suits) for card in divmod(outcome, deck))
+        cards = divmod(outcome, deck) if outcome >= deck else (outcome,)
+        return "".join(card_text(card, suits) for card in cards)
 
 
 def _deal_of(parameters: Parameters) -> Deal:
     suits, ranks = parameters.whole_number("suits", 1, 4), parameters.whole_number("ranks", 2, RANKS)
     pot, stack = parameters.whole_number("pot", 2, 1 << 24), parameters.whole_number("stack", 1, 1 << 24)
     parameters.require(pot % 2 == 0, "half of it is each player's: give an even number of chips", "pot")
-    deck, given = ranks * suits, _board_of(parameters, ranks, suits)
+    deck = ranks * suits
+    given = board_of(parameters, "board", deck, suits)
+    parameters.require(given.bit_count() in _BOARDS, "give three, four or five cards, such as Ks7h4d2c", "board")
+    parameters.require(deck >= 9, "the deck has too few cards for a board and two hands", "ranks", "suits")
     bets = _bets_of(parameters, pot, stack)
     rounds = len(_BOARDS) - _BOARDS.index(given.bit_count())
     return Deal(
@@ -149,43 +139,9 @@ def _deal_of(parameters: Parameters) -> Deal:
         suits=suits,
         boards=_BOARDS[-rounds:],
         given=given,
-        weights=_weights_of(parameters, given, ranks, suits),
+        weights=weights_of(parameters, "ranges", deck, suits, given),
         nodes=_sequences(_Betting(rounds, pot, stack, bets)),
     )
-
-
-def _board_of(parameters: Parameters, ranks: int, suits: int) -> int:
-    text = parameters["board"]
-    names = [card_text(card, suits) for card in range(ranks * suits)]
-    cards = [text[begin : begin + 2] for begin in range(0, len(text), 2)]
-    for card in cards:
-        allowed = f"ranks {_RANK_NAMES[:ranks]} with suits {_SUIT_NAMES[:suits]}"
-        parameters.require(card in names, f"{card!r} is not a card of the deck, which has {allowed}", "board")
-        parameters.require(cards.count(card) == 1, f"{card!r} is there twice", "board")
-    parameters.require(len(cards) in _BOARDS, "give three, four or five cards, such as Ks7h4d2c", "board")
-    parameters.require(len(names) >= 9, "the deck has too few cards for a board and two hands", "ranks", "suits")
-    return sum(1 << names.index(card) for card in cards)
-
-
-def _weights_of(parameters: Parameters, given: int, ranks: int, suits: int) -> np.ndarray:
-    """Returns the weights of both players' hands, which are 0 where a card is on the board."""
-    cards, order = cards_of_hands(ranks * suits), order_of_ranges(ranks, suits)
-    weights = np.ones((2, len(order)))
-    if parameters["ranges"]:
-        try:
-            numbers = np.array(parameters["ranges"].split(), float)
-        except ValueError:
-            numbers = np.zeros(0)
-        is_allowed = len(numbers) == 2 * len(order) and np.isfinite(numbers).all() and (numbers >= 0).all()
-        message = f"give {2 * len(order):,} weights of at least 0, those of player 0 first"
-        parameters.require(is_allowed, message, "ranges")
-        weights = numbers.reshape(2, -1)[:, order]
-    weights[:, ((given >> cards) & 1).any(1)] = 0.0
-    for player in range(2):
-        parameters.require(weights[player].any(), f"player {player} has no hand that fits the board", "ranges")
-    is_possible = (weights[0] * masses(cards, (weights[1] > 0) * 1.0)).any()
-    parameters.require(is_possible, "each hand of player 0 shares a card with each hand of player 1", "ranges")
-    return weights
 
 
 def _fraction(word: str) -> float:
@@ -195,11 +151,12 @@ def _fraction(word: str) -> float:
 def _bets_of(parameters: Parameters, pot: int, stack: int) -> Bets:
     text = parameters["bets"]
     try:
-        bets = tuple(tuple(tuple(map(_fraction, action.split())) for action in each.split(";")) for each in text.split("|"))
+        rounds = [[tuple(map(_fraction, action.split())) for action in each.split(";")] for each in text.split("|")]
     except ValueError:
-        bets = ()
+        rounds = [[(0.0,)]]  # not a fraction
+    bets = tuple(map(tuple, rounds))
     sizes = [size for each in bets for action in each for size in action]
-    parameters.require(bets and all(0 < size < 1e9 for size in sizes), "give fractions such as 0.5 1;1|75%", "bets")
+    parameters.require(all(0 < size < 1e9 for size in sizes), "give fractions such as 0.5 1;1|75%", "bets")
     largest = max(bets[0][0], default=0.0)
     message = f"a first bet of {largest:g} pots is {int(pot * largest):,} chips, above the stack of {stack:,}"
     parameters.require(int(pot * largest) <= stack, f"{message}: give fractions up to {stack / pot:g}", "bets")
@@ -209,7 +166,7 @@ def _bets_of(parameters: Parameters, pot: int, stack: int) -> Bets:
 @functools.lru_cache(maxsize=32)
 def _sequences(betting: _Betting) -> list[Node]:
     """Returns all betting sequences; children follow one another."""
-    nodes = [Node(0, 0, (betting.pot // 2,) * 2, frozenset(), 0)]
+    nodes = [Node(0, 0, (betting.pot // 2,) * 2, frozenset(), 0, betting.pot // 2)]
     for number, node in enumerate(nodes):  # which grows
         begin = len(nodes)
         if node.player >= 0:

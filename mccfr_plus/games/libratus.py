@@ -1,7 +1,7 @@
 """The endgames that Libratus' authors published: https://github.com/Sandholm-Lab/LibratusEndgames.
 
-A file has lines of a key and values: ``-round`` (3: turn, 4: river), ``-board``, ``-pot``, and ``-reach``, 1,326 weights
-of the hands of the player who acts first and as many of the other's. Stacks were 20,000 at the start of the hand.
+A file has lines of a key and values: ``-round`` (3: turn, 4: river), ``-board``, ``-pot``, and ``-reach``, the weights
+of all 1,326 hands of the player who acts first and then of the other's. Stacks were 20,000 at the start of the hand.
 """
 
 from pathlib import Path

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from mccfr_plus.games.common import equally_likely, list_bits
+from mccfr_plus.games.deal import Deal, board_of, card_text, cards_of_hands, masses, weights_of
 from mccfr_plus.games.game import OpenSpielRules
 from mccfr_plus.games.openspiel.betting_tree import ALL_FOLDED, SHOWDOWN, Betting, Node, numbers_of
 from mccfr_plus.games.openspiel.hand_strength import RANKS, hand_strength
@@ -34,7 +35,6 @@ _AT_ONCE, _GIVEN, _NUM_GIVEN, _BINOMIALS = range(8, 12)
 # are new to the player; a bit per player who has folded; chips of each player.
 _PLAYER, _NUM_BOARD, _CHILD, _COUNT, _ACTIONS, _NEXT, _HAS_NEW_BOARD, _FOLDED, _SPENT = range(9)
 _MAX_BOARD = 7
-_SUIT_NAMES, _RANK_NAMES = "cdhs", "23456789TJQKA"
 
 
 @inline_kernel
@@ -66,8 +66,32 @@ def legal(parameters, table, state, actions):
     return parameters[row + _COUNT]
 
 
+@inline_kernel
+def _pairs_of_hands(parameters, table, actions, probabilities):
+    """Lists all pairs of hands with a weight. The table has the weights of player 0's hands, then of player 1's."""
+    deck, count = parameters[DECK], 0
+    hands = deck * (deck - 1) // 2
+    first = 0
+    for low in range(deck):
+        for high in range(low + 1, deck):
+            second = 0
+            for other_low in range(deck):
+                for other_high in range(other_low + 1, deck):
+                    weight = table[first] * table[hands + second]
+                    cards = (1 << other_low) | (1 << other_high)
+                    if weight > 0.0 and cards & (1 << low | 1 << high) == 0:
+                        actions[count] = ((low * deck + high) * deck + other_low) * deck + other_high
+                        probabilities[count] = weight
+                        count += 1
+                    second += 1
+            first += 1
+    return count
+
+
 @kernel
 def outcomes(parameters, table, state, actions, probabilities):
+    if state[DEALT] < parameters[_AT_ONCE] - 1:
+        return _pairs_of_hands(parameters, table, actions, probabilities)
     dealt = state[BOARD]
     for player in range(parameters[_PLAYERS]):
         dealt |= state[HOLE + player]
@@ -114,6 +138,12 @@ def returns(parameters, table, state, payoffs):
     row, num_players = _row(parameters, state), parameters[_PLAYERS]
     spent, folded = row + _SPENT, parameters[row + _FOLDED]
     is_showdown = parameters[row + _PLAYER] == SHOWDOWN
+    if not is_showdown:  # the pot goes to the player who has not folded
+        winner = lowest_bit(~folded)
+        for player in range(num_players):
+            payoffs[player] -= parameters[spent + player]
+            payoffs[winner] += parameters[spent + player]
+        return
     # Side pots, the smallest first: from `paid` to `level` chips of each player who has spent that much.
     paid, level = 0, -1
     while level != 0:
@@ -124,15 +154,12 @@ def returns(parameters, table, state, payoffs):
                 num_paying += 1
                 level = min(level, chips) if level else chips
                 if not folded >> player & 1:
-                    strength = _strength(parameters, state, player) if is_showdown else 0
+                    strength = _strength(parameters, state, player)
                     num_winners = num_winners + 1 if strength == best else (1 if strength > best else num_winners)
                     best = max(best, strength)
         for player in range(num_players):
             if parameters[spent + player] > paid:
-                has_won = not folded >> player & 1
-                if has_won and is_showdown:
-                    has_won = _strength(parameters, state, player) == best
-                if has_won:
+                if not folded >> player & 1 and _strength(parameters, state, player) == best:
                     payoffs[player] += (level - paid) * (num_paying - num_winners) / num_winners
                 else:
                     payoffs[player] -= level - paid
@@ -172,7 +199,7 @@ def observe(parameters, table, state, player, action):
 
 
 def _table_of(
-    nodes: list[Node], begin: int, boards: list[int], hands: int, num_boards: list[int]
+    nodes: Sequence[Node], begin: int, boards: Sequence[int], hands: int, num_boards: list[int]
 ) -> tuple[list[int], int, int, dict[str, Any]]:
     """Returns a row for each betting sequence and then the actions of all, to be put at `begin` of the parameters.
 
@@ -215,11 +242,11 @@ def _table_of(
 
 
 def layout_of(
-    nodes: list[Node],
+    nodes: Sequence[Node],
     deck: int,
     suits: int,
     num_hole: int,
-    boards: list[int],
+    boards: Sequence[int],
     *,
     at_once: int = 1,
     given: int = 0,
@@ -244,7 +271,6 @@ def layout_of(
             Field("board", deck + 1, boards[-1], symbols=symbols[0]),
             Field("bets", len(nodes), symbols=symbols[1]),
         ),
-        max_chance_outcomes=deck**at_once,
         max_chance_nodes=players * num_hole // at_once + boards[-1] - given.bit_count(),
         num_players=players,
         parameters=np.array([*header, *coefficients, *table]),
@@ -271,27 +297,46 @@ class UniversalPokerRules(OpenSpielRules):
         num_hole = parameters.whole_number("numHoleCards", 1, 3)
         board = numbers_of(parameters, "numBoardCards", parameters["numRounds"])
         parameters.require(sum(board) <= _MAX_BOARD, f"give at most {_MAX_BOARD} in all", "numBoardCards")
-        is_enough = betting.num_players * num_hole + sum(board) <= suits * ranks
+        deck = suits * ranks
+        is_enough = betting.num_players * num_hole + sum(board) <= deck
         parameters.require(is_enough, "there are not enough cards for hands and board", "numSuits", "numRanks")
         boards, players = list(itertools.accumulate(board)), betting.num_players
+        given, reaches = board_of(parameters, "boardCards", deck, suits), parameters["handReaches"]
+        parameters.require(given.bit_count() <= boards[-1], f"give at most {boards[-1]} cards", "boardCards")
+        is_full = (deck, players, num_hole) == (52, 2, 2)
+        parameters.require(is_full or not reaches, "give none but with two players, 52 cards and 2 each", "handReaches")
         most = max(betting.blinds) + sum(map(operator.mul, betting.max_raises, betting.raise_sizes))
         second, richest = sorted(betting.stacks)[-2:]
         return layout_of(
             betting.sequences,
-            suits * ranks,
+            deck,
             suits,
             num_hole,
             boards,
+            at_once=4 if reaches else 1,
+            given=given,
+            table=_joint_weights(parameters, given) if reaches else (),
+            max_chance_outcomes=math.comb(deck, 4) * 6 if reaches else deck,
             num_distinct_actions=_num_actions(parameters),
             min_utility=-float(most if betting.is_limit else second),
             max_utility=float(most * (players - 1) if betting.is_limit else sum(betting.stacks) - richest),
         )
 
+    @cached_property
+    def deal(self) -> Deal | None:  # type: ignore[override]
+        """The hands with their weights, of games of two players with two cards each."""
+        given, suits, board = self.given, self.given["numSuits"], int(self.first_state[BOARD])
+        if (given["numPlayers"], given["numHoleCards"]) != (2, 2):
+            return None
+        deck, boards = suits * given["numRanks"], numbers_of(given, "numBoardCards", given["numRounds"])
+        weights = weights_of(given, "handReaches", deck, suits, board)
+        return Deal(deck, suits, list(itertools.accumulate(boards)), board, weights, self._betting.sequences)
+
     def information_state(self, player: int, view: Sequence[int]) -> str:
         """Returns the player's information state, such as "[Round 0][Player: 0][Pot: 200][Money: 1100 1100]..."."""
         (*cards, number), num_hole = view, self.given["numHoleCards"]
         node, hole, board = self._betting.sequences[number], cards[:num_hole], cards[num_hole:]
-        pot = max(node.spent) * (len(node.spent) - len(node.folded))
+        pot = node.highest * (len(node.spent) - len(node.folded))
         money = " ".join(str(stack - spent) for stack, spent in zip(self._betting.stacks, node.spent, strict=True))
         return (
             f"[Round {node.round}][Player: {player}][Pot: {pot}][Money: {money}][Private: {self._cards_text(hole)}]"
@@ -306,7 +351,14 @@ class UniversalPokerRules(OpenSpielRules):
         """Returns the cards, which are numbers plus 1 in ascending order, the highest first, such as "4h4c"."""
         suits = self.given["numSuits"]
         numbers = [card - 1 for card in reversed(cards) if card]
-        return "".join(_RANK_NAMES[number // suits] + _SUIT_NAMES[number % suits] for number in numbers)
+        return "".join(card_text(number, suits) for number in numbers)
+
+
+def _joint_weights(parameters: Parameters, given: int) -> np.ndarray:
+    """Returns the weights of both players' hands, such that the products of all pairs sum to 1."""
+    cards, weights = cards_of_hands(52), weights_of(parameters, "handReaches", 52, 4, given)
+    weights[0] /= weights[0] @ masses(cards, weights[1])
+    return weights.reshape(-1)
 
 
 def _num_actions(parameters: Parameters) -> int:

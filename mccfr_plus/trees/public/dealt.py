@@ -145,7 +145,7 @@ class _Builder:
         node = self.deal.nodes[number]
         is_fold, table = node.player == ALL_FOLDED, self.tables.setdefault(board, len(self.tables))
         self._enter(TERMINAL, 0, 0, len(self.ends), 0)
-        rows, scales = [], []
+        rows, scales = list[tuple[int, ...]](), list[float]()
         for player in range(2):
             key = (player, last[player].board, board)
             if key not in self._orders:
@@ -163,6 +163,19 @@ class _Builder:
     def _order(self, player: int, last: _Last, board: int) -> np.ndarray:
         """Returns the place at the player's last node of each hand that fits a board."""
         return self.board(last.board).places[player][self.board(board).hands[player]]
+
+
+def num_slots_of(deal: Deal) -> int:
+    """Returns how many slots the public tree has, by the hands that fit each board."""
+    total, first = 0, deal.given.bit_count()
+    cards = [card for card in range(deal.deck) if deal.given >> card & 1 == 0]
+    for which, count in enumerate(deal.boards):
+        nodes = [node for node in deal.nodes if node.round == which and node.player >= 0]
+        widths = [sum(len(node.children) for node in nodes if node.player == player) for player in range(2)]
+        for more in itertools.combinations(cards, count - first) if nodes else ():
+            hands = _Board(deal, deal.given | sum(1 << card for card in more)).hands
+            total += sum(width * len(own) for width, own in zip(widths, hands, strict=True))
+    return total
 
 
 def build_dealt(game: RulesGame) -> tuple[Found, np.ndarray, int, dict[str, np.ndarray]]:
@@ -195,7 +208,7 @@ def build_dealt(game: RulesGame) -> tuple[Found, np.ndarray, int, dict[str, np.n
     )
     tables = [builder.board(board).table(player) for board in builder.tables for player in range(2)]
     sizes = np.array([len(table) for table in tables])
-    arrays = {
+    arrays: dict[str, np.ndarray] = {
         "hands": np.concatenate(tables),
         "tables": np.stack([np.cumsum(sizes) - sizes, sizes], axis=1).reshape(-1, 2, 2),
         "order": np.concatenate(builder.orders),

@@ -22,7 +22,7 @@ from mccfr_plus.trees.needs import INFOSETS, PUBLIC
 from mccfr_plus.trees.public import histories
 from mccfr_plus.trees.public.arrays import ADD_END, IS_PUBLIC, SLOT, PublicArrays, with_changes
 from mccfr_plus.trees.public.builder import build
-from mccfr_plus.trees.public.dealt import build_dealt
+from mccfr_plus.trees.public.dealt import build_dealt, num_slots_of
 from mccfr_plus.trees.public.sharing import segments_of
 from mccfr_plus.trees.public.showdowns import NO_TABLES, add_end_by_strength
 from mccfr_plus.trees.public.sources import source_of_rules, source_of_tree
@@ -253,6 +253,8 @@ def predicted_slots(rules: RulesGame, num_leaves: float) -> float | None:
     """
     if rules.sizes.num_players != 2:
         return None
+    if rules.deal is not None:
+        return num_slots_of(rules.deal)
     status, _, counts, _ = build(source_of_rules(rules), _TRIAL_NODES)
     if status not in (histories.DONE, histories.PAUSED) or not counts[histories.LEAVES]:
         return None

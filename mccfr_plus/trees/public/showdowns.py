@@ -28,7 +28,11 @@ HAND = np.dtype(
 
 # What stands in the place of tables where there are matrices, and the other way around.
 NO_TABLES = {"hands": np.zeros(0, HAND), "tables": np.zeros((0, 2, 2), np.int64), "order": np.zeros(0, np.int32)}
-NO_MATRICES = {"row_start": np.zeros(0, np.int64), "change_hand": np.zeros(0, np.int32), "change": np.zeros(0)}
+NO_MATRICES: dict[str, np.ndarray] = {
+    "row_start": np.zeros(0, np.int64),
+    "change_hand": np.zeros(0, np.int32),
+    "change": np.zeros(0),
+}
 
 # Words on the stack: the reach of all weaker, of all stronger hands by card; the reach of the other player's hands.
 _WEAKER, _STRONGER, _REACH = 0, 64, 128
