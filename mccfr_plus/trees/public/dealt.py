@@ -51,11 +51,11 @@ class _Board:
 
     def table(self, player: int) -> np.ndarray:
         """Returns the player's hands as the kernel reads them."""
-        hands, twins = self.hands[player], self.places[1 - player][self.hands[player]]
+        hands, same = self.hands[player], self.places[1 - player][self.hands[player]]
         table = np.zeros(len(hands), HAND)
         table["low"], table["high"] = self._deal.cards[hands].T
         table["group"] = np.searchsorted(np.unique(self.strengths), self.strengths[hands])
-        table["twin"] = np.where(twins < 0, len(self.hands[1 - player]), twins)
+        table["same"] = np.where(same < 0, len(self.hands[1 - player]), same)
         table["chance"] = self._deal.weights[player, hands]
         return table
 

@@ -21,7 +21,7 @@ HAND = np.dtype(
         ("low", np.int8),  # its cards
         ("high", np.int8),
         ("group", np.int16),  # equal for hands of equal strength
-        ("twin", np.int32),  # the place of the same hand among the other player's; their number if they lack it
+        ("same", np.int32),  # the place of the same hand among the other player's; their number if they lack it
         ("chance", np.float64),  # its weight
     ]
 )
@@ -63,7 +63,7 @@ def add_end_by_strength(tree, reach, gradient, player, end, weight):
             total += _add_cards(room, hands[at(others + number)], _WEAKER, number)
         for number in range(count):
             hand = hands[at(begin + number)]
-            value = total - _of_cards(room, hand, _WEAKER) + room[at(_REACH + hand["twin"])]
+            value = total - _of_cards(room, hand, _WEAKER) + room[at(_REACH + hand["same"])]
             gradient[at(slot + order[at(lookup + number)] * stride)] += scale * hand["chance"] * value
         return
     weaker, stronger, below, above = 0.0, 0.0, 0, num_others - 1
