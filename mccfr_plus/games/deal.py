@@ -24,6 +24,7 @@ class Deal(NamedTuple):
     given: int  # the board at the beginning, a bit per card
     weights: np.ndarray  # [2, num_hands] float64: of each player's hands
     nodes: Sequence[Node]  # all betting sequences, the empty one first
+    is_ordered: bool = False  # whether players see later cards of the board in their order, and not as a set
 
     @property
     def cards(self) -> np.ndarray:

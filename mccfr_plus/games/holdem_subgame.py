@@ -16,17 +16,20 @@ from mccfr_plus.games.openspiel.hand_strength import RANKS
 from mccfr_plus.games.openspiel.universal_poker import (
     DEALT,
     DECK,
+    GIVEN,
     HOLE,
+    NUM_GIVEN,
     apply,
     layout_of,
     legal,
+    list_cards,
     look,
     observe,
     outcomes,
     returns,
     start,
 )  # fmt: skip
-from mccfr_plus.games.rules import Layout, Parameters, Rules
+from mccfr_plus.games.rules import CHANCE, MOVER, Layout, Parameters, Rules
 from mccfr_plus.kernels.compile import kernel
 
 _BOARDS = (3, 4, 5)  # cards by rounds
@@ -43,7 +46,10 @@ class _Betting(NamedTuple):
     bets: Bets
 
 
-# --- dealing whole hands, one player after the other ---
+_LATER = HOLE + 2  # the word of a state with later cards of the board, plus 1, 6 bits each
+
+
+# --- dealing whole hands, one player after the other, and the order of later cards ---
 
 
 @kernel
@@ -63,6 +69,26 @@ def _outcomes(parameters, table, state, actions, probabilities):
     for index in range(count):
         probabilities[index] /= total
     return count
+
+
+@kernel
+def _apply(parameters, table, state, action):
+    is_board = state[MOVER] == CHANCE and state[DEALT] >= 4
+    apply(parameters, table, state, action)
+    if is_board:
+        state[_LATER] = state[_LATER] << 6 | action + 1
+
+
+@kernel
+def _look(parameters, table, state, player, view):
+    """Writes later cards of the board in their order, behind those of the beginning: so players have perfect recall."""
+    look(parameters, table, state, player, view)
+    list_cards(parameters[GIVEN], view, 2)
+    later, place = state[_LATER], 2 + parameters[NUM_GIVEN] + state[DEALT] - 4
+    while later:
+        place -= 1
+        view[place] = later & 63
+        later >>= 6
 
 
 class HoldemSubgame(RulesGame):
@@ -86,7 +112,7 @@ class HoldemSubgame(RulesGame):
     defaults = {  # noqa: RUF012
         "board": "Ks7h4d2c9s", "pot": 200, "stack": 900, "ranges": "", "bets": "0.5 1;0.5 1;1", "ranks": 13, "suits": 4,
     }  # fmt: skip
-    rules = Rules(start, legal, apply, returns, look, _outcomes, observe)
+    rules = Rules(start, legal, _apply, returns, _look, _outcomes, observe)
 
     @classmethod
     def layout(cls, parameters: Parameters) -> Layout:
@@ -102,6 +128,8 @@ class HoldemSubgame(RulesGame):
             given=deal.given,
             symbols=(cards, [node.text for node in deal.nodes]),
             table=np.concatenate([deal.weights[0] * masses(deal.cards, deal.weights[1]), deal.weights[1]]),
+            state_size=_LATER + 1,
+            perfect_recall=True,
             max_chance_outcomes=deal.deck**2,
             num_distinct_actions=stack + 1,
             min_utility=-float(stack),
@@ -141,6 +169,7 @@ def _deal_of(parameters: Parameters) -> Deal:
         given=given,
         weights=weights_of(parameters, "ranges", deck, suits, given),
         nodes=_sequences(_Betting(rounds, pot, stack, bets)),
+        is_ordered=True,
     )
 
 

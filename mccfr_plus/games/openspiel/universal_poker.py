@@ -29,7 +29,7 @@ NODE, DEALT, BOARD, HOLE = 1, 2, 3, 4
 # sequence; then the actions of all sequences. Of subgames also: how many hole cards an outcome of chance deals (an
 # outcome is their numbers as digits to the base of the deck); the board at the beginning, a bit each, and its size.
 _PLAYERS, _SUITS, DECK, _NUM_HOLE, _MOST_BOARD, _NODES, _MOST_NEXT, _MOST_FIRST = range(8)
-_AT_ONCE, _GIVEN, _NUM_GIVEN, _BINOMIALS = range(8, 12)
+_AT_ONCE, GIVEN, NUM_GIVEN, _BINOMIALS = range(8, 12)
 # Of each row: who is to move; board cards to be dealt before; first child; actions; their place; the number of the
 # first infoset; which one it is of the sequences that the player can meet next, and whether there are board cards that
 # are new to the player; a bit per player who has folded; chips of each player.
@@ -55,7 +55,7 @@ def _set_number(parameters, cards):
 
 @kernel
 def start(parameters, table, state):
-    state[MOVER], state[BOARD] = CHANCE, parameters[_GIVEN]
+    state[MOVER], state[BOARD] = CHANCE, parameters[GIVEN]
 
 
 @kernel
@@ -117,7 +117,7 @@ def apply(parameters, table, state, action):
     player = parameters[row + _PLAYER]
     if player == ALL_FOLDED:
         state[MOVER] = TERMINAL
-    elif state[DEALT] < parameters[_PLAYERS] * num_hole + parameters[row + _NUM_BOARD] - parameters[_NUM_GIVEN]:
+    elif state[DEALT] < parameters[_PLAYERS] * num_hole + parameters[row + _NUM_BOARD] - parameters[NUM_GIVEN]:
         state[MOVER] = CHANCE
     else:
         state[MOVER] = TERMINAL if player == SHOWDOWN else player
@@ -167,7 +167,7 @@ def returns(parameters, table, state, payoffs):
 
 
 @inline_kernel
-def _list_cards(cards, view, begin):
+def list_cards(cards, view, begin):
     while cards:
         view[begin] = lowest_bit(cards) + 1
         cards &= cards - 1
@@ -176,8 +176,8 @@ def _list_cards(cards, view, begin):
 
 @kernel
 def look(parameters, table, state, player, view):
-    _list_cards(state[HOLE + player], view, 0)
-    _list_cards(state[BOARD], view, parameters[_NUM_HOLE])
+    list_cards(state[HOLE + player], view, 0)
+    list_cards(state[BOARD], view, parameters[_NUM_HOLE])
     view[parameters[_NUM_HOLE] + parameters[_MOST_BOARD]] = state[NODE]
 
 
@@ -264,8 +264,9 @@ def layout_of(
     table, most_next, most_first, sizes = _table_of(nodes, first_row, boards, hands, num_boards)
     header = [players, suits, deck, num_hole, boards[-1], first_row, most_next, most_first]
     header += [at_once, given, given.bit_count()]
+    sizes |= {"state_size": HOLE + players}
+    sizes |= {"perfect_recall": len({count for count in boards if count > given.bit_count()}) < 2}
     return Layout(
-        state_size=HOLE + players,
         fields=(
             Field("hole", deck + 1, num_hole, private=True, symbols=symbols[0]),
             Field("board", deck + 1, boards[-1], symbols=symbols[0]),
@@ -274,9 +275,7 @@ def layout_of(
         max_chance_nodes=players * num_hole // at_once + boards[-1] - given.bit_count(),
         num_players=players,
         parameters=np.array([*header, *coefficients, *table]),
-        perfect_recall=len({count for count in boards if count > given.bit_count()}) < 2,
-        **sizes,
-        **more,
+        **(sizes | more),
     )
 
 

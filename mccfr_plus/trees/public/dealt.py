@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from mccfr_plus.errors import GameError
 from mccfr_plus.games.deal import Deal, masses
 from mccfr_plus.games.game import RulesGame
 from mccfr_plus.games.openspiel.betting_tree import ALL_FOLDED
@@ -81,6 +82,7 @@ class _Builder:
         self.num_infosets, self.num_slots, self.num_leaves = [0, 0], [0, 0], 0
         self.ends: list[list[tuple[int, ...]]] = []
         self.scales: list[tuple[float, float]] = []
+        self._later: list[int] = []  # cards dealt to the board on the path
         self.tables: dict[int, int] = {}  # of boards, by their number
         self._orders: dict[tuple[int, int, int], int] = {}
         self.orders: list[np.ndarray] = []
@@ -110,15 +112,18 @@ class _Builder:
     def _deal_cards(self, number: int, board: int, missing: int, factor: float, last: tuple[_Last, _Last]) -> None:
         """Deals cards, in every way that leaves both players a hand."""
         cards = [card for card in range(self.deal.deck) if board >> card & 1 == 0]
-        after = [board | sum(1 << card for card in each) for each in itertools.combinations(cards, missing)]
-        after = [each for each in after if self.board(each).total > 0.0]
-        first, total = len(self.outcomes), sum(self.board(each).total for each in after)
-        self.outcomes += [self.board(each).total / total for each in after]
-        self.outcome_node += [0] * len(after)
-        this = self._enter(CHANCE, len(after), 0, first, 0)
-        for outcome, each in enumerate(after, first):
+        dealt = [(each, board | sum(1 << card for card in each)) for each in itertools.combinations(cards, missing)]
+        dealt = [(each, after) for each, after in dealt if self.board(after).total > 0.0]
+        totals = np.array([self.board(after).total for _, after in dealt])
+        first = len(self.outcomes)
+        self.outcomes += (totals / totals.sum()).tolist()
+        self.outcome_node += [0] * len(dealt)
+        this = self._enter(CHANCE, len(dealt), 0, first, 0)
+        for outcome, (each, after) in enumerate(dealt, first):
             self.outcome_node[outcome] = len(self.nodes)
-            self.visit(number, each, factor / math.comb(len(cards) - 4, missing), last)
+            self._later += each
+            self.visit(number, after, factor / math.comb(len(cards) - 4, missing), last)
+            del self._later[-missing:]
             self._enter(LEAVE, 0, 0, this, 0)
         self.nodes[this] = (*self.nodes[this][:4], len(self.nodes))
 
@@ -128,8 +133,11 @@ class _Builder:
         first = self.num_slots[player]
         this = self._enter(player, width, len(hands), self.num_infosets[player], 0)
         self.parents[player].append(last[player].slot + last[player].stride * self._order(player, last[player], board))
-        cards = [card + 1 for card in range(self.deal.deck) if board >> card & 1]
-        view = np.array([*cards, *[0] * (self.deal.boards[-1] - len(cards)), number])
+        cards = [card for card in range(self.deal.deck) if board >> card & 1]
+        if self.deal.is_ordered:
+            cards = [card for card in cards if card not in self._later] + self._later
+        view = np.zeros(len(self._shifts) - 2, np.int64)
+        view[: len(cards)], view[-1] = np.array(cards) + 1, number
         key = self._hand_keys[hands] + view @ self._shifts[2:]
         key[:, 0] += player
         self.keys[player].append(key)
@@ -172,14 +180,20 @@ def num_slots_of(deal: Deal) -> int:
     for which, count in enumerate(deal.boards):
         nodes = [node for node in deal.nodes if node.round == which and node.player >= 0]
         widths = [sum(len(node.children) for node in nodes if node.player == player) for player in range(2)]
+        orders = math.factorial(count - first) if deal.is_ordered else 1
         for more in itertools.combinations(cards, count - first) if nodes else ():
             hands = _Board(deal, deal.given | sum(1 << card for card in more)).hands
-            total += sum(width * len(own) for width, own in zip(widths, hands, strict=True))
+            total += orders * sum(width * len(own) for width, own in zip(widths, hands, strict=True))
     return total
 
 
 def build_dealt(game: RulesGame) -> tuple[Found, np.ndarray, int, dict[str, np.ndarray]]:
     """Returns what `histories.traverse` finds, `Room.counts`, the longest history, and what stands for matrices."""
+    if not game.sizes.perfect_recall:
+        why = "information states do not tell in which order later cards were dealt; holdem_subgame does"
+        raise GameError(
+            f"tree='public': {game.short_name} with several rounds of cards to come has no public tree: {why}."
+        )
     builder = _Builder(game)
     given, none = builder.deal.given, _Last(-1, 0, builder.deal.given)
     builder.visit(0, given, 1.0 / builder.board(given).total, (none, none))
