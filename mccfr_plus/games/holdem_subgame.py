@@ -145,6 +145,16 @@ class HoldemSubgame(RulesGame):
         """Returns "fold", "call" or a raise, such as "raise to 600": chips of the player, with half of the pot."""
         return ("fold", "call")[action] if action in (FOLD, CALL) else f"raise to {action}"
 
+    def state_text(self, state: np.ndarray) -> str:
+        """Returns both hands, the board and the bets, such as "JsJh 5d3c, board 2c4d7hKs, bets cr300"."""
+        first, second = (self.look(state, player).tolist() for player in range(2))
+        cards = [
+            [card_text(card - 1, self.given["suits"]) for card in each if card] for each in (first[:2], second[:2])
+        ]
+        board = "".join(card_text(card - 1, self.given["suits"]) for card in first[2:-1] if card)
+        hands = " ".join("".join(reversed(each)) or "-" for each in cards)
+        return f"{hands}, board {board}, bets {self.deal.nodes[first[-1]].text or '-'}"
+
     def outcome_text(self, outcome: int) -> str:
         """Returns a card of the board, or a hand, such as "Ks7h"; its number has both cards as digits."""
         deck, suits = self.given["ranks"] * self.given["suits"], self.given["suits"]
