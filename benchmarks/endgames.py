@@ -15,8 +15,8 @@ from measuring import FLAGS, run
 
 import mccfr_plus
 from mccfr_plus.games import compiled_rules, load_libratus_endgame
-from mccfr_plus.solver.choice import bytes_on_public_tree
-from mccfr_plus.trees.public.public_tree import predicted_slots
+from mccfr_plus.solver.choice import BYTES_PER_PUBLIC_SLOT
+from mccfr_plus.trees.public.dealt import predicted_sizes
 
 flags.DEFINE_string("folder", None, "The folder of the endgames", required=True)
 flags.DEFINE_string("minimizer", "rm+", "Minimizer")
@@ -40,7 +40,7 @@ def solve():
         is_river = "-round 4" in path.read_text()
         game = load_libratus_endgame(path, "0.5 1;0.5 1;1" if is_river else "100%")
         rules, before = compiled_rules(game), peak()
-        said, pot = bytes_on_public_tree(predicted_slots(rules, 0)) / 1e6, rules.given["pot"]
+        said, pot = BYTES_PER_PUBLIC_SLOT * predicted_sizes(rules.deal)[0] / 1e6, rules.given["pot"]
         begin = time.process_time()
         solver = solver_of(game)
         tree, built, spent, share = solver.tree, time.process_time() - begin, 0.0, 100.0
@@ -51,7 +51,9 @@ def solve():
             spent += time.process_time() - begin
             share = 100 * solver.exploitability() / pot
             each = 1e3 * spent / solver.iterations
-            print(f"  {solver.iterations:6} iterations {spent:7.2f} CPU s, {each:.2f} ms each: {share:.4f} % of the pot")
+            print(
+                f"  {solver.iterations:6} iterations {spent:7.2f} CPU s, {each:.2f} ms each: {share:.4f} % of the pot"
+            )
         print(f"  memory: {said:.0f} MB said, {peak() - before:.0f} MB more at the peak", flush=True)
 
 

@@ -229,6 +229,7 @@ class SolverConfig:
     tree: str = "auto"
     memory: str | int | float | None = None
     symmetry: bool = False
+    dtype: str = "float64"
 
     @classmethod
     def from_specs(
@@ -258,6 +259,7 @@ class SolverConfig:
         for flag in ("alternating", "symmetry"):
             check_switch(flag, getattr(self, flag))
         check_choice("tree", self.tree, TREES)
+        check_choice("dtype", self.dtype, ("float64", "float32"))
         if self.symmetry and self.tree not in ("auto", "rules"):
             raise ConfigError(f"symmetry=True with tree={self.tree!r}: only rules have symmetries, give tree='rules'.")
         if self.memory is not None:
@@ -322,6 +324,8 @@ class SolverConfig:
 
     def check_game(self, tree: Any) -> None:
         """Raises GameError or ConfigError if the components are wrong for a game."""
+        if self.dtype != "float64" and needs.PUBLIC not in tree.provides:
+            raise ConfigError(f"dtype={self.dtype!r} on a {tree.kind} tree: give tree='public', or leave it out.")
         for who, needed in self.parts().items():
             if needs.TWO_PLAYERS in needed and tree.num_players != 2:
                 raise ConfigError(

@@ -61,7 +61,8 @@ class Engine:
             check_depth=with_values,
             single_trajectory=not (estimator.visits_all_own or estimator.visits_all_chance),
         )
-        self.average = np.zeros(tree.slot_capacity + tree.num_players)
+        self.average = np.zeros(tree.slot_capacity + tree.num_players, config.dtype)
+        self.tables, self.strategy = (each.astype(config.dtype, copy=False) for each in (self.tables, self.strategy))
         self.baselines = np.zeros((tree.num_players, tree.node_capacity) if with_values else (0, 0))
         if NO_VALUES not in estimator.provides:  # at first the values of uniform play
             for player, values in enumerate(self.baselines):
@@ -274,7 +275,7 @@ class Engine:
         self.scratches[0].seen[infosets["first_slot"]] = self.average[infosets["parent_slot"]]
 
     def current_strategy(self) -> np.ndarray:
-        return self.strategy[: self.tree.num_slots].copy()
+        return self.strategy[: self.tree.num_slots].astype(np.float64)
 
     def set_strategy(self, strategy: np.ndarray) -> None:
         if self.average_method.mechanism is Mechanism.LAZY:  # pending updates belong to the strategy before

@@ -67,6 +67,8 @@ class Solver(IterativeSolver):
             reaches it, `run` ends with the result so far.
         symmetry: Whether infosets that a symmetry of the rules maps to each other, such as a turn of the board, count
             as one. The policy is then symmetric. Needs ``tree="rules"``.
+        dtype: ``"float64"``, or ``"float32"`` for the strategy, its average and the minimizer's tables, to save
+            memory on a public tree.
 
     Attributes:
         config, estimator, minimizer, averaging: Components and options.
@@ -105,8 +107,10 @@ class Solver(IterativeSolver):
         tree: str = "auto",
         memory: str | int | float | None = None,
         symmetry: bool = False,
+        dtype: str = "float64",
     ):
         options = {"batch": batch, "threads": threads, "thread_mode": thread_mode, "tree": tree, "memory": memory}
+        options |= {"dtype": dtype}
         config = SolverConfig.from_specs(
             estimator, minimizer, averaging, alternating=alternating, baseline=baseline, symmetry=symmetry, **options
         )

@@ -13,7 +13,7 @@ from mccfr_plus.checks.games import random_strategy
 from mccfr_plus.evaluation.exact import evaluate_strategy
 from mccfr_plus.games import compiled_rules, load_libratus_endgame
 from mccfr_plus.games.deal import order_of_ranges
-from mccfr_plus.trees.public.dealt import num_slots_of
+from mccfr_plus.trees.public.dealt import predicted_sizes
 from mccfr_plus.trees.public.public_tree import PublicTree
 
 TOLERANCE = 1e-9
@@ -50,7 +50,7 @@ def small_games():
 def test_values_best_responses_and_regrets_are_those_of_the_stored_tree(name):
     game = small_games()[name]
     tree = PublicTree(game)
-    assert tree.num_slots == num_slots_of(compiled_rules(game).deal) == tree.stored.num_slots
+    assert tree.num_slots == predicted_sizes(compiled_rules(game).deal)[0] == tree.stored.num_slots
     for zeros in (0.0, 0.4):
         strategy = random_strategy(tree, np.random.default_rng(1), zeros)
         found, expected = evaluate_strategy(tree, strategy), evaluate_strategy(tree.stored, tree.on_stored(strategy))

@@ -14,8 +14,11 @@ from mccfr_plus.games.openspiel.betting_tree import ALL_FOLDED
 from mccfr_plus.games.rules import CHANCE, TERMINAL
 from mccfr_plus.trees.info_states import key_places
 from mccfr_plus.trees.public.arrays import LEAVE, PUBLIC_NODE
-from mccfr_plus.trees.public.histories import INFOSETS, LEAVES, NUM_COUNTS, SLOTS, Found
+from mccfr_plus.trees.public.builder import Found
+from mccfr_plus.trees.public.histories import ACTIONS, ENDS, INFOSETS, LEAVES, NODES, NUM_COUNTS, OUTCOMES, SLOTS
 from mccfr_plus.trees.public.showdowns import HAND, NO_MATRICES
+
+_PRODUCTS_PER_HAND = 10  # which take as long as an end of poker takes for a hand
 
 
 class _Last(NamedTuple):
@@ -73,7 +76,6 @@ class _Builder:
         self._hand_keys = (self.deal.cards + 1) @ self._shifts[:2]
         self._boards: dict[int, _Board] = {}
         self.nodes: list[tuple[int, ...]] = []
-        self.first: list[tuple[int, int]] = []  # of nodes: first action, first slot
         self.actions: list[int] = []
         self.outcomes: list[float] = []
         self.outcome_node: list[int] = []
@@ -106,7 +108,6 @@ class _Builder:
 
     def _enter(self, *record: int) -> int:
         self.nodes.append(record)
-        self.first.append((len(self.actions), self.num_slots[record[0]] if record[0] >= 0 else 0))
         return len(self.nodes) - 1
 
     def _deal_cards(self, number: int, board: int, missing: int, factor: float, last: tuple[_Last, _Last]) -> None:
@@ -173,21 +174,22 @@ class _Builder:
         return self.board(last.board).places[player][self.board(board).hands[player]]
 
 
-def num_slots_of(deal: Deal) -> int:
-    """Returns how many slots the public tree has, by the hands that fit each board."""
-    total, first = 0, deal.given.bit_count()
-    cards = [card for card in range(deal.deck) if deal.given >> card & 1 == 0]
+def predicted_sizes(deal: Deal) -> tuple[float, float]:
+    """Returns how many slots the public tree has, and about as many products as an iteration takes time for."""
+    slots, products, cards = 0, 0, [card for card in range(deal.deck) if deal.given >> card & 1 == 0]
     for which, count in enumerate(deal.boards):
-        nodes = [node for node in deal.nodes if node.round == which and node.player >= 0]
+        nodes = [node for node in deal.nodes if node.round == which]
         widths = [sum(len(node.children) for node in nodes if node.player == player) for player in range(2)]
-        orders = math.factorial(count - first) if deal.is_ordered else 1
-        for more in itertools.combinations(cards, count - first) if nodes else ():
+        ends, missing = sum(node.player < 0 for node in nodes), count - deal.given.bit_count()
+        orders = math.factorial(missing) if deal.is_ordered else 1
+        for more in itertools.combinations(cards, missing) if nodes else ():
             hands = _Board(deal, deal.given | sum(1 << card for card in more)).hands
-            total += orders * sum(width * len(own) for width, own in zip(widths, hands, strict=True))
-    return total
+            slots += orders * sum(width * len(own) for width, own in zip(widths, hands, strict=True))
+            products += orders * ends * _PRODUCTS_PER_HAND * sum(map(len, hands))
+    return float(slots), float(products)
 
 
-def build_dealt(game: RulesGame) -> tuple[Found, np.ndarray, int, dict[str, np.ndarray]]:
+def build_dealt(game: RulesGame) -> tuple[Found, list[int], int, dict[str, np.ndarray]]:
     """Returns what `histories.traverse` finds, `Room.counts`, the longest history, and what stands for matrices."""
     if not game.sizes.perfect_recall:
         why = "information states do not tell in which order later cards were dealt; holdem_subgame does"
@@ -197,19 +199,16 @@ def build_dealt(game: RulesGame) -> tuple[Found, np.ndarray, int, dict[str, np.n
     builder = _Builder(game)
     given, none = builder.deal.given, _Last(-1, 0, builder.deal.given)
     builder.visit(0, given, 1.0 / builder.board(given).total, (none, none))
-    counts, most = np.zeros(NUM_COUNTS, np.int64), max(builder.num_infosets)
-    counts[:4] = len(builder.nodes), len(builder.outcomes), len(builder.actions), len(builder.ends)
+    counts, most = [0] * NUM_COUNTS, max(builder.num_infosets)
+    counts[NODES], counts[OUTCOMES] = len(builder.nodes), len(builder.outcomes)
+    counts[ACTIONS], counts[ENDS], counts[LEAVES] = len(builder.actions), len(builder.ends), builder.num_leaves
     counts[INFOSETS : INFOSETS + 2], counts[SLOTS : SLOTS + 2] = builder.num_infosets, builder.num_slots
-    counts[LEAVES] = builder.num_leaves
     parents, keys = np.zeros((most, 2), np.int32), np.zeros((most, 2, builder.words), np.int64)
     for player, infosets in enumerate(builder.num_infosets):
         parents[:infosets, player] = np.concatenate([np.zeros(0, np.int32), *builder.parents[player]])
         keys[:infosets, player] = np.concatenate([np.zeros((0, builder.words)), *builder.keys[player]])
-    first = np.array(builder.first, np.int64)
     found = Found(
         nodes=np.array(builder.nodes, PUBLIC_NODE),
-        first_action=first[:, 0],
-        first_slot=first[:, 1],
         outcomes=np.array(builder.outcomes),
         outcome_node=np.array(builder.outcome_node, np.int32),
         actions=np.array(builder.actions, np.int32),
