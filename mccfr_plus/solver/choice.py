@@ -21,9 +21,9 @@ from mccfr_plus.minimizers import RegretMatching
 from mccfr_plus.parameters import bytes_of
 from mccfr_plus.solver.config import SolverConfig
 from mccfr_plus.trees.by_rules.histories import openings_of
-from mccfr_plus.trees.by_rules.implicit_tree import ImplicitTree, implicit_rules, rules_to_traverse, tree_bytes
+from mccfr_plus.trees.by_rules.implicit_tree import ImplicitTree, is_keyed, rules_to_traverse, tree_bytes
 from mccfr_plus.trees.by_rules.payoff_matrix import BYTES_PER_ENTRY
-from mccfr_plus.trees.game_tree import DEFAULT_MAX_NODES, DEFAULT_MAX_NODES_OF_RULES, GameTree, compile_game, given_tree
+from mccfr_plus.trees.game_tree import DEFAULT_MAX_NODES_OF_RULES, GameTree, compile_game, given_tree
 from mccfr_plus.trees.lazy_tree import INFOSET_COST, NODE_COST, SLOT_ACTION_COST, LazyTree
 from mccfr_plus.trees.loading import is_converted, load_game
 from mccfr_plus.trees.memory import MemoryPlan, plan_memory, release_unused, resident_bytes
@@ -105,7 +105,7 @@ def _estimated_kind(
     """Returns the kind of tree for a game of this size, and the reason. A public tree is for `on_public`."""
     if _may_be_public(game, on_public) and (why := _why_public(game, estimate)):
         return "public", why
-    max_nodes = DEFAULT_MAX_NODES_OF_RULES if isinstance(game, PyspielGame) else DEFAULT_MAX_NODES
+    max_nodes = DEFAULT_MAX_NODES_OF_RULES if isinstance(game, PyspielGame) else _MAX_NODES_TO_COMPILE
     if estimate.fits(max_nodes, _MAX_BYTES):
         return "compiled", f"the tree keeps within {max_nodes:,} nodes and the memory limit; "
     is_larger = number_of(estimate.histories.low) > max_nodes
@@ -135,10 +135,11 @@ def _components_for(
     chosen: dict[str, Any] = {"estimator": "external" if is_short else "outcome"}
     if kind == "lazy":
         return chosen, f"on the lazy tree {visits}"
-    reason, symmetries = f"by the rules, {visits}", len(rules_to_traverse(game).sizes.symmetries)
+    rules = rules_to_traverse(game)
+    reason, symmetries = f"by the rules, {visits}", len(rules.sizes.symmetries)
     if is_short:
         chosen["averaging"] = _AVERAGE_BY_RULES
-    if symmetries > 1:
+    if symmetries > 1 and not is_keyed(rules):
         chosen["symmetry"] = True
         reason += f"; {symmetries} symmetries of the board are used"
     return chosen, reason
@@ -154,7 +155,9 @@ def _may_be_public(game: pyspiel.Game, config: SolverConfig) -> bool:
 def _why_public(game: pyspiel.Game, estimate: SizeEstimate) -> str | None:
     """Returns why the public tree is chosen; None if there is none, or a stored tree is about as fast."""
     rules, leaves = compiled_rules(game), number_of(estimate.terminal_nodes.log10)
-    if rules is None or number_of(estimate.histories.log10) < _LEAST_HISTORIES_OF_PUBLIC:
+    if rules is None or not rules.sizes.perfect_recall:
+        return None
+    if number_of(estimate.histories.log10) < _LEAST_HISTORIES_OF_PUBLIC:
         return None
     slots, products = predict(rules, leaves) or (math.inf, math.inf)
     is_faster = products <= leaves or not estimate.fits(DEFAULT_MAX_NODES_OF_RULES, _MAX_BYTES)
@@ -170,10 +173,10 @@ def _why_public(game: pyspiel.Game, estimate: SizeEstimate) -> str | None:
 
 def _full_by_rules(game: pyspiel.Game, estimate: SizeEstimate) -> tuple[dict[str, Any], str] | None:
     """Returns full iterations if their payoff matrix takes half of the memory at most and is found within minutes."""
-    if game.num_players() != 2:
-        return None
     rules = rules_to_traverse(game)
-    is_symmetric = len(rules.sizes.symmetries) > 1
+    if game.num_players() != 2 or not rules.sizes.perfect_recall:
+        return None
+    is_symmetric = len(rules.sizes.symmetries) > 1 and not is_keyed(rules)
     visited = visited_histories(game, rules, is_symmetric)
     leaves = visited * number_of(estimate.terminal_nodes.log10 - estimate.histories.log10)
     seconds = visited * _TO_LIST_LEAVES * (_SYMMETRY_FACTOR if is_symmetric else 1.0)
@@ -263,7 +266,7 @@ def _kind_and_tree(
 def _kind_without_tree(game: pyspiel.Game, config: SolverConfig) -> str:
     if config.tree != "auto" or config.who_needs(HISTORIES, NODES):
         return "lazy"
-    return "lazy" if implicit_rules(game) is None else "rules"
+    return "lazy" if compiled_rules(game) is None else "rules"
 
 
 def compiled_if_it_fits(
