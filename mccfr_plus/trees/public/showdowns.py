@@ -8,6 +8,7 @@ import numpy as np
 
 from mccfr_plus.kernels.compile import inline_kernel
 from mccfr_plus.kernels.intrinsics import STACK_FLOATS, stack_floats
+from mccfr_plus.trees.arrays import read_only
 from mccfr_plus.trees.public.arrays import HANDS, MATRIX, SLOT, STRIDE
 from mccfr_plus.trees.scratch import at
 
@@ -27,7 +28,11 @@ HAND = np.dtype(
 )
 
 # What stands in the place of tables where there are matrices, and the other way around.
-NO_TABLES = {"hands": np.zeros(0, HAND), "tables": np.zeros((0, 2, 2), np.int64), "order": np.zeros(0, np.int32)}
+NO_TABLES = {
+    "hands": read_only(np.zeros(0, HAND)),
+    "tables": read_only(np.zeros((0, 2, 2), np.int64)),
+    "order": read_only(np.zeros(0, np.int32)),
+}
 NO_MATRICES: dict[str, np.ndarray] = {
     "row_start": np.zeros(0, np.int64),
     "change_hand": np.zeros(0, np.int32),
