@@ -2,7 +2,8 @@
 
 solve  time of an iteration, memory as said before the run and as measured, and exploitability in % of the pot
 
-The folder has files of https://github.com/Sandholm-Lab/LibratusEndgames, subgame1.txt and so on.
+The folder has files of https://github.com/Sandholm-Lab/LibratusEndgames, subgame1.txt and so on. Memory is predicted
+for minimizers with one table, such as rm+.
 """
 
 import resource
@@ -29,6 +30,12 @@ def solver_of(game):
     return mccfr_plus.Solver(game, "full", FLAGS.minimizer, tree="public", threads=FLAGS.threads)
 
 
+def resident():
+    """Returns the resident memory in MB."""
+    pages = int(Path("/proc/self/statm").read_text().split()[1])
+    return pages * resource.getpagesize() / 1e6
+
+
 def peak():
     """Returns the peak resident memory in MB."""
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e3
@@ -39,7 +46,7 @@ def solve():
     for path in sorted(Path(FLAGS.folder).glob("subgame*.txt"), reverse=True):
         is_river = "-round 4" in path.read_text()
         game = load_libratus_endgame(path, "0.5 1;0.5 1;1" if is_river else "100%")
-        rules, before = compiled_rules(game), peak()
+        rules, before = compiled_rules(game), resident()
         said, pot = BYTES_PER_PUBLIC_SLOT * predicted_sizes(rules.deal)[0] / 1e6, rules.given["pot"]
         begin = time.process_time()
         solver = solver_of(game)
