@@ -81,6 +81,13 @@ CHANGES = [
         ),
     ),
     *changes(
+        "trees/public",
+        "tests/games/test_holdem.py",
+        ("equal hands lose at a showdown", "showdowns.py", '["group"] < hand["group"]', '["group"] <= hand["group"]'),
+        ("folds count hands with both cards twice", "showdowns.py", 'room[at(_REACH + hand["same"])]', "0.0"),
+        ("cards to come weigh too much", "dealt.py", "len(cards) - 4, missing", "len(cards), missing"),
+    ),
+    *changes(
         "estimators",
         "tests/trees/test_public_tree.py",
         (
