@@ -14,8 +14,8 @@ from measuring import FLAGS, run, timed
 import mccfr_plus
 from mccfr_plus.estimators.full import exact_gradient
 from mccfr_plus.kernels.compile import kernel
-from mccfr_plus.trees.arrays import BLOCK, gradient_size
-from mccfr_plus.trees.scratch import at
+from mccfr_plus.trees.arrays import BLOCK
+from mccfr_plus.trees.scratch import at, gradient_size
 
 GOOFSPIEL = "goofspiel(imp_info=True,num_cards=7,points_order=descending,returns_type=win_loss)"
 flags.DEFINE_string("game", GOOFSPIEL, "A game")

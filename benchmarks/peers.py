@@ -302,6 +302,8 @@ def workers_of(title, algorithm, options, skipped):
             try:
                 worker = Worker(python_of(peer, options.cache), peer, GAMES[title], algorithm)
             except (RuntimeError, OSError) as error:
+                if peer == "ours":
+                    sys.exit(f"{title}, {algorithm}: {error}")
                 skipped.add(f"{title}, {peer}, {algorithm}: {error}")
                 continue
             workers.append(worker)
