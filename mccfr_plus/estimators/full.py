@@ -1,5 +1,6 @@
 """The exact gradient, by the sequence form (von Stengel 1996, section 3) or by a traversal of the whole tree."""
 
+import functools
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, ClassVar
@@ -197,8 +198,8 @@ class Full(Estimator):
     2015). By default no tree is traversed: the sequence form's matrix gives the same gradient, several times as fast.
 
     Args:
-        traversal: Traverse the tree instead, as the papers' algorithms do. Differs from the matrix by rounding.
-        pruning: Traverse the tree and leave out what the other players do not reach (Lanctot et al. 2009, section 5).
+        traversal: Whether to traverse the tree instead, as in the papers. Differs from the matrix by rounding.
+        pruning: Whether to traverse the tree without what the others do not reach (Lanctot et al. 2009, section 5).
             Bitwise identical to `traversal`; `nodes_touched` counts what was visited.
 
     Examples:
@@ -226,7 +227,7 @@ class Full(Estimator):
         """The kernel for games of imperfect recall: a traversal, which lists what it enters."""
         return bind(traversal, {ALL_CHANCE: True, ALL_OPPONENTS: True, PRUNE: self.pruning}, partial=True)
 
-    @property
+    @functools.cached_property
     def provides(self) -> frozenset[str]:
         return super().provides | ({PUBLIC} if self.needs_leaves else frozenset())
 
@@ -245,9 +246,8 @@ class Full(Estimator):
 class BestResponseOpponent(Estimator):
     """The exact gradient against the other player's best response: with regret matching CFR-BR (Johanson et al. 2012).
 
-    For two-player zero-sum games. Both players learn, each against best responses. So a player's strategies have no
-    regret against these: its average strategy, and with a high probability also a late one, is as little exploitable
-    as its information sets allow.
+    For two-player zero-sum games. Both players learn, each against best responses. So a player's average strategy, and
+    with high probability also a late strategy, is as little exploitable as its information sets allow.
 
     Examples:
         >>> mccfr_plus.Solver("kuhn_poker", "best_response", "rm+").run(1000).exploitability() < 0.01

@@ -8,12 +8,14 @@ estimators, minimizers and averages share.
 
 from typing import Any, NamedTuple
 
+import numba
 import numpy as np
 
 from mccfr_plus.kernels.compile import expression_kernel, inline_kernel, kernel
-from mccfr_plus.kernels.intrinsics import at, head_of
+from mccfr_plus.kernels.intrinsics import at, head_of, pointer, publish_word, unlikely
 from mccfr_plus.kernels.slots import Constant, optional_slot
-from mccfr_plus.trees.arrays import NUM_SLOTS, Shape, TreeArrays
+from mccfr_plus.trees.arrays import NUM_EXPANSION, NUM_SLOTS, Shape, TreeArrays
+from mccfr_plus.trees.expansion import LIST_FULL, SELF, STATUS
 
 ALL_PLAYERS = -1
 TIED = Constant("TIED", False, "Whether infosets are entered after different own pasts (imperfect recall).")
@@ -360,8 +362,12 @@ def _enter_tied(tree, scratch, player, first, count, parent):
         return False, np.int64(entries[at(number - 1)]["base"])
     position = list_begin(tree, scratch, player) + scratch.num_touched[player]
     base = tree.slot_range[-1] + len(tree.slot_range) + counts["entry_slots"]
+    if IS_LAZY() and unlikely(base + count > len(scratch.gradient)):
+        publish_word(numba.carray(pointer(tree.expansion[SELF]), NUM_EXPANSION, np.int64), STATUS, LIST_FULL)
+        counts["entry_slots"] = len(scratch.gradient)  # nothing more fits, so that no entry has the slots below
+        return False, np.int64(first)
     entry = entries[at(position)]
-    note_touched(entry, first, count, parent)
+    entry["first_slot"], entry["num_actions"], entry["parent_slot"] = first, count, parent
     entry["base"], entry["next"], entry["histories"] = base, behind[at(parent)], 1
     behind[at(parent)] = position + 1
     for slot in range(base, base + count):
