@@ -48,7 +48,8 @@ def read(indices):
 
 
 def iteration():
-    solver = mccfr_plus.Solver(FLAGS.game, "full", "rm+").run(1)
+    tree = mccfr_plus.compile_game(FLAGS.game, max_bytes=16 << 30)
+    solver = mccfr_plus.Solver(tree, "full", "rm+").run(1)
     tree, rng = solver.tree.arrays_with_leaves, np.random.default_rng(1)
     has_terms = len(tree.leaf_term) > 0
     indices = tree.leaf_term if has_terms else tree.leaf_others
