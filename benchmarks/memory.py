@@ -67,7 +67,8 @@ def iteration():
     times = [[timed(work, time.process_time) for work in sides.values()] for _ in range(FLAGS.rounds)]
     found = dict(zip(sides, (statistics.median(column) for column in zip(*times, strict=True)), strict=True))
     moved = indices.nbytes + (20 if has_terms else 8) * len(tree.leaf_value)
-    print(f"{FLAGS.game}: {len(indices):,} entries, {len(tree.leaf_value):,} terms, {moved / 1e6:,.1f} MB a product")
+    sizes = f"{len(indices):,} entries, {len(tree.leaf_value):,} terms, {moved / 1e6:,.1f} MB for both products"
+    print(f"{FLAGS.game}: {sizes}")
     for name, seconds in found.items():
         print(f"{name:<10}{1e3 * seconds:>10.3f} ms")
     rates = 2 * target.nbytes / found["copy"] / 1e9, indices.nbytes / found["sum"] / 1e9
