@@ -378,6 +378,22 @@ CHANGES = [
         ),
     ),
     *changes(
+        "trees",
+        "tests/estimators/test_estimators.py",
+        (
+            "terms of different values are one",
+            "flattening.py",
+            "is_same = term_value[term] == value[entry]",
+            "is_same = True",
+        ),
+        (
+            "a row of another block",
+            "flattening.py",
+            "begin += block_lengths[row // BLOCK - 1]",
+            "begin += block_lengths[row // BLOCK]",
+        ),
+    ),
+    *changes(
         "evaluation",
         "tests/evaluation/test_exact.py",
         (
