@@ -64,7 +64,7 @@ PUBLIC = {
     "PredictiveRegretMatchingPlus", "Progress", "Quality", "RegretBound", "RegretMatching", "RegretMatchingPlus",
     "RegularizedMirrorDescent", "RewardTransformation", "ScheduledAverage", "ScheduledDiscounted", "SizeEstimate",
     "SmoothPredictive", "Solver",
-    "Statistics", "TreePolicy", "best_response", "check_average", "check_estimator", "check_game",
+    "Statistics", "TreePolicy", "abstract", "best_response", "check_average", "check_estimator", "check_game",
     "check_minimizer", "cite", "compile_game", "estimate_quality", "estimate_size", "evaluate", "evaluate_by_rules",
     "expected_values", "exploitability", "exploitability_lower_bound", "game_value", "head_to_head", "load_game",
     "load_policy", "local_best_response", "measured_regret", "nash_conv", "play_games", "regret_bound",

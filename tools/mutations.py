@@ -312,7 +312,7 @@ CHANGES = [
         (
             "lazy trees: infosets by their texts alone",
             "expansion.py",
-            ' and infosets[infoset]["parent_slot"] == slot:',
+            " and _owner_of(tables, infoset) == owner:",
             ":",
         ),
     ),

@@ -24,6 +24,7 @@ from mccfr_plus.minimizers.exponential_weights import dilated_weights
 from mccfr_plus.parameters import check_whole
 from mccfr_plus.solver.config import average_of, estimator_of, minimizer_of
 from mccfr_plus.solver.solver import Solver
+from mccfr_plus.trees.arrays import gradient_size
 from mccfr_plus.trees.game_tree import GameTree, action_sequences
 from mccfr_plus.trees.needs import GRADIENTS
 
@@ -301,7 +302,7 @@ def measured_regret(solver: Solver, iterations: int, gamma: float = 0.0) -> np.n
     tree = solver.tree.require_whole("measuring regrets")
     arrays, num_players, size = tree.arrays_with_leaves, tree.num_players, tree.num_slots + tree.num_players
     sums, earned = np.zeros((num_players, size)), np.zeros(num_players)
-    reach, gradient, weights = np.empty(size), np.empty(size + 1), np.arange(1.0, iterations + 1) ** gamma
+    reach, gradient, weights = np.empty(size), np.empty(gradient_size(arrays)), np.arange(1.0, iterations + 1) ** gamma
     before = solver.current_strategy()
     for weight in weights:
         solver.iteration()

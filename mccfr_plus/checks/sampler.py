@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 from numba.core.dispatcher import Dispatcher
-from numba.extending import _Intrinsic
 
 from mccfr_plus.checks.games import random_strategy
 from mccfr_plus.checks.report import Subject
@@ -135,7 +134,7 @@ def plain(kernel: Callable, replacements: dict[Callable, Callable]) -> Callable:
         is_function = isinstance(value, types.FunctionType) and not value.__module__.startswith(("numpy", "numba"))
         if is_function or isinstance(value, Dispatcher):
             return copied(value)
-        return copies.get(id(value), value) if isinstance(value, _Intrinsic) else value
+        return copies.get(id(value), value)
 
     return copied(kernel)
 
@@ -149,7 +148,8 @@ class _PlainModule:
     def __getattr__(self, name: str) -> Any:
         if self._module.__name__ in ("numpy.random", "random"):
             raise DrawsDirectly
-        return self._translated(getattr(self._module, name))
+        found = self.__dict__[name] = self._translated(getattr(self._module, name))  # without a call from now on
+        return found
 
 
 def z_limit(comparisons: int, freedom: float = float("inf")) -> float:
@@ -238,7 +238,7 @@ class GradientSampler:
         seed, per_infoset = rng.integers(0, 2**64, size=1, dtype=np.uint64), estimator.sample_per_infoset
         values = self._first_values.copy()
         self.scratch = new_scratch(
-            tree.arrays, tree.shape, seed, max_visits=room, sample_per_infoset=per_infoset, values=values
+            self.arrays, tree.shape, seed, max_visits=room, sample_per_infoset=per_infoset, values=values
         )
         self._gradient = self.scratch.gradient[: tree.num_slots + tree.num_players]
         list_visit = config.average_method(tree.num_players, tree.perfect_recall).list_visit

@@ -12,7 +12,7 @@ from mccfr_plus.cli import command
 from mccfr_plus.evaluation import Estimate, Evaluation, estimate_quality, evaluate, expected_values, head_to_head
 from mccfr_plus.evaluation.by_rules import evaluate_by_rules, is_symmetric, is_tabulated
 from mccfr_plus.solver.choice import evaluation_seconds, visited_histories
-from mccfr_plus.trees.by_rules.implicit_tree import implicit_rules
+from mccfr_plus.trees.by_rules.implicit_tree import rules_with_recall
 from mccfr_plus.trees.game_tree import GameTree
 from mccfr_plus.trees.loading import load_game
 from mccfr_plus.trees.size_estimate import as_text
@@ -86,7 +86,7 @@ def _numbers(evaluation: Evaluation) -> dict[str, Any]:
 
 def _evaluated_by_rules(game: pyspiel.Game, policy: Any, arguments: argparse.Namespace) -> Evaluation | None:
     """Returns the exact evaluation of a policy in a game that is not stored; None if it can only be estimated."""
-    if (rules := implicit_rules(game)) is None:
+    if (rules := rules_with_recall(game)) is None:
         return None
     chosen = None if arguments.policy == command.UNIFORM else policy
     symmetry = is_symmetric(chosen)

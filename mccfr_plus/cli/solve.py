@@ -361,7 +361,7 @@ def _known_quality(solver: Any, arguments: argparse.Namespace, interrupted: bool
         with contextlib.suppress(BudgetError):  # a large game has no exact evaluation
             whole = solver.whole_tree(_SMALL_TREE)
             evaluation = evaluate(whole, solver.average_policy())
-    elif RULES in tree.provides and solver.iterations > 0 and not interrupted:
+    elif RULES in tree.provides and tree.perfect_recall and solver.iterations > 0 and not interrupted:
         evaluation = _exact_by_rules(solver, arguments)
     elif INFOSETS in tree.provides:
         evaluation = solver.evaluate()

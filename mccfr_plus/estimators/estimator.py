@@ -1,5 +1,6 @@
 """The contract of estimators, and the estimators built on `traversal` with different constants."""
 
+import functools
 from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum
@@ -125,7 +126,7 @@ class Estimator(Component):
         recall = set() if is_own else {PERFECT_RECALL}
         return frozenset(recall if is_whole else recall | {HISTORIES})
 
-    @property
+    @functools.cached_property
     def provides(self) -> frozenset[str]:
         """What it provides, by its class and by its parameters."""
         found = {ONE_PLAYER: not self.update_all_players, BASELINES: self.kernel_with_baseline(True) is not None}

@@ -12,7 +12,8 @@ from mccfr_plus.evaluation.strategies import JointPolicy, require_player, strate
 from mccfr_plus.kernels.compile import announce_compilation, inline_kernel, kernel
 from mccfr_plus.kernels.slots import bind
 from mccfr_plus.policies.table import TreePolicy
-from mccfr_plus.trees.arrays import BLOCK, TreeArrays
+from mccfr_plus.trees.arrays import TreeArrays, gradient_size
+from mccfr_plus.trees.flattening import entries_of
 from mccfr_plus.trees.game_tree import GameTree, compile_game
 from mccfr_plus.trees.loading import load_game
 from mccfr_plus.trees.needs import PUBLIC
@@ -91,7 +92,8 @@ class Evaluator:
         self._tree, self._arrays = tree, tree.arrays_with_leaves if tree.perfect_recall else tree.refined.arrays
         size, num_infosets = int(self._arrays.slot_range[-1]) + tree.num_players, len(self._arrays.infosets)
         # On a large public tree the solver's own arrays, of which the evaluation leaves nothing.
-        lent = (np.empty(size), np.empty(size + 1)) if scratch is None else (scratch.reach, scratch.gradient)
+        lent = None if scratch is None else (scratch.reach, scratch.gradient)
+        lent = lent or (np.empty(size), np.empty(gradient_size(self._arrays)))
         self._scratch = *lent, np.empty(num_infosets, np.int32)
         self.room = np.empty(tree.num_slots + tree.num_players)  # for callers: where to write the strategy
 
@@ -187,7 +189,7 @@ def best_response(game: AnyGame, policy: JointPolicy, player: int) -> BestRespon
     tree = _tree_of(game, policy)
     require_player(tree.game, player)
     arrays, strategy, size = tree.arrays_with_leaves, strategy_of(tree, policy), tree.num_slots + tree.num_players
-    reach, gradient, best = np.empty(size), np.empty(size + 1), np.zeros(tree.num_infosets, np.int32)
+    reach, gradient, best = np.empty(size), np.empty(gradient_size(arrays)), np.zeros(tree.num_infosets, np.int32)
     own_reach(arrays, strategy, reach)
     respond = bind(best_response_value, tree.bindings, partial=True)
     value, _ = respond(arrays, reach, player, gradient, best)
@@ -299,20 +301,15 @@ def require_zero_sum(tree: GameTree) -> None:
 
 def num_entries(tree: GameTree) -> int:
     """Returns the size of the program: the number of pairs of last sequences with a payoff."""
-    arrays = tree.arrays_with_leaves
-    return int(np.count_nonzero(arrays.leaf_value[: arrays.leaf_start[arrays.leaf_range[1]]]))
+    return len(entries_of(tree.arrays_with_leaves, 0)[0])
 
 
 def _payoffs(tree: GameTree) -> Any:
     """Returns A as a csr_array by both players' last slots; empty sequences are the last two rows and columns."""
     from scipy.sparse import csr_array
 
-    arrays, size = tree.arrays_with_leaves, tree.num_slots + 2
-    blocks = np.arange(arrays.leaf_range[1])  # player 0's come first
-    block_of = np.repeat(blocks, np.diff(arrays.leaf_start)[blocks])
-    used = np.flatnonzero(arrays.leaf_value[: len(block_of)])  # the others fill up blocks
-    rows = arrays.leaf_row[block_of[used] * BLOCK + used % BLOCK]  # a block's length is a multiple of BLOCK
-    return csr_array((arrays.leaf_value[used], (rows, arrays.leaf_others[used])), shape=(size, size))
+    rows, others, values = entries_of(tree.arrays_with_leaves, 0)
+    return csr_array((values, (rows, others[:, 0])), shape=(tree.num_slots + 2, tree.num_slots + 2))
 
 
 def _plan(tree: GameTree, player: int) -> Any:

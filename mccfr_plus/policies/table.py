@@ -18,6 +18,7 @@ from mccfr_plus.estimators.escher import refresh_values
 from mccfr_plus.games.openspiel import TURN_BASED
 from mccfr_plus.games.rules import CHANCE
 from mccfr_plus.kernels.compile import announce_compilation, kernel
+from mccfr_plus.trees.abstraction import AbstractGame
 from mccfr_plus.trees.flattening import rows_of
 from mccfr_plus.trees.game_tree import GameTree
 from mccfr_plus.trees.order import action_names, openspiel_order, representative_states
@@ -55,8 +56,11 @@ class TablePolicy(openspiel_policy.Policy):
     def action_probabilities(self, state: pyspiel.State, player_id: int | None = None) -> dict[int, float]:
         """Returns {action: probability} of the player to move, or of `player_id` at a simultaneous node.
 
-        Also accepts states of the simultaneous game. PolicyError if the state is of another game.
+        Also accepts states of the simultaneous game, and those of the real game of an abstraction. PolicyError if the
+        state is of another game.
         """
+        if isinstance(self.game, AbstractGame):
+            state = self.game.lifted(state)
         player = state.current_player() if player_id is None else player_id
         if player < 0:
             raise PolicyError("a chance, terminal or simultaneous node has no single player to move: give player_id.")

@@ -28,7 +28,7 @@ from mccfr_plus.solver import loop
 from mccfr_plus.specs import parse_spec
 from mccfr_plus.trees import needs
 from mccfr_plus.trees.public.sharing import accumulate_part, shared_gradient
-from mccfr_plus.trees.scratch import FIRST_NODE, TIED
+from mccfr_plus.trees.scratch import FIRST_NODE, IS_LAZY, TIED
 
 logger = logging.getLogger("mccfr_plus")
 
@@ -229,6 +229,7 @@ class SolverConfig:
     tree: str = "auto"
     memory: str | int | float | None = None
     symmetry: bool = False
+    dtype: str = "float64"
 
     @classmethod
     def from_specs(
@@ -258,6 +259,7 @@ class SolverConfig:
         for flag in ("alternating", "symmetry"):
             check_switch(flag, getattr(self, flag))
         check_choice("tree", self.tree, TREES)
+        check_choice("dtype", self.dtype, ("float64", "float32"))
         if self.symmetry and self.tree not in ("auto", "rules"):
             raise ConfigError(f"symmetry=True with tree={self.tree!r}: only rules have symmetries, give tree='rules'.")
         if self.memory is not None:
@@ -322,6 +324,8 @@ class SolverConfig:
 
     def check_game(self, tree: Any) -> None:
         """Raises GameError or ConfigError if the components are wrong for a game."""
+        if self.dtype != "float64" and needs.PUBLIC not in tree.provides:
+            raise ConfigError(f"dtype={self.dtype!r} on a {tree.kind} tree: give tree='public', or leave it out.")
         for who, needed in self.parts().items():
             if needs.TWO_PLAYERS in needed and tree.num_players != 2:
                 raise ConfigError(
@@ -330,9 +334,14 @@ class SolverConfig:
                 )
             if needs.ZERO_SUM in needed and needs.HISTORIES in tree.provides:
                 require_zero_sum(tree)
-            if needs.PERFECT_RECALL in needed:
+            if not tree.perfect_recall and needs.PERFECT_RECALL in needed:
                 tree.require_perfect_recall(who)
         if not tree.perfect_recall:
+            if self.threads > 1 and needs.DRAWS not in self.estimator.provides:
+                raise ConfigError(
+                    f"threads={self.threads} with {self._label('estimator')} on {tree.game}: with imperfect recall "
+                    "threads do not share a traversal. Give threads=1, or an estimator that samples."
+                )
             logger.info("%s has imperfect recall: CFR has no guarantee on it.", tree.game.get_type().short_name)
             method = self.average_method(tree.num_players, False).mechanism
             if self.averaging.method in ("exact", "per_history") and method is Mechanism.EXACT:
@@ -423,7 +432,7 @@ def composed(
         loop.UPDATE_ALL_PLAYERS: estimator.update_all_players,
         loop.TEAM: config.is_team,
         loop.MAY_END: may_end,
-        TIED: tree_slots.get(TIED, False),
+        **{slot: tree_slots.get(slot, False) for slot in (TIED, IS_LAZY)},
     }
     if shared:
         components[loop.MINIMIZE] = bind(minimize, {UPDATE_INFOSET: config.minimizer.kernel})

@@ -67,6 +67,8 @@ class Solver(IterativeSolver):
             reaches it, `run` ends with the result so far.
         symmetry: Whether infosets that a symmetry of the rules maps to each other, such as a turn of the board, count
             as one. The policy is then symmetric. Needs ``tree="rules"``.
+        dtype: ``"float64"``, or ``"float32"`` for the strategy, its average and the minimizer's tables, to save
+            memory on a public tree.
 
     Attributes:
         config, estimator, minimizer, averaging: Components and options.
@@ -105,8 +107,10 @@ class Solver(IterativeSolver):
         tree: str = "auto",
         memory: str | int | float | None = None,
         symmetry: bool = False,
+        dtype: str = "float64",
     ):
         options = {"batch": batch, "threads": threads, "thread_mode": thread_mode, "tree": tree, "memory": memory}
+        options |= {"dtype": dtype}
         config = SolverConfig.from_specs(
             estimator, minimizer, averaging, alternating=alternating, baseline=baseline, symmetry=symmetry, **options
         )
@@ -152,7 +156,8 @@ class Solver(IterativeSolver):
         self._engine.advance(count)
 
     def _check_evaluation(self) -> None:
-        if RULES not in self.tree.provides and INFOSETS not in self.tree.provides:
+        by_rules = RULES in self.tree.provides and self.tree.perfect_recall
+        if not by_rules and INFOSETS not in self.tree.provides:
             super()._check_evaluation()
 
     @property
@@ -291,7 +296,7 @@ class Solver(IterativeSolver):
         Compiles the game once if the tree is lazy, which is a BudgetError if it is too large; see
         `mccfr_plus.evaluation` for bounds. With ``tree="rules"``, all cores traverse 20 billion histories in minutes.
         """
-        if RULES in self.tree.provides:
+        if RULES in self.tree.provides and self.tree.perfect_recall:
             self._engine.number_infosets()
             return RulesEvaluator(self.tree).evaluate(self.average_strategy())
         if INFOSETS in self.tree.provides:

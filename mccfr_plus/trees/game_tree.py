@@ -156,8 +156,9 @@ class GameTree(Tree):
     @cached_property
     def arrays_with_leaves(self) -> TreeArrays:
         """The arrays with the leaf tables of the sequence form, built when first used; they need perfect recall."""
-        self.require_perfect_recall("a full traversal and a best response")
-        return with_leaves(self.arrays)
+        if not self.perfect_recall:
+            self.require_perfect_recall("a full traversal and a best response")
+        return with_leaves(self.arrays, self.shape.max_depth)
 
     @cached_property
     def refined(self) -> Refinement:
@@ -168,14 +169,6 @@ class GameTree(Tree):
     def entries(self) -> tuple[int, int]:
         """What `scratch.new_scratch` needs to know of tied information sets."""
         return (0, 0) if self.perfect_recall else self.refined.entries
-
-    def require_perfect_recall(self, what: str) -> None:
-        """Raises GameError if the game has imperfect recall; `what` names what needs perfect recall."""
-        if not self.perfect_recall:
-            raise GameError(
-                f"{self.game.get_type().short_name} has imperfect recall (a player reaches one information set by "
-                f"different own actions), and {what} needs perfect recall."
-            )
 
     def statistics(self) -> Statistics:
         """Returns the sizes of the tree: histories, infosets, sequences, M-values, bytes."""

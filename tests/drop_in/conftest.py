@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import os
+import functools
 import re
-import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 
 import open_spiel.python
+import programs
 import pytest
 
 _OPENSPIEL = Path(next(iter(open_spiel.python.__path__)))
@@ -24,14 +23,10 @@ def _rewritten(source: str, imports: dict[str, str]) -> str:
     return source
 
 
-def _run(script: Path, *arguments: str) -> str:
-    environment = {**os.environ, "TMPDIR": str(script.parent)}
-    command = [sys.executable, str(script), *arguments]
-    done = subprocess.run(
-        command, cwd=script.parent, env=environment, capture_output=True, text=True, timeout=_TIMEOUT, check=False
-    )
-    assert done.returncode == 0, f"{command} returned {done.returncode}\n{done.stdout}\n{done.stderr}"
-    return done.stdout + done.stderr
+def _run(folder: Path, script: Path, *arguments: str) -> str:
+    code, printed = programs.run(script, arguments, folder, _TIMEOUT)
+    assert code == 0, f"{script} {arguments} returned {code}\n{printed}"
+    return printed
 
 
 @pytest.fixture
@@ -47,6 +42,6 @@ def rewrite(tmp_path: Path) -> Callable[..., Path]:
 
 
 @pytest.fixture
-def run_script() -> Callable[..., str]:
+def run_script(tmp_path: Path) -> Callable[..., str]:
     """Returns a function that runs a Python file and returns what it printed; fails if that fails."""
-    return _run
+    return functools.partial(_run, tmp_path)

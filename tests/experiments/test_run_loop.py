@@ -66,19 +66,19 @@ def test_a_game_that_does_not_fit_is_traversed_by_its_rules(tmp_path, monkeypatc
     def refused(game):
         raise BudgetError("too large")
 
-    run = run_in(tmp_path / "stored", algorithm, limit=Limit("iterations", 12.0), count=3)
+    run = run_in(tmp_path / "stored", algorithm, limit=Limit("iterations", 12.0), count=2)
     run.folder.mkdir()
     assert whole(run)
     monkeypatch.setattr(runs, "compile_game", refused)
     runs.prepared_games.clear()
-    other = replace(run, folder=tmp_path, num_evaluations=3)
+    other = replace(run, folder=tmp_path, num_evaluations=2)
     outcome = runs.outcome_of(other, {"command": "test"}, lambda progress: None, lambda: False)
     if algorithm in ("escher", "openspiel:cfr"):
         assert ("needs the tree" if algorithm == "escher" else "needs a compiled tree") in outcome
         return
     assert outcome == runs.DONE
     points = [read_record(of.record)[1] for of in (run, other)]
-    assert len(points[0]) == 3
+    assert len(points[0]) == 2
     for stored, found in zip(*points, strict=True):
         assert (stored.iterations, stored.nodes) == (found.iterations, found.nodes)
         assert found.nash_conv == pytest.approx(stored.nash_conv, abs=1e-12)

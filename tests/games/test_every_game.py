@@ -59,8 +59,9 @@ def test_registered_with_its_defaults(game):
 
 
 @every_small_game
-def test_keeps_the_contract(name):
-    report = mccfr_plus.check_game(name)
+@pytest.mark.parametrize("plays", [60, pytest.param(300, marks=pytest.mark.slow)])
+def test_keeps_the_contract(name, plays):
+    report = mccfr_plus.check_game(name, plays=plays)
     turned = ["symmetries"] if "dark_hex" in name else []
     checks = ["contract", "simulation", "states", *turned, "tree", "recall", "codes", "tensors"]
     assert [line.check for line in report.lines] == checks

@@ -53,9 +53,16 @@ def test_full_equals_the_definition(minimizer, game, alternating):
 
 
 @pytest.mark.usefixtures("interpreted_loops")
-@pytest.mark.parametrize("scheme", ["external", "outcome", "chance", "opponent", "balanced"])
-@pytest.mark.parametrize("game", GAMES)
-@pytest.mark.parametrize("minimizer", [m for m in FORMS if not m.optimistic], ids=repr)
+@pytest.mark.parametrize(
+    ("minimizer", "game", "scheme"),
+    [
+        (minimizer, game, scheme)
+        for i, minimizer in enumerate(minimizer for minimizer in FORMS if not minimizer.optimistic)
+        for j, scheme in enumerate(["external", "outcome", "chance", "opponent", "balanced"])
+        for game in GAMES[(i + j) % 2 :: 2]
+    ],
+    ids=repr,
+)
 def test_sampled_equals_the_definition_on_sampled_gradients(minimizer, game, scheme):
     # The definition computes every infoset from scratch in every iteration; the kernel only those that were touched.
     tree, root = naive.tree_of(game), naive.root_of(game)
@@ -111,7 +118,7 @@ def test_constant_steps_make_ftrl_and_omd_the_same(scheme, optimistic):
 
 
 @pytest.mark.usefixtures("interpreted_loops")
-@pytest.mark.parametrize(("game", "iterations", "eta"), [("kuhn_poker", 100, 0.7), ("leduc_poker", 6, 1.5)])
+@pytest.mark.parametrize(("game", "iterations", "eta"), [("kuhn_poker", 100, 0.7), ("leduc_poker", 3, 1.5)])
 @pytest.mark.parametrize("part", [FTRL, OMD])
 def test_equals_openspiels_mirror_descent(part, game, iterations, eta):
     # Magnetic mirror descent without a magnet, with constant weights and simultaneous updates, is the same algorithm.

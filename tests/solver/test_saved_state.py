@@ -54,7 +54,7 @@ def assert_same_state(one, other):
     assert (one.iterations, one.nodes_touched) == (other.iterations, other.nodes_touched)
 
 
-def assert_goes_on(path, tree, *arguments, first=7, then=6, **options):
+def assert_goes_on(path, tree, *arguments, first=5, then=3, **options):
     """A checkpoint after some iterations, taken over by a solver that has run elsewhere, ends where one run ends."""
     whole = Solver(tree, *arguments, seed=3, **options).run(first)
     whole.save_checkpoint(path)

@@ -105,7 +105,7 @@ def test_full_is_openspiels_cfr(game, plus):
     theirs = (pyspiel.CFRPlusSolver if plus else pyspiel.CFRSolver)(tree.game)
     drop_in = (mccfr_plus.drop_in.pyspiel.CFRPlusSolver if plus else mccfr_plus.drop_in.pyspiel.CFRSolver)(tree.game)
     equal = 0
-    for _ in range(50):
+    for _ in range(15):
         theirs.evaluate_and_update_policy()
         drop_in.evaluate_and_update_policy()
         ours, expected = drop_in.current_strategy(), strategy_of(drop_in.tree, theirs.current_policy())
