@@ -46,7 +46,11 @@ PARTS = {
         "figure": numbers(1, 5),
         "footnote": {"1", "2"},
     },
-    "Anagnostides, lecture 15": {"section": {"1", "1.1", "1.2", "1.3", "2", "3"}, "theorem": {"1.1"}, "equation": {"1"}},
+    "Anagnostides, lecture 15": {
+        "section": {"1", "1.1", "1.2", "1.3", "2", "3"},
+        "theorem": {"1.1"},
+        "equation": {"1"},
+    },
 }
 _NAMES = {
     "Lanctot 2009": r"Lanctot(?:, Waugh, Zinkevich, Bowling| et al\.)?(?! +20(?!09))",
