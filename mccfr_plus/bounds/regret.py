@@ -57,9 +57,9 @@ class RegretBound:
 
     Attributes:
         value: The bound, in the game's payoffs; with weights, on the weighted average.
-        theorem: Its author, year and number.
+        theorem: Author, year and number of the theorem.
         assumptions: Conditions of the theorem.
-        probability: Least probability of holding; 1.0 if nothing is sampled.
+        probability: Minimum probability that the bound holds; 1.0 if nothing is sampled.
 
     Examples:
         >>> import mccfr_plus
@@ -92,18 +92,18 @@ def regret_bound(
     *,
     p: float = 0.05,
 ) -> RegretBound | None:
-    """Returns the tightest known bound on a player's average regret; None if no bound is known.
+    """Returns the tightest known bound on a player's average regret, or None if no bound is known.
 
     The bound holds for simultaneous and alternating updates and any number of players, but not with baselines or fast
-    threads. docs/background/bounds.md has formulas and sources; `bounds.why_no_bound` says why there is none.
+    threads. docs/background/bounds.md has formulas and sources; `bounds.why_no_bound` explains a missing bound.
 
     Args:
         tree: The game.
-        player: Whose regret.
+        player: The player whose regret is bounded.
         iterations: T, at least 1, fixed before the run or by a rule that is independent of the draws.
         estimator: An `Estimator` or its short name.
         minimizer: A `Minimizer` or its short name.
-        averaging: The weights t^gamma of the iterations, or their short name; None: the minimizer's default.
+        averaging: The weights t^gamma of the iterations, or their short name. Default: the minimizer's default.
         p: Probability that the bound fails, in (0, 1); unused for exact gradients.
 
     Raises:

@@ -222,10 +222,13 @@ class DistributedSolver(contextlib.AbstractContextManager, Solver):
     Args:
         game: As for `Solver`. It must fit into the memory of each machine. Workers get the compiled tree and do not
             load the game.
-        estimator, minimizer, averaging, seed: See `Solver`; the estimator must sample.
+        estimator: As for `Solver`. It must sample.
+        minimizer: As for `Solver`.
+        averaging: As for `Solver`.
         alternating: See `Solver`. False: one round serves all players, which takes half of the rounds for two players.
         num_batches: Number of batches per gradient: at least the number of workers, more if some are slower.
         traversals: Number of traversals per batch.
+        seed: As for `Solver`.
         workers: Number of processes that sample; None: one per CPU of the cluster.
         cluster: An address as for `Cluster`, a connected `Cluster`, or ``"local"``: this process samples, with the
             same results.

@@ -198,8 +198,8 @@ class Full(Estimator):
     2015). By default no tree is traversed: the sequence form's matrix gives the same gradient, several times as fast.
 
     Args:
-        traversal: Traverse the tree instead, as the papers' algorithms do. Differs from the matrix by rounding.
-        pruning: Traverse the tree and leave out what the other players do not reach (Lanctot et al. 2009, section 5).
+        traversal: Whether to traverse the tree instead, as in the papers. Differs from the matrix by rounding.
+        pruning: Whether to traverse the tree without what the others do not reach (Lanctot et al. 2009, section 5).
             Bitwise identical to `traversal`; `nodes_touched` counts what was visited.
 
     Examples:
@@ -246,9 +246,8 @@ class Full(Estimator):
 class BestResponseOpponent(Estimator):
     """The exact gradient against the other player's best response: with regret matching CFR-BR (Johanson et al. 2012).
 
-    For two-player zero-sum games. Both players learn, each against best responses. So a player's strategies have no
-    regret against these: its average strategy, and with a high probability also a late one, is as little exploitable
-    as its information sets allow.
+    For two-player zero-sum games. Both players learn, each against best responses. So a player's average strategy, and
+    with high probability also a late strategy, is as little exploitable as its information sets allow.
 
     Examples:
         >>> mccfr_plus.Solver("kuhn_poker", "best_response", "rm+").run(1000).exploitability() < 0.01

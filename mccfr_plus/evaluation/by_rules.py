@@ -67,17 +67,17 @@ def evaluate_by_rules(
         game: A game with compiled rules, or its string.
         policy: See `head_to_head`; None: uniform play.
         memory: Memory limit of the whole process; see `Solver`.
-        threads: Number of threads; None: one per core.
-        progress: Whether to show a progress bar on work over a second; None: if standard error is a terminal.
+        threads: Number of threads. Default: one per core.
+        progress: Whether to show a progress bar after a second. Default: if standard error is a terminal.
         uniform_elsewhere: Whether play is uniform at infosets that the policy lacks; otherwise they are an error.
             A `KeyedPolicy` is always uniform where its solver has not been.
         symmetry: Whether to visit one history per symmetry class. The policy must be symmetric, which is checked.
-            None: if the policy was solved so.
+            Default: as the policy was solved.
 
     Raises:
-        ConfigError: If the game has no such rules or symmetries, or the memory is too little to begin.
-        PolicyError: If the policy is of another game, lacks infosets or distributions, or is not symmetric.
-        BudgetError: If the infosets do not fit the memory.
+        ConfigError: If the game has no such rules or symmetries, or the memory does not suffice to begin.
+        PolicyError: If the policy is for another game, lacks infosets or distributions, or is not symmetric.
+        BudgetError: If the infosets do not fit into the memory.
 
     Examples:
         >>> import mccfr_plus

@@ -32,10 +32,10 @@ class Evaluation(NamedTuple):
     Attributes:
         values: ``[num_players]`` float64, expected payoffs if all players follow the policy.
         best_response_values: ``[num_players]`` float64, payoff of each player's best response to the others. In games
-            of imperfect recall it is what OpenSpiel's best response gets, which plays one action per information set,
-            chosen from the last sets to the first; the best such strategy is NP-hard to find, and may get more.
+            of imperfect recall, the payoff of OpenSpiel's best response, which plays one action per information set,
+            chosen from the last sets to the first. The best such strategy may get more, and is NP-hard to find.
         perfect_recall_values: ``[num_players]`` float64, the largest payoff against the others of a player with perfect
-            recall of all that it saw and did; equal to `best_response_values` in games of perfect recall.
+            recall of everything it saw and did; equal to `best_response_values` in games of perfect recall.
 
     Examples:
         >>> import mccfr_plus, pyspiel
@@ -70,7 +70,7 @@ class BestResponse(NamedTuple):
     Attributes:
         value: The player's expected payoff.
         policy: The joint policy with the player's strategy replaced by the best response.
-        actions: From information state to action, the first of equally good ones.
+        actions: The action at each information state, the first if several are equally good.
 
     Examples:
         >>> import mccfr_plus, pyspiel
@@ -179,7 +179,7 @@ def exploitability(game: AnyGame, policy: JointPolicy) -> float:
 def best_response(game: AnyGame, policy: JointPolicy, player: int) -> BestResponse:
     """Returns a best response of one player to a policy of the others; see `nash_conv` for arguments and errors.
 
-    A player that the game does not have is a ConfigError.
+    ConfigError if the game has no such player.
 
     Examples:
         >>> import mccfr_plus, pyspiel
@@ -204,7 +204,7 @@ class Equilibrium(NamedTuple):
     """An equilibrium of a two-player zero-sum game, with bounds that show how exact it is.
 
     Attributes:
-        policy: The strategies of both players, uniform where the player's own strategy does not lead.
+        policy: The strategies of both players, uniform at infosets that the player's own strategy does not reach.
         lower: Player 0's payoff against a best response to its strategy.
         upper: Payoff of player 0's best response to player 1's strategy.
 

@@ -79,7 +79,7 @@ class InfoStatePolicy(TablePolicy):
     Args:
         player: The player.
         rows: Information state string -> {action: probability}. Not copied.
-        game: The game, which some of OpenSpiel's functions need.
+        game: The game, required by some of OpenSpiel's functions.
 
     Examples:
         >>> import mccfr_plus, pyspiel
@@ -111,7 +111,7 @@ class JointTablePolicy(TablePolicy):
 
     @abc.abstractmethod
     def to_table(self, most: int | None = None) -> PolicyTable:
-        """Returns a row per information state and action as arrays, of `most` information states or all (None).
+        """Returns arrays with a row per information state and action, of at most `most` information states.
 
         The columns are those of `to_dataframe`. Where reach is known, those most often reached come first.
         """
@@ -269,7 +269,7 @@ class TreePolicy(JointTablePolicy, openspiel_policy.TabularPolicy, Mapping):
     def to_pyspiel(self) -> pyspiel.TabularPolicy:
         """Returns a C++ tabular policy with the same probabilities, for pyspiel's own functions and bots.
 
-        That of a game with simultaneous moves answers for the game itself and for its turn-based conversion.
+        If the game has simultaneous moves, the policy also accepts states of its turn-based conversion.
         """
         texts = distinct(self.tree.info_states, self.game)
         rows = {text: self._actions_and_probabilities(i) for i, text in enumerate(texts)}

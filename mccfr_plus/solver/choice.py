@@ -23,7 +23,7 @@ from mccfr_plus.solver.config import SolverConfig
 from mccfr_plus.trees.by_rules.histories import openings_of
 from mccfr_plus.trees.by_rules.implicit_tree import ImplicitTree, is_keyed, rules_to_traverse, tree_bytes
 from mccfr_plus.trees.by_rules.payoff_matrix import BYTES_PER_ENTRY
-from mccfr_plus.trees.game_tree import DEFAULT_MAX_NODES, DEFAULT_MAX_NODES_OF_RULES, GameTree, compile_game, given_tree
+from mccfr_plus.trees.game_tree import DEFAULT_MAX_NODES_OF_RULES, GameTree, compile_game, given_tree
 from mccfr_plus.trees.lazy_tree import INFOSET_COST, NODE_COST, SLOT_ACTION_COST, LazyTree
 from mccfr_plus.trees.loading import is_converted, load_game
 from mccfr_plus.trees.memory import MemoryPlan, plan_memory, release_unused, resident_bytes
@@ -105,7 +105,7 @@ def _estimated_kind(
     """Returns the kind of tree for a game of this size, and the reason. A public tree is for `on_public`."""
     if _may_be_public(game, on_public) and (why := _why_public(game, estimate)):
         return "public", why
-    max_nodes = DEFAULT_MAX_NODES_OF_RULES if isinstance(game, PyspielGame) else DEFAULT_MAX_NODES
+    max_nodes = DEFAULT_MAX_NODES_OF_RULES if isinstance(game, PyspielGame) else _MAX_NODES_TO_COMPILE
     if estimate.fits(max_nodes, _MAX_BYTES):
         return "compiled", f"the tree keeps within {max_nodes:,} nodes and the memory limit; "
     is_larger = number_of(estimate.histories.low) > max_nodes

@@ -96,7 +96,7 @@ def header_of_run(path: str | os.PathLike, solver: Any) -> dict[str, Any]:
             )
             raise CheckpointError(
                 f"{path} belongs to another run: its {_LABELS.get(name, name)} is {theirs}, and the solver's is "
-                f"{ours}. Make the solver as it was, or give another file."
+                f"{ours}. Create the solver with the same settings, or give another file."
             )
     return header
 

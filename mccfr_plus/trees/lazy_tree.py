@@ -282,7 +282,7 @@ class LazyTree(ExpandingTree):
         found = np.flatnonzero(is_it)
         if len(found) > 1:
             raise GameError(
-                f"player {player} comes to the information state {info_state!r} by {len(found)} different own pasts, "
+                f"player {player} reaches the information state {info_state!r} after {len(found)} different own pasts, "
                 f"and {self.game.get_type().short_name} does not tell them apart: there is no single infoset."
             )
         return int(found[0]) if len(found) else None

@@ -58,7 +58,7 @@ def test_sizes(name, sizes):
 
 
 def test_names_are_those_of_the_registries():
-    overview = rows_after("| game | in a few words |")
+    overview = rows_after("| game | description |")
     assert [name.strip("[`").split("`")[0] for name, *_ in overview] == [game.short_name for game in GAMES]
     openspiel = [name.strip("`") for name, *_ in rows_after("| game | parameters with rules |")]
     assert sorted(openspiel) == sorted(OPENSPIEL_GAMES)
