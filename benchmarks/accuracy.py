@@ -4,6 +4,7 @@ algorithms  twenty algorithms after CPU seconds on six games (docs/benchmarks/wh
 escher      tabular ESCHER beside outcome and external sampling, after CPU seconds
 nodes       estimators that sample, at numbers of nodes touched (Gibson et al. 2012, figure 3a)
 iterations  external and outcome sampling beside OpenSpiel's C++, at numbers of iterations
+public      public chance sampling beside chance and external sampling, after CPU seconds
 """
 
 from typing import NamedTuple
@@ -12,11 +13,12 @@ import numpy as np
 from absl import flags
 from measuring import FLAGS, run
 
-from mccfr_plus.experiments import compare
+from mccfr_plus.experiments import Result, compare
 
 flags.DEFINE_string("games", None, "Games, with ; between them. Default: those of the subject")
 flags.DEFINE_list("marks", None, "CPU seconds, nodes or iterations of the columns. Default: those of the subject")
 flags.DEFINE_integer("seeds", None, "Number of runs of each random algorithm. Default: that of the subject")
+flags.DEFINE_string("picture", None, "File for the curves of all games, against the subject's unit")
 flags.DEFINE_bool("large", False, "algorithms: the shorter list, for large trees")
 
 AVERAGE_STRATEGY = "average_strategy(tau=100.0, beta=1e3"  # without the last parenthesis
@@ -69,6 +71,12 @@ SUBJECTS = {
         ("external", "openspiel:external", "outcome", "openspiel:outcome"),
         *("iterations", (1e3, 1e4, 1e5), 8),
     ),
+    "public": Subject(
+        "leduc_poker;leduc_ranks(ranks=13);universal_poker(betting=limit,numPlayers=2,numRounds=2,blind=1 1,"
+        "raiseSize=2 4,firstPlayer=1 1,maxRaises=2 2,numSuits=2,numRanks=4,numHoleCards=2,numBoardCards=0 1)",
+        ("public_chance", "chance", "external", "full(minimizer=rm)"),
+        *("cpu_seconds", (0.1, 1, 5), 5),
+    ),
 }
 
 
@@ -77,6 +85,7 @@ def print_tables(subject):
     marks = [float(mark) for mark in FLAGS.marks or subject.marks]
     length = {"seconds" if subject.unit == "cpu_seconds" else subject.unit: marks[-1]}
     algorithms, seeds = LARGE if FLAGS.large else subject.algorithms, FLAGS.seeds or subject.seeds
+    drawn = []
     for game in (FLAGS.games or subject.games).split(";"):
         curves = compare(game, algorithms, seeds=seeds, processes=1, **length).curves
         values = np.array([[np.median(curve.value_at(mark, subject.unit)) for mark in marks] for curve in curves])
@@ -87,6 +96,9 @@ def print_tables(subject):
             is_close = row <= _CLOSE * values.min(axis=0)
             cells = (f"**{v:.2g}**" if close else f"{v:.2g}" for v, close in zip(row, is_close, strict=True))
             print(f"| `{curve.algorithm}` | " + " | ".join(cells) + " |", flush=True)
+        drawn += curves
+    if FLAGS.picture:
+        Result(drawn).plot(subject.unit).savefig(FLAGS.picture, dpi=80)
 
 
 if __name__ == "__main__":

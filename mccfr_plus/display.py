@@ -9,7 +9,7 @@ import numpy as np
 
 from mccfr_plus.errors import ConfigError
 
-LOW, HIGH = 0.05, 0.95  # the band holds the middle nine tenths of the seeds; with few seeds nearly all of them
+_LOW, _HIGH, _FEW_SEEDS = 0.05, 0.95, 3  # quantiles of a band; with few seeds it spans minimum to maximum
 
 # Okabe, Ito 2008: distinct for all kinds of colour vision. Markers and dashes differ as well, for print in grey.
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#8C6D31")
@@ -17,9 +17,9 @@ DASHES = ("-", "--", "-.", ":")
 MARKERS = "osD^vP*X"
 
 AXES = {
+    "seconds": "seconds (run alone, without evaluations)",
     "nodes": "histories touched",
     "iterations": "iterations",
-    "seconds": "seconds (run alone, without evaluations)",
 }
 MEASURE_LABELS = {
     "exploitability": "exploitability (NashConv / players, game's payoffs)",
@@ -34,7 +34,7 @@ def require_library(name: str) -> None:
     except ImportError:
         raise ConfigError(f"pictures and pages need {name}: pip install 'mccfr_plus[plot]'.") from None
     except ValueError as error:  # matplotlib with a wrong MPLBACKEND
-        raise ConfigError(f"pictures and pages need {name}, which cannot be loaded: {error}") from None
+        raise ConfigError(f"pictures and pages need {name}, but it cannot be loaded: {error}") from None
 
 
 def data_frame(columns: Mapping[str, Sequence | np.ndarray]) -> Any:
@@ -66,8 +66,8 @@ def html_summary(title: str, rows: Mapping[str, Any]) -> str:
 
 
 def quantile_band(y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Returns the quantiles `LOW` and `HIGH` over seeds of ``[seeds, points]``."""
-    low, high = np.quantile(y, [LOW, HIGH], axis=0)
+    """Returns the 5 % and 95 % quantiles over seeds of ``[seeds, points]``; of few seeds, minimum and maximum."""
+    low, high = np.quantile(y, [_LOW, _HIGH] if len(y) > _FEW_SEEDS else [0.0, 1.0], axis=0)
     return low, high
 
 
@@ -84,6 +84,13 @@ def mean_band(y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 Band = Callable[[np.ndarray], tuple[np.ndarray, np.ndarray]]
 BANDS: dict[str, Band] = {"quantiles": quantile_band, "mean": mean_band}
+
+
+def name_of_band(kind: str, num_seeds: int) -> str:
+    """Returns what the caption of a picture calls a band over so many seeds."""
+    if kind == "mean":
+        return "95 % interval of the mean"
+    return f"{_LOW:.0%} to {_HIGH:.0%} of them" if num_seeds > _FEW_SEEDS else "minimum to maximum"
 
 
 def draw_line(axes: Any, x: np.ndarray, y: np.ndarray, number: int, label: str, band: Band = quantile_band) -> None:

@@ -8,7 +8,7 @@ def shortened(value: object, most: int = 80) -> str:
 
 
 class MccfrPlusError(Exception):
-    """The base class of this package's errors. The middle of a message of more than 400 characters is left out.
+    """The base class of this package's errors. Messages longer than 400 characters are shortened in the middle.
 
     Examples:
         >>> import mccfr_plus
@@ -76,7 +76,7 @@ class PolicyFileError(PolicyError):
 
 
 class CheckError(MccfrPlusError, AssertionError):
-    """A component that breaks its contract. The message has the check, the place, the expected and the found value.
+    """A component that breaks its contract. The message names the check, the place, and the expected and actual values.
 
     Examples:
         >>> import mccfr_plus
@@ -87,7 +87,7 @@ class CheckError(MccfrPlusError, AssertionError):
 
 
 class CheckpointError(MccfrPlusError, ValueError):
-    """A checkpoint that cannot be written or read, is in use, or belongs to another game or to other components.
+    """A checkpoint that cannot be written or read, is in use, or belongs to another game or other components.
 
     Examples:
         >>> import mccfr_plus

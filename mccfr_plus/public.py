@@ -92,3 +92,4 @@ from mccfr_plus.trees import Statistics as Statistics
 from mccfr_plus.trees import compile_game as compile_game
 from mccfr_plus.trees import estimate_size as estimate_size
 from mccfr_plus.trees import load_game as load_game
+from mccfr_plus.trees.abstraction import abstract as abstract

@@ -99,13 +99,37 @@ def order(first: Interval, second: Interval) -> str:
     return AHEAD if first.high < second.low else BEHIND if first.low > second.high else TIE
 
 
-def verdict(holds: bool, is_full_scale: bool) -> str:
-    """Returns the verdict on a claim that was tested."""
+class Beside(NamedTuple):
+    """One curve beside another."""
+
+    order: str  # of the first, by 95 % intervals of the means
+    ratio: float  # mean of the second over that of the first: above 1 if the first is lower
+    is_apart: bool  # whether bands of one standard deviation are disjoint
+    text: str
+
+
+def beside(first: Curve, second: Curve, at: float | None = None, unit: str = "nodes", **options: Any) -> Beside:
+    """Returns how a curve stands beside another after `at` in the unit; None: where the shorter one ends."""
+    shorter = min(float(curve.x(unit)[-1]) for curve in (first, second))
+    at = shorter if at is None else min(at, shorter)
+    means = [curve.interval(at=at, unit=unit, **options) for curve in (first, second)]
+    values = [curve.value_at(at, unit, **options) for curve in (first, second)]
+    spread = sum(each.std(ddof=1) for each in values if len(each) > 1)
+    texts = [f"{curve.algorithm} {mean}" for curve, mean in zip((first, second), means, strict=True)]
+    of = {"nodes": "histories", "cpu_seconds": "CPU seconds"}[unit]
+    is_apart = bool(abs(means[0].mean - means[1].mean) > spread)
+    return Beside(order(*means), means[1].mean / means[0].mean, is_apart, f"{', '.join(texts)} after {at:.3g} {of}")
+
+
+def verdict(holds: bool | None, is_full_scale: bool) -> str:
+    """Returns the verdict on a claim; None: a run is missing."""
+    if holds is None:
+        return NOT_TRIED
     return (REPRODUCED if is_full_scale else SMALLER_SCALE) if holds else NOT_REPRODUCED
 
 
 def size_findings(sizes: Mapping[str, Sequence[tuple[str, str, Any, str]]], where: str) -> list[Finding]:
-    """Returns a finding per game: printed sizes, and those that differ from the enumerated ones.
+    """Returns a finding per printed size.
 
     Args:
         sizes: By game: what is counted, as printed, as enumerated, and whether they agree.
@@ -113,10 +137,10 @@ def size_findings(sizes: Mapping[str, Sequence[tuple[str, str, Any, str]]], wher
     """
     findings = []
     for game, rows in sizes.items():
-        printed = "; ".join(f"{what} {paper}" for what, paper, _, _ in rows)
-        missed = [row for row in rows if not row[3].startswith(("exact", "agrees as printed"))]
-        here = "; ".join(f"{what} {number(ours)}, {why}" for what, _, ours, why in missed) or "as printed"
-        findings.append(Finding(f"{game}: {printed}", where, here, verdict(not missed, True)))
+        for what, printed, ours, why in rows:
+            here = number(ours) if why == "exact" else f"{number(ours)}: {why}"
+            holds = why.startswith(("exact", "agrees"))
+            findings.append(Finding(f"{game}: {what} {printed}", where, here, verdict(holds, True)))
     return findings
 
 

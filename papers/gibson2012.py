@@ -3,12 +3,11 @@
 ``python papers/gibson2012.py figure3a --scale=small``
 """
 
-import itertools
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import common
-from common import AHEAD, INTERVALS, NOT_TRIED, TIE, Finding, Page, Setting, order, scaled, verdict
+from common import AHEAD, INTERVALS, Finding, Page, Setting, beside, order, scaled
 
 from mccfr_plus.experiments import Curve, Interval, Result
 
@@ -35,13 +34,17 @@ BLUFF = {
 }
 # By game: what is counted, as printed, as enumerated, and whether they agree.
 SIZES: dict[str, list[tuple[str, str, Any, str]]] = {
+    "Bluff(1, 1)": [
+        ("histories", "294 thousand", 294883, "agrees as printed"),
+        ("infosets", "over 24 thousand", 24576, "agrees as printed"),
+    ],
     "Bluff(2, 1)": [
         ("histories without chance", "66 million", 66060162, "agrees as printed"),
         ("infosets", "over 3.5 million", 3538944, "agrees as printed"),
     ],
     "2-NL Hold'em(36)": [
         ("histories", "5 billion", 5004989726, "agrees as printed; counted, too large for a tree"),
-        ("infosets", "approximately 68 million", 67233560, "agrees as printed; counted"),
+        ("infosets", "approximately 68 million", 67233560, "counted; 67 million when rounded"),
     ],
 }
 
@@ -62,6 +65,12 @@ ALGORITHMS = {
 }
 OURS = (AVERAGE_STRATEGY, PAPERS_SUMS, SHORT_RUNS)
 WITHOUT_OUTCOME = tuple(name for name in ALGORITHMS if name != OUTCOME)  # as in figure 2b
+RIVALS = (CHANCE, EXTERNAL, OUTCOME)
+ALGORITHMS_OF_LINE_9 = {  # rivals with the average of line 9
+    f"{CHANCE} (sums of line 9)": "chance(averaging=stochastic)",
+    f"{EXTERNAL} (sums of line 9)": "external(averaging=stochastic)",
+    f"{OUTCOME} (sums of line 9)": "outcome(epsilon=0.5,averaging=stochastic)",
+}
 
 
 def holdem(stack: int) -> str:
@@ -100,12 +109,18 @@ def ending_findings(what: str, curves: Sequence[Curve]) -> list[Finding]:
         what: First words of each finding.
         curves: Of one game.
     """
-    ends = {curve.algorithm: curve.interval() for curve in curves}
-    found = [Finding(f"{what}: {name}", "-", str(end), "-") for name, end in ends.items()]
-    best = min(end for name, end in ends.items() if name not in OURS)
+    of = {curve.algorithm: curve for curve in curves}
+    found = [
+        Finding(f"{what} after {curve.x()[-1]:.2g} histories: {name}", "-", str(curve.interval()), "-")
+        for name, curve in of.items()
+    ]
     for name in OURS:
-        ratio = f"{best.mean / ends[name].mean:.2f}"
-        found.append(Finding(f"{what}: best of the others / {name}", "above 1", ratio, order(ends[name], best)))
+        rivals = list(ALGORITHMS_OF_LINE_9) if name == PAPERS_SUMS else list(RIVALS)
+        results = [beside(of[name], of[rival]) for rival in rivals if rival in of]
+        if results:
+            nearest = min(results, key=lambda each: each.ratio)
+            text = f"{nearest.ratio:.2f}: {nearest.text}"
+            found.append(Finding(f"{what}: best of the others / {name}", "-", text, nearest.order))
     return found
 
 
@@ -113,6 +128,8 @@ def ending_findings(what: str, curves: Sequence[Curve]) -> list[Finding]:
 
 VALUES = {"epsilon": (0.001, 0.01, 0.05, 0.1, 0.3, 1.0), "tau": (1.0, 10.0, 100.0, 1e3, 1e4, 1e5)}
 CHOSEN = {"epsilon": 0.05, "tau": 1000.0}  # the paper's
+# The best values that the text names, by parameter and beta.
+PRINTED_BEST = {("epsilon", 1e5): "0.05", ("epsilon", 1e6): "0.05", ("tau", 1e6): "100, 1000"}
 BETAS = {"epsilon": (1e3, 1e5, 1e6), "tau": (1e3, 1e6)}  # for runs as short as these, and the paper's
 SIZE = {"small": (8, 3e7), "paper": (12, 1e9)}  # stack, histories
 _PARAMETERS = {"figure1a": "epsilon", "figure1b": "tau"}
@@ -172,17 +189,19 @@ def parameter_findings(curves: Sequence[Curve], parameter: str) -> list[Finding]
         found += [
             Finding(f"beta {beta:g}, {parameter} {value:g}", "-", str(mean), "-") for value, mean in means.items()
         ]
-        found.append(choice(f"beta {beta:g}: best {parameter}", CHOSEN[parameter], means))
+        found.append(
+            choice(f"beta {beta:g}: best {parameter}", PRINTED_BEST.get((parameter, beta), "-"), parameter, means)
+        )
     return found
 
 
-def choice(what: str, chosen: float, means: Mapping[float, Interval]) -> Finding:
-    """Returns the value with the lowest mean, and whether the paper's can be told apart from it."""
-    best = min(means, key=lambda value: means[value].mean)
+def choice(what: str, printed: str, parameter: str, means: Mapping[float, Interval]) -> Finding:
+    """Returns the value with the lowest mean, and which others cannot be told apart from it."""
+    best, chosen = min(means, key=lambda value: means[value].mean), CHOSEN[parameter]
     ratio = means[chosen].mean / means[best].mean
     others = [f"{value:g}" for value in means if value != best and order(means[best], means[value]) != AHEAD]
     apart = f"not told apart from {', '.join(others)}" if others else "ahead of all others"
-    return Finding(what, f"{chosen:g}", f"{best:g}; the paper's has {ratio:.2f} times its exploitability", apart)
+    return Finding(what, printed, f"{best:g}; {chosen:g} has {ratio:.2f} times its exploitability", apart)
 
 
 # --- figures 2a, 3a and 3b: exploitability against histories touched ---
@@ -218,17 +237,28 @@ CURVES = {
     ("figure3b", "small"): ("bluff(dice1=2,dice2=1,faces=4)", 1e8, _FOUR_FACES),
     ("figure3b", "paper"): ("bluff", 1e9, f"{_SAME_SIZE} {_UNIFORM_PLAY}"),
 }
+# Histories of the rivals' runs with the average of line 9.
+LINE_9 = {
+    ("figure2a", "small"): 5e7,
+    ("figure2a", "paper"): 5e7,
+    ("figure3a", "small"): 5e7,
+    ("figure3a", "paper"): 5e7,
+    ("figure3b", "small"): 2e7,
+    ("figure3b", "paper"): 2e7,
+}
 
 
 def curve_figure(setting: Setting, name: str) -> Page:
     """Returns figure 2a, 3a or 3b."""
-    result = common.recorded(
-        setting,
-        name,
-        lambda scale: {
-            "runs": {"games": CURVES[name, scale][0], "algorithms": ALGORITHMS, "nodes": CURVES[name, scale][1]}
-        },
-    )
+
+    def runs(scale: str) -> dict[str, dict[str, Any]]:
+        game, nodes, _ = CURVES[name, scale]
+        return {
+            "runs": {"games": game, "algorithms": ALGORITHMS, "nodes": nodes},
+            "line9": {"games": game, "algorithms": ALGORITHMS_OF_LINE_9, "nodes": LINE_9[name, scale]},
+        }
+
+    result = common.recorded(setting, name, runs)
     game, nodes, note = CURVES[name, result.about["scale"]]
     scale = scale_of(game)
     shown = Result(scaled(result.curves, scale))
@@ -243,9 +273,9 @@ def curve_figure(setting: Setting, name: str) -> Page:
 
 def curve_findings(curves: Sequence[Curve]) -> list[Finding]:
     """Returns where each algorithm ended."""
-    game, nodes = curves[0].game, curves[0].x()[-1]
+    game = curves[0].game
     unit = "mbb/g" if scale_of(game) != 1 else "a win is 1"
-    return ending_findings(f"{title(game)} after {nodes:.2g} histories, {unit}", scaled(curves, scale_of(game)))
+    return ending_findings(f"{title(game)}, {unit}", scaled(curves, scale_of(game)))
 
 
 # --- figure 2b: larger and larger stacks ---
@@ -293,147 +323,11 @@ def stack_findings(curves: Sequence[Curve]) -> list[Finding]:
     return found
 
 
-# --- claims of the abstract, section 6 and the captions ---
-
-_SMALL_STACK = 22  # up to it, the paper finds little difference
-_TOO_LARGE = "67 million information sets, for which a solver takes about 28 GB"
-FIGURES = ("figure1a", "figure1b", "figure2a", "figure2b", "figure3a", "figure3b")
-
-
 def claims(setting: Setting, name: str) -> Page:
     """Returns the verdicts on the paper's claims."""
-    figures = {figure: Result.load(setting.folder / f"{figure}.jsonl").curves for figure in FIGURES}
-    lengths = [curve.x()[-1] for curves in figures.values() for curve in curves]
-    notes = [
-        "The claims are those of the abstract, section 6 and the captions, in our words. Printed numbers that are not "
-        "in `docs/background/games.md` are as we know them, without the text at hand.",
-        "Average strategy sampling (AS) is judged by the better one of its two forms with the paper's parameters: "
-        "with the sums of line 9, and with the default average. ES, CS, OS: external, chance, outcome sampling.",
-        f"Runs are {min(lengths):.0e} to {max(lengths):.0e} histories long, the paper's 1e12 and more. So a claim of "
-        "an order that is reproduced is reproduced at a smaller scale, and one that is not may hold for longer runs.",
-        INTERVALS,
-    ]
-    return Page(claim_findings(figures), notes)
+    import gibson2012_claims  # which needs this module
 
-
-def claim_findings(figures: Mapping[str, Sequence[Curve]]) -> list[Finding]:
-    """Returns a finding per claim: what it says, where, what was found here, and the verdict."""
-    found = [
-        *common.size_findings(SIZES, "6"),
-        *_uniform_findings(),
-        *_parameter_claims(figures["figure1a"], figures["figure1b"]),
-        Finding("2-NL Hold'em(40): values of tau do as in (30)", "6", f"more than {_TOO_LARGE}", NOT_TRIED),
-    ]
-    ends = {
-        name: {curve.algorithm: curve.interval() for curve in figures[name]}
-        for name in ("figure2a", "figure3a", "figure3b")
-    }
-    gains = {name: 100 * (1 - _best_as(of).mean / of[EXTERNAL].mean) for name, of in ends.items()}
-    holdem_ends = ends["figure2a"]
-    short = 100 * (1 - holdem_ends[SHORT_RUNS].mean / holdem_ends[EXTERNAL].mean)
-    here = (
-        f"{title(figures['figure2a'][0].game)}: {gains['figure2a']:.0f} %, with tau 100 and beta 1e3 {short:.0f} %; 36 "
-        f"chips: {_TOO_LARGE}"
-    )
-    found.append(Finding("2-NL Hold'em(36): AS improves on ES by 54 % at the end", "6, figure 2a", here, NOT_TRIED))
-    worst = max(end for label, end in holdem_ends.items() if label != OUTCOME)
-    ahead = order(worst, holdem_ends[OUTCOME])
-    here = f"{ahead}: the worst of the others {worst}, OS {holdem_ends[OUTCOME]} (chips)"
-    found.append(Finding("2-NL Hold'em: OS is much worse than the others", "6", here, verdict(ahead == AHEAD, False)))
-    found += _stack_claims(figures["figure2b"])
-    against_external = []
-    for name in ("figure3a", "figure3b"):
-        ours = _best_as(ends[name])
-        results = [order(ours, ends[name][other]) for other in (CHANCE, EXTERNAL, OUTCOME)]
-        against_external.append(results[1] == AHEAD)
-        texts = [
-            f"{other} {ends[name][other]}, {result}"
-            for other, result in zip((CHANCE, EXTERNAL, OUTCOME), results, strict=True)
-        ]
-        of_short = order(ends[name][SHORT_RUNS], ends[name][EXTERNAL])
-        here = (
-            f"AS {ours}; {'; '.join(texts)}. With tau 100 and beta 1e3 {ends[name][SHORT_RUNS]}, against ES: {of_short}"
-        )
-        what = f"{title(figures[name][0].game)}: AS converges faster than CS, ES and OS"
-        holds = results == [AHEAD] * 3
-        found.append(Finding(what, f"6, {name[:6]} {name[6:]}", here, verdict(holds, False)))
-    percent = f"{gains['figure3a']:.0f} and {gains['figure3b']:.0f} %"
-    here = f"AS gains {percent} over ES in Bluff(1, 1) and (2, 1); orders: see above"
-    what = "the parameters of 2-NL Hold'em(30) work well in Bluff"
-    return [*found, Finding(what, "6", here, verdict(all(against_external), False))]
-
-
-def _best_as(ends: Mapping[str, Interval]) -> Interval:
-    """Returns the better form of average strategy sampling with the paper's parameters."""
-    return min(ends[AVERAGE_STRATEGY], ends[PAPERS_SUMS])
-
-
-def _uniform_findings() -> list[Finding]:
-    """Exploitability of uniform play."""
-    here = MILLI_BIG_BLINDS * UNIFORM[holdem(36)]
-    difference = here / 6793 - 1
-    what = "2-NL Hold'em(36): uniform play is exploitable for 6793 mbb/g"
-    text = f"{here:.0f} mbb/g, {difference:+.1%}; buckets are ours"
-    found = [Finding(what, "figure 2a", text, verdict(abs(difference) < 0.01, True))]
-    no_reading = "; no reading that was tried gives the print ([games](../../background/games.md#bluff))"
-    for game, printed in (("bluff(dice1=1,dice2=1)", 0.780), ("bluff", 0.784)):
-        holds = abs(UNIFORM[game] - printed) < 1e-3
-        what = f"{title(game)}: uniform play is exploitable for {printed:.3f}"
-        text = f"{UNIFORM[game]:.6f}{'' if holds else no_reading}"
-        found.append(Finding(what, "figure 3", text, verdict(holds, True)))
-    return found
-
-
-def _parameter_claims(of_epsilon: Sequence[Curve], of_tau: Sequence[Curve]) -> list[Finding]:
-    means = ends_of(of_epsilon)
-    best = min(means.values())
-    chosen = [means[text_of("epsilon", 0.05, beta)] for beta in (1e5, 1e6)]
-    others = sum(order(best, mean) != AHEAD for mean in means.values()) - 1
-    here = (
-        f"{' and '.join(map(str, chosen))}; the best of all {best}, from which {others} of {len(means) - 1} others are "
-        "not told apart"
-    )
-    # Where no value is behind the best, the runs say nothing.
-    holds = all(order(best, mean) != AHEAD for mean in chosen) and others < len(means) - 1
-    what = "epsilon 0.05 with beta 1e5 or 1e6 is the least exploitable, within noise"
-    found = [Finding(what, "6, figure 1a", here, verdict(holds, False))]
-    ends = ends_of(of_tau)
-    by_tau = {value: ends[text_of("tau", value, 1e6)] for value in VALUES["tau"]}
-    best = min(by_tau.values())
-    near = [f"{value:g}" for value, mean in by_tau.items() if order(best, mean) != AHEAD]
-    holds = {"100", "1000"} <= set(near) and len(near) < len(by_tau)
-    what = "tau 100 and 1000 with beta 1e6 are the least exploitable, within noise"
-    here = f"not told apart from the best: {', '.join(near)}"
-    return [*found, Finding(what, "6, figure 1b", here, verdict(holds, False))]
-
-
-def _stack_claims(curves: Sequence[Curve]) -> list[Finding]:
-    ratios, texts, little, orders = [], [], [], {}
-    stacks = sorted({stack_of(curve.game) for curve in curves})
-    for stack in stacks:
-        ends = {curve.algorithm: curve.interval() for curve in curves if stack_of(curve.game) == stack}
-        ours, best = _best_as(ends), min(ends[CHANCE], ends[EXTERNAL])
-        ratios.append(best.mean / ours.mean)
-        orders[stack] = order(ours, best)
-        texts.append(f"{stack} chips {orders[stack]}, {ratios[-1]:.2f} ({best.mean / ends[SHORT_RUNS].mean:.2f})")
-        if 20 <= stack <= _SMALL_STACK:
-            little += [
-                (stack, name, order(ours, ends[name]), ends[name].mean / ours.mean) for name in (EXTERNAL, CHANCE)
-            ]
-    here = "best of ES and CS / AS (with tau 100 and beta 1e3): " + "; ".join(texts)
-    steps = [a < b for a, b in itertools.pairwise(ratios)]
-    grows = sum(steps) > len(steps) / 2 and ratios[-1] > ratios[0]
-    is_ahead = [orders[stack] == AHEAD for stack in stacks if stack > _SMALL_STACK]
-    wins = f"ahead in {sum(is_ahead)} of {len(is_ahead)}: the next row" if is_ahead else "not run at this scale"
-    rows = "; ".join(f"{stack} chips, {name} / AS: {ratio:.2f}, {which}" for stack, name, which, ratio in little)
-    no_difference = all(which == TIE for _, _, which, _ in little)
-    larger = verdict(all(is_ahead), False) if is_ahead else NOT_TRIED
-    what = "stacks of 20 and 22: little difference between AS, ES and CS"
-    return [
-        Finding(what, "6, figure 2b", rows, verdict(no_difference, False)),
-        Finding("larger stacks: AS is significantly better than CS and ES", "6, figure 2b", wins, larger),
-        Finding("margins mostly grow with the size of the game", "6, figure 2b", here, verdict(grows, False)),
-    ]
+    return gibson2012_claims.claims(setting)
 
 
 ITEMS = {

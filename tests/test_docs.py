@@ -3,8 +3,7 @@
 The links of the site itself are checked where it is built: `mkdocs build --strict`, in `.ci/run`.
 """
 
-import contextlib
-import io
+import doctest
 import re
 import shlex
 import sys
@@ -33,6 +32,7 @@ SLOW = {  # more than a few seconds, or a cluster
     "docs/how-to/large-games.md",
     "docs/how-to/neural.md",
     "docs/how-to/threads-and-memory.md",
+    "docs/tutorials/abstraction.md",
     "docs/tutorials/compare.md",
     "docs/tutorials/large-game.md",
     "docs/tutorials/own-components.md",
@@ -136,15 +136,10 @@ def test_own_game(tmp_path, monkeypatch, capsys):
 
 
 def test_games_are_shown_as_they_are():
-    """After each block of Python stands what it prints."""
     text = (DOCS / "background" / "games.md").read_text(encoding="utf-8")
-    function, *examples = re.findall(
-        r"^```python\n(.*?)^```(?:\n\n```text\n(.*?)^```)?", text, re.MULTILINE | re.DOTALL
-    )
-    names = {}
-    exec(function[0], names)
-    assert len(examples) == 9
-    for block, expected in examples:
-        with contextlib.redirect_stdout(io.StringIO()) as printed:
-            exec(block, names)
-        assert printed.getvalue() == expected
+    names, (function,) = {}, PYTHON.findall(text)
+    exec(function, names)
+    shown = "\n".join(re.findall(r"^```pycon\n(.*?)^```", text, re.MULTILINE | re.DOTALL))
+    sessions = doctest.DocTestParser().get_doctest(shown, names, "games.md", None, None)
+    assert len(sessions.examples) == 9
+    assert doctest.DocTestRunner().run(sessions).failed == 0

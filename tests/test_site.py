@@ -51,10 +51,16 @@ def test_reference_shows_functions_and_classes_not_modules_of_their_names(site):
 
 
 @pytest.mark.parametrize(("words", "page"), [
-    ("exploitability", "api/evaluation/#mccfr_plus.exploitability"), ("escher", "api/solver/#mccfr_plus.Escher"),
+    ("exploitability", "api/evaluation/#mccfr_plus.exploitability"), ("escher", "api/estimators/#mccfr_plus.Escher"),
     ("checkpoint", "how-to/checkpoints/"),
 ])  # fmt: skip
 def test_search_finds(site, words, page):
     index = json.loads((site / "search" / "search_index.json").read_text(encoding="utf-8"))
     found = [entry["location"] for entry in index["docs"] if words in entry["title"].lower()]
     assert page in found
+
+
+def test_search_splits_names(site):
+    index = json.loads((site / "search" / "search_index.json").read_text(encoding="utf-8"))
+    words = re.split(index["config"]["separator"], "KeyedPolicy.to_dataframe(max_nodes=0.5)")
+    assert words == ["Keyed", "Policy", "to", "dataframe", "max", "nodes", "0.5", ""]

@@ -16,7 +16,7 @@ they are exact and independent of the order of sums.
 Requires ``pip install absl-py numba numpy phevaluator tqdm``. Takes half a minute.
 
 Reference: Zinkevich, Johanson, Bowling, Piccione 2007, "Regret minimization in games with incomplete information",
-section 5 (hand strength squared, percentiles); Gibson et al. 2012, section 6 (five buckets per round).
+section 5 (hand strength squared, percentiles); Gibson et al. 2012, section 5 (five buckets per round).
 """
 
 from __future__ import annotations

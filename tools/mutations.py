@@ -42,6 +42,28 @@ def changes(folder: str, tests: str, *rows: tuple[str, str, str, str]) -> list[C
 
 CHANGES = [
     *changes(
+        "search",
+        "tests/search",
+        (
+            "search: the opponent's own reach counts in its values",
+            "partial_game.py",
+            "np.ones(size) if reach is None else",
+            "np.full(size, 0.9) if reach is None else",
+        ),
+        (
+            "search: gifts are given to each subgame anew",
+            "blueprint.py",
+            "given_up / np.maximum(shares[slots], 1.0)",
+            "given_up",
+        ),
+        (
+            "search: hands that cannot be held have a margin",
+            "resolving.py",
+            "np.where(possible, -values, -never)",
+            "-values",
+        ),
+    ),
+    *changes(
         "trees/public",
         "tests/trees/test_public_tree.py",
         (
@@ -312,7 +334,7 @@ CHANGES = [
         (
             "lazy trees: infosets by their texts alone",
             "expansion.py",
-            ' and infosets[infoset]["parent_slot"] == slot:',
+            " and _owner_of(tables, infoset) == owner:",
             ":",
         ),
     ),

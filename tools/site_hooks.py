@@ -13,7 +13,7 @@ from mkdocs.structure.files import File, Files
 from mkdocs.structure.pages import Page
 
 TOOLS = Path(__file__).parent
-sys.path += [str(TOOLS), str(TOOLS.parent / "examples")]  # the pages' code may import the examples
+sys.path.append(str(TOOLS))
 
 import notebooks  # noqa: E402
 
@@ -21,6 +21,11 @@ import notebooks  # noqa: E402
 FORMULA = re.compile(r'<(span|div) class="arithmatex">\\([(\[])(.*?)\\[)\]]</\1>', re.DOTALL)
 
 EXECUTED: dict[str, nbformat.NotebookNode] = {}  # by the page's Markdown: `mkdocs serve` builds many times
+
+
+def on_startup(**_: object) -> None:
+    """Lets the pages' code import the examples. MkDocs undoes changes of the path that an import of hooks makes."""
+    sys.path.append(str(TOOLS.parent / "examples"))
 
 
 def is_notebook(file: File) -> bool:

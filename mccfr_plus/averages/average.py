@@ -234,23 +234,23 @@ class PowerAverage(Component):
     Methods:
 
     * ``"auto"``: exact for `full`, otherwise lazy; for games of imperfect recall stochastic.
-    * ``"exact"``: the whole strategy is added up in every iteration, O(all sequences); OpenSpiel calls it FULL.
+    * ``"exact"``: adds the whole strategy in every iteration, O(all sequences); OpenSpiel calls it FULL.
     * ``"per_history"``: the same, but where information sets are tied (imperfect recall), each past of a set weighs as
       much as it has histories. OpenSpiel's CFR does this.
-    * ``"lazy"``: the same numbers up to rounding, in O(touched). Needs perfect recall.
+    * ``"lazy"``: the same up to rounding, in O(touched). Needs perfect recall.
     * ``"stochastic"``: at visited infosets, weighted by 1 / probability: unbiased, with variance.
     * ``"sampled"``: as ``"stochastic"``, but counts the opponent's action that was drawn: the empirical distribution of
       play. On a matrix game, k iterations of `external(sample_per_infoset=True)` mix at most k actions (Grigoriadis,
       Khachiyan 1995). Two players only.
     * ``"optimistic"``: biased; for comparison with Lanctot et al. 2009, appendix A.1.
-    * ``"last"``: no average: the last strategy. It need not converge.
+    * ``"last"``: the last strategy instead of an average. It need not converge.
 
-    A subclass may bring a ``kernel(tree, strategy, average, scratch, player, weight)``, which adds to
+    A subclass may define a ``kernel(tree, strategy, average, scratch, player, weight)``, which adds to
     ``average[slot]``; see `AverageMethod.accumulate`.
 
     Args:
         gamma: The exponent, from 0 to 30; ``"last"`` ignores it.
-        method: How the sums are formed.
+        method: How the sums are computed; see above.
 
     Examples:
         >>> solver = mccfr_plus.Solver("kuhn_poker", "full", "dcfr", mccfr_plus.PowerAverage(method="exact"))

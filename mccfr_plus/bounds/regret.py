@@ -24,6 +24,7 @@ from mccfr_plus.minimizers.exponential_weights import dilated_weights
 from mccfr_plus.parameters import check_whole
 from mccfr_plus.solver.config import average_of, estimator_of, minimizer_of
 from mccfr_plus.solver.solver import Solver
+from mccfr_plus.trees.arrays import gradient_size
 from mccfr_plus.trees.game_tree import GameTree, action_sequences
 from mccfr_plus.trees.needs import GRADIENTS
 
@@ -32,7 +33,7 @@ _PREDICTIVE = (minimizers.PredictiveRegretMatching, minimizers.PredictiveRegretM
 
 _IN_TREE = "Lanctot et al. 2009, Theorem 3"
 _PREDICTED = f"{_IN_TREE}, with the last regrets as predictions (derived)"
-_DILATED = "Farina, Kroer, Sandholm 2020, section 2.2, with the exact diameter"
+_DILATED = "FTRL and OMD (Farina, Kroer, Sandholm 2020, section 2.2) with a given step size (derived)"
 _LOCAL_THEOREM = {
     minimizers.RegretMatching: _IN_TREE,
     minimizers.RegretMatchingPlus: f"{_IN_TREE}, with RM+ of Tammelin et al. 2015",
@@ -45,8 +46,8 @@ _LOCAL_THEOREM = {
 }
 _TRIVIAL = "the payoff range, which is smaller than the theorems' bounds"
 _IN_HINDSIGHT = "M_i(sigma) of Gibson et al. 2012, Theorem 5, with blocks by sequences (derived)"
-_CONCENTRATION = "Farina, Kroer, Sandholm 2020, Proposition 2"
-_SMALL_VARIANCE = "Farina, Kroer, Sandholm 2020, Proposition 3"
+_CONCENTRATION = "Farina, Kroer, Sandholm 2020, Proposition 1, for all pure strategies"
+_SMALL_VARIANCE = "Freedman 1975, with a bound on the variance (derived)"
 _SECOND_MOMENT = "Gibson et al. 2012, Theorem 6"
 
 
@@ -56,9 +57,9 @@ class RegretBound:
 
     Attributes:
         value: The bound, in the game's payoffs; with weights, on the weighted average.
-        theorem: Its author, year and number.
+        theorem: Author, year and number of the theorem.
         assumptions: Conditions of the theorem.
-        probability: Least probability of holding; 1.0 if nothing is sampled.
+        probability: Minimum probability that the bound holds; 1.0 if nothing is sampled.
 
     Examples:
         >>> import mccfr_plus
@@ -91,18 +92,18 @@ def regret_bound(
     *,
     p: float = 0.05,
 ) -> RegretBound | None:
-    """Returns the tightest known bound on a player's average regret; None if no bound is known.
+    """Returns the tightest known bound on a player's average regret, or None if no bound is known.
 
     The bound holds for simultaneous and alternating updates and any number of players, but not with baselines or fast
-    threads. docs/background/bounds.md has formulas and sources; `bounds.why_no_bound` says why there is none.
+    threads. docs/background/bounds.md has formulas and sources; `bounds.why_no_bound` explains a missing bound.
 
     Args:
         tree: The game.
-        player: Whose regret.
+        player: The player whose regret is bounded.
         iterations: T, at least 1, fixed before the run or by a rule that is independent of the draws.
         estimator: An `Estimator` or its short name.
         minimizer: A `Minimizer` or its short name.
-        averaging: The weights t^gamma of the iterations, or their short name; None: the minimizer's default.
+        averaging: The weights t^gamma of the iterations, or their short name. Default: the minimizer's default.
         p: Probability that the bound fails, in (0, 1); unused for exact gradients.
 
     Raises:
@@ -259,6 +260,9 @@ def dilated_bound(
 
         Omega / (eta T) + eta / (2 mu) * G^2,    Omega = max psi, mu its modulus in the 1-norm
 
+    With the best eta that is sqrt(2 Omega / (mu T)) G, where Farina, Kroer, Sandholm 2020, section 2.2, have sqrt(2)
+    times as much: 2 L sqrt(D T) for the sum, with L = G / sqrt(mu), and D, at most Omega, of the best strategy.
+
     G is `gradient_bound`, or twice that if the last gradient is the prediction of the next (`optimistic`). None: half
     the player's payoff range, if nothing or only chance and opponents are sampled: a constant added to all payoffs
     changes a gradient by a vector that is constant on plans (Rakhlin, Sridharan 2013; Syrgkanis et al. 2015).
@@ -298,7 +302,7 @@ def measured_regret(solver: Solver, iterations: int, gamma: float = 0.0) -> np.n
     tree = solver.tree.require_whole("measuring regrets")
     arrays, num_players, size = tree.arrays_with_leaves, tree.num_players, tree.num_slots + tree.num_players
     sums, earned = np.zeros((num_players, size)), np.zeros(num_players)
-    reach, gradient, weights = np.empty(size), np.empty(size + 1), np.arange(1.0, iterations + 1) ** gamma
+    reach, gradient, weights = np.empty(size), np.empty(gradient_size(arrays)), np.arange(1.0, iterations + 1) ** gamma
     before = solver.current_strategy()
     for weight in weights:
         solver.iteration()

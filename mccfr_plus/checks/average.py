@@ -63,15 +63,15 @@ def check_average(
     Args:
         averaging: An average or its short name.
         estimator: A built-in estimator or its short name.
-        games: Games to check on; None: three small ones.
-        unbiased: Whether it must be unbiased; None: as documented, all but ``"optimistic"``.
+        games: Games to check on. Default: three small games.
+        unbiased: Whether the average must be unbiased. Default: True except for ``"optimistic"``.
         seed: Seed of strategies and draws.
 
     ``figures["bias"]`` of the report is the largest difference of a probability.
 
     Raises:
-        CheckError: If it is biased, writes NaN, or adds nothing up.
-        ConfigError: If the components do not go together.
+        CheckError: If it is biased, writes NaN, or adds nothing.
+        ConfigError: If the components cannot be combined.
 
     Examples:
         >>> import mccfr_plus

@@ -42,7 +42,7 @@ def check_estimator(
     seed: int = 0,
     exact: bool = True,
 ) -> Report:
-    """Checks that an estimator is unbiased, touches the right infosets, and writes nowhere else.
+    """Checks that an estimator is unbiased, touches the right infosets, and writes nothing else.
 
     Args:
         estimator: An estimator or its short name.
@@ -50,13 +50,13 @@ def check_estimator(
         batch: Number of traversals per gradient.
         games: Games to check on: outcomes are enumerated where they are few, the smallest and the largest are sampled.
             None: four tiny ones, and Kuhn and Leduc poker for the z-tests.
-        samples: Number of gradients to sample per player and game; None: for about two seconds a game.
+        samples: Number of gradients to sample per player and game. Default: as many as take two seconds per game.
         seed: Seed of strategies, sampling weights and draws.
-        exact: Whether to enumerate all random outcomes, in plain Python.
+        exact: Whether to enumerate all random outcomes (in plain Python).
 
     Raises:
-        CheckError: At the first fault.
-        ConfigError: If the components do not go together, or the estimator has no kernel.
+        CheckError: At the first error found.
+        ConfigError: If the components cannot be combined, or the estimator has no kernel.
 
     Examples:
         >>> import mccfr_plus

@@ -45,7 +45,7 @@ def check_minimizer(minimizer: Minimizer | str, *, seed: int = 0) -> Report:
     regret and regret matching's bound after 1,000 of 16,000 rounds.
 
     Raises:
-        CheckError: At the first fault.
+        CheckError: At the first error found.
         ConfigError: If the minimizer has no kernel.
 
     Examples:

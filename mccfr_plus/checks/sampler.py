@@ -238,7 +238,7 @@ class GradientSampler:
         seed, per_infoset = rng.integers(0, 2**64, size=1, dtype=np.uint64), estimator.sample_per_infoset
         values = self._first_values.copy()
         self.scratch = new_scratch(
-            tree.arrays, tree.shape, seed, max_visits=room, sample_per_infoset=per_infoset, values=values
+            self.arrays, tree.shape, seed, max_visits=room, sample_per_infoset=per_infoset, values=values
         )
         self._gradient = self.scratch.gradient[: tree.num_slots + tree.num_players]
         list_visit = config.average_method(tree.num_players, tree.perfect_recall).list_visit

@@ -37,9 +37,9 @@ from mccfr_plus.user_modules import import_user_modules, imported_modules
 
 PROGRAM = "mccfr-plus"
 UNIFORM = "uniform"  # in place of a policy's file
-POLICY_HELP = "A file that `mccfr-plus solve --policy_out=FILE` wrote, or the word uniform."
+POLICY_HELP = "A file written by `mccfr-plus solve --policy_out=FILE`, or the word uniform."
 
-_GAME_HELP = 'A game of OpenSpiel or of this package, such as leduc_poker or "kuhn_poker(players=3)".'
+_GAME_HELP = 'A game from OpenSpiel or this package, such as leduc_poker or "kuhn_poker(players=3)".'
 _SECONDS_OF = {"s": 1.0, "m": 60.0, "h": 3600.0}
 VERBS = ("solve", "compare", "stats", "evaluate", "view", "play", "export", "warm_up")
 
@@ -137,7 +137,7 @@ def parser_of(verb: str) -> Parser:
     module = importlib.import_module(f"mccfr_plus.cli.{verb}")
     parser = Parser(verb, module.SUMMARY, module.NOTES)
     module.add_arguments(parser)
-    meaning = "Import a module first, by name or file, that registers games or components; may be repeated."
+    meaning = "Module to import first, by name or file, which registers games or components; may be repeated."
     parser.add_argument(
         "--import", dest="imports", metavar="MODULE", type=text, action="append", default=[], help=meaning
     )
@@ -204,11 +204,11 @@ def add_seed(group: Any, meaning: str) -> None:
 
 
 def add_json(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--json", action="store_true", help="Also print the result as one line of JSON, the last one.")
+    parser.add_argument("--json", action="store_true", help="Also print the result as JSON, on the last line.")
 
 
 def add_quiet(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--quiet", action="store_true", help="No progress and no notes on standard error.")
+    parser.add_argument("--quiet", action="store_true", help="Show no progress and no notes.")
 
 
 def seed_of(arguments: argparse.Namespace) -> int:
@@ -304,7 +304,7 @@ def read_policy(path: str | os.PathLike, game: pyspiel.Game, tree: GameTree | No
 
     own = header.get("game")
     if own is not None and str(load_game(str(own))) != str(game):  # without one it is refused below
-        raise PolicyFileError(f"{path} holds a policy of {own}, which is not {game}. Evaluate it on its own game.")
+        raise PolicyFileError(f"{path} holds a policy for {own}, not for {game}. Evaluate it on its own game.")
     try:
         return NetworkPolicy.load(path, game)
     except CheckpointError as error:

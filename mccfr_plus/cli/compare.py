@@ -16,7 +16,7 @@ from mccfr_plus.experiments.curves import write_figure
 from mccfr_plus.experiments.report import write_report
 from mccfr_plus.user_modules import imported_modules
 
-SUMMARY = "Run algorithms side by side, over seeds, and draw how fast they converge."
+SUMMARY = "Compare algorithms over several seeds and plot their convergence."
 
 NOTES = """
 algorithms
@@ -29,21 +29,22 @@ algorithms
   openspiel:external, openspiel:cfr+ ...  OpenSpiel's C++ solvers: cfr, cfr+, external, outcome
   openspiel_python:cfr ...                OpenSpiel's Python solvers: cfr, cfr+, lcfr, dcfr, external, outcome
 
-The same command continues a comparison that was interrupted. OpenSpiel's solvers do not count histories; their number
-is that of our solver of the same scheme after as many iterations.
+Repeat the command to resume an interrupted comparison. OpenSpiel's solvers do not count histories: the count shown is
+that of our corresponding solver after the same number of iterations. Low and high are the 5 % and 95 % quantiles of the
+seeds, or the minimum and maximum of up to three.
 """
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
-    add("games", metavar="GAME", nargs="+", type=text, help="Games of OpenSpiel or of this package.")
-    algorithms, default = "Algorithms, separated by commas. Default: external, outcome, cfr+.", "external,outcome,cfr+"
+    add("games", metavar="GAME", nargs="+", type=text, help="Games from OpenSpiel or this package.")
+    algorithms, default = "Algorithms, separated by commas. Default: external,outcome,cfr+.", "external,outcome,cfr+"
     add("--algorithms", metavar="SPEC,...", type=specs, default=specs(default), help=algorithms)
-    add("--seeds", metavar="N", type=whole(1, 10_000), default=5, help="Number of runs of each. Default: 5.")
+    add("--seeds", metavar="N", type=whole(1, 10_000), default=5, help="Number of runs per algorithm. Default: 5.")
     add("--nodes", metavar="N", type=whole(), help="Length of a run in histories touched, such as 1e7.")
     add("--iterations", metavar="N", type=whole(), help="Length of a run in iterations.")
     add("--seconds", metavar="SECONDS", type=positive, help="Length of a run in seconds.")
-    add("--out", metavar="DIR", type=text, help="Directory of records, pictures and report. Default: none is kept.")
+    add("--out", metavar="DIR", type=text, help="Directory for records, pictures and report. Default: none.")
     add("--processes", metavar="N", type=whole(1, 10_000), help="Number of parallel runs. Default: one per core.")
     add("--cluster", metavar="ADDRESS", type=text, help="Run on a Ray cluster: ray, ray://HOST:PORT or HOST:PORT.")
     command.add_json(parser)
@@ -52,7 +53,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> None:
     if arguments.cluster is not None and arguments.processes is not None:
-        raise UsageError("--processes does not go together with --cluster, whose free CPUs count: leave one out.")
+        raise UsageError("--processes cannot be combined with --cluster, which uses all free CPUs: leave one out.")
     command.show_notes()
     try:
         with contextlib.ExitStack() as stack:
@@ -69,7 +70,7 @@ def run(arguments: argparse.Namespace) -> None:
             result = compare(arguments.games, arguments.algorithms, **options)
     except KeyboardInterrupt:
         if arguments.out:
-            command.note(arguments, "what was recorded is kept; the same command continues")
+            command.note(arguments, "the records are kept; repeat the command to resume")
         raise
     files = [] if result.path is None else _write_pictures(result, result.path, arguments)
     rows = result.final_rows()
@@ -99,7 +100,7 @@ def _write_pictures(result: Result, path: Path, arguments: argparse.Namespace) -
 
 
 def _print_table(rows: list[dict[str, Any]]) -> None:
-    table = [["algorithm", "seeds", "nodes", "iterations", "seconds", "exploitability", "5 %", "95 %"]]
+    table = [["algorithm", "seeds", "nodes", "iterations", "seconds", "exploitability", "low", "high"]]
     for game, of_game in itertools.groupby(rows, key=operator.itemgetter("game")):
         table.append([game])
         for row in of_game:

@@ -12,14 +12,14 @@ from mccfr_plus.cli import command
 from mccfr_plus.evaluation import Estimate, Evaluation, estimate_quality, evaluate, expected_values, head_to_head
 from mccfr_plus.evaluation.by_rules import evaluate_by_rules, is_symmetric, is_tabulated
 from mccfr_plus.solver.choice import evaluation_seconds, visited_histories
-from mccfr_plus.trees.by_rules.implicit_tree import implicit_rules
+from mccfr_plus.trees.by_rules.implicit_tree import rules_with_recall
 from mccfr_plus.trees.game_tree import GameTree
 from mccfr_plus.trees.loading import load_game
 from mccfr_plus.trees.size_estimate import as_text
 
-SUMMARY = "Values, best-response values and exploitability of a saved policy, exact or within bounds."
+SUMMARY = "Compute a saved policy's values, best-response values and exploitability, exactly or within bounds."
 
-_HEADING = ["", "what it is", "value", "95 % from", "to", "samples"]
+_HEADING = ["", "kind", "value", "95 % from", "to", "samples"]
 _SECONDS = 20.0  # of estimates
 _AGAINST_SHARE = 0.4  # of these seconds
 _MAX_SECONDS = 3600.0  # of an exact evaluation by rules
@@ -29,14 +29,14 @@ NOTES = """
   NashConv         sum over players of (best response - value); 0 at a Nash equilibrium
   exploitability   NashConv / number of players, in the game's payoffs
 
-These are exact if the game's tree fits memory, or if the game has compiled rules: then all histories are traversed.
-Otherwise, with --estimate, or if that would take an hour or more than a given --seconds, games are played for
---seconds. Each number is marked as an estimate, a lower bound (rely on the start of its interval) or an upper bound
-(rely on its end). The lower bound is the best of several estimates; their intervals are valid simultaneously. A small
-lower bound does not show that a policy is good.
+The numbers are exact if the game's tree fits into memory or the game has compiled rules. Otherwise they are estimated
+by playing games for --seconds. The same happens with --estimate, and if an exact evaluation would take longer than
+--seconds (default for this limit: an hour). Each number is marked as an estimate, a lower bound (rely on the start of
+its interval) or an upper bound (rely on its end). The lower bound is the best of several estimates; their intervals are
+valid simultaneously. A small lower bound does not show that a policy is good.
 
---against=OTHER plays POLICY in each seat in turn against OTHER in all other seats: exactly if the tree fits, else by
-games, with control variates for chance and for the policies' own actions.
+--against=OTHER plays POLICY in each seat in turn against OTHER in all other seats: exactly if the tree fits, otherwise
+by sampled games, with control variates for chance and for the policies' actions.
 """
 
 
@@ -44,12 +44,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     command.add_game(parser)
     add = parser.add_argument
     add("policy", metavar="POLICY", help=command.POLICY_HELP)
-    add("--estimate", action="store_true", help="Estimate by play, even if the tree would fit.")
-    meaning = f"Time for estimates, by default {_SECONDS:g}. If given, also the limit of an exact evaluation by rules."
+    add("--estimate", action="store_true", help="Estimate by playing games, even if the tree fits into memory.")
+    meaning = f"Time limit of estimates. Default: {_SECONDS:g}. If given, it also limits an exact evaluation by rules."
     add("--seconds", type=command.positive, help=meaning)
     add("--against", metavar="OTHER", help="Also play against this policy: a file, or the word uniform.")
-    add("--memory", type=command.memory_size, help="Of the process, such as 4GB. Default: half of the free one.")
-    command.add_seed(parser, "Makes estimates repeatable.")
+    add("--memory", type=command.memory_size, help="Memory limit, such as 4GB. Default: half of the free memory.")
+    command.add_seed(parser, "Seed of the estimates.")
     command.add_json(parser)
 
 
@@ -86,14 +86,14 @@ def _numbers(evaluation: Evaluation) -> dict[str, Any]:
 
 def _evaluated_by_rules(game: pyspiel.Game, policy: Any, arguments: argparse.Namespace) -> Evaluation | None:
     """Returns the exact evaluation of a policy in a game that is not stored; None if it can only be estimated."""
-    if (rules := implicit_rules(game)) is None:
+    if (rules := rules_with_recall(game)) is None:
         return None
     chosen = None if arguments.policy == command.UNIFORM else policy
     symmetry = is_symmetric(chosen)
     histories, is_listed = visited_histories(game, rules, symmetry), is_tabulated(chosen, symmetry)
     seconds = evaluation_seconds(histories, numbers_infosets=is_listed, is_symmetric=symmetry)
     if seconds > (arguments.seconds or _MAX_SECONDS):
-        print(f"an exact evaluation would take over {seconds:,.0f} s: estimating instead", file=sys.stderr)
+        print(f"an exact evaluation would take at least {seconds:,.0f} s: estimating instead", file=sys.stderr)
         return None
     what = f"exact evaluation of {as_text(math.log10(histories))} histories: at least {seconds:.0f} s"
     print(what, file=sys.stderr)
@@ -142,7 +142,7 @@ def _head_to_head(
         options = {"seconds": (arguments.seconds or _SECONDS) * _AGAINST_SHARE, "seed": arguments.seed}
         result = head_to_head(game, *policies, num_games=None, **options, progress=sys.stderr.isatty())
         mean, by_seat, reduction = result.estimate, list(result.by_seat), result.variance_reduction
-    print(f"\n{arguments.policy} against {arguments.against}, won per game")
+    print(f"\n{arguments.policy} against {arguments.against}, payoff per game")
     rows = [[f"as player {seat}", *_cells(found)] for seat, found in enumerate(by_seat)]
     rows = [_HEADING, *rows, ["in all seats", *_cells(mean)]]
     command.print_table([row[:3] if tree else row for row in rows], texts=(0, 1))

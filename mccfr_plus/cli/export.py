@@ -26,9 +26,9 @@ SUMMARY = "Write a saved policy as CSV, JSON or Parquet, or a game in Gambit's f
 NOTES = """
 csv, json and parquet write POLICY, one row per information state and action:
   player              from 0
-  information_state   its text; its key in hexadecimal digits if the policy was solved without a compiled tree
+  information_state   its text, or its key in hexadecimal digits if the game was solved without a compiled tree
   action              OpenSpiel's number
-  action_name         OpenSpiel's name; the number where the name depends on the state
+  action_name         OpenSpiel's name, or the number if the name depends on the state
   probability         the policy's probability of the action
   reach               probability of the information state if all players follow the policy; only with a compiled tree
 
@@ -42,7 +42,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add("policy", metavar="POLICY", nargs="?", help=command.POLICY_HELP)
     add("--format", choices=("csv", "json", "parquet", "efg"), default="csv", help="Default: csv.")
-    add("--out", help="The file; it is not overwritten. Default: standard output.")
+    add("--out", help="Output file, which must not exist. Default: standard output.")
 
 
 def run(arguments: argparse.Namespace) -> None:
@@ -52,7 +52,7 @@ def run(arguments: argparse.Namespace) -> None:
     if out is not None:
         require_new(out, PolicyFileError)
     elif kind == "parquet":
-        raise UsageError("--format=parquet is not text: give --out=FILE.")
+        raise UsageError("--format=parquet is a binary format: give --out=FILE.")
     if kind == "parquet" and not (find_spec("pandas") and find_spec("pyarrow")):
         raise ConfigError("Parquet needs pandas and pyarrow: pip install 'mccfr_plus[export]'.")
     content: str | bytes

@@ -29,8 +29,8 @@ _LOCALHOST = "127.0.0.1"
 _SECONDS = 5.0
 _QUIT = ("q", "quit", "exit")
 NOTES = """
-You see what your seat knows: the state's own text, and cards, dice and boards where they can be read from it. All
-actions are shown when a game has ended. In the terminal, type
+You see only what your seat may see: the text of the state, and cards, dice and boards where they can be read from it.
+All actions are shown at the end of a game. In the terminal, type
   an action     its number or its name
   ?             to see the policy's probabilities at your information state
   q             to end; Ctrl-D and Ctrl-C do the same
@@ -41,14 +41,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     command.add_game(parser)
     add = parser.add_argument
     add("policy", metavar="POLICY", nargs="?", help=f"{command.POLICY_HELP} Default: solve the game first.")
-    add("--seat", type=command.whole(0), help="Your seat, from 0. Default: each in turn.")
+    add("--seat", type=command.whole(0), help="Your seat, from 0. Default: each seat in turn.")
     add("--games", type=command.whole(), help="Number of games in the terminal. Default: until you end it.")
-    command.add_seed(parser, "Repeats chance and the policy's actions.")
-    meaning = f"How long to solve the game without a POLICY. Default: {_SECONDS:g}."
+    command.add_seed(parser, "Seed of chance and of the policy's actions.")
+    meaning = f"How long to solve the game if no POLICY is given. Default: {_SECONDS:g}."
     add("--seconds", type=command.positive, help=meaning)
-    meaning = "Play on a page that is served to this machine only (pip install 'mccfr_plus[browser]')."
+    meaning = "Play on a local web page (pip install 'mccfr_plus[browser]')."
     add("--browser", action="store_true", help=meaning)
-    add("--port", type=command.whole(0, 65535), help="Port of that page. Default: any free one.")
+    add("--port", type=command.whole(0, 65535), help="Port of the page. Default: any free port.")
     command.add_quiet(parser)
 
 

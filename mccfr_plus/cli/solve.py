@@ -34,10 +34,10 @@ from mccfr_plus.user_modules import imported_modules
 SUMMARY = "Compute an approximate equilibrium of a game."
 
 NOTES = """
-A tabular solver is an estimator (what a traversal visits), a minimizer (how regrets become the next strategy) and an
-average. The pages of docs/background describe them. Parameters go into parentheses: --estimator="outcome(epsilon=0.3)".
+A tabular solver combines an estimator (which histories a traversal visits), a minimizer (how regrets determine the next
+strategy) and an average; see docs/background. Parameters go in parentheses: --estimator="outcome(epsilon=0.3)".
 
-The run ends at the first limit reached, by default after ten seconds. Ctrl-C and SIGTERM end it early; the result so
+The run ends at the first limit it reaches, by default after ten seconds. Ctrl-C and SIGTERM end it early; the result so
 far is still printed and written. With --resume the same command continues the run of --checkpoint, bitwise identical to
 an uninterrupted run: limits count the whole run, and components and seed come from the checkpoint.
 """
@@ -61,7 +61,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument_group("algorithm").add_argument
     add("--estimator", help=f"{', '.join(ESTIMATORS)}. Default: chosen for the game.")
     add("--minimizer", help=f"{', '.join(MINIMIZERS)}. Default: pdcfr+ with full, else rm.")
-    add("--averaging", help=f"{', '.join(AVERAGES)}. Default: the one of the minimizer's paper.")
+    add("--averaging", help=f"{', '.join(AVERAGES)}. Default: the average of the minimizer's paper.")
     add("--batch", type=command.whole(), help="Number of traversals per gradient. Default: 1.")
     add("--baseline", action="store_true", default=None, help="Reduce the variance of sampled gradients by baselines.")
     add("--alternating", action=argparse.BooleanOptionalAction, help="Update players in turn. Default: if possible.")
@@ -73,28 +73,28 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     limits = parser.add_argument_group("limits")
     add = limits.add_argument
     add("--iterations", type=command.whole(), help="Number of iterations, such as 5000 or 1e6.")
-    add("--seconds", type=command.positive, help="Time of the run.")
-    add("--target_exploitability", type=command.positive, help="Run until the exploitability is this small.")
-    command.add_seed(limits, "Makes a run repeatable.")
+    add("--seconds", type=command.positive, help="Length of the run in seconds.")
+    add("--target_exploitability", type=command.positive, help="Stop once the exploitability is at most this.")
+    command.add_seed(limits, "Seed of the run.")
     add = parser.add_argument_group("trees, threads, clusters").add_argument
-    meaning = "Compile the tree, traverse the game by rules or its public tree, or expand it lazily. Default: auto."
+    meaning = "Compiled tree, lazily expanded tree, traversal by compiled rules, or public tree. Default: auto."
     add("--tree", choices=TREES, help=meaning)
     meaning = "Merge information states that are equivalent under board symmetry."
     add("--symmetry", action="store_true", default=None, help=meaning)
-    add("--memory", type=command.memory_size, help="Of the process, such as 4GB. Default: half of the free one.")
+    add("--memory", type=command.memory_size, help="Memory limit, such as 4GB. Default: half of the free memory.")
     add("--threads", type=command.whole(), help="Number of threads. Default: 1.")
-    meaning = "Sample on a Ray cluster: ray, ray://HOST:PORT or HOST:PORT; local: in this process, with equal results."
+    meaning = "Sample on a Ray cluster: ray, ray://HOST:PORT or HOST:PORT; local samples here, with equal results."
     add("--cluster", metavar="ADDRESS", help=meaning)
-    meaning = f"Number of processes of the cluster that sample. Default: {_WORKERS}."
+    meaning = f"Number of sampling processes on the cluster. Default: {_WORKERS}."
     add("--workers", type=command.whole(1, 10_000), help=meaning)
     add = parser.add_argument_group("files and output").add_argument
-    add("--policy_out", help="Write the average policy there, as .npz.")
-    add("--checkpoint", help="Write the state of the run there, for --resume.")
-    add("--checkpoint_interval", type=command.duration, help="How often, such as 90s, 5m or 2h. Default: 60s.")
+    add("--policy_out", help="Write the average policy to this .npz file.")
+    add("--checkpoint", help="Write the state of the run to this file, for --resume.")
+    add("--checkpoint_interval", type=command.duration, help="Time between checkpoints, such as 90s. Default: 60s.")
     add("--resume", action="store_true", help="Continue the run of --checkpoint.")
-    meaning = "Append iterations, nodes_touched, seconds and exploitability of evaluations as JSON lines."
+    meaning = "Append each evaluation to this file as JSON: iterations, nodes_touched, seconds, exploitability."
     add("--log", help=meaning)
-    meaning = "Time between these evaluations, such as 0.5s or 5m. Default: 1s with --log, else none."
+    meaning = "Time between evaluations, such as 0.5s or 5m. Default: 1s with --log, otherwise no evaluations."
     add("--eval_every", type=command.duration, help=meaning)
     command.add_json(parser)
     command.add_quiet(parser)
@@ -140,8 +140,8 @@ def _neural_solver(arguments: argparse.Namespace, resumed: CheckpointLock | None
     settings = solver.config.as_dict()
     changes = ", ".join(f"{name}={value}" for name, value in settings.items() if value != defaults[name])
     command.show_notes()
-    command.note(arguments, f"solving with {name}, seed {solver.seed}: {changes or 'the default settings'}")
-    heading = [["algorithm", name], ["settings", changes or "the default ones"]]
+    command.note(arguments, f"solving with {name}, seed {solver.seed}: {changes or 'default settings'}")
+    heading = [["algorithm", name], ["settings", changes or "the defaults"]]
     return solver, {"algorithm": name, "settings": settings}, heading
 
 
@@ -193,7 +193,7 @@ def _components(solver: Solver, names: dict[str, str]) -> str:
 def _distributed_solver(
     arguments: argparse.Namespace, given: dict[str, Any], resumed: CheckpointLock | None, stack: contextlib.ExitStack
 ) -> Any:
-    why = f"does not go together with --cluster={arguments.cluster}: workers use a compiled tree"
+    why = f"cannot be combined with --cluster={arguments.cluster}: workers use a compiled tree"
     command.refuse(arguments, ("threads", "tree", "memory", "symmetry", "baseline"), why)
     workers, cluster = arguments.workers or _WORKERS, arguments.cluster
     if cluster != _LOCAL:
@@ -229,15 +229,15 @@ def _lock_of(arguments: argparse.Namespace) -> CheckpointLock:
     path, policy = arguments.checkpoint, arguments.policy_out
     own = os.path.realpath(path)
     if policy is not None and os.path.realpath(policy) in (own, f"{own}.lock"):
-        raise UsageError(f"--policy_out={policy} is the checkpoint or its lock: give another name.")
+        raise UsageError(f"--policy_out={policy} is the checkpoint or its lock file: give another name.")
     if arguments.resume and not os.path.exists(path):
-        raise CheckpointError(f"there is no checkpoint {path} to resume: leave --resume out for a new run.")
+        raise CheckpointError(f"there is no checkpoint {path} to resume: leave out --resume for a new run.")
     lock = CheckpointLock(path)
     if not arguments.resume and os.path.exists(path):
         lock.release()
         raise CheckpointError(
-            f"{path} holds a checkpoint: add --resume to continue its run. For a new run delete it, or give another "
-            "name; it is not overwritten."
+            f"{path} already holds a checkpoint: add --resume to continue its run. For a new run, delete the file "
+            "or give another name."
         )
     return lock
 
@@ -248,7 +248,7 @@ def _arguments_to_resume(lock: CheckpointLock, given: dict[str, Any], arguments:
     _require_seed(lock, header["seed"], arguments)
     if (header["num_batches"] is None) != (arguments.cluster is None):
         advice = "leave out --cluster" if arguments.cluster else "give --cluster=ray, or local"
-        raise CheckpointError(f"{lock} is of a run with{'out' if arguments.cluster else ''} --cluster: {advice}.")
+        raise CheckpointError(f"{lock} is from a run with{'out' if arguments.cluster else ''} --cluster: {advice}.")
     own = {name: value for name, value in given.items() if (name, value) != ("tree", "auto")}
     return saved_state.arguments_of(lock, header) | own
 
@@ -256,8 +256,8 @@ def _arguments_to_resume(lock: CheckpointLock, given: dict[str, Any], arguments:
 def _require_seed(lock: CheckpointLock, seed: int | None, arguments: argparse.Namespace) -> None:
     if arguments.seed not in (None, seed):
         raise CheckpointError(
-            f"{lock} is of a run with seed={seed}, and the command line gives --seed={arguments.seed}: leave that out, "
-            "or start a new run with another --checkpoint."
+            f"{lock} is from a run with seed={seed}, but the command line gives --seed={arguments.seed}: leave out "
+            "--seed, or start a new run with another --checkpoint."
         )
 
 
@@ -274,7 +274,7 @@ def _run_and_print(
     interrupted = isinstance(ended_by, KeyboardInterrupt)
     failed = ended_by is not None and not isinstance(ended_by, KeyboardInterrupt | CheckpointError | RecordError)
     if tree is None:
-        command.note(arguments, "computing the average policy, whose networks may have to be trained")
+        command.note(arguments, "computing the average policy, which may require training its networks")
     if arguments.policy_out is not None:
         policy = solver.average_policy()
         policy.save(arguments.policy_out) if tree is None else save_policy(policy, arguments.policy_out)
@@ -364,7 +364,7 @@ def _known_quality(solver: Any, arguments: argparse.Namespace, interrupted: bool
         with contextlib.suppress(BudgetError):  # a large game has no exact evaluation
             whole = solver.whole_tree(_SMALL_TREE)
             evaluation = evaluate(whole, solver.average_policy())
-    elif RULES in tree.provides and solver.iterations > 0 and not interrupted:
+    elif RULES in tree.provides and tree.perfect_recall and solver.iterations > 0 and not interrupted:
         evaluation = _exact_by_rules(solver, arguments)
     elif INFOSETS in tree.provides:
         evaluation = solver.evaluate()
@@ -395,7 +395,7 @@ def _exact_by_rules(solver: Any, arguments: argparse.Namespace) -> Evaluation | 
 
 
 def _print_result(tree: Any, result: dict[str, Any], heading: list[list[str]], failed: bool) -> None:
-    ended = " (then came an error)" if failed else " (memory full)" if result["stopped"] else ""
+    ended = " (ended by an error)" if failed else " (memory full)" if result["stopped"] else ""
     rate = result["iterations_per_second"]
     rows = [
         ["game", result["game"]],

@@ -12,7 +12,7 @@ from mccfr_plus.trees.game_tree import compile_game
 from mccfr_plus.trees.loading import load_game
 from mccfr_plus.trees.size_estimate import CONFIDENCE, ESTIMATORS, Interval, SizeEstimate, as_text, estimate_size
 
-SUMMARY = "Count a game's histories, information sets, sequences and M-values, or estimate its size."
+SUMMARY = "Count a game's histories, information sets and sequences, or estimate its size."
 
 _HOWS = {"compiled": "compile the tree", "rules": "traverse the game by its rules"}
 _HOWS |= {"lazy": "expand the tree on demand", "public": "traverse the public tree"}
@@ -25,9 +25,9 @@ NOTES = """
   memory             of the tree; of arrays per information set and action, without texts; and the additional memory of
                      external sampling with regret matching
 
---estimate compiles nothing, so that it works for games of every size: histories by kind, the information sets seen,
-the memory of a compiled tree with a solver, histories that one iteration of each estimator visits under the uniform
-strategy, and a recommendation how to solve the game.
+--estimate does not compile the game, so it works for games of any size. It estimates the histories of each kind, the
+memory of a compiled tree and a solver, and the histories that one iteration of each estimator visits under the uniform
+strategy. It counts the information sets of a sample and recommends how to solve the game.
 """
 
 
@@ -35,12 +35,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     command.add_game(parser)
     add = parser.add_argument
     add("--estimate", action="store_true", help="Estimate the size from a sample instead of compiling the game.")
-    meaning = "Histories to visit, with --estimate. Default: 100000."
+    meaning = "Number of histories that --estimate visits. Default: 100000."
     add("--sample_size", type=command.whole(1, 10**9), help=meaning)
     add("--seconds", type=command.positive, help="Time limit of --estimate.")
-    meaning = "With --estimate: also the histories with one representative per symmetry class of the board."
+    meaning = "With --estimate: also the number of histories if one represents each symmetry class of the board."
     add("--symmetry", action="store_true", default=None, help=meaning)
-    command.add_seed(parser, "Seed of the sample, with --estimate.")
+    command.add_seed(parser, "Seed of --estimate.")
     command.add_json(parser)
 
 

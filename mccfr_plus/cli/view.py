@@ -23,7 +23,7 @@ from mccfr_plus.files.atomic_write import require_kind
 from mccfr_plus.trees.game_tree import GameTree
 from mccfr_plus.trees.loading import load_game
 
-SUMMARY = "Look at a saved policy in the browser: information states, probabilities, values, regrets."
+SUMMARY = "Show a saved policy in the browser: information states, probabilities, values, regrets."
 
 NOTES = f"""
 The page is one file that needs no network. It lists information states, most often reached first, and can be searched.
@@ -31,15 +31,15 @@ For each action of the selected one it shows
   probability   the policy's probability of the action
   value         the player's expected payoff after it, given that play has reached the information state
   regret        value - the policy's value there: above 0, the policy should have played it more
-Values are a dash where the other players never let play come. Of a game that is too large to compile, the page shows
-the information states of the {MOST_HISTORIES:,} most probable histories, without values.
+A dash replaces the values of information states that the other players never reach. For a game that is too large to
+compile, the page shows the information states of the {MOST_HISTORIES:,} most probable histories, without values.
 """
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     command.add_game(parser)
     parser.add_argument("policy", metavar="POLICY", help=command.POLICY_HELP)
-    parser.add_argument("--out", help="Write the page there. Default: a temporary file.")
+    parser.add_argument("--out", help="Write the page to this file. Default: a temporary file.")
     flag = argparse.BooleanOptionalAction
     parser.add_argument("--open", action=flag, default=True, help="Open the page in the browser. Default: yes.")
 

@@ -9,14 +9,14 @@ from mccfr_plus.policies.table import infoset_values
 from mccfr_plus.solver.solver import Solver
 from mccfr_plus.trees.game_tree import compile_game
 
-SUMMARY = "Compile common kernels once, so that later commands start at once."
+SUMMARY = "Compile the common kernels in advance, so that later commands start immediately."
 
 _SOLVERS = [(estimator, rule) for estimator in ("external", "outcome", "full") for rule in ("rm", "rm+")]
 _SOLVERS.append(("full", "pdcfr+"))  # the default on small games
 NOTES = """
-Compiled are the estimators external, outcome and full with the minimizers rm and rm+, full with pdcfr+, and the kernels
-of evaluate, view and export. Other combinations are compiled at their first use, in about 4 seconds each. Compiled
-kernels are kept on disk until the package or Numba changes.
+This compiles the estimators external, outcome and full with the minimizers rm and rm+, full with pdcfr+, and the
+kernels of evaluate, view and export. Any other combination is compiled on first use, which takes about 4 seconds.
+Compiled kernels are kept on disk until the package or Numba changes.
 """
 
 
@@ -30,5 +30,5 @@ def run(arguments: argparse.Namespace) -> None:
         Solver(tree, estimator, minimizer, seed=1).run(1).evaluate()
     infoset_values(tree, tree.uniform_strategy())
     names = ", ".join(f"{estimator} + {minimizer}" for estimator, minimizer in _SOLVERS)
-    print(f"compiled, or found in {cache_folder()}: {names}, evaluation")
+    print(f"compiled or already in {cache_folder()}: {names}, evaluation")
     print(f"{time.perf_counter() - begin:.1f} s")

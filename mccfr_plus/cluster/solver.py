@@ -214,7 +214,7 @@ class DistributedSolver(contextlib.AbstractContextManager, Solver):
 
     In every round, workers get the current strategy, make a fixed number of batches of traversals, each with its own
     random stream, and return sparse sums. The driver adds the sums in the order of batches and updates. So a gradient
-    is the mean of many estimates, without bias (Farina, Kroer, Sandholm 2020, section 6). Results depend on `seed`,
+    is the mean of many estimates, without bias (Farina, Kroer, Sandholm 2020, section 5.2). Results depend on `seed`,
     `num_batches` and `traversals`, but not on the number or the speed of workers, or on a worker's crash.
 
     Otherwise it is used like a `Solver`. Close it after use, or use it in a ``with`` block.
@@ -222,10 +222,13 @@ class DistributedSolver(contextlib.AbstractContextManager, Solver):
     Args:
         game: As for `Solver`. It must fit into the memory of each machine. Workers get the compiled tree and do not
             load the game.
-        estimator, minimizer, averaging, seed: See `Solver`; the estimator must sample.
+        estimator: As for `Solver`. It must sample.
+        minimizer: As for `Solver`.
+        averaging: As for `Solver`.
         alternating: See `Solver`. False: one round serves all players, which takes half of the rounds for two players.
         num_batches: Number of batches per gradient: at least the number of workers, more if some are slower.
         traversals: Number of traversals per batch.
+        seed: As for `Solver`.
         workers: Number of processes that sample; None: one per CPU of the cluster.
         cluster: An address as for `Cluster`, a connected `Cluster`, or ``"local"``: this process samples, with the
             same results.

@@ -54,7 +54,7 @@ class CFRSolver(_CFRSolver):
 
     Args:
         game: A `pyspiel.Game`.
-        seed: Not used: a full traversal draws nothing.
+        seed: Not used: the algorithm is deterministic.
 
     Raises:
         GameError: If the game cannot be compiled.

@@ -13,13 +13,13 @@ from mccfr_plus.minimizers import RegretMatching, RegretMatchingPlus
 class CFRBRSolver(FullCFRSolver):
     """CFR-BR: each player runs CFR against the other's best response (Johanson et al. 2012).
 
-    OpenSpiel's may take another of several best responses, and then has other policies.
+    OpenSpiel's may choose a different one of several best responses, and then its policies differ.
 
     Args:
         game: A two-player zero-sum `pyspiel.Game`.
         linear_averaging: Whether iteration t has weight t in the average policy.
-        regret_matching_plus: Whether cumulative regrets are cut at 0.
-        seed: Not used: nothing is drawn.
+        regret_matching_plus: Whether cumulative regrets are clipped at 0.
+        seed: Not used: the algorithm is deterministic.
 
     Raises:
         GameError: If the game cannot be compiled, has imperfect recall, or is not a two-player zero-sum game.

@@ -15,11 +15,11 @@ from mccfr_plus.minimizers import RegretMatching
 
 
 class ExternalSamplingSolver(DropInSolver):
-    """External sampling MCCFR (Lanctot et al. 2009, section 3.2).
+    """External sampling MCCFR (Lanctot et al. 2009, section 3, equation 11).
 
     Differs from OpenSpiel's: SIMPLE is unbiased for any number of players. OpenSpiel averages player i + 1's policy on
     player i's traversals. With more than two players, their visits depend on the third player's changing policy, so
-    that an additional traversal is made here for the average.
+    this solver makes an additional traversal for the average.
 
     Args:
         game: A `pyspiel.Game` of any size.
@@ -30,7 +30,7 @@ class ExternalSamplingSolver(DropInSolver):
 
     Raises:
         GameError: If the game cannot be solved or has imperfect recall.
-        ConfigError: If `average_type` or `seed` is something else.
+        ConfigError: If `average_type` or `seed` is invalid.
 
     Examples:
         >>> import mccfr_plus, pyspiel

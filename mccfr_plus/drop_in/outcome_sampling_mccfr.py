@@ -11,20 +11,20 @@ from mccfr_plus.minimizers import RegretMatching
 
 
 class OutcomeSamplingSolver(DropInSolver):
-    """Outcome sampling MCCFR (Lanctot et al. 2009, section 3.1) with OpenSpiel's exploration by default.
+    """Outcome sampling MCCFR (Lanctot et al. 2009, section 3) with OpenSpiel's exploration by default.
 
     Differs from OpenSpiel's in the average, which is updated at the opponents' infosets of the sampled history (two
     players), or by an additional traversal (more than two). OpenSpiel updates the traversing player's infosets,
-    weighted by reach over sampling probability, and misses infosets that the opponents do not reach at that time.
+    weighted by reach over sampling probability, and omits infosets that the opponents currently do not reach.
 
     Args:
         game: A `pyspiel.Game` of any size.
         seed: An integer for a repeatable run, a numpy generator, or None for entropy.
-        epsilon: Share of uniform exploration at own nodes, in (0, 1].
+        epsilon: Share of uniform exploration at the player's nodes, in (0, 1].
 
     Raises:
         GameError: If the game cannot be solved.
-        ConfigError: If `seed` or `epsilon` is something else.
+        ConfigError: If `seed` or `epsilon` is invalid.
 
     Examples:
         >>> import mccfr_plus, pyspiel

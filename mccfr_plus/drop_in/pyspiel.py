@@ -33,7 +33,7 @@ class _CppPolicies(DropInSolver):
     """A drop-in whose policies are C++ ones, as pyspiel's functions and bots expect them: uniform where unknown."""
 
     def average_policy(self) -> pyspiel.PartialTabularPolicy:  # type: ignore[override]
-        """Returns a copy of the average policy, which is what converges to an equilibrium."""
+        """Returns a copy of the average policy, which converges to an equilibrium."""
         return pyspiel.PartialTabularPolicy(self.tabular_average_policy().policy_table())
 
     def current_policy(self) -> pyspiel.PartialTabularPolicy:  # type: ignore[override]
@@ -78,7 +78,7 @@ class OutcomeSamplingMCCFRSolver(_CppPolicies, OutcomeSamplingSolver):
 
     Args:
         game: A `pyspiel.Game` of any size: a large one is expanded where traversals go.
-        epsilon: Share of uniform exploration at own nodes, in (0, 1].
+        epsilon: Share of uniform exploration at the player's nodes, in (0, 1].
         seed: An integer for a repeatable run (all negative ones, such as the default, are the same fixed seed,
             as in C++), a numpy generator, or None for entropy.
 

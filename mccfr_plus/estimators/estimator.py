@@ -58,17 +58,17 @@ class Estimator(Component):
     docs/tutorials/own-components.md has a complete example.
 
     Attributes:
-        short_name: How messages call it.
+        short_name: Its name in messages.
         kernel: The kernel, as a ``staticmethod``, or a property where it depends on the parameters.
         references: Keys of `mccfr_plus.citations`.
-        gives: What it provides whatever its parameters, in words of `mccfr_plus.trees.needs`. With `OPPONENTS_DRAWN`
+        gives: What it provides for all parameters, in words of `mccfr_plus.trees.needs`. With `OPPONENTS_DRAWN`
             its kernel calls `LIST_VISIT` at every opponent's infoset that it visits.
         visits_all_chance: Whether all chance outcomes are visited.
         visits_all_own: Whether all of the player's own actions can be visited in one traversal.
         sample_per_infoset: Whether one action is drawn per opponents' infoset and traversal, and not one per node.
         update_all_players: Whether one traversal estimates all players' gradients; the kernel is called for player 0.
-        needs_leaves: Whether the leaf tables of the tree are needed.
-        sampling_weights: Which array the kernel gets as ``sampling_weights``.
+        needs_leaves: Whether it needs the leaf tables of the tree.
+        sampling_weights: Which array the kernel receives as ``sampling_weights``.
 
     Examples:
         >>> mccfr_plus.ExternalSampling().visits_all_own, mccfr_plus.OutcomeSampling().visits_all_own
@@ -105,7 +105,7 @@ class Estimator(Component):
         return self.kernel
 
     def parameters(self) -> np.ndarray:
-        """Returns what the kernel gets as ``parameters``, float64."""
+        """Returns the ``parameters`` of the kernel, float64."""
         return np.zeros(0)
 
     def sampling_strategy(self, tree: Any) -> Any:
@@ -154,6 +154,9 @@ class TraversalSampling(Estimator):
 class ChanceSampling(TraversalSampling):
     """Chance sampling: one outcome at chance nodes, everything else visited (Lanctot et al. 2009, section 3).
 
+    Every chance node has its own draw (Gibson et al. 2012, section 2): Leduc poker's board is drawn after each betting.
+    A block of Lanctot et al. has one sequence of chance outcomes. Both are unbiased.
+
     Examples:
         >>> mccfr_plus.Solver("kuhn_poker", mccfr_plus.ChanceSampling(), seed=1).run(200).exploitability() < 0.4
         True
@@ -197,13 +200,13 @@ def inclusion_by_regret(parameters, regrets, slot, total):
 
 @dataclass(frozen=True)
 class ExternalSampling(OpponentsSampled):
-    """External sampling: one draw at chance and opponents' nodes, all own actions (Lanctot et al. 2009, section 3.2).
+    """External sampling: one draw at chance and opponents' nodes, all own actions (Lanctot et al. 2009, equation 11).
 
     Args:
-        sample_per_infoset: One draw per opponents' infoset and traversal, as the paper defines it, not per node, as
-            OpenSpiel does it.
+        sample_per_infoset: Whether to draw once per opponents' infoset and traversal, as in the paper, or once per
+            node, as in OpenSpiel.
         prune_below: Own actions whose cumulative regret is below this number, in the game's payoffs, are visited with
-            probability `prune_probability` only, and are then weighted by its inverse; None: all are always visited.
+            probability `prune_probability` only, and are then weighted by its inverse. Default: no pruning.
             At most 0. Needs a minimizer that keeps negative regrets.
         prune_probability: Probability of visiting a pruned action, in (0, 1].
 
@@ -261,7 +264,7 @@ def inclusion_by_average(parameters, average, slot, total):
 class AverageStrategySampling(OpponentsSampled):
     """External sampling that visits a subset of own actions, chosen by the average strategy (Gibson et al. 2012).
 
-    Each own action is visited, independently of the others, with probability
+    Each of the player's actions is visited independently with probability
 
         rho(I, a) = max(epsilon, (beta + tau s(I, a)) / (beta + sum_b s(I, b))),   at most 1,
 
@@ -274,8 +277,8 @@ class AverageStrategySampling(OpponentsSampled):
 
     Args:
         epsilon: Smallest probability of a visit, in (0, 1].
-        tau: Actions of an average probability of at least 1 / tau are always visited; at least 1.
-        beta: While sums are below this, most actions are visited; at least 0.
+        tau: Actions with average probability of at least 1 / tau are always visited; at least 1.
+        beta: Most actions are visited while the sums are below this number; at least 0.
         sample_per_infoset: See `ExternalSampling`.
 
     Examples:

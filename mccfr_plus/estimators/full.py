@@ -99,18 +99,53 @@ def full_by_rules(parameters, sampling_weights, tree, strategy, scratch, player)
 
 @inline_kernel
 def exact_gradient(tree, reach, gradient, player):
-    """Writes the player's rows of the gradient, given all players' reach. `gradient` is modified in place."""
+    """Writes the player's rows of the gradient, given all players' reach. `gradient` is modified in place.
+
+    It has room for the terms of a tree with leaf tables: see `arrays.gradient_size`.
+    """
     if IS_PUBLIC():
         public_gradient(tree, reach, gradient, player)
-    elif len(tree.slot_range) == 3:
-        _two_player_gradient(tree, reach, gradient, player)
+    elif len(tree.leaf_term) > 0:
+        _write_terms(tree, reach, gradient, player)
+        _add_terms(tree, gradient, player)
     else:
-        _many_player_gradient(tree, reach, gradient, player)
+        _multiply_entries(tree, reach, gradient, player)
 
 
 @inline_kernel
-def _two_player_gradient(tree, reach, gradient, player):
-    """Writes (sparse matrix) x (the other player's reach), four rows at a time. `gradient` is modified in place."""
+def _write_terms(tree, reach, gradient, player):
+    """Writes values times the reach of all other players behind the gradient, which is modified in place."""
+    others, value, place = tree.leaf_others, tree.leaf_value, tree.slot_range[-1] + len(tree.slot_range)
+    begin, end, num_others = tree.term_range[player], tree.term_range[player + 1], len(tree.slot_range) - 2
+    if num_others == 1:
+        for term in range(begin, end):
+            gradient[at(place + term - begin)] = value[at(term)] * reach[at(others[at(term)])]
+    else:
+        for term in range(begin, end):
+            product = value[at(term)]
+            for other in range(term * num_others, (term + 1) * num_others):
+                product *= reach[at(others[at(other)])]
+            gradient[at(place + term - begin)] = product
+
+
+@inline_kernel
+def _add_terms(tree, gradient, player):
+    """Adds up the terms of each row, four rows at a time. `gradient` is modified in place."""
+    start, row, terms = tree.leaf_start, tree.leaf_row, tree.leaf_term
+    place = tree.slot_range[-1] + len(tree.slot_range)
+    for block in range(tree.leaf_range[player], tree.leaf_range[player + 1]):
+        sum_0, sum_1, sum_2, sum_3 = 0.0, 0.0, 0.0, 0.0
+        for entry in range(start[at(block)], start[at(block + 1)], BLOCK):
+            sum_0 += gradient[at(place + terms[at(entry)])]
+            sum_1 += gradient[at(place + terms[at(entry + 1)])]
+            sum_2 += gradient[at(place + terms[at(entry + 2)])]
+            sum_3 += gradient[at(place + terms[at(entry + 3)])]
+        _write_rows(gradient, row, block * BLOCK, sum_0, sum_1, sum_2, sum_3)
+
+
+@inline_kernel
+def _multiply_entries(tree, reach, gradient, player):
+    """Writes (sparse matrix) x (the other player's reach), four rows at a time, where each entry is a term."""
     start, row, others, value = tree.leaf_start, tree.leaf_row, tree.leaf_others, tree.leaf_value
     for block in range(tree.leaf_range[player], tree.leaf_range[player + 1]):
         sum_0, sum_1, sum_2, sum_3 = 0.0, 0.0, 0.0, 0.0
@@ -119,27 +154,15 @@ def _two_player_gradient(tree, reach, gradient, player):
             sum_1 += value[at(entry + 1)] * reach[at(others[at(entry + 1)])]
             sum_2 += value[at(entry + 2)] * reach[at(others[at(entry + 2)])]
             sum_3 += value[at(entry + 3)] * reach[at(others[at(entry + 3)])]
-        first = block * BLOCK
-        gradient[at(row[at(first)])] = sum_0
-        gradient[at(row[at(first + 1)])] = sum_1
-        gradient[at(row[at(first + 2)])] = sum_2
-        gradient[at(row[at(first + 3)])] = sum_3
+        _write_rows(gradient, row, block * BLOCK, sum_0, sum_1, sum_2, sum_3)
 
 
 @inline_kernel
-def _many_player_gradient(tree, reach, gradient, player):
-    """The same for any number of other players, whose reaches are multiplied."""
-    start, row, others, value = tree.leaf_start, tree.leaf_row, tree.leaf_others, tree.leaf_value
-    num_others = len(tree.slot_range) - 2
-    for block in range(tree.leaf_range[player], tree.leaf_range[player + 1]):
-        for lane in range(BLOCK):
-            total = 0.0
-            for entry in range(start[block] + lane, start[block + 1], BLOCK):
-                product = value[entry]
-                for other in range(entry * num_others, (entry + 1) * num_others):
-                    product *= reach[others[other]]
-                total += product
-            gradient[row[block * BLOCK + lane]] = total
+def _write_rows(gradient, row, first, sum_0, sum_1, sum_2, sum_3):
+    gradient[at(row[at(first)])] = sum_0
+    gradient[at(row[at(first + 1)])] = sum_1
+    gradient[at(row[at(first + 2)])] = sum_2
+    gradient[at(row[at(first + 3)])] = sum_3
 
 
 @inline_kernel
@@ -175,8 +198,8 @@ class Full(Estimator):
     2015). By default no tree is traversed: the sequence form's matrix gives the same gradient, several times as fast.
 
     Args:
-        traversal: Traverse the tree instead, as the papers' algorithms do. Differs from the matrix by rounding.
-        pruning: Traverse the tree and leave out what the other players do not reach (Lanctot et al. 2009, section 5).
+        traversal: Whether to traverse the tree instead, as in the papers. Differs from the matrix by rounding.
+        pruning: Whether to traverse the tree without what the others do not reach (Lanctot et al. 2009, section 5).
             Bitwise identical to `traversal`; `nodes_touched` counts what was visited.
 
     Examples:
@@ -223,9 +246,8 @@ class Full(Estimator):
 class BestResponseOpponent(Estimator):
     """The exact gradient against the other player's best response: with regret matching CFR-BR (Johanson et al. 2012).
 
-    For two-player zero-sum games. Both players learn, each against best responses. So a player's strategies have no
-    regret against these: its average strategy, and with a high probability also a late one, is as little exploitable
-    as its information sets allow.
+    For two-player zero-sum games. Both players learn, each against best responses. So a player's average strategy, and
+    with high probability also a late strategy, is as little exploitable as its information sets allow.
 
     Examples:
         >>> mccfr_plus.Solver("kuhn_poker", "best_response", "rm+").run(1000).exploitability() < 0.01

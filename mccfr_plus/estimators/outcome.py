@@ -22,7 +22,7 @@ from mccfr_plus.trees.tree import Tree
 
 @inline_kernel
 def outcome_traversal_for_all(parameters, exploration, tree, strategy, scratch, player):
-    """Adds what one sampled history says to all players' gradients (Lanctot et al. 2009, appendix, algorithm 1).
+    """Adds what one sampled history says to all players' gradients (Lanctot et al. 2009, appendix A.1.1).
 
     All players' actions are drawn from xi, and every player i gets an entry at the leaf z,
 
@@ -72,14 +72,14 @@ def outcome_traversal_for_all(parameters, exploration, tree, strategy, scratch, 
 
 @dataclass(frozen=True)
 class OutcomeSampling(TraversalSampling):
-    """Outcome sampling: one history, own actions drawn epsilon-on-policy (Lanctot et al. 2009, section 3.1).
+    """Outcome sampling: one history, own actions drawn epsilon-on-policy (Lanctot et al. 2009, section 3, equation 10).
 
     Args:
-        epsilon: Share of exploration at own nodes, in (0, 1]; the paper's 0.6.
-        update_all_players: One history updates all players, who all explore (the paper's algorithm 1), at the end of
+        epsilon: Share of exploration at the player's nodes, in (0, 1]; 0.6 in the paper.
+        update_all_players: One history updates all players, who all explore (appendix A.1.1), at the end of
             an iteration. Otherwise each player has its own history, in which the others play on-policy.
         sampling: The exploration strategy: an OpenSpiel policy, or ``[num_slots]`` float64 in the order of the
-            `GameTree`; None: all actions are equally likely. Every legal action must have positive probability.
+            `GameTree`. Every legal action must have positive probability. Default: uniform.
 
     Examples:
         >>> solver = mccfr_plus.Solver("kuhn_poker", mccfr_plus.OutcomeSampling(epsilon=0.6), seed=1)
@@ -149,7 +149,7 @@ class BalancedOutcomeSampling(TraversalSampling):
     gradient is larger than (largest payoff) * (number of sequences - 1).
 
     Args:
-        epsilon: Share of that strategy, in (0, 1]; 1 as in the paper. The rest is on-policy.
+        epsilon: Share of the exploration strategy, in (0, 1]; 1 in the paper. The rest is on-policy.
 
     Examples:
         >>> solver = mccfr_plus.Solver("kuhn_poker", mccfr_plus.BalancedOutcomeSampling(), seed=1)

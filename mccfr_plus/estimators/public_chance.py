@@ -59,7 +59,7 @@ def sample_public_chance(parameters, sampling_weights, tree, strategy, scratch, 
 class PublicChanceSampling(Estimator):
     """Public chance sampling: one public outcome at chance, all hands and actions (Johanson et al. 2012, section 3).
 
-    It runs on public trees, where it is `Full` if chance deals nothing but hands.
+    It runs on public trees. If chance deals only hands, it equals `Full`.
 
     Examples:
         >>> solver = mccfr_plus.Solver("leduc_poker", mccfr_plus.PublicChanceSampling(), seed=1)

@@ -12,7 +12,7 @@ Nodes of which one child is drawn never wait on the stack: when a node is expand
 its children through such nodes, down to a leaf or to the next node to expand. The processor overlaps the cache misses
 of these slides: 1.3 times as fast on trees larger than the cache.
 
-References: Lanctot et al. 2009, sections 3 (chance), 3.1 (outcome, equation 10), 3.2 (external) and 5 (pruning); Farina
+References: Lanctot et al. 2009, sections 3 (chance, outcome: equation 10, external: equation 11), 5 (pruning); Farina
 et al. 2020, sections 4.1 (opponent) and 4.2 (exploration strategies); Gibson et al. 2012, algorithm 1 (average
 strategy); Brown, Sandholm 2019, "Superhuman AI for multiplayer poker", supplement, algorithm 1 (regret-based pruning).
 

@@ -26,11 +26,12 @@ from mccfr_plus.kernels.compile import announce_compilation, kernel
 from mccfr_plus.kernels.slots import Bindings, bind
 from mccfr_plus.parameters import check_whole
 from mccfr_plus.policies.keyed_policy import KeyedPolicy
+from mccfr_plus.trees.abstraction import is_abstraction
 from mccfr_plus.trees.batches import states_after
 from mccfr_plus.trees.by_rules import payoff_matrix
 from mccfr_plus.trees.by_rules.frames import element_of, stabilizer_of
 from mccfr_plus.trees.by_rules.histories import ADD_GRADIENTS, LIST_LEAVES, RECORD_HISTORIES, traverse_histories
-from mccfr_plus.trees.by_rules.implicit_tree import ImplicitTree, rules_to_traverse, tree_bytes
+from mccfr_plus.trees.by_rules.implicit_tree import ImplicitTree, is_keyed, rules_to_evaluate, tree_bytes
 from mccfr_plus.trees.expansion import EXPANDING, INTERRUPTED, STATUS, interrupt
 from mccfr_plus.trees.loading import load_game
 from mccfr_plus.trees.memory import plan_memory
@@ -66,17 +67,17 @@ def evaluate_by_rules(
         game: A game with compiled rules, or its string.
         policy: See `head_to_head`; None: uniform play.
         memory: Memory limit of the whole process; see `Solver`.
-        threads: Number of threads; None: one per core.
-        progress: Whether to show a progress bar on work over a second; None: if standard error is a terminal.
+        threads: Number of threads. Default: one per core.
+        progress: Whether to show a progress bar after a second. Default: if standard error is a terminal.
         uniform_elsewhere: Whether play is uniform at infosets that the policy lacks; otherwise they are an error.
             A `KeyedPolicy` is always uniform where its solver has not been.
         symmetry: Whether to visit one history per symmetry class. The policy must be symmetric, which is checked.
-            None: if the policy was solved so.
+            Default: as the policy was solved.
 
     Raises:
-        ConfigError: If the game has no such rules or symmetries, or the memory is too little to begin.
-        PolicyError: If the policy is of another game, lacks infosets or distributions, or is not symmetric.
-        BudgetError: If the infosets do not fit the memory.
+        ConfigError: If the game has no such rules or symmetries, or the memory does not suffice to begin.
+        PolicyError: If the policy is for another game, lacks infosets or distributions, or is not symmetric.
+        BudgetError: If the infosets do not fit into the memory.
 
     Examples:
         >>> import mccfr_plus
@@ -86,14 +87,18 @@ def evaluate_by_rules(
         True
     """
     loaded = load_game(game)
-    if isinstance(policy, KeyedPolicy) and str(policy.game) != str(loaded):
+    lifted = policy if isinstance(policy, KeyedPolicy) and is_abstraction(policy.game, loaded) else None
+    if isinstance(policy, KeyedPolicy) and str(policy.game) != str(loaded) and lifted is None:
         raise PolicyError(f"a policy of {policy.game} does not fit {loaded}: evaluate it on its own game.")
     if threads is not None:
         check_whole("threads", threads)
     count = threads or os.cpu_count() or 1
     if symmetry is None:
         symmetry = is_symmetric(policy)
-    rules, with_histories = rules_to_traverse(loaded, symmetry), is_tabulated(policy, symmetry)
+    rules = rules_to_evaluate(loaded, symmetry)
+    with_histories = is_tabulated(policy, symmetry) or (lifted is not None and is_keyed(rules))
+    if lifted is not None and not with_histories:
+        rules = lifted.game.rules_game.of_real_game()  # which finds the policy's keys
     infoset_bytes, slot_bytes = tree_bytes(rules)
     if with_histories:
         infoset_bytes += sum(array.nbytes for array in InfosetHistories.room_for(1, rules)) + _NUMBER  # their order
@@ -313,6 +318,7 @@ class RulesEvaluator:
                 has_ended, visited = traverse(tree.arrays, threads[number], strategy, ALL_PLAYERS, piece, total)
                 if not has_ended and status[STATUS] == INTERRUPTED:
                     raise TraversalInterrupted
+                tree.check()
                 if not has_ended:
                     raise BudgetError(
                         f"all information sets must have a number, and {tree.num_infosets:,} have filled "

@@ -12,7 +12,8 @@ from mccfr_plus.evaluation.strategies import JointPolicy, require_player, strate
 from mccfr_plus.kernels.compile import announce_compilation, inline_kernel, kernel
 from mccfr_plus.kernels.slots import bind
 from mccfr_plus.policies.table import TreePolicy
-from mccfr_plus.trees.arrays import BLOCK, TreeArrays
+from mccfr_plus.trees.arrays import TreeArrays, gradient_size
+from mccfr_plus.trees.flattening import entries_of
 from mccfr_plus.trees.game_tree import GameTree, compile_game
 from mccfr_plus.trees.loading import load_game
 from mccfr_plus.trees.needs import PUBLIC
@@ -31,10 +32,10 @@ class Evaluation(NamedTuple):
     Attributes:
         values: ``[num_players]`` float64, expected payoffs if all players follow the policy.
         best_response_values: ``[num_players]`` float64, payoff of each player's best response to the others. In games
-            of imperfect recall it is what OpenSpiel's best response gets, which plays one action per information set,
-            chosen from the last sets to the first; the best such strategy is NP-hard to find, and may get more.
+            of imperfect recall, the payoff of OpenSpiel's best response, which plays one action per information set,
+            chosen from the last sets to the first. The best such strategy may get more, and is NP-hard to find.
         perfect_recall_values: ``[num_players]`` float64, the largest payoff against the others of a player with perfect
-            recall of all that it saw and did; equal to `best_response_values` in games of perfect recall.
+            recall of everything it saw and did; equal to `best_response_values` in games of perfect recall.
 
     Examples:
         >>> import mccfr_plus, pyspiel
@@ -69,7 +70,7 @@ class BestResponse(NamedTuple):
     Attributes:
         value: The player's expected payoff.
         policy: The joint policy with the player's strategy replaced by the best response.
-        actions: From information state to action, the first of equally good ones.
+        actions: The action at each information state, the first if several are equally good.
 
     Examples:
         >>> import mccfr_plus, pyspiel
@@ -91,7 +92,8 @@ class Evaluator:
         self._tree, self._arrays = tree, tree.arrays_with_leaves if tree.perfect_recall else tree.refined.arrays
         size, num_infosets = int(self._arrays.slot_range[-1]) + tree.num_players, len(self._arrays.infosets)
         # On a large public tree the solver's own arrays, of which the evaluation leaves nothing.
-        lent = (np.empty(size), np.empty(size + 1)) if scratch is None else (scratch.reach, scratch.gradient)
+        lent = None if scratch is None else (scratch.reach, scratch.gradient)
+        lent = lent or (np.empty(size), np.empty(gradient_size(self._arrays)))
         self._scratch = *lent, np.empty(num_infosets, np.int32)
         self.room = np.empty(tree.num_slots + tree.num_players)  # for callers: where to write the strategy
 
@@ -177,7 +179,7 @@ def exploitability(game: AnyGame, policy: JointPolicy) -> float:
 def best_response(game: AnyGame, policy: JointPolicy, player: int) -> BestResponse:
     """Returns a best response of one player to a policy of the others; see `nash_conv` for arguments and errors.
 
-    A player that the game does not have is a ConfigError.
+    ConfigError if the game has no such player.
 
     Examples:
         >>> import mccfr_plus, pyspiel
@@ -187,7 +189,7 @@ def best_response(game: AnyGame, policy: JointPolicy, player: int) -> BestRespon
     tree = _tree_of(game, policy)
     require_player(tree.game, player)
     arrays, strategy, size = tree.arrays_with_leaves, strategy_of(tree, policy), tree.num_slots + tree.num_players
-    reach, gradient, best = np.empty(size), np.empty(size + 1), np.zeros(tree.num_infosets, np.int32)
+    reach, gradient, best = np.empty(size), np.empty(gradient_size(arrays)), np.zeros(tree.num_infosets, np.int32)
     own_reach(arrays, strategy, reach)
     respond = bind(best_response_value, tree.bindings, partial=True)
     value, _ = respond(arrays, reach, player, gradient, best)
@@ -202,7 +204,7 @@ class Equilibrium(NamedTuple):
     """An equilibrium of a two-player zero-sum game, with bounds that show how exact it is.
 
     Attributes:
-        policy: The strategies of both players, uniform where the player's own strategy does not lead.
+        policy: The strategies of both players, uniform at infosets that the player's own strategy does not reach.
         lower: Player 0's payoff against a best response to its strategy.
         upper: Payoff of player 0's best response to player 1's strategy.
 
@@ -299,20 +301,15 @@ def require_zero_sum(tree: GameTree) -> None:
 
 def num_entries(tree: GameTree) -> int:
     """Returns the size of the program: the number of pairs of last sequences with a payoff."""
-    arrays = tree.arrays_with_leaves
-    return int(np.count_nonzero(arrays.leaf_value[: arrays.leaf_start[arrays.leaf_range[1]]]))
+    return len(entries_of(tree.arrays_with_leaves, 0)[0])
 
 
 def _payoffs(tree: GameTree) -> Any:
     """Returns A as a csr_array by both players' last slots; empty sequences are the last two rows and columns."""
     from scipy.sparse import csr_array
 
-    arrays, size = tree.arrays_with_leaves, tree.num_slots + 2
-    blocks = np.arange(arrays.leaf_range[1])  # player 0's come first
-    block_of = np.repeat(blocks, np.diff(arrays.leaf_start)[blocks])
-    used = np.flatnonzero(arrays.leaf_value[: len(block_of)])  # the others fill up blocks
-    rows = arrays.leaf_row[block_of[used] * BLOCK + used % BLOCK]  # a block's length is a multiple of BLOCK
-    return csr_array((arrays.leaf_value[used], (rows, arrays.leaf_others[used])), shape=(size, size))
+    rows, others, values = entries_of(tree.arrays_with_leaves, 0)
+    return csr_array((values, (rows, others[:, 0])), shape=(tree.num_slots + 2, tree.num_slots + 2))
 
 
 def _plan(tree: GameTree, player: int) -> Any:

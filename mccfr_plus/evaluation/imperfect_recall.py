@@ -5,7 +5,7 @@ import numpy as np
 from mccfr_plus.errors import GameError
 from mccfr_plus.estimators.full import exact_gradient
 from mccfr_plus.kernels.compile import kernel
-from mccfr_plus.trees.arrays import TreeArrays
+from mccfr_plus.trees.arrays import TreeArrays, gradient_size
 from mccfr_plus.trees.scratch import pass_reach
 from mccfr_plus.trees.tree import Tree
 
@@ -44,7 +44,7 @@ def imperfect_recall_value(tree: Tree, strategy: np.ndarray, player: int) -> flo
     """
     refined = tree.refined
     arrays, num_slots = refined.arrays, len(refined.slot_of)
-    gradient, reach = np.zeros(num_slots + tree.num_players + 1), np.ones(num_slots + tree.num_players)
+    gradient, reach = np.zeros(gradient_size(arrays)), np.ones(num_slots + tree.num_players)
     _gradient(strategy, reach, gradient, player, arrays)
     own = np.arange(*arrays.infoset_range[player : player + 2])
     records, infoset_of = arrays.infosets[own], refined.infoset_of[own]

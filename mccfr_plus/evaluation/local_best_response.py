@@ -265,20 +265,20 @@ def local_best_response(
     seed: Seed = None,
     progress: bool = False,
 ) -> LocalBestResponse:
-    """Returns a player's payoff against a policy with one decision of lookahead: at most that of a best response.
+    """Returns the payoff of a strategy with one decision of lookahead: a lower bound on a best response's payoff.
 
     At each of the player's information states, all consistent histories are weighted by the probabilities of chance and
     of the opponents' strategies. The player takes the action after which `rollout` has the largest expected payoff.
-    Decisions depend on information states and `seed` only: so this is a strategy, also where expectations are sampled,
-    and its payoff is at most the best response's value. Games with control variates estimate it without bias.
+    Decisions depend only on information states and `seed`. So this is a strategy, even if expectations are sampled, and
+    its payoff is at most the best response's value. Games with control variates estimate it without bias.
 
     Args:
         game: A game with perfect recall; see `head_to_head` for the arguments not listed here and for errors.
         policy: The policy to respond to.
         player: The responding player, 0 .. num_players - 1.
-        rollout: The player's policy after the decision: None for `policy`, ``{}`` for uniform play, or any other.
+        rollout: The player's policy after the decision; ``{}`` is uniform play. Default: `policy`.
         max_histories: Maximum number of histories of an exact belief; larger beliefs are samples of this size.
-        num_rollouts: Plays per action where an expectation is sampled.
+        num_rollouts: Number of rollouts per action if an expectation is sampled.
         max_nodes: Maximum number of histories of an exact expectation, per decision.
 
     Examples:

@@ -45,8 +45,8 @@ class Estimate(NamedTuple):
         high: Upper end of the interval.
         kind: ``"exact"``, ``"estimate"``, ``"lower bound"`` or ``"upper bound"``.
         confidence: Confidence of the interval, between 0 and 1.
-        samples: Number of independent games, or repetitions, that were averaged.
-        seconds: Seconds by the clock.
+        samples: Number of independent games or repetitions in the average.
+        seconds: Wall-clock time.
 
     Examples:
         >>> from mccfr_plus.evaluation import Estimate
@@ -274,9 +274,9 @@ class HeadToHead(NamedTuple):
 
     Attributes:
         estimate: Payoff per game, average over seats.
-        plain: The average payoff of the same games, without control variates.
+        plain: The same without control variates.
         by_seat: The same with `first` in seat 0, 1, ... and `second` in all others.
-        variance_reduction: Variance of a game's payoff over that of its payoff minus control variates.
+        variance_reduction: Ratio of the variances of a game's payoff without and with control variates.
 
     Examples:
         >>> import mccfr_plus

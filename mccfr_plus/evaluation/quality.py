@@ -50,11 +50,11 @@ class Finding(NamedTuple):
 
 
 class Quality(NamedTuple):
-    """Numbers about a policy, and notes on missing ones.
+    """Estimates of a policy's quality, and notes on missing ones.
 
     Attributes:
-        findings: Each with quantity, player, method and `Estimate`.
-        notes: What is missing, why, and what would help.
+        findings: Estimates, each with quantity, player, method and `Estimate`.
+        notes: Which numbers are missing, why, and how to get them.
 
     Examples:
         >>> import mccfr_plus
@@ -80,14 +80,14 @@ def estimate_quality(
 
     1. The players' values, by games with control variates.
     2. Lower and upper bounds by best responses in sampled games, with as many samples as the time allows.
-    3. Lower bounds by local best responses, in new games of those that did best in short trials.
+    3. Lower bounds by the local best responses that did best in short trials, in new games.
 
-    Bounds of one quantity by two methods are two numbers: the larger of two lower bounds is biased upwards.
+    Two methods give two bounds, since the larger of two lower bounds is biased upwards.
 
     Args:
         game: See `head_to_head`, also for the arguments not listed here and for errors.
         policy: The policy to evaluate.
-        seconds: Wall-clock time, approximately. It limits the samples, so that results of equal seeds differ slightly.
+        seconds: Approximate wall-clock time. It limits the samples, so results with equal seeds differ slightly.
 
     Examples:
         >>> from mccfr_plus.evaluation import estimate_quality

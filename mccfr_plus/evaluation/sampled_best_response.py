@@ -43,7 +43,7 @@ def sampled_best_response(
     seed: Seed = None,
     progress: bool = False,
 ) -> SampledBestResponse:
-    """Returns bounds of a best response's value, from best responses in sampled games.
+    """Returns bounds on the value of a best response, from best responses in sampled games.
 
     A sampled game has `num_samples` independent draws of chance's choice at each history and of the opponents' action
     at each of their information states. A fixed strategy has the same mean payoff in sampled games as in the game. So
@@ -58,9 +58,9 @@ def sampled_best_response(
             actions are traversed: a play must have few own decisions.
         policy: The policy to respond to.
         player: The responding player, 0 .. num_players - 1.
-        num_samples: Samples per sampled game, at least 1.
-        repetitions: Sampled games, at least 4.
-        num_games: Fresh games for the lower bound, at least 4.
+        num_samples: Number of samples per sampled game, at least 1.
+        repetitions: Number of sampled games, at least 4.
+        num_games: Number of fresh games for the lower bound, at least 4.
         max_nodes: Maximum number of histories of all repetitions together, of some 10 microseconds each.
         seconds: Maximum wall-clock time of all repetitions together, or None for no limit.
 

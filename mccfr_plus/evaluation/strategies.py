@@ -15,6 +15,7 @@ from mccfr_plus.errors import ConfigError, PolicyError
 from mccfr_plus.estimators import Estimator
 from mccfr_plus.policies.keyed_policy import KeyedPolicy
 from mccfr_plus.policies.table import TreePolicy, is_strategy
+from mccfr_plus.trees.abstraction import is_abstraction
 from mccfr_plus.trees.game_tree import GameTree
 from mccfr_plus.trees.loading import checked_outcomes, game_error, quiet_openspiel
 from mccfr_plus.trees.order import representative_states
@@ -144,7 +145,8 @@ def are_distributions(table: np.ndarray, masks: np.ndarray) -> np.ndarray:
 
 
 def _strategy_of(tree: Any, policy: AnyPolicy, players: Sequence[int]) -> np.ndarray:
-    if isinstance(policy, TreePolicy):
+    is_lifted = is_abstraction(getattr(policy, "game", None), tree.game)
+    if isinstance(policy, TreePolicy) and not is_lifted:
         if policy.tree is tree or policy.tree.fingerprint == tree.fingerprint:
             return policy.strategy()
         public = given_public_tree(policy.tree)
@@ -153,6 +155,7 @@ def _strategy_of(tree: Any, policy: AnyPolicy, players: Sequence[int]) -> np.nda
         raise PolicyError(f"a policy of {policy.game} does not fit {tree.game}: evaluate it on its own game.")
     keyed = policy if isinstance(policy, KeyedPolicy) else None
     by_text: Any = keyed.find if keyed is not None and keyed.keys.of_texts else answers_by_text(policy)
+    by_text = None if is_lifted else by_text
     answer, nodes = (by_text, tree.info_states) if by_text else (answers_of(policy), representative_states(tree))
     strategy, ranges = tree.uniform_strategy(), tree.arrays.infoset_range
     for player in players:

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from mccfr_plus.display import AXES, BANDS, HIGH, LOW, MEASURE_LABELS, draw_line, finish_axes, require_library
+from mccfr_plus.display import AXES, BANDS, MEASURE_LABELS, draw_line, finish_axes, name_of_band, require_library
 from mccfr_plus.errors import ConfigError, RecordError
 from mccfr_plus.experiments.comparison import RUNS, read_comparison
 from mccfr_plus.experiments.runs import UNITS, Point, read_record, run_file
@@ -112,7 +112,8 @@ class Curve:
     ) -> Interval:
         """Returns mean over seeds and interval at the end of the runs, or where `value_at` is `at` in the unit.
 
-        `band` is ``"mean"``, Student's 95 % interval of the mean, or ``"quantiles"``, 5 % and 95 % of the seeds.
+        `band` is ``"mean"``, Student's 95 % interval of the mean, or ``"quantiles"``: the 5 % and 95 % quantiles of the
+        seeds, or minimum and maximum of up to three.
         """
         check_choice("band", band, tuple(BANDS))
         values = self.y(measure)[:, -1] if at is None else self.value_at(at, unit, measure)
@@ -140,7 +141,6 @@ def curves_of(path: str | os.PathLike) -> list[Curve]:
 # --- pictures ---
 
 _AXES = AXES | {"cpu_seconds": "CPU seconds (without evaluations)"}
-_NOTES = {"quantiles": f"{LOW:.0%} to {HIGH:.0%} of them", "mean": "95 % interval of the mean"}
 _MOST_IN_PANEL = 6  # algorithms in a legend that leaves room for curves
 
 
@@ -164,7 +164,7 @@ def plot_curves(curves: Sequence[Curve], unit: str, band: str, measure: str, ax:
     figure = panels[0].figure
     if ax is None:
         seeds = sorted({min(curve.num_seeds for curve in curves), max(curve.num_seeds for curve in curves)})
-        note = f"line: mean of {' to '.join(map(str, seeds))} seeds; band: {_NOTES[band]}"
+        note = f"line: mean of {' to '.join(map(str, seeds))} seeds; band: {name_of_band(band, seeds[-1])}"
         figure.supxlabel(note if seeds[-1] > 1 else "line: one run", fontsize=7, color="#444444")
         if len(games) > 1 or len(algorithms) > _MOST_IN_PANEL:
             _share_legend(figure)

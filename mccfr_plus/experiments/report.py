@@ -5,7 +5,7 @@ from html import escape
 from pathlib import Path
 from typing import Any
 
-from mccfr_plus.display import AXES, COLOURS, HIGH, LOW, MEASURE_LABELS, html_table, require_library
+from mccfr_plus.display import AXES, COLOURS, MEASURE_LABELS, html_table, require_library
 from mccfr_plus.errors import ConfigError
 from mccfr_plus.evaluation.strategy_page import (
     MOST_HISTORIES,
@@ -49,7 +49,8 @@ def write_report(result: Result) -> Path:
         f"<h1>Comparison {escape(path.name)}</h1><section class='about'>{_about(path)}</section>"
         f'<section><label>horizontal axis <select id="unit" class="inline">{units}</select></label>'
         f'<div class="plots">{"".join(places)}</div></section>'
-        f'<section><h2>Where the runs ended</h2><div class="scroll">{result._repr_html_()}</div></section>'
+        f'<section><h2>Where the runs ended</h2><div class="scroll">{result._repr_html_()}</div>'
+        "<p>Low and high: 5 % and 95 % quantiles of the seeds, or minimum and maximum of up to three.</p></section>"
     )
     library = Resources(mode="inline", minified=True, components=["bokeh"]).render()
     head = f"<style>{part('report.css', _PACKAGE)}</style>{library}{script}"
@@ -76,7 +77,7 @@ def _flat(value: Any) -> str:
 
 def _figure(algorithms: list[str], game: str, curves: list[Curve]) -> Any:
     """Returns a game's curves; a click on the legend hides one."""
-    from bokeh.models import ColumnDataSource, HoverTool
+    from bokeh.models import BasicTickFormatter, ColumnDataSource, HoverTool
     from bokeh.plotting import figure
 
     shown = figure(
@@ -85,20 +86,25 @@ def _figure(algorithms: list[str], game: str, curves: list[Curve]) -> Any:
         x_axis_type="log",
         y_axis_type="log",
         title=game,
-        x_axis_label=AXES["nodes"],
+        x_axis_label=AXES["seconds"],
         y_axis_label=MEASURE_LABELS["exploitability"],
         tools="pan,wheel_zoom,box_zoom,reset,save",
     )
+    levels: list[float] = []
     for curve in curves:
         number = algorithms.index(curve.algorithm)
         source = ColumnDataSource(_columns(curve))
+        levels += source.data["mean"]
         style = {"source": source, "color": COLOURS[number % len(COLOURS)], "legend_label": curve.algorithm}
         if curve.num_seeds > 1:
             shown.varea("x", "low", "high", fill_alpha=0.18, **style)
         shown.line("x", "mean", line_width=2, line_dash=_DASHES[number // 8 % len(_DASHES)], **style)
         dots = shown.scatter("x", "mean", size=8, marker=_MARKERS[number % len(_MARKERS)], **style)
-        tips = [("", curve.algorithm), ("mean", "@mean"), (f"{LOW:.0%}", "@low"), (f"{HIGH:.0%}", "@high")]
+        tips = [("", curve.algorithm), ("mean", "@mean"), ("low", "@low"), ("high", "@high")]
         shown.add_tools(HoverTool(renderers=[dots], tooltips=[*tips, *((unit, f"@{unit}") for unit in AXES)]))
+    if levels and max(levels) < 1000 * min(levels):  # Bokeh may label one decade only
+        shown.yaxis.ticker = [digit * 10.0**power for power in range(-12, 7) for digit in (1, 2, 5)]
+        shown.yaxis.formatter = BasicTickFormatter(use_scientific=False)
     shown.add_layout(shown.legend[0], "below")
     shown.legend.update(click_policy="hide", ncols=2, label_text_font_size="9pt")
     return shown
@@ -108,9 +114,9 @@ def _columns(curve: Curve) -> dict[str, list[float]]:
     """Returns a curve's points that have a place on logarithmic axes."""
     (low, high), mean = curve.band(), curve.mean()
     units = {unit: curve.x(unit) for unit in AXES}
-    positive = (mean > 0) & (units["nodes"] > 0)
+    positive = (mean > 0) & (units["seconds"] > 0)
     floor = mean[positive].min(initial=1.0) * 1e-3
-    columns = {"x": units["nodes"], **units, "mean": mean, "low": low.clip(floor), "high": high.clip(floor)}
+    columns = {"x": units["seconds"], **units, "mean": mean, "low": low.clip(floor), "high": high.clip(floor)}
     return {name: [float(f"{value:.6g}") for value in column[positive]] for name, column in columns.items()}
 
 

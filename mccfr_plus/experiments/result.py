@@ -16,7 +16,7 @@ import pyspiel
 from tqdm.auto import tqdm
 
 from mccfr_plus.cluster.cluster import Cluster
-from mccfr_plus.display import HIGH, LOW, data_frame, html_table
+from mccfr_plus.display import data_frame, html_table
 from mccfr_plus.errors import RecordError
 from mccfr_plus.experiments.comparison import about_here, comparison_of, directory_of
 from mccfr_plus.experiments.curves import Curve, curves_of, plot_curves
@@ -94,9 +94,10 @@ class Result:
         """Draws one panel per game, with the mean and a band over seeds, and returns matplotlib's figure.
 
         Args:
-            unit, measure: See `Curve.x` and `Curve.y`.
-            band: ``"quantiles"`` (5 % to 95 % of the seeds) or ``"mean"`` (Student's 95 % interval of the mean).
-            ax: Axes to draw on, or a list with one per game; None: a new figure.
+            unit: Unit of the horizontal axis; see `Curve.x`.
+            band: ``"quantiles"`` or ``"mean"``; see `Curve.interval`.
+            ax: Axes to draw on, or a list with one per game. Default: a new figure.
+            measure: See `Curve.y`.
 
         Raises:
             ConfigError: If there is nothing to draw, an argument is unknown, or matplotlib is missing.
@@ -104,7 +105,7 @@ class Result:
         return plot_curves(self.curves, unit, band, measure, ax)
 
     def final_rows(self) -> list[dict[str, Any]]:
-        """Returns a row per curve: where it ended, mean and quantiles of the exploitability, means of its cost."""
+        """Returns a row per curve: means of its cost, and the final exploitability's mean and ``"quantiles"`` band."""
         rows = []
         for curve in self.curves:
             mean, low, high = curve.interval("quantiles")
@@ -117,7 +118,7 @@ class Result:
         return f"Result({len(self.curves)} curves, {len(self.failed)} failed runs)"
 
     def _repr_html_(self) -> str:
-        heading = ["game", "algorithm", "seeds", *UNITS, "exploitability", f"{LOW:.0%}", f"{HIGH:.0%}"]
+        heading = ["game", "algorithm", "seeds", *UNITS, "exploitability", "low", "high"]
         cells = [[x if isinstance(x, str) else f"{x:,.4g}" for x in row.values()] for row in self.final_rows()]
         return html_table(heading, cells, numbers_from=2)
 
@@ -148,22 +149,24 @@ def compare(
             - A `Solver` or a `SolverConfig`, whose settings are used with each seed.
             - A factory ``factory(game, seed)`` of a `GameTree`, or of a pyspiel game if its tree does not fit. It
               returns an object with ``run``, ``evaluate``, ``iterations``, ``nodes_touched``, ``seconds`` as `Solver`.
-        seeds: Number of runs of each (seeds 1, 2, ...), or the seeds. Deterministic algorithms run once.
-        nodes, iterations, seconds: Length of a run in histories touched, iterations or seconds; give one of them.
-        num_evaluations: Maximum number of evaluations of a run, evenly spaced on a logarithmic axis; None: as many as
-            cost little.
-        out: Directory of the records. The same call continues a comparison that was interrupted; a factory is the same
-            if its name is. None: a temporary directory.
-        processes: Number of parallel runs; None: one per core, or 1, which runs everything in this process, for a
-            `GameTree` and objects that cannot be pickled or are defined in ``__main__``. In a script, call this
-            function under ``if __name__ == "__main__":`` or with 1: the other processes import the script.
-        cluster: A `mccfr_plus.cluster.Cluster` to run on, entered; None: this machine.
+        seeds: Number of runs per game and algorithm (seeds 1, 2, ...), or the seeds. Deterministic algorithms run once.
+        nodes: Length of a run in histories touched. Give exactly one of nodes, iterations and seconds.
+        iterations: Length of a run in iterations.
+        seconds: Length of a run in seconds.
+        num_evaluations: Maximum number of evaluations per run, evenly spaced on a logarithmic axis. Default: as many as
+            take a few percent of the run.
+        out: Directory of the records. Default: a temporary directory. The same call resumes an interrupted comparison;
+            factories are compared by name.
+        processes: Number of parallel runs. Default: one per core. With 1, everything runs in this process; that is also
+            the default for a `GameTree` and for objects that cannot be pickled or are defined in ``__main__``. A script
+            must call this function under ``if __name__ == "__main__":`` or with 1, because each process imports it.
+        cluster: An entered `mccfr_plus.cluster.Cluster` to run on. Default: this machine.
         progress: Whether to show a progress bar on a terminal or in a notebook.
 
     Raises:
-        ConfigError, GameError: If an argument is wrong, or an algorithm or a game unknown.
-        RecordError: If `out` holds something else or cannot be written, or all runs failed. Single runs that failed are
-            in `Result.failed`, and logged.
+        ConfigError, GameError: If an argument is invalid, or an algorithm or a game is unknown.
+        RecordError: If `out` holds other files or cannot be written, or if all runs failed. If only some runs failed,
+            they are logged and listed in `Result.failed`.
 
     Examples:
         >>> from mccfr_plus.experiments import compare

@@ -20,7 +20,7 @@ from mccfr_plus.kernels.interrupts import deferred_signals
 from mccfr_plus.policies.files import save_policy
 from mccfr_plus.policies.table import TreePolicy
 from mccfr_plus.solver.iterative import IterativeSolver
-from mccfr_plus.trees.by_rules.implicit_tree import implicit_rules
+from mccfr_plus.trees.by_rules.implicit_tree import rules_with_recall
 from mccfr_plus.trees.game_tree import GameTree, compile_game, given_tree
 from mccfr_plus.trees.loading import load_game
 
@@ -125,7 +125,7 @@ class Record:
             if found.get(key) != header.get(key):
                 what = f"its {key} is {found.get(key)!r}, not {header.get(key)!r}"
                 raise RecordError(
-                    f"{self.path} is the record of another run: {what}. Delete it, or give another place."
+                    f"{self.path} is the record of another run: {what}. Delete it, or give another directory."
                 )
 
     def add(self, point: Point) -> None:
@@ -328,7 +328,7 @@ def _prepared(name: str, given: pyspiel.Game | str | GameTree) -> GameTree | pys
             prepared_games[name] = compile_game(given)
         except BudgetError:
             game = load_game(given)
-            if implicit_rules(game) is None:
+            if rules_with_recall(game) is None:
                 raise
             prepared_games[name] = game
     return prepared_games[name]

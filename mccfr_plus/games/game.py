@@ -117,6 +117,13 @@ class RulesGame(ABC):
         self.rules.start(self.parameters, self.table, words)
         return words
 
+    def words_after(self, history: Sequence[int]) -> np.ndarray:
+        """Returns the words of the state after a history, int64."""
+        words = self.first_state.copy()
+        for action in history:
+            self.rules.apply(self.parameters, self.table, words, action)
+        return words
+
     def choices(self, words: np.ndarray) -> tuple[list[int], list[float]]:
         """Returns the legal actions, or the outcomes of chance and their probabilities; nothing at the end."""
         actions, probabilities, count = np.empty(self.most_actions, np.int64), np.empty(0), 0

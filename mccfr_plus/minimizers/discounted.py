@@ -101,8 +101,8 @@ class Discounted(Minimizer):
     missed discounts when they are next touched, exactly.
 
     Args:
-        alpha: Exponent for positive regrets; infinity keeps them whole. Below 1, regrets to which nothing is added
-            vanish: with 0 after a thousand iterations, whose next one is uniform.
+        alpha: Exponent for positive regrets; infinity does not discount them. Below 1, regrets that receive no
+            additions vanish: with 0, after a thousand iterations, and the next strategy is uniform.
         beta: Exponent for negative regrets; minus infinity drops them.
 
     Examples:
@@ -209,7 +209,7 @@ class PredictiveDiscounted(Discounted):
     and the next strategy is proportional to [d' R + r]+ with the next iteration's d'. The average has weights t^5.
 
     Args:
-        alpha: Exponent of the discount; infinity keeps regrets whole, which is predictive regret matching+.
+        alpha: Exponent of the discount; infinity means no discount, which is predictive regret matching+.
 
     Examples:
         >>> mccfr_plus.Solver("kuhn_poker", "full", mccfr_plus.PredictiveDiscounted()).run(100).exploitability() < 0.01

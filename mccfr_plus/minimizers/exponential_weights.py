@@ -9,7 +9,7 @@ every iteration. So does MMD, which has no log n_I in psi, and theta = (theta + 
 place of eta G. The optimistic forms count the last gradient that an infoset saw twice, as the guess of the next one.
 
 References: Hoda et al. 2010, section 4 (dilated regularizers); Kroer et al. 2020 (weights); Farina, Kroer, Sandholm
-2020, sections 2.2 and 5 (FTRL, OMD on sampled gradients); Sokota et al. 2023, section 3 (MMD).
+2020, equations 2 and 3 (OMD, FTRL) and section 5 (on sampled gradients); Sokota et al. 2023, section 3 (MMD).
 """
 
 import math
@@ -95,13 +95,13 @@ class Hedge(ExponentialWeights):
     """Hedge, or multiplicative weights, on each infoset's counterfactual regrets (Freund, Schapire 1997, figure 2).
 
     The strategy of iteration t + 1 is proportional to exp(eta / (t + 1)^decay R), with the cumulative regrets R of
-    iterations 1 to t. It stays until the information set is touched again. See Brown, Kroer, Sandholm 2017, "Dynamic
+    iterations 1 to t. It is kept until the information set is touched again. See Brown, Kroer, Sandholm 2017, "Dynamic
     thresholding and pruning for regret minimization", for Hedge under CFR.
 
     Args:
         eta: Step size, in 1 / payoff, above 0.
         decay: Exponent of the step size, in 0 .. 1; 0: constant.
-        optimistic: Count the last regrets twice (Rakhlin, Sridharan 2013).
+        optimistic: Whether to count the last regrets twice (Rakhlin, Sridharan 2013).
 
     Examples:
         >>> mccfr_plus.Solver("kuhn_poker", "full", mccfr_plus.Hedge(eta=10.0)).run(100).exploitability() < 0.05
@@ -229,7 +229,7 @@ class Dilated(ExponentialWeights):
 
 @dataclass(frozen=True)
 class FTRL(Dilated):
-    """Follow the regularized leader with dilated entropy, on whole sequences (Farina, Kroer, Sandholm 2020).
+    """Follow the regularized leader with dilated entropy, on sequences (Farina, Kroer, Sandholm 2020, equation 3).
 
     The next strategy maximizes eta <G, x> - psi(x) over sequence-form strategies x, with the sum G of all gradients and
     the dilated entropy psi.
@@ -237,9 +237,9 @@ class FTRL(Dilated):
     Args:
         eta: Step size, in 1 / payoff, above 0; constant. The recursive weights grow with the depth of the game, and so
             do good step sizes: 10 on Kuhn and Leduc poker, 100 on liar's dice.
-        weights: Of the regularizer at each infoset: ``"kroer"``, the recursive scheme of Kroer et al. 2020, or
+        weights: Weights of the regularizer at each infoset: ``"kroer"``, the recursive scheme of Kroer et al. 2020, or
             ``"constant"``, 1 everywhere.
-        optimistic: Count the last gradient twice.
+        optimistic: Whether to count the last gradient twice.
 
     Examples:
         >>> mccfr_plus.Solver("kuhn_poker", "full", mccfr_plus.FTRL(eta=10.0)).run(100).exploitability() < 0.05
@@ -251,14 +251,14 @@ class FTRL(Dilated):
 
 @dataclass(frozen=True)
 class OMD(Dilated):
-    """Online mirror descent with dilated entropy, on whole sequences (Farina, Kroer, Sandholm 2020).
+    """Online mirror descent with dilated entropy, on sequences (Farina, Kroer, Sandholm 2020, equation 2).
 
     With a constant step size its iterates are those of `FTRL`; see `mccfr_plus.minimizers.exponential_weights`.
 
     Args:
         eta: Step size, in 1 / payoff, above 0.
         weights: See `FTRL`.
-        optimistic: Count the last gradient twice.
+        optimistic: Whether to count the last gradient twice.
         decay: Exponent d of eta / t^d, in 0 .. 1; 0: constant.
 
     Examples:
@@ -284,7 +284,7 @@ class MagneticMirrorDescent(Dilated):
         eta: Step size in the first iteration, in 1 / payoff, above 0.
         alpha: Temperature in the first iteration, in payoffs, at least 0; 0 is mirror descent.
         decay: Exponent d of eta / t^d and alpha / t^d, in 0 .. 1.
-        weights: Of the entropy at each infoset, as for `FTRL`. OpenSpiel's `mmd_dilated` has 1 everywhere.
+        weights: Weights of the entropy at each infoset, as for `FTRL`. OpenSpiel's `mmd_dilated` has 1 everywhere.
 
     Examples:
         >>> solver = mccfr_plus.Solver("kuhn_poker", "full", mccfr_plus.MagneticMirrorDescent())

@@ -33,23 +33,23 @@ class Minimizer(Component):
     1. ``values[first:last]`` are the counterfactual values of the actions, ``strategy[first:last]`` is the strategy
        that was played. Update ``tables[:, first:last]`` and write the next strategy to ``strategy[first:last]``.
     2. Return the infoset's value for its parent: for regret matching, the expected value of the strategy played.
-    3. Write to no other slots. ``values[first:last]`` is free as scratch memory.
-    4. Write only probabilities to `strategy`, at every moment: with ``thread_mode="fast"`` other threads read it.
+    3. Do not write to other slots. You may use ``values[first:last]`` as scratch memory.
+    4. Write nothing but probabilities to `strategy`, even temporarily: with ``thread_mode="fast"`` threads share it.
 
     docs/tutorials/own-components.md has a complete example.
 
     Attributes:
-        short_name: How messages call it.
+        short_name: Its name in messages.
         kernel: The kernel, as a ``staticmethod``, or a property where it depends on the parameters.
-        prepare: A kernel that is called once per update, before the first infoset; None: there is none.
+        prepare: A kernel that is called once per update, before the first infoset. Default: none.
             ``prepare(tree, strategy, tables, scratch, player, iteration, parameters)``; it may write to the last four
             and the tables.
-        num_tables: Rows of the tables.
+        num_tables: Number of rows of the tables.
         references: Keys of `mccfr_plus.citations`.
         provides: Words of `mccfr_plus.trees.needs`: `REGRETS` if row 0 of the tables holds cumulative regrets, negative
             ones too; they may lack discounts.
-        needs: What it needs of the tree and of other components, in the same words.
-        default_average: Short name of the average of its paper.
+        needs: What it needs from the tree and other components, in the same words.
+        default_average: Short name of the average in its paper.
         row_of_ones: The row of the tables in which a new infoset has a 1 at its first slot; None: all begin with zeros.
 
     Examples:
@@ -68,7 +68,7 @@ class Minimizer(Component):
     row_of_ones: ClassVar[int | None] = None
 
     def parameters(self) -> np.ndarray:
-        """Returns what the kernels get as ``parameters``, float64, and may write to."""
+        """Returns the ``parameters`` of the kernels, float64, which the kernels may modify."""
         return np.zeros(0)
 
     def tables(self, tree: Tree) -> np.ndarray:
@@ -79,7 +79,7 @@ class Minimizer(Component):
         """Writes what depends on all infosets, once they are known, if it needs `INFOSETS`. Modifies `tables`."""
 
     def cumulative_regrets(self, tables: np.ndarray, parameters: np.ndarray, slots: slice) -> np.ndarray:
-        """Returns the cumulative regrets of one infoset's slots, as they count now."""
+        """Returns the current cumulative regrets of one infoset's slots."""
         return tables[0, slots].copy()
 
 
@@ -236,7 +236,7 @@ class RegretMatching(Minimizer):
 
 @dataclass(frozen=True)
 class RegretMatchingPlus(Minimizer):
-    """Regret matching with regrets cut at 0 (Tammelin et al. 2015), the rule of CFR+.
+    """Regret matching with regrets clipped at 0 (Tammelin et al. 2015), the rule of CFR+.
 
     With r the regrets of this iteration and R the cumulative ones: R = [R + r]+, and the next strategy is proportional
     to R, or uniform where R is 0.
@@ -282,7 +282,7 @@ class PredictiveRegretMatchingPlus(Minimizer):
     to [R + r / (1 + alpha)]+: the last regrets predict the next ones.
 
     Args:
-        alpha: How much less the prediction counts than regrets do, finite and at least 0; 2 in SAPCFR+ (Meng et al.
+        alpha: Reduces the weight of the prediction to 1 / (1 + alpha); at least 0; 2 in SAPCFR+ (Meng et al.
             2026, equation 4).
 
     Examples:

@@ -56,7 +56,7 @@ class AsymmetricPredictive(Minimizer):
     """Asymmetric predictive regret matching+, the rule of APCFR+ (Meng et al. 2026, equations 4 and 10).
 
     With r the regrets of this iteration and R the cumulative ones: R = [R + r]+, and the next strategy is proportional
-    to [R + r / (1 + alpha)]+. alpha grows with how wrong the predictions of this information set have been:
+    to [R + r / (1 + alpha)]+. alpha grows with the past prediction errors of this information set:
 
         alpha = min(largest, sqrt(sum of |r_t - r_{t-1}|^2 / sum of |R_t - R_{t-1}|^2)),      r_0 = 0,  R_0 = 0.
 
@@ -162,7 +162,7 @@ class SmoothPredictive(Minimizer):
     change gradually. The restarts of Cai et al. 2025 depend on all information sets together and are not here.
 
     Args:
-        eta: What regrets are multiplied by, in 1 / payoff, above 0.
+        eta: Factor of the regrets, in 1 / payoff, above 0.
 
     Examples:
         >>> mccfr_plus.Solver("kuhn_poker", "full", mccfr_plus.SmoothPredictive()).run(100).exploitability() < 0.05

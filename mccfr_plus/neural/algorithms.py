@@ -8,6 +8,7 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 from mccfr_plus.errors import ConfigError
+from mccfr_plus.estimators.outcome import balanced_strategy
 from mccfr_plus.neural import config as configs
 from mccfr_plus.neural.memory import Aggregated, Bootstrapped, Reservoir, Samples, infoset_columns
 from mccfr_plus.neural.network import Learner
@@ -203,8 +204,8 @@ class ESCHER(AdvantageSolver):
     """ESCHER: a network of regrets per player, from values of histories, without importance weights.
 
     Before a player's traversals, the values of all histories under the current strategies are computed or learned. Own
-    actions are drawn uniformly. The regret of an action is the value of the history after it less their mean over the
-    strategy. See `DeepCFR` for the arguments; the config is an `ESCHERConfig`.
+    actions are drawn from a constant strategy (`sampling`). The regret of an action is the value of the history after
+    it less their mean over the strategy. See `DeepCFR` for the arguments; the config is an `ESCHERConfig`.
 
     Reference: McAleer, Farina, Lanctot, Sandholm 2023, "ESCHER: Eschewing importance sampling in games by computing a
     history value function to estimate regret", section 4.
@@ -218,6 +219,12 @@ class ESCHER(AdvantageSolver):
         if self.config.values == "exact":
             return ExactValues(self.representation)
         return self._learned_values(True, self.config.value_training, rngs)
+
+    def _histories(self, player: int) -> Trajectories:
+        representation, constant = self.representation, None
+        if self.config.sampling == "balanced":
+            constant = representation.observer.tables(balanced_strategy(self.tree))
+        return Trajectories(representation.strategies(), (player,), self.exploration, constant)
 
     def _before_traversals(self, player: int, iteration: int) -> None:
         self._begin_phase(f"values {player}")

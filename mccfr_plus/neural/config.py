@@ -37,7 +37,7 @@ _CHECKS: dict[Any, Callable[[str, Any], None]] = {
 }
 Probability: TypeAlias = Annotated[float, _number("a probability, from 0 to 1", inclusive=True)]
 Threads: TypeAlias = Annotated[int, lambda name, value: check_threads(value)]
-_TREE_ONLY = {"memory": "aggregated", "values": "exact"}  # settings that need a compiled tree
+_TREE_ONLY = {"memory": "aggregated", "values": "exact", "sampling": "balanced"}  # settings that need a compiled tree
 
 
 def by_representation(tree: Any, batched: Any) -> Any:
@@ -137,7 +137,8 @@ class AdvantageConfig(TrainingConfig):
     """Settings of an `AdvantageSolver`; see `TrainingConfig` for the others.
 
     Args:
-        traversals, parallel_traversals: Traversals per player and iteration, and how many run in parallel.
+        traversals: Number of traversals per player and iteration.
+        parallel_traversals: Number of traversals that run in parallel.
         memory: ``"aggregated"``: the weighted mean of each information set's samples (compiled trees only).
             ``"reservoir"``: a uniform sample of all samples, as in the papers.
         memory_capacity: Maximum number of samples per player in a reservoir; without a tree also of its strategies.
@@ -205,9 +206,12 @@ class ESCHERConfig(AdvantageConfig):
         value_traversals: Trajectories per player and update, for the network of values.
         value_exploration: Probability with which one player in turn draws an action of these uniformly.
         value_training: Shape and training of that network.
+        sampling: The constant strategy that own actions are drawn from: ``"uniform"``, or ``"balanced"``, the
+            exploration-balanced strategy of Farina et al. 2020, on a compiled tree.
     """
 
     values: Literal["network", "exact"] = "network"
+    sampling: Literal["uniform", "balanced"] = "uniform"
     value_traversals: int = by_representation(tree=1000, batched=4000)
     value_exploration: Probability = 1.0
     value_training: TrainingConfig = field(default_factory=TrainingConfig)
@@ -220,7 +224,8 @@ class NFSPConfig(NetworkConfig):
     A player's *steps* are its decisions and the ends of episodes. An *update* trains each network for one step.
 
     Args:
-        episodes, parallel_episodes: Episodes per iteration, and how many run in parallel. Updates are made after these.
+        episodes: Number of episodes per iteration.
+        parallel_episodes: Number of episodes that run in parallel. Updates follow each such group.
         learning_rate: Step size of Adam for the average policy.
         value_learning_rate: Step size of Adam for the action values of the best response.
         learn_every: Steps of a player between two of its updates.
@@ -229,9 +234,11 @@ class NFSPConfig(NetworkConfig):
         transition_capacity: Maximum number of transitions per player, the latest (M_RL).
         decision_capacity: Maximum number of best-response decisions per player, a uniform sample of all (M_SL).
         anticipatory: Probability with which a player plays its best response in an episode (eta).
-        epsilon_start, epsilon_end: Probability with which the best response plays a uniform action, and its limit.
+        epsilon_start: Initial probability with which the best response plays a uniform action.
+        epsilon_end: The limit of this probability.
         epsilon_decay: Steps of a player after which the distance to the limit has shrunk by a factor of e.
-        scale_targets, threads: See `AdvantageConfig`.
+        scale_targets: See `AdvantageConfig`.
+        threads: See `AdvantageConfig`.
     """
 
     episodes: int = by_representation(tree=10_000, batched=1000)

@@ -50,8 +50,9 @@ class Trajectories(NamedTuple):
     """Trajectories to sample."""
 
     strategies: Strategies  # of all players
-    explorers: Sequence[int] = ()  # players who draw uniformly with probability epsilon
+    explorers: Sequence[int] = ()  # players who draw from `exploration` with probability epsilon
     epsilon: float = 0.0
+    exploration: Strategies | None = None  # None: uniform
 
     def sample(self, observer: Observer | TreeObserver, traversals: int, rng: np.random.Generator) -> Paths:
         """Samples so many trajectories in parallel."""
@@ -72,7 +73,11 @@ class Trajectories(NamedTuple):
             movers, rows = positions.movers.copy(), np.arange(len(live))
             infosets, histories, masks = observer.observe(positions, last)
             table = strategies_at(movers, infosets, masks, self.strategies)
-            sampling = share[movers] * uniform(0, infosets, masks) + (1.0 - share[movers]) * table
+            if self.exploration is None:
+                explored = uniform(0, infosets, masks)
+            else:
+                explored = strategies_at(movers, infosets, masks, self.exploration)
+            sampling = share[movers] * explored + (1.0 - share[movers]) * table
             actions = draw(sampling, positions.draws(rows, rng))
             positions.play(actions)
             last = np.concatenate([last[:, 1:], actions[:, None]], axis=1)[:, : players - 1]

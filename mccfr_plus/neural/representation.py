@@ -252,7 +252,7 @@ def new_representation(game: Any, wanted: Any, reader: str, **limits: Any) -> Re
         return TreeRepresentation(game, reader, **limits)
     except BudgetError as error:
         if wanted == "tree":
-            raise BudgetError(f"{error} Or give representation='batched', which compiles no tree.") from None
+            raise BudgetError(f"{error} Or give representation='batched', which does not compile a tree.") from None
         logger.info("%s gets representation='batched': %s", reader, error)
     return BatchedRepresentation(game, reader)
 

@@ -1,4 +1,4 @@
-"""A bot that learns while it plays: outcome sampling (Lanctot et al. 2009, section 3.1), with games for simulation.
+"""A bot that learns while it plays: outcome sampling (Lanctot et al. 2009, section 3), with games for simulation.
 
 After a game the bot divides its payoff by the probability of its own actions: an unbiased estimate of its gradient, as
 opponents and chance were sampled on-policy. From the last infoset visited to the first, it updates and matches regrets.
@@ -84,7 +84,7 @@ class OnlineOutcomeSampling(pyspiel.Bot):
         >>> bot.num_games
         5000
 
-    Reference: Lanctot et al. 2009, section 3.1, equation 10. Differs from it in exploring by game, for a known horizon.
+    Reference: Lanctot et al. 2009, section 3, equation 10. Differs from it in exploring by game, for a known horizon.
     """
 
     def __init__(self, player: int, *, epsilon: float | None = None, horizon: int | None = None, seed: Seed = None):
@@ -116,7 +116,7 @@ class OnlineOutcomeSampling(pyspiel.Bot):
     # --- pyspiel.Bot ---
 
     def restart(self) -> None:
-        """Begins a game. A game without `end_game` is discarded."""
+        """Begins a game. An earlier game that did not reach `end_game` is discarded."""
         self._begin(playing=True)
 
     def restart_at(self, state: pyspiel.State) -> None:
@@ -128,7 +128,7 @@ class OnlineOutcomeSampling(pyspiel.Bot):
         return True
 
     def get_policy(self, state: pyspiel.State) -> list[tuple[int, float]]:
-        """Returns [(action, probability)] of the next `step`, exploration included."""
+        """Returns [(action, probability)] of the next `step`, including exploration."""
         actions = state.legal_actions(self._player)
         if not actions:
             return []
@@ -221,10 +221,10 @@ class OnlineOutcomeSampling(pyspiel.Bot):
         return InfoStatePolicy(self._player, rows, game)
 
     def average_policy(self, game: pyspiel.Game | None = None, *, exploring: bool = False) -> InfoStatePolicy:
-        """Returns a copy of the average over all games of the strategies.
+        """Returns a copy of the average of the strategies over all games.
 
-        With `exploring`, exploration is included: then the policy's value against a fixed opponent is the mean of the
-        expected values of all games played. `game` is needed by some of OpenSpiel's functions.
+        With `exploring`, the average includes exploration: its value against a fixed opponent is then the mean of the
+        expected values of all games played. Some of OpenSpiel's functions need `game`.
         """
         rows = {}
         for key, infoset in self._infosets.items():

@@ -44,14 +44,14 @@ def play_games(
 ) -> MatchResult:
     """Plays games between bots and returns the payoffs.
 
-    As in OpenSpiel, bots are informed of chance's and of each other's moves. A bot's ``end_game(payoff)``, if it has
+    As in OpenSpiel, bots are informed of the moves of chance and of other bots. A bot's ``end_game(payoff)``, if it has
     one, is called at the end of each game.
 
     Args:
         game: A game or a game string; turn-based or with simultaneous moves.
         bots: One per player, in the order of players, from Python or C++.
         num_games: Number of games, at least 1.
-        seed: Seed of chance's moves; bots have their own seeds.
+        seed: Seed of the moves of chance; bots have their own seeds.
         progress: Whether to show a progress bar.
 
     Raises:

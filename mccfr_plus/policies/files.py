@@ -27,7 +27,7 @@ _FIELDS = {
 
 
 def save_policy(policy: TreePolicy | KeyedPolicy, path: str | os.PathLike) -> None:
-    """Writes a policy to a file, which appears only when it is complete.
+    """Writes a policy to a file, completely or not at all.
 
     The file is a numpy `.npz` with ``format``, ``version`` and ``game`` (OpenSpiel's string). A `TreePolicy` has
     ``fingerprint`` (of all information states and their actions) and ``strategy`` (``[num_slots]`` float64). A
@@ -35,7 +35,7 @@ def save_policy(policy: TreePolicy | KeyedPolicy, path: str | os.PathLike) -> No
 
     Raises:
         PolicyFileError: If the file cannot be written.
-        PolicyError: If it is another policy, such as one of OpenSpiel.
+        PolicyError: If it is a policy of another kind, such as one of OpenSpiel.
 
     Examples:
         >>> import mccfr_plus, os, tempfile
@@ -80,11 +80,11 @@ def require_no_other(path: str | os.PathLike, game: pyspiel.Game) -> None:
 
 
 def load_policy(path: str | os.PathLike, game: pyspiel.Game | str | GameTree | None = None) -> TreePolicy | KeyedPolicy:
-    """Returns the policy of a file that `save_policy` wrote. For a `KeyedPolicy` no game is compiled.
+    """Returns the policy in a file written by `save_policy`. Loading a `KeyedPolicy` does not compile the game.
 
     Args:
         path: The file.
-        game: The game to use it with, or its tree if it is compiled already; None: the game that the file names.
+        game: The game, or its tree if it is already compiled. Default: the game that the file names.
 
     Raises:
         PolicyFileError: If there is no such file, it is damaged or not a policy of this package, or its game has other
@@ -141,5 +141,5 @@ def _read(path: str | os.PathLike) -> dict[str, np.ndarray]:
     if not fields:
         raise PolicyFileError(f"{no_policy}: save one with save_policy or `mccfr-plus solve GAME --policy_out=FILE`.")
     if fields["version"].tolist() != VERSION:
-        raise PolicyFileError(f"{path} has another version of the policy format than {VERSION}. Write it again.")
+        raise PolicyFileError(f"{path} does not have version {VERSION} of the policy format. Save the policy again.")
     return fields

@@ -93,7 +93,7 @@ class KeyedPolicy(JointTablePolicy):
 
     @classmethod
     def of_kind(cls, game: pyspiel.Game, table: KeyedTable, kind: str) -> "KeyedPolicy":
-        """Returns the policy of a table. LookupError or ValueError if the game has no keys of a kind."""
+        """Returns the policy of a table. LookupError or ValueError if the game has no keys of this kind."""
         return cls(game, table, _KEYS[kind](game))
 
     @classmethod
@@ -102,7 +102,7 @@ class KeyedPolicy(JointTablePolicy):
     ) -> "KeyedPolicy":
         """Returns the policy of a strategy, ``[num_slots]``, at the infosets found so far.
 
-        Infosets of one information state (imperfect recall) become their mean, weighted by `masses`; None: equally.
+        Infosets with the same information state (imperfect recall) are averaged with weights `masses` (default: equal).
         """
         infosets, info_keys = tree.found_infosets, tree.found_keys
         order = np.lexsort((info_keys[:, 1], info_keys[:, 0], infosets["player"]))
@@ -143,7 +143,7 @@ class KeyedPolicy(JointTablePolicy):
         return result
 
     def find(self, info_state: str, player: int) -> dict[int, float] | None:
-        """Returns {action: probability} at an information state, or None if it was not found, or keys are of rules."""
+        """Returns {action: probability} at an information state; None if not found, or with keys of rules."""
         key = self.keys.find(info_state)
         return None if key is None else self._row(key, player)
 
@@ -182,7 +182,7 @@ class KeyedPolicy(JointTablePolicy):
         return PolicyTable(players, texts, actions, names, self.table.probabilities[:end], reach=None)
 
     def to_pyspiel(self) -> pyspiel.TabularPolicy:
-        """Raises PolicyError: only hashes of information states are kept."""
+        """Raises PolicyError: a `KeyedPolicy` contains only hashes of information states."""
         raise PolicyError(
             "OpenSpiel's C++ policies are tables of texts, and this policy has hashes of information states, not the "
             "texts. Use it as it is (of a drop-in: Solver.average_policy(solver)), its to_tabular(), which visits all "

@@ -18,6 +18,7 @@ from mccfr_plus.estimators.escher import refresh_values
 from mccfr_plus.games.openspiel import TURN_BASED
 from mccfr_plus.games.rules import CHANCE
 from mccfr_plus.kernels.compile import announce_compilation, kernel
+from mccfr_plus.trees.abstraction import AbstractGame
 from mccfr_plus.trees.flattening import rows_of
 from mccfr_plus.trees.game_tree import GameTree
 from mccfr_plus.trees.order import action_names, openspiel_order, representative_states
@@ -55,8 +56,11 @@ class TablePolicy(openspiel_policy.Policy):
     def action_probabilities(self, state: pyspiel.State, player_id: int | None = None) -> dict[int, float]:
         """Returns {action: probability} of the player to move, or of `player_id` at a simultaneous node.
 
-        Also accepts states of the simultaneous game. PolicyError if the state is of another game.
+        Also accepts states of the simultaneous game, and those of the real game of an abstraction. PolicyError if the
+        state is of another game.
         """
+        if isinstance(self.game, AbstractGame):
+            state = self.game.lifted(state)
         player = state.current_player() if player_id is None else player_id
         if player < 0:
             raise PolicyError("a chance, terminal or simultaneous node has no single player to move: give player_id.")
@@ -75,7 +79,7 @@ class InfoStatePolicy(TablePolicy):
     Args:
         player: The player.
         rows: Information state string -> {action: probability}. Not copied.
-        game: The game, which some of OpenSpiel's functions need.
+        game: The game, required by some of OpenSpiel's functions.
 
     Examples:
         >>> import mccfr_plus, pyspiel
@@ -107,7 +111,7 @@ class JointTablePolicy(TablePolicy):
 
     @abc.abstractmethod
     def to_table(self, most: int | None = None) -> PolicyTable:
-        """Returns a row per information state and action as arrays, of `most` information states or all (None).
+        """Returns arrays with a row per information state and action, of at most `most` information states.
 
         The columns are those of `to_dataframe`. Where reach is known, those most often reached come first.
         """
@@ -265,7 +269,7 @@ class TreePolicy(JointTablePolicy, openspiel_policy.TabularPolicy, Mapping):
     def to_pyspiel(self) -> pyspiel.TabularPolicy:
         """Returns a C++ tabular policy with the same probabilities, for pyspiel's own functions and bots.
 
-        That of a game with simultaneous moves answers for the game itself and for its turn-based conversion.
+        If the game has simultaneous moves, the policy also accepts states of its turn-based conversion.
         """
         texts = distinct(self.tree.info_states, self.game)
         rows = {text: self._actions_and_probabilities(i) for i, text in enumerate(texts)}

@@ -31,12 +31,12 @@ _MOST_BYTES = 8 * 10**9
 
 
 class CoarseCorrelatedEquilibrium(NamedTuple):
-    """A distribution over profiles, each with the same probability.
+    """A uniform distribution over profiles.
 
     Attributes:
         profiles: ``[iterations, num_slots]`` float64: the strategies of all players, by slots of the tree.
         values: ``[num_players]`` float64, expected payoffs.
-        gaps: ``[num_players]`` float64: each player's gain by its best plan against the distribution.
+        gaps: ``[num_players]`` float64: each player's gain from its best plan against the distribution.
 
     Examples:
         >>> import mccfr_plus
@@ -62,7 +62,7 @@ def solve_cce(
 
     Args:
         game: The game, its name or its tree; any number of players, any payoffs.
-        iterations: Number of profiles, at least 1. They take iterations x slots x 8 bytes.
+        iterations: Number of profiles, at least 1. Memory: iterations x slots x 8 bytes.
         method: ``"cfr_jr"``, or ``"cfr_s"``, whose profiles are pure and drawn with `seed`.
         minimizer: A minimizer or its short name.
 

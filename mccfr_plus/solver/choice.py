@@ -1,6 +1,7 @@
 """The tree and the algorithm for a game: `choose`, or `tree_for` a given algorithm.
 
-The whole tree is compiled if it fits; otherwise the game is traversed by its rules if it has some, or expanded lazily.
+The whole tree is compiled if it fits, unless a public tree is predicted to be faster; otherwise the game is traversed
+by its rules if it has some, or expanded lazily.
 """
 
 import logging
@@ -20,14 +21,14 @@ from mccfr_plus.minimizers import RegretMatching
 from mccfr_plus.parameters import bytes_of
 from mccfr_plus.solver.config import SolverConfig
 from mccfr_plus.trees.by_rules.histories import openings_of
-from mccfr_plus.trees.by_rules.implicit_tree import ImplicitTree, implicit_rules, rules_to_traverse, tree_bytes
+from mccfr_plus.trees.by_rules.implicit_tree import ImplicitTree, is_keyed, rules_to_traverse, tree_bytes
 from mccfr_plus.trees.by_rules.payoff_matrix import BYTES_PER_ENTRY
-from mccfr_plus.trees.game_tree import DEFAULT_MAX_NODES, DEFAULT_MAX_NODES_OF_RULES, GameTree, compile_game, given_tree
+from mccfr_plus.trees.game_tree import DEFAULT_MAX_NODES_OF_RULES, GameTree, compile_game, given_tree
 from mccfr_plus.trees.lazy_tree import INFOSET_COST, NODE_COST, SLOT_ACTION_COST, LazyTree
 from mccfr_plus.trees.loading import is_converted, load_game
 from mccfr_plus.trees.memory import MemoryPlan, plan_memory, release_unused, resident_bytes
 from mccfr_plus.trees.needs import HISTORIES, INFOSETS, NODES, PUBLIC
-from mccfr_plus.trees.public.public_tree import PublicTree, predicted_slots
+from mccfr_plus.trees.public.public_tree import PublicTree, predict
 from mccfr_plus.trees.scratch import DRAWN, TOUCHED, new_scratch
 from mccfr_plus.trees.size_estimate import SizeEstimate, as_text, number_of, probe_size
 from mccfr_plus.trees.tree import Tree
@@ -62,8 +63,11 @@ _TO_NUMBER_INFOSETS = 1.2e-8
 _TO_LIST_LEAVES = 2 * 1.6e-8  # they are counted first
 _SYMMETRY_FACTOR = 1.5  # times as long for a history
 
-# liars_dice(numdice=2,dice_sides=5), November 2026: 0.38 CPU seconds an iteration, 31 million slots, and 2.9 GB.
-_SECONDS_PER_PUBLIC_SLOT, _BYTES_PER_PUBLIC_SLOT = 1.2e-8, 90
+# A public tree takes the place of a stored one of at least so many histories, as its kernel takes seconds to compile,
+# if an iteration has at most half as many products: a stored tree has two per terminal node, which take 0.6 ns each.
+_LEAST_HISTORIES_OF_PUBLIC = 1_000_000
+# leduc_ranks(ranks=13) and liars_dice(numdice=2,dice_sides=5) with rm+, November 2026.
+_SECONDS_PER_PRODUCT, _SECONDS_PER_PUBLIC_SLOT, _BYTES_PER_PUBLIC_SLOT = 3e-10, 8e-9, 90
 
 _NUMBER = np.dtype(np.float64).itemsize
 _NUMBERS_OF_POLICY = 3  # per slot, while an average policy is made: its strategy, and the policy's two arrays
@@ -81,24 +85,27 @@ def choose(
     """
     game, given = load_game(game), {"minimizer": None, **given}
     config, tree, why = SolverConfig.from_specs(**given), None, ""
+    on_public = config if "estimator" in given else SolverConfig.from_specs(**{**given, "estimator": "full"})
     if estimate is not None:
-        kind, why = _estimated_kind(game, config, estimate)
+        kind, why = _estimated_kind(game, config, on_public, estimate)
     else:
-        kind, tree = _kind_and_tree(game, config, progress)
+        kind, tree, why = _kind_and_tree(game, config, on_public, progress)
     if "estimator" in given:
         if kind == "lazy":
             _require_short_traversals(game, config)
         return replace(config, tree=kind), tree, ""
-    is_plain = config.tree == "auto" and config.batch == 1 and not config.symmetry
-    public = _public(game, estimate or probe_size(game)) if kind == "rules" and is_plain else None
-    chosen, reason = public or _components_for(kind, game, tree, estimate)
-    kind = kind if public is None else "public"
+    is_public: tuple[dict[str, Any], str] = {"estimator": "full"}, ""
+    chosen, reason = is_public if kind == "public" else _components_for(kind, game, tree, estimate)
     return SolverConfig.from_specs(**{**chosen, **given, "tree": kind}), tree, why + reason
 
 
-def _estimated_kind(game: pyspiel.Game, config: SolverConfig, estimate: SizeEstimate) -> tuple[str, str]:
-    """Returns the kind of tree for a game of this size, and the reason."""
-    max_nodes = DEFAULT_MAX_NODES_OF_RULES if isinstance(game, PyspielGame) else DEFAULT_MAX_NODES
+def _estimated_kind(
+    game: pyspiel.Game, config: SolverConfig, on_public: SolverConfig, estimate: SizeEstimate
+) -> tuple[str, str]:
+    """Returns the kind of tree for a game of this size, and the reason. A public tree is for `on_public`."""
+    if _may_be_public(game, on_public) and (why := _why_public(game, estimate)):
+        return "public", why
+    max_nodes = DEFAULT_MAX_NODES_OF_RULES if isinstance(game, PyspielGame) else _MAX_NODES_TO_COMPILE
     if estimate.fits(max_nodes, _MAX_BYTES):
         return "compiled", f"the tree keeps within {max_nodes:,} nodes and the memory limit; "
     is_larger = number_of(estimate.histories.low) > max_nodes
@@ -128,34 +135,48 @@ def _components_for(
     chosen: dict[str, Any] = {"estimator": "external" if is_short else "outcome"}
     if kind == "lazy":
         return chosen, f"on the lazy tree {visits}"
-    reason, symmetries = f"by the rules, {visits}", len(rules_to_traverse(game).sizes.symmetries)
+    rules = rules_to_traverse(game)
+    reason, symmetries = f"by the rules, {visits}", len(rules.sizes.symmetries)
     if is_short:
         chosen["averaging"] = _AVERAGE_BY_RULES
-    if symmetries > 1:
+    if symmetries > 1 and not is_keyed(rules):
         chosen["symmetry"] = True
         reason += f"; {symmetries} symmetries of the board are used"
     return chosen, reason
 
 
-def _public(game: pyspiel.Game, estimate: SizeEstimate) -> tuple[dict[str, Any], str] | None:
-    """Returns full iterations on a public tree if the game has one that fits into memory."""
-    rules = compiled_rules(game)
-    slots = None if rules is None else predicted_slots(rules, number_of(estimate.terminal_nodes.log10))
-    if slots is None or slots * _BYTES_PER_PUBLIC_SLOT > _MAX_BYTES:
+def _may_be_public(game: pyspiel.Game, config: SolverConfig) -> bool:
+    """Whether a public tree serves the config, and the game has rules that may give one."""
+    is_plain = config.tree == "auto" and config.batch == config.threads == 1 and not config.symmetry
+    serves = PUBLIC in config.estimator.provides and config.who_needs(HISTORIES, NODES) is None
+    return is_plain and serves and game.num_players() == 2 and compiled_rules(game) is not None
+
+
+def _why_public(game: pyspiel.Game, estimate: SizeEstimate) -> str | None:
+    """Returns why the public tree is chosen; None if there is none, or a stored tree is about as fast."""
+    rules, leaves = compiled_rules(game), number_of(estimate.terminal_nodes.log10)
+    if rules is None or not rules.sizes.perfect_recall:
         return None
-    reason = (
-        f"only hands are private: on the public tree a full iteration takes about "
-        f"{slots * _SECONDS_PER_PUBLIC_SLOT:.2g} s, and a solver {slots * _BYTES_PER_PUBLIC_SLOT / 1e9:.1f} GB"
+    if number_of(estimate.histories.log10) < _LEAST_HISTORIES_OF_PUBLIC:
+        return None
+    slots, products = predict(rules, leaves) or (math.inf, math.inf)
+    is_faster = products <= leaves or not estimate.fits(DEFAULT_MAX_NODES_OF_RULES, _MAX_BYTES)
+    seconds = products * _SECONDS_PER_PRODUCT + slots * _SECONDS_PER_PUBLIC_SLOT
+    num_bytes = slots * _BYTES_PER_PUBLIC_SLOT
+    if not is_faster or num_bytes > _MAX_BYTES:
+        return None
+    return (
+        f"only hands are private: on the public tree a full iteration has about {products:,.0f} products, on a stored "
+        f"one {2 * leaves:,.0f}; it takes about {seconds:.2g} s, and a solver {num_bytes / 1e9:.2g} GB"
     )
-    return {"estimator": "full", "tree": "public"}, reason
 
 
 def _full_by_rules(game: pyspiel.Game, estimate: SizeEstimate) -> tuple[dict[str, Any], str] | None:
     """Returns full iterations if their payoff matrix takes half of the memory at most and is found within minutes."""
-    if game.num_players() != 2:
-        return None
     rules = rules_to_traverse(game)
-    is_symmetric = len(rules.sizes.symmetries) > 1
+    if game.num_players() != 2 or not rules.sizes.perfect_recall:
+        return None
+    is_symmetric = len(rules.sizes.symmetries) > 1 and not is_keyed(rules)
     visited = visited_histories(game, rules, is_symmetric)
     leaves = visited * number_of(estimate.terminal_nodes.log10 - estimate.histories.log10)
     seconds = visited * _TO_LIST_LEAVES * (_SYMMETRY_FACTOR if is_symmetric else 1.0)
@@ -201,7 +222,9 @@ def tree_for(game: pyspiel.Game | str | GameTree, config: SolverConfig) -> Tree:
             raise ConfigError(f"{option} with a tree that is compiled already: give the game itself.")
         return tree
     given, game = game, load_game(game)
-    kind, tree = _kind_and_tree(game, config)
+    kind, tree, _ = _kind_and_tree(game, config, config)
+    if kind == "public":
+        return PublicTree(game)
     if tree is not None:
         tree.is_converted = is_converted(given, game)
         return tree
@@ -215,9 +238,9 @@ def tree_for(game: pyspiel.Game | str | GameTree, config: SolverConfig) -> Tree:
 
 
 def _kind_and_tree(
-    game: pyspiel.Game, config: SolverConfig, progress: bool | None = None
-) -> tuple[str, GameTree | None]:
-    """Returns ``"compiled"`` and the tree of a game, or if there is to be none ``"rules"`` or ``"lazy"``."""
+    game: pyspiel.Game, config: SolverConfig, on_public: SolverConfig, progress: bool | None = None
+) -> tuple[str, GameTree | None, str]:
+    """Returns the kind of a game's tree, the tree if it is compiled, and why it is public, for `on_public`."""
     kind = "rules" if config.symmetry else config.tree
     reason = config.who_needs(HISTORIES, NODES if kind == "rules" else INFOSETS)
     if kind == "rules" and reason:
@@ -225,24 +248,33 @@ def _kind_and_tree(
     if kind == "lazy" and reason:
         raise ConfigError(f"tree='lazy' with {reason}, which needs the whole tree: use tree='compiled'.")
     if kind in ("lazy", "rules"):
-        return kind, None
+        return kind, None, ""
+    tree = None
+    if _may_be_public(game, on_public):
+        tree = compiled_if_it_fits(game, kind, config.memory, progress, _LEAST_HISTORIES_OF_PUBLIC)
+        if tree is None and (why := _why_public(game, probe_size(game))):
+            return "public", None, why
     try:
-        tree = compiled_if_it_fits(game, "compiled" if reason else kind, config.memory, progress)
+        tree = tree or compiled_if_it_fits(game, "compiled" if reason else kind, config.memory, progress)
     except BudgetError as error:
         if _kind_without_tree(game, config) == "lazy":
             raise BudgetError(f"{reason} needs the whole tree: {error}" if reason else str(error)) from None
         tree = None
-    return (_kind_without_tree(game, config), None) if tree is None else ("compiled", tree)
+    return _kind_without_tree(game, config) if tree is None else "compiled", tree, ""
 
 
 def _kind_without_tree(game: pyspiel.Game, config: SolverConfig) -> str:
     if config.tree != "auto" or config.who_needs(HISTORIES, NODES):
         return "lazy"
-    return "lazy" if implicit_rules(game) is None else "rules"
+    return "lazy" if compiled_rules(game) is None else "rules"
 
 
 def compiled_if_it_fits(
-    game: pyspiel.Game, kind: str = "auto", memory: str | int | float | None = None, progress: bool | None = None
+    game: pyspiel.Game,
+    kind: str = "auto",
+    memory: str | int | float | None = None,
+    progress: bool | None = None,
+    max_nodes: int | None = None,
 ) -> GameTree | None:
     """Returns the compiled tree of a loaded game, or None if it does not fit; BudgetError with kind="compiled"."""
     max_bytes = None
@@ -251,7 +283,8 @@ def compiled_if_it_fits(
         max_bytes = max(int(_COMPILED_SHARE * (bytes_of(memory) - resident_bytes())), 1)
     if kind == "compiled":
         return compile_game(game, max_bytes=max_bytes, progress=progress)
-    max_nodes = DEFAULT_MAX_NODES_OF_RULES if isinstance(game, PyspielGame) else _MAX_NODES_TO_COMPILE
+    if max_nodes is None:
+        max_nodes = DEFAULT_MAX_NODES_OF_RULES if isinstance(game, PyspielGame) else _MAX_NODES_TO_COMPILE
     try:
         return compile_game(game, max_nodes=max_nodes, max_bytes=max_bytes, progress=progress)
     except BudgetError as error:

@@ -28,7 +28,7 @@ from mccfr_plus.solver import loop
 from mccfr_plus.specs import parse_spec
 from mccfr_plus.trees import needs
 from mccfr_plus.trees.public.sharing import accumulate_part, shared_gradient
-from mccfr_plus.trees.scratch import FIRST_NODE, TIED
+from mccfr_plus.trees.scratch import FIRST_NODE, IS_LAZY, TIED
 
 logger = logging.getLogger("mccfr_plus")
 
@@ -182,31 +182,31 @@ def _literal(value: Any) -> str:
 MESSAGES = {
     needs.DRAWS: (
         "estimator",
-        "it samples nothing, so that all its gradients would be equal: use one that samples. Several threads need "
-        "tree='rules' or tree='public' and thread_mode='deterministic', where they share one.",
+        "it does not sample, so all its gradients would be equal: use a sampling estimator. Several threads need "
+        "tree='rules' or tree='public' with thread_mode='deterministic', where they share one gradient.",
     ),
     needs.GRADIENTS: (
         "estimator",
-        "it estimates regrets up to a factor per information state, and no gradient: use a regret matcher, such as rm.",
+        "it estimates regrets up to a factor per information state, not gradients: use a regret matcher, such as rm.",
     ),
     needs.EXACT_GRADIENTS: (
         "estimator",
-        "it samples, and exact gradients at all information states are needed: use estimator='full', or another "
+        "it samples, but exact gradients at all information states are needed: use estimator='full' or another "
         "minimizer.",
     ),
-    needs.NO_VALUES: ("estimator", "it keeps values of histories already."),
-    needs.ONE_PLAYER: ("estimator", "with update_all_players=True a traversal serves all players: leave it out."),
-    needs.BASELINES: ("estimator", "it has no kernel that uses baselines."),
+    needs.NO_VALUES: ("estimator", "it already learns values of histories: leave out the baseline."),
+    needs.ONE_PLAYER: ("estimator", "with update_all_players=True one traversal serves all players: leave it out."),
+    needs.BASELINES: ("estimator", "it has no kernel for baselines: leave out the baseline."),
     needs.FIXED_VALUES: (
         "values",
-        "traversals write to values of histories, so that results would depend on which thread was faster: give "
+        "traversals change the values of histories, so results would depend on the timing of threads: give "
         "thread_mode='fast', or one thread.",
     ),
-    needs.OPPONENTS_DRAWN: ("estimator", "it draws no actions of opponents from their strategies, to be counted."),
+    needs.OPPONENTS_DRAWN: ("estimator", "it draws no opponents' actions to count: use another average."),
     needs.PUBLIC: ("estimator", "it has no kernel for public trees: use full or public_chance, or tree='compiled'."),
     needs.REGRETS: ("minimizer", "it keeps no negative regrets to prune by: use rm, linear, dcfr, prm or hedge."),
-    needs.AVERAGE: ("averaging", "there is no average to sample by."),
-    needs.ALTERNATION: ("alternating", "one player's gradient takes the place of the other's: leave it out."),
+    needs.AVERAGE: ("averaging", "there is no average strategy to sample from: use another average."),
+    needs.ALTERNATION: ("alternating", "it must update players in turn: leave out alternating."),
 }
 
 DETERMINISTIC, FAST = "deterministic", "fast"
@@ -229,6 +229,7 @@ class SolverConfig:
     tree: str = "auto"
     memory: str | int | float | None = None
     symmetry: bool = False
+    dtype: str = "float64"
 
     @classmethod
     def from_specs(
@@ -258,15 +259,16 @@ class SolverConfig:
         for flag in ("alternating", "symmetry"):
             check_switch(flag, getattr(self, flag))
         check_choice("tree", self.tree, TREES)
+        check_choice("dtype", self.dtype, ("float64", "float32"))
         if self.symmetry and self.tree not in ("auto", "rules"):
-            raise ConfigError(f"symmetry=True with tree={self.tree!r}: only rules have symmetries, give tree='rules'.")
+            raise ConfigError(f"symmetry=True with tree={self.tree!r}: symmetries need rules, give tree='rules'.")
         if self.memory is not None:
             bytes_of(self.memory)
         check_choice("thread_mode", self.thread_mode, (DETERMINISTIC, FAST))
         check_threads(self.threads)
         cores = os.cpu_count() or 1
         if self.threads > cores:
-            logger.warning("threads=%s: this machine has %s cores, so that more gain nothing.", self.threads, cores)
+            logger.warning("threads=%s: this machine has %s cores, so more threads gain nothing.", self.threads, cores)
         provided = self.estimator.provides | self.minimizer.provides | self.averaging.provides
         provided |= {needs.ALTERNATION} if self.alternating else set()
         if self.baseline is not None:
@@ -322,23 +324,30 @@ class SolverConfig:
 
     def check_game(self, tree: Any) -> None:
         """Raises GameError or ConfigError if the components are wrong for a game."""
+        if self.dtype != "float64" and needs.PUBLIC not in tree.provides:
+            raise ConfigError(f"dtype={self.dtype!r} on a {tree.kind} tree: give tree='public', or leave it out.")
         for who, needed in self.parts().items():
             if needs.TWO_PLAYERS in needed and tree.num_players != 2:
                 raise ConfigError(
-                    f"{who} on a game with {tree.num_players} players: visits of an opponent's infoset also depend on "
-                    "the others' strategies, so that the average would be biased. Use lazy."
+                    f"{who} on a game with {tree.num_players} players: visits to an opponent's infoset also depend on "
+                    "the other players' strategies, so the average would be biased. Use lazy."
                 )
             if needs.ZERO_SUM in needed and needs.HISTORIES in tree.provides:
                 require_zero_sum(tree)
-            if needs.PERFECT_RECALL in needed:
+            if not tree.perfect_recall and needs.PERFECT_RECALL in needed:
                 tree.require_perfect_recall(who)
         if not tree.perfect_recall:
-            logger.info("%s has imperfect recall: CFR has no guarantee on it.", tree.game.get_type().short_name)
+            if self.threads > 1 and needs.DRAWS not in self.estimator.provides:
+                raise ConfigError(
+                    f"threads={self.threads} with {self._label('estimator')} on {tree.game}: with imperfect recall "
+                    "threads do not share a traversal. Give threads=1, or an estimator that samples."
+                )
+            logger.info("%s has imperfect recall, so CFR has no guarantee.", tree.game.get_type().short_name)
             method = self.average_method(tree.num_players, False).mechanism
             if self.averaging.method in ("exact", "per_history") and method is Mechanism.EXACT:
                 raise ConfigError(
-                    f"{tree.game} has imperfect recall, and {self.estimator.short_name} enters information sets after "
-                    "few of their pasts, so that the exact average is unknown: use averaging='stochastic'."
+                    f"{tree.game} has imperfect recall, and {self.estimator.short_name} visits only some histories of "
+                    "an information set, so the exact average is unknown: use averaging='stochastic'."
                 )
 
     def average_method(self, num_players: int, perfect_recall: bool, *, by_rules: bool = False) -> AverageMethod:
@@ -359,7 +368,7 @@ def check_threads(threads: int) -> None:
     cores = os.cpu_count() or 1
     check_whole("threads", threads)
     if threads > max(2 * cores, 8):  # small machines may still try what larger ones run
-        raise ConfigError(f"threads={threads}: this machine has {cores} cores, give at most as many.")
+        raise ConfigError(f"threads={threads}: this machine has {cores} cores: give at most that many.")
 
 
 # --- the kernel ---
@@ -379,7 +388,7 @@ def estimate_with(
     if baseline is None:
         kernel = estimator.kernel_by_rules if FIRST_NODE in tree_slots else estimator.kernel
         kernel = estimator.kernel_if_tied if TIED in tree_slots else kernel
-        what = "no kernel: give its class one; see mccfr_plus.Estimator"
+        what = "no kernel: define one in its class; see mccfr_plus.Estimator"
     else:
         kernel = estimator.kernel_with_baseline(baseline.backup == "expected")
         what = "no kernel that uses baselines; see mccfr_plus.Estimator.kernel_with_baseline"
@@ -423,7 +432,7 @@ def composed(
         loop.UPDATE_ALL_PLAYERS: estimator.update_all_players,
         loop.TEAM: config.is_team,
         loop.MAY_END: may_end,
-        TIED: tree_slots.get(TIED, False),
+        **{slot: tree_slots.get(slot, False) for slot in (TIED, IS_LAZY)},
     }
     if shared:
         components[loop.MINIMIZE] = bind(minimize, {UPDATE_INFOSET: config.minimizer.kernel})

@@ -18,7 +18,7 @@ from mccfr_plus.evaluation.strategies import sampling_strategy_of
 from mccfr_plus.kernels.interrupts import deferred_signals
 from mccfr_plus.solver.config import SolverConfig, composed
 from mccfr_plus.solver.loop import NO_TEAM, Settings, State, loop, new_team
-from mccfr_plus.trees.expansion import EXPANDING, FULL, INTERRUPTED, STATUS, interrupt
+from mccfr_plus.trees.expansion import EXPANDING, FULL, INTERRUPTED, LIST_FULL, STATUS, interrupt
 from mccfr_plus.trees.needs import HISTORIES, INFOSETS, NO_VALUES, RULES
 from mccfr_plus.trees.scratch import Scratch, new_scratch
 from mccfr_plus.trees.tree import Sizes
@@ -49,11 +49,14 @@ class Engine:
 
     @property
     def _needs_infosets(self) -> bool:  # before the first iteration
-        return RULES in self.tree.provides and self.config.who_needs(HISTORIES, INFOSETS) is not None
+        tree = self.tree
+        by_rules = RULES in tree.provides and tree.perfect_recall  # else a traversal finds them, as `full` does
+        return by_rules and self.config.who_needs(HISTORIES, INFOSETS) is not None
 
     def _allocate(self, rngs: np.ndarray) -> None:
         tree, config = self.tree, self.config
         estimator, minimizer = config.estimator, config.minimizer
+        self._arrays, self._expansion = tree.arrays_to_run_on(estimator.needs_leaves)
         with_values = config.baseline is not None or NO_VALUES not in estimator.provides
         self.tables, row = minimizer.tables(tree), minimizer.row_of_ones
         self.strategy = tree.attach(
@@ -61,7 +64,8 @@ class Engine:
             check_depth=with_values,
             single_trajectory=not (estimator.visits_all_own or estimator.visits_all_chance),
         )
-        self.average = np.zeros(tree.slot_capacity + tree.num_players)
+        self.average = np.zeros(tree.slot_capacity + tree.num_players, config.dtype)
+        self.tables, self.strategy = (each.astype(config.dtype, copy=False) for each in (self.tables, self.strategy))
         self.baselines = np.zeros((tree.num_players, tree.node_capacity) if with_values else (0, 0))
         if NO_VALUES not in estimator.provides:  # at first the values of uniform play
             for player, values in enumerate(self.baselines):
@@ -81,7 +85,7 @@ class Engine:
         self.scratches: list[Scratch] = []
         for thread in range(config.threads):
             rng, seen = rngs[thread : thread + 1].copy(), self.scratches[0].seen if thread else None
-            self.scratches.append(new_scratch(tree.arrays, tree.shape, rng, thread=thread, seen=seen, **options))
+            self.scratches.append(new_scratch(self._arrays, tree.shape, rng, thread=thread, seen=seen, **options))
         self.parameters = [np.array(minimizer.parameters(), np.float64) for _ in self.scratches]
 
     def _bind(self) -> None:
@@ -90,11 +94,10 @@ class Engine:
         may_end = config.is_team or INFOSETS not in tree.provides or config.batch >= _LARGE_BATCH
         shared = config.shares_parts(tree)
         self.run = composed(loop, config, self.average_method, tree_slots=tree.bindings, may_end=may_end, shared=shared)
-        arrays, self._expansion = tree.arrays_to_run_on(config.estimator.needs_leaves)
         state = State(self.strategy, self.tables, self.average)
         team = new_team(self.scratches) if config.is_team else NO_TEAM
         settings = map(self._settings, self.parameters)
-        self._arguments = [(arrays, state, *each, team) for each in zip(self.scratches, settings, strict=True)]
+        self._arguments = [(self._arrays, state, *each, team) for each in zip(self.scratches, settings, strict=True)]
         self._only = None if may_end or config.threads > 1 else self._arguments[0]
 
     def _settings(self, minimizer_parameters: np.ndarray) -> Settings:
@@ -194,8 +197,8 @@ class Engine:
             self._run_to(target)
             self._check()
             status, self._expansion[STATUS] = int(self._expansion[STATUS]), EXPANDING  # also for evaluations
-            if status == FULL:
-                self._full = self.tree.why_full()
+            if status in (FULL, LIST_FULL):
+                self._full = self.tree.why_full(status)
             elif self.iterations >= target:
                 return
         self.stopped = self._full
@@ -274,7 +277,7 @@ class Engine:
         self.scratches[0].seen[infosets["first_slot"]] = self.average[infosets["parent_slot"]]
 
     def current_strategy(self) -> np.ndarray:
-        return self.strategy[: self.tree.num_slots].copy()
+        return self.strategy[: self.tree.num_slots].astype(np.float64)
 
     def set_strategy(self, strategy: np.ndarray) -> None:
         if self.average_method.mechanism is Mechanism.LAZY:  # pending updates belong to the strategy before
@@ -307,7 +310,7 @@ class Engine:
             for row, values in ({name: field} if field.ndim == 1 else _named(name, dict(enumerate(field)))).items():
                 places[row] = values[:used]
                 if per_slot and len(values) > capacity:  # the empty sequences
-                    places[f"{row}/players"] = values[capacity:]
+                    places[f"{row}/players"] = values[capacity : capacity + self.tree.num_players]
         return places
 
     def begin_loading(self) -> None:

@@ -35,7 +35,7 @@ class GameValue(NamedTuple):
 
 
 def game_value(game: pyspiel.Game | str | GameTree, precision: float = 1e-5) -> GameValue:
-    """Returns bounds of a two-player zero-sum game's value: the values of both players' best responses.
+    """Returns bounds on the value of a two-player zero-sum game: the values of both players' best responses.
 
     Small games are solved by `solve_lp`, others by discounted CFR until the bounds are close enough.
 

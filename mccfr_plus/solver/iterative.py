@@ -35,7 +35,7 @@ _EVALUATION_SHARE = 0.1
 
 @dataclass
 class Progress:
-    """What ``run`` passes to its callbacks after each chunk of iterations.
+    """The state of a run, passed to its callbacks after each chunk of iterations.
 
     `iterations` and `nodes_touched` include earlier runs of the solver, `seconds` does not; `is_last`: a limit is
     reached; `evaluation`: of the average policy, if there was one since the last call, else None.
@@ -190,7 +190,7 @@ class IterativeSolver(abc.ABC):
 
     @abc.abstractmethod
     def average_policy(self) -> Any:
-        """Returns a copy of the average policy, which is what converges to an equilibrium."""
+        """Returns a copy of the average policy, which converges to an equilibrium."""
 
     @abc.abstractmethod
     def evaluate(self) -> Evaluation:

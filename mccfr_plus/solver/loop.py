@@ -1,7 +1,7 @@
 """The loop of all tabular solvers, its slots, which `config.composed` fills, and threads that share one gradient.
 
 Each thread of such a team runs the loop with its own scratch and waits for the others at barriers; the first adds up
-and updates. The gradient is the mean of all estimates (Farina, Kroer, Sandholm 2020, section 6).
+and updates. The gradient is the mean of all estimates (Farina, Kroer, Sandholm 2020, section 5.2).
 """
 
 from collections.abc import Sequence
@@ -286,11 +286,12 @@ def loop(tree, state, scratch, settings, team, iterations):
             if SHARED() and is_whole:
                 for thread in range(1, team[0, SIZE]):
                     move_tops(tree, scratch, player, team[thread + 1, _GRADIENT], len(scratch.gradient))
+            if TEAM() and is_whole and not SHARED():
+                merge(tree, scratch, team, player)
+                is_whole = not TIED() or load_word(tree.expansion, STATUS) == EXPANDING  # there may have been no room
             if is_whole and not SHARED():
-                if TEAM():
-                    merge(tree, scratch, team, player)
-                    if LISTS_VISITS() and not (UPDATE_ALL_PLAYERS() and player > 0):
-                        add_team_visits(strategy, average, team, weight_once(counts, place, weight / total))
+                if TEAM() and LISTS_VISITS() and not (UPDATE_ALL_PLAYERS() and player > 0):
+                    add_team_visits(strategy, average, team, weight_once(counts, place, weight / total))
                 if total > 1:
                     scale_gradient(tree, scratch, player, 1.0 / total)
                 weight_of_all = weight_once(counts, place + batch, weight)

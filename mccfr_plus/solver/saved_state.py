@@ -96,7 +96,7 @@ def header_of_run(path: str | os.PathLike, solver: Any) -> dict[str, Any]:
             )
             raise CheckpointError(
                 f"{path} belongs to another run: its {_LABELS.get(name, name)} is {theirs}, and the solver's is "
-                f"{ours}. Make the solver as it was, or give another file."
+                f"{ours}. Create the solver with the same settings, or give another file."
             )
     return header
 
@@ -105,6 +105,7 @@ def arguments_of(path: str | os.PathLike, header: dict[str, Any]) -> dict[str, A
     """Returns the arguments of `Solver` after the game; CheckpointError if no text describes a component."""
     arguments = {name: header[name] for name in ("alternating", "batch", "seed", "threads", "symmetry")}
     arguments |= {"tree": header["kind"], "thread_mode": header["thread_mode"] or DETERMINISTIC}
+    arguments |= {"dtype": header.get("dtype", "float64")}
     for name in _COMPONENTS:
         component = header[name]
         if component is not None and component["spec"] is None:
@@ -129,6 +130,7 @@ def _identity_of(solver: Any) -> dict[str, Any]:
         "threads": int(config.threads),
         "thread_mode": config.thread_mode if config.threads > 1 else None,
         "symmetry": bool(config.symmetry),
+        "dtype": config.dtype,
         "sampling": digest_of_arrays([sampling]) if sampling.size and INFOSETS in tree.provides else None,
     }
 

@@ -34,7 +34,7 @@ _SUM_TOLERANCE = 1e-6
 
 
 class Solver(IterativeSolver):
-    """Computes equilibria by regret minimization: estimator x minimizer x average.
+    """Computes equilibria by regret minimization with any estimator, minimizer and average.
 
     ``Solver(game, "external", "rm")`` is external sampling MCCFR, ``Solver(game, "full", "rm")`` is CFR, ``"full",
     "rm+"`` is CFR+, ``"full", "dcfr"`` is DCFR, ``"full", "prm+"`` is PCFR+, ``"chance", "rm+"`` is CFR+ with
@@ -47,12 +47,12 @@ class Solver(IterativeSolver):
         minimizer: A `Minimizer` or its short name: rm, rm+, linear, linear+, dcfr, dcfr_pruning, dcfr+, hs_dcfr,
             prm, prm+, pdcfr+, sapcfr+, apcfr+, smooth_prm+, rtcfr+, mmd, reg_cfr, hedge, ftrl, omd.
         averaging: A `PowerAverage` or its short name: uniform, linear, power, exact, lazy, stochastic, sampled,
-            optimistic, last. None: the average of the minimizer's paper: linear for rm+ and linear, power(gamma=2)
+            optimistic, last. Default: the average of the minimizer's paper: linear for rm+ and linear, power(gamma=2)
             for dcfr and prm+, uniform otherwise.
         alternating: Whether each player is updated before the next one's gradient is estimated, as in OpenSpiel.
-            None: True, unless a traversal serves all players.
-        batch: Number of traversals whose mean is a gradient (Farina et al. 2020 use 100).
-        baseline: Control variates that reduce the variance of a sampled gradient: True, a `Baseline`, or None.
+            Default: True, unless a traversal serves all players.
+        batch: Number of traversals that are averaged into one gradient (Farina et al. 2020 use 100).
+        baseline: Control variates that reduce the variance of sampled gradients: True, a `Baseline`, or None.
         seed: An integer for a repeatable run (bitwise, on one machine), a numpy generator, or None. Where the tree
             grows, several threads number information sets in an order that varies: arrays are equal up to this order.
         threads: Number of threads that traverse the game.
@@ -67,14 +67,16 @@ class Solver(IterativeSolver):
             reaches it, `run` ends with the result so far.
         symmetry: Whether infosets that a symmetry of the rules maps to each other, such as a turn of the board, count
             as one. The policy is then symmetric. Needs ``tree="rules"``.
+        dtype: ``"float64"``, or ``"float32"`` for the strategy, its average and the minimizer's tables, to save
+            memory on a public tree.
 
     Attributes:
         config, estimator, minimizer, averaging: Components and options.
         game, tree: The `pyspiel.Game` and its `Tree`.
         seed: The seed, if it was an integer; else None.
-        seconds: Duration of all runs so far, those before a checkpoint included.
+        seconds: Duration of all runs so far, including those before a checkpoint.
         cpu_seconds: CPU seconds of this process in all runs of this object, without compiling.
-        history: What `run` has measured with ``evaluate_every`` or ``target_exploitability``; checkpoints keep it.
+        history: Measurements of `run` with ``evaluate_every`` or ``target_exploitability``; checkpoints keep it.
 
     Raises:
         GameError: If the game cannot be compiled, or a component is wrong for it (imperfect recall).
@@ -105,8 +107,10 @@ class Solver(IterativeSolver):
         tree: str = "auto",
         memory: str | int | float | None = None,
         symmetry: bool = False,
+        dtype: str = "float64",
     ):
         options = {"batch": batch, "threads": threads, "thread_mode": thread_mode, "tree": tree, "memory": memory}
+        options |= {"dtype": dtype}
         config = SolverConfig.from_specs(
             estimator, minimizer, averaging, alternating=alternating, baseline=baseline, symmetry=symmetry, **options
         )
@@ -152,7 +156,8 @@ class Solver(IterativeSolver):
         self._engine.advance(count)
 
     def _check_evaluation(self) -> None:
-        if RULES not in self.tree.provides and INFOSETS not in self.tree.provides:
+        by_rules = RULES in self.tree.provides and self.tree.perfect_recall
+        if not by_rules and INFOSETS not in self.tree.provides:
             super()._check_evaluation()
 
     @property
@@ -202,7 +207,7 @@ class Solver(IterativeSolver):
         return self._engine.current_strategy()
 
     def average_policy(self) -> TreePolicy | KeyedPolicy:
-        """Returns a copy of the average policy, which is what converges to an equilibrium.
+        """Returns a copy of the average policy, which converges to an equilibrium.
 
         Without a compiled tree it is a `KeyedPolicy` over the information states found, uniform elsewhere.
         """
@@ -243,21 +248,21 @@ class Solver(IterativeSolver):
     def set_tables(self, tables: np.ndarray) -> "Solver":
         """Sets the minimizer's tables, ``[num_tables, num_slots]``, and returns the solver itself.
 
-        The strategy follows at the next update. ConfigError if the shape is another one, or a number is not finite.
+        The strategy changes at the next update. ConfigError if the shape is wrong or a number is not finite.
         """
         self._engine.tables[:, : self.tree.num_slots] = self._checked("tables", tables, self.tables().shape)
         return self
 
     def set_strategy(self, strategy: np.ndarray | pyspiel.Policy | Policy) -> "Solver":
-        """Sets the strategy that the next iteration will play, and returns the solver itself. Averages go on.
+        """Sets the strategy that the next iteration will play, and returns the solver itself. Averages continue.
 
         Args:
             strategy: ``[num_slots]`` numbers in the order of `current_strategy`, or, on a compiled tree, a policy; with
                 ``tree="rules"`` a policy that was solved so, which changes only what it has probabilities for.
 
         Raises:
-            ConfigError: If it is not a strategy: another shape, negative, or not summing to 1 somewhere.
-            PolicyError: If a policy is of another game.
+            ConfigError: If it is not a strategy: wrong shape, negative numbers, or sums other than 1.
+            PolicyError: If a policy is for another game.
 
         Examples:
             >>> import mccfr_plus
@@ -291,7 +296,7 @@ class Solver(IterativeSolver):
         Compiles the game once if the tree is lazy, which is a BudgetError if it is too large; see
         `mccfr_plus.evaluation` for bounds. With ``tree="rules"``, all cores traverse 20 billion histories in minutes.
         """
-        if RULES in self.tree.provides:
+        if RULES in self.tree.provides and self.tree.perfect_recall:
             self._engine.number_infosets()
             return RulesEvaluator(self.tree).evaluate(self.average_strategy())
         if INFOSETS in self.tree.provides:
@@ -329,7 +334,7 @@ class Solver(IterativeSolver):
     ) -> Self:
         """Returns a solver as it was when a checkpoint was written, with the parameters that the file names.
 
-        `game` is the game or its compiled tree; None: the game that the file names. `memory` need not be as it was.
+        `game` is the game or its compiled tree, by default the game that the file names. `memory` may be changed.
 
         Raises:
             CheckpointError: If the file is not a checkpoint, damaged, of another game, or of components that the class

@@ -6,7 +6,7 @@ numbered player by player, and within a player in the order of first visit, so t
 children. Slot ``num_slots + p`` stands for the empty sequence of player p.
 """
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -35,7 +35,7 @@ OUTCOME = np.dtype([("probability", np.float64), ("accept", np.float64), ("alias
 # Rows of the leaf tables that are summed side by side.
 BLOCK = 4
 
-NUM_EXPANSION = 31  # entries of `TreeArrays.expansion`
+NUM_EXPANSION = 32  # entries of `TreeArrays.expansion`
 NUM_SLOTS = NUM_EXPANSION - 1  # the entry of the slots found so far; the others are in `expansion`
 
 
@@ -62,9 +62,18 @@ class TreeArrays(NamedTuple):
     leaf_range: np.ndarray = _no(1, np.int64)  # [num_players + 1] int64, the same for blocks; see `flattening`
     leaf_start: np.ndarray = _no(1, np.int64)  # [num_blocks + 1]: entries of block b are start[b] .. start[b+1] - 1
     leaf_row: np.ndarray = _no(0, np.int32)  # [BLOCK * num_blocks] int32: the slots that a block sums for
-    leaf_others: np.ndarray = _no(0, np.int32)  # [num_entries * (num_players - 1)]: last slots of the other players
-    leaf_value: np.ndarray = _no(0, np.float64)  # [num_entries]: chance's probability x payoff
+    leaf_term: np.ndarray = _no(0, np.int32)  # [num_entries]: the player's term; none where entries are the terms
+    term_range: np.ndarray = _no(1, np.int64)  # [num_players + 1]: the same as `leaf_range` for terms
+    leaf_others: np.ndarray = _no(0, np.int32)  # [num_terms * (num_players - 1)]: last slots of the other players
+    leaf_value: np.ndarray = _no(0, np.float64)  # [num_terms]: chance's probability x payoff
     expansion: np.ndarray = _no(NUM_EXPANSION, np.int64)  # all zeros, but in lazy trees; see `expansion`
+
+
+def gradient_size(arrays: Any) -> int:
+    """Returns the length of a gradient: slots, empty sequences, a dump, and terms if the arrays have leaf tables."""
+    has_terms = isinstance(arrays, TreeArrays) and len(arrays.leaf_term) > 0
+    terms = int(np.diff(arrays.term_range).max()) if has_terms else 0
+    return int(arrays.slot_range[-1]) + len(arrays.slot_range) + terms
 
 
 class Shape(NamedTuple):

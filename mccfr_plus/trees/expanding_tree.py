@@ -13,11 +13,15 @@ from mccfr_plus.trees import expansion
 from mccfr_plus.trees.arrays import NODE, OUTCOME, Shape, TreeArrays, read_only
 from mccfr_plus.trees.info_states import Keys
 from mccfr_plus.trees.memory import KERNELS, MemoryPlan
-from mccfr_plus.trees.scratch import IS_LAZY
+from mccfr_plus.trees.scratch import ENTRY, IS_LAZY, TIED
 from mccfr_plus.trees.tree import Sizes, Tree
 
 # Entries of `expansion` that `Sizes` lists, in its order.
 _SIZES = [getattr(expansion, f"NUM_{name.upper()}") for name in Sizes._fields if name != "block_words"]
+
+_SHARE_OF_ENTRIES = 4  # a fourth of the memory
+_BYTES_PER_ENTRY_SLOT = ENTRY.itemsize + 8 + 8 + 4  # of the list, gradient, reach and what is behind a slot
+_LAST_INDEX = int(np.iinfo(np.int32).max) - 1
 
 _SLACK = 1.05  # of the plan: what checkpoints may take, as processes differ by some MB
 
@@ -29,11 +33,12 @@ class ExpandingTree(Tree):
     them, ``stored``.
     """
 
-    perfect_recall = True  # as infosets are known by the player's own past, too
     keys: Keys
+    threads: int
 
     def __init__(self, game: pyspiel.Game, plan: MemoryPlan, shape: Shape, **stored: np.ndarray):
         self.game, self.plan, self.shape, self.slot_capacity = game, plan, shape, plan.max_slots
+        self.perfect_recall = shape.perfect_recall
         self.num_players = num_players = game.num_players()
         slot_range = np.zeros(num_players + 1, np.int64)
         slot_range[-1] = plan.max_slots
@@ -58,7 +63,22 @@ class ExpandingTree(Tree):
 
     @property
     def bindings(self) -> Bindings:
-        return {IS_LAZY: True}
+        return {IS_LAZY: True} if self.perfect_recall else {IS_LAZY: True, TIED: True}
+
+    @property
+    def entries(self) -> tuple[int, int]:  # type: ignore[override]
+        """Room for the entries of tied infosets: those of a gradient, which end the run if they do not fit."""
+        if self.perfect_recall:
+            return 0, 0
+        slots = self._entry_bytes // (_BYTES_PER_ENTRY_SLOT * self.threads)
+        if self.plan.max_slots + self.num_players + slots > _LAST_INDEX:
+            raise ConfigError(f"memory={self.plan.limit / 1e6:,.0f}MB is too much for a game of imperfect recall.")
+        return slots, slots  # an entry has at least one
+
+    @property
+    def _entry_bytes(self) -> int:
+        """The memory for entries of all threads."""
+        return 0 if self.perfect_recall else self.plan.tree_bytes // _SHARE_OF_ENTRIES
 
     def attach(self, ones: np.ndarray | None, *, check_depth: bool, single_trajectory: bool) -> np.ndarray:
         """See `Tree`: from now on the tree can grow. One that belongs to another solver is a ConfigError."""
@@ -72,13 +92,19 @@ class ExpandingTree(Tree):
         words[expansion.MAX_NODES], words[expansion.NODE_COST] = plan.max_nodes, plan.node_cost
         words[expansion.MAX_INFOSETS], words[expansion.INFOSET_COST] = plan.max_infosets, plan.infoset_cost
         words[expansion.MAX_SLOTS], words[expansion.SLOT_COST] = plan.max_slots, plan.slot_cost
-        words[expansion.MAX_COST] = plan.tree_bytes
+        words[expansion.MAX_COST] = plan.tree_bytes - self._entry_bytes
         return self._strategy
 
     def arrays_to_run_on(self, with_leaves: bool) -> tuple[TreeArrays, np.ndarray]:
         return self.arrays, self._expansion
 
-    def why_full(self) -> str:
+    def why_full(self, status: int) -> str:
+        if status == expansion.LIST_FULL:
+            return (
+                f"memory={self.plan.limit / 1e6:,.0f}MB has no room for all information sets that one gradient enters, "
+                "which are listed once per own past (imperfect recall). Give more memory, a smaller batch, or "
+                "estimator='outcome'."
+            )
         found = f"{self.num_infosets:,} information sets" + (f" and {self.num_nodes:,} nodes" if self.num_nodes else "")
         return (
             f"{found} have filled memory={self.plan.limit / 1e6:,.0f}MB. The policy of the iterations so far is kept; "

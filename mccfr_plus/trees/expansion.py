@@ -33,11 +33,12 @@ SELF, NODES, PARENTS, INFOSETS, KEYS, TABLE, SLOT_ACTIONS, ANSWERS, STRATEGY, ON
 ANSWER_WIDTH, NUM_NODES, MAX_NODES, NUM_INFOSETS, MAX_INFOSETS, MAX_SLOTS = range(13, 19)
 # bytes of one of each, and the limit of all together; the length of the table, a power of 2,
 NODE_COST, INFOSET_COST, SLOT_COST, PAYOFF_COST, OUTCOME_COST, MAX_COST, TABLE_SIZE = range(19, 26)
-# rows of payoffs and chance events in use; a node with other actions than its infoset. `NUM_SLOTS` is the last entry.
-NUM_PAYOFFS, NUM_OUTCOMES, CONFLICT_NODE, CONFLICT_INFOSET = range(26, NUM_SLOTS)
+# rows of payoffs and chance events in use; a node with other actions than its infoset; whether infosets are tied (there
+# is imperfect recall). `NUM_SLOTS` is the last entry.
+NUM_PAYOFFS, NUM_OUTCOMES, CONFLICT_NODE, CONFLICT_INFOSET, HAS_TIES = range(26, NUM_SLOTS)
 
-# Values of STATUS. All but the first end a traversal.
-EXPANDING, FAILED, FULL, ACTIONS_DIFFER, INTERRUPTED = range(5)
+# Values of STATUS. All but the first end a traversal. `LIST_FULL`: a gradient has no room for more tied infosets.
+EXPANDING, FAILED, FULL, ACTIONS_DIFFER, INTERRUPTED, LIST_FULL, ABSENT_MINDED = range(7)
 
 # Columns of ANSWERS. A chance node and a leaf have the row of their outcomes or payoffs, a decision node has the two
 # words of its infoset's key, and its legal actions.
@@ -125,7 +126,7 @@ def _put(tables, node, answer):
     kind, num_children, payload = answer[ANSWER_KIND], answer[ANSWER_COUNT], answer[ANSWER_ROW]
     if kind >= 0:
         slot = _last_own_slot(tables, node, kind)
-        infoset = find(tables, slot, answer[ANSWER_KEY], answer[ANSWER_KEY + 1])
+        infoset = find(tables, kind if words[HAS_TIES] else slot, answer[ANSWER_KEY], answer[ANSWER_KEY + 1])
         if infoset == NONE:
             infoset = new_infoset(tables, slot, answer)
             if infoset == NONE:
@@ -133,6 +134,10 @@ def _put(tables, node, answer):
         elif not _has_actions(tables, infoset, answer):
             words[CONFLICT_NODE], words[CONFLICT_INFOSET] = node, infoset
             publish_word(words, STATUS, ACTIONS_DIFFER)
+            return False
+        elif words[HAS_TIES] and _is_entered_again(tables, node, infoset):
+            words[CONFLICT_NODE] = node
+            publish_word(words, STATUS, ABSENT_MINDED)
             return False
         payload = np.int64(tables.infosets[infoset]["first_slot"])
     record = nodes[node]
@@ -160,6 +165,17 @@ def _last_own_slot(tables, node, player):
             return np.int64(record["payload"] + child - record["first_child"])
         child = above
     return tables.words[MAX_SLOTS] + player
+
+
+@inline_kernel
+def _is_entered_again(tables, node, infoset):
+    """Returns whether an infoset is also that of a node above."""
+    is_it, above, record = False, node, tables.infosets[infoset]
+    while above > 0 and not is_it:
+        above = tables.parents[above]
+        head = tables.nodes[above]
+        is_it = head["kind"] == record["player"] and head["payload"] == record["first_slot"]
+    return is_it
 
 
 @inline_kernel
@@ -208,8 +224,8 @@ def _has_actions(tables, infoset, answer):
 
 
 # --- the table of infosets: 1 + the number of an infoset, or 0, at the first free place from its key's hash on ---
-# An infoset is known by the player's last slot and the information state, so that recall is perfect whatever the text
-# of the information state leaves out.
+# An infoset is known by its owner and the information state: by the player's last slot, so that recall is perfect
+# whatever the text of the information state leaves out, or by the player alone if infosets are tied.
 
 
 @inline_kernel
@@ -217,26 +233,32 @@ def _table(words):
     return numba.carray(pointer(words[TABLE]), words[TABLE_SIZE], np.int32)
 
 
+@inline_kernel
+def _owner_of(tables, infoset):
+    record = tables.infosets[infoset]
+    return np.int64(record["player"] if tables.words[HAS_TIES] else record["parent_slot"])
+
+
 @kernel
-def _place_of(tables, slot, low, high):
-    """Returns where in the table the infoset after a slot, with a key, stands or belongs."""
-    table, infosets, keys = _table(tables.words), tables.infosets, tables.keys
+def _place_of(tables, owner, low, high):
+    """Returns where in the table the infoset of an owner, with a key, stands or belongs."""
+    table, keys = _table(tables.words), tables.keys
     mask = len(table) - 1
-    word = hash_step(hash_step(np.uint64(slot), np.uint64(low)), np.uint64(high))
+    word = hash_step(hash_step(np.uint64(owner), np.uint64(low)), np.uint64(high))
     place = np.int64((word >> np.uint64(20)) & np.uint64(mask))
     while table[place] != 0:
         infoset = table[place] - 1
         is_key = keys[infoset, 0] == low and keys[infoset, 1] == high
-        if is_key and infosets[infoset]["parent_slot"] == slot:
+        if is_key and _owner_of(tables, infoset) == owner:
             break
         place = (place + 1) & mask
     return place
 
 
 @kernel
-def find(tables, slot, low, high):
-    """Returns the infoset after a slot, with a key, or NONE."""
-    return np.int64(_table(tables.words)[_place_of(tables, slot, low, high)]) - 1
+def find(tables, owner, low, high):
+    """Returns the infoset of an owner, with a key, or NONE."""
+    return np.int64(_table(tables.words)[_place_of(tables, owner, low, high)]) - 1
 
 
 @kernel
@@ -250,5 +272,4 @@ def enter(tables, first):
     for place in range(len(table) if first == 0 else 0):
         table[place] = 0
     for infoset in range(first, words[NUM_INFOSETS]):
-        slot = np.int64(tables.infosets[infoset]["parent_slot"])
-        table[_place_of(tables, slot, keys[infoset, 0], keys[infoset, 1])] = infoset + 1
+        table[_place_of(tables, _owner_of(tables, infoset), keys[infoset, 0], keys[infoset, 1])] = infoset + 1

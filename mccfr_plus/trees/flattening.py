@@ -7,8 +7,12 @@
 for two players a sparse matrix times the other player's realization plan (von Stengel 1996, section 3). Leaves with the
 same last slots of all players are added up; those worth 0 are left out.
 
-A player's rows are sorted by length and stored in blocks of `BLOCK` rows side by side, entry j of all rows of a block
-before entry j + 1 (sliced ELLPACK: Monakov, Lokhmotov, Avetisyan 2010): the sums of a block do not wait for each
+A *term* is what an entry of the matrix adds: its value times the others' reach. Most are added in several rows, as few
+values occur. So terms are multiplied once, and an entry is the number of its term. Terms are numbered by first use:
+neighboring rows find theirs close together.
+
+Rows are sorted by length within windows, and stored in blocks of `BLOCK` rows side by side, entry j of all rows of a
+block before entry j + 1 (sliced ELLPACK, SELL-C-sigma: Kreutzer et al. 2014): the sums of a block do not wait for each
 other, which made the product 2.5 times as fast as row after row. Shorter rows of a block are filled up with value 0.
 """
 
@@ -18,12 +22,17 @@ from typing import NamedTuple
 import numpy as np
 
 from mccfr_plus.games.rules import CHANCE, TERMINAL
-from mccfr_plus.kernels.compile import announce_compilation, kernel
-from mccfr_plus.trees.arrays import BLOCK, NODE, OUTCOME, Shape, TreeArrays
+from mccfr_plus.kernels.compile import announce_compilation, inline_kernel, kernel
+from mccfr_plus.kernels.intrinsics import at
+from mccfr_plus.trees.arrays import BLOCK, NODE, OUTCOME, Shape, TreeArrays, read_only
 
 _UNSEEN = -1
+_WINDOW = 4096  # rows that are sorted by length
+_MIN_USES = 2.75  # of a term, on average, without which multiplying each entry is faster
+_LOOKS = 64  # terms with the same other slot among which a value is looked up, so that it takes no quadratic time
 
-_NODE, _CHILD, _LAST_SLOT = range(3)  # columns of the path: a node, its child there, the mover's last slot before it
+# Columns of the path: a node, its child there, the mover's last slot before it, pending nodes, moves of players.
+_NODE, _CHILD, _LAST_SLOT, _WAITING, _MOVES, _COLUMNS = range(6)
 
 
 class FlatTree(NamedTuple):
@@ -61,7 +70,7 @@ def flatten(
     firsts = (np.cumsum(counts) - counts).astype(np.int32)
     outcome_action = np.array([action for d in distributions for action, _ in d], np.int64)
     chance = np.concatenate([np.zeros(0, OUTCOME), *(alias_table(np.array([p for _, p in d])) for d in distributions)])
-    last_slot, path = slot_range[-1] + np.arange(num_players), np.zeros((max_depth, 3), np.int64)
+    last_slot, path = slot_range[-1] + np.arange(num_players), np.zeros((max_depth, _COLUMNS), np.int64)
     nodes = np.empty(len(kinds), NODE)
     with announce_compilation(_link, "the layout of trees", 1.0):  # the first kernel that a process needs
         found = _link(kinds, payloads, renumbered, firsts, counts, last_slot, path, infosets, nodes)
@@ -101,117 +110,223 @@ def _link(kinds, payloads, renumbered, chance_first, chance_count, last_slot, pa
     Returns the size of a traversal's stack, whether each infoset is always entered through one last slot of its player
     (perfect recall), and the most moves of players in a history.
     """
-    perfect_recall, waiting, max_stack, moves, max_moves, depth, free, node = True, 1, 1, 0, 0, 0, 1, 0
+    perfect_recall, max_stack, max_moves, depth, free, node = True, 1, 0, 0, 1, 0
     for position in range(len(kinds)):
-        kind, payload, count = kinds[position], payloads[position], 0
+        kind, payload, count = kinds[at(position)], payloads[at(position)], 0
+        waiting, moves = (path[at(depth - 1), _WAITING], path[at(depth - 1), _MOVES]) if depth > 0 else (1, 0)
         if kind == CHANCE:
             count, payload = chance_count[payload], chance_first[payload]
         elif kind >= 0:
-            infoset = renumbered[payload]
-            count, payload = infosets[infoset]["num_actions"], infosets[infoset]["first_slot"]
-            if infosets[infoset]["parent_slot"] == _UNSEEN:
-                infosets[infoset]["parent_slot"] = last_slot[kind]
-            elif infosets[infoset]["parent_slot"] != last_slot[kind]:
+            infoset = infosets[at(renumbered[at(payload)])]
+            count, payload = infoset["num_actions"], infoset["first_slot"]
+            if infoset["parent_slot"] == _UNSEEN:
+                infoset["parent_slot"] = last_slot[kind]
+            elif infoset["parent_slot"] != last_slot[kind]:
                 perfect_recall = False
             moves += 1
             max_moves = max(max_moves, moves)
-        nodes[node]["kind"], nodes[node]["num_children"] = kind, count
-        nodes[node]["first_child"], nodes[node]["payload"] = free if count else 0, payload
+        record = nodes[at(node)]
+        record["kind"], record["num_children"] = kind, count
+        record["first_child"], record["payload"] = free if count else 0, payload
         if count:
-            path[depth, _NODE], path[depth, _CHILD] = node, -1
-            path[depth, _LAST_SLOT] = last_slot[max(kind, 0)]
-            depth += 1
-            free += count
             waiting += count - 1
+            path[at(depth), _WAITING], path[at(depth), _MOVES] = waiting, moves
+            free += count
             max_stack = max(max_stack, waiting)
-        while depth > 0 and path[depth - 1, _CHILD] + 1 == nodes[path[depth - 1, _NODE]]["num_children"]:
-            depth -= 1
-            above = nodes[path[depth, _NODE]]
-            waiting -= above["num_children"] - 1
-            if above["kind"] >= 0:
-                moves -= 1
-                last_slot[above["kind"]] = path[depth, _LAST_SLOT]
-        if depth == 0:
-            break
-        path[depth - 1, _CHILD] += 1
-        above, child = nodes[path[depth - 1, _NODE]], path[depth - 1, _CHILD]
-        node = above["first_child"] + child
-        if above["kind"] >= 0:
-            last_slot[above["kind"]] = above["payload"] + child
+        depth, node = _next_node(nodes, node, path, depth, last_slot)
     return max_stack, perfect_recall, max_moves
+
+
+@inline_kernel
+def _next_node(nodes, node, path, depth, last_slot):
+    """Returns the depth and the number of the node after this one, depth first; depth 0 at the end.
+
+    `path` and every player's last slot before the node are modified in place.
+    """
+    kind = nodes[at(node)]["kind"]
+    if nodes[at(node)]["num_children"]:
+        path[at(depth), _NODE], path[at(depth), _CHILD], path[at(depth), _LAST_SLOT] = node, -1, last_slot[max(kind, 0)]
+        depth += 1
+    while depth > 0 and path[at(depth - 1), _CHILD] + 1 == nodes[at(path[at(depth - 1), _NODE])]["num_children"]:
+        depth -= 1
+        kind = nodes[at(path[at(depth), _NODE])]["kind"]
+        if kind >= 0:
+            last_slot[at(kind)] = path[at(depth), _LAST_SLOT]
+    if depth == 0:
+        return 0, 0
+    path[at(depth - 1), _CHILD] += 1
+    above, child = nodes[at(path[at(depth - 1), _NODE])], path[at(depth - 1), _CHILD]
+    if above["kind"] >= 0:
+        last_slot[at(above["kind"])] = above["payload"] + child
+    return depth, above["first_child"] + child
 
 
 # --- the leaves by last slot ---
 
 
-def with_leaves(arrays: TreeArrays) -> TreeArrays:
-    """Returns the arrays with the leaf tables filled."""
-    num_nodes, num_players = len(arrays.nodes), len(arrays.slot_range) - 1
-    last_slots, chance = np.empty((num_nodes, num_players), np.int32), np.ones(num_nodes)
-    last_slots[0] = arrays.slot_range[-1] + np.arange(num_players)
-    _pass_down(arrays, last_slots, chance)
-    leaves = np.flatnonzero(arrays.nodes["kind"] == TERMINAL)
-    last_slots, chance, payoff = last_slots[leaves], chance[leaves], arrays.nodes["payload"][leaves]
-    blocks = [
-        _blocks_of(arrays, player, *_entries_of(arrays, player, last_slots, chance, payoff))
-        for player in range(num_players)
-    ]
-    lengths, rows, others, values = (np.concatenate(each) for each in zip(*blocks, strict=True))
-    leaf_range, leaf_start = np.cumsum([0, *(len(each[0]) for each in blocks)]), np.append(0, np.cumsum(lengths))
-    tables = leaf_range, leaf_start, rows, others.reshape(-1), values
-    for array in tables:
-        array.flags.writeable = False
-    return TreeArrays(*arrays[:6], *tables, arrays.expansion)
+def with_leaves(arrays: TreeArrays, max_depth: int) -> TreeArrays:
+    """Returns the arrays with the leaf tables filled. `max_depth` is the tree's."""
+    num_players, count = len(arrays.slot_range) - 1, int(np.count_nonzero(arrays.nodes["kind"] == TERMINAL))
+    last_slots, chance, payoff = np.empty((num_players, count), np.int32), np.empty(count), np.empty(count, np.int32)
+    path = np.zeros((max_depth, _COLUMNS), np.int64), np.ones(max_depth + 1)
+    count = _list_leaves(arrays, *path, arrays.slot_range[-1] + np.arange(num_players), last_slots, chance, payoff)
+    order = np.arange(count, dtype=np.int32)
+    for keys in last_slots[::-1]:  # the least significant first
+        order = _sorted(order, keys, int(arrays.slot_range[-1]) + num_players)
+    blocks = [_blocks_of(arrays, player, order, last_slots, chance, payoff) for player in range(num_players)]
+    lengths, rows, terms, others, values = zip(*blocks, strict=True)
+    if num_players == 2 and sum(map(len, terms)) < _MIN_USES * sum(map(len, values)):
+        others, values = (tuple(map(np.ndarray.__getitem__, each, terms)) for each in (others, values))
+        terms = ()
+    tables = {
+        "leaf_range": np.cumsum([0, *map(len, lengths)]),
+        "leaf_start": np.append(0, np.cumsum(np.concatenate(lengths))),
+        "leaf_row": np.concatenate(rows),
+        "leaf_term": np.concatenate([np.zeros(0, np.int32), *terms]),
+        "term_range": np.cumsum([0, *map(len, values)]),
+        "leaf_others": np.concatenate(others).reshape(-1),
+        "leaf_value": np.concatenate(values),
+    }
+    return arrays._replace(**{name: read_only(table) for name, table in tables.items()})
 
 
-def _entries_of(arrays, player, last_slots, chance, payoff):
-    """Returns the entries of each row, other players' slots and values of one player's leaves, row by row, added up."""
-    others = [p for p in range(last_slots.shape[1]) if p != player]  # none of one player
-    begin, num_rows = int(arrays.slot_range[player]), int(np.diff(arrays.slot_range)[player]) + 1
-    value = chance * arrays.payoffs[payoff, player]
-    order = np.flatnonzero(value)  # the leaves that are not worth 0
-    slots = last_slots[order]
-    by_slots = np.lexsort(slots[:, [*others[::-1], player]].T)  # the least significant key first
-    order, slots = order[by_slots], slots[by_slots]
-    is_first = np.ones(len(order), np.bool_)  # of the leaves with these slots
-    is_first[1:] = (slots[1:] != slots[:-1]).any(axis=1)
-    value = np.bincount(np.cumsum(is_first) - 1, value[order])
-    slots = slots[is_first]
-    row = np.minimum(slots[:, player] - begin, num_rows - 1)  # the empty sequence is the last row
-    return np.bincount(row, minlength=num_rows), slots[:, others], value
+def entries_of(arrays: TreeArrays, player: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Returns own slots, other players' slots, ``[entries, num_players - 1]``, and values of the player's entries."""
+    blocks = np.arange(*arrays.leaf_range[player : player + 2])
+    begin, end = arrays.leaf_start[arrays.leaf_range[player : player + 2]]
+    block_of = np.repeat(blocks, np.diff(arrays.leaf_start)[blocks])
+    rows = arrays.leaf_row[block_of * BLOCK + np.arange(end - begin) % BLOCK]  # a block's length is a multiple of BLOCK
+    terms = np.arange(begin, end)
+    if len(arrays.leaf_term):
+        terms = arrays.leaf_term[begin:end] + arrays.term_range[player]
+    is_used = arrays.leaf_value[terms] != 0  # the others fill up blocks
+    others = arrays.leaf_others.reshape(len(arrays.leaf_value), -1)[terms]
+    return rows[is_used], others[is_used], arrays.leaf_value[terms[is_used]]
 
 
-def _blocks_of(arrays, player, length, columns, value):
-    """Returns lengths of blocks, rows of blocks, other players' slots and values, all in block order."""
+def _blocks_of(arrays, player, order, last_slots, chance, payoff):
+    """Returns lengths of blocks, rows of blocks, terms of entries, and other players' slots and values of terms."""
     num_slots, num_players = int(arrays.slot_range[-1]), len(arrays.slot_range) - 1
-    begin, end = int(arrays.slot_range[player]), int(arrays.slot_range[player + 1])
-    empty, dump = num_slots + player, num_slots + num_players
-    order = np.argsort(-length, kind="stable")  # the longest row first
-    block_rows = np.full(-(-len(order) // BLOCK) * BLOCK, dump, np.int32)
-    block_rows[: len(order)] = np.append(np.arange(begin, end), empty)[order]
-    lengths = length[order[::BLOCK]] * BLOCK
-    ends = np.cumsum(lengths)
-    others = np.full((int(ends[-1]), num_players - 1), num_slots, np.int32)  # a filler may point anywhere
-    values = np.zeros(len(others))
-    first = np.empty_like(length)  # where each row's entries go, BLOCK apart
-    first[order] = np.append(0, ends)[np.arange(len(order)) // BLOCK] + np.arange(len(order)) % BLOCK
-    place = np.arange(len(value)) - np.repeat(np.cumsum(length) - length, length)  # within the row
-    place = np.repeat(first, length) + BLOCK * place
-    others[place], values[place] = columns, value
-    return lengths, block_rows, others, values
+    begin, end = arrays.slot_range[player : player + 2].tolist()
+    dump = num_slots + num_players
+    others = np.array([p for p in range(num_players) if p != player], np.int64)  # none of one player
+    if player > 0:  # by the others' slots they are sorted
+        order = _sorted(order, last_slots[player], dump)
+    ends, value = np.zeros(dump, np.int64), np.empty(len(order))
+    columns = np.empty((len(order), num_players - 1), np.int32)
+    count = _add_up(arrays, order, last_slots, chance, payoff, player, others, columns, value, ends)
+    rows = np.append(np.arange(begin, end), num_slots + player)  # the empty sequence is the last row
+    length = ends[rows]
+    first = np.cumsum(length) - length
+    order = np.lexsort((-length, np.arange(len(rows)) // _WINDOW))
+    block_rows = np.full(-(-len(rows) // BLOCK) * BLOCK, dump, np.int32)
+    block_rows[: len(rows)] = rows[order]
+    block_lengths = np.maximum.reduceat(length[order], np.arange(0, len(rows), BLOCK)) * BLOCK
+    terms, heads = np.zeros(block_lengths.sum(), np.int32), np.full(dump, _UNSEEN, np.int32)
+    term_others, term_value = np.empty((count + 1, num_players - 1), np.int32), np.empty(count + 1)
+    term_others[0], term_value[0] = num_slots, 0.0  # term 0 fills up rows
+    tables = columns, value, heads, np.zeros(count + 1, np.int32), terms, term_others, term_value
+    found = _number_terms(first[order], length[order], block_lengths, *tables)
+    return block_lengths, block_rows, terms, term_others[:found].copy(), term_value[:found].copy()
 
 
 @kernel
-def _pass_down(tree, last_slots, chance):
-    """Writes every player's last slot before each node, and chance's probability; those of the root are given."""
-    nodes = tree.nodes
-    for node in range(len(nodes)):  # parents come before children
-        kind, child, payload = nodes[node]["kind"], nodes[node]["first_child"], nodes[node]["payload"]
-        for index in range(nodes[node]["num_children"]):
-            for player in range(last_slots.shape[1]):
-                last_slots[child + index, player] = last_slots[node, player]
-            chance[child + index] = chance[node]
-            if kind == CHANCE:
-                chance[child + index] *= tree.chance[payload + index]["probability"]
-            else:
-                last_slots[child + index, kind] = payload + index
+def _list_leaves(tree, path, chances, last_slot, last_slots, chance, payoff):
+    """Lists all players' last slots, chance, and the payoff's number of leaves not worth 0 to all, depth first.
+
+    Returns how many there are. `last_slot` holds the empty sequences; `path` is as in `_link`, with `chances`.
+    """
+    nodes, depth, node, found = tree.nodes, 0, 0, 0
+    while True:
+        if nodes[at(node)]["num_children"] == 0:
+            number, is_worth = nodes[at(node)]["payload"], False
+            for player in range(len(last_slot)):
+                last_slots[player, at(found)] = last_slot[player]
+                is_worth = is_worth or tree.payoffs[at(number), player] != 0.0
+            chance[at(found)], payoff[at(found)] = chances[at(depth)], number
+            found += is_worth
+        depth, node = _next_node(nodes, node, path, depth, last_slot)
+        if depth == 0:
+            return found
+        above, chances[at(depth)] = nodes[at(path[at(depth - 1), _NODE])], chances[at(depth - 1)]
+        if above["kind"] == CHANCE:
+            outcome = above["payload"] + path[at(depth - 1), _CHILD]
+            chances[at(depth)] *= tree.chance[at(outcome)]["probability"]
+
+
+def _sorted(order, keys, num_keys):
+    """Returns `order`, stably sorted by keys."""
+    found = np.empty_like(order)
+    _sort(order, keys, np.zeros(num_keys + 1, np.int64), found)
+    return found
+
+
+@kernel
+def _sort(order, keys, places, found):
+    """Does it; `places` are zeros, one more than there are keys."""
+    for each in order:
+        places[at(keys[at(each)] + 1)] += 1
+    for key in range(1, len(places)):
+        places[at(key)] += places[at(key - 1)]
+    for each in order:
+        place = at(keys[at(each)])
+        found[at(places[place])] = each
+        places[place] += 1
+
+
+@kernel
+def _add_up(tree, order, last_slots, chance, payoff, player, others, columns, value, lengths):
+    """Adds up leaves with the same last slots, by which they are sorted; returns how many entries that makes.
+
+    Writes `columns` and `value`; `lengths` counts entries by the player's last slot.
+    """
+    count, before = 0, -1
+    for leaf in order:
+        worth = chance[at(leaf)] * tree.payoffs[at(payoff[at(leaf)]), player]
+        if worth == 0.0:
+            continue
+        is_new = before < 0 or last_slots[player, at(leaf)] != last_slots[player, at(before)]
+        for other in others:
+            is_new = is_new or last_slots[other, at(leaf)] != last_slots[other, at(before)]
+        if is_new:
+            for index in range(len(others)):
+                columns[at(count), index] = last_slots[others[index], at(leaf)]
+            value[at(count)] = 0.0
+            lengths[at(last_slots[player, at(leaf)])] += 1
+            count += 1
+        value[at(count - 1)] += worth
+        before = leaf
+    return count
+
+
+@kernel
+def _number_terms(first, length, block_lengths, columns, value, heads, after, terms, term_others, term_value):
+    """Writes the term of each entry of the rows, in their order, and the terms; returns how many there are.
+
+    Terms with the same slot of the first other player are a list, `heads` and `after`, the last one first.
+    """
+    found, begin, num_others = 1, 0, columns.shape[1]
+    for row in range(len(first)):
+        if row > 0 and row % BLOCK == 0:
+            begin += block_lengths[row // BLOCK - 1]
+        for index in range(length[row]):
+            entry, looks = first[row] + index, 0
+            head = columns[entry, 0] if num_others > 0 else 0
+            term = heads[head]
+            while term != _UNSEEN:
+                is_same = term_value[term] == value[entry]
+                for other in range(1, num_others):
+                    is_same = is_same and term_others[term, other] == columns[entry, other]
+                if is_same:
+                    break
+                looks += 1
+                term = after[term] if looks < _LOOKS else _UNSEEN
+            if term == _UNSEEN:
+                term = found
+                term_value[term], after[term] = value[entry], heads[head]
+                for other in range(num_others):
+                    term_others[term, other] = columns[entry, other]
+                heads[head] = term
+                found += 1
+            terms[begin + row % BLOCK + BLOCK * index] = term
+    return found

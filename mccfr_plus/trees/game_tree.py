@@ -41,17 +41,17 @@ _ALWAYS_FREE = 64 << 20  # bytes
 
 @dataclass(frozen=True)
 class Statistics:
-    """Counts of a tree; a list has one entry per player.
+    """Counts of a tree; lists have one entry per player.
 
     Attributes:
-        histories: Number of nodes: the root, chance and terminal nodes included.
-        sequences: Number of sequences, the empty one included.
-        max_actions: Most actions at one infoset.
+        histories: Number of nodes, including the root, chance nodes and terminal nodes.
+        sequences: Number of sequences, including the empty one.
+        max_actions: Maximum number of actions at one infoset.
         max_history_length: Longest history, in actions of players and chance.
-        max_moves: The same in actions of players alone.
+        max_moves: The same in actions of players only.
         m_values: M_i of Lanctot et al. 2009, section 4.
         tree_bytes: Bytes of nodes, chance and payoffs.
-        infoset_bytes: Bytes of arrays per infoset and slot, without the texts.
+        infoset_bytes: Bytes of the arrays of infosets and slots, without texts.
 
     Examples:
         >>> import mccfr_plus
@@ -85,17 +85,17 @@ class GameTree(Tree):
 
     Attributes:
         game: The turn-based pyspiel game.
-        arrays: What the kernels read; see `mccfr_plus.trees.arrays`.
+        arrays: The arrays that the kernels read; see `mccfr_plus.trees.arrays`.
         shape: Depth, stack size and perfect recall.
-        info_states: Per infoset, its information state string. A player's infosets stand together.
+        info_states: The information state string of each infoset. The infosets of a player are contiguous.
         slot_action: ``[num_slots]`` int64, OpenSpiel's action of each slot.
         outcome_action: OpenSpiel's action of each row of ``arrays.chance``, int64.
         is_converted: Whether a game with simultaneous moves was given, and `game` is OpenSpiel's conversion of it.
-        num_players: Number of players, chance not counted.
-        num_nodes: Number of histories: the root, chance and terminal nodes included.
+        num_players: Number of players, without chance.
+        num_nodes: Number of histories, including the root, chance nodes and terminal nodes.
         num_infosets: Number of information sets of all players together.
         num_slots: Number of (infoset, action) pairs of all players together.
-        perfect_recall: Whether every infoset tells its player all that the player saw and did before.
+        perfect_recall: Whether every infoset contains everything that its player saw and did before.
 
     Examples:
         >>> import mccfr_plus
@@ -137,7 +137,7 @@ class GameTree(Tree):
         return self._lookup[player].get(info_state)
 
     def uniform_strategy(self) -> np.ndarray:
-        """Returns the strategy that plays every action alike, ``[num_slots]`` float64."""
+        """Returns the strategy that plays all actions with equal probability, ``[num_slots]`` float64."""
         counts = self.found_infosets["num_actions"]
         return np.repeat(1.0 / counts, counts)
 
@@ -156,8 +156,9 @@ class GameTree(Tree):
     @cached_property
     def arrays_with_leaves(self) -> TreeArrays:
         """The arrays with the leaf tables of the sequence form, built when first used; they need perfect recall."""
-        self.require_perfect_recall("a full traversal and a best response")
-        return with_leaves(self.arrays)
+        if not self.perfect_recall:
+            self.require_perfect_recall("a full traversal and a best response")
+        return with_leaves(self.arrays, self.shape.max_depth)
 
     @cached_property
     def refined(self) -> Refinement:
@@ -168,14 +169,6 @@ class GameTree(Tree):
     def entries(self) -> tuple[int, int]:
         """What `scratch.new_scratch` needs to know of tied information sets."""
         return (0, 0) if self.perfect_recall else self.refined.entries
-
-    def require_perfect_recall(self, what: str) -> None:
-        """Raises GameError if the game has imperfect recall; `what` names what needs perfect recall."""
-        if not self.perfect_recall:
-            raise GameError(
-                f"{self.game.get_type().short_name} has imperfect recall (a player reaches one information set by "
-                f"different own actions), and {what} needs perfect recall."
-            )
 
     def statistics(self) -> Statistics:
         """Returns the sizes of the tree: histories, infosets, sequences, M-values, bytes."""
@@ -267,17 +260,17 @@ def compile_game(
     progress: bool | None = None,
     rules: bool = True,
 ) -> GameTree:
-    """Returns the flat-array tree of a game, traversed once: through pyspiel, or by its compiled rules if it has some.
+    """Returns the flat-array tree of a game, built in one traversal through pyspiel or by compiled rules if it has any.
 
     Games may have any number of players, any payoffs, explicit chance, and simultaneous moves; see `load_game`.
 
     Args:
         game: A `pyspiel.Game`, a game string, or a tree (returned as it is).
-        max_nodes: The largest number of histories to accept; None: 50 million, or a billion for games whose rules are
-            compiled (`mccfr_plus.games`).
-        max_bytes: The largest memory to accept, estimated from what was seen, in bytes; None: half of what is free.
-        progress: Whether to show a progress bar on work over a second; None: if standard error is a terminal.
-        rules: Whether to use compiled rules; if not, the game is traversed through pyspiel. The tree is the same.
+        max_nodes: Maximum number of histories. Default: 50 million, or a billion for this package's games
+            (`mccfr_plus.games`).
+        max_bytes: Maximum memory in bytes, estimated during the traversal. Default: half of the free memory.
+        progress: Whether to show a progress bar after a second. Default: if standard error is a terminal.
+        rules: Whether to use compiled rules instead of pyspiel. The tree is the same.
 
     Raises:
         GameError: If the game is unknown or of a kind that cannot be compiled.

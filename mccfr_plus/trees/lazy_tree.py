@@ -21,6 +21,7 @@ from mccfr_plus.trees.flattening import alias_table
 from mccfr_plus.trees.info_states import KEY_BYTES, Keys, digest_of_text
 from mccfr_plus.trees.memory import MemoryPlan, resident_bytes
 from mccfr_plus.trees.needs import NODES
+from mccfr_plus.trees.recall import absent_minded, has_perfect_recall
 from mccfr_plus.trees.tree import Sizes
 
 _ROOT = 0
@@ -48,6 +49,9 @@ _SMALLEST_STATE, _KEEPING_COST = 1000, 200  # bytes of a state, and of its Pytho
 class LazyTree(ExpandingTree):
     """A game whose nodes are expanded through pyspiel when they are first sampled.
 
+    Where recall is known to be imperfect (`recall`), an infoset is known by its information state, and tied; otherwise
+    by the player's last slot, too, so that recall is perfect by construction.
+
     Replaying a history from the root costs more than all else, so about ``plan.state_bytes`` of states are kept. Others
     are replayed from their nearest ancestor that is. Where a traversal visits a single history, one state is played on
     from new node to new node instead: copying it at each of them would cost as much as the rest.
@@ -67,7 +71,7 @@ class LazyTree(ExpandingTree):
         words = np.zeros(expansion.NUM_EXPANSION, np.int64)
         self._payoffs, self._chance = np.zeros((total, num_players)), np.zeros(num_outcomes, OUTCOME)
         stored = {"nodes": nodes, "payoffs": self._payoffs, "chance": self._chance}
-        shape = Shape(max_depth, max_stack=total, perfect_recall=True)
+        shape = Shape(max_depth, max_stack=total, perfect_recall=has_perfect_recall(game))
         super().__init__(game, plan, shape, **stored, infosets=infosets, expansion=words)
         self.slot_action, self.node_capacity = np.zeros(plan.max_slots, np.int64), total
         parents = np.zeros(total, np.int32)
@@ -103,6 +107,7 @@ class LazyTree(ExpandingTree):
         words = self._expansion
         words[expansion.ANSWER_WIDTH] = self._answers.shape[1]
         words[expansion.NUM_NODES], words[expansion.TABLE_SIZE] = 1, _FIRST_TABLE
+        words[expansion.HAS_TIES] = not self.perfect_recall
         words[expansion.PAYOFF_COST], words[expansion.OUTCOME_COST] = _PAYOFF_COST * self.num_players, _OUTCOME_COST
         return strategy
 
@@ -190,7 +195,7 @@ class LazyTree(ExpandingTree):
 
     def check(self) -> None:
         status, error, self._error = self.count(expansion.STATUS), self._error, None
-        if status in (expansion.FAILED, expansion.ACTIONS_DIFFER):
+        if status in (expansion.FAILED, expansion.ACTIONS_DIFFER, expansion.ABSENT_MINDED):
             self._expansion[expansion.STATUS] = expansion.EXPANDING
         if status == expansion.FAILED:
             raise error or GameError(f"{self.game} was asked for a node, and an error came before it could answer.")
@@ -200,6 +205,9 @@ class LazyTree(ExpandingTree):
             text = state.information_state_string()
             problem = loading.different_actions(text, player, known, state.legal_actions())
             raise loading.game_error(self.game, state.history(), problem)
+        if status == expansion.ABSENT_MINDED:
+            state = self._state_of(self.count(expansion.CONFLICT_NODE))
+            raise absent_minded(self.game, state.history(), state.current_player(), state.information_state_string())
 
     # --- kept states ---
 
@@ -274,7 +282,7 @@ class LazyTree(ExpandingTree):
         found = np.flatnonzero(is_it)
         if len(found) > 1:
             raise GameError(
-                f"player {player} comes to the information state {info_state!r} by {len(found)} different own pasts, "
+                f"player {player} reaches the information state {info_state!r} after {len(found)} different own pasts, "
                 f"and {self.game.get_type().short_name} does not tell them apart: there is no single infoset."
             )
         return int(found[0]) if len(found) else None

@@ -66,16 +66,16 @@ while not state.is_terminal():
 
 
 def load_game(game: pyspiel.Game | str | Tree) -> pyspiel.Game:
-    """Returns the turn-based game of a game or a game string.
+    """Returns a game, or the game of a game string, as a turn-based game.
 
-    Simultaneous games are turned into turn-based ones by OpenSpiel's own conversion, with a logged line.
+    Simultaneous games are converted by OpenSpiel into turn-based games, and a line is logged.
 
     Args:
         game: A `pyspiel.Game`, or a string such as ``"leduc_poker"`` or ``"kuhn_poker(players=3)"``; or a tree.
 
     Raises:
         GameError: If the game is unknown (with the nearest names), its parameters are not accepted, or it is of a
-            kind that cannot be solved here: mean field, sampled chance, no information states, no end in sight.
+            kind that cannot be solved here: mean field, sampled chance, no information states, no bound on its length.
 
     Examples:
         >>> import mccfr_plus
@@ -130,7 +130,7 @@ def game_as_given(given: pyspiel.Game | str) -> pyspiel.Game:
     if not isinstance(given, str):
         raise GameError(f"game={given!r} is a {type(given).__name__}: give a pyspiel.Game or a game string.")
     if given.endswith(_IN_MEMORY):
-        raise GameError(f"{given}, so that no game string makes it: give the game itself, as game=.")
+        raise GameError(f"{given}, so that no game string makes it: pass the game itself as game=.")
     name = given.split("(", 1)[0].strip()
     if name not in pyspiel.registered_names():
         importlib.import_module("open_spiel.python.games")  # registers games written in Python, in 0.2 s

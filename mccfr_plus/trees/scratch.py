@@ -8,12 +8,14 @@ estimators, minimizers and averages share.
 
 from typing import NamedTuple
 
+import numba
 import numpy as np
 
 from mccfr_plus.kernels.compile import expression_kernel, inline_kernel, kernel
-from mccfr_plus.kernels.intrinsics import at, head_of
+from mccfr_plus.kernels.intrinsics import at, head_of, pointer, publish_word, unlikely
 from mccfr_plus.kernels.slots import Constant, optional_slot
-from mccfr_plus.trees.arrays import NUM_SLOTS, Shape, TreeArrays
+from mccfr_plus.trees.arrays import NUM_EXPANSION, NUM_SLOTS, Shape, TreeArrays, gradient_size
+from mccfr_plus.trees.expansion import LIST_FULL, SELF, STATUS
 
 ALL_PLAYERS = -1
 TIED = Constant("TIED", False, "Whether infosets are entered after different own pasts (imperfect recall).")
@@ -179,7 +181,7 @@ class Scratch(NamedTuple):
     behind the others. So the gradient is one of a game of perfect recall. `minimize` adds entries up.
     """
 
-    gradient: np.ndarray  # [num_slots + num_players + 1 (+ those of entries)] float64: slots, empty sequences, a dump
+    gradient: np.ndarray  # [gradient_size(tree) (+ slots of entries)] float64: slots, empty sequences, a dump, terms
     touched: np.ndarray  # [infoset_range[-1]] TOUCHED, or [num_players * ...] ENTRY; see `list_begin`
     num_touched: np.ndarray  # [num_players] int64
     # Used at first slots: numbers of the last gradients for which infosets were entered. An array of its own, as short
@@ -219,7 +221,7 @@ def new_scratch(
     num_slots, num_players = int(tree.slot_range[-1]), len(tree.slot_range) - 1
     values = np.zeros((0, 0)) if values is None else values
     most, entry_slots = entries
-    size = num_slots + num_players + 1 + entry_slots
+    size = gradient_size(tree) + entry_slots
     scratch = Scratch(
         gradient=np.zeros(size),
         touched=np.zeros(num_players * most, ENTRY) if most else np.zeros(int(tree.infoset_range[-1]), TOUCHED),
@@ -353,8 +355,12 @@ def _enter_tied(tree, scratch, player, first, count, parent):
         return False, np.int64(entries[at(number - 1)]["base"])
     position = list_begin(tree, scratch, player) + scratch.num_touched[player]
     base = tree.slot_range[-1] + len(tree.slot_range) + counts["entry_slots"]
+    if IS_LAZY() and unlikely(base + count > len(scratch.gradient)):
+        publish_word(numba.carray(pointer(tree.expansion[SELF]), NUM_EXPANSION, np.int64), STATUS, LIST_FULL)
+        counts["entry_slots"] = len(scratch.gradient)  # nothing more fits, so that no entry has the slots below
+        return False, np.int64(first)
     entry = entries[at(position)]
-    note_touched(entry, first, count, parent)
+    entry["first_slot"], entry["num_actions"], entry["parent_slot"] = first, count, parent
     entry["base"], entry["next"], entry["histories"] = base, behind[at(parent)], 1
     behind[at(parent)] = position + 1
     for slot in range(base, base + count):

@@ -115,18 +115,18 @@ class SizeEstimate:
     """The estimated size of a game.
 
     Attributes:
-        game: OpenSpiel's text of the turn-based game.
+        game: OpenSpiel's string of the turn-based game.
         is_exact: Whether all histories were counted.
-        histories: All nodes of the tree.
-        decision_nodes: Of each player.
-        chance_nodes: Chance nodes.
-        terminal_nodes: Ends of the game.
+        histories: Number of nodes of the tree.
+        decision_nodes: Number of decision nodes of each player.
+        chance_nodes: Number of chance nodes.
+        terminal_nodes: Number of terminal nodes.
         traversals: Histories that one traversal visits under the uniform strategy, by estimator.
         infosets_seen: Number of different information states in the sample, per player: a lower bound.
-        perfect_recall: False if an information state was found after two different own pasts.
+        perfect_recall: False if an information state was found after two different pasts of its player.
         depth: Longest history seen, in actions of players and chance.
         compiled_bytes: Memory of the compiled tree and of a solver with external sampling and regret matching. The
-            upper limit counts an information set for each decision node.
+            upper limit assumes one information set per decision node.
         visited: Number of histories visited.
 
     Examples:
@@ -184,15 +184,15 @@ def estimate_size(
     seed: int | np.random.Generator | None = None,
     progress: bool | None = False,
 ) -> SizeEstimate:
-    """Returns an estimate of the size of a game, whatever the size: nothing is compiled.
+    """Returns an estimate of the size of a game of any size, without compiling it.
 
     Args:
         game: A `pyspiel.Game` or a game string, as for `compile_game`.
-        sample_size: About how many histories to visit, at least 1; fewer if the game is small enough to be counted.
+        sample_size: Approximate number of histories to visit, at least 1; fewer if the game is small enough to count.
             10,000 suffice for an order of magnitude.
-        seconds: Time after which no further beam begins; None: no limit.
+        seconds: Time after which no further beam begins. Default: no limit.
         seed: Seed of the sample.
-        progress: Whether to show a progress bar on work over a second; None: if standard error is a terminal.
+        progress: Whether to show a progress bar after a second. Default: if standard error is a terminal.
 
     Raises:
         GameError: If the game is unknown, of a kind that cannot be compiled, raises an error or contradicts itself.

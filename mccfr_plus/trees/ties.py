@@ -12,6 +12,7 @@ from mccfr_plus.errors import GameError
 from mccfr_plus.kernels.compile import kernel
 from mccfr_plus.trees.arrays import INFOSET, NODE, TreeArrays, read_only
 from mccfr_plus.trees.flattening import rows_of, with_leaves
+from mccfr_plus.trees.recall import absent_minded
 
 
 class Refinement(NamedTuple):
@@ -44,7 +45,7 @@ def refine(tree: Any) -> Refinement:
     first_of, behind = np.zeros(len(decisions), np.int32), np.zeros(size, np.int32)
     count = _refine(nodes, last, payload, records, first_of, behind, after, owner)
     if count < 0:
-        raise GameError(_absent_minded(tree, -count - 1))
+        raise _error_of(tree, -count - 1)
     order = np.argsort(records["player"][:count], kind="stable")  # parents come first, and stay first
     records, first_of = records[:count][order], first_of[:count][order]
     ends = np.cumsum(records["num_actions"], dtype=np.int64)
@@ -63,7 +64,7 @@ def refine(tree: Any) -> Refinement:
     slot_of = rows_of(first_of, records["num_actions"])
     infoset_of_slot = np.zeros(num_slots, np.int64)
     infoset_of_slot[arrays.infosets["first_slot"]] = np.arange(len(arrays.infosets))
-    with_tables = with_leaves(TreeArrays(*map(read_only, found)))
+    with_tables = with_leaves(TreeArrays(*map(read_only, found)), tree.shape.max_depth)
     return Refinement(TreeArrays(*map(read_only, with_tables)), infoset_of_slot[first_of], slot_of)
 
 
@@ -107,21 +108,15 @@ def _refine(nodes, last, payload, records, first_of, behind, after, owner):
     return count
 
 
-def _absent_minded(tree: Any, node: int) -> str:
-    """Returns the message about a node whose infoset was entered before on its path."""
-    nodes, histories, actions = tree.arrays.nodes, [], []
+def _error_of(tree: Any, node: int) -> GameError:
+    """Returns the error for a node whose infoset was entered before on its path."""
+    nodes, actions = tree.arrays.nodes, []
     begins, ends = nodes["first_child"], nodes["first_child"] + nodes["num_children"]
-    first, below = nodes["payload"][node], node
+    below = node
     while below:
         above = int(np.flatnonzero((begins <= below) & (below < ends))[0])
         row = nodes["payload"][above] + below - begins[above]
         actions.append(int((tree.slot_action if nodes["kind"][above] >= 0 else tree.outcome_action)[row]))
-        if nodes["kind"][above] == nodes["kind"][node] and nodes["payload"][above] == first:
-            histories.append(len(actions))
         below = above
-    whole = actions[::-1]
-    return (
-        f"{tree.game}: the histories {whole[: -histories[0]]} and {whole} have the same information state "
-        f"{tree.info_states[tree.infoset_of_slot[first]]!r}: its player does not know "
-        "that it has moved (absent-mindedness), for which CFR is not defined."
-    )
+    text = tree.info_states[tree.infoset_of_slot[nodes["payload"][node]]]
+    return absent_minded(tree.game, actions[::-1], int(nodes["kind"][node]), text)

@@ -7,7 +7,7 @@ import numpy as np
 import pyspiel
 
 from mccfr_plus.display import html_summary
-from mccfr_plus.errors import ConfigError
+from mccfr_plus.errors import ConfigError, GameError
 from mccfr_plus.trees.arrays import Shape
 from mccfr_plus.trees.needs import HISTORIES
 
@@ -46,7 +46,7 @@ class Tree:
     num_slots: Any
     slot_capacity: Any  # length of arrays with an entry per slot
     node_capacity: Any  # length of arrays with an entry per node; a traversal lists at most as many visits
-    perfect_recall: Any  # whether every infoset tells its player all that the player saw and did before
+    perfect_recall: Any  # whether every infoset tells its player all that the player saw and did before; if not, TIED
     found_infosets: Any  # [num_infosets] INFOSET, parents first
     arrays_to_run_on: Any
     attach: Any
@@ -65,6 +65,11 @@ class Tree:
 
     def require_perfect_recall(self, what: str) -> None:
         """Raises GameError if the game has imperfect recall; `what` names what needs perfect recall."""
+        if not self.perfect_recall:
+            raise GameError(
+                f"{self.game.get_type().short_name} has imperfect recall (a player reaches one information set by "
+                f"different own actions), and {what} needs perfect recall."
+            )
 
     def require_whole(self, what: str) -> Any:
         """Returns the tree, a `GameTree`. ConfigError, which says what needs it, if not all histories are stored."""

@@ -30,7 +30,7 @@ def batches_of_averages(name, scheme, method, batches=200, length=400):
         for p in range(tree.num_players)
         for own in (True, False)
     )
-    scratch = new_scratch(tree.arrays, tree.shape, np.array([77], np.uint64), max_visits=size)
+    scratch = new_scratch(tree.arrays_with_leaves, tree.shape, np.array([77], np.uint64), max_visits=size)
     sampling_weights = np.zeros(0)
     if scheme == "balanced":
         sampling_weights = estimator.sampling_strategy(tree)

@@ -235,7 +235,7 @@ def test_formulas_by_hand():
     freedman = math.sqrt(2 * variance * log_failures) + 2 / 3 * step * log_failures / 1e3
     expected = (local / 2 / delta + freedman) / 1e3
     assert value("outcome", "rm", p=0.1) == pytest.approx(expected)
-    # In two iterations the third term of Proposition 3 outweighs what a small variance gains.
+    # In two iterations the second term of Freedman's bound outweighs what a small variance gains.
     short = regret._deviation(tree, 0, largest, regret.weight_sums(0.0, 2)[1], 0.1)
     assert short == (pytest.approx(2 * largest * math.sqrt(2 * 2 * log_failures)), regret._CONCENTRATION)
     # The second moment: 6 infosets, 2 action sequences.
@@ -249,7 +249,7 @@ def test_formulas_by_hand():
 @pytest.mark.parametrize("estimator", ["chance", "opponent", "external", "outcome", "balanced", "average_strategy"])
 @pytest.mark.parametrize("game", ["kuhn_poker", "random:2:2", "random:3:12"])
 def test_steps_and_variances_of_estimates_are_bounded(game, estimator):
-    # What Propositions 2 and 3 of Farina et al. ask for, over every outcome of an estimator's draws.
+    # Ranges (Farina, Kroer, Sandholm 2020, proposition 1) and variances (Freedman's inequality) over all draws.
     tree, root = naive.tree_of(game), naive.root_of(game)
     strategy, sums = (naive.random_strategy(tree, seed, zeros=0.3) for seed in (5, 6))
     table, sums = naive.to_dict(tree, strategy), naive.to_dict(tree, sums)

@@ -89,8 +89,8 @@ def test_components_and_seed_come_from_the_checkpoint(command, path):
     before = path.read_bytes()
     for flag, text in [
         ("--batch=1", "its batch is 3, and the solver's is 1."),
-        (f"--seed={first['seed'] + 1}", f"seed={first['seed']}, and the command line gives --seed="),
-        ("--cluster=local", "is of a run without --cluster"),
+        (f"--seed={first['seed'] + 1}", f"seed={first['seed']}, but the command line gives --seed="),
+        ("--cluster=local", "is from a run without --cluster"),
     ]:
         command("solve", "kuhn_poker", flag, *flags, "--resume").assert_one_line_error(text)
     assert path.read_bytes() == before
@@ -100,7 +100,7 @@ def test_nothing_is_overwritten(command, path, tmp_path):
     command(*RUN, "--iterations=10", f"--checkpoint={path}")
     before = path.read_bytes()
     again = command(*RUN, "--iterations=10", f"--checkpoint={path}")
-    again.assert_one_line_error("holds a checkpoint: add --resume", "not overwritten")
+    again.assert_one_line_error("holds a checkpoint: add --resume", "delete the file or give another name")
     policy = tmp_path / "policy.npz"
     command(*RUN, "--iterations=10", f"--policy_out={policy}")
     content = policy.read_bytes()

@@ -96,7 +96,7 @@ def test_what_is_refused(command, tmp_path, monkeypatch):
     for line, part in {
         "kuhn_poker --out=X": "a run needs one limit, none given: give one of nodes, iterations, seconds",
         "kuhn_pokr --out=X --nodes=1e6": "kuhn_pokr",
-        "kuhn_poker --nodes=1e6 --processes=2 --cluster=ray": "--processes does not go together",
+        "kuhn_poker --nodes=1e6 --processes=2 --cluster=ray": "--processes cannot be combined",
     }.items():
         command("compare", *line.split()).assert_one_line_error(part)
     assert list(tmp_path.iterdir()) == []

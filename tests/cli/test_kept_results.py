@@ -29,7 +29,7 @@ def test_the_command_writes_the_policy_before_the_game_failed(command, tmp_path,
     assert 0 < done < 1000
     assert f"on purpose. The average policy after {done:,} iterations is kept." in outcome.err
     assert outcome.json["stopped"] in outcome.err
-    assert "(then came an error)" in outcome.out
+    assert "(ended by an error)" in outcome.out
     expected = Solver(FAULTY, OUTCOME, seed=1, tree="lazy").run(done).average_policy()
     loaded, state = load_policy(path), expected.game.new_initial_state().child(0)
     assert loaded.action_probabilities(state) == expected.action_probabilities(state)

@@ -27,7 +27,7 @@ class Sampler:
         if self.estimator.update_all_players:
             size = max_visits(nodes, NO_PLAYER, False, False, False)
         scratch = new_scratch(
-            tree.arrays,
+            self.arrays,
             tree.shape,
             np.array([state], np.uint64),
             max_visits=size,

@@ -58,7 +58,7 @@ def test_switches_of_the_report(directory, tmp_path):
         const of = type => models.filter(model => model.type === type);
         const x = () => of("GlyphRenderer").map(drawn => [...drawn.data_source.data.x]);
         const before = x(), state = () => document.querySelector("#rows .state").textContent;
-        find("unit").value = "seconds";
+        find("unit").value = "nodes";
         find("unit").dispatchEvent(new Event("change"));
         await wait(300);
         const legend = of("Legend")[0], policies = [...find("policy").options].map(option => option.textContent);
@@ -71,6 +71,7 @@ def test_switches_of_the_report(directory, tmp_path):
             markers: of("Scatter").map(scatter => scatter.marker.value),
             colours: of("Scatter").map(scatter => scatter.line_color.value),
             axis: of("LogAxis").map(axis => axis.axis_label),
+            ticks: of("FixedTicker").flatMap(ticker => [...ticker.ticks]),
         };
         """,
     )
@@ -79,10 +80,11 @@ def test_switches_of_the_report(directory, tmp_path):
     assert found["policy"] == "hide"
     assert found["labels"] == list(ALGORITHMS)
     assert len(set(found["markers"])) == len(set(found["colours"])) == len(ALGORITHMS)
-    assert all(x == [10.0**k for k in range(1, 6)] for x in found["before"])
-    assert all(x == pytest.approx([0.01 * 10**k for k in range(1, 6)]) for x in found["after"])
-    assert any("seconds" in (label or "") for label in found["axis"])
-    assert not any("histories" in (label or "") for label in found["axis"])
+    assert all(x == pytest.approx([0.01 * 10**k for k in range(1, 6)]) for x in found["before"])
+    assert all(x == [10.0**k for k in range(1, 6)] for x in found["after"])
+    assert any("histories" in (label or "") for label in found["axis"])
+    assert not any("seconds" in (label or "") for label in found["axis"])
+    assert {0.1, 0.2, 0.5, 1.0} <= set(found["ticks"])  # levels span less than two decades: the lower one has labels
     assert found["policies"] == [
         f"{game}: {name}, seed 1" for game in ("kuhn_poker", "leduc_poker") for name in RECORDED
     ]

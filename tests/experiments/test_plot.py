@@ -43,6 +43,15 @@ def test_one_panel_per_game():
     assert "mean of 4 seeds; band: 5% to 95%" in figure.get_supxlabel()
 
 
+def test_bands_of_few_seeds_go_from_minimum_to_maximum():
+    few = curve("kuhn_poker", "external", seeds=3)
+    low, high = few.band()
+    assert np.array_equal((low, high), (few.y().min(axis=0), few.y().max(axis=0)))
+    assert "mean of 3 seeds; band: minimum to maximum" in Result([few]).plot().get_supxlabel()
+    low, high = curve("kuhn_poker", "external", seeds=4).band()
+    assert np.all(low > few.y().min(axis=0))
+
+
 def test_on_given_axes():
     from matplotlib.figure import Figure
 

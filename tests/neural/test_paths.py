@@ -6,6 +6,7 @@ from neural_states import Table, counterfactual_regrets
 
 torch = pytest.importorskip("torch")
 import mccfr_plus  # noqa: E402
+from mccfr_plus import ConfigError, neural  # noqa: E402
 from mccfr_plus.estimators.escher import refresh_values  # noqa: E402
 from mccfr_plus.neural.paths import (  # noqa: E402
     ExternalSampling,
@@ -227,3 +228,17 @@ def test_by_hand():
     np.testing.assert_allclose(paths.importance((1,)), [1.0, 1.0, 1.0])
     paths.masks[0] = [True, False]
     np.testing.assert_allclose(paths.importance((0, 1)), [1.0, 1.0, 2.0])
+
+
+def test_escher_draws_own_actions_from_the_balanced_strategy():
+    """In Kuhn poker three of the four sequences at player 0's first decision begin with a pass."""
+    config = neural.ESCHERConfig(values="exact", sampling="balanced")
+    solver = neural.ESCHER("kuhn_poker", config, seed=1)
+    (paths,) = solver.representation.sample(solver._histories(0), 200, 200)
+    first, second = paths.levels()[0], paths.levels()[2]
+    assert set(zip(paths.actions[first], paths.probabilities[first], strict=True)) == {(0, 0.75), (1, 0.25)}
+    assert set(paths.probabilities[second]) == {0.5}
+    assert set(paths.probabilities[paths.players == 1]) == {0.5}  # its own strategy, uniform at first
+    assert solver.run(30).exploitability() < 0.2
+    with pytest.raises(ConfigError, match="sampling='balanced' needs a compiled tree"):
+        neural.ESCHER("kuhn_poker", neural.ESCHERConfig(sampling="balanced"), representation="batched")

@@ -1,11 +1,18 @@
 """The committed pages of the papers say what the committed records say."""
 
 import json
+import subprocess
+import sys
+from pathlib import Path
 
 import farina2020
 import gibson2012
+import gibson2012_claims
 import lanctot2009
+import lanctot2009_claims
+import lecture15
 import minimizers
+import numpy as np
 import pytest
 import rudolph2025
 from common import PAGES, VERDICTS
@@ -13,13 +20,35 @@ from common import PAGES, VERDICTS
 import mccfr_plus
 from mccfr_plus.experiments import Result
 
-CLAIMS = {  # of each paper, and the figures that they need
-    "lanctot2009": (lanctot2009.claim_findings, ["figure1", "epsilon"]),
-    "gibson2012": (
-        gibson2012.claim_findings,
-        ["figure1a", "figure1b", "figure2a", "figure2b", "figure3a", "figure3b"],
+# Of each paper: its figures, and what computes the findings of each page from their curves.
+PAPERS = {
+    "lanctot2009": (
+        ["figure1", "epsilon"],
+        {
+            "claims": lanctot2009_claims.claim_findings,
+            "figure1": lambda figures: lanctot2009.figure1_findings(figures["figure1"]),
+            "epsilon": lambda figures: lanctot2009.epsilon_findings(figures["epsilon"]),
+        },
     ),
-    "farina2020": (farina2020.claim_findings, ["figure3", "figure4"]),
+    "gibson2012": (
+        ["figure1a", "figure1b", "figure2a", "figure2b", "figure3a", "figure3b"],
+        {
+            "claims": gibson2012_claims.claim_findings,
+            "figure1b": lambda figures: gibson2012.parameter_findings(figures["figure1b"], "tau"),
+            "figure2a": lambda figures: gibson2012.curve_findings(figures["figure2a"]),
+            "figure2b": lambda figures: gibson2012.stack_findings(figures["figure2b"]),
+            "figure3b": lambda figures: gibson2012.curve_findings(figures["figure3b"]),
+        },
+    ),
+    "farina2020": (
+        ["figure3", "figure4", "footnote2"],
+        {
+            "claims": farina2020.claim_findings,
+            "figure3": lambda figures: farina2020.figure_findings(figures["figure3"]),
+            "figure4": lambda figures: farina2020.figure_findings(figures["figure4"]),
+            "footnote2": lambda figures: farina2020.end_findings(figures["footnote2"]),
+        },
+    ),
 }
 
 NAMES = {
@@ -35,12 +64,24 @@ def table(paper, page):
     return rows.splitlines()
 
 
-@pytest.mark.parametrize("paper", CLAIMS)
-def test_claims_are_as_recorded(paper):
-    findings_of, figures = CLAIMS[paper]
-    findings = findings_of({name: Result.load(PAGES / paper / f"{name}.jsonl").curves for name in figures})
-    assert table(paper, "claims") == [f"| {' | '.join(finding)} |" for finding in findings]
-    assert {finding.verdict for finding in findings} <= set(VERDICTS)
+@pytest.mark.parametrize("paper", PAPERS)
+def test_pages_are_as_recorded(paper):
+    names, pages = PAPERS[paper]
+    figures = {name: Result.load(PAGES / paper / f"{name}.jsonl").curves for name in names}
+    found = {page: findings_of(figures) for page, findings_of in pages.items()}
+    for page, findings in found.items():
+        assert table(paper, page) == [f"| {' | '.join(finding)} |" for finding in findings]
+    verdicts = [finding.verdict for finding in found["claims"]]
+    assert set(verdicts) <= set(VERDICTS)
+    counts = " | ".join(str(verdicts.count(each)) for each in VERDICTS)
+    assert f"{paper}/index.md#claim-by-claim) | {counts} |" in (PAGES / "index.md").read_text(encoding="utf-8")
+
+
+def test_references_to_the_papers_exist():
+    tool = Path(__file__).parents[2] / "tools" / "paper_references.py"
+    done = subprocess.run([sys.executable, tool], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, "\n".join(line for line in done.stdout.splitlines() if "<-" in line)
+    assert "mccfr_plus/bounds/regret.py:" in done.stdout
 
 
 # --- exact exploitabilities (benchmarks/exact.py) ---
@@ -90,3 +131,25 @@ def test_exploitabilities_of_minimizers_are_as_recorded(name):
     chosen, _, *shown = (cells_of(line) for line in text.splitlines())
     columns = [header.index(minimizer) for minimizer in chosen]
     assert shown == [[line[column] for column in columns] for line in lines]
+
+
+# --- matrix games ---
+
+
+def test_lecture_is_as_recorded():
+    rows = {form: lecture15.load(PAGES / "lecture15", form)[1] for form in lecture15.FORMS}
+    pages = {form: lecture15.findings_of(form, rows[form]) for form in rows} | {
+        "claims": lecture15.claim_findings(rows)
+    }
+    for page, findings in pages.items():
+        assert table("lecture15", page) == [f"| {' | '.join(finding)} |" for finding in findings]
+
+
+def test_not_all_entries_are_read_and_few_actions_are_played(interpreted_loops):
+    game = mccfr_plus.load_game("silent_duel(moments=40)")
+    matrix = np.array([[lecture15.entry(i, j, 40) for j in range(40)] for i in range(40)])
+    assert np.array_equal(matrix, -matrix.T)
+    assert mccfr_plus.compile_game(game).statistics().histories == 1 + 40 + 1600
+    row = lecture15.measure("sparse", 40, 0.5, 1)
+    assert row["support"] <= row["iterations"] == row["entries"] / 80
+    assert row["nodes"] == row["iterations"] * (3 * 40 + 3)

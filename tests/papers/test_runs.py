@@ -23,19 +23,21 @@ def test_lanctot(setting, monkeypatch, interpreted_loops):
     monkeypatch.setattr(lanctot2009, "_NODES", 1e3)
     page = lanctot2009.epsilon(setting, "epsilon")
     assert page.findings[0].what == "Kuhn: epsilon 0.1, b1 + b2"
-    assert len(page.figure.axes[0].lines[0].get_xdata()) == 4
+    assert len(page.figure.axes[0].lines[0].get_xdata()) == 5
 
 
 def test_gibsons_curves_and_stacks(setting, monkeypatch):
     game = "bluff(dice1=2,dice2=1,faces=2)"
     monkeypatch.setitem(gibson2012.CURVES, ("figure3b", "small"), (game, 1e4, "A note."))
+    monkeypatch.setitem(gibson2012.LINE_9, ("figure3b", "small"), 5e3)
     monkeypatch.setitem(gibson2012.UNIFORM, game, 0.3)
     page = gibson2012.curve_figure(setting, "figure3b")
-    assert len(page.findings) == len(gibson2012.ALGORITHMS) + len(gibson2012.OURS)
+    curves = len(gibson2012.ALGORITHMS) + len(gibson2012.ALGORITHMS_OF_LINE_9)
+    assert len(page.findings) == curves + len(gibson2012.OURS)
     assert page.figure.axes[0].lines[-1].get_label() == "uniform play"
     monkeypatch.setitem(gibson2012.STACKS, "small", ((4, 5), 5e3))
     page = gibson2012.stack_figure(setting, "figure2b")
-    assert len(page.findings) == 2 * (len(gibson2012.WITHOUT_OUTCOME) + len(gibson2012.OURS))
+    assert len(page.findings) == 2 * (len(gibson2012.WITHOUT_OUTCOME) + len(gibson2012.OURS) - 1)  # no rivals by line 9
     assert page.figure.axes[0].lines[0].get_xdata().tolist() == [4, 5]
 
 

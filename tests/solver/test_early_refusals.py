@@ -36,12 +36,8 @@ def test_large_games_are_refused_at_once(game, estimator, said, capsys):
 
 @pytest.mark.parametrize("game", ["dark_hex(num_rows=2,num_cols=2)", "goofspiel(num_cards=3)"])
 def test_rules_that_do_not_promise_perfect_recall(game):
-    for refused in (
-        lambda: Solver(game, "external", tree="rules"),
-        lambda: evaluate_by_rules(game, pyspiel.UniformRandomPolicy(pyspiel.load_game("kuhn_poker"))),
-    ):
-        with pytest.raises(MccfrPlusError, match="not known to have perfect recall"):
-            refused()
+    with pytest.raises(MccfrPlusError, match="not known to have"):
+        evaluate_by_rules(game, pyspiel.UniformRandomPolicy(pyspiel.load_game("kuhn_poker")))
 
 
 def _apply_all(state, history):

@@ -15,6 +15,7 @@ from mccfr_plus import BudgetError, ConfigError, PolicyError, Solver
 from mccfr_plus.evaluation import by_rules
 from mccfr_plus.games.rules import TERMINAL
 from mccfr_plus.solver import choice
+from mccfr_plus.trees import flattening
 from mccfr_plus.trees.by_rules.implicit_tree import ImplicitTree
 from mccfr_plus.trees.order import representative_states
 
@@ -152,10 +153,9 @@ def test_orders_of_dice_have_one_entry(threads):
     assert solver.nodes_touched == stored.nodes_touched  # in both orders
     rows, columns, values = entries_of(solver)
     assert len(set(zip(rows.tolist(), columns.tolist(), strict=True))) == len(rows)
-    arrays = stored.tree.arrays_with_leaves  # which adds up, too
-    leaves = arrays.leaf_value[: arrays.leaf_start[arrays.leaf_range[1]]]
-    assert len(rows) == np.count_nonzero(leaves)
-    assert sorted(values[0]) == pytest.approx(sorted(leaves[leaves != 0]))
+    leaves = flattening.entries_of(stored.tree.arrays_with_leaves, 0)[2]  # which adds up, too
+    assert len(rows) == len(leaves)
+    assert sorted(values[0]) == pytest.approx(sorted(leaves))
     assert len(rows) < 0.7 * num_leaves(DICE)
 
 

@@ -182,17 +182,27 @@ def test_threads_share_the_tree(minimizer, alternating):
 
 @pytest.mark.parametrize("threads", [2, 3, 8])
 def test_each_node_belongs_to_one_segment(threads):
-    nodes = public_tree("leduc_poker").arrays.nodes
-    segments = segments_of(nodes, threads)
-    for begin in (1, 3, 5):
+    segments = segments_of(public_tree("leduc_poker").arrays, threads)
+    for begin in (1, 3, 5, 7, 9):
         pieces = sorted(segments[:, begin : begin + 2].tolist())
         pieces = [piece for piece in pieces if piece[0] < piece[1]]
         assert [last for _, last in pieces[:-1]] == [first for first, _ in pieces[1:]]
     assert set(segments[:, 0]) <= {-1, *range(threads)}
-    assert segments[:, 6].max() == len(public_tree("leduc_poker").arrays.ends)
+    assert segments[:, 10].max() == len(public_tree("leduc_poker").arrays.ends)
 
 
-@pytest.mark.parametrize("options", [{}, {"threads": 2}, {"estimator": "public_chance"}])
+@pytest.mark.parametrize("minimizer", ["rm+", "pdcfr+", "omd(optimistic=True)"])
+def test_tables_of_32_bits(minimizer):
+    single, double = (Solver(public_tree("leduc_poker"), "full", minimizer, dtype=p) for p in ("float32", "float64"))
+    assert {single.tables().dtype, single._engine.strategy.dtype, single._engine.average.dtype} == {np.dtype("f4")}
+    assert single.run(20).nash_conv() == pytest.approx(double.run(20).nash_conv(), abs=1e-3)  # regrets may cancel
+    with pytest.raises(ConfigError, match="dtype='float32' on a compiled tree: give tree='public'"):
+        Solver("kuhn_poker", "full", dtype="float32")
+
+
+@pytest.mark.parametrize(
+    "options", [{}, {"threads": 2}, {"estimator": "public_chance"}, {"threads": 2, "dtype": "float32"}]
+)
 def test_checkpoints_go_on_bitwise(options, tmp_path):
     arguments = {"estimator": "full", "minimizer": "dcfr", "tree": "public", "seed": 3, **options}
     solver = Solver("leduc_poker", **arguments).run(7)
@@ -242,9 +252,17 @@ def test_options_that_do_not_go_together():
         Solver("kuhn_poker", "full", "rm", "lazy", tree="public", threads=2)
 
 
-def test_it_is_chosen_for_games_that_are_too_large_to_be_stored():
-    estimate = mccfr_plus.estimate_size("liars_dice(numdice=2,dice_sides=5)", sample_size=20_000, seed=0)
-    config, _, reason = choice.choose("liars_dice(numdice=2,dice_sides=5)", {}, estimate=estimate)
-    assert isinstance(config, SolverConfig)
-    assert (config.tree, config.estimator) == ("public", mccfr_plus.Full())
-    assert "only hands are private" in reason
+@pytest.mark.parametrize("name", ["liars_dice(numdice=2,dice_sides=5)", "one_card_poker(deck_size=500)"])
+def test_it_is_chosen_where_it_is_faster_or_alone_fits(name):
+    estimate = mccfr_plus.estimate_size(name, sample_size=20_000, seed=0)
+    for given in ({"estimate": estimate}, {}):
+        config, tree, reason = choice.choose(name, {}, **given)
+        assert isinstance(config, SolverConfig)
+        assert (config.tree, config.estimator, tree) == ("public", mccfr_plus.Full(), None)
+        assert "only hands are private" in reason
+    assert choice.choose(name, {"estimator": "external"}, estimate=estimate)[0].tree != "public"
+
+
+def test_it_is_not_chosen_where_a_stored_tree_is_as_fast():
+    assert [Solver(name, "full").tree.kind for name in ("leduc_poker", "liars_dice")] == ["compiled"] * 2
+    assert Solver("one_card_poker(deck_size=500)", "full").tree.kind == "public"

@@ -13,7 +13,6 @@ from mccfr_plus.games.openspiel.leduc_poker import LeducPokerRules
 from mccfr_plus.games.openspiel.liars_dice import LiarsDiceRules
 from mccfr_plus.games.openspiel.phantom_games import DarkHexRules, PhantomTicTacToeRules
 from mccfr_plus.games.openspiel.universal_poker import UniversalPokerRules
-from mccfr_plus.games.pyspiel_game import PyspielGame
 
 __all__ = ["GAMES", "compiled_rules", "why_no_rules"]
 
@@ -44,8 +43,6 @@ def compiled_rules(game: pyspiel.Game) -> RulesGame | None:
         >>> compiled_rules(pyspiel.load_game("kuhn_poker(players=3)"))
         kuhn_poker(players=3)
     """
-    if isinstance(game, PyspielGame):
-        return game.rules_game
     found = _rules_or_reason(game)
     return None if isinstance(found, str) else found
 
@@ -56,8 +53,10 @@ def why_no_rules(game: pyspiel.Game) -> str:
     return found if isinstance(found, str) else ""
 
 
-def _rules_or_reason(game: pyspiel.Game) -> OpenSpielRules | str:
+def _rules_or_reason(game: pyspiel.Game) -> RulesGame | str:
     """Returns the compiled rules of a game, or why there are none."""
+    if hasattr(game, "rules_game"):  # of this package, or an abstraction
+        return game.rules_game or f"{game} has no rules: give abstract a kernel as bucket, and recall='imperfect'."
     kind = game.get_type()
     name, given = kind.short_name, game.get_parameters()
     if kind.dynamics != pyspiel.GameType.Dynamics.SEQUENTIAL:

@@ -125,26 +125,24 @@ def look(parameters, table, state, player, view):
 
     With `NUMBER`, the number of all choices follows. With `TURNS`, the opponent's choices are 1, the own ones 1 larger.
     """
-    marks, choices, shown = state[_BOARD + player], state[_CHOICES], parameters[_SHOWN]
+    marks, choices, shows_turns = state[at(_BOARD + player)], state[_CHOICES], parameters[_SHOWN] == TURNS
     first, count = _CELLS + player * parameters[_NUM_WORDS], choices & 63
-    if shown == NUMBER:
+    if parameters[_SHOWN] == NUMBER:
         view[parameters[_NUM_CELLS]] = count
-    place = count
-    if shown != TURNS:
-        place = 0
-        for index in range(count):
-            place += int(_player_of(choices, index) == player)
-    latest = 0  # of the player's choices, from the last one
-    for index in range(count - 1, -1, -1):
-        if _player_of(choices, index) == player:
-            place -= 1
-            word = state[first + latest // _PER_WORD]
-            cell = (word >> _BITS * (latest % _PER_WORD) & ((1 << _BITS) - 1)) - 1
-            view[place] = 1 + 2 * cell + (marks >> cell & 1) + int(shown == TURNS)
-            latest += 1
-        elif shown == TURNS:
-            place -= 1
-            view[place] = 1
+    if not shows_turns:  # the player's own choices alone: it has chosen each cell once
+        left, count = marks >> _TRIED & ((1 << parameters[_NUM_CELLS]) - 1), 0
+        while left != 0:
+            left &= left - 1
+            count += 1
+    latest = np.uint64(0)  # of the player's choices, from the last one
+    for place in range(count - 1, -1, -1):
+        if shows_turns and _player_of(choices, place) != player:
+            view[at(place)] = 1
+            continue
+        word = state[at(first + latest // np.uint64(_PER_WORD))]
+        cell = (word >> np.int64(_BITS * (latest % np.uint64(_PER_WORD))) & ((1 << _BITS) - 1)) - 1
+        view[at(place)] = 1 + 2 * cell + (marks >> cell & 1) + int(shows_turns)
+        latest += np.uint64(1)
 
 
 @kernel

@@ -177,13 +177,13 @@ def draw_turn(symmetries, frame, action, rng):
 
 
 @inline_kernel
-def key_of_view(view, places, key):
-    """Writes the key of what `look` wrote to `key`, ``[2]`` int64; `places` are the entries of information states."""
+def key_of_view(view, places):
+    """Returns the key of what `look` wrote, two int64; `places` are the entries of information states."""
     low, high = np.uint64(0x2545F4914F6CDD1D), np.uint64(0x9FB21C651E98DF25)
     for index in range(len(places)):
         word = np.uint64(view[places[index]])
         low, high = hash_step(low, word), hash_step(high, word + np.uint64(0x632BE59BD9B4E019))
-    key[0], key[1] = np.int64(hash_step(low, np.uint64(1))), np.int64(hash_step(high, np.uint64(2)))
+    return np.int64(hash_step(low, np.uint64(1))), np.int64(hash_step(high, np.uint64(2)))
 
 
 def places_of(game: RulesGame) -> np.ndarray:
@@ -210,17 +210,15 @@ class RulesKeys(Keys):
 
     def of_state(self, state: pyspiel.State, player: int) -> list[tuple[int, int]]:
         """Returns the keys of what a player knows in a state, turned by each symmetry; see `Keys.of_state`."""
-        game, words = self._rules_game, self._rules_game.first_state.copy()
-        for action in state.history():
-            game.rules.apply(game.parameters, game.table, words, action)
-        view, key, found = game.look(words, player), np.empty(2, np.int64), []
+        game = self._rules_game
+        view, found = game.look(game.words_after(state.history()), player), []
         images = view[None, self._places]
         if self._symmetries is not None:
             images = self._symmetries.values[:, self._symmetries.bases + images[0]]
         for image in images:
             view[self._places] = image
-            key_of_view(view, self._places, key)
-            found.append((int(key[0]), int(key[1])))
+            low, high = key_of_view(view, self._places)
+            found.append((int(low), int(high)))
         return found
 
     def row_of(self, rows: list[dict[int, float] | None]) -> dict[int, float] | None:

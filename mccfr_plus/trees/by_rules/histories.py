@@ -17,7 +17,7 @@ from mccfr_plus.kernels.slots import Constant
 from mccfr_plus.trees import expansion
 from mccfr_plus.trees.by_rules.frames import NUM_SYMMETRIES, fixing, orbit_size, stabilizer_of, turn, visited
 from mccfr_plus.trees.by_rules.payoff_matrix import list_leaf
-from mccfr_plus.trees.by_rules.positions import first_node, infoset_at
+from mccfr_plus.trees.by_rules.positions import first_node, has_actions, infoset_at
 from mccfr_plus.trees.by_rules.rows import (
     MAX_ACTIONS,
     MAX_DEPTH,
@@ -148,6 +148,8 @@ def traverse_histories(tree, thread, strategy, player, piece, num_pieces):
                 here[_FIRST], here[_COUNT] = low_of(found), high_of(found)
                 # In the cache, as the slots' actions are not.
                 num_legal = RULE_LEGAL(parameters, table, state, actions[at(depth)])
+                if not has_actions(tree, root + 8 * words_per_row() * depth, num_legal, high_of(found)):
+                    return False, histories
                 if NUM_SYMMETRIES() > 1:
                     own = row[place_of_frame(mover)]
                     here[_COUNT], here[_OWN] = visited(symmetries, own, here[_FIXED], actions[at(depth)], num_legal)

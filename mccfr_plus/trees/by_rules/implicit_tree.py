@@ -10,9 +10,10 @@ from typing import Any
 import numpy as np
 import pyspiel
 
-from mccfr_plus.errors import ConfigError
+from mccfr_plus.errors import ConfigError, GameError
 from mccfr_plus.games.game import RulesGame
 from mccfr_plus.games.openspiel import compiled_rules, why_no_rules
+from mccfr_plus.games.rules import MOVER
 from mccfr_plus.games.symmetries import Symmetries
 from mccfr_plus.kernels.compile import inline_kernel, may_make_arrays, source_of
 from mccfr_plus.kernels.intrinsics import address_of
@@ -23,8 +24,10 @@ from mccfr_plus.trees.by_rules import frames, histories, positions, rows, succes
 from mccfr_plus.trees.by_rules.payoff_matrix import PayoffMatrix
 from mccfr_plus.trees.expanding_tree import ExpandingTree
 from mccfr_plus.trees.info_states import KEY_BYTES
+from mccfr_plus.trees.loading import different_actions
 from mccfr_plus.trees.memory import MemoryPlan
 from mccfr_plus.trees.needs import RULES
+from mccfr_plus.trees.recall import sample_recall
 from mccfr_plus.trees.tree import Sizes
 
 _MOST_VISITS = 1 << 28  # that one traversal may list: room that is not used takes no memory
@@ -32,42 +35,52 @@ _WORD = 8  # bytes of a word of the table of successors
 _MOST_CODES_BY_WORD = 2  # of a slot: so many have a word each
 
 
-def implicit_rules(game: pyspiel.Game) -> RulesGame | None:
-    """Returns the compiled rules of a game if they are enough to traverse it without storing histories, else None."""
-    rules = compiled_rules(game)
-    if rules is None or rules.rules.observe is None:
-        return None
+def is_keyed(rules: RulesGame) -> bool:
+    """Returns whether infosets are found by keys, which takes longer than by the codes of `observe`."""
     sizes = rules.sizes
+    if rules.rules.observe is None or not sizes.perfect_recall:
+        return True
     most_codes = max(sizes.max_observations, sizes.max_first_observations)
-    has_room = (most_codes - 1).bit_length() <= successors.bits_of_codes(sizes.num_distinct_actions)
-    # With imperfect recall, infosets that a player has come to by different ways would be kept apart.
-    return rules if sizes.perfect_recall and has_room else None
+    return (most_codes - 1).bit_length() > successors.bits_of_codes(sizes.num_distinct_actions)
+
+
+def rules_with_recall(game: pyspiel.Game) -> RulesGame | None:
+    """Returns the compiled rules of a game if policies can be evaluated by them, which needs perfect recall."""
+    rules = compiled_rules(game)
+    return rules if rules is not None and rules.sizes.perfect_recall else None
+
+
+def rules_to_evaluate(game: pyspiel.Game, symmetry: bool = False) -> RulesGame:
+    """Returns the compiled rules by which policies are evaluated; ConfigError if they cannot be."""
+    rules = rules_to_traverse(game, symmetry)
+    if not rules.sizes.perfect_recall:
+        raise ConfigError(
+            f"an exact evaluation by rules needs perfect recall, which players of {game} are not known to have: use "
+            "mccfr_plus.evaluate, which stores the tree, or compare policies with mccfr_plus.head_to_head."
+        )
+    return rules
 
 
 def rules_to_traverse(game: pyspiel.Game, symmetry: bool = False) -> RulesGame:
     """Returns the compiled rules that a game is traversed by; ConfigError if there are none, or they say too little."""
     rules = compiled_rules(game)
     if rules is None:
-        why = why_no_rules(game)
-    elif not rules.sizes.perfect_recall:
-        why = f"players of {game} are not known to have perfect recall."
-    elif implicit_rules(game) is None:
-        why = f"the rules of {game} have no kernel `observe`, see mccfr_plus.games.rules, or too many codes of it."
-    elif symmetry and len(rules.sizes.symmetries) < 2:
+        raise ConfigError(f"tree='rules': {why_no_rules(game)} Use tree='compiled' or tree='lazy'.")
+    if symmetry and is_keyed(rules):
+        raise ConfigError(f"symmetry=True: the rules of {game} lack perfect recall, or a kernel `observe`.")
+    if symmetry and len(rules.sizes.symmetries) < 2:
         raise ConfigError(f"symmetry=True: the rules of {game} define no symmetries; those of phantom_ttt do.")
-    else:
-        return rules
-    raise ConfigError(f"tree='rules': {why} Use tree='compiled' or tree='lazy'.")
+    return rules
 
 
 def tree_bytes(game: RulesGame) -> tuple[int, int]:
     """Returns the memory of an infoset, without its slots, and of a slot in the tree of a game."""
     action = np.dtype(np.int32).itemsize
-    return INFOSET.itemsize + KEY_BYTES, action + (_WORD << _log_words_per_slot(game))
+    return INFOSET.itemsize + KEY_BYTES, action + (0 if is_keyed(game) else _WORD << _log_words_per_slot(game))
 
 
 def _log_words_per_slot(game: RulesGame) -> int:
-    codes = game.sizes.max_observations
+    codes = max(game.sizes.max_observations, 1)
     return 0 if codes > _MOST_CODES_BY_WORD else (codes - 1).bit_length()
 
 
@@ -92,16 +105,19 @@ class ImplicitTree(ExpandingTree):
     ):
         sizes = rules_game.sizes
         self.rules_game, self.threads = rules_game, threads
-        self.symmetries = Symmetries(sizes) if symmetry else None
+        self.symmetries, self._is_keyed = Symmetries(sizes) if symmetry else None, is_keyed(rules_game)
+        if not sizes.perfect_recall:
+            sample_recall(game)  # raises GameError for absent-mindedness
         max_depth = sizes.max_game_length + sizes.max_chance_nodes
         num_rows = 1 + max_depth * max(rules_game.most_actions, 1)  # the root, and a node's children at each depth
-        shape = Shape(max_depth=max_depth, max_stack=num_rows, perfect_recall=True)
+        shape = Shape(max_depth=max_depth, max_stack=num_rows, perfect_recall=sizes.perfect_recall)
         stored = {"infosets": np.zeros(plan.max_infosets, INFOSET), "expansion": np.zeros(rows.NUM_WORDS, np.int64)}
         super().__init__(game, plan, shape, **stored)
         self.node_capacity = _MOST_VISITS
         num_slots = plan.max_slots + sizes.num_players  # the last ones are empty sequences
-        self._successors = np.zeros(num_slots << _log_words_per_slot(rules_game), np.int64)
-        self._blocks = np.zeros(successors.BLOCK_WORDS_PER_INFOSET * plan.max_infosets, np.int64)
+        num_words = 0 if self._is_keyed else num_slots << _log_words_per_slot(rules_game)
+        self._successors = np.zeros(num_words, np.int64)
+        self._blocks = np.zeros(successors.most_block_words(plan.max_infosets, self._is_keyed), np.int64)
         self.slot_action = np.zeros(plan.max_slots, np.int32)
         self.keys = frames.RulesKeys(game, symmetry)
         paths = self._size_of(rows.words_before_rows) + self._size_of(rows.words_per_row) * num_rows
@@ -133,6 +149,7 @@ class ImplicitTree(ExpandingTree):
         words[rows.THREADS], words[rows.MAX_DEPTH], words[rows.FIRST_UNIFORM] = threads, max_depth, self.max_slots
         words[rows.NUM_PARAMETERS], words[rows.NUM_TABLE] = len(parameters), len(table)
         words[rows.NUM_PLACES] = len(places)
+        words[successors.NUM_BLOCK_WORDS] = successors.FIRST_TABLE_WORDS if self._is_keyed else 0
 
     @cached_property
     def rule_slots(self) -> dict[Any, Any]:
@@ -143,7 +160,8 @@ class ImplicitTree(ExpandingTree):
             rows.RULE_LEGAL: _inlined(rules.legal),
             rows.RULE_APPLY: _inlined(rules.apply),
             rows.RULE_RETURNS: _inlined(rules.returns),
-            rows.RULE_OBSERVE: _inlined(rules.observe),
+            **({} if self._is_keyed else {rows.RULE_OBSERVE: _inlined(rules.observe)}),
+            **({rows.RULE_LOOK: _inlined(rules.look)} if self._is_keyed else {}),
             rows.STATE_SIZE: sizes.state_size,
             rows.NUM_PLAYERS: sizes.num_players,
             rows.MAX_ACTIONS: self.rules_game.most_actions,
@@ -151,6 +169,7 @@ class ImplicitTree(ExpandingTree):
             rows.VIEW_SIZE: sizes.view_size,
             successors.COUNT_BITS: sizes.num_distinct_actions.bit_length(),
             successors.LOG_WORDS_PER_SLOT: _log_words_per_slot(self.rules_game),
+            successors.KEYED: self._is_keyed,
         }
         if self.symmetries is not None:
             filled[frames.NUM_SYMMETRIES] = len(self.symmetries)
@@ -226,6 +245,19 @@ class ImplicitTree(ExpandingTree):
         self._matrix = matrix  # keeps it alive
         self._expansion[rows.NUM_HISTORIES] = num_histories
         self._expansion[rows.MATRIX :] = (*map(address_of, matrix[:3]), len(matrix.entries), matrix.column_bits)
+
+    def check(self) -> None:
+        if self.count(expansion.STATUS) != expansion.ACTIONS_DIFFER:
+            return
+        self._expansion[expansion.STATUS] = expansion.EXPANDING
+        all_rows, size = self._kept[rows.ROWS], self.rules_game.sizes.state_size
+        words = all_rows.ravel()[(self.count(expansion.CONFLICT_NODE) - address_of(all_rows)) // _WORD :][:size].copy()
+        player, legal = int(words[MOVER]), self.rules_game.choices(words)[0]
+        view = self.rules_game.look(words, player)
+        is_it = (self.found_keys == frames.key_of_view(view, frames.places_of(self.rules_game))).all(axis=1)
+        infoset = int(np.flatnonzero(is_it & (self.found_infosets["player"] == player))[0])
+        text = self.rules_game.view_text(player, view.tolist())
+        raise GameError(f"{self.game}: {different_actions(text, player, self.legal_actions(infoset), legal)}.")
 
     # --- the state ---
 

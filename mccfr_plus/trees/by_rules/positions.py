@@ -28,23 +28,19 @@ from mccfr_plus.trees.by_rules.rows import (
     FIRST_STATE,
     FIRST_UNIFORM,
     MOVED,
-    NUM_PLACES,
     NUM_PLAYERS,
     NUM_PRIOR,
     NUM_WORDS,
     OPEN,
-    PLACES,
     PRIOR_FIRST,
     PRIOR_KEYS,
     PRIOR_PROBABILITIES,
     PRIOR_RANGE,
     RULE_APPLY,
     RULE_LEGAL,
-    RULE_LOOK,
     RULE_OBSERVE,
     RULE_RETURNS,
     STATE_SIZE,
-    VIEW_SIZE,
     actions_of,
     find_outcomes,
     first_strategy_of,
@@ -59,6 +55,7 @@ from mccfr_plus.trees.by_rules.rows import (
     place_of_frame,
     place_of_infoset,
     place_of_last,
+    places_of,
     row_at,
     slot_actions_of,
     state_at,
@@ -69,28 +66,46 @@ from mccfr_plus.trees.by_rules.rows import (
     words_before_rows,
     words_per_row,
 )
-from mccfr_plus.trees.by_rules.successors import NUM_BLOCK_WORDS, enter, fetch_ahead, fetch_block, fetch_word, find
-from mccfr_plus.trees.scratch import ALL_PLAYERS, at
+from mccfr_plus.trees.by_rules.successors import (
+    KEYED,
+    enter,
+    fetch_ahead,
+    fetch_block,
+    fetch_word,
+    find,
+    words_for_one_more,
+)
+from mccfr_plus.trees.scratch import ALL_PLAYERS, TIED, at
 
 
 @inline_kernel
-def known_infoset(tree, row, state, player):
-    """Returns the infoset of a row's player to move, or 0 if it has no number."""
+def way_to_infoset(tree, scratch, row, state, player):
+    """Returns what the infoset of a row's player to move is found by: last slot and code, or the words of its key."""
+    if KEYED():
+        low, high = key_of_view(view_of(tree, scratch, state, player), places_of(tree.expansion))
+        return low ^ np.int64(player), high
     last = row[place_of_last(player)]
-    if tree.expansion[FIRST_UNIFORM] <= low_of(last) < tree.expansion[expansion.MAX_SLOTS]:
-        return np.int64(0)
     code = RULE_OBSERVE(parameters_of(tree), table_of(tree), state, player, high_of(last))
-    return find(tree.expansion, low_of(last), np.int64(code))
+    return low_of(last), np.int64(code)
+
+
+@inline_kernel
+def known_infoset(tree, scratch, row, state, player):
+    """Returns the infoset of a row's player to move, or 0 if it has no number."""
+    last = low_of(row[place_of_last(player)])
+    if not TIED() and tree.expansion[FIRST_UNIFORM] <= last < tree.expansion[expansion.MAX_SLOTS]:
+        return np.int64(0)
+    slot, code = way_to_infoset(tree, scratch, row, state, player)
+    return find(tree.expansion, slot, code)
 
 
 @inline_kernel
 def infoset_at(tree, scratch, row, state, player):
     """Returns the infoset of a row's player to move, a pair of first slot and actions; 0 if there is no room for it."""
-    last = row[place_of_last(player)]
-    code = np.int64(RULE_OBSERVE(parameters_of(tree), table_of(tree), state, player, high_of(last)))
-    found = find(tree.expansion, low_of(last), code)
+    slot, code = way_to_infoset(tree, scratch, row, state, player)
+    found = find(tree.expansion, slot, code)
     if unlikely(found == 0):
-        found = _new_infoset(tree, scratch, row, state, player, low_of(last), code)
+        found = _new_infoset(tree, scratch, row, state, player, slot, code)
     return found
 
 
@@ -105,7 +120,8 @@ def fetch_infoset(tree, scratch, infoset, player):
         fetch_ahead(slot_actions_of(words), first, count)
     if traverser_of(tree, scratch)[0] in (player, ALL_PLAYERS):
         prefetch(scratch.stamps, first)
-        fetch_ahead(scratch.gradient, first, count)
+        if not TIED():
+            fetch_ahead(scratch.gradient, first, count)
 
 
 @kernel
@@ -118,18 +134,14 @@ def _new_infoset(tree, scratch, row, state, player, slot, code):
     if NUM_SYMMETRIES() > 1:
         frame = row[place_of_frame(player)]
         count = canonical_actions(symmetries_of(words), frame, actions, num_legal)
-    view = view_of(tree, scratch)
-    for index in range(VIEW_SIZE()):
-        view[index] = 0
-    RULE_LOOK(parameters_of(tree), table_of(tree), state, player, view)
-    places = numba.carray(pointer(words[PLACES]), words[NUM_PLACES], np.int64)
+    view, places = view_of(tree, scratch, state, player), places_of(words)
     if NUM_SYMMETRIES() > 1:
         turn_view(symmetries_of(words), frame, places, view)
     expansion.lock(words)
     found = find(words, slot, code)
     infoset, first, capacity = words[expansion.NUM_INFOSETS], words[expansion.NUM_SLOTS], words[expansion.MAX_INFOSETS]
     cost = (infoset + 1) * words[expansion.INFOSET_COST] + (first + count) * words[expansion.SLOT_COST]
-    cost += 8 * words[NUM_BLOCK_WORDS]
+    cost += 8 * words_for_one_more(words)
     is_full = infoset == capacity or first + count > words[FIRST_UNIFORM] or cost > words[expansion.MAX_COST]
     if found == 0 and is_full:
         publish_word(words, expansion.STATUS, expansion.FULL)
@@ -137,10 +149,10 @@ def _new_infoset(tree, scratch, row, state, player, slot, code):
         record = numba.carray(pointer(words[expansion.INFOSETS]), capacity, INFOSET)[infoset]
         record["first_slot"] = first
         record["num_actions"] = count
-        record["parent_slot"] = slot
+        record["parent_slot"] = low_of(row[place_of_last(player)])  # one of several with imperfect recall
         record["player"] = player
         keys = numba.carray(pointer(words[expansion.KEYS]), (capacity, 2), np.int64)
-        key_of_view(view, places, keys[infoset])
+        keys[infoset, 0], keys[infoset, 1] = key_of_view(view, places)
         slot_actions, strategy = slot_actions_of(words), first_strategy_of(words)
         for index in range(count):
             slot_actions[first + index] = np.int32(actions[index])
@@ -213,7 +225,7 @@ def head(tree, scratch, node):
         if traverser in (mover, ALL_PLAYERS):
             found = infoset_at(tree, scratch, row, state, mover)
         else:
-            found = known_infoset(tree, row, state, mover)
+            found = known_infoset(tree, scratch, row, state, mover)
             if found == 0:  # slots with a uniform strategy, which there are for each number of actions
                 count = np.int64(RULE_LEGAL(parameters_of(tree), table_of(tree), state, actions_of(tree, scratch)))
                 found = pair(tree.expansion[FIRST_UNIFORM] + (count - 1) * count // 2, count)
@@ -235,8 +247,8 @@ def payload_of(tree, scratch, node):
 @inline_kernel
 def step(tree, scratch, node, payload, index):
     mover = state_at(node)[MOVER]
-    if mover >= 0:
-        _list_actions(tree, scratch, node, payload)
+    if mover >= 0 and not _list_actions(tree, scratch, node, payload):
+        return node
     _move(tree, scratch, node, payload, index, MOVED, actions_of(tree, scratch))
     if mover >= 0:
         fetch_word(tree.expansion, low_of(row_at(node)[place_of_last(mover)]))
@@ -274,7 +286,8 @@ def reopen(tree, scratch, kept):
     else:
         found = row[place_of_infoset()]
         kind, count, payload = mover, high_of(found), low_of(found)
-        _list_actions(tree, scratch, node, payload)
+        if not _list_actions(tree, scratch, node, payload):
+            count = np.int64(0)
     first, actions = row[place_of_end()], actions_of(tree, scratch)
     end = first + 8 * words_per_row() * count
     for index in range(count):
@@ -289,7 +302,7 @@ def reopen(tree, scratch, kept):
         _move(tree, scratch, child, payload, index, OPEN, actions)
         mover = state[MOVER]
         if mover >= 0:
-            known = known_infoset(tree, below, state, mover)
+            known = known_infoset(tree, scratch, below, state, mover)
             below[place_of_infoset()] = known
             fetch_infoset(tree, scratch, known, mover)
     return kind, count, payload, first
@@ -313,9 +326,26 @@ def cannot_expand(words, node, thread):
 
 @inline_kernel
 def _list_actions(tree, scratch, node, payload):
-    """Lists a node's actions, unless `_move` reads them with its slots: the rules list them faster than memory."""
+    """Lists a node's actions, unless `_move` reads them with its slots: the rules list them faster than memory.
+
+    Returns `has_actions`.
+    """
     if NUM_SYMMETRIES() == 1 or payload >= tree.expansion[FIRST_UNIFORM]:
-        RULE_LEGAL(parameters_of(tree), table_of(tree), state_at(node), actions_of(tree, scratch))
+        count = RULE_LEGAL(parameters_of(tree), table_of(tree), state_at(node), actions_of(tree, scratch))
+        return has_actions(tree, node, count, high_of(row_at(node)[place_of_infoset()]))
+    return True
+
+
+@inline_kernel
+def has_actions(tree, node, count, expected):
+    """Returns whether a node has as many actions as its infoset. If keys do not tell nodes apart that have others, the
+    traversal ends."""
+    is_same = not KEYED() or count == expected
+    if unlikely(not is_same):
+        words = numba.carray(pointer(tree.expansion[expansion.SELF]), NUM_WORDS, np.int64)
+        words[expansion.CONFLICT_NODE] = node
+        publish_word(words, expansion.STATUS, expansion.ACTIONS_DIFFER)
+    return is_same
 
 
 @inline_kernel

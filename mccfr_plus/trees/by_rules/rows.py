@@ -67,8 +67,11 @@ def RULE_APPLY(parameters, table, state, action): ...
 def RULE_RETURNS(parameters, table, state, payoffs): ...
 @required_slot
 def RULE_LOOK(parameters, table, state, player, view): ...
-@required_slot
-def RULE_OBSERVE(parameters, table, state, player, action): ...
+
+
+@optional_slot
+def RULE_OBSERVE(parameters, table, state, player, action):
+    return 0
 
 
 @optional_slot
@@ -174,9 +177,20 @@ def actions_of(tree, scratch):
 
 
 @inline_kernel
-def view_of(tree, scratch):
+def view_of(tree, scratch, state, player):
+    """Returns what `look` writes for a player."""
     address = own_words(tree, scratch) + 32 * MAX_OUTCOMES() + 8 * (NUM_PLAYERS() + MAX_ACTIONS())
-    return numba.carray(pointer(address), VIEW_SIZE(), np.int64)
+    view = numba.carray(pointer(address), VIEW_SIZE(), np.int64)
+    for index in range(VIEW_SIZE()):
+        view[at(index)] = 0
+    RULE_LOOK(parameters_of(tree), table_of(tree), state, player, view)
+    return view
+
+
+@inline_kernel
+def places_of(expansion):
+    """Returns which entries of what `look` writes make an information state."""
+    return numba.carray(pointer(expansion[PLACES]), expansion[NUM_PLACES], np.int64)
 
 
 @inline_kernel

@@ -27,15 +27,17 @@ PUBLIC_NODE = np.dtype(
 )
 LEAVE = -5
 
-# Columns of `PublicArrays.ends`.
+# Columns of `PublicArrays.ends`, of each player: the first hand's last slot, the distance to that of the next hand, the
+# number of hands, and where the matrix begins in `matrices`, or ~(where its rows begin in `row_start`).
 SLOT, STRIDE, HANDS, MATRIX = range(4)
 
 IS_PUBLIC = Constant("IS_PUBLIC", False, "Whether kernels run on a public tree.")
 
-TOP = -1  # of segments: above all that threads have of their own
-OWNER, FIRST, LAST, FIRST_END, LAST_END = 0, 1, 2, 5, 6  # columns of segments; those of player p are 2 p further
+# Columns of `PublicArrays.segments`; those of player 1 are 2 further. The owner is a thread or `TOP`.
+OWNER, FIRST, LAST, FIRST_SLOT, LAST_SLOT, FIRST_END, LAST_END = 0, 1, 2, 5, 6, 9, 10
+TOP = -1
 
-BLOCK = 4  # rows of a matrix that are multiplied side by side
+BLOCK = 8  # rows of a matrix that are multiplied side by side: two vectors, so that neither waits for its last sum
 _FEW = 8  # times as many entries as differences take as long
 _NO_CHANGE = 4e-16  # of entries of about 1 that differ by rounding
 
@@ -49,9 +51,7 @@ class PublicArrays(NamedTuple):
     infosets: np.ndarray  # [num_infosets] INFOSET
     infoset_range: np.ndarray  # [num_players + 1] int64
     slot_range: np.ndarray  # [num_players + 1] int64
-    # [num_ends, 2, 4] int32, by player: the first hand's last slot, the distance to that of the next hand, the number
-    # of hands, and where the matrix begins in `matrices`, or ~(where its rows begin in `row_start`).
-    ends: np.ndarray
+    ends: np.ndarray  # [num_ends, 2, 4] int32, by player
     scales: np.ndarray  # [num_ends, 2] float64: what the matrix of each player is multiplied by
     matrices: np.ndarray  # [any] float64: blocks of `BLOCK` own hands, in each the other player's hands
     # Matrices whose neighboring rows differ in few entries, such as comparisons of cards: the differences from the row
@@ -59,9 +59,7 @@ class PublicArrays(NamedTuple):
     row_start: np.ndarray  # [any] int64
     change_hand: np.ndarray  # [any] int32: the other player's hand
     change: np.ndarray  # [any] float64
-    # [num_segments, 7] int64, where threads share the tree: whose each is, `TOP` or a thread; begin and end of infosets
-    # of player 0, of player 1, and of ends. What is above the threads' subtrees comes first.
-    segments: np.ndarray
+    segments: np.ndarray  # [num_segments, 11] int64: consecutive nodes that belong to one thread, or to the top
     expansion: np.ndarray  # all zeros, as in complete trees
 
 
@@ -81,7 +79,7 @@ def add_end(tree, reach, gradient, player, end, weight):
             gradient[at(slot + hand * stride)] += scale * total
         return
     for begin in range(0, hands, BLOCK):
-        sum_0, sum_1, sum_2, sum_3 = 0.0, 0.0, 0.0, 0.0
+        sum_0, sum_1, sum_2, sum_3, sum_4, sum_5, sum_6, sum_7 = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
         from_slot = first_other
         for _ in range(others):
             above = reach[at(from_slot)]
@@ -89,16 +87,15 @@ def add_end(tree, reach, gradient, player, end, weight):
             sum_1 += matrices[at(entry + 1)] * above
             sum_2 += matrices[at(entry + 2)] * above
             sum_3 += matrices[at(entry + 3)] * above
+            sum_4 += matrices[at(entry + 4)] * above
+            sum_5 += matrices[at(entry + 5)] * above
+            sum_6 += matrices[at(entry + 6)] * above
+            sum_7 += matrices[at(entry + 7)] * above
             entry += BLOCK
             from_slot += next_other
-        to_slot = slot + begin * stride
-        gradient[at(to_slot)] += scale * sum_0
-        if begin + 1 < hands:
-            gradient[at(to_slot + stride)] += scale * sum_1
-        if begin + 2 < hands:
-            gradient[at(to_slot + 2 * stride)] += scale * sum_2
-        if begin + 3 < hands:
-            gradient[at(to_slot + 3 * stride)] += scale * sum_3
+        sums = sum_0, sum_1, sum_2, sum_3, sum_4, sum_5, sum_6, sum_7
+        for row in range(min(hands - begin, BLOCK)):
+            gradient[at(slot + (begin + row) * stride)] += scale * sums[row]
 
 
 @inline_kernel

@@ -2,13 +2,12 @@
 
 Each step holds all histories that agree in what is public. A player's hands are what its information states tell it
 apart by. An outcome of chance is public as far as all players see it; what is left of it are private hands.
+`builder` has the arrays.
 """
-
-from typing import Any, NamedTuple
 
 import numpy as np
 
-from mccfr_plus.games.rules import CHANCE, MOVER, TERMINAL, Rules
+from mccfr_plus.games.rules import CHANCE, MOVER, TERMINAL
 from mccfr_plus.kernels.compile import inline_kernel, kernel
 from mccfr_plus.trees.by_rules.rows import (
     RULE_APPLY,
@@ -17,83 +16,31 @@ from mccfr_plus.trees.by_rules.rows import (
     RULE_OUTCOMES,
     RULE_RETURNS,
 )
-from mccfr_plus.trees.info_states import KeyPlaces, hash_step, pack
-from mccfr_plus.trees.public.arrays import BLOCK, HANDS, LEAVE, MATRIX, SLOT, STRIDE
+from mccfr_plus.trees.info_states import hash_step, pack
+from mccfr_plus.trees.public.arrays import BLOCK, HANDS, LEAVE, MATRIX
 from mccfr_plus.trees.scratch import at
 
 # Why the kernel returns: it is done; it may go on; arrays are full, after which it may go on; or what is not public.
 DONE, PAUSED = range(2)
-FULL_HISTORIES, FULL_NODES, FULL_INFOSETS, FULL_ENDS, FULL_VALUES = range(2, 7)
-DIFFERENT_MOVERS, DIFFERENT_ACTIONS, HIDDEN_ACTION, IMPERFECT_RECALL = range(7, 11)
+FULL_HISTORIES, FULL_NODES, FULL_INFOSETS, FULL_MATRICES = range(2, 6)
+DIFFERENT_MOVERS, DIFFERENT_ACTIONS, HIDDEN_ACTION, IMPERFECT_RECALL = range(6, 10)
 
 # Columns of a frame, which is a set of histories on the path: where it begins, its size; who moves, its children, how
-# many of them were taken, its node (-1: chance deals hands only), bits of the players who have decided since chance
-# moved; and, for each of both players, the first hand's last slot, the distance to the next hand's, and the number of
-# hands at its last node.
-_BEGIN, SIZE, PLAYER, _NUM_CHILDREN, TAKEN, _NODE, _DECIDED, LAST_SLOT = range(8)
+# many of them were taken, its node (-1: chance deals hands only) and first slot; bits of the players who have decided
+# since chance moved; and, for each of both players, the first three columns of an end.
+_BEGIN, SIZE, PLAYER, _NUM_CHILDREN, TAKEN, _NODE, _FIRST_SLOT, _DECIDED, LAST_SLOT = range(9)
 OF_PLAYER = 3
 NUM_COLUMNS = LAST_SLOT + 2 * OF_PLAYER
 
-# Entries of `Room.counts`: what was found so far, by player for infosets and slots; and the depth.
-NODES, _OUTCOMES, _ACTIONS, _ENDS, _VALUES, _MATRICES, INFOSETS, SLOTS, DEPTH = 0, 1, 2, 3, 4, 5, 6, 8, 10
-_STAMP, _CHECKED, IS_NEW, LEAVES, NUM_COUNTS = 11, 12, 13, 14, 15
+# Entries of `Room.counts`: what was found so far, by player for infosets and slots; the depth; histories visited.
+NODES, OUTCOMES, ACTIONS, ENDS, VALUES, _MATRICES, INFOSETS, SLOTS, DEPTH = 0, 1, 2, 3, 4, 5, 6, 8, 10
+_STAMP, IS_NEW, LEAVES, VISITED, NUM_COUNTS = 11, 12, 13, 14, 15
 
-# Histories at which what players know is compared in full. Later it is compared at the first and the last history of
-# each hand, unless chance has moved since the player's last decision.
-_CHECKS = 20_000_000
+# Histories at which what players know is compared in full. Later, unless chance has moved since the player's last
+# decision, it is compared at the first history of each hand, and at one in 16 others.
+_CHECKS, _ONE_IN = 50_000_000, 16
 _EQUAL = 1e-14  # of entries that are at most about 1
 _PUBLIC, _PRIVATE = 1, 0  # kinds of entries that `look` writes; -1: not in information states
-
-
-class Source(NamedTuple):
-    """A game as the kernel reads it: its rules, or those that read a stored tree."""
-
-    rules: Rules
-    parameters: Any
-    table: Any
-    first_state: np.ndarray  # [state_size] int64
-    max_depth: int
-    most_children: int
-    kinds: np.ndarray  # [view_size] int8: whether what `look` writes is `_PUBLIC`, `_PRIVATE` or neither (-1)
-    places: KeyPlaces
-    num_words: int  # of a key
-
-
-class Found(NamedTuple):
-    """What the traversal finds; slots and infosets are numbered by player."""
-
-    nodes: np.ndarray  # [capacity] PUBLIC_NODE
-    first_action: np.ndarray  # [capacity] int64: of a decision, in `actions`
-    first_slot: np.ndarray  # [capacity] int64: of a decision
-    outcomes: np.ndarray  # [capacity] float64: the probability of each public outcome
-    outcome_node: np.ndarray  # [capacity] int32
-    actions: np.ndarray  # [capacity] int32
-    parents: np.ndarray  # [capacity, 2] int32: last slots before infosets; -1: none
-    keys: np.ndarray  # [capacity, 2, words] int64: what `pack` writes
-    ends: np.ndarray  # [capacity, 2, 4] int32
-    scales: np.ndarray  # [capacity, 2] float64
-    matrices: np.ndarray  # [capacity] float64
-    known: np.ndarray  # [places, 2] int64: a table of the matrices by their hash; where one begins plus 1, its hash
-
-
-class Room(NamedTuple):
-    """Scratch memory of the traversal."""
-
-    counts: np.ndarray  # [NUM_COUNTS] int64
-    frames: np.ndarray  # [max_depth + 2, NUM_COLUMNS] int64
-    actions: np.ndarray  # [max_depth + 2, most_children] int64
-    shown: np.ndarray  # [most_children] int64: the hash of what is public after each action
-    states: np.ndarray  # [capacity, state_size] int64: the histories of all frames
-    chance: np.ndarray  # [capacity] float64: the probability of each by chance
-    hands: np.ndarray  # [capacity, 2] int32: the hand at each player's last node
-    marks: np.ndarray  # [capacity] int64: bits of the players for whom a history is the first or last of its hand
-    group: np.ndarray  # [capacity] int32: the public outcome that a history belongs to
-    labels: np.ndarray  # [places, 3] int64: a table from hashes to numbers; stamp, hash, number
-    choices: np.ndarray  # [most_children] int64
-    probabilities: np.ndarray  # [most_children] float64
-    payoffs: np.ndarray  # [2] float64
-    seen: np.ndarray  # [view_size] int64
-    key: np.ndarray  # [num_words] int64
 
 
 @inline_kernel
@@ -127,7 +74,6 @@ def _copy_history(room, source, target):
     for word in range(room.states.shape[1]):
         room.states[at(target), at(word)] = room.states[at(source), at(word)]
     room.chance[at(target)] = room.chance[at(source)]
-    room.marks[at(target)] = room.marks[at(source)]
     room.hands[at(target), 0], room.hands[at(target), 1] = room.hands[at(source), 0], room.hands[at(source), 1]
 
 
@@ -135,14 +81,14 @@ def _copy_history(room, source, target):
 def _sort_hands(source, room, found, frame, actions, is_known):
     """Gives each history the hand of the player to move, with an infoset for each hand. Returns a status, and how many.
 
-    With `is_known` the hands are those of the player's last decision, of which the marked histories are compared.
+    With `is_known` the hands are those of the player's last decision, which a part of the histories confirms.
     """
     counts, begin, mover, hands = room.counts, frame[_BEGIN], frame[PLAYER], 0
     last, infoset, end = LAST_SLOT + OF_PLAYER * mover, counts[INFOSETS + mover], begin + frame[SIZE]
     count = RULE_LEGAL(source.parameters, source.table, room.states[begin], actions)
     counts[_STAMP] += 1
     for history in range(begin, end):
-        if is_known and room.marks[history] >> mover & 1 == 0:
+        if is_known and room.hands[history, mover] < hands and (history + counts[NODES]) % _ONE_IN != 0:
             continue
         if RULE_LEGAL(source.parameters, source.table, room.states[history], room.choices) != count:
             return DIFFERENT_ACTIONS, hands
@@ -165,36 +111,20 @@ def _sort_hands(source, room, found, frame, actions, is_known):
     return DONE, hands
 
 
-@inline_kernel
-def _mark(room, begin, end, mover):
-    """Marks the first and the last history of each of the player's hands."""
-    for direction in range(2):
-        room.counts[_STAMP] += 1
-        found = 0
-        for number in range(end - begin):
-            history = begin + number if direction == 0 else end - 1 - number
-            if _label(room, np.int64(room.hands[history, mover]), found) == found:
-                room.marks[history] |= 1 << mover
-                found += 1
-
-
 @kernel
 def _decide(source, room, found, frame, actions):
     """Enters a decision with its infosets, and sets the hand of each history. Returns a status."""
-    counts, begin, mover, shown, node = room.counts, frame[_BEGIN], frame[PLAYER], room.shown, room.counts[NODES]
+    counts, begin, mover, shown, node = room.counts, frame[_BEGIN], frame[PLAYER], room.choices, room.counts[NODES]
     top = begin + frame[SIZE]
     if top == len(room.states):
         return FULL_HISTORIES
     if counts[INFOSETS + mover] + frame[SIZE] > len(found.parents):
         return FULL_INFOSETS
-    is_known, status, hands = frame[_DECIDED] >> mover & 1 and counts[_CHECKED] > _CHECKS, PAUSED, 0
-    if is_known:
+    status, hands = PAUSED, 0
+    if frame[_DECIDED] >> mover & 1 and counts[VISITED] > _CHECKS:
         status, hands = _sort_hands(source, room, found, frame, actions, True)
     if status == PAUSED:
-        counts[_CHECKED] += frame[SIZE]
         status, hands = _sort_hands(source, room, found, frame, actions, False)
-        if status == DONE:
-            _mark(room, begin, top, mover)
     if status != DONE:
         return status
     count = RULE_LEGAL(source.parameters, source.table, room.states[begin], actions)
@@ -208,16 +138,15 @@ def _decide(source, room, found, frame, actions):
             for other in range(index):
                 if shown[other] == shown[index]:
                     return HIDDEN_ACTION
-    frame[TAKEN], frame[_NODE], frame[_NUM_CHILDREN] = 0, node, count
+    frame[TAKEN], frame[_NODE], frame[_NUM_CHILDREN], frame[_FIRST_SLOT] = 0, node, count, counts[SLOTS + mover]
     frame[_DECIDED] |= 1 << mover
     record = found.nodes[node]
     record["kind"], record["num_children"], record["num_hands"] = mover, count, hands
     record["first"] = counts[INFOSETS + mover]
-    found.first_action[node], found.first_slot[node] = counts[_ACTIONS], counts[SLOTS + mover]
     for index in range(count):
-        found.actions[counts[_ACTIONS] + index] = actions[index]
+        found.actions[counts[ACTIONS] + index] = actions[index]
     counts[NODES] += 1
-    counts[_ACTIONS] += count
+    counts[ACTIONS] += count
     counts[INFOSETS + mover] += hands
     counts[SLOTS + mover] += hands * count
     return DONE
@@ -237,7 +166,6 @@ def _deal(source, room, found, frame):
             if top == len(room.states):
                 return FULL_HISTORIES
             _copy_history(room, history, top)
-            room.marks[top] = 0
             room.chance[top] *= room.probabilities[index]
             RULE_APPLY(source.parameters, source.table, room.states[top], room.choices[index])
             is_end = is_end and room.states[top, MOVER] == TERMINAL
@@ -245,27 +173,23 @@ def _deal(source, room, found, frame):
             groups += group == groups
             room.group[top] = group
             top += 1
-    frame[_BEGIN], frame[SIZE], frame[_DECIDED] = begin + size, top - begin - size, 0
-    frame[_NUM_CHILDREN] = 1 if is_end else groups  # at the end of the game it does not matter what chance shows
-    if frame[_NUM_CHILDREN] > 1:
-        if counts[_OUTCOMES] + groups > len(found.outcomes):
+    groups = 1 if is_end else groups  # at the end of the game it does not matter what chance shows
+    if groups > 1:
+        node, first = counts[NODES], counts[OUTCOMES]
+        if first + groups > len(found.outcomes):
             return FULL_NODES
-        node, total = counts[NODES], 0.0
-        record = found.nodes[node]
-        record["kind"], record["num_children"], record["first"] = CHANCE, groups, counts[_OUTCOMES]
         for history in range(begin + size, top):
-            found.outcomes[counts[_OUTCOMES] + room.group[history]] += room.chance[history]
-            total += room.chance[history]
-        for outcome in range(counts[_OUTCOMES], counts[_OUTCOMES] + groups):
-            found.outcomes[outcome] /= total
-        frame[_NODE] = node
+            found.outcomes[first + room.group[history]] += room.chance[history]
+        record, frame[_NODE] = found.nodes[node], node
+        record["kind"], record["num_children"], record["first"] = CHANCE, groups, first
         counts[NODES] += 1
-        counts[_OUTCOMES] += groups
+        counts[OUTCOMES] += groups
+    frame[_BEGIN], frame[SIZE], frame[_DECIDED], frame[_NUM_CHILDREN] = begin + size, top - begin - size, 0, groups
     return DONE
 
 
 @inline_kernel
-def _number_of_matrix(found, counts, begin, end):
+def _matrix_of(found, counts, begin, end):
     """Divides what was written to begin .. end - 1 by its first entry but 0. Returns where it is known from; a scale.
 
     It stays where it is if it is new.
@@ -290,8 +214,9 @@ def _number_of_matrix(found, counts, begin, end):
             if is_same:
                 return other, scale
         place = (place + 1) & mask
-    found.known[at(place), 0], found.known[at(place), 1] = begin + 1, key
-    counts[_MATRICES] += 1
+    if 2 * counts[_MATRICES] < len(found.known):  # those that are found later are not looked for
+        found.known[at(place), 0], found.known[at(place), 1] = begin + 1, key
+        counts[_MATRICES] += 1
     return begin, scale
 
 
@@ -299,13 +224,13 @@ def _number_of_matrix(found, counts, begin, end):
 def _end(source, room, found, frame):
     """Enters an end with the matrices of both players. Returns a status."""
     counts, begin, size = room.counts, frame[_BEGIN], frame[SIZE]
-    hands_0, hands_1 = frame[LAST_SLOT + 2], frame[LAST_SLOT + OF_PLAYER + 2]
+    hands_0, hands_1 = frame[LAST_SLOT + HANDS], frame[LAST_SLOT + OF_PLAYER + HANDS]
     blocks_0, blocks_1 = (hands_0 + BLOCK - 1) // BLOCK, (hands_1 + BLOCK - 1) // BLOCK
-    first, second = counts[_VALUES], counts[_VALUES] + blocks_0 * hands_1 * BLOCK
+    first, second = counts[VALUES], counts[VALUES] + blocks_0 * hands_1 * BLOCK
     last = second + blocks_1 * hands_0 * BLOCK
-    if last > len(found.matrices) or 2 * counts[_MATRICES] + 4 > len(found.known):
-        return FULL_VALUES
     values = found.matrices
+    if last > len(values):
+        return FULL_MATRICES
     for entry in range(first, last):
         values[at(entry)] = 0.0
     for history in range(begin, begin + size):
@@ -316,30 +241,23 @@ def _end(source, room, found, frame):
         entry_1 = second + (hand_1 // BLOCK * hands_0 + hand_0) * BLOCK + hand_1 % BLOCK
         values[at(entry_0)] += chance * room.payoffs[0]
         values[at(entry_1)] += chance * room.payoffs[1]
-    # The second one first: where it is new and the other one is not, it moves to the front.
-    matrix_0, scale_0 = _number_of_matrix(found, counts, first, second)
-    if matrix_0 != first:
+    matrix_0, scale_0 = _matrix_of(found, counts, first, second)
+    if matrix_0 != first:  # the second one moves to its place
         for entry in range(last - second):
             values[at(first + entry)] = values[at(second + entry)]
         second, last = first, first + last - second
-    matrix_1, scale_1 = _number_of_matrix(found, counts, second, last)
-    counts[_VALUES] = last if matrix_1 == second else second
-    end = counts[_ENDS]
-    if end == len(found.ends):
-        return FULL_ENDS
-    counts[LEAVES] += size
-    if scale_0 == 0.0 and scale_1 == 0.0:
-        return DONE
+    matrix_1, scale_1 = _matrix_of(found, counts, second, last)
+    counts[VALUES] = last if matrix_1 == second else second
+    end = counts[ENDS]
     for player in range(2):
-        column = LAST_SLOT + OF_PLAYER * player
-        found.ends[end, player, SLOT] = frame[column]
-        found.ends[end, player, STRIDE] = frame[column + 1]
-        found.ends[end, player, HANDS] = frame[column + 2]
+        for column in range(OF_PLAYER):
+            found.ends[end, player, column] = frame[LAST_SLOT + OF_PLAYER * player + column]
         found.ends[end, player, MATRIX] = matrix_0 if player == 0 else matrix_1
         found.scales[end, player] = scale_0 if player == 0 else scale_1
     found.nodes[counts[NODES]]["kind"], found.nodes[counts[NODES]]["first"] = TERMINAL, end
     counts[NODES] += 1
-    counts[_ENDS] += 1
+    counts[ENDS] += 1
+    counts[LEAVES] += size
     return DONE
 
 
@@ -347,41 +265,38 @@ def _end(source, room, found, frame):
 def _next_child(source, room, found, depth, top):
     """Makes the set of histories after the next action or public outcome, one level deeper. Returns a status."""
     frame, child, counts = room.frames[depth], room.frames[depth + 1], room.counts
-    begin, size, taken = frame[_BEGIN], frame[SIZE], frame[TAKEN]
+    begin, size, taken, node = frame[_BEGIN], frame[SIZE], frame[TAKEN], frame[_NODE]
     for column in range(_DECIDED, NUM_COLUMNS):
         child[column] = frame[column]
-    child[_BEGIN] = top
+    child[_BEGIN], child[SIZE] = top, size
+    if node < 0:  # the histories stay where they are
+        child[_BEGIN] = begin
+        return DONE
+    if top + size > len(room.states):
+        return FULL_HISTORIES
     if frame[PLAYER] == CHANCE:
-        if frame[_NODE] < 0:  # the histories stay where they are
-            child[_BEGIN], child[SIZE] = begin, size
-            return DONE
         for history in range(begin, begin + size):
             if room.group[history] == taken:
-                if top == len(room.states):
-                    return FULL_HISTORIES
                 _copy_history(room, history, top)
                 top += 1
-        found.outcome_node[found.nodes[frame[_NODE]]["first"] + taken] = counts[NODES]
-    else:
-        if top + size > len(room.states):
-            return FULL_HISTORIES
-        action, mover = room.actions[depth, taken], frame[PLAYER]
-        last, node = LAST_SLOT + OF_PLAYER * mover, frame[_NODE]
-        child[last], child[last + 1] = found.first_slot[node] + taken, frame[_NUM_CHILDREN]
-        child[last + 2] = found.nodes[node]["num_hands"]
-        for history in range(begin, begin + size):
-            _copy_history(room, history, top)
-            RULE_APPLY(source.parameters, source.table, room.states[at(top)], action)
-            top += 1
-    child[SIZE] = top - child[_BEGIN]
+        child[SIZE] = top - child[_BEGIN]
+        found.outcome_node[found.nodes[node]["first"] + taken] = counts[NODES]
+        return DONE
+    last, record = LAST_SLOT + OF_PLAYER * frame[PLAYER], found.nodes[node]
+    child[last] = frame[_FIRST_SLOT] + taken
+    child[last + 1], child[last + HANDS] = record["num_children"], record["num_hands"]
+    for history in range(begin, begin + size):
+        _copy_history(room, history, top)
+        RULE_APPLY(source.parameters, source.table, room.states[at(top)], room.actions[depth, taken])
+        top += 1
     return DONE
 
 
 @kernel
 def traverse(source, room, found, max_visits):
-    """Goes on with the traversal. Returns a status; `room` has the path."""
+    """Goes on with the traversal, for about so many histories. Returns a status; `room` has the path."""
     counts, frames, depth, status = room.counts, room.frames, room.counts[DEPTH], DONE
-    stop = counts[NODES] + max_visits
+    stop = counts[VISITED] + max_visits
     while depth >= 0:
         frame = frames[depth]
         counts[DEPTH] = depth
@@ -391,10 +306,10 @@ def traverse(source, room, found, max_visits):
             for history in range(begin, begin + frame[SIZE]):
                 if room.states[history, MOVER] != mover:
                     return DIFFERENT_MOVERS
-            no_room = counts[_ACTIONS] + room.actions.shape[1] > len(found.actions)
-            if no_room or counts[NODES] + depth + 3 > len(found.nodes):  # each set on the path may enter one more
+            # Each set on the path may enter one more node.
+            if max(counts[NODES] + depth + 3, counts[ACTIONS] + room.actions.shape[1]) > len(found.nodes):
                 return FULL_NODES
-            if counts[NODES] > stop:
+            if counts[VISITED] > stop:
                 return PAUSED
             if mover == TERMINAL:
                 status = _end(source, room, found, frame)
@@ -404,6 +319,7 @@ def traverse(source, room, found, max_visits):
                 status = _decide(source, room, found, frame, room.actions[depth])
             if status != DONE:
                 return status
+            counts[VISITED] += frame[SIZE]
             counts[IS_NEW] = 0
         if frame[TAKEN] < frame[_NUM_CHILDREN]:
             status = _next_child(source, room, found, depth, frame[_BEGIN] + frame[SIZE])

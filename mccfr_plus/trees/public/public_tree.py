@@ -12,6 +12,7 @@ import pyspiel
 from mccfr_plus.errors import GameError
 from mccfr_plus.games.game import RulesGame
 from mccfr_plus.games.openspiel import compiled_rules
+from mccfr_plus.games.rules import CHANCE
 from mccfr_plus.kernels.slots import Bindings
 from mccfr_plus.trees.arrays import INFOSET, NUM_EXPANSION, NUM_SLOTS, OUTCOME, Shape, read_only
 from mccfr_plus.trees.flattening import alias_table, rows_of
@@ -20,14 +21,14 @@ from mccfr_plus.trees.info_states import InfoStates, key_places
 from mccfr_plus.trees.loading import action_name, is_converted, load_game
 from mccfr_plus.trees.needs import INFOSETS, PUBLIC
 from mccfr_plus.trees.public import histories
-from mccfr_plus.trees.public.arrays import IS_PUBLIC, SLOT, PublicArrays, with_changes
+from mccfr_plus.trees.public.arrays import HANDS, IS_PUBLIC, MATRIX, SLOT, PublicArrays, with_changes
 from mccfr_plus.trees.public.builder import build
 from mccfr_plus.trees.public.sharing import segments_of
 from mccfr_plus.trees.public.sources import source_of_rules, source_of_tree
 from mccfr_plus.trees.tree import Tree
 
 _FEW_LEAVES = 500_000  # of games that are stored in a second, for policies with all of OpenSpiel's attributes
-_TRIAL_NODES = 5_000
+_TRIAL_HISTORIES = 5_000_000
 _INSTEAD = "Use tree='compiled', 'rules' or 'lazy'."
 FINGERPRINT = "public "  # begins those of public trees
 _REASONS = {
@@ -59,79 +60,72 @@ class PublicTree(Tree):
         self._rules: RulesGame | None = None if isinstance(game, GameTree) else compiled_rules(loaded)
         self._stored: GameTree | None = None
         if self._rules is not None:
-            source = source_of_rules(self._rules)
+            rules, source = source_of_rules(self._rules)
         else:
             self._stored = compile_game(game)
-            source = source_of_tree(self._stored)
-        status, found, counts, path = build(source)
+            rules, source = source_of_tree(self._stored)
+        status, found, counts, path = build(rules, source)
         if status != histories.DONE:
             raise GameError(_refusal(loaded, status, path))
-        self._take(found, counts, source.max_depth)
+        self._take(found, counts.tolist(), source.max_depth)
 
-    def _take(self, found: histories.Found, counts: np.ndarray, max_depth: int) -> None:
+    def _take(self, found: Any, counts: list[int], max_depth: int) -> None:
         """Numbers infosets and slots of both players together."""
-        num_nodes, num_outcomes, num_actions, num_ends, num_values = counts[:5].tolist()
-        infosets, slots = (counts[begin : begin + 2].tolist() for begin in (histories.INFOSETS, histories.SLOTS))
-        num_infosets, num_slots = sum(infosets), sum(slots)
-        nodes, ends = found.nodes[:num_nodes], found.ends[:num_ends]
-        starts, slot_starts = np.array([0, infosets[0]]), np.array([0, slots[0]])
-        records = np.zeros(num_infosets, INFOSET)
+        self.num_nodes = self.node_capacity = num_nodes = counts[histories.NODES]
+        infosets, slots = (counts[begin : begin + 2] for begin in (histories.INFOSETS, histories.SLOTS))
+        self.num_slots = self.slot_capacity = num_slots = sum(slots)
+        nodes, ends = found.nodes[:num_nodes].copy(), found.ends[: counts[histories.ENDS]]
+        records = np.zeros(sum(infosets), INFOSET)
+        first_action = np.cumsum(np.where(nodes["kind"] >= 0, nodes["num_children"], 0)) - nodes["num_children"]
         order = []
         for player in range(2):
+            begin, first_slot = player * infosets[0], player * slots[0]
             own = np.flatnonzero(nodes["kind"] == player)
-            hands, widths = nodes["num_hands"][own], nodes["num_children"][own]
-            rows = records[starts[player] : starts[player] + infosets[player]]
-            rows["num_actions"], rows["player"] = np.repeat(widths, hands), player
-            rows["first_slot"] = (
-                slot_starts[player] + np.concatenate([[0], np.cumsum(rows["num_actions"])[:-1]])[: len(rows)]
-            )
-            parents = found.parents[: infosets[player], player]
-            rows["parent_slot"] = np.where(parents < 0, num_slots + player, parents + slot_starts[player])
-            nodes["first"][own] += starts[player]
-            last = ends[:, player, SLOT]
-            last[...] = np.where(last < 0, num_slots + player, last + slot_starts[player])
+            rows = records[begin : begin + infosets[player]]
+            rows["num_actions"], rows["player"] = np.repeat(nodes["num_children"][own], nodes["num_hands"][own]), player
+            rows["first_slot"] = first_slot + np.cumsum(rows["num_actions"]) - rows["num_actions"]
+            for last, given in (
+                (rows["parent_slot"], found.parents[: len(rows), player]),
+                (ends[:, player, SLOT],) * 2,
+            ):
+                last[...] = np.where(given < 0, num_slots + player, given + first_slot)
+            nodes["first"][own] += begin
             order.append(own)
-        self._decisions = np.concatenate(order)  # nodes in the order of their infosets
-        self._first_action, self._actions = found.first_action[:num_nodes].copy(), found.actions[:num_actions].copy()
-        self.num_leaves = int(counts[histories.LEAVES])  # histories that end the game
+        own = np.concatenate(order)  # decisions in the order of their infosets
+        self._first_infoset, self._first_action = nodes["first"][own], first_action[own]
+        self._actions = found.actions[: counts[histories.ACTIONS]].copy()
+        self.num_leaves = counts[histories.LEAVES]  # histories that end the game
         self.keys = np.concatenate([found.keys[: infosets[player], player] for player in range(2)])
-        rows_of_outcomes = [
-            alias_table(found.outcomes[first : first + count])
-            for first, count in zip(
-                *(nodes[name][nodes["kind"] == -1] for name in ("first", "num_children")), strict=True
-            )
-        ]
+        chance = nodes[nodes["kind"] == CHANCE]
+        outcomes = [found.outcomes[first:][:count] for first, count in chance[["first", "num_children"]].tolist()]
         self.arrays = PublicArrays(
-            nodes=nodes.copy(),
-            chance=np.concatenate([np.zeros(0, OUTCOME), *rows_of_outcomes]),
-            outcome_node=found.outcome_node[:num_outcomes].copy(),
+            nodes=nodes,
+            chance=np.concatenate([np.zeros(0, OUTCOME), *(alias_table(each / each.sum()) for each in outcomes)]),
+            outcome_node=found.outcome_node[: counts[histories.OUTCOMES]].copy(),
             infosets=records,
-            infoset_range=np.array([0, infosets[0], num_infosets]),
+            infoset_range=np.array([0, infosets[0], len(records)]),
             slot_range=np.array([0, slots[0], num_slots]),
             **with_changes(ends, found.matrices),
-            scales=found.scales[:num_ends].copy(),
-            matrices=found.matrices[:num_values].copy(),
-            segments=np.zeros((0, 7), np.int64),
+            scales=found.scales[: len(ends)].copy(),
+            matrices=found.matrices[: counts[histories.VALUES]].copy(),
+            segments=np.zeros((0, 11), np.int64),
             expansion=np.zeros(NUM_EXPANSION, np.int64),
         )
         for array in self.arrays:
             array.flags.writeable = False
         self.shape = Shape(max_depth, max_depth + 1, perfect_recall=True)
-        self.num_nodes = self.node_capacity = num_nodes
-        self.num_infosets, self.found_infosets = num_infosets, records
-        self.num_slots = self.slot_capacity = num_slots
+        self.num_infosets, self.found_infosets = len(records), records
 
     @cached_property
     def slot_action(self) -> np.ndarray:  # type: ignore[override]
         """OpenSpiel's action of each slot, ``[num_slots]`` int64."""
-        nodes, count = self.arrays.nodes[self._decisions], self.arrays.infosets["num_actions"]
-        first = np.repeat(self._first_action[self._decisions], nodes["num_hands"])
-        places = np.repeat(first - self.arrays.infosets["first_slot"], count) + np.arange(self.num_slots)
-        return self._actions[places].astype(np.int64)
+        infosets = self.arrays.infosets
+        hands = np.diff(self._first_infoset, append=self.num_infosets)
+        first = np.repeat(self._first_action, hands) - infosets["first_slot"]
+        return self._actions[np.repeat(first, infosets["num_actions"]) + np.arange(self.num_slots)].astype(np.int64)
 
     def legal_actions(self, infoset: int) -> list[int]:
-        place = int(np.searchsorted(self.arrays.nodes["first"][self._decisions], infoset, side="right")) - 1
-        first = self._first_action[self._decisions[place]]
+        first = self._first_action[np.searchsorted(self._first_infoset, infoset, side="right") - 1]
         return self._actions[first : first + self.arrays.infosets[infoset]["num_actions"]].tolist()
 
     @cached_property
@@ -175,12 +169,7 @@ class PublicTree(Tree):
     def fingerprint(self) -> str:
         """A SHA-256 over all information states and their legal actions, marked as that of a public tree."""
         digest = hashlib.sha256(self.arrays.infoset_range.astype("<i8").tobytes())
-        for array in (
-            self.keys,
-            self.arrays.infosets["num_actions"],
-            self._first_action[self._decisions],
-            self._actions,
-        ):
+        for array in (self.keys, self.arrays.infosets["num_actions"], self._first_action, self._actions):
             digest.update(np.ascontiguousarray(array).data)
         return FINGERPRINT + digest.hexdigest()
 
@@ -217,7 +206,7 @@ class PublicTree(Tree):
     def for_threads(self, threads: int) -> "PublicTree":
         """Returns the tree with its parts for so many threads of one solver; arrays are shared."""
         tree = copy.copy(self)
-        segments = segments_of(self.arrays.nodes, threads) if threads > 1 else np.zeros((0, 7), np.int64)
+        segments = segments_of(self.arrays, threads) if threads > 1 else self.arrays.segments
         expansion = np.zeros(NUM_EXPANSION, np.int64)
         expansion[NUM_SLOTS] = self.num_slots if threads > 1 else 0  # a thread's slots are not in a row
         tree.arrays = self.arrays._replace(segments=read_only(segments), expansion=read_only(expansion))
@@ -234,18 +223,22 @@ class PublicTree(Tree):
         return self.arrays._replace(expansion=read_only(expansion)), expansion
 
 
-def predicted_slots(rules: RulesGame, num_leaves: float) -> float | None:
-    """Returns about how many slots the public tree of a game with rules has; None if it is seen not to be public.
+def predict(rules: RulesGame, num_leaves: float) -> tuple[float, float] | None:
+    """Returns about how many slots a public tree has, and products an iteration. None if it is seen not to be public.
 
-    `num_leaves` is the number of the game's terminal nodes. Slots per terminal node are counted in a part of the tree.
+    `num_leaves` is the number of the game's terminal nodes. What belongs to each is counted in a part of the tree.
     """
     if rules.sizes.num_players != 2:
         return None
-    status, _, counts, _ = build(source_of_rules(rules), _TRIAL_NODES)
-    if status not in (histories.DONE, histories.PAUSED) or not counts[histories.LEAVES]:
+    status, found, counts, _ = build(*source_of_rules(rules), _TRIAL_HISTORIES)
+    leaves = int(counts[histories.LEAVES])
+    if status not in (histories.DONE, histories.PAUSED) or not leaves:
         return None
-    slots = float(counts[histories.SLOTS : histories.SLOTS + 2].sum())
-    return slots if status == histories.DONE else slots / float(counts[histories.LEAVES]) * num_leaves
+    ends, scale = found.ends[: counts[histories.ENDS]], 1.0 if status == histories.DONE else num_leaves / leaves
+    changes = with_changes(ends, found.matrices)
+    dense = ends[changes["ends"][:, 0, MATRIX] >= 0]
+    products = 2.0 * dense[:, :, HANDS].prod(1, dtype=float).sum() + len(changes["change"])
+    return scale * float(counts[histories.SLOTS : histories.SLOTS + 2].sum()), scale * products
 
 
 def _folded(keys: np.ndarray) -> np.ndarray:

@@ -9,19 +9,18 @@ from mccfr_plus.games.rules import CHANCE, MOVER, NOW, Rules
 from mccfr_plus.kernels.compile import inline_kernel, kernel
 from mccfr_plus.trees.game_tree import GameTree
 from mccfr_plus.trees.info_states import KeyPlaces, key_places
-from mccfr_plus.trees.public.histories import Source
+from mccfr_plus.trees.public.builder import Source
 
 _NODE = 1  # the word of a state, beside its mover, with a node of the stored tree
 
 
-def source_of_rules(game: RulesGame) -> Source:
+def source_of_rules(game: RulesGame) -> tuple[Rules, Source]:
     """Returns a game with compiled rules, whose fields say what is public."""
     sizes = game.sizes
     kinds = [-1 if each.when == NOW else int(not each.private) for each in sizes.fields for _ in range(each.count)]
-    places, num_words = key_places(sizes)
     most, depth = max(game.most_actions, sizes.max_chance_outcomes, 1), sizes.max_game_length + sizes.max_chance_nodes
     rules = game.parameters, game.table, game.first_state
-    return Source(game.rules, *rules, depth, most, np.array(kinds, np.int8), places, num_words)
+    return game.rules, Source(*rules, depth, most, np.array(kinds, np.int8), *key_places(sizes))
 
 
 class _Stored(NamedTuple):
@@ -34,18 +33,18 @@ class _Stored(NamedTuple):
     public_state: np.ndarray  # [num_nodes] int32: equal for histories that some player cannot tell apart, at any time
 
 
-def source_of_tree(tree: GameTree) -> Source:
+def source_of_tree(tree: GameTree) -> tuple[Rules, Source]:
     """Returns a stored tree of two players. Its information states alone say what is public."""
-    public_state = np.arange(tree.num_nodes, dtype=np.int32)
+    public_state, infosets = np.arange(tree.num_nodes, dtype=np.int32), tree.infoset_of_slot
     parent, first_of_infoset = (np.full(count, -1, np.int32) for count in (tree.num_nodes, tree.num_infosets))
-    _unite(tree.arrays, parent, tree.infoset_of_slot, first_of_infoset, public_state)
-    stored = _Stored(tree.arrays.nodes, tree.arrays.chance, tree.arrays.payoffs, tree.slot_action, public_state)
-    state = np.array([tree.arrays.nodes[0]["kind"], 0], np.int64)
-    places = KeyPlaces(
-        *(np.array(each, np.int64) for each in ([-1, 0], [0, 1], [1 << 40, 1 << 40], [0, (1 << 40) - 1]))
-    )
-    most, kinds = int(tree.arrays.nodes["num_children"].max(initial=1)), np.array([1, 0], np.int8)
-    return Source(_RULES, stored, tree.infoset_of_slot, state, tree.shape.max_depth, most, kinds, places, 1)
+    _unite(tree.arrays, parent, infosets, first_of_infoset, public_state)
+    nodes, chance, payoffs = tree.arrays.nodes, tree.arrays.chance, tree.arrays.payoffs
+    stored = _Stored(nodes, chance, payoffs, tree.slot_action, public_state)
+    state, kinds = np.array([nodes[0]["kind"], 0], np.int64), np.array([1, 0], np.int8)
+    limit = 1 << 40  # the key of an infoset is its number, behind the player's bit
+    places = KeyPlaces(*np.array([[-1, 0], [0, 1], [limit, limit], [0, limit - 1]], np.int64))
+    most = int(nodes["num_children"].max(initial=1))
+    return _RULES, Source(stored, infosets, state, tree.shape.max_depth, most, kinds, places, 1)
 
 
 @inline_kernel

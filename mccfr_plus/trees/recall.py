@@ -1,0 +1,60 @@
+"""Whether players have perfect recall, where no tree is stored: what a game says, or what random games show."""
+
+import contextlib
+import random
+import time
+
+import pyspiel
+
+from mccfr_plus.errors import GameError
+from mccfr_plus.games.openspiel import compiled_rules
+from mccfr_plus.games.rules import CHANCE
+
+_MOVES = 20_000  # of the sample: not a time, so that the answer is always the same, if the game is not very slow
+_CPU_SECONDS = 5.0
+
+
+def has_perfect_recall(game: pyspiel.Game) -> bool:
+    """Returns what a game's `recall` or its compiled rules say; else whether a sample shows no imperfect recall."""
+    said, rules = getattr(game, "recall", None), compiled_rules(game)
+    if said is not None:
+        return said == "perfect"
+    return rules.sizes.perfect_recall if rules is not None else sample_recall(game)
+
+
+def sample_recall(game: pyspiel.Game) -> bool:
+    """Returns whether no information state has two own pasts in some random games; GameError for absent-mindedness."""
+    rng, moves, is_perfect, problem = random.Random(0), 0, True, None
+    end = time.process_time() + _CPU_SECONDS
+    met: dict[tuple[int, str], int] = {}  # the past, as a hash, of information states
+    with contextlib.suppress(Exception):  # traversals report what the game raises
+        while moves < _MOVES and time.process_time() < end and problem is None:
+            state, pasts, own = game.new_initial_state(), [0] * game.num_players(), set[tuple[int, str]]()
+            while not state.is_terminal() and problem is None:
+                player = state.current_player()
+                outcomes = state.chance_outcomes() if player == CHANCE else []
+                actions = [action for action, chance in outcomes if chance > 0] or state.legal_actions()
+                action, moves = rng.choice(actions), moves + 1
+                if player >= 0:
+                    key, past = (player, state.information_state_string()), pasts[player]
+                    if key in own:
+                        problem = absent_minded(game, state.history(), *key)
+                    own.add(key)
+                    is_perfect &= met.setdefault(key, past) == past
+                    pasts[player] = hash((past, key, action))
+                state.apply_action(action)
+    if problem is not None:
+        raise problem
+    return is_perfect
+
+
+def absent_minded(game: pyspiel.Game, history: list[int], player: int, info_state: str) -> GameError:
+    """Returns the error for a history that enters an information set again."""
+    state, first = game.new_initial_state(), 0
+    while state.current_player() != player or state.information_state_string() != info_state:
+        state.apply_action(history[first])
+        first += 1
+    return GameError(
+        f"{game}: the histories {history[:first]} and {history} have the same information state {info_state!r}: its "
+        "player does not know that it has moved (absent-mindedness), for which CFR is not defined."
+    )

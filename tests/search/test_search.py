@@ -1,0 +1,208 @@
+"""Search: games with part of a strategy fixed, gadgets beside linear programs, safety in the whole game, policies."""
+
+import functools
+
+import numpy as np
+import pyspiel
+import pytest
+from scipy.optimize import linprog
+from scipy.sparse import coo_array
+
+import mccfr_plus
+from mccfr_plus import ConfigError, GameError, PolicyError, Solver, search
+from mccfr_plus.checks.games import random_strategy
+from mccfr_plus.evaluation.exact import Evaluator
+from mccfr_plus.policies.table import TreePolicy
+from mccfr_plus.search.partial_game import (
+    PartialGame,
+    Payment,
+    entering,
+    hands_before,
+    kept,
+    last_slots,
+    matrix_of,
+    whole,
+)
+from mccfr_plus.trees.public.public_tree import PublicTree
+
+# Boards after a round, hands that are refined later, bids, comparisons stored by differences; with where to begin.
+STARTS = {
+    "leduc_poker": "chance",
+    "leduc_ranks(ranks=5)": "chance",
+    "liars_dice(dice_sides=3)": 3,
+    "nl_holdem_buckets(stack=8)": 2,
+    "one_card_poker(deck_size=20)": 1,
+}
+SAFE = ("resolve", "maxmargin", "reach")
+public_tree = functools.cache(PublicTree)
+
+
+def blueprint_of(name, seed=1, zeros=0.0):
+    tree = public_tree(name)
+    policy = TreePolicy(tree, random_strategy(tree, np.random.default_rng(seed), zeros))
+    return search.Blueprint(tree, policy, STARTS[name])
+
+
+def payoffs_of(game):
+    """Returns player 0's payoff per pair of sequences, ``[num_slots + 2, num_slots + 2]``, from the ends."""
+    matrix = np.zeros((game.num_slots + 2, game.num_slots + 2))
+    for end in range(len(game.arrays.ends)):
+        rows, columns = last_slots(game, end, 0), last_slots(game, end, 1)
+        np.add.at(matrix, (rows[:, None], columns), game.arrays.scales[end, 0] * matrix_of(game.arrays, end, 0))
+        transposed = game.arrays.scales[end, 1] * matrix_of(game.arrays, end, 1).T
+        np.testing.assert_allclose(transposed, -game.arrays.scales[end, 0] * matrix_of(game.arrays, end, 0), atol=1e-12)
+    return matrix
+
+
+def value_by_lp(game):
+    """Returns the value of a game for player 0, by the sequence form's linear program (Koller et al. 1996)."""
+    matrix, infosets, size = payoffs_of(game), game.arrays.infosets, game.num_slots + 2
+    constraints = []
+    for player in range(2):
+        rows, columns, numbers = [0], [game.num_slots + player], [1.0]
+        for row, record in enumerate(infosets[infosets["player"] == player], 1):
+            own = range(record["first_slot"], record["first_slot"] + record["num_actions"])
+            rows += [row] * (len(own) + 1)
+            columns += [*own, record["parent_slot"]]
+            numbers += [1.0] * len(own) + [-1.0]
+        constraints.append(coo_array((numbers, (rows, columns)), shape=(max(rows) + 1, size)).toarray())
+    first, second = constraints  # maximize the value of player 1's constraints, given player 0's plan
+    unknown = np.concatenate([np.zeros(size), -np.eye(len(second))[0]])
+    found = linprog(
+        unknown,
+        A_ub=np.hstack([-matrix.T, second.T]),
+        b_ub=np.zeros(size),
+        A_eq=np.hstack([first, np.zeros((len(first), len(second)))]),
+        b_eq=np.eye(len(first))[0],
+        bounds=[(0, None)] * size + [(None, None)] * len(second),
+    )
+    assert found.success, found.message
+    return -found.fun
+
+
+@pytest.mark.parametrize("name", STARTS)
+def test_fixed_play_becomes_chance(name):
+    blueprint, tree = blueprint_of(name, zeros=0.2), public_tree(name)
+    everything = whole(tree)
+    strategy, expected = blueprint.strategy, Evaluator(tree).evaluate(blueprint.strategy)
+    unchanged = PartialGame(tree, [kept(tree, 0, [everything]), kept(tree, 1, [everything])], everything.ends)
+    found = Evaluator(unchanged).evaluate(strategy)
+    np.testing.assert_allclose(found.best_response_values, expected.best_response_values, atol=1e-12)
+    for player in range(2):
+        sides = [kept(tree, player, blueprint.subgames, blueprint.reach), kept(tree, 1 - player, [everything])]
+        game = PartialGame(tree, sides if player == 0 else sides[::-1], everything.ends)
+        own = [strategy[subgame.slots[player]] for subgame in blueprint.subgames]
+        parts = [np.concatenate(own), strategy[everything.slots[1 - player]]]
+        found = Evaluator(game).evaluate(np.concatenate(parts if player == 0 else parts[::-1]))
+        np.testing.assert_allclose(found.values, expected.values, atol=1e-12)
+        assert found.best_response_values[1 - player] == pytest.approx(expected.best_response_values[1 - player])
+        assert found.best_response_values[player] <= expected.best_response_values[player] + 1e-12
+
+
+@pytest.mark.parametrize("name", ["leduc_poker", "liars_dice(dice_sides=3)", "nl_holdem_buckets(stack=8)"])
+@pytest.mark.parametrize("method", search.METHODS)
+def test_gadgets_are_solved(name, method):
+    blueprint = blueprint_of(name)
+    for player in range(2):
+        game = search.gadget(blueprint, blueprint.subgames[-1], player, method)
+        strategy = Solver(game, "full", "pdcfr+").run(2000).average_strategy()
+        responses = Evaluator(game).evaluate(strategy).best_response_values
+        value = value_by_lp(game)
+        assert -responses[1] - 1e-9 <= value <= responses[0] + 1e-9
+        assert responses.sum() < 0.01 * max(1.0, abs(value))
+        if method == "maxmargin" and name == "leduc_poker":  # each hand that can be held has something to gain
+            assert (value if player == 0 else -value) > 1e-6
+
+
+def test_values_and_margins_by_hand():
+    """At the last bid of liar's dice the second player can only call, so that its values follow from the reach."""
+    blueprint = blueprint_of("liars_dice(dice_sides=3)")
+    subgame = blueprint.subgames[0]
+    hands = hands_before(blueprint.tree, subgame, 0)
+    values = blueprint.values(0, subgame)[hands.slots]
+    entry = entering(blueprint.tree, subgame, 0, hands, per_hand=False)
+    game = PartialGame(blueprint.tree, [entry, kept(blueprint.tree, 1, [subgame], blueprint.reach)], subgame.ends)
+    inside = blueprint.strategy[subgame.slots[1]]
+    for hand in range(hands.num_hands):  # entering with one hand is worth that hand's value
+        root = np.eye(hands.num_hands)[hand]
+        below = random_strategy(game, np.random.default_rng(3))[hands.num_hands : entry.num_slots]
+        evaluation = Evaluator(game).evaluate(np.concatenate([root, below, inside]))
+        assert evaluation.values[0] <= values[hand] + 1e-12
+    assert evaluation.best_response_values[0] == pytest.approx(values.max())
+
+
+@pytest.mark.parametrize("name", ["leduc_poker", "liars_dice(dice_sides=3)", "nl_holdem_buckets(stack=8)"])
+def test_gifts_raise_no_best_response(name):
+    """With all gifts paid out in all subgames, the opponent's best response is worth what it was."""
+    blueprint, tree = blueprint_of(name), public_tree(name)
+    expected = Evaluator(tree).evaluate(blueprint.strategy).best_response_values
+    for player in range(2):
+        first, paid = int(tree.arrays.slot_range[player]), []
+        for subgame in blueprint.subgames:
+            hands = hands_before(tree, subgame, player)
+            if hands.slot < tree.num_slots:
+                values = blueprint.gifts[player][hands.slots]
+                paid.append(Payment(player, hands.slot - first, hands.stride, values))
+        assert sum(payment.values.sum() for payment in paid) > 0
+        sides = [kept(tree, each, [whole(tree)]) for each in range(2)]
+        found = Evaluator(PartialGame(tree, sides, whole(tree).ends, paid)).evaluate(blueprint.strategy)
+        assert found.best_response_values[player] == pytest.approx(expected[player], abs=1e-9)
+
+
+@pytest.mark.parametrize(("name", "seed"), [(name, seed) for name in STARTS for seed in (1, 2)])
+def test_safe_methods_are_safe(name, seed):
+    blueprint = blueprint_of(name, seed, zeros=0.3 if seed == 2 else 0.0)
+    policy = TreePolicy(blueprint.tree, blueprint.strategy)
+    for method in SAFE:
+        found = search.certify(search.SearchPolicy(blueprint.tree, policy, STARTS[name], method, iterations=300))
+        assert found.least - 1e-9 <= found.exploitability <= found.blueprint + found.error + 1e-9, method
+        assert found.attained <= found.blueprint + 1e-3
+        assert found.exploitability < found.blueprint - 0.1 * (found.blueprint - found.attained), method
+
+
+def test_unsafe_search_can_do_harm():
+    """Beside a good blueprint the opponent exploits what unsafe search takes for granted: its own range."""
+    blueprint = Solver("leduc_poker", "full", "rm+").run(100).average_policy()
+    found = {m: search.certify(search.SearchPolicy("leduc_poker", blueprint, method=m)) for m in search.METHODS}
+    assert found["unsafe"].exploitability > 5 * found["unsafe"].blueprint
+    assert found["maxmargin"].exploitability < found["maxmargin"].blueprint
+
+
+def test_policies_answer_by_state_what_they_play_as_a_whole():
+    game = pyspiel.load_game("leduc_poker")
+    blueprint = Solver(game, "full").run(5).average_policy()
+    policies = [search.SearchPolicy(game, blueprint, iterations=50) for _ in range(2)]
+    state = game.new_initial_state()
+    for action in (0, 3, 1, 1, 4):
+        state.apply_action(action)
+    alone = policies[0].action_probabilities(state)
+    assert len(policies[0].resolved) == 1
+    evaluated = mccfr_plus.evaluate(game, policies[1])
+    assert len(policies[1].resolved) == 2 * len(policies[1].blueprint.subgames)
+    assert alone == policies[1].action_probabilities(state) != blueprint.action_probabilities(state)
+    expected = pyspiel.exploitability(game, pyspiel.TabularPolicy(dict(policies[1])))
+    assert evaluated.exploitability == pytest.approx(expected, abs=1e-12)
+
+
+def test_errors():
+    uniform = pyspiel.UniformPolicy()
+    with pytest.raises(GameError, match="private actions"):
+        search.SearchPolicy("phantom_ttt", uniform)
+    with pytest.raises(GameError, match="not a zero-sum game"):
+        search.SearchPolicy("bargaining(max_turns=1)", uniform)
+    with pytest.raises(ConfigError, match="no public state"):
+        search.SearchPolicy("kuhn_poker", uniform)
+    with pytest.raises(ConfigError, match="method='best'"):
+        search.SearchPolicy("leduc_poker", uniform, method="best")
+    with pytest.raises(ConfigError, match="iterations=0"):
+        search.SearchPolicy("leduc_poker", uniform, iterations=0)
+    tree = public_tree("leduc_poker")
+    strategy = tree.uniform_strategy()
+    strategy[: tree.arrays.infosets[0]["num_actions"]] = 0.0
+    first = tree.arrays.nodes[0]["num_hands"] * tree.arrays.infosets[0]["num_actions"]
+    strategy[:first] = np.tile([1.0, 0.0], tree.arrays.nodes[0]["num_hands"])  # it always calls first
+    blueprint = search.Blueprint(tree, TreePolicy(tree, strategy))
+    never = [subgame for subgame in blueprint.subgames if not blueprint.reaches(subgame, 0)]
+    with pytest.raises(PolicyError, match=f"player 0 never plays to the public state {never[0].node}"):
+        search.resolve(blueprint, never[0], 0)
+    assert search.certify(search.SearchPolicy(tree, TreePolicy(tree, strategy), iterations=20)).unreached == len(never)
