@@ -218,7 +218,10 @@ def game_error(game: pyspiel.Game | str, history: Sequence[int], problem: Except
     where = f"at history {list(history[:-1])}, action {history[-1]}" if history else "at history []"
     if isinstance(problem, WrongAnswerError):
         return GameError(f"{game}, {where}: {problem}.")
-    error = GameError(f"{game} raised {type(problem).__name__} {where}: {problem}")
+    remedy = ""
+    if "make_py_observer" in str(problem):  # OpenSpiel makes missing texts of states with it
+        remedy = ": give its states information_state_string(player), or the game make_py_observer"
+    error = GameError(f"{game} raised {type(problem).__name__} {where}: {problem}{remedy}")
     error.__cause__ = problem
     return error
 
