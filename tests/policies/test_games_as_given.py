@@ -38,7 +38,7 @@ def test_files_of_games_made_in_memory_ask_for_the_game(make, tmp_path):
     save_policy(solver.average_policy(), tmp_path / "p.npz")
     solver.save_checkpoint(tmp_path / "s.ckpt")
     for load in (lambda: load_policy(tmp_path / "p.npz"), lambda: Solver.from_checkpoint(tmp_path / "s.ckpt")):
-        with pytest.raises(GameError, match=r"was made in memory.*: pass the game itself as game=\.") as caught:
+        with pytest.raises(GameError, match=r"was made in memory.*: give the game itself, as game=\.") as caught:
             load()
         assert len(str(caught.value)) <= 400
     loaded = load_policy(tmp_path / "p.npz", game=make())
