@@ -82,7 +82,7 @@ class Blueprint:
 
         A player who came to a subgame may have given something up: at each own decision before, what its best action
         is worth more than its own. That is divided equally among the hands of all subgames behind the action, so that
-        adding it raises no value before above the best one (Brown and Sandholm 2017 leave the division open).
+        adding it raises no value before above the best one.
         """
         return [self._gifts(player) for player in range(2)]
 

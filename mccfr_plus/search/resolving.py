@@ -48,10 +48,11 @@ def gadget(blueprint: Blueprint, subgame: Subgame, player: int, method: str = "m
 
     * ``"unsafe"``: both players have come as the blueprint plays. Nothing holds the opponent to its values.
     * ``"resolve"``: the opponent chooses with each hand between the subgame and what a best response to the blueprint
-      gets there (Burch, Johanson, Bowling 2014, section 4).
+      gets there (Burch, Johanson, Bowling 2014).
     * ``"maxmargin"``: the opponent chooses the hand, and gets what is above that value, so that the smallest margin is
-      maximized (Moravcik et al. 2016, section 4).
-    * ``"reach"``: the same, and values are raised by what the opponent gave up on the way; see `Blueprint.gifts`.
+      maximized (Moravcik et al. 2016).
+    * ``"reach"``: the same, and values are raised by what the opponent gave up on the way (Brown, Sandholm
+      2017); see `Blueprint.gifts`.
     """
     check_choice("method", method, METHODS)
     tree, opponent = blueprint.tree, 1 - player
