@@ -24,9 +24,9 @@ from mccfr_plus.minimizers.exponential_weights import dilated_weights
 from mccfr_plus.parameters import check_whole
 from mccfr_plus.solver.config import average_of, estimator_of, minimizer_of
 from mccfr_plus.solver.solver import Solver
-from mccfr_plus.trees.arrays import gradient_size
 from mccfr_plus.trees.game_tree import GameTree, action_sequences
 from mccfr_plus.trees.needs import GRADIENTS
+from mccfr_plus.trees.scratch import gradient_size
 
 _CUT_AT_ZERO = (minimizers.RegretMatchingPlus, minimizers.PredictiveRegretMatchingPlus)
 _PREDICTIVE = (minimizers.PredictiveRegretMatching, minimizers.PredictiveRegretMatchingPlus)

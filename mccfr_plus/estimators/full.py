@@ -101,7 +101,7 @@ def full_by_rules(parameters, sampling_weights, tree, strategy, scratch, player)
 def exact_gradient(tree, reach, gradient, player):
     """Writes the player's rows of the gradient, given all players' reach. `gradient` is modified in place.
 
-    It has room for the terms of a tree with leaf tables: see `arrays.gradient_size`.
+    It has room for the terms of a tree with leaf tables: see `scratch.gradient_size`.
     """
     if IS_PUBLIC():
         public_gradient(tree, reach, gradient, player)

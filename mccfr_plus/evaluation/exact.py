@@ -12,14 +12,14 @@ from mccfr_plus.evaluation.strategies import JointPolicy, require_player, strate
 from mccfr_plus.kernels.compile import announce_compilation, inline_kernel, kernel
 from mccfr_plus.kernels.slots import bind
 from mccfr_plus.policies.table import TreePolicy
-from mccfr_plus.trees.arrays import TreeArrays, gradient_size
+from mccfr_plus.trees.arrays import TreeArrays
 from mccfr_plus.trees.flattening import entries_of
 from mccfr_plus.trees.game_tree import GameTree, compile_game
 from mccfr_plus.trees.loading import load_game
 from mccfr_plus.trees.needs import PUBLIC
 from mccfr_plus.trees.public.arrays import IS_PUBLIC, PublicArrays
 from mccfr_plus.trees.public.public_tree import PublicTree, given_public_tree
-from mccfr_plus.trees.scratch import Scratch, pass_reach
+from mccfr_plus.trees.scratch import Scratch, gradient_size, pass_reach
 
 AnyGame: TypeAlias = pyspiel.Game | str | GameTree | PublicTree
 

@@ -6,7 +6,7 @@ numbered player by player, and within a player in the order of first visit, so t
 children. Slot ``num_slots + p`` stands for the empty sequence of player p.
 """
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -67,13 +67,6 @@ class TreeArrays(NamedTuple):
     leaf_others: np.ndarray = _no(0, np.int32)  # [num_terms * (num_players - 1)]: last slots of the other players
     leaf_value: np.ndarray = _no(0, np.float64)  # [num_terms]: chance's probability x payoff
     expansion: np.ndarray = _no(NUM_EXPANSION, np.int64)  # all zeros, but in lazy trees; see `expansion`
-
-
-def gradient_size(arrays: Any) -> int:
-    """Returns the length of a gradient: slots, empty sequences, a dump, and terms if the arrays have leaf tables."""
-    has_terms = isinstance(arrays, TreeArrays) and len(arrays.leaf_term) > 0
-    terms = int(np.diff(arrays.term_range).max()) if has_terms else 0
-    return int(arrays.slot_range[-1]) + len(arrays.slot_range) + terms
 
 
 class Shape(NamedTuple):

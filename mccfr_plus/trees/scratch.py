@@ -6,7 +6,7 @@ open node, whose children it visits (`REOPEN`), and nodes that wait (`KEEP`). It
 estimators, minimizers and averages share.
 """
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numba
 import numpy as np
@@ -14,7 +14,7 @@ import numpy as np
 from mccfr_plus.kernels.compile import expression_kernel, inline_kernel, kernel
 from mccfr_plus.kernels.intrinsics import at, head_of, pointer, publish_word, unlikely
 from mccfr_plus.kernels.slots import Constant, optional_slot
-from mccfr_plus.trees.arrays import NUM_EXPANSION, NUM_SLOTS, Shape, TreeArrays, gradient_size
+from mccfr_plus.trees.arrays import NUM_EXPANSION, NUM_SLOTS, Shape, TreeArrays
 from mccfr_plus.trees.expansion import LIST_FULL, SELF, STATUS
 
 ALL_PLAYERS = -1
@@ -199,6 +199,13 @@ class Scratch(NamedTuple):
     values: np.ndarray  # [num_players, num_nodes] float64: baselines, or ESCHER's values; all threads share them
     counts: np.ndarray  # [1] COUNTS
     rng: np.ndarray  # [1] uint64
+
+
+def gradient_size(arrays: Any) -> int:
+    """Returns the length of a gradient: slots, empty sequences, a dump, and terms if the arrays have leaf tables."""
+    has_terms = isinstance(arrays, TreeArrays) and len(arrays.leaf_term) > 0
+    terms = int(np.diff(arrays.term_range).max()) if has_terms else 0
+    return int(arrays.slot_range[-1]) + len(arrays.slot_range) + terms
 
 
 def new_scratch(
