@@ -278,10 +278,12 @@ def python_of(peer, cache):
     return python
 
 
-def check(workers):
-    """Checks that all workers have the same game, as far as each can tell."""
-    expected = workers[0].ask(do="check")
-    for worker in workers[1:]:
+def check(workers, checked):
+    """Checks that all workers have the same game, as far as each can tell; `checked` are the peers that have passed."""
+    new = [worker for worker in workers[1:] if worker.peer not in checked]
+    expected = workers[0].ask(do="check") if new else {}
+    for worker in new:
+        checked.add(worker.peer)
         for name, value in worker.ask(do="check").items():
             if not abs(value - expected[name]) <= 1e-9:
                 sys.exit(f"{worker.peer}: {name} is {value}, and {expected[name]} for {workers[0].peer}")
@@ -300,6 +302,8 @@ def workers_of(title, algorithm, options, skipped):
             try:
                 worker = Worker(python_of(peer, options.cache), peer, GAMES[title], algorithm)
             except (RuntimeError, OSError) as error:
+                if peer == "ours":
+                    sys.exit(f"{title}, {algorithm}: {error}")
                 skipped.add(f"{title}, {peer}, {algorithm}: {error}")
                 continue
             workers.append(worker)
@@ -345,12 +349,13 @@ def main():
     print("| game | algorithm | solver | ms an iteration | over ours | setup s | peak MB | exploitability |")
     print("|---|---|---|---|---|---|---|---|")
     for title in options.games.split(","):
+        checked = set()
         for algorithm in options.algorithms.split(","):
             if algorithm in FULL and title in SAMPLED_ONLY:
                 continue
             workers, histories = workers_of(title, algorithm, options, skipped)
             if histories <= MOST_TO_CHECK:
-                check(workers)
+                check(workers, checked)
             for _ in range(options.rounds):
                 for worker in workers:
                     worker.run(options.seconds)

@@ -121,7 +121,8 @@ def _summary_findings(forms: Mapping[str, tuple[_Form, _Form]]) -> list[Finding]
             f"{game}: {'; '.join(_orders(form, rivals, each) for form, each in zip(_FORMS, both, strict=True))}"
             for game, both in forms.items()
         ]
-        holds = None if None in judged.values() else all(judged.values())
+        fails = False in judged.values()
+        holds = None if None in judged.values() and not fails else not fails
         found.append(Finding(what, where, f"AS beside others. {'. '.join(texts)}", verdict(holds, False)))
     return found
 

@@ -219,10 +219,18 @@ def figure1(setting: Setting, name: str) -> Page:
         "variants average optimistically (appendix A.1, algorithm 1). Others: alternating updates, the exact (lazy) "
         "average, and draws per node and per player, which are OpenSpiel's forms and this package's defaults.",
         "Histories until b1 + b2 falls below a level are on a line between measuring points, on logarithmic axes.",
+        *_missing(result.curves),
         f"All games have the rules of table 1. Runs end at {', '.join(itertools.starmap(_end, parts))} histories.",
         INTERVALS,
     ]
     return Page(figure1_findings(result.curves), notes, figure, about=result.about)
+
+
+def _missing(curves: Sequence[Curve]) -> list[str]:
+    """Returns a note on what was not run, if there is something."""
+    run = {(curve.game, curve.algorithm) for curve in curves}
+    texts = [f"{NAMES[game]}, {name}" for game in GAMES for name in ALGORITHMS if (game, name) not in run]
+    return [f"Not run: {'; '.join(texts)}."] if texts else []
 
 
 def _end(algorithms: Sequence[str], games: Sequence[str], nodes: float, _: int) -> str:

@@ -53,6 +53,7 @@ class FaultyGame(pyspiel.Game):
     """Both players choose one of three actions in turn, after a coin was thrown that only the first one sees."""
 
     moves_too_many = 0  # more than the game says
+    recall = "perfect"  # so that no sample of plays looks for it, which a fault would strike instead
 
     def __init__(self, params: dict | None = None):
         length = int((params or {}).get("length", 6))

@@ -1,7 +1,6 @@
 """Draws texts that a user meets, for an editor who does not know the project: pages, help, messages, docstrings.
 
-python tools/draw_paragraphs.py           # ten of each, by a new seed, which is printed
-python tools/draw_paragraphs.py --seed=7  # the same ones again
+python tools/draw_paragraphs.py  # ten of each, by a new seed, which is printed; --seed=7: the same ones again
 """
 
 import argparse
@@ -40,8 +39,8 @@ def pages(*paths: Path) -> Iterator[str]:
 def helps() -> Iterator[str]:
     for verb in VERBS:
         parser = parser_of(verb)
-        notes = str(parser.epilog).replace("\n  ", "\n\n  ")  # entries of lists
-        yield from (f"{verb}: {text}" for text in paragraphs_of(f"{parser.description}\n\n{notes}"))
+        notes = f"{parser.description}\n{parser.epilog}".replace("\n  ", "\n\n  ")  # entries of lists
+        yield from (f"{verb}: {text}" for text in paragraphs_of(notes))
         yield from (f"{each.dest}: {each.help}" for each in parser._actions if is_prose(str(each.help)))
 
 
@@ -68,8 +67,8 @@ def docstrings() -> Iterator[str]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--seed", type=int, default=random.randrange(10**6))
-    seed = parser.parse_args().seed
-    rng, site = random.Random(seed), [path for path in (ROOT / "docs").rglob("*.md") if "papers" not in path.parts]
+    rng = random.Random(seed := parser.parse_args().seed)
+    site = [path for path in (ROOT / "docs").rglob("*.md") if "papers" not in path.parts]
     print(f"--seed={seed}")
     kinds = {"README": pages(ROOT / "README.md"), "site": pages(*site), "help": helps()}
     for kind, texts in {**kinds, "messages": messages(), "docstrings": docstrings()}.items():

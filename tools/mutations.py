@@ -81,6 +81,13 @@ CHANGES = [
         ),
     ),
     *changes(
+        "trees/public",
+        "tests/games/test_holdem.py",
+        ("equal hands lose at a showdown", "showdowns.py", '["group"] < hand["group"]', '["group"] <= hand["group"]'),
+        ("folds count hands with both cards twice", "showdowns.py", 'room[at(_REACH + hand["same"])]', "0.0"),
+        ("cards to come weigh too much", "dealt.py", "len(cards) - 4, missing", "len(cards), missing"),
+    ),
+    *changes(
         "estimators",
         "tests/trees/test_public_tree.py",
         (
@@ -371,6 +378,22 @@ CHANGES = [
         ),
     ),
     *changes(
+        "trees",
+        "tests/estimators/test_estimators.py",
+        (
+            "terms of different values are one",
+            "flattening.py",
+            "is_same = term_value[term] == value[entry]",
+            "is_same = True",
+        ),
+        (
+            "a row of another block",
+            "flattening.py",
+            "begin += block_lengths[row // BLOCK - 1]",
+            "begin += block_lengths[row // BLOCK]",
+        ),
+    ),
+    *changes(
         "evaluation",
         "tests/evaluation/test_exact.py",
         (
@@ -584,6 +607,36 @@ CHANGES = [
             "scratch.py",
             "number = behind[at(parent)]\n",
             "number = scratch.num_touched[player]\n",
+        ),
+        (
+            "ties: a gradient of a tree that grows has no end",
+            "scratch.py",
+            "if IS_LAZY() and unlikely(base + count > len(scratch.gradient)):",
+            "if False:",
+        ),
+        (
+            "ties: what was merged without room counts",
+            "../solver/loop.py",
+            "is_whole = not TIED() or load_word(tree.expansion, STATUS) == EXPANDING",
+            "is_whole = True",
+        ),
+        (
+            "keys: both players have the same infosets",
+            "by_rules/positions.py",
+            "return low ^ np.int64(player), high",
+            "return low, high",
+        ),
+        (
+            "keys: other legal actions are played",
+            "by_rules/positions.py",
+            "is_same &= expected[at(first + index)] == actions[at(index)]",
+            "is_same &= True",
+        ),
+        (
+            "lazy trees: tied infosets are known by their past, too",
+            "expansion.py",
+            "kind if words[HAS_TIES] else slot",
+            "slot",
         ),
     ),
     *changes(

@@ -1,6 +1,7 @@
 """Hooks of the documentation's build."""
 
 import html
+import os
 import re
 import sys
 import tempfile
@@ -24,8 +25,10 @@ EXECUTED: dict[str, nbformat.NotebookNode] = {}  # by the page's Markdown: `mkdo
 
 
 def on_startup(**_: object) -> None:
-    """Lets the pages' code import the examples. MkDocs undoes changes of the path that an import of hooks makes."""
-    sys.path.append(str(TOOLS.parent / "examples"))
+    """Lets pages and notebooks import the examples. MkDocs undoes changes of the path that an import of hooks makes."""
+    examples = str(TOOLS.parent / "examples")
+    sys.path.append(examples)
+    os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, (examples, os.environ.get("PYTHONPATH"))))
 
 
 def is_notebook(file: File) -> bool:

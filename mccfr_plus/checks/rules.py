@@ -12,16 +12,23 @@ import numpy as np
 import pyspiel
 
 from mccfr_plus.checks.report import CheckLine, Report, Subject
-from mccfr_plus.errors import BudgetError, ConfigError, GameError, shortened
+from mccfr_plus.errors import BudgetError, CheckError, GameError, shortened
 from mccfr_plus.games import CHANCE, MOVER, TERMINAL, PyspielGame, RulesGame, compiled_rules
-from mccfr_plus.games.openspiel import why_no_rules
 from mccfr_plus.games.rules import NOW
 from mccfr_plus.games.symmetries import Symmetries
 from mccfr_plus.parameters import check_whole
 from mccfr_plus.trees.by_rules import rules_tree
 from mccfr_plus.trees.by_rules.frames import places_of
 from mccfr_plus.trees.game_tree import Budget, GameTree, build_tree
-from mccfr_plus.trees.loading import load_game, quiet_openspiel, record
+from mccfr_plus.trees.loading import (
+    WrongAnswerError,
+    game_error,
+    load_game,
+    quiet_openspiel,
+    read_node,
+    record,
+    require_end,
+)
 from mccfr_plus.trees.order import representative_states
 
 _MARGIN = 1 << 14
@@ -38,6 +45,8 @@ _TURNED = "`symmetries` in `layout`, and `turned` of its fields"
 def check_game(game: pyspiel.Game | str, *, plays: int = 300, max_nodes: int = 100_000, seed: int = 0) -> Report:
     """Checks the compiled rules of a game: of this package, of a user, or this package's rules of OpenSpiel's games.
 
+    Of a game without compiled rules, checks legal actions, chance, payoffs and recall.
+
     Args:
         game: The game or its game string; choose small parameters.
         plays: Number of random plays.
@@ -46,7 +55,7 @@ def check_game(game: pyspiel.Game | str, *, plays: int = 300, max_nodes: int = 1
 
     Raises:
         CheckError: At the first error, with the history if rules and pyspiel differ.
-        ConfigError: If the game has no compiled rules, or `plays` or `max_nodes` is out of range.
+        ConfigError: If `plays` or `max_nodes` is out of range.
 
     Examples:
         >>> import mccfr_plus
@@ -58,8 +67,46 @@ def check_game(game: pyspiel.Game | str, *, plays: int = 300, max_nodes: int = 1
     game = load_game(game)
     rules_game = compiled_rules(game)
     if rules_game is None:
-        raise ConfigError(f"check_game: {why_no_rules(game)}")
+        return Report(str(game), tuple(_lines_without_rules(game, plays, max_nodes, seed)))
     return Report(str(game), tuple(_lines(game, rules_game, plays, max_nodes, seed)))
+
+
+def _lines_without_rules(game: pyspiel.Game, plays: int, max_nodes: int, seed: int) -> Iterator[CheckLine]:
+    """Checks what the states of a game return, in random plays and in its whole tree."""
+    rng, subject, moves, total = np.random.default_rng(seed), Subject(game), 0, game.utility_sum()
+    for _ in range(plays):
+        state, history = game.new_initial_state(), []
+        try:
+            while (node := read_node(game, state))[1]:
+                mover, actions, probabilities = node
+                if mover >= 0 and actions != sorted(actions):
+                    raise WrongAnswerError(f"the legal actions {actions} are not sorted")
+                history.append(int(rng.choice(actions, p=probabilities)))
+                state.apply_action(history[-1])
+                require_end(game, len(history))
+        except Exception as error:  # the game's own code raises whatever it likes
+            raise _as_check_error(subject, game_error(game, history, error)) from None
+        moves, payoffs = moves + len(history), np.array(state.returns())
+        good = game.min_utility() - 1e-9 <= payoffs.min() and payoffs.max() <= game.max_utility() + 1e-9
+        subject.require(good, "a payoff is out of range", "`returns`, min_utility and max_utility", found=payoffs)
+        good = total is None or abs(payoffs.sum() - total) <= 1e-9
+        subject.require(good, "payoffs do not add up to utility_sum", "`returns`", expected=total, found=payoffs)
+    yield CheckLine("states", f"{plays:,} plays, {moves:,} moves", "legal actions, chance and payoffs as declared")
+    try:
+        tree = build_tree(game, record(game, Budget(game, max_nodes, _MAX_BYTES).check, progress=False))
+    except BudgetError:
+        yield CheckLine("tree", f"more than {max_nodes:,} histories", "not checked: choose smaller parameters")
+        return
+    except GameError as error:
+        raise _as_check_error(subject, error) from None
+    yield CheckLine("tree", f"{tree.num_nodes:,} histories", "information states determine legal actions")
+    recall = "perfect" if tree.perfect_recall else "imperfect: CFR has no guarantee"
+    yield CheckLine("recall", f"{tree.num_infosets:,} information states", recall)
+
+
+def _as_check_error(subject: Subject, error: Exception) -> CheckError:
+    what = str(error).removeprefix(str(subject.component)).lstrip(",: ").rstrip(".")  # the report names the game
+    return subject.error(shortened(what, 260), "the method of the game or its state that returns this")
 
 
 def _lines(game: pyspiel.Game, rules_game: RulesGame, plays: int, max_nodes: int, seed: int) -> Iterator[CheckLine]:

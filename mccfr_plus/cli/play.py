@@ -90,17 +90,24 @@ def _play(session: PlaySession, games: int | None) -> None:
             print(f"\n--- game {session.number}: you are player {session.seat} of {session.game.num_players()} ---")
             while session.payoff is None:
                 scene = session.scene
-                print(f"\n{scene.text}")
-                for label, shown in scene.items:
-                    print(f"  {label}: {' '.join(shown)}")
+                print()
+                _print_items(scene.items)
+                print(scene.text)
                 _ask(session)
-            print(f"\n{session.scene.text}\n\nAll actions: {'; '.join(session.story)}")
+            print()
+            _print_items([*session.scene.items, *session.hands()])
+            print(f"{session.scene.text}\n\nAll actions: {'; '.join(session.story)}")
             print(f"You get {session.payoff:+g}. Score: {session.total}.")
             if session.ended == games:
                 return
             session.begin()
     except (EOFError, KeyboardInterrupt):
         print(f"\nScore: {session.total}.")
+
+
+def _print_items(items: list[tuple[str, list[str]]]) -> None:
+    for label, shown in items:
+        print(f"  {label}: {' '.join(shown)}")
 
 
 def _ask(session: PlaySession) -> None:

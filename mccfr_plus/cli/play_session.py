@@ -7,17 +7,8 @@ from typing import NamedTuple
 import pyspiel
 
 from mccfr_plus.cli.command import UsageError
+from mccfr_plus.evaluation.readable import items_of
 from mccfr_plus.evaluation.strategies import Behavior, JointPolicy, random_move
-
-# How to read information states; the names of groups become labels.
-_PATTERNS = {
-    "kuhn_poker": r"(?P<your_card>\d)(?P<bets>[pb]*)",
-    "leduc_poker": r".*\[Private: (?P<your_card>\d+)\].*\[Pot: (?P<pot>\d+)\](.*\[Public: (?P<public_card>\d+)\])?"
-    r".*\[Round1: (?P<first_round>[\d ]*)\]\[Round2: (?P<second_round>[\d ]*)\]",
-    "liars_dice": r"(?P<your_dice>\d+) ?(?P<bids>.*)",
-}
-_ACTIONS = {"kuhn_poker": {"p": "pass", "b": "bet"}, "leduc_poker": {"0": "fold", "1": "call", "2": "raise"}}
-_DICE = "⚀⚁⚂⚃⚄⚅"
 
 
 class Scene(NamedTuple):
@@ -37,10 +28,7 @@ def scene_of(state: pyspiel.State, player: int) -> Scene:
     board = _board(seen)
     if "\n" in seen and seen.strip() not in text:
         text = f"{seen.rstrip()}\n{text}"
-    found = re.match(_PATTERNS.get(name, r"(?!)"), text)
-    groups = found.groupdict(default="") if found else {}
-    items = [(label.replace("_", " "), _shown(name, label, value)) for label, value in groups.items() if value]
-    return Scene(text.strip(), items, board, "hex" in name)
+    return Scene(text.strip(), items_of(name, text), board, "hex" in name)
 
 
 def cell_of(scene: Scene, game: pyspiel.Game, action: int) -> int | None:
@@ -57,18 +45,6 @@ def _board(seen: str) -> list[str]:
         rows = [found[1][i : i + side] for i in range(0, side * side, side)] if found else []
     is_board = len(rows) > 1 and len({len(row) for row in rows}) == 1 and set("".join(rows)) <= set(".xo")
     return rows if is_board else []
-
-
-def _shown(game: str, label: str, value: str) -> list[str]:
-    """Returns cards as letters, dice as faces, actions as words."""
-    if label.endswith("dice"):
-        return [_DICE[int(face) - 1] if face in "123456" else face for face in value]
-    if label.endswith("card"):
-        rank = int(value) // 2 if game == "leduc_poker" else int(value)
-        return ["JQKA"[rank] if rank < 4 else str(rank)]
-    if words := _ACTIONS.get(game):
-        return [words.get(sign, sign) for sign in value if sign != " "] if label != "pot" else [value]
-    return value.split()
 
 
 class Move(NamedTuple):
@@ -110,6 +86,17 @@ class PlaySession:
     @property
     def scene(self) -> Scene:
         return scene_of(self.state, self.seat)
+
+    def hands(self) -> list[tuple[str, list[str]]]:
+        """Returns what only the other players knew, with labels, once the game has ended."""
+        others = range(self.game.num_players()) if self.state.is_terminal() else ()
+        return [
+            (label.replace("your", f"player {player}'s"), shown)
+            for player in others
+            if player != self.seat
+            for label, shown in scene_of(self.state, player).items
+            if label.startswith("your")
+        ]
 
     def moves(self) -> list[Move]:
         if self.state.is_terminal():

@@ -6,6 +6,7 @@ Torch is imported only with ``--algorithm``, and Ray only with ``--cluster``.
 import argparse
 import contextlib
 import os
+import shlex
 import sys
 from typing import Any
 
@@ -20,12 +21,13 @@ from mccfr_plus.files.atomic_write import require_kind, require_new
 from mccfr_plus.files.checkpoint import CheckpointLock
 from mccfr_plus.files.json_files import JsonLines
 from mccfr_plus.neural import ALGORITHMS, from_checkpoint, new_solver
-from mccfr_plus.policies.files import save_policy
+from mccfr_plus.policies.files import require_no_other, save_policy
 from mccfr_plus.solver import saved_state
 from mccfr_plus.solver.choice import choose, evaluation_seconds, visited_histories
 from mccfr_plus.solver.config import AVERAGES, ESTIMATORS, MINIMIZERS, TREES, SolverConfig
 from mccfr_plus.solver.solver import Solver
 from mccfr_plus.trees.game_tree import compile_game
+from mccfr_plus.trees.loading import load_game
 from mccfr_plus.trees.needs import INFOSETS, RULES
 from mccfr_plus.user_modules import imported_modules
 
@@ -101,6 +103,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> None:
     if arguments.policy_out is not None:
         require_kind(arguments.policy_out, PolicyFileError, begins=b"PK")  # as `.npz` does
+        require_no_other(arguments.policy_out, load_game(arguments.game))
     if arguments.checkpoint is None:
         command.refuse(arguments, ("resume", "checkpoint_interval"), "needs a checkpoint: give --checkpoint=FILE")
     if arguments.cluster is None:
@@ -420,7 +423,11 @@ def _quality_rows(result: dict[str, Any]) -> list[list[str]]:
         found = f"local best response: {value}, {100 * bound['confidence']:g} % interval {low} to {high}"
         return [["exploitability", f"at least {low if bound['low'] > 0 else 0} ({found})"]]
     if None in result["values"]:
-        return [["exploitability", "n/a (no bound found in time; compare policies by mccfr-plus evaluate --against)"]]
+        how = "no bound found in time; compare policies by mccfr-plus evaluate --against"
+        if result["tree"] == "rules":
+            words = ["mccfr-plus", "evaluate", result["game"], result["policy_out"] or "POLICY"]
+            how = f"exact: {shlex.join(words)}{'' if result['policy_out'] else ', with --policy_out=POLICY here'}"
+        return [["exploitability", f"n/a ({how})"]]
     rows = [[f"value of player {i}", command.number(value)] for i, value in enumerate(result["values"])]
     names = {"nash_conv": "nash_conv", "exploitability": "exploitability"}
     if "perfect_recall_nash_conv" in result:  # OpenSpiel's number, and the one against opponents with perfect recall

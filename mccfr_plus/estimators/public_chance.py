@@ -8,7 +8,7 @@ from mccfr_plus.estimators.traversal import DRAW_AT_CHANCE
 from mccfr_plus.games.rules import CHANCE, TERMINAL
 from mccfr_plus.kernels.compile import inline_kernel
 from mccfr_plus.trees.needs import OWN_BY_CHANCE, PERFECT_RECALL, PUBLIC
-from mccfr_plus.trees.public.arrays import add_end
+from mccfr_plus.trees.public.arrays import ADD_END
 from mccfr_plus.trees.scratch import at, push, touch
 
 
@@ -27,7 +27,7 @@ def sample_public_chance(parameters, sampling_weights, tree, strategy, scratch, 
         node += 1
         visited += 1
         if kind == TERMINAL:
-            add_end(tree, reach, gradient, player, first, weight)
+            ADD_END(tree, reach, gradient, player, first, weight)
         elif kind == CHANCE:
             outcome = first + DRAW_AT_CHANCE(tree, scratch, first, count)
             push(stack, pending, 0, 0, weight)

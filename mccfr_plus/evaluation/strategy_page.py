@@ -15,6 +15,7 @@ import pyspiel
 
 from mccfr_plus.display import COLOURS
 from mccfr_plus.errors import RecordError
+from mccfr_plus.evaluation.readable import items_of
 from mccfr_plus.evaluation.strategies import Behavior, row_at
 from mccfr_plus.files.atomic_write import atomic_write
 from mccfr_plus.policies.table import infoset_values
@@ -37,6 +38,7 @@ class Row(NamedTuple):
     probabilities: list[float]
     values: list[float | None]
     regrets: list[float | None]
+    words: str  # the state for people; empty where its game is not known
 
 
 class StrategyTable(NamedTuple):
@@ -60,9 +62,11 @@ def table_of_tree(label: str, tree: GameTree, strategy: np.ndarray, most_slots: 
         slots, reach, value = tree.slots(infoset), _rounded(found.reach[infoset]), _rounded(found.values[infoset])
         numbers = [names.setdefault(name, len(names)) for name in texts]
         probabilities = [round(p, 4) for p in strategy[slots].tolist()]
-        values, regrets = ([_rounded(x) for x in each[slots].tolist()] for each in (found.action_values, found.regrets))
+        values = [_rounded(x) for x in found.action_values[slots].tolist()]
+        regrets = [_rounded(0.0 if abs(x) < 1e-9 else x) for x in found.regrets[slots].tolist()]  # rounding
         state = tree.info_states[infoset]
-        rows.append(Row(players[infoset], state, reach, value, numbers, probabilities, values, regrets))
+        words = _words_of(tree.game, state)
+        rows.append(Row(players[infoset], state, reach, value, numbers, probabilities, values, regrets, words))
     cut = "" if len(rows) == tree.num_infosets else f", the most often reached of {tree.num_infosets:,}"
     return StrategyTable(label, f"{len(rows):,} information states{cut}", tree.num_players, list(names), rows)
 
@@ -87,7 +91,8 @@ def table_of_histories(label: str, game: pyspiel.Game, policy: Any, most: int = 
                 numbers = [names.setdefault(state.action_to_string(player, action), len(names)) for action in legal]
                 unknown: list[float | None] = [None] * len(legal)
                 shown = [round(choices.get(action, 0.0), 4) for action in legal]
-                rows[infoset] = Row(*infoset, None, None, numbers, shown, unknown, unknown)
+                words = _words_of(game, infoset[1])
+                rows[infoset] = Row(*infoset, None, None, numbers, shown, unknown, unknown, words)
             reach[infoset] -= minus_reach
         for action, probability in choices.items():
             child = state.child(action)
@@ -97,6 +102,11 @@ def table_of_histories(label: str, game: pyspiel.Game, policy: Any, most: int = 
     which = f"{len(rows):,} information states, those of the {visited:,} most probable histories"
     ordered = [rows[infoset]._replace(reach=_rounded(reach[infoset])) for infoset in order]
     return StrategyTable(label, which, game.num_players(), list(names), ordered)
+
+
+def _words_of(game: pyspiel.Game, state: str) -> str:
+    items = items_of(game.get_type().short_name, state)
+    return "; ".join(f"{label}: {' '.join(shown)}" for label, shown in items)
 
 
 def _rounded(value: float) -> float | None:

@@ -3,8 +3,10 @@
 from mccfr_plus.games.bid_goofspiel import BidGoofspielGame
 from mccfr_plus.games.bluff import BluffGame
 from mccfr_plus.games.game import RulesGame
+from mccfr_plus.games.holdem_subgame import HoldemSubgame
 from mccfr_plus.games.latent_tic_tac_toe import LatentTicTacToeGame
 from mccfr_plus.games.leduc_ranks import LeducRanksGame
+from mccfr_plus.games.libratus import load_libratus_endgame
 from mccfr_plus.games.nl_holdem_buckets import NoLimitHoldemBucketsGame
 from mccfr_plus.games.one_card_poker import OneCardPokerGame
 from mccfr_plus.games.openspiel import compiled_rules
@@ -27,6 +29,7 @@ __all__ = [
     "Rules",
     "RulesGame",
     "compiled_rules",
+    "load_libratus_endgame",
     "register_game",
 ]
 
@@ -40,6 +43,7 @@ GAMES = (
     LeducRanksGame,
     SearchGame,
     PerfectRecallDarkHexGame,
+    HoldemSubgame,
 )
 
 for _game in GAMES:

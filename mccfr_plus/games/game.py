@@ -47,6 +47,7 @@ class RulesGame(ABC):
     long_name: ClassVar[str]
     defaults: ClassVar[Mapping[str, Any]] = {}
     rules: ClassVar[Rules]
+    deal: Any = None  # a `games.deal.Deal`, if the public tree can be made from it
     utility: ClassVar[pyspiel.GameType.Utility] = pyspiel.GameType.Utility.ZERO_SUM
     action_names: ClassVar[Sequence[str]] = ()
 

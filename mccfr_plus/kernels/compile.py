@@ -19,6 +19,7 @@ import sys
 import tempfile
 import threading
 import time
+import warnings
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import CodeType, FunctionType, ModuleType
@@ -29,6 +30,7 @@ import numpy as np
 from llvmlite import ir
 from numba.core import caching, config, types
 from numba.core.compiler import CompileResult, compile_result
+from numba.core.errors import NumbaExperimentalFeatureWarning
 from numba.core.registry import CPUDispatcher
 from numba.core.runtime import rtsys
 from numba.core.serialize import dumps
@@ -109,7 +111,9 @@ class _Kernel(CPUDispatcher):
         was_enabled = gc.isenabled()
         gc.disable()  # 6 % of a first start: compilation makes millions of objects that stay
         try:
-            with deferred_signals():
+            with deferred_signals(), warnings.catch_warnings():
+                # Numba warns where a process compiles a kernel for records that begin like those of another version.
+                warnings.simplefilter("ignore", NumbaExperimentalFeatureWarning)
                 return super().compile(sig)
         finally:
             if was_enabled:

@@ -74,6 +74,20 @@ def pointer(address):
     return ctypes.c_void_p(int(address))
 
 
+STACK_FLOATS = 1536
+
+
+def _stack_floats(context, builder, signature, arguments):
+    room = cgutils.alloca_once(builder, ir.ArrayType(ir.DoubleType(), STACK_FLOATS))
+    return builder.bitcast(room, cgutils.voidptr_t)
+
+
+@in_kernels(lambda: types.voidptr(), _stack_floats)
+def stack_floats():
+    """Returns a pointer to `STACK_FLOATS` float64 on the stack, for `numba.carray`. Kernels must not return it."""
+    return ctypes.cast((ctypes.c_double * STACK_FLOATS)(), ctypes.c_void_p)
+
+
 # --- calls back into Python ---
 
 

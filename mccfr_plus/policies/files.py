@@ -1,6 +1,7 @@
 """Files of policies: a versioned `.npz` without pickle."""
 
 import contextlib
+import json
 import os
 from typing import Any
 
@@ -64,6 +65,18 @@ def needs_tree(path: str | os.PathLike) -> bool:
             return str(archive["format"]) == FORMAT
     except Exception:  # see `_read`; `load_policy` says what is wrong
         return False
+
+
+def require_no_other(path: str | os.PathLike, game: pyspiel.Game) -> None:
+    """Raises PolicyFileError if a file holds a policy or a checkpoint of another game; call it before long work."""
+    held = None
+    with contextlib.suppress(Exception), open(path, "rb") as file, np.load(file, allow_pickle=False) as archive:
+        is_policy = "header.json" not in archive
+        held = str(archive["game"]) if is_policy else json.loads(bytes(archive["header.json"]))["game"]
+    if held not in (None, file_name_of(str(game))):
+        raise PolicyFileError(
+            f"{path} holds a policy of {held} and is not overwritten: delete it, or give another name."
+        )
 
 
 def load_policy(path: str | os.PathLike, game: pyspiel.Game | str | GameTree | None = None) -> TreePolicy | KeyedPolicy:

@@ -6,14 +6,14 @@ from functools import cached_property
 import numpy as np
 import pyspiel
 
-from mccfr_plus.errors import ConfigError, GameError
+from mccfr_plus.errors import ConfigError, GameError, shortened
 from mccfr_plus.evaluation.strategies import JointPolicy, strategy_of
 from mccfr_plus.games.rules import CHANCE
 from mccfr_plus.kernels.compile import kernel
 from mccfr_plus.kernels.slots import bind
 from mccfr_plus.parameters import check_whole
 from mccfr_plus.search.partial_game import Subgame, hands_before, subgame_at
-from mccfr_plus.trees.public.arrays import add_end
+from mccfr_plus.trees.public.arrays import ADD_END
 from mccfr_plus.trees.public.public_tree import PublicTree, given_public_tree
 from mccfr_plus.trees.scratch import pass_reach
 
@@ -34,6 +34,8 @@ class Blueprint:
         if start != AFTER_CHANCE:
             check_whole("start", start)
         self.tree: PublicTree = given_public_tree(game) or PublicTree(game)
+        if len(self.tree.arrays.tables):
+            raise ConfigError(f"{shortened(self.tree.game)}: search needs payoff matrices; two-card poker has none.")
         if self.tree.game.get_type().utility != pyspiel.GameType.Utility.ZERO_SUM:
             raise GameError(f"{self.tree.game} is not a zero-sum game: subgame solving is defined for these.")
         self.strategy = strategy_of(self.tree, policy)
@@ -113,7 +115,7 @@ def _respond(tree, reach, values, player, first_end, last_end, begin, end):
     """Writes the values of a best response in a part of the tree. `values`, of zeros, is modified in place."""
     infosets = tree.infosets
     for number in range(first_end, last_end):
-        add_end(tree, reach, values, player, number, 1.0)
+        ADD_END(tree, reach, values, player, number, 1.0)
     for infoset in range(end - 1, begin - 1, -1):
         first = infosets[infoset]["first_slot"]
         best = values[first]

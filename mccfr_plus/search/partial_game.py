@@ -14,6 +14,7 @@ from mccfr_plus.kernels.compile import kernel
 from mccfr_plus.trees.arrays import INFOSET, NUM_EXPANSION, OUTCOME, Shape, read_only
 from mccfr_plus.trees.public.arrays import BLOCK, HANDS, MATRIX, PUBLIC_NODE, SLOT, PublicArrays
 from mccfr_plus.trees.public.public_tree import PublicTree
+from mccfr_plus.trees.public.showdowns import NO_TABLES
 
 
 class Subgame(NamedTuple):
@@ -174,6 +175,7 @@ class PartialGame(PublicTree):
             row_start=read_only(np.zeros(1, np.int64)),
             change_hand=read_only(np.zeros(0, np.int32)),
             change=read_only(np.zeros(0)),
+            **NO_TABLES,
             segments=read_only(np.zeros((0, 7), np.int64)),
             expansion=read_only(np.zeros(NUM_EXPANSION, np.int64)),
         )

@@ -67,7 +67,7 @@ _SYMMETRY_FACTOR = 1.5  # times as long for a history
 # if an iteration has at most half as many products: a stored tree has two per terminal node, which take 0.6 ns each.
 _LEAST_HISTORIES_OF_PUBLIC = 1_000_000
 # leduc_ranks(ranks=13) and liars_dice(numdice=2,dice_sides=5) with rm+, November 2026.
-_SECONDS_PER_PRODUCT, _SECONDS_PER_PUBLIC_SLOT, _BYTES_PER_PUBLIC_SLOT = 3e-10, 8e-9, 90
+_SECONDS_PER_PRODUCT, _SECONDS_PER_PUBLIC_SLOT, BYTES_PER_PUBLIC_SLOT = 3e-10, 8e-9, 90
 
 _NUMBER = np.dtype(np.float64).itemsize
 _NUMBERS_OF_POLICY = 3  # per slot, while an average policy is made: its strategy, and the policy's two arrays
@@ -162,7 +162,7 @@ def _why_public(game: pyspiel.Game, estimate: SizeEstimate) -> str | None:
     slots, products = predict(rules, leaves) or (math.inf, math.inf)
     is_faster = products <= leaves or not estimate.fits(DEFAULT_MAX_NODES_OF_RULES, _MAX_BYTES)
     seconds = products * _SECONDS_PER_PRODUCT + slots * _SECONDS_PER_PUBLIC_SLOT
-    num_bytes = slots * _BYTES_PER_PUBLIC_SLOT
+    num_bytes = slots * BYTES_PER_PUBLIC_SLOT
     if not is_faster or num_bytes > _MAX_BYTES:
         return None
     return (

@@ -421,7 +421,7 @@ def composed(
         tree_slots = {**tree_slots, traversal.DRAW_AT_CHANCE: traversal.draw_listed_outcome}
     estimator, list_visit = config.estimator, average.list_visit
     components = {
-        loop.ESTIMATE: shared_gradient
+        loop.ESTIMATE: bind(shared_gradient, tree_slots, partial=True)
         if shared
         else estimate_with(estimator, config.baseline, list_visit=list_visit, tree_slots=tree_slots),
         loop.MINIMIZE: bind(minimize_with(config.minimizer), tree_slots, partial=True),

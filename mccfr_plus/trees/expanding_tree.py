@@ -102,8 +102,7 @@ class ExpandingTree(Tree):
         if status == expansion.LIST_FULL:
             return (
                 f"memory={self.plan.limit / 1e6:,.0f}MB has no room for all information sets that one gradient enters, "
-                "which are listed once per own past (imperfect recall). Give more memory, a smaller batch, or "
-                "estimator='outcome'."
+                "which are listed once per own past (imperfect recall): give more memory, or a smaller batch."
             )
         found = f"{self.num_infosets:,} information sets" + (f" and {self.num_nodes:,} nodes" if self.num_nodes else "")
         return (

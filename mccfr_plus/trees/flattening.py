@@ -24,7 +24,7 @@ import numpy as np
 from mccfr_plus.games.rules import CHANCE, TERMINAL
 from mccfr_plus.kernels.compile import announce_compilation, inline_kernel, kernel
 from mccfr_plus.kernels.intrinsics import at
-from mccfr_plus.trees.arrays import BLOCK, NODE, OUTCOME, Shape, TreeArrays, read_only
+from mccfr_plus.trees.arrays import BLOCK, NODE, OUTCOME, Shape, TreeArrays
 
 _UNSEEN = -1
 _WINDOW = 4096  # rows that are sorted by length
@@ -187,7 +187,9 @@ def with_leaves(arrays: TreeArrays, max_depth: int) -> TreeArrays:
         "leaf_others": np.concatenate(others).reshape(-1),
         "leaf_value": np.concatenate(values),
     }
-    return arrays._replace(**{name: read_only(table) for name, table in tables.items()})
+    for table in tables.values():
+        table.flags.writeable = False
+    return arrays._replace(**tables)
 
 
 def entries_of(arrays: TreeArrays, player: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

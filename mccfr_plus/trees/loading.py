@@ -130,7 +130,7 @@ def game_as_given(given: pyspiel.Game | str) -> pyspiel.Game:
     if not isinstance(given, str):
         raise GameError(f"game={given!r} is a {type(given).__name__}: give a pyspiel.Game or a game string.")
     if given.endswith(_IN_MEMORY):
-        raise GameError(f"{given}, so that no game string makes it: pass the game itself as game=.")
+        raise GameError(f"{given}, so no game string describes it: give the game itself, as game=.")
     name = given.split("(", 1)[0].strip()
     if name not in pyspiel.registered_names():
         importlib.import_module("open_spiel.python.games")  # registers games written in Python, in 0.2 s
@@ -218,7 +218,10 @@ def game_error(game: pyspiel.Game | str, history: Sequence[int], problem: Except
     where = f"at history {list(history[:-1])}, action {history[-1]}" if history else "at history []"
     if isinstance(problem, WrongAnswerError):
         return GameError(f"{game}, {where}: {problem}.")
-    error = GameError(f"{game} raised {type(problem).__name__} {where}: {problem}")
+    remedy = ""
+    if "make_py_observer" in str(problem):  # OpenSpiel makes missing texts of states with it
+        remedy = ": give its states information_state_string(player), or the game make_py_observer"
+    error = GameError(f"{game} raised {type(problem).__name__} {where}: {problem}{remedy}")
     error.__cause__ = problem
     return error
 

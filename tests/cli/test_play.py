@@ -122,7 +122,13 @@ def test_plays_in_the_terminal(command, typed):
     assert "game 2: you are player 1 of 2" in found.out
     assert "Pass  0.500" in found.out
     assert "'7' is not legal here" in found.out
-    assert re.search(r"your card: [JQK]", found.out)
+    assert re.search(r"your card: [JQK]\n(  bets: .*\n)?\d[pb]*\nactions:", found.out)  # before the state's own text
+    for game in found.out.split("---")[2::2]:
+        first, second = re.findall(r"Deal:(\d)", game)
+        before, _, after = game.partition("player 0's card: ")
+        assert f"player 0's card: {'JQK'[int(first)]}\n" in game
+        assert "\nactions:" not in after  # at the end alone
+        assert f"your card: {'JQK'[int(second)]}\n" in before
     assert re.search(r"All actions: chance: Deal:\d; chance: Deal:\d; player 0: (Pass|Bet); you: Pass", found.out)
     assert len(re.findall(r"You get [+-]\d\. Score: [+-]\d in \d games?\.", found.out)) == 2
     typed("?", "7", "pass", "bet", "PASS", "0", "1", "1")

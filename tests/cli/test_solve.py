@@ -114,6 +114,8 @@ def test_a_large_game_is_not_compiled(command, monkeypatch, tree, chosen, estima
     assert (result["nodes"] == 0) == (chosen == "rules")
     assert ("symmetries of the board" in outcome.out) == (chosen == "rules")
     assert reason in outcome.err
+    exact = "n/a (exact: mccfr-plus evaluate phantom_ttt POLICY, with --policy_out=POLICY here)"
+    assert (exact in outcome.out) == (chosen == "rules")
 
 
 def test_a_bound_in_place_of_the_exploitability(command, monkeypatch):
@@ -143,6 +145,19 @@ def test_full_memory_ends_the_run(command, monkeypatch):
 
 
 # --- bad input ---
+
+
+def test_a_policy_of_another_game_is_not_overwritten(command, tmp_path, interpreted_loops):
+    path = tmp_path / "policy.npz"
+    for _ in range(2):  # that of the same game is
+        assert command("solve", "kuhn_poker", "--iterations=2", f"--policy_out={path}").code == 0
+    before = path.read_bytes()
+    refused = command("solve", "kuhn_poker(players=3)", "--iterations=2", f"--policy_out={path}")
+    refused.assert_one_line_error("holds a policy of kuhn_poker() and is not overwritten: delete it")
+    assert path.read_bytes() == before
+    checkpoint = tmp_path / "run"
+    command("solve", "kuhn_poker", "--iterations=2", f"--checkpoint={checkpoint}")
+    command("solve", "matrix_rps", "--iterations=2", f"--policy_out={checkpoint}").assert_one_line_error("kuhn_poker()")
 
 
 BAD_INPUT = {

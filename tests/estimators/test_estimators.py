@@ -1,6 +1,7 @@
 """Every estimator: the kernel equals a naive twin draw by draw, which is unbiased exactly; samples agree on Leduc."""
 
 import collections
+import dataclasses
 import math
 
 import naive
@@ -11,6 +12,7 @@ from sampling import Sampler
 import mccfr_plus
 from mccfr_plus.checks.sampler import z_limit
 from mccfr_plus.solver.config import AVERAGES, ESTIMATORS, MINIMIZERS
+from mccfr_plus.trees import flattening
 
 SCHEMES = naive.UNBIASED
 SAMPLED = tuple(name for name in SCHEMES if name != "full")
@@ -42,6 +44,27 @@ def test_full_is_the_exact_gradient(game, zeros):
     sampler.use(naive.random_strategy(tree, seed=2, zeros=zeros))
     for player in range(tree.num_players):
         assert_is_exact_gradient(tree, root, player, sampler.strategy, sampler.sum(player)[0])
+
+
+@pytest.mark.parametrize("uses", [0.0, 1e9])
+@pytest.mark.parametrize("game", ["kuhn_poker", "kuhn_poker(players=3)", "leduc_poker", "random:2:28"])
+def test_terms_and_entries_give_the_exact_gradient(game, uses, monkeypatch):
+    """Where each term is multiplied once, and where each entry is, with rows sorted in windows."""
+    monkeypatch.setattr(flattening, "_MIN_USES", uses)
+    monkeypatch.setattr(flattening, "_WINDOW", 8)
+    tree, root = dataclasses.replace(naive.tree_of(game)), naive.root_of(game)  # without leaf tables yet
+    arrays = tree.arrays_with_leaves
+    assert (len(arrays.leaf_term) > 0) == (uses == 0.0 or tree.num_players > 2)
+    sampler = Sampler(tree, "full")
+    sampler.use(naive.random_strategy(tree, seed=1))
+    for player in range(tree.num_players):
+        gradient = sampler.sum(player)[0]
+        assert_is_exact_gradient(tree, root, player, sampler.strategy, gradient)
+        rows, others, values = flattening.entries_of(arrays, player)
+        products, found = values * sampler.scratch.reach[others].prod(axis=1), np.zeros(tree.num_slots + 3)
+        np.add.at(found, rows, products)
+        found[tree.num_slots] = found[tree.num_slots + player]  # of the empty sequence
+        np.testing.assert_allclose(found[: len(gradient)], gradient, atol=1e-12)
 
 
 @pytest.mark.parametrize("game", [*TWIN_GAMES, "leduc_poker"])

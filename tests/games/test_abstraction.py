@@ -159,7 +159,7 @@ def test_files_and_processes_take_the_function(tmp_path, monkeypatch):
         Solver.from_checkpoint(tmp_path / "c", game=other)
     with pytest.raises(mccfr_plus.PolicyFileError, match="which is not abstract"):
         mccfr_plus.load_policy(tmp_path / "p.npz", other)
-    with pytest.raises(GameError, match=r"made in memory.*give the game itself, as game="):
+    with pytest.raises(GameError, match=r"made in memory.*the game itself as game="):
         Solver.from_checkpoint(tmp_path / "c")
     assert not mccfr_plus.experiments.compare(game, "cfr+", iterations=9, processes=1, progress=False).failed
     sent = pickle.dumps(game)

@@ -26,6 +26,7 @@ SMALL = [
     "search_game(moves=2,crossing=True,wait=False)",
     "perfect_recall_dark_hex(num_rows=2,num_cols=2)",
     "perfect_recall_dark_hex(num_rows=2,num_cols=2,gameversion=adh)",
+    "holdem_subgame(board=4s3h2s2h4d,pot=20,stack=20,ranks=3,bets=100%)",
 ]
 
 LARGE = ["latent_tic_tac_toe", "latent_tic_tac_toe(win=disclosure,full=disclosed_board)"]

@@ -190,6 +190,20 @@ def test_imperfect_recall_goes_on_bit_for_bit(path):
     assert_goes_on(path, naive.tree_of("liars_dice_ir"), "outcome", "rm", first=200, then=100)
 
 
+@pytest.mark.usefixtures("no_waiting_for_the_disk", "interpreted_loops")
+@pytest.mark.parametrize("kind", ["rules", "lazy"])
+def test_imperfect_recall_goes_on_where_no_tree_is_stored(kind, path):
+    game = naive.game("goofspiel(num_cards=4,imp_info=False,points_order=descending)")
+    by_rules = kind == "rules"  # threads expand nodes in an order that varies
+    config = {"batch": 2, "threads": 1 + by_rules, "alternating": by_rules, "memory": "1GB"}
+    solvers = [Solver(game, "external", "rm", tree=kind, seed=seed, **config).run(7) for seed in (3, 8)]
+    assert not solvers[0].tree.perfect_recall
+    solvers[0].save_checkpoint(path)
+    copy, whole = (solver.state() for solver in (solvers[1].restore(path).run(5), solvers[0].run(5)))
+    for name, array in whole.items():  # rows of payoffs on lazy trees may have other numbers
+        assert name.startswith("tree/") or array.tobytes() == copy[name].tobytes(), name
+
+
 @pytest.mark.parametrize(
     ("arguments", "options"),
     [

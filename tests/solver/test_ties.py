@@ -4,6 +4,8 @@ Oracles: OpenSpiel's CFR and NashConv, and the same estimator on the refined tre
 same histories and draws, in which tied sets are kept apart: what it finds is added up by information set.
 """
 
+import dataclasses
+
 import naive
 import numpy as np
 import pyspiel
@@ -13,10 +15,15 @@ from open_spiel.python.algorithms import cfr
 from open_spiel.python.algorithms import exploitability as openspiel_exploitability
 
 import mccfr_plus
-from mccfr_plus import ConfigError, GameError, GameTree, Minimizer, Solver
+from mccfr_plus import BudgetError, ConfigError, GameError, GameTree, Minimizer, Solver
 from mccfr_plus.evaluation.strategies import strategy_of
-from mccfr_plus.kernels.compile import inline_kernel
+from mccfr_plus.games.openspiel import GAMES as WITH_RULES
+from mccfr_plus.kernels.compile import inline_kernel, kernel
 from mccfr_plus.minimizers.minimizer import expected_value
+from mccfr_plus.policies.keyed_policy import KeyedPolicy
+from mccfr_plus.trees import lazy_tree
+from mccfr_plus.trees.by_rules import implicit_tree
+from mccfr_plus.trees.expanding_tree import ExpandingTree
 
 POKER = (
     "universal_poker(betting=limit,numPlayers=2,numRounds=3,blind=5 10,raiseSize=10 10 20,firstPlayer=1 1 1,"
@@ -185,3 +192,117 @@ def test_what_ties_do_not_go_with_is_refused():
             Solver(tree, **{"estimator": "outcome"} | options)
     with pytest.raises(ConfigError, match="use averaging='stochastic'"):
         Solver(tree, "external", averaging="exact")
+
+
+# --- games that are not stored ---
+
+MAPPED = "leduc_poker(action_mapping=True)"
+
+
+@pytest.mark.usefixtures("interpreted_loops")
+@pytest.mark.parametrize(
+    ("game", "estimator", "options"),
+    [
+        (GOOFSPIEL, "external", {}),
+        (GOOFSPIEL, "chance", {"batch": 2}),
+        (GOOFSPIEL, "outcome(update_all_players=True)", {"alternating": False, "threads": 2, "batch": 3}),
+        (MAPPED, "external", {"averaging": "stochastic(gamma=1.0)", "threads": 2}),
+        (POKER, "outcome", {"batch": 3}),
+    ],
+    ids=str,
+)
+def test_other_trees_find_what_the_stored_one_finds(game, estimator, options):
+    tree = naive.tree_of(game)
+    stored = Solver(tree, estimator, "rm+", seed=2, **options).run(20)
+    for kind in ("rules", "lazy"):
+        solver = Solver(naive.game(game), estimator, "rm+", seed=2, tree=kind, **options).run(20)
+        assert (solver.tree.kind, solver.tree.perfect_recall) == (kind, False)
+        assert solver.nodes_touched == stored.nodes_touched
+        for strategy, expected in (
+            (solver.average_strategy(), stored.average_strategy()),
+            (solver.current_strategy(), stored.current_strategy()),
+        ):
+            policy = KeyedPolicy.of_tree(solver.tree, strategy)
+            assert policy.num_infosets == solver.tree.num_infosets  # one for all pasts
+            np.testing.assert_allclose(strategy_of(tree, policy), expected, atol=1e-12)
+
+
+@pytest.mark.usefixtures("interpreted_loops")
+def test_full_by_rules_is_full_on_the_stored_tree():
+    tree = naive.tree_of(GOOFSPIEL)
+    stored = Solver(tree, "full", "rm").run(6)
+    solver = Solver(tree.game, "full", "rm", tree="rules").run(6)
+    np.testing.assert_allclose(strategy_of(tree, solver.average_policy()), stored.average_strategy(), atol=1e-9)
+    assert solver.nash_conv() == pytest.approx(stored.nash_conv(), abs=1e-9)  # of the stored tree
+    with pytest.raises(ConfigError, match="threads do not share"):
+        Solver(tree.game, "full", "rm", tree="rules", threads=2)
+
+
+@pytest.mark.usefixtures("interpreted_loops", "interpreted_evaluation")
+def test_rules_without_observe(monkeypatch):
+    """Infosets are found by keys, also with perfect recall; tables are copied to larger ones."""
+    monkeypatch.setattr(implicit_tree, "is_keyed", lambda rules: True)
+    monkeypatch.setattr(implicit_tree.successors, "FIRST_TABLE_WORDS", 4 * 2)
+    solver, stored = (Solver("leduc_poker", "external", tree=tree, seed=3).run(30) for tree in ("rules", "compiled"))
+    assert solver.tree.perfect_recall
+    np.testing.assert_allclose(strategy_of(stored.tree, solver.average_policy()), stored.average_strategy(), atol=1e-12)
+    assert solver.nash_conv() == pytest.approx(stored.nash_conv(), abs=1e-9)
+    assert solver.tree.num_infosets == 936
+
+
+@pytest.mark.usefixtures("interpreted_loops")
+@pytest.mark.parametrize(("threads", "some"), [(1, 38), (2, 42)])
+def test_a_gradient_that_does_not_fit_ends_the_run(threads, some, monkeypatch):
+    iterations = []
+    for kind, room in (("rules", some), ("lazy", some), ("rules", 20)):
+        monkeypatch.setattr(ExpandingTree, "entries", (room, room))
+        options = {"averaging": "last", "batch": 8 // threads, "threads": threads, "memory": "1GB"}
+        solver = Solver(naive.game(GOOFSPIEL), "outcome", tree=kind, seed=1, **options)
+        if room == 20:
+            with pytest.raises(BudgetError, match="once per own past"):
+                solver.run(50)
+            return
+        iterations.append(solver.run(50).iterations)
+        assert "once per own past" in solver.stopped
+        assert (solver.current_strategy() >= 0).all()
+    assert 0 < iterations[0] == iterations[1] < 50
+
+
+ABSENT_MINDED = """EFG 2 R "exits" { "A" "B" }
+p "" 1 1 "crossing" { "exit" "on" } 0
+ t "" 1 "" { 0 0 }
+ p "" 1 1 "crossing" { "exit" "on" } 0
+  t "" 2 "" { 4 -4 }
+  t "" 3 "" { 1 -1 }
+"""
+
+
+def test_absent_mindedness_is_an_error_with_both_histories(monkeypatch):
+    message = r"the histories \[\] and \[1\] have the same information state .*absent-mindedness"
+    game = pyspiel.load_efg_game(ABSENT_MINDED)
+    with pytest.raises(GameError, match=message):
+        Solver(game, "external", tree="lazy")  # by the sample
+    monkeypatch.setattr(lazy_tree, "has_perfect_recall", lambda game: False)
+    with pytest.raises(GameError, match=message):
+        Solver(game, "external", tree="lazy", seed=1).run(10)  # by a traversal
+
+
+@kernel
+def _look_at_number(parameters, table, state, player, view):
+    """Writes how many cells the player has chosen, and not which."""
+    for cell in range(9):
+        view[0] += state[1 + player] >> (32 + cell) & 1
+
+
+@pytest.mark.usefixtures("interpreted_loops")
+def test_keys_that_do_not_tell_legal_actions_apart(monkeypatch):
+    right = WITH_RULES["phantom_ttt"]
+    vague = {
+        "rules": dataclasses.replace(right.rules, look=_look_at_number, observe=None),
+        "layout": classmethod(lambda cls, given: dataclasses.replace(right.layout(given), perfect_recall=False)),
+    }
+    monkeypatch.setitem(WITH_RULES, "phantom_ttt", type("Vague", (right,), vague))
+    for estimator in ("external", "outcome(update_all_players=True)"):
+        solver = Solver("phantom_ttt", estimator, alternating=False, tree="rules", seed=1)
+        with pytest.raises(GameError, match=r"two sets of legal actions, \[.*\] and \[.*\]"):
+            solver.run(20)

@@ -7,7 +7,7 @@ import pytest
 from lazy_games import Fault, FaultyGame, FaultyState
 from lazy_trees import lazy_solver
 
-from mccfr_plus import GameError, compile_game, estimate_size
+from mccfr_plus import CheckError, GameError, check_game, compile_game, estimate_size
 from mccfr_plus.trees.loading import record
 
 CODE = {
@@ -110,3 +110,46 @@ def test_games_without_an_end(record_all, monkeypatch):
     monkeypatch.setattr(FaultyState, "_apply_action", lambda self, action: None)
     with pytest.raises(GameError, match=r"no end after .* moves, where max_game_length\(\) is 4 and"):
         record_all(FaultyGame({"length": 4}))
+
+
+def test_a_game_without_texts_of_states_is_told_what_to_define(code, monkeypatch):
+    monkeypatch.delattr(FaultyGame, "make_py_observer")
+    monkeypatch.delattr(FaultyState, "information_state_string")
+    with pytest.raises(GameError, match=r"give its states information_state_string\(player\), or the game make_py_"):
+        code("python_faulty(length=4)")
+
+
+FAULTS = [  # a method, the number of its call, what it answers, and what is said
+    ("legal_actions", 5, [0, 2, 1], r"the legal actions \[0, 2, 1\] are not sorted"),
+    ("legal_actions", 5, [0, 0, 1], "not all different"),
+    ("chance_outcomes", 3, [(0, 0.5), (1, 0.4)], "the probabilities of chance sum to 0.9"),
+    ("returns", 2, [1.0, 1.0], "payoffs do not add up to utility_sum"),
+    ("returns", 2, [10.0, -10.0], "a payoff is out of range"),
+    ("returns", 1, [math.nan, 0.0], "returns.. must be 2 finite numbers"),
+]
+
+
+@pytest.mark.parametrize(("method", "call", "answer", "message"), FAULTS)
+def test_games_without_rules_are_checked(method, call, answer, message):
+    right = check_game("python_faulty(length=3)", plays=10)
+    assert [line.check for line in right.lines] == ["states", "tree", "recall"]
+    assert right.lines[1].compared == f"{1 + 2 * (1 + 3 + 9 + 27)} histories"
+    assert right.lines[2].result == "perfect"
+    assert "not checked" in check_game("python_faulty(length=3)", plays=10, max_nodes=20).lines[1].result
+    Fault.set(method, call, answer=answer)
+    with pytest.raises(CheckError, match=message):
+        check_game("python_faulty(length=3)", plays=10)
+
+
+def test_what_information_states_hide_is_found(monkeypatch):
+    """Players see the coin alone, and forget their own moves."""
+    monkeypatch.setattr(
+        FaultyState, "information_state_string", lambda state, player=None: f"{state.current_player()} {state._coin}"
+    )
+    assert check_game("python_faulty(length=3)", plays=10).lines[2].result.startswith("imperfect")
+    usual = FaultyState._legal_actions
+    monkeypatch.setattr(
+        FaultyState, "_legal_actions", lambda state, player: [0] if len(state._moves) == 2 else usual(state, player)
+    )
+    with pytest.raises(CheckError, match="has two sets of legal actions"):
+        check_game("python_faulty(length=3)", plays=10)

@@ -8,7 +8,7 @@ function cell(className, title, text) {
   if (title) made.title = title;
   return made;
 }
-function rowOf([player, state, reach, value, actions, probabilities, values, regrets]) {
+function rowOf([player, state, reach, value, actions, probabilities, values, regrets, words]) {
   const details = make("details", "", ""), summary = make("summary", "row", ""), bar = make("div", "bar", "");
   details.name = "row";
   actions.forEach((action, k) => {
@@ -18,7 +18,7 @@ function rowOf([player, state, reach, value, actions, probabilities, values, reg
     part.style.cssText = `width:${100 * probabilities[k]}%;background:${colour(action)}`;
     bar.append(part);
   });
-  summary.append(cell("", "player", player), cell("state", "", state), cell("number", "reached", number(reach)),
+  summary.append(cell("", "player", player), cell("state", state, words || state), cell("number", "reached", number(reach)),
     cell("number", "value", number(value)), bar);
   details.append(summary);
   details.ontoggle = () => {
@@ -47,7 +47,7 @@ function more() {
 function search() {
   const words = find("search").value.toLowerCase().split(/\s+/).filter(word => word), player = find("player").value;
   found = policy.rows.filter(row => (player === "all" || String(row[0]) === player)
-    && words.every(word => row[1].toLowerCase().includes(word)));
+    && words.every(word => (row[8] + " " + row[1]).toLowerCase().includes(word)));
   shown = 0;
   find("rows").replaceChildren();
   more();

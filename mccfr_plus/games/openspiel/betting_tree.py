@@ -1,6 +1,7 @@
 """All betting sequences of `universal_poker`. They do not depend on cards, so that a game has one tree of them."""
 
 import functools
+import itertools
 import operator
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -13,7 +14,7 @@ _LIMIT_STACK = (1 << 31) - 1  # of each player where bets are limited
 ALL_FOLDED, SHOWDOWN = -1, -2  # in the place of the player to move, where the betting is over
 
 _MOST_RAISES = 255  # per round, as OpenSpiel stores them; also the value for "unlimited"
-_MOST_SEQUENCES = 250_000
+MOST_SEQUENCES = 250_000
 _MOST_ACTIONS = 64  # of a round: what OpenSpiel has room for, counting a call of each player after a raise
 
 
@@ -26,6 +27,8 @@ class Betting:
     raise_sizes: tuple[int, ...]  # in each round, if they are fixed
     first_players: tuple[int, ...]  # to act in each round
     max_raises: tuple[int, ...]  # in each round
+    first_round: int = 0  # with the board that is given
+    pot: int = 0  # of a subgame; 0: players have put in their blinds
 
     @property
     def num_players(self) -> int:
@@ -38,8 +41,6 @@ class Betting:
 
     @classmethod
     def of(cls, parameters: Parameters) -> "Betting":
-        for name, usual in (("potSize", 0), ("boardCards", ""), ("handReaches", "")):
-            parameters.require(parameters[name] == usual, "subgames have no rules; leave it out", name)
         is_limit = parameters.one_of("betting", {"limit": True, "nolimit": False})
         players = parameters.whole_number("numPlayers", 2, 4 if is_limit else 10)
         rounds = parameters.whole_number("numRounds", 1, 4)
@@ -49,6 +50,12 @@ class Betting:
         blinds = numbers_of(parameters, "blind", players)
         first_players = (numbers_of(parameters, "firstPlayer") + [1] * rounds)[:rounds]
         max_raises = (numbers_of(parameters, "maxRaises") + [_MOST_RAISES] * rounds)[:rounds]
+        board, pot = itertools.accumulate(numbers_of(parameters, "numBoardCards", rounds)), parameters["potSize"]
+        first_round = next(
+            (number for number, count in enumerate(board) if 2 * count >= len(parameters["boardCards"])), 0
+        )
+        is_pot = pot == 0 or (pot > 0 and pot % players == 0 and pot < players * min(stacks))
+        parameters.require(is_pot, "give the same chips of each player, and less than the stacks", "potSize")
         is_possible = max(blinds) >= 1 and all(map(operator.le, blinds, stacks)) and blinds != stacks
         are_players = all(1 <= first <= players for first in first_players)
         parameters.require(max(max_raises) <= _MOST_RAISES, f"give at most {_MOST_RAISES} per round", "maxRaises")
@@ -62,6 +69,8 @@ class Betting:
             raise_sizes=tuple(numbers_of(parameters, "raiseSize", rounds)) if is_limit else (0,) * rounds,
             first_players=tuple(first - 1 for first in first_players),
             max_raises=tuple(max_raises),
+            first_round=first_round,
+            pot=pot,
         )
 
 
@@ -82,6 +91,7 @@ class Node(NamedTuple):
     spent: tuple[int, ...]  # of each player
     folded: frozenset[int]
     min_raise_to: int
+    highest: int  # what has to be spent; OpenSpiel leaves it at the blind where a pot is given
     num_actions: int = 0  # in this round, as are the next two
     num_raises: int = 0
     num_called: int = 0  # players with chips who have matched the last raise
@@ -94,8 +104,12 @@ class Node(NamedTuple):
 @functools.lru_cache(maxsize=32)
 def _sequences(betting: Betting) -> list[Node]:
     """Raises ValueError if there are too many, or if OpenSpiel lists an action that it refuses, or two equal ones."""
-    first = Node(-1, 0, betting.blinds, frozenset(), 0 if betting.is_limit else 2 * max(betting.blinds))
-    nodes = [first._replace(player=_next_player(betting, first, betting.first_players[0] - 1))]
+    least = 0 if betting.is_limit else 2 * max(betting.blinds)
+    spent = (betting.pot // betting.num_players,) * betting.num_players if betting.pot else betting.blinds
+    first = Node(
+        -1, betting.first_round, spent, frozenset(), least, max(betting.blinds), text="|" * betting.first_round
+    )
+    nodes = [first._replace(player=_next_player(betting, first, betting.first_players[first.round] - 1))]
     for number, node in enumerate(nodes):  # which grows
         begin = len(nodes)
         if node.player >= 0:
@@ -104,16 +118,16 @@ def _sequences(betting: Betting) -> list[Node]:
                 name = "fc"[action] if action in (FOLD, CALL) else "r" if betting.is_limit else f"r{raised_to}"
                 text = node.text + name + "|" * (child.round - node.round)
                 nodes.append(child._replace(parent=number, action=action, text=text))
-        if len(nodes) > _MOST_SEQUENCES:
-            raise ValueError(f"there are more than {_MOST_SEQUENCES:,} betting sequences.")
+        if len(nodes) > MOST_SEQUENCES:
+            raise ValueError(f"there are more than {MOST_SEQUENCES:,} betting sequences.")
         nodes[number] = node._replace(children=range(begin, len(nodes)))
     return nodes
 
 
 def _choices(betting: Betting, node: Node) -> Iterator[tuple[int, int]]:
     """Yields the legal actions in ascending order, each with the amount to raise to; 0 if there is no such amount."""
-    highest, own, stack = max(node.spent), node.spent[node.player], betting.stacks[node.player]
-    if own < highest:
+    highest, own, stack = node.highest, node.spent[node.player], betting.stacks[node.player]
+    if own != highest:
         yield FOLD, 0
     yield CALL, 0
     num_acting = len(_acting(betting, node.spent, node.folded))
@@ -145,7 +159,7 @@ def _choices(betting: Betting, node: Node) -> Iterator[tuple[int, int]]:
 
 
 def _after(betting: Betting, node: Node, action: int, raised_to: int) -> Node:
-    player, highest, spent, folded = node.player, max(node.spent), list(node.spent), node.folded
+    player, highest, spent, folded = node.player, node.highest, list(node.spent), node.folded
     min_raise_to, num_raises, num_called = node.min_raise_to, node.num_raises, node.num_called
     if action == FOLD:
         folded |= {player}
@@ -156,10 +170,11 @@ def _after(betting: Betting, node: Node, action: int, raised_to: int) -> Node:
             raised_to = min(highest + betting.raise_sizes[node.round], betting.stacks[player])
         else:
             min_raise_to = max(min_raise_to, 2 * raised_to - highest)
-        spent[player] = raised_to
+        spent[player] = highest = raised_to
         num_raises, num_called = num_raises + 1, 0
     num_called += action != FOLD and spent[player] < betting.stacks[player]
-    found = Node(player, node.round, tuple(spent), folded, min_raise_to, node.num_actions + 1, num_raises, num_called)
+    found = Node(player, node.round, tuple(spent), folded, min_raise_to, highest)
+    found = found._replace(num_actions=node.num_actions + 1, num_raises=num_raises, num_called=num_called)
     num_acting = len(_acting(betting, found.spent, folded))
     last_round = len(betting.first_players) - 1
     if len(folded) == betting.num_players - 1:
@@ -168,7 +183,7 @@ def _after(betting: Betting, node: Node, action: int, raised_to: int) -> Node:
         return found._replace(player=_next_player(betting, found, player))
     if num_acting < 2 or node.round == last_round:
         return found._replace(player=SHOWDOWN, round=last_round)
-    least = max(spent) + max(betting.blinds)
+    least = highest + max(betting.blinds)
     found = found._replace(round=node.round + 1, min_raise_to=least, num_actions=0, num_raises=0, num_called=0)
     return found._replace(player=_next_player(betting, found, betting.first_players[found.round] - 1))
 

@@ -1,6 +1,7 @@
 """The strength of a poker hand of any size: its best five cards, found by bit operations on its ranks."""
 
 from mccfr_plus.kernels.compile import inline_kernel, kernel
+from mccfr_plus.kernels.intrinsics import lowest_bit
 
 RANKS = 13  # bits per suit: 0 for a deuce, 12 for an ace
 _ACE = RANKS - 1
@@ -68,3 +69,15 @@ def hand_strength(cards):
     if pairs:
         return _strength(_PAIR, pairs, _highest(once ^ pairs, 3))
     return _strength(0, 0, _highest(once, 5))
+
+
+@kernel
+def hand_strengths(hands, board, suits, strengths):
+    """Writes the strength of each hand, ``[num_hands, 2]`` numbers of cards, with a board that has a bit per card."""
+    for hand in range(len(hands)):
+        cards, by_suit = board | 1 << hands[hand, 0] | 1 << hands[hand, 1], 0
+        while cards:
+            card = lowest_bit(cards)
+            by_suit |= 1 << (RANKS * (card % suits) + card // suits)
+            cards &= cards - 1
+        strengths[hand] = hand_strength(by_suit)

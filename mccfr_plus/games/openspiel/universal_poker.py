@@ -14,7 +14,8 @@ from typing import Any
 
 import numpy as np
 
-from mccfr_plus.games.common import chance_begins, equally_likely, list_bits
+from mccfr_plus.games.common import equally_likely, list_bits
+from mccfr_plus.games.deal import Deal, board_of, card_text, cards_of_hands, masses, weights_of
 from mccfr_plus.games.game import OpenSpielRules
 from mccfr_plus.games.openspiel.betting_tree import ALL_FOLDED, SHOWDOWN, Betting, Node, numbers_of
 from mccfr_plus.games.openspiel.hand_strength import RANKS, hand_strength
@@ -23,21 +24,22 @@ from mccfr_plus.kernels.compile import inline_kernel, kernel
 from mccfr_plus.kernels.intrinsics import lowest_bit
 
 # Words of a state: the betting sequence; the number of cards dealt; the board and each player's hole cards, a bit each.
-_NODE, _DEALT, _BOARD, _HOLE = 1, 2, 3, 4
+NODE, DEALT, BOARD, HOLE = 1, 2, 3, 4
 # Parameters; then, for each count, "card choose count" for all cards; then, from `_NODES` on, a row for each betting
-# sequence; then the actions of all sequences.
-_PLAYERS, _SUITS, _DECK, _NUM_HOLE, _MOST_BOARD, _NODES, _MOST_NEXT, _MOST_FIRST, _BINOMIALS = range(9)
+# sequence; then the actions of all sequences. Of subgames also: how many hole cards an outcome of chance deals (an
+# outcome is their numbers as digits to the base of the deck); the board at the beginning, a bit each, and its size.
+_PLAYERS, _SUITS, DECK, _NUM_HOLE, _MOST_BOARD, _NODES, _MOST_NEXT, _MOST_FIRST = range(8)
+_AT_ONCE, GIVEN, NUM_GIVEN, _BINOMIALS = range(8, 12)
 # Of each row: who is to move; board cards to be dealt before; first child; actions; their place; the number of the
 # first infoset; which one it is of the sequences that the player can meet next, and whether there are board cards that
 # are new to the player; a bit per player who has folded; chips of each player.
 _PLAYER, _NUM_BOARD, _CHILD, _COUNT, _ACTIONS, _NEXT, _HAS_NEW_BOARD, _FOLDED, _SPENT = range(9)
 _MAX_BOARD = 7
-_SUIT_NAMES, _RANK_NAMES = "cdhs", "23456789TJQKA"
 
 
 @inline_kernel
 def _row(parameters, state):
-    return parameters[_NODES] + state[_NODE] * (_SPENT + parameters[_PLAYERS])
+    return parameters[_NODES] + state[NODE] * (_SPENT + parameters[_PLAYERS])
 
 
 @inline_kernel
@@ -45,45 +47,77 @@ def _set_number(parameters, cards):
     """Returns the number of a set among all sets of as many cards: the combinatorial number system."""
     number, row = 0, _BINOMIALS
     while cards:
-        row += parameters[_DECK] + 1
+        row += parameters[DECK] + 1
         number += parameters[row + lowest_bit(cards)]
         cards &= cards - 1
     return number
 
 
 @kernel
-def _legal(parameters, table, state, actions):
+def start(parameters, table, state):
+    state[MOVER], state[BOARD] = CHANCE, parameters[GIVEN]
+
+
+@kernel
+def legal(parameters, table, state, actions):
     row = _row(parameters, state)
     for index in range(parameters[row + _COUNT]):
         actions[index] = parameters[parameters[row + _ACTIONS] + index]
     return parameters[row + _COUNT]
 
 
+@inline_kernel
+def _pairs_of_hands(parameters, table, actions, probabilities):
+    """Lists all pairs of hands with a weight. The table has the weights of player 0's hands, then of player 1's."""
+    deck, count = parameters[DECK], 0
+    hands = deck * (deck - 1) // 2
+    first = 0
+    for low in range(deck):
+        for high in range(low + 1, deck):
+            second = 0
+            for other_low in range(deck):
+                for other_high in range(other_low + 1, deck):
+                    weight = table[first] * table[hands + second]
+                    cards = (1 << other_low) | (1 << other_high)
+                    if weight > 0.0 and cards & (1 << low | 1 << high) == 0:
+                        actions[count] = ((low * deck + high) * deck + other_low) * deck + other_high
+                        probabilities[count] = weight
+                        count += 1
+                    second += 1
+            first += 1
+    return count
+
+
 @kernel
-def _outcomes(parameters, table, state, actions, probabilities):
-    dealt = state[_BOARD]
+def outcomes(parameters, table, state, actions, probabilities):
+    if state[DEALT] < parameters[_AT_ONCE] - 1:
+        return _pairs_of_hands(parameters, table, actions, probabilities)
+    dealt = state[BOARD]
     for player in range(parameters[_PLAYERS]):
-        dealt |= state[_HOLE + player]
-    return equally_likely(list_bits(~dealt & ((1 << parameters[_DECK]) - 1), actions), probabilities)
+        dealt |= state[HOLE + player]
+    return equally_likely(list_bits(~dealt & ((1 << parameters[DECK]) - 1), actions), probabilities)
 
 
 @kernel
-def _apply(parameters, table, state, action):
+def apply(parameters, table, state, action):
     num_hole = parameters[_NUM_HOLE]
     if state[MOVER] == CHANCE:
-        player = state[_DEALT] // num_hole
-        state[_HOLE + player if player < parameters[_PLAYERS] else _BOARD] |= 1 << action
-        state[_DEALT] += 1
+        count = parameters[_AT_ONCE] if state[DEALT] < parameters[_PLAYERS] * num_hole else 1
+        for place in range(state[DEALT] + count - 1, state[DEALT] - 1, -1):
+            player = place // num_hole
+            state[HOLE + player if player < parameters[_PLAYERS] else BOARD] |= 1 << action % parameters[DECK]
+            action //= parameters[DECK]
+        state[DEALT] += count
     else:
         row, index = _row(parameters, state), 0
         while parameters[parameters[row + _ACTIONS] + index] != action:
             index += 1
-        state[_NODE] = parameters[row + _CHILD] + index
+        state[NODE] = parameters[row + _CHILD] + index
     row = _row(parameters, state)
     player = parameters[row + _PLAYER]
     if player == ALL_FOLDED:
         state[MOVER] = TERMINAL
-    elif state[_DEALT] < parameters[_PLAYERS] * num_hole + parameters[row + _NUM_BOARD]:
+    elif state[DEALT] < parameters[_PLAYERS] * num_hole + parameters[row + _NUM_BOARD] - parameters[NUM_GIVEN]:
         state[MOVER] = CHANCE
     else:
         state[MOVER] = TERMINAL if player == SHOWDOWN else player
@@ -91,7 +125,7 @@ def _apply(parameters, table, state, action):
 
 @inline_kernel
 def _strength(parameters, state, player):
-    cards, by_suit, num_suits = state[_HOLE + player] | state[_BOARD], 0, parameters[_SUITS]
+    cards, by_suit, num_suits = state[HOLE + player] | state[BOARD], 0, parameters[_SUITS]
     while cards:
         card = lowest_bit(cards)
         by_suit |= 1 << (RANKS * (card % num_suits) + card // num_suits)
@@ -100,10 +134,16 @@ def _strength(parameters, state, player):
 
 
 @kernel
-def _returns(parameters, table, state, payoffs):
+def returns(parameters, table, state, payoffs):
     row, num_players = _row(parameters, state), parameters[_PLAYERS]
     spent, folded = row + _SPENT, parameters[row + _FOLDED]
     is_showdown = parameters[row + _PLAYER] == SHOWDOWN
+    if not is_showdown:  # the pot goes to the player who has not folded
+        winner = lowest_bit(~folded)
+        for player in range(num_players):
+            payoffs[player] -= parameters[spent + player]
+            payoffs[winner] += parameters[spent + player]
+        return
     # Side pots, the smallest first: from `paid` to `level` chips of each player who has spent that much.
     paid, level = 0, -1
     while level != 0:
@@ -114,15 +154,12 @@ def _returns(parameters, table, state, payoffs):
                 num_paying += 1
                 level = min(level, chips) if level else chips
                 if not folded >> player & 1:
-                    strength = _strength(parameters, state, player) if is_showdown else 0
+                    strength = _strength(parameters, state, player)
                     num_winners = num_winners + 1 if strength == best else (1 if strength > best else num_winners)
                     best = max(best, strength)
         for player in range(num_players):
             if parameters[spent + player] > paid:
-                has_won = not folded >> player & 1
-                if has_won and is_showdown:
-                    has_won = _strength(parameters, state, player) == best
-                if has_won:
+                if not folded >> player & 1 and _strength(parameters, state, player) == best:
                     payoffs[player] += (level - paid) * (num_paying - num_winners) / num_winners
                 else:
                     payoffs[player] -= level - paid
@@ -130,7 +167,7 @@ def _returns(parameters, table, state, payoffs):
 
 
 @inline_kernel
-def _list_cards(cards, view, begin):
+def list_cards(cards, view, begin):
     while cards:
         view[begin] = lowest_bit(cards) + 1
         cards &= cards - 1
@@ -138,31 +175,31 @@ def _list_cards(cards, view, begin):
 
 
 @kernel
-def _look(parameters, table, state, player, view):
-    _list_cards(state[_HOLE + player], view, 0)
-    _list_cards(state[_BOARD], view, parameters[_NUM_HOLE])
-    view[parameters[_NUM_HOLE] + parameters[_MOST_BOARD]] = state[_NODE]
+def look(parameters, table, state, player, view):
+    list_cards(state[HOLE + player], view, 0)
+    list_cards(state[BOARD], view, parameters[_NUM_HOLE])
+    view[parameters[_NUM_HOLE] + parameters[_MOST_BOARD]] = state[NODE]
 
 
 @inline_kernel
 def _hand_and_board(parameters, state, player):
-    deck, num_board = parameters[_DECK], parameters[_row(parameters, state) + _NUM_BOARD]
+    deck, num_board = parameters[DECK], parameters[_row(parameters, state) + _NUM_BOARD]
     num_boards = parameters[_BINOMIALS + num_board * (deck + 1) + deck]
-    return _set_number(parameters, state[_HOLE + player]) * num_boards + _set_number(parameters, state[_BOARD])
+    return _set_number(parameters, state[HOLE + player]) * num_boards + _set_number(parameters, state[BOARD])
 
 
 @kernel
-def _observe(parameters, table, state, player, action):
+def observe(parameters, table, state, player, action):
     row, cards = _row(parameters, state), 0
     if action < 0:
         return _hand_and_board(parameters, state, player) * parameters[_MOST_FIRST] + parameters[row + _NEXT]
     if parameters[row + _HAS_NEW_BOARD]:
-        cards = _set_number(parameters, state[_BOARD])
+        cards = _set_number(parameters, state[BOARD])
     return cards * parameters[_MOST_NEXT] + parameters[row + _NEXT]
 
 
 def _table_of(
-    nodes: list[Node], begin: int, boards: list[int], hands: int, num_boards: list[int]
+    nodes: Sequence[Node], begin: int, boards: Sequence[int], hands: int, num_boards: list[int]
 ) -> tuple[list[int], int, int, dict[str, Any]]:
     """Returns a row for each betting sequence and then the actions of all, to be put at `begin` of the parameters.
 
@@ -204,6 +241,44 @@ def _table_of(
     return rows + actions, most_next, most_first, sizes
 
 
+def layout_of(
+    nodes: Sequence[Node],
+    deck: int,
+    suits: int,
+    num_hole: int,
+    boards: Sequence[int],
+    *,
+    at_once: int = 1,
+    given: int = 0,
+    symbols: tuple[Sequence[str] | None, Sequence[str] | None] = (None, None),
+    **more: Any,
+) -> Layout:
+    """Returns the layout of a poker game with these betting sequences, and as many board cards by rounds as `boards`.
+
+    `given` are the cards on the board at the beginning; `symbols` are those of cards and of betting sequences.
+    """
+    players, counts = len(nodes[0].spent), range(max(num_hole, boards[-1]) + 1)
+    coefficients = [math.comb(card, count) for count in counts for card in range(deck + 1)]
+    first_row, hands = _BINOMIALS + len(coefficients), math.comb(deck, num_hole)
+    num_boards = [math.comb(deck, count) for count in boards]
+    table, most_next, most_first, sizes = _table_of(nodes, first_row, boards, hands, num_boards)
+    header = [players, suits, deck, num_hole, boards[-1], first_row, most_next, most_first]
+    header += [at_once, given, given.bit_count()]
+    sizes |= {"state_size": HOLE + players}
+    sizes |= {"perfect_recall": len({count for count in boards if count > given.bit_count()}) < 2}
+    return Layout(
+        fields=(
+            Field("hole", deck + 1, num_hole, private=True, symbols=symbols[0]),
+            Field("board", deck + 1, boards[-1], symbols=symbols[0]),
+            Field("bets", len(nodes), symbols=symbols[1]),
+        ),
+        max_chance_nodes=players * num_hole // at_once + boards[-1] - given.bit_count(),
+        num_players=players,
+        parameters=np.array([*header, *coefficients, *table]),
+        **(sizes | more),
+    )
+
+
 class UniversalPokerRules(OpenSpielRules):
     short_name = "universal_poker"
     defaults = {  # noqa: RUF012
@@ -212,7 +287,7 @@ class UniversalPokerRules(OpenSpielRules):
         "numPlayers": 2, "numRanks": 6, "numRounds": 2, "numSuits": 4, "potSize": 0, "raiseSize": "100 100",
         "stack": "1200 1200",
     }  # fmt: skip
-    rules = Rules(chance_begins, _legal, _apply, _returns, _look, _outcomes, _observe)
+    rules = Rules(start, legal, apply, returns, look, outcomes, observe)
 
     @classmethod
     def layout(cls, parameters: Parameters) -> Layout:
@@ -221,41 +296,46 @@ class UniversalPokerRules(OpenSpielRules):
         num_hole = parameters.whole_number("numHoleCards", 1, 3)
         board = numbers_of(parameters, "numBoardCards", parameters["numRounds"])
         parameters.require(sum(board) <= _MAX_BOARD, f"give at most {_MAX_BOARD} in all", "numBoardCards")
-        is_enough = betting.num_players * num_hole + sum(board) <= suits * ranks
+        deck = suits * ranks
+        is_enough = betting.num_players * num_hole + sum(board) <= deck
         parameters.require(is_enough, "there are not enough cards for hands and board", "numSuits", "numRanks")
-        deck, boards, players = suits * ranks, list(itertools.accumulate(board)), betting.num_players
-        nodes = betting.sequences
-        counts = range(max(num_hole, boards[-1]) + 1)
-        coefficients = [math.comb(card, count) for count in counts for card in range(deck + 1)]
-        first_row = _BINOMIALS + len(coefficients)
-        hands, num_boards = math.comb(deck, num_hole), [math.comb(deck, count) for count in boards]
-        table, most_next, most_first, sizes = _table_of(nodes, first_row, boards, hands, num_boards)
-        header = [players, suits, deck, num_hole, boards[-1], first_row, most_next, most_first]
+        boards, players = list(itertools.accumulate(board)), betting.num_players
+        given, reaches = board_of(parameters, "boardCards", deck, suits), parameters["handReaches"]
+        parameters.require(given.bit_count() <= boards[-1], f"give at most {boards[-1]} cards", "boardCards")
+        is_full = (deck, players, num_hole) == (52, 2, 2)
+        parameters.require(is_full or not reaches, "give none but with two players, 52 cards and 2 each", "handReaches")
         most = max(betting.blinds) + sum(map(operator.mul, betting.max_raises, betting.raise_sizes))
         second, richest = sorted(betting.stacks)[-2:]
-        return Layout(
-            state_size=_HOLE + players,
-            fields=(
-                Field("hole", deck + 1, num_hole, private=True),
-                Field("board", deck + 1, boards[-1]),
-                Field("bets", len(nodes)),
-            ),
+        return layout_of(
+            betting.sequences,
+            deck,
+            suits,
+            num_hole,
+            boards,
+            at_once=4 if reaches else 1,
+            given=given,
+            table=_joint_weights(parameters, given) if reaches else (),
+            max_chance_outcomes=math.comb(deck, 4) * 6 if reaches else deck,
             num_distinct_actions=_num_actions(parameters),
-            max_chance_outcomes=deck,
-            max_chance_nodes=players * num_hole + boards[-1],
             min_utility=-float(most if betting.is_limit else second),
             max_utility=float(most * (players - 1) if betting.is_limit else sum(betting.stacks) - richest),
-            num_players=players,
-            parameters=np.array([*header, *coefficients, *table]),
-            perfect_recall=sum(count > 0 for count in board) < 2,
-            **sizes,
         )
+
+    @cached_property
+    def deal(self) -> Deal | None:  # type: ignore[override]
+        """The hands with their weights, of games of two players with two cards each."""
+        given, suits, board = self.given, self.given["numSuits"], int(self.first_state[BOARD])
+        if (given["numPlayers"], given["numHoleCards"]) != (2, 2):
+            return None
+        deck, boards = suits * given["numRanks"], numbers_of(given, "numBoardCards", given["numRounds"])
+        weights = weights_of(given, "handReaches", deck, suits, board)
+        return Deal(deck, suits, list(itertools.accumulate(boards)), board, weights, self._betting.sequences)
 
     def information_state(self, player: int, view: Sequence[int]) -> str:
         """Returns the player's information state, such as "[Round 0][Player: 0][Pot: 200][Money: 1100 1100]..."."""
         (*cards, number), num_hole = view, self.given["numHoleCards"]
         node, hole, board = self._betting.sequences[number], cards[:num_hole], cards[num_hole:]
-        pot = max(node.spent) * (len(node.spent) - len(node.folded))
+        pot = node.highest * (len(node.spent) - len(node.folded))
         money = " ".join(str(stack - spent) for stack, spent in zip(self._betting.stacks, node.spent, strict=True))
         return (
             f"[Round {node.round}][Player: {player}][Pot: {pot}][Money: {money}][Private: {self._cards_text(hole)}]"
@@ -270,7 +350,14 @@ class UniversalPokerRules(OpenSpielRules):
         """Returns the cards, which are numbers plus 1 in ascending order, the highest first, such as "4h4c"."""
         suits = self.given["numSuits"]
         numbers = [card - 1 for card in reversed(cards) if card]
-        return "".join(_RANK_NAMES[number // suits] + _SUIT_NAMES[number % suits] for number in numbers)
+        return "".join(card_text(number, suits) for number in numbers)
+
+
+def _joint_weights(parameters: Parameters, given: int) -> np.ndarray:
+    """Returns the weights of both players' hands, such that the products of all pairs sum to 1."""
+    cards, weights = cards_of_hands(52), weights_of(parameters, "handReaches", 52, 4, given)
+    weights[0] /= weights[0] @ masses(cards, weights[1])
+    return weights.reshape(-1)
 
 
 def _num_actions(parameters: Parameters) -> int:

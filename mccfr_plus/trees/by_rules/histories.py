@@ -148,7 +148,7 @@ def traverse_histories(tree, thread, strategy, player, piece, num_pieces):
                 here[_FIRST], here[_COUNT] = low_of(found), high_of(found)
                 # In the cache, as the slots' actions are not.
                 num_legal = RULE_LEGAL(parameters, table, state, actions[at(depth)])
-                if not has_actions(tree, root + 8 * words_per_row() * depth, num_legal, high_of(found)):
+                if not has_actions(tree, root + 8 * words_per_row() * depth, actions[at(depth)], num_legal, found):
                     return False, histories
                 if NUM_SYMMETRIES() > 1:
                     own = row[place_of_frame(mover)]

@@ -116,7 +116,7 @@ def fetch_infoset(tree, scratch, infoset, player):
     fetch_word(words, first)
     fetch_word(words, first + count - 1)
     fetch_ahead(first_strategy_of(words), first, count)
-    if NUM_SYMMETRIES() > 1:
+    if NUM_SYMMETRIES() > 1 or KEYED():
         fetch_ahead(slot_actions_of(words), first, count)
     if traverser_of(tree, scratch)[0] in (player, ALL_PLAYERS):
         prefetch(scratch.stamps, first)
@@ -331,16 +331,20 @@ def _list_actions(tree, scratch, node, payload):
     Returns `has_actions`.
     """
     if NUM_SYMMETRIES() == 1 or payload >= tree.expansion[FIRST_UNIFORM]:
-        count = RULE_LEGAL(parameters_of(tree), table_of(tree), state_at(node), actions_of(tree, scratch))
-        return has_actions(tree, node, count, high_of(row_at(node)[place_of_infoset()]))
+        actions = actions_of(tree, scratch)
+        count = RULE_LEGAL(parameters_of(tree), table_of(tree), state_at(node), actions)
+        return has_actions(tree, node, actions, count, row_at(node)[place_of_infoset()])
     return True
 
 
 @inline_kernel
-def has_actions(tree, node, count, expected):
-    """Returns whether a node has as many actions as its infoset. If keys do not tell nodes apart that have others, the
-    traversal ends."""
-    is_same = not KEYED() or count == expected
+def has_actions(tree, node, actions, count, infoset):
+    """Returns whether a node has its infoset's actions. If not, keys do not tell nodes apart: the traversal ends."""
+    first, is_same = low_of(infoset), not KEYED() or count == high_of(infoset)
+    if KEYED() and is_same and first < tree.expansion[FIRST_UNIFORM]:
+        expected = slot_actions_of(tree.expansion)
+        for index in range(count):
+            is_same &= expected[at(first + index)] == actions[at(index)]
     if unlikely(not is_same):
         words = numba.carray(pointer(tree.expansion[expansion.SELF]), NUM_WORDS, np.int64)
         words[expansion.CONFLICT_NODE] = node

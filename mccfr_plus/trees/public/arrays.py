@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from mccfr_plus.kernels.compile import inline_kernel
-from mccfr_plus.kernels.slots import Constant
+from mccfr_plus.kernels.slots import Constant, optional_slot
 from mccfr_plus.trees.scratch import at
 
 # One record per step of a traversal of the public tree, parents first: a decision (`kind` is the player), `CHANCE`, an
@@ -59,12 +59,17 @@ class PublicArrays(NamedTuple):
     row_start: np.ndarray  # [any] int64
     change_hand: np.ndarray  # [any] int32: the other player's hand
     change: np.ndarray  # [any] float64
+    # In the place of matrices where all hands are pairs of cards with a strength: see `trees.public.showdowns`.
+    hands: np.ndarray  # [any] HAND: those of all tables
+    tables: np.ndarray  # [num_tables, 2, 2] int64: by player, where the hands of each begin, and their number
+    order: np.ndarray  # [any] int32: numbers of hands at players' last nodes
     segments: np.ndarray  # [num_segments, 11] int64: consecutive nodes that belong to one thread, or to the top
     expansion: np.ndarray  # all zeros, as in complete trees
 
 
+@optional_slot
 @inline_kernel
-def add_end(tree, reach, gradient, player, end, weight):
+def ADD_END(tree, reach, gradient, player, end, weight):
     """Adds an end to the player's gradient, given the other player's reach. `gradient` is modified in place."""
     ends, matrices, other = tree.ends, tree.matrices, 1 - player
     slot, stride, hands = ends[at(end), player, SLOT], ends[at(end), player, STRIDE], ends[at(end), player, HANDS]
@@ -105,7 +110,7 @@ def public_gradient(tree, reach, gradient, player):
         gradient[at(slot)] = 0.0
     gradient[at(tree.slot_range[-1] + player)] = 0.0
     for end in range(len(tree.ends)):
-        add_end(tree, reach, gradient, player, end, 1.0)
+        ADD_END(tree, reach, gradient, player, end, 1.0)
 
 
 def with_changes(ends: np.ndarray, matrices: np.ndarray) -> dict[str, np.ndarray]:

@@ -21,9 +21,11 @@ from mccfr_plus.trees.info_states import InfoStates, key_places
 from mccfr_plus.trees.loading import action_name, is_converted, load_game
 from mccfr_plus.trees.needs import INFOSETS, PUBLIC
 from mccfr_plus.trees.public import histories
-from mccfr_plus.trees.public.arrays import HANDS, IS_PUBLIC, MATRIX, SLOT, PublicArrays, with_changes
+from mccfr_plus.trees.public.arrays import ADD_END, HANDS, IS_PUBLIC, MATRIX, SLOT, PublicArrays, with_changes
 from mccfr_plus.trees.public.builder import build
+from mccfr_plus.trees.public.dealt import build_dealt, predicted_sizes
 from mccfr_plus.trees.public.sharing import segments_of
+from mccfr_plus.trees.public.showdowns import NO_TABLES, add_end_by_strength
 from mccfr_plus.trees.public.sources import source_of_rules, source_of_tree
 from mccfr_plus.trees.tree import Tree
 
@@ -59,6 +61,10 @@ class PublicTree(Tree):
         self.bindings: Bindings = {IS_PUBLIC: True}
         self._rules: RulesGame | None = None if isinstance(game, GameTree) else compiled_rules(loaded)
         self._stored: GameTree | None = None
+        if self._rules is not None and self._rules.deal is not None:
+            self.bindings[ADD_END] = add_end_by_strength
+            self._take(*build_dealt(self._rules))
+            return
         if self._rules is not None:
             rules, source = source_of_rules(self._rules)
         else:
@@ -69,7 +75,7 @@ class PublicTree(Tree):
             raise GameError(_refusal(loaded, status, path))
         self._take(found, counts.tolist(), source.max_depth)
 
-    def _take(self, found: Any, counts: list[int], max_depth: int) -> None:
+    def _take(self, found: Any, counts: list[int], max_depth: int, tables: dict[str, np.ndarray] | None = None) -> None:
         """Numbers infosets and slots of both players together."""
         self.num_nodes = self.node_capacity = num_nodes = counts[histories.NODES]
         infosets, slots = (counts[begin : begin + 2] for begin in (histories.INFOSETS, histories.SLOTS))
@@ -105,7 +111,7 @@ class PublicTree(Tree):
             infosets=records,
             infoset_range=np.array([0, infosets[0], len(records)]),
             slot_range=np.array([0, slots[0], num_slots]),
-            **with_changes(ends, found.matrices),
+            **(with_changes(ends, found.matrices) | NO_TABLES if tables is None else tables | {"ends": ends}),
             scales=found.scales[: len(ends)].copy(),
             matrices=found.matrices[: counts[histories.VALUES]].copy(),
             segments=np.zeros((0, 11), np.int64),
@@ -230,6 +236,8 @@ def predict(rules: RulesGame, num_leaves: float) -> tuple[float, float] | None:
     """
     if rules.sizes.num_players != 2 or rules.sizes.max_chance_nodes == 0:  # hands are dealt
         return None
+    if rules.deal is not None:
+        return predicted_sizes(rules.deal)
     status, found, counts, _ = build(*source_of_rules(rules), _TRIAL_HISTORIES)
     leaves = int(counts[histories.LEAVES])
     if status not in (histories.DONE, histories.PAUSED) or not leaves:

@@ -11,6 +11,7 @@ from mccfr_plus.games.rules import TERMINAL
 from mccfr_plus.kernels.compile import inline_kernel, kernel
 from mccfr_plus.kernels.intrinsics import pointer
 from mccfr_plus.trees.public.arrays import (
+    ADD_END,
     FIRST,
     FIRST_END,
     FIRST_SLOT,
@@ -20,7 +21,6 @@ from mccfr_plus.trees.public.arrays import (
     OWNER,
     TOP,
     PublicArrays,
-    add_end,
 )
 from mccfr_plus.trees.scratch import at, note_touched, pass_reach
 
@@ -77,7 +77,7 @@ def shared_gradient(parameters, sampling_weights, tree, strategy, scratch, playe
     for segment in tree.segments:
         if segment[OWNER] == thread:
             for end in range(segment[FIRST_END], segment[LAST_END]):
-                add_end(tree, scratch.reach, gradient, player, end, 1.0)
+                ADD_END(tree, scratch.reach, gradient, player, end, 1.0)
     list_part(tree, scratch, player, thread, 0)
     scratch.counts[0]["nodes_touched"] += len(tree.nodes) if thread == 0 else 0
 

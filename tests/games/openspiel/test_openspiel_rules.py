@@ -62,6 +62,7 @@ _SMALL_UNIVERSAL = [
     )
 ]
 _SMALL_DECK = "numHoleCards=2,numSuits=4,numRanks=3,numBoardCards=0 3,blind=2 1,firstPlayer=2 1,stack=12 12"
+_SUBGAME = "blind=100 50,firstPlayer=2 1 1 1,potSize=500"
 _ONE_TABLE = "blind=50 100 0 0 0 0,firstPlayer=3 1 1 1,stack=500 900 400 100 600 300"
 UNIVERSAL_POKER = {
     f"universal_poker({parameters})": plays
@@ -79,6 +80,9 @@ UNIVERSAL_POKER = {
         "stack=15 20 30,bettingAbstraction=fchpa": 300,
         "numPlayers=5,numRanks=2,stack=10 10 10 10 10,blind=1 1 1 1 10": 300,
         "numPlayers=3,numRanks=2,stack=10 3 4,blind=1 3 4": 100,
+        f"{_HOLDEM},{_SUBGAME},stack=2000 1500,bettingAbstraction=fchpa,boardCards=4s8hTc9h": 500,
+        f"{_HOLDEM},{_SUBGAME},stack=450 400,bettingAbstraction=fullgame,boardCards=4s8hTc9h2s": 500,
+        f"{_HOLDEM},{_SUBGAME},betting=limit,raiseSize=10 10 20 20,maxRaises=3 3 3 3,boardCards=4s8h": 500,
     }.items()
 }
 IMPERFECT_RECALL = {
@@ -123,7 +127,8 @@ NO_RULES = {
     "turn_based_simultaneous_game(game=goofspiel(num_cards=4,num_turns=3))": "OpenSpiel's game does not end",
     "liars_dice(numdice=8,dice_sides=4)": "numdice=8, dice_sides=4: 64 bids; give at most 62",
     "tic_tac_toe": "there are no compiled rules of tic_tac_toe: OpenSpiel's games with rules are kuhn_poker, ",
-    "universal_poker(potSize=200)": "potSize=200: subgames have no rules",
+    "universal_poker(potSize=2400)": "potSize=2400: give the same chips of each player, and less than the stacks",
+    "universal_poker(boardCards=2c2c)": "boardCards='2c2c': '2c' is there twice",
     "universal_poker(bettingAbstraction=fchpa,blind=100 50)": "lists a half-pot raise that it does not accept",
     "universal_poker(bettingAbstraction=fullgame)": "there are more than 250,000 betting sequences",
 }

@@ -1,0 +1,68 @@
+"""Published endgames of Libratus: ``python benchmarks/endgames.py solve --folder=FOLDER``.
+
+solve  time of an iteration, memory as said before the run and as measured, and exploitability in % of the pot
+
+The folder has files of https://github.com/Sandholm-Lab/LibratusEndgames, subgame1.txt and so on. Memory is predicted
+for minimizers with one table, such as rm+.
+"""
+
+import resource
+import time
+from pathlib import Path
+
+import pyspiel
+from absl import flags
+from measuring import FLAGS, run
+
+import mccfr_plus
+from mccfr_plus.games import compiled_rules, load_libratus_endgame
+from mccfr_plus.solver.choice import BYTES_PER_PUBLIC_SLOT
+from mccfr_plus.trees.public.dealt import predicted_sizes
+
+flags.DEFINE_string("folder", None, "The folder of the endgames", required=True)
+flags.DEFINE_string("minimizer", "rm+", "Minimizer")
+flags.DEFINE_integer("threads", 1, "Threads")
+flags.DEFINE_float("percent", 0.05, "Stop below this exploitability, in % of the pot")
+flags.DEFINE_float("seconds", 300, "or after so many CPU seconds")
+
+
+def solver_of(game):
+    return mccfr_plus.Solver(game, "full", FLAGS.minimizer, tree="public", threads=FLAGS.threads)
+
+
+def resident():
+    """Returns the resident memory in MB."""
+    pages = int(Path("/proc/self/statm").read_text().split()[1])
+    return pages * resource.getpagesize() / 1e6
+
+
+def peak():
+    """Returns the peak resident memory in MB."""
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e3
+
+
+def solve():
+    solver_of(pyspiel.load_game("holdem_subgame(board=4s3h2s2h4d,pot=20,stack=20,ranks=3)")).run(1).exploitability()
+    for path in sorted(Path(FLAGS.folder).glob("subgame*.txt"), reverse=True):
+        is_river = "-round 4" in path.read_text()
+        game = load_libratus_endgame(path, "0.5 1;0.5 1;1" if is_river else "100%")
+        rules, before = compiled_rules(game), resident()
+        said, pot = BYTES_PER_PUBLIC_SLOT * predicted_sizes(rules.deal)[0] / 1e6, rules.given["pot"]
+        begin = time.process_time()
+        solver = solver_of(game)
+        tree, built, spent, share = solver.tree, time.process_time() - begin, 0.0, 100.0
+        print(f"{path.name}: {tree.num_nodes:,} public nodes, {tree.num_slots:,} slots, built in {built:.1f} CPU s")
+        while share > FLAGS.percent and spent < FLAGS.seconds:
+            begin = time.process_time()
+            solver.run(max(solver.iterations, 100))
+            spent += time.process_time() - begin
+            share = 100 * solver.exploitability() / pot
+            each = 1e3 * spent / solver.iterations
+            print(
+                f"  {solver.iterations:6} iterations {spent:7.2f} CPU s, {each:.2f} ms each: {share:.4f} % of the pot"
+            )
+        print(f"  memory: {said:.0f} MB said, {peak() - before:.0f} MB more at the peak", flush=True)
+
+
+if __name__ == "__main__":
+    run(__doc__, {"solve": solve})

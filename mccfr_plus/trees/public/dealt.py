@@ -1,0 +1,229 @@
+"""Public trees of poker games, made from the hands, the boards and the betting sequences, not from pairs of hands."""
+
+import itertools
+import math
+from functools import cached_property
+from typing import NamedTuple
+
+import numpy as np
+
+from mccfr_plus.errors import GameError
+from mccfr_plus.games.deal import Deal, masses
+from mccfr_plus.games.game import RulesGame
+from mccfr_plus.games.openspiel.betting_tree import ALL_FOLDED
+from mccfr_plus.games.rules import CHANCE, TERMINAL
+from mccfr_plus.trees.info_states import key_places
+from mccfr_plus.trees.public.arrays import LEAVE, PUBLIC_NODE
+from mccfr_plus.trees.public.builder import Found
+from mccfr_plus.trees.public.histories import ACTIONS, ENDS, INFOSETS, LEAVES, NODES, NUM_COUNTS, OUTCOMES, SLOTS
+from mccfr_plus.trees.public.showdowns import HAND, NO_MATRICES
+
+_PRODUCTS_PER_HAND = 10  # which take as long as an end of poker takes for a hand
+
+
+class _Last(NamedTuple):
+    """A player's last action."""
+
+    slot: int  # of the first hand; -1: the player has not moved
+    stride: int
+    board: int
+
+
+class _Board:
+    """The hands of both players that fit a board, given that the other player has one, too."""
+
+    def __init__(self, deal: Deal, board: int):
+        fits = (board >> deal.cards & 1 == 0).all(1)
+        weights = np.where(fits, deal.weights, 0.0)
+        self.total = float(weights[0] @ masses(deal.cards, weights[1]))
+        counts = [masses(deal.cards, (weights[1 - player] > 0) * 1.0) for player in range(2)]
+        self.pairs = int(((weights[0] > 0) * counts[0]).sum())
+        self.hands = [np.flatnonzero((weights[player] > 0) & (counts[player] > 0)) for player in range(2)]
+        self._is_last, self.strengths = board.bit_count() == deal.boards[-1], np.zeros(len(fits), np.int64)
+        if self._is_last:
+            self.strengths = deal.strengths(board)
+            self.hands = [hands[np.argsort(self.strengths[hands], kind="stable")] for hands in self.hands]
+        self._deal = deal
+
+    @cached_property
+    def places(self) -> list[np.ndarray]:
+        """By player, the place of each hand of the deck among the player's hands."""
+        places = [np.full(len(self.strengths), -1, np.int32) for _ in self.hands]
+        for own, hands in zip(places, self.hands, strict=True):
+            own[hands] = np.arange(len(hands))
+        return places
+
+    def table(self, player: int) -> np.ndarray:
+        """Returns the player's hands as the kernel reads them."""
+        hands, same = self.hands[player], self.places[1 - player][self.hands[player]]
+        table = np.zeros(len(hands), HAND)
+        table["low"], table["high"] = self._deal.cards[hands].T
+        table["group"] = np.searchsorted(np.unique(self.strengths), self.strengths[hands])
+        table["same"] = np.where(same < 0, len(self.hands[1 - player]), same)
+        table["chance"] = self._deal.weights[player, hands]
+        return table
+
+
+class _Builder:
+    """Goes through the public tree, depth first, and lists what it finds."""
+
+    def __init__(self, game: RulesGame):
+        self.deal: Deal = game.deal
+        places, self.words = key_places(game.sizes)
+        used = places.word >= 0
+        self._shifts = np.zeros((len(places.word), self.words), np.int64)
+        self._shifts[np.flatnonzero(used), places.word[used]] = 1 << places.shift[used]
+        self._hand_keys = (self.deal.cards + 1) @ self._shifts[:2]
+        self._boards: dict[int, _Board] = {}
+        self.nodes: list[tuple[int, ...]] = []
+        self.actions: list[int] = []
+        self.outcomes: list[float] = []
+        self.outcome_node: list[int] = []
+        self.parents: list[list[np.ndarray]] = [[], []]
+        self.keys: list[list[np.ndarray]] = [[], []]
+        self.num_infosets, self.num_slots, self.num_leaves = [0, 0], [0, 0], 0
+        self.ends: list[list[tuple[int, ...]]] = []
+        self.scales: list[tuple[float, float]] = []
+        self._later: list[int] = []  # cards dealt to the board on the path
+        self.tables: dict[int, int] = {}  # of boards, by their number
+        self._orders: dict[tuple[int, int, int], int] = {}
+        self.orders: list[np.ndarray] = []
+        self._next_order = 0
+
+    def board(self, board: int) -> _Board:
+        if board not in self._boards:
+            self._boards[board] = _Board(self.deal, board)
+        return self._boards[board]
+
+    def visit(self, number: int, board: int, factor: float, last: tuple[_Last, _Last]) -> None:
+        """Enters a betting sequence; `factor` is the probability by chance of each pair of hands over its weight."""
+        node = self.deal.nodes[number]
+        missing = 0 if node.player == ALL_FOLDED else self.deal.boards[node.round] - board.bit_count()
+        if missing > 0:
+            self._deal_cards(number, board, missing, factor, last)
+        elif node.player >= 0:
+            self._decide(number, board, factor, last)
+        else:
+            self._end(number, board, factor, last)
+
+    def _enter(self, *record: int) -> int:
+        self.nodes.append(record)
+        return len(self.nodes) - 1
+
+    def _deal_cards(self, number: int, board: int, missing: int, factor: float, last: tuple[_Last, _Last]) -> None:
+        """Deals cards, in every way that leaves both players a hand."""
+        cards = [card for card in range(self.deal.deck) if board >> card & 1 == 0]
+        dealt = [(each, board | sum(1 << card for card in each)) for each in itertools.combinations(cards, missing)]
+        dealt = [(each, after) for each, after in dealt if self.board(after).total > 0.0]
+        totals = np.array([self.board(after).total for _, after in dealt])
+        first = len(self.outcomes)
+        self.outcomes += (totals / totals.sum()).tolist()
+        self.outcome_node += [0] * len(dealt)
+        this = self._enter(CHANCE, len(dealt), 0, first, 0)
+        for outcome, (each, after) in enumerate(dealt, first):
+            self.outcome_node[outcome] = len(self.nodes)
+            self._later += each
+            self.visit(number, after, factor / math.comb(len(cards) - 4, missing), last)
+            del self._later[-missing:]
+            self._enter(LEAVE, 0, 0, this, 0)
+        self.nodes[this] = (*self.nodes[this][:4], len(self.nodes))
+
+    def _decide(self, number: int, board: int, factor: float, last: tuple[_Last, _Last]) -> None:
+        node = self.deal.nodes[number]
+        player, width, hands = node.player, len(node.children), self.board(board).hands[node.player]
+        first = self.num_slots[player]
+        this = self._enter(player, width, len(hands), self.num_infosets[player], 0)
+        self.parents[player].append(last[player].slot + last[player].stride * self._order(player, last[player], board))
+        cards = [card for card in range(self.deal.deck) if board >> card & 1]
+        if self.deal.is_ordered:
+            cards = [card for card in cards if card not in self._later] + self._later
+        view = np.zeros(len(self._shifts) - 2, np.int64)
+        view[: len(cards)], view[-1] = np.array(cards) + 1, number
+        key = self._hand_keys[hands] + view @ self._shifts[2:]
+        key[:, 0] += player
+        self.keys[player].append(key)
+        self.actions += [self.deal.nodes[child].action for child in node.children]
+        self.num_infosets[player] += len(hands)
+        self.num_slots[player] += len(hands) * width
+        for index, child in enumerate(node.children):
+            own = _Last(first + index, width, board)
+            self.visit(child, board, factor, (own, last[1]) if player == 0 else (last[0], own))
+        self.nodes[this] = (*self.nodes[this][:4], len(self.nodes))
+
+    def _end(self, number: int, board: int, factor: float, last: tuple[_Last, _Last]) -> None:
+        node = self.deal.nodes[number]
+        is_fold, table = node.player == ALL_FOLDED, self.tables.setdefault(board, len(self.tables))
+        self._enter(TERMINAL, 0, 0, len(self.ends), 0)
+        rows, scales = list[tuple[int, ...]](), list[float]()
+        for player in range(2):
+            key = (player, last[player].board, board)
+            if key not in self._orders:
+                self._orders[key] = self._next_order
+                self.orders.append(self._order(player, last[player], board))
+                self._next_order += len(self.orders[-1])
+            rows.append((last[player].slot, last[player].stride, ~table if is_fold else table, self._orders[key]))
+            loses = is_fold and player in node.folded
+            stake = min(node.spent) if not is_fold else node.spent[min(node.folded)]
+            scales.append((-stake if loses else stake) * factor)
+        self.ends.append(rows)
+        self.scales.append((scales[0], scales[1]))
+        self.num_leaves += self.board(board).pairs
+
+    def _order(self, player: int, last: _Last, board: int) -> np.ndarray:
+        """Returns the place at the player's last node of each hand that fits a board."""
+        return self.board(last.board).places[player][self.board(board).hands[player]]
+
+
+def predicted_sizes(deal: Deal) -> tuple[float, float]:
+    """Returns how many slots the public tree has, and about as many products as an iteration takes time for."""
+    slots, products, cards = 0, 0, [card for card in range(deal.deck) if deal.given >> card & 1 == 0]
+    for which, count in enumerate(deal.boards):
+        nodes = [node for node in deal.nodes if node.round == which]
+        widths = [sum(len(node.children) for node in nodes if node.player == player) for player in range(2)]
+        ends, missing = sum(node.player < 0 for node in nodes), count - deal.given.bit_count()
+        orders = math.factorial(missing) if deal.is_ordered else 1
+        for more in itertools.combinations(cards, missing) if nodes else ():
+            hands = _Board(deal, deal.given | sum(1 << card for card in more)).hands
+            slots += orders * sum(width * len(own) for width, own in zip(widths, hands, strict=True))
+            products += orders * ends * _PRODUCTS_PER_HAND * sum(map(len, hands))
+    return float(slots), float(products)
+
+
+def build_dealt(game: RulesGame) -> tuple[Found, list[int], int, dict[str, np.ndarray]]:
+    """Returns what `histories.traverse` finds, `Room.counts`, the longest history, and what stands for matrices."""
+    if not game.sizes.perfect_recall:
+        why = "information states do not tell in which order later cards were dealt; holdem_subgame does"
+        raise GameError(
+            f"tree='public': {game.short_name} with several rounds of cards to come has no public tree: {why}."
+        )
+    builder = _Builder(game)
+    given, none = builder.deal.given, _Last(-1, 0, builder.deal.given)
+    builder.visit(0, given, 1.0 / builder.board(given).total, (none, none))
+    counts, most = [0] * NUM_COUNTS, max(builder.num_infosets)
+    counts[NODES], counts[OUTCOMES] = len(builder.nodes), len(builder.outcomes)
+    counts[ACTIONS], counts[ENDS], counts[LEAVES] = len(builder.actions), len(builder.ends), builder.num_leaves
+    counts[INFOSETS : INFOSETS + 2], counts[SLOTS : SLOTS + 2] = builder.num_infosets, builder.num_slots
+    parents, keys = np.zeros((most, 2), np.int32), np.zeros((most, 2, builder.words), np.int64)
+    for player, infosets in enumerate(builder.num_infosets):
+        parents[:infosets, player] = np.concatenate([np.zeros(0, np.int32), *builder.parents[player]])
+        keys[:infosets, player] = np.concatenate([np.zeros((0, builder.words)), *builder.keys[player]])
+    found = Found(
+        nodes=np.array(builder.nodes, PUBLIC_NODE),
+        outcomes=np.array(builder.outcomes),
+        outcome_node=np.array(builder.outcome_node, np.int32),
+        actions=np.array(builder.actions, np.int32),
+        parents=parents,
+        keys=keys,
+        ends=np.array(builder.ends, np.int32),
+        scales=np.array(builder.scales),
+        matrices=np.zeros(0),
+        known=np.zeros((0, 2), np.int64),
+    )
+    tables = [builder.board(board).table(player) for board in builder.tables for player in range(2)]
+    sizes = np.array([len(table) for table in tables])
+    arrays: dict[str, np.ndarray] = {
+        "hands": np.concatenate(tables),
+        "tables": np.stack([np.cumsum(sizes) - sizes, sizes], axis=1).reshape(-1, 2, 2),
+        "order": np.concatenate(builder.orders),
+    }
+    return found, counts, game.sizes.max_game_length + game.sizes.max_chance_nodes, NO_MATRICES | arrays
