@@ -64,7 +64,7 @@ _TO_LIST_LEAVES = 2 * 1.6e-8  # they are counted first
 _SYMMETRY_FACTOR = 1.5  # times as long for a history
 
 # A public tree takes the place of a stored one of at least so many histories, as its kernel takes seconds to compile,
-# if an iteration has at most half as many products: a stored tree has two per terminal node, which take 0.6 ns each.
+# if an iteration has at most half as many products: a stored tree has two per terminal node.
 _LEAST_HISTORIES_OF_PUBLIC = 1_000_000
 # leduc_ranks(ranks=13) and liars_dice(numdice=2,dice_sides=5) with rm+, November 2026.
 _SECONDS_PER_PRODUCT, _SECONDS_PER_PUBLIC_SLOT, BYTES_PER_PUBLIC_SLOT = 3e-10, 8e-9, 90
