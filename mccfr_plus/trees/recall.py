@@ -15,11 +15,11 @@ _CPU_SECONDS = 5.0
 
 
 def has_perfect_recall(game: pyspiel.Game) -> bool:
-    """Returns what a game's `recall` or its compiled rules say; else whether a sample shows no imperfect recall."""
+    """Returns whether a game's `recall` or its rules promise it, or else a sample shows nothing else."""
     said, rules = getattr(game, "recall", None), compiled_rules(game)
     if said is not None:
         return said == "perfect"
-    return rules.sizes.perfect_recall if rules is not None else sample_recall(game)
+    return (rules is not None and rules.sizes.perfect_recall) or sample_recall(game)
 
 
 def sample_recall(game: pyspiel.Game) -> bool:

@@ -20,7 +20,7 @@ def test_overview_lists_the_verbs(command, arguments):
     assert command("--version").out.startswith("mccfr-plus 0.")
 
 
-def test_help_of_verbs_and_at_most_seventy_flags(command):
+def test_help_of_verbs_and_at_most_71_flags(command):
     """Flags are counted in the help, where each has a line of its own."""
     flags = []
     for verb in VERBS:
@@ -28,7 +28,7 @@ def test_help_of_verbs_and_at_most_seventy_flags(command):
         assert (outcome.code, f"usage: mccfr-plus {verb} " in outcome.out) == (0, True)
         assert outcome.out == command(verb, "x", "--help").out
         flags += [line.strip() for line in outcome.out.splitlines() if line.strip().startswith("--")]
-    assert len(flags) <= 70, flags
+    assert len(flags) <= 71, flags
     assert sum(line.startswith("--import ") for line in flags) == len(VERBS)
 
 

@@ -195,7 +195,7 @@ def test_imperfect_recall_goes_on_bit_for_bit(path):
 def test_imperfect_recall_goes_on_where_no_tree_is_stored(kind, path):
     game = naive.game("goofspiel(num_cards=4,imp_info=False,points_order=descending)")
     by_rules = kind == "rules"  # threads expand nodes in an order that varies
-    config = {"batch": 2, "threads": 1 + by_rules, "alternating": by_rules, "memory": "1GB"}
+    config = {"batch": 2, "threads": 1 + by_rules, "alternating": by_rules, "memory": "4GB"}
     solvers = [Solver(game, "external", "rm", tree=kind, seed=seed, **config).run(7) for seed in (3, 8)]
     assert not solvers[0].tree.perfect_recall
     solvers[0].save_checkpoint(path)

@@ -215,7 +215,7 @@ def test_other_trees_find_what_the_stored_one_finds(game, estimator, options):
     tree = naive.tree_of(game)
     stored = Solver(tree, estimator, "rm+", seed=2, **options).run(20)
     for kind in ("rules", "lazy"):
-        solver = Solver(naive.game(game), estimator, "rm+", seed=2, tree=kind, **options).run(20)
+        solver = Solver(naive.game(game), estimator, "rm+", seed=2, tree=kind, memory="4GB", **options).run(20)
         assert (solver.tree.kind, solver.tree.perfect_recall) == (kind, False)
         assert solver.nodes_touched == stored.nodes_touched
         for strategy, expected in (
@@ -256,7 +256,7 @@ def test_a_gradient_that_does_not_fit_ends_the_run(threads, some, monkeypatch):
     iterations = []
     for kind, room in (("rules", some), ("lazy", some), ("rules", 20)):
         monkeypatch.setattr(ExpandingTree, "entries", (room, room))
-        options = {"averaging": "last", "batch": 8 // threads, "threads": threads, "memory": "1GB"}
+        options = {"averaging": "last", "batch": 8 // threads, "threads": threads, "memory": "4GB"}
         solver = Solver(naive.game(GOOFSPIEL), "outcome", tree=kind, seed=1, **options)
         if room == 20:
             with pytest.raises(BudgetError, match="once per own past"):

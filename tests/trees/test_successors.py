@@ -20,7 +20,7 @@ class Table:
     def __init__(self, slots, infosets, log_words_per_slot):
         self.expansion = np.zeros(n.NUM_BLOCK_WORDS + 1, np.int64)
         self.words = np.zeros(slots << log_words_per_slot, np.int64)
-        self.blocks = np.zeros(n.BLOCK_WORDS_PER_INFOSET * infosets, np.int64)
+        self.blocks = np.zeros(n.most_block_words(infosets, False), np.int64)
         self.expansion[[n.WORDS, n.BLOCKS]] = address_of(self.words), address_of(self.blocks)
         constants = {n.COUNT_BITS: COUNT_BITS, n.LOG_WORDS_PER_SLOT: log_words_per_slot}
         self._find, self._enter = (bind(each, constants, partial=True) for each in (n.find, n.enter))
@@ -52,7 +52,7 @@ def test_blocks_never_take_more_than_they_are_said_to(stride):
     table = Table(1, 300, 0)
     for entered in range(1, 301):
         table.enter(0, stride * entered, entered, 1)
-        assert table.expansion[n.NUM_BLOCK_WORDS] <= n.BLOCK_WORDS_PER_INFOSET * entered
+        assert table.expansion[n.NUM_BLOCK_WORDS] <= n.most_block_words(entered, False)
 
 
 def test_one_successor_takes_no_block():
