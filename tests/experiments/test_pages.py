@@ -8,6 +8,7 @@ import pytest
 from browser import run_script
 
 from mccfr_plus import Solver, compile_game, save_policy
+from mccfr_plus.evaluation.readable import items_of
 from mccfr_plus.evaluation.strategy_page import page_of_strategies, table_of_tree, write_page
 from mccfr_plus.experiments import Result
 from mccfr_plus.experiments.comparison import Comparison, directory_of
@@ -127,9 +128,13 @@ def test_information_states_come_by_reach_and_can_be_searched(tmp_path):
     values = infoset_values(tree, strategy)
     order = np.argsort(-values.reach.round(12), kind="stable")
     assert (len(found["before"]), len(found["after"])) == (100, 200)
-    assert found["after"] == [tree.info_states[i] for i in order[:200]]  # the whole texts
+    shown_as = [
+        "; ".join(f"{label}: {' '.join(words)}" for label, words in items_of("leduc_poker", text))
+        for text in tree.info_states
+    ]
+    assert found["after"] == [shown_as[i] for i in order[:200]]
     assert [float(text) for text in found["reach"]] == pytest.approx(values.reach[order[:200]], rel=1e-3)
-    assert found["open"] == [tree.info_states[order[0]]]
+    assert found["open"] == [shown_as[order[0]]]
     slots = tree.slots(int(order[0]))
     names = [tree.game.action_to_string(0, action) for action in tree.legal_actions(int(order[0]))]
     shown = np.array(found["detail"]).reshape(len(names), 5)  # name, bar, probability, value, regret
@@ -141,10 +146,11 @@ def test_information_states_come_by_reach_and_can_be_searched(tmp_path):
     assert set(colours) == {"Fold", "Call", "Raise"}
     assert len(set(colours.values())) == 3
     assert [colours[title.rpartition(" ")[0]] for title, _ in found["bar"]] == [colour for _, colour in found["bar"]]
-    words = [i for i in order if all(w in tree.info_states[i].lower() for w in ["private:", "3", "round", "2"])]
+    texts = [f"{shown_as[i]} {tree.info_states[i]}".lower() for i in range(tree.num_infosets)]  # both are searched
+    words = [i for i in order if all(w in texts[i] for w in ["private:", "3", "round", "2"])]
     both = [i for i in words if tree.arrays.infosets[i]["player"] == 1]
-    assert found["words"] == [tree.info_states[i] for i in words]
-    assert found["both"] == [tree.info_states[i] for i in both]
+    assert found["words"] == [shown_as[i] for i in words]
+    assert found["both"] == [shown_as[i] for i in both]
     assert found["none"] == []
     assert found["all"] == tree.num_infosets > len(words) > len(both) > 0
     assert found["count"] == f"{len(both)} of {tree.num_infosets} information states"
