@@ -345,7 +345,14 @@ def best_response_value(tree, reach, player, gradient, best):
     on_policy = gradient[empty]
     for slot in range(tree.slot_range[player], tree.slot_range[player + 1]):
         on_policy += gradient[slot] * reach[slot]
-    for infoset in range(tree.infoset_range[player + 1] - 1, tree.infoset_range[player] - 1, -1):
+    pass_best(infosets, gradient, best, tree.infoset_range[player], tree.infoset_range[player + 1])
+    return gradient[empty], on_policy
+
+
+@inline_kernel
+def pass_best(infosets, gradient, best, begin, end):
+    """Passes the largest value of each infoset begin .. end - 1 to its parent; `best` gets its first slot."""
+    for infoset in range(end - 1, begin - 1, -1):
         first = infosets[infoset]["first_slot"]
         chosen = first
         for slot in range(first + 1, first + infosets[infoset]["num_actions"]):
@@ -353,7 +360,6 @@ def best_response_value(tree, reach, player, gradient, best):
                 chosen = slot
         best[infoset] = chosen
         gradient[infosets[infoset]["parent_slot"]] += gradient[chosen]
-    return gradient[empty], on_policy
 
 
 @kernel

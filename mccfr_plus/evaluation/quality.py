@@ -22,11 +22,11 @@ from mccfr_plus.evaluation.sampled_best_response import SampledBestResponse, sam
 from mccfr_plus.evaluation.strategies import Behavior, JointPolicy
 from mccfr_plus.parameters import LARGEST, Seed, check_number, new_state
 from mccfr_plus.trees.loading import load_game
-from mccfr_plus.trees.size_estimate import estimate_size
+from mccfr_plus.trees.recall import has_perfect_recall
 
 GAMES, LOCAL, SAMPLED = "games", "local best response", "sampled best response"
 
-_RECALL_SECONDS = 0.1  # for the test of perfect recall: 0.05 shows it of liars_dice_ir, 0.02 in one of three times
+_RECALL_SECONDS = 0.1  # of the sample that looks for imperfect recall: 0.02 suffices for liars_dice_ir
 _VALUES_SHARE, _SAMPLED_SHARE = 0.13, 0.4  # of the time; local best responses get the rest
 
 # Sampled best responses, with shares of a player's time for them.
@@ -102,7 +102,7 @@ def estimate_quality(
     options: dict[str, Any] = {"confidence": confidence, "seed": rng, "progress": progress}
     values = head_to_head(game, policy, policy, num_games=None, seconds=_VALUES_SHARE * seconds, **options).by_seat
     findings = [Finding("value", player, GAMES, value) for player, value in enumerate(values)]
-    if not _perfect_recall(game, seconds, random.Random(int(rng.integers(2**62)))):
+    if not has_perfect_recall(game, min(_RECALL_SECONDS, seconds)):
         return Quality(tuple(findings), ("the game has imperfect recall: best responses are not defined here.",))
     notes = []
     pace = values[0].seconds / sum(value.samples for value in values)
@@ -130,7 +130,7 @@ def local_bound(
 ) -> ExploitabilityBound | None:  # fmt: skip
     """Returns the lower bound of `estimate_quality`; None if time is short or a sample shows imperfect recall."""
     game, rng = load_game(game), random.Random(int(new_state(seed)[0]))
-    if not _perfect_recall(game, seconds, rng):
+    if not has_perfect_recall(game, min(_RECALL_SECONDS, seconds)):
         return None
     begin, behavior, players = time.perf_counter(), Behavior(game, policy), range(game.num_players())
     runs = len(players) * (1 if sum_of_payoffs(game) is not None else 2)
@@ -159,11 +159,6 @@ def local_bound(
     for _, response in best:
         response.deadline = math.inf
     return bound_of((response for _, response in best), rng, Stop(None, time_left() / runs, confidence, progress))
-
-
-def _perfect_recall(game: pyspiel.Game, seconds: float, rng: random.Random) -> bool:
-    """Returns whether a sample shows no imperfect recall."""
-    return estimate_size(game, seconds=min(_RECALL_SECONDS, seconds), seed=rng.getrandbits(62)).perfect_recall
 
 
 def _sampled_responses(

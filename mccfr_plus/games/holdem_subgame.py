@@ -11,7 +11,7 @@ import numpy as np
 
 from mccfr_plus.games.deal import Deal, board_of, card_text, masses, weights_of
 from mccfr_plus.games.game import RulesGame
-from mccfr_plus.games.openspiel.betting_tree import ALL_FOLDED, CALL, FOLD, MOST_SEQUENCES, SHOWDOWN, Node
+from mccfr_plus.games.openspiel.betting_tree import ALL_FOLDED, CALL, FOLD, SHOWDOWN, Node, sequences_from
 from mccfr_plus.games.openspiel.hand_strength import RANKS
 from mccfr_plus.games.openspiel.universal_poker import (
     DEALT,
@@ -205,19 +205,11 @@ def _bets_of(parameters: Parameters, pot: int, stack: int) -> Bets:
 @functools.lru_cache(maxsize=32)
 def _sequences(betting: _Betting) -> list[Node]:
     """Returns all betting sequences; children follow one another."""
-    nodes = [Node(0, 0, (betting.pot // 2,) * 2, frozenset(), 0, betting.pot // 2)]
-    for number, node in enumerate(nodes):  # which grows
-        begin = len(nodes)
-        if node.player >= 0:
-            for action in _choices(betting, node):
-                child = _after(betting, node, action)
-                name = "fc"[action] if action in (FOLD, CALL) else f"r{action}"
-                text = node.text + name + "|" * (child.round - node.round)
-                nodes.append(child._replace(parent=number, action=action, text=text))
-        if len(nodes) > MOST_SEQUENCES:
-            raise ValueError(f"there are more than {MOST_SEQUENCES:,} betting sequences: give fewer bets.")
-        nodes[number] = node._replace(children=range(begin, len(nodes)))
-    return nodes
+    first = Node(0, 0, (betting.pot // 2,) * 2, frozenset(), 0, betting.pot // 2)
+    return sequences_from(
+        first,
+        lambda node: ((action, f"r{action}", _after(betting, node, action)) for action in _choices(betting, node)),
+    )
 
 
 def _choices(betting: _Betting, node: Node) -> list[int]:

@@ -1,4 +1,4 @@
-"""A policy that search begins with: its public tree, its subgames, and what opponents can get against it."""
+"""A policy that search starts from: its public tree, its subgames, and the values of best responses to it."""
 
 from collections.abc import Iterator
 from functools import cached_property
@@ -7,6 +7,7 @@ import numpy as np
 import pyspiel
 
 from mccfr_plus.errors import ConfigError, GameError, shortened
+from mccfr_plus.evaluation.exact import own_reach, pass_best
 from mccfr_plus.evaluation.strategies import JointPolicy, strategy_of
 from mccfr_plus.games.rules import CHANCE
 from mccfr_plus.kernels.compile import kernel
@@ -15,7 +16,6 @@ from mccfr_plus.parameters import check_whole
 from mccfr_plus.search.partial_game import Subgame, hands_before, subgame_at
 from mccfr_plus.trees.public.arrays import ADD_END
 from mccfr_plus.trees.public.public_tree import PublicTree, given_public_tree
-from mccfr_plus.trees.scratch import pass_reach
 
 AFTER_CHANCE = "chance"
 
@@ -46,8 +46,8 @@ class Blueprint:
     @cached_property
     def reach(self) -> np.ndarray:
         """Each player's own reach of each sequence, ``[num_slots + 2]``."""
-        reach = np.ones(self.tree.num_slots + 2)
-        _reach(self.tree.arrays.infosets, self.strategy, reach)
+        reach = np.empty(self.tree.num_slots + 2)
+        _write_reach(self.tree.arrays, self.strategy, reach)
         return reach
 
     def values(self, player: int, subgame: Subgame | None = None) -> np.ndarray:
@@ -60,7 +60,8 @@ class Blueprint:
         if subgame is not None:
             ends, infosets = subgame.ends, subgame.infosets[player]
         respond = bind(_respond, self.tree.bindings, partial=True)
-        respond(arrays, self.reach, values, player, ends.start, ends.stop, infosets.start, infosets.stop)
+        best = np.empty(len(arrays.infosets), np.int32)
+        respond(arrays, self.reach, values, best, player, ends.start, ends.stop, infosets.start, infosets.stop)
         return values
 
     def reaches(self, subgame: Subgame, player: int) -> bool:
@@ -106,22 +107,16 @@ class Blueprint:
 
 
 @kernel
-def _reach(infosets, strategy, reach):
-    pass_reach(infosets, strategy, reach, 0, len(infosets))
+def _write_reach(tree, strategy, reach):
+    own_reach(tree, strategy, reach)
 
 
 @kernel
-def _respond(tree, reach, values, player, first_end, last_end, begin, end):
+def _respond(tree, reach, values, best, player, first_end, last_end, begin, end):
     """Writes the values of a best response in a part of the tree. `values`, of zeros, is modified in place."""
-    infosets = tree.infosets
     for number in range(first_end, last_end):
         ADD_END(tree, reach, values, player, number, 1.0)
-    for infoset in range(end - 1, begin - 1, -1):
-        first = infosets[infoset]["first_slot"]
-        best = values[first]
-        for slot in range(first + 1, first + infosets[infoset]["num_actions"]):
-            best = max(best, values[slot])
-        values[infosets[infoset]["parent_slot"]] += best
+    pass_best(tree.infosets, values, best, begin, end)
 
 
 def _beginnings(nodes: np.ndarray, start: int | str) -> Iterator[int]:

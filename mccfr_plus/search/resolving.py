@@ -1,7 +1,7 @@
-"""Subgame solving: below a public state a player's strategy is computed again, so that it gets no easier to exploit.
+"""Subgame solving: recomputes a player's strategy below a public state without making it easier to exploit.
 
-The player who *resolves* plays the blueprint before. The opponent is free, and a gadget holds it to what it could get
-against the blueprint with each of its hands.
+The resolving player has followed the blueprint. The opponent is free: a gadget game gives each of its hands no more
+than a best response to the blueprint would get.
 """
 
 from typing import NamedTuple
@@ -46,11 +46,11 @@ class Resolved(NamedTuple):
 def gadget(blueprint: Blueprint, subgame: Subgame, player: int, method: str = "maxmargin") -> PartialGame:
     """Returns the game that is solved in place of a subgame for the player who resolves.
 
-    * ``"unsafe"``: both players have come as the blueprint plays. Nothing holds the opponent to its values.
+    * ``"unsafe"``: both players have followed the blueprint. The opponent has no alternative to the subgame.
     * ``"resolve"``: the opponent chooses with each hand between the subgame and what a best response to the blueprint
       gets there (Burch, Johanson, Bowling 2014).
-    * ``"maxmargin"``: the opponent chooses the hand, and gets what is above that value, so that the smallest margin is
-      maximized (Moravcik et al. 2016).
+    * ``"maxmargin"``: the opponent chooses the hand and receives the payoff minus its value, so that the smallest
+      margin is maximized (Moravcik et al. 2016).
     * ``"reach"``: the same, and values are raised by what the opponent gave up on the way (Brown, Sandholm
       2017); see `Blueprint.gifts`.
     """

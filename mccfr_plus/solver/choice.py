@@ -105,12 +105,16 @@ def _estimated_kind(
     """Returns the kind of tree for a game of this size, and the reason. A public tree is for `on_public`."""
     if _may_be_public(game, on_public) and (why := _why_public(game, estimate)):
         return "public", why
-    max_nodes = DEFAULT_MAX_NODES_OF_RULES if isinstance(game, PyspielGame) else _MAX_NODES_TO_COMPILE
+    max_nodes = _max_nodes(game)
     if estimate.fits(max_nodes, _MAX_BYTES):
         return "compiled", f"the tree keeps within {max_nodes:,} nodes and the memory limit; "
     is_larger = number_of(estimate.histories.low) > max_nodes
     why = f"is larger than {max_nodes:,} nodes" if is_larger else "may not keep within the limits"
     return _kind_without_tree(game, config), f"the tree {why}; "
+
+
+def _max_nodes(game: pyspiel.Game) -> int:
+    return DEFAULT_MAX_NODES_OF_RULES if isinstance(game, PyspielGame) else _MAX_NODES_TO_COMPILE
 
 
 def _components_for(
@@ -284,7 +288,7 @@ def compiled_if_it_fits(
     if kind == "compiled":
         return compile_game(game, max_bytes=max_bytes, progress=progress)
     if max_nodes is None:
-        max_nodes = DEFAULT_MAX_NODES_OF_RULES if isinstance(game, PyspielGame) else _MAX_NODES_TO_COMPILE
+        max_nodes = _max_nodes(game)
     try:
         return compile_game(game, max_nodes=max_nodes, max_bytes=max_bytes, progress=progress)
     except BudgetError as error:

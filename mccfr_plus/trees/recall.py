@@ -14,18 +14,18 @@ _MOVES = 20_000  # of the sample: not a time, so that the answer is always the s
 _CPU_SECONDS = 5.0
 
 
-def has_perfect_recall(game: pyspiel.Game) -> bool:
+def has_perfect_recall(game: pyspiel.Game, seconds: float = _CPU_SECONDS) -> bool:
     """Returns whether a game's `recall` or its rules promise it, or else a sample shows nothing else."""
     said, rules = getattr(game, "recall", None), compiled_rules(game)
     if said is not None:
         return said == "perfect"
-    return (rules is not None and rules.sizes.perfect_recall) or sample_recall(game)
+    return (rules is not None and rules.sizes.perfect_recall) or sample_recall(game, seconds)
 
 
-def sample_recall(game: pyspiel.Game) -> bool:
+def sample_recall(game: pyspiel.Game, seconds: float = _CPU_SECONDS) -> bool:
     """Returns whether no information state has two own pasts in some random games; GameError for absent-mindedness."""
     rng, moves, is_perfect, problem = random.Random(0), 0, True, None
-    end = time.process_time() + _CPU_SECONDS
+    end = time.process_time() + seconds
     met: dict[tuple[int, str], int] = {}  # the past, as a hash, of information states
     with contextlib.suppress(Exception):  # traversals report what the game raises
         while moves < _MOVES and time.process_time() < end and problem is None:

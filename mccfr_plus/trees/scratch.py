@@ -367,7 +367,7 @@ def _enter_tied(tree, scratch, player, first, count, parent):
         counts["entry_slots"] = len(scratch.gradient)  # nothing more fits, so that no entry has the slots below
         return False, np.int64(first)
     entry = entries[at(position)]
-    entry["first_slot"], entry["num_actions"], entry["parent_slot"] = first, count, parent
+    note_touched(entry, first, count, parent)
     entry["base"], entry["next"], entry["histories"] = base, behind[at(parent)], 1
     behind[at(parent)] = position + 1
     for slot in range(base, base + count):

@@ -3,7 +3,7 @@
 import functools
 import itertools
 import operator
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -14,7 +14,7 @@ _LIMIT_STACK = (1 << 31) - 1  # of each player where bets are limited
 ALL_FOLDED, SHOWDOWN = -1, -2  # in the place of the player to move, where the betting is over
 
 _MOST_RAISES = 255  # per round, as OpenSpiel stores them; also the value for "unlimited"
-MOST_SEQUENCES = 250_000
+_MOST_SEQUENCES = 250_000
 _MOST_ACTIONS = 64  # of a round: what OpenSpiel has room for, counting a call of each player after a raise
 
 
@@ -109,17 +109,27 @@ def _sequences(betting: Betting) -> list[Node]:
     first = Node(
         -1, betting.first_round, spent, frozenset(), least, max(betting.blinds), text="|" * betting.first_round
     )
-    nodes = [first._replace(player=_next_player(betting, first, betting.first_players[first.round] - 1))]
+    first = first._replace(player=_next_player(betting, first, betting.first_players[first.round] - 1))
+
+    def steps(node: Node) -> Iterator[tuple[int, str, Node]]:
+        for action, raised_to in _choices(betting, node):
+            raised = "r" if betting.is_limit else f"r{raised_to}"
+            yield action, raised, _after(betting, node, action, raised_to)
+
+    return sequences_from(first, steps)
+
+
+def sequences_from(first: Node, steps: Callable[[Node], Iterable[tuple[int, str, Node]]]) -> list[Node]:
+    """Returns all betting sequences from the first one on; `steps` gives actions, texts of raises and what follows."""
+    nodes = [first]
     for number, node in enumerate(nodes):  # which grows
         begin = len(nodes)
-        if node.player >= 0:
-            for action, raised_to in _choices(betting, node):
-                child = _after(betting, node, action, raised_to)
-                name = "fc"[action] if action in (FOLD, CALL) else "r" if betting.is_limit else f"r{raised_to}"
-                text = node.text + name + "|" * (child.round - node.round)
-                nodes.append(child._replace(parent=number, action=action, text=text))
-        if len(nodes) > MOST_SEQUENCES:
-            raise ValueError(f"there are more than {MOST_SEQUENCES:,} betting sequences.")
+        for action, raised, child in steps(node) if node.player >= 0 else ():
+            name = "fc"[action] if action in (FOLD, CALL) else raised
+            text = node.text + name + "|" * (child.round - node.round)
+            nodes.append(child._replace(parent=number, action=action, text=text))
+        if len(nodes) > _MOST_SEQUENCES:
+            raise ValueError(f"there are more than {_MOST_SEQUENCES:,} betting sequences: give fewer raises or bets.")
         nodes[number] = node._replace(children=range(begin, len(nodes)))
     return nodes
 
