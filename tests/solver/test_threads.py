@@ -1,6 +1,5 @@
 """Threads: deterministic ones are an exact batch, whatever the timing; fast ones lose little; bad numbers fail."""
 
-import pickle
 import sys
 import threading
 
@@ -271,12 +270,3 @@ def test_a_strategy_that_another_thread_is_writing_is_no_reason_to_crash():
     for player in range(3):
         assert own_traversal(tree.arrays, np.zeros(tree.num_slots), scratch, player)
         assert scratch.counts[0]["num_visits"] <= 1
-
-
-@pytest.mark.parametrize("mode", ["deterministic", "fast"])
-def test_a_pickled_solver_goes_on(mode):
-    solver = Solver("kuhn_poker", "external", threads=2, thread_mode=mode, seed=1).run(20)
-    copy = pickle.loads(pickle.dumps(solver))
-    assert_same(copy, solver)
-    if mode == "deterministic":
-        assert_same(copy.run(20), solver.run(20))
