@@ -45,15 +45,6 @@ def test_uniform_policy_beside_openspiel(command, game):
         assert [float(cell) for cell in line.split()[2:]] == pytest.approx(expected, rel=1e-3)
 
 
-def test_imperfect_recall(command):
-    outcome = command("evaluate", "liars_dice_ir(dice_sides=3)", "uniform", "--json")
-    found = mccfr_plus.evaluate("liars_dice_ir(dice_sides=3)", pyspiel.UniformPolicy())
-    assert (outcome.json["nash_conv"], outcome.json["perfect_recall_values"]) == (
-        pytest.approx(found.nash_conv),
-        pytest.approx(found.perfect_recall_values),
-    )
-
-
 @pytest.mark.usefixtures("interpreted_loops", "interpreted_evaluation", "small_memory")
 @pytest.mark.parametrize(("game", "options"), [("kuhn_poker", {"tree": "lazy"}), ("pairs_game", {"symmetry": True})])
 def test_by_rules_where_the_tree_does_not_fit(command, tmp_path, game, options):

@@ -79,11 +79,8 @@ def test_policies_can_be_saved(case, path):
 BATCHED = {"hidden_layers": (32, 32), "train_steps": 60, "policy_training": TrainingConfig(train_steps=400)}
 CONVERGING = {
     "Deep CFR": ("tree", DeepCFRConfig(traversals=300, hidden_layers=(32, 32))),
-    "Deep CFR, reservoir": ("tree", DeepCFRConfig(traversals=300, hidden_layers=(32, 32), memory="reservoir")),
     "DREAM": ("tree", DREAMConfig(traversals=500, hidden_layers=(32, 32))),
-    "DREAM, PDCFR+": ("tree", DREAMConfig(traversals=500, hidden_layers=(32, 32), minimizer="pdcfr+")),
     "ESCHER": ("tree", ESCHERConfig(traversals=500, hidden_layers=(32, 32))),
-    "ESCHER, exact": ("tree", ESCHERConfig(traversals=500, hidden_layers=(32, 32), values="exact")),
     "batched Deep CFR": ("batched", DeepCFRConfig(traversals=200, **BATCHED)),
     "batched DREAM": ("batched", DREAMConfig(traversals=500, **BATCHED)),
     "batched ESCHER": ("batched", ESCHERConfig(traversals=500, **BATCHED)),

@@ -166,27 +166,6 @@ def mean_of_all_outcomes(cls, game, root, player, arguments, others):
     return mean, mass
 
 
-def exact_regrets(root, player, strategy):
-    """Returns the counterfactual regrets of one game, from the exact gradient."""
-    values = dict(naive.exact_gradient(root, player, strategy))
-    above = {}
-
-    def visit(node, sequence):
-        if node.player == player:
-            above.setdefault(node.key, sequence)
-        for index, child in enumerate(node.children):
-            visit(child, (node.key, index) if node.player == player else sequence)
-
-    visit(root, None)
-    regrets = {}
-    for key in reversed(above):  # first met, parents first
-        row = np.array([values.get((key, index), 0.0) for index in range(len(strategy[key]))])
-        value = float(row @ strategy[key])
-        regrets[key[1]] = row - value
-        values[above[key]] = values.get(above[key], 0.0) + value
-    return regrets
-
-
 @pytest.mark.parametrize("name", ["kuhn_poker", "random:2:1", "random:3:2"])
 @pytest.mark.parametrize("arguments", EXPLORATIONS, ids=str)
 @pytest.mark.parametrize("player", [0, 1])
@@ -199,8 +178,10 @@ def test_mean_over_all_outcomes_is_the_exact_regret(name, player, arguments):
         mean, mass = mean_of_all_outcomes(cls, game, root, player, arguments, others)
         assert mass == pytest.approx(1, abs=1e-12)  # get_policy says what step draws from
         own = rows(taught(cls, game, player, arguments), naive.infosets_of(root))
-        exact = exact_regrets(root, player, {**others, **{k: row for k, row in own.items() if k[0] == player}})
-        return max((np.abs(mean.get(key, 0.0) - row).max() for key, row in exact.items()), default=0.0)
+        strategy = {**others, **{k: row for k, row in own.items() if k[0] == player}}
+        full = naive.sample_gradient(root, player, strategy, "full", None)
+        exact = naive.regrets_of(full, strategy, player, root)
+        return max((np.abs(mean.get(key[1], 0.0) - row).max() for key, row in exact.items()), default=0.0)
 
     assert differs(OnlineOutcomeSampling) < 1e-12
     if name == "kuhn_poker":

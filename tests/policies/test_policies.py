@@ -101,26 +101,6 @@ def test_outlives_the_solver():
     assert policy.strategy().any()
 
 
-def test_answers_states_of_the_simultaneous_original():
-    original = pyspiel.load_game("goofspiel(imp_info=True,num_cards=3,points_order=descending)")
-    policy = policy_of(str(original))
-    state = original.new_initial_state()
-    rows = []
-    for _ in range(2):
-        for player in range(2):
-            row = policy.action_probabilities(state, player)
-            assert sorted(row) == state.legal_actions(player)
-            assert sum(row.values()) == pytest.approx(1)
-            infosets = [t for t in policy if t.endswith("\n" + state.information_state_string(player))]
-            assert row in [dict(policy[text]) for text in infosets]
-            rows.append(row)
-        if not state.is_terminal():
-            state.apply_actions([state.legal_actions(p)[0] for p in range(2)])
-    assert rows[0] != rows[1]
-    with pytest.raises(PolicyError, match="player_id"):
-        policy.action_probabilities(original.new_initial_state())
-
-
 @pytest.mark.parametrize("is_of_original", [True, False])
 def test_one_players_policy_answers_states_of_both_forms_of_a_game(is_of_original):
     original = pyspiel.load_game("goofspiel(imp_info=True,num_cards=3,points_order=descending)")

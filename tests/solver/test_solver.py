@@ -19,21 +19,13 @@ from mccfr_plus import (
     TreePolicy,
     evaluate,
 )
+from mccfr_plus.evaluation.strategies import strategy_of
 from mccfr_plus.solver.config import AVERAGES, MINIMIZERS
-from mccfr_plus.trees.order import representative_states
 
 TURN_BASED_GOOFSPIEL = "turn_based_simultaneous_game(game=goofspiel(imp_info=True,num_cards=3,points_order=descending))"
 
 
 # --- against OpenSpiel ---
-
-
-def strategy_of_openspiel(tree, policy):
-    strategy = np.zeros(tree.num_slots)
-    for infoset, state in enumerate(representative_states(tree)):
-        row = dict(policy.action_probabilities(state))
-        strategy[tree.slots(infoset)] = [row[a] for a in tree.legal_actions(infoset)]
-    return strategy
 
 
 @pytest.mark.parametrize(
@@ -47,9 +39,9 @@ def test_full_equals_openspiels_cfr(rule, game):
     for _ in range(iterations):
         theirs.evaluate_and_update_policy()
     solver = Solver(tree, "full", rule).run(iterations)
-    average = strategy_of_openspiel(tree, theirs.average_policy())
+    average = strategy_of(tree, theirs.average_policy())
     np.testing.assert_allclose(solver.average_strategy(), average, atol=1e-10)
-    current = strategy_of_openspiel(tree, theirs.current_policy())
+    current = strategy_of(tree, theirs.current_policy())
     np.testing.assert_allclose(solver.current_strategy(), current, atol=1e-10)
     assert np.abs(average - tree.uniform_strategy()).max() > 0.1
 
