@@ -58,9 +58,6 @@ def test_by_rules_where_the_tree_does_not_fit(command, tmp_path, game, options):
     assert histories < num_nodes / 4 if "symmetry" in options else histories == num_nodes
 
 
-# --- estimates ---
-
-
 @pytest.mark.parametrize("flags", [["--estimate", "--seconds=1"], ["--seconds=0.5"]])
 def test_a_game_that_does_not_fit(command, phantom_policy, flags):
     outcome = command("evaluate", "phantom_ttt", phantom_policy, *flags, "--seed=1", "--json")

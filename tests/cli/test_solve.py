@@ -97,9 +97,6 @@ def test_imperfect_recall_has_both_nash_convs(command):
     assert "nash_conv, perfect recall" in outcome.out
 
 
-# --- large games ---
-
-
 RULES = ("auto", "rules", "external", "8 symmetries of the board are used")
 LAZY = ("lazy", "lazy", "outcome", "on the lazy tree a traversal")
 
@@ -143,9 +140,6 @@ def test_full_memory_ends_the_run(command, monkeypatch):
     assert "memory" in outcome.json["stopped"]
     assert "(memory full)" in outcome.out
     assert 0 < outcome.json["iterations"] < 1e6
-
-
-# --- bad input ---
 
 
 def test_a_policy_of_another_game_is_not_overwritten(command, tmp_path, interpreted_loops):

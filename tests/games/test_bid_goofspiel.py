@@ -8,11 +8,6 @@ def load(**parameters):
     return pyspiel.load_game("bid_goofspiel", parameters)
 
 
-# ---- by hand ----
-
-
-# ---- OpenSpiel's game: the same but for the last round, which it plays by itself ----
-
 # OpenSpiel pays what a player is above the average of the two, which is half of the difference.
 SCALES = {"win_loss": 1.0, "point_difference": 2.0}
 

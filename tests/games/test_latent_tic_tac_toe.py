@@ -17,9 +17,6 @@ def play(actions, win="placement", full="true_board"):
     return state
 
 
-# ---- by hand ----
-
-
 LINE = [0, 3, 1, 4, 2]  # X has the first row, O two of the second
 OTHER_LINE = [0, 3, 1, 4, 8, 5]
 DRAW = [0, 1, 2, 4, 3, 5, 7, 6, 8]
@@ -50,9 +47,6 @@ def test_ends(win, full):
         assert (payoff(*LAST_MARK_WINS), payoff(*LAST_MARK_WINS, 2)) == (None, 1.0)
     else:
         assert payoff(*LAST_MARK_WINS) == 1.0
-
-
-# ---- OpenSpiel's game ----
 
 
 class SideBySide:

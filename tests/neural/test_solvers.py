@@ -31,9 +31,6 @@ def path(tmp_path):
     return tmp_path / "run.checkpoint"
 
 
-# --- policies ---
-
-
 @pytest.mark.parametrize(
     "game", ["kuhn_poker(players=3)", "goofspiel(num_cards=3,imp_info=True,points_order=descending)", "matrix_pd"]
 )
@@ -101,9 +98,6 @@ def test_converges_in_kuhn_poker(name):
     else:
         solver.run(500, target_exploitability=bar)
     assert solver.exploitability() <= bar
-
-
-# --- runs ---
 
 
 @every_case
@@ -187,9 +181,6 @@ def test_every_iteration_is_evaluated_if_asked():
     assert (solver.history.iterations.tolist(), told[-1].evaluation.exploitability) == ([1, 2], solver.exploitability())
 
 
-# --- users' own networks and optimizers ---
-
-
 class Gated(torch.nn.Module):
     """Not a perceptron, with a buffer that training changes, and random numbers."""
 
@@ -257,9 +248,6 @@ def test_bad_factories():
         DeepCFR("kuhn_poker", optimizer=lambda parameters: None)
     with pytest.raises(ConfigError, match="device='nowhere': torch cannot compute there"):
         DeepCFR("kuhn_poker", device="nowhere")
-
-
-# --- representations ---
 
 
 def test_representations():

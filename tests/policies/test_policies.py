@@ -14,7 +14,6 @@ from open_spiel.python.algorithms import exploitability
 
 import mccfr_plus
 from mccfr_plus import GameError, PolicyError, PolicyFileError, Solver, TreePolicy, load_policy, save_policy
-from mccfr_plus.policies import files as policy_file
 
 GAMES = ("kuhn_poker", "kuhn_poker(players=3)", "leduc_poker", "matrix_bos", "random:2:1")
 
@@ -110,9 +109,6 @@ def test_one_players_policy_answers_states_of_both_forms_of_a_game(is_of_origina
     assert [policy.action_probabilities(state, 0) for state in states] == [{1: 1.0}] * 2
 
 
-# --- files ---
-
-
 @pytest.mark.parametrize("game", ["kuhn_poker", "python_kuhn_poker", "goofspiel(imp_info=True,num_cards=3)"])
 def test_round_trip(game, tmp_path):
     policy = policy_of(game)
@@ -136,25 +132,6 @@ def test_the_file_is_plain_numpy_and_readable_by_others(tmp_path):
     with np.load(tmp_path / "a.npz", allow_pickle=False) as archive:
         assert str(archive["game"]) == "kuhn_poker()"
         np.testing.assert_array_equal(archive["strategy"], policy.strategy())
-
-
-@pytest.mark.parametrize("error", [OSError(28, "No space left on device"), KeyboardInterrupt(), ValueError("x")])
-def test_a_failing_write_leaves_no_file_and_keeps_the_old_one(error, tmp_path, monkeypatch):
-    old = policy_of("kuhn_poker")
-    save_policy(old, tmp_path / "policy.npz")
-
-    def fail(file, **fields):
-        file.write(b"half")
-        raise error
-
-    monkeypatch.setattr(policy_file.np, "savez_compressed", fail)
-    expected = PolicyFileError if isinstance(error, OSError) else type(error)
-    for name in ("policy.npz", "new.npz"):
-        with pytest.raises(expected):
-            save_policy(policy_of("kuhn_poker", seed=2), tmp_path / name)
-    monkeypatch.undo()
-    assert os.listdir(tmp_path) == ["policy.npz"]
-    np.testing.assert_array_equal(load_policy(tmp_path / "policy.npz").strategy(), old.strategy())
 
 
 def test_a_policy_of_openspiel_is_saved_by_way_of_a_solver(tmp_path):

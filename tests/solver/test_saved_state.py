@@ -13,7 +13,7 @@ import pytest
 from combinations import Combination, covering
 from lazy_trees import PLENTY, differences, lazy_solver
 
-from mccfr_plus import CheckpointError, ConfigError, Full, OutcomeSampling, Progress, RegretMatching, Solver
+from mccfr_plus import CheckpointError, Full, OutcomeSampling, Progress, RegretMatching, Solver
 from mccfr_plus.files import checkpoint as checkpoint_file
 from mccfr_plus.files.checkpoint import CheckpointLock
 from mccfr_plus.solver import saved_state
@@ -301,13 +301,6 @@ def test_the_checkpoint_of_a_game_that_is_called_the_same(tree, path):
     assert Solver.from_checkpoint(path, first).iterations == 20
 
 
-def test_a_checkpoint_of_something_else(solver, path):
-    checkpoint_file.write(path, {"game": "kuhn_poker()"}, {})
-    for act in (lambda: Solver.from_checkpoint(path), lambda: solver.restore(path)):
-        with pytest.raises(CheckpointError, match="it lacks the entry 'package'"):
-            act()
-
-
 # --- runs that keep a checkpoint ---
 
 
@@ -417,12 +410,3 @@ def test_a_checkpoint_that_is_in_use(solver, path):
         with pytest.raises(CheckpointError, match="in use"):
             CheckpointLock(path)
     solver.run(10, checkpoint=path)
-
-
-def test_bad_arguments(solver, path, tmp_path):
-    with pytest.raises(ConfigError, match="checkpoint_interval=0"):
-        solver.run(1, checkpoint=path, checkpoint_interval=0)
-    with pytest.raises(CheckpointError, match="there is no directory"):
-        solver.run(1, checkpoint=tmp_path / "a" / "b")
-    assert solver.iterations == 0
-    assert list(tmp_path.iterdir()) == []

@@ -25,9 +25,6 @@ from mccfr_plus.solver.config import AVERAGES, MINIMIZERS
 TURN_BASED_GOOFSPIEL = "turn_based_simultaneous_game(game=goofspiel(imp_info=True,num_cards=3,points_order=descending))"
 
 
-# --- against OpenSpiel ---
-
-
 @pytest.mark.parametrize(
     "game", ["kuhn_poker", "leduc_poker", TURN_BASED_GOOFSPIEL, "perturbed:kuhn_poker(players=3)", "random:3:3"]
 )
@@ -73,9 +70,6 @@ def test_sampled_solvers_are_as_good_as_openspiels(scheme, theirs, iterations):
     assert statistics.mean(mine) + 5 * math.sqrt(statistics.variance(mine) / len(seeds)) < uniform
 
 
-# --- evaluations, one after the other ---
-
-
 @pytest.mark.usefixtures("interpreted_loops")
 @pytest.mark.parametrize("averaging", sorted(AVERAGES))
 def test_an_evaluation_depends_on_no_earlier_one_and_changes_no_strategy(averaging):
@@ -88,9 +82,6 @@ def test_an_evaluation_depends_on_no_earlier_one_and_changes_no_strategy(averagi
         np.testing.assert_array_equal(found.best_response_values, fresh.best_response_values)
         np.testing.assert_array_equal(strategy, before)
     assert pickle.loads(pickle.dumps(solver)).evaluate().nash_conv == found.nash_conv
-
-
-# --- known solutions ---
 
 
 @pytest.mark.parametrize("minimizer", list(MINIMIZERS))
@@ -111,9 +102,6 @@ def test_every_estimator_converges_on_kuhn(scheme):
     late = [Solver(tree, scheme, "rm", seed=s).run(10_000).exploitability() for s in range(5)]
     assert statistics.mean(late) < statistics.mean(early) / 2
     assert max(late) < 0.1
-
-
-# --- run ---
 
 
 @pytest.fixture

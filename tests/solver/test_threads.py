@@ -47,9 +47,6 @@ def assert_same(one, other):
     assert (one.iterations, one.nodes_touched) == (other.iterations, other.nodes_touched)
 
 
-# --- deterministic threads ---
-
-
 class Sequential:
     """The traversals of all threads one after another, their gradients added up with NumPy.
 
@@ -185,9 +182,6 @@ def test_another_number_of_threads_is_another_run():
     runs = [Solver("kuhn_poker", "external", threads=n, seed=3).run(20).average_strategy() for n in (1, 2, 3)]
     assert not np.array_equal(runs[0], runs[1])
     assert not np.array_equal(runs[1], runs[2])
-
-
-# --- fast threads ---
 
 
 # A thread that is put to sleep between reading and writing a sum takes it back by what others have added meanwhile.

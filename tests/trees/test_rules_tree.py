@@ -229,7 +229,7 @@ def assert_same(tree, other):
         assert (array + 0.0 if field == "payoffs" else array).tobytes() == (
             theirs + 0.0 if field == "payoffs" else theirs
         ).tobytes(), field
-    assert tree.shape == other.shape
+    assert (tree.shape, tree.fingerprint) == (other.shape, other.fingerprint)
     assert list(tree.info_states) == list(other.info_states)
     assert tree.slot_action.tolist() == other.slot_action.tolist()
     assert tree.outcome_action.tolist() == other.outcome_action.tolist()
