@@ -85,8 +85,6 @@ def test_against_another_policy(command, kuhn_policy):
     assert played["kind"] == "estimate"
     for row, right in zip([played, *played["by_seat"]], [exact, *exact["by_seat"]], strict=True):
         assert abs(row["value"] - right["value"]) < 5 * (row["high"] - row["low"]) / 2 / 1.96
-    assert played["variance_reduction"] > 2
-    assert "control variates reduce the variance" in outcome.out
 
 
 def test_bad_files(command, kuhn_policy, phantom_policy, tmp_path):

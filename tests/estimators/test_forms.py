@@ -30,20 +30,6 @@ GAMES = ("kuhn_poker", "kuhn_poker(players=3)", "random:2:0", "random:2:5", "ran
 # --- full traversals ---
 
 
-@pytest.mark.parametrize("zeros", [0.0, 0.6])
-@pytest.mark.parametrize("game", [*GAMES, "leduc_poker"])
-@pytest.mark.parametrize("estimator", [Full(traversal=True), Full(pruning=True)], ids=repr)
-def test_a_traversal_gives_the_exact_gradient(estimator, game, zeros):
-    tree, root = naive.tree_of(game), naive.root_of(game)
-    sampler = Sampler(tree, estimator)
-    sampler.use(naive.random_strategy(tree, seed=4, zeros=zeros))
-    for player in range(tree.num_players):
-        exact = naive.exact_gradient(root, player, naive.to_dict(tree, sampler.strategy))
-        np.testing.assert_allclose(
-            sampler.sum(player)[0], naive.sequences_to_array(tree, exact, player), rtol=1e-12, atol=1e-12
-        )
-
-
 def reached_nodes(root, player, strategy):
     """Returns how many histories the others allow: the product of all probabilities may underflow to 0, too."""
 
