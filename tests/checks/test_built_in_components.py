@@ -69,7 +69,6 @@ FEW_OUTCOMES = [tree_of_text(SPANS), tree_of_text(THREE)]
 
 
 def enumerated(report_lines):
-    """Returns the lines about games whose outcomes were enumerated."""
     return [line for line in report_lines if line.check == "exact mean" and ", largest error" in line.result]
 
 

@@ -139,7 +139,6 @@ def test_every_network_is_trained_and_nothing_global_changes(case):
 
 
 def networks_of(solver):
-    """Returns the learners of a solver by their loss's name."""
     found = [part for part in solver._parts().values() if hasattr(part, "fit")]
     return {learner.name: learner for learner in found if learner.name != "target"}
 

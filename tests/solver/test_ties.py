@@ -47,7 +47,6 @@ class Recorder(Minimizer):
 
 
 def refined_tree(tree):
-    """Returns the tree of the game with perfect recall."""
     refined = tree.refined
     names = [f"{tree.info_states[group]} past {number}" for number, group in enumerate(refined.infoset_of)]
     shape, actions = tree.shape._replace(perfect_recall=True), tree.slot_action[refined.slot_of]
