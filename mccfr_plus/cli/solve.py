@@ -229,7 +229,7 @@ def _lock_of(arguments: argparse.Namespace) -> CheckpointLock:
     path, policy = arguments.checkpoint, arguments.policy_out
     own = os.path.realpath(path)
     if policy is not None and os.path.realpath(policy) in (own, f"{own}.lock"):
-        raise UsageError(f"--policy_out={policy} is the checkpoint or its lock file: give another name.")
+        raise UsageError(f"--policy_out={policy} is the checkpoint or its lock file: choose another name.")
     if arguments.resume and not os.path.exists(path):
         raise CheckpointError(f"there is no checkpoint {path} to resume: leave out --resume for a new run.")
     lock = CheckpointLock(path)
@@ -237,7 +237,7 @@ def _lock_of(arguments: argparse.Namespace) -> CheckpointLock:
         lock.release()
         raise CheckpointError(
             f"{path} already holds a checkpoint: add --resume to continue its run. For a new run, delete the file "
-            "or give another name."
+            "or choose another name."
         )
     return lock
 

@@ -35,7 +35,7 @@ def restore(solver: Any, path: str | os.PathLike) -> dict[str, Any]:
         described = {name: each for name, each in header["arrays"].items() if "/optimizer/" in name}
         arrays |= {name: np.zeros(shape, np.dtype(kind)) for name, (kind, shape) in described.items()}
     except (TypeError, ValueError, MemoryError):
-        raise CheckpointError(f"{path} is damaged: it describes optimizers that are not in it.") from None
+        raise CheckpointError(f"{path} is damaged: the state of an optimizer is missing.") from None
     checkpoint_file.check(path, arrays)
     checkpoint_file.read_into(path, arrays)
     solver.load(arrays)
@@ -62,7 +62,7 @@ def header_of_run(path: str | os.PathLike, solver: Any) -> dict[str, Any]:
         if name != "config" and (kept := theirs.get(name, "missing")) != own:
             raise CheckpointError(
                 f"{path} belongs to another run: its {name} is {kept}, and the solver's is {own}. Use "
-                f"{header['algorithm']}.from_checkpoint, which takes settings from the file, or give another file."
+                f"{header['algorithm']}.from_checkpoint, which takes settings from the file, or choose another file."
             )
     return header
 

@@ -21,13 +21,13 @@ AFTER_CHANCE = "chance"
 
 
 class Blueprint:
-    """A policy of a two-player zero-sum game that has a public tree, where search leaves it and begins.
+    """A policy of a two-player zero-sum game with a public tree, and the public states from which search replaces it.
 
     Args:
         game: The game, or its public tree.
         policy: The policy.
-        start: Where subgames begin: after so many actions of the players, or ``"chance"``: at the first decision after
-            the first public outcome of chance.
+        start: The beginning of subgames: a number of players' actions, or ``"chance"`` for the first decision after the
+            first public chance outcome.
     """
 
     def __init__(self, game: pyspiel.Game | str | PublicTree, policy: JointPolicy, start: int | str = AFTER_CHANCE):
@@ -41,7 +41,7 @@ class Blueprint:
         self.strategy = strategy_of(self.tree, policy)
         self.subgames = [subgame_at(self.tree, node) for node in _beginnings(self.tree.arrays.nodes, start)]
         if not self.subgames:
-            raise ConfigError(f"start={start!r}: no public state of {self.tree.game} is there.")
+            raise ConfigError(f"start={start!r}: {self.tree.game} has no public state there.")
 
     @cached_property
     def reach(self) -> np.ndarray:
@@ -51,9 +51,10 @@ class Blueprint:
         return reach
 
     def values(self, player: int, subgame: Subgame | None = None) -> np.ndarray:
-        """Returns, ``[num_slots + 2]``, what a best response of the player gets behind each of its own sequences.
+        """Returns the player's best-response value behind each of its own sequences, ``[num_slots + 2]``.
 
-        Counterfactual values: weighted by the reach of the other player and of chance. With a subgame, in it alone.
+        Values are counterfactual, weighted by the reach of the other player and of chance; with a subgame, within it
+        only.
         """
         arrays, values = self.tree.arrays, np.zeros(self.tree.num_slots + 2)
         ends, infosets = slice(0, len(arrays.ends)), slice(*arrays.infoset_range[player : player + 2].tolist())
@@ -65,11 +66,11 @@ class Blueprint:
         return values
 
     def reaches(self, subgame: Subgame, player: int) -> bool:
-        """Returns whether the player comes to a subgame with some hand, if the other player and chance let it."""
+        """Returns whether the player reaches a subgame with any hand, if the other player and chance allow it."""
         return bool(self.reach[hands_before(self.tree, subgame, player).slots].any())
 
     def subgame_of(self, infoset: int, player: int) -> int | None:
-        """Returns the index of the subgame that an information set of the player belongs to; None before all."""
+        """Returns the index of the subgame of one of the player's information sets; None before all subgames."""
         place = int(np.searchsorted(self._begins[player], infoset, side="right")) - 1
         return place if place >= 0 and infoset < self.subgames[place].infosets[player].stop else None
 

@@ -12,15 +12,16 @@ from mccfr_plus.solver.solver import Solver
 
 
 class Certificate(NamedTuple):
-    """What search makes of a blueprint: exact exploitabilities in the whole game.
+    """The effect of search on a blueprint: exact exploitabilities in the whole game.
 
     Attributes:
-        blueprint: That of the blueprint.
-        exploitability: That of the policy that searches; with a safe method at most `blueprint` plus `error`.
-        least: No policy with the blueprint's play before the subgames has less.
-        attained: That of one such policy, which was found by CFR with the play before fixed; close to `least`.
-        error: Sum of the NashConvs of all gadgets' solutions, over the number of players.
-        unreached: How often a player never comes to a subgame, where it plays the blueprint.
+        blueprint: Exploitability of the blueprint.
+        exploitability: Exploitability of the policy that searches; with a safe method at most `blueprint` plus `error`.
+        least: A lower bound for all policies that play the blueprint before the subgames.
+        attained: Exploitability of one such policy, found by CFR with fixed play before the subgames; close to `least`.
+        error: Sum of the NashConvs of all gadgets' solutions, divided by the number of players.
+        unreached: Number of (player, subgame) pairs in which the player never reaches the subgame and plays the
+            blueprint.
     """
 
     blueprint: float
@@ -37,11 +38,11 @@ class Certificate(NamedTuple):
 
 
 def certify(policy: SearchPolicy, *, iterations: int = 1000) -> Certificate:
-    """Solves all subgames of a policy for both players, and judges the whole policy exactly.
+    """Solves all subgames of a policy for both players, and evaluates the whole policy exactly.
 
     Args:
         policy: The policy that searches.
-        iterations: Iterations for `Certificate.attained`.
+        iterations: Number of iterations for `Certificate.attained`.
 
     Examples:
         >>> from mccfr_plus import Solver, search

@@ -15,20 +15,20 @@ from mccfr_plus.trees.public.public_tree import PublicTree
 
 
 class SearchPolicy(TreePolicy):
-    """A policy that plays a blueprint first, and from some public states on what subgame solving finds there.
+    """A policy that plays a blueprint first, and solutions of subgames from some public states on.
 
-    It is a `TreePolicy`: `evaluate` and `exploitability` solve all subgames for both players, and judge the whole
-    policy exactly. A single state costs one subgame, whose result is kept. A player who never comes to a subgame plays
-    the blueprint in it.
+    It is a `TreePolicy`: `evaluate` and `exploitability` solve all subgames for both players and evaluate the whole
+    policy exactly. A query at a single state solves one subgame, whose result is kept. In a subgame that a player never
+    reaches, it plays the blueprint.
 
     Args:
         game: A two-player zero-sum game that has a public tree, or that tree.
         blueprint: A policy of the game.
-        start: Where subgames begin: after so many actions of the players, or ``"chance"``: at the first decision after
-            the first public outcome of chance.
+        start: The beginning of subgames: a number of players' actions, or ``"chance"`` for the first decision after the
+            first public chance outcome.
         method: ``"unsafe"``, ``"resolve"``, ``"maxmargin"`` or ``"reach"``; see `gadget`.
-        iterations: Iterations of full traversals per subgame and player.
-        minimizer: The minimizer that solves it.
+        iterations: Number of full iterations per subgame and player.
+        minimizer: The minimizer that solves the subgames.
 
     Raises:
         GameError: If the game has no public tree, or is not zero-sum.
@@ -61,7 +61,7 @@ class SearchPolicy(TreePolicy):
         self.resolved: dict[tuple[int, int], Resolved | None] = {}  # by subgame and player
 
     def strategy(self) -> np.ndarray:
-        """Returns the probabilities at all information sets, ``[num_slots]`` float64; solves what is not solved yet."""
+        """Returns the probabilities at all information sets, ``[num_slots]`` float64; solves all remaining subgames."""
         for number in range(len(self.blueprint.subgames)):
             for player in range(2):
                 self._search(number, player)
@@ -86,4 +86,4 @@ class SearchPolicy(TreePolicy):
         return super()._actions_and_probabilities(infoset)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        raise TypeError("a policy that searches cannot be pickled: make it where it is needed.")
+        raise TypeError("a SearchPolicy cannot be pickled: create it in the process that needs it.")

@@ -34,9 +34,9 @@ class Resolved(NamedTuple):
     """A player's new strategy in a subgame.
 
     Attributes:
-        strategy: Its probabilities at the slots of the subgame, ``subgame.slots[player]``.
-        error: How far the gadget's solution is from an equilibrium of it, as NashConv: with a safe method the
-            opponent's best response in the whole game gains at most this.
+        strategy: Probabilities at the slots of the subgame, ``subgame.slots[player]``.
+        error: NashConv of the gadget's solution. With a safe method, the opponent's best response in the whole game
+            gains at most this.
     """
 
     strategy: np.ndarray
@@ -47,12 +47,12 @@ def gadget(blueprint: Blueprint, subgame: Subgame, player: int, method: str = "m
     """Returns the game that is solved in place of a subgame for the player who resolves.
 
     * ``"unsafe"``: both players have followed the blueprint. The opponent has no alternative to the subgame.
-    * ``"resolve"``: the opponent chooses with each hand between the subgame and what a best response to the blueprint
-      gets there (Burch, Johanson, Bowling 2014).
+    * ``"resolve"``: with each hand, the opponent chooses between the subgame and the value of its best response to the
+      blueprint there (Burch, Johanson, Bowling 2014).
     * ``"maxmargin"``: the opponent chooses the hand and receives the payoff minus its value, so that the smallest
       margin is maximized (Moravcik et al. 2016).
-    * ``"reach"``: the same, and values are raised by what the opponent gave up on the way (Brown, Sandholm
-      2017); see `Blueprint.gifts`.
+    * ``"reach"``: as maxmargin, with values raised by the opponent's gifts on the way (Brown, Sandholm 2017); see
+      `Blueprint.gifts`.
     """
     check_choice("method", method, METHODS)
     tree, opponent = blueprint.tree, 1 - player
@@ -103,15 +103,15 @@ def resolve(
     """Returns the strategy of a player who resolves a subgame; see `gadget` for the methods.
 
     Args:
-        blueprint: What is played before, and what the opponent is held to.
+        blueprint: The policy before the subgame, which also determines the values that the opponent is held to.
         subgame: One of ``blueprint.subgames``.
         player: The player whose strategy it is.
         method: One of `METHODS`.
-        iterations: Iterations of `Solver` with ``"full"``.
-        minimizer: Its minimizer.
+        iterations: Number of full iterations.
+        minimizer: The minimizer that solves the subgame.
 
     Raises:
-        PolicyError: If the blueprint of the player never comes to the subgame.
+        PolicyError: If the player's blueprint never reaches the subgame.
     """
     check_whole("iterations", iterations)
     if not blueprint.reaches(subgame, player):

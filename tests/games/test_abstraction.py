@@ -167,7 +167,9 @@ def test_files_and_processes_take_the_function(tmp_path, monkeypatch):
     with pytest.raises(GameError, match=r"is abstract\(.* in this process: import a function with the same buckets"):
         pickle.loads(sent)
     unnamed = abstract("leduc_poker", lambda state, player: cards(state, player)[0])
-    with pytest.raises(GameError, match=r"cannot be sent to another process .*: give a function that a module"):
+    with pytest.raises(
+        GameError, match=r"cannot be sent to another process .*: use a function defined at the top level of a module"
+    ):
         pickle.dumps(unnamed)
     with pytest.raises(ConfigError, match="give abstract a kernel as bucket, and recall='imperfect'"):
         Solver(unnamed, tree="rules")
@@ -176,7 +178,7 @@ def test_files_and_processes_take_the_function(tmp_path, monkeypatch):
 CALLS = itertools.count()
 MISTAKES = [
     (lambda state, player: 1 / 0, {}, r"bucket raised ZeroDivisionError for player 0 of .* history \[.*division"),
-    (lambda state, player: [1], {}, r"bucket returned \[1\] .*not hashable: return a number, a text or a tuple"),
+    (lambda state, player: [1], {}, r"bucket returned \[1\] .*not hashable: return a number, a string or a tuple"),
     (lambda state, player: object(), {}, "no text of its own: return a number"),
     (lambda state, player: next(CALLS), {}, "it must depend on what the player knows"),
     (lambda state, player: str(state), {}, "cannot tell apart: it must depend on what the player knows"),
