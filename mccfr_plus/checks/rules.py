@@ -54,7 +54,7 @@ def check_game(game: pyspiel.Game | str, *, plays: int = 300, max_nodes: int = 1
         seed: Seed of the plays.
 
     Raises:
-        CheckError: At the first error; with the history if rules and pyspiel differ.
+        CheckError: At the first error. If rules and pyspiel differ, the message contains the history.
         ConfigError: If `plays` or `max_nodes` is out of range.
 
     Examples:

@@ -70,7 +70,7 @@ class KeyedPolicy(JointTablePolicy):
     Args:
         game: The turn-based game.
         table: The probabilities.
-        keys: Finds the key of an information state.
+        keys: Maps information states to the keys of `table`.
 
     Examples:
         >>> import mccfr_plus, pyspiel

@@ -255,7 +255,7 @@ class Solver(IterativeSolver):
         return self
 
     def set_strategy(self, strategy: np.ndarray | pyspiel.Policy | Policy) -> "Solver":
-        """Sets the strategy that the next iteration will play, and returns the solver itself. Averages continue.
+        """Sets the strategy that the next iteration will play, and returns the solver itself. Averages are kept.
 
         Args:
             strategy: ``[num_slots]`` numbers in the order of `current_strategy`, or a policy: on a compiled tree any

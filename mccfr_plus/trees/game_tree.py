@@ -146,7 +146,7 @@ class GameTree(Tree):
         return self.uniform_strategy()
 
     def arrays_to_run_on(self, with_leaves: bool) -> tuple[TreeArrays, np.ndarray]:
-        """Returns the arrays for a solver's kernels, perhaps with leaf tables, and their `expansion`, writable."""
+        """Returns the arrays for a solver's kernels, with leaf tables if needed, and their writable `expansion`."""
         arrays = self.arrays_with_leaves if with_leaves and self.perfect_recall else self.arrays
         expansion = np.zeros_like(arrays.expansion)  # of its own, as it may be interrupted
         view = expansion.view()
@@ -269,7 +269,7 @@ def compile_game(
         max_nodes: Maximum number of histories. Default: 50 million, or a billion for this package's games
             (`mccfr_plus.games`).
         max_bytes: Maximum memory in bytes, estimated during the traversal. Default: half of the free memory.
-        progress: Whether to show a progress bar after a second. Default: if standard error is a terminal.
+        progress: Whether to show a progress bar after a second. Default: only if standard error is a terminal.
         rules: Whether to use compiled rules instead of pyspiel. The tree is the same.
 
     Raises:

@@ -189,10 +189,10 @@ def estimate_size(
     Args:
         game: A `pyspiel.Game` or a game string, as for `compile_game`.
         sample_size: Approximate number of histories to visit, at least 1; fewer if the game is small enough to count.
-            10,000 suffice for an order of magnitude.
-        seconds: Time after which no further beam begins. Default: no limit.
+            10,000 is enough for an order of magnitude.
+        seconds: Time limit; a sampling pass in progress is completed. Default: no limit.
         seed: Seed of the sample.
-        progress: Whether to show a progress bar after a second. Default: if standard error is a terminal.
+        progress: Whether to show a progress bar after a second. Default: only if standard error is a terminal.
 
     Raises:
         GameError: If the game is unknown, of a kind that cannot be compiled, raises an error or contradicts itself.
