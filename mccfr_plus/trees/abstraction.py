@@ -269,9 +269,8 @@ class _Abstraction:
         met: dict[tuple[int, str], tuple[str, list[int]]] = {}
         for _ in range(_SAMPLED):
             position = self.start()
-            player, actions, _ = read_node(self.real, position.state)
-            while actions and left:
-                state = position.state
+            while left and (node := read_node(self.real, position.state))[1]:
+                (player, actions, _), state = node, position.state
                 if player >= 0:
                     digest.update(position.info_state(player).encode())
                     here = self.public(state, player) + self.bucket(state, player), state.history()
@@ -284,7 +283,6 @@ class _Abstraction:
                         )
                     left -= 1
                 position.play(rng.choice(actions))
-                player, actions, _ = read_node(self.real, position.state)
         return digest.hexdigest()
 
 
