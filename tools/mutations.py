@@ -236,7 +236,7 @@ CHANGES = [
     ),
     *changes(
         "averages",
-        "tests/averages/test_averaging.py::test_expectation_is_reach_times_strategy",
+        "tests/minimizers/test_minimizers.py::test_sampled_run_equals_naive_dense_rules",
         ("visits without weights", "average.py", 'weight * entry["weight"]', "weight"),
         (
             "the second traversal draws others by their strategies",

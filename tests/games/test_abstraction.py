@@ -133,12 +133,13 @@ def test_a_key_replaces_the_history_of_public_actions(recall):
 
 
 @RECALLS
+@pytest.mark.usefixtures("interpreted_loops", "interpreted_evaluation")
 @pytest.mark.parametrize("bucket", [high_or_pair, high_or_pair_kernel])
 def test_trees_that_grow_are_those_that_are_stored(bucket, recall):
     kind, policies = "lazy" if bucket is high_or_pair else "rules", []
     game = abstract("leduc_poker", bucket, recall)
     for tree in (kind, "compiled"):
-        solver = Solver(game, "external", averaging="stochastic(gamma=1.0)", tree=tree, seed=1).run(200)
+        solver = Solver(game, "external", averaging="stochastic(gamma=1.0)", tree=tree, seed=1).run(50)
         policies.append(solver.average_policy())
     found = [evaluate("leduc_poker", policy).nash_conv for policy in policies]
     assert found[0] == pytest.approx(found[1], abs=1e-9)
