@@ -27,13 +27,14 @@ PRINCESS_11 = "princess_and_monster(stay=True,same_start=True,horizon=11)"
 TITLES = {**NAMES, PRINCESS_11: "Princess and Monster, horizon 11 with staying and equal first cells"}
 
 # The paper's forms: CFR updates both players at once (section 2.2), outcome sampling draws one history for both
-# (appendix A.1.1), external sampling one action per infoset of the opponent (section 3), and sampled variants average
-# optimistically (appendix A.1, algorithm 1). Beside them are the exact, lazy, average, alternating updates, and draws
-# per node and per player, as in OpenSpiel.
+# (appendix A.1.1; algorithm 1 draws one per player), external sampling one action per infoset of the opponent
+# (section 3), and sampled variants average optimistically (appendix A.1, algorithm 1). Beside them are the exact, lazy,
+# average, alternating updates, and draws per node and per player, as in OpenSpiel.
 VANILLA, VANILLA_ALTERNATING = "vanilla CFR, simultaneous", "vanilla CFR"
 PRUNED, PRUNED_ALTERNATING = "vanilla CFR with pruning, simultaneous", "vanilla CFR with pruning"
 EXTERNAL, EXTERNAL_LAZY = "external sampling, optimistic average", "external sampling"
 OUTCOME, OUTCOME_LAZY = "outcome sampling, optimistic average", "outcome sampling"
+OUTCOME_ALGORITHM_1 = "outcome sampling (a history per player), optimistic average"
 EXTERNAL_PER_NODE, OUTCOME_PER_PLAYER = (
     "external sampling (a draw per node)",
     "outcome sampling (a history per player)",
@@ -43,6 +44,7 @@ ALGORITHMS = {
     PRUNED: "full(pruning=True,minimizer=rm,alternating=False)",
     EXTERNAL: "external(sample_per_infoset=True,averaging=optimistic)",
     OUTCOME: "outcome(update_all_players=True,averaging=optimistic)",
+    OUTCOME_ALGORITHM_1: "outcome(averaging=optimistic)",
     VANILLA_ALTERNATING: "full(minimizer=rm)",
     PRUNED_ALTERNATING: "full(pruning=True,minimizer=rm)",
     EXTERNAL_LAZY: "external(sample_per_infoset=True)",
@@ -55,6 +57,7 @@ OURS = {  # beside each of the paper's forms
     PRUNED: PRUNED_ALTERNATING,
     EXTERNAL: EXTERNAL_LAZY,
     OUTCOME: OUTCOME_LAZY,
+    OUTCOME_ALGORITHM_1: OUTCOME_PER_PLAYER,
 }
 SAMPLED = (EXTERNAL, OUTCOME)
 LEVEL = 0.5  # of b1 + b2
@@ -115,33 +118,43 @@ _SECONDS = {"small": 1.0, "paper": 10.0}  # of measuring one scheme
 
 
 def table1(setting: Setting, name: str) -> Page:
-    """Returns sizes, and with a scale CPU seconds per iteration; then sizes are counted on the trees again."""
-    findings = []
-    for game, sizes in SIZES.items():
-        tree = compile_game(game) if setting.scale is not None else None
-        findings += [_size(game, tree, *size) for size in sizes]
-        for (label, scheme), printed in zip(_SCHEMES.items(), PRINTED_SECONDS.get(game, ()), strict=False):
-            what = f"{TITLES[game]}: {label}, seconds per iteration"
-            found = "-"
-            if tree is not None:
-                found = f"{_seconds_per_iteration(tree, scheme, _SECONDS[str(setting.scale)]):.2g}"
-            findings.append(Finding(what, f"{printed:.2g}", found, "-"))
+    """Returns sizes and CPU seconds per iteration; with a scale, seconds are measured and sizes counted again."""
+    record = setting.folder / "table1.json"
+    if setting.scale is not None:
+        rows = []
+        for game in SIZES:
+            tree = compile_game(game)
+            rows.append({"game": game, "sizes": {what: _count(game, tree, what) for what, *_ in SIZES[game]}})
+            if game in PRINTED_SECONDS:
+                limit = _SECONDS[setting.scale]
+                rows[-1]["seconds"] = [_seconds_per_iteration(tree, scheme, limit) for scheme in _SCHEMES.values()]
+        common.save_rows(record, setting, rows)
+    about, rows = common.load_rows(record)
     notes = [
         "Sizes are enumerated. `docs/background/games.md` says which readings of the rules were tried where a printed "
         "size is not met. l counts chance's deals, as the paper's does: in One-Card Poker two deals and three moves.",
-        "With `--scale`, seconds are CPU seconds of one thread for an iteration of the paper's forms, which updates "
-        "both players: all histories traversed, draws per infoset, one history for both players, optimistic averages.",
+        "Seconds here are CPU seconds of one thread, the paper's wall-clock seconds of its machine, for an iteration "
+        "of the paper's forms, which updates both players: all histories traversed, draws per infoset, one history "
+        "for both players, optimistic averages. Machines and programs differ, so these are no speedups.",
     ]
-    about = {} if setting.scale is None else {"scale": setting.scale, "measured": common.measured_here()}
-    return Page(findings, notes, about=about)
+    return Page(table1_findings(rows), notes, about=about)
 
 
-def _size(game: str, tree: GameTree | None, what: str, printed: str, ours: Any, agreement: str) -> Finding:
-    counted, is_known = ours, True
-    if tree is not None:
-        counted = _count(game, tree, what)
-        is_known = np.allclose(counted, ours, rtol=1e-6)
-    here = " / ".join(f"{value:,.2f}" for value in counted) if isinstance(counted, tuple) else f"{counted:,}"
+def table1_findings(rows: Sequence[Mapping[str, Any]]) -> list[Finding]:
+    """Returns a finding per size and per time."""
+    findings = []
+    for row in rows:
+        game = row["game"]
+        findings += [_size(game, row["sizes"][what], what, *size) for what, *size in SIZES[game]]
+        for label, printed, found in zip(_SCHEMES, PRINTED_SECONDS.get(game, ()), row.get("seconds", ()), strict=False):
+            what = f"{TITLES[game]}: {label}, seconds per iteration"
+            findings.append(Finding(what, f"{printed:.2g}", f"{found:.2g}", "-"))
+    return findings
+
+
+def _size(game: str, counted: Any, what: str, printed: str, ours: Any, agreement: str) -> Finding:
+    is_known = np.allclose(counted, ours, rtol=1e-6)
+    here = " / ".join(f"{value:,.2f}" for value in counted) if isinstance(ours, tuple) else f"{counted:,}"
     return Finding(
         f"{TITLES[game]}: {what}", printed, here, agreement if is_known else f"differs from {ours} in this script"
     )
@@ -175,15 +188,20 @@ FIGURE1 = {
         "vanilla": ((VANILLA, VANILLA_ALTERNATING), GAMES, 5e9, 9),
         "pruned": ((PRUNED, PRUNED_ALTERNATING), GAMES, 1e9, 9),
         "sampled": ((*SAMPLED, *_ALL_EXTERNAL, *_ALL_OUTCOME), (ONE_CARD, PRINCESS), 1e8, 13),
-        "sampled-goofspiel": ((*SAMPLED, *_ALL_EXTERNAL, *_ALL_OUTCOME), (GOOFSPIEL,), 2e8, 7),
+        "sampled-goofspiel": ((*SAMPLED, OUTCOME_ALGORITHM_1, *_ALL_EXTERNAL, *_ALL_OUTCOME), (GOOFSPIEL,), 2e8, 7),
         "external-latent": ((EXTERNAL, *_ALL_EXTERNAL), (LATENT,), 2e8, 7),
         "outcome-latent": ((OUTCOME, *_ALL_OUTCOME), (LATENT,), 2e8, 7),
     },
     "paper": {
         "vanilla-simultaneous": ((VANILLA,), GAMES, 5e9, 9),
-        "pruned-simultaneous": ((PRUNED,), GAMES, 1e9, 9),
-        "optimistic-goofspiel": (SAMPLED, (GOOFSPIEL,), 1e8, 5),
-        "optimistic": (SAMPLED, (ONE_CARD, LATENT, PRINCESS), 5e7, 5),
+        "pruned-simultaneous-goofspiel": ((PRUNED,), (GOOFSPIEL,), 5e9, 13),
+        "pruned-simultaneous": ((PRUNED,), (ONE_CARD, LATENT, PRINCESS), 1e9, 9),
+        "optimistic-goofspiel": ((*SAMPLED, OUTCOME_ALGORITHM_1), (GOOFSPIEL,), 1e8, 5),
+        "optimistic-one-card": (SAMPLED, (ONE_CARD,), 5e7, 5),
+        "external-latent": ((EXTERNAL,), (LATENT,), 6e8, 5),
+        "outcome-latent": ((OUTCOME,), (LATENT,), 3.2e8, 5),
+        "external-princess": ((EXTERNAL,), (PRINCESS,), 5e8, 9),
+        "outcome-princess": ((OUTCOME,), (PRINCESS,), 5e7, 5),
         "vanilla": ((VANILLA_ALTERNATING,), GAMES, 4e10, 9),
         "pruned": ((PRUNED_ALTERNATING,), GAMES, 5e9, 13),
         "external": (_ALL_EXTERNAL, GAMES, 2e9, 8),
@@ -215,9 +233,10 @@ def figure1(setting: Setting, name: str) -> Page:
         "The paper's figure has ticks on its axes and no values. [Claim by claim](index.md#claim-by-claim) judges its "
         "text.",
         "The paper's forms: CFR updates both players at the same time, outcome sampling updates both by one history "
-        "(appendix A.1.1), external sampling draws one action per infoset of the opponent (section 3), and sampled "
-        "variants average optimistically (appendix A.1, algorithm 1). Others: alternating updates, the exact (lazy) "
-        "average, and draws per node and per player, which are OpenSpiel's forms and this package's defaults.",
+        "(appendix A.1.1; algorithm 1 has a history per player), external sampling draws one action per infoset of the "
+        "opponent (section 3), and sampled variants average optimistically (appendix A.1, algorithm 1). Others: "
+        "alternating updates, the exact (lazy) average, and draws per node and per player, which are OpenSpiel's forms "
+        "and this package's defaults.",
         "Histories until b1 + b2 falls below a level are on a line between measuring points, on logarithmic axes.",
         *_missing(result.curves),
         f"All games have the rules of table 1. Runs end at {', '.join(itertools.starmap(_end, parts))} histories.",

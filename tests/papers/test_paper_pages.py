@@ -5,6 +5,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import common
 import farina2020
 import gibson2012
 import gibson2012_claims
@@ -20,12 +21,15 @@ from common import PAGES, VERDICTS
 import mccfr_plus
 from mccfr_plus.experiments import Result
 
+TABLE1 = common.load_rows(PAGES / "lanctot2009" / "table1.json")[1]
+
 # Of each paper: its figures, and what computes the findings of each page from their curves.
 PAPERS = {
     "lanctot2009": (
         ["figure1", "epsilon"],
         {
-            "claims": lanctot2009_claims.claim_findings,
+            "claims": lambda figures: lanctot2009_claims.claim_findings(figures, TABLE1),
+            "table1": lambda _: lanctot2009.table1_findings(TABLE1),
             "figure1": lambda figures: lanctot2009.figure1_findings(figures["figure1"]),
             "epsilon": lambda figures: lanctot2009.epsilon_findings(figures["epsilon"]),
         },
@@ -34,19 +38,22 @@ PAPERS = {
         ["figure1a", "figure1b", "figure2a", "figure2b", "figure3a", "figure3b"],
         {
             "claims": gibson2012_claims.claim_findings,
+            "figure1a": lambda figures: gibson2012.parameter_findings(figures["figure1a"], "epsilon"),
             "figure1b": lambda figures: gibson2012.parameter_findings(figures["figure1b"], "tau"),
             "figure2a": lambda figures: gibson2012.curve_findings(figures["figure2a"]),
             "figure2b": lambda figures: gibson2012.stack_findings(figures["figure2b"]),
+            "figure3a": lambda figures: gibson2012.curve_findings(figures["figure3a"]),
             "figure3b": lambda figures: gibson2012.curve_findings(figures["figure3b"]),
         },
     ),
     "farina2020": (
-        ["figure3", "figure4", "footnote2"],
+        ["figure3", "figure4", "footnote2", "larger_steps"],
         {
             "claims": farina2020.claim_findings,
             "figure3": lambda figures: farina2020.figure_findings(figures["figure3"]),
             "figure4": lambda figures: farina2020.figure_findings(figures["figure4"]),
             "footnote2": lambda figures: farina2020.end_findings(figures["footnote2"]),
+            "larger_steps": lambda figures: farina2020.end_findings(figures["larger_steps"]),
         },
     ),
 }
