@@ -391,9 +391,7 @@ def _outcome_findings(curves: Sequence[Curve]) -> list[Finding]:
 
 def _larger_finding(figures: Mapping[str, Sequence[Curve]]) -> Finding:
     """Whether step sizes above the paper's are better on Goofspiel with balanced outcome sampling."""
-    largest = next(
-        curve for curve in figures["figure4"] if (curve.game, curve.algorithm) == (GOOFSPIEL, label_of(FTRL, 100))
-    )
+    (largest,) = (c for c in figures["figure4"] if (c.game, c.algorithm) == (GOOFSPIEL, label_of(FTRL, 100)))
     results = [beside(curve, largest, measure="nash_conv") for curve in figures["larger_steps"]]
     here = "; ".join(f"{result.order}, {result.text}" for result in results)
     holds = any(result.order == AHEAD for result in results)

@@ -108,17 +108,12 @@ PRINTED_SECONDS = {
     LATENT: (38.0, 70e-3, 62e-6),
     PRINCESS: (120.0, 28e-3, 85e-6),
 }
-# Seconds are those of the paper's forms; its CFR visits all histories.
-_SCHEMES = {
-    "vanilla CFR": {"estimator": "full(traversal=True)", "averaging": "uniform", "alternating": False},
-    "external sampling": {"estimator": "external(sample_per_infoset=True)", "averaging": "optimistic"},
-    "outcome sampling": {"estimator": "outcome(update_all_players=True)", "averaging": "optimistic"},
-}
-_SECONDS = {"small": 1.0, "paper": 10.0}  # of measuring one scheme
+_TIMED = ("vanilla CFR", "external sampling", "outcome sampling")
+_SECONDS = {"small": 1.0, "paper": 10.0}  # of measuring CFR
 
 
 def table1(setting: Setting, name: str) -> Page:
-    """Returns sizes and CPU seconds per iteration; with a scale, seconds are measured and sizes counted again."""
+    """Returns sizes and seconds per iteration; with a scale, sizes are counted and CFR is timed again."""
     record = setting.folder / "table1.json"
     if setting.scale is not None:
         rows = []
@@ -126,30 +121,40 @@ def table1(setting: Setting, name: str) -> Page:
             tree = compile_game(game)
             rows.append({"game": game, "sizes": {what: _count(game, tree, what) for what, *_ in SIZES[game]}})
             if game in PRINTED_SECONDS:
-                limit = _SECONDS[setting.scale]
-                rows[-1]["seconds"] = [_seconds_per_iteration(tree, scheme, limit) for scheme in _SCHEMES.values()]
+                rows[-1]["seconds"] = _seconds_per_iteration(tree, _SECONDS[setting.scale])
         common.save_rows(record, setting, rows)
     about, rows = common.load_rows(record)
     notes = [
         "Sizes are enumerated. `docs/background/games.md` says which readings of the rules were tried where a printed "
         "size is not met. l counts chance's deals, as the paper's does: in One-Card Poker two deals and three moves.",
         "Seconds here are CPU seconds of one thread, the paper's wall-clock seconds of its machine, for an iteration "
-        "of the paper's forms, which updates both players: all histories traversed, draws per infoset, one history "
-        "for both players, optimistic averages. Machines and programs differ, so these are no speedups.",
+        "of the paper's forms, which updates both players. CFR traverses all histories; sampled variants have the "
+        "means of figure 1's runs. Machines and programs differ, so these are no speedups.",
     ]
-    return Page(table1_findings(rows), notes, about=about)
+    curves = Result.load(setting.folder / "figure1.jsonl").curves
+    return Page(table1_findings(rows, curves), notes, about=about)
 
 
-def table1_findings(rows: Sequence[Mapping[str, Any]]) -> list[Finding]:
+def table1_findings(rows: Sequence[Mapping[str, Any]], curves: Sequence[Curve]) -> list[Finding]:
     """Returns a finding per size and per time."""
-    findings = []
+    findings, seconds = [], seconds_by_game(rows, curves)
     for row in rows:
         game = row["game"]
         findings += [_size(game, row["sizes"][what], what, *size) for what, *size in SIZES[game]]
-        for label, printed, found in zip(_SCHEMES, PRINTED_SECONDS.get(game, ()), row.get("seconds", ()), strict=False):
+        for label, printed, found in zip(_TIMED, PRINTED_SECONDS.get(game, ()), seconds.get(game, ()), strict=False):
             what = f"{TITLES[game]}: {label}, seconds per iteration"
             findings.append(Finding(what, f"{printed:.2g}", f"{found:.2g}", "-"))
     return findings
+
+
+def seconds_by_game(rows: Sequence[Mapping[str, Any]], curves: Sequence[Curve]) -> dict[str, list[float]]:
+    """Returns CPU seconds of an iteration of CFR, external and outcome sampling."""
+    of = {(curve.game, curve.algorithm): curve.x("cpu_seconds")[-1] / curve.x("iterations")[-1] for curve in curves}
+    return {
+        row["game"]: [row["seconds"], *(float(of[row["game"], name]) for name in SAMPLED)]
+        for row in rows
+        if "seconds" in row
+    }
 
 
 def _size(game: str, counted: Any, what: str, printed: str, ours: Any, agreement: str) -> Finding:
@@ -171,9 +176,9 @@ def _count(game: str, tree: GameTree, what: str) -> Any:
     }[what]
 
 
-def _seconds_per_iteration(tree: GameTree, scheme: Mapping[str, Any], seconds: float) -> float:
-    """Returns CPU seconds of an iteration, the first one left out."""
-    solver = Solver(tree, minimizer="rm", seed=1, **scheme).run(1)
+def _seconds_per_iteration(tree: GameTree, seconds: float) -> float:
+    """Returns CPU seconds of an iteration of CFR that visits all histories, the first one left out."""
+    solver = Solver(tree, "full(traversal=True)", "rm", "uniform", alternating=False).run(1)
     iterations, spent = solver.iterations, solver.cpu_seconds
     solver.run(seconds=seconds)
     return (solver.cpu_seconds - spent) / (solver.iterations - iterations)
@@ -356,8 +361,8 @@ def claims(setting: Setting, name: str) -> Page:
 
 
 ITEMS = {
-    "table1": ("table 1: sizes of the games, and seconds per iteration", table1),
     "figure1": ("figure 1: exploitability against histories touched", figure1),
+    "table1": ("table 1: sizes of the games, and seconds per iteration", table1),
     "epsilon": ("section 5: epsilon of outcome sampling", epsilon),
     "claims": ("claim by claim", claims),
 }

@@ -29,6 +29,7 @@ from lanctot2009 import (
     below,
     ends_by_epsilon,
     histories,
+    seconds_by_game,
 )
 
 from mccfr_plus.experiments import Curve, Result
@@ -63,7 +64,7 @@ def claim_findings(figures: Mapping[str, Sequence[Curve]], table1: Sequence[Mapp
     curves = {(curve.game, curve.algorithm): curve for curve in figures["figure1"]}
     return [
         *common.size_findings({TITLES[game]: rows for game, rows in SIZES.items()}, "table 1"),
-        *_seconds_findings({row["game"]: row["seconds"] for row in table1 if "seconds" in row}),
+        *_seconds_findings(seconds_by_game(table1, figures["figure1"])),
         *_level_findings(curves),
         *_order_findings(curves),
         *_pruning_findings(curves),
@@ -164,7 +165,10 @@ def _order_findings(curves: _Curves) -> list[Finding]:
     }
     run = {name: is_far for name, is_far in far.items() if is_far is not None}
     ahead = [name for name, is_far in run.items() if is_far]
-    here = f"ahead by a considerable margin in {len(ahead)} of {len(run)} cases: {'; '.join(ahead)}"
+    pairs = [_relation(curves, game, name, VANILLA)[0] for game, name in results]
+    count = sum(bool(_is(each, AHEAD, _MARGIN)) for each in pairs)
+    here = f"ahead by a considerable margin in {len(ahead)} of {len(run)} cases: {'; '.join(ahead)}. Of CFR without "
+    here += f"pruning in {count}"
     holds = 2 * len(ahead) > len(run) if run else None
     found = [Finding("sampled variants often outperform CFR dramatically", "5; abstract", here, verdict(holds, False))]
     for game in GAMES:

@@ -208,10 +208,10 @@ def findings_of(name: str, rows: Rows) -> list[Finding]:
             Finding(
                 f"m = {moments:,}, gap {gap:g}",
                 "-",
-                f"{_number(sampled[moments, gap])} entries with sampling, {optimistic[moments, gap].mean:.2g} without",
+                f"{each} entries with sampling, {optimistic[moments, gap].mean:.4g} without",
                 "-",
             )
-            for moments, gap in sampled
+            for (moments, gap), each in sampled.items()
         ]
     found = []
     iterations, entries, support = (by_setting(rows, what) for what in ("iterations", "entries", "support"))
@@ -224,10 +224,6 @@ def findings_of(name: str, rows: Rows) -> list[Finding]:
             here = f"{number.mean:.0f} iterations, {_shares(support[moments, gap], bound)} of {bound:.0f} actions"
         found.append(Finding(what, "-", here, "-"))
     return found
-
-
-def _number(interval: Interval) -> str:
-    return f"{interval.mean:.2g} ({interval.low:.2g} .. {interval.high:.2g})"
 
 
 def _shares(interval: Interval, whole: float) -> str:
@@ -295,9 +291,7 @@ def _optimism_finding(rows: Rows) -> Finding:
     sampled, optimistic = (by_setting([row for row in rows if row["form"] == form], "entries") for form in _BOTH)
     texts = [f"gap {gap:g}: {each.mean / optimistic[m, gap].mean:.2g}" for (m, gap), each in sampled.items()]
     slopes = [-_exponent(SMALL_GAPS, [of[FEW, gap].mean for gap in SMALL_GAPS]) for of in (sampled, optimistic)]
-    here = (
-        f"entries with sampling / without: {'; '.join(texts)}; exponents of 1 / gap {slopes[0]:.2f} and {slopes[1]:.2f}"
-    )
+    here = f"entries with sampling / without: {'; '.join(texts)}; exponents of 1 / gap {slopes[0]:.2f}, {slopes[1]:.2f}"
     last = FEW, SMALL_GAPS[-1]
     holds = sampled[last].low > optimistic[last].high
     return Finding("optimism without sampling is faster where eps is small", "1.1", here, verdict(holds, True))

@@ -29,7 +29,7 @@ PAPERS = {
         ["figure1", "epsilon"],
         {
             "claims": lambda figures: lanctot2009_claims.claim_findings(figures, TABLE1),
-            "table1": lambda _: lanctot2009.table1_findings(TABLE1),
+            "table1": lambda figures: lanctot2009.table1_findings(TABLE1, figures["figure1"]),
             "figure1": lambda figures: lanctot2009.figure1_findings(figures["figure1"]),
             "epsilon": lambda figures: lanctot2009.epsilon_findings(figures["epsilon"]),
         },
