@@ -50,7 +50,7 @@ def claims(setting: Setting) -> Page:
         "optimistic averages. After them: alternating updates and lazy averages.",
         "Curves are compared where the shorter one ends, and never beyond the right end of the paper's axis: "
         f"{', '.join(f'{NAMES[game]} {end:.0e}' for game, end in AXIS.items())}. Considerable: by a factor of "
-        f"{_MARGIN} or more.",
+        f"{_MARGIN} or more. Until CFR ends its first iteration it plays uniformly.",
         "Runs of the paper's forms that end before half of that axis count as smaller scale. Longer ones may turn out "
         "otherwise, as those with lazy averages show.",
         INTERVALS,
