@@ -11,8 +11,8 @@ import mccfr_plus
 from mccfr_plus import Solver
 from mccfr_plus.errors import ConfigError
 from mccfr_plus.evaluation.by_rules import RulesEvaluator
-from mccfr_plus.trees.by_rules.implicit_tree import ImplicitTree
 from mccfr_plus.evaluation.strategies import strategy_of
+from mccfr_plus.trees.by_rules.implicit_tree import ImplicitTree
 
 LEDUC, KUHN, THREE = "leduc_poker", "kuhn_poker", "kuhn_poker(players=3)"
 
