@@ -35,6 +35,8 @@ def _abstract_rules(rules: Rules, bucket: Any) -> Rules:
 class AbstractRules(RulesGame):
     """The compiled rules of an abstraction with imperfect recall: the bucket replaces private fields in what is known.
 
+    A bucket is a kernel, or has one, the names of public fields that it also replaces (`hidden`), and parameters.
+
     With `in_real_game`, information sets are those of the real game (by `observe`), under the keys of the abstraction:
     that is how a policy of the abstraction is evaluated in the real game.
     """
@@ -43,7 +45,7 @@ class AbstractRules(RulesGame):
 
     def __init__(self, real: RulesGame, bucket: Any, in_real_game: bool = False):
         self._real, self._bucket, self._in_real_game = real, bucket, in_real_game
-        rules = _abstract_rules(real.rules, bucket)
+        rules = _abstract_rules(real.rules, getattr(bucket, "kernel", bucket))
         self.rules = rules if in_real_game else replace(rules, observe=None)  # type: ignore[misc]
         super().__init__()
 
@@ -61,21 +63,24 @@ class AbstractRules(RulesGame):
         """Returns the bucket of a player after a history; ValueError if it is out of range."""
         real = self._real
         view = real.look(real.words_after(history), player)
-        bucket = int(self._bucket(real.parameters, real.table, view, player))
+        kernel = getattr(self._bucket, "kernel", self._bucket)
+        bucket = int(kernel(self.parameters, real.table, view, player))
         if not 0 <= bucket < _MOST_BUCKETS:
             raise ValueError(f"{bucket} is not in 0 .. 2^62 - 1")
         return bucket
 
     def layout(self, parameters: Parameters) -> Layout:  # type: ignore[override]
         """Returns the sizes of the real game, with other fields."""
-        real = self._real
+        real, hidden = self._real, getattr(self._bucket, "hidden", ())
         fields = [
-            replace(each, name=f"real {each.name}", when=NOW) if each.private else each for each in real.sizes.fields
+            replace(each, name=f"real {each.name}", when=NOW) if each.private or each.name in hidden else each
+            for each in real.sizes.fields
         ]
         return replace(
             real.sizes,
             fields=(*fields, Field("bucket", _MOST_BUCKETS, private=True)),
             table=lambda: real.table,
+            parameters=self._bucket.parameters(real) if hasattr(self._bucket, "parameters") else real.parameters,
             perfect_recall=self._in_real_game and real.sizes.perfect_recall,
             symmetries=(),
         )
