@@ -51,6 +51,11 @@ def buckets_of_views(kernel, parameters, table, views, found):
         found[row] = kernel(parameters, table, views[row], 0)
 
 
+def bits(cards):
+    """Returns cards as a number with a bit for each."""
+    return int((1 << cards).sum())
+
+
 class Table:
     """Where blueprints meet: the real game, its betting sequences, and all hands."""
 
@@ -58,8 +63,11 @@ class Table:
         self.name, self.rules = name, compiled_rules(mccfr_plus.load_game(name))
         self.deal, self.nodes = self.rules.deal, self.rules.deal.nodes
         self.hands = self.deal.cards  # [hands, 2] cards
-        self.numbers = np.zeros((self.deal.deck, self.deal.deck), int)
-        self.numbers[tuple(self.hands.T)] = np.arange(len(self.hands))
+        self.bits = (1 << self.hands).sum(axis=1)
+
+    def number(self, cards):
+        """Returns the number of a hand."""
+        return int(np.flatnonzero(self.bits == bits(cards))[0])
 
     def buckets(self, blueprint, hands, boards):
         """Returns the buckets of hands, ``[n, 2]`` cards, with boards, ``[n, cards]``."""
@@ -102,11 +110,11 @@ class Deals(NamedTuple):
 def random_deals(table, count, rng):
     cards = np.array([rng.permutation(table.deal.deck)[:9] for _ in range(count)])
     hands, board = np.stack([cards[:, :2], cards[:, 2:4]]), cards[:, 4:]
-    numbers = [table.numbers[tuple(np.sort(hands[player]).T)] for player in range(2)]
     winner = np.zeros(count)
     for row in range(count):
-        strengths = table.deal.strengths(int((1 << board[row]).sum()))
-        winner[row] = np.sign(strengths[numbers[0][row]] - strengths[numbers[1][row]])
+        strengths = table.deal.strengths(bits(board[row]))
+        first, second = (strengths[table.number(hands[player, row])] for player in range(2))
+        winner[row] = np.sign(first - second)
     return Deals(hands, board, winner)
 
 
@@ -137,10 +145,10 @@ def chances(table, own, shown, num_boards, rng):
     """Returns about how probably a hand wins against each other one, plus half of that to tie, ``[hands]``."""
     rest = np.setdiff1d(np.arange(table.deal.deck), np.concatenate([own, shown]))
     wins, counts = np.zeros(len(table.hands)), np.full(len(table.hands), 1e-9)
-    for _ in range(num_boards if len(shown) < 5 else 1):
-        board = np.concatenate([shown, rng.permutation(rest)[: 5 - len(shown)]])
-        strengths, fits = table.deal.strengths(int((1 << board).sum())), ~np.isin(table.hands, board).any(axis=1)
-        mine = strengths[table.numbers[tuple(np.sort(own))]]
+    for _ in range(num_boards if len(shown) < CARDS[-1] else 1):
+        board = bits(np.concatenate([shown, rng.permutation(rest)[: CARDS[-1] - len(shown)]]))
+        strengths, fits = table.deal.strengths(board), (table.bits & board) == 0
+        mine = strengths[table.number(own)]
         wins += fits * ((strengths < mine) + 0.5 * (strengths == mine))
         counts += fits
     return wins / counts
@@ -163,19 +171,19 @@ def best_reply(table, blueprint, number, seat, buckets, weights, wins):
     return node.children[int(np.argmax(values))]
 
 
-def local_best_response(table, blueprint, seat, num_boards, rng):
+def local_best_response(table, blueprint, seat, cards, num_boards, rng):
     """Returns the payoff of one hand of a local best response (Lisy, Bowling 2017), by the opponent's range at the end.
 
-    It knows the strategy and its own cards; so its payoff is at most that of a best response.
+    It knows the strategy and its own cards; so its mean payoff is at most that of a best response.
     """
-    cards = rng.permutation(table.deal.deck)[:9]
-    own, other, board = cards[:2], table.numbers[tuple(np.sort(cards[2:4]))], cards[4:]
-    weights, number, current = 1.0 - np.isin(table.hands, own).any(axis=1), 0, -1  # of the opponent's hands
+    hands, board = (cards[:2], cards[2:4]), cards[4:]
+    own, other = hands[seat], table.number(hands[1 - seat])
+    weights, number, current = 1.0 * ((table.bits & bits(own)) == 0), 0, -1  # of the opponent's hands
     while table.nodes[number].player >= 0:
         node = table.nodes[number]
         if node.round != current:
             current, shown, wins = node.round, board[: CARDS[node.round]], None
-            weights[np.isin(table.hands, shown).any(axis=1)] = 0.0
+            weights[(table.bits & bits(shown)) != 0] = 0.0
             buckets = table.buckets(blueprint, table.hands, np.tile(shown, (len(table.hands), 1)))
         if node.player == seat:
             wins = chances(table, own, shown, num_boards, rng) if wins is None else wins
@@ -188,8 +196,8 @@ def local_best_response(table, blueprint, seat, num_boards, rng):
     node = table.nodes[number]
     if node.folded:
         return -node.spent[seat] if seat in node.folded else node.spent[1 - seat]
-    weights[np.isin(table.hands, board).any(axis=1)] = 0.0
-    return node.spent[seat] * (weights * (2 * chances(table, own, board, 1, rng) - 1)).sum() / weights.sum()
+    wins = chances(table, own, shown, num_boards, rng)  # on new boards, as decisions depend on the others
+    return node.spent[seat] * (weights * (2 * wins - 1)).sum() / weights.sum()
 
 
 def interval(payoffs):
@@ -199,10 +207,12 @@ def interval(payoffs):
 
 def lower_bound(table, blueprint, num_games, rng):
     """Returns the lower bound of the exploitability, with half of its interval."""
-    hands = [
-        [local_best_response(table, blueprint, seat, _BOARDS.value, rng) for seat in range(2)] for _ in range(num_games)
-    ]
-    return interval(np.mean(hands, axis=1))
+    payoffs = np.zeros((num_games, 2))
+    for game in range(num_games):
+        cards = rng.permutation(table.deal.deck)[:9]  # the same for both seats, so that luck cancels
+        for seat in range(2):
+            payoffs[game, seat] = local_best_response(table, blueprint, seat, cards, _BOARDS.value, rng)
+    return interval(payoffs.mean(axis=1))
 
 
 def blueprints(table, count, estimator):
