@@ -216,7 +216,7 @@ def lower_bound(table, blueprint, num_games, rng):
 
 
 def blueprints(table, count, estimator):
-    """Yields training seconds, iterations and the blueprint at each look."""
+    """Yields CPU seconds of training, iterations and the blueprint at each look."""
     buckets = HandBuckets(table.name, count, progress=True)
     game = mccfr_plus.abstract(table.name, buckets)
     path = _CHECKPOINTS.value and Path(_CHECKPOINTS.value) / f"{estimator}-{count}.checkpoint"
@@ -228,7 +228,8 @@ def blueprints(table, count, estimator):
         left = _SECONDS.value / 4**look - solver.seconds
         if left > 0:
             solver.run(seconds=left, checkpoint=path)
-            yield solver.seconds, solver.iterations, table.blueprint(solver.average_policy(), buckets, count)
+        if left > 0 or look == 0:  # an earlier run may have been as long
+            yield solver.cpu_seconds, solver.iterations, table.blueprint(solver.average_policy(), buckets, count)
 
 
 def draw(curves, names, path):
@@ -240,7 +241,7 @@ def draw(curves, names, path):
         for marker, (estimator, rows) in zip("osv^", curves.items(), strict=False):
             x, (y, half) = [row[0] for row in rows], np.array([row[1][place] for row in rows]).T
             each.errorbar(x, y, half, marker=marker, markersize=4, capsize=3, label=estimator)
-        each.set(xscale="log", xlabel="seconds of training", title=name)
+        each.set(xscale="log", xlabel="CPU seconds of training", title=name)
         each.grid(alpha=0.3)
     axes[0].set_ylabel("mbb per hand")
     axes[0].legend()
@@ -271,7 +272,7 @@ def main(_):
     for estimator in _ESTIMATORS.value:
         curves[estimator] = []
         for seconds, iterations, blueprint in blueprints(table, _BUCKETS.value, estimator):
-            title = f"{estimator}, {seconds:.0f} s, {iterations / 1e6:.2f} M"
+            title = f"{estimator}, {seconds:.1f} s, {iterations / 1e6:.2f} M"
             curves[estimator].append((seconds, report(title, blueprint)))
     if _OUT.value is not None:
         draw(curves, names, _OUT.value)

@@ -270,8 +270,7 @@ class HandBuckets:
         >>> mccfr_plus.Solver(game, tree="rules", seed=1).run(1000).tree.num_infosets
         60
 
-    Reference: Zinkevich, Johanson, Bowling, Piccione 2007, "Regret minimization in games with incomplete information",
-    section 4.1; Gibson et al. 2012, section 6, has five buckets.
+    Reference: Gibson et al. 2012, section 6, with five buckets, after Zinkevich, Johanson, Bowling, Piccione 2007.
     """
 
     hidden = ("board",)  # public fields that a bucket replaces
@@ -309,6 +308,9 @@ class HandBuckets:
 
     def __reduce__(self) -> tuple:
         return HandBuckets, self._given
+
+    def __repr__(self) -> str:
+        return "HandBuckets({!r}, buckets={}, nested={})".format(*self._given)
 
     def __call__(self, state: pyspiel.State, player: int) -> int:
         """Returns the bucket of a player in a state of a game that the buckets fit."""
