@@ -195,15 +195,17 @@ class _Abstraction:
         self.rules_game: AbstractRules | None = None
         self._known: dict[tuple[int, str], tuple[list[int], list[int]]] = {}  # legal actions and history
         self._bucket: BucketOf = bucket
+        given: RulesGame | None = rules
         # Without compilation, a kernel is a plain function.
-        if hasattr(bucket, "py_func") or (is_kernel(bucket) and source_of(bucket).__code__.co_argcount == 4):
+        has_kernel = hasattr(bucket, "py_func") or hasattr(bucket, "kernel")
+        if has_kernel or (is_kernel(bucket) and source_of(bucket).__code__.co_argcount == 4):
             if rules is None:
                 raise ConfigError(f"{_name(bucket)} is a kernel, and {why_no_rules(real)} Give a plain function.")
             if key is not None:
                 raise ConfigError("key= with a bucket that is a kernel: give a plain function bucket(state, player).")
-            self.rules_game = made = AbstractRules(rules, bucket, recall == PERFECT)
+            given = self.rules_game = made = AbstractRules(rules, bucket, recall == PERFECT)
             self._bucket = lambda state, player: made.bucket_after(state.history(), player)
-        self.has_key, self.public = key is not None, self._public_text(rules, key)
+        self.has_key, self.public = key is not None, self._public_text(given, key)
 
     def start(self) -> "_Position":
         """Returns the initial position."""
