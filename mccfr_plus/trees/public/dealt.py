@@ -7,13 +7,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from mccfr_plus.errors import GameError
 from mccfr_plus.games.deal import Deal, masses
 from mccfr_plus.games.game import RulesGame
 from mccfr_plus.games.openspiel.betting_tree import ALL_FOLDED
 from mccfr_plus.games.rules import CHANCE, TERMINAL
 from mccfr_plus.trees.info_states import key_places
-from mccfr_plus.trees.public.arrays import LEAVE, PUBLIC_NODE
+from mccfr_plus.trees.public.arrays import LEAVE, PUBLIC_NODE, Prediction
 from mccfr_plus.trees.public.builder import Found
 from mccfr_plus.trees.public.histories import ACTIONS, ENDS, INFOSETS, LEAVES, NODES, NUM_COUNTS, OUTCOMES, SLOTS
 from mccfr_plus.trees.public.showdowns import HAND, NO_MATRICES
@@ -174,28 +173,23 @@ class _Builder:
         return self.board(last.board).places[player][self.board(board).hands[player]]
 
 
-def predicted_sizes(deal: Deal) -> tuple[float, float]:
-    """Returns how many slots the public tree has, and about as many products as an iteration takes time for."""
-    slots, products, cards = 0, 0, [card for card in range(deal.deck) if deal.given >> card & 1 == 0]
+def predicted_sizes(deal: Deal) -> Prediction:
+    """Returns the sizes of the public tree, in which each hand is taken to fit all boards without its cards."""
+    hands = [len(own) for own in _Board(deal, deal.given).hands]
+    slots, infosets, products, left, boards = 0, 0, 0, deal.deck - deal.given.bit_count() - 2, 1  # those a hand fits
     for which, count in enumerate(deal.boards):
-        nodes = [node for node in deal.nodes if node.round == which]
-        widths = [sum(len(node.children) for node in nodes if node.player == player) for player in range(2)]
-        ends, missing = sum(node.player < 0 for node in nodes), count - deal.given.bit_count()
-        orders = math.factorial(missing) if deal.is_ordered else 1
-        for more in itertools.combinations(cards, missing) if nodes else ():
-            hands = _Board(deal, deal.given | sum(1 << card for card in more)).hands
-            slots += orders * sum(width * len(own) for width, own in zip(widths, hands, strict=True))
-            products += orders * ends * _PRODUCTS_PER_HAND * sum(map(len, hands))
-    return float(slots), float(products)
+        nodes, dealt = [node for node in deal.nodes if node.round == which], left - (deal.deck - 2 - count)
+        if nodes and dealt > 0:
+            boards, left = boards * math.comb(left, dealt), left - dealt
+        for player, own in enumerate(hands):
+            widths = [len(node.children) for node in nodes if node.player == player]
+            slots, infosets = slots + boards * own * sum(widths), infosets + boards * own * len(widths)
+        products += boards * sum(hands) * _PRODUCTS_PER_HAND * sum(node.player < 0 for node in nodes)
+    return Prediction(slots, infosets, products)
 
 
 def build_dealt(game: RulesGame) -> tuple[Found, list[int], int, dict[str, np.ndarray]]:
     """Returns what `histories.traverse` finds, `Room.counts`, the longest history, and what stands for matrices."""
-    if not game.sizes.perfect_recall:
-        why = "information states do not tell in which order later cards were dealt; holdem_subgame does"
-        raise GameError(
-            f"tree='public': {game.short_name} with several rounds of cards to come has no public tree: {why}."
-        )
     builder = _Builder(game)
     given, none = builder.deal.given, _Last(-1, 0, builder.deal.given)
     builder.visit(0, given, 1.0 / builder.board(given).total, (none, none))

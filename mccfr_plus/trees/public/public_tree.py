@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 import pyspiel
 
-from mccfr_plus.errors import GameError
+from mccfr_plus.errors import GameError, PolicyError
 from mccfr_plus.games.game import RulesGame
 from mccfr_plus.games.openspiel import compiled_rules
 from mccfr_plus.games.rules import CHANCE
@@ -21,7 +21,16 @@ from mccfr_plus.trees.info_states import InfoStates, key_places
 from mccfr_plus.trees.loading import action_name, is_converted, load_game
 from mccfr_plus.trees.needs import INFOSETS, PUBLIC
 from mccfr_plus.trees.public import histories
-from mccfr_plus.trees.public.arrays import ADD_END, HANDS, IS_PUBLIC, MATRIX, SLOT, PublicArrays, with_changes
+from mccfr_plus.trees.public.arrays import (
+    ADD_END,
+    HANDS,
+    IS_PUBLIC,
+    MATRIX,
+    SLOT,
+    Prediction,
+    PublicArrays,
+    with_changes,
+)
 from mccfr_plus.trees.public.builder import build
 from mccfr_plus.trees.public.dealt import build_dealt, predicted_sizes
 from mccfr_plus.trees.public.sharing import segments_of
@@ -147,8 +156,13 @@ class PublicTree(Tree):
         players = self.arrays.infosets["player"].tolist()
         return {key: infoset for infoset, key in enumerate(zip(self.info_states, players, strict=True))}
 
+    @property
+    def adds_order(self) -> bool:
+        """Whether players know the order of later cards, which their information states do not tell."""
+        return self._rules is not None and not self._rules.sizes.perfect_recall
+
     def _find(self, info_state: str, player: int) -> int | None:
-        return self._lookup.get((info_state, player))
+        return None if self.adds_order else self._lookup.get((info_state, player))
 
     @cached_property
     def _sorted_keys(self) -> tuple[np.ndarray, np.ndarray]:
@@ -161,10 +175,8 @@ class PublicTree(Tree):
         """Returns the number of the infoset that a player is in, or None; by rules without texts."""
         if self._rules is None:
             return super().infoset_of_state(state, player)
-        game, words = self._rules, self._rules.first_state.copy()
-        for action in state.history():
-            game.rules.apply(game.parameters, game.table, words, action)
-        key, view, (places, _) = np.zeros_like(self.keys[0]), game.look(words, player), key_places(game.sizes)
+        key, (places, _) = np.zeros_like(self.keys[0]), key_places(self._rules.sizes)
+        view = self._rules.view_after(state.history(), player)
         key[0], used = player, places.word >= 0
         np.bitwise_or.at(key, places.word[used], view[used] << places.shift[used])
         values, order = self._sorted_keys
@@ -182,10 +194,15 @@ class PublicTree(Tree):
     @property
     def is_small(self) -> bool:
         """Whether the game is stored within a second, so that policies are those of the stored tree."""
-        return self._stored is not None or self.num_leaves <= _FEW_LEAVES
+        return self._stored is not None or (self.num_leaves <= _FEW_LEAVES and not self.adds_order)
 
     def on_stored(self, strategy: np.ndarray) -> np.ndarray:
-        """Returns a strategy by the slots of the stored tree."""
+        """Returns a strategy by the slots of the stored tree. PolicyError if it has another for each order of cards."""
+        if self.adds_order:
+            raise PolicyError(
+                f"on the public tree of {self.game.get_type().short_name}, a policy depends on the order of later "
+                "cards, which information states do not tell: evaluate it there, or solve with tree='compiled'."
+            )
         result = np.empty(self.num_slots)
         result[self.stored_slots] = strategy
         return result
@@ -229,8 +246,8 @@ class PublicTree(Tree):
         return self.arrays._replace(expansion=read_only(expansion)), expansion
 
 
-def predict(rules: RulesGame, num_leaves: float) -> tuple[float, float] | None:
-    """Returns about how many slots a public tree has, and products an iteration. None if it is seen not to be public.
+def predict(rules: RulesGame, num_leaves: float) -> Prediction | None:
+    """Returns about how large a public tree is. None if it is seen not to be public.
 
     `num_leaves` is the number of the game's terminal nodes. What belongs to each is counted in a part of the tree.
     """
@@ -246,7 +263,8 @@ def predict(rules: RulesGame, num_leaves: float) -> tuple[float, float] | None:
     changes = with_changes(ends, found.matrices)
     dense = ends[changes["ends"][:, 0, MATRIX] >= 0]
     products = 2.0 * dense[:, :, HANDS].prod(1, dtype=float).sum() + len(changes["change"])
-    return scale * float(counts[histories.SLOTS : histories.SLOTS + 2].sum()), scale * products
+    slots, infosets = (float(counts[begin : begin + 2].sum()) for begin in (histories.SLOTS, histories.INFOSETS))
+    return Prediction(scale * slots, scale * infosets, scale * products)
 
 
 def _folded(keys: np.ndarray) -> np.ndarray:
