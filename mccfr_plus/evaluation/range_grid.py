@@ -26,17 +26,16 @@ def ranges_of(tree: PublicTree, deal: Deal, strategy: np.ndarray, most: int = MO
     reach the node, in % of the largest cell's, and the share of each action in %], or 0 where hardly any hand does.
     """
     records, starts, rows = tree.arrays.nodes, tree.arrays.infosets["first_slot"], list[dict[str, Any]]()
-    ranks, (low, high) = deal.deck // deal.suits, deal.cards.T // deal.suits
-    above, below = (ranks - 1 - high) * ranks + ranks - 1 - low, (ranks - 1 - low) * ranks + ranks - 1 - high
-    cell = np.where(np.diff(deal.cards % deal.suits)[:, 0] == 0, above, below)
+    ranks = deal.deck // deal.suits
+    low, high = ranks - 1 - deal.cards.T // deal.suits
+    cell = np.where(np.diff(deal.cards % deal.suits)[:, 0] == 0, high * ranks + low, low * ranks + high)
     hand_of = np.zeros((deal.deck, deal.deck), np.int64)
     hand_of[tuple(deal.cards.T)] = np.arange(len(cell))
     number, heap = itertools.count(), list[tuple]()
 
     def found(link: list | None, node: int, board: int, factor: float, weights: np.ndarray) -> float:
         """Puts a node on the heap with both players' weights, and returns its reach."""
-        fits = (board >> deal.cards & 1 == 0).all(1)
-        weights = np.where(fits, weights, 0.0)
+        weights = np.where((board >> deal.cards & 1 == 0).all(1), weights, 0.0)
         reach = factor * float(weights[0] @ masses(deal.cards, weights[1]))
         if records["kind"][node] != TERMINAL and reach > 0.0:
             heapq.heappush(heap, (-reach, next(number), link, node, board, factor, weights))
@@ -55,10 +54,9 @@ def ranges_of(tree: PublicTree, deal: Deal, strategy: np.ndarray, most: int = MO
                 if records["kind"][child] == TERMINAL:  # all-in
                     continue
                 after = _board_of(tree, child)
-                dealt = after & ~board
-                factor_after = factor / math.comb(deal.deck - board.bit_count() - 4, dealt.bit_count())
-                links.append([_cards_text(dealt, deal), 0, None])
-                links[-1][1] = _percent(found(links[-1], child, after, factor_after, weights) / -minus_reach)
+                chance = factor / math.comb(deal.deck - board.bit_count() - 4, (after ^ board).bit_count())
+                links.append([_cards_text(after ^ board, deal), 0.0, None])
+                links[-1][1] = round(100 * found(links[-1], child, after, chance, weights) / -minus_reach, 1)
             continue
         views = tree.info_states.views(range(first, first + hands))  # type: ignore[attr-defined]
         own, sequence = hand_of[views[:, 0] - 1, views[:, 1] - 1], deal.nodes[views[0, -1]]
@@ -67,13 +65,13 @@ def ranges_of(tree: PublicTree, deal: Deal, strategy: np.ndarray, most: int = MO
         played *= weights[kind]
         by_cell = np.array([np.bincount(cell, row, ranks**2) for row in (weights[kind], *played)])
         shares = by_cell / by_cell[0].clip(1e-300)
-        shares[0] = by_cell[0] / np.bincount(cell, (board >> deal.cards & 1 == 0).all(1)).clip(1)
+        shares[0] = by_cell[0] / np.bincount(cell, (board >> deal.cards & 1 == 0).all(1), ranks**2).clip(1)
         shares[0] /= shares[0].max()
         rows[-1] |= {"player": kind, "board": _cards_text(board, deal), "bets": sequence.text}
         rows[-1]["cells"] = [row if row[0] else 0 for row in (100 * shares).T.round(1).tolist()]
         child = node + 1
         for after, row in zip((deal.nodes[each] for each in sequence.children), played, strict=True):
-            links.append([_name_of(sequence, after), _percent(row.sum() / weights[kind].sum()), None])
+            links.append([_name_of(sequence, after), round(100 * row.sum() / weights[kind].sum(), 1), None])
             found(links[-1], child, board, factor, np.where(np.arange(2)[:, None] == kind, row, weights))
             child = int(records["last"][child]) if records["kind"][child] != TERMINAL else child + 1
     return rows
@@ -89,15 +87,8 @@ def _cards_text(cards: int, deal: Deal) -> str:
 
 
 def _name_of(node: Node, after: Node) -> str:
-    if after.action == FOLD:
-        return "fold"
-    if after.action == CALL:
-        return "check" if after.spent == node.spent else "call"
-    return f"raise to {after.spent[node.player]}"
-
-
-def _percent(share: float) -> float:
-    return round(100 * share, 1)
+    names = {FOLD: "fold", CALL: "check" if after.spent == node.spent else "call"}
+    return names.get(after.action, f"raise to {after.spent[node.player]}")
 
 
 def section_of_ranges(tree: PublicTree, deal: Deal, strategy: np.ndarray) -> tuple[str, str, str]:

@@ -144,6 +144,10 @@ def _strategy_of(tree: Any, policy: AnyPolicy, players: Sequence[int]) -> np.nda
     if (public := given_public_tree(tree)) is not None:
         if isinstance(policy, TreePolicy) and policy.tree.fingerprint == public.fingerprint:
             return policy.strategy()
+        if public.whole is not public:
+            strategy = np.empty(public.num_slots)
+            strategy[public.slots_of_whole] = _strategy_of(public.whole, policy, players)
+            return strategy
         return _strategy_of(public.stored, policy, players)[public.stored_slots]
     is_lifted = is_abstraction(getattr(policy, "game", None), tree.game)
     if isinstance(policy, TreePolicy) and not is_lifted:

@@ -30,9 +30,9 @@ from mccfr_plus.trees.lazy_tree import INFOSET_COST, NODE_COST, SLOT_ACTION_COST
 from mccfr_plus.trees.loading import is_converted, load_game
 from mccfr_plus.trees.memory import MemoryPlan, available_bytes, plan_memory, release_unused, resident_bytes
 from mccfr_plus.trees.needs import HISTORIES, INFOSETS, NODES, PUBLIC
-from mccfr_plus.trees.public.arrays import Prediction
-from mccfr_plus.trees.public.dealt import predicted_sizes
+from mccfr_plus.trees.public.dealt import Prediction, predicted_sizes
 from mccfr_plus.trees.public.public_tree import PublicTree, predict
+from mccfr_plus.trees.public.suits import suit_symmetries
 from mccfr_plus.trees.scratch import DRAWN, TOUCHED, new_scratch
 from mccfr_plus.trees.size_estimate import SizeEstimate, as_text, number_of, probe_size
 from mccfr_plus.trees.tree import Tree
@@ -99,7 +99,9 @@ def choose(
         if kind == "lazy":
             _require_short_traversals(game, config)
         return replace(config, tree=kind), tree, ""
-    is_public: tuple[dict[str, Any], str] = {"estimator": "full"}, ""
+    rules = compiled_rules(game) if kind == "public" else None
+    merges = rules is not None and rules.deal is not None and len(suit_symmetries(rules.deal)) > 1
+    is_public: tuple[dict[str, Any], str] = {"estimator": "full", **({"symmetry": True} if merges else {})}, ""
     chosen, reason = is_public if kind == "public" else _components_for(kind, game, tree, estimate)
     return SolverConfig.from_specs(**{**chosen, **given, "tree": kind}), tree, why + reason
 
@@ -220,13 +222,13 @@ def tree_for(game: pyspiel.Game | str | GameTree, config: SolverConfig) -> Tree:
     """Returns the tree of a game for a solver; see `Solver` for errors."""
     public = game if isinstance(game, Tree) and PUBLIC in game.provides else None
     if public is not None or config.who_needs(PUBLIC):
-        if config.symmetry or config.tree not in ("auto", "public"):
+        if (config.symmetry and public is not None) or config.tree not in ("auto", "public"):
             raise ConfigError(f"tree={config.tree!r}, symmetry={config.symmetry} on a public tree: leave both out.")
         if reason := config.who_needs(HISTORIES, NODES):
             raise ConfigError(f"tree='public' with {reason}: that needs all histories. Use tree='compiled'.")
-        if public is None and not isinstance(game, GameTree):
+        if public is None:
             _require_memory(compiled_rules(load_game(game)), config)
-        tree: Any = public or PublicTree(game)
+        tree: Any = public or PublicTree(game, config.symmetry)
         return tree.for_threads(config.threads)
     if (tree := given_tree(game)) is not None:
         if config.symmetry or config.tree in ("lazy", "rules"):
@@ -329,7 +331,7 @@ def _memory_plan(config: SolverConfig, num_players: int, rules: RulesGame | None
 
 
 def public_bytes(config: SolverConfig, rules: RulesGame, found: Prediction) -> float:
-    """Returns the bytes of a public tree and of a solver on it, while it evaluates its strategy."""
+    """Returns the bytes of a public tree without merged suits, and of a solver while it evaluates its strategy."""
     others = 2 * (config.threads - 1) / config.threads  # gradient and reach of other threads, in their parts
     slot = _NUMBER * (3 + others) + np.dtype(config.dtype).itemsize * (2 + config.minimizer.num_tables)
     if not config.estimator.needs_leaves:  # then stamps and what was seen of the average are in use
@@ -345,11 +347,10 @@ def _require_memory(rules: RulesGame | None, config: SolverConfig) -> None:
     free = available_bytes() if config.memory is None else bytes_of(config.memory) - resident_bytes()
     found = predicted_sizes(rules.deal)
     if (num_bytes := public_bytes(config, rules, found)) > free or found.slots > _MOST_PUBLIC_SLOTS:
-        raise BudgetError(
-            f"tree='public': {rules.short_name} has about {found.slots:,.0f} pairs of an information set and an action "
-            f"(at most {_MOST_PUBLIC_SLOTS:,}), which take {num_bytes / 1e9:,.3g} GB, and {free / 1e9:,.3g} GB are "
-            "free: give fewer bets, a later round, or fewer hands."
-        )
+        size = f"about {found.slots:,.0f} pairs of an information set and an action (at most {_MOST_PUBLIC_SLOTS:,})"
+        memory = f"{num_bytes / 1e9:,.3g} GB, and {free / 1e9:,.3g} GB are free"
+        why = f"has {size}, which take {memory}: give fewer bets, a later round, or fewer hands"
+        raise BudgetError(f"tree='public': {rules.short_name} {why}.")
 
 
 def bytes_on_top(tree: GameTree) -> int:

@@ -16,6 +16,7 @@ from mccfr_plus.games.deal import order_of_ranges
 from mccfr_plus.solver.choice import public_bytes
 from mccfr_plus.trees.public.dealt import predicted_sizes
 from mccfr_plus.trees.public.public_tree import PublicTree
+from mccfr_plus.trees.public.suits import suit_symmetries
 
 TOLERANCE = 1e-9
 
@@ -204,6 +205,50 @@ def test_a_flop_of_openspiel_keeps_the_order_of_later_cards():
     assert mccfr_plus.exploitability(FLOP, solver.average_policy()) == solver.exploitability() < 0.05
     with pytest.raises(mccfr_plus.PolicyError, match="the order of later cards, which information states do not tell"):
         solver.tree.on_stored(solver.average_strategy())
+
+
+MERGED = {
+    "holdem_subgame(board=7s5h4h2s3s,pot=20,stack=30,ranks=6,bets=100%)": 2,
+    "holdem_subgame(board=5s4s3s2s,pot=20,stack=30,ranks=4,bets=50%)": 6,
+    "holdem_subgame(board=4d4h2d,pot=20,stack=5,ranks=3,suits=3,bets=25%)": 1,
+    "holdem_subgame(board=4d3d2d,pot=20,stack=5,ranks=3,suits=3,bets=25%)": 2,
+    FLOP.replace("boardCards=4d3h2c", "boardCards=4d3d4c"): 1,
+    FLOP.replace("boardCards=4d3h2c", "boardCards=4d3d2d"): 2,
+}
+
+
+@pytest.mark.parametrize("name", MERGED)
+def test_merged_suits_change_no_number(name):
+    """Values, best responses and sums of regrets are those of all hands."""
+    tree = PublicTree(name, symmetry=True)
+    whole, slots, count = tree.whole, tree.slots_of_whole, len(suit_symmetries(compiled_rules(tree.game).deal))
+    assert count == MERGED[name]
+    assert tree.num_slots == whole.num_slots if count == 1 else tree.num_slots < 0.7 * whole.num_slots
+    for zeros in (0.0, 0.4):
+        strategy = random_strategy(tree, np.random.default_rng(1), zeros)
+        found, expected = evaluate_strategy(tree, strategy), evaluate_strategy(whole, strategy[slots])
+        np.testing.assert_allclose(found, expected, rtol=0, atol=TOLERANCE)
+        solvers = [Solver(each, "full", "rm", alternating=False) for each in (tree, whole)]
+        solvers[0].set_strategy(strategy), solvers[1].set_strategy(strategy[slots])
+        regrets, of_hands = (solver.run(1).tables()[0] for solver in solvers)
+        np.testing.assert_allclose(regrets, np.bincount(slots, of_hands), rtol=0, atol=TOLERANCE)
+    solver = Solver(name, "full", "rm+", tree="public", symmetry=True).run(20)
+    policy = solver.average_policy()
+    assert mccfr_plus.nash_conv(tree.game, policy) == pytest.approx(solver.nash_conv(), abs=TOLERANCE)
+    np.testing.assert_array_equal(solver.set_strategy(policy).current_strategy(), solver.average_strategy())
+
+
+def test_suits_are_merged_where_both_ranges_allow_it():
+    deal = compiled_rules(pyspiel.load_game(next(iter(MERGED)))).deal
+    ranges = np.ones((2, len(deal.cards)))
+    ranges[1, 5] = 0.5
+    text = " ".join(map(str, ranges[:, np.argsort(order_of_ranges(24, 4))].reshape(-1).tolist()))
+    parameters = {**pyspiel.load_game(next(iter(MERGED))).get_parameters(), "ranges": text}
+    game = pyspiel.load_game("holdem_subgame", parameters)
+    assert len(suit_symmetries(compiled_rules(game).deal)) == 1
+    assert PublicTree(game, symmetry=True).fingerprint == PublicTree(game).fingerprint
+    with pytest.raises(GameError, match=r"kuhn_poker.* has no suits to merge: leave symmetry out"):
+        Solver("kuhn_poker", "full", tree="public", symmetry=True)
 
 
 def ends(state, policy, probability=1.0):

@@ -38,14 +38,6 @@ OWNER, FIRST, LAST, FIRST_SLOT, LAST_SLOT, FIRST_END, LAST_END = 0, 1, 2, 5, 6, 
 TOP = -1
 
 
-class Prediction(NamedTuple):
-    """About how large a public tree is, before it is made. Nodes and ends take a few percent of its memory."""
-
-    slots: float
-    infosets: float
-    products: float  # as many as an iteration takes time for
-
-
 BLOCK = 8  # rows of a matrix that are summed side by side, as each sum waits for its last addition
 _FEW = 8  # times as many entries as differences take as long
 _NO_CHANGE = 4e-16  # of entries of about 1 that differ by rounding

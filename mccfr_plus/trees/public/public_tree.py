@@ -21,21 +21,13 @@ from mccfr_plus.trees.info_states import InfoStates, key_places
 from mccfr_plus.trees.loading import action_name, is_converted, load_game
 from mccfr_plus.trees.needs import INFOSETS, PUBLIC
 from mccfr_plus.trees.public import histories
-from mccfr_plus.trees.public.arrays import (
-    ADD_END,
-    HANDS,
-    IS_PUBLIC,
-    MATRIX,
-    SLOT,
-    Prediction,
-    PublicArrays,
-    with_changes,
-)
+from mccfr_plus.trees.public.arrays import ADD_END, HANDS, IS_PUBLIC, MATRIX, SLOT, PublicArrays, with_changes
 from mccfr_plus.trees.public.builder import build
-from mccfr_plus.trees.public.dealt import build_dealt, predicted_sizes
+from mccfr_plus.trees.public.dealt import Prediction, build_dealt, predicted_sizes
 from mccfr_plus.trees.public.sharing import segments_of
 from mccfr_plus.trees.public.showdowns import NO_TABLES, add_end_by_strength
 from mccfr_plus.trees.public.sources import source_of_rules, source_of_tree
+from mccfr_plus.trees.public.suits import representative_infosets
 from mccfr_plus.trees.tree import Tree
 
 _FEW_LEAVES = 500_000  # of games that are stored in a second, for policies with all of OpenSpiel's attributes
@@ -53,7 +45,8 @@ class PublicTree(Tree):
     """The public tree of a game. See `mccfr_plus.trees.public.arrays` for its arrays.
 
     Slots of an information set are adjacent, and the information sets of a public node follow one another, so that
-    minimizers and averages go over them as in a stored tree.
+    minimizers and averages go over them as in a stored tree. With `symmetry`, in poker, what permutations of suits map
+    to each other is one: see `mccfr_plus.trees.public.suits`.
 
     Raises:
         GameError: If the game is not of this kind, with the first action that is not public.
@@ -62,7 +55,7 @@ class PublicTree(Tree):
     kind: ClassVar[str] = "public"
     provides: ClassVar[frozenset[str]] = frozenset({INFOSETS, PUBLIC})
 
-    def __init__(self, game: pyspiel.Game | str | GameTree):
+    def __init__(self, game: pyspiel.Game | str | GameTree, symmetry: bool = False):
         loaded = load_game(game)
         _require_two_players(loaded)
         self.game, self.num_players, self.is_converted = loaded, 2, is_converted(game, loaded)
@@ -70,10 +63,15 @@ class PublicTree(Tree):
         self.bindings: Bindings = {IS_PUBLIC: True}
         self._rules: RulesGame | None = None if isinstance(game, GameTree) else compiled_rules(loaded)
         self._stored: GameTree | None = None
+        self._symmetry = symmetry
+        # Whether players know the order of later cards, which OpenSpiel's information states do not tell.
+        self.adds_order = self._rules is not None and not self._rules.sizes.perfect_recall
         if self._rules is not None and self._rules.deal is not None:
             self.bindings[ADD_END] = add_end_by_strength
-            self._take(*build_dealt(self._rules))
+            self._take(*build_dealt(self._rules, symmetry))
             return
+        if symmetry:
+            raise GameError(f"tree='public', symmetry=True: {loaded} has no suits to merge: leave symmetry out.")
         if self._rules is not None:
             rules, source = source_of_rules(self._rules)
         else:
@@ -156,11 +154,6 @@ class PublicTree(Tree):
         players = self.arrays.infosets["player"].tolist()
         return {key: infoset for infoset, key in enumerate(zip(self.info_states, players, strict=True))}
 
-    @property
-    def adds_order(self) -> bool:
-        """Whether players know the order of later cards, which their information states do not tell."""
-        return self._rules is not None and not self._rules.sizes.perfect_recall
-
     def _find(self, info_state: str, player: int) -> int | None:
         return None if self.adds_order else self._lookup.get((info_state, player))
 
@@ -196,13 +189,26 @@ class PublicTree(Tree):
         """Whether the game is stored within a second, so that policies are those of the stored tree."""
         return self._stored is not None or (self.num_leaves <= _FEW_LEAVES and not self.adds_order)
 
+    @cached_property
+    def whole(self) -> "PublicTree":
+        """The tree in which no suits are merged."""
+        return PublicTree(self.game) if self._symmetry else self
+
+    @cached_property
+    def slots_of_whole(self) -> Any:
+        """The slot here of each slot of `whole`, ``[whole.num_slots]`` int64, or all of them as a slice."""
+        if self._rules is None or not self._symmetry:
+            return slice(None)
+        own, others = (representative_infosets(self._rules.deal, tree.info_states) for tree in (self, self.whole))
+        order = np.argsort(own)
+        infosets = self.arrays.infosets[order[np.searchsorted(own[order], others)]]
+        return rows_of(infosets["first_slot"], infosets["num_actions"])
+
     def on_stored(self, strategy: np.ndarray) -> np.ndarray:
         """Returns a strategy by the slots of the stored tree. PolicyError if it has another for each order of cards."""
         if self.adds_order:
-            raise PolicyError(
-                f"on the public tree of {self.game.get_type().short_name}, a policy depends on the order of later "
-                "cards, which information states do not tell: evaluate it there, or solve with tree='compiled'."
-            )
+            what = "depends on the order of later cards, which information states do not tell"
+            raise PolicyError(f"a policy of the public tree {what}: evaluate it there, or solve with tree='compiled'.")
         result = np.empty(self.num_slots)
         result[self.stored_slots] = strategy
         return result
