@@ -1,6 +1,7 @@
 """Published endgames of Libratus: ``python benchmarks/endgames.py solve --folder=FOLDER``.
 
 solve  time of an iteration, memory as said before the run and as measured, and exploitability in % of the pot
+suits  slots and time of an iteration with merged suits, over those of all hands, on boards with symmetries
 
 The folder has files of https://github.com/Sandholm-Lab/LibratusEndgames, subgame1.txt and so on.
 """
@@ -19,7 +20,7 @@ from mccfr_plus.solver.choice import public_bytes
 from mccfr_plus.solver.config import SolverConfig
 from mccfr_plus.trees.public.dealt import predicted_sizes
 
-flags.DEFINE_string("folder", None, "The folder of the endgames", required=True)
+flags.DEFINE_string("folder", None, "The folder of the endgames, for solve")
 flags.DEFINE_string("minimizer", "rm+", "Minimizer")
 flags.DEFINE_integer("threads", 1, "Threads")
 flags.DEFINE_float("percent", 0.05, "Stop below this exploitability, in % of the pot")
@@ -69,5 +70,21 @@ def solve():
         print(f"  {time.perf_counter() - at:.0f} seconds in all, with evaluations", flush=True)
 
 
+def suits():
+    for board in ("Ks7h4d2c9s", "Ks7h4h2s9s", "Ks7h4d2s", "Ks7h4h2s", "KsKh4d4c", "Ks7s4s2s"):
+        game = pyspiel.load_game(f"holdem_subgame(board={board},pot=200,stack=900,bets=100%)")
+        solvers = [mccfr_plus.Solver(game, **options(), symmetry=merged).run(1) for merged in (False, True)]
+        iterations, times = 200 if len(board) == 10 else 10, [[], []]
+        for _ in range(4):
+            for solver, seconds in zip(solvers, times, strict=True):
+                begin = time.process_time()
+                solver.run(iterations)
+                seconds.append(time.process_time() - begin)
+        slots = [solver.tree.num_slots for solver in solvers]
+        each = 1e3 * min(times[0]) / iterations
+        print(f"{board}: {slots[0]:,} slots, {each:.2f} ms; merged {slots[1] / slots[0]:.2f} of the slots, ", end="")
+        print(f"{min(times[1]) / min(times[0]):.2f} of the time", flush=True)
+
+
 if __name__ == "__main__":
-    run(__doc__, {"solve": solve})
+    run(__doc__, {"solve": solve, "suits": suits})
