@@ -117,7 +117,7 @@ def _tree_of(game: AnyGame, policy: JointPolicy) -> Any:
     return given_public_tree(game) or compile_game(game)
 
 
-def evaluate_strategy(tree: GameTree, strategy: np.ndarray) -> Evaluation:
+def evaluate_strategy(tree: GameTree | PublicTree, strategy: np.ndarray) -> Evaluation:
     """Returns the evaluation of a strategy array, ``[num_slots]``."""
     return Evaluator(tree).evaluate(strategy)
 
