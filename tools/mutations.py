@@ -53,13 +53,13 @@ CHANGES = [
         (
             "search: gifts are given to each subgame anew",
             "blueprint.py",
-            "given_up / np.maximum(shares[slots], 1.0)",
+            "given_up / max(shares[slot], 1.0)",
             "given_up",
         ),
         (
             "search: hands that cannot be held have a margin",
             "resolving.py",
-            "np.where(possible, -values, -never)",
+            "np.where(ends.met[hands.slots], -values, -never)",
             "-values",
         ),
     ),
