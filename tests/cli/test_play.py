@@ -44,7 +44,7 @@ def test_games_are_played_to_their_end_and_scored(game):
         while session.payoff is None:
             moves = session.moves()
             assert [move.action for move in moves] == session.state.legal_actions()
-            assert sum(move.probability for move in moves) == pytest.approx(1)
+            assert sum(session.probability(move) for move in moves) == pytest.approx(1)
             session.play(rng.choice([str(rng.choice(moves).action), rng.choice(moves).name.upper()]))
         replayed = session.game.new_initial_state()
         for action in session.state.history():
@@ -104,7 +104,7 @@ def test_plays_the_policy():
     for _ in range(20):
         session.play("Pass")
         assert session.state.information_state_string(0)[1:] == "pb"
-        assert [move.probability for move in session.moves()] == [0.0, 1.0]
+        assert [session.probability(move) for move in session.moves()] == [0.0, 1.0]
         session.play("1")
         session.begin()
 

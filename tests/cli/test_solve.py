@@ -79,7 +79,7 @@ def test_a_log_of_evaluations(command, tmp_path):
         assert [entry[name] for entry in entries] == sorted({entry[name] for entry in entries})
     solver = mccfr_plus.Solver("leduc_poker", "external", "rm", seed=7).run(entries[0]["iterations"])
     assert entries[0]["exploitability"] == solver.exploitability()
-    command(*LEDUC, "--seconds=9", f"--log={log}").assert_one_line_error("exists already")
+    command(*LEDUC, "--seconds=9", f"--log={log}").assert_one_line_error("already exists")
     command(*LEDUC, f"--iterations={result['iterations'] + 9}", f"--log={log}", checkpoint, "--resume")  # continues it
     assert json.loads(log.read_text().splitlines()[-1])["iterations"] > entries[-1]["iterations"]
 
@@ -153,7 +153,7 @@ def test_a_policy_of_another_game_is_not_overwritten(command, tmp_path, interpre
         assert command("solve", "kuhn_poker", "--iterations=2", f"--policy_out={path}").code == 0
     before = path.read_bytes()
     refused = command("solve", "kuhn_poker(players=3)", "--iterations=2", f"--policy_out={path}")
-    refused.assert_one_line_error("holds a policy of kuhn_poker() and is not overwritten: delete it")
+    refused.assert_one_line_error("holds a policy for kuhn_poker() and is not overwritten: delete it")
     assert path.read_bytes() == before
     checkpoint = tmp_path / "run"
     command("solve", "kuhn_poker", "--iterations=2", f"--checkpoint={checkpoint}")

@@ -46,7 +46,7 @@ def test_all_ports_are_on_localhost(cluster):
 
 def test_other_versions(cluster, monkeypatch):
     monkeypatch.setattr(module, "package_version", lambda name="mccfr_plus": "0.1")
-    with pytest.raises(ClusterError, match=r"has mccfr_plus .*, and this program 0\.1 .*Install the same version"):
+    with pytest.raises(ClusterError, match=r"has mccfr_plus .*, but this program has 0\.1 .*Install the same version"):
         Cluster().__enter__()
 
 

@@ -102,7 +102,7 @@ def test_a_checkpoint_of_another_algorithm_is_refused(tmp_path):
         (drop_in.CFRPlusSolver(game), drop_in.DCFRSolver, r"full \+ rm\+"),
     ):
         solver.run(1).save_checkpoint(tmp_path / "run")
-        said = rf"is of a run of {runs}.*, not of {kind.__name__}: load it with Solver\.from_checkpoint"
+        said = rf"is from a run of {runs}.*, not of {kind.__name__}: load it with Solver\.from_checkpoint"
         with pytest.raises(CheckpointError, match=said):
             kind.from_checkpoint(tmp_path / "run")
 

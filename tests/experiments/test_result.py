@@ -85,7 +85,7 @@ def test_saved_in_one_file(tmp_path):
     loaded.save(tmp_path / "again.jsonl")
     assert (tmp_path / "again.jsonl").read_bytes() == (tmp_path / "figure.jsonl").read_bytes()
     (tmp_path / "again.jsonl").write_text('{"game": 1}\n')
-    with pytest.raises(RecordError, match=r"is not a file of `Result.save`"):
+    with pytest.raises(RecordError, match=r"is not a file written by `Result.save`"):
         Result.load(tmp_path / "again.jsonl")
 
 

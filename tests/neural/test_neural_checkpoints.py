@@ -39,9 +39,9 @@ def test_damaged_file_leaves_the_solver_unchanged(path):
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"memory_sizes": {"player0/memory": 3}}, "its memories are"),
+        ({"memory_sizes": {"player0/memory": 3}}, "its memories have the sizes"),
         ({"tree": "0" * 32}, "its tree is 0"),
-        ({"algorithm": "Mine"}, "is of a user-defined algorithm: load it with Mine.from_"),
+        ({"algorithm": "Mine"}, "is from a user-defined algorithm: load it with Mine.from_"),
     ],
 )
 def test_forged_headers(change, message, path):

@@ -254,9 +254,9 @@ def test_representations():
     assert DREAM("phantom_ttt").representation.kind == "batched"  # 10^10 histories
     own = BatchedRepresentation("kuhn_poker")
     assert DREAM("kuhn_poker", representation=own).representation is own
-    with pytest.raises(ConfigError, match="belongs to a DREAM already"):
+    with pytest.raises(ConfigError, match="already belongs to a DREAM"):
         DREAM("kuhn_poker", representation=own)
-    with pytest.raises(ConfigError, match=r"is of kuhn_poker\(\), and the game is leduc_poker\(\)"):
+    with pytest.raises(ConfigError, match=r"is for kuhn_poker\(\), but the game is leduc_poker\(\)"):
         DREAM("leduc_poker", representation=TreeRepresentation("kuhn_poker"))
 
     tree = mccfr_plus.compile_game("kuhn_poker")

@@ -5,6 +5,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import common
 import farina2020
 import gibson2012_claims
 import lanctot2009_claims
@@ -18,13 +19,14 @@ import mccfr_plus
 from mccfr_plus.experiments import Result
 
 # Of each paper: the figures that its page of claims needs, and what computes the findings from their curves.
+TABLE1 = common.load_rows(PAGES / "lanctot2009" / "table1.json")[1]
 PAPERS = {
-    "lanctot2009": (["figure1", "epsilon"], lanctot2009_claims.claim_findings),
+    "lanctot2009": (["figure1", "epsilon"], lambda figures: lanctot2009_claims.claim_findings(figures, TABLE1)),
     "gibson2012": (
         [f"figure{name}" for name in ("1a", "1b", "2a", "2b", "3a", "3b")],
         gibson2012_claims.claim_findings,
     ),
-    "farina2020": (["figure3", "figure4", "footnote2"], farina2020.claim_findings),
+    "farina2020": (["figure3", "figure4", "footnote2", "larger_steps"], farina2020.claim_findings),
 }
 
 NAMES = {

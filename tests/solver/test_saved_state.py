@@ -368,7 +368,10 @@ def test_a_failing_write_does_not_end_the_run(solver, path, monkeypatch, caplog)
         # Until three have failed, however slow the machine; at most a minute.
         solver.run(seconds=60.0, checkpoint=path, checkpoint_interval=0.02, callbacks=[lambda _: len(failures) == 3])
     assert len(set(failures)) == 3  # tried again later, not at once
-    assert caplog.text.count("No space left on device. The run goes on; the last good one is of iteration 10.") == 3
+    assert (
+        caplog.text.count("No space left on device. The run continues; the last good checkpoint is from iteration 10.")
+        == 3
+    )
     assert_same_state(Solver.from_checkpoint(path, solver.tree), solver)
 
 
@@ -385,7 +388,7 @@ def test_a_failing_last_write_is_an_error_after_the_run(solver, path, monkeypatc
     assert_same_state(solver, Solver(solver.tree, "external", "rm", seed=1).run(50))  # the result is kept
     with caplog.at_level(logging.WARNING, logger="mccfr_plus"), pytest.raises(KeyboardInterrupt):
         solver.run(50, checkpoint=path, callbacks=[interrupt])
-    assert "no last checkpoint: " in caplog.text
+    assert "the last checkpoint was not written: " in caplog.text
     assert list(path.parent.iterdir()) == []
 
 

@@ -11,10 +11,12 @@ from lazy_trees import PLENTY, differences, lazy_solver
 
 from mccfr_plus import Solver
 from mccfr_plus.averages.average import own_traversal
+from mccfr_plus.errors import ConfigError
 from mccfr_plus.estimators.traversal import draw_action, draw_exploring
 from mccfr_plus.minimizers.minimizer import minimize_with
 from mccfr_plus.parameters import new_states
 from mccfr_plus.solver.config import estimate_with
+from mccfr_plus.solver.loop import IS_TOO_LONG
 from mccfr_plus.trees.scratch import begin_gradient, begin_traversal
 
 FORMS = [
@@ -175,6 +177,17 @@ def test_timing_changes_no_bit(estimator, averaging, options):
         load.join()
     assert_same(first, again)
     assert differences(first, lazy) == []
+
+
+@pytest.mark.parametrize("tree", ["lazy", "rules"])
+def test_batches_of_any_size_have_room_for_their_visits_or_say_so(tree):
+    solver = Solver("kuhn_poker", "external", averaging="stochastic", tree=tree, threads=2, batch=5000).run(1)
+    before = arrays_of(solver)
+    solver._engine._team[0, IS_TOO_LONG] = 1  # what a thread with 2^26 visits writes
+    with pytest.raises(ConfigError, match="give a smaller batch"):
+        solver.run(1)
+    assert all(np.array_equal(a, b) for a, b in zip(before[:2], arrays_of(solver)[:2], strict=True))
+    assert solver.run(1).iterations == 2
 
 
 # A thread that is put to sleep between reading and writing a sum takes it back by what others have added meanwhile.

@@ -9,8 +9,10 @@ from open_spiel.python.algorithms import exploitability as openspiel
 
 import mccfr_plus
 from mccfr_plus import Solver
+from mccfr_plus.errors import ConfigError
 from mccfr_plus.evaluation.by_rules import RulesEvaluator
 from mccfr_plus.evaluation.strategies import strategy_of
+from mccfr_plus.trees.by_rules.implicit_tree import ImplicitTree
 
 LEDUC, KUHN, THREE = "leduc_poker", "kuhn_poker", "kuhn_poker(players=3)"
 
@@ -76,6 +78,12 @@ def test_infosets_that_only_opponents_have_met_have_no_number(averaging, only_en
     assert entered.all() == only_entered
     assert solver.tree.max_slots < solver.tree.plan.max_slots  # what has no number plays these slots
     assert (solver.current_strategy() >= 0).all()
+
+
+def test_memory_that_is_too_little_for_uniform_play_is_a_clear_error():
+    tree = Solver("kuhn_poker", "external", tree="rules", seed=1).tree
+    with pytest.raises(ConfigError, match="is too little for a game with"):
+        ImplicitTree(tree.game, tree.rules_game, tree.plan._replace(max_slots=3))
 
 
 @pytest.mark.usefixtures("interpreted_loops", "interpreted_evaluation")
