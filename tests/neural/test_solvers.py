@@ -173,13 +173,6 @@ def test_failed_iteration_is_rolled_back(case, error, path, monkeypatch):
     assert differing(solver.run(2), reference.run(2)) == []
 
 
-def test_every_iteration_is_evaluated_if_asked():
-    solver, told = CASES["batched ESCHER"].new(), []
-    assert solver.run(2, callbacks=[told.append], evaluate_every=0) is solver
-    assert [each.evaluation.exploitability for each in told] == solver.history.exploitability.tolist()
-    assert (solver.history.iterations.tolist(), told[-1].evaluation.exploitability) == ([1, 2], solver.exploitability())
-
-
 class Gated(torch.nn.Module):
     """Not a perceptron, with a buffer that training changes, and random numbers."""
 
