@@ -259,7 +259,9 @@ def test_representations():
 
 
 def test_bad_games_and_configs():
-    with pytest.raises(GameError, match=r"nim provides no information_state_tensor.*DREAM sees.*mccfr_plus\.Solver"):
+    with pytest.raises(
+        GameError, match=r"nim provides no information_state_tensor, the input of DREAM.*mccfr_plus\.Solver"
+    ):
         DREAM("nim")
     with pytest.raises(ConfigError, match="give a DREAMConfig"):
         DREAM("kuhn_poker", {"traversals": 3})
