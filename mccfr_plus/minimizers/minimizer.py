@@ -10,7 +10,7 @@ from mccfr_plus.errors import ConfigError
 from mccfr_plus.kernels.compile import inline_kernel
 from mccfr_plus.kernels.slots import Constant, bind, optional_slot, required_slot
 from mccfr_plus.parameters import Component, number
-from mccfr_plus.trees.needs import REGRETS
+from mccfr_plus.trees.needs import DIFFERENCES, REGRETS
 from mccfr_plus.trees.scratch import FETCH_AHEAD, FETCH_ROWS_AHEAD, LOOK_AHEAD, TIED, at, list_begin
 from mccfr_plus.trees.tree import Tree
 
@@ -47,7 +47,8 @@ class Minimizer(Component):
         num_tables: Number of rows of the tables.
         references: Keys of `mccfr_plus.citations`.
         provides: Words of `mccfr_plus.trees.needs`: `REGRETS` if row 0 of the tables holds cumulative regrets, negative
-            ones too; they may lack discounts.
+            ones too; they may lack discounts. `DIFFERENCES` if it reads differences between the values alone: then
+            `full` may leave out constants of information sets, and those where no action makes a difference.
         needs: What it needs from the tree and other components, in the same words.
         default_average: Short name of the average in its paper.
         row_of_ones: The row of the tables in which a new infoset has a 1 at its first slot; None: all begin with zeros.
@@ -230,7 +231,7 @@ class RegretMatching(Minimizer):
 
     short_name: ClassVar[str] = "rm"
     references: ClassVar[tuple[str, ...]] = ("hart2000simple",)
-    provides: ClassVar[frozenset[str]] = frozenset({REGRETS})
+    provides: ClassVar[frozenset[str]] = frozenset({REGRETS, DIFFERENCES})
     kernel: ClassVar[Any] = staticmethod(match_regrets)
 
 
@@ -247,6 +248,7 @@ class RegretMatchingPlus(Minimizer):
     """
 
     short_name: ClassVar[str] = "rm+"
+    provides: ClassVar[frozenset[str]] = frozenset({DIFFERENCES})
     references: ClassVar[tuple[str, ...]] = ("tammelin2014solving", "tammelin2015solving")
     default_average: ClassVar[str] = "linear"
     kernel: ClassVar[Any] = staticmethod(bind(match_regrets, {CUTS: True, PREDICTS: False}))
@@ -267,7 +269,7 @@ class PredictiveRegretMatching(Minimizer):
 
     short_name: ClassVar[str] = "prm"
     references: ClassVar[tuple[str, ...]] = ("farina2021faster",)
-    provides: ClassVar[frozenset[str]] = frozenset({REGRETS})
+    provides: ClassVar[frozenset[str]] = frozenset({REGRETS, DIFFERENCES})
     kernel: ClassVar[Any] = staticmethod(bind(match_regrets, {CUTS: False, PREDICTS: True}))
 
     def parameters(self) -> np.ndarray:
@@ -293,6 +295,7 @@ class PredictiveRegretMatchingPlus(Minimizer):
 
     alpha: float = number(0.0, least=0)
     short_name: ClassVar[str] = "prm+"
+    provides: ClassVar[frozenset[str]] = frozenset({DIFFERENCES})
     default_average: ClassVar[str] = "power"
     kernel: ClassVar[Any] = staticmethod(bind(match_regrets, {CUTS: True, PREDICTS: True}))
 
