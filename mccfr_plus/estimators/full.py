@@ -194,6 +194,7 @@ class Full(Estimator):
 
     With regret matching this is CFR (Zinkevich et al. 2007), with RM+ and a linear average CFR+ (Tammelin et al.
     2015). By default no tree is traversed: the sequence form's matrix gives the same gradient, several times as fast.
+    Minimizers that provide `DIFFERENCES` get it without constants of information sets, which change no regret.
 
     Args:
         traversal: Whether to traverse the tree instead, as in the papers. Differs from the matrix by rounding.
