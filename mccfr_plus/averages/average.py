@@ -42,7 +42,6 @@ from mccfr_plus.trees.scratch import (
     at,
     base_of,
     list_begin,
-    listed_infosets,
     note_visit,
     push,
     refresh_reach,
@@ -75,13 +74,6 @@ def accumulate_exact(tree, strategy, average, scratch, player, weight):
     """Adds weight x own reach x strategy at all of the player's slots. See `AverageMethod`."""
     add_weight(tree, average, player, weight)
     refresh_reach(tree, strategy, scratch, player)
-    infosets, begin, end = listed_infosets(tree, player)
-    if end - begin < tree.infoset_range[player + 1] - tree.infoset_range[player]:
-        for infoset in range(begin, end):
-            first = infosets[at(infoset)]["first_slot"]
-            for slot in range(first, first + infosets[at(infoset)]["num_actions"]):
-                average[at(slot)] += weight * scratch.reach[at(slot)]
-        return True
     for slot in range(tree.slot_range[player], tree.slot_range[player + 1]):
         average[at(slot)] += weight * scratch.reach[at(slot)]
     return True

@@ -166,8 +166,8 @@ def _write_rows(gradient, row, first, sum_0, sum_1, sum_2, sum_3):
 @inline_kernel
 def against_best_response(parameters, sampling_weights, tree, strategy, scratch, player):
     """Writes the player's gradient against the other's best response. `scratch` is modified in place."""
-    other, infosets, reach, gradient = 1 - player, tree.infosets, scratch.reach, scratch.gradient
-    begin, end = tree.infoset_range[other], tree.infoset_range[other + 1]
+    other, reach, gradient = 1 - player, scratch.reach, scratch.gradient
+    infosets, begin, end = listed_infosets(tree, other)
     refresh_reach(tree, strategy, scratch, player)
     exact_gradient(tree, reach, gradient, other)
     for infoset in range(end - 1, begin - 1, -1):
