@@ -433,7 +433,7 @@ def listed_infosets(tree, player):
 
 @inline_kernel
 def refresh_reach(tree, strategy, scratch, player):
-    """Brings the player's part of `scratch.reach` up to date with the strategy; it stays 0 where folded tables list nothing."""
+    """Brings the player's part of `scratch.reach` up to date with the strategy; 0 where folded tables list nothing."""
     if scratch.reach_valid[player]:
         return
     infosets, begin, end = listed_infosets(tree, player)
