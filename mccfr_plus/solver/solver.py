@@ -66,7 +66,7 @@ class Solver(IterativeSolver):
         memory: Limit of the whole process, such as ``"4GB"``; None: half of what is free. When a tree that grows
             reaches it, `run` ends with the result so far.
         symmetry: Whether infosets that a symmetry of the rules maps to each other, such as a turn of the board, count
-            as one. The policy is then symmetric. Needs ``tree="rules"``.
+            as one. The policy is then symmetric. Needs ``tree="rules"``; of suits in poker, ``tree="public"``.
         dtype: ``"float64"``, or ``"float32"`` for the strategy, its average and the minimizer's tables, to save
             memory on a public tree.
 
