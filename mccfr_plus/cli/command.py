@@ -137,7 +137,7 @@ def parser_of(verb: str) -> Parser:
     module = importlib.import_module(f"mccfr_plus.cli.{verb}")
     parser = Parser(verb, module.SUMMARY, module.NOTES)
     module.add_arguments(parser)
-    meaning = "Module to import first, by name or file, which registers games or components; may be repeated."
+    meaning = "Name or file of a module to import first, which registers games or components; may be repeated."
     parser.add_argument(
         "--import", dest="imports", metavar="MODULE", type=text, action="append", default=[], help=meaning
     )
@@ -204,11 +204,13 @@ def add_seed(group: Any, meaning: str) -> None:
 
 
 def add_json(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--json", action="store_true", help="Also print the result as JSON, on the last line.")
+    parser.add_argument(
+        "--json", action="store_true", help="Also print the result as one JSON object on the last line."
+    )
 
 
 def add_quiet(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--quiet", action="store_true", help="Show no progress and no notes.")
+    parser.add_argument("--quiet", action="store_true", help="Hide progress and notes.")
 
 
 def seed_of(arguments: argparse.Namespace) -> int:

@@ -53,7 +53,7 @@ def run(arguments: argparse.Namespace) -> None:
     name, source, out = arguments.game, arguments.policy, arguments.out
     if out is not None:
         if os.path.realpath(out) == os.path.realpath(source):
-            raise UsageError(f"--out={out} is the policy itself: give another name.")
+            raise UsageError(f"--out={out} is the policy itself: choose another name.")
         require_kind(out, UsageError, begins=b"<!DOCTYPE html>")
     (policy,), tree = command.policies_and_tree(load_game(name), [source])
     content = _page(name, source, policy, tree)

@@ -220,7 +220,9 @@ def tree_for(game: pyspiel.Game | str | GameTree, config: SolverConfig) -> Tree:
     public = game if isinstance(game, Tree) and PUBLIC in game.provides else None
     if public is not None or config.who_needs(PUBLIC):
         if (config.symmetry and public is not None) or config.tree not in ("auto", "public"):
-            raise ConfigError(f"tree={config.tree!r}, symmetry={config.symmetry} on a public tree: leave both out.")
+            raise ConfigError(
+                f"tree={config.tree!r}, symmetry={config.symmetry} on a public tree: leave out both options."
+            )
         if reason := config.who_needs(HISTORIES, NODES):
             raise ConfigError(f"tree='public' with {reason}: that needs all histories. Use tree='compiled'.")
         if public is None:
@@ -230,7 +232,7 @@ def tree_for(game: pyspiel.Game | str | GameTree, config: SolverConfig) -> Tree:
     if (tree := given_tree(game)) is not None:
         if config.symmetry or config.tree in ("lazy", "rules"):
             option = "symmetry=True" if config.symmetry else f"tree={config.tree!r}"
-            raise ConfigError(f"{option} with a tree that is compiled already: give the game itself.")
+            raise ConfigError(f"{option} with a compiled tree: pass the game itself.")
         return tree
     given, game = game, load_game(game)
     kind, tree, _ = _kind_and_tree(game, config, config)

@@ -285,7 +285,9 @@ def given_public_tree(given: object) -> PublicTree | None:
 
 def _require_two_players(game: pyspiel.Game) -> None:
     if game.num_players() != 2:
-        raise GameError(f"tree='public': {game} has {game.num_players()} players, and this needs two. {_INSTEAD}")
+        raise GameError(
+            f"tree='public': {game} has {game.num_players()} players, but a public tree needs two. {_INSTEAD}"
+        )
 
 
 def _refusal(game: pyspiel.Game, status: int, path: list[tuple[int, int]]) -> str:
