@@ -86,6 +86,8 @@ CHANGES = [
         ("equal hands lose at a showdown", "showdowns.py", '["group"] < hand["group"]', '["group"] <= hand["group"]'),
         ("folds count hands with both cards twice", "showdowns.py", 'room[at(_REACH + hand["same"])]', "0.0"),
         ("cards to come weigh too much", "dealt.py", "len(cards) - 4, missing", "len(cards), missing"),
+        ("cards that stand for others count once", "dealt.py", "factor * times[outcome - first]", "factor"),
+        ("a card breaks no symmetry", "suits.py", "numbers[:, index] == numbers[0, index]", "numbers[:, index] >= 0"),
     ),
     *changes(
         "games",
