@@ -67,6 +67,8 @@ def _abstract_rules(rules: Rules, bucket: Any, pasts: int, room: int) -> Rules:
 class AbstractRules(RulesGame):
     """The compiled rules of an abstraction: the bucket, and if it `recalls` the past, replace private fields.
 
+    A bucket is a kernel, or has one, the names of public fields that it also replaces (`hidden`), and parameters.
+
     With `in_real_game`, information sets are those of the real game (by `observe`), under the keys of the abstraction:
     that is how a policy of the abstraction is evaluated in the real game.
     """
@@ -76,7 +78,7 @@ class AbstractRules(RulesGame):
     def __init__(self, real: RulesGame, bucket: Any, recalls: bool, in_real_game: bool = False):
         self._real, self._bucket, self._recalls, self._in_real_game = real, bucket, recalls, in_real_game
         pasts = real.sizes.state_size if recalls else 0
-        rules = _abstract_rules(real.rules, bucket, pasts, pasts + real.sizes.num_players)
+        rules = _abstract_rules(real.rules, getattr(bucket, "kernel", bucket), pasts, pasts + real.sizes.num_players)
         self.rules = rules if in_real_game else replace(rules, observe=None)  # type: ignore[misc]
         super().__init__()
 
@@ -94,7 +96,8 @@ class AbstractRules(RulesGame):
         """Returns the bucket of a player after a history; ValueError if it is out of range."""
         real = self._real
         view = real.look(real.words_after(history), player)
-        bucket = int(self._bucket(real.parameters, real.table, view, player))
+        kernel = getattr(self._bucket, "kernel", self._bucket)
+        bucket = int(kernel(self.parameters, real.table, view, player))
         if not 0 <= bucket < _MOST_BUCKETS:
             raise ValueError(f"{bucket} is not in 0 .. 2^62 - 1")
         return bucket
@@ -102,14 +105,17 @@ class AbstractRules(RulesGame):
     def layout(self, parameters: Parameters) -> Layout:  # type: ignore[override]
         """Returns the sizes of the real game, with other fields."""
         real, names = self._real, ("past", "bucket") if self._recalls else ("bucket",)
+        hidden = getattr(self._bucket, "hidden", ())
         fields = [
-            replace(each, name=f"real {each.name}", when=NOW) if each.private else each for each in real.sizes.fields
+            replace(each, name=f"real {each.name}", when=NOW) if each.private or each.name in hidden else each
+            for each in real.sizes.fields
         ]
         return replace(
             real.sizes,
             state_size=real.sizes.state_size + self._recalls * (real.sizes.num_players + real.sizes.view_size),
             fields=(*fields, *(Field(name, _MOST_BUCKETS, private=True) for name in names)),
             table=lambda: real.table,
+            parameters=self._bucket.parameters(real) if hasattr(self._bucket, "parameters") else real.parameters,
             perfect_recall=(self._recalls or self._in_real_game) and real.sizes.perfect_recall,
             symmetries=(),
         )

@@ -1,6 +1,5 @@
 """Threads: deterministic ones are an exact batch, whatever the timing; fast ones lose little; bad numbers fail."""
 
-import pickle
 import sys
 import threading
 
@@ -48,9 +47,6 @@ def assert_same(one, other):
     for ours, theirs in zip(arrays_of(one), arrays_of(other), strict=True):
         assert ours.tobytes() == theirs.tobytes()
     assert (one.iterations, one.nodes_touched) == (other.iterations, other.nodes_touched)
-
-
-# --- deterministic threads ---
 
 
 class Sequential:
@@ -201,9 +197,6 @@ def test_another_number_of_threads_is_another_run():
     assert not np.array_equal(runs[1], runs[2])
 
 
-# --- fast threads ---
-
-
 # A thread that is put to sleep between reading and writing a sum takes it back by what others have added meanwhile.
 # How often that happens is the machine's affair: where it is loaded, these tests run on for longer.
 
@@ -284,12 +277,3 @@ def test_a_strategy_that_another_thread_is_writing_is_no_reason_to_crash():
     for player in range(3):
         assert own_traversal(tree.arrays, np.zeros(tree.num_slots), scratch, player)
         assert scratch.counts[0]["num_visits"] <= 1
-
-
-@pytest.mark.parametrize("mode", ["deterministic", "fast"])
-def test_a_pickled_solver_goes_on(mode):
-    solver = Solver("kuhn_poker", "external", threads=2, thread_mode=mode, seed=1).run(20)
-    copy = pickle.loads(pickle.dumps(solver))
-    assert_same(copy, solver)
-    if mode == "deterministic":
-        assert_same(copy.run(20), solver.run(20))

@@ -36,7 +36,7 @@ def compiled_rules(game: pyspiel.Game) -> RulesGame | None:
     """Returns the compiled rules of a game of this package or of OpenSpiel, or None if it has none.
 
     Args:
-        game: A turn-based game; one with simultaneous moves as `pyspiel.convert_to_turn_based` returns it.
+        game: A turn-based game. Convert games with simultaneous moves by `pyspiel.convert_to_turn_based`.
 
     Examples:
         >>> import pyspiel

@@ -55,7 +55,7 @@ def rules_to_evaluate(game: pyspiel.Game, symmetry: bool = False) -> RulesGame:
     rules = rules_to_traverse(game, symmetry)
     if not rules.sizes.perfect_recall:
         raise ConfigError(
-            f"an exact evaluation by rules needs perfect recall, which players of {game} are not known to have: use "
+            f"an exact evaluation by rules needs perfect recall, which the rules of {game} do not guarantee: use "
             "mccfr_plus.evaluate, which stores the tree, or compare policies with mccfr_plus.head_to_head."
         )
     return rules
