@@ -87,7 +87,6 @@ def commands_of(path):
 
 
 def shortened(words):
-    """Returns a command with a run of at most two seconds."""
     return [re.sub(r"^--seconds=\d+$", "--seconds=2", word) for word in words]
 
 
@@ -105,7 +104,6 @@ def test_commands(path, tmp_path, monkeypatch, capsys):
 
 
 def anchors_of(path):
-    """Returns the anchors that a page's headings get."""
     headings = re.findall(r"^#+ (.*)$", path.read_text(encoding="utf-8"), re.MULTILINE)
     return {"#" + re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-") for heading in headings}
 
