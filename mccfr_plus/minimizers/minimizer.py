@@ -221,7 +221,7 @@ def match_regrets(values, strategy, tables, first, last, iteration, parameters):
 class RegretMatching(Minimizer):
     """Regret matching (Hart, Mas-Colell 2000), the rule of CFR and of MCCFR.
 
-    With r the regrets of this iteration and R the cumulative ones: R += r, and the next strategy is proportional to
+    Let r be the regrets of this iteration and R the cumulative regrets. Then R += r, and the next strategy is proportional to
         [R]+, or uniform if no entry is positive.
 
     Examples:
@@ -239,7 +239,7 @@ class RegretMatching(Minimizer):
 class RegretMatchingPlus(Minimizer):
     """Regret matching with regrets clipped at 0 (Tammelin et al. 2015), the rule of CFR+.
 
-    With r the regrets of this iteration and R the cumulative ones: R = [R + r]+, and the next strategy is proportional
+    Let r be the regrets of this iteration and R the cumulative regrets. Then R = [R + r]+, and the next strategy is proportional
         to R, or uniform if R is 0.
 
     Examples:
@@ -257,7 +257,7 @@ class RegretMatchingPlus(Minimizer):
 class PredictiveRegretMatching(Minimizer):
     """Predictive regret matching (Farina, Kroer, Sandholm 2021, algorithm 3).
 
-    With r the regrets of this iteration and R the cumulative ones: R += r, and the next strategy is proportional to
+    Let r be the regrets of this iteration and R the cumulative regrets. Then R += r, and the next strategy is proportional to
     [R + r]+: the last regrets predict the next ones.
 
     Examples:
@@ -279,7 +279,7 @@ class PredictiveRegretMatching(Minimizer):
 class PredictiveRegretMatchingPlus(Minimizer):
     """Predictive regret matching+ (Farina, Kroer, Sandholm 2021, algorithm 4), the rule of PCFR+.
 
-    With r the regrets of this iteration and R the cumulative ones: R = [R + r]+, and the next strategy is proportional
+    Let r be the regrets of this iteration and R the cumulative regrets. Then R = [R + r]+, and the next strategy is proportional
     to [R + r / (1 + alpha)]+: the last regrets predict the next ones.
 
     Args:
