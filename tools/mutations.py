@@ -53,13 +53,13 @@ CHANGES = [
         (
             "search: gifts are given to each subgame anew",
             "blueprint.py",
-            "given_up / np.maximum(shares[slots], 1.0)",
+            "given_up / max(shares[slot], 1.0)",
             "given_up",
         ),
         (
             "search: hands that cannot be held have a margin",
             "resolving.py",
-            "np.where(possible, -values, -never)",
+            "np.where(ends.met[hands.slots], -values, -never)",
             "-values",
         ),
     ),
@@ -86,6 +86,23 @@ CHANGES = [
         ("equal hands lose at a showdown", "showdowns.py", '["group"] < hand["group"]', '["group"] <= hand["group"]'),
         ("folds count hands with both cards twice", "showdowns.py", 'room[at(_REACH + hand["same"])]', "0.0"),
         ("cards to come weigh too much", "dealt.py", "len(cards) - 4, missing", "len(cards), missing"),
+    ),
+    *changes(
+        "games",
+        "tests/games/test_hand_buckets.py",
+        ("equal hands count as lost", "hand_buckets.py", "2 * wins + ties", "2 * wins"),
+        (
+            "strengths on the last board are not squared",
+            "hand_buckets.py",
+            "value * value if is_last",
+            "value if is_last",
+        ),
+        (
+            "hands keep their suits on a board",
+            "hand_buckets.py",
+            "(places >> 2 * suit & 3)\n\n\n@inline_kernel\ndef _hand",
+            "suit\n\n\n@inline_kernel\ndef _hand",
+        ),
     ),
     *changes(
         "estimators",
@@ -236,7 +253,7 @@ CHANGES = [
     ),
     *changes(
         "averages",
-        "tests/averages/test_averaging.py::test_expectation_is_reach_times_strategy",
+        "tests/minimizers/test_minimizers.py::test_sampled_run_equals_naive_dense_rules",
         ("visits without weights", "average.py", 'weight * entry["weight"]', "weight"),
         (
             "the second traversal draws others by their strategies",

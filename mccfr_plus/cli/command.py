@@ -322,10 +322,14 @@ def read_without_tree(source: str, game: pyspiel.Game) -> Any:
 def policies_and_tree(
     game: pyspiel.Game, sources: list[str], memory: str | int | None = None, *, only_if_needed: bool = False
 ) -> tuple[list[Any], GameTree | None]:
-    """Returns policies and the tree of their game; None if no policy needs it and it does not fit, or is not wanted."""
-    found, tree = [read_without_tree(source, game) for source in sources], None
+    """Returns policies and the tree of their game; None if no policy needs it and it does not fit, or is not wanted.
+
+    It is the public tree if a file holds a policy of one.
+    """
+    found = [read_without_tree(source, game) for source in sources]
+    tree: Any = next((policy.tree for policy in found if isinstance(policy, TreePolicy)), None)
     is_needed = any(policy is None for policy in found)
-    if is_needed or not only_if_needed:
+    if is_needed or (tree is None and not only_if_needed):
         tree = compiled_if_it_fits(game, "compiled" if is_needed else "auto", memory)
     return [policy or read_policy(source, game, tree) for source, policy in zip(sources, found, strict=True)], tree
 

@@ -12,10 +12,14 @@ import threading
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
+import pyspiel
+
 from mccfr_plus.cli import command
 from mccfr_plus.cli.command import UsageError
 from mccfr_plus.cli.play_session import PlaySession
 from mccfr_plus.errors import ConfigError
+from mccfr_plus.search.blueprint import AFTER_CHANCE
+from mccfr_plus.search.policy import SearchPolicy
 from mccfr_plus.solver.choice import choose
 from mccfr_plus.solver.solver import Solver
 from mccfr_plus.trees.loading import load_game
@@ -46,6 +50,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     command.add_seed(parser, "Seed of chance and of the policy's actions.")
     meaning = f"How long to solve the game if no POLICY is given. Default: {_SECONDS:g}."
     add("--seconds", type=command.positive, help=meaning)
+    meaning = "Solve subgames again for so many seconds a move (maxmargin); see mccfr_plus.search."
+    add("--search", metavar="SECONDS", type=command.positive, help=meaning)
+    meaning = "Number of actions before search begins. Default: until the first public outcome of chance."
+    add("--search_start", metavar="N", type=command.whole(), help=meaning)
     meaning = "Play on a local web page (pip install 'mccfr_plus[browser]')."
     add("--browser", action="store_true", help=meaning)
     add("--port", type=command.whole(0, 65535), help="Port of the page. Default: any free port.")
@@ -67,12 +75,19 @@ def run(arguments: argparse.Namespace) -> None:
     if arguments.seat is not None and arguments.seat >= game.num_players():
         raise UsageError(f"--seat={arguments.seat}: {game} has seats 0 to {game.num_players() - 1}.")
     policy = _solved(arguments, seed) if source is None else command.read_policy(source, game)
+    if arguments.search is None:
+        command.refuse(arguments, ("search_start",), "needs --search")
+    else:
+        start = arguments.search_start or AFTER_CHANCE
+        policy = SearchPolicy(policy or pyspiel.UniformPolicy(), game, start, seconds=arguments.search)
     session = PlaySession(game, policy, arguments.seat, random.Random(seed))
     command.show_notes()
     if arguments.browser:
         _serve(app_of(session, name, source or "solved just now"), arguments.port or 0)
     else:
         _play(session, arguments.games)
+    if arguments.search is not None and policy.out_of_time:
+        print(f"No time to search in {policy.out_of_time} subgames, where the policy was played: give more --search.")
 
 
 def _solved(arguments: argparse.Namespace, seed: int) -> Any:
@@ -121,7 +136,7 @@ def _ask(session: PlaySession) -> None:
         if given.lower() in _QUIT:
             raise EOFError
         if given == "?":
-            command.print_table([[f"  {move.name}", f"{move.probability:.3f}"] for move in moves])
+            command.print_table([[f"  {move.name}", f"{session.probability(move):.3f}"] for move in moves])
             continue
         try:
             session.play(given)

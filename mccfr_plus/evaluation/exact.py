@@ -117,7 +117,7 @@ def _tree_of(game: AnyGame, policy: JointPolicy) -> Any:
     return given_public_tree(game) or compile_game(game)
 
 
-def evaluate_strategy(tree: GameTree, strategy: np.ndarray) -> Evaluation:
+def evaluate_strategy(tree: GameTree | PublicTree, strategy: np.ndarray) -> Evaluation:
     """Returns the evaluation of a strategy array, ``[num_slots]``."""
     return Evaluator(tree).evaluate(strategy)
 
@@ -273,7 +273,8 @@ def _plans(tree: GameTree) -> np.ndarray:
     from scipy.sparse import csr_array, hstack
 
     arrays, split, num_slots = tree.arrays_with_leaves, int(tree.arrays.slot_range[1]), tree.num_slots
-    payoffs = _payoffs(tree)
+    rows, others, values = entries_of(arrays, 0)  # by both players' last slots; the last two are empty sequences
+    payoffs = csr_array((values, (rows, others[:, 0])), shape=(num_slots + 2, num_slots + 2))
     scale = float(np.abs(payoffs.data).max(initial=0.0)) or 1.0
     payoffs, first, second = payoffs / scale, _plan(tree, 0), _plan(tree, 1)
     begins = [(arrays.infosets["parent_slot"][slice(*arrays.infoset_range[p : p + 2])] >= num_slots) for p in range(2)]
@@ -303,14 +304,6 @@ def require_zero_sum(tree: GameTree) -> None:
 def num_entries(tree: GameTree) -> int:
     """Returns the size of the program: the number of pairs of last sequences with a payoff."""
     return len(entries_of(tree.arrays_with_leaves, 0)[0])
-
-
-def _payoffs(tree: GameTree) -> Any:
-    """Returns A as a csr_array by both players' last slots; empty sequences are the last two rows and columns."""
-    from scipy.sparse import csr_array
-
-    rows, others, values = entries_of(tree.arrays_with_leaves, 0)
-    return csr_array((values, (rows, others[:, 0])), shape=(tree.num_slots + 2, tree.num_slots + 2))
 
 
 def _plan(tree: GameTree, player: int) -> Any:

@@ -33,10 +33,6 @@ _MAX_ROWS = 100_000  # of a player that `Behavior` keeps, some 50 MB
 
 def strategy_of(tree: GameTree | PublicTree, policy: JointPolicy) -> np.ndarray:
     """Returns a policy's probabilities, ``[num_slots]`` float64. PolicyError if an infoset has no distribution."""
-    if (public := given_public_tree(tree)) is not None:
-        if isinstance(policy, TreePolicy) and policy.tree.fingerprint == public.fingerprint:
-            return policy.strategy()
-        return strategy_of(public.stored, policy)[public.stored_slots]
     if not isinstance(policy, list | tuple):
         return _strategy_of(tree, policy, range(tree.num_players))
     policies, ranges = one_per_player(policy, tree.num_players), tree.arrays.slot_range
@@ -145,6 +141,14 @@ def are_distributions(table: np.ndarray, masks: np.ndarray) -> np.ndarray:
 
 
 def _strategy_of(tree: Any, policy: AnyPolicy, players: Sequence[int]) -> np.ndarray:
+    if (public := given_public_tree(tree)) is not None:
+        if isinstance(policy, TreePolicy) and policy.tree.fingerprint == public.fingerprint:
+            return policy.strategy()
+        if public.whole is not public:
+            strategy = np.empty(public.num_slots)
+            strategy[public.slots_of_whole] = _strategy_of(public.whole, policy, players)
+            return strategy
+        return _strategy_of(public.stored, policy, players)[public.stored_slots]
     is_lifted = is_abstraction(getattr(policy, "game", None), tree.game)
     if isinstance(policy, TreePolicy) and not is_lifted:
         if policy.tree is tree or policy.tree.fingerprint == tree.fingerprint:

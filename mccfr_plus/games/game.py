@@ -125,6 +125,10 @@ class RulesGame(ABC):
             self.rules.apply(self.parameters, self.table, words, action)
         return words
 
+    def view_after(self, history: Sequence[int], player: int) -> np.ndarray:
+        """Returns what a public tree tells a player after a history: the output of `look`."""
+        return self.look(self.words_after(history), player)
+
     def choices(self, words: np.ndarray) -> tuple[list[int], list[float]]:
         """Returns the legal actions, or the outcomes of chance and their probabilities; nothing at the end."""
         actions, probabilities, count = np.empty(self.most_actions, np.int64), np.empty(0), 0

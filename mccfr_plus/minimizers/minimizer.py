@@ -222,7 +222,7 @@ class RegretMatching(Minimizer):
     """Regret matching (Hart, Mas-Colell 2000), the rule of CFR and of MCCFR.
 
     Let r be the regrets of this iteration and R the cumulative regrets. Then R += r, and the next strategy is
-        proportional to [R]+, or uniform if no entry is positive.
+    proportional to [R]+, or uniform if no entry is positive.
 
     Examples:
         >>> mccfr_plus.Solver("kuhn_poker", "full", mccfr_plus.RegretMatching()).run(100).exploitability() < 0.05
@@ -240,7 +240,7 @@ class RegretMatchingPlus(Minimizer):
     """Regret matching with regrets clipped at 0 (Tammelin et al. 2015), the rule of CFR+.
 
     Let r be the regrets of this iteration and R the cumulative regrets. Then R = [R + r]+, and the next strategy is
-        proportional to R, or uniform if R is 0.
+    proportional to R, or uniform if R is 0.
 
     Examples:
         >>> mccfr_plus.Solver("kuhn_poker", "full", mccfr_plus.RegretMatchingPlus()).run(100).exploitability() < 0.05

@@ -158,9 +158,9 @@ class SmoothPredictive(Minimizer):
     """Smooth predictive regret matching+ (Farina et al. 2023, algorithm 2).
 
     Let r be the regrets of this iteration and P the projection onto nonnegative vectors that sum to at least 1. Then R
-        = P(R + eta r), and the next strategy is proportional to P(R + eta r). So regrets sum to at least 1, and
-        strategies change gradually. The restarts of Cai et al. 2025, which depend on all information sets together, are
-        not implemented.
+    = P(R + eta r), and the next strategy is proportional to P(R + eta r). So regrets sum to at least 1, and
+    strategies change gradually. The restarts of Cai et al. 2025, which depend on all information sets together, are
+    not implemented.
 
     Args:
         eta: Factor of the regrets, in 1 / payoff, above 0.

@@ -10,7 +10,6 @@ import pyspiel
 from mccfr_plus.errors import BudgetError, ConfigError
 from mccfr_plus.estimators.traversal import max_visits
 from mccfr_plus.evaluation.exact import normalize, own_reach
-from mccfr_plus.kernels.compile import kernel
 from mccfr_plus.kernels.intrinsics import next_word
 from mccfr_plus.neural import paths
 from mccfr_plus.neural.config import check_representation
@@ -136,7 +135,9 @@ class TreeRepresentation(Representation):
         return TreePolicy(self.tree, table)
 
     def add_to_average(self, player: int, weight: float) -> None:
-        _add(self.tree.arrays, self.strategy, self._reach, self.average, player, weight)
+        own_reach(self.tree.arrays, self.strategy, self._reach)
+        slots = slice(*self.tree.arrays.slot_range[player : player + 2])
+        self.average[slots] += weight * self._reach[slots]
 
     def turn(self, solver: Any, histories: Any, player: int, iteration: int) -> Iterator[Any]:
         """Yields a player's traversals, and adds its strategy to the average policy."""
@@ -257,11 +258,3 @@ def new_representation(game: Any, wanted: Any, reader: str, **limits: Any) -> Re
             raise BudgetError(f"{error} Or give representation='batched', which does not compile a tree.") from None
         logger.info("%s gets representation='batched': %s", reader, error)
     return BatchedRepresentation(game, reader)
-
-
-@kernel
-def _add(tree, strategy, reach, average, player, weight):
-    """Adds weight x own reach x strategy at a player's slots to `average`; `reach` is modified in place, too."""
-    own_reach(tree, strategy, reach)
-    for slot in range(tree.slot_range[player], tree.slot_range[player + 1]):
-        average[slot] += weight * reach[slot]

@@ -59,10 +59,10 @@ def save_policy(policy: TreePolicy | KeyedPolicy, path: str | os.PathLike) -> No
 
 
 def needs_tree(path: str | os.PathLike) -> bool:
-    """Returns whether a file holds a policy for which the game must be compiled; False if it holds no policy."""
+    """Returns whether a file holds a policy of a stored tree; False if it holds no policy."""
     try:
         with open(path, "rb") as file, np.load(file, allow_pickle=False) as archive:
-            return str(archive["format"]) == FORMAT
+            return str(archive["format"]) == FORMAT and not str(archive["fingerprint"]).startswith(FINGERPRINT)
     except Exception:  # see `_read`; `load_policy` says what is wrong
         return False
 

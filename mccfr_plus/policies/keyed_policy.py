@@ -3,7 +3,7 @@
 import functools
 import itertools
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -146,6 +146,15 @@ class KeyedPolicy(JointTablePolicy):
         """Returns {action: probability} at an information state; None if not found, or with keys of rules."""
         key = self.keys.find(info_state)
         return None if key is None else self._row(key, player)
+
+    def at_view(self, view: Sequence[int], player: int) -> dict[int, float] | None:
+        """Returns {action: probability} at what `look` of the game's rules writes for a player; None if not found.
+
+        The policy must come from ``tree="rules"``. Entries that are no part of an information state do not matter.
+        """
+        if not isinstance(self.keys, RulesKeys):
+            raise PolicyError(f"a policy with {self.keys.kind!r} keys has no views: solve with tree='rules'.")
+        return self.keys.row_of([self._row(key, player) for key in self.keys.of_view(np.array(view, np.int64))])
 
     def _row(self, key: tuple[int, int], player: int) -> dict[int, float] | None:
         own = self._ranges[player]

@@ -5,6 +5,7 @@ from typing import NamedTuple
 from mccfr_plus.evaluation.exact import Evaluator
 from mccfr_plus.parameters import check_whole
 from mccfr_plus.search.blueprint import Blueprint
+from mccfr_plus.search.ends import ends_of
 from mccfr_plus.search.partial_game import PartialGame, kept, whole
 from mccfr_plus.search.policy import SearchPolicy
 from mccfr_plus.search.resolving import DEFAULT_MINIMIZER
@@ -12,16 +13,16 @@ from mccfr_plus.solver.solver import Solver
 
 
 class Certificate(NamedTuple):
-    """The effect of search on a blueprint: exact exploitabilities in the whole game.
+    """What search makes of a blueprint: exact exploitabilities in the whole game.
 
     Attributes:
-        blueprint: Exploitability of the blueprint.
-        exploitability: Exploitability of the policy that searches; with a safe method at most `blueprint` plus `error`.
-        least: A lower bound for all policies that play the blueprint before the subgames.
-        attained: Exploitability of one such policy, found by CFR with fixed play before the subgames; close to `least`.
-        error: Sum of the NashConvs of all gadgets' solutions, divided by the number of players.
-        unreached: Number of (player, subgame) pairs in which the player never reaches the subgame and plays the
-            blueprint.
+        blueprint: That of the blueprint, in its own game if that has fewer actions.
+        exploitability: That of the policy that searches: at most `blueprint` plus `excess`.
+        least: No policy with the blueprint's play before the subgames has less.
+        attained: That of one such policy, which was found by CFR with the play before fixed; close to `least`.
+        error: Sum of the NashConvs of all gadgets' solutions, over the number of players.
+        excess: Sum of what opponents may gain by all subgames; see `Resolved`. Over the number of players.
+        unreached: How many subgames were not solved, as the player never comes there.
     """
 
     blueprint: float
@@ -29,6 +30,7 @@ class Certificate(NamedTuple):
     least: float
     attained: float
     error: float
+    excess: float
     unreached: int
 
     @property
@@ -38,26 +40,27 @@ class Certificate(NamedTuple):
 
 
 def certify(policy: SearchPolicy, *, iterations: int = 1000) -> Certificate:
-    """Solves all subgames of a policy for both players, and evaluates the whole policy exactly.
+    """Solves all subgames of a policy for both players, and judges the whole policy exactly.
 
     Args:
         policy: The policy that searches.
-        iterations: Number of iterations for `Certificate.attained`.
+        iterations: Iterations for `Certificate.attained`.
 
     Examples:
         >>> from mccfr_plus import Solver, search
         >>> blueprint = Solver("leduc_poker", seed=1).run(3000).average_policy()
-        >>> found = search.certify(search.SearchPolicy("leduc_poker", blueprint, method="resolve"))
-        >>> found.least <= found.exploitability <= found.blueprint + found.error
+        >>> found = search.certify(search.SearchPolicy(blueprint, method="resolve", iterations=200))
+        >>> found.least <= found.exploitability <= found.blueprint + found.excess
         True
     """
     check_whole("iterations", iterations)
-    evaluator = Evaluator(policy.blueprint.tree)
-    exploitability = evaluator.evaluate(policy.strategy()).exploitability
-    before = evaluator.evaluate(policy.blueprint.strategy).exploitability
-    error = sum(found.error for found in policy.resolved.values() if found is not None) / 2
-    unreached = sum(found is None for found in policy.resolved.values())
-    return Certificate(before, exploitability, *_least(policy.blueprint, iterations), error, unreached)
+    blueprint = policy.blueprint
+    exploitability = Evaluator(blueprint.tree).evaluate(policy.strategy()).exploitability
+    before = Evaluator(blueprint.own[0]).evaluate(blueprint.own[1]).exploitability
+    solved = [found for found in policy.resolved.values() if found is not None]
+    error, excess = sum(found.error for found in solved) / 2, sum(found.excess for found in solved) / 2
+    unreached = len(policy.resolved) - len(solved)
+    return Certificate(before, exploitability, *_least(blueprint, iterations), error, excess, unreached)
 
 
 def _least(blueprint: Blueprint, iterations: int) -> tuple[float, float]:
@@ -65,7 +68,8 @@ def _least(blueprint: Blueprint, iterations: int) -> tuple[float, float]:
     tree, least, attained = blueprint.tree, 0.0, 0.0
     for player in range(2):
         sides = [kept(tree, player, blueprint.subgames, blueprint.reach), kept(tree, 1 - player, [whole(tree)])]
-        game = PartialGame(tree, sides if player == 0 else sides[::-1], whole(tree).ends)
+        ends = ends_of(tree, sides if player == 0 else sides[::-1], whole(tree).ends, blueprint.decoded)
+        game = PartialGame(ends)
         strategy = Solver(game, "full", DEFAULT_MINIMIZER).run(iterations).average_strategy()
         values = Evaluator(game).evaluate(strategy).best_response_values.tolist()
         least, attained = least - values[player], attained + values[1 - player]

@@ -260,8 +260,8 @@ class SolverConfig:
             check_switch(flag, getattr(self, flag))
         check_choice("tree", self.tree, TREES)
         check_choice("dtype", self.dtype, ("float64", "float32"))
-        if self.symmetry and self.tree not in ("auto", "rules"):
-            raise ConfigError(f"symmetry=True with tree={self.tree!r}: symmetries need rules, give tree='rules'.")
+        if self.symmetry and self.tree not in ("auto", "rules", "public"):
+            raise ConfigError(f"symmetry=True with tree={self.tree!r}: give tree='rules', or 'public' in poker.")
         if self.memory is not None:
             bytes_of(self.memory)
         check_choice("thread_mode", self.thread_mode, (DETERMINISTIC, FAST))

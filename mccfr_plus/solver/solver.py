@@ -221,9 +221,12 @@ class Solver(IterativeSolver):
     def _policy(self, strategy: np.ndarray, masses: Any = None) -> TreePolicy | KeyedPolicy:
         if INFOSETS not in self.tree.provides:
             return KeyedPolicy.of_tree(self.tree, strategy, masses)
-        if PUBLIC in self.tree.provides and self.tree.is_small:
-            return TreePolicy(self.tree.stored, self.tree.on_stored(strategy))
-        return TreePolicy(self.tree, strategy)
+        tree = self.tree
+        if PUBLIC in tree.provides:
+            tree, strategy = tree.whole, strategy[tree.slots_of_whole]
+            if tree.is_small:
+                return TreePolicy(tree.stored, tree.on_stored(strategy))
+        return TreePolicy(tree, strategy)
 
     def regrets(self, info_state: str, player: int | None = None) -> dict[int, float]:
         """Returns {action: cumulative regret} at an information state, as the minimizer stores it.

@@ -48,8 +48,8 @@ def abstract(
         bucket: A function ``bucket(state, player)`` that maps the real `pyspiel.State`, without changing it, to a
             number, a string or a tuple of them (any hashable value that its `repr` identifies). It must depend only on
             the player's information. Or a Numba kernel ``bucket(parameters, table, view, player)`` that maps the output
-            `view` of `look` in the game's compiled rules to a whole number from 0 to 2^62 - 1: with imperfect recall,
-            the abstract game is then traversed by rules, at full speed.
+            `view` of `look` in the game's compiled rules to a whole number from 0 to 2^62 - 1: the abstract game is
+            then traversed by rules, at full speed. With perfect recall, a state keeps a hash of each player's past.
         recall: ``"imperfect"`` or ``"perfect"``.
         key: A function like `bucket` whose result replaces the history of public actions.
 
@@ -83,7 +83,7 @@ class AbstractGame(pyspiel.Game):
     Attributes:
         real: The turn-based game.
         recall: ``"imperfect"`` or ``"perfect"``.
-        rules_game: Its compiled rules; None if the bucket is not a kernel, or recall is perfect.
+        rules_game: Its compiled rules; None if the bucket is not a kernel.
     """
 
     def __init__(self, real: pyspiel.Game, bucket: Any, recall: str, key: BucketOf | None):
@@ -191,20 +191,21 @@ class _Abstraction:
     """What the states of an abstract game share. Not the game: OpenSpiel may put another object in its place."""
 
     def __init__(self, real: pyspiel.Game, bucket: Any, recall: str, key: BucketOf | None):
-        self.real, self.recall, self.rules_game = real, recall, None
-        rules = compiled_rules(real)
+        self.real, self.recall, rules = real, recall, compiled_rules(real)
+        self.rules_game: AbstractRules | None = None
         self._known: dict[tuple[int, str], tuple[list[int], list[int]]] = {}  # legal actions and history
         self._bucket: BucketOf = bucket
+        given: RulesGame | None = rules
         # Without compilation, a kernel is a plain function.
-        if hasattr(bucket, "py_func") or (is_kernel(bucket) and source_of(bucket).__code__.co_argcount == 4):
+        has_kernel = hasattr(bucket, "py_func") or hasattr(bucket, "kernel")
+        if has_kernel or (is_kernel(bucket) and source_of(bucket).__code__.co_argcount == 4):
             if rules is None:
                 raise ConfigError(f"{_name(bucket)} is a kernel, and {why_no_rules(real)} Give a plain function.")
             if key is not None:
                 raise ConfigError("key= with a bucket that is a kernel: give a plain function bucket(state, player).")
-            made = AbstractRules(rules, bucket)
+            given = self.rules_game = made = AbstractRules(rules, bucket, recall == PERFECT)
             self._bucket = lambda state, player: made.bucket_after(state.history(), player)
-            self.rules_game = made if recall == IMPERFECT else None
-        self.has_key, self.public = key is not None, self._public_text(rules, key)
+        self.has_key, self.public = key is not None, self._public_text(given, key)
 
     def start(self) -> "_Position":
         """Returns the initial position."""
@@ -270,9 +271,8 @@ class _Abstraction:
         met: dict[tuple[int, str], tuple[str, list[int]]] = {}
         for _ in range(_SAMPLED):
             position = self.start()
-            player, actions, _ = read_node(self.real, position.state)
-            while actions and left:
-                state = position.state
+            while left and (node := read_node(self.real, position.state))[1]:
+                (player, actions, _), state = node, position.state
                 if player >= 0:
                     digest.update(position.info_state(player).encode())
                     here = self.public(state, player) + self.bucket(state, player), state.history()
@@ -285,7 +285,6 @@ class _Abstraction:
                         )
                     left -= 1
                 position.play(rng.choice(actions))
-                player, actions, _ = read_node(self.real, position.state)
         return digest.hexdigest()
 
 
@@ -302,7 +301,7 @@ class _Position:
 
     def play(self, action: int) -> None:
         player = self.state.current_player()
-        if self.abstraction.recall == PERFECT and player >= 0:
+        if self.abstraction.recall == PERFECT and player >= 0 and self.abstraction.rules_game is None:
             # The history of public actions tells the earlier ones; a key need not.
             key = f"{self.abstraction.public(self.state, player)} " if self.abstraction.has_key else ""
             past = f"{self.pasts[player]}({key}{self.abstraction.bucket(self.state, player)} {action})"
@@ -311,7 +310,9 @@ class _Position:
 
     def info_state(self, player: int) -> str:
         own, state = self.abstraction, self.state
-        past = f" past={self.pasts[player]}" if own.recall == PERFECT else ""
+        past, rules = f" past={self.pasts[player]}" if own.recall == PERFECT else "", own.rules_game
+        if past and rules is not None:  # a hash, by the compiled rules
+            past = f" past={rules.look(rules.words_after(state.history()), player)[-2]}"
         text = f"{own.public(state, player)}{past} {own.bucket(state, player)}"
         if player == state.current_player():
             own.check_actions(state, player, text)

@@ -72,9 +72,6 @@ def test_another_runs_checkpoint_is_not_overwritten(make, message, path):
     assert [entry.name for entry in path.parent.iterdir()] == [path.name]  # the lock is released
 
 
-# --- callbacks ---
-
-
 def test_csv(tmp_path):
     file, ended = tmp_path / "run.csv", []
     solver = CASES["DREAM"].new()

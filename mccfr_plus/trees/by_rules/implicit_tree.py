@@ -113,6 +113,9 @@ class ImplicitTree(ExpandingTree):
         shape = Shape(max_depth=max_depth, max_stack=num_rows, perfect_recall=sizes.perfect_recall)
         stored = {"infosets": np.zeros(plan.max_infosets, INFOSET), "expansion": np.zeros(rows.NUM_WORDS, np.int64)}
         super().__init__(game, plan, shape, **stored)
+        if self.max_slots < 1:
+            few = f"memory={plan.limit / 1e6:,.0f}MB is too little for a game with {rules_game.most_actions:,} actions"
+            raise ConfigError(f"{few} that is traversed by rules: give more memory, or tree='lazy'.")
         self.node_capacity = _MOST_VISITS
         num_slots = plan.max_slots + sizes.num_players  # the last ones are empty sequences
         num_words = 0 if self._is_keyed else num_slots << _log_words_per_slot(rules_game)
