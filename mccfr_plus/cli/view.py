@@ -30,8 +30,8 @@ from mccfr_plus.trees.public.public_tree import PublicTree, given_public_tree
 SUMMARY = "Show a saved policy in the browser: information states, probabilities, values, regrets."
 
 NOTES = f"""
-The page is one file that needs no network. It lists information states, most often reached first. Its search takes words
-and "quoted phrases". For each action of the selected information state, it shows
+The page is one file that needs no network. It lists information states, most often reached first, and finds words and
+"quoted phrases" in them. For each action of the selected information state, it shows
   probability   the policy's probability of the action
   value         the player's expected payoff after it, given that play has reached the information state
   regret        value - the policy's value there: above 0, the policy should have played it more
