@@ -205,8 +205,9 @@ class ScheduledDiscounted(Discounted):
 class PredictiveDiscounted(Discounted):
     """Predictive discounted regret matching+, the rule of PDCFR+ (Xu et al. 2024, section 4).
 
-    With r the regrets of iteration t and R the cumulative ones: R = [d R + r]+, d = (t-1)^alpha / ((t-1)^alpha + 1),
-    and the next strategy is proportional to [d' R + r]+ with the next iteration's d'. The average has weights t^5.
+    Let r be the regrets of iteration t and R the cumulative regrets. Then R = [d R + r]+, d = (t-1)^alpha /
+    ((t-1)^alpha + 1), and the next strategy is proportional to [d' R + r]+ with the next iteration's d'. The average
+    has weights t^5.
 
     Args:
         alpha: Exponent of the discount; infinity means no discount, which is predictive regret matching+.

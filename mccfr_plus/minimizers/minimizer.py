@@ -222,8 +222,8 @@ def match_regrets(values, strategy, tables, first, last, iteration, parameters):
 class RegretMatching(Minimizer):
     """Regret matching (Hart, Mas-Colell 2000), the rule of CFR and of MCCFR.
 
-    With r the regrets of this iteration and R the cumulative ones: R += r, and the next strategy is proportional to
-        [R]+, or uniform if no entry is positive.
+    Let r be the regrets of this iteration and R the cumulative regrets. Then R += r, and the next strategy is
+    proportional to [R]+, or uniform if no entry is positive.
 
     Examples:
         >>> mccfr_plus.Solver("kuhn_poker", "full", mccfr_plus.RegretMatching()).run(100).exploitability() < 0.05
@@ -240,8 +240,8 @@ class RegretMatching(Minimizer):
 class RegretMatchingPlus(Minimizer):
     """Regret matching with regrets clipped at 0 (Tammelin et al. 2015), the rule of CFR+.
 
-    With r the regrets of this iteration and R the cumulative ones: R = [R + r]+, and the next strategy is proportional
-        to R, or uniform if R is 0.
+    Let r be the regrets of this iteration and R the cumulative regrets. Then R = [R + r]+, and the next strategy is
+    proportional to R, or uniform if R is 0.
 
     Examples:
         >>> mccfr_plus.Solver("kuhn_poker", "full", mccfr_plus.RegretMatchingPlus()).run(100).exploitability() < 0.05
@@ -259,8 +259,8 @@ class RegretMatchingPlus(Minimizer):
 class PredictiveRegretMatching(Minimizer):
     """Predictive regret matching (Farina, Kroer, Sandholm 2021, algorithm 3).
 
-    With r the regrets of this iteration and R the cumulative ones: R += r, and the next strategy is proportional to
-    [R + r]+: the last regrets predict the next ones.
+    Let r be the regrets of this iteration and R the cumulative regrets. Then R += r, and the next strategy is
+    proportional to [R + r]+: the last regrets predict the next ones.
 
     Examples:
         >>> solver = mccfr_plus.Solver("kuhn_poker", "full", mccfr_plus.PredictiveRegretMatching())
@@ -281,8 +281,8 @@ class PredictiveRegretMatching(Minimizer):
 class PredictiveRegretMatchingPlus(Minimizer):
     """Predictive regret matching+ (Farina, Kroer, Sandholm 2021, algorithm 4), the rule of PCFR+.
 
-    With r the regrets of this iteration and R the cumulative ones: R = [R + r]+, and the next strategy is proportional
-    to [R + r / (1 + alpha)]+: the last regrets predict the next ones.
+    Let r be the regrets of this iteration and R the cumulative regrets. Then R = [R + r]+, and the next strategy is
+    proportional to [R + r / (1 + alpha)]+: the last regrets predict the next ones.
 
     Args:
         alpha: Reduces the weight of the prediction to 1 / (1 + alpha); at least 0; 2 in SAPCFR+ (Meng et al.

@@ -256,8 +256,8 @@ class Budget:
         estimate = as_text(max(probe_size(self._game).histories.log10, math.log10(max(num_nodes, 1))))
         raise BudgetError(
             f"the tree of {self._game} has about {estimate} nodes (estimated from a sample); {reason}. Choose smaller "
-            "parameters of the game, or raise max_nodes or max_bytes: about 20 bytes a node, 250 bytes and its text an "
-            "information state. See mccfr_plus.estimate_size, or mccfr-plus stats GAME --estimate."
+            "parameters of the game, or raise max_nodes or max_bytes: a node takes about 20 bytes, an information "
+            "state 250 bytes plus its text. See mccfr_plus.estimate_size, or mccfr-plus stats GAME --estimate."
         )
 
 
@@ -274,7 +274,7 @@ def compile_game(
     Games may have any number of players, any payoffs, explicit chance, and simultaneous moves; see `load_game`.
 
     Args:
-        game: A `pyspiel.Game`, a game string, or a tree (returned as it is).
+        game: A `pyspiel.Game`, a game string, or a tree, which is returned unchanged.
         max_nodes: Maximum number of histories. Default: 50 million, or a billion for this package's games
             (`mccfr_plus.games`).
         max_bytes: Maximum memory in bytes, estimated during the traversal. Default: half of the free memory.
