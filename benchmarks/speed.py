@@ -10,6 +10,7 @@ threads     nodes/s of several threads over one, in both modes, and of independe
 calls       overhead of a call of `Solver.iteration()` over an iteration inside `Solver.run()`
 tree        histories/s of `compile_game` over bare traversals of pyspiel's states; bytes per history
 abstraction iterations per CPU second of `external` on phantom_ttt by rules with boards as buckets over those without
+buckets     nodes per CPU second in hold'em with 50 buckets of hands, over those with buckets that need no table
 evaluation  cost of an exact evaluation, in visits of a run per history and player
 liteefg     iterations/s over LiteEFG's (pip install LiteEFG)
 
@@ -36,6 +37,7 @@ from measuring import FLAGS, rate, run, spread, timed
 from tqdm import tqdm
 
 import mccfr_plus
+from mccfr_plus.games import HandBuckets
 from mccfr_plus.solver import config
 
 MINIMIZERS = ("rm", "rm+", "dcfr", "prm+")
@@ -453,6 +455,37 @@ def abstraction():
         print(f"exploitability in {name}: {found.exploitability:.5f} ({solver.tree.game})", flush=True)
 
 
+class SumOfCards:
+    """Buckets of hole cards without a table, to tell what a lookup costs."""
+
+    hidden = ("board",)
+
+    @staticmethod
+    @numba.njit
+    def kernel(parameters, table, view, player):
+        return (view[0] + view[1]) % 50
+
+    def __call__(self, state, player):
+        """Buckets are functions; `abstract` takes the kernel."""
+
+
+def buckets():
+    name = (
+        "universal_poker(betting=nolimit,bettingAbstraction=fcpa,numRounds=4,blind=100 50,firstPlayer=2 1 1 1,"
+        "stack=2000 2000,numRanks=13,numHoleCards=2,numBoardCards=0 3 1 1)"
+    )
+    for estimator in ("external", "average_strategy"):
+        games = [mccfr_plus.abstract(name, each) for each in (HandBuckets(name, 50), SumOfCards())]
+        solvers = [mccfr_plus.Solver(game, estimator, tree="rules", seed=1).run(20_000) for game in games]
+        rows = []
+        for _ in range(FLAGS.rounds):
+            before = [each.nodes_touched for each in solvers]
+            spent = [timed(lambda s=each: s.run(seconds=FLAGS.seconds), time.process_time) for each in solvers]
+            rows.append([(s.nodes_touched - b) / t for s, b, t in zip(solvers, before, spent, strict=True)])
+        print(f"{estimator:<17} {statistics.median(row[0] for row in rows) / 1e6:.2f} M nodes per CPU second,", end=" ")
+        print(f"{spread([row[0] / row[1] for row in rows])} times those without a table", flush=True)
+
+
 def liteefg():
     """An iteration is one of LiteEFG's training loop: both players at once, then the average."""
     import LiteEFG
@@ -481,5 +514,5 @@ def liteefg():
 
 if __name__ == "__main__":
     subjects = (openspiel, revisions, start, components, minimizers, public, threads, calls, tree)
-    subjects = (*subjects, abstraction, evaluation, liteefg)
+    subjects = (*subjects, abstraction, buckets, evaluation, liteefg)
     run(__doc__, {function.__name__: function for function in subjects})

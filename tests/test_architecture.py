@@ -22,6 +22,7 @@ LAYERS = """
     user_modules
     parameters
     kernels
+    files.atomic_write
     games
     trees
     estimators

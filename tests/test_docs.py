@@ -34,6 +34,7 @@ SLOW = {  # more than a few seconds, or a cluster
     "docs/how-to/threads-and-memory.md",
     "docs/tutorials/abstraction.md",
     "docs/tutorials/compare.md",
+    "docs/tutorials/holdem-blueprint.md",
     "docs/tutorials/large-game.md",
     "docs/tutorials/own-components.md",
 }

@@ -100,6 +100,23 @@ CHANGES = [
         ("cards to come weigh too much", "dealt.py", "len(cards) - 4, missing", "len(cards), missing"),
     ),
     *changes(
+        "games",
+        "tests/games/test_hand_buckets.py",
+        ("equal hands count as lost", "hand_buckets.py", "2 * wins + ties", "2 * wins"),
+        (
+            "strengths on the last board are not squared",
+            "hand_buckets.py",
+            "value * value if is_last",
+            "value if is_last",
+        ),
+        (
+            "hands keep their suits on a board",
+            "hand_buckets.py",
+            "(places >> 2 * suit & 3)\n\n\n@inline_kernel\ndef _hand",
+            "suit\n\n\n@inline_kernel\ndef _hand",
+        ),
+    ),
+    *changes(
         "estimators",
         "tests/trees/test_public_tree.py",
         (
@@ -248,7 +265,7 @@ CHANGES = [
     ),
     *changes(
         "averages",
-        "tests/averages/test_averaging.py::test_expectation_is_reach_times_strategy",
+        "tests/minimizers/test_minimizers.py::test_sampled_run_equals_naive_dense_rules",
         ("visits without weights", "average.py", 'weight * entry["weight"]', "weight"),
         (
             "the second traversal draws others by their strategies",

@@ -63,13 +63,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> None:
     name, source = arguments.game, arguments.policy
     if arguments.browser:
-        command.refuse(arguments, ("games",), "is for the terminal: leave out --browser")
+        command.refuse(arguments, ("games",), "works in the terminal only: leave out --browser")
         if not find_spec("flask"):
             raise ConfigError("--browser needs Flask: pip install 'mccfr_plus[browser]'.")
     else:
         command.refuse(arguments, ("port",), "needs --browser")
     if source is not None:
-        command.refuse(arguments, ("seconds",), "is for solving the game: leave out POLICY")
+        command.refuse(arguments, ("seconds",), "limits solving, and a POLICY is given: leave out one of them")
         command.require_policy(source)
     game, seed = load_game(name), command.seed_of(arguments)
     if arguments.seat is not None and arguments.seat >= game.num_players():
@@ -94,7 +94,7 @@ def _solved(arguments: argparse.Namespace, seed: int) -> Any:
     seconds = arguments.seconds or _SECONDS
     config, tree, _ = choose(arguments.game, {}, progress=command.progress_of(arguments))
     solver = Solver.from_config(tree or arguments.game, config, seed=seed)
-    better = "a POLICY of a longer run is a better opponent"
+    better = "a POLICY from a longer run plays better"
     command.note(arguments, f"solving {arguments.game} for {seconds:g} s: {better}")
     return solver.run(seconds=seconds, progress=not arguments.quiet and sys.stderr.isatty()).average_policy()
 
@@ -132,7 +132,7 @@ def _ask(session: PlaySession) -> None:
     while True:
         if sys.stdin is None:  # closed
             raise EOFError
-        given = input("your action (? what the policy would play, q to end): ").strip()
+        given = input("your action (? shows the policy's probabilities, q ends): ").strip()
         if given.lower() in _QUIT:
             raise EOFError
         if given == "?":
@@ -202,7 +202,7 @@ def _serve(app: Flask, port: int) -> None:
     try:
         listening = socket.create_server((_LOCALHOST, port))
     except OSError as error:
-        raise ConfigError(f"cannot serve on port {port}: {error.strerror}. Give another --port.") from None
+        raise ConfigError(f"cannot serve on port {port}: {error.strerror}. Choose another --port.") from None
     logging.getLogger("werkzeug").setLevel(logging.ERROR)  # no line per request
     with listening:
         port = listening.getsockname()[1]

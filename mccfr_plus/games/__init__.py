@@ -3,6 +3,7 @@
 from mccfr_plus.games.bid_goofspiel import BidGoofspielGame
 from mccfr_plus.games.bluff import BluffGame
 from mccfr_plus.games.game import RulesGame
+from mccfr_plus.games.hand_buckets import HandBuckets
 from mccfr_plus.games.holdem_subgame import HoldemSubgame
 from mccfr_plus.games.latent_tic_tac_toe import LatentTicTacToeGame
 from mccfr_plus.games.leduc_ranks import LeducRanksGame
@@ -22,6 +23,7 @@ __all__ = [
     "MOVER",
     "TERMINAL",
     "Field",
+    "HandBuckets",
     "Layout",
     "Parameters",
     "PyspielGame",

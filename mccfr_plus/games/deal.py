@@ -3,6 +3,7 @@
 Public trees are made from it without going through pairs of hands.
 """
 
+import functools
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -55,6 +56,7 @@ def board_of(parameters: Parameters, name: str, deck: int, suits: int) -> int:
     return sum(1 << names.index(card) for card in cards)
 
 
+@functools.cache
 def cards_of_hands(deck: int) -> np.ndarray:
     """Returns both cards of each hand, ascending, ``[deck choose 2, 2]`` int64."""
     return np.stack(np.triu_indices(deck, 1), axis=1).astype(np.int64)

@@ -30,9 +30,6 @@ def typed(monkeypatch):
     return type_lines
 
 
-# --- games ---
-
-
 @pytest.mark.parametrize("game", [
     "kuhn_poker(players=3)", "leduc_poker", "liars_dice", "goofspiel(num_cards=3)", "phantom_ttt", "tic_tac_toe",
     "dark_hex(board_size=2)", "python_kuhn_poker", "bid_goofspiel(num_cards=3)", "latent_ttt", "leduc_ranks",
@@ -112,9 +109,6 @@ def test_plays_the_policy():
         session.begin()
 
 
-# --- in the terminal ---
-
-
 def test_plays_in_the_terminal(command, typed):
     typed("?", "7", "pass", "bet", "PASS", "0", "1", "1")
     found = command("play", "kuhn_poker", "uniform", "--games=2", "--seat=1", "--seed=3")
@@ -150,9 +144,6 @@ def test_solves_the_game_if_no_policy_is_given(command, typed, interpreted_loops
     assert "solving kuhn_poker for 0.5 s" in found.err
     shown = dict(re.findall(r"^.*  (Pass|Bet)  +(\d\.\d+)$", found.out, re.MULTILINE))
     assert float(shown["Pass"]) + float(shown["Bet"]) == pytest.approx(1, abs=2e-3)
-
-
-# --- the page ---
 
 
 @pytest.fixture

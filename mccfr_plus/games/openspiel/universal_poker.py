@@ -27,9 +27,10 @@ from mccfr_plus.kernels.intrinsics import lowest_bit
 NODE, DEALT, BOARD, HOLE = 1, 2, 3, 4
 # Parameters; then, for each count, "card choose count" for all cards; then, from `_NODES` on, a row for each betting
 # sequence; then the actions of all sequences. Of subgames also: how many hole cards an outcome of chance deals (an
-# outcome is their numbers as digits to the base of the deck); the board at the beginning, a bit each, and its size.
-_PLAYERS, _SUITS, DECK, _NUM_HOLE, _MOST_BOARD, _NODES, _MOST_NEXT, _MOST_FIRST = range(8)
-_AT_ONCE, GIVEN, NUM_GIVEN, _BINOMIALS = range(8, 12)
+# outcome is their numbers as digits to the base of the deck); the board at the beginning, a bit each, and its size. Of
+# an abstraction by `HandBuckets`: the address of their index.
+_PLAYERS, SUITS, DECK, _NUM_HOLE, _MOST_BOARD, _NODES, _MOST_NEXT, _MOST_FIRST = range(8)
+_AT_ONCE, GIVEN, NUM_GIVEN, BUCKETS, _BINOMIALS = range(8, 13)
 # Of each row: who is to move; board cards to be dealt before; first child; actions; their place; the number of the
 # first infoset; which one it is of the sequences that the player can meet next, and whether there are board cards that
 # are new to the player; a bit per player who has folded; chips of each player.
@@ -125,7 +126,7 @@ def apply(parameters, table, state, action):
 
 @inline_kernel
 def _strength(parameters, state, player):
-    cards, by_suit, num_suits = state[HOLE + player] | state[BOARD], 0, parameters[_SUITS]
+    cards, by_suit, num_suits = state[HOLE + player] | state[BOARD], 0, parameters[SUITS]
     while cards:
         card = lowest_bit(cards)
         by_suit |= 1 << (RANKS * (card % num_suits) + card // num_suits)
@@ -263,7 +264,7 @@ def layout_of(
     num_boards = [math.comb(deck, count) for count in boards]
     table, most_next, most_first, sizes = _table_of(nodes, first_row, boards, hands, num_boards)
     header = [players, suits, deck, num_hole, boards[-1], first_row, most_next, most_first]
-    header += [at_once, given, given.bit_count()]
+    header += [at_once, given, given.bit_count(), 0]
     sizes |= {"state_size": HOLE + players}
     sizes |= {"perfect_recall": len({count for count in boards if count > given.bit_count()}) < 2}
     return Layout(
@@ -328,8 +329,23 @@ class UniversalPokerRules(OpenSpielRules):
         if (given["numPlayers"], given["numHoleCards"]) != (2, 2):
             return None
         deck, boards = suits * given["numRanks"], numbers_of(given, "numBoardCards", given["numRounds"])
-        weights = weights_of(given, "handReaches", deck, suits, board)
-        return Deal(deck, suits, list(itertools.accumulate(boards)), board, weights, self._betting.sequences)
+        weights, is_ordered = weights_of(given, "handReaches", deck, suits, board), not self.sizes.perfect_recall
+        return Deal(
+            deck, suits, list(itertools.accumulate(boards)), board, weights, self._betting.sequences, is_ordered
+        )
+
+    def view_after(self, history: Sequence[int], player: int) -> np.ndarray:
+        """Returns the output of `look`, with the board in the order of rounds where several rounds deal it."""
+        words, boards = self.first_state.copy(), [int(self.first_state[BOARD])]
+        for action in history:
+            self.rules.apply(self.parameters, self.table, words, action)
+            boards += [] if words[MOVER] == CHANCE else [int(words[BOARD])]
+        view = self.look(words, player)
+        if not self.sizes.perfect_recall:
+            board = view[self.given["numHoleCards"] : -1]
+            board = board[: np.count_nonzero(board)]
+            board[:] = sorted(board.tolist(), key=lambda card: (sum(not each >> card - 1 & 1 for each in boards), card))
+        return view
 
     def information_state(self, player: int, view: Sequence[int]) -> str:
         """Returns the player's information state, such as "[Round 0][Player: 0][Pot: 200][Money: 1100 1100]..."."""
@@ -347,10 +363,9 @@ class UniversalPokerRules(OpenSpielRules):
         return Betting.of(self.given)
 
     def _cards_text(self, cards: Sequence[int]) -> str:
-        """Returns the cards, which are numbers plus 1 in ascending order, the highest first, such as "4h4c"."""
+        """Returns the cards, which are numbers plus 1, the highest first, such as "4h4c"."""
         suits = self.given["numSuits"]
-        numbers = [card - 1 for card in reversed(cards) if card]
-        return "".join(card_text(number, suits) for number in numbers)
+        return "".join(card_text(card - 1, suits) for card in sorted(cards, reverse=True) if card)
 
 
 def _joint_weights(parameters: Parameters, given: int) -> np.ndarray:

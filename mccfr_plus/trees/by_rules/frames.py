@@ -211,7 +211,11 @@ class RulesKeys(Keys):
     def of_state(self, state: pyspiel.State, player: int) -> list[tuple[int, int]]:
         """Returns the keys of what a player knows in a state, turned by each symmetry; see `Keys.of_state`."""
         game = self._rules_game
-        view, found = game.look(game.words_after(state.history()), player), []
+        return self.of_view(game.look(game.words_after(state.history()), player))
+
+    def of_view(self, view: np.ndarray) -> list[tuple[int, int]]:
+        """Returns the same of what `look` wrote, which is modified in place."""
+        found = []
         images = view[None, self._places]
         if self._symmetries is not None:
             images = self._symmetries.values[:, self._symmetries.bases + images[0]]
