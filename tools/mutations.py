@@ -51,6 +51,18 @@ CHANGES = [
             "np.full(size, 0.9) if reach is None else",
         ),
         (
+            "search: an action that the blueprint lacks has a value",
+            "blueprint.py",
+            "np.where(self.outside[slots], -np.inf, 0.0)",
+            "0.0",
+        ),
+        (
+            "search: poker hands of fixed play all have reach 1",
+            "ends.py",
+            'own["chance"] *= weights[0]',
+            'own["chance"] *= 1.0',
+        ),
+        (
             "search: gifts are given to each subgame anew",
             "blueprint.py",
             "given_up / max(shares[slot], 1.0)",
