@@ -209,7 +209,7 @@ def lower_bound(table, blueprint, num_games, rng):
     """Returns the lower bound of the exploitability, with half of its interval."""
     payoffs = np.zeros((num_games, 2))
     for game in range(num_games):
-        cards = rng.permutation(table.deal.deck)[:9]  # the same for both seats, so that luck cancels
+        cards = rng.permutation(table.deal.deck)[:9]  # the same for both seats, which reduces the variance
         for seat in range(2):
             payoffs[game, seat] = local_best_response(table, blueprint, seat, cards, _BOARDS.value, rng)
     return interval(payoffs.mean(axis=1))

@@ -20,7 +20,7 @@ def main(_):
     blueprint = solver.average_policy()
     print("method     blueprint    search     least    error   share of the gap closed")
     for method in search.METHODS:
-        policy = search.SearchPolicy(_GAME.value, blueprint, start, method, iterations=_ITERATIONS.value)
+        policy = search.SearchPolicy(blueprint, _GAME.value, start, method, iterations=_ITERATIONS.value)
         found = search.certify(policy)
         numbers = found.blueprint, found.exploitability, found.attained, found.error
         print(f"{method:10}" + "".join(f"{number:10.5f}" for number in numbers) + f"   {found.share:8.0%}")

@@ -32,7 +32,7 @@ def cite(solver: Solver) -> str:
     which begin with ``@``.
 
     Raises:
-        ConfigError: If the argument is not a solver, or a component refers to a key that does not exist.
+        ConfigError: If the argument is not a solver, or a component has an unknown reference.
 
     Examples:
         >>> import mccfr_plus
@@ -50,7 +50,7 @@ def cite(solver: Solver) -> str:
         if not key.lstrip().startswith("@") and key not in BIBLIOGRAPHY:
             known = ", ".join(BIBLIOGRAPHY)
             raise ConfigError(
-                f"references name {key!r}: give a whole BibTeX entry (it begins with @) or one of {known}."
+                f"unknown reference {key!r}: give a complete BibTeX entry, starting with @, or one of {known}."
             )
         entries.append(BIBLIOGRAPHY.get(key, key.strip()))
     entries.append(_PACKAGE.format(version=metadata.version("mccfr_plus")))

@@ -102,7 +102,7 @@ class RecordError(MccfrPlusError, ValueError):
 
 
 class TrainingError(MccfrPlusError, ArithmeticError):
-    """A network that diverged. The message suggests a change; the solver is in its state before that iteration."""
+    """A network diverged. The message suggests a change; the solver is in its state before that iteration."""
 
 
 class ClusterError(MccfrPlusError, RuntimeError):

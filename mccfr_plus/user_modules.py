@@ -29,10 +29,10 @@ def import_user_module(spec: str) -> None:
         raise
     except BaseException as error:  # a module may even call sys.exit
         reason = str(error) or "no reason given"
-        raise ConfigError(f"--import={spec}: it cannot be imported ({type(error).__name__}: {reason}).") from None
+        raise ConfigError(f"--import={spec}: cannot import it ({type(error).__name__}: {reason}).") from None
     found = getattr(module, "__file__", None)
     if is_file and (found is None or Path(found).resolve() != path):
-        raise ConfigError(f"--import={spec}: Python has another module {name!r}, {found}: rename the file.")
+        raise ConfigError(f"--import={spec}: Python already has a module {name!r}, {found}: rename the file.")
 
 
 def import_user_modules(specs: Sequence[str]) -> None:

@@ -7,6 +7,7 @@ A script without ``--scale`` computes its pages from the records of an earlier r
 import argparse
 import datetime
 import itertools
+import json
 import os
 import platform
 import shlex
@@ -83,6 +84,18 @@ def run(setting: Setting, name: str, arguments: Mapping[str, Mapping[str, Any]])
             raise MccfrPlusError(f"{len(result.failed)} runs failed, such as {next(iter(result.failed.items()))}")
         curves += result.curves
     return curves
+
+
+def save_rows(path: Path, setting: Setting, rows: Sequence[Mapping[str, Any]]) -> None:
+    """Writes measurements, with scale, machine and time."""
+    about = {"scale": setting.scale, "measured": measured_here()}
+    path.write_text(json.dumps({"about": about, "rows": rows}, indent=1) + "\n", encoding="utf-8")
+
+
+def load_rows(path: Path) -> tuple[dict[str, Any], list[dict[str, Any]]]:
+    """Returns scale, machine and time, and the measurements."""
+    kept = json.loads(path.read_text(encoding="utf-8"))
+    return kept["about"], kept["rows"]
 
 
 def measured_here() -> str:

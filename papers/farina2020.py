@@ -4,6 +4,7 @@ Figures 3 and 4: the saddle-point gap against histories touched, up to fifty tra
 ``python papers/farina2020.py figure3 --scale=small``
 """
 
+import itertools
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -37,6 +38,10 @@ SIZES: dict[str, list[tuple[str, str, Any, str]]] = {
         ("histories", "54,421", 54421, "exact"),
         ("sequences", "21,329 both", (21329, 21329), "exact"),
     ],
+    "Battleship": [
+        ("histories", "732,607", 732607, "exact"),
+        ("sequences", "73,130 and 253,940", (73130, 253940), "exact"),
+    ],
     "Search-4": [
         ("histories", "21,613", 22109, "another graph: the text does not have the paper's"),
         ("sequences of the defender", "2,029", 2029, "exact"),
@@ -54,6 +59,7 @@ SEEDS = {
     "figure3": {"small": (10, 5), "paper": (50, 50)},
     "figure4": {"small": (5, 3), "paper": (10, 10)},
     "footnote2": {"small": (5, 2), "paper": (50, 10)},
+    "larger_steps": {"small": (5, 3), "paper": (10, 10)},
 }
 FIGURES = tuple(SEEDS)
 TRAVERSALS = 50  # of the whole tree, whose histories a run touches
@@ -151,25 +157,30 @@ def figure_findings(curves: Sequence[Curve]) -> list[Finding]:
     return found
 
 
-# --- footnote 2: constant weights of the regularizer ---
+# --- footnote 2: constant weights of the regularizer; section 5.2: step sizes above the paper's ---
 
 CONSTANT = "FTRL and OMD, constant weights"
+LARGER = (1e3, 1e4, 1e5)  # step sizes
+_MORE = {  # label, specs, step sizes, games
+    "footnote2": (CONSTANT, "external(minimizer=ftrl(eta={eta},weights=constant)", STEP_SIZES, NAMES),
+    "larger_steps": (FTRL, f"{_ESTIMATORS['figure4']}minimizer={_RULES[FTRL]}", LARGER, (GOOFSPIEL,)),
+}
 
 
-def footnote2(setting: Setting, name: str) -> Page:
-    """Returns how external sampling ends with weights of 1, beside those of Kroer et al. 2020."""
+def more(setting: Setting, name: str) -> Page:
+    """Returns how runs end with weights of 1 instead of those of Kroer et al. 2020, or with larger step sizes."""
+    label, rule, sizes, games = _MORE[name]
 
     def runs(scale: str) -> dict[str, dict[str, Any]]:
-        rule = "external(minimizer=ftrl(eta={eta},weights=constant),alternating=False)"
         return {
             NAMES[game].lower(): {
                 "games": game,
-                "algorithms": {label_of(CONSTANT, eta): rule.format(eta=eta) for eta in STEP_SIZES},
-                "seeds": SEEDS["footnote2"][scale][game in LARGE],
+                "algorithms": {label_of(label, eta): f"{rule.format(eta=eta)},alternating=False)" for eta in sizes},
+                "seeds": SEEDS[name][scale][game in LARGE],
                 "nodes": TRAVERSALS * compile_game(game).num_nodes,
                 "num_evaluations": 1,
             }
-            for game in NAMES
+            for game in games
         }
 
     result = common.recorded(setting, name, runs)
@@ -233,6 +244,8 @@ def claim_findings(figures: Mapping[str, Sequence[Curve]]) -> list[Finding]:
         *_external_findings(figures["figure3"]),
         *_summary_findings(figures["figure3"]),
         *_outcome_findings(figures["figure4"]),
+        _larger_finding(figures),
+        _sensitivity_finding(figures),
     ]
 
 
@@ -376,6 +389,30 @@ def _outcome_findings(curves: Sequence[Curve]) -> list[Finding]:
     return [*found, Finding(what, "5.2", here, verdict((far, slight, behind) == (2, 1, 1), True))]
 
 
+def _larger_finding(figures: Mapping[str, Sequence[Curve]]) -> Finding:
+    """Whether step sizes above the paper's are better on Goofspiel with balanced outcome sampling."""
+    (largest,) = (c for c in figures["figure4"] if (c.game, c.algorithm) == (GOOFSPIEL, label_of(FTRL, 100)))
+    results = [beside(curve, largest, measure="nash_conv") for curve in figures["larger_steps"]]
+    here = "; ".join(f"{result.order}, {result.text}" for result in results)
+    holds = any(result.order == AHEAD for result in results)
+    return _row(GOOFSPIEL, "step sizes above 100 are likely better", "5.2, figure 4", here, holds)
+
+
+def _sensitivity_finding(figures: Mapping[str, Sequence[Curve]]) -> Finding:
+    """How much the step size of FTRL matters with both estimators."""
+    ratios = {}
+    for game, name in itertools.product(NAMES, ("figure3", "figure4")):
+        of_game = {curve.algorithm: curve for curve in figures[name] if curve.game == game}
+        means = [of_game[label_of(FTRL, eta)].mean("nash_conv")[-1] for eta in STEP_SIZES]
+        ratios[game, name] = max(means) / min(means)
+    pairs = {game: (ratios[game, "figure3"], ratios[game, "figure4"]) for game in NAMES}
+    texts = [f"{NAMES[game]} {external:.1f}, {outcome:.1f}" for game, (external, outcome) in pairs.items()]
+    holds = all(outcome > external for external, outcome in pairs.values())
+    here = f"worst over best of the step sizes, external and balanced outcome sampling: {'; '.join(texts)}"
+    what = "FTRL and OMD are more sensitive to the step size with outcome sampling"
+    return Finding(what, "5.2", here, verdict(holds, False))
+
+
 def _curve(curves: Sequence[Curve], game: str) -> Curve:
     return next(curve for curve in curves if (curve.game, curve.algorithm) == (game, MCCFR))
 
@@ -383,7 +420,8 @@ def _curve(curves: Sequence[Curve], game: str) -> Curve:
 ITEMS = {
     "figure3": ("figure 3: MCCFR, FTRL and OMD with external sampling", figure),
     "figure4": ("figure 4: MCCFR, FTRL and OMD with exploration-balanced outcome sampling", figure),
-    "footnote2": ("footnote 2: constant weights of the regularizer, external sampling", footnote2),
+    "footnote2": ("footnote 2: constant weights of the regularizer, external sampling", more),
+    "larger_steps": ("section 5.2: step sizes above the paper's, balanced outcome sampling", more),
     "claims": ("claim by claim", claims),
 }
 

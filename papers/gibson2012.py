@@ -46,6 +46,15 @@ SIZES: dict[str, list[tuple[str, str, Any, str]]] = {
         ("histories", "5 billion", 5004989726, "agrees as printed; counted, too large for a tree"),
         ("infosets", "approximately 68 million", 67233560, "counted; 67 million when rounded"),
     ],
+    "Bluff(1, 1), actions at an information set": [
+        (
+            "at most",
+            "6 (D1 + D2) + 1 = 13",
+            12,
+            "12 bids at first, then at most 11 higher ones and the call",
+        ),
+    ],
+    "2-NL Hold'em(8), actions at an information set": [("at most", "k = 8", (7, 6), "agrees as printed")],
 }
 
 _SAMPLING = "average_strategy(epsilon=0.05,tau=1000.0,beta=1e6"
@@ -237,14 +246,14 @@ CURVES = {
     ("figure3b", "small"): ("bluff(dice1=2,dice2=1,faces=4)", 1e8, _FOUR_FACES),
     ("figure3b", "paper"): ("bluff", 1e9, f"{_SAME_SIZE} {_UNIFORM_PLAY}"),
 }
-# Histories of the rivals' runs with the average of line 9.
+# Histories of the rivals' runs with the average of line 9: of chance and outcome sampling, and of external sampling.
 LINE_9 = {
-    ("figure2a", "small"): 5e7,
-    ("figure2a", "paper"): 5e7,
-    ("figure3a", "small"): 5e7,
-    ("figure3a", "paper"): 5e7,
-    ("figure3b", "small"): 2e7,
-    ("figure3b", "paper"): 2e7,
+    ("figure2a", "small"): (5e7, 3e8),
+    ("figure2a", "paper"): (5e7, 1e9),
+    ("figure3a", "small"): (5e7, 5e7),
+    ("figure3a", "paper"): (5e7, 5e7),
+    ("figure3b", "small"): (2e7, 1e8),
+    ("figure3b", "paper"): (2e7, 1e9),
 }
 
 
@@ -253,10 +262,12 @@ def curve_figure(setting: Setting, name: str) -> Page:
 
     def runs(scale: str) -> dict[str, dict[str, Any]]:
         game, nodes, _ = CURVES[name, scale]
-        return {
-            "runs": {"games": game, "algorithms": ALGORITHMS, "nodes": nodes},
-            "line9": {"games": game, "algorithms": ALGORITHMS_OF_LINE_9, "nodes": LINE_9[name, scale]},
-        }
+        found = {"runs": {"games": game, "algorithms": ALGORITHMS, "nodes": nodes}}
+        for label, text in ALGORITHMS_OF_LINE_9.items():
+            length = LINE_9[name, scale][label.startswith(EXTERNAL)]
+            folder = f"line9-{label.partition(' ')[0]}"
+            found[folder] = {"games": game, "algorithms": {label: text}, "nodes": length}
+        return found
 
     result = common.recorded(setting, name, runs)
     game, nodes, note = CURVES[name, result.about["scale"]]

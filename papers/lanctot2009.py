@@ -27,13 +27,14 @@ PRINCESS_11 = "princess_and_monster(stay=True,same_start=True,horizon=11)"
 TITLES = {**NAMES, PRINCESS_11: "Princess and Monster, horizon 11 with staying and equal first cells"}
 
 # The paper's forms: CFR updates both players at once (section 2.2), outcome sampling draws one history for both
-# (appendix A.1.1), external sampling one action per infoset of the opponent (section 3), and sampled variants average
-# optimistically (appendix A.1, algorithm 1). Beside them are the exact, lazy, average, alternating updates, and draws
-# per node and per player, as in OpenSpiel.
+# (appendix A.1.1; algorithm 1 draws one per player), external sampling one action per infoset of the opponent
+# (section 3), and sampled variants average optimistically (appendix A.1, algorithm 1). Beside them are the exact, lazy,
+# average, alternating updates, and draws per node and per player, as in OpenSpiel.
 VANILLA, VANILLA_ALTERNATING = "vanilla CFR, simultaneous", "vanilla CFR"
 PRUNED, PRUNED_ALTERNATING = "vanilla CFR with pruning, simultaneous", "vanilla CFR with pruning"
 EXTERNAL, EXTERNAL_LAZY = "external sampling, optimistic average", "external sampling"
 OUTCOME, OUTCOME_LAZY = "outcome sampling, optimistic average", "outcome sampling"
+OUTCOME_ALGORITHM_1 = "outcome sampling (a history per player), optimistic average"
 EXTERNAL_PER_NODE, OUTCOME_PER_PLAYER = (
     "external sampling (a draw per node)",
     "outcome sampling (a history per player)",
@@ -43,6 +44,7 @@ ALGORITHMS = {
     PRUNED: "full(pruning=True,minimizer=rm,alternating=False)",
     EXTERNAL: "external(sample_per_infoset=True,averaging=optimistic)",
     OUTCOME: "outcome(update_all_players=True,averaging=optimistic)",
+    OUTCOME_ALGORITHM_1: "outcome(averaging=optimistic)",
     VANILLA_ALTERNATING: "full(minimizer=rm)",
     PRUNED_ALTERNATING: "full(pruning=True,minimizer=rm)",
     EXTERNAL_LAZY: "external(sample_per_infoset=True)",
@@ -55,6 +57,7 @@ OURS = {  # beside each of the paper's forms
     PRUNED: PRUNED_ALTERNATING,
     EXTERNAL: EXTERNAL_LAZY,
     OUTCOME: OUTCOME_LAZY,
+    OUTCOME_ALGORITHM_1: OUTCOME_PER_PLAYER,
 }
 SAMPLED = (EXTERNAL, OUTCOME)
 LEVEL = 0.5  # of b1 + b2
@@ -105,43 +108,58 @@ PRINTED_SECONDS = {
     LATENT: (38.0, 70e-3, 62e-6),
     PRINCESS: (120.0, 28e-3, 85e-6),
 }
-# Seconds are those of the paper's forms; its CFR visits all histories.
-_SCHEMES = {
-    "vanilla CFR": {"estimator": "full(traversal=True)", "averaging": "uniform", "alternating": False},
-    "external sampling": {"estimator": "external(sample_per_infoset=True)", "averaging": "optimistic"},
-    "outcome sampling": {"estimator": "outcome(update_all_players=True)", "averaging": "optimistic"},
-}
-_SECONDS = {"small": 1.0, "paper": 10.0}  # of measuring one scheme
+_TIMED = ("vanilla CFR", "external sampling", "outcome sampling")
+_SECONDS = {"small": 1.0, "paper": 10.0}  # of measuring CFR
 
 
 def table1(setting: Setting, name: str) -> Page:
-    """Returns sizes, and with a scale CPU seconds per iteration; then sizes are counted on the trees again."""
-    findings = []
-    for game, sizes in SIZES.items():
-        tree = compile_game(game) if setting.scale is not None else None
-        findings += [_size(game, tree, *size) for size in sizes]
-        for (label, scheme), printed in zip(_SCHEMES.items(), PRINTED_SECONDS.get(game, ()), strict=False):
-            what = f"{TITLES[game]}: {label}, seconds per iteration"
-            found = "-"
-            if tree is not None:
-                found = f"{_seconds_per_iteration(tree, scheme, _SECONDS[str(setting.scale)]):.2g}"
-            findings.append(Finding(what, f"{printed:.2g}", found, "-"))
+    """Returns sizes and seconds per iteration; with a scale, sizes are counted and CFR is timed again."""
+    record = setting.folder / "table1.json"
+    if setting.scale is not None:
+        rows = []
+        for game in SIZES:
+            tree = compile_game(game)
+            rows.append({"game": game, "sizes": {what: _count(game, tree, what) for what, *_ in SIZES[game]}})
+            if game in PRINTED_SECONDS:
+                rows[-1]["seconds"] = _seconds_per_iteration(tree, _SECONDS[setting.scale])
+        common.save_rows(record, setting, rows)
+    about, rows = common.load_rows(record)
     notes = [
         "Sizes are enumerated. `docs/background/games.md` says which readings of the rules were tried where a printed "
         "size is not met. l counts chance's deals, as the paper's does: in One-Card Poker two deals and three moves.",
-        "With `--scale`, seconds are CPU seconds of one thread for an iteration of the paper's forms, which updates "
-        "both players: all histories traversed, draws per infoset, one history for both players, optimistic averages.",
+        "Seconds here are CPU seconds of one thread, the paper's wall-clock seconds of its machine, for an iteration "
+        "of the paper's forms, which updates both players. CFR traverses all histories; sampled variants have the "
+        "means of figure 1's runs. Machines and programs differ, so these are no speedups.",
     ]
-    about = {} if setting.scale is None else {"scale": setting.scale, "measured": common.measured_here()}
-    return Page(findings, notes, about=about)
+    curves = Result.load(setting.folder / "figure1.jsonl").curves
+    return Page(table1_findings(rows, curves), notes, about=about)
 
 
-def _size(game: str, tree: GameTree | None, what: str, printed: str, ours: Any, agreement: str) -> Finding:
-    counted, is_known = ours, True
-    if tree is not None:
-        counted = _count(game, tree, what)
-        is_known = np.allclose(counted, ours, rtol=1e-6)
-    here = " / ".join(f"{value:,.2f}" for value in counted) if isinstance(counted, tuple) else f"{counted:,}"
+def table1_findings(rows: Sequence[Mapping[str, Any]], curves: Sequence[Curve]) -> list[Finding]:
+    """Returns a finding per size and per time."""
+    findings, seconds = [], seconds_by_game(rows, curves)
+    for row in rows:
+        game = row["game"]
+        findings += [_size(game, row["sizes"][what], what, *size) for what, *size in SIZES[game]]
+        for label, printed, found in zip(_TIMED, PRINTED_SECONDS.get(game, ()), seconds.get(game, ()), strict=False):
+            what = f"{TITLES[game]}: {label}, seconds per iteration"
+            findings.append(Finding(what, f"{printed:.2g}", f"{found:.2g}", "-"))
+    return findings
+
+
+def seconds_by_game(rows: Sequence[Mapping[str, Any]], curves: Sequence[Curve]) -> dict[str, list[float]]:
+    """Returns CPU seconds of an iteration of CFR, external and outcome sampling."""
+    of = {(curve.game, curve.algorithm): curve.x("cpu_seconds")[-1] / curve.x("iterations")[-1] for curve in curves}
+    return {
+        row["game"]: [row["seconds"], *(float(of[row["game"], name]) for name in SAMPLED)]
+        for row in rows
+        if "seconds" in row
+    }
+
+
+def _size(game: str, counted: Any, what: str, printed: str, ours: Any, agreement: str) -> Finding:
+    is_known = np.allclose(counted, ours, rtol=1e-6)
+    here = " / ".join(f"{value:,.2f}" for value in counted) if isinstance(ours, tuple) else f"{counted:,}"
     return Finding(
         f"{TITLES[game]}: {what}", printed, here, agreement if is_known else f"differs from {ours} in this script"
     )
@@ -158,9 +176,9 @@ def _count(game: str, tree: GameTree, what: str) -> Any:
     }[what]
 
 
-def _seconds_per_iteration(tree: GameTree, scheme: Mapping[str, Any], seconds: float) -> float:
-    """Returns CPU seconds of an iteration, the first one left out."""
-    solver = Solver(tree, minimizer="rm", seed=1, **scheme).run(1)
+def _seconds_per_iteration(tree: GameTree, seconds: float) -> float:
+    """Returns CPU seconds of an iteration of CFR that visits all histories, the first one left out."""
+    solver = Solver(tree, "full(traversal=True)", "rm", "uniform", alternating=False).run(1)
     iterations, spent = solver.iterations, solver.cpu_seconds
     solver.run(seconds=seconds)
     return (solver.cpu_seconds - spent) / (solver.iterations - iterations)
@@ -175,15 +193,20 @@ FIGURE1 = {
         "vanilla": ((VANILLA, VANILLA_ALTERNATING), GAMES, 5e9, 9),
         "pruned": ((PRUNED, PRUNED_ALTERNATING), GAMES, 1e9, 9),
         "sampled": ((*SAMPLED, *_ALL_EXTERNAL, *_ALL_OUTCOME), (ONE_CARD, PRINCESS), 1e8, 13),
-        "sampled-goofspiel": ((*SAMPLED, *_ALL_EXTERNAL, *_ALL_OUTCOME), (GOOFSPIEL,), 2e8, 7),
+        "sampled-goofspiel": ((*SAMPLED, OUTCOME_ALGORITHM_1, *_ALL_EXTERNAL, *_ALL_OUTCOME), (GOOFSPIEL,), 2e8, 7),
         "external-latent": ((EXTERNAL, *_ALL_EXTERNAL), (LATENT,), 2e8, 7),
         "outcome-latent": ((OUTCOME, *_ALL_OUTCOME), (LATENT,), 2e8, 7),
     },
     "paper": {
         "vanilla-simultaneous": ((VANILLA,), GAMES, 5e9, 9),
-        "pruned-simultaneous": ((PRUNED,), GAMES, 1e9, 9),
-        "optimistic-goofspiel": (SAMPLED, (GOOFSPIEL,), 1e8, 5),
-        "optimistic": (SAMPLED, (ONE_CARD, LATENT, PRINCESS), 5e7, 5),
+        "pruned-simultaneous-goofspiel": ((PRUNED,), (GOOFSPIEL,), 5e9, 13),
+        "pruned-simultaneous": ((PRUNED,), (ONE_CARD, LATENT, PRINCESS), 1e9, 9),
+        "optimistic-goofspiel": ((*SAMPLED, OUTCOME_ALGORITHM_1), (GOOFSPIEL,), 1e8, 5),
+        "optimistic-one-card": (SAMPLED, (ONE_CARD,), 5e7, 5),
+        "external-latent": ((EXTERNAL,), (LATENT,), 6e8, 5),
+        "outcome-latent": ((OUTCOME,), (LATENT,), 3.2e8, 5),
+        "external-princess": ((EXTERNAL,), (PRINCESS,), 5e8, 9),
+        "outcome-princess": ((OUTCOME,), (PRINCESS,), 5e7, 5),
         "vanilla": ((VANILLA_ALTERNATING,), GAMES, 4e10, 9),
         "pruned": ((PRUNED_ALTERNATING,), GAMES, 5e9, 13),
         "external": (_ALL_EXTERNAL, GAMES, 2e9, 8),
@@ -215,9 +238,10 @@ def figure1(setting: Setting, name: str) -> Page:
         "The paper's figure has ticks on its axes and no values. [Claim by claim](index.md#claim-by-claim) judges its "
         "text.",
         "The paper's forms: CFR updates both players at the same time, outcome sampling updates both by one history "
-        "(appendix A.1.1), external sampling draws one action per infoset of the opponent (section 3), and sampled "
-        "variants average optimistically (appendix A.1, algorithm 1). Others: alternating updates, the exact (lazy) "
-        "average, and draws per node and per player, which are OpenSpiel's forms and this package's defaults.",
+        "(appendix A.1.1; algorithm 1 has a history per player), external sampling draws one action per infoset of the "
+        "opponent (section 3), and sampled variants average optimistically (appendix A.1, algorithm 1). Others: "
+        "alternating updates, the exact (lazy) average, and draws per node and per player, which are OpenSpiel's forms "
+        "and this package's defaults.",
         "Histories until b1 + b2 falls below a level are on a line between measuring points, on logarithmic axes.",
         *_missing(result.curves),
         f"All games have the rules of table 1. Runs end at {', '.join(itertools.starmap(_end, parts))} histories.",
@@ -337,8 +361,8 @@ def claims(setting: Setting, name: str) -> Page:
 
 
 ITEMS = {
-    "table1": ("table 1: sizes of the games, and seconds per iteration", table1),
     "figure1": ("figure 1: exploitability against histories touched", figure1),
+    "table1": ("table 1: sizes of the games, and seconds per iteration", table1),
     "epsilon": ("section 5: epsilon of outcome sampling", epsilon),
     "claims": ("claim by claim", claims),
 }

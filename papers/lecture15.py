@@ -6,7 +6,6 @@ self-play of multiplicative weights in which both strategies are sampled finds o
 """
 
 import itertools
-import json
 import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -15,7 +14,7 @@ from typing import Any
 import common
 import numba
 import numpy as np
-from common import NOT_TRIED, Finding, Page, Setting, verdict
+from common import Finding, Page, Setting, verdict
 
 from mccfr_plus import Solver
 from mccfr_plus.experiments import Interval
@@ -99,20 +98,27 @@ class SilentDuel(RulesGame):
 MOMENTS = {"small": (500, 1000, 2000), "paper": (500, 1000, 2000, 4000)}  # m
 GAPS = {"small": (0.2, 0.1), "paper": (0.2, 0.1, 0.05)}  # of NashConv, at which runs end
 SEEDS = 3
-# Minimizer and average. Hedge's step size suits about log(m) / gap^2 iterations with payoffs from -1 to 1.
-FORMS = {"sublinear": ("rm", "uniform"), "sparse": ("hedge(eta={gap})", "sampled")}
+_SAMPLED = "external(sample_per_infoset=True)"
+# Estimator, minimizer and average. Sampled hedge's step size suits log(m) / gap^2 iterations, payoffs from -1 to 1.
+FORMS = {
+    "sublinear": (_SAMPLED, "rm", "uniform"),
+    "sparse": (_SAMPLED, "hedge(eta={gap})", "sampled"),
+    "optimism": ("full", "hedge(eta=4.0,optimistic=True)", "uniform"),
+}
+FEW, SMALL_GAPS = 100, (0.1, 0.03, 0.01, 0.003)  # moments and gaps of "optimism", beside "sublinear", at each scale
 
 
 def measure(name: str, moments: int, gap: float, seed: int) -> dict[str, Any]:
     """Runs until NashConv is at most `gap`, and returns iterations, entries read and the largest support."""
-    minimizer, average = FORMS[name]
+    estimator, minimizer, average = FORMS[name]
+    is_sampled = estimator == _SAMPLED
     solver = Solver(
         f"silent_duel(moments={moments})",
-        "external(sample_per_infoset=True)",
+        estimator,
         minimizer.format(gap=gap),
         average,
         alternating=False,
-        tree="rules",
+        tree="rules" if is_sampled else "compiled",
         seed=seed,
     )
     found = math.inf
@@ -120,9 +126,11 @@ def measure(name: str, moments: int, gap: float, seed: int) -> dict[str, Any]:
         solver.run(max(1, solver.iterations // 5))
         plans = strategies(solver)
         found = nash_conv(plans, moments)
-    # Each player's traversal passes all own actions, beside one of the other player.
-    entries, support = 2 * moments * solver.iterations, max(int((plan > 0).sum()) for plan in plans)
-    row = {"moments": moments, "gap": gap, "seed": seed, "nash_conv": found, "iterations": solver.iterations}
+    # Each player's traversal passes all own actions, beside one of the other player or all.
+    entries = 2 * moments * (1 if is_sampled else moments) * solver.iterations
+    support = max(int((plan > 0).sum()) for plan in plans)
+    row = {"form": name, "moments": moments, "gap": gap, "seed": seed}
+    row |= {"nash_conv": found, "iterations": solver.iterations}
     return row | {"nodes": solver.nodes_touched, "entries": entries, "support": support}
 
 
@@ -155,22 +163,24 @@ def _worth(played, moments):
 
 # --- pages ---
 
+_BOTH = ("sublinear", "optimism")
 Rows = Sequence[Mapping[str, Any]]
 
 
 def item(setting: Setting, name: str) -> Page:
     """Returns the page of one form, whose record is written first if there is a scale."""
+    forms = (name,) if name != "optimism" else _BOTH
     if setting.scale is not None:
-        settings = itertools.product(MOMENTS[setting.scale], GAPS[setting.scale], range(1, SEEDS + 1))
-        rows = [measure(name, *each) for each in settings]
-        about = {"scale": setting.scale, "measured": common.measured_here()}
-        record = json.dumps({"about": about, "rows": rows}, indent=1)
-        (setting.folder / f"{name}.json").write_text(record + "\n", encoding="utf-8")
+        sizes = (MOMENTS[setting.scale], GAPS[setting.scale]) if name != "optimism" else ((FEW,), SMALL_GAPS)
+        rows = [measure(*each) for each in itertools.product(forms, *sizes, range(1, SEEDS + 1))]
+        common.save_rows(setting.folder / f"{name}.json", setting, rows)
     about, rows = load(setting.folder, name)
-    minimizer, average = FORMS[name]
-    form = f"external(sample_per_infoset=True), {minimizer.format(gap='gap')}, average {average}, simultaneous updates"
+    texts = [
+        f"`{estimator}, {minimizer.format(gap='gap')}, average {average}, simultaneous updates`"
+        for estimator, minimizer, average in map(FORMS.__getitem__, forms)
+    ]
     notes = [
-        f"`{form}`, on the silent duel with m moments per player, by its rules: `tree=rules`.",
+        f"{' and '.join(texts)}, on the silent duel with m moments per player; `external` by its rules: `tree=rules`.",
         f"Means of {SEEDS} seeds, and smallest to largest. A run ends when NashConv is at most the gap, computed after "
         "every sixth of its iterations. Entries that only this reads are not counted.",
     ]
@@ -179,8 +189,7 @@ def item(setting: Setting, name: str) -> Page:
 
 def load(folder: Path, name: str) -> tuple[dict[str, Any], list[dict[str, Any]]]:
     """Returns machine and scale, and the measurements of a form."""
-    kept = json.loads((folder / f"{name}.json").read_text(encoding="utf-8"))
-    return kept["about"], kept["rows"]
+    return common.load_rows(folder / f"{name}.json")
 
 
 def by_setting(rows: Rows, what: str) -> dict[tuple[int, float], Interval]:
@@ -193,6 +202,17 @@ def by_setting(rows: Rows, what: str) -> dict[tuple[int, float], Interval]:
 
 def findings_of(name: str, rows: Rows) -> list[Finding]:
     """Returns what each setting took."""
+    if name == "optimism":
+        sampled, optimistic = (by_setting([row for row in rows if row["form"] == form], "entries") for form in _BOTH)
+        return [
+            Finding(
+                f"m = {moments:,}, gap {gap:g}",
+                "-",
+                f"{each} entries with sampling, {optimistic[moments, gap].mean:.4g} without",
+                "-",
+            )
+            for (moments, gap), each in sampled.items()
+        ]
     found = []
     iterations, entries, support = (by_setting(rows, what) for what in ("iterations", "entries", "support"))
     for (moments, gap), number in iterations.items():
@@ -262,8 +282,19 @@ def claim_findings(rows: Mapping[str, Rows]) -> list[Finding]:
             f"largest support over log(m) / gap^2: {min(ratios.values()):.2g} to {max(ratios.values()):.2g}",
             verdict(max(ratios.values()) <= 1, True),
         ),
-        Finding("optimism without sampling is faster where eps is small", "1.1", "not run", NOT_TRIED),
+        _optimism_finding(rows["optimism"]),
     ]
+
+
+def _optimism_finding(rows: Rows) -> Finding:
+    """Whether optimism without sampling reads fewer entries for small gaps."""
+    sampled, optimistic = (by_setting([row for row in rows if row["form"] == form], "entries") for form in _BOTH)
+    texts = [f"gap {gap:g}: {each.mean / optimistic[m, gap].mean:.2g}" for (m, gap), each in sampled.items()]
+    slopes = [-_exponent(SMALL_GAPS, [of[FEW, gap].mean for gap in SMALL_GAPS]) for of in (sampled, optimistic)]
+    here = f"entries with sampling / without: {'; '.join(texts)}; exponents of 1 / gap {slopes[0]:.2f}, {slopes[1]:.2f}"
+    last = FEW, SMALL_GAPS[-1]
+    holds = sampled[last].low > optimistic[last].high
+    return Finding("optimism without sampling is faster where eps is small", "1.1", here, verdict(holds, True))
 
 
 def _list(numbers: Sequence[float]) -> str:
@@ -277,6 +308,7 @@ def _exponent(x: Sequence[float], y: Sequence[float]) -> float:
 ITEMS = {
     "sublinear": ("equilibria of a matrix of which not all entries are read", item),
     "sparse": ("equilibria of few actions", item),
+    "optimism": ("entries read with sampling, and with optimism instead", item),
     "claims": ("claim by claim", claims),
 }
 

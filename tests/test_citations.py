@@ -5,7 +5,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from mccfr_plus import ConfigError, Solver, cite
+from mccfr_plus import ConfigError, cite
 from mccfr_plus.citations import BIBLIOGRAPHY
 from mccfr_plus.solver.config import AVERAGES, BASELINES, ESTIMATORS, MINIMIZERS
 
@@ -20,15 +20,6 @@ def test_every_component_has_references():
             references = factory().references
             assert references or name == "last", name
             assert set(references) <= set(BIBLIOGRAPHY), name
-
-
-def test_cfr_by_hand():
-    assert keys_of(Solver("kuhn_poker", "full", "rm")) == [
-        "zinkevich2007regret",
-        "hart2000simple",
-        "lanctot2019openspiel",
-        "mccfr_plus",
-    ]
 
 
 def test_user_defined_components():

@@ -53,13 +53,13 @@ CHANGES = [
         (
             "search: gifts are given to each subgame anew",
             "blueprint.py",
-            "given_up / np.maximum(shares[slots], 1.0)",
+            "given_up / max(shares[slot], 1.0)",
             "given_up",
         ),
         (
             "search: hands that cannot be held have a margin",
             "resolving.py",
-            "np.where(possible, -values, -never)",
+            "np.where(ends.met[hands.slots], -values, -never)",
             "-values",
         ),
     ),
@@ -253,7 +253,7 @@ CHANGES = [
     ),
     *changes(
         "averages",
-        "tests/averages/test_averaging.py::test_expectation_is_reach_times_strategy",
+        "tests/minimizers/test_minimizers.py::test_sampled_run_equals_naive_dense_rules",
         ("visits without weights", "average.py", 'weight * entry["weight"]', "weight"),
         (
             "the second traversal draws others by their strategies",

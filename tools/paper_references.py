@@ -49,7 +49,7 @@ PARTS = {
     "Anagnostides, lecture 15": {
         "section": {"1", "1.1", "1.2", "1.3", "2", "3"},
         "theorem": {"1.1"},
-        "equation": {"1"},
+        "equation": numbers(1, 3),
     },
 }
 _NAMES = {

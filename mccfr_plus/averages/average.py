@@ -235,11 +235,11 @@ class PowerAverage(Component):
 
     * ``"auto"``: exact for `full`, otherwise lazy; for games of imperfect recall stochastic.
     * ``"exact"``: adds the whole strategy in every iteration, O(all sequences); OpenSpiel calls it FULL.
-    * ``"per_history"``: the same, but where information sets are tied (imperfect recall), each past of a set weighs as
-      much as it has histories. OpenSpiel's CFR does this.
-    * ``"lazy"``: the same up to rounding, in O(touched). Needs perfect recall.
-    * ``"stochastic"``: at visited infosets, weighted by 1 / probability: unbiased, with variance.
-    * ``"sampled"``: as ``"stochastic"``, but counts the opponent's action that was drawn: the empirical distribution of
+    * ``"per_history"``: as ``"exact"``, but for tied information sets (imperfect recall), each past of a set is
+      weighted by its number of histories, as in OpenSpiel's CFR.
+    * ``"lazy"``: equal to ``"exact"`` up to rounding, in O(touched). Needs perfect recall.
+    * ``"stochastic"``: adds the strategy at visited infosets, weighted by 1 / probability: unbiased, with variance.
+    * ``"sampled"``: as ``"stochastic"``, but counts the action drawn for the opponent: the empirical distribution of
       play. On a matrix game, k iterations of `external(sample_per_infoset=True)` mix at most k actions (Grigoriadis,
       Khachiyan 1995). Two players only.
     * ``"optimistic"``: biased; for comparison with Lanctot et al. 2009, appendix A.1.
@@ -275,7 +275,7 @@ class PowerAverage(Component):
 
     @property
     def needs(self) -> frozenset[str]:
-        """What it needs of the tree and of the estimator, in words of `mccfr_plus.trees.needs`."""
+        """What the average needs from the tree and the estimator, in terms of `mccfr_plus.trees.needs`."""
         of_method = {
             "exact": {needs.INFOSETS},
             "per_history": {needs.INFOSETS},
@@ -288,7 +288,7 @@ class PowerAverage(Component):
 
     @property
     def provides(self) -> frozenset[str]:
-        """What it provides."""
+        """What the average provides to other components."""
         return frozenset() if self.method == "last" else frozenset({needs.AVERAGE})
 
     @property
@@ -298,7 +298,7 @@ class PowerAverage(Component):
 
     @property
     def scheduled(self) -> np.ndarray:
-        """Weights of the first iterations by their number, from 1, if they are not t^gamma, ``[any]`` float64."""
+        """Weights of the first iterations, starting with iteration 1, if they are not t^gamma, ``[any]`` float64."""
         return np.zeros(0)
 
 
@@ -307,13 +307,13 @@ class ScheduledAverage(PowerAverage):
     """The average whose exponent falls from gamma to gamma - drop during the run (Zhang, McAleer, Sandholm 2026).
 
     The sums before iteration t + 1 are multiplied by (t / (t + 1))^gamma_t with gamma_t = gamma - drop min(t, n) / n.
-    The paper's HS-PCFR+(30) is predictive regret matching+ with this average, and its HS-PCFR+(15) has gamma = 15.
+    The paper's HS-PCFR+(30) is predictive regret matching+ with this average; HS-PCFR+(15) has gamma = 15.
 
     Args:
         gamma: The exponent at the beginning, at least `drop`.
         method: See `PowerAverage`.
-        drop: How much it falls, above 0.
-        iterations: n, the planned number of iterations, at most 10 million.
+        drop: The decrease of the exponent during the run, above 0.
+        iterations: The planned number of iterations n, at most 10 million.
 
     Examples:
         >>> solver = mccfr_plus.Solver("kuhn_poker", "full", "prm+", mccfr_plus.ScheduledAverage(iterations=100))

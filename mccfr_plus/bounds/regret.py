@@ -56,7 +56,7 @@ class RegretBound:
     """A bound on a player's average regret, and its source.
 
     Attributes:
-        value: The bound, in the game's payoffs; with weights, on the weighted average.
+        value: The bound, in the game's payoffs; with weighted iterations, on the weighted average.
         theorem: Author, year and number of the theorem.
         assumptions: Conditions of the theorem.
         probability: Minimum probability that the bound holds; 1.0 if nothing is sampled.
@@ -121,7 +121,7 @@ def regret_bound(
     require_player(tree.game, player)
     check_whole("iterations", iterations)
     if not 0 < p < 1:
-        raise ConfigError(f"p={p!r}: the probability to fail must be above 0 and below 1.")
+        raise ConfigError(f"p={p!r}: the failure probability must be above 0 and below 1.")
     if why_no_bound(tree, estimator, minimizer, averaging) is not None:
         return None
     sum_of_weights, squares = weight_sums(float(averaging.gamma), int(iterations))
@@ -277,12 +277,12 @@ def measured_regret(solver: Solver, iterations: int, gamma: float = 0.0) -> np.n
 
         R_i / W = (max over plans x of <sum of w_t g_t, x> - sum of w_t <g_t, x_t>) / W,   w_t = t^gamma, W = sum of w_t
 
-    g_t is player i's exact gradient against the others' strategies when i's gradient was estimated: with alternating
-    updates the players before i have been updated already. x_t is i's strategy. For small games: each iteration takes
-    full traversals.
+    g_t is player i's exact gradient against the others' strategies at the time when i's gradient was estimated: with
+    alternating updates, the players before i have already been updated. x_t is i's strategy. For small games only,
+    since each iteration makes full traversals.
 
     Args:
-        solver: A solver without iterations, of a game with perfect recall. Modified in place.
+        solver: A new solver, of a game with perfect recall. Modified in place.
         iterations: Number of iterations to run, at least 1.
         gamma: Exponent of the weights, at least 0, usually ``solver.averaging.gamma``.
 

@@ -46,10 +46,10 @@ def check_estimator(
 
     Args:
         estimator: An estimator or its short name.
-        baseline: Control variates to check it with; see `Solver`.
+        baseline: Control variates to use in the check; see `Solver`.
         batch: Number of traversals per gradient.
-        games: Games to check on: outcomes are enumerated where they are few, the smallest and the largest are sampled.
-            None: four tiny ones, and Kuhn and Leduc poker for the z-tests.
+        games: Games to check on: outcomes are enumerated where they are few; the smallest and the largest game are
+            sampled. Default: four tiny games, and Kuhn and Leduc poker for the z-tests.
         samples: Number of gradients to sample per player and game. Default: as many as take two seconds per game.
         seed: Seed of strategies, sampling weights and draws.
         exact: Whether to enumerate all random outcomes (in plain Python).
@@ -67,7 +67,9 @@ def check_estimator(
     config = SolverConfig.from_specs(estimator, averaging="stochastic", baseline=baseline, batch=batch)
     estimate_with(config.estimator)  # raises without a kernel
     if GRADIENTS not in config.estimator.provides:
-        raise ConfigError(f"{config.estimator!r} estimates regrets up to a factor per infoset, not gradients.")
+        raise ConfigError(
+            f"{config.estimator!r} estimates regrets up to a factor per infoset, not gradients, which this checks."
+        )
     new_state(seed)  # validates the seed
     if samples is not None:
         check_whole("samples", samples)

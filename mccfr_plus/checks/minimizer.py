@@ -40,9 +40,9 @@ def check_minimizer(minimizer: Minimizer | str, *, seed: int = 0) -> Report:
         minimizer: A minimizer or its short name.
         seed: Seed of the values.
 
-    The limit of the regret at one infoset is the minimizer's method ``regret_bound(rounds, num_actions, width)``, where
-    width is the range of the values, or the known bound of a built-in rule. Without either, it is 8 times the larger of
-    regret and regret matching's bound after 1,000 of 16,000 rounds.
+    Regret at one infoset must stay below the minimizer's ``regret_bound(rounds, num_actions, width)``, where width is
+    the range of the values, or below the known bound of a built-in rule. Without either, the limit is 8 times the
+    larger of the regret and regret matching's bound after 1,000 of 16,000 rounds.
 
     Raises:
         CheckError: At the first error found.

@@ -43,18 +43,18 @@ _TURNED = "`symmetries` in `layout`, and `turned` of its fields"
 
 
 def check_game(game: pyspiel.Game | str, *, plays: int = 300, max_nodes: int = 100_000, seed: int = 0) -> Report:
-    """Checks the compiled rules of a game: of this package, of a user, or this package's rules of OpenSpiel's games.
+    """Checks the compiled rules of a game, whether built in or user-defined.
 
-    Of a game without compiled rules, checks legal actions, chance, payoffs and recall.
+    For a game without compiled rules, checks legal actions, chance, payoffs and recall.
 
     Args:
         game: The game or its game string; choose small parameters.
         plays: Number of random plays.
-        max_nodes: Whole trees, and all states, are compared up to this number of histories.
+        max_nodes: Maximum number of histories up to which whole trees and all states are compared.
         seed: Seed of the plays.
 
     Raises:
-        CheckError: At the first error, with the history if rules and pyspiel differ.
+        CheckError: At the first error. If rules and pyspiel differ, the message contains the history.
         ConfigError: If `plays` or `max_nodes` is out of range.
 
     Examples:

@@ -137,7 +137,7 @@ def parser_of(verb: str) -> Parser:
     module = importlib.import_module(f"mccfr_plus.cli.{verb}")
     parser = Parser(verb, module.SUMMARY, module.NOTES)
     module.add_arguments(parser)
-    meaning = "Module to import first, by name or file, which registers games or components; may be repeated."
+    meaning = "Name or file of a module to import first, which registers games or components; may be repeated."
     parser.add_argument(
         "--import", dest="imports", metavar="MODULE", type=text, action="append", default=[], help=meaning
     )
@@ -204,11 +204,13 @@ def add_seed(group: Any, meaning: str) -> None:
 
 
 def add_json(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--json", action="store_true", help="Also print the result as JSON, on the last line.")
+    parser.add_argument(
+        "--json", action="store_true", help="Also print the result as one JSON object on the last line."
+    )
 
 
 def add_quiet(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--quiet", action="store_true", help="Show no progress and no notes.")
+    parser.add_argument("--quiet", action="store_true", help="Hide progress and notes.")
 
 
 def seed_of(arguments: argparse.Namespace) -> int:
@@ -320,10 +322,14 @@ def read_without_tree(source: str, game: pyspiel.Game) -> Any:
 def policies_and_tree(
     game: pyspiel.Game, sources: list[str], memory: str | int | None = None, *, only_if_needed: bool = False
 ) -> tuple[list[Any], GameTree | None]:
-    """Returns policies and the tree of their game; None if no policy needs it and it does not fit, or is not wanted."""
-    found, tree = [read_without_tree(source, game) for source in sources], None
+    """Returns policies and the tree of their game; None if no policy needs it and it does not fit, or is not wanted.
+
+    It is the public tree if a file holds a policy of one.
+    """
+    found = [read_without_tree(source, game) for source in sources]
+    tree: Any = next((policy.tree for policy in found if isinstance(policy, TreePolicy)), None)
     is_needed = any(policy is None for policy in found)
-    if is_needed or not only_if_needed:
+    if is_needed or (tree is None and not only_if_needed):
         tree = compiled_if_it_fits(game, "compiled" if is_needed else "auto", memory)
     return [policy or read_policy(source, game, tree) for source, policy in zip(sources, found, strict=True)], tree
 

@@ -23,11 +23,10 @@ algorithms
   external, outcome(epsilon=0.3), ...     an estimator with rm and its average
   external(minimizer=rm+, averaging=linear, batch=8)
                                           also: alternating, baseline, symmetry, threads
-  cfr, cfr+, lcfr, dcfr, pcfr+            full traversals, by the names of their papers
-  deep_cfr, dream(traversals=200), neural:escher, nfsp
-                                          neural solvers
-  openspiel:external, openspiel:cfr+ ...  OpenSpiel's C++ solvers: cfr, cfr+, external, outcome
-  openspiel_python:cfr ...                OpenSpiel's Python solvers: cfr, cfr+, lcfr, dcfr, external, outcome
+  cfr, cfr+, lcfr, dcfr, pcfr+            full traversals, named as in their papers deep_cfr, dream(traversals=200),
+  neural:escher, nfsp neural solvers openspiel:external, openspiel:cfr+ ...  OpenSpiel's C++ solvers: cfr, cfr+,
+  external, outcome openspiel_python:cfr ...                OpenSpiel's Python solvers: cfr, cfr+, lcfr, dcfr, external,
+  outcome
 
 Repeat the command to resume an interrupted comparison. OpenSpiel's solvers do not count histories: the count shown is
 that of our corresponding solver after the same number of iterations. Low and high are the 5 % and 95 % quantiles of the

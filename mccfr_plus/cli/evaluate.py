@@ -113,7 +113,7 @@ def _print_exact(found: dict[str, Any]) -> None:
 
 def _estimates(game: pyspiel.Game, policy: Any, arguments: argparse.Namespace) -> dict[str, Any]:
     """Prints bounds and estimates and returns them."""
-    print(f"estimating by play, for about {arguments.seconds or _SECONDS:g} seconds", file=sys.stderr)
+    print(f"estimating by playing games, for about {arguments.seconds or _SECONDS:g} seconds", file=sys.stderr)
     seconds = (arguments.seconds or _SECONDS) * (1.0 if arguments.against is None else 1 - _AGAINST_SHARE)
     quality = estimate_quality(game, policy, seconds=seconds, seed=arguments.seed, progress=sys.stderr.isatty())
     rows = [[*_HEADING, "by"]]

@@ -12,10 +12,14 @@ import threading
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
+import pyspiel
+
 from mccfr_plus.cli import command
 from mccfr_plus.cli.command import UsageError
 from mccfr_plus.cli.play_session import PlaySession
 from mccfr_plus.errors import ConfigError
+from mccfr_plus.search.blueprint import AFTER_CHANCE
+from mccfr_plus.search.policy import SearchPolicy
 from mccfr_plus.solver.choice import choose
 from mccfr_plus.solver.solver import Solver
 from mccfr_plus.trees.loading import load_game
@@ -46,6 +50,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     command.add_seed(parser, "Seed of chance and of the policy's actions.")
     meaning = f"How long to solve the game if no POLICY is given. Default: {_SECONDS:g}."
     add("--seconds", type=command.positive, help=meaning)
+    meaning = "Solve subgames again for so many seconds a move (maxmargin); see mccfr_plus.search."
+    add("--search", metavar="SECONDS", type=command.positive, help=meaning)
+    meaning = "Number of actions before search begins. Default: until the first public outcome of chance."
+    add("--search_start", metavar="N", type=command.whole(), help=meaning)
     meaning = "Play on a local web page (pip install 'mccfr_plus[browser]')."
     add("--browser", action="store_true", help=meaning)
     add("--port", type=command.whole(0, 65535), help="Port of the page. Default: any free port.")
@@ -55,31 +63,38 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> None:
     name, source = arguments.game, arguments.policy
     if arguments.browser:
-        command.refuse(arguments, ("games",), "is for the terminal: leave out --browser")
+        command.refuse(arguments, ("games",), "works in the terminal only: leave out --browser")
         if not find_spec("flask"):
             raise ConfigError("--browser needs Flask: pip install 'mccfr_plus[browser]'.")
     else:
         command.refuse(arguments, ("port",), "needs --browser")
     if source is not None:
-        command.refuse(arguments, ("seconds",), "is for solving the game: leave out POLICY")
+        command.refuse(arguments, ("seconds",), "limits solving, and a POLICY is given: leave out one of them")
         command.require_policy(source)
     game, seed = load_game(name), command.seed_of(arguments)
     if arguments.seat is not None and arguments.seat >= game.num_players():
         raise UsageError(f"--seat={arguments.seat}: {game} has seats 0 to {game.num_players() - 1}.")
     policy = _solved(arguments, seed) if source is None else command.read_policy(source, game)
+    if arguments.search is None:
+        command.refuse(arguments, ("search_start",), "needs --search")
+    else:
+        start = arguments.search_start or AFTER_CHANCE
+        policy = SearchPolicy(policy or pyspiel.UniformPolicy(), game, start, seconds=arguments.search)
     session = PlaySession(game, policy, arguments.seat, random.Random(seed))
     command.show_notes()
     if arguments.browser:
         _serve(app_of(session, name, source or "solved just now"), arguments.port or 0)
     else:
         _play(session, arguments.games)
+    if arguments.search is not None and policy.out_of_time:
+        print(f"No time to search in {policy.out_of_time} subgames, where the policy was played: give more --search.")
 
 
 def _solved(arguments: argparse.Namespace, seed: int) -> Any:
     seconds = arguments.seconds or _SECONDS
     config, tree, _ = choose(arguments.game, {}, progress=command.progress_of(arguments))
     solver = Solver.from_config(tree or arguments.game, config, seed=seed)
-    better = "a POLICY of a longer run is a better opponent"
+    better = "a POLICY from a longer run plays better"
     command.note(arguments, f"solving {arguments.game} for {seconds:g} s: {better}")
     return solver.run(seconds=seconds, progress=not arguments.quiet and sys.stderr.isatty()).average_policy()
 
@@ -117,11 +132,11 @@ def _ask(session: PlaySession) -> None:
     while True:
         if sys.stdin is None:  # closed
             raise EOFError
-        given = input("your action (? what the policy would play, q to end): ").strip()
+        given = input("your action (? shows the policy's probabilities, q ends): ").strip()
         if given.lower() in _QUIT:
             raise EOFError
         if given == "?":
-            command.print_table([[f"  {move.name}", f"{move.probability:.3f}"] for move in moves])
+            command.print_table([[f"  {move.name}", f"{session.probability(move):.3f}"] for move in moves])
             continue
         try:
             session.play(given)
@@ -187,7 +202,7 @@ def _serve(app: Flask, port: int) -> None:
     try:
         listening = socket.create_server((_LOCALHOST, port))
     except OSError as error:
-        raise ConfigError(f"cannot serve on port {port}: {error.strerror}. Give another --port.") from None
+        raise ConfigError(f"cannot serve on port {port}: {error.strerror}. Choose another --port.") from None
     logging.getLogger("werkzeug").setLevel(logging.ERROR)  # no line per request
     with listening:
         port = listening.getsockname()[1]

@@ -52,7 +52,6 @@ class Move(NamedTuple):
 
     action: int
     name: str
-    probability: float  # of the policy
     cell: int | None  # of the board
 
 
@@ -101,12 +100,16 @@ class PlaySession:
     def moves(self) -> list[Move]:
         if self.state.is_terminal():
             return []
-        scene, row = self.scene, self._behavior.row(self.state)
-        probabilities = dict(zip(row.actions, row.probabilities, strict=True))
+        scene = self.scene
         return [
-            Move(a, self.state.action_to_string(self.seat, a), probabilities.get(a, 0.0), cell_of(scene, self.game, a))
+            Move(a, self.state.action_to_string(self.seat, a), cell_of(scene, self.game, a))
             for a in self.state.legal_actions()
         ]
+
+    def probability(self, move: Move) -> float:
+        """Returns how likely the policy would play a move of the person."""
+        row = self._behavior.row(self.state)
+        return dict(zip(row.actions, row.probabilities, strict=True)).get(move.action, 0.0)
 
     def play(self, given: str) -> None:
         """Plays the person's action, given by number or name, and the other players' up to the person's next turn."""

@@ -64,7 +64,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--averaging", help=f"{', '.join(AVERAGES)}. Default: the average of the minimizer's paper.")
     add("--batch", type=command.whole(), help="Number of traversals per gradient. Default: 1.")
     add("--baseline", action="store_true", default=None, help="Reduce the variance of sampled gradients by baselines.")
-    add("--alternating", action=argparse.BooleanOptionalAction, help="Update players in turn. Default: if possible.")
+    add(
+        "--alternating",
+        action=argparse.BooleanOptionalAction,
+        help="Update players in turn. Default: whenever possible.",
+    )
     meaning = (
         f"Solve with neural networks (pip install 'mccfr_plus[neural]'): {', '.join(ALGORITHMS)}, with settings, as in "
         '"dream(traversals=1000, representation=batched)".'
@@ -83,7 +87,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--symmetry", action="store_true", default=None, help=meaning)
     add("--memory", type=command.memory_size, help="Memory limit, such as 4GB. Default: half of the free memory.")
     add("--threads", type=command.whole(), help="Number of threads. Default: 1.")
-    meaning = "Sample on a Ray cluster: ray, ray://HOST:PORT or HOST:PORT; local samples here, with equal results."
+    meaning = (
+        "Sample on a Ray cluster: ray, ray://HOST:PORT or HOST:PORT; local samples in this process, with equal results."
+    )
     add("--cluster", metavar="ADDRESS", help=meaning)
     meaning = f"Number of sampling processes on the cluster. Default: {_WORKERS}."
     add("--workers", type=command.whole(1, 10_000), help=meaning)
@@ -229,7 +235,7 @@ def _lock_of(arguments: argparse.Namespace) -> CheckpointLock:
     path, policy = arguments.checkpoint, arguments.policy_out
     own = os.path.realpath(path)
     if policy is not None and os.path.realpath(policy) in (own, f"{own}.lock"):
-        raise UsageError(f"--policy_out={policy} is the checkpoint or its lock file: give another name.")
+        raise UsageError(f"--policy_out={policy} is the checkpoint or its lock file: choose another name.")
     if arguments.resume and not os.path.exists(path):
         raise CheckpointError(f"there is no checkpoint {path} to resume: leave out --resume for a new run.")
     lock = CheckpointLock(path)
@@ -237,7 +243,7 @@ def _lock_of(arguments: argparse.Namespace) -> CheckpointLock:
         lock.release()
         raise CheckpointError(
             f"{path} already holds a checkpoint: add --resume to continue its run. For a new run, delete the file "
-            "or give another name."
+            "or choose another name."
         )
     return lock
 

@@ -10,7 +10,9 @@ from typing import Any
 from mccfr_plus.cli import command
 from mccfr_plus.cli.command import UsageError
 from mccfr_plus.display import html_table
+from mccfr_plus.errors import shortened
 from mccfr_plus.evaluation.exact import evaluate_strategy
+from mccfr_plus.evaluation.range_grid import MOST_NODES, section_of_ranges
 from mccfr_plus.evaluation.strategies import strategy_of
 from mccfr_plus.evaluation.strategy_page import (
     MOST_HISTORIES,
@@ -20,8 +22,10 @@ from mccfr_plus.evaluation.strategy_page import (
     write_page,
 )
 from mccfr_plus.files.atomic_write import require_kind
+from mccfr_plus.games import compiled_rules
 from mccfr_plus.trees.game_tree import GameTree
 from mccfr_plus.trees.loading import load_game
+from mccfr_plus.trees.public.public_tree import PublicTree, given_public_tree
 
 SUMMARY = "Show a saved policy in the browser: information states, probabilities, values, regrets."
 
@@ -33,6 +37,7 @@ For each action of the selected one it shows
   regret        value - the policy's value there: above 0, the policy should have played it more
 A dash replaces the values of information states that the other players never reach. For a game that is too large to
 compile, the page shows the information states of the {MOST_HISTORIES:,} most probable histories, without values.
+Of poker with two hole cards it shows ranges: grids of hands, of the {MOST_NODES:,} public nodes most often reached.
 """
 
 
@@ -48,7 +53,7 @@ def run(arguments: argparse.Namespace) -> None:
     name, source, out = arguments.game, arguments.policy, arguments.out
     if out is not None:
         if os.path.realpath(out) == os.path.realpath(source):
-            raise UsageError(f"--out={out} is the policy itself: give another name.")
+            raise UsageError(f"--out={out} is the policy itself: choose another name.")
         require_kind(out, UsageError, begins=b"<!DOCTYPE html>")
     (policy,), tree = command.policies_and_tree(load_game(name), [source])
     content = _page(name, source, policy, tree)
@@ -61,15 +66,22 @@ def run(arguments: argparse.Namespace) -> None:
         command.open_in_browser(Path(out).resolve().as_uri())
 
 
-def _page(name: str, source: str, policy: Any, tree: GameTree | None) -> str:
-    rows = [["game", name], ["policy", source]]
+def _page(name: str, source: str, policy: Any, tree: GameTree | PublicTree | None) -> str:
+    game, title = load_game(name), shortened(name)
+    rows, tables, ranges, script, head = [["game", shortened(name, 200)], ["policy", source]], [], "", "", ""
     if tree is None:
-        table = table_of_histories(source, load_game(name), policy)
+        tables = [table_of_histories(source, game, policy)]
     else:
-        strategy = strategy_of(tree, policy)
-        table = table_of_tree(source, tree, strategy)
+        strategy, rules = strategy_of(tree, policy), compiled_rules(game)
         found = evaluate_strategy(tree, strategy)
         rows.append(["values", ", ".join(f"{value:.6g}" for value in found.values.tolist())])
         rows.append(["exploitability", f"{found.exploitability:.6g}"])
-    about = f"<h1>{escape(name)}</h1><section>{html_table(['', ''], rows, numbers_from=2)}</section>"
-    return page_of_strategies(f"{name}: {source}", about, [table])
+        if isinstance(tree, GameTree):
+            tables = [table_of_tree(source, tree, strategy)]
+        if rules is not None and rules.deal is not None:
+            public = given_public_tree(tree) or PublicTree(game)
+            if isinstance(tree, GameTree):
+                public.stored = tree
+            ranges, script, head = section_of_ranges(public, rules.deal, strategy_of(public, policy))
+    about = f"<section class='about'>{html_table(['', ''], rows, numbers_from=2)}</section>"
+    return page_of_strategies(f"{title}: {source}", f"<h1>{escape(title)}</h1>{about}{ranges}", tables, script, head)

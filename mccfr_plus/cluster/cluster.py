@@ -36,16 +36,16 @@ class Cluster(contextlib.AbstractContextManager):
     """A connection to Ray for the length of a ``with`` block.
 
     Args:
-        address: ``"ray"``: the cluster that this program is connected to; else the cluster of RAY_ADDRESS, or of
-            ``ray start`` on this machine; else a new one on this machine for the length of the block. It listens on
-            localhost only, unless the program has imported Ray before. ``"HOST:PORT"``: a cluster to which this
+        address: ``"ray"``: the cluster that this program is connected to; else the cluster of RAY_ADDRESS, or of ``ray
+            start`` on this machine; else a new cluster on this machine for the length of the block. The latter listens
+            on localhost only, unless the program has already imported Ray. ``"HOST:PORT"``: a cluster to which this
             machine belongs. ``"ray://HOST:PORT"``: any cluster, through Ray's client server.
-        cpus: Number of CPUs of a cluster that is started here; None: all CPUs of the machine.
+        cpus: Number of CPUs of a cluster that is started here. Default: all CPUs of the machine.
         imports: Modules that workers import before they load a game, such as a module that registers it.
 
     Raises:
         ConfigError, ClusterError: If Ray is not installed, there is no cluster at the address, it has no CPU, or a node
-            has other versions of packages.
+            has different versions of packages.
     """
 
     def __init__(self, address: str = RAY, *, cpus: int | None = None, imports: Sequence[str] = ()):
@@ -68,7 +68,7 @@ class Cluster(contextlib.AbstractContextManager):
         self.close()
 
     def close(self) -> None:
-        """Ends the connection if it was made here, and with it a cluster that was started here."""
+        """Closes the connection if it was opened here, and stops a cluster that was started here."""
         if self._is_own_connection:
             self._is_own_connection = False
             self.ray.shutdown()
@@ -112,7 +112,7 @@ class Cluster(contextlib.AbstractContextManager):
         try:
             yield
         except (self.ray.exceptions.RayError, ConnectionError) as error:
-            raise ClusterError(f"the cluster, or a worker of it, has failed: {_in_short(error)}") from None
+            raise ClusterError(f"the cluster, or one of its workers, failed: {_in_short(error)}") from None
 
     def nodes(self) -> list[dict[str, Any]]:
         """Returns Ray's descriptions of the living nodes that have CPUs; raises ClusterError if there is none."""
@@ -134,7 +134,7 @@ class Cluster(contextlib.AbstractContextManager):
             try:
                 found[name] = self.ray.get(reference)
             except self.ray.exceptions.RayError as error:
-                raise ClusterError(f"node {name} of the cluster has failed: {_in_short(error)} {advice}") from None
+                raise ClusterError(f"node {name} of the cluster failed: {_in_short(error)} {advice}") from None
         return found
 
     def _check_versions(self) -> None:
@@ -144,7 +144,7 @@ class Cluster(contextlib.AbstractContextManager):
             for name, version in here.items():
                 if there[name] != version:
                     raise ClusterError(
-                        f"node {node} has {name} {there[name]}, and this program {version}: results would differ. "
+                        f"node {node} has {name} {there[name]}, but this program has {version}: results would differ. "
                         "Install the same version on every machine."
                     )
 

@@ -206,7 +206,7 @@ class DistributedEngine(Engine):
         return super().places(sizes) | {"stream_seed": self._seed}
 
     def __getstate__(self) -> dict:
-        raise TypeError("a distributed solver cannot be copied: write a checkpoint, and load that.")
+        raise TypeError("a distributed solver cannot be copied: write a checkpoint and load it.")
 
 
 class DistributedSolver(contextlib.AbstractContextManager, Solver):
@@ -225,12 +225,13 @@ class DistributedSolver(contextlib.AbstractContextManager, Solver):
         estimator: As for `Solver`. It must sample.
         minimizer: As for `Solver`.
         averaging: As for `Solver`.
-        alternating: See `Solver`. False: one round serves all players, which takes half of the rounds for two players.
+        alternating: See `Solver`. With False, one round serves all players, which halves the number of rounds for two
+            players.
         num_batches: Number of batches per gradient: at least the number of workers, more if some are slower.
         traversals: Number of traversals per batch.
         seed: As for `Solver`.
-        workers: Number of processes that sample; None: one per CPU of the cluster.
-        cluster: An address as for `Cluster`, a connected `Cluster`, or ``"local"``: this process samples, with the
+        workers: Number of processes that sample. Default: one per CPU of the cluster.
+        cluster: An address as for `Cluster`, a connected `Cluster`, or ``"local"`` to sample in this process, with the
             same results.
 
     Raises:
@@ -276,14 +277,14 @@ class DistributedSolver(contextlib.AbstractContextManager, Solver):
         if NO_VALUES not in self.estimator.provides:
             raise ConfigError(
                 f"estimator={self.estimator.short_name!r} in a distributed solver: workers would have to share its "
-                "table of the values of histories. Use external or outcome."
+                "table of history values. Use external or outcome."
             )
         whole = tree.require_whole("a distributed solver")
         whole.require_perfect_recall("a distributed solver")
         return DistributedEngine(self.config, whole, rngs, self.num_batches, self._worker_pool)
 
     def close(self) -> None:
-        """Ends the workers, and the connection if it was made here. Results stay; `run` would start workers again."""
+        """Ends the workers, and the connection if it was opened here. Results are kept; `run` starts new workers."""
         self._worker_pool.close()
 
     def __exit__(self, *error: object) -> None:

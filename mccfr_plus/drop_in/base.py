@@ -34,12 +34,13 @@ class DropInSolver(Solver):
     """A `Solver` with the method names of OpenSpiel's Python and C++ solvers.
 
     Subclasses take one argument more than OpenSpiel's classes, ``seed``: an integer for a repeatable run, a numpy
-    generator, or None for entropy. They also have the methods of `Solver`; `run` is the fastest.
+    generator, or None for entropy. They also have the methods of `Solver`, of which `run` is the fastest way to
+    iterate.
 
-    Policies, and OpenSpiel's private tables (``_infostates``, ``_info_state_nodes``), are snapshots, which later
-    iterations do not change; what would have no effect is a ConfigError. A pickled solver continues bitwise
-    identically. Of games too large to compile, sampled traversals expand what they visit; the average is uniform
-    elsewhere. docs/how-to/drop-in.md lists all differences from OpenSpiel's classes.
+    Policies, and OpenSpiel's private tables (``_infostates``, ``_info_state_nodes``), are snapshots that later
+    iterations do not change; a change that would have no effect raises a ConfigError. A pickled solver continues
+    bitwise identically. Games too large to compile are expanded where sampled traversals visit them; the average is
+    uniform elsewhere. docs/how-to/drop-in.md lists all differences from OpenSpiel's classes.
     """
 
     _openspiel: ClassVar[type] = object  # the class that this one replaces
@@ -77,7 +78,7 @@ class DropInSolver(Solver):
         if hasattr(type(self), name) or not _is_private(name):
             return object.__getattribute__(self, name)  # raises what a property has raised
         raise AttributeError(
-            f"{type(self).__name__} has no attribute {name}: docs/how-to/drop-in.md lists what it has."
+            f"{type(self).__name__} has no attribute {name}: docs/how-to/drop-in.md lists its attributes."
         )
 
     def _begin(self, *arguments: Any) -> None:
@@ -104,5 +105,5 @@ class DropInSolver(Solver):
         is_own = isinstance(config.estimator, cls._components) and isinstance(config.minimizer, cls._components)
         if not is_own or any(getattr(config, name) != value for name, value in cls._fixed.items()):
             raise CheckpointError(
-                f"{path} is of a run of {config}, not of {cls.__name__}: load it with Solver.from_checkpoint."
+                f"{path} is from a run of {config}, not of {cls.__name__}: load it with Solver.from_checkpoint."
             )

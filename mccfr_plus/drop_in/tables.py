@@ -94,7 +94,7 @@ def _write(solver: Any, rows: Mapping[str, Sequence[Any]], times: np.ndarray | i
     for text, row in rows.items():
         infoset = tree.infoset(text)
         if infoset is None:
-            raise PolicyError(f"{tree.game} has no information state {text!r}: the table is of another game.")
+            raise PolicyError(f"{tree.game} has no information state {text!r}: the table belongs to another game.")
         slots = tree.slots(infoset)
         if any(len(values) != slots.stop - slots.start for values in row):
             raise PolicyError(f"the table must have {slots.stop - slots.start} actions at {text!r}.")

@@ -106,18 +106,18 @@ def escher_traversal(parameters, exploration, tree, strategy, scratch, player):
 
 @dataclass(frozen=True)
 class Escher(Estimator):
-    """ESCHER: one history, with values of histories instead of importance weights (McAleer et al. 2023, section 4).
+    """ESCHER: samples one history, with history values in place of importance weights (McAleer et al. 2023, section 4).
 
-    Own actions are drawn from a strategy that stays the same, so that the regrets are in expectation the counterfactual
-    ones times a constant of the information set. Needs a complete tree, and regret matching or one of its relatives.
+    Own actions are drawn from a fixed strategy, so the expected regrets are the counterfactual regrets times a constant
+    that depends on the information set. Needs a complete tree, and regret matching or one of its variants.
 
     Args:
-        values: ``"exact"``: recomputed every `refresh` iterations. ``"learned"``: moved along each traversal towards
-            the expected values of their children; those of leaves are exact.
-        refresh: Iterations between two computations of all values; None: a hundredth of the number of histories, so
-            that these take about as long as the traversals between them.
-        rate: How far learned values move, in (0, 1].
-        sampling: The constant strategy that own actions are drawn from: ``"uniform"``, or ``"balanced"``, the
+        values: ``"exact"``: recomputed every `refresh` iterations. ``"learned"``: each traversal moves the values on
+            its path towards the expected values of their children; leaf values are exact.
+        refresh: Number of iterations between two computations of all values. Default: a hundredth of the number of
+            histories, so that a computation takes about as long as the traversals between two of them.
+        rate: Step size of learned values, in (0, 1].
+        sampling: The fixed strategy from which own actions are drawn: ``"uniform"``, or ``"balanced"``, the
             exploration-balanced strategy of Farina et al. 2020.
 
     Examples:
@@ -140,7 +140,9 @@ class Escher(Estimator):
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.refresh is not None and self.values == "learned":
-            raise ConfigError(f"refresh={self.refresh!r} with values='learned': these are never recomputed.")
+            raise ConfigError(
+                f"refresh={self.refresh!r} with values='learned': these are never recomputed, so leave it out."
+            )
 
     def parameters(self) -> np.ndarray:
         return np.array([-1.0 if self.values == "learned" else float(self.refresh or 0), float(self.rate)])

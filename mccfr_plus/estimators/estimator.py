@@ -50,24 +50,24 @@ class Estimator(Component):
 
     to ``scratch.gradient`` at the player's last slot before z. Its contract:
 
-    1. Call `touch` at every infoset of the player that is entered, parents first, before adding anything at its slots.
+    1. Call `touch` at every infoset of the player that the kernel enters, parents first, before adding to its slots.
     2. Write nothing else. All arguments may be read.
     3. Draw through `mccfr_plus.estimators.traversal`, so that `check_estimator` can enumerate all outcomes.
-    4. Expect several calls for one gradient (``batch``): the mean is taken.
+    4. Expect several calls per gradient (``batch``); the solver takes their mean.
 
     docs/tutorials/own-components.md has a complete example.
 
     Attributes:
-        short_name: Its name in messages.
+        short_name: The estimator's name in messages.
         kernel: The kernel, as a ``staticmethod``, or a property where it depends on the parameters.
         references: Keys of `mccfr_plus.citations`.
-        gives: What it provides for all parameters, in words of `mccfr_plus.trees.needs`. With `OPPONENTS_DRAWN`
-            its kernel calls `LIST_VISIT` at every opponent's infoset that it visits.
+        gives: What it provides with any parameters, in terms of `mccfr_plus.trees.needs`. With `OPPONENTS_DRAWN`, its
+            kernel calls `LIST_VISIT` at every opponent infoset that it visits.
         visits_all_chance: Whether all chance outcomes are visited.
         visits_all_own: Whether all of the player's own actions can be visited in one traversal.
-        sample_per_infoset: Whether one action is drawn per opponents' infoset and traversal, and not one per node.
-        update_all_players: Whether one traversal estimates all players' gradients; the kernel is called for player 0.
-        needs_leaves: Whether it needs the leaf tables of the tree.
+        sample_per_infoset: Whether one action is drawn per opponent infoset and traversal, not per node.
+        update_all_players: Whether one traversal estimates all players' gradients; the kernel is called with player 0.
+        needs_leaves: Whether the kernel reads the leaf tables of the tree.
         sampling_weights: Which array the kernel receives as ``sampling_weights``.
 
     Examples:
@@ -87,21 +87,21 @@ class Estimator(Component):
     sampling_weights: ClassVar[SamplingWeights] = SamplingWeights.NONE
 
     def kernel_with_baseline(self, expected: bool) -> Callable | None:
-        """Returns a kernel that uses baselines, which are ``scratch.values``; None if there is none.
+        """Returns a kernel that uses the baselines in ``scratch.values``, or None if there is no such kernel.
 
-        Its parameters are `parameters` and, as the last one, the baselines' rate. With `expected` the baselines move
-        towards expected values, otherwise towards sampled ones.
+        Its parameters are `parameters` followed by the baselines' rate. With `expected`, baselines move towards
+        expected values, otherwise towards sampled values.
         """
         return None
 
     @property
     def kernel_if_tied(self) -> Callable | None:
-        """The kernel for games of imperfect recall: the usual one, unless it needs all infosets in their order."""
+        """The kernel for games of imperfect recall: `kernel`, unless that needs all infosets in order."""
         return self.kernel
 
     @property
     def kernel_by_rules(self) -> Callable | None:
-        """The kernel for games that are traversed by rules: the usual one, unless it is another algorithm."""
+        """The kernel for games that are traversed by rules: `kernel`, unless another algorithm is needed."""
         return self.kernel
 
     def parameters(self) -> np.ndarray:
@@ -117,9 +117,9 @@ class Estimator(Component):
 
     @property
     def needs(self) -> frozenset[str]:
-        """What it needs of the tree and of other components.
+        """What the estimator needs from the tree and from other components.
 
-        A user-defined kernel reads nodes itself; a strategy to sample from is a table over all information sets.
+        A user-defined kernel reads nodes directly; a sampling strategy is a table over all information sets.
         """
         is_own = type(self).__module__.startswith("mccfr_plus.")
         is_whole = is_own and self.sampling_weights != SamplingWeights.SAMPLING
@@ -154,8 +154,8 @@ class TraversalSampling(Estimator):
 class ChanceSampling(TraversalSampling):
     """Chance sampling: one outcome at chance nodes, everything else visited (Lanctot et al. 2009, section 3).
 
-    Every chance node has its own draw (Gibson et al. 2012, section 2): Leduc poker's board is drawn after each betting.
-    A block of Lanctot et al. has one sequence of chance outcomes. Both are unbiased.
+    Every chance node has its own draw (Gibson et al. 2012, section 2): Leduc poker's board is drawn after each sequence
+    of bets. In Lanctot et al., a block has one sequence of chance outcomes. Both are unbiased.
 
     Examples:
         >>> mccfr_plus.Solver("kuhn_poker", mccfr_plus.ChanceSampling(), seed=1).run(200).exploitability() < 0.4
@@ -200,14 +200,14 @@ def inclusion_by_regret(parameters, regrets, slot, total):
 
 @dataclass(frozen=True)
 class ExternalSampling(OpponentsSampled):
-    """External sampling: one draw at chance and opponents' nodes, all own actions (Lanctot et al. 2009, equation 11).
+    """External sampling: draws at chance and opponent nodes, visits all own actions (Lanctot et al. 2009, equation 11).
 
     Args:
-        sample_per_infoset: Whether to draw once per opponents' infoset and traversal, as in the paper, or once per
-            node, as in OpenSpiel.
-        prune_below: Own actions whose cumulative regret is below this number, in the game's payoffs, are visited with
-            probability `prune_probability` only, and are then weighted by its inverse. Default: no pruning.
-            At most 0. Needs a minimizer that keeps negative regrets.
+        sample_per_infoset: Whether to draw once per opponent infoset and traversal, as in the paper, or once per node,
+            as in OpenSpiel.
+        prune_below: Own actions whose cumulative regret is below this number, in the game's payoffs, are visited only
+            with probability `prune_probability` and weighted by its inverse. At most 0; needs a minimizer that keeps
+            negative regrets. Default: no pruning.
         prune_probability: Probability of visiting a pruned action, in (0, 1].
 
     Examples:
@@ -268,17 +268,17 @@ class AverageStrategySampling(OpponentsSampled):
 
         rho(I, a) = max(epsilon, (beta + tau s(I, a)) / (beta + sum_b s(I, b))),   at most 1,
 
-    where s are the sums of the average strategy. Its sampled value is divided by rho. The average must keep sums. With
+    where s are the sums of the average strategy. Sampled values are divided by rho. The average must keep sums. With
     more than two players, a stochastic average needs a second traversal.
 
-    Differs from algorithm 1, whose defaults these are, in line 9, with the default average: its sums are 1 / c(I) times
-    as large, c(I) the sum of chance's reach over the histories of I. So beta here acts at I as beta * c(I) does in the
-    paper: in Bluff(1, 1), where c(I) = 1 / 6, as a sixth. ``averaging="stochastic"`` forms the paper's sums.
+    The defaults are those of algorithm 1. With the default average, sums are larger than in its line 9 by a factor of 1
+    / c(I), where c(I) is the sum of chance's reach over the histories of I. So beta at I corresponds to beta * c(I) in
+    the paper: beta / 6 in Bluff(1, 1). ``averaging="stochastic"`` forms the paper's sums.
 
     Args:
         epsilon: Smallest probability of a visit, in (0, 1].
-        tau: Actions with average probability of at least 1 / tau are always visited; at least 1.
-        beta: Most actions are visited while the sums are below this number; at least 0.
+        tau: Actions with an average probability of at least 1 / tau are always visited; at least 1.
+        beta: While the sums are below this number, most actions are visited; at least 0.
         sample_per_infoset: See `ExternalSampling`.
 
     Examples:

@@ -194,13 +194,13 @@ def against_best_response(parameters, sampling_weights, tree, strategy, scratch,
 class Full(Estimator):
     """Full traversals: the exact gradient, over all chance outcomes and all actions.
 
-    With regret matching this is CFR (Zinkevich et al. 2007), with RM+ and a linear average CFR+ (Tammelin et al.
-    2015). By default no tree is traversed: the sequence form's matrix gives the same gradient, several times as fast.
+    With regret matching, this is CFR (Zinkevich et al. 2007); with RM+ and a linear average, CFR+ (Tammelin et al.
+    2015). By default, the sequence form's matrix gives the gradient without a traversal, several times as fast.
 
     Args:
-        traversal: Whether to traverse the tree instead, as in the papers. Differs from the matrix by rounding.
-        pruning: Whether to traverse the tree without what the others do not reach (Lanctot et al. 2009, section 5).
-            Bitwise identical to `traversal`; `nodes_touched` counts what was visited.
+        traversal: Whether to traverse the tree, as in the papers. The result differs from the matrix's by rounding.
+        pruning: Whether to traverse the tree but skip histories that the other players do not reach (Lanctot et al.
+            2009, section 5). Bitwise identical to `traversal`; `nodes_touched` counts the histories visited.
 
     Examples:
         >>> mccfr_plus.Solver("kuhn_poker", mccfr_plus.Full()).run(200).exploitability() < 0.4
@@ -224,7 +224,7 @@ class Full(Estimator):
 
     @property
     def kernel_if_tied(self) -> Callable:
-        """The kernel for games of imperfect recall: a traversal, which lists what it enters."""
+        """The kernel for games of imperfect recall: a traversal, which lists the infosets that it enters."""
         return bind(traversal, {ALL_CHANCE: True, ALL_OPPONENTS: True, PRUNE: self.pruning}, partial=True)
 
     @functools.cached_property
@@ -233,7 +233,7 @@ class Full(Estimator):
 
     @property
     def kernel_by_rules(self) -> Callable:
-        """The kernel for games that are traversed by rules, whatever the parameters."""
+        """The kernel for games that are traversed by rules, for any parameters."""
         return bind(full_by_rules, {USE_MATRIX: self.needs_leaves}, partial=True)
 
     @property
@@ -244,10 +244,10 @@ class Full(Estimator):
 
 @dataclass(frozen=True)
 class BestResponseOpponent(Estimator):
-    """The exact gradient against the other player's best response: with regret matching CFR-BR (Johanson et al. 2012).
+    """The exact gradient against the other player's best response; with regret matching, CFR-BR (Johanson et al. 2012).
 
-    For two-player zero-sum games. Both players learn, each against best responses. So a player's average strategy, and
-    with high probability also a late strategy, is as little exploitable as its information sets allow.
+    For two-player zero-sum games. Both players learn, each against best responses. A player's average strategy, and
+    with high probability also its late strategies, approaches the least exploitable strategy on its information sets.
 
     Examples:
         >>> mccfr_plus.Solver("kuhn_poker", "best_response", "rm+").run(1000).exploitability() < 0.01

@@ -76,8 +76,8 @@ class OutcomeSampling(TraversalSampling):
 
     Args:
         epsilon: Share of exploration at the player's nodes, in (0, 1]; 0.6 in the paper.
-        update_all_players: One history updates all players, who all explore (appendix A.1.1), at the end of
-            an iteration. Otherwise each player has its own history, in which the others play on-policy.
+        update_all_players: Whether one history updates all players, who all explore (appendix A.1.1), at the end of an
+            iteration. Otherwise, each player has its own history, in which the others play on-policy.
         sampling: The exploration strategy: an OpenSpiel policy, or ``[num_slots]`` float64 in the order of the
             `GameTree`. Every legal action must have positive probability. Default: uniform.
 

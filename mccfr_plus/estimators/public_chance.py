@@ -57,9 +57,9 @@ def sample_public_chance(parameters, sampling_weights, tree, strategy, scratch, 
 
 @dataclass(frozen=True)
 class PublicChanceSampling(Estimator):
-    """Public chance sampling: one public outcome at chance, all hands and actions (Johanson et al. 2012, section 3).
+    """Public chance sampling: draws public outcomes, visits all hands and actions (Johanson et al. 2012, section 3).
 
-    It runs on public trees. If chance deals only hands, it equals `Full`.
+    It needs a public tree. If chance only deals hands, it equals `Full`.
 
     Examples:
         >>> solver = mccfr_plus.Solver("leduc_poker", mccfr_plus.PublicChanceSampling(), seed=1)

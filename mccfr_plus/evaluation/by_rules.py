@@ -58,24 +58,24 @@ def evaluate_by_rules(
     uniform_elsewhere: bool = False,
     symmetry: bool | None = None,
 ) -> Evaluation:
-    """Returns the exact values of a policy in a game that is not stored, by one traversal of all its histories.
+    """Returns a policy's exact values in a game with compiled rules, by one traversal of all histories.
 
-    A policy that was not solved with ``tree="rules"`` and the same `symmetry` takes another traversal, which finds a
-    history of each infoset.
+    A policy that was not solved with ``tree="rules"`` and the same `symmetry` takes an additional traversal, which
+    finds a history of each infoset.
 
     Args:
         game: A game with compiled rules, or its string.
-        policy: See `head_to_head`; None: uniform play.
+        policy: See `head_to_head`. None is uniform play.
         memory: Memory limit of the whole process; see `Solver`.
         threads: Number of threads. Default: one per core.
-        progress: Whether to show a progress bar after a second. Default: if standard error is a terminal.
-        uniform_elsewhere: Whether play is uniform at infosets that the policy lacks; otherwise they are an error.
-            A `KeyedPolicy` is always uniform where its solver has not been.
+        progress: Whether to show a progress bar after a second. Default: only if standard error is a terminal.
+        uniform_elsewhere: Whether play is uniform at infosets that the policy lacks; otherwise they raise an error. A
+            `KeyedPolicy` is always uniform at infosets that its solver has not visited.
         symmetry: Whether to visit one history per symmetry class. The policy must be symmetric, which is checked.
-            Default: as the policy was solved.
+            Default: the setting with which the policy was solved.
 
     Raises:
-        ConfigError: If the game has no such rules or symmetries, or the memory does not suffice to begin.
+        ConfigError: If the game has no compiled rules or no symmetries, or the memory limit is too small to begin.
         PolicyError: If the policy is for another game, lacks infosets or distributions, or is not symmetric.
         BudgetError: If the infosets do not fit into the memory.
 
@@ -89,7 +89,7 @@ def evaluate_by_rules(
     loaded = load_game(game)
     lifted = policy if isinstance(policy, KeyedPolicy) and is_abstraction(policy.game, loaded) else None
     if isinstance(policy, KeyedPolicy) and str(policy.game) != str(loaded) and lifted is None:
-        raise PolicyError(f"a policy of {policy.game} does not fit {loaded}: evaluate it on its own game.")
+        raise PolicyError(f"a policy for {policy.game} does not fit {loaded}: evaluate it on its own game.")
     if threads is not None:
         check_whole("threads", threads)
     count = threads or os.cpu_count() or 1

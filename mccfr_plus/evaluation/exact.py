@@ -33,9 +33,10 @@ class Evaluation(NamedTuple):
         values: ``[num_players]`` float64, expected payoffs if all players follow the policy.
         best_response_values: ``[num_players]`` float64, payoff of each player's best response to the others. In games
             of imperfect recall, the payoff of OpenSpiel's best response, which plays one action per information set,
-            chosen from the last sets to the first. The best such strategy may get more, and is NP-hard to find.
-        perfect_recall_values: ``[num_players]`` float64, the largest payoff against the others of a player with perfect
-            recall of everything it saw and did; equal to `best_response_values` in games of perfect recall.
+            chosen from the last sets to the first. The best strategy of this kind may earn more, but is NP-hard to
+            find.
+        perfect_recall_values: ``[num_players]`` float64, the best-response payoff of a player who remembers everything
+            it saw and did; equal to `best_response_values` in games of perfect recall.
 
     Examples:
         >>> import mccfr_plus, pyspiel
@@ -65,12 +66,12 @@ class Evaluation(NamedTuple):
 
 
 class BestResponse(NamedTuple):
-    """A player's best response to the others.
+    """A player's best response to the other players' policy.
 
     Attributes:
         value: The player's expected payoff.
         policy: The joint policy with the player's strategy replaced by the best response.
-        actions: The action at each information state, the first if several are equally good.
+        actions: The action at each information state; the first of several that are equally good.
 
     Examples:
         >>> import mccfr_plus, pyspiel
@@ -116,7 +117,7 @@ def _tree_of(game: AnyGame, policy: JointPolicy) -> Any:
     return given_public_tree(game) or compile_game(game)
 
 
-def evaluate_strategy(tree: GameTree, strategy: np.ndarray) -> Evaluation:
+def evaluate_strategy(tree: GameTree | PublicTree, strategy: np.ndarray) -> Evaluation:
     """Returns the evaluation of a strategy array, ``[num_slots]``."""
     return Evaluator(tree).evaluate(strategy)
 
@@ -148,9 +149,9 @@ def nash_conv(game: AnyGame, policy: JointPolicy) -> float:
     """Returns the sum over players of the gain of a best response: 0 at a Nash equilibrium; see `Evaluation`.
 
     Args:
-        game: A game, a game string, or its tree if it is compiled already.
-        policy: A joint policy: any of OpenSpiel's, from Python or C++; a mapping from information states to
-            {action: probability}; a function from states to that; or a list of one of these per player.
+        game: A game, a game string, or the tree of a compiled game.
+        policy: A joint policy: an OpenSpiel policy from Python or C++; a mapping from information states to {action:
+            probability}; a function from states to {action: probability}; or a list with one of these per player.
 
     Raises:
         GameError: If the game cannot be compiled.
@@ -165,7 +166,7 @@ def nash_conv(game: AnyGame, policy: JointPolicy) -> float:
 
 
 def exploitability(game: AnyGame, policy: JointPolicy) -> float:
-    """Returns NashConv / number of players, as OpenSpiel for two players; see `nash_conv` for arguments and errors.
+    """Returns NashConv / number of players, as OpenSpiel does for two players; see `nash_conv` for arguments.
 
     Examples:
         >>> import mccfr_plus, pyspiel
@@ -179,7 +180,7 @@ def exploitability(game: AnyGame, policy: JointPolicy) -> float:
 def best_response(game: AnyGame, policy: JointPolicy, player: int) -> BestResponse:
     """Returns a best response of one player to a policy of the others; see `nash_conv` for arguments and errors.
 
-    ConfigError if the game has no such player.
+    Raises ConfigError if the game has no such player.
 
     Examples:
         >>> import mccfr_plus, pyspiel
@@ -201,10 +202,10 @@ def best_response(game: AnyGame, policy: JointPolicy, player: int) -> BestRespon
 
 
 class Equilibrium(NamedTuple):
-    """An equilibrium of a two-player zero-sum game, with bounds that show how exact it is.
+    """An equilibrium of a two-player zero-sum game, with bounds on its error.
 
     Attributes:
-        policy: The strategies of both players, uniform at infosets that the player's own strategy does not reach.
+        policy: Both players' strategies; uniform at infosets that the player's own strategy does not reach.
         lower: Player 0's payoff against a best response to its strategy.
         upper: Payoff of player 0's best response to player 1's strategy.
 
@@ -238,8 +239,8 @@ def solve_lp(game: pyspiel.Game | str | GameTree) -> Equilibrium:
     `Solver`.
 
     Raises:
-        GameError: If the game does not have two players, their payoffs do not add up to 0, a player has imperfect
-            recall, or HiGHS finds no solution.
+        GameError: If the game is not a two-player zero-sum game, a player has imperfect recall, or HiGHS finds no
+            solution.
 
     Examples:
         >>> import mccfr_plus
@@ -272,7 +273,8 @@ def _plans(tree: GameTree) -> np.ndarray:
     from scipy.sparse import csr_array, hstack
 
     arrays, split, num_slots = tree.arrays_with_leaves, int(tree.arrays.slot_range[1]), tree.num_slots
-    payoffs = _payoffs(tree)
+    rows, others, values = entries_of(arrays, 0)  # by both players' last slots; the last two are empty sequences
+    payoffs = csr_array((values, (rows, others[:, 0])), shape=(num_slots + 2, num_slots + 2))
     scale = float(np.abs(payoffs.data).max(initial=0.0)) or 1.0
     payoffs, first, second = payoffs / scale, _plan(tree, 0), _plan(tree, 1)
     begins = [(arrays.infosets["parent_slot"][slice(*arrays.infoset_range[p : p + 2])] >= num_slots) for p in range(2)]
@@ -296,20 +298,12 @@ def _plans(tree: GameTree) -> np.ndarray:
 def require_zero_sum(tree: GameTree) -> None:
     """Raises GameError unless the game has two players whose payoffs add up to 0."""
     if tree.num_players != 2 or np.abs(tree.arrays.payoffs.sum(axis=1)).max() > 1e-9:
-        raise GameError(f"{tree.game} is not a two-player zero-sum game, which this needs.")
+        raise GameError(f"{tree.game} is not a two-player zero-sum game, as required here.")
 
 
 def num_entries(tree: GameTree) -> int:
     """Returns the size of the program: the number of pairs of last sequences with a payoff."""
     return len(entries_of(tree.arrays_with_leaves, 0)[0])
-
-
-def _payoffs(tree: GameTree) -> Any:
-    """Returns A as a csr_array by both players' last slots; empty sequences are the last two rows and columns."""
-    from scipy.sparse import csr_array
-
-    rows, others, values = entries_of(tree.arrays_with_leaves, 0)
-    return csr_array((values, (rows, others[:, 0])), shape=(tree.num_slots + 2, tree.num_slots + 2))
 
 
 def _plan(tree: GameTree, player: int) -> Any:

@@ -178,7 +178,7 @@ class LocalResponse(Response):
 
     def _count_history(self) -> None:
         if time.perf_counter() > self.deadline:
-            raise BudgetError("looking ahead takes too long: give more time, or a smaller lookahead.")
+            raise BudgetError("the lookahead takes too long: allow more time or a smaller lookahead.")
 
     def _decide(self, state: pyspiel.State) -> int:
         self._count_history()
@@ -265,18 +265,18 @@ def local_best_response(
     seed: Seed = None,
     progress: bool = False,
 ) -> LocalBestResponse:
-    """Returns the payoff of a strategy with one decision of lookahead: a lower bound on a best response's payoff.
+    """Returns the payoff of a strategy with a lookahead of one decision: a lower bound on a best response's payoff.
 
     At each of the player's information states, all consistent histories are weighted by the probabilities of chance and
     of the opponents' strategies. The player takes the action after which `rollout` has the largest expected payoff.
-    Decisions depend only on information states and `seed`. So this is a strategy, even if expectations are sampled, and
-    its payoff is at most the best response's value. Games with control variates estimate it without bias.
+    Decisions depend only on information states and `seed`. So even with sampled expectations this is a strategy, whose
+    payoff is at most the best response's value. Games with control variates estimate the payoff without bias.
 
     Args:
         game: A game with perfect recall; see `head_to_head` for the arguments not listed here and for errors.
         policy: The policy to respond to.
         player: The responding player, 0 .. num_players - 1.
-        rollout: The player's policy after the decision; ``{}`` is uniform play. Default: `policy`.
+        rollout: The player's policy after the decision; ``{}`` plays uniformly. Default: `policy`.
         max_histories: Maximum number of histories of an exact belief; larger beliefs are samples of this size.
         num_rollouts: Number of rollouts per action if an expectation is sampled.
         max_nodes: Maximum number of histories of an exact expectation, per decision.
@@ -288,7 +288,7 @@ def local_best_response(
         ('lower bound', True)
 
     Reference: Lisý, Bowling 2017, "Equilibrium approximation quality of current no-limit poker bots". Differs from it
-    in that it takes any game, all legal actions and any rollout policy, and in the control variates.
+        in supporting any game, all legal actions and any rollout policy, and in the control variates.
     """
     stop, limits = Stop.checked(num_games, seconds, confidence, progress), (max_histories, num_rollouts, max_nodes)
     game, rng = load_game(game), random.Random(int(new_state(seed)[0]))
@@ -311,10 +311,10 @@ def exploitability_lower_bound(
     seed: Seed = None,
     progress: bool = False,
 ) -> ExploitabilityBound:
-    """Returns a lower bound of a policy's exploitability, from each player's local best response.
+    """Returns a lower bound on a policy's exploitability, from each player's local best response.
 
     It is the sum over players of (value of the local best response - value of the policy) / number of players. In games
-    without a constant sum of payoffs, as many games again estimate the policy's values.
+    that are not constant-sum, the policy's values are estimated from the same number of additional games.
 
     Args:
         game: See `local_best_response`, also for the arguments not listed here and for errors.

@@ -36,8 +36,8 @@ Kind: TypeAlias = Literal["exact", "lower bound", "upper bound", "estimate"]
 class Estimate(NamedTuple):
     """A number from sampling, with a confidence interval for its mean.
 
-    The mean of a "lower bound" is at most the quantity: rely on `low`. That of an "upper bound" is at least the
-    quantity: rely on `high`.
+    The mean of a "lower bound" is at most the quantity, so rely on `low`. The mean of an "upper bound" is at least the
+    quantity, so rely on `high`.
 
     Attributes:
         value: The mean.
@@ -274,8 +274,8 @@ class HeadToHead(NamedTuple):
 
     Attributes:
         estimate: Payoff per game, average over seats.
-        plain: The same without control variates.
-        by_seat: The same with `first` in seat 0, 1, ... and `second` in all others.
+        plain: The same estimate without control variates.
+        by_seat: The estimate with `first` in seat 0, 1, ... and `second` in all other seats.
         variance_reduction: Ratio of the variances of a game's payoff without and with control variates.
 
     Examples:
@@ -305,18 +305,19 @@ def head_to_head(
     seed: Seed = None,
     progress: bool = False,
 ) -> HeadToHead:
-    """Returns the payoff of one policy per game against another, on average over all seats.
+    """Returns the payoff per game of one policy against another, averaged over all seats.
 
     With n players, `first` sits in each seat in turn and `second` in the n - 1 others. Control variates, learned from
     earlier games, reduce the variance. The estimate is unbiased for a fixed number of games.
 
     Args:
-        game: A game or a game string of any size; simultaneous moves are made turn-based.
-        first: A joint policy: any of OpenSpiel's, from Python or C++; a mapping from information states to
-            {action: probability}, uniform where it has no entry; a function from states to that; or a list of one of
-            these per player.
+        game: A game of any size, or its string; simultaneous moves are converted to turns.
+        first: A joint policy: an OpenSpiel policy from Python or C++; a mapping from information states to {action:
+            probability}, with uniform play at missing states; a function from states to {action: probability}; or a
+            list with one of these per player.
         second: Likewise.
-        num_games: Games over all seats, rounded up to the same number in each (at least 4); None for no limit.
+        num_games: Number of games over all seats, rounded up to an equal number per seat (at least 4); None for no
+            limit.
         seconds: Wall-clock time, or None for no limit.
         confidence: Confidence of the intervals, from 0.5 to below 1.
         seed: An integer >= 0 for a repeatable result, a numpy generator, or None.
@@ -335,8 +336,8 @@ def head_to_head(
         ('estimate', True, True)
 
     Reference: Burch, Schmid, Moravcik, Morrill, Bowling 2018, "AIVAT: a new variance reduction technique for agent
-    evaluation in imperfect information games". Differs from it in learned values, and in that it takes no sum over
-    private information: with all strategies known, histories tell more.
+    evaluation in imperfect information games". Differs from it in learning the values, and in not summing over private
+    information: all strategies are known, so histories say more.
     """
     stop, game = Stop.checked(num_games, seconds, confidence, progress), load_game(game)
     rows, rng = (Behavior(game, first).row, Behavior(game, second).row), random.Random(int(new_state(seed)[0]))

@@ -50,11 +50,11 @@ class Finding(NamedTuple):
 
 
 class Quality(NamedTuple):
-    """Estimates of a policy's quality, and notes on missing ones.
+    """Estimates of a policy's quality, and notes on missing numbers.
 
     Attributes:
-        findings: Estimates, each with quantity, player, method and `Estimate`.
-        notes: Which numbers are missing, why, and how to get them.
+        findings: One entry per estimate: quantity, player, method and `Estimate`.
+        notes: One text per missing number: why it is missing, and how to compute it.
 
     Examples:
         >>> import mccfr_plus
@@ -80,7 +80,7 @@ def estimate_quality(
 
     1. The players' values, by games with control variates.
     2. Lower and upper bounds by best responses in sampled games, with as many samples as the time allows.
-    3. Lower bounds by the local best responses that did best in short trials, in new games.
+    3. Lower bounds in new games by the local best responses that did best in short trials.
 
     Two methods give two bounds, since the larger of two lower bounds is biased upwards.
 

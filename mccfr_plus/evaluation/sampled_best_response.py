@@ -45,24 +45,24 @@ def sampled_best_response(
 ) -> SampledBestResponse:
     """Returns bounds on the value of a best response, from best responses in sampled games.
 
-    A sampled game has `num_samples` independent draws of chance's choice at each history and of the opponents' action
-    at each of their information states. A fixed strategy has the same mean payoff in sampled games as in the game. So
-    the mean value of the best strategies of sampled games is at least the best response's value: E max >= max E. This
-    upper bound's interval is over `repetitions` sampled games. It includes events that none of n samples has: they are
-    less likely than log(1 / error) / n (Hanley, Lippman-Hand 1983), and pay at most the largest payoff. The lower bound
-    is the payoff in fresh games of the actions that were best over all repetitions, and of `policy` elsewhere. Both
-    bounds converge to the value as `num_samples` increases.
+    A sampled game has `num_samples` independent draws of the chance outcome at each history and of the opponents'
+    action at each of their information states. The mean payoff of a fixed strategy in sampled games is its payoff in
+    the game. So the mean value of the best strategies in sampled games is at least the best response's value: E max >=
+    max E. The interval of this upper bound is over `repetitions` sampled games. It accounts for events that occur in
+    none of n samples: their probability is below log(1 / error) / n (Hanley, Lippman-Hand 1983), and their payoff is at
+    most the largest payoff. The lower bound is the payoff in new games of the actions that were best over all
+    repetitions, and of `policy` elsewhere. Both bounds converge to the value as `num_samples` increases.
 
     Args:
         game: A game with perfect recall; see `head_to_head` for the arguments not listed here and for errors. All own
-            actions are traversed: a play must have few own decisions.
+            actions are traversed, so the player must have few decisions per game.
         policy: The policy to respond to.
         player: The responding player, 0 .. num_players - 1.
         num_samples: Number of samples per sampled game, at least 1.
         repetitions: Number of sampled games, at least 4.
-        num_games: Number of fresh games for the lower bound, at least 4.
-        max_nodes: Maximum number of histories of all repetitions together, of some 10 microseconds each.
-        seconds: Maximum wall-clock time of all repetitions together, or None for no limit.
+        num_games: Number of new games for the lower bound, at least 4.
+        max_nodes: Maximum number of histories over all repetitions; each takes some 10 microseconds.
+        seconds: Maximum wall-clock time of all repetitions, or None for no limit.
 
     Raises:
         BudgetError: If the traversal takes more than `max_nodes` or `seconds`.

@@ -33,10 +33,6 @@ _MAX_ROWS = 100_000  # of a player that `Behavior` keeps, some 50 MB
 
 def strategy_of(tree: GameTree | PublicTree, policy: JointPolicy) -> np.ndarray:
     """Returns a policy's probabilities, ``[num_slots]`` float64. PolicyError if an infoset has no distribution."""
-    if (public := given_public_tree(tree)) is not None:
-        if isinstance(policy, TreePolicy) and policy.tree.fingerprint == public.fingerprint:
-            return policy.strategy()
-        return strategy_of(public.stored, policy)[public.stored_slots]
     if not isinstance(policy, list | tuple):
         return _strategy_of(tree, policy, range(tree.num_players))
     policies, ranges = one_per_player(policy, tree.num_players), tree.arrays.slot_range
@@ -50,7 +46,7 @@ def sampling_strategy_of(tree: GameTree, estimator: Estimator) -> np.ndarray:
     if strategy.shape != (tree.num_slots,):
         raise ConfigError(f"a sampling strategy of shape {strategy.shape}: give one number per slot, {tree.num_slots}.")
     if not (strategy > 0).all() or not is_strategy(strategy, tree.arrays.infosets["first_slot"]):
-        raise ConfigError(f"the sampling strategy {strategy} must be positive and sum to 1 per information state.")
+        raise ConfigError(f"the sampling strategy {strategy} must be positive and sum to 1 at each information state.")
     return strategy
 
 
@@ -129,9 +125,9 @@ def distribution(answer: Probabilities | None, legal: list[int], where: str) -> 
     try:
         row = row_of(answer, legal)
     except (TypeError, ValueError):
-        raise PolicyError(f"the policy's answer {where} is {answer!r}: give {{action: probability}}.") from None
+        raise PolicyError(f"the policy returned {answer!r} {where}: return {{action: probability}}.") from None
     if row is None:
-        raise PolicyError(f"the policy has no answer {where}: is it a policy of another game, or a partial one?")
+        raise PolicyError(f"the policy has no probabilities {where}: is it a partial policy, or one for another game?")
     total = sum(row)
     if not all(p >= 0 for p in row) or not abs(total - 1.0) <= _TOLERANCE:
         raise PolicyError(f"the policy's probabilities {where} are {row}, summing to {total:.6g}, not a distribution.")
@@ -145,6 +141,14 @@ def are_distributions(table: np.ndarray, masks: np.ndarray) -> np.ndarray:
 
 
 def _strategy_of(tree: Any, policy: AnyPolicy, players: Sequence[int]) -> np.ndarray:
+    if (public := given_public_tree(tree)) is not None:
+        if isinstance(policy, TreePolicy) and policy.tree.fingerprint == public.fingerprint:
+            return policy.strategy()
+        if public.whole is not public:
+            strategy = np.empty(public.num_slots)
+            strategy[public.slots_of_whole] = _strategy_of(public.whole, policy, players)
+            return strategy
+        return _strategy_of(public.stored, policy, players)[public.stored_slots]
     is_lifted = is_abstraction(getattr(policy, "game", None), tree.game)
     if isinstance(policy, TreePolicy) and not is_lifted:
         if policy.tree is tree or policy.tree.fingerprint == tree.fingerprint:
@@ -152,7 +156,7 @@ def _strategy_of(tree: Any, policy: AnyPolicy, players: Sequence[int]) -> np.nda
         public = given_public_tree(policy.tree)
         if public is not None and public.stored.fingerprint == tree.fingerprint:
             return public.on_stored(policy.strategy())
-        raise PolicyError(f"a policy of {policy.game} does not fit {tree.game}: evaluate it on its own game.")
+        raise PolicyError(f"a policy for {policy.game} does not fit {tree.game}: evaluate it on its own game.")
     keyed = policy if isinstance(policy, KeyedPolicy) else None
     by_text: Any = keyed.find if keyed is not None and keyed.keys.of_texts else answers_by_text(policy)
     by_text = None if is_lifted else by_text

@@ -105,7 +105,7 @@ def _parsed(text: str) -> tuple[str, str, Any]:
         return NEURAL, name, neural.settings_of(Spec(name, parameters))
     if name in OPENSPIEL.get(library, {}):
         if parameters:
-            raise ConfigError("OpenSpiel's solvers run with their defaults, without parameters.")
+            raise ConfigError("OpenSpiel's solvers take no parameters: they run with their defaults.")
         return library, name, SolverConfig.from_specs(*OPENSPIEL[library][name])
     options = {key: parameters.pop(key) for key in ("minimizer", *_OPTIONS) if key in parameters}
     if full_name in NAMED:
@@ -198,7 +198,9 @@ def solver_of(game: GameTree | pyspiel.Game, algorithm: Algorithm, seed: int) ->
     # OpenSpiel's full solvers visit all histories before their first iteration, and nothing interrupts them.
     visits_all = algorithm.library in OPENSPIEL and DRAWS not in algorithm.config.estimator.provides
     if given_tree(game) is None and (algorithm.library == NEURAL or visits_all):
-        raise ConfigError(f"algorithm {algorithm.text!r} needs a compiled tree, and that of {game} does not fit.")
+        raise ConfigError(
+            f"algorithm {algorithm.text!r} needs a compiled tree, and that of {game} does not fit into memory."
+        )
     if algorithm.library == NEURAL:
         return neural.new_solver(game, algorithm.config, seed=seed)
     if algorithm.library == USER and algorithm.factory is not None:

@@ -141,12 +141,12 @@ def directory_of(comparison: Comparison, path: str | os.PathLike) -> Iterator[li
         for name, value in comparison.as_dict().items():
             if found[name] != value:
                 raise RecordError(
-                    f"{folder} holds another comparison: its {name} are {found[name]!r}, not {value!r}. Give another "
+                    f"{folder} holds another comparison: its {name} are {found[name]!r}, not {value!r}. Choose another "
                     "directory, or the same comparison as before."
                 )
     with file_errors(folder, RecordError):
         if folder.exists() and not spec.exists() and set(os.listdir(folder)) - _OURS:
-            raise RecordError(f"{folder} holds other files and no comparison: give another directory.")
+            raise RecordError(f"{folder} holds other files and no comparison: choose another directory.")
         (folder / RUNS).mkdir(parents=True, exist_ok=True)
     try:
         lock = CheckpointLock(folder / ".comparison")

@@ -21,7 +21,7 @@ _ALL_UNITS = (*UNITS, "cpu_seconds")
 
 
 class Interval(NamedTuple):
-    """A mean over seeds and an interval around it; of one seed, the mean alone."""
+    """A mean over seeds and an interval around it; with one seed, only the mean."""
 
     mean: float
     low: float
@@ -33,7 +33,7 @@ class Interval(NamedTuple):
 
 @dataclass(frozen=True)
 class Curve:
-    """One algorithm on one game over its seeds, at the points that all of its runs have reached.
+    """One algorithm on one game over all seeds, at the points that all of its runs have reached.
 
     A method raises ConfigError for an unknown unit, measure or band.
 
@@ -80,14 +80,15 @@ class Curve:
         return self.y(measure).mean(axis=0)
 
     def band(self, kind: str = "quantiles", measure: str = "exploitability") -> tuple[np.ndarray, np.ndarray]:
-        """Returns lower and upper end of the interval at each point, ``[points]`` each; see `interval`."""
+        """Returns the lower and upper ends of the interval at each point, ``[points]`` each; see `interval`."""
         check_choice("band", kind, tuple(BANDS))
         return BANDS[kind](self.y(measure))
 
     def value_at(self, x: float, unit: str = "nodes", measure: str = "exploitability") -> np.ndarray:
         """Returns the measure of each run after `x` histories, iterations or seconds, ``[seeds]``.
 
-        Between two points it is interpolated on logarithmic axes. Outside of them it is that of the nearest point.
+        Values are interpolated between points on logarithmic axes; outside the range, they are those of the nearest
+        point.
         """
         at, y = np.log(np.maximum(self.x(unit), 1e-300)), np.log(np.maximum(self.y(measure), 1e-300))
         return np.exp([np.interp(math.log(x), at, run) for run in y])
@@ -95,7 +96,8 @@ class Curve:
     def crossing(self, target: float, unit: str = "nodes", measure: str = "exploitability") -> float:
         """Returns the first `x` at which the mean over seeds is below a target; infinity if it never is.
 
-        It is interpolated on logarithmic axes, or the first point if that is already below.
+        The result is interpolated on logarithmic axes; it is the first point if the mean is already below the target
+        there.
         """
         x, mean = self.x(unit), self.mean(measure)
         below = np.flatnonzero(mean < target)
@@ -110,10 +112,10 @@ class Curve:
     def interval(
         self, band: str = "mean", *, at: float | None = None, unit: str = "nodes", measure: str = "exploitability"
     ) -> Interval:
-        """Returns mean over seeds and interval at the end of the runs, or where `value_at` is `at` in the unit.
+        """Returns the mean over seeds and its interval at the end of the runs, or after `at` in the given unit.
 
-        `band` is ``"mean"``, Student's 95 % interval of the mean, or ``"quantiles"``: the 5 % and 95 % quantiles of the
-        seeds, or minimum and maximum of up to three.
+        `band` is ``"mean"``, Student's 95 % interval of the mean, or ``"quantiles"``, the 5 % and 95 % quantiles over
+        seeds (with at most three seeds, minimum and maximum).
         """
         check_choice("band", band, tuple(BANDS))
         values = self.y(measure)[:, -1] if at is None else self.value_at(at, unit, measure)
@@ -151,7 +153,7 @@ def plot_curves(curves: Sequence[Curve], unit: str, band: str, measure: str, ax:
     games = list(dict.fromkeys(curve.game for curve in curves))
     algorithms = list(dict.fromkeys(curve.algorithm for curve in curves))
     if not curves:
-        raise ConfigError("no run has been evaluated yet: there is nothing to draw.")
+        raise ConfigError("no run has been evaluated yet, so there is nothing to plot.")
     panels = _panels(len(games), len(algorithms)) if ax is None else list(ax) if isinstance(ax, Sequence) else [ax]
     if len(panels) != len(games):
         raise ConfigError(f"{len(panels)} axes for {len(games)} games: give a list with one per game, or None.")

@@ -44,9 +44,9 @@ class Result:
 
     Attributes:
         curves: One per game and algorithm, in the order of the arguments.
-        failed: Error of each run that failed, by the run's name.
-        path: Directory of the records; None if they were in a temporary one.
-        about: Plain values that `save` keeps; by default command, versions, machine and time of `compare`.
+        failed: The error of each failed run, by the run's name.
+        path: Directory of the records; None if it was temporary.
+        about: Plain values that `save` stores; by default the command, versions, machine and time of `compare`.
     """
 
     curves: list[Curve]
@@ -56,7 +56,7 @@ class Result:
 
     @classmethod
     def load(cls, path: str | os.PathLike) -> Self:
-        """Returns the result of a directory of `compare` or a file of `save`; raises RecordError if it is neither."""
+        """Returns the result in a directory of `compare` or a file of `save`. Raises RecordError if it is neither."""
         path = Path(path)
         if path.is_file() or path.suffix == ".jsonl":
             entries = read_json_lines(path, RecordError)
@@ -65,7 +65,7 @@ class Result:
         return cls(curves_of(path), path=path)
 
     def save(self, path: str | os.PathLike) -> None:
-        """Writes `about` and the curves, without wall times, into a file of JSON lines; RecordError if that fails."""
+        """Writes `about` and the curves, without wall times, to a file of JSON lines. RecordError if that fails."""
         lines: list[dict[str, Any]] = [{"about": self.about}]
         for curve in self.curves:
             what = {"game": curve.game, "algorithm": curve.algorithm, "players": curve.num_players}
@@ -105,7 +105,7 @@ class Result:
         return plot_curves(self.curves, unit, band, measure, ax)
 
     def final_rows(self) -> list[dict[str, Any]]:
-        """Returns a row per curve: means of its cost, and the final exploitability's mean and ``"quantiles"`` band."""
+        """Returns a row per curve: its mean cost, and the mean and ``"quantiles"`` band of the final exploitability."""
         rows = []
         for curve in self.curves:
             mean, low, high = curve.interval("quantiles")
@@ -137,7 +137,7 @@ def compare(
     cluster: Cluster | None = None,
     progress: bool = True,
 ) -> Result:
-    """Runs algorithms on games over seeds, and returns how exploitable their average policies were along the runs.
+    """Runs algorithms on games with several seeds and returns curves of their average policies' exploitability.
 
     Args:
         games: Strings as for `pyspiel.load_game`, games, or a `GameTree`.
@@ -146,21 +146,23 @@ def compare(
             - A spec: ``"external"``, ``"outcome(epsilon=0.3, minimizer=rm+, averaging=linear)"``, ``"cfr+"``; neural:
               ``"dream(traversals=200)"``, ``"neural:escher"``; OpenSpiel's: ``"openspiel:cfr+"`` (C++),
               ``"openspiel_python:external"``.
-            - A `Solver` or a `SolverConfig`, whose settings are used with each seed.
-            - A factory ``factory(game, seed)`` of a `GameTree`, or of a pyspiel game if its tree does not fit. It
-              returns an object with ``run``, ``evaluate``, ``iterations``, ``nodes_touched``, ``seconds`` as `Solver`.
+            - A `Solver` or a `SolverConfig`, whose settings are used with every seed.
+            - A function ``factory(game, seed)``, where `game` is a `GameTree`, or a pyspiel game if its tree does not
+              fit into memory. It returns an object with ``run``, ``evaluate``, ``iterations``, ``nodes_touched`` and
+              ``seconds`` like those of `Solver`.
         seeds: Number of runs per game and algorithm (seeds 1, 2, ...), or the seeds. Deterministic algorithms run once.
         nodes: Length of a run in histories touched. Give exactly one of nodes, iterations and seconds.
         iterations: Length of a run in iterations.
         seconds: Length of a run in seconds.
         num_evaluations: Maximum number of evaluations per run, evenly spaced on a logarithmic axis. Default: as many as
-            take a few percent of the run.
+            fit into a few percent of the run time.
         out: Directory of the records. Default: a temporary directory. The same call resumes an interrupted comparison;
             factories are compared by name.
-        processes: Number of parallel runs. Default: one per core. With 1, everything runs in this process; that is also
-            the default for a `GameTree` and for objects that cannot be pickled or are defined in ``__main__``. A script
-            must call this function under ``if __name__ == "__main__":`` or with 1, because each process imports it.
-        cluster: An entered `mccfr_plus.cluster.Cluster` to run on. Default: this machine.
+        processes: Number of parallel runs. Default: one per core. With 1, everything runs in this process, which is
+            also the default for a `GameTree` and for objects that cannot be pickled or are defined in ``__main__``. A
+            script must use 1 or call this function under ``if __name__ == "__main__":``, because each process imports
+            the script.
+        cluster: A connected `mccfr_plus.cluster.Cluster` to run on. Default: this machine.
         progress: Whether to show a progress bar on a terminal or in a notebook.
 
     Raises:
@@ -212,7 +214,9 @@ def _curve_of(path: Path, entry: dict[str, Any]) -> Curve:
         runs = tuple(tuple(_point(*row) for row in run) for run in entry["runs"])
         return Curve(entry["game"], entry["algorithm"], runs, entry["players"])
     except (TypeError, KeyError, ValueError):
-        raise RecordError(f"{path} is not a file of `Result.save`: delete it, or give another file.") from None
+        raise RecordError(
+            f"{path} is not a file written by `Result.save`: delete it, or choose another file."
+        ) from None
 
 
 def _point(iterations: float, nodes: float, nash_conv: float, cpu_seconds: float = 0.0) -> Point:

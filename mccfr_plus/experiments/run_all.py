@@ -127,7 +127,7 @@ def _run_in_processes(runs: Runs, about: dict[str, Any], show: Show, processes: 
                     worker.kill()
             if isinstance(error, BrokenProcessPool):
                 raise RecordError(
-                    "a process of the comparison ended, perhaps for lack of memory: what was recorded is kept. Repeat "
+                    "a process of the comparison ended, perhaps for lack of memory: completed records are kept. Repeat "
                     "the call with fewer processes. In a script, call `compare` under if __name__ == '__main__':"
                 ) from None
             raise
@@ -209,7 +209,7 @@ def run_on_cluster(runs: Runs, about: dict[str, Any], cluster: Cluster) -> Itera
             yield from tasks.wait()
     except (cluster.ray.exceptions.RayError, ConnectionError) as error:
         raise ClusterError(
-            f"the cluster was lost ({type(error).__name__}): what was recorded is kept. Give the same command again to "
+            f"the cluster was lost ({type(error).__name__}): completed records are kept. Repeat the command to "
             "continue."
         ) from None
     except BaseException:
@@ -254,7 +254,7 @@ class _Tasks:
                     lost = f"{_MOST_ATTEMPTS} workers were lost while they executed it, perhaps for lack of memory."
                     events.append(RunEvent(number, 1.0, lost))
                 else:
-                    logger.warning("%s: a worker was lost, and another one continues", self._runs[number])
+                    logger.warning("%s: a worker was lost; another worker continues", self._runs[number])
                     self._submit(number)
         return events
 

@@ -55,7 +55,7 @@ def require_new(path: str | os.PathLike, error_type: type[MccfrPlusError]) -> No
     """Raises `error_type` if a file exists already or cannot be written; call it before long work."""
     require_writable(path, error_type)
     if os.path.exists(path):
-        raise error_type(f"{path} exists already: delete it, or give another name; it is not overwritten.")
+        raise error_type(f"{path} already exists and is not overwritten: delete it, or choose another name.")
 
 
 def require_kind(path: str | os.PathLike, error_type: type[MccfrPlusError], begins: bytes) -> None:
@@ -64,7 +64,9 @@ def require_kind(path: str | os.PathLike, error_type: type[MccfrPlusError], begi
     if os.path.exists(path):
         with open(path, "rb") as file:
             if file.read(len(begins)) not in (begins, b""):
-                raise error_type(f"{path} is of another kind and not overwritten: delete it, or give another name.")
+                raise error_type(
+                    f"{path} is a different kind of file and is not overwritten: delete it, or choose another name."
+                )
 
 
 def target_of(path: str | os.PathLike, error_type: type[MccfrPlusError]) -> Path:

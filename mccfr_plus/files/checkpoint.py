@@ -89,7 +89,7 @@ def check_writable(path: str | os.PathLike) -> None:
         try:
             read_header(path)
         except CheckpointError as error:
-            raise CheckpointError(f"{error} It is not overwritten: delete it, or give another name.") from None
+            raise CheckpointError(f"{error} It is not overwritten: delete it, or choose another name.") from None
 
 
 def _descriptions(arrays: Mapping[str, np.ndarray]) -> dict[str, list]:
@@ -138,14 +138,14 @@ class CheckpointLock:
         except OSError:
             holder = ""
         if holder and not holder.startswith("process "):  # locking would empty it
-            raise CheckpointError(f"{self._file} would be the lock and is another file: give another name.")
+            raise CheckpointError(f"{self._file} is needed as the lock but is another file: choose another name.")
         self._lock = FileLock(self._file, timeout=0.1, poll_interval=0.02, thread_local=False)
         try:
             self._lock.acquire()
         except Timeout:
             raise CheckpointError(
                 f"{self.path} is in use by {holder or 'another process'}: two runs would overwrite each other's "
-                f"checkpoints. Wait for it, stop it, or give another name. The lock is {self._file}."
+                f"checkpoints. Wait for it, stop it, or choose another name. The lock is {self._file}."
             ) from None
         except OSError as error:
             raise CheckpointError(f"cannot lock {self._file}: {error.strerror or error}.") from None
@@ -202,8 +202,8 @@ class CheckpointWriter:
             self._write()
         except CheckpointError as error:
             logger.warning(
-                f"no checkpoint of iteration {self._solver.iterations:,}: {error} The run goes on; the last good one "
-                f"is of iteration {self._written:,}."
+                f"no checkpoint written at iteration {self._solver.iterations:,}: {error} The run continues; the last "
+                f"good checkpoint is from iteration {self._written:,}."
             )
         end = time.perf_counter()
         self._due = end + max(self._interval, (end - begin) * (1 / _MAX_SHARE - 1))
@@ -219,7 +219,7 @@ class CheckpointWriter:
             except CheckpointError as error:
                 if kind is None:
                     raise
-                logger.warning("no last checkpoint: %s", error)
+                logger.warning("the last checkpoint was not written: %s", error)
 
     def _write(self) -> None:
         self._checkpoints.save(self._solver, self._lock)
@@ -233,6 +233,6 @@ class CheckpointWriter:
         if iterations > self._solver.iterations:
             raise CheckpointError(
                 f"{path} holds iteration {iterations:,}, and the solver is at {self._solver.iterations:,}: it "
-                "would be overwritten. Go on from it with restore, delete it, or give another name."
+                "would be overwritten. Continue from it with restore, delete it, or choose another name."
             )
         return iterations

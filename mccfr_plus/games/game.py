@@ -21,10 +21,10 @@ def one_hot_begins(num_players: int, places: Sequence[tuple[int, Field]]) -> tup
 
 
 class RulesGame(ABC):
-    """A game whose rules are kernels. OpenSpiel loads it once `register_game` has seen the class.
+    """A game whose rules are kernels. OpenSpiel can load it after `register_game`.
 
-    A subclass sets the attributes below and defines `layout`; it may also define texts. OpenSpiel sees the
-    `mccfr_plus.games.PyspielGame` around it.
+    A subclass sets the attributes below and defines `layout`; it may also define texts. In OpenSpiel, the game is a
+    `mccfr_plus.games.PyspielGame`.
 
     Args:
         params: Parameters that differ from the defaults.
@@ -33,11 +33,11 @@ class RulesGame(ABC):
         ValueError: If a parameter is unknown or out of range.
 
     Attributes:
-        short_name: Its name for ``pyspiel.load_game``.
-        long_name: Its title.
-        defaults: Its parameters with their defaults: numbers, booleans or strings.
+        short_name: The game's name for ``pyspiel.load_game``.
+        long_name: The game's title.
+        defaults: The parameters and their default values: numbers, booleans or strings.
         rules: The kernels.
-        utility: The sum of payoffs, such as zero-sum.
+        utility: The type of the payoffs, such as zero-sum.
         action_names: Names of actions; if empty, `action_text` writes them, by default as numbers.
         given: The parameters with the defaults filled in.
         sizes: The `Layout` for these parameters.
@@ -59,7 +59,7 @@ class RulesGame(ABC):
         self.sizes = self.layout(self.given)
         if any(number != int(number) for number in self.sizes.parameters):
             given = f"parameters={shortened(self.sizes.parameters)}"
-            raise ValueError(f"{given} of the layout must be whole: fractions go into table.")
+            raise ValueError(f"{given} of the layout must be whole numbers: put fractions into table.")
         # Not made read-only: Numba takes several times as long to accept such an array.
         self.parameters = np.array(self.sizes.parameters, np.int64)
         self.most_actions = max(self.sizes.num_distinct_actions, self.sizes.max_chance_outcomes)
@@ -80,7 +80,7 @@ class RulesGame(ABC):
         """Returns the sizes of the game with these parameters, which have an entry for each one of `defaults`.
 
         Raises:
-            ValueError: If a parameter is out of range; the message says what is allowed.
+            ValueError: If a parameter is out of range; the message states the allowed values.
         """
 
     def action_text(self, player: int, action: int) -> str:
@@ -92,14 +92,14 @@ class RulesGame(ABC):
         return f"chance {outcome}"
 
     def state_text(self, state: np.ndarray) -> str:
-        """Returns a state as a text; if it is empty, the history is shown instead."""
+        """Returns a state as a text; if the text is empty, the history is shown instead."""
         return ""
 
     def tensor_cells(self, player: int, place: int, value: int) -> Sequence[int] | None:
         """Returns the entries of a player's information-state tensor that become 1 if an entry of `look` has a value.
 
-        Place -1 stands for a player who knows nothing. An entry that becomes 0 is ``~number``. None if tensors are not
-        of this kind.
+        Place -1 stands for a player without information. An entry that becomes 0 is ``~number``. Returns None if
+        tensors do not have this form.
         """
         if place < 0:
             return [player]
@@ -124,6 +124,10 @@ class RulesGame(ABC):
         for action in history:
             self.rules.apply(self.parameters, self.table, words, action)
         return words
+
+    def view_after(self, history: Sequence[int], player: int) -> np.ndarray:
+        """Returns what a public tree tells a player after a history: the output of `look`."""
+        return self.look(self.words_after(history), player)
 
     def choices(self, words: np.ndarray) -> tuple[list[int], list[float]]:
         """Returns the legal actions, or the outcomes of chance and their probabilities; nothing at the end."""

@@ -316,7 +316,7 @@ class HandBuckets:
         """Returns the bucket of a player in a state of a game that the buckets fit."""
         rules = compiled_rules(state.get_game())
         assert rules is not None
-        return AbstractRules(rules, self).bucket_after(state.history(), player)
+        return AbstractRules(rules, self, recalls=False).bucket_after(state.history(), player)
 
     def parameters(self, rules: RulesGame) -> np.ndarray:
         """Returns the parameters of rules, with the tables; ConfigError if the game has other cards."""

@@ -20,10 +20,10 @@ def load_libratus_endgame(path: str | Path, bets: str = "0.5 1;0.5 1;1") -> pysp
 
     Args:
         path: The file.
-        bets: Fractions of the pot that can be bet, as in `holdem_subgame`; all-in always can.
+        bets: The allowed bets as fractions of the pot, as in `holdem_subgame`; all-in is always allowed.
 
     Raises:
-        GameError: If the file cannot be read, lacks a line, or has one that does not fit.
+        GameError: If the file cannot be read, lacks a line, or has an invalid line.
     """
     try:
         lines = [line.split(maxsplit=1) for line in Path(path).read_text(encoding="utf-8").splitlines()]
@@ -32,7 +32,7 @@ def load_libratus_endgame(path: str | Path, bets: str = "0.5 1;0.5 1;1") -> pysp
     found = {line[0]: line[1].strip() for line in lines if len(line) == 2}
     lacking = [key for key in _KEYS if key not in found]
     if lacking:
-        raise GameError(f"{path} is not an endgame of Libratus: it has no line {', '.join(lacking)} with a value.")
+        raise GameError(f"{path} is not a Libratus endgame: it has no line {', '.join(lacking)} with a value.")
     board, pot, which = found["-board"], found["-pot"], found["-round"]
     if _CARDS.get(which) != len(board) / 2:
         allowed = "3 has four cards, 4 has five"

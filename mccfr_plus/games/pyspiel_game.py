@@ -38,10 +38,10 @@ class _Position:
 
 
 class PyspielState(pyspiel.State):
-    """A state of a `PyspielGame`. Made by ``game.new_initial_state()`` only.
+    """A state of a `PyspielGame`. Created only by ``game.new_initial_state()``.
 
-    C++ calls the methods with an underscore and the observer. The methods of the same names without it spare Python the
-    detour through C++, which takes up to ten times as long.
+    C++ calls the methods with an underscore and the observer. The methods without an underscore spare Python the detour
+    through C++, which takes up to ten times as long.
     """
 
     def __init__(self, game: "PyspielGame"):
@@ -93,12 +93,12 @@ class PyspielState(pyspiel.State):
         return game.look(self._position.words, player)
 
     def information_state_string(self, player: int | None = None) -> str:
-        """Returns everything that a player knows as a text; None for the player to move."""
+        """Returns a player's information state as a text; by default, that of the player to move."""
         player = self._position.mover if player is None else player
         return self._position.game.view_text(player, self.look(player).tolist())
 
     def legal_actions(self, player: int | None = None) -> list[int]:
-        """Returns the legal actions of a player: none, unless it is to move; None for the player to move."""
+        """Returns a player's legal actions, empty unless it is to move; by default, those of the player to move."""
         return list(self._position.choices()[0]) if player in (None, self._position.mover) else []
 
     _legal_actions = legal_actions
@@ -109,7 +109,7 @@ class PyspielState(pyspiel.State):
         if action not in legal:
             who = {CHANCE: "chance", TERMINAL: "any player, as the game is over"}.get(mover, f"player {mover}")
             given = f"action {action} is not legal in {shortened(game)} for {who}"
-            raise ValueError(f"{given}: legal are {shortened(legal)} after {shortened(self.history())}.")
+            raise ValueError(f"{given}: legal actions are {shortened(legal)} after {shortened(self.history())}.")
         game.rules.apply(game.parameters, game.table, position.words, action)
         position.refresh()
 
@@ -157,7 +157,7 @@ class RulesObserver:
 
 
 class PyspielGame(pyspiel.Game):
-    """A `RulesGame` as a game of OpenSpiel. Made by ``pyspiel.load_game``."""
+    """A `RulesGame` as an OpenSpiel game. Created by ``pyspiel.load_game``."""
 
     rules_class: ClassVar[type[RulesGame]]
 
@@ -221,13 +221,13 @@ _registered: dict[str, type[RulesGame]] = {}
 
 
 def register_game(game: type[RulesGame]) -> type[RulesGame]:
-    """Makes a game loadable by ``pyspiel.load_game``; also usable as a decorator of the class.
+    """Registers a game for ``pyspiel.load_game``; can be used as a decorator of the class.
 
-    A class that is defined a second time replaces the first: a cell of a notebook may run twice, and Numba imports a
-    program as a module for the kernels that it keeps on disk.
+    A class that is defined a second time replaces the first, since a notebook cell may run twice, and Numba imports a
+    program as a module to load its kernels from disk.
 
     Raises:
-        ValueError: If the class is incomplete, or OpenSpiel has another game of that name.
+        ValueError: If the class is incomplete, or OpenSpiel has another game with this name.
     """
     lacking = [what for what in ("short_name", "long_name", "rules") if not hasattr(game, what)]
     lacking += sorted(game.__abstractmethods__)
@@ -236,7 +236,7 @@ def register_game(game: type[RulesGame]) -> type[RulesGame]:
     name = game.short_name
     former = _registered.get(name)
     if name in pyspiel.registered_names() and (former is None or _origin(former) != _origin(game)):
-        raise ValueError(f"{name!r} is registered with OpenSpiel already: choose another short_name.")
+        raise ValueError(f"{name!r} is already registered with OpenSpiel: choose another short_name.")
     loaded = type(game.__name__, (PyspielGame,), {"rules_class": game, "__module__": game.__module__})
     pyspiel.register_game(game_type(game), loaded)
     _registered[name] = game

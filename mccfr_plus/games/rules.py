@@ -56,7 +56,7 @@ _Value = TypeVar("_Value")
 
 @dataclass(frozen=True)
 class Rules:
-    """The kernels of a game; see the module's docstring for what each must do."""
+    """The kernels of a game; the module's docstring describes each of them."""
 
     start: Callable
     legal: Callable
@@ -69,22 +69,23 @@ class Rules:
 
 @dataclass(frozen=True)
 class Field:
-    """One thing that a player knows: `count` places next to each other, each with a value in 0 .. size - 1.
+    """One piece of a player's information: `count` adjacent places, each with a value in 0 .. size - 1.
 
-    An information state consists of the values of all fields that are not ``when="now"``, an observation of those that
-    are not ``when="recalled"``.
+    An information state consists of the values of all fields except those with ``when="now"``, an observation of all
+    fields except those with ``when="recalled"``.
 
     Args:
-        name: Its name in texts and tensors.
-        size: Number of values of a place, at least 1.
+        name: The field's name in texts and tensors.
+        size: Number of possible values of a place, at least 1.
         count: Number of places.
         private: Whether only the player sees it.
         when: ``"always"``; ``"recalled"``: part of information states only, such as the order of past moves; ``"now"``:
             part of observations only, such as a score that follows from them.
-        symbols: Texts of the values, one per value; None for numbers. Several places are separated by spaces unless all
-            symbols are single characters. Places with an empty symbol are left out.
-        write: Writes the player's values of all places instead, as a text that no other values have.
-        turned: The image of a value under a symmetry of the game, a permutation of actions; None for itself.
+        symbols: The text of each value. Default: numbers. Places are separated by spaces unless all symbols are single
+            characters. Places with an empty symbol are left out.
+        write: A function that turns the values of all places into a text instead, different for different values.
+        turned: A function that returns the image of a value under a symmetry, a permutation of actions. Default: the
+            value itself.
     """
 
     name: str
@@ -106,7 +107,7 @@ class Field:
             raise ValueError(f"{given}: give {self.size} symbols, one per value.")
 
     def text(self, player: int, values: Sequence[int]) -> str:
-        """Returns the values of the field's places, as the player knows them, as a text."""
+        """Returns the values of the field's places, as the player sees them, as a text."""
         if self.write is not None:
             return self.write(player, values)
         if self.symbols is None:
@@ -124,22 +125,22 @@ class Layout:
 
     Args:
         state_size: Number of words of a state.
-        fields: What players know, in the order in which `look` writes it.
+        fields: The players' information, in the order in which `look` writes it.
         num_distinct_actions: Actions of players are 0 .. num_distinct_actions - 1.
-        max_game_length: Most actions of players in one history.
+        max_game_length: Maximum number of players' actions in one history.
         min_utility: Smallest payoff.
         max_utility: Largest payoff.
         max_chance_outcomes: Outcomes of chance are 0 .. max_chance_outcomes - 1; 0: no chance.
-        max_chance_nodes: Most outcomes of chance in one history.
+        max_chance_nodes: Maximum number of chance outcomes in one history.
         num_players: Number of players.
-        utility_sum: What the payoffs of all players add up to; None if that varies.
-        parameters: What the kernels get as ``parameters``.
-        table: What they get as ``table``, or a function that returns it, called when it is first needed.
-        max_observations: Codes of `observe` are below this; 0: there is no such kernel.
-        max_first_observations: Codes of `observe` before a player's first action are below this.
-        perfect_recall: Whether an infoset tells the player's earlier infosets and actions.
-        symmetries: Permutations of the actions of players that change neither what is possible nor any payoff nor a
-            code of `observe`: a group, the identity first; see `mccfr_plus.games.symmetries`. Empty: none is known.
+        utility_sum: Sum of all players' payoffs; None if it varies.
+        parameters: The kernels' argument ``parameters``.
+        table: The kernels' argument ``table``, or a function that returns it, called when it is first needed.
+        max_observations: Upper limit (exclusive) of the codes of `observe`; 0 if there is no such kernel.
+        max_first_observations: Upper limit (exclusive) of the codes of `observe` before a player's first action.
+        perfect_recall: Whether an infoset determines the player's earlier infosets and actions.
+        symmetries: Permutations of the players' actions that preserve legal actions, payoffs and codes of `observe`: a
+            group, the identity first; see `mccfr_plus.games.symmetries`. Default: none.
     """
 
     state_size: int
@@ -165,7 +166,7 @@ class Layout:
         names = ["player", *(each.name for each in self.fields)]  # observers keep these by name
         for name in names:
             if names.count(name) > 1:
-                raise ValueError(f"the name of the field {name!r} is taken: give each one another name.")
+                raise ValueError(f"the name of the field {name!r} is taken: give each field a different name.")
 
     @property
     def view_size(self) -> int:
@@ -173,7 +174,7 @@ class Layout:
         return sum(each.count for each in self.fields)
 
     def places(self, hidden: str, *, private: bool = True, public: bool = True) -> list[tuple[int, Field]]:
-        """Returns fields, each with where it begins in what `look` writes.
+        """Returns fields, each with its first index in the output of `look`.
 
         Fields with `hidden` as `Field.when` are left out: `NOW` for information states, `RECALLED` for observations.
         """
@@ -185,24 +186,24 @@ class Layout:
 class Parameters(dict[str, Any]):
     """The parameters of a game by name, with the defaults filled in.
 
-    The methods raise a ValueError that says what was given and what is allowed.
+    The methods raise a ValueError that states the given and the allowed values.
     """
 
     def require(self, is_allowed: object, message: str, *names: str) -> None:
-        """Raises a ValueError with the values of some parameters and a message unless they are allowed."""
+        """Raises a ValueError with the parameters' values and a message unless a condition holds."""
         if not is_allowed:
             given = ", ".join(f"{name}={shortened(repr(self[name]))}" for name in names)
             raise ValueError(f"{given}: {message}.")
 
     def whole_number(self, name: str, least: int, most: int, why: str = "") -> int:
-        """Returns a whole number between two others, both allowed; `why` says where the bounds come from."""
+        """Returns a whole number within inclusive bounds; `why` explains the bounds."""
         value = self[name]
         is_allowed = isinstance(value, int) and not isinstance(value, bool) and least <= value <= most
         self.require(is_allowed, f"give a whole number from {least:,} to {most:,}{why and f' ({why})'}", name)
         return value
 
     def one_of(self, name: str, choices: Mapping[str, _Value]) -> _Value:
-        """Returns what a text stands for."""
+        """Returns the value that a text stands for."""
         self.require(self[name] in choices, f"give one of {', '.join(choices)}", name)
         return choices[self[name]]
 

@@ -94,15 +94,15 @@ def _factor(iteration, exponent):
 class Discounted(Minimizer):
     """Discounted regret matching, the rule of DCFR: regrets are discounted after each update (Brown, Sandholm 2019).
 
-    R = (R + r) d, with d = t^alpha / (t^alpha + 1) where R + r is positive, else with beta. The next strategy is
-    proportional to [R]+.
+    R = (R + r) d, with d = t^alpha / (t^alpha + 1) where R + r is positive, and d = t^beta / (t^beta + 1) elsewhere.
+    The next strategy is proportional to [R]+.
 
-    The paper's gamma weights the average: `PowerAverage(gamma)`. Infosets that a sampled traversal misses get all
-    missed discounts when they are next touched, exactly.
+    The paper's gamma weights the average: `PowerAverage(gamma)`. Infosets that sampled traversals miss receive all
+    missed discounts, exactly, when they are next touched.
 
     Args:
-        alpha: Exponent for positive regrets; infinity does not discount them. Below 1, regrets that receive no
-            additions vanish: with 0, after a thousand iterations, and the next strategy is uniform.
+        alpha: Exponent for positive regrets; infinity does not discount them. With alpha < 1, regrets that receive no
+            additions vanish, and the next strategy is uniform: with alpha = 0 after a thousand iterations.
         beta: Exponent for negative regrets; minus infinity drops them.
 
     Examples:
@@ -121,7 +121,7 @@ class Discounted(Minimizer):
 
     @property
     def default_average(self) -> str:  # type: ignore[override]
-        """Linear CFR and LCFR+ have a linear average, DCFR one of weight t^2, DCFR+ of t^4."""
+        """The papers' average: linear for linear CFR and LCFR+, t^2 for DCFR, t^4 for DCFR+."""
         if self in (linear(), linear_plus()):
             return "linear"
         return "power(gamma=4.0)" if self == discounted_plus() else "power"
@@ -169,11 +169,11 @@ def discounted_plus() -> Discounted:
 class ScheduledDiscounted(Discounted):
     """Discounted regret matching on a schedule, the rule of HS-DCFR (Zhang, McAleer, Sandholm 2026, equations 2 to 4).
 
-    alpha_t = 1 + 3 t / n and beta_t = -1 - 2 t / n until iteration n, and constant afterwards. The average is by
-    default `ScheduledAverage` with the same n.
+    alpha_t = 1 + 3 t / n and beta_t = -1 - 2 t / n until iteration n, then constant. The default average is
+    `ScheduledAverage` with the same n.
 
     Args:
-        iterations: n, the planned number of iterations, at least 1.
+        iterations: The planned number of iterations n, at least 1.
 
     Examples:
         >>> solver = mccfr_plus.Solver("kuhn_poker", "full", mccfr_plus.ScheduledDiscounted(iterations=100))

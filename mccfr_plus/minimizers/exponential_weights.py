@@ -92,15 +92,15 @@ def prepare_hedge(tree, strategy, tables, scratch, player, iteration, parameters
 
 @dataclass(frozen=True)
 class Hedge(ExponentialWeights):
-    """Hedge, or multiplicative weights, on each infoset's counterfactual regrets (Freund, Schapire 1997, figure 2).
+    """Hedge (multiplicative weights) on each infoset's counterfactual regrets (Freund, Schapire 1997, figure 2).
 
-    The strategy of iteration t + 1 is proportional to exp(eta / (t + 1)^decay R), with the cumulative regrets R of
-    iterations 1 to t. It is kept until the information set is touched again. See Brown, Kroer, Sandholm 2017, "Dynamic
-    thresholding and pruning for regret minimization", for Hedge under CFR.
+    The strategy of iteration t + 1 is proportional to exp(eta / (t + 1)^decay R), where R are the cumulative regrets of
+    iterations 1 to t. It stays the same until the information set is touched again. See Brown, Kroer, Sandholm 2017,
+    "Dynamic thresholding and pruning for regret minimization", for Hedge under CFR.
 
     Args:
         eta: Step size, in 1 / payoff, above 0.
-        decay: Exponent of the step size, in 0 .. 1; 0: constant.
+        decay: Exponent of the step size, in 0 .. 1; 0 keeps the step size constant.
         optimistic: Whether to count the last regrets twice (Rakhlin, Sridharan 2013).
 
     Examples:
@@ -180,7 +180,7 @@ def prepare_dilated(tree, strategy, tables, scratch, player, iteration, paramete
 
 @inline_kernel
 def prepare_magnetic(tree, strategy, tables, scratch, player, iteration, parameters):
-    """Computes the factors of the gradient and of what came before it. `parameters` is modified in place."""
+    """Computes the factors of the gradient and of earlier gradients. `parameters` is modified in place."""
     eta = step_size(parameters, iteration)
     alpha = parameters[MAGNET] * eta / parameters[ETA]  # which decreases as eta does
     parameters[KEEP] = 1.0 / (1.0 + eta * alpha)
@@ -235,7 +235,7 @@ class FTRL(Dilated):
     the dilated entropy psi.
 
     Args:
-        eta: Step size, in 1 / payoff, above 0; constant. The recursive weights grow with the depth of the game, and so
+        eta: Constant step size, in 1 / payoff, above 0. The recursive weights grow with the depth of the game, and so
             do good step sizes: 10 on Kuhn and Leduc poker, 100 on liar's dice.
         weights: Weights of the regularizer at each infoset: ``"kroer"``, the recursive scheme of Kroer et al. 2020, or
             ``"constant"``, 1 everywhere.
@@ -259,7 +259,7 @@ class OMD(Dilated):
         eta: Step size, in 1 / payoff, above 0.
         weights: See `FTRL`.
         optimistic: Whether to count the last gradient twice.
-        decay: Exponent d of eta / t^d, in 0 .. 1; 0: constant.
+        decay: Exponent d of eta / t^d, in 0 .. 1; 0 keeps the step size constant.
 
     Examples:
         >>> mccfr_plus.Solver("kuhn_poker", "full", mccfr_plus.OMD(eta=10.0)).run(100).exploitability() < 0.05
@@ -274,15 +274,15 @@ class OMD(Dilated):
 class MagneticMirrorDescent(Dilated):
     """Magnetic mirror descent with dilated entropy, on whole sequences (Sokota et al. 2023).
 
-    The next plan maximizes eta <g, x> - eta alpha psi(x) - D(x, x_t), psi being the dilated entropy. With constant
-    settings (``decay=0``) the last strategy approaches a quantal response equilibrium of temperature alpha. With
-    decreasing ones it approaches a Nash equilibrium. No average is formed by default.
+    The next plan maximizes eta <g, x> - eta alpha psi(x) - D(x, x_t), where psi is the dilated entropy. With constant
+    settings (``decay=0``), the last strategy approaches a quantal response equilibrium of temperature alpha, with
+    decreasing settings a Nash equilibrium. By default, no average is formed.
 
     Needs exact gradients: estimator ``full``.
 
     Args:
         eta: Step size in the first iteration, in 1 / payoff, above 0.
-        alpha: Temperature in the first iteration, in payoffs, at least 0; 0 is mirror descent.
+        alpha: Temperature in the first iteration, in payoffs, at least 0; 0 gives mirror descent.
         decay: Exponent d of eta / t^d and alpha / t^d, in 0 .. 1.
         weights: Weights of the entropy at each infoset, as for `FTRL`. OpenSpiel's `mmd_dilated` has 1 everywhere.
 

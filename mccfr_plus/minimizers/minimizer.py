@@ -39,18 +39,19 @@ class Minimizer(Component):
     docs/tutorials/own-components.md has a complete example.
 
     Attributes:
-        short_name: Its name in messages.
+        short_name: The minimizer's name in messages.
         kernel: The kernel, as a ``staticmethod``, or a property where it depends on the parameters.
-        prepare: A kernel that is called once per update, before the first infoset. Default: none.
-            ``prepare(tree, strategy, tables, scratch, player, iteration, parameters)``; it may write to the last four
-            and the tables.
+        prepare: A kernel that is called once per update, before the first infoset. Default: none. ``prepare(tree,
+            strategy, tables, scratch, player, iteration, parameters)``; it may modify `tables`, `scratch` and
+            `parameters`.
         num_tables: Number of rows of the tables.
         references: Keys of `mccfr_plus.citations`.
-        provides: Words of `mccfr_plus.trees.needs`: `REGRETS` if row 0 of the tables holds cumulative regrets, negative
-            ones too; they may lack discounts.
-        needs: What it needs from the tree and other components, in the same words.
-        default_average: Short name of the average in its paper.
-        row_of_ones: The row of the tables in which a new infoset has a 1 at its first slot; None: all begin with zeros.
+        provides: What it provides, in terms of `mccfr_plus.trees.needs`: `REGRETS` if row 0 of the tables holds
+            cumulative regrets, including negative ones, perhaps without the latest discounts.
+        needs: What it needs from the tree and other components, in the same terms.
+        default_average: Short name of the average in the minimizer's paper.
+        row_of_ones: The row of the tables in which a new infoset has a 1 at its first slot. Default: all rows start at
+            0.
 
     Examples:
         >>> mccfr_plus.Discounted(alpha=1.5, beta=0.0).parameters()[:2]
@@ -76,7 +77,7 @@ class Minimizer(Component):
         return np.zeros((self.num_tables, tree.slot_capacity))
 
     def begin(self, tree: Tree, tables: np.ndarray) -> None:
-        """Writes what depends on all infosets, once they are known, if it needs `INFOSETS`. Modifies `tables`."""
+        """Initializes entries that depend on all infosets, for minimizers that need `INFOSETS`. Modifies `tables`."""
 
     def cumulative_regrets(self, tables: np.ndarray, parameters: np.ndarray, slots: slice) -> np.ndarray:
         """Returns the current cumulative regrets of one infoset's slots."""
@@ -161,7 +162,7 @@ def _minimize_tied(tree, strategy, tables, scratch, player, iteration, parameter
 def minimize_with(minimizer: Minimizer) -> Callable:
     """Returns `minimize` with the kernels of a minimizer; raises ConfigError if it has none."""
     if minimizer.kernel is None:
-        raise ConfigError(f"{minimizer!r} has no kernel: give its class one; see mccfr_plus.Minimizer.")
+        raise ConfigError(f"{minimizer!r} has no kernel: define one in its class; see mccfr_plus.Minimizer.")
     kernels = {UPDATE_INFOSET: minimizer.kernel, PREPARE: minimizer.prepare}
     return bind(minimize, {place: given for place, given in kernels.items() if given is not None})
 
@@ -221,7 +222,7 @@ class RegretMatching(Minimizer):
     """Regret matching (Hart, Mas-Colell 2000), the rule of CFR and of MCCFR.
 
     With r the regrets of this iteration and R the cumulative ones: R += r, and the next strategy is proportional to
-    [R]+, or uniform where no entry is positive.
+        [R]+, or uniform if no entry is positive.
 
     Examples:
         >>> mccfr_plus.Solver("kuhn_poker", "full", mccfr_plus.RegretMatching()).run(100).exploitability() < 0.05
@@ -239,7 +240,7 @@ class RegretMatchingPlus(Minimizer):
     """Regret matching with regrets clipped at 0 (Tammelin et al. 2015), the rule of CFR+.
 
     With r the regrets of this iteration and R the cumulative ones: R = [R + r]+, and the next strategy is proportional
-    to R, or uniform where R is 0.
+        to R, or uniform if R is 0.
 
     Examples:
         >>> mccfr_plus.Solver("kuhn_poker", "full", mccfr_plus.RegretMatchingPlus()).run(100).exploitability() < 0.05

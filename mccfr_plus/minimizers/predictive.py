@@ -61,7 +61,7 @@ class AsymmetricPredictive(Minimizer):
         alpha = min(largest, sqrt(sum of |r_t - r_{t-1}|^2 / sum of |R_t - R_{t-1}|^2)),      r_0 = 0,  R_0 = 0.
 
     Args:
-        largest: The largest alpha, finite and at least 0; 0 is predictive regret matching+.
+        largest: The largest alpha, finite and at least 0; 0 gives predictive regret matching+.
 
     Examples:
         >>> mccfr_plus.Solver("kuhn_poker", "full", mccfr_plus.AsymmetricPredictive()).run(100).exploitability() < 0.01
@@ -157,9 +157,10 @@ def smooth_predictive(values, strategy, tables, first, last, iteration, paramete
 class SmoothPredictive(Minimizer):
     """Smooth predictive regret matching+ (Farina et al. 2023, algorithm 2).
 
-    With r the regrets of this iteration and P the projection on what is at least 0 and sums to at least 1: R = P(R +
-    eta r), and the next strategy is proportional to P(R + eta r). So regrets sum to at least 1, and strategies
-    change gradually. The restarts of Cai et al. 2025 depend on all information sets together and are not here.
+    With r the regrets of this iteration and P the projection on nonnegative vectors that sum to at least 1: R = P(R +
+        eta r), and the next strategy is proportional to P(R + eta r). So regrets sum to at least 1, and strategies
+        change gradually. The restarts of Cai et al. 2025, which depend on all information sets together, are not
+        implemented.
 
     Args:
         eta: Factor of the regrets, in 1 / payoff, above 0.

@@ -99,16 +99,16 @@ def prepare_regularized(tree, strategy, tables, scratch, player, iteration, para
 class RegularizedMirrorDescent(Minimizer):
     """Mirror descent on a regularized game at every information set, the rule of Reg-CFR (Liu et al. 2023).
 
-    A strategy x costs tau |x|^2 / 2 at every information set, so tau / 2 where there is one action. Predictions are the
-    last values, and steps adapt to how much they change. No average is formed by default. Needs exact gradients:
-    estimator ``full``.
+    A strategy x costs tau |x|^2 / 2 at every information set, hence tau / 2 if there is only one action. The last
+    values serve as predictions, and step sizes adapt to their changes. By default, no average is formed. Needs exact
+    gradients: estimator ``full``.
 
     Args:
         tau: Weight of the regularizer in the first period, in payoffs, from 0 to the root of kappa.
-        gamma: Least probability of an action times the number of actions, in 0 .. 1. The last strategy approaches an
-            equilibrium of the game in which all players play so.
-        kappa: 1 / step^2 at first, in payoff^2, above 0.
-        period: Iterations after which tau is halved, at least 1.
+        gamma: Minimum probability of an action times the number of actions, in 0 .. 1. The last strategy approaches an
+            equilibrium of the game with this restriction on all players.
+        kappa: 1 / (initial step size)^2, in payoff^2, above 0.
+        period: Number of iterations after which tau is halved, at least 1.
 
     Examples:
         >>> solver = mccfr_plus.Solver("kuhn_poker", "full", mccfr_plus.RegularizedMirrorDescent(gamma=0.0))
@@ -131,7 +131,7 @@ class RegularizedMirrorDescent(Minimizer):
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.tau > math.sqrt(self.kappa):
-            raise ConfigError(f"tau={self.tau!r}: must be at most {math.sqrt(self.kappa):g}, the root of kappa.")
+            raise ConfigError(f"tau={self.tau!r}: must be at most {math.sqrt(self.kappa):g}, the square root of kappa.")
 
     def parameters(self) -> np.ndarray:
         return np.array([self.tau, self.gamma, math.sqrt(self.kappa), float(self.period), 0.0])
@@ -211,19 +211,20 @@ def prepare_reward_transformation(tree, strategy, tables, scratch, player, itera
 class RewardTransformation(Minimizer):
     """Regret matching+ with reward transformation, the rule of RTCFR+ (Meng et al. 2025, algorithm 1).
 
-    A player pays for its distance to a reference plan y, which follows the solutions. With the player's plan x and n
-    actions (equations 2 and 3; appendix H for the beginning),
+    A player pays for its distance from a reference plan y, which is moved to the solutions found. With the player's
+    plan x and n actions (equations 2 and 3; appendix H for initial values),
 
         v(I, a) = g(I, a) - mu (x(I, a) - y(I, a)) + the values of the infosets behind (I, a),
         theta = [theta + v - <v, s>]+,   s proportional to theta,   the next strategy is (1 - gamma n) s + gamma.
 
-    y begins with the uniform strategy. After every `period` iterations it becomes the plan of the current strategy, and
-    gamma is halved; theta stays. No average is formed by default. Needs exact gradients: estimator ``full``.
+    y starts as the uniform strategy. After every `period` iterations, it becomes the plan of the current strategy, and
+    gamma is halved; theta is kept. By default, no average is formed. Needs exact gradients: estimator ``full``.
 
     Args:
-        mu: Weight of the distance, in payoffs, at least 0. The paper finds 1e-4 to 0.1 best, depending on the game.
-        period: Iterations after which the reference moves, at least 1.
-        gamma: Least probability of an action in the first period, in 0 .. 1; halved with each.
+        mu: Weight of the distance, in payoffs, at least 0. The best values in the paper are 1e-4 to 0.1, depending on
+            the game.
+        period: Number of iterations after which the reference plan is updated, at least 1.
+        gamma: Minimum probability of an action in the first period, in 0 .. 1; halved after each period.
 
     Examples:
         >>> solver = mccfr_plus.Solver("kuhn_poker", "full", mccfr_plus.RewardTransformation(mu=0.1, period=10))

@@ -66,9 +66,9 @@ class Settings(NamedTuple):
 
 
 def settings_of(spec: str | Spec | Settings) -> Settings:
-    """Returns the settings of a spec; one that is malformed or has unknown names or values is a ConfigError.
+    """Returns the settings of a spec. Raises ConfigError if the spec is malformed or has unknown names or values.
 
-    Settings of a config within the config are written ``baseline_training.train_steps=5``.
+    Settings of a nested config are written as ``baseline_training.train_steps=5``.
 
     Examples:
         >>> from mccfr_plus.neural import settings_of
@@ -97,7 +97,7 @@ def settings_of(spec: str | Spec | Settings) -> Settings:
 def new_solver(game: Any, spec: str | Spec | Settings, *, seed: Any = None, **limits: Any) -> Any:
     """Returns the solver of a spec; see `settings_of`, and `DeepCFR` for the other arguments and errors.
 
-    ``limits`` are keyword arguments of `compile_game`. Too little memory is a BudgetError.
+    ``limits`` are keyword arguments of `compile_game`. Raises BudgetError if memory does not suffice.
     """
     from mccfr_plus.neural.representation import new_representation
 
@@ -110,7 +110,7 @@ def new_solver(game: Any, spec: str | Spec | Settings, *, seed: Any = None, **li
         raise
     except (MemoryError, RuntimeError) as error:  # torch raises the latter
         reason = str(error).splitlines()[0]
-        raise BudgetError(f"out of memory for the networks of {name} ({reason}): give smaller ones.") from None
+        raise BudgetError(f"out of memory for the networks of {name} ({reason}): use smaller networks.") from None
 
 
 def from_checkpoint(path: str | os.PathLike, game: Any = None) -> Any:
@@ -119,5 +119,5 @@ def from_checkpoint(path: str | os.PathLike, game: Any = None) -> Any:
 
     name = read_header(path)["algorithm"]
     if name not in ALGORITHMS.values():
-        raise CheckpointError(f"{path} is of a user-defined algorithm: load it with {name}.from_checkpoint.")
+        raise CheckpointError(f"{path} is from a user-defined algorithm: load it with {name}.from_checkpoint.")
     return __getattr__(name).from_checkpoint(path, game)

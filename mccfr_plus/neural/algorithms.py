@@ -33,7 +33,7 @@ class Player(NamedTuple):
 
 
 class AdvantageSolver(NeuralSolver):
-    """A solver with a network of advantages per player: the base class of user-defined algorithms.
+    """A solver with one advantage network per player: the base class of user-defined algorithms.
 
     A subclass defines `regrets`, and may define `weights`, `exploration` and ``config_class``, an `AdvantageConfig`.
     See `DeepCFR` for the arguments.
@@ -45,14 +45,14 @@ class AdvantageSolver(NeuralSolver):
     exploration: float = 1.0  # probability with which a trajectory's player draws uniformly
 
     def regrets(self, paths: Paths, player: int) -> np.ndarray:
-        """Returns sampled regrets at a player's decisions, ``[num_decisions, num_actions]``; others are not read.
+        """Returns sampled regrets at a player's decisions, ``[num_decisions, num_actions]``; other rows are not read.
 
-        Their mean over the samples of an information set, with `weights`, is what the network learns.
+        The network learns their mean over the samples of an information set, weighted by `weights`.
         """
-        raise ConfigError(f"{type(self).__name__} lacks regrets(paths, player): define it.")
+        raise ConfigError(f"{type(self).__name__} does not define regrets(paths, player), which every algorithm needs.")
 
     def weights(self, paths: Paths, player: int) -> np.ndarray | None:
-        """Returns the weights of a player's samples, ``[num_decisions]``; None: all are 1."""
+        """Returns the weights of a player's samples, ``[num_decisions]``, or None if all are 1."""
         return None
 
     def _histories(self, player: int) -> Trajectories | ExternalSampling:
@@ -130,26 +130,28 @@ class AdvantageSolver(NeuralSolver):
 
 
 class DeepCFR(AdvantageSolver):
-    """Deep CFR: a network per player learns the regrets of external sampling.
+    """Deep CFR: one network per player learns the regrets of external sampling.
 
     A traversal visits all own actions: on large games use `DREAM` or `ESCHER`, which follow one history at a time.
 
     Args:
         game: A `pyspiel.Game`, a game string, or a `GameTree`, with information-state tensors.
-        config: A `DeepCFRConfig`; None: its defaults.
+        config: A `DeepCFRConfig`. Default: its defaults.
         representation: ``"tree"``: the game, of perfect recall, is compiled, and the strategy is a table.
-            ``"batched"``: networks at many histories in parallel, for games of any size; policies are a
-            `NetworkPolicy`. None: a tree if the game has at most a million histories. Or a `Representation`.
+            ``"batched"``: networks are evaluated at many histories in parallel, for games of any size; policies are
+            `NetworkPolicy` objects. Or a `Representation`. Default: a tree if the game has at most a million histories.
         seed: An integer for a repeatable run (bitwise identical on one machine), a numpy generator, or None.
-        network: Makes a `torch.nn.Module` of the numbers of its inputs and outputs; None: an `MLP`. Or a mapping of
-            some of the roles ``"regrets"``, ``"values"`` and ``"average"`` to such functions.
-        optimizer: Makes a `torch.optim.Optimizer` of a list of parameters, or a mapping likewise; None: Adam.
-        device: Where networks are trained, as torch calls it; None: on a GPU if there is one.
+        network: A function from the numbers of inputs and outputs to a `torch.nn.Module`, or a mapping of some of the
+            roles ``"regrets"``, ``"values"`` and ``"average"`` to such functions. Default: an `MLP`.
+        optimizer: A function from a list of parameters to a `torch.optim.Optimizer`, or a mapping from roles to such
+            functions. Default: Adam.
+        device: The torch device on which networks are trained. Default: a GPU if there is one.
 
     Raises:
-        GameError: If the game cannot be loaded or compiled, has no information-state tensors or imperfect recall.
-        BudgetError: If it is too large to be compiled, or its histories' tensors are, where values are learned.
-        ConfigError: If the config is of another class or representation, or a factory makes something else.
+        GameError: If the game cannot be loaded or compiled, lacks information-state tensors, or has imperfect recall.
+        BudgetError: If the game, or where values are learned the tensors of its histories, need too much memory.
+        ConfigError: If the config does not fit the class or the representation, or a factory returns an object of the
+            wrong type.
 
     Reference: Brown, Lerer, Gross, Sandholm 2019, "Deep counterfactual regret minimization", algorithms 1 and 2.
     """
@@ -165,11 +167,11 @@ class DeepCFR(AdvantageSolver):
 
 
 class DREAM(AdvantageSolver):
-    """DREAM: a network of regrets per player and a network of action values, from sampled trajectories alone.
+    """DREAM: one regret network per player and a network of action values, learned from sampled trajectories only.
 
-    Own actions are drawn uniformly with probability epsilon. Action values are the baselines of sampled values, which
-    stay unbiased for any baseline. A sample has the weight of the own draws before it under uniform play, divided by
-    their probability. See `DeepCFR` for the arguments; the config is a `DREAMConfig`.
+    Own actions are drawn uniformly with probability epsilon. Action values serve as baselines of the sampled values,
+    which are unbiased for any baseline. The weight of a sample is the probability of the player's earlier draws under
+    uniform play, divided by their sampling probability. See `DeepCFR` for the arguments; the config is a `DREAMConfig`.
 
     Reference: Steinberger, Lerer, Brown 2020, "DREAM: Deep regret minimization with advantage baselines and model-free
     learning", section 4; with ``minimizer="pdcfr+"`` VR-DeepPDCFR+ (Xu et al. 2026).
@@ -201,11 +203,11 @@ class DREAM(AdvantageSolver):
 
 
 class ESCHER(AdvantageSolver):
-    """ESCHER: a network of regrets per player, from values of histories, without importance weights.
+    """ESCHER: one regret network per player, trained with history values, without importance weights.
 
     Before a player's traversals, the values of all histories under the current strategies are computed or learned. Own
-    actions are drawn from a constant strategy (`sampling`). The regret of an action is the value of the history after
-    it less their mean over the strategy. See `DeepCFR` for the arguments; the config is an `ESCHERConfig`.
+    actions are drawn from a fixed strategy (`sampling`). The regret of an action is the value of the history after it,
+    minus the mean of these values under the strategy. See `DeepCFR` for the arguments; the config is an `ESCHERConfig`.
 
     Reference: McAleer, Farina, Lanctot, Sandholm 2023, "ESCHER: Eschewing importance sampling in games by computing a
     history value function to estimate regret", section 4.

@@ -29,13 +29,13 @@ def restore(solver: Any, path: str | os.PathLike) -> dict[str, Any]:
     header = header_of_run(path, solver)
     sizes = header["memory_sizes"]
     if set(sizes) != set(solver.memory_sizes()):
-        raise CheckpointError(f"{path} is damaged: its memories are {sizes}.")
+        raise CheckpointError(f"{path} is damaged: its memories have the sizes {sizes}.")
     arrays = {name: array for name, array in solver.state(sizes).items() if "/optimizer/" not in name}
     try:  # optimizers have no state before the first step: theirs is as the file describes it
         described = {name: each for name, each in header["arrays"].items() if "/optimizer/" in name}
         arrays |= {name: np.zeros(shape, np.dtype(kind)) for name, (kind, shape) in described.items()}
     except (TypeError, ValueError, MemoryError):
-        raise CheckpointError(f"{path} is damaged: it describes optimizers that are not in it.") from None
+        raise CheckpointError(f"{path} is damaged: the state of an optimizer is missing.") from None
     checkpoint_file.check(path, arrays)
     checkpoint_file.read_into(path, arrays)
     solver.load(arrays)
@@ -62,7 +62,7 @@ def header_of_run(path: str | os.PathLike, solver: Any) -> dict[str, Any]:
         if name != "config" and (kept := theirs.get(name, "missing")) != own:
             raise CheckpointError(
                 f"{path} belongs to another run: its {name} is {kept}, and the solver's is {own}. Use "
-                f"{header['algorithm']}.from_checkpoint, which takes settings from the file, or give another file."
+                f"{header['algorithm']}.from_checkpoint, which takes settings from the file, or choose another file."
             )
     return header
 

@@ -47,7 +47,9 @@ def by_representation(tree: Any, batched: Any) -> Any:
 
 def check_representation(name: Any) -> None:
     if name not in (None, "tree", "batched"):
-        raise ConfigError(f"representation={name!r}: give 'tree', 'batched', or None for a tree if that can be made.")
+        raise ConfigError(
+            f"representation={name!r}: give 'tree', 'batched', or None for a tree if the game can be compiled."
+        )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -125,7 +127,7 @@ class TrainingConfig(NetworkConfig):
 
     Args:
         train_steps: Steps of Adam per network and iteration.
-        warm_start: Whether training continues with the last iteration's network and moments, or with fresh ones.
+        warm_start: Whether training continues with the network and moments of the last iteration instead of new ones.
     """
 
     train_steps: int = 40
@@ -141,12 +143,14 @@ class AdvantageConfig(TrainingConfig):
         parallel_traversals: Number of traversals that run in parallel.
         memory: ``"aggregated"``: the weighted mean of each information set's samples (compiled trees only).
             ``"reservoir"``: a uniform sample of all samples, as in the papers.
-        memory_capacity: Maximum number of samples per player in a reservoir; without a tree also of its strategies.
-        minimizer: ``"cfr"``: networks learn mean regrets, with weight t in iteration t. ``"dcfr+"``, ``"pdcfr+"``: they
-            learn discounted regrets from one iteration's samples, without a memory; the latter also predicts.
+        memory_capacity: Maximum number of samples per player in a reservoir; without a tree, also of strategies.
+        minimizer: ``"cfr"``: networks learn mean regrets, with weight t in iteration t. ``"dcfr+"`` and ``"pdcfr+"``:
+            networks learn discounted regrets from one iteration's samples, without a memory; ``"pdcfr+"`` also
+            predicts.
         scale_targets: Whether targets are divided by half the player's payoff range.
-        policy_training: Training of the average policy's networks, which a batched solver trains on request.
-        threads: Number of torch's threads. Resumed runs are bitwise identical with one only.
+        policy_training: Training of the average policy's networks, which a batched solver trains when the policy is
+            requested.
+        threads: Number of torch threads. Resumed runs are bitwise identical only with one thread.
     """
 
     traversals: int = 4000
@@ -188,8 +192,8 @@ class DREAMConfig(AdvantageConfig):
 
     Args:
         epsilon: Probability of drawing an own action uniformly instead of from the strategy, in (0, 1].
-        baseline: Whether action values are learned as baselines; without them this is outcome sampling.
-        baseline_training: Shape and training of the network of action values.
+        baseline: Whether action values are learned as baselines; without baselines, this is outcome sampling.
+        baseline_training: Shape and training of the action-value network.
     """
 
     epsilon: Annotated[float, _number("above 0 and at most 1")] = 0.5
@@ -202,11 +206,11 @@ class ESCHERConfig(AdvantageConfig):
     """Settings of `ESCHER`; see `AdvantageConfig` for the others.
 
     Args:
-        values: Values of histories: learned by a ``"network"``, or ``"exact"``, by a pass over the compiled tree.
-        value_traversals: Trajectories per player and update, for the network of values.
-        value_exploration: Probability with which one player in turn draws an action of these uniformly.
-        value_training: Shape and training of that network.
-        sampling: The constant strategy that own actions are drawn from: ``"uniform"``, or ``"balanced"``, the
+        values: History values: learned by a ``"network"``, or ``"exact"``, computed in a pass over the compiled tree.
+        value_traversals: Number of trajectories per player and update that train the value network.
+        value_exploration: Probability with which one player, in turn, draws an action of these trajectories uniformly.
+        value_training: Shape and training of the value network.
+        sampling: The fixed strategy from which own actions are drawn: ``"uniform"``, or ``"balanced"``, the
             exploration-balanced strategy of Farina et al. 2020, on a compiled tree.
     """
 
@@ -221,22 +225,22 @@ class ESCHERConfig(AdvantageConfig):
 class NFSPConfig(NetworkConfig):
     """Settings of `NFSP`; see `NetworkConfig` for the others, which both networks share.
 
-    A player's *steps* are its decisions and the ends of episodes. An *update* trains each network for one step.
+    A player's *steps* are its decisions and the ends of its episodes. An *update* trains each network for one step.
 
     Args:
         episodes: Number of episodes per iteration.
-        parallel_episodes: Number of episodes that run in parallel. Updates follow each such group.
+        parallel_episodes: Number of episodes that run in parallel. Updates follow each parallel group.
         learning_rate: Step size of Adam for the average policy.
         value_learning_rate: Step size of Adam for the action values of the best response.
-        learn_every: Steps of a player between two of its updates.
-        target_every: Updates between two copies of the value network to the target network.
-        min_samples: Minimum number of samples in a memory from which a network is trained.
-        transition_capacity: Maximum number of transitions per player, the latest (M_RL).
-        decision_capacity: Maximum number of best-response decisions per player, a uniform sample of all (M_SL).
+        learn_every: Number of a player's steps between two of its updates.
+        target_every: Number of updates between two copies of the value network to the target network.
+        min_samples: Minimum number of samples in a memory before a network is trained from it.
+        transition_capacity: Maximum number of transitions per player, of which the latest are kept (M_RL).
+        decision_capacity: Maximum number of best-response decisions per player, kept as a uniform sample (M_SL).
         anticipatory: Probability with which a player plays its best response in an episode (eta).
         epsilon_start: Initial probability with which the best response plays a uniform action.
         epsilon_end: The limit of this probability.
-        epsilon_decay: Steps of a player after which the distance to the limit has shrunk by a factor of e.
+        epsilon_decay: Number of a player's steps in which the distance to the limit shrinks by a factor of e.
         scale_targets: See `AdvantageConfig`.
         threads: See `AdvantageConfig`.
     """

@@ -66,13 +66,14 @@ _SCHEMA = {"game": str, "kind": tuple(RULES), "discount": (number, None), "hidde
 
 
 class NetworkPolicy(openspiel_policy.Policy):
-    """A network per player whose outputs become a distribution over legal actions.
+    """A policy with one network per player, whose outputs become a distribution over legal actions.
 
     Args:
-        game: The game, players in turn.
+        game: The turn-based game.
         networks: One module per player.
-        kind: ``"softmax"`` of the outputs, regret ``"matching"`` on them, or ``"uniform"``, whatever they are.
-        discount: Of positive cumulative regrets, to which further outputs, the latest ones, are added; None: of none.
+        kind: ``"softmax"`` of the outputs, regret ``"matching"`` on them, or ``"uniform"``, which ignores them.
+        discount: Factor of the positive cumulative regrets, to which a second set of outputs, the latest regrets, is
+            added. Default: there is only one set of outputs.
     """
 
     def __init__(self, game: pyspiel.Game, networks: list[torch.nn.Module], kind: str, discount: float | None = None):
@@ -101,7 +102,7 @@ class NetworkPolicy(openspiel_policy.Policy):
         return strategy_of(outputs, masks, self.kind, self._discount)
 
     def save(self, path: str | os.PathLike) -> None:
-        """Writes the policy to a file; an older policy is replaced."""
+        """Writes the policy to a file, replacing an older policy."""
         header = {"network_policy": 1, "game": file_name_of(str(self.game)), "kind": self.kind}
         header["discount"], header["hidden_layers"] = self._discount, getattr(self._networks[0], "hidden_layers", None)
         checkpoint_file.write(path, header, _arrays_of(self._networks))
@@ -110,17 +111,17 @@ class NetworkPolicy(openspiel_policy.Policy):
     def load(
         cls, path: str | os.PathLike, game: pyspiel.Game | str | None = None, network: NetworkFactory | None = None
     ) -> Self:
-        """Returns the policy of a file; other files, and policies of other networks, are a CheckpointError.
+        """Returns the policy in a file. Raises CheckpointError for other files and other networks.
 
-        ``game`` is its game, None: the one that the file names; ``network`` is as the solver got it.
+        ``game`` is by default the game named in the file; ``network`` is the argument that was passed to the solver.
         """
         header = checkpoint_file.read_header(path)
         if header.get("network_policy") != 1:
-            raise CheckpointError(f"{path} holds no network policy: give a file that NetworkPolicy.save wrote.")
+            raise CheckpointError(f"{path} is not a network policy: give a file written by NetworkPolicy.save.")
         check(header, _SCHEMA, path, CheckpointError)
         loaded, layers = load_game(header["game"] if game is None else game), header["hidden_layers"]
         if network is None and layers is None:
-            raise CheckpointError(f"{path} holds networks of a user's own: give network=, as the solver got it.")
+            raise CheckpointError(f"{path} holds user-defined networks: give network=, as passed to the solver.")
         observer = Observer(loaded, "a NetworkPolicy")
         shape = observer.size, observer.num_actions * (1 if header["discount"] is None else 2)
         factory = network or functools.partial(MLP, hidden_layers=layers)

@@ -21,13 +21,13 @@ from mccfr_plus.parameters import new_states
 class NFSP(NeuralSolver):
     """Neural fictitious self-play: best responses by Q-learning, and average policies that imitate them.
 
-    In an episode a player follows its best response (epsilon-greedy in action values) with probability eta, and
-    its average policy otherwise. An iteration is ``config.episodes`` episodes and the updates that are due in them.
-    `losses` are those of the average policies. See `DeepCFR` for the arguments; the config is an `NFSPConfig`.
+    In an episode, a player follows its best response (epsilon-greedy in action values) with probability eta, and its
+    average policy otherwise. An iteration consists of ``config.episodes`` episodes and the updates due in them.
+    `losses` are the losses of the average policies. See `DeepCFR` for the arguments; the config is an `NFSPConfig`.
 
     Reference: Heinrich, Silver 2016, "Deep reinforcement learning from self-play in imperfect-information games",
-    algorithm 1. Differs from it in updates between parallel episodes, in Adam and its rates, and in the default
-    eta of 0.3, not 0.1.
+    algorithm 1. Differs from it in updating between parallel episodes, in using Adam with its own rates, and in a
+    default eta of 0.3 instead of 0.1.
     """
 
     config_class: ClassVar[type[NFSPConfig]] = NFSPConfig

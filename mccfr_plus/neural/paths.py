@@ -17,7 +17,7 @@ Strategies = Callable[[int, np.ndarray, np.ndarray], np.ndarray]
 
 
 class Paths(NamedTuple):
-    """The decisions of trajectories: the first ones of all trajectories, then the second ones, and so on."""
+    """The decisions of many trajectories: all first decisions, then all second decisions, and so on."""
 
     starts: np.ndarray  # [num_levels + 1] int64: level k has decisions starts[k] .. starts[k + 1] - 1
     traversals: np.ndarray  # [num_decisions] int64, number of the trajectory
@@ -146,10 +146,10 @@ class ExternalSampling(NamedTuple):
 
 
 def corrected_regrets(paths: Paths, values: np.ndarray, player: int) -> np.ndarray:
-    """Returns a player's sampled regrets with baselines, ``[num_decisions, num_actions]``; others' are undefined.
+    """Returns a player's sampled regrets with baselines, ``[num_decisions, num_actions]``; other rows are undefined.
 
-    The value of a drawn action is q + (v - q) / (probability of the draw), with its baseline q in ``values`` and the
-    value v of what follows, computed likewise from the leaf up. Regrets are unbiased for any baselines.
+    The value of a drawn action is q + (v - q) / (probability of the draw), where q is its baseline in ``values`` and v
+    the value of the next decision, computed in the same way from the leaf up. Regrets are unbiased for any baselines.
     """
     values, backed_up = values.astype(np.float64), paths.returns[:, player].copy()
     for level in reversed(paths.levels()):
@@ -160,7 +160,7 @@ def corrected_regrets(paths: Paths, values: np.ndarray, player: int) -> np.ndarr
 
 
 def plain_regrets(paths: Paths, values: np.ndarray) -> np.ndarray:
-    """Returns the mover's action values, ``[num_decisions, num_actions]``, less their mean over the strategy."""
+    """Returns the mover's action values, ``[num_decisions, num_actions]``, less their mean under the strategy."""
     mean = (paths.strategies * values).sum(1, keepdims=True)
     return (values - mean) * paths.masks
 

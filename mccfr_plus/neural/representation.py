@@ -10,7 +10,6 @@ import pyspiel
 from mccfr_plus.errors import BudgetError, ConfigError
 from mccfr_plus.estimators.traversal import max_visits
 from mccfr_plus.evaluation.exact import normalize, own_reach
-from mccfr_plus.kernels.compile import kernel
 from mccfr_plus.kernels.intrinsics import next_word
 from mccfr_plus.neural import paths
 from mccfr_plus.neural.config import check_representation
@@ -36,7 +35,7 @@ Rule = Callable[[np.ndarray, np.ndarray], np.ndarray]
 class Representation:
     """Samples many histories in parallel, and holds the strategies of one solver.
 
-    ``inputs`` are, per player, those of networks that are known from the beginning, ``[num_rows, size]`` float32.
+    ``inputs`` are the network inputs that are known from the beginning, per player, ``[num_rows, size]`` float32.
     """
 
     kind: ClassVar[str]
@@ -51,7 +50,7 @@ class Representation:
 
     def attach(self, name: str) -> None:
         if self.name:
-            raise ConfigError(f"representation= belongs to a {self.name} already: make one for each solver.")
+            raise ConfigError(f"representation= already belongs to a {self.name} solver: create one for each solver.")
         self.name = name
 
     def sample(self, histories: Any, count: int, parallel: int) -> Iterator[Any]:
@@ -73,7 +72,7 @@ class Representation:
         return half_range if is_scaled and half_range > 0.0 else 1.0
 
     def start(self, solver: Any, rngs: np.ndarray) -> None:
-        """Called once the solver's players have their networks; `rngs` are of their memories of strategies."""
+        """Called once the solver's players have their networks; `rngs` are for their strategy memories."""
 
 
 def chunks(count: int, size: int) -> Iterator[int]:
@@ -83,7 +82,7 @@ def chunks(count: int, size: int) -> Iterator[int]:
 class TreeRepresentation(Representation):
     """A compiled tree: a forward pass over a player's information sets fills its part of a strategy table.
 
-    So the average strategy is exact, which replaces the papers' memories of strategies.
+    So the average strategy is exact and needs no memory of strategies, unlike in the papers.
 
     Args:
         game: A `pyspiel.Game`, a game string, or a `GameTree`: perfect recall, with information-state tensors.
@@ -136,7 +135,9 @@ class TreeRepresentation(Representation):
         return TreePolicy(self.tree, table)
 
     def add_to_average(self, player: int, weight: float) -> None:
-        _add(self.tree.arrays, self.strategy, self._reach, self.average, player, weight)
+        own_reach(self.tree.arrays, self.strategy, self._reach)
+        slots = slice(*self.tree.arrays.slot_range[player : player + 2])
+        self.average[slots] += weight * self._reach[slots]
 
     def turn(self, solver: Any, histories: Any, player: int, iteration: int) -> Iterator[Any]:
         """Yields a player's traversals, and adds its strategy to the average policy."""
@@ -158,8 +159,8 @@ class TreeRepresentation(Representation):
 class BatchedRepresentation(Representation):
     """Compiled rules or pyspiel's states: information sets are tensors, and strategies are networks.
 
-    The average policy is learned from each player's strategies, sampled where the player draws by its strategy and all
-    others explore, as they do in the other one's traversals if there are two.
+    The average policy is learned from each player's strategies. They are sampled on histories in which the player
+    follows its strategy and all other players explore; with two players, these are the other player's traversals.
     """
 
     kind = "batched"
@@ -241,7 +242,9 @@ def new_representation(game: Any, wanted: Any, reader: str, **limits: Any) -> Re
     """Returns a representation of a game for `reader`, a solver; `limits` are those of `compile_game`."""
     if isinstance(wanted, Representation):
         if str(wanted.game) != (given := str(load_game(game))):
-            raise ConfigError(f"representation= is of {wanted.game}, and the game is {given}: give one game to both.")
+            raise ConfigError(
+                f"representation= is for {wanted.game}, but the game is {given}: use the same game for both."
+            )
         return wanted
     check_representation(wanted)
     if wanted == "batched":
@@ -255,11 +258,3 @@ def new_representation(game: Any, wanted: Any, reader: str, **limits: Any) -> Re
             raise BudgetError(f"{error} Or give representation='batched', which does not compile a tree.") from None
         logger.info("%s gets representation='batched': %s", reader, error)
     return BatchedRepresentation(game, reader)
-
-
-@kernel
-def _add(tree, strategy, reach, average, player, weight):
-    """Adds weight x own reach x strategy at a player's slots to `average`; `reach` is modified in place, too."""
-    own_reach(tree, strategy, reach)
-    for slot in range(tree.slot_range[player], tree.slot_range[player + 1]):
-        average[slot] += weight * reach[slot]

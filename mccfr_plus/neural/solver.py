@@ -51,7 +51,7 @@ class NeuralSolver(IterativeSolver):
         super().__init__(seed)
         name = type(self).__name__
         if config is not None and not isinstance(config, self.config_class):
-            raise ConfigError(f"config={config!r}: give a {self.config_class.__name__}, or None for its defaults.")
+            raise ConfigError(f"config={config!r}: give a {self.config_class.__name__}, or None for the defaults.")
         self.modules = Modules(network, optimizer, device_of(device))
         self._iterations = np.zeros(1, np.int64)
         self.representation: Any = new_representation(game, representation, name)
@@ -185,7 +185,7 @@ class CSVLogger:
 
 
 class TensorBoardLogger:
-    """Adds the numbers of `CSVLogger` to TensorBoard, ``tensorboard --logdir DIRECTORY``, after each iteration."""
+    """Writes the numbers of `CSVLogger` for TensorBoard after each iteration: ``tensorboard --logdir DIRECTORY``."""
 
     def __init__(self, directory: str | os.PathLike):
         self._writer = summary_writer(os.fspath(directory))

@@ -60,22 +60,22 @@ class Infoset:
 
 
 class OnlineOutcomeSampling(pyspiel.Bot):
-    r"""Plays any game against any opponents and learns from its observations, with vanishing average regret.
+    r"""A bot that learns while it plays, with vanishing average regret against any opponents.
 
-    It observes its own information states, its legal actions and its payoff, through `end_game`. Time and memory are
-    linear in the infosets that it visits. Averages are exact sums over all games of own reach times strategy, without
-    importance weights; docs/how-to/online-play.md derives them.
+    It observes only its own information states, its legal actions and, through `end_game`, its payoff. Time and memory
+    are linear in the number of infosets that it visits. Averages are exact sums of own reach times strategy over all
+    games, without importance weights; docs/how-to/online-play.md derives them.
 
     Args:
         player: The bot's player, in a game with perfect recall.
-        epsilon: Exploration at each node, in (0, 1]: epsilon / n + (1 - epsilon) strategy for n actions. Its cost, at
-            most d D epsilon a game for d own moves and payoffs in a range of D, does not vanish.
-        horizon: The number of games T, at least 1, instead of `epsilon`: the bot explores in whole games, by uniform
-            play throughout with probability T^(-1/3). **Regret is O(T^(-1/3)) a game**, whatever the depth.
+        epsilon: Exploration at each node, in (0, 1]: the bot plays epsilon / n + (1 - epsilon) strategy with n actions.
+            For d own moves and a payoff range D, this costs at most d D epsilon per game and does not vanish.
+        horizon: The number of games T, at least 1, instead of `epsilon`: the bot explores in whole games, playing
+            uniformly throughout with probability T^(-1/3). **Regret is O(T^(-1/3)) per game**, at any depth.
         seed: An integer for repeatable play, a numpy generator, or None.
 
     Raises:
-        ConfigError: If a parameter is out of range, or both or none of `epsilon` and `horizon` are given.
+        ConfigError: If a parameter is out of range, or not exactly one of `epsilon` and `horizon` is given.
 
     Examples:
         >>> import mccfr_plus, pyspiel
@@ -116,7 +116,7 @@ class OnlineOutcomeSampling(pyspiel.Bot):
     # --- pyspiel.Bot ---
 
     def restart(self) -> None:
-        """Begins a game. An earlier game that did not reach `end_game` is discarded."""
+        """Begins a game. A game that did not reach `end_game` is discarded."""
         self._begin(playing=True)
 
     def restart_at(self, state: pyspiel.State) -> None:
@@ -143,8 +143,8 @@ class OnlineOutcomeSampling(pyspiel.Bot):
     def step(self, state: pyspiel.State) -> int:
         """Returns an action for the bot's player, and records it until the end of the game.
 
-        Reads only the player's information state and legal actions. GameError if the information state occurs twice in
-        this game, or after other own actions than before.
+        Reads only the player's information state and legal actions. Raises GameError if the information state occurs
+        twice in this game, or after different own actions than before.
         """
         actions = state.legal_actions(self._player)
         if not actions:
@@ -169,16 +169,16 @@ class OnlineOutcomeSampling(pyspiel.Bot):
             infoset = self._infosets[key] = Infoset(actions, parent, index)
         elif infoset.parent is not parent or infoset.parent_index != index or infoset.actions != actions:
             raise GameError(
-                f"information state {key!r} of player {self._player} was met after other own actions, or with other "
-                f"legal actions than {infoset.actions}. Either step() was called twice for one move, restart() was not "
-                "called after an interrupted game, or the game has imperfect recall."
+                f"information state {key!r} of player {self._player} was reached after different own actions, or with "
+                f"legal actions other than {infoset.actions}. Either step() was called twice for one move, restart() "
+                "was not called after an interrupted game, or the game has imperfect recall."
             )
         return infoset
 
     # --- learning ---
 
     def end_game(self, payoff: float) -> None:
-        """Ends the game: the bot learns from its payoff. `play_games` calls this.
+        """Ends the game and learns from its payoff. `play_games` calls this.
 
         Raises:
             ConfigError: If the payoff is not a finite number, or no game has begun since the last one.
@@ -188,7 +188,9 @@ class OnlineOutcomeSampling(pyspiel.Bot):
         if not math.isfinite(payoff):
             raise ConfigError(f"payoff={payoff}: give the player's payoff, a finite number.")
         if not self._playing:
-            raise ConfigError("end_game() without a game: call restart() or step() first, and end_game() once a game.")
+            raise ConfigError(
+                "end_game() without a game: call restart() or step() first, and end_game() once per game."
+            )
         value = self._weighed(payoff)
         if not math.isfinite(value):
             moves = f"{len(self._path)} own moves had probability {self._probability:.3g}"
@@ -223,8 +225,8 @@ class OnlineOutcomeSampling(pyspiel.Bot):
     def average_policy(self, game: pyspiel.Game | None = None, *, exploring: bool = False) -> InfoStatePolicy:
         """Returns a copy of the average of the strategies over all games.
 
-        With `exploring`, the average includes exploration: its value against a fixed opponent is then the mean of the
-        expected values of all games played. Some of OpenSpiel's functions need `game`.
+        With `exploring`, the average includes exploration, so its value against a fixed opponent is the mean of the
+        expected values of all games played. Some OpenSpiel functions need `game`.
         """
         rows = {}
         for key, infoset in self._infosets.items():

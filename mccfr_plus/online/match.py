@@ -34,7 +34,7 @@ class MatchResult(NamedTuple):
 
     @property
     def standard_error(self) -> np.ndarray:
-        """Standard error of `mean` if games were independent, ``[num_players]``; nan for a single game."""
+        """Standard error of `mean` for independent games, ``[num_players]``; nan for a single game."""
         count = len(self.payoffs)
         return self.payoffs.std(axis=0, ddof=1) / np.sqrt(count) if count > 1 else np.full_like(self.mean, np.nan)
 
@@ -44,18 +44,18 @@ def play_games(
 ) -> MatchResult:
     """Plays games between bots and returns the payoffs.
 
-    As in OpenSpiel, bots are informed of the moves of chance and of other bots. A bot's ``end_game(payoff)``, if it has
-    one, is called at the end of each game.
+    As in OpenSpiel, bots are informed of chance outcomes and of other bots' moves. If a bot has a method
+    ``end_game(payoff)``, it is called at the end of each game.
 
     Args:
         game: A game or a game string; turn-based or with simultaneous moves.
         bots: One per player, in the order of players, from Python or C++.
         num_games: Number of games, at least 1.
-        seed: Seed of the moves of chance; bots have their own seeds.
+        seed: Seed of the chance outcomes; bots have their own seeds.
         progress: Whether to show a progress bar.
 
     Raises:
-        GameError: If the game is unknown, a mean-field game or not consistent, or a bot's action is not legal.
+        GameError: If the game is unknown, inconsistent or a mean-field game, or a bot's action is illegal.
         ConfigError: If the number of bots or of games, or the seed, is out of range.
 
     Examples:
@@ -66,7 +66,7 @@ def play_games(
     """
     game = game_as_given(game)
     if game.get_type().dynamics == pyspiel.GameType.Dynamics.MEAN_FIELD:
-        raise GameError(f"{game} is a mean-field game: its single player is a population, not a bot.")
+        raise GameError(f"{game} is a mean-field game: its single player is a population, so bots cannot play it.")
     if len(bots) != game.num_players() or not all(isinstance(bot, pyspiel.Bot) for bot in bots):
         given = ", ".join(type(bot).__name__ for bot in bots) or "none"
         raise ConfigError(f"bots={given}: give one pyspiel.Bot for each of the {game.num_players()} players.")

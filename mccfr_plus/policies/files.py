@@ -35,7 +35,7 @@ def save_policy(policy: TreePolicy | KeyedPolicy, path: str | os.PathLike) -> No
 
     Raises:
         PolicyFileError: If the file cannot be written.
-        PolicyError: If it is a policy of another kind, such as one of OpenSpiel.
+        PolicyError: If the policy is of another class, such as an OpenSpiel policy.
 
     Examples:
         >>> import mccfr_plus, os, tempfile
@@ -59,10 +59,10 @@ def save_policy(policy: TreePolicy | KeyedPolicy, path: str | os.PathLike) -> No
 
 
 def needs_tree(path: str | os.PathLike) -> bool:
-    """Returns whether a file holds a policy for which the game must be compiled; False if it holds no policy."""
+    """Returns whether a file holds a policy of a stored tree; False if it holds no policy."""
     try:
         with open(path, "rb") as file, np.load(file, allow_pickle=False) as archive:
-            return str(archive["format"]) == FORMAT
+            return str(archive["format"]) == FORMAT and not str(archive["fingerprint"]).startswith(FINGERPRINT)
     except Exception:  # see `_read`; `load_policy` says what is wrong
         return False
 
@@ -75,7 +75,7 @@ def require_no_other(path: str | os.PathLike, game: pyspiel.Game) -> None:
         held = str(archive["game"]) if is_policy else json.loads(bytes(archive["header.json"]))["game"]
     if held not in (None, file_name_of(str(game))):
         raise PolicyFileError(
-            f"{path} holds a policy of {held} and is not overwritten: delete it, or give another name."
+            f"{path} holds a policy for {held} and is not overwritten: delete it, or choose another name."
         )
 
 
@@ -84,11 +84,11 @@ def load_policy(path: str | os.PathLike, game: pyspiel.Game | str | GameTree | N
 
     Args:
         path: The file.
-        game: The game, or its tree if it is already compiled. Default: the game that the file names.
+        game: The game, or its tree if it is already compiled. Default: the game named in the file.
 
     Raises:
-        PolicyFileError: If there is no such file, it is damaged or not a policy of this package, or its game has other
-            information states or actions.
+        PolicyFileError: If there is no such file, it is damaged or not a policy of this package, or its game has
+            different information states or actions.
         GameError: If the game cannot be loaded or compiled.
 
     Examples:

@@ -65,12 +65,12 @@ def _merged(table: KeyedTable, is_first: np.ndarray, weights: np.ndarray) -> Key
 
 
 class KeyedPolicy(JointTablePolicy):
-    """A joint policy of all players at the information states that a solver has found, uniform elsewhere.
+    """A joint policy at the information states that a solver has found; uniform elsewhere.
 
     Args:
         game: The turn-based game.
         table: The probabilities.
-        keys: The keys of information states.
+        keys: Maps information states to the keys of `table`.
 
     Examples:
         >>> import mccfr_plus, pyspiel
@@ -93,7 +93,7 @@ class KeyedPolicy(JointTablePolicy):
 
     @classmethod
     def of_kind(cls, game: pyspiel.Game, table: KeyedTable, kind: str) -> "KeyedPolicy":
-        """Returns the policy of a table. LookupError or ValueError if the game has no keys of this kind."""
+        """Returns the policy of a table. Raises LookupError or ValueError if the game has no keys of this kind."""
         return cls(game, table, _KEYS[kind](game))
 
     @classmethod
@@ -128,10 +128,10 @@ class KeyedPolicy(JointTablePolicy):
         return cls(tree.game, table, tree.keys)
 
     def on_tree(self, tree: ExpandingTree, strategy: np.ndarray) -> np.ndarray:
-        """Returns `strategy` with this policy's probabilities where it has them. PolicyError if it does not fit."""
+        """Returns `strategy` with this policy's probabilities where it has any; PolicyError if they do not fit."""
         if str(self.game) != str(tree.game) or self.keys.kind != tree.keys.kind:
             given, needed = (f"{each.game} with {each.keys.kind!r} keys" for each in (self, tree))
-            raise PolicyError(f"a policy of {given} does not fit {needed}: solve one with the same options.")
+            raise PolicyError(f"a policy for {given} does not fit {needed}: solve the game with the same options.")
         result, infosets = strategy.copy(), tree.found_infosets
         pairs = ((self.table.players, self.table.keys), (infosets["player"], tree.found_keys))
         rows = (np.column_stack([players.astype(np.int64), keys]) for players, keys in pairs)

@@ -72,13 +72,13 @@ class TablePolicy(openspiel_policy.Policy):
 
 
 class InfoStatePolicy(TablePolicy):
-    """One player's strategy, uniform at other information states and for other players.
+    """One player's strategy; uniform at information states without an entry and for the other players.
 
-    It accepts states of a simultaneous game and of its turn-based conversion.
+    The policy accepts states of a simultaneous game and of its turn-based conversion.
 
     Args:
         player: The player.
-        rows: Information state string -> {action: probability}. Not copied.
+        rows: A mapping from information state strings to {action: probability}. Not copied.
         game: The game, required by some of OpenSpiel's functions.
 
     Examples:
@@ -150,9 +150,9 @@ class TreePolicy(JointTablePolicy, openspiel_policy.TabularPolicy, Mapping):
     """A joint policy of all players: an `open_spiel.python.policy.TabularPolicy`.
 
     Its indexed attributes (``states``, ``action_probability_array``, ...) are built on first use; writing to
-    ``action_probability_array`` changes the policy. It is also a mapping from information state strings to
-    ``[(action, probability), ...]``, which `pyspiel.exploitability` and `pyspiel.nash_conv` accept. Later iterations of
-    a solver do not change it.
+    ``action_probability_array`` changes the policy. It is also a mapping from information state strings to ``[(action,
+    probability), ...]``, which `pyspiel.exploitability` and `pyspiel.nash_conv` accept. Later iterations of the solver
+    do not change it.
 
     Args:
         tree: The game.
@@ -258,11 +258,11 @@ class TreePolicy(JointTablePolicy, openspiel_policy.TabularPolicy, Mapping):
         return table
 
     def to_tabular(self, states: dict | None = None) -> openspiel_policy.TabularPolicy:
-        """Returns a plain `TabularPolicy` of OpenSpiel with the same probabilities, of the turn-based game."""
+        """Returns an OpenSpiel `TabularPolicy` of the turn-based game with the same probabilities."""
         return self.__copy__() if states is None else super().to_tabular(states)
 
     def to_dict(self) -> dict[str, list[tuple[int, float]]]:
-        """Returns {information state: [(action, probability), ...]}, with all actions, of the game that was given."""
+        """Returns {information state: [(action, probability), ...]} with all actions, for the original game."""
         rows, text_of = super().to_dict(), _without_turn if self.tree.is_converted else str
         return dict(zip(distinct([text_of(text) for text in rows], self.game), rows.values(), strict=True))
 
@@ -289,12 +289,12 @@ class TreePolicy(JointTablePolicy, openspiel_policy.TabularPolicy, Mapping):
 
 
 def distinct(texts: Sequence[str], game: pyspiel.Game) -> Sequence[str]:
-    """Returns the information states. PolicyError if players share some, which a table by text cannot tell apart."""
+    """Returns the information states. PolicyError if players share any, as a table of texts has one player each."""
     if len(set(texts)) < len(texts):
         text = Counter(texts).most_common(1)[0][0]
         raise PolicyError(
-            f"players of {game} share information states such as {text!r}, which a table by text cannot tell apart. "
-            "Use policies as they are."
+            f"players of {game} share information states such as {text!r}, which a table indexed by texts cannot tell "
+            "apart. Use the policies as they are."
         )
     return texts
 

@@ -5,6 +5,7 @@ from typing import NamedTuple
 from mccfr_plus.evaluation.exact import Evaluator
 from mccfr_plus.parameters import check_whole
 from mccfr_plus.search.blueprint import Blueprint
+from mccfr_plus.search.ends import ends_of
 from mccfr_plus.search.partial_game import PartialGame, kept, whole
 from mccfr_plus.search.policy import SearchPolicy
 from mccfr_plus.search.resolving import DEFAULT_MINIMIZER
@@ -15,12 +16,13 @@ class Certificate(NamedTuple):
     """What search makes of a blueprint: exact exploitabilities in the whole game.
 
     Attributes:
-        blueprint: That of the blueprint.
-        exploitability: That of the policy that searches; with a safe method at most `blueprint` plus `error`.
+        blueprint: That of the blueprint, in its own game if that has fewer actions.
+        exploitability: That of the policy that searches: at most `blueprint` plus `excess`.
         least: No policy with the blueprint's play before the subgames has less.
         attained: That of one such policy, which was found by CFR with the play before fixed; close to `least`.
         error: Sum of the NashConvs of all gadgets' solutions, over the number of players.
-        unreached: How often a player never comes to a subgame, where it plays the blueprint.
+        excess: Sum of what opponents may gain by all subgames; see `Resolved`. Over the number of players.
+        unreached: How many subgames were not solved, as the player never comes there.
     """
 
     blueprint: float
@@ -28,6 +30,7 @@ class Certificate(NamedTuple):
     least: float
     attained: float
     error: float
+    excess: float
     unreached: int
 
     @property
@@ -46,17 +49,18 @@ def certify(policy: SearchPolicy, *, iterations: int = 1000) -> Certificate:
     Examples:
         >>> from mccfr_plus import Solver, search
         >>> blueprint = Solver("leduc_poker", seed=1).run(3000).average_policy()
-        >>> found = search.certify(search.SearchPolicy("leduc_poker", blueprint, method="resolve"))
-        >>> found.least <= found.exploitability <= found.blueprint + found.error
+        >>> found = search.certify(search.SearchPolicy(blueprint, method="resolve", iterations=200))
+        >>> found.least <= found.exploitability <= found.blueprint + found.excess
         True
     """
     check_whole("iterations", iterations)
-    evaluator = Evaluator(policy.blueprint.tree)
-    exploitability = evaluator.evaluate(policy.strategy()).exploitability
-    before = evaluator.evaluate(policy.blueprint.strategy).exploitability
-    error = sum(found.error for found in policy.resolved.values() if found is not None) / 2
-    unreached = sum(found is None for found in policy.resolved.values())
-    return Certificate(before, exploitability, *_least(policy.blueprint, iterations), error, unreached)
+    blueprint = policy.blueprint
+    exploitability = Evaluator(blueprint.tree).evaluate(policy.strategy()).exploitability
+    before = Evaluator(blueprint.own[0]).evaluate(blueprint.own[1]).exploitability
+    solved = [found for found in policy.resolved.values() if found is not None]
+    error, excess = sum(found.error for found in solved) / 2, sum(found.excess for found in solved) / 2
+    unreached = len(policy.resolved) - len(solved)
+    return Certificate(before, exploitability, *_least(blueprint, iterations), error, excess, unreached)
 
 
 def _least(blueprint: Blueprint, iterations: int) -> tuple[float, float]:
@@ -64,7 +68,8 @@ def _least(blueprint: Blueprint, iterations: int) -> tuple[float, float]:
     tree, least, attained = blueprint.tree, 0.0, 0.0
     for player in range(2):
         sides = [kept(tree, player, blueprint.subgames, blueprint.reach), kept(tree, 1 - player, [whole(tree)])]
-        game = PartialGame(tree, sides if player == 0 else sides[::-1], whole(tree).ends)
+        ends = ends_of(tree, sides if player == 0 else sides[::-1], whole(tree).ends, blueprint.decoded)
+        game = PartialGame(ends)
         strategy = Solver(game, "full", DEFAULT_MINIMIZER).run(iterations).average_strategy()
         values = Evaluator(game).evaluate(strategy).best_response_values.tolist()
         least, attained = least - values[player], attained + values[1 - player]

@@ -1,7 +1,7 @@
 """Games in which part of a player's strategy is fixed: trunks, subgames, and the gadgets of safe subgame solving.
 
-What is fixed becomes part of chance: the matrices of ends are multiplied by the reach of the fixed player's hands. So
-such a game is a public tree like any other, which all minimizers solve and all evaluations judge.
+What is fixed becomes part of chance: payoffs of ends are multiplied by the reach of the fixed player's hands. So such a
+game is a public tree like any other, which all minimizers solve and all evaluations judge.
 """
 
 from collections.abc import Sequence
@@ -11,10 +11,10 @@ import numpy as np
 
 from mccfr_plus.games.rules import TERMINAL
 from mccfr_plus.kernels.compile import kernel
+from mccfr_plus.search.ends import EMPTY, Ends, Side
 from mccfr_plus.trees.arrays import INFOSET, NUM_EXPANSION, OUTCOME, Shape, read_only
-from mccfr_plus.trees.public.arrays import BLOCK, HANDS, MATRIX, PUBLIC_NODE, SLOT, PublicArrays
+from mccfr_plus.trees.public.arrays import PUBLIC_NODE, SLOT, PublicArrays
 from mccfr_plus.trees.public.public_tree import PublicTree
-from mccfr_plus.trees.public.showdowns import NO_TABLES
 
 
 class Subgame(NamedTuple):
@@ -76,21 +76,6 @@ def hands_before(tree: PublicTree, subgame: Subgame, player: int) -> Hands:
     return Hands(first + int(any_slot - first) % stride, stride, int(last["num_hands"]))
 
 
-class Side(NamedTuple):
-    """What becomes of a player's sequences in a game that is made from a part of another one."""
-
-    slot_of: np.ndarray  # [num_slots + 2] int64: the slot of each in the new game; `EMPTY`: the empty sequence
-    weights: np.ndarray  # [num_slots + 2] float64: what the fixed part of the strategy multiplies payoffs by
-    infosets: np.ndarray  # [any] INFOSET: of the new game, with slots from 0 on; `EMPTY` as a parent
-
-    @property
-    def num_slots(self) -> int:
-        return int(self.infosets["num_actions"].sum())
-
-
-EMPTY = -1
-
-
 def kept(tree: PublicTree, player: int, subgames: Sequence[Subgame], reach: np.ndarray | None = None) -> Side:
     """Returns a side that decides in some subgames only, and has come to them with the `reach` of fixed play.
 
@@ -135,105 +120,28 @@ def entering(tree: PublicTree, subgame: Subgame, player: int, hands: Hands, *, p
     return Side(slot_of, inside.weights, np.concatenate([top, below]))
 
 
-class Payment(NamedTuple):
-    """An end that pays a player a value for each hand, whatever the other one does."""
-
-    player: int
-    slot: int  # of the first hand, in the player's part of the new game
-    stride: int
-    values: np.ndarray  # [num_hands] float64
-
-
 class PartialGame(PublicTree):
-    """A two-player zero-sum game made from a part of a public tree, whose ends are those of `ends`, and payments."""
+    """A two-player zero-sum game made from a part of a public tree: its ends, and the infosets of their sides."""
 
-    def __init__(self, tree: PublicTree, sides: Sequence[Side], ends: slice, payments: Sequence[Payment] = ()):
+    def __init__(self, ends: Ends):
+        tree = ends.tree
         self.game, self.num_players, self.is_converted, self.perfect_recall = tree.game, 2, tree.is_converted, True
         self.bindings = tree.bindings
-        sizes = [side.num_slots for side in sides]
-        self.num_slots = self.slot_capacity = sum(sizes)
-        records = [side.infosets.copy() for side in sides]
-        records[1]["first_slot"] += sizes[0]
-        for player, own in enumerate(records):
-            own["parent_slot"] = self._renumbered(own["parent_slot"], player, sizes[0])
-        infosets = np.concatenate(records)
-        self._blocks, self._places, self._length = list[np.ndarray](), dict[bytes, int](), 0
-        table = [self._end(tree, sides, end, sizes[0]) for end in range(ends.start, ends.stop)]
-        table += [self._payment(payment, sizes[0]) for payment in payments]
-        nodes = np.zeros(len(table), PUBLIC_NODE)  # no estimator but `full` goes over them
-        nodes["kind"], nodes["first"] = TERMINAL, np.arange(len(table))
+        self.num_slots = self.slot_capacity = sum(ends.sizes)
+        records = ends.infosets()
+        nodes = np.zeros(len(ends.rows), PUBLIC_NODE)  # no estimator but `full` goes over them
+        nodes["kind"], nodes["first"] = TERMINAL, np.arange(len(nodes))
         self.arrays = PublicArrays(
             nodes=read_only(nodes),
             chance=read_only(np.zeros(0, OUTCOME)),
             outcome_node=read_only(np.zeros(0, np.int32)),
-            infosets=read_only(infosets),
+            infosets=read_only(np.concatenate(records)),
             infoset_range=read_only(np.cumsum([0, *map(len, records)])),
-            slot_range=read_only(np.cumsum([0, *sizes])),
-            ends=read_only(np.array(table, np.int32).reshape(-1, 2, 4)),
-            scales=read_only(np.tile([1.0, -1.0], (len(table), 1))),
-            matrices=read_only(np.concatenate([np.zeros(0), *self._blocks])),
-            row_start=read_only(np.zeros(1, np.int64)),
-            change_hand=read_only(np.zeros(0, np.int32)),
-            change=read_only(np.zeros(0)),
-            **NO_TABLES,
+            slot_range=read_only(np.cumsum([0, *ends.sizes])),
+            **ends.arrays(),
             segments=read_only(np.zeros((0, 7), np.int64)),
             expansion=read_only(np.zeros(NUM_EXPANSION, np.int64)),
         )
         self.shape = Shape(tree.shape.max_depth, tree.shape.max_depth + 1, perfect_recall=True)
-        self.num_nodes = self.node_capacity = len(table)
-        self.num_infosets, self.found_infosets = len(infosets), self.arrays.infosets
-
-    def _renumbered(self, slots: np.ndarray, player: int, first: int) -> np.ndarray:
-        """Returns slots of the whole game for those of a player."""
-        return np.where(slots == EMPTY, self.num_slots + player, slots + first * player)
-
-    def _store(self, payoffs: np.ndarray) -> int:
-        """Returns where a matrix, ``[own hands, hands of the other player]``, begins; equal ones are stored once."""
-        own, others = payoffs.shape
-        padded = np.zeros((-(-own // BLOCK) * BLOCK, others))
-        padded[:own] = payoffs
-        block = np.ascontiguousarray(padded.reshape(-1, BLOCK, others).transpose(0, 2, 1)).reshape(-1)
-        place = self._places.setdefault(block.tobytes(), self._length)
-        if place == self._length:
-            self._blocks.append(block)
-            self._length += len(block)
-        return place
-
-    def _end(self, tree: PublicTree, sides: Sequence[Side], end: int, first: int) -> list[list[int]]:
-        rows = list[list[int]]()
-        payoffs = tree.arrays.scales[end, 0] * matrix_of(tree.arrays, end, 0)
-        for player, side in enumerate(sides):
-            slots = last_slots(tree, end, player)
-            weights, found = side.weights[slots], self._renumbered(side.slot_of[slots], player, first)
-            payoffs = payoffs * (weights[:, None] if player == 0 else weights)
-            rows.append([int(found[0]), int(found[1] - found[0]) if len(found) > 1 else 0, len(found), 0])
-        rows[0][MATRIX], rows[1][MATRIX] = self._store(payoffs), self._store(payoffs.T)
-        return rows
-
-    def _payment(self, payment: Payment, first: int) -> list[list[int]]:
-        player, count = payment.player, len(payment.values)
-        payoffs = (payment.values if player == 0 else -payment.values).reshape(-1, 1)
-        row = [payment.slot + first * player, payment.stride, count, self._store(payoffs)]
-        other = [self.num_slots + 1 - player, 0, 1, self._store(payoffs.T)]
-        return [row, other] if player == 0 else [other, row]
-
-
-def last_slots(tree: PublicTree, end: int, player: int) -> np.ndarray:
-    """Returns the player's last slot before an end for each hand, ``[num_hands]`` int64."""
-    slot, stride, hands = tree.arrays.ends[end, player, :MATRIX].tolist()
-    return slot + stride * np.arange(hands)
-
-
-def matrix_of(arrays: PublicArrays, end: int, player: int) -> np.ndarray:
-    """Returns the matrix of an end, without its scale, ``[own hands, hands of the other player]`` float64."""
-    own, others = int(arrays.ends[end, player, HANDS]), int(arrays.ends[end, 1 - player, HANDS])
-    begin, blocks = int(arrays.ends[end, player, MATRIX]), -(-own // BLOCK)
-    if begin >= 0:
-        block = arrays.matrices[begin : begin + blocks * others * BLOCK].reshape(blocks, others, BLOCK)
-        return block.transpose(0, 2, 1).reshape(-1, others)[:own]
-    starts = arrays.row_start[~begin : ~begin + own + 1]
-    change = np.zeros((own, others))
-    change[np.repeat(np.arange(own), np.diff(starts)), arrays.change_hand[starts[0] : starts[-1]]] = arrays.change[
-        starts[0] : starts[-1]
-    ]
-    return change.cumsum(axis=0)
+        self.num_nodes = self.node_capacity = len(nodes)
+        self.num_infosets, self.found_infosets = len(self.arrays.infosets), self.arrays.infosets

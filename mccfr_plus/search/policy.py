@@ -1,88 +1,141 @@
-"""`SearchPolicy`: an OpenSpiel policy that solves the subgame in which it is asked."""
+"""`SearchPolicy`: an OpenSpiel policy that solves the subgame in which it is asked, again at each own decision."""
 
+import time
 from typing import Any
 
 import numpy as np
 import pyspiel
+from open_spiel.python.bots.policy import PolicyBot
 
-from mccfr_plus.evaluation.strategies import JointPolicy
+from mccfr_plus.errors import BudgetError, ConfigError
+from mccfr_plus.evaluation.strategies import JointPolicy, require_player
 from mccfr_plus.minimizers import Minimizer
-from mccfr_plus.parameters import check_choice, check_whole
+from mccfr_plus.parameters import LARGEST, Seed, check_choice, check_number, check_whole, new_state
 from mccfr_plus.policies.table import TreePolicy
 from mccfr_plus.search.blueprint import AFTER_CHANCE, Blueprint
+from mccfr_plus.search.partial_game import subgame_at
 from mccfr_plus.search.resolving import DEFAULT_MINIMIZER, METHODS, Resolved, resolve
 from mccfr_plus.trees.public.public_tree import PublicTree
 
 
 class SearchPolicy(TreePolicy):
-    """A policy that plays a blueprint first, and from some public states on what subgame solving finds there.
+    """A policy that plays a blueprint first, and from some public states on what nested subgame solving finds.
 
-    It is a `TreePolicy`: `evaluate` and `exploitability` solve all subgames for both players, and judge the whole
-    policy exactly. A single state costs one subgame, whose result is kept. A player who never comes to a subgame plays
-    the blueprint in it.
+    A player solves the subgame that begins at `start` and then, from its solution on, that of each own decision in it,
+    with all actions of the game. It also does so after an opponent's action that the blueprint's game lacks, which
+    shall bring no more than the best other action. A player who never comes to a subgame goes on with what it has.
+
+    `evaluate` and `exploitability` solve all subgames for both players, and judge the whole policy exactly. A single
+    state costs the subgames on its path, whose results are kept.
 
     Args:
-        game: A two-player zero-sum game that has a public tree, or that tree.
-        blueprint: A policy of the game.
-        start: Where subgames begin: after so many actions of the players, or ``"chance"``: at the first decision after
-            the first public outcome of chance.
+        blueprint: A policy of a two-player zero-sum game that has a public tree.
+        game: The game that is played, or its public tree, perhaps with more actions than the blueprint's; see
+            `Blueprint`. By default that of the blueprint.
+        start: Where subgames begin: after so many actions, or after the first public outcome of ``"chance"``.
         method: ``"unsafe"``, ``"resolve"``, ``"maxmargin"`` or ``"reach"``; see `gadget`.
         iterations: Iterations of full traversals per subgame and player.
-        minimizer: The minimizer that solves it.
+        seconds: Wall-clock time for a move in place of `iterations`, for play. The policy depends on the machine then.
+        minimizer: The minimizer that solves subgames.
+
+    Attributes:
+        resolved: By the subgame's node and the player, what was found so far; None: played without search.
+        out_of_time: How often there was no time for a single iteration of a subgame.
 
     Raises:
-        GameError: If the game has no public tree, or is not zero-sum.
+        GameError: If the game has no public tree, is not zero-sum, or lacks what the blueprint's game has.
         PolicyError: If the blueprint lacks an information set.
         ConfigError: If no public state is at `start`, or another argument is out of range.
 
     Examples:
         >>> from mccfr_plus import Solver, exploitability, search
         >>> blueprint = Solver("leduc_poker", seed=1).run(3000).average_policy()
-        >>> policy = search.SearchPolicy("leduc_poker", blueprint, method="maxmargin")
+        >>> policy = search.SearchPolicy(blueprint, method="maxmargin", iterations=200)
         >>> exploitability("leduc_poker", policy) < exploitability("leduc_poker", blueprint)
         True
     """
 
     def __init__(
         self,
-        game: pyspiel.Game | str | PublicTree,
         blueprint: JointPolicy,
+        game: pyspiel.Game | str | PublicTree | None = None,
         start: int | str = AFTER_CHANCE,
         method: str = "maxmargin",
         *,
         iterations: int = 1000,
+        seconds: float | None = None,
         minimizer: Minimizer | str = DEFAULT_MINIMIZER,
     ):
         check_choice("method", method, METHODS)
         check_whole("iterations", iterations)
-        self.blueprint = Blueprint(game, blueprint, start)
+        if seconds is not None:
+            check_number("seconds", seconds, 0, LARGEST, "give a positive number, or None")
+        self.blueprint = Blueprint(blueprint, game, start)
         super().__init__(self.blueprint.tree, self.blueprint.strategy)  # type: ignore[arg-type]
-        self.method, self.iterations, self.minimizer = method, iterations, minimizer
-        self.resolved: dict[tuple[int, int], Resolved | None] = {}  # by subgame and player
+        self.tree: Any
+        self.method, self.iterations, self.seconds, self.minimizer = method, iterations, seconds, minimizer
+        self.resolved: dict[tuple[int, int], Resolved | None] = {}
+        self.out_of_time = 0
+        if seconds is not None:  # compiles, before the first move
+            places = ((each, player) for each in self.blueprint.subgames[::-1] for player in range(2))
+            place = next(each for each in places if self.blueprint.reaches(*each))
+            resolve(self.blueprint, *place, method, iterations=1, minimizer=minimizer)
+        self._plans = [self.blueprint, self.blueprint]  # by player: what it plays, and what it takes the other to play
 
     def strategy(self) -> np.ndarray:
-        """Returns the probabilities at all information sets, ``[num_slots]`` float64; solves what is not solved yet."""
-        for number in range(len(self.blueprint.subgames)):
+        """Returns the probabilities at all information sets, ``[num_slots]`` float64; solves what is not solved yet.
+
+        Raises:
+            ConfigError: If searches are limited by seconds.
+        """
+        if self.seconds is not None:
+            raise ConfigError(f"seconds={self.seconds:g} is for play: give iterations, which make one fixed policy.")
+        for subgame in self.blueprint.subgames:
+            last = int(self.tree.arrays.nodes[subgame.node]["last"])
             for player in range(2):
-                self._search(number, player)
+                for node in self._places(player, subgame.node, last):
+                    self._search(node, player)
         return super().strategy()
 
-    def _search(self, number: int, player: int) -> None:
-        if (number, player) in self.resolved:
+    def bot(self, player: int, seed: Seed = None) -> pyspiel.Bot:
+        """Returns an OpenSpiel bot that plays the policy for a player."""
+        require_player(self.game, player)
+        return PolicyBot(player, np.random.RandomState(int(new_state(seed)[0]) % 2**32), self)
+
+    def _places(self, player: int, begin: int, end: int) -> list[int]:
+        """Returns where the player searches, from the beginning of a subgame to one of its nodes or its end."""
+        own = self.blueprint.decisions(player, begin, end)
+        return own if own[:1] == [begin] else [begin, *own]
+
+    def _search(self, node: int, player: int, seconds: float | None = None) -> None:
+        """Solves a subgame for a player, given that those above are solved."""
+        if (node, player) in self.resolved:
             return
-        subgame, found = self.blueprint.subgames[number], None
-        if self.blueprint.reaches(subgame, player):
-            found = resolve(
-                self.blueprint, subgame, player, self.method, iterations=self.iterations, minimizer=self.minimizer
-            )
+        subgame, plan, found = subgame_at(self.tree, node), self._plans[player], None
+        if plan.reaches(subgame, player):
+            limits: dict[str, Any] = {"iterations": self.iterations, "seconds": seconds, "minimizer": self.minimizer}
+            try:
+                found = resolve(plan, subgame, player, self.method, **limits)
+            except BudgetError:
+                self.out_of_time += 1
+        if found is not None:
+            both = (found.strategy, found.opponent) if player == 0 else (found.opponent, found.strategy)
+            self._plans[player] = plan.after(subgame, player, both)
             self._strategy[subgame.slots[player]] = found.strategy
-        self.resolved[number, player] = found
+        self.resolved[node, player] = found
 
     def _actions_and_probabilities(self, infoset: int) -> list[tuple[int, float]]:
-        player = int(self.tree.arrays.infosets[infoset]["player"])
-        number = self.blueprint.subgame_of(infoset, player)
-        if number is not None:
-            self._search(number, player)
+        nodes, player = self.tree.arrays.nodes, int(self.tree.arrays.infosets[infoset]["player"])
+        own = np.flatnonzero(nodes["kind"] == player)
+        node = int(own[np.searchsorted(nodes["first"][own], infoset, side="right") - 1])
+        begins = [subgame.node for subgame in self.blueprint.subgames if subgame.node <= node]
+        if begins and node < nodes["last"][begins[-1]]:
+            on_path = [each for each in self._places(player, begins[-1], node + 1) if nodes["last"][each] > node]
+            left = [each for each in on_path if (each, player) not in self.resolved]
+            end = time.perf_counter() + (self.seconds or 0.0)
+            for number, each in enumerate(left):
+                spare = (end - time.perf_counter()) / (len(left) - number)
+                self._search(each, player, None if self.seconds is None else max(spare, 1e-9))
         return super()._actions_and_probabilities(infoset)
 
     def __reduce__(self) -> tuple[Any, ...]:

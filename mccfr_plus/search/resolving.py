@@ -4,26 +4,19 @@ The resolving player has followed the blueprint. The opponent is free: a gadget 
 than a best response to the blueprint would get.
 """
 
+import time
 from typing import NamedTuple
 
 import numpy as np
 
-from mccfr_plus.errors import PolicyError
+from mccfr_plus.errors import BudgetError, PolicyError
 from mccfr_plus.evaluation.exact import Evaluator
+from mccfr_plus.kernels.compile import kernel
 from mccfr_plus.minimizers import Minimizer
-from mccfr_plus.parameters import check_choice, check_whole
+from mccfr_plus.parameters import check_choice
 from mccfr_plus.search.blueprint import Blueprint
-from mccfr_plus.search.partial_game import (
-    PartialGame,
-    Payment,
-    Side,
-    Subgame,
-    entering,
-    hands_before,
-    kept,
-    last_slots,
-    matrix_of,
-)
+from mccfr_plus.search.ends import Payment, ends_of
+from mccfr_plus.search.partial_game import PartialGame, Subgame, entering, hands_before, kept
 from mccfr_plus.solver.solver import Solver
 
 DEFAULT_MINIMIZER = "pdcfr+"  # at the root of maxmargin's gadget its error is a tenth of that of rm+
@@ -35,12 +28,17 @@ class Resolved(NamedTuple):
 
     Attributes:
         strategy: Its probabilities at the slots of the subgame, ``subgame.slots[player]``.
-        error: How far the gadget's solution is from an equilibrium of it, as NashConv: with a safe method the
-            opponent's best response in the whole game gains at most this.
+        opponent: Those of the opponent in the gadget's solution, which unsafe search goes on from.
+        error: How far the gadget's solution is from an equilibrium of it, as NashConv.
+        excess: Sum over the opponent's hands of what a best response gets beyond what the method allows: at most this
+            is what the opponent's best response in the whole game gains by the new strategy. With a safe method and an
+            exact solution it is 0, but not behind actions that the blueprint's game lacks.
     """
 
     strategy: np.ndarray
+    opponent: np.ndarray
     error: float
+    excess: float
 
 
 def gadget(blueprint: Blueprint, subgame: Subgame, player: int, method: str = "maxmargin") -> PartialGame:
@@ -57,38 +55,37 @@ def gadget(blueprint: Blueprint, subgame: Subgame, player: int, method: str = "m
     check_choice("method", method, METHODS)
     tree, opponent = blueprint.tree, 1 - player
     resolver = kept(tree, player, [subgame], blueprint.reach)
+    hands, is_choice = hands_before(tree, subgame, opponent), method == "resolve"
     if method == "unsafe":
         other = kept(tree, opponent, [subgame], blueprint.reach)
-        return PartialGame(tree, _ordered(player, resolver, other), subgame.ends)
-    hands = hands_before(tree, subgame, opponent)
-    values = blueprint.values(opponent, subgame)[hands.slots]
-    if method == "resolve":
-        payment = Payment(opponent, 1, 2, values)
     else:
-        if method == "reach":
-            values = values + blueprint.gifts[opponent][hands.slots]
+        other = entering(tree, subgame, opponent, hands, per_hand=is_choice)
+    ends = ends_of(tree, [resolver, other] if player == 0 else [other, resolver], subgame.ends, blueprint.decoded)
+    if method == "unsafe":
+        return PartialGame(ends)
+    values = _allowed(blueprint, subgame, opponent, method)
+    if is_choice:
+        ends.pay(Payment(opponent, 1, 2, values))
+    else:
         # A hand that the opponent cannot hold here would have a margin of 0.
+        _pass_up(tree.arrays.infosets[subgame.infosets[opponent]], ends.met)
         never = abs(values).max() + tree.game.max_utility() - tree.game.min_utility()
-        possible = _possible(blueprint, subgame, resolver, opponent)[hands.slots]
-        payment = Payment(opponent, 0, 1, np.where(possible, -values, -never))
-    entry = entering(tree, subgame, opponent, hands, per_hand=method == "resolve")
-    return PartialGame(tree, _ordered(player, resolver, entry), subgame.ends, [payment])
+        ends.pay(Payment(opponent, 0, 1, np.where(ends.met[hands.slots], -values, -never)))
+    return PartialGame(ends)
 
 
-def _ordered(player: int, own: Side, other: Side) -> list[Side]:
-    return [own, other] if player == 0 else [other, own]
+def _allowed(blueprint: Blueprint, subgame: Subgame, opponent: int, method: str) -> np.ndarray:
+    values = blueprint.allowed(opponent, subgame)
+    return values + blueprint.gifts[opponent].get(subgame.node, 0.0) if method == "reach" else values
 
 
-def _possible(blueprint: Blueprint, subgame: Subgame, resolver: Side, player: int) -> np.ndarray:
-    """Returns at which of the player's slots it can get anything but 0 in the subgame, ``[num_slots + 2]`` bool."""
-    tree, found = blueprint.tree, np.zeros(blueprint.tree.num_slots + 2, bool)
-    for end in range(subgame.ends.start, subgame.ends.stop):
-        own, other = (last_slots(tree, end, each) for each in (player, 1 - player))
-        np.logical_or.at(found, own, (matrix_of(tree.arrays, end, player) * resolver.weights[other] != 0).any(1))
-    for record in tree.arrays.infosets[subgame.infosets[player]][::-1]:
-        first = record["first_slot"]
-        found[record["parent_slot"]] |= found[first : first + record["num_actions"]].any()
-    return found
+@kernel
+def _pass_up(infosets, met):
+    """Marks the parents of marked slots. `met` is modified in place."""
+    for index in range(len(infosets) - 1, -1, -1):
+        record = infosets[index]
+        for slot in range(record["first_slot"], record["first_slot"] + record["num_actions"]):
+            met[record["parent_slot"]] |= met[slot]
 
 
 def resolve(
@@ -98,27 +95,39 @@ def resolve(
     method: str = "maxmargin",
     *,
     iterations: int = 1000,
+    seconds: float | None = None,
     minimizer: Minimizer | str = DEFAULT_MINIMIZER,
 ) -> Resolved:
     """Returns the strategy of a player who resolves a subgame; see `gadget` for the methods.
 
     Args:
         blueprint: What is played before, and what the opponent is held to.
-        subgame: One of ``blueprint.subgames``.
+        subgame: One of ``blueprint.subgames``; in nested search a later one, see `Blueprint.after`.
         player: The player whose strategy it is.
         method: One of `METHODS`.
         iterations: Iterations of `Solver` with ``"full"``.
+        seconds: Wall-clock time for making and solving the gadget, in place of `iterations`.
         minimizer: Its minimizer.
 
     Raises:
         PolicyError: If the blueprint of the player never comes to the subgame.
+        BudgetError: If there is no time for a single iteration.
     """
-    check_whole("iterations", iterations)
+    begin = time.perf_counter()
     if not blueprint.reaches(subgame, player):
         raise PolicyError(f"player {player} never plays to the public state {subgame.node} of {blueprint.tree.game}.")
     game = gadget(blueprint, subgame, player, method)
-    strategy = Solver(game, "full", minimizer).run(iterations).average_strategy()
-    slots = subgame.slots[player]
-    begin = int(game.arrays.slot_range[player + 1]) - (slots.stop - slots.start)
-    error = Evaluator(game).evaluate(strategy).nash_conv
-    return Resolved(strategy[begin : begin + slots.stop - slots.start], error)
+    solver = Solver(game, "full", minimizer)
+    if seconds is None:
+        solver.run(iterations)
+    elif (left := seconds - (time.perf_counter() - begin)) > 0:
+        solver.run(seconds=left)
+    if not solver.iterations:
+        raise BudgetError(f"seconds={seconds:g}: no time for a single iteration of the subgame: give more.")
+    strategy, opponent, inside = solver.average_strategy(), 1 - player, list[np.ndarray]()
+    for slots, end in zip(subgame.slots, game.arrays.slot_range[1:].tolist(), strict=True):
+        inside.append(strategy[end - (slots.stop - slots.start) : end])
+    error, hands = Evaluator(game).evaluate(strategy).nash_conv, hands_before(blueprint.tree, subgame, opponent).slots
+    gained = blueprint.after(subgame, player, inside).values(opponent, subgame)[hands]
+    excess = float(np.maximum(gained - _allowed(blueprint, subgame, opponent, method), 0.0).sum())
+    return Resolved(inside[player], inside[opponent], error, excess)

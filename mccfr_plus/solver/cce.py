@@ -36,7 +36,7 @@ class CoarseCorrelatedEquilibrium(NamedTuple):
     Attributes:
         profiles: ``[iterations, num_slots]`` float64: the strategies of all players, by slots of the tree.
         values: ``[num_players]`` float64, expected payoffs.
-        gaps: ``[num_players]`` float64: each player's gain from its best plan against the distribution.
+        gaps: ``[num_players]`` float64: the gain of each player's best response to the distribution.
 
     Examples:
         >>> import mccfr_plus
@@ -51,7 +51,7 @@ class CoarseCorrelatedEquilibrium(NamedTuple):
 
     @property
     def gap(self) -> float:
-        """The largest gap: 0 in a coarse correlated equilibrium."""
+        """The largest gap, which is 0 in a coarse correlated equilibrium."""
         return float(self.gaps.max())
 
 
@@ -82,7 +82,7 @@ def solve_cce(
     tree.require_perfect_recall("a coarse correlated equilibrium")
     if iterations * tree.num_slots * 8 > _MOST_BYTES:
         most = _MOST_BYTES // (8 * tree.num_slots)
-        raise ConfigError(f"iterations={iterations:,}: give at most {most:,}, as profiles may take 8 GB.")
+        raise ConfigError(f"iterations={iterations:,}: give at most {most:,}, since profiles may take at most 8 GB.")
     arrays, size = tree.arrays_with_leaves, tree.num_slots + tree.num_players
     scratch = new_scratch(arrays, tree.shape, new_state(seed))
     profiles, earned = np.empty((iterations, tree.num_slots)), np.zeros(tree.num_players)

@@ -20,15 +20,19 @@ from mccfr_plus.games import PyspielGame, RulesGame, compiled_rules
 from mccfr_plus.minimizers import RegretMatching
 from mccfr_plus.parameters import bytes_of
 from mccfr_plus.solver.config import SolverConfig
+from mccfr_plus.trees.arrays import INFOSET
 from mccfr_plus.trees.by_rules.histories import openings_of
 from mccfr_plus.trees.by_rules.implicit_tree import ImplicitTree, is_keyed, rules_to_traverse, tree_bytes
 from mccfr_plus.trees.by_rules.payoff_matrix import BYTES_PER_ENTRY
 from mccfr_plus.trees.game_tree import DEFAULT_MAX_NODES_OF_RULES, GameTree, compile_game, given_tree
+from mccfr_plus.trees.info_states import key_places
 from mccfr_plus.trees.lazy_tree import INFOSET_COST, NODE_COST, SLOT_ACTION_COST, LazyTree
 from mccfr_plus.trees.loading import is_converted, load_game
-from mccfr_plus.trees.memory import MemoryPlan, plan_memory, release_unused, resident_bytes
+from mccfr_plus.trees.memory import MemoryPlan, available_bytes, plan_memory, release_unused, resident_bytes
 from mccfr_plus.trees.needs import HISTORIES, INFOSETS, NODES, PUBLIC
+from mccfr_plus.trees.public.dealt import Prediction, predicted_sizes
 from mccfr_plus.trees.public.public_tree import PublicTree, predict
+from mccfr_plus.trees.public.suits import suit_symmetries
 from mccfr_plus.trees.scratch import DRAWN, TOUCHED, new_scratch
 from mccfr_plus.trees.size_estimate import SizeEstimate, as_text, number_of, probe_size
 from mccfr_plus.trees.tree import Tree
@@ -67,7 +71,8 @@ _SYMMETRY_FACTOR = 1.5  # times as long for a history
 # if an iteration has at most half as many products: a stored tree has two per terminal node.
 _LEAST_HISTORIES_OF_PUBLIC = 1_000_000
 # leduc_ranks(ranks=13) and liars_dice(numdice=2,dice_sides=5) with rm+, November 2026.
-_SECONDS_PER_PRODUCT, _SECONDS_PER_PUBLIC_SLOT, BYTES_PER_PUBLIC_SLOT = 3e-10, 8e-9, 90
+_SECONDS_PER_PRODUCT, _SECONDS_PER_PUBLIC_SLOT = 3e-10, 8e-9
+_MOST_PUBLIC_SLOTS = np.iinfo(np.int32).max - 2
 
 _NUMBER = np.dtype(np.float64).itemsize
 _NUMBERS_OF_POLICY = 3  # per slot, while an average policy is made: its strategy, and the policy's two arrays
@@ -94,7 +99,9 @@ def choose(
         if kind == "lazy":
             _require_short_traversals(game, config)
         return replace(config, tree=kind), tree, ""
-    is_public: tuple[dict[str, Any], str] = {"estimator": "full"}, ""
+    rules = compiled_rules(game) if kind == "public" else None
+    merges = rules is not None and rules.deal is not None and len(suit_symmetries(rules.deal)) > 1
+    is_public: tuple[dict[str, Any], str] = {"estimator": "full", **({"symmetry": True} if merges else {})}, ""
     chosen, reason = is_public if kind == "public" else _components_for(kind, game, tree, estimate)
     return SolverConfig.from_specs(**{**chosen, **given, "tree": kind}), tree, why + reason
 
@@ -103,7 +110,7 @@ def _estimated_kind(
     game: pyspiel.Game, config: SolverConfig, on_public: SolverConfig, estimate: SizeEstimate
 ) -> tuple[str, str]:
     """Returns the kind of tree for a game of this size, and the reason. A public tree is for `on_public`."""
-    if _may_be_public(game, on_public) and (why := _why_public(game, estimate)):
+    if _may_be_public(game, on_public) and (why := _why_public(game, on_public, estimate)):
         return "public", why
     max_nodes = _max_nodes(game)
     if estimate.fits(max_nodes, _MAX_BYTES):
@@ -156,17 +163,18 @@ def _may_be_public(game: pyspiel.Game, config: SolverConfig) -> bool:
     return is_plain and serves and game.num_players() == 2 and compiled_rules(game) is not None
 
 
-def _why_public(game: pyspiel.Game, estimate: SizeEstimate) -> str | None:
+def _why_public(game: pyspiel.Game, config: SolverConfig, estimate: SizeEstimate) -> str | None:
     """Returns why the public tree is chosen; None if there is none, or a stored tree is about as fast."""
     rules, leaves = compiled_rules(game), number_of(estimate.terminal_nodes.log10)
     if rules is None or not rules.sizes.perfect_recall:
         return None
     if number_of(estimate.histories.log10) < _LEAST_HISTORIES_OF_PUBLIC:
         return None
-    slots, products = predict(rules, leaves) or (math.inf, math.inf)
+    if (found := predict(rules, leaves)) is None:
+        return None
+    products, num_bytes = found.products, public_bytes(config, rules, found)
     is_faster = products <= leaves or not estimate.fits(DEFAULT_MAX_NODES_OF_RULES, _MAX_BYTES)
-    seconds = products * _SECONDS_PER_PRODUCT + slots * _SECONDS_PER_PUBLIC_SLOT
-    num_bytes = slots * BYTES_PER_PUBLIC_SLOT
+    seconds = products * _SECONDS_PER_PRODUCT + found.slots * _SECONDS_PER_PUBLIC_SLOT
     if not is_faster or num_bytes > _MAX_BYTES:
         return None
     return (
@@ -214,16 +222,20 @@ def tree_for(game: pyspiel.Game | str | GameTree, config: SolverConfig) -> Tree:
     """Returns the tree of a game for a solver; see `Solver` for errors."""
     public = game if isinstance(game, Tree) and PUBLIC in game.provides else None
     if public is not None or config.who_needs(PUBLIC):
-        if config.symmetry or config.tree not in ("auto", "public"):
-            raise ConfigError(f"tree={config.tree!r}, symmetry={config.symmetry} on a public tree: leave both out.")
+        if (config.symmetry and public is not None) or config.tree not in ("auto", "public"):
+            raise ConfigError(
+                f"tree={config.tree!r}, symmetry={config.symmetry} on a public tree: leave out both options."
+            )
         if reason := config.who_needs(HISTORIES, NODES):
             raise ConfigError(f"tree='public' with {reason}: that needs all histories. Use tree='compiled'.")
-        tree: Any = public or PublicTree(game)
+        if public is None:
+            _require_memory(compiled_rules(load_game(game)), config)
+        tree: Any = public or PublicTree(game, config.symmetry)
         return tree.for_threads(config.threads)
     if (tree := given_tree(game)) is not None:
         if config.symmetry or config.tree in ("lazy", "rules"):
             option = "symmetry=True" if config.symmetry else f"tree={config.tree!r}"
-            raise ConfigError(f"{option} with a tree that is compiled already: give the game itself.")
+            raise ConfigError(f"{option} with a compiled tree: pass the game itself.")
         return tree
     given, game = game, load_game(game)
     kind, tree, _ = _kind_and_tree(game, config, config)
@@ -256,7 +268,7 @@ def _kind_and_tree(
     tree = None
     if _may_be_public(game, on_public):
         tree = compiled_if_it_fits(game, kind, config.memory, progress, _LEAST_HISTORIES_OF_PUBLIC)
-        if tree is None and (why := _why_public(game, probe_size(game))):
+        if tree is None and (why := _why_public(game, on_public, probe_size(game))):
             return "public", None, why
     try:
         tree = tree or compiled_if_it_fits(game, "compiled" if reason else kind, config.memory, progress)
@@ -318,6 +330,29 @@ def _memory_plan(config: SolverConfig, num_players: int, rules: RulesGame | None
         infoset_bytes, slot_bytes = tree_bytes(rules)
         node, infoset, slot = 0, infoset_bytes + TOUCHED.itemsize + infoset, slot_bytes + slot
     return plan_memory(config.memory, node_cost=node, infoset_cost=infoset, slot_cost=slot)
+
+
+def public_bytes(config: SolverConfig, rules: RulesGame, found: Prediction) -> float:
+    """Returns the bytes of a public tree without merged suits, and of a solver while it evaluates its strategy."""
+    others = 2 * (config.threads - 1) / config.threads  # gradient and reach of other threads, in their parts
+    slot = _NUMBER * (3 + others) + np.dtype(config.dtype).itemsize * (2 + config.minimizer.num_tables)
+    if not config.estimator.needs_leaves:  # then stamps and what was seen of the average are in use
+        slot += _NUMBER + np.dtype(np.uint16).itemsize
+    infoset = INFOSET.itemsize + TOUCHED.itemsize + _NUMBER * key_places(rules.sizes)[1] + np.dtype(np.int32).itemsize
+    return found.slots * slot + found.infosets * infoset
+
+
+def _require_memory(rules: RulesGame | None, config: SolverConfig) -> None:
+    """Raises BudgetError if the public tree of a poker game and its solver do not fit into memory."""
+    if rules is None or rules.deal is None:
+        return
+    free = available_bytes() if config.memory is None else bytes_of(config.memory) - resident_bytes()
+    found = predicted_sizes(rules.deal)
+    if (num_bytes := public_bytes(config, rules, found)) > free or found.slots > _MOST_PUBLIC_SLOTS:
+        size = f"about {found.slots:,.0f} pairs of an information set and an action (at most {_MOST_PUBLIC_SLOTS:,})"
+        memory = f"{num_bytes / 1e9:,.3g} GB, and {free / 1e9:,.3g} GB are free"
+        why = f"has {size}, which take {memory}: give fewer bets, a later round, or fewer hands"
+        raise BudgetError(f"tree='public': {rules.short_name} {why}.")
 
 
 def bytes_on_top(tree: GameTree) -> int:

@@ -125,7 +125,7 @@ def _component(what: str, spec: Any, kind: type[Component]) -> Component:
     table = _TABLES[what]
     allowed = ", ".join(table)
     if not isinstance(spec, str):
-        raise ConfigError(f"{what}={spec!r}: give one of {allowed}, or an object of class {kind.__name__}.")
+        raise ConfigError(f"{what}={spec!r}: give one of {allowed}, or a {kind.__name__} object.")
     name, has_parameters = spec.partition("(")[0].strip(), "(" in spec
     if name not in table:
         near = difflib.get_close_matches(name, table, n=1)
@@ -260,8 +260,8 @@ class SolverConfig:
             check_switch(flag, getattr(self, flag))
         check_choice("tree", self.tree, TREES)
         check_choice("dtype", self.dtype, ("float64", "float32"))
-        if self.symmetry and self.tree not in ("auto", "rules"):
-            raise ConfigError(f"symmetry=True with tree={self.tree!r}: symmetries need rules, give tree='rules'.")
+        if self.symmetry and self.tree not in ("auto", "rules", "public"):
+            raise ConfigError(f"symmetry=True with tree={self.tree!r}: give tree='rules', or 'public' in poker.")
         if self.memory is not None:
             bytes_of(self.memory)
         check_choice("thread_mode", self.thread_mode, (DETERMINISTIC, FAST))

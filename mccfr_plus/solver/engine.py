@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from mccfr_plus.averages.average import Mechanism, settled
-from mccfr_plus.errors import GameError
+from mccfr_plus.errors import ConfigError, GameError
 from mccfr_plus.estimators import SamplingWeights
 from mccfr_plus.estimators.escher import refresh_values
 from mccfr_plus.estimators.traversal import NO_PLAYER, list_nothing, max_visits
@@ -17,7 +17,7 @@ from mccfr_plus.evaluation.exact import normalize
 from mccfr_plus.evaluation.strategies import sampling_strategy_of
 from mccfr_plus.kernels.interrupts import deferred_signals
 from mccfr_plus.solver.config import SolverConfig, composed
-from mccfr_plus.solver.loop import NO_TEAM, Settings, State, loop, new_team
+from mccfr_plus.solver.loop import IS_TOO_LONG, MOST_LISTED, NO_TEAM, Settings, State, loop, new_team
 from mccfr_plus.trees.expansion import EXPANDING, FULL, INTERRUPTED, LIST_FULL, STATUS, interrupt
 from mccfr_plus.trees.needs import HISTORIES, INFOSETS, NO_VALUES, RULES
 from mccfr_plus.trees.scratch import Scratch, new_scratch
@@ -76,7 +76,7 @@ class Engine:
             if INFOSETS in tree.provides:
                 self.sampling = sampling_strategy_of(tree, estimator)
         options: dict[str, Any] = {
-            "max_visits": self._max_visits() * (config.batch if config.is_team else 1),
+            "max_visits": self._max_visits(),
             "sample_per_infoset": estimator.sample_per_infoset,
             "values": self.baselines,
             "stride": 1 if config.is_team else config.threads,
@@ -95,7 +95,7 @@ class Engine:
         shared = config.shares_parts(tree)
         self.run = composed(loop, config, self.average_method, tree_slots=tree.bindings, may_end=may_end, shared=shared)
         state = State(self.strategy, self.tables, self.average)
-        team = new_team(self.scratches) if config.is_team else NO_TEAM
+        self._team = team = new_team(self.scratches) if config.is_team else NO_TEAM
         settings = map(self._settings, self.parameters)
         self._arguments = [(self._arrays, state, *each, team) for each in zip(self.scratches, settings, strict=True)]
         self._only = None if may_end or config.threads > 1 else self._arguments[0]
@@ -114,6 +114,11 @@ class Engine:
         return self.average if wanted == SamplingWeights.AVERAGE else self.sampling
 
     def _max_visits(self) -> int:
+        """Returns the room for visits: those of one traversal or, in a team, of a batch."""
+        most = self._most_visits()
+        return most + min(most * (self.config.batch - 1), MOST_LISTED) if self.config.is_team else most
+
+    def _most_visits(self) -> int:
         tree, estimator, method = self.tree, self.config.estimator, self.average_method
         is_own = method.mechanism in (Mechanism.OWN_TRAVERSAL, Mechanism.OWN_HISTORY)
         if not is_own and method.list_visit is list_nothing:
@@ -226,6 +231,12 @@ class Engine:
         """Raises the error that has ended the loop, if any."""
         tree = self.tree
         tree.check()
+        if self.config.is_team and self._team[0, IS_TOO_LONG]:
+            self._team[0, IS_TOO_LONG] = 0
+            what = (
+                f"batch={self.config.batch}: a thread's traversals of one gradient visit over {MOST_LISTED:,} histories"
+            )
+            raise ConfigError(f"{what}, which the average must list: give a smaller batch.")
         if INFOSETS not in tree.provides and tree.game.max_game_length() >= _MANY_MOVES:
             infosets = tree.found_infosets
             first = infosets["first_slot"][infosets["parent_slot"] >= tree.slot_capacity]

@@ -15,7 +15,7 @@ MOST_ENTRIES = 20_000  # of a linear program that takes a second or two
 
 
 class GameValue(NamedTuple):
-    """Bounds of player 0's payoff under optimal play: its payoff against a best response, and its best response's.
+    """Bounds on player 0's payoff under optimal play, from each player's best-response value.
 
     Examples:
         >>> import mccfr_plus
@@ -41,11 +41,11 @@ def game_value(game: pyspiel.Game | str | GameTree, precision: float = 1e-5) -> 
 
     Args:
         game: The game, its name or its tree.
-        precision: Half the largest distance between the bounds, at least 1e-12 of the range of payoffs.
+        precision: Half of the maximum distance between the bounds; at least 1e-12 of the payoff range.
 
     Raises:
         ConfigError: If the precision is too small for the rounding of payoffs.
-        GameError: If the game does not have two players, or their payoffs do not add up to 0.
+        GameError: If the game is not a two-player zero-sum game.
 
     Examples:
         >>> import mccfr_plus
@@ -60,7 +60,7 @@ def game_value(game: pyspiel.Game | str | GameTree, precision: float = 1e-5) -> 
         return GameValue(equilibrium.lower, equilibrium.upper, 0)
     least = _ROUNDING * float(tree.payoff_range[0])
     if precision < least:
-        raise ConfigError(f"precision={precision!r}: payoffs are rounded to more, give at least {least:.2g}.")
+        raise ConfigError(f"precision={precision!r}: rounding of payoffs is larger; give at least {least:.2g}.")
     solver = Solver(tree, estimator="full", minimizer="dcfr")
     solver.run(target_exploitability=precision)
     first, second = solver.evaluate().best_response_values.tolist()

@@ -37,8 +37,8 @@ _EVALUATION_SHARE = 0.1
 class Progress:
     """The state of a run, passed to its callbacks after each chunk of iterations.
 
-    `iterations` and `nodes_touched` include earlier runs of the solver, `seconds` does not; `is_last`: a limit is
-    reached; `evaluation`: of the average policy, if there was one since the last call, else None.
+    `iterations` and `nodes_touched` include the solver's earlier runs, `seconds` does not. `is_last` says that a limit
+    has been reached. `evaluation` is the evaluation of the average policy since the last call, if any, else None.
 
     Examples:
         >>> import mccfr_plus
@@ -109,7 +109,7 @@ class History:
         if x not in AXES:
             raise ConfigError(f"x={x!r}: give one of {', '.join(AXES)}.")
         if not len(self):
-            raise ConfigError("nothing was measured yet: give run(..., evaluate_every=SECONDS).")
+            raise ConfigError("there are no measurements yet: call run(..., evaluate_every=SECONDS).")
         require_library("matplotlib")
         if axes is None:
             from matplotlib import pyplot
@@ -198,7 +198,7 @@ class IterativeSolver(abc.ABC):
 
     @abc.abstractmethod
     def state(self) -> dict[str, np.ndarray]:
-        """Returns all arrays that carry from one iteration to the next, by name: views or copies."""
+        """Returns all arrays that persist between iterations, by name: views or copies."""
 
     @abc.abstractmethod
     def _prepare(self) -> None: ...
@@ -311,7 +311,7 @@ class IterativeSolver(abc.ABC):
         if self.iterations == before:
             when, why = ("before", self.unfinished) if self.unfinished else ("within", "its gradients take longer")
             which = f"iteration {before + 1:,}" if before else "the first iteration"
-            logger.warning("ended %s %s (%s): give more time.", when, which, why)
+            logger.warning("ended %s %s (%s): allow more time.", when, which, why)
 
     def _begin_phase(self, phase: str) -> None:
         """Shows the phase of the current iteration on the progress bar."""

@@ -95,6 +95,7 @@ def ACCUMULATE(tree, strategy, average, scratch, player, weight):
 SIZE = 0  # number of threads
 IS_WHOLE = 1  # whether the first thread has found the gradient whole and added it up
 YIELD = 2  # address of the system's function that lets another thread run, or 0
+IS_TOO_LONG = 3  # whether a thread has listed more than `MOST_LISTED` visits
 ARRIVED = 8  # threads waiting at the barrier
 ROUND = 16  # how often all have passed it
 _ROW = 24
@@ -103,6 +104,8 @@ _ROW = 24
 _GRADIENT, _TOUCHED, _NUM_TOUCHED, _BEHIND, _VISITS, _COUNTS, _NUM_VISITS = range(7)
 
 SPINS = Constant("SPINS", 4000, "Looks at the barrier before another thread may run: some microseconds.")
+
+MOST_LISTED = 1 << 26  # visits of a batch, after which its thread begins no further traversal
 
 NO_TEAM = np.zeros((0, _ROW), np.int64)  # where each thread makes gradients of its own
 
@@ -279,10 +282,13 @@ def loop(tree, state, scratch, settings, team, iterations):
                     break
                 if LISTS_VISITS() and not TEAM():
                     add_visits(strategy, average, scratch, weight_once(counts, place + number, weight / batch))
+                if LISTS_VISITS() and TEAM() and counts["num_visits"] > MOST_LISTED:
+                    team[0, IS_TOO_LONG] = 1
+                    break
             if TEAM():
                 wait(team)
                 # Read once: another thread, or Ctrl-C, may change it meanwhile.
-                is_whole = is_leader and load_word(tree.expansion, STATUS) == EXPANDING
+                is_whole = is_leader and load_word(tree.expansion, STATUS) == EXPANDING and team[0, IS_TOO_LONG] == 0
             if SHARED() and is_whole:
                 for thread in range(1, team[0, SIZE]):
                     move_tops(tree, scratch, player, team[thread + 1, _GRADIENT], len(scratch.gradient))

@@ -96,7 +96,7 @@ def header_of_run(path: str | os.PathLike, solver: Any) -> dict[str, Any]:
             )
             raise CheckpointError(
                 f"{path} belongs to another run: its {_LABELS.get(name, name)} is {theirs}, and the solver's is "
-                f"{ours}. Create the solver with the same settings, or give another file."
+                f"{ours}. Create the solver with the same settings, or choose another file."
             )
     return header
 
@@ -110,8 +110,8 @@ def arguments_of(path: str | os.PathLike, header: dict[str, Any]) -> dict[str, A
         component = header[name]
         if component is not None and component["spec"] is None:
             raise CheckpointError(
-                f"{path} was made with {name}={component['text']}, which no text describes: make a solver with it, and "
-                "call its restore(path)."
+                f"{path} was written with {name}={component['text']}, which no text describes: create a solver with it "
+                "and call restore(path)."
             )
         arguments[name] = component and component["spec"]
     return arguments

@@ -44,8 +44,8 @@ class Solver(IterativeSolver):
         game: A `pyspiel.Game`, a game string, or a `GameTree`.
         estimator: An `Estimator` or its short name: full, chance, opponent, external, outcome, balanced,
             average_strategy, escher, public_chance; with parameters as in ``"outcome(epsilon=0.3)"``.
-        minimizer: A `Minimizer` or its short name: rm, rm+, linear, linear+, dcfr, dcfr_pruning, dcfr+, hs_dcfr,
-            prm, prm+, pdcfr+, sapcfr+, apcfr+, smooth_prm+, rtcfr+, mmd, reg_cfr, hedge, ftrl, omd.
+        minimizer: A `Minimizer` or its short name: rm, rm+, linear, linear+, dcfr, dcfr_pruning, dcfr+, hs_dcfr, prm,
+            prm+, pdcfr+, sapcfr+, apcfr+, smooth_prm+, rtcfr+, mmd, reg_cfr, hedge, ftrl, omd.
         averaging: A `PowerAverage` or its short name: uniform, linear, power, exact, lazy, stochastic, sampled,
             optimistic, last. Default: the average of the minimizer's paper: linear for rm+ and linear, power(gamma=2)
             for dcfr and prm+, uniform otherwise.
@@ -53,34 +53,35 @@ class Solver(IterativeSolver):
             Default: True, unless a traversal serves all players.
         batch: Number of traversals that are averaged into one gradient (Farina et al. 2020 use 100).
         baseline: Control variates that reduce the variance of sampled gradients: True, a `Baseline`, or None.
-        seed: An integer for a repeatable run (bitwise, on one machine), a numpy generator, or None. Where the tree
-            grows, several threads number information sets in an order that varies: arrays are equal up to this order.
+        seed: An integer for a repeatable run (bitwise, on one machine), a numpy generator, or None. On a lazy tree,
+            several threads number the information sets in varying order, and arrays are equal up to this order.
         threads: Number of threads that traverse the game.
-        thread_mode: ``"deterministic"``: a gradient is the mean of ``threads * batch`` traversals, added up in the
-            order of threads; results depend on seed and number of threads alone. ``"fast"``: threads run iterations of
-            their own on shared tables, without waiting; some updates are lost, and no two runs are alike.
-        tree: ``"compiled"``: the whole tree is built first; ``"rules"``: no history is stored, traversals follow the
-            game's compiled rules; ``"lazy"``: nodes are expanded when they are first sampled; ``"auto"``: the first of
-            these that is possible. Compiled and lazy trees give bitwise identical results. ``"public"``: traversals of
-            the public tree serve all private hands at once, in two-player games in which only hands are private.
-        memory: Limit of the whole process, such as ``"4GB"``; None: half of what is free. When a tree that grows
-            reaches it, `run` ends with the result so far.
-        symmetry: Whether infosets that a symmetry of the rules maps to each other, such as a turn of the board, count
-            as one. The policy is then symmetric. Needs ``tree="rules"``.
+        thread_mode: ``"deterministic"``: a gradient is the mean of ``threads * batch`` traversals, summed in the order
+            of threads; results depend only on the seed and the number of threads. ``"fast"``: each thread runs its own
+            iterations on shared tables without waiting; some updates are lost, and results are not repeatable.
+        tree: ``"compiled"``: the whole tree is built first; ``"rules"``: no history is stored, and traversals follow
+            the game's compiled rules; ``"lazy"``: nodes are expanded when they are first sampled; ``"public"``: one
+            traversal of the public tree serves all private hands, in two-player games in which only hands are private;
+            ``"auto"``: public if predicted to be faster, otherwise the first of the first three that is possible.
+            Compiled and lazy trees give bitwise identical results.
+        memory: Memory limit of the whole process, such as ``"4GB"``. Default: half of the free memory. When a lazy tree
+            reaches the limit, `run` ends with the result so far.
+        symmetry: Whether to merge infosets that are equivalent under a symmetry of the rules, such as a rotation of the
+            board. The policy is then symmetric. Needs ``tree="rules"``.
         dtype: ``"float64"``, or ``"float32"`` for the strategy, its average and the minimizer's tables, to save
             memory on a public tree.
 
     Attributes:
         config, estimator, minimizer, averaging: Components and options.
         game, tree: The `pyspiel.Game` and its `Tree`.
-        seed: The seed, if it was an integer; else None.
+        seed: The seed if it is an integer, else None.
         seconds: Duration of all runs so far, including those before a checkpoint.
-        cpu_seconds: CPU seconds of this process in all runs of this object, without compiling.
+        cpu_seconds: CPU seconds of this process in all runs of this object, without compilation.
         history: Measurements of `run` with ``evaluate_every`` or ``target_exploitability``; checkpoints keep it.
 
     Raises:
-        GameError: If the game cannot be compiled, or a component is wrong for it (imperfect recall).
-        ConfigError: If a component is unknown, its parameters are out of range, or components do not go together.
+        GameError: If the game cannot be compiled, or a component does not support it (imperfect recall).
+        ConfigError: If a component is unknown, its parameters are out of range, or components cannot be combined.
 
     Examples:
         >>> import mccfr_plus
@@ -138,7 +139,7 @@ class Solver(IterativeSolver):
 
     @property
     def stopped(self) -> str | None:
-        """Why the last run has ended before its limit, and what would help; else None."""
+        """Why the last run ended before its limit, with a remedy; otherwise None."""
         return self._engine.stopped
 
     # --- running ---
@@ -162,7 +163,7 @@ class Solver(IterativeSolver):
 
     @property
     def unfinished(self) -> str | None:
-        """What must be done before the first iteration and is not; else None."""
+        """The step that is missing before the first iteration, if any; otherwise None."""
         return self._engine.unfinished
 
     @contextlib.contextmanager
@@ -196,9 +197,9 @@ class Solver(IterativeSolver):
         return self._engine.state()
 
     def average_strategy(self) -> np.ndarray:
-        """Returns the average strategy, ``[num_slots]`` float64; uniform where nothing was visited yet.
+        """Returns the average strategy, ``[num_slots]`` float64; uniform at infosets not yet visited.
 
-        Where the tree grows, the order of slots varies between runs with several threads; policies do not.
+        On a lazy tree with several threads, the order of slots varies between runs; policies do not.
         """
         return self._engine.average_strategy()
 
@@ -209,7 +210,7 @@ class Solver(IterativeSolver):
     def average_policy(self) -> TreePolicy | KeyedPolicy:
         """Returns a copy of the average policy, which converges to an equilibrium.
 
-        Without a compiled tree it is a `KeyedPolicy` over the information states found, uniform elsewhere.
+        Without a compiled tree, it is a `KeyedPolicy` over the information states found; uniform elsewhere.
         """
         return self._policy(self.average_strategy(), self._engine.masses)
 
@@ -220,18 +221,21 @@ class Solver(IterativeSolver):
     def _policy(self, strategy: np.ndarray, masses: Any = None) -> TreePolicy | KeyedPolicy:
         if INFOSETS not in self.tree.provides:
             return KeyedPolicy.of_tree(self.tree, strategy, masses)
-        if PUBLIC in self.tree.provides and self.tree.is_small:
-            return TreePolicy(self.tree.stored, self.tree.on_stored(strategy))
-        return TreePolicy(self.tree, strategy)
+        tree = self.tree
+        if PUBLIC in tree.provides:
+            tree, strategy = tree.whole, strategy[tree.slots_of_whole]
+            if tree.is_small:
+                return TreePolicy(tree.stored, tree.on_stored(strategy))
+        return TreePolicy(tree, strategy)
 
     def regrets(self, info_state: str, player: int | None = None) -> dict[int, float]:
-        """Returns {action: cumulative regret} at an information state, as the minimizer counts it.
+        """Returns {action: cumulative regret} at an information state, as the minimizer stores it.
 
-        The state is what ``state.information_state_string(player)`` gives; player=None: the player who has it.
+        `info_state` is a ``state.information_state_string(player)``; by default, `player` is the player who has it.
 
         Raises:
-            PolicyError: If the game has no such information state, or no traversal of a lazy tree has met it.
-            ConfigError: If the minimizer keeps no regrets (ftrl, omd), or with ``tree="rules"``, which keeps no texts.
+            PolicyError: If the game has no such information state, or no traversal of a lazy tree has reached it.
+            ConfigError: If the minimizer keeps no regrets (ftrl, omd), or with ``tree="rules"``, which stores no texts.
         """
         tree, engine = self.tree, self._engine
         infoset = tree.infoset(info_state, player)
@@ -248,17 +252,18 @@ class Solver(IterativeSolver):
     def set_tables(self, tables: np.ndarray) -> "Solver":
         """Sets the minimizer's tables, ``[num_tables, num_slots]``, and returns the solver itself.
 
-        The strategy changes at the next update. ConfigError if the shape is wrong or a number is not finite.
+        The strategy changes at the next update. Raises ConfigError if the shape is wrong or a number is not finite.
         """
         self._engine.tables[:, : self.tree.num_slots] = self._checked("tables", tables, self.tables().shape)
         return self
 
     def set_strategy(self, strategy: np.ndarray | pyspiel.Policy | Policy) -> "Solver":
-        """Sets the strategy that the next iteration will play, and returns the solver itself. Averages continue.
+        """Sets the strategy that the next iteration will play, and returns the solver itself. Averages are kept.
 
         Args:
-            strategy: ``[num_slots]`` numbers in the order of `current_strategy`, or, on a compiled tree, a policy; with
-                ``tree="rules"`` a policy that was solved so, which changes only what it has probabilities for.
+            strategy: ``[num_slots]`` numbers in the order of `current_strategy`, or a policy: on a compiled tree any
+                policy, with ``tree="rules"`` one solved in the same way, which changes only infosets for which it has
+                probabilities.
 
         Raises:
             ConfigError: If it is not a strategy: wrong shape, negative numbers, or sums other than 1.
@@ -293,7 +298,7 @@ class Solver(IterativeSolver):
     def evaluate(self) -> Evaluation:
         """Returns values, NashConv and exploitability of the average policy.
 
-        Compiles the game once if the tree is lazy, which is a BudgetError if it is too large; see
+        If the tree is lazy, the game is compiled once, and a BudgetError is raised if it is too large; see
         `mccfr_plus.evaluation` for bounds. With ``tree="rules"``, all cores traverse 20 billion histories in minutes.
         """
         if RULES in self.tree.provides and self.tree.perfect_recall:
@@ -332,13 +337,14 @@ class Solver(IterativeSolver):
     def from_checkpoint(
         cls, path: str | os.PathLike, game: AnyGame | None = None, *, memory: str | int | float | None = None
     ) -> Self:
-        """Returns a solver as it was when a checkpoint was written, with the parameters that the file names.
+        """Returns a solver in the state of a checkpoint, with the components and parameters in the file.
 
-        `game` is the game or its compiled tree, by default the game that the file names. `memory` may be changed.
+        `game` is the game or its compiled tree; by default, the game named in the file. `memory` may be changed.
 
         Raises:
-            CheckpointError: If the file is not a checkpoint, damaged, of another game, or of components that the class
-                does not run, that are user-defined or hold a policy: for the latter two, `restore` a solver with them.
+            CheckpointError: If the file is not a checkpoint, is damaged, or belongs to another game or another class of
+                solver; also if a component is user-defined or holds a policy: then create a solver with it and call
+                `restore`.
             GameError: If the game cannot be loaded or compiled.
         """
         header = checkpoints.read_header(path)

@@ -38,26 +38,26 @@ def abstract(
     """Returns a game with the same actions, chance and payoffs, in which players know less.
 
     With imperfect recall, an information state is the bucket and the history of public actions. With perfect recall, it
-    is the bucket, the player's earlier buckets and actions, and the history of public actions. What is public is
-    written in the fields of compiled rules that are not private, or else by OpenSpiel's public observer.
+    also has the player's earlier buckets and actions. The fields of compiled rules, or else OpenSpiel's public
+    observer, define which actions are public.
 
     Policies of the result are also policies of the real game: ``mccfr_plus.evaluate(game, policy)`` is exact there.
 
     Args:
         game: The real game; simultaneous moves are converted, as by `load_game`.
-        bucket: A function ``bucket(state, player)`` of the real `pyspiel.State`, which it must not change, to a number,
-            a text or a tuple of them (any hashable value whose `repr` tells it apart). It must depend on what the
-            player knows alone. Or a Numba kernel ``bucket(parameters, table, view, player)``, where `view` is what the
-            `look` of the game's compiled rules wrote, to a whole number from 0 to 2^62 - 1: with imperfect recall,
-            the abstract game is then traversed by rules, at full speed.
+        bucket: A function ``bucket(state, player)`` that maps the real `pyspiel.State`, without changing it, to a
+            number, a string or a tuple of them (any hashable value that its `repr` identifies). It must depend only on
+            the player's information. Or a Numba kernel ``bucket(parameters, table, view, player)`` that maps the output
+            `view` of `look` in the game's compiled rules to a whole number from 0 to 2^62 - 1: the abstract game is
+            then traversed by rules, at full speed. With perfect recall, a state keeps a hash of each player's past.
         recall: ``"imperfect"`` or ``"perfect"``.
-        key: A function like `bucket` that replaces the history of public actions, such as a coarser one.
+        key: A function like `bucket` whose result replaces the history of public actions.
 
     Raises:
-        GameError: If the game cannot be loaded, nothing says what is public, a bucket is not hashable, varies between
-            calls or depends on what the player does not know, or states of one information state have different legal
-            actions. The bucket is called at 1,000 sampled states at once, and later where it is needed.
-        ConfigError: If an argument is of another kind, or `bucket` is a kernel and the game has no compiled rules.
+        GameError: If the game cannot be loaded or does not define its public actions, a bucket is not hashable, varies
+            between calls or depends on hidden information, or states of one information state have different legal
+            actions. The bucket is called at 1,000 sampled states at once, and at other states when they are needed.
+        ConfigError: If an argument has the wrong type, or `bucket` is a kernel and the game has no compiled rules.
 
     Examples:
         >>> import mccfr_plus
@@ -83,7 +83,7 @@ class AbstractGame(pyspiel.Game):
     Attributes:
         real: The turn-based game.
         recall: ``"imperfect"`` or ``"perfect"``.
-        rules_game: Its compiled rules; None if the bucket is not a kernel, or recall is perfect.
+        rules_game: Its compiled rules; None if the bucket is not a kernel.
     """
 
     def __init__(self, real: pyspiel.Game, bucket: Any, recall: str, key: BucketOf | None):
@@ -103,7 +103,7 @@ class AbstractGame(pyspiel.Game):
                 pickle.dumps(given)
             except Exception as error:  # whatever the object raises
                 what = f"{self}: {name}={_name(given)} cannot be sent to another process ({type(error).__name__})"
-                raise GameError(f"{what}: give a function that a module defines, and no lambda.") from None
+                raise GameError(f"{what}: use a function defined at the top level of a module, not a lambda.") from None
         return _unpickled, (self._made_of, str(self))
 
     def new_initial_state(self) -> "AbstractState":
@@ -191,8 +191,8 @@ class _Abstraction:
     """What the states of an abstract game share. Not the game: OpenSpiel may put another object in its place."""
 
     def __init__(self, real: pyspiel.Game, bucket: Any, recall: str, key: BucketOf | None):
-        self.real, self.recall, self.rules_game = real, recall, None
-        rules = compiled_rules(real)
+        self.real, self.recall, rules = real, recall, compiled_rules(real)
+        self.rules_game: AbstractRules | None = None
         self._known: dict[tuple[int, str], tuple[list[int], list[int]]] = {}  # legal actions and history
         self._bucket: BucketOf = bucket
         given: RulesGame | None = rules
@@ -203,9 +203,8 @@ class _Abstraction:
                 raise ConfigError(f"{_name(bucket)} is a kernel, and {why_no_rules(real)} Give a plain function.")
             if key is not None:
                 raise ConfigError("key= with a bucket that is a kernel: give a plain function bucket(state, player).")
-            given = made = AbstractRules(rules, bucket)
+            given = self.rules_game = made = AbstractRules(rules, bucket, recall == PERFECT)
             self._bucket = lambda state, player: made.bucket_after(state.history(), player)
-            self.rules_game = made if recall == IMPERFECT else None
         self.has_key, self.public = key is not None, self._public_text(given, key)
 
     def start(self) -> "_Position":
@@ -226,7 +225,7 @@ class _Abstraction:
         fault = fault or ("has no text of its own" if " at 0x" in text else "")
         if fault:
             what = f"{name} returned {shortened(text)} {where}, which {fault}"
-            raise GameError(f"{what}: return a number, a text or a tuple of them.")
+            raise GameError(f"{what}: return a number, a string or a tuple of them.")
         return f"{name}={text}"
 
     def _public_text(self, rules: RulesGame | None, key: BucketOf | None) -> Callable[[pyspiel.State, int], str]:
@@ -272,9 +271,8 @@ class _Abstraction:
         met: dict[tuple[int, str], tuple[str, list[int]]] = {}
         for _ in range(_SAMPLED):
             position = self.start()
-            player, actions, _ = read_node(self.real, position.state)
-            while actions and left:
-                state = position.state
+            while left and (node := read_node(self.real, position.state))[1]:
+                (player, actions, _), state = node, position.state
                 if player >= 0:
                     digest.update(position.info_state(player).encode())
                     here = self.public(state, player) + self.bucket(state, player), state.history()
@@ -287,7 +285,6 @@ class _Abstraction:
                         )
                     left -= 1
                 position.play(rng.choice(actions))
-                player, actions, _ = read_node(self.real, position.state)
         return digest.hexdigest()
 
 
@@ -304,7 +301,7 @@ class _Position:
 
     def play(self, action: int) -> None:
         player = self.state.current_player()
-        if self.abstraction.recall == PERFECT and player >= 0:
+        if self.abstraction.recall == PERFECT and player >= 0 and self.abstraction.rules_game is None:
             # The history of public actions tells the earlier ones; a key need not.
             key = f"{self.abstraction.public(self.state, player)} " if self.abstraction.has_key else ""
             past = f"{self.pasts[player]}({key}{self.abstraction.bucket(self.state, player)} {action})"
@@ -313,7 +310,9 @@ class _Position:
 
     def info_state(self, player: int) -> str:
         own, state = self.abstraction, self.state
-        past = f" past={self.pasts[player]}" if own.recall == PERFECT else ""
+        past, rules = f" past={self.pasts[player]}" if own.recall == PERFECT else "", own.rules_game
+        if past and rules is not None:  # a hash, by the compiled rules
+            past = f" past={rules.look(rules.words_after(state.history()), player)[-2]}"
         text = f"{own.public(state, player)}{past} {own.bucket(state, player)}"
         if player == state.current_player():
             own.check_actions(state, player, text)

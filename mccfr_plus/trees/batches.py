@@ -171,7 +171,7 @@ def check_has_tensors(game: pyspiel.Game, what: str) -> None:
     """Raises GameError if a game has no information-state tensors; `what` names their reader in the message."""
     if not game.get_type().provides_information_state_tensor:
         raise GameError(
-            f"{game.get_type().short_name} provides no information_state_tensor, which is what {what} sees of a state. "
+            f"{game.get_type().short_name} provides no information_state_tensor, the input of {what}. "
             "Use the tabular mccfr_plus.Solver, or a game that has one."
         )
 

@@ -83,7 +83,7 @@ class ExpandingTree(Tree):
     def attach(self, ones: np.ndarray | None, *, check_depth: bool, single_trajectory: bool) -> np.ndarray:
         """See `Tree`: from now on the tree can grow. One that belongs to another solver is a ConfigError."""
         if self._owned:
-            raise ConfigError("this tree belongs to another solver: give each solver the game itself.")
+            raise ConfigError("this tree belongs to another solver: pass the game itself to each solver.")
         self._owned = True
         words, plan = self._expansion, self.plan
         self._keep({expansion.SELF: words, expansion.INFOSETS: self._infosets, expansion.STRATEGY: self._strategy})

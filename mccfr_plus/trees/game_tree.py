@@ -48,7 +48,7 @@ class Statistics:
         sequences: Number of sequences, including the empty one.
         max_actions: Maximum number of actions at one infoset.
         max_history_length: Longest history, in actions of players and chance.
-        max_moves: The same in actions of players only.
+        max_moves: Longest history, in actions of players only.
         m_values: M_i of Lanctot et al. 2009, section 4.
         tree_bytes: Bytes of nodes, chance and payoffs.
         infoset_bytes: Bytes of the arrays of infosets and slots, without texts.
@@ -90,12 +90,12 @@ class GameTree(Tree):
         info_states: The information state string of each infoset. The infosets of a player are contiguous.
         slot_action: ``[num_slots]`` int64, OpenSpiel's action of each slot.
         outcome_action: OpenSpiel's action of each row of ``arrays.chance``, int64.
-        is_converted: Whether a game with simultaneous moves was given, and `game` is OpenSpiel's conversion of it.
+        is_converted: Whether `game` is OpenSpiel's turn-based conversion of a game with simultaneous moves.
         num_players: Number of players, without chance.
         num_nodes: Number of histories, including the root, chance nodes and terminal nodes.
         num_infosets: Number of information sets of all players together.
         num_slots: Number of (infoset, action) pairs of all players together.
-        perfect_recall: Whether every infoset contains everything that its player saw and did before.
+        perfect_recall: Whether every infoset determines everything that its player saw and did before.
 
     Examples:
         >>> import mccfr_plus
@@ -142,11 +142,11 @@ class GameTree(Tree):
         return np.repeat(1.0 / counts, counts)
 
     def attach(self, ones: np.ndarray | None, *, check_depth: bool, single_trajectory: bool) -> np.ndarray:
-        """Returns `uniform_strategy`: a compiled tree can belong to many solvers."""
+        """Returns `uniform_strategy`, since several solvers can share a compiled tree."""
         return self.uniform_strategy()
 
     def arrays_to_run_on(self, with_leaves: bool) -> tuple[TreeArrays, np.ndarray]:
-        """Returns the arrays for a solver's kernels, perhaps with leaf tables, and their `expansion`, writable."""
+        """Returns the arrays for a solver's kernels, with leaf tables if needed, and their writable `expansion`."""
         arrays = self.arrays_with_leaves if with_leaves and self.perfect_recall else self.arrays
         expansion = np.zeros_like(arrays.expansion)  # of its own, as it may be interrupted
         view = expansion.view()
@@ -269,13 +269,13 @@ def compile_game(
         max_nodes: Maximum number of histories. Default: 50 million, or a billion for this package's games
             (`mccfr_plus.games`).
         max_bytes: Maximum memory in bytes, estimated during the traversal. Default: half of the free memory.
-        progress: Whether to show a progress bar after a second. Default: if standard error is a terminal.
+        progress: Whether to show a progress bar after a second. Default: only if standard error is a terminal.
         rules: Whether to use compiled rules instead of pyspiel. The tree is the same.
 
     Raises:
         GameError: If the game is unknown or of a kind that cannot be compiled.
-        BudgetError: If its tree is larger than the budget, as soon as a sample of it shows that (the lower limit of a
-            95 % confidence interval); the message estimates its size.
+        BudgetError: If the tree is larger than the budget, as soon as the lower limit of a 95 % confidence interval
+            from a sample shows this; the message estimates the size.
 
     Examples:
         >>> import mccfr_plus

@@ -68,14 +68,14 @@ while not state.is_terminal():
 def load_game(game: pyspiel.Game | str | Tree) -> pyspiel.Game:
     """Returns a game, or the game of a game string, as a turn-based game.
 
-    Simultaneous games are converted by OpenSpiel into turn-based games, and a line is logged.
+    OpenSpiel converts games with simultaneous moves to turn-based games, which is logged.
 
     Args:
         game: A `pyspiel.Game`, or a string such as ``"leduc_poker"`` or ``"kuhn_poker(players=3)"``; or a tree.
 
     Raises:
-        GameError: If the game is unknown (with the nearest names), its parameters are not accepted, or it is of a
-            kind that cannot be solved here: mean field, sampled chance, no information states, no bound on its length.
+        GameError: If the game is unknown (the message suggests similar names), its parameters are not accepted, or it
+            cannot be solved here: mean-field games, sampled chance, no information states, no bound on its length.
 
     Examples:
         >>> import mccfr_plus
@@ -231,10 +231,10 @@ def checked_outcomes(outcomes: Sequence[tuple[int, float]]) -> Outcomes:
     possible = tuple((action, probability) for action, probability in outcomes if probability != 0)
     probabilities = [probability for _, probability in possible]
     if not all(0 <= probability < math.inf for probability in probabilities):
-        raise WrongAnswerError(f"probabilities of chance must be finite and not negative, and not {probabilities}")
+        raise WrongAnswerError(f"chance probabilities must be finite and at least 0, not {probabilities}")
     total = math.fsum(probabilities)
     if abs(total - 1.0) > _TOLERANCE:
-        raise WrongAnswerError(f"the probabilities of chance sum to {total:.9g} instead of 1")
+        raise WrongAnswerError(f"the chance probabilities sum to {total:.9g} instead of 1")
     return possible
 
 
@@ -242,7 +242,7 @@ def checked_returns(returns: Sequence[float], num_players: int) -> tuple[float, 
     """Returns the payoffs of all players: one finite number each."""
     payoffs = tuple(returns)
     if len(payoffs) != num_players or not all(map(math.isfinite, payoffs)):
-        raise WrongAnswerError(f"returns() must be {num_players} finite numbers, and not {list(payoffs)}")
+        raise WrongAnswerError(f"returns() must be {num_players} finite numbers, not {list(payoffs)}")
     return payoffs
 
 

@@ -8,7 +8,7 @@ import pyspiel
 
 from mccfr_plus.errors import GameError
 from mccfr_plus.games.openspiel import compiled_rules
-from mccfr_plus.games.rules import CHANCE
+from mccfr_plus.trees.loading import read_node
 
 _MOVES = 20_000  # of the sample: not a time, so that the answer is always the same, if the game is not very slow
 _CPU_SECONDS = 5.0
@@ -30,10 +30,8 @@ def sample_recall(game: pyspiel.Game, seconds: float = _CPU_SECONDS) -> bool:
     with contextlib.suppress(Exception):  # traversals report what the game raises
         while moves < _MOVES and time.process_time() < end and problem is None:
             state, pasts, own = game.new_initial_state(), [0] * game.num_players(), set[tuple[int, str]]()
-            while not state.is_terminal() and problem is None:
-                player = state.current_player()
-                outcomes = state.chance_outcomes() if player == CHANCE else []
-                actions = [action for action, chance in outcomes if chance > 0] or state.legal_actions()
+            while problem is None and (node := read_node(game, state))[1]:
+                player, actions, _ = node
                 action, moves = rng.choice(actions), moves + 1
                 if player >= 0:
                     key, past = (player, state.information_state_string()), pasts[player]

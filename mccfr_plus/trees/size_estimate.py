@@ -125,7 +125,7 @@ class SizeEstimate:
         infosets_seen: Number of different information states in the sample, per player: a lower bound.
         perfect_recall: False if an information state was found after two different pasts of its player.
         depth: Longest history seen, in actions of players and chance.
-        compiled_bytes: Memory of the compiled tree and of a solver with external sampling and regret matching. The
+        compiled_bytes: Memory of the compiled tree and of a solver with external sampling and regret matching. Its
             upper limit assumes one information set per decision node.
         visited: Number of histories visited.
 
@@ -150,16 +150,16 @@ class SizeEstimate:
     visited: int
 
     def nodes_per_iteration(self, estimator: str) -> Interval:
-        """Returns how many histories one iteration visits at first, under the uniform strategy, all players together.
+        """Returns the number of histories that one iteration visits under the uniform strategy, over all players.
 
         Args:
-            estimator: ``"full"``, ``"chance"``, ``"external"`` or ``"outcome"``; others are a ConfigError.
+            estimator: ``"full"``, ``"chance"``, ``"external"`` or ``"outcome"``; any other name raises a ConfigError.
         """
         check_choice("estimator", estimator, ESTIMATORS)
         return self.traversals[estimator].times(len(self.decision_nodes))
 
     def fits(self, max_nodes: float, max_bytes: float) -> bool:
-        """Returns whether the compiled tree and a solver keep within limits at the upper ends of their intervals."""
+        """Returns whether the upper ends of the intervals for the tree and a solver are within the limits."""
         pairs = (self.histories, max_nodes), (self.compiled_bytes, max_bytes)
         return all(found.high <= math.log10(limit) + 1e-9 for found, limit in pairs)  # 1e-9: logarithms are rounded
 
@@ -189,10 +189,10 @@ def estimate_size(
     Args:
         game: A `pyspiel.Game` or a game string, as for `compile_game`.
         sample_size: Approximate number of histories to visit, at least 1; fewer if the game is small enough to count.
-            10,000 suffice for an order of magnitude.
-        seconds: Time after which no further beam begins. Default: no limit.
+            10,000 is enough for an order of magnitude.
+        seconds: Time limit; a sampling pass in progress is completed. Default: no limit.
         seed: Seed of the sample.
-        progress: Whether to show a progress bar after a second. Default: if standard error is a terminal.
+        progress: Whether to show a progress bar after a second. Default: only if standard error is a terminal.
 
     Raises:
         GameError: If the game is unknown, of a kind that cannot be compiled, raises an error or contradicts itself.

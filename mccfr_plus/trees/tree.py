@@ -68,13 +68,13 @@ class Tree:
         if not self.perfect_recall:
             raise GameError(
                 f"{self.game.get_type().short_name} has imperfect recall (a player reaches one information set by "
-                f"different own actions), and {what} needs perfect recall."
+                f"different own actions), but {what} needs perfect recall."
             )
 
     def require_whole(self, what: str) -> Any:
         """Returns the tree, a `GameTree`. ConfigError, which says what needs it, if not all histories are stored."""
         if HISTORIES not in self.provides:
-            raise ConfigError(f"{what} needs the whole tree, and this one is not stored: give tree='compiled'.")
+            raise ConfigError(f"{what} needs the whole tree, which is not stored here: give tree='compiled'.")
         return self
 
     def sizes(self) -> Sizes:

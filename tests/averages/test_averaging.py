@@ -1,111 +1,40 @@
 """Average strategies: each method adds up, in expectation, own reach x strategy x a constant of the infoset."""
 
-import math
-
 import combinations
 import naive
 import numpy as np
 import pytest
-from scipy import stats
 
 from mccfr_plus import PowerAverage, Solver
 from mccfr_plus.averages import linear
-from mccfr_plus.averages.average import Mechanism, mechanism_for, method_of
-from mccfr_plus.checks.average import replay
-from mccfr_plus.estimators.traversal import max_visits
-from mccfr_plus.solver.config import SolverConfig, composed, estimator_of
-from mccfr_plus.trees.scratch import new_scratch
 
-SAMPLED = tuple(name for name in naive.UNBIASED if name != "full")
+VISITING = tuple(name for name in naive.UNBIASED if name not in ("full", "chance"))  # others' infosets, by draws
 
 
-def batches_of_averages(name, scheme, method, batches=200, length=400):
-    """Returns sums of averages per batch, and what they must be proportional to at each infoset."""
-    tree, root = naive.tree_of(name), naive.root_of(name)
-    estimator = estimator_of(scheme)
-    strategies = np.stack([naive.random_strategy(tree, seed) for seed in (1, 2)])
-    nodes = tree.arrays.nodes
-    size = sum(
-        max_visits(nodes, p, own, estimator.visits_all_chance, estimator.visits_all_own)
-        for p in range(tree.num_players)
-        for own in (True, False)
-    )
-    scratch = new_scratch(tree.arrays_with_leaves, tree.shape, np.array([77], np.uint64), max_visits=size)
-    sampling_weights = np.zeros(0)
-    if scheme == "balanced":
-        sampling_weights = estimator.sampling_strategy(tree)
-    elif scheme == "average_strategy":
-        sampling_weights = naive.random_strategy(tree, 3, zeros=0.3) * 1e7
-    sums = np.zeros((batches, tree.num_slots))
-    composed(replay, SolverConfig.from_specs(estimator, "rm"), method, partial=True)(
-        estimator.parameters(),
-        sampling_weights,
-        tree.arrays_with_leaves,
-        strategies,
-        np.ones(2),
-        np.zeros(tree.num_slots + tree.num_players),
-        scratch,
-        length,
-        sums,
-    )
-    target = np.zeros(tree.num_slots)
-    for strategy in strategies:
-        table = naive.to_dict(tree, strategy)
-        for player in range(tree.num_players):
-            for key, reach in naive.own_reach(root, player, table).items():
-                target[tree.slots(tree.infoset(key[1], player))] += reach * np.array(table[key])
-    return tree, sums, target
+@pytest.mark.parametrize("game", ["kuhn_poker", "random:2:2", "random:2:6"])
+@pytest.mark.parametrize("scheme", VISITING)
+def test_visits_of_the_naive_twin_are_right_over_all_outcomes(scheme, game):
+    """Exactly: the expected weight of an infoset is own reach times what depends on no strategy.
 
-
-def largest_z(tree, sums, target):
-    """Returns the largest z-score over slots of (sum of the slot) - (its share of the infoset's sum), and how many."""
-    worst, count = 0.0, 0
-    for infoset in range(tree.num_infosets):
-        slots = tree.slots(infoset)
-        share = target[slots] / target[slots].sum()
-        difference = sums[:, slots] - share * sums[:, slots].sum(axis=1, keepdims=True)
-        error = difference.std(axis=0, ddof=1) / math.sqrt(len(sums))
-        assert sums[:, slots].sum() > 0
-        keep = error > 1e-12 * sums[:, slots].sum(axis=1).mean()
-        np.testing.assert_allclose(difference[:, ~keep], 0, atol=1e-9 * sums[:, slots].sum())
-        if keep.any():
-            worst = max(worst, float(np.abs(difference.mean(axis=0)[keep] / error[keep]).max()))
-            count += int(keep.sum())
-    return worst, max(count, 1)
-
-
-def limit(count, batches=200):
-    return stats.t.isf(1e-6 / (2 * count), batches - 1)
-
-
-@pytest.mark.parametrize("game", ["random:2:0", "random:3:3"])
-@pytest.mark.parametrize("scheme", SAMPLED)
-def test_expectation_is_reach_times_strategy(scheme, game):
-    players = naive.tree_of(game).num_players
-    mechanism = mechanism_for(PowerAverage(method="stochastic"), estimator_of(scheme), players, True)
-    assert_proportional(game, scheme, mechanism)
-
-
-def assert_proportional(game, scheme, mechanism):
-    length = 40 if scheme == "opponent" else 400
-    worst, count = largest_z(*batches_of_averages(game, scheme, method_of(mechanism), length=length))
-    assert worst < limit(count)
-
-
-@pytest.mark.parametrize("scheme", ["external", "opponent", "outcome"])
-def test_own_traversals_are_right_for_two_players_too(scheme):
-    mechanism = Mechanism.OWN_HISTORY if scheme == "outcome" else Mechanism.OWN_TRAVERSAL
-    assert_proportional("random:2:0", scheme, mechanism)
-
-
-@pytest.mark.parametrize("scheme", ["external", "opponent", "outcome", "balanced", "average_strategy"])
-def test_drawn_actions_have_the_expectation_of_strategies(scheme):
-    assert_proportional("random:2:0", scheme, Mechanism.DRAWN_ACTIONS)
-
-
-def test_the_check_sees_the_bias_of_optimistic_averages():
-    worst, count = largest_z(*batches_of_averages("random:2:0", "external", method_of(Mechanism.OPTIMISTIC)))
-    assert worst > limit(count)
+    `minimizers/test_minimizers.py` compares the kernels with the twin draw by draw, averages included.
+    """
+    tree, root = naive.tree_of(game), naive.root_of(game)
+    sums, factors = naive.to_dict(tree, naive.random_strategy(tree, 6, zeros=0.3)), []
+    for seed in (1, 2):
+        table, found = naive.to_dict(tree, naive.random_strategy(tree, seed)), {}
+        for player in range(2):
+            for probability, sampled in naive.all_outcomes(
+                lambda draws, p=player, t=table: naive.sample_gradient(
+                    root, p, t, scheme, draws, sums=sums, rho=(0.2, 2.0, 0.1)
+                )
+            ):
+                for key, weight in sampled.visits:
+                    found[key] = found.get(key, 0.0) + probability * weight
+            reach = naive.own_reach(root, 1 - player, table)
+            assert all(found[key] > 0 for key in reach)
+            found |= {key: found[key] / reach[key] for key in reach}
+        factors.append(found)
+    assert factors[0] == pytest.approx(factors[1], abs=1e-12)
 
 
 # Average strategy sampling looks at the sums, which the two methods bring up to date at different times.

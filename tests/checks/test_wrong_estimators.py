@@ -37,8 +37,11 @@ FAULTS = {
 NUMBERS = {name: number for number, name in enumerate(FAULTS, 1)}
 
 
-def walk_with(fault):
-    """Returns the kernel of outcome sampling with uniform own actions, with one fault; 0: none."""
+def walk_with(fault, power=0.0):
+    """Returns the kernel of outcome sampling with uniform own actions, with one fault; 0: none.
+
+    With a power it draws own actions by itself; with one other than 1 it favours the first ones.
+    """
 
     @numba.njit(error_model="numpy")
     def traversal(parameters, sampling_weights, tree, strategy, scratch, player):
@@ -59,7 +62,9 @@ def walk_with(fault):
                 if fault == 9:
                     scratch.stamps[at(first)] = 0
                     touch(tree, scratch, player, first, count, slot)
-                if fault == 3:
+                if power > 0.0:
+                    index = int(next_double(rng) ** power * count)
+                elif fault == 3:
                     index = draw_action(strategy, first, count, rng)
                 elif fault == 4:
                     index = draw_uniform(max(count - 1, 1), rng)
@@ -131,30 +136,6 @@ def test_a_biased_mean_is_reported_with_its_place():
         assert word in text
 
 
-def direct_with(power):
-    """Returns a kernel that draws by itself; with a power other than 1 it favours the first actions."""
-
-    @numba.njit(error_model="numpy")
-    def traversal(parameters, sampling_weights, tree, strategy, scratch, player):
-        slot, weight = tree.slot_range[-1] + player, 1.0
-        record = tree.nodes[0]
-        while record["kind"] != TERMINAL:
-            kind, count, first = record["kind"], record["num_children"], record["payload"]
-            if kind == player:
-                touch(tree, scratch, player, first, count, slot)
-                index = int(next_double(scratch.rng) ** power * count)
-                slot = first + index
-                weight *= count
-            elif kind == CHANCE:
-                index = draw_outcome(tree.chance, first, count, scratch.rng)
-            else:
-                index = draw_action(strategy, first, count, scratch.rng)
-            record = tree.nodes[record["first_child"] + index]
-        scratch.gradient[slot] += weight * tree.payoffs[record["payload"], player]
-
-    return traversal
-
-
 @numba.njit
 def restless_walk(parameters, sampling_weights, tree, strategy, scratch, player):
     first = tree.infosets[tree.infoset_range[player]]
@@ -167,14 +148,14 @@ def estimator_of(walk):
 
 
 def test_who_draws_directly_is_sampled_only_and_the_report_says_so():
-    report = check_estimator(estimator_of(direct_with(1.0)), samples=4_000)
+    report = check_estimator(estimator_of(walk_with(0, 1.0)), samples=4_000)
     assert "draws by itself" in str(report)
     assert not any("largest error" in line.result for line in report.lines)
 
 
 def test_the_z_test_sees_a_wrong_distribution():
     with pytest.raises(CheckError, match="standard errors away"):
-        check_estimator(estimator_of(direct_with(1.5)), samples=20_000)
+        check_estimator(estimator_of(walk_with(0, 1.5)), samples=20_000)
 
 
 def test_other_sources_of_random_numbers_are_caught():

@@ -9,24 +9,20 @@ from texts import text_of_error
 from mccfr_plus import CheckError, check_game
 from mccfr_plus.games import CHANCE, MOVER, TERMINAL, Field, Layout, Rules, RulesGame, register_game
 
+# A function of the rules, and an array around whose ends it writes.
+SPILLS = [
+    ("start", "state"), ("apply", "state"), ("legal", "actions"), ("legal", "parameters"), ("legal", "table"),
+    ("outcomes", "actions"), ("outcomes", "probabilities"), ("look", "view"), ("returns", "payoffs"),
+]  # fmt: skip
 FAULTS = {
     # fault: what the message must say
-    "start before state": "`start` wrote outside of `state`",
-    "apply behind state": "`apply` wrote outside of `state`",
-    "legal before actions": "`legal` wrote outside of `actions`",
-    "legal behind actions": "`legal` wrote outside of `actions`",
-    "outcomes before actions": "`outcomes` wrote outside of `actions`",
-    "outcomes behind actions": "`outcomes` wrote outside of `actions`",
-    "outcomes before probabilities": "`outcomes` wrote outside of `probabilities`",
-    "outcomes behind probabilities": "`outcomes` wrote outside of `probabilities`",
-    "look before view": "`look` wrote outside of `view`",
-    "look behind view": "`look` wrote outside of `view`",
+    **{
+        f"{each} {side} {of}": f"`{each}` wrote outside of `{of}`"
+        for each, of in SPILLS
+        for side in ("before", "behind")
+    },
     "look far behind view": "`look` wrote outside of `view`",
     "look behind view at the end": "`look` wrote outside of `view`",
-    "returns before payoffs": "`returns` wrote outside of `payoffs`",
-    "returns behind payoffs": "`returns` wrote outside of `payoffs`",
-    "legal behind parameters": "`legal` wrote outside of `parameters`",
-    "legal before table": "`legal` wrote outside of `table`",
     "legal unsorted": r"`legal` gives 2 actions, \[1, 0\]",
     "legal twice": r"`legal` gives 2 actions, \[1, 1\]",
     "legal too high": r"`legal` gives 2 actions, \[0, 2\]",
@@ -61,45 +57,42 @@ FAULTS = {
     "changes the table": "`returns` changed `parameters` or `table`",
 }
 NUMBERS = {name: number for number, name in enumerate(FAULTS, 1)}
-NONE = -1  # the number of no fault
 _CARD, _MOVES, _COUNT = 1, 2, 5  # words of a state: card plus 1, moves plus 1, number of moves
 
 
 (
-    START_BEFORE, APPLY_BEHIND, LEGAL_BEFORE, LEGAL_BEHIND, OUTCOMES_BEFORE, OUTCOMES_BEHIND, CHANCE_BEFORE,
-    CHANCE_BEHIND, LOOK_BEFORE, LOOK_BEHIND, LOOK_FAR_BEHIND, LOOK_BEHIND_LATE, RETURNS_BEFORE,
-    RETURNS_BEHIND, PARAMETERS_BEHIND, TABLE_BEFORE, UNSORTED, TWICE, HIGH, NEGATIVE, EMPTY, BOASTS, BELOW, SUM,
-    CHANCE_NAN, CHANCE_NEGATIVE,
-    OUTCOMES_TWICE, OUTCOMES_HIGH, OUTCOMES_NEGATIVE, OUTCOMES_EMPTY, LOOK_HIGH, LOOK_NEGATIVE, LOOK_CHANGES,
-    LEGAL_CHANGES, RETURNS_CHANGES, LOOK_LATE, FORGETS, FORGETS_LEGAL, PAYOFF_HIGH, PAYOFF_LOW, PAYOFF_NAN, NO_SUM,
-    ENDLESS, ENDLESS_CHANCE, NO_PLAYER, NEGATIVE_PLAYER, CHANGES_PARAMETERS, CHANGES_TABLE,
-) = NUMBERS.values()  # fmt: skip
+    LOOK_FAR_BEHIND, LOOK_BEHIND_LATE, UNSORTED, TWICE, HIGH, NEGATIVE, EMPTY, BOASTS, BELOW, SUM, CHANCE_NAN,
+    CHANCE_NEGATIVE, OUTCOMES_TWICE, OUTCOMES_HIGH, OUTCOMES_NEGATIVE, OUTCOMES_EMPTY, LOOK_HIGH, LOOK_NEGATIVE,
+    LOOK_CHANGES, LEGAL_CHANGES, RETURNS_CHANGES, LOOK_LATE, FORGETS, FORGETS_LEGAL, PAYOFF_HIGH, PAYOFF_LOW,
+    PAYOFF_NAN, NO_SUM, ENDLESS, ENDLESS_CHANCE, NO_PLAYER, NEGATIVE_PLAYER, CHANGES_PARAMETERS, CHANGES_TABLE,
+) = list(NUMBERS.values())[2 * len(SPILLS) :]  # fmt: skip
+START, APPLY, LEGAL, LEGAL_PARAMETERS, LEGAL_TABLE, OUTCOMES, CHANCES, LOOK, RETURNS = range(1, 2 * len(SPILLS), 2)
 
 compiled = numba.njit(error_model="numpy", nogil=True)
 
 
 @compiled
-def _spill(array, fault, before, behind):
-    """Writes outside of an array, by the faults of these numbers."""
+def _spill(array, fault, before):
+    """Writes outside of an array, by the fault of this number before it, and by the next one behind it."""
     if fault == before:
         array[-len(array) - 1] = 1
-    if fault == behind:
+    if fault == before + 1:
         array[np.uint64(len(array))] = 1
 
 
 @compiled
 def _start(parameters, table, state):
     state[MOVER] = CHANCE
-    _spill(state, parameters[0], START_BEFORE, NONE)
+    _spill(state, parameters[0], START)
 
 
 @compiled
 def _legal(parameters, table, state, actions):
     fault = parameters[0]
     actions[0], actions[1] = 0, 1
-    _spill(actions, fault, LEGAL_BEFORE, LEGAL_BEHIND)
-    _spill(parameters, fault, NONE, PARAMETERS_BEHIND)
-    _spill(table, fault, TABLE_BEFORE, NONE)
+    _spill(actions, fault, LEGAL)
+    _spill(parameters, fault, LEGAL_PARAMETERS)
+    _spill(table, fault, LEGAL_TABLE)
     if fault == UNSORTED:
         actions[0], actions[1] = 1, 0
     if fault == TWICE:
@@ -127,8 +120,8 @@ def _outcomes(parameters, table, state, actions, probabilities):
     for card in range(3):
         actions[card] = card
         probabilities[card] = table[card]
-    _spill(actions, fault, OUTCOMES_BEFORE, OUTCOMES_BEHIND)
-    _spill(probabilities, fault, CHANCE_BEFORE, CHANCE_BEHIND)
+    _spill(actions, fault, OUTCOMES)
+    _spill(probabilities, fault, CHANCES)
     if fault == SUM:
         probabilities[2] += 1e-6
     if fault == CHANCE_NAN:
@@ -147,7 +140,7 @@ def _outcomes(parameters, table, state, actions, probabilities):
 @compiled
 def _apply(parameters, table, state, action):
     fault = parameters[0]
-    _spill(state, fault, NONE, APPLY_BEHIND)
+    _spill(state, fault, APPLY)
     if fault == CHANGES_PARAMETERS:
         parameters[1] += 1
     if state[MOVER] == CHANCE:
@@ -172,7 +165,7 @@ def _returns(parameters, table, state, payoffs):
     fault = parameters[0]
     amount = 1.0 * (state[_CARD] - 2) * (state[_MOVES] + state[_MOVES + 1] - 3 + state[_MOVES + 2])
     payoffs[0], payoffs[1] = amount, -amount
-    _spill(payoffs, fault, RETURNS_BEFORE, RETURNS_BEHIND)
+    _spill(payoffs, fault, RETURNS)
     if fault == PAYOFF_HIGH:
         payoffs[0], payoffs[1] = 3.5, 0.0
     if fault == PAYOFF_LOW:
@@ -194,9 +187,9 @@ def _look(parameters, table, state, player, view):
         view[0] = state[_CARD]
     for index in range(3):
         view[1 + index] = state[_MOVES + index]
-    _spill(view, fault, LOOK_BEFORE, LOOK_BEHIND)
-    if state[MOVER] == TERMINAL:
-        _spill(view, fault, NONE, LOOK_BEHIND_LATE)
+    _spill(view, fault, LOOK)
+    if fault == LOOK_BEHIND_LATE and state[MOVER] == TERMINAL:
+        view[np.uint64(len(view))] = 1
     if fault == LOOK_HIGH and player == 1:
         view[1] = 3
     if fault == LOOK_FAR_BEHIND:

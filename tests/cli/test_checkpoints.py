@@ -100,7 +100,7 @@ def test_nothing_is_overwritten(command, path, tmp_path):
     command(*RUN, "--iterations=10", f"--checkpoint={path}")
     before = path.read_bytes()
     again = command(*RUN, "--iterations=10", f"--checkpoint={path}")
-    again.assert_one_line_error("holds a checkpoint: add --resume", "delete the file or give another name")
+    again.assert_one_line_error("holds a checkpoint: add --resume", "delete the file or choose another name")
     policy = tmp_path / "policy.npz"
     command(*RUN, "--iterations=10", f"--policy_out={policy}")
     content = policy.read_bytes()

@@ -82,15 +82,6 @@ def test_a_comparison_that_is_ended_continues(command, start, blank_pictures, tm
     assert after == numbers(whole)
 
 
-def test_runs_that_fail_do_not_end_the_others(command, tmp_path):
-    games = ["kuhn_poker(players=3)", "kuhn_poker"]
-    found = command("compare", *games, "--algorithms=best_response", *SHORT, "--json")
-    assert found.code == 2
-    assert "failed, such as kuhn_poker(players=3) best_response seed 1: kuhn_poker" in found.err
-    assert [row["game"] for row in found.json["rows"]] == ["kuhn_poker"]
-    assert len(found.json["failed"]) == 1  # of a deterministic algorithm
-
-
 def test_what_is_refused(command, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     for line, part in {

@@ -45,15 +45,6 @@ def test_uniform_policy_beside_openspiel(command, game):
         assert [float(cell) for cell in line.split()[2:]] == pytest.approx(expected, rel=1e-3)
 
 
-def test_imperfect_recall(command):
-    outcome = command("evaluate", "liars_dice_ir(dice_sides=3)", "uniform", "--json")
-    found = mccfr_plus.evaluate("liars_dice_ir(dice_sides=3)", pyspiel.UniformPolicy())
-    assert (outcome.json["nash_conv"], outcome.json["perfect_recall_values"]) == (
-        pytest.approx(found.nash_conv),
-        pytest.approx(found.perfect_recall_values),
-    )
-
-
 @pytest.mark.usefixtures("interpreted_loops", "interpreted_evaluation", "small_memory")
 @pytest.mark.parametrize(("game", "options"), [("kuhn_poker", {"tree": "lazy"}), ("pairs_game", {"symmetry": True})])
 def test_by_rules_where_the_tree_does_not_fit(command, tmp_path, game, options):
@@ -65,9 +56,6 @@ def test_by_rules_where_the_tree_does_not_fit(command, tmp_path, game, options):
     histories = float(outcome.err.split("exact evaluation of ")[1].split(" ")[0].replace(",", ""))
     num_nodes = mccfr_plus.compile_game(game).num_nodes
     assert histories < num_nodes / 4 if "symmetry" in options else histories == num_nodes
-
-
-# --- estimates ---
 
 
 @pytest.mark.parametrize("flags", [["--estimate", "--seconds=1"], ["--seconds=0.5"]])
@@ -97,8 +85,6 @@ def test_against_another_policy(command, kuhn_policy):
     assert played["kind"] == "estimate"
     for row, right in zip([played, *played["by_seat"]], [exact, *exact["by_seat"]], strict=True):
         assert abs(row["value"] - right["value"]) < 5 * (row["high"] - row["low"]) / 2 / 1.96
-    assert played["variance_reduction"] > 2
-    assert "control variates reduce the variance" in outcome.out
 
 
 def test_bad_files(command, kuhn_policy, phantom_policy, tmp_path):

@@ -174,9 +174,6 @@ def test_a_signal_to_a_process(start, tmp_path, number):
     assert result["iterations"] == read_header(path)["iterations"] > 0
 
 
-# --- files that cannot be written ---
-
-
 @contextlib.contextmanager
 def full_disk(monkeypatch):
     def fail(*_):

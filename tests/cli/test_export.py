@@ -66,7 +66,7 @@ def test_bad_input(command, kuhn, tmp_path, monkeypatch):
     there = tmp_path / "there.csv"
     there.write_text("mine", encoding="utf-8")
     for flag, message in [
-        (f"--out={there}", "exists already"),
+        (f"--out={there}", "already exists"),
         ("--format=parquet", "give --out=FILE"),
         ("--format=efg", "--format=efg takes no POLICY"),
     ]:

@@ -67,5 +67,5 @@ def test_a_module_of_the_current_folder_by_name(command, module, monkeypatch):
 def test_a_module_that_fails_is_one_line(command, module, content, expected):
     module.write_text(content, encoding="utf-8")
     found = command("stats", "kuhn_poker", f"--import={module}")
-    found.assert_one_line_error(f"--import={module}: it cannot be imported", expected)
+    found.assert_one_line_error(f"--import={module}: cannot import it", expected)
     assert "imported_by_tests" not in sys.modules

@@ -3,7 +3,7 @@
 import pytest
 from lazy_games import Fault
 
-from mccfr_plus import GameError, Solver, load_policy
+from mccfr_plus import Solver, load_policy
 from mccfr_plus.cli import solve
 from mccfr_plus.errors import BudgetError
 
@@ -35,20 +35,6 @@ def test_the_command_writes_the_policy_before_the_game_failed(command, tmp_path,
     assert loaded.action_probabilities(state) == expected.action_probabilities(state)
 
 
-def test_a_game_that_still_fails_after_the_run_is_not_evaluated(command, monkeypatch, tmp_path):
-    def raising(*_, **__):
-        raise GameError("the game fails again.")
-
-    Fault.set("returns", 20, ZeroDivisionError("on purpose"))
-    monkeypatch.setattr(solve, "local_bound", raising)
-    run = ["solve", FAULTY, "--estimator=outcome", "--tree=lazy", "--seed=1", "--iterations=1000", "--json"]
-    outcome = command(*run, f"--policy_out={tmp_path / 'policy.npz'}")
-    assert (outcome.code, outcome.json["values"]) == (2, [None, None])
-    assert "on purpose" in outcome.err
-    assert "fails again" not in outcome.err
-    assert load_policy(tmp_path / "policy.npz").num_infosets > 0
-
-
 def test_an_evaluation_that_fails_keeps_the_run(command, monkeypatch, tmp_path):
     def raising(*_):
         raise BudgetError("too large to be evaluated.")
@@ -68,17 +54,3 @@ def test_a_failure_in_the_first_iteration_has_no_result(command, tmp_path):
     outcome.assert_one_line_error("on purpose")
     assert "kept" not in outcome.err
     assert not path.exists()
-
-
-@pytest.mark.parametrize(("estimator", "options"), [(OUTCOME, {}), ("external", {"alternating": False})], ids=str)
-def test_the_solver_keeps_the_iterations_before(estimator, options):
-    solver = Solver(FAULTY, estimator, tree="lazy", seed=2, **options).run(5)
-    Fault.set("legal_actions", 3, ZeroDivisionError("on purpose"))
-    with pytest.raises(GameError, match=r"on purpose\. The average policy after \d+ iterations is kept\.") as caught:
-        solver.run(10_000)
-    assert f"after {solver.iterations} iterations" in str(caught.value)
-    Fault.set("", 0)
-    expected = Solver(FAULTY, estimator, tree="lazy", seed=2, **options).run(solver.iterations)
-    state = solver.game.new_initial_state().child(1)
-    ours, theirs = solver.average_policy(), expected.average_policy()
-    assert ours.action_probabilities(state) == theirs.action_probabilities(state)

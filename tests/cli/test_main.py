@@ -41,7 +41,7 @@ BAD_INPUT = [
     ("solve kuhn_poker --resume", "--resume needs a checkpoint: give --checkpoint=FILE"),
     ("solve kuhn_poker --workers=2", "--workers needs a cluster: give --cluster=ray"),
     ("stats kuhn_poker --seed=1", "--seed needs an estimate: give --estimate"),
-    ("play kuhn_poker uniform --seconds=2", "--seconds is for solving the game: leave out POLICY"),
+    ("play kuhn_poker uniform --seconds=2", "--seconds limits solving, and a POLICY is given: leave out one of them"),
     ("play kuhn_poker uniform --port=100", "--port needs --browser"),
     ("play kuhn_poker uniform --seat=2", "--seat=2: kuhn_poker() has seats 0 to 1"),
 ]

@@ -30,9 +30,6 @@ def typed(monkeypatch):
     return type_lines
 
 
-# --- games ---
-
-
 @pytest.mark.parametrize("game", [
     "kuhn_poker(players=3)", "leduc_poker", "liars_dice", "goofspiel(num_cards=3)", "phantom_ttt", "tic_tac_toe",
     "dark_hex(board_size=2)", "python_kuhn_poker", "bid_goofspiel(num_cards=3)", "latent_ttt", "leduc_ranks",
@@ -47,7 +44,7 @@ def test_games_are_played_to_their_end_and_scored(game):
         while session.payoff is None:
             moves = session.moves()
             assert [move.action for move in moves] == session.state.legal_actions()
-            assert sum(move.probability for move in moves) == pytest.approx(1)
+            assert sum(session.probability(move) for move in moves) == pytest.approx(1)
             session.play(rng.choice([str(rng.choice(moves).action), rng.choice(moves).name.upper()]))
         replayed = session.game.new_initial_state()
         for action in session.state.history():
@@ -107,12 +104,9 @@ def test_plays_the_policy():
     for _ in range(20):
         session.play("Pass")
         assert session.state.information_state_string(0)[1:] == "pb"
-        assert [move.probability for move in session.moves()] == [0.0, 1.0]
+        assert [session.probability(move) for move in session.moves()] == [0.0, 1.0]
         session.play("1")
         session.begin()
-
-
-# --- in the terminal ---
 
 
 def test_plays_in_the_terminal(command, typed):
@@ -150,9 +144,6 @@ def test_solves_the_game_if_no_policy_is_given(command, typed, interpreted_loops
     assert "solving kuhn_poker for 0.5 s" in found.err
     shown = dict(re.findall(r"^.*  (Pass|Bet)  +(\d\.\d+)$", found.out, re.MULTILINE))
     assert float(shown["Pass"]) + float(shown["Bet"]) == pytest.approx(1, abs=2e-3)
-
-
-# --- the page ---
 
 
 @pytest.fixture

@@ -34,7 +34,7 @@ def test_prints_a_table_and_json_on_the_last_line(command):
 
 def test_a_progress_bar_on_a_terminal(command, monkeypatch):
     monkeypatch.setattr("sys.stderr.isatty", lambda: True)
-    arguments = ("solve", "leduc_poker", "--seconds=0.6", "--eval_every=0.1s")
+    arguments = ("solve", "leduc_poker", "--seconds=0.6", "--eval_every=0.01s")
     assert "exploitability=" in command(*arguments).err
     assert command(*arguments, "--quiet").err == ""
 
@@ -69,7 +69,7 @@ def test_a_printed_seed_repeats_the_run(command):
 def test_a_log_of_evaluations(command, tmp_path):
     log = tmp_path / "log.jsonl"
     checkpoint = f"--checkpoint={tmp_path}/run"
-    result = command(*LEDUC, "--seconds=0.7", f"--log={log}", "--eval_every=0.2s", checkpoint).json
+    result = command(*LEDUC, "--seconds=0.7", f"--log={log}", "--eval_every=0.01s", checkpoint).json
     entries = read_json_lines(log, mccfr_plus.ConfigError)
     assert len(entries) >= 2
     assert set(entries[0]) == {"iterations", "nodes_touched", "seconds", "exploitability"}
@@ -79,8 +79,8 @@ def test_a_log_of_evaluations(command, tmp_path):
         assert [entry[name] for entry in entries] == sorted({entry[name] for entry in entries})
     solver = mccfr_plus.Solver("leduc_poker", "external", "rm", seed=7).run(entries[0]["iterations"])
     assert entries[0]["exploitability"] == solver.exploitability()
-    command(*LEDUC, "--seconds=9", f"--log={log}").assert_one_line_error("exists already")
-    command(*LEDUC, "--seconds=1", f"--log={log}", checkpoint, "--resume")  # continues the log
+    command(*LEDUC, "--seconds=9", f"--log={log}").assert_one_line_error("already exists")
+    command(*LEDUC, f"--iterations={result['iterations'] + 9}", f"--log={log}", checkpoint, "--resume")  # continues it
     assert json.loads(log.read_text().splitlines()[-1])["iterations"] > entries[-1]["iterations"]
 
 
@@ -95,9 +95,6 @@ def test_imperfect_recall_has_both_nash_convs(command):
     for name in ("nash_conv", "perfect_recall_nash_conv"):
         assert outcome.json[name] == pytest.approx(getattr(found, name), abs=1e-12)
     assert "nash_conv, perfect recall" in outcome.out
-
-
-# --- large games ---
 
 
 RULES = ("auto", "rules", "external", "8 symmetries of the board are used")
@@ -120,7 +117,12 @@ def test_a_large_game_is_not_compiled(command, monkeypatch, tree, chosen, estima
 
 
 def test_a_bound_in_place_of_the_exploitability(command, monkeypatch):
-    monkeypatch.setattr(solve, "BOUND_SECONDS", 6.0)
+    def patient(*arguments, found=solve.local_bound, **options):
+        """Takes as long as a busy machine needs."""
+        bounds = (found(*arguments[:2], seconds, **options) for seconds in (3.0, 30.0, 300.0))
+        return next(filter(None, bounds))
+
+    monkeypatch.setattr(solve, "local_bound", patient)
     outcome = command(*LEDUC, "--tree=lazy", "--iterations=300")
     bound = outcome.json["exploitability_bound"]
     assert bound["kind"] == "lower bound"
@@ -145,16 +147,13 @@ def test_full_memory_ends_the_run(command, monkeypatch):
     assert 0 < outcome.json["iterations"] < 1e6
 
 
-# --- bad input ---
-
-
 def test_a_policy_of_another_game_is_not_overwritten(command, tmp_path, interpreted_loops):
     path = tmp_path / "policy.npz"
     for _ in range(2):  # that of the same game is
         assert command("solve", "kuhn_poker", "--iterations=2", f"--policy_out={path}").code == 0
     before = path.read_bytes()
     refused = command("solve", "kuhn_poker(players=3)", "--iterations=2", f"--policy_out={path}")
-    refused.assert_one_line_error("holds a policy of kuhn_poker() and is not overwritten: delete it")
+    refused.assert_one_line_error("holds a policy for kuhn_poker() and is not overwritten: delete it")
     assert path.read_bytes() == before
     checkpoint = tmp_path / "run"
     command("solve", "kuhn_poker", "--iterations=2", f"--checkpoint={checkpoint}")

@@ -1,7 +1,5 @@
 """`mccfr-plus solve --algorithm`: solvers with networks."""
 
-import re
-
 import numpy as np
 import pytest
 from checkpoint_contents import contents_of
@@ -55,16 +53,6 @@ def test_a_run_and_a_resumed_one(spec, command, tmp_path):
     again = command(*resume)  # algorithm, settings and seed come from the checkpoint
     assert again.json["nash_conv"] == result["nash_conv"]
     assert_same(whole, parts)
-
-
-def test_prints_its_settings(command):
-    outcome = command("solve", "kuhn_poker", "--algorithm=deep_cfr(train_steps=3)", "--iterations=2")
-    assert outcome.code == 0
-    assert re.search(r"solving with deep_cfr, seed \d+: train_steps=3\n", outcome.err)
-    rows = {line.split("  ")[0]: line.split("  ", 1)[1].strip() for line in outcome.out.splitlines()}
-    assert (rows["algorithm"], rows["iterations"]) == ("deep_cfr", "2")
-    assert rows["exploitability"].endswith("in the game's payoffs")
-    assert len(rows["losses"].split(", ")) == 2
 
 
 def test_bad_flags(command):

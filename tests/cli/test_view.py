@@ -54,6 +54,31 @@ def test_the_page_in_a_browser(command, kuhn, tmp_path):
     assert found["sideways"] is False
 
 
+@pytest.mark.integration
+@pytest.mark.parametrize("width", [1400, 400])
+def test_ranges_in_a_browser(command, width, tmp_path):
+    """A click on the first action, and so on, shows the node behind it, each with a grid that fits the width."""
+    solver = mccfr_plus.Solver("holdem_subgame(board=Ks7h4d2c9s)", "full", "rm+", tree="public").run(20)
+    mccfr_plus.save_policy(solver.average_policy(), tmp_path / "river.npz")
+    found = command("view", str(solver.game), str(tmp_path / "river.npz"), f"--out={tmp_path}/river.html", "--no-open")
+    assert found.code == 0, found.err
+    script = """
+        const look = () => [find("where").textContent, find("grid").children.length,
+            find("grid").children[1].textContent, find("choices").textContent,
+            document.documentElement.scrollWidth > innerWidth];
+        const seen = [look()];
+        find("choices").children[1].click(); seen.push(look());
+        find("path").children[0].click(); find("choices").children[0].click(); seen.push(look());
+        find("grid").children[0].click(); seen.push([find("hand").textContent]);
+        return seen;"""
+    root, bet, check, (hand,) = run_script(tmp_path / "river.html", tmp_path, script, width)
+    assert {(count, cell, sideways) for _, count, cell, _, sideways in (root, bet, check)} == {(169, "AKs", False)}
+    assert ["K♠9♠7♥4♦2♣; reached with probability" in text for text, *_ in (root, bet, check)] == [True] * 3
+    assert [text[:8] for text, *_ in (root, bet, check)] == ["player 0", "player 1", "player 1"]
+    assert [choices.split(" ")[0] for *_, choices, _ in (root, bet, check)] == ["check", "fold", "check"]
+    assert hand.startswith("AAweight ")
+
+
 def test_a_policy_of_a_game_without_a_tree(command, tmp_path, interpreted_loops):
     """The first information state is the empty board, at which the policy's probabilities are those of the file."""
     policy, out = tmp_path / "phantom.npz", tmp_path / "phantom.html"
@@ -78,6 +103,8 @@ def test_files_of_another_kind_are_not_overwritten(command, kuhn, tmp_path):
     notes = tmp_path / "notes"
     notes.write_text("notes", encoding="utf-8")
     for line in ("view kuhn_poker uniform --out", "solve kuhn_poker --iterations=1 --policy_out"):
-        command(*f"{line}={notes}".split()).assert_one_line_error("is of another kind and not overwritten: delete it")
+        command(*f"{line}={notes}".split()).assert_one_line_error(
+            "is a different kind of file and is not overwritten: delete it"
+        )
     assert notes.read_text(encoding="utf-8") == "notes"
     command("view", "kuhn_poker", "uniform", f"--out={tmp_path}/none/x.html").assert_one_line_error("cannot write")

@@ -49,7 +49,7 @@ def test_killed_workers_change_no_record(cluster, tmp_path, caplog):
     with Killer("ray::leduc_poker", 3) as killer:
         assert execute(runs, cluster)[1] == {0: DONE, 1: DONE}
     assert killer.killed
-    assert "a worker was lost, and another one continues" in caplog.text
+    assert "a worker was lost; another worker continues" in caplog.text
     assert files_of(tmp_path) == in_this_process(runs, tmp_path / "here")
 
 
@@ -111,5 +111,5 @@ def test_a_lost_node_loses_no_record(tmp_path):
         nodes.kill_second()
         out, errors = process.communicate(timeout=400)
     assert out.splitlines()[-1] == "done", errors  # after Ray's messages
-    assert "a worker was lost, and another one continues" in errors
+    assert "a worker was lost; another worker continues" in errors
     assert files_of(tmp_path) == in_this_process(runs, tmp_path / "here")

@@ -154,15 +154,6 @@ def first_regrets(seed, num_batches, traversals):
         return solver._engine.tables[0].copy()
 
 
-def test_the_mean_of_batches_is_the_exact_gradient():
-    """Regrets of the first iteration, over many seeds, against those of full traversals (6 standard errors)."""
-    exact = Solver("kuhn_poker", "full", "rm", alternating=False)
-    exact.iteration()
-    found = [first_regrets(seed, 3, 2) for seed in range(300)]
-    mean, error = np.mean(found, axis=0), np.std(found, axis=0) / np.sqrt(len(found))
-    assert (np.abs(mean - exact._engine.tables[0]) <= 6 * error + 1e-12).all()
-
-
 def test_every_batch_has_its_own_stream():
     """The mean of eight batches with the same stream would have the variance of one batch."""
 

@@ -8,7 +8,6 @@ import pyspiel
 import pytest
 from lazy_games import FaultyGame, FaultyState
 from open_spiel.python.algorithms import cfr as openspiel_cfr
-from open_spiel.python.algorithms import cfr_br as openspiel_cfr_br
 from open_spiel.python.algorithms import discounted_cfr as openspiel_discounted_cfr
 from open_spiel.python.algorithms import external_sampling_mccfr as openspiel_external
 from open_spiel.python.algorithms import outcome_sampling_mccfr as openspiel_outcome
@@ -57,7 +56,9 @@ def test_nodes_are_those_of_openspiel_and_resume_its_run(ours, theirs, arguments
         mine.evaluate_and_update_policy()
         reference.evaluate_and_update_policy()
     _assert_equal_nodes(mine._info_state_nodes, reference._info_state_nodes)
-    assert mine._iteration == reference._iteration == 8
+    for attribute in ("_iteration", "_num_players", "_alternating_updates", "_linear_averaging"):
+        assert getattr(mine, attribute) == getattr(reference, attribute)
+    assert mine._iteration == 8
 
     resumed = ours(game, *arguments)
     resumed._info_state_nodes = pickle.loads(pickle.dumps(reference._info_state_nodes))
@@ -67,30 +68,6 @@ def test_nodes_are_those_of_openspiel_and_resume_its_run(ours, theirs, arguments
         reference.evaluate_and_update_policy()
     _assert_equal_nodes(resumed._info_state_nodes, reference._info_state_nodes)
     assert _nash_conv(resumed) == pytest.approx(_nash_conv(reference), abs=1e-9)
-
-
-def test_attributes_of_full_solvers_are_those_of_openspiel():
-    game = pyspiel.load_game("kuhn_poker")
-    for mine, reference in (
-        *((ours(game, *arguments), theirs(game, *arguments)) for ours, theirs, arguments in _FULL.values()),
-        (cfr_br.CFRBRSolver(game, True, True), openspiel_cfr_br.CFRBRSolver(game, True, True)),
-    ):
-        for name in (
-            "_num_players",
-            "_iteration",
-            "_alternating_updates",
-            "_linear_averaging",
-            "_regret_matching_plus",
-        ):
-            if (name, type(mine)) != ("_regret_matching_plus", discounted_cfr._DCFRSolver):
-                assert getattr(mine, name) == getattr(reference, name), (type(mine), name)
-        for name in ("_current_policy", "_average_policy"):
-            expected = getattr(reference, name).action_probability_array
-            np.testing.assert_allclose(getattr(mine, name).action_probability_array, expected)
-        assert str(mine._root_node) == str(reference._root_node)
-        assert mine._info_state_nodes.keys() == reference._info_state_nodes.keys()
-        if hasattr(reference, "alpha"):
-            assert (mine.alpha, mine.beta, mine.gamma) == (reference.alpha, reference.beta, reference.gamma)
 
 
 @_sampling
@@ -135,34 +112,11 @@ def test_the_cpp_classes_have_the_attributes_too():
         assert sum(policy.action_probabilities(state).values()) == pytest.approx(1.0)
 
 
-def test_errors_of_a_subclass_are_its_own():
-    class Mine(cfr.CFRSolver):
-        @property
-        def _note(self):
-            return self.no_such_name
-
-    with pytest.raises(AttributeError, match="no_such_name"):
-        Mine(pyspiel.load_game("kuhn_poker"))._note  # noqa: B018
-
-
 def test_players_who_share_texts_have_no_table(monkeypatch):
     monkeypatch.setattr(FaultyState, "information_state_string", lambda self, player=None: "to move")
     solver = cfr.CFRSolver(FaultyGame({"length": 2}))
     with pytest.raises(PolicyError, match="share information states"):
         solver._info_state_nodes  # noqa: B018
-
-
-def test_a_changed_copy_of_the_nodes_can_be_assigned():
-    game = pyspiel.load_game("kuhn_poker")
-    solver, reference = cfr.CFRSolver(game).run(5), cfr.CFRSolver(game).run(5)
-    nodes = copy.deepcopy(solver._info_state_nodes)
-    for node in nodes.values():
-        node.cumulative_regret = {action: 2 * regret for action, regret in node.cumulative_regret.items()}
-    solver._info_state_nodes = nodes
-    for text, node in reference._info_state_nodes.items():
-        expected = {action: 2 * regret for action, regret in node.cumulative_regret.items()}
-        assert solver._info_state_nodes[text].cumulative_regret == pytest.approx(expected)
-    np.testing.assert_allclose(solver.average_strategy(), reference.average_strategy())
 
 
 def test_the_current_policy_can_be_set():

@@ -1,6 +1,5 @@
 """Every estimator: the kernel equals a naive twin draw by draw, which is unbiased exactly; samples agree on Leduc."""
 
-import collections
 import dataclasses
 import math
 
@@ -34,9 +33,10 @@ def assert_is_exact_gradient(tree, root, player, strategy, gradient):
 
 @pytest.mark.parametrize("zeros", [0.0, 0.4])
 @pytest.mark.parametrize("game", [*TWIN_GAMES, "leduc_poker"])
-def test_full_is_the_exact_gradient(game, zeros):
+@pytest.mark.parametrize("estimator", ["full", "full(traversal=True)", "full(pruning=True)"])
+def test_full_is_the_exact_gradient(estimator, game, zeros):
     tree, root = naive.tree_of(game), naive.root_of(game)
-    sampler = Sampler(tree, "full")
+    sampler = Sampler(tree, estimator)
     sampler.use(naive.random_strategy(tree, seed=1, zeros=zeros))
     for player in range(tree.num_players):
         assert_is_exact_gradient(tree, root, player, sampler.strategy, sampler.sum(player)[0])
@@ -131,36 +131,6 @@ def test_mean_over_all_outcomes_is_the_exact_gradient(scheme, game, zeros):
         np.testing.assert_allclose(mean, exact, atol=1e-11)
 
 
-@pytest.mark.parametrize("game", ["kuhn_poker", "random:2:2", "random:2:6"])
-def test_visits_of_average_strategy_sampling_have_the_factor_of_chance(game):
-    # Line 9 of Gibson et al. 2012, algorithm 1, over every outcome of the draws: own reach times c(I). The lazy average
-    # adds own reach alone.
-    tree, root = naive.tree_of(game), naive.root_of(game)
-    table = naive.to_dict(tree, naive.random_strategy(tree, seed=5, zeros=0.3))
-    sums = naive.to_dict(tree, naive.random_strategy(tree, seed=6, zeros=0.3))
-    for player in range(2):
-        visited, chance = collections.Counter(), collections.Counter()
-        for probability, found in naive.all_outcomes(
-            lambda draws, p=player: naive.sample_gradient(
-                root, p, table, "average_strategy", draws, sums=sums, rho=(0.2, 2.0, 0.1)
-            )
-        ):
-            for key, weight in found.visits:
-                visited[key] += probability * weight
-
-        def visit(node, share, player=player, chance=chance):
-            if node.player == 1 - player:
-                chance[node.key] += share
-            for index, child in enumerate(node.children):
-                visit(child, share * (node.probabilities[index] if node.player == naive.CHANCE else 1.0))
-
-        visit(root, 1.0)
-        own = naive.own_reach(root, 1 - player, table)
-        for key, factor in chance.items():
-            assert visited[key] == pytest.approx(own[key] * factor, abs=1e-12)
-        assert any(factor != 1.0 for factor in chance.values())
-
-
 @pytest.mark.parametrize("zeros", [0.0, 0.4])
 @pytest.mark.parametrize("scheme", SAMPLED)
 def test_mean_of_samples_on_leduc(scheme, zeros):
@@ -191,19 +161,6 @@ def test_mean_of_samples_on_leduc(scheme, zeros):
         error = np.sqrt(np.maximum(squares / count - (total / count) ** 2, 0.0) / count)
         assert np.abs(total / count - target @ signs).max() > 0
         assert (np.abs(total / count - target @ signs) / error).max() < z_limit(32)
-
-
-@pytest.mark.parametrize("scheme", SCHEMES)
-def test_same_seed_same_bits_other_seed_other_bits(scheme):
-    def run(seed):
-        solver = mccfr_plus.Solver(naive.tree_of("leduc_poker"), scheme, "rm", seed=seed).run(20)
-        return solver.average_strategy().tobytes() + solver.current_strategy().tobytes()
-
-    assert run(7) == run(7)
-    if scheme == "full":
-        assert run(7) == run(8)
-    else:
-        assert run(7) != run(8)
 
 
 def test_stamps_start_again_when_they_run_out():

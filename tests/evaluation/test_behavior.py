@@ -58,7 +58,7 @@ def test_probabilities_of_chance_that_are_none(monkeypatch):
             lambda: mccfr_plus.play_games(game, [pyspiel.make_uniform_random_bot(p, 1) for p in (0, 1)], 1),
         ):
             monkeypatch.setattr(FaultyState, "chance_outcomes", lambda self, found=outcomes: found)
-            with pytest.raises(GameError, match=r"history \[\].*probabilities of chance"):
+            with pytest.raises(GameError, match=r"history \[\].*chance probabilities"):
                 act()
 
 

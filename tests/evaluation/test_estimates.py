@@ -30,15 +30,3 @@ def test_mean_and_variance():
         running.add(number)
     assert running.mean == pytest.approx(np.mean(numbers), rel=1e-14)
     assert running.variance_of_mean == pytest.approx(np.var(numbers, ddof=1) / 5, rel=1e-9)
-
-
-def test_intervals_of_few_normal_numbers_cover_as_often_as_they_say():
-    rng = np.random.default_rng(1)
-    covered, trials = 0, 4000
-    for _ in range(trials):
-        running = Running()
-        for number in rng.normal(size=4):
-            running.add(number)
-        estimate = running.estimate("estimate", 0.9, 0.0)
-        covered += estimate.low <= 0 <= estimate.high
-    assert abs(covered / trials - 0.9) < 5 * math.sqrt(0.9 * 0.1 / trials)

@@ -4,7 +4,7 @@ import numpy as np
 import pyspiel
 import pytest
 
-from mccfr_plus import GameError, Solver, compile_game, nash_conv, solve_lp
+from mccfr_plus import Solver, compile_game, nash_conv, solve_lp
 
 # Kuhn 1950; with a deck of three, one-card poker is the same game.
 VALUES = {"kuhn_poker": -1 / 18, "one_card_poker(deck_size=3)": -1 / 18, "matrix_rps": 0.0, "matrix_mp": 0.0}
@@ -50,9 +50,3 @@ def test_unreached_information_states_are_played_uniformly():
     sums = np.add.reduceat(strategy, tree.arrays.infosets["first_slot"])
     np.testing.assert_allclose(sums, 1.0, atol=1e-12)
     assert (strategy >= 0).all()
-
-
-@pytest.mark.parametrize("game", ["matrix_bos", "tiny_hanabi", "kuhn_poker(players=3)"])
-def test_other_games_are_refused(game):
-    with pytest.raises(GameError, match="is not a two-player zero-sum game"):
-        solve_lp(game)

@@ -33,9 +33,6 @@ def by_infoset(game, player):
     return groups
 
 
-# --- beliefs ---
-
-
 @pytest.mark.parametrize("player", [0, 1])
 def test_beliefs_are_bayes_rule(player):
     game = naive.tree_of("leduc_poker").game
@@ -84,9 +81,6 @@ def test_sampled_states_have_the_weights_as_frequencies():
     assert sample_states([], 10, random.Random(1)) == []
 
 
-# --- rollouts ---
-
-
 def test_exact_and_sampled_rollouts():
     tree = naive.tree_of("leduc_poker")
     policy = random_policy("leduc_poker", 1)
@@ -98,9 +92,6 @@ def test_exact_and_sampled_rollouts():
     assert np.mean(values) == pytest.approx(expected_values(tree, policy)[1], abs=1e-12)
     sampled = response.sampled_payoffs([start] * 3000, actions[:1], random.Random(1))[0]
     assert abs(sampled - values[0]) < LIMIT * 13 / np.sqrt(3000)  # payoffs lie between -13 and 13
-
-
-# --- the response ---
 
 
 @pytest.mark.parametrize("seed", [1, 2, 3])

@@ -28,8 +28,13 @@ def test_bounds_are_on_their_side_of_the_exact_numbers(game):
 
 
 def test_a_function_from_states_is_a_policy():
-    result = estimate_quality("kuhn_poker", lambda state: {state.legal_actions()[0]: 1.0}, seconds=0.5, seed=1)
+    for seconds in (0.5, 5.0, 50.0):  # a busy machine may leave no time for a bound
+        result = estimate_quality("kuhn_poker", lambda state: {state.legal_actions()[0]: 1.0}, seconds=seconds, seed=1)
+        if bounds := [
+            f for f in result.findings if (f.quantity, f.method) == ("exploitability", "local best response")
+        ]:
+            break
     for found in result.findings[:2]:  # both players pass, so that the higher card wins 1: the mean is 0
         assert abs(found.estimate.value) <= 5 * standard_error(found.estimate)
-    (bound,) = (f for f in result.findings if f.quantity == "exploitability" and f.method == "local best response")
+    (bound,) = bounds
     assert bound.estimate.value == pytest.approx(1.0, abs=5 * standard_error(bound.estimate) + 1e-9)

@@ -19,9 +19,6 @@ def words(count, seed=1):
     return np.random.default_rng(seed).integers(0, 2**64, count, np.uint64)
 
 
-# --- draws ---
-
-
 def test_draws_are_uniform_and_independent_between_places():
     count = 100_000
     first, second = uniforms(words(count), "0 a"), uniforms(words(count), "0 b")
@@ -33,9 +30,6 @@ def test_draws_are_uniform_and_independent_between_places():
     assert abs(np.corrcoef(first, second)[0, 1]) < LIMIT / math.sqrt(count)
     assert abs(np.corrcoef(first[:-1], first[1:])[0, 1]) < LIMIT / math.sqrt(count)
     assert np.array_equal(first, uniforms(words(count), "0 a"))
-
-
-# --- bounds ---
 
 
 @pytest.mark.parametrize("player", [0, 1])
@@ -59,9 +53,6 @@ def test_brackets_the_value_and_closes_in(game, player, sizes, largest_gap):
     assert max(gaps[1]) < largest_gap
     assert (result.upper.kind, result.lower.kind) == ("upper bound", "lower bound")
     assert result.upper.samples == REPETITIONS
-
-
-# --- limits ---
 
 
 @pytest.mark.parametrize("error", [1e-3, 1e-4])

@@ -81,9 +81,6 @@ def test_other_directories_are_refused(tmp_path):
         Result.load(tmp_path / "none")
 
 
-# --- curves ---
-
-
 def test_curves_by_hand(tmp_path):
     filled(tmp_path / "out", lengths=(3, 2, 3))
     result = Result.load(tmp_path / "out")

@@ -8,7 +8,7 @@ import pytest
 import mccfr_plus
 from mccfr_plus import ConfigError, Solver
 from mccfr_plus.errors import RecordError
-from mccfr_plus.experiments import Result, compare, runs
+from mccfr_plus.experiments import Result, compare
 from mccfr_plus.experiments.runs import read_record
 
 SHORT = {"seeds": 2, "nodes": 2e4, "num_evaluations": 4, "progress": False}
@@ -63,25 +63,6 @@ def test_objects_that_stay_in_this_process():
         compare("kuhn_poker", algorithms, **SHORT, processes=2)
 
 
-def test_an_interrupted_comparison_continues(tmp_path, monkeypatch):
-    whole = compare("leduc_poker", "external", **SHORT, processes=1)
-    monkeypatch.setattr("mccfr_plus.solver.iterative.CHUNK_SECONDS", 1e-4)
-    measure, count = runs._measure, []
-
-    def interrupted(solver, run):
-        count.append(1)
-        if len(count) == 3:
-            raise KeyboardInterrupt
-        return measure(solver, run)
-
-    monkeypatch.setattr(runs, "_measure", interrupted)
-    with pytest.raises(KeyboardInterrupt):
-        compare("leduc_poker", "external", **SHORT, out=tmp_path / "out", processes=1)
-    assert len(list((tmp_path / "out" / "runs").glob("*.checkpoint"))) == 1
-    result = compare("leduc_poker", "external", **SHORT, out=tmp_path / "out", processes=1)
-    assert [numbers(curve) for curve in result.curves] == [numbers(curve) for curve in whole.curves]
-
-
 def test_runs_that_fail_do_not_end_the_others(tmp_path, caplog):
     with caplog.at_level(logging.WARNING, "mccfr_plus"):
         games = ["kuhn_poker(players=3)", "kuhn_poker"]
@@ -105,7 +86,7 @@ def test_saved_in_one_file(tmp_path):
     loaded.save(tmp_path / "again.jsonl")
     assert (tmp_path / "again.jsonl").read_bytes() == (tmp_path / "figure.jsonl").read_bytes()
     (tmp_path / "again.jsonl").write_text('{"game": 1}\n')
-    with pytest.raises(RecordError, match=r"is not a file of `Result.save`"):
+    with pytest.raises(RecordError, match=r"is not a file written by `Result.save`"):
         Result.load(tmp_path / "again.jsonl")
 
 

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from checkpoint_contents import contents_of
 
-from mccfr_plus import CheckpointError, PolicyFileError, Solver, load_policy, save_policy
+from mccfr_plus import CheckpointError, Solver, save_policy
 from mccfr_plus.files import checkpoint as checkpoint_file
 from mccfr_plus.files.checkpoint import VERSION, CheckpointLock, check, check_writable, read_header, write
 from mccfr_plus.trees.scratch import VISIT
@@ -55,9 +55,6 @@ def path(tmp_path):
     return path
 
 
-# --- writing and reading ---
-
-
 def test_gives_back_the_header_and_the_arrays(path):
     contents, arrays = contents_of(path), no_arrays()
     read_into(path, arrays)
@@ -90,8 +87,6 @@ def test_other_arrays_are_refused(path, change, text):
         read_into(path, arrays)
     assert bytes_of(arrays) == before
 
-
-# --- damage ---
 
 STRIDES = pytest.mark.parametrize("stride", [11, pytest.param(1, marks=pytest.mark.slow)])
 
@@ -144,7 +139,7 @@ def test_other_files_are_neither_read_nor_overwritten(tmp_path):
         with pytest.raises(CheckpointError, match="is not a checkpoint"):
             read_header(path)
         for act in (check_writable, CheckpointLock, lambda path: write(path, HEADER, some_arrays())):
-            with pytest.raises(CheckpointError, match="not overwritten: delete it, or give another name"):
+            with pytest.raises(CheckpointError, match="not overwritten: delete it, or choose another name"):
                 act(path)
         assert path.read_bytes() == before
     assert len(names_in(tmp_path)) == 4
@@ -152,14 +147,6 @@ def test_other_files_are_neither_read_nor_overwritten(tmp_path):
         read_header(tmp_path / "policy.npz")
     with pytest.raises(CheckpointError, match="there is no file"):
         read_header(tmp_path / "nothing")
-
-
-def test_a_checkpoint_is_not_a_policy(path):
-    with pytest.raises(PolicyFileError, match=r"but a checkpoint: take Solver\.from_checkpoint"):
-        load_policy(path)
-
-
-# --- failing writes ---
 
 
 @pytest.mark.parametrize("error", [OSError(errno.ENOSPC, "No space left on device"), KeyboardInterrupt()], ids=repr)
@@ -184,8 +171,6 @@ def test_the_place_is_checked_before_the_work(path, tmp_path):
         check_writable(tmp_path / "a" / "b")
     assert names_in(tmp_path) == [path.name]
 
-
-# --- locks ---
 
 HOLDS = """
 import sys, time

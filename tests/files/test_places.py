@@ -70,7 +70,7 @@ def test_files_that_must_be_new_or_of_a_kind(tmp_path):
     require_kind(path, PolicyFileError, b"PK")
     path.write_bytes(b"PK and more")
     require_kind(path, PolicyFileError, b"PK")
-    with pytest.raises(PolicyFileError, match="exists already"):
+    with pytest.raises(PolicyFileError, match="already exists"):
         require_new(path, PolicyFileError)
-    with pytest.raises(PolicyFileError, match="of another kind and not overwritten"):
+    with pytest.raises(PolicyFileError, match="is a different kind of file and is not overwritten"):
         require_kind(path, PolicyFileError, b"<!DOCTYPE")

@@ -1,9 +1,7 @@
 """The check of entries from files: each kind of schema, and headers of checkpoints that say anything."""
 
-import json
-import zipfile
-
 import pytest
+from checkpoint_contents import raw_header_of, with_header
 
 from mccfr_plus import CheckpointError, Solver
 from mccfr_plus.files.json_files import check, natural, number, positive
@@ -43,20 +41,10 @@ FORGED = {
 }  # fmt: skip
 
 
-def with_header(path, header):
-    """Writes a checkpoint again, with another header."""
-    with zipfile.ZipFile(path) as archive:
-        members = {name: archive.read(name) for name in archive.namelist()}
-    with zipfile.ZipFile(path, "w") as archive:
-        for name, content in {**members, "header.json": json.dumps(header).encode()}.items():
-            archive.writestr(name, content)
-
-
 def test_forged_headers_give_one_clear_error(tmp_path):
     path = tmp_path / "run"
     Solver("kuhn_poker", "outcome", "rm", seed=1).run(20).save_checkpoint(path)
-    with zipfile.ZipFile(path) as archive:
-        header = json.loads(archive.read("header.json"))
+    header = raw_header_of(path)
     for entry, value in FORGED.items():
         with_header(path, {**header, entry: value})
         with pytest.raises(CheckpointError, match=rf"run is damaged: its entry '{entry}' cannot be"):

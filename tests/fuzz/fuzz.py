@@ -22,13 +22,17 @@ import tempfile
 import threading
 import time
 import traceback
+import zipfile
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 sys.path.append(str(Path(__file__).parents[1]))
 
-import forging
 import interpreted
+import numpy as np
 import pyspiel
+from checkpoint_contents import raw_header_of, rewrite, with_header
 
 from mccfr_plus import Solver, save_policy
 from mccfr_plus.cli.command import main, parser_of
@@ -65,12 +69,58 @@ LINES = {
     "stats": ("stats kuhn_poker",),
     "compare": ("compare kuhn_poker --out=/no/such/folder --iterations=5 --seeds=1 --algorithms=external",),
 }
+
+MISSING = object()  # in place of a value: the entry is left out
+
+# In place of any entry of a header.
+VALUES: tuple[Any, ...] = (
+    MISSING, None, "text", {}, {"a": 1}, [], [1, "x"], -1, 10**30, 1e308, float("nan"), float("inf"), True, 0, "",
+    "\0", "9" * 5000, 0.5,
+)  # fmt: skip
+
+# In place of any array of an archive.
+ARRAYS: tuple[Any, ...] = (
+    np.zeros(0), np.zeros((0, 0)), np.float64(0.5), np.full(3, np.nan), np.full(12, -1.0), np.zeros(12, np.float32),
+    np.zeros(12, "U5"), np.array([None, "object"], object), np.zeros((2, 3), complex), np.array("text"),
+    np.zeros(3, [("a", "i4")]), np.full(2, 2**62),
+)  # fmt: skip
 NEVER = ("browser", "cluster", "workers", "help", "open", "processes")  # would serve, open pages, or start Ray
 CHECKPOINTS = {
     "compiled.checkpoint": "--estimator=outcome --minimizer=rm --tree=compiled",
     "lazy.checkpoint": "--estimator=outcome --minimizer=rm --tree=lazy",
     "rules.checkpoint": "--estimator=outcome --minimizer=rm --tree=rules",
 }
+
+
+def entries_of(value: Any, prefix: tuple = ()) -> Iterator[tuple]:
+    """Yields the place of each entry of a header, as keys and indices; of the lists of arrays only whole ones."""
+    if prefix:
+        yield prefix
+    if prefix[:1] == ("arrays",) and len(prefix) > 1:
+        return
+    children = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    for key, child in children:
+        yield from entries_of(child, (*prefix, key))
+
+
+def with_entry(header: dict[str, Any], place: tuple, value: Any) -> dict[str, Any]:
+    """Returns a header with another value at a place, or without it."""
+    result = json.loads(json.dumps(header))
+    parent = result
+    for key in place[:-1]:
+        parent = parent[key]
+    if value is MISSING:
+        del parent[place[-1]]
+    else:
+        parent[place[-1]] = value
+    return result
+
+
+def npy(array: Any) -> bytes:
+    """Returns an array as a member of an archive."""
+    buffer = io.BytesIO()
+    np.lib.format.write_array(buffer, np.asarray(array), allow_pickle=True)
+    return buffer.getvalue()
 
 
 def value_of(rng: random.Random) -> str:
@@ -149,13 +199,13 @@ def damage(path: Path, rng: random.Random) -> None:
         case "other":
             content[:] = rng.choice((b"", b"\0" * 100, b"PK\x03\x04", b"{}\n", b"\x93NUMPY\x01\x00", b"[" * 10**5))
         case "header" if path.suffix == ".checkpoint":
-            header = forging.header_of(path)
-            entry = rng.choice(list(forging.entries_of(header)))
-            return forging.with_header(path, path, forging.with_entry(header, entry, rng.choice(forging.VALUES)))
+            header = raw_header_of(path)
+            entry = rng.choice(list(entries_of(header)))
+            return with_header(path, with_entry(header, entry, rng.choice(VALUES)))
         case _ if path.suffix == ".npz":  # not in checkpoints: kernels trust their arrays
-            with forging.zipfile.ZipFile(path) as archive:
+            with zipfile.ZipFile(path) as archive:
                 name = rng.choice(archive.namelist())
-            return forging.rewrite(path, path, {name: forging.npy(rng.choice(forging.ARRAYS))})
+            return rewrite(path, {name: npy(rng.choice(ARRAYS))})
     path.write_bytes(content)
 
 

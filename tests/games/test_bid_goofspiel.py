@@ -2,29 +2,11 @@
 
 import pyspiel
 import pytest
-from states import after
 
 
 def load(**parameters):
     return pyspiel.load_game("bid_goofspiel", parameters)
 
-
-# ---- by hand ----
-
-
-def test_a_game_by_hand():
-    game = load(num_cards=3)
-    state = after(game, 1)  # prize 3: player 0 bids 2
-    assert state.information_state_string(0) == "player=0 bids=2 results="
-    assert state.information_state_string(1) == "player=1 bids= results="
-    state = after(game, 1, 0, 2, 2)  # ... player 1 bids 1; both bid 3: prize 2 is lost
-    assert state.information_state_string(1) == "player=1 bids=13 results=0="
-    assert str(state) == "prizes: 3 2 1\nbids 0: 2 3; points 3\nbids 1: 1 3; points 0"
-    state = after(game, 1, 0, 2, 2, 0, 1)  # prize 1: 1 against 2
-    assert state.observation_string(0) == "player=0 bids=231 results=0=1 points=3 1"
-
-
-# ---- OpenSpiel's game: the same but for the last round, which it plays by itself ----
 
 # OpenSpiel pays what a player is above the average of the two, which is half of the difference.
 SCALES = {"win_loss": 1.0, "point_difference": 2.0}

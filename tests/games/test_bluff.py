@@ -118,16 +118,6 @@ def test_number_of_histories_is_that_of_the_tree():
         assert tree.num_nodes == bluff.num_histories(*dice, 2)
 
 
-def test_texts():
-    game = pyspiel.load_game("bluff")
-    state = after(game, 14, 4, 1, 11)
-    assert str(state) == "rolls 3.6 | 5, bids 1-2 2-6"
-    assert state.information_state_string(0) == "player=0 roll=3.6 bids=1-2 2-6"
-    assert state.information_state_string(1) == "player=1 roll=5 bids=1-2 2-6"
-    assert [state.action_to_string(a) for a in state.legal_actions()[-2:]] == ["3-6", "bluff"]
-    assert np.sum(state.information_state_tensor(0)) == 2 + 18
-
-
 @pytest.mark.parametrize(("dice", "message"), [((6, 5), "66 bids.*at most 62"), ((3, 2), "with 2 and 2 dice, is not")])
 def test_bad_parameters(dice, message):
     with pytest.raises((ValueError, pyspiel.SpielError), match=message):

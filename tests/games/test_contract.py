@@ -27,8 +27,6 @@ from mccfr_plus.games import (
 )
 from mccfr_plus.games.rules import NOW, RECALLED
 
-# --- fields ---
-
 
 @pytest.mark.parametrize(
     ("sizes", "message"),
@@ -60,33 +58,21 @@ def test_texts_of_fields(options, values, text):
     assert Field("f", 3, len(values), **options).text(1, values) == text
 
 
-# --- layouts ---
-
-
 @pytest.mark.parametrize("names", [("a", "b", "a"), ("player",)])
 def test_names_of_fields_that_are_taken_are_refused(names):
     with pytest.raises(ValueError, match=rf"the name of the field '{names[-1]}' is taken"):
         Layout(1, tuple(Field(name, 2) for name in names), 1, 1, 0.0, 0.0)
 
 
-# --- parameters ---
-
-
-def test_whole_numbers():
+def test_parameters():
     assert [Parameters(n=value).whole_number("n", 2, 7) for value in (2, 7)] == [2, 7]
+    assert Parameters(which="b").one_of("which", {"a": 1, "b": 2}) == 2
     for value in (1, 8000, 2.0, "3", True, None):
         with pytest.raises(ValueError, match=r"^n=.*: give a whole number from 2 to 7,000 \(so it is\)\.$"):
             Parameters(n=value).whole_number("n", 2, 7000, "so it is")
+        with pytest.raises(ValueError, match=r"n=.*: give one of a, b\."):
+            Parameters(n=value).one_of("n", {"a": 1, "b": 2})
 
-
-def test_choices():
-    assert Parameters(which="b").one_of("which", {"a": 1, "b": 2}) == 2
-    for value in ("c", "", 1, None):
-        with pytest.raises(ValueError, match=r"which=.*: give one of a, b\."):
-            Parameters(which=value).one_of("which", {"a": 1, "b": 2})
-
-
-# --- a toy game ---
 
 _DEAL, _MOVES, _COUNT = 1, 2, 4  # words of a state: outcome plus 1, moves plus 1, number of moves
 compiled = numba.njit(error_model="numpy", nogil=True)
@@ -253,8 +239,6 @@ def test_states_answer_however_they_came_about(copy_of):
     assert state.returns() == [4.0, -4.0]
     assert state.get_game().max_chance_nodes_in_history() == 1
 
-
-# --- observers ---
 
 OWN, NONE = pyspiel.PrivateInfoType.SINGLE_PLAYER, pyspiel.PrivateInfoType.NONE
 PAST = [0, 0, 0, 1, 1, 0, 0, 0]

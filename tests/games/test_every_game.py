@@ -179,6 +179,6 @@ def test_a_name_belongs_to_one_class():
     game = GAMES[0]
     same_name = type(game.__name__, (game,), {"__module__": __name__})
     for other in (same_name, type("Kuhn", (game,), {"short_name": "kuhn_poker"})):
-        with pytest.raises(ValueError, match="registered with OpenSpiel already"):
+        with pytest.raises(ValueError, match="already registered with OpenSpiel"):
             mccfr_plus.games.register_game(other)
     assert type(pyspiel.load_game(game.short_name).rules_game) is game

@@ -13,8 +13,10 @@ from mccfr_plus.checks.games import random_strategy
 from mccfr_plus.evaluation.exact import evaluate_strategy
 from mccfr_plus.games import compiled_rules, load_libratus_endgame
 from mccfr_plus.games.deal import order_of_ranges
+from mccfr_plus.solver.choice import public_bytes
 from mccfr_plus.trees.public.dealt import predicted_sizes
 from mccfr_plus.trees.public.public_tree import PublicTree
+from mccfr_plus.trees.public.suits import suit_symmetries
 
 TOLERANCE = 1e-9
 
@@ -50,7 +52,8 @@ def small_games():
 def test_values_best_responses_and_regrets_are_those_of_the_stored_tree(name):
     game = small_games()[name]
     tree = PublicTree(game)
-    assert tree.num_slots == predicted_sizes(compiled_rules(game).deal)[0] == tree.stored.num_slots
+    sizes = predicted_sizes(compiled_rules(game).deal)
+    assert (tree.num_slots, tree.num_infosets) == sizes[:2] == (tree.stored.num_slots, tree.stored.num_infosets)
     for zeros in (0.0, 0.4):
         strategy = random_strategy(tree, np.random.default_rng(1), zeros)
         found, expected = evaluate_strategy(tree, strategy), evaluate_strategy(tree.stored, tree.on_stored(strategy))
@@ -160,6 +163,110 @@ def test_threads_and_public_chance():
     np.testing.assert_allclose(*regrets, rtol=0, atol=TOLERANCE)
     game = "holdem_subgame(board=4s3h2s2h,pot=20,stack=10,ranks=3,bets=50%)"
     mccfr_plus.check_estimator("public_chance", games=[game], samples=2_000)
+
+
+@pytest.mark.parametrize(
+    "options", [{"minimizer": "rm+"}, {"minimizer": "pdcfr+", "dtype": "float32"}, {"estimator": "public_chance"}]
+)
+def test_the_memory_is_what_is_said(options):
+    """Within 10 % of the arrays that are in use; those that are full of zeros are not."""
+    game = pyspiel.load_game("holdem_subgame(board=7s5h4d2c,pot=20,stack=90,ranks=6,bets=0.5 1)")
+    solver = Solver(game, **{"estimator": "full", "tree": "public", **options}).run(2)
+    solver.exploitability()
+    engine, evaluator = solver._engine, solver._evaluator
+    arrays = [*solver.tree.arrays, solver.tree.keys, engine.tables, engine.strategy, engine.average, evaluator.room]
+    scratch = engine.scratches[0]
+    arrays += [scratch.gradient, scratch.reach, scratch.touched, evaluator._scratch[2]]
+    arrays += [each for each in (scratch.stamps, scratch.seen) if each.any()]
+    rules = compiled_rules(game)
+    said = public_bytes(solver.config, rules, predicted_sizes(rules.deal))
+    assert said == pytest.approx(sum(array.nbytes for array in arrays), rel=0.1)
+
+
+FLOP = (
+    "universal_poker(betting=nolimit,numRounds=4,blind=2 1,firstPlayer=2 1 1 1,numHoleCards=2,numRanks=3,numSuits=3,"
+    "numBoardCards=0 3 1 1,stack=6 6,bettingAbstraction=fc,potSize=4,boardCards=4d3h2c)"
+)
+
+
+def test_a_flop_of_openspiel_keeps_the_order_of_later_cards():
+    """Any policy of OpenSpiel has the same value, and best responses know the order, as with perfect recall."""
+    tree = PublicTree(pyspiel.load_game(FLOP))
+    assert (tree.num_slots, tree.num_infosets) == predicted_sizes(compiled_rules(tree.game).deal)[:2]
+    assert tree.num_slots == len(tree.stored.refined.slot_of) > tree.stored.num_slots
+    strategy = random_strategy(tree.stored, np.random.default_rng(6), 0.3)
+    found, stored = evaluate_strategy(tree, strategy[tree.stored_slots]), evaluate_strategy(tree.stored, strategy)
+    np.testing.assert_allclose(found.values, stored.values, rtol=0, atol=TOLERANCE)
+    np.testing.assert_allclose(found.best_response_values, stored.perfect_recall_values, rtol=0, atol=TOLERANCE)
+    policy = mccfr_plus.TreePolicy(tree, random_strategy(tree, np.random.default_rng(7), 0.3))
+    returns = sum(probability * payoff for probability, payoff in ends(tree.game.new_initial_state(), policy))
+    assert evaluate_strategy(tree, policy.strategy()).values[0] == pytest.approx(returns, abs=TOLERANCE)
+    solver = Solver(FLOP, "full", "rm+", tree="public").run(100)
+    assert mccfr_plus.exploitability(FLOP, solver.average_policy()) == solver.exploitability() < 0.05
+    with pytest.raises(mccfr_plus.PolicyError, match="the order of later cards, which information states do not tell"):
+        solver.tree.on_stored(solver.average_strategy())
+
+
+MERGED = {
+    "holdem_subgame(board=7s5h4h2s3s,pot=20,stack=30,ranks=6,bets=100%)": 2,
+    "holdem_subgame(board=5s4s3s2s,pot=20,stack=30,ranks=4,bets=50%)": 6,
+    "holdem_subgame(board=4d4h2d,pot=20,stack=5,ranks=3,suits=3,bets=25%)": 1,
+    "holdem_subgame(board=4d3d2d,pot=20,stack=5,ranks=3,suits=3,bets=25%)": 2,
+    FLOP.replace("boardCards=4d3h2c", "boardCards=4d3d4c"): 1,
+    FLOP.replace("boardCards=4d3h2c", "boardCards=4d3d2d"): 2,
+}
+
+
+@pytest.mark.parametrize("name", MERGED)
+def test_merged_suits_change_no_number(name):
+    """Values, best responses and sums of regrets are those of all hands."""
+    tree = PublicTree(name, symmetry=True)
+    whole, slots, count = tree.whole, tree.slots_of_whole, len(suit_symmetries(compiled_rules(tree.game).deal))
+    assert count == MERGED[name]
+    assert tree.num_slots == whole.num_slots if count == 1 else tree.num_slots < 0.7 * whole.num_slots
+    for zeros in (0.0, 0.4):
+        strategy = random_strategy(tree, np.random.default_rng(1), zeros)
+        found, expected = evaluate_strategy(tree, strategy), evaluate_strategy(whole, strategy[slots])
+        np.testing.assert_allclose(found, expected, rtol=0, atol=TOLERANCE)
+        solvers = [Solver(each, "full", "rm", alternating=False) for each in (tree, whole)]
+        solvers[0].set_strategy(strategy), solvers[1].set_strategy(strategy[slots])
+        regrets, of_hands = (solver.run(1).tables()[0] for solver in solvers)
+        np.testing.assert_allclose(regrets, np.bincount(slots, of_hands), rtol=0, atol=TOLERANCE)
+    solver = Solver(name, "full", "rm+", tree="public", symmetry=True).run(20)
+    policy = solver.average_policy()
+    assert mccfr_plus.nash_conv(tree.game, policy) == pytest.approx(solver.nash_conv(), abs=TOLERANCE)
+    np.testing.assert_array_equal(solver.set_strategy(policy).current_strategy(), solver.average_strategy())
+
+
+def test_suits_are_merged_where_both_ranges_allow_it():
+    deal = compiled_rules(pyspiel.load_game(next(iter(MERGED)))).deal
+    ranges = np.ones((2, len(deal.cards)))
+    ranges[1, 5] = 0.5
+    text = " ".join(map(str, ranges[:, np.argsort(order_of_ranges(24, 4))].reshape(-1).tolist()))
+    parameters = {**pyspiel.load_game(next(iter(MERGED))).get_parameters(), "ranges": text}
+    game = pyspiel.load_game("holdem_subgame", parameters)
+    assert len(suit_symmetries(compiled_rules(game).deal)) == 1
+    assert PublicTree(game, symmetry=True).fingerprint == PublicTree(game).fingerprint
+    with pytest.raises(GameError, match=r"kuhn_poker.* has no suits to merge: leave symmetry out"):
+        Solver("kuhn_poker", "full", tree="public", symmetry=True)
+
+
+def ends(state, policy, probability=1.0):
+    """Yields the probability and player 0's payoff of each end, state by state."""
+    if state.is_terminal():
+        yield probability, state.returns()[0]
+        return
+    chances = state.chance_outcomes() if state.is_chance_node() else policy.action_probabilities(state).items()
+    for action, chance in chances:
+        if chance > 0:
+            yield from ends(state.child(action), policy, probability * chance)
+
+
+@pytest.mark.parametrize("options", [{}, {"memory": "1GB"}])
+def test_a_tree_that_does_not_fit_is_refused_with_its_bytes(options):
+    flop = _POKER.format(ranks=13, stack=20000, bets="fcpa", pot=200, board="4s8hTc")
+    with pytest.raises(mccfr_plus.BudgetError, match=r"universal_poker has about [\d,]+ pairs .* which take .* GB are"):
+        Solver(flop, "full", "rm+", tree="public", **options)
 
 
 @pytest.mark.parametrize(

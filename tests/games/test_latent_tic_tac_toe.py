@@ -17,27 +17,6 @@ def play(actions, win="placement", full="true_board"):
     return state
 
 
-# ---- by hand ----
-
-
-@pytest.mark.parametrize(("win", "full"), VARIANTS)
-def test_a_lost_choice(win, full):
-    assert play([4], win, full).legal_actions() == list(range(9))  # O does not see the middle
-    state = play([4, 4], win, full)  # O's turn is lost
-    assert state.current_player() == 0
-    assert state.information_state_string(0) == "player=0 marks=4"  # X does not know
-    assert state.information_state_string(1) == "player=1 marks=4*"
-    state = play([4, 4, 0], win, full)
-    assert state.observation_string(0) == "player=0 board=x...x...."
-    assert state.observation_string(1) == "player=1 board=....x...."
-    state = play([4, 4, 0, 1], win, full)  # O's choice is placed; X may choose it
-    assert state.legal_actions() == [1, 2, 3, 5, 6, 7, 8]
-    assert state.information_state_string(0) == "player=0 marks=4* 0"
-    assert state.information_state_string(1) == "player=1 marks=4* 0 1"
-    assert state.observation_string(1) == "player=1 board=xo..x...."
-    assert str(state) == "xO.\n.x.\n..."
-
-
 LINE = [0, 3, 1, 4, 2]  # X has the first row, O two of the second
 OTHER_LINE = [0, 3, 1, 4, 8, 5]
 DRAW = [0, 1, 2, 4, 3, 5, 7, 6, 8]
@@ -68,9 +47,6 @@ def test_ends(win, full):
         assert (payoff(*LAST_MARK_WINS), payoff(*LAST_MARK_WINS, 2)) == (None, 1.0)
     else:
         assert payoff(*LAST_MARK_WINS) == 1.0
-
-
-# ---- OpenSpiel's game ----
 
 
 class SideBySide:

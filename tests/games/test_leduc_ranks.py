@@ -38,6 +38,18 @@ def test_every_history_is_one_of_openspiels_game():
     assert histories == 1936
 
 
+def test_thirteen_ranks():
+    assert len(pyspiel.load_game("leduc_ranks").new_initial_state().chance_outcomes()) == 169
+    state = after("leduc_ranks", 3 * 13 + 3, RAISE, RAISE, CALL)
+    assert len(state.chance_outcomes()) == 12
+    state.apply_action(169 + 4)
+    assert state.legal_actions() == [CALL, RAISE]
+    assert state.information_state_string(0) == "player=0 card=3 board=4 bets=rrc bets2="
+    for first, second, payoff in ((3, 3, 0), (3, 7, -5), (4, 7, 5)):  # the higher rank, the pair
+        deal = 13 * first + second
+        assert after("leduc_ranks", deal, RAISE, RAISE, CALL, 169 + 4, CALL, CALL).returns() == [payoff, -payoff]
+
+
 def _deals(state):
     deals = {}
     for first, probability in state.chance_outcomes():
@@ -45,22 +57,3 @@ def _deals(state):
         for second, conditional in child.chance_outcomes():
             deals[first, second] = probability * conditional, child.child(second)
     return deals
-
-
-def test_history():
-    state = pyspiel.load_game("leduc_ranks").new_initial_state()
-    assert len(state.chance_outcomes()) == 169
-    state.apply_action(3 * 13 + 3)
-    for action in (RAISE, RAISE, CALL):
-        state.apply_action(action)
-    assert len(state.chance_outcomes()) == 12
-    state.apply_action(169 + 4)
-    state.apply_action(CALL)
-    assert state.information_state_string(0) == "player=0 card=3 board=4 bets=rrc bets2=c"
-    assert state.observation_string(0) == "player=0 card=3 board=4 bets=rrc bets2=c money=5 5"
-    assert str(state) == "cards 3 3, board 4, pot 5 5, bets rrc c"
-    assert state.legal_actions() == [CALL, RAISE]
-    assert state.child(CALL).returns() == [0, 0]
-    for first, second, payoff in ((3, 7, -5), (4, 7, 5)):  # the higher rank, the pair
-        deal = 13 * first + second
-        assert after("leduc_ranks", deal, RAISE, RAISE, CALL, 169 + 4, CALL, CALL).returns() == [payoff, -payoff]

@@ -5,7 +5,6 @@ from types import FunctionType
 
 import numpy as np
 import pytest
-from numba import config
 
 from mccfr_plus import ConfigError
 from mccfr_plus.kernels.compile import inline_kernel, kernel, source_of
@@ -101,15 +100,6 @@ def test_the_same_bindings_give_the_same_kernel():
     assert bind(loop, {RULE: negative}) is bind(loop, {RULE: negative})
     assert bind(loop, {RULE: negative}) is not bind(loop, {RULE: other})
     assert bind(loop, {FACTOR: 3.0}) is not bind(loop, {FACTOR: 3})
-
-
-def test_what_does_not_change_is_not_copied():
-    names = source_of(bind(loop, {FACTOR: 10.0})).__globals__
-    assert names["other"] is other
-    assert names["RULE"] is RULE
-    assert names["scaled"] is not scaled
-    if not config.DISABLE_JIT:
-        assert names["scaled"].targetoptions["forceinline"]
 
 
 def test_kernels_of_one_source_have_names_of_their_own():

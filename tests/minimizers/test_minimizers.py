@@ -180,18 +180,6 @@ def assert_equal(solver, twin, tolerance=1e-12):
 
 
 @pytest.mark.usefixtures("interpreted_loops")
-@pytest.mark.parametrize("short_name", ["rm", "dcfr", "prm+", "hedge"])
-def test_full_traversal_equals_textbook_cfr_on_leduc(short_name):
-    tree = naive.tree_of("leduc_poker")
-    gamma = naive.DEFAULT_GAMMA[short_name]
-    solver = Solver(tree, "full", short_name, PowerAverage(gamma)).run(4)
-    twin = naive.Cfr(naive.root_of("leduc_poker"), 2, naive.RULES[short_name], gamma)
-    for _ in range(4):
-        twin.iteration()
-    assert_equal(solver, twin)
-
-
-@pytest.mark.usefixtures("interpreted_loops")
 @pytest.mark.parametrize(
     ("scheme", "short_name", "game", "alternating"),
     [

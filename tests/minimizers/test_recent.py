@@ -21,6 +21,7 @@ from mccfr_plus import (
     SmoothPredictive,
     Solver,
 )
+from mccfr_plus.evaluation.strategies import strategy_of
 from mccfr_plus.minimizers import predictive
 from mccfr_plus.minimizers.minimizer import minimize_with
 from mccfr_plus.solver.loop import weight_of
@@ -170,10 +171,7 @@ def test_mmd_equals_openspiels(game, alpha):
     for _ in range(3 if game == "leduc_poker" else 50):
         theirs.update_sequences()
         solver.iteration()
-    strategy, policy = np.zeros(tree.num_slots), theirs.get_policies()
-    for infoset, text in enumerate(tree.info_states):
-        strategy[tree.slots(infoset)] = policy.policy_for_key(text)[tree.legal_actions(infoset)]
-    np.testing.assert_allclose(solver.current_strategy(), strategy, atol=1e-10)
+    np.testing.assert_allclose(solver.current_strategy(), strategy_of(tree, theirs.get_policies()), atol=1e-10)
 
 
 @pytest.mark.parametrize("game", ["kuhn_poker", "random:2:1", "random:3:1"])

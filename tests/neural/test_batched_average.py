@@ -149,17 +149,6 @@ def test_three_players():
         assert (found[0].sum(1) > 0).sum() == (tree.arrays.infosets["player"] == player).sum()
 
 
-def test_average_policy_after_a_checkpoint_of_another_seed(tmp_path):
-    small = TrainingConfig(hidden_layers=(), train_steps=2)
-    config = DREAMConfig(traversals=9, train_steps=1, policy_training=small, baseline_training=small)
-    one, other = (DREAM("kuhn_poker", config, representation="batched", seed=seed).run(1) for seed in (1, 2))
-    one.save_checkpoint(tmp_path / "one")
-    state = one.game.new_initial_state().child(0).child(1)
-    expected = one.average_policy().action_probabilities(state)
-    assert other.average_policy().action_probabilities(state) != expected
-    assert other.restore(tmp_path / "one").average_policy().action_probabilities(state) == expected
-
-
 def test_a_single_player():
     """Its strategies are stored, too: the best policy walks around the cliff in four steps, a uniform one gets -68."""
     game = mccfr_plus.load_game("cliff_walking(height=2,width=3,horizon=6)")

@@ -39,9 +39,9 @@ def test_damaged_file_leaves_the_solver_unchanged(path):
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"memory_sizes": {"player0/memory": 3}}, "its memories are"),
+        ({"memory_sizes": {"player0/memory": 3}}, "its memories have the sizes"),
         ({"tree": "0" * 32}, "its tree is 0"),
-        ({"algorithm": "Mine"}, "is of a user-defined algorithm: load it with Mine.from_"),
+        ({"algorithm": "Mine"}, "is from a user-defined algorithm: load it with Mine.from_"),
     ],
 )
 def test_forged_headers(change, message, path):
@@ -70,9 +70,6 @@ def test_another_runs_checkpoint_is_not_overwritten(make, message, path):
     assert path.read_bytes() == before
     assert solver.iterations == 0
     assert [entry.name for entry in path.parent.iterdir()] == [path.name]  # the lock is released
-
-
-# --- callbacks ---
 
 
 def test_csv(tmp_path):

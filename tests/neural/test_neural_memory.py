@@ -20,9 +20,6 @@ def limit_of_chi_squared(freedom, z=Z):
     return freedom * (1 - 2 / (9 * freedom) + z * np.sqrt(2 / (9 * freedom))) ** 3
 
 
-# --- stores ---
-
-
 def store_of(kind, capacity=64, seed=1):
     columns = {"number": np.zeros(capacity, np.int64), "double": np.zeros((capacity, 2))}
     return Store(columns, None if kind == "ring" else new_state(seed))
@@ -97,9 +94,6 @@ def test_rollback(kind, before):
     for _ in range(2):
         store.rollback()
         assert differing(store, kept) == []
-
-
-# --- memories of regrets ---
 
 
 def memory_of(kind, features, capacity=64, power=1.0, unit=1.0):

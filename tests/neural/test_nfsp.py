@@ -30,9 +30,6 @@ def of_uniform_play(solver, count):
     return Trajectories(uniform).sample(solver.representation.observer, count, np.random.default_rng(1))
 
 
-# --- memories ---
-
-
 def test_transitions_lead_to_the_next_own_decision():
     solver = CASES["batched NFSP"].new()
     paths, ends = of_uniform_play(solver, 50), 0
@@ -93,9 +90,6 @@ def test_best_responses_are_epsilon_greedy():
     average = solver._responses(1, False)(tensors, masks)
     np.testing.assert_array_equal(average, solver.average_policy().probabilities(1, tensors, masks))
     assert greedy(np.array([[5.0, 1.0, 2.0]]), np.array([[False, True, True]])).tolist() == [[0, 0, 1]]
-
-
-# --- losses ---
 
 
 def autograd(learner, rows, loss_of):
@@ -192,9 +186,6 @@ def test_tabular_limit_is_the_exact_value_of_each_action(player):
     np.testing.assert_allclose(2.0 * agent.values.outputs().ravel(), exact[ours], atol=2e-3)
     if player == 0:  # where there is a later decision, its value counts
         assert np.abs(exact[ours] - infoset_values(tree, tree.uniform_strategy()).action_values[ours]).max() > 0.2
-
-
-# --- updates ---
 
 
 def test_target_network_is_renewed_every_target_every_updates():

@@ -7,7 +7,6 @@ from neural_states import Table, counterfactual_regrets
 torch = pytest.importorskip("torch")
 import mccfr_plus  # noqa: E402
 from mccfr_plus import ConfigError, neural  # noqa: E402
-from mccfr_plus.estimators.escher import refresh_values  # noqa: E402
 from mccfr_plus.neural.paths import (  # noqa: E402
     ExternalSampling,
     Paths,
@@ -110,21 +109,16 @@ def test_draws_have_the_recorded_probabilities():
     assert (np.abs(paths.returns.mean(0) - exact) < 6 * deviation).all()
 
 
-@pytest.mark.parametrize("kind", ["corrected", "plain"])
-def test_mean_regrets_equal_those_of_the_kernels(kind):
-    """Divided by own reach they are counterfactual regrets: for any baselines, or with exact values."""
+def test_mean_regrets_equal_those_of_the_kernels():
+    """Divided by own reach they are counterfactual regrets, for any baselines."""
     tree = mccfr_plus.compile_game("kuhn_poker")
     table, traversals = Table(tree, 3), 20_000
     observer, expected = Observer(tree.game, "X"), counterfactual_regrets(tree, table.strategy)
-    epsilon = 0.5 if kind == "corrected" else 1.0
     for player in range(2):
-        paths = Trajectories(table, (player,), epsilon).sample(observer, traversals, np.random.default_rng(player))
+        paths = Trajectories(table, (player,), 0.5).sample(observer, traversals, np.random.default_rng(player))
         infosets = table.infosets(paths.players, paths.infosets)
-        if kind == "corrected":
-            values = np.random.default_rng(5).normal(size=paths.masks.shape)
-            found = corrected_regrets(paths, values, player) / reach_of(paths, player)[:, None]
-        else:
-            found = plain_regrets(paths, true_values(tree, table, paths, player)) / reach_of(paths, player)[:, None]
+        values = np.random.default_rng(5).normal(size=paths.masks.shape)
+        found = corrected_regrets(paths, values, player) / reach_of(paths, player)[:, None]
         assert (found[~paths.masks] == 0).all()
         for infoset in np.flatnonzero(tree.arrays.infosets["player"] == player):
             decisions = infosets == infoset
@@ -167,33 +161,6 @@ def test_mean_regrets_of_external_sampling(game):
                 assert abs(mean - expected[slot]) <= 6 * deviation + 1e-12, (player, infoset, action)
                 tested += 1
     assert tested > 10
-
-
-def true_values(tree, table, paths, player):
-    """Returns the player's action values at each decision; cards are read from the history's tensors."""
-    values = np.zeros((2, tree.num_nodes))
-    for each in range(2):
-        refresh_values(tree.arrays, table.strategy, values[each], each)
-    states, result = {}, np.zeros(paths.masks.shape)
-    pending = [(0, tree.game.new_initial_state())]
-    while pending:
-        node, state = pending.pop()
-        record = tree.arrays.nodes[node]
-        if state.is_terminal():
-            continue
-        if not state.is_chance_node():
-            key = tuple(np.float32(state.information_state_tensor(p)).tobytes() for p in range(2))
-            states[key] = record["first_child"]
-        for index, action in enumerate(
-            [a for a, _ in state.chance_outcomes()] if state.is_chance_node() else state.legal_actions()
-        ):
-            pending.append((int(record["first_child"]) + index, state.child(action)))
-    size = paths.infosets.shape[1]
-    for decision, history in enumerate(paths.histories):
-        child = states[history[:size].tobytes(), history[size : 2 * size].tobytes()]
-        legal = np.flatnonzero(paths.masks[decision])
-        result[decision, legal] = values[player, child : child + len(legal)]
-    return result
 
 
 def test_by_hand():

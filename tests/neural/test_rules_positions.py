@@ -1,9 +1,12 @@
 """Histories by compiled rules and on trees are those by pyspiel, bit for bit, if the draws are the same."""
 
+import dataclasses
+
 import numpy as np
 import pytest
 
 torch = pytest.importorskip("torch")
+import mccfr_plus  # noqa: E402
 from mccfr_plus.neural import TreeRepresentation  # noqa: E402
 from mccfr_plus.neural.paths import ExternalSampling, Trajectories, draw, uniform  # noqa: E402
 from mccfr_plus.trees.batches import Observer, Positions  # noqa: E402
@@ -73,8 +76,8 @@ def test_histories_on_a_tree_are_the_same(game):
         return tables[player][[rows[player][row.tobytes()] for row in tensors]]
 
     for sampling in (Trajectories(by_row, (0,), 0.5), ExternalSampling(by_row, 1)):
-        here = sampling.sample(representation.observer, 50, np.random.default_rng(2))
-        there = sampling._replace(strategies=strategies).sample(observer, 50, np.random.default_rng(2))
+        here = sampling.sample(representation.observer, 200, np.random.default_rng(2))
+        there = sampling._replace(strategies=strategies).sample(observer, 200, np.random.default_rng(2))
         for name in set(here._fields) - {"infosets", "histories", "ends"}:
             np.testing.assert_array_equal(getattr(here, name), getattr(there, name), err_msg=name)
         tensors = [representation.inputs[p][row] for p, row in zip(here.players, here.infosets, strict=True)]
@@ -84,15 +87,23 @@ def test_histories_on_a_tree_are_the_same(game):
     assert set(tree.arrays.nodes["kind"][paths.histories]) == set(range(tree.num_players))
 
 
+def test_slots_may_have_any_order_of_actions():
+    """A game need not list its legal actions in ascending order."""
+    tree = mccfr_plus.compile_game("kuhn_poker")
+    representation = TreeRepresentation(dataclasses.replace(tree, slot_action=1 - tree.slot_action))
+    for player in range(2):
+        representation.use(player, np.tile([0.25, 0.75], (6, 1)))
+    np.testing.assert_array_equal(representation.strategy, np.where(representation.tree.slot_action == 0, 0.25, 0.75))
+    assert representation.tree.slot_action[:2].tolist() == [1, 0]
+
+
 @pytest.mark.parametrize("kind", ["tree", "rules", "pyspiel"])
 def test_draws_are_spread_evenly(kind, request):
     """Means over trajectories keep the exact value as their mean, and vary much less than with independent draws."""
-    representation, sampling, spreads = TreeRepresentation("kuhn_poker"), Trajectories(uniform), []
-    observer = (
-        representation.observer if kind == "tree" else Observer(representation.game, "X", by_rules=kind == "rules")
-    )
-    if kind == "tree":
-        sampling = Trajectories(representation.strategies())
+    representation, spreads = TreeRepresentation("kuhn_poker"), []
+    observer, sampling = representation.observer, Trajectories(representation.strategies())
+    if kind != "tree":
+        observer, sampling = Observer(representation.game, "X", by_rules=kind == "rules"), Trajectories(uniform)
     for _ in range(2):
         generators = map(np.random.default_rng, range(30))
         means = [sampling.sample(observer, 500, each).returns[:, 0].mean() for each in generators]

@@ -4,13 +4,12 @@ import dataclasses
 
 import numpy as np
 import pytest
-from neural_states import differing
 
 torch = pytest.importorskip("torch")
-from mccfr_plus.errors import TrainingError  # noqa: E402
 from mccfr_plus.neural.config import TrainingConfig  # noqa: E402
 from mccfr_plus.neural.memory import Aggregated, Reservoir, Samples, infoset_columns  # noqa: E402
 from mccfr_plus.neural.network import CPU, Learner, Modules, cross_entropy, device_of  # noqa: E402
+from mccfr_plus.neural.network_policy import matched  # noqa: E402
 from mccfr_plus.parameters import new_state  # noqa: E402
 
 CONFIG = TrainingConfig(hidden_layers=(16,), train_steps=30, batch_size=64)
@@ -28,15 +27,6 @@ def memory(three_rows):
     values = np.array([[0, 1.0, 0, -1], [0.5, 0, -0.5, 0], [0, 0, 2, 0]])
     memory.add(Samples(np.array([0, 1, 2], np.int32), three_rows.masks, values, np.ones(3)), 1)
     return memory
-
-
-def test_the_network_is_trained(three_rows, memory):
-    learner = learner_of(three_rows, dataclasses.replace(CONFIG, train_steps=2000, learning_rate=1e-2))
-    learner.fit(memory, 1)
-    assert learner.losses[-1] < 1e-4 * learner.losses[0]
-    mask = three_rows.masks
-    batch = next(memory.batches(10, 1, new_state(0)))
-    np.testing.assert_allclose(learner.outputs()[mask], batch.targets[mask], atol=0.02)
 
 
 @pytest.mark.parametrize("batch_size", [4, 64])
@@ -71,13 +61,17 @@ def test_warm_and_fresh_starts(three_rows, memory):
         assert warm.losses[-1] < fresh.losses[0] != first  # other initial parameters
 
 
-def test_divergence_names_the_loss(three_rows, memory):
-    learner = learner_of(three_rows, dataclasses.replace(CONFIG, learning_rate=1e30))
-    message = (
-        rf"iteration 3: the {NAME} is (inf|nan) at training step .* iteration 2. Lower learning_rate \(it is 1e\+30"
-    )
-    with pytest.raises(TrainingError, match=message):
-        learner.fit(memory, 3)
+def test_regret_matching_uses_legal_actions_only():
+    draws = np.random.default_rng(1)
+    masks = draws.random((200, 5)) < 0.5
+    masks[:, 2] = True
+    values = np.where(masks, draws.normal(size=masks.shape) - 0.7, 1e9)
+    strategies = matched(values, masks)
+    assert (strategies[~masks] == 0).all()
+    for found, row, mask in zip(strategies, values, masks, strict=True):
+        positive = np.maximum(row[mask], 0.0)
+        expected = positive / positive.sum() if positive.sum() > 0 else row[mask] == row[mask].max()
+        np.testing.assert_allclose(found[mask], expected, rtol=1e-14)
 
 
 def test_cross_entropy_equals_torch():
@@ -97,16 +91,6 @@ def test_cross_entropy_equals_torch():
     expected.backward()
     np.testing.assert_allclose(outputs[0].grad, outputs[1].grad, atol=1e-12)
     assert (outputs[0].grad[~legal] == 0).all()
-
-
-def test_states_can_be_loaded(three_rows, memory):
-    one, other = learner_of(three_rows), learner_of(three_rows, seed=5)
-    one.fit(memory, 1)
-    other.load(one.state())
-    one.fit(memory, 2)
-    assert differing(one, other)  # a copy
-    other.fit(memory, 2)
-    assert differing(one, other) == []
 
 
 def test_all_tensors_are_on_the_device(three_rows, memory, monkeypatch):

@@ -24,17 +24,6 @@ def exact_values(tree, strategy):
     return values
 
 
-def parents_of(nodes: np.ndarray) -> np.ndarray:
-    """Returns each node's parent, ``[num_nodes]`` int64; -1 for the root."""
-    parents = np.full(len(nodes), -1, np.int64)
-    above = np.flatnonzero(nodes["num_children"] > 0)
-    counts = nodes["num_children"][above].astype(np.int64)
-    first = np.cumsum(counts) - counts
-    below = np.repeat(nodes["first_child"][above] - first, counts) + np.arange(counts.sum())
-    parents[below] = np.repeat(above, counts)
-    return parents
-
-
 def tree_of(tree, strategy):
     representation = TreeRepresentation(tree)
     representation.strategy[:] = strategy
@@ -47,35 +36,30 @@ def values_of(representation, uses_model, config=None):
 
 @pytest.mark.parametrize("game", GAMES)
 def test_tensors_equal_those_of_the_states(game):
+    """Both players' tensors, whose turn it is, and the last actions of as many players as the others are."""
     tree = mccfr_plus.compile_game(game)
-    histories = histories_of(tree, "ESCHER")
-    parents, nodes = parents_of(tree.arrays.nodes), tree.arrays.nodes
-    assert parents[0] == -1
-    for node in range(tree.num_nodes):
-        if nodes[node]["kind"] == TERMINAL:
-            continue
-        row = np.count_nonzero(nodes["kind"][:node] != TERMINAL)
-        actions, kinds, at = [], [], node
-        while at:
-            above = parents[at]
-            label = nodes[above]["payload"] + at - nodes[above]["first_child"]
-            actions.insert(0, (tree.outcome_action if nodes[above]["kind"] == CHANCE else tree.slot_action)[label])
-            kinds.insert(0, nodes[above]["kind"])
-            at = above
-        state = tree.game.new_initial_state()
-        for action in actions:
-            state.apply_action(int(action))
+    histories, nodes, expected = histories_of(tree, "ESCHER"), tree.arrays.nodes, {}
+
+    def visit(node, state, own):
         turn = np.zeros(tree.num_players + 1)
         turn[tree.num_players if state.is_chance_node() else state.current_player()] = 1
-        expected = [state.information_state_tensor(player) for player in range(tree.num_players)]
-        expected = np.concatenate([*expected, turn])
-        np.testing.assert_allclose(histories[row, : len(expected)], expected)
-        own = [action for action, kind in zip(actions, kinds, strict=True) if kind != CHANCE]
+        tensors = [state.information_state_tensor(player) for player in range(tree.num_players)]
         units = np.zeros((tree.num_players - 1, tree.game.num_distinct_actions()))
         for place, action in enumerate(reversed(own[1 - tree.num_players :]), 1):
             units[-place, action] = 1
-        np.testing.assert_array_equal(histories[row, len(expected) :], units.ravel())
-    assert len(np.unique(histories, axis=0)) == len(histories) == np.count_nonzero(nodes["kind"] != TERMINAL)
+        expected[node] = np.concatenate([*tensors, turn, units.ravel()])
+        labels = tree.outcome_action if state.is_chance_node() else tree.slot_action
+        for index in range(nodes[node]["num_children"]):
+            action = int(labels[nodes[node]["payload"] + index])
+            child = state.child(action)
+            if not child.is_terminal():
+                below = own if state.is_chance_node() else [*own, action]
+                visit(int(nodes[node]["first_child"]) + index, child, below)
+
+    visit(0, tree.game.new_initial_state(), [])
+    assert sorted(expected) == np.flatnonzero(nodes["kind"] != TERMINAL).tolist()
+    np.testing.assert_allclose(histories, [expected[node] for node in sorted(expected)])
+    assert len(np.unique(histories, axis=0)) == len(histories)
 
 
 @pytest.mark.parametrize("game", GAMES)
@@ -124,13 +108,12 @@ def test_only_sampled_histories_are_learned(uses_model, monkeypatch):
     monkeypatch.setattr(learned.learner, "fit", lambda batch, iteration: seen.append(batch))
     learned.learn(1)
     assert len(seen[0].infosets) == 0
-    parents, node = parents_of(tree.arrays.nodes), np.flatnonzero(tree.arrays.nodes["kind"] == TERMINAL)[0]
-    learned.visited[node] = 3
+    nodes, path = tree.arrays.nodes, [0]
+    while nodes[path[-1]]["num_children"]:
+        path.append(int(nodes[path[-1]]["first_child"]))
+    learned.visited[path[-1]] = 3
     learned.learn(1)
-    path = [node]
-    while path[-1] > 0:
-        path.append(parents[path[-1]])
-    np.testing.assert_array_equal(np.flatnonzero(learned.visited), path[::-1])
+    np.testing.assert_array_equal(np.flatnonzero(learned.visited), path)
     assert set(learned.visited[path]) == {3}
     assert seen[1].weights.sum() == np.isin(path, learned._nodes).sum() >= 2
     assert ((seen[1].targets != 0) <= (seen[1].weights > 0)).all()

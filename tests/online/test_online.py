@@ -3,8 +3,6 @@
 Learners that are broken on purpose go through the same checks and fail them.
 """
 
-import random
-
 import naive
 import numpy as np
 import pyspiel
@@ -12,7 +10,7 @@ import pytest
 from open_spiel.python.algorithms import exploitability
 
 import mccfr_plus
-from mccfr_plus import GameError, OnlineOutcomeSampling, play_games
+from mccfr_plus import GameError, OnlineOutcomeSampling, TreePolicy, play_games
 
 KUHN = pyspiel.load_game("kuhn_poker")
 EXPLORATIONS = ({"epsilon": 0.3}, {"horizon": 20})  # the horizon's epsilon is 0.37
@@ -109,12 +107,12 @@ class Dictated:
         return self.next
 
 
-def taught(cls, game, player, arguments, num_games=20):
-    """Returns a learner in the midst of learning, always in the same place."""
-    bot = cls(player, seed=11, **arguments)
-    bots = [pyspiel.make_uniform_random_bot(p, 12 + p) for p in range(game.num_players())]
+def taught(cls, game, player, arguments, num_games=20, seed=11):
+    """Returns a learner after games against uniform play, always in the same place."""
+    bot = cls(player, seed=seed, **arguments)
+    bots = [pyspiel.make_uniform_random_bot(p, seed + 1 + p) for p in range(game.num_players())]
     bots[player] = bot
-    play_games(game, bots, num_games, seed=13)
+    play_games(game, bots, num_games, seed=seed + 2)
     return bot
 
 
@@ -166,27 +164,6 @@ def mean_of_all_outcomes(cls, game, root, player, arguments, others):
     return mean, mass
 
 
-def exact_regrets(root, player, strategy):
-    """Returns the counterfactual regrets of one game, from the exact gradient."""
-    values = dict(naive.exact_gradient(root, player, strategy))
-    above = {}
-
-    def visit(node, sequence):
-        if node.player == player:
-            above.setdefault(node.key, sequence)
-        for index, child in enumerate(node.children):
-            visit(child, (node.key, index) if node.player == player else sequence)
-
-    visit(root, None)
-    regrets = {}
-    for key in reversed(above):  # first met, parents first
-        row = np.array([values.get((key, index), 0.0) for index in range(len(strategy[key]))])
-        value = float(row @ strategy[key])
-        regrets[key[1]] = row - value
-        values[above[key]] = values.get(above[key], 0.0) + value
-    return regrets
-
-
 @pytest.mark.parametrize("name", ["kuhn_poker", "random:2:1", "random:3:2"])
 @pytest.mark.parametrize("arguments", EXPLORATIONS, ids=str)
 @pytest.mark.parametrize("player", [0, 1])
@@ -199,8 +176,10 @@ def test_mean_over_all_outcomes_is_the_exact_regret(name, player, arguments):
         mean, mass = mean_of_all_outcomes(cls, game, root, player, arguments, others)
         assert mass == pytest.approx(1, abs=1e-12)  # get_policy says what step draws from
         own = rows(taught(cls, game, player, arguments), naive.infosets_of(root))
-        exact = exact_regrets(root, player, {**others, **{k: row for k, row in own.items() if k[0] == player}})
-        return max((np.abs(mean.get(key, 0.0) - row).max() for key, row in exact.items()), default=0.0)
+        strategy = {**others, **{k: row for k, row in own.items() if k[0] == player}}
+        full = naive.sample_gradient(root, player, strategy, "full", None)
+        exact = naive.regrets_of(full, strategy, player, root)
+        return max((np.abs(mean.get(key[1], 0.0) - row).max() for key, row in exact.items()), default=0.0)
 
     assert differs(OnlineOutcomeSampling) < 1e-12
     if name == "kuhn_poker":
@@ -245,88 +224,26 @@ def plans(tree, strategies):
 # --- regret against fixed opponents ---
 
 
-def trap():
-    """The first action found out to pay something keeps a learner that forgets what it does not try."""
-    return pyspiel.create_matrix_game([[1.0, 1.0], [2.0, 2.0]], [[0.0, 0.0], [0.0, 0.0]])
+@pytest.mark.parametrize("player", [0, 1])
+def test_regret_falls_below_that_of_idleness(player):
+    """Per game against uniform play, of the strategies that were played, exploration included."""
+    tree, horizon = naive.tree_of("kuhn_poker"), 2000
 
+    def regret_of(policy):
+        both = [TreePolicy(tree, tree.uniform_strategy())] * 2
+        both[player] = policy
+        result = mccfr_plus.evaluate(tree, both)
+        return (result.best_response_values - result.values)[player]
 
-def always(tree, index):
-    """Returns the policy that takes the first or the last action everywhere."""
-    return {text: {a: float(a == tree.legal_actions(i)[index]) for a in tree.legal_actions(i)}
-            for i, text in enumerate(tree.info_states)}  # fmt: skip
+    def regrets(cls, seeds):
+        bots = [taught(cls, KUHN, player, {"horizon": horizon}, horizon, seed) for seed in range(seeds)]
+        return [regret_of(bot.average_policy(exploring=True)) for bot in bots]
 
-
-def uniform(tree):
-    return {text: dict.fromkeys(tree.legal_actions(i), 1 / len(tree.legal_actions(i)))
-            for i, text in enumerate(tree.info_states)}  # fmt: skip
-
-
-CASES = {
-    "trap": (trap, 0, uniform),
-    "kuhn, folds": (lambda: KUHN, 0, lambda tree: always(tree, 0)),
-    "kuhn, second, folds": (lambda: KUHN, 1, lambda tree: always(tree, 0)),
-    "kuhn, uniform": (lambda: KUHN, 0, uniform),
-    "rps, rock": (lambda: pyspiel.load_game("matrix_rps"), 1, lambda tree: always(tree, 0)),
-}
-
-
-class FixedBot(Bot):
-    """Plays {information state: {action: probability}}."""
-
-    def __init__(self, player, rows, seed):
-        super().__init__()
-        self.player, self.rng = player, random.Random(seed)
-        self.rows = {text: (list(row), list(row.values())) for text, row in rows.items()}
-
-    def step(self, state):
-        return self.rng.choices(*self.rows[state.information_state_string(self.player)])[0]
-
-
-class Case:
-    """A game, the player who learns, and a fixed opponent; what is exact about them."""
-
-    def __init__(self, name):
-        make, self.player, policy = CASES[name]
-        self.game = make()
-        self.tree = mccfr_plus.compile_game(self.game)
-        self.rows = policy(self.tree)
-        self.idle_regret = self.regret_of(uniform(self.tree))
-
-    def regret_of(self, policy):
-        """Returns the regret per game of a policy: the best response's value minus the policy's."""
-        both = [self.rows, self.rows]
-        both[self.player] = policy
-        result = mccfr_plus.evaluate(self.tree, both)
-        return (result.best_response_values - result.values)[self.player]
-
-    def play(self, bot, num_games, seed):
-        bots = [FixedBot(1 - self.player, self.in_game(self.rows), seed)] * 2
-        bots[self.player] = bot
-        return play_games(self.game, bots, num_games, seed=seed)
-
-    def in_game(self, rows):
-        """Returns the rows by the information states of the game itself, where it was converted to turn-based."""
-        return {key.removeprefix(f"Current player: {1 - self.player}\n"): row for key, row in rows.items()}
-
-    def regrets(self, cls, horizon, seeds):
-        """Returns the exact regret per game of each run: of the strategies played, exploration included."""
-        found = []
-        for seed in range(seeds):
-            bot = cls(self.player, horizon=horizon, seed=seed)
-            self.play(bot, horizon, seed + 1000)
-            found.append(self.regret_of(bot.average_policy(exploring=True)))
-        return np.array(found)
-
-
-@pytest.mark.parametrize("name", CASES)
-def test_regret_falls_below_that_of_idleness(name):
-    case, horizon = Case(name), 2000
-    found = case.regrets(OnlineOutcomeSampling, horizon, 6)
+    idle, found = regret_of(TreePolicy(tree, tree.uniform_strategy())), regrets(OnlineOutcomeSampling, 4)
     # What uniform play costs is lost in a share epsilon of the games, whatever is learned.
-    assert found.min() >= horizon ** (-1 / 3) * case.idle_regret - 1e-9
-    assert found.max() < case.idle_regret / 2
-    broken = max(case.regrets(cls, horizon, 2).min() for cls in (FlipsSign, Idle))
-    assert broken > case.idle_regret - 1e-9
+    assert min(found) >= horizon ** (-1 / 3) * idle - 1e-9
+    assert max(found) < idle / 2
+    assert min(min(regrets(cls, 2)) for cls in (FlipsSign, Idle)) > idle - 1e-9
 
 
 # --- as a bot of OpenSpiel ---

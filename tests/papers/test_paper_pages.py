@@ -5,13 +5,11 @@ import subprocess
 import sys
 from pathlib import Path
 
+import common
 import farina2020
-import gibson2012
 import gibson2012_claims
-import lanctot2009
 import lanctot2009_claims
 import lecture15
-import minimizers
 import numpy as np
 import pytest
 import rudolph2025
@@ -20,35 +18,15 @@ from common import PAGES, VERDICTS
 import mccfr_plus
 from mccfr_plus.experiments import Result
 
-# Of each paper: its figures, and what computes the findings of each page from their curves.
+# Of each paper: the figures that its page of claims needs, and what computes the findings from their curves.
+TABLE1 = common.load_rows(PAGES / "lanctot2009" / "table1.json")[1]
 PAPERS = {
-    "lanctot2009": (
-        ["figure1", "epsilon"],
-        {
-            "claims": lanctot2009_claims.claim_findings,
-            "figure1": lambda figures: lanctot2009.figure1_findings(figures["figure1"]),
-            "epsilon": lambda figures: lanctot2009.epsilon_findings(figures["epsilon"]),
-        },
-    ),
+    "lanctot2009": (["figure1", "epsilon"], lambda figures: lanctot2009_claims.claim_findings(figures, TABLE1)),
     "gibson2012": (
-        ["figure1a", "figure1b", "figure2a", "figure2b", "figure3a", "figure3b"],
-        {
-            "claims": gibson2012_claims.claim_findings,
-            "figure1b": lambda figures: gibson2012.parameter_findings(figures["figure1b"], "tau"),
-            "figure2a": lambda figures: gibson2012.curve_findings(figures["figure2a"]),
-            "figure2b": lambda figures: gibson2012.stack_findings(figures["figure2b"]),
-            "figure3b": lambda figures: gibson2012.curve_findings(figures["figure3b"]),
-        },
+        [f"figure{name}" for name in ("1a", "1b", "2a", "2b", "3a", "3b")],
+        gibson2012_claims.claim_findings,
     ),
-    "farina2020": (
-        ["figure3", "figure4", "footnote2"],
-        {
-            "claims": farina2020.claim_findings,
-            "figure3": lambda figures: farina2020.figure_findings(figures["figure3"]),
-            "figure4": lambda figures: farina2020.figure_findings(figures["figure4"]),
-            "footnote2": lambda figures: farina2020.end_findings(figures["footnote2"]),
-        },
-    ),
+    "farina2020": (["figure3", "figure4", "footnote2", "larger_steps"], farina2020.claim_findings),
 }
 
 NAMES = {
@@ -65,13 +43,11 @@ def table(paper, page):
 
 
 @pytest.mark.parametrize("paper", PAPERS)
-def test_pages_are_as_recorded(paper):
-    names, pages = PAPERS[paper]
-    figures = {name: Result.load(PAGES / paper / f"{name}.jsonl").curves for name in names}
-    found = {page: findings_of(figures) for page, findings_of in pages.items()}
-    for page, findings in found.items():
-        assert table(paper, page) == [f"| {' | '.join(finding)} |" for finding in findings]
-    verdicts = [finding.verdict for finding in found["claims"]]
+def test_claims_are_as_recorded(paper):
+    names, findings_of = PAPERS[paper]
+    findings = findings_of({name: Result.load(PAGES / paper / f"{name}.jsonl").curves for name in names})
+    assert table(paper, "claims") == [f"| {' | '.join(finding)} |" for finding in findings]
+    verdicts = [finding.verdict for finding in findings]
     assert set(verdicts) <= set(VERDICTS)
     counts = " | ".join(str(verdicts.count(each)) for each in VERDICTS)
     assert f"{paper}/index.md#claim-by-claim) | {counts} |" in (PAGES / "index.md").read_text(encoding="utf-8")
@@ -82,9 +58,6 @@ def test_references_to_the_papers_exist():
     done = subprocess.run([sys.executable, tool], capture_output=True, text=True, check=False)
     assert done.returncode == 0, "\n".join(line for line in done.stdout.splitlines() if "<-" in line)
     assert "mccfr_plus/bounds/regret.py:" in done.stdout
-
-
-# --- exact exploitabilities (benchmarks/exact.py) ---
 
 
 def exact_records():
@@ -112,37 +85,9 @@ def test_exploitabilities_of_tabular_solvers_are_as_recorded(algorithms, marks):
             assert (f"| {name} | {algorithm} | {' | '.join(cells.values())} |" in text) == is_run
 
 
-# --- the table of minimizers ---
-
-TABLES = (PAGES.parent / "benchmarks" / "which-algorithm.md").read_text(encoding="utf-8")
-ENDS = {name: minimizers.ends_of(Result.load(minimizers.FOLDER / f"{name}.jsonl").curves) for name in minimizers.FORMS}
-
-
-def cells_of(line):
-    return [cell.strip() for cell in line.strip("|").split("|")]
-
-
-@pytest.mark.parametrize("name", minimizers.FORMS)
-def test_exploitabilities_of_minimizers_are_as_recorded(name):
-    assert set(ENDS[name]) == set(minimizers.GAMES)
-    header, *lines = (cells_of(line) for line in minimizers.lines_of(ENDS[name]) if "---" not in line)
-    titles = {"average": "Exact gradients, average", "last": "Exact gradients, last", "external": "External sampling"}
-    text = TABLES.partition(f"**{titles[name]}")[2].split("\n\n")[1]
-    chosen, _, *shown = (cells_of(line) for line in text.splitlines())
-    columns = [header.index(minimizer) for minimizer in chosen]
-    assert shown == [[line[column] for column in columns] for line in lines]
-
-
-# --- matrix games ---
-
-
 def test_lecture_is_as_recorded():
     rows = {form: lecture15.load(PAGES / "lecture15", form)[1] for form in lecture15.FORMS}
-    pages = {form: lecture15.findings_of(form, rows[form]) for form in rows} | {
-        "claims": lecture15.claim_findings(rows)
-    }
-    for page, findings in pages.items():
-        assert table("lecture15", page) == [f"| {' | '.join(finding)} |" for finding in findings]
+    assert table("lecture15", "claims") == [f"| {' | '.join(finding)} |" for finding in lecture15.claim_findings(rows)]
 
 
 def test_not_all_entries_are_read_and_few_actions_are_played(interpreted_loops):

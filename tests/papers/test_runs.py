@@ -29,7 +29,7 @@ def test_lanctot(setting, monkeypatch, interpreted_loops):
 def test_gibsons_curves_and_stacks(setting, monkeypatch):
     game = "bluff(dice1=2,dice2=1,faces=2)"
     monkeypatch.setitem(gibson2012.CURVES, ("figure3b", "small"), (game, 1e4, "A note."))
-    monkeypatch.setitem(gibson2012.LINE_9, ("figure3b", "small"), 5e3)
+    monkeypatch.setitem(gibson2012.LINE_9, ("figure3b", "small"), (5e3, 5e3))
     monkeypatch.setitem(gibson2012.UNIFORM, game, 0.3)
     page = gibson2012.curve_figure(setting, "figure3b")
     curves = len(gibson2012.ALGORITHMS) + len(gibson2012.ALGORITHMS_OF_LINE_9)

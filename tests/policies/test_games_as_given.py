@@ -105,6 +105,12 @@ def test_policies_of_the_conversion_have_its_information_states():
     game = pyspiel.convert_to_turn_based(pyspiel.load_game(SIMULTANEOUS[1]))
     policy = Solver(game, "full").run(3).average_policy()
     assert set(policy.to_dict()) == set(policy.tree.info_states)
+    state, turns = pyspiel.load_game(SIMULTANEOUS[1]).new_initial_state(), game.new_initial_state()
+    for player in range(2):  # it also answers states of the game that was converted
+        assert policy.action_probabilities(state, player) == policy.action_probabilities(turns)
+        turns.apply_action(turns.legal_actions()[0])
+    with pytest.raises(PolicyError, match="player_id"):
+        policy.action_probabilities(state)
 
 
 @pytest.mark.parametrize("tree", ["lazy", "rules"])

@@ -59,9 +59,6 @@ def test_a_policy_of_another_game():
         nash_conv("kuhn_poker", changed)
 
 
-# --- for OpenSpiel ---
-
-
 def test_openspiels_own_numbers():
     solver = lazy_solver("leduc_poker", "external", seed=1).run(10_000)
     policy, game = solver.average_policy(), pyspiel.load_game("leduc_poker")
@@ -69,9 +66,6 @@ def test_openspiels_own_numbers():
     assert openspiel_exploitability.nash_conv(game, policy) == pytest.approx(expected, abs=1e-10)
     with pytest.raises(PolicyError, match=r"hashes of information states, not the texts.*to_tabular"):
         policy.to_pyspiel()
-
-
-# --- files ---
 
 
 @pytest.mark.parametrize("game", ["leduc_poker", "goofspiel(num_cards=3)"])

@@ -14,7 +14,6 @@ from open_spiel.python.algorithms import exploitability
 
 import mccfr_plus
 from mccfr_plus import GameError, PolicyError, PolicyFileError, Solver, TreePolicy, load_policy, save_policy
-from mccfr_plus.policies import files as policy_file
 
 GAMES = ("kuhn_poker", "kuhn_poker(players=3)", "leduc_poker", "matrix_bos", "random:2:1")
 
@@ -101,26 +100,6 @@ def test_outlives_the_solver():
     assert policy.strategy().any()
 
 
-def test_answers_states_of_the_simultaneous_original():
-    original = pyspiel.load_game("goofspiel(imp_info=True,num_cards=3,points_order=descending)")
-    policy = policy_of(str(original))
-    state = original.new_initial_state()
-    rows = []
-    for _ in range(2):
-        for player in range(2):
-            row = policy.action_probabilities(state, player)
-            assert sorted(row) == state.legal_actions(player)
-            assert sum(row.values()) == pytest.approx(1)
-            infosets = [t for t in policy if t.endswith("\n" + state.information_state_string(player))]
-            assert row in [dict(policy[text]) for text in infosets]
-            rows.append(row)
-        if not state.is_terminal():
-            state.apply_actions([state.legal_actions(p)[0] for p in range(2)])
-    assert rows[0] != rows[1]
-    with pytest.raises(PolicyError, match="player_id"):
-        policy.action_probabilities(original.new_initial_state())
-
-
 @pytest.mark.parametrize("is_of_original", [True, False])
 def test_one_players_policy_answers_states_of_both_forms_of_a_game(is_of_original):
     original = pyspiel.load_game("goofspiel(imp_info=True,num_cards=3,points_order=descending)")
@@ -128,9 +107,6 @@ def test_one_players_policy_answers_states_of_both_forms_of_a_game(is_of_origina
     text = states[0 if is_of_original else 1].information_state_string(0)
     policy = mccfr_plus.InfoStatePolicy(0, {text: {1: 1.0}})
     assert [policy.action_probabilities(state, 0) for state in states] == [{1: 1.0}] * 2
-
-
-# --- files ---
 
 
 @pytest.mark.parametrize("game", ["kuhn_poker", "python_kuhn_poker", "goofspiel(imp_info=True,num_cards=3)"])
@@ -156,25 +132,6 @@ def test_the_file_is_plain_numpy_and_readable_by_others(tmp_path):
     with np.load(tmp_path / "a.npz", allow_pickle=False) as archive:
         assert str(archive["game"]) == "kuhn_poker()"
         np.testing.assert_array_equal(archive["strategy"], policy.strategy())
-
-
-@pytest.mark.parametrize("error", [OSError(28, "No space left on device"), KeyboardInterrupt(), ValueError("x")])
-def test_a_failing_write_leaves_no_file_and_keeps_the_old_one(error, tmp_path, monkeypatch):
-    old = policy_of("kuhn_poker")
-    save_policy(old, tmp_path / "policy.npz")
-
-    def fail(file, **fields):
-        file.write(b"half")
-        raise error
-
-    monkeypatch.setattr(policy_file.np, "savez_compressed", fail)
-    expected = PolicyFileError if isinstance(error, OSError) else type(error)
-    for name in ("policy.npz", "new.npz"):
-        with pytest.raises(expected):
-            save_policy(policy_of("kuhn_poker", seed=2), tmp_path / name)
-    monkeypatch.undo()
-    assert os.listdir(tmp_path) == ["policy.npz"]
-    np.testing.assert_array_equal(load_policy(tmp_path / "policy.npz").strategy(), old.strategy())
 
 
 def test_a_policy_of_openspiel_is_saved_by_way_of_a_solver(tmp_path):

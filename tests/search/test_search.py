@@ -13,26 +13,28 @@ from mccfr_plus import ConfigError, GameError, PolicyError, Solver, search
 from mccfr_plus.checks.games import random_strategy
 from mccfr_plus.evaluation.exact import Evaluator
 from mccfr_plus.policies.table import TreePolicy
-from mccfr_plus.search.partial_game import (
-    PartialGame,
-    Payment,
-    entering,
-    hands_before,
-    kept,
-    last_slots,
-    matrix_of,
-    whole,
-)
+from mccfr_plus.search.ends import Payment, ends_of, last_slots, matrix_of
+from mccfr_plus.search.partial_game import PartialGame, entering, hands_before, kept, whole
+from mccfr_plus.trees.game_tree import compile_game
 from mccfr_plus.trees.public.public_tree import PublicTree
 
-# Boards after a round, hands that are refined later, bids, comparisons stored by differences; with where to begin.
+TURN = "holdem_subgame(board=2c3d4c5d,ranks=5,suits=2,pot=20,stack=40,bets={})"
+POKER = (
+    "universal_poker(betting=nolimit,numRounds=2,blind=1 1,firstPlayer=1 1,numSuits=2,numRanks=3,numHoleCards=1,"
+    "numBoardCards=0 1,stack=6 6,bettingAbstraction={})"
+)
+# Boards after a round, hands that are refined later, bids, comparisons stored by differences, tables of hands; with
+# where to begin.
 STARTS = {
     "leduc_poker": "chance",
     "leduc_ranks(ranks=5)": "chance",
     "liars_dice(dice_sides=3)": 3,
     "nl_holdem_buckets(stack=8)": 2,
     "one_card_poker(deck_size=20)": 1,
+    TURN.format("100%"): 1,
 }
+MATRICES = list(STARTS)[:-1]
+MORE_ACTIONS = {TURN.format("100%"): (TURN.format("0.5 1"), 1), POKER.format("fcpa"): (POKER.format("fchpa"), "chance")}
 SAFE = ("resolve", "maxmargin", "reach")
 public_tree = functools.cache(PublicTree)
 
@@ -40,7 +42,7 @@ public_tree = functools.cache(PublicTree)
 def blueprint_of(name, seed=1, zeros=0.0):
     tree = public_tree(name)
     policy = TreePolicy(tree, random_strategy(tree, np.random.default_rng(seed), zeros))
-    return search.Blueprint(tree, policy, STARTS[name])
+    return search.Blueprint(policy, tree, STARTS[name])
 
 
 def payoffs_of(game):
@@ -85,12 +87,12 @@ def test_fixed_play_becomes_chance(name):
     blueprint, tree = blueprint_of(name, zeros=0.2), public_tree(name)
     everything = whole(tree)
     strategy, expected = blueprint.strategy, Evaluator(tree).evaluate(blueprint.strategy)
-    unchanged = PartialGame(tree, [kept(tree, 0, [everything]), kept(tree, 1, [everything])], everything.ends)
+    unchanged = PartialGame(ends_of(tree, [kept(tree, 0, [everything]), kept(tree, 1, [everything])], everything.ends))
     found = Evaluator(unchanged).evaluate(strategy)
     np.testing.assert_allclose(found.best_response_values, expected.best_response_values, atol=1e-12)
     for player in range(2):
         sides = [kept(tree, player, blueprint.subgames, blueprint.reach), kept(tree, 1 - player, [everything])]
-        game = PartialGame(tree, sides if player == 0 else sides[::-1], everything.ends)
+        game = PartialGame(ends_of(tree, sides if player == 0 else sides[::-1], everything.ends))
         own = [strategy[subgame.slots[player]] for subgame in blueprint.subgames]
         parts = [np.concatenate(own), strategy[everything.slots[1 - player]]]
         found = Evaluator(game).evaluate(np.concatenate(parts if player == 0 else parts[::-1]))
@@ -121,7 +123,9 @@ def test_values_and_margins_by_hand():
     hands = hands_before(blueprint.tree, subgame, 0)
     values = blueprint.values(0, subgame)[hands.slots]
     entry = entering(blueprint.tree, subgame, 0, hands, per_hand=False)
-    game = PartialGame(blueprint.tree, [entry, kept(blueprint.tree, 1, [subgame], blueprint.reach)], subgame.ends)
+    game = PartialGame(
+        ends_of(blueprint.tree, [entry, kept(blueprint.tree, 1, [subgame], blueprint.reach)], subgame.ends)
+    )
     inside = blueprint.strategy[subgame.slots[1]]
     for hand in range(hands.num_hands):  # entering with one hand is worth that hand's value
         root = np.eye(hands.num_hands)[hand]
@@ -131,22 +135,38 @@ def test_values_and_margins_by_hand():
     assert evaluation.best_response_values[0] == pytest.approx(values.max())
 
 
-@pytest.mark.parametrize("name", ["leduc_poker", "liars_dice(dice_sides=3)", "nl_holdem_buckets(stack=8)"])
+@pytest.mark.parametrize("method", search.METHODS)
+def test_gadgets_of_tables_are_those_of_matrices(method):
+    """The same game with a table of hands at each end, and with a matrix."""
+    name = TURN.format("100%")
+    policy = Solver(name, "full", tree="public").run(3).average_policy()
+    blueprints = [search.Blueprint(policy, tree, 1) for tree in (public_tree(name), PublicTree(compile_game(name)))]
+    assert [len(each.tree.arrays.tables) > 0 for each in blueprints] == [True, False]
+    for player in range(2):
+        found = []
+        for blueprint in blueprints:
+            game = search.gadget(blueprint, blueprint.subgames[0], player, method)
+            found.append(Evaluator(game).evaluate(game.uniform_strategy()))
+        np.testing.assert_allclose(found[0].values, found[1].values, atol=1e-12)
+        np.testing.assert_allclose(found[0].best_response_values, found[1].best_response_values, atol=1e-12)
+
+
+@pytest.mark.parametrize("name", ["leduc_poker", "liars_dice(dice_sides=3)", TURN.format("100%")])
 def test_gifts_raise_no_best_response(name):
     """With all gifts paid out in all subgames, the opponent's best response is worth what it was."""
     blueprint, tree = blueprint_of(name), public_tree(name)
     expected = Evaluator(tree).evaluate(blueprint.strategy).best_response_values
     for player in range(2):
-        first, paid = int(tree.arrays.slot_range[player]), []
+        ends = ends_of(tree, [kept(tree, each, [whole(tree)]) for each in range(2)], whole(tree).ends)
+        first, total = int(tree.arrays.slot_range[player]), 0.0
         for subgame in blueprint.subgames:
-            hands = hands_before(tree, subgame, player)
+            hands, values = hands_before(tree, subgame, player), blueprint.gifts[player][subgame.node]
             if hands.slot < tree.num_slots:
-                values = blueprint.gifts[player][hands.slots]
-                paid.append(Payment(player, hands.slot - first, hands.stride, values))
-        assert sum(payment.values.sum() for payment in paid) > 0
-        sides = [kept(tree, each, [whole(tree)]) for each in range(2)]
-        found = Evaluator(PartialGame(tree, sides, whole(tree).ends, paid)).evaluate(blueprint.strategy)
+                ends.pay(Payment(player, hands.slot - first, hands.stride, values))
+                total += values.sum()
+        found = Evaluator(PartialGame(ends)).evaluate(blueprint.strategy)
         assert found.best_response_values[player] == pytest.approx(expected[player], abs=1e-9)
+        assert total > 0 or player == 1  # who has not moved yet in hold'em
 
 
 @pytest.mark.parametrize(("name", "seed"), [(name, seed) for name in STARTS for seed in (1, 2)])
@@ -154,55 +174,110 @@ def test_safe_methods_are_safe(name, seed):
     blueprint = blueprint_of(name, seed, zeros=0.3 if seed == 2 else 0.0)
     policy = TreePolicy(blueprint.tree, blueprint.strategy)
     for method in SAFE:
-        found = search.certify(search.SearchPolicy(blueprint.tree, policy, STARTS[name], method, iterations=300))
-        assert found.least - 1e-9 <= found.exploitability <= found.blueprint + found.error + 1e-9, method
+        found = search.certify(search.SearchPolicy(policy, blueprint.tree, STARTS[name], method, iterations=300))
+        most = found.blueprint + min(found.error, found.excess)
+        assert found.least - 1e-9 <= found.exploitability <= most + 1e-9, method
         assert found.attained <= found.blueprint + 1e-3
         assert found.exploitability < found.blueprint - 0.1 * (found.blueprint - found.attained), method
+
+
+@pytest.mark.parametrize("name", MORE_ACTIONS)
+def test_actions_that_the_blueprint_lacks(name):
+    """Judged in the game that has them, where the blueprint alone has no answer."""
+    larger, start = MORE_ACTIONS[name]
+    blueprint = Solver(name, "full", "rm+", tree="public").run(20).average_policy()
+    for method in SAFE:
+        policy = search.SearchPolicy(blueprint, larger, start, method, iterations=300)
+        found, tree = search.certify(policy, iterations=300), policy.blueprint.tree
+        assert found.blueprint == pytest.approx(mccfr_plus.exploitability(name, blueprint), abs=1e-9)
+        assert found.least - 1e-9 <= found.exploitability <= found.blueprint + found.excess + 1e-9
+        assert found.exploitability == pytest.approx(mccfr_plus.exploitability(larger, policy), abs=1e-9)
+    (outside,) = policy.blueprint.outside[: len(tree.legal_actions(0))].nonzero()  # the first player's
+    answers = [each for each in policy.blueprint.subgames if hands_before(tree, each, 0).slot in outside]
+    assert len(answers) == len(outside) > 0
+    for each in answers:  # what the first player's best actions would get
+        best = Evaluator(policy.blueprint.own[0]).evaluate(policy.blueprint.own[1]).best_response_values[0]
+        assert policy.blueprint.allowed(0, each).sum() == pytest.approx(best, abs=1e-12)
+    first = tree.legal_actions(0)
+    own = dict(blueprint[tree.info_states[0]])
+    assert set(own) < set(first)
+    assert policy[tree.info_states[0]] == [(action, own.get(action, 0.0)) for action in first]
+    with pytest.raises(GameError, match="with all of their actions: it must have all of them"):
+        search.SearchPolicy(policy, name, start)
 
 
 def test_unsafe_search_can_do_harm():
     """Beside a good blueprint the opponent exploits what unsafe search takes for granted: its own range."""
     blueprint = Solver("leduc_poker", "full", "rm+").run(100).average_policy()
-    found = {m: search.certify(search.SearchPolicy("leduc_poker", blueprint, method=m)) for m in search.METHODS}
+    found = {m: search.certify(search.SearchPolicy(blueprint, method=m, iterations=300)) for m in search.METHODS}
     assert found["unsafe"].exploitability > 5 * found["unsafe"].blueprint
+    assert found["unsafe"].exploitability < found["unsafe"].blueprint + found["unsafe"].excess
     assert found["maxmargin"].exploitability < found["maxmargin"].blueprint
 
 
-def test_policies_answer_by_state_what_they_play_as_a_whole():
+@pytest.mark.parametrize("method", ["unsafe", "reach"])
+def test_policies_answer_by_state_what_they_play_as_a_whole(method):
     game = pyspiel.load_game("leduc_poker")
     blueprint = Solver(game, "full").run(5).average_policy()
-    policies = [search.SearchPolicy(game, blueprint, iterations=50) for _ in range(2)]
-    state = game.new_initial_state()
-    for action in (0, 3, 1, 1, 4):
-        state.apply_action(action)
-    alone = policies[0].action_probabilities(state)
-    assert len(policies[0].resolved) == 1
+    policies = [search.SearchPolicy(blueprint, method=method, iterations=50) for _ in range(2)]
     evaluated = mccfr_plus.evaluate(game, policies[1])
-    assert len(policies[1].resolved) == 2 * len(policies[1].blueprint.subgames)
-    assert alone == policies[1].action_probabilities(state) != blueprint.action_probabilities(state)
+    for betting in ((1, 2), (1, 2, 2), (1,), ()):  # the deepest state first
+        state = game.new_initial_state()
+        for action in (0, 3, 1, 1, 4, *betting):
+            state.apply_action(action)
+        alone = policies[0].action_probabilities(state)
+        assert alone == policies[1].action_probabilities(state) != blueprint.action_probabilities(state)
+    assert len(policies[0].resolved) == 5  # player 0 at 4 states is none of player 1's 2, which has begun before
     expected = pyspiel.exploitability(game, pyspiel.TabularPolicy(dict(policies[1])))
     assert evaluated.exploitability == pytest.approx(expected, abs=1e-12)
 
 
-def test_errors():
-    uniform = pyspiel.UniformPolicy()
-    with pytest.raises(GameError, match="private actions"):
-        search.SearchPolicy("phantom_ttt", uniform)
-    with pytest.raises(GameError, match="not a zero-sum game"):
-        search.SearchPolicy("bargaining(max_turns=1)", uniform)
-    with pytest.raises(ConfigError, match="no public state"):
-        search.SearchPolicy("kuhn_poker", uniform)
-    with pytest.raises(ConfigError, match="method='best'"):
-        search.SearchPolicy("leduc_poker", uniform, method="best")
-    with pytest.raises(ConfigError, match="iterations=0"):
-        search.SearchPolicy("leduc_poker", uniform, iterations=0)
+def test_plays_within_seconds():
+    game = pyspiel.load_game("leduc_poker")
+    blueprint = Solver(game, "full").run(5).average_policy()
+    policy, none = (search.SearchPolicy(blueprint, seconds=seconds) for seconds in (0.2, 1e-9))
+    bots = [policy.bot(player, seed=player) for player in range(2)]
+    assert mccfr_plus.play_games(game, bots, 5, seed=3).payoffs.shape == (5, 2)
+    assert any(found is not None for found in policy.resolved.values())
+    assert mccfr_plus.head_to_head(game, none, blueprint, num_games=20, seed=1).estimate.samples == 20
+    assert none.out_of_time == len(none.resolved) > 0
+    assert set(none.resolved.values()) == {None}
+    with pytest.raises(ConfigError, match=r"seconds=0.2 is for play: give iterations"):
+        mccfr_plus.exploitability(game, policy)
+
+
+ERRORS = [
+    ({"blueprint": pyspiel.UniformPolicy(), "game": "phantom_ttt"}, GameError, "private actions"),
+    ({"blueprint": pyspiel.UniformPolicy(), "game": "bargaining(max_turns=1)"}, GameError, "not a zero-sum game"),
+    ({"blueprint": pyspiel.UniformPolicy(), "game": "kuhn_poker"}, ConfigError, "no public state"),
+    ({"blueprint": pyspiel.UniformPolicy()}, ConfigError, "type UniformPolicy does not name its game: give game="),
+    ({"blueprint": {}, "game": "leduc_poker"}, PolicyError, "the policy has no answer at information state"),
+    ({"method": "best"}, ConfigError, "method='best'"),
+    ({"start": 0}, ConfigError, "start=0"),
+    ({"iterations": 0}, ConfigError, "iterations=0"),
+    ({"seconds": -1}, ConfigError, "seconds=-1"),
+    ({"game": "liars_dice"}, GameError, "has 0 of the"),
+]
+
+
+@pytest.mark.parametrize(("arguments", "kind", "message"), ERRORS)
+def test_errors(arguments, kind, message):
+    given = {"blueprint": Solver("leduc_poker", "full").run(1).average_policy(), **arguments}
+    with pytest.raises(kind, match=message) as found:
+        search.SearchPolicy(**given)
+    assert "\n" not in str(found.value)
+
+
+def test_public_states_that_the_blueprint_does_not_reach():
     tree = public_tree("leduc_poker")
     strategy = tree.uniform_strategy()
-    strategy[: tree.arrays.infosets[0]["num_actions"]] = 0.0
     first = tree.arrays.nodes[0]["num_hands"] * tree.arrays.infosets[0]["num_actions"]
     strategy[:first] = np.tile([1.0, 0.0], tree.arrays.nodes[0]["num_hands"])  # it always calls first
-    blueprint = search.Blueprint(tree, TreePolicy(tree, strategy))
+    policy = TreePolicy(tree, strategy)
+    blueprint = search.Blueprint(policy, tree)
     never = [subgame for subgame in blueprint.subgames if not blueprint.reaches(subgame, 0)]
     with pytest.raises(PolicyError, match=f"player 0 never plays to the public state {never[0].node}"):
         search.resolve(blueprint, never[0], 0)
-    assert search.certify(search.SearchPolicy(tree, TreePolicy(tree, strategy), iterations=20)).unreached == len(never)
+    searching = search.SearchPolicy(policy, tree, iterations=20)
+    assert search.certify(searching).unreached >= len(never)
+    assert all(searching.resolved[subgame.node, 0] is None for subgame in never)

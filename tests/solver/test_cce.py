@@ -1,5 +1,7 @@
 """Coarse correlated equilibria: gaps by enumeration, and plans that are equivalent to strategies."""
 
+import itertools
+
 import naive
 import numpy as np
 import pytest
@@ -27,21 +29,11 @@ def test_gaps_by_enumerating_pure_plans(game, method):
 
 
 def naive_plans(tree, player):
-    """Yields all pure strategies of a player."""
-    first, last = tree.arrays.infoset_range[player : player + 2].tolist()
-    slots = [tree.slots(number) for number in range(first, last)]
-    strategy = np.zeros(tree.num_slots)
-
-    def expand(depth):
-        if depth == len(slots):
-            yield strategy.copy()
-            return
-        for slot in range(slots[depth].start, slots[depth].stop):
-            strategy[slots[depth]] = 0.0
-            strategy[slot] = 1.0
-            yield from expand(depth + 1)
-
-    yield from expand(0)
+    """Yields all pure strategies of a player, with nothing at the others' slots."""
+    own = slice(*tree.arrays.infoset_range[player : player + 2])
+    before, after = np.split(np.zeros(tree.num_slots), [tree.arrays.slot_range[player]])
+    for rows in itertools.product(*(np.eye(count) for count in tree.arrays.infosets["num_actions"][own])):
+        yield np.concatenate([before, *rows, after])[: tree.num_slots]
 
 
 def test_cfr_jr_has_the_regret_of_cfr():

@@ -230,7 +230,7 @@ def test_going_on_from_a_policy():
     policy = Solver(KUHN, "external", "rm", tree="rules", seed=1).run(300).average_policy()
     solver = Solver(KUHN, MATRIX, "rm+", "last", tree="rules").set_strategy(policy)
     assert solver.nash_conv() == pytest.approx(mccfr_plus.nash_conv(KUHN, policy), abs=1e-12)
-    with pytest.raises(PolicyError, match="a policy of leduc_poker"):
+    with pytest.raises(PolicyError, match="a policy for leduc_poker"):
         solver.set_strategy(Solver(LEDUC, "outcome", tree="rules", seed=1).run(1).average_policy())
 
 

@@ -1,6 +1,5 @@
 """Threads: deterministic ones are an exact batch, whatever the timing; fast ones lose little; bad numbers fail."""
 
-import pickle
 import sys
 import threading
 
@@ -12,10 +11,12 @@ from lazy_trees import PLENTY, differences, lazy_solver
 
 from mccfr_plus import Solver
 from mccfr_plus.averages.average import own_traversal
+from mccfr_plus.errors import ConfigError
 from mccfr_plus.estimators.traversal import draw_action, draw_exploring
 from mccfr_plus.minimizers.minimizer import minimize_with
 from mccfr_plus.parameters import new_states
 from mccfr_plus.solver.config import estimate_with
+from mccfr_plus.solver.loop import IS_TOO_LONG
 from mccfr_plus.trees.scratch import begin_gradient, begin_traversal
 
 FORMS = [
@@ -46,9 +47,6 @@ def assert_same(one, other):
     for ours, theirs in zip(arrays_of(one), arrays_of(other), strict=True):
         assert ours.tobytes() == theirs.tobytes()
     assert (one.iterations, one.nodes_touched) == (other.iterations, other.nodes_touched)
-
-
-# --- deterministic threads ---
 
 
 class Sequential:
@@ -182,13 +180,21 @@ def test_timing_changes_no_bit(estimator, averaging, options):
     assert differences(first, lazy) == []
 
 
+@pytest.mark.parametrize("tree", ["lazy", "rules"])
+def test_batches_of_any_size_have_room_for_their_visits_or_say_so(tree):
+    solver = Solver("kuhn_poker", "external", averaging="stochastic", tree=tree, threads=2, batch=5000).run(1)
+    before = arrays_of(solver)
+    solver._engine._team[0, IS_TOO_LONG] = 1  # what a thread with 2^26 visits writes
+    with pytest.raises(ConfigError, match="give a smaller batch"):
+        solver.run(1)
+    assert all(np.array_equal(a, b) for a, b in zip(before[:2], arrays_of(solver)[:2], strict=True))
+    assert solver.run(1).iterations == 2
+
+
 def test_another_number_of_threads_is_another_run():
     runs = [Solver("kuhn_poker", "external", threads=n, seed=3).run(20).average_strategy() for n in (1, 2, 3)]
     assert not np.array_equal(runs[0], runs[1])
     assert not np.array_equal(runs[1], runs[2])
-
-
-# --- fast threads ---
 
 
 # A thread that is put to sleep between reading and writing a sum takes it back by what others have added meanwhile.
@@ -271,12 +277,3 @@ def test_a_strategy_that_another_thread_is_writing_is_no_reason_to_crash():
     for player in range(3):
         assert own_traversal(tree.arrays, np.zeros(tree.num_slots), scratch, player)
         assert scratch.counts[0]["num_visits"] <= 1
-
-
-@pytest.mark.parametrize("mode", ["deterministic", "fast"])
-def test_a_pickled_solver_goes_on(mode):
-    solver = Solver("kuhn_poker", "external", threads=2, thread_mode=mode, seed=1).run(20)
-    copy = pickle.loads(pickle.dumps(solver))
-    assert_same(copy, solver)
-    if mode == "deterministic":
-        assert_same(copy.run(20), solver.run(20))

@@ -204,7 +204,7 @@ MAPPED = "leduc_poker(action_mapping=True)"
     ("game", "estimator", "options"),
     [
         (GOOFSPIEL, "external", {}),
-        (GOOFSPIEL, "chance", {"batch": 2}),
+        (MAPPED, "chance", {}),
         (GOOFSPIEL, "outcome(update_all_players=True)", {"alternating": False, "threads": 2, "batch": 3}),
         (MAPPED, "external", {"averaging": "stochastic(gamma=1.0)", "threads": 2}),
         (POKER, "outcome", {"batch": 3}),
@@ -213,9 +213,9 @@ MAPPED = "leduc_poker(action_mapping=True)"
 )
 def test_other_trees_find_what_the_stored_one_finds(game, estimator, options):
     tree = naive.tree_of(game)
-    stored = Solver(tree, estimator, "rm+", seed=2, **options).run(20)
+    stored = Solver(tree, estimator, "rm+", seed=2, **options).run(10)
     for kind in ("rules", "lazy"):
-        solver = Solver(naive.game(game), estimator, "rm+", seed=2, tree=kind, memory="4GB", **options).run(20)
+        solver = Solver(naive.game(game), estimator, "rm+", seed=2, tree=kind, memory="4GB", **options).run(10)
         assert (solver.tree.kind, solver.tree.perfect_recall) == (kind, False)
         assert solver.nodes_touched == stored.nodes_touched
         for strategy, expected in (

@@ -9,10 +9,6 @@ import numpy as np
 import pytest
 
 from mccfr_plus import ConfigError, Estimator, Minimizer, PowerAverage, Solver
-from mccfr_plus.estimators import OutcomeSampling
-from mccfr_plus.estimators.traversal import traversal
-from mccfr_plus.kernels.slots import bind
-from mccfr_plus.trees.needs import OPPONENTS_DRAWN
 from mccfr_plus.trees.scratch import touch
 
 
@@ -50,35 +46,6 @@ def test_a_users_minimizer_is_bitwise_identical_to_the_built_in_one():
     assert np.abs(mine.average_strategy() - 0.5).max() > 0.1
     # The loop passes on what `parameters` returns, and does not write to it.
     np.testing.assert_array_equal(mine._engine.parameters[0], np.arange(9.0))
-
-
-outcome_traversal = bind(traversal, OutcomeSampling.bindings, partial=True)
-
-
-@numba.njit
-def users_outcome(parameters, sampling_weights, tree, strategy, scratch, player):
-    outcome_traversal(parameters[1:], sampling_weights, tree, strategy, scratch, player)
-
-
-@dataclass(frozen=True)
-class UsersOutcome(Estimator):
-    short_name: ClassVar[str] = "mine"
-    visits_all_own: ClassVar[bool] = False
-    kernel = staticmethod(users_outcome)
-
-    def parameters(self):
-        return np.array([-1.0, 0.6])
-
-    gives: ClassVar[frozenset[str]] = Estimator.gives | {OPPONENTS_DRAWN}
-
-
-@pytest.mark.parametrize("averaging", ["lazy", "stochastic"])
-def test_a_users_estimator_is_bitwise_identical_to_the_built_in_one(averaging):
-    mine = Solver("kuhn_poker", UsersOutcome(), "rm", averaging, seed=3).run(100)
-    built_in = Solver(mine.tree, "outcome", "rm", averaging, seed=3).run(100)
-    np.testing.assert_array_equal(mine.average_strategy(), built_in.average_strategy())
-    assert mine.nodes_touched == built_in.nodes_touched
-    assert np.abs(mine.average_strategy() - 0.5).max() > 0.1
 
 
 @numba.njit

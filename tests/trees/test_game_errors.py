@@ -35,12 +35,12 @@ def code(request):
     [
         ("legal_actions", [], r"decision node with 0 legal actions, where num_distinct_actions\(\) allows 1 to 3"),
         ("legal_actions", [0, 0, 1], r"the legal actions \[0, 0, 1\] of a decision node are not all different"),
-        ("chance_outcomes", [(0, 0.5), (1, 0.6)], "chance sum to 1.1 instead of 1"),
-        ("chance_outcomes", [(0, 1.5), (1, -0.5)], r"finite and not negative, and not \[1.5, -0.5\]"),
-        ("chance_outcomes", [(0, 0.5), (1, math.nan)], r"finite and not negative, and not \[0.5, nan\]"),
+        ("chance_outcomes", [(0, 0.5), (1, 0.6)], "probabilities sum to 1.1 instead of 1"),
+        ("chance_outcomes", [(0, 1.5), (1, -0.5)], r"finite and at least 0, not \[1.5, -0.5\]"),
+        ("chance_outcomes", [(0, 0.5), (1, math.nan)], r"finite and at least 0, not \[0.5, nan\]"),
         ("current_player", -5, "that is not a decision, chance or terminal node"),
-        ("returns", [math.nan, 0.0], r"returns\(\) must be 2 finite numbers, and not \[nan, 0.0\]"),
-        ("returns", [0.0], r"2 finite numbers, and not \[0.0\]"),
+        ("returns", [math.nan, 0.0], r"returns\(\) must be 2 finite numbers, not \[nan, 0.0\]"),
+        ("returns", [0.0], r"2 finite numbers, not \[0.0\]"),
     ],
 )
 def test_wrong_answers(code, method, answer, text):
@@ -122,7 +122,7 @@ def test_a_game_without_texts_of_states_is_told_what_to_define(code, monkeypatch
 FAULTS = [  # a method, the number of its call, what it answers, and what is said
     ("legal_actions", 5, [0, 2, 1], r"the legal actions \[0, 2, 1\] are not sorted"),
     ("legal_actions", 5, [0, 0, 1], "not all different"),
-    ("chance_outcomes", 3, [(0, 0.5), (1, 0.4)], "the probabilities of chance sum to 0.9"),
+    ("chance_outcomes", 3, [(0, 0.5), (1, 0.4)], "the chance probabilities sum to 0.9"),
     ("returns", 2, [1.0, 1.0], "payoffs do not add up to utility_sum"),
     ("returns", 2, [10.0, -10.0], "a payoff is out of range"),
     ("returns", 1, [math.nan, 0.0], "returns.. must be 2 finite numbers"),

@@ -5,12 +5,14 @@ from __future__ import annotations
 import numpy as np
 import pyspiel
 import pytest
-from lazy_trees import beside_this_process
 from open_spiel.python.algorithms import exploitability as openspiel
 
 import mccfr_plus
 from mccfr_plus import Solver
+from mccfr_plus.errors import ConfigError
 from mccfr_plus.evaluation.by_rules import RulesEvaluator
+from mccfr_plus.evaluation.strategies import strategy_of
+from mccfr_plus.trees.by_rules.implicit_tree import ImplicitTree
 
 LEDUC, KUHN, THREE = "leduc_poker", "kuhn_poker", "kuhn_poker(players=3)"
 
@@ -51,40 +53,21 @@ def two_solvers(game, estimator, minimizer, averaging, **options):
     ]
 
 
-def strategies_by_text(solver):
-    """Returns the average strategy by information state, for either kind of tree."""
-    policy, rows = solver.average_policy(), {}
-
-    def visit(state):
-        if state.is_terminal():
-            return
-        if not state.is_chance_node():
-            rows[state.information_state_string()] = list(policy.action_probabilities(state).values())
-        for action in state.legal_actions():
-            visit(state.child(action))
-
-    visit(solver.tree.game.new_initial_state())
-    return rows
+def assert_same(stored, implicit):
+    assert stored.nodes_touched == implicit.nodes_touched
+    found = strategy_of(stored.tree, implicit.average_policy())
+    np.testing.assert_allclose(found, stored.average_strategy(), atol=1e-12)
 
 
 @pytest.mark.parametrize(("estimator", "minimizer", "averaging", "options"), COMBINATIONS)
 def test_the_same_numbers_as_on_a_stored_tree(estimator, minimizer, averaging, options):
-    stored, implicit = two_solvers(KUHN, estimator, minimizer, averaging, **options)
-    assert stored.nodes_touched == implicit.nodes_touched
-    there, here = strategies_by_text(stored), strategies_by_text(implicit)
-    assert there.keys() == here.keys()
-    for text, row in there.items():
-        assert here[text] == pytest.approx(row, abs=1e-12), text
+    assert_same(*two_solvers(KUHN, estimator, minimizer, averaging, **options))
 
 
+@pytest.mark.usefixtures("interpreted_loops")
 @pytest.mark.parametrize(("game", "components"), WAITING)
-def test_nodes_that_wait_stay_as_they_are(game, components, request):
-    if game != THREE:  # which has kinds of kernels that no other game here has
-        request.getfixturevalue("interpreted_loops")
-    stored, implicit = two_solvers(game, *components)
-    assert stored.nodes_touched == implicit.nodes_touched
-    there, here = strategies_by_text(stored), strategies_by_text(implicit)
-    assert all(here[text] == pytest.approx(row, abs=1e-12) for text, row in there.items())
+def test_nodes_that_wait_stay_as_they_are(game, components):
+    assert_same(*two_solvers(game, *components))
 
 
 @pytest.mark.usefixtures("interpreted_loops")
@@ -95,6 +78,12 @@ def test_infosets_that_only_opponents_have_met_have_no_number(averaging, only_en
     assert entered.all() == only_entered
     assert solver.tree.max_slots < solver.tree.plan.max_slots  # what has no number plays these slots
     assert (solver.current_strategy() >= 0).all()
+
+
+def test_memory_that_is_too_little_for_uniform_play_is_a_clear_error():
+    tree = Solver("kuhn_poker", "external", tree="rules", seed=1).tree
+    with pytest.raises(ConfigError, match="is too little for a game with"):
+        ImplicitTree(tree.game, tree.rules_game, tree.plan._replace(max_slots=3))
 
 
 @pytest.mark.usefixtures("interpreted_loops", "interpreted_evaluation")
@@ -140,15 +129,3 @@ def test_what_two_players_do_not_reach_is_left_out():
     }
     table = pyspiel.TabularPolicy(first)
     assert found.nash_conv == pytest.approx(pyspiel.nash_conv(solver.tree.game, table), abs=1e-9)
-
-
-@pytest.mark.usefixtures("interpreted_loops")
-def test_a_checkpoint_goes_on_bitwise(tmp_path):
-    once = Solver(LEDUC, "external", "dcfr", tree="rules", seed=1).run(50)
-    half = Solver(LEDUC, "external", "dcfr", tree="rules", seed=1).run(20)
-    half.save_checkpoint(tmp_path / "half")
-    loaded = Solver.from_checkpoint(tmp_path / "half", memory=beside_this_process(2e9)).run(30)
-    assert (loaded.average_strategy() == once.average_strategy()).all()
-    assert (loaded.tree.found_infosets["parent_slot"] >= loaded.tree.num_slots).sum() == (
-        once.tree.found_infosets["parent_slot"] >= once.tree.num_slots
-    ).sum()

@@ -41,9 +41,6 @@ def run_both(name, estimator, minimizer="rm", averaging=None, *, iterations=40, 
     return [solver.run(iterations) for solver in both]
 
 
-# --- the same bits as a compiled tree ---
-
-
 @pytest.mark.usefixtures("interpreted_loops")
 @pytest.mark.parametrize(("estimator", "options"), SPECIAL, ids=str)
 @pytest.mark.parametrize("game", GAMES[:2])
@@ -55,7 +52,7 @@ def test_every_form(game, estimator, options):
 @pytest.mark.parametrize("estimator", ["external", "outcome"])
 @pytest.mark.parametrize("game", GAMES)
 def test_every_kind_of_game(game, estimator):
-    whole, lazy = run_both(game, estimator, "dcfr", iterations=200)
+    whole, lazy = run_both(game, estimator, "dcfr", iterations=50 if game.startswith("goof") else 200)
     assert differences(whole, lazy) == []
     assert lazy.stopped is None
     assert lazy.tree.num_nodes > 50
@@ -148,8 +145,6 @@ def test_states_that_are_not_kept_are_replayed(game, estimator, state_bytes):
     assert len(lazy.tree._young) <= max(2, state_bytes // 1000)
 
 
-# --- full memory ---
-
 FULL = [("nodes", {"max_nodes": 700}), ("infosets", {"max_infosets": 150}), ("slots", {"max_slots": 400})]
 FULL += [("bytes", {"tree_bytes": 150 * 100 + 400 * 50 + 600 * 20, "node_cost": 20})]
 
@@ -205,9 +200,6 @@ def test_memory_for_less_than_an_iteration():
             solver.run(5)
 
 
-# --- nothing is written outside ---
-
-
 def guarded_zeros(buffers):
     """Returns a twin of `np.zeros` whose arrays stand between guards."""
     guard = 4096
@@ -242,9 +234,6 @@ def test_nothing_is_written_outside_of_arrays(monkeypatch, estimator, options):
     for buffer, guard, size in buffers:
         assert (buffer[:guard] == 0xA5).all()
         assert (buffer[guard + size :] == 0xA5).all(), size
-
-
-# --- the table of infosets ---
 
 
 def a_tree(**plan):
@@ -282,13 +271,3 @@ def test_the_table_is_a_dictionary(seed):
     for key, number in numbers.items():
         assert found(tree, *key) == number
     assert found(tree, 0, (1000, 0)) == -1
-
-
-# --- asking ---
-
-
-def test_a_small_game_is_evaluated_exactly():
-    whole, lazy = pair("kuhn_poker", "external", seed=1)
-    for ours, theirs in zip(whole.run(500).evaluate(), lazy.run(500).evaluate(), strict=True):
-        assert np.allclose(ours, theirs, rtol=0, atol=1e-15)
-    assert lazy.run(target_exploitability=0.05).exploitability() <= 0.05

@@ -73,9 +73,6 @@ def test_histories_that_are_longer_than_the_game_says(monkeypatch):
         solver.run(20)
 
 
-# --- signals ---
-
-
 @pytest.mark.parametrize("threads", [1, 2])
 @pytest.mark.parametrize("error", [KeyboardInterrupt(), SystemExit(3)], ids=["Ctrl-C", "exit"])
 def test_what_is_raised_in_the_game_and_is_no_exception(error, threads):

@@ -63,6 +63,7 @@ def test_one_successor_takes_no_block():
     assert table.find(2, 24) == (14, 2)
 
 
+@pytest.mark.usefixtures("interpreted_loops")
 def test_a_checkpoint_holds_the_blocks(tmp_path):
     def solver(**options):
         return Solver("liars_dice(numdice=2)", "outcome", tree="rules", seed=1, **options)

@@ -1,6 +1,5 @@
 """The compiled tree against a traversal through pyspiel, published counts, budgets and bad games."""
 
-import math
 import time
 
 import naive
@@ -125,13 +124,6 @@ def test_arrays_are_read_only(game):
             array[...] = 0
 
 
-def test_m_values_by_hand():
-    # Kuhn, player 0: sequences () and (pass), each reaching three infosets by its three cards. Player 1's infosets,
-    # two for each card, are all reached by the empty sequence.
-    assert naive.tree_of("kuhn_poker").statistics().m_values == pytest.approx([2 * math.sqrt(3), math.sqrt(6)])
-    assert naive.tree_of("matrix_rps").statistics().m_values == [1.0, 1.0]
-
-
 @pytest.mark.parametrize("game", [*GAMES, "kuhn_poker(players=4)"])
 def test_order_and_states_are_those_of_a_tabular_policy(game):
     tree = naive.tree_of(game)
@@ -187,9 +179,6 @@ def test_fingerprint_is_of_the_decisions(game):
     assert again.fingerprint != naive.tree_of("liars_dice(dice_sides=3)").fingerprint
 
 
-# --- budgets ---
-
-
 def test_a_node_budget_is_exact():
     nodes = naive.tree_of("kuhn_poker").num_nodes
     assert compile_game("kuhn_poker", max_nodes=nodes).num_nodes == nodes
@@ -215,9 +204,6 @@ def test_chess_is_refused_within_seconds():
     with pytest.raises(BudgetError, match=r"about 10\^\d+ nodes"):
         compile_game("chess")
     assert time.process_time() - begin < 20
-
-
-# --- games that cannot be taken ---
 
 
 @pytest.mark.parametrize(

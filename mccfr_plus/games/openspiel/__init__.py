@@ -36,7 +36,7 @@ def compiled_rules(game: pyspiel.Game) -> RulesGame | None:
     """Returns the compiled rules of a game of this package or of OpenSpiel, or None if it has none.
 
     Args:
-        game: A turn-based game; one with simultaneous moves as `pyspiel.convert_to_turn_based` returns it.
+        game: A turn-based game. Convert games with simultaneous moves by `pyspiel.convert_to_turn_based`.
 
     Examples:
         >>> import pyspiel
@@ -56,7 +56,7 @@ def why_no_rules(game: pyspiel.Game) -> str:
 def _rules_or_reason(game: pyspiel.Game) -> RulesGame | str:
     """Returns the compiled rules of a game, or why there are none."""
     if hasattr(game, "rules_game"):  # of this package, or an abstraction
-        return game.rules_game or f"{game} has no rules: give abstract a kernel as bucket, and recall='imperfect'."
+        return game.rules_game or f"{game} has no rules: give abstract a kernel as bucket."
     kind = game.get_type()
     name, given = kind.short_name, game.get_parameters()
     if kind.dynamics != pyspiel.GameType.Dynamics.SEQUENTIAL:

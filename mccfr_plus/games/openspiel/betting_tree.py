@@ -129,7 +129,7 @@ def sequences_from(first: Node, steps: Callable[[Node], Iterable[tuple[int, str,
             text = node.text + name + "|" * (child.round - node.round)
             nodes.append(child._replace(parent=number, action=action, text=text))
         if len(nodes) > _MOST_SEQUENCES:
-            raise ValueError(f"there are more than {_MOST_SEQUENCES:,} betting sequences: give fewer raises or bets.")
+            raise ValueError(f"there are more than {_MOST_SEQUENCES:,} betting sequences: allow fewer raises or bets.")
         nodes[number] = node._replace(children=range(begin, len(nodes)))
     return nodes
 

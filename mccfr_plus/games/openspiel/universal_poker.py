@@ -329,8 +329,23 @@ class UniversalPokerRules(OpenSpielRules):
         if (given["numPlayers"], given["numHoleCards"]) != (2, 2):
             return None
         deck, boards = suits * given["numRanks"], numbers_of(given, "numBoardCards", given["numRounds"])
-        weights = weights_of(given, "handReaches", deck, suits, board)
-        return Deal(deck, suits, list(itertools.accumulate(boards)), board, weights, self._betting.sequences)
+        weights, is_ordered = weights_of(given, "handReaches", deck, suits, board), not self.sizes.perfect_recall
+        return Deal(
+            deck, suits, list(itertools.accumulate(boards)), board, weights, self._betting.sequences, is_ordered
+        )
+
+    def view_after(self, history: Sequence[int], player: int) -> np.ndarray:
+        """Returns the output of `look`, with the board in the order of rounds where several rounds deal it."""
+        words, boards = self.first_state.copy(), [int(self.first_state[BOARD])]
+        for action in history:
+            self.rules.apply(self.parameters, self.table, words, action)
+            boards += [] if words[MOVER] == CHANCE else [int(words[BOARD])]
+        view = self.look(words, player)
+        if not self.sizes.perfect_recall:
+            board = view[self.given["numHoleCards"] : -1]
+            board = board[: np.count_nonzero(board)]
+            board[:] = sorted(board.tolist(), key=lambda card: (sum(not each >> card - 1 & 1 for each in boards), card))
+        return view
 
     def information_state(self, player: int, view: Sequence[int]) -> str:
         """Returns the player's information state, such as "[Round 0][Player: 0][Pot: 200][Money: 1100 1100]..."."""
@@ -348,10 +363,9 @@ class UniversalPokerRules(OpenSpielRules):
         return Betting.of(self.given)
 
     def _cards_text(self, cards: Sequence[int]) -> str:
-        """Returns the cards, which are numbers plus 1 in ascending order, the highest first, such as "4h4c"."""
+        """Returns the cards, which are numbers plus 1, the highest first, such as "4h4c"."""
         suits = self.given["numSuits"]
-        numbers = [card - 1 for card in reversed(cards) if card]
-        return "".join(card_text(number, suits) for number in numbers)
+        return "".join(card_text(card - 1, suits) for card in sorted(cards, reverse=True) if card)
 
 
 def _joint_weights(parameters: Parameters, given: int) -> np.ndarray:

@@ -55,7 +55,7 @@ def rules_to_evaluate(game: pyspiel.Game, symmetry: bool = False) -> RulesGame:
     rules = rules_to_traverse(game, symmetry)
     if not rules.sizes.perfect_recall:
         raise ConfigError(
-            f"an exact evaluation by rules needs perfect recall, which players of {game} are not known to have: use "
+            f"an exact evaluation by rules needs perfect recall, which the rules of {game} do not guarantee: use "
             "mccfr_plus.evaluate, which stores the tree, or compare policies with mccfr_plus.head_to_head."
         )
     return rules
@@ -113,6 +113,9 @@ class ImplicitTree(ExpandingTree):
         shape = Shape(max_depth=max_depth, max_stack=num_rows, perfect_recall=sizes.perfect_recall)
         stored = {"infosets": np.zeros(plan.max_infosets, INFOSET), "expansion": np.zeros(rows.NUM_WORDS, np.int64)}
         super().__init__(game, plan, shape, **stored)
+        if self.max_slots < 1:
+            few = f"memory={plan.limit / 1e6:,.0f}MB is too little for a game with {rules_game.most_actions:,} actions"
+            raise ConfigError(f"{few} that is traversed by rules: give more memory, or tree='lazy'.")
         self.node_capacity = _MOST_VISITS
         num_slots = plan.max_slots + sizes.num_players  # the last ones are empty sequences
         num_words = 0 if self._is_keyed else num_slots << _log_words_per_slot(rules_game)

@@ -37,6 +37,7 @@ IS_PUBLIC = Constant("IS_PUBLIC", False, "Whether kernels run on a public tree."
 OWNER, FIRST, LAST, FIRST_SLOT, LAST_SLOT, FIRST_END, LAST_END = 0, 1, 2, 5, 6, 9, 10
 TOP = -1
 
+
 BLOCK = 8  # rows of a matrix that are summed side by side, as each sum waits for its last addition
 _FEW = 8  # times as many entries as differences take as long
 _NO_CHANGE = 4e-16  # of entries of about 1 that differ by rounding

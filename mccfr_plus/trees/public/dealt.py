@@ -7,7 +7,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from mccfr_plus.errors import GameError
 from mccfr_plus.games.deal import Deal, masses
 from mccfr_plus.games.game import RulesGame
 from mccfr_plus.games.openspiel.betting_tree import ALL_FOLDED
@@ -17,8 +16,20 @@ from mccfr_plus.trees.public.arrays import LEAVE, PUBLIC_NODE
 from mccfr_plus.trees.public.builder import Found
 from mccfr_plus.trees.public.histories import ACTIONS, ENDS, INFOSETS, LEAVES, NODES, NUM_COUNTS, OUTCOMES, SLOTS
 from mccfr_plus.trees.public.showdowns import HAND, NO_MATRICES
+from mccfr_plus.trees.public.suits import NONE, Group, mapped_hands, representatives, suit_symmetries
 
 _PRODUCTS_PER_HAND = 10  # which take as long as an end of poker takes for a hand
+
+
+_Place = tuple[int, Group]  # a board, and the symmetries that are left there
+
+
+class Prediction(NamedTuple):
+    """About how large a public tree is, before it is made; nodes and ends take a few percent of its memory."""
+
+    slots: float
+    infosets: float
+    products: float  # as many as an iteration takes time for
 
 
 class _Last(NamedTuple):
@@ -26,13 +37,13 @@ class _Last(NamedTuple):
 
     slot: int  # of the first hand; -1: the player has not moved
     stride: int
-    board: int
+    place: _Place
 
 
 class _Board:
-    """The hands of both players that fit a board, given that the other player has one, too."""
+    """The hands of both players that fit a board, given that the other player has one, too; one for equivalent ones."""
 
-    def __init__(self, deal: Deal, board: int):
+    def __init__(self, deal: Deal, board: int, symmetries: np.ndarray):
         fits = (board >> deal.cards & 1 == 0).all(1)
         weights = np.where(fits, deal.weights, 0.0)
         self.total = float(weights[0] @ masses(deal.cards, weights[1]))
@@ -43,15 +54,16 @@ class _Board:
         if self._is_last:
             self.strengths = deal.strengths(board)
             self.hands = [hands[np.argsort(self.strengths[hands], kind="stable")] for hands in self.hands]
-        self._deal = deal
+        self._deal, self._first = deal, np.min([mapped_hands(deal, each) for each in symmetries], axis=0)
+        self.hands = [hands[self._first[hands] == hands] for hands in self.hands]
 
     @cached_property
     def places(self) -> list[np.ndarray]:
-        """By player, the place of each hand of the deck among the player's hands."""
+        """By player, the place of each hand of the deck, or of what stands for it, among the player's hands."""
         places = [np.full(len(self.strengths), -1, np.int32) for _ in self.hands]
         for own, hands in zip(places, self.hands, strict=True):
             own[hands] = np.arange(len(hands))
-        return places
+        return [own[self._first] for own in places]
 
     def table(self, player: int) -> np.ndarray:
         """Returns the player's hands as the kernel reads them."""
@@ -67,14 +79,15 @@ class _Board:
 class _Builder:
     """Goes through the public tree, depth first, and lists what it finds."""
 
-    def __init__(self, game: RulesGame):
+    def __init__(self, game: RulesGame, symmetry: bool):
         self.deal: Deal = game.deal
+        self.symmetries = suit_symmetries(self.deal)[: None if symmetry else 1]
         places, self.words = key_places(game.sizes)
         used = places.word >= 0
         self._shifts = np.zeros((len(places.word), self.words), np.int64)
         self._shifts[np.flatnonzero(used), places.word[used]] = 1 << places.shift[used]
         self._hand_keys = (self.deal.cards + 1) @ self._shifts[:2]
-        self._boards: dict[int, _Board] = {}
+        self._boards: dict[_Place, _Board] = {}
         self.nodes: list[tuple[int, ...]] = []
         self.actions: list[int] = []
         self.outcomes: list[float] = []
@@ -86,36 +99,39 @@ class _Builder:
         self.scales: list[tuple[float, float]] = []
         self._later: list[int] = []  # cards dealt to the board on the path
         self.tables: dict[int, int] = {}  # of boards, by their number
-        self._orders: dict[tuple[int, int, int], int] = {}
+        self._orders: dict[tuple[int, _Place, int], int] = {}
         self.orders: list[np.ndarray] = []
         self._next_order = 0
 
-    def board(self, board: int) -> _Board:
-        if board not in self._boards:
-            self._boards[board] = _Board(self.deal, board)
-        return self._boards[board]
+    def board(self, board: int, group: Group = NONE) -> _Board:
+        if (board, group) not in self._boards:
+            self._boards[board, group] = _Board(self.deal, board, self.symmetries[list(group)])
+        return self._boards[board, group]
 
-    def visit(self, number: int, board: int, factor: float, last: tuple[_Last, _Last]) -> None:
+    def visit(self, number: int, place: _Place, factor: float, last: tuple[_Last, _Last]) -> None:
         """Enters a betting sequence; `factor` is the probability by chance of each pair of hands over its weight."""
         node = self.deal.nodes[number]
-        missing = 0 if node.player == ALL_FOLDED else self.deal.boards[node.round] - board.bit_count()
+        missing = 0 if node.player == ALL_FOLDED else self.deal.boards[node.round] - place[0].bit_count()
         if missing > 0:
-            self._deal_cards(number, board, missing, factor, last)
+            self._deal_cards(number, place, missing, factor, last)
         elif node.player >= 0:
-            self._decide(number, board, factor, last)
+            self._decide(number, place, factor, last)
         else:
-            self._end(number, board, factor, last)
+            self._end(number, place[0], factor, last)
 
     def _enter(self, *record: int) -> int:
         self.nodes.append(record)
         return len(self.nodes) - 1
 
-    def _deal_cards(self, number: int, board: int, missing: int, factor: float, last: tuple[_Last, _Last]) -> None:
-        """Deals cards, in every way that leaves both players a hand."""
+    def _deal_cards(self, number: int, place: _Place, missing: int, factor: float, last: tuple[_Last, _Last]) -> None:
+        """Deals cards, in every way that leaves both players a hand; equivalent ones once, with their total chance."""
+        board, group = place
         cards = [card for card in range(self.deal.deck) if board >> card & 1 == 0]
-        dealt = [(each, board | sum(1 << card for card in each)) for each in itertools.combinations(cards, missing)]
-        dealt = [(each, after) for each, after in dealt if self.board(after).total > 0.0]
-        totals = np.array([self.board(after).total for _, after in dealt])
+        found = representatives(self.symmetries, group, list(itertools.combinations(cards, missing)))
+        dealt = [(each, (board | sum(1 << card for card in each), left)) for each, left in found]
+        dealt = [(each, after) for each, after in dealt if self.board(*after).total > 0.0]
+        times = [len(group) // len(left) for _, (_, left) in dealt]
+        totals = np.array([self.board(*after).total for _, after in dealt]) * times
         first = len(self.outcomes)
         self.outcomes += (totals / totals.sum()).tolist()
         self.outcome_node += [0] * len(dealt)
@@ -123,18 +139,19 @@ class _Builder:
         for outcome, (each, after) in enumerate(dealt, first):
             self.outcome_node[outcome] = len(self.nodes)
             self._later += each
-            self.visit(number, after, factor / math.comb(len(cards) - 4, missing), last)
+            weight = factor * times[outcome - first] / math.comb(len(cards) - 4, missing)
+            self.visit(number, after, weight, last)
             del self._later[-missing:]
             self._enter(LEAVE, 0, 0, this, 0)
         self.nodes[this] = (*self.nodes[this][:4], len(self.nodes))
 
-    def _decide(self, number: int, board: int, factor: float, last: tuple[_Last, _Last]) -> None:
+    def _decide(self, number: int, place: _Place, factor: float, last: tuple[_Last, _Last]) -> None:
         node = self.deal.nodes[number]
-        player, width, hands = node.player, len(node.children), self.board(board).hands[node.player]
+        player, width, hands = node.player, len(node.children), self.board(*place).hands[node.player]
         first = self.num_slots[player]
         this = self._enter(player, width, len(hands), self.num_infosets[player], 0)
-        self.parents[player].append(last[player].slot + last[player].stride * self._order(player, last[player], board))
-        cards = [card for card in range(self.deal.deck) if board >> card & 1]
+        self.parents[player].append(last[player].slot + last[player].stride * self._order(player, last[player], place))
+        cards = [card for card in range(self.deal.deck) if place[0] >> card & 1]
         if self.deal.is_ordered:
             cards = [card for card in cards if card not in self._later] + self._later
         view = np.zeros(len(self._shifts) - 2, np.int64)
@@ -146,8 +163,8 @@ class _Builder:
         self.num_infosets[player] += len(hands)
         self.num_slots[player] += len(hands) * width
         for index, child in enumerate(node.children):
-            own = _Last(first + index, width, board)
-            self.visit(child, board, factor, (own, last[1]) if player == 0 else (last[0], own))
+            own = _Last(first + index, width, place)
+            self.visit(child, place, factor, (own, last[1]) if player == 0 else (last[0], own))
         self.nodes[this] = (*self.nodes[this][:4], len(self.nodes))
 
     def _end(self, number: int, board: int, factor: float, last: tuple[_Last, _Last]) -> None:
@@ -156,10 +173,10 @@ class _Builder:
         self._enter(TERMINAL, 0, 0, len(self.ends), 0)
         rows, scales = list[tuple[int, ...]](), list[float]()
         for player in range(2):
-            key = (player, last[player].board, board)
+            key = (player, last[player].place, board)
             if key not in self._orders:
                 self._orders[key] = self._next_order
-                self.orders.append(self._order(player, last[player], board))
+                self.orders.append(self._order(player, last[player], (board, NONE)))
                 self._next_order += len(self.orders[-1])
             rows.append((last[player].slot, last[player].stride, ~table if is_fold else table, self._orders[key]))
             loses = is_fold and player in node.folded
@@ -169,36 +186,32 @@ class _Builder:
         self.scales.append((scales[0], scales[1]))
         self.num_leaves += self.board(board).pairs
 
-    def _order(self, player: int, last: _Last, board: int) -> np.ndarray:
-        """Returns the place at the player's last node of each hand that fits a board."""
-        return self.board(last.board).places[player][self.board(board).hands[player]]
+    def _order(self, player: int, last: _Last, place: _Place) -> np.ndarray:
+        """Returns the place at the player's last node of each hand at another one."""
+        return self.board(*last.place).places[player][self.board(*place).hands[player]]
 
 
-def predicted_sizes(deal: Deal) -> tuple[float, float]:
-    """Returns how many slots the public tree has, and about as many products as an iteration takes time for."""
-    slots, products, cards = 0, 0, [card for card in range(deal.deck) if deal.given >> card & 1 == 0]
+def predicted_sizes(deal: Deal) -> Prediction:
+    """Returns the sizes of a public tree without merged suits, as if all hands fit the boards without their cards."""
+    hands = [len(own) for own in _Board(deal, deal.given, np.arange(deal.deck)[None]).hands]
+    slots, infosets, products, left, boards = 0, 0, 0, deal.deck - deal.given.bit_count() - 2, 1  # those a hand fits
     for which, count in enumerate(deal.boards):
-        nodes = [node for node in deal.nodes if node.round == which]
-        widths = [sum(len(node.children) for node in nodes if node.player == player) for player in range(2)]
-        ends, missing = sum(node.player < 0 for node in nodes), count - deal.given.bit_count()
-        orders = math.factorial(missing) if deal.is_ordered else 1
-        for more in itertools.combinations(cards, missing) if nodes else ():
-            hands = _Board(deal, deal.given | sum(1 << card for card in more)).hands
-            slots += orders * sum(width * len(own) for width, own in zip(widths, hands, strict=True))
-            products += orders * ends * _PRODUCTS_PER_HAND * sum(map(len, hands))
-    return float(slots), float(products)
+        nodes, dealt = [node for node in deal.nodes if node.round == which], left - (deal.deck - 2 - count)
+        if nodes and dealt > 0:
+            boards, left = boards * math.comb(left, dealt), left - dealt
+        for player, own in enumerate(hands):
+            widths = [len(node.children) for node in nodes if node.player == player]
+            slots, infosets = slots + boards * own * sum(widths), infosets + boards * own * len(widths)
+        products += boards * sum(hands) * _PRODUCTS_PER_HAND * sum(node.player < 0 for node in nodes)
+    return Prediction(slots, infosets, products)
 
 
-def build_dealt(game: RulesGame) -> tuple[Found, list[int], int, dict[str, np.ndarray]]:
+def build_dealt(game: RulesGame, symmetry: bool) -> tuple[Found, list[int], int, dict[str, np.ndarray]]:
     """Returns what `histories.traverse` finds, `Room.counts`, the longest history, and what stands for matrices."""
-    if not game.sizes.perfect_recall:
-        why = "information states do not tell in which order later cards were dealt; holdem_subgame does"
-        raise GameError(
-            f"tree='public': {game.short_name} with several rounds of cards to come has no public tree: {why}."
-        )
-    builder = _Builder(game)
-    given, none = builder.deal.given, _Last(-1, 0, builder.deal.given)
-    builder.visit(0, given, 1.0 / builder.board(given).total, (none, none))
+    builder = _Builder(game, symmetry)
+    place = builder.deal.given, tuple(range(len(builder.symmetries)))
+    none = _Last(-1, 0, place)
+    builder.visit(0, place, 1.0 / builder.board(*place).total, (none, none))
     counts, most = [0] * NUM_COUNTS, max(builder.num_infosets)
     counts[NODES], counts[OUTCOMES] = len(builder.nodes), len(builder.outcomes)
     counts[ACTIONS], counts[ENDS], counts[LEAVES] = len(builder.actions), len(builder.ends), builder.num_leaves

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 import pyspiel
 
-from mccfr_plus.errors import GameError
+from mccfr_plus.errors import GameError, PolicyError
 from mccfr_plus.games.game import RulesGame
 from mccfr_plus.games.openspiel import compiled_rules
 from mccfr_plus.games.rules import CHANCE
@@ -23,10 +23,11 @@ from mccfr_plus.trees.needs import INFOSETS, PUBLIC
 from mccfr_plus.trees.public import histories
 from mccfr_plus.trees.public.arrays import ADD_END, HANDS, IS_PUBLIC, MATRIX, SLOT, PublicArrays, with_changes
 from mccfr_plus.trees.public.builder import build
-from mccfr_plus.trees.public.dealt import build_dealt, predicted_sizes
+from mccfr_plus.trees.public.dealt import Prediction, build_dealt, predicted_sizes
 from mccfr_plus.trees.public.sharing import segments_of
 from mccfr_plus.trees.public.showdowns import NO_TABLES, add_end_by_strength
 from mccfr_plus.trees.public.sources import source_of_rules, source_of_tree
+from mccfr_plus.trees.public.suits import representative_infosets
 from mccfr_plus.trees.tree import Tree
 
 _FEW_LEAVES = 500_000  # of games that are stored in a second, for policies with all of OpenSpiel's attributes
@@ -44,7 +45,8 @@ class PublicTree(Tree):
     """The public tree of a game. See `mccfr_plus.trees.public.arrays` for its arrays.
 
     Slots of an information set are adjacent, and the information sets of a public node follow one another, so that
-    minimizers and averages go over them as in a stored tree.
+    minimizers and averages go over them as in a stored tree. With `symmetry`, in poker, what permutations of suits map
+    to each other is one: see `mccfr_plus.trees.public.suits`.
 
     Raises:
         GameError: If the game is not of this kind, with the first action that is not public.
@@ -53,7 +55,7 @@ class PublicTree(Tree):
     kind: ClassVar[str] = "public"
     provides: ClassVar[frozenset[str]] = frozenset({INFOSETS, PUBLIC})
 
-    def __init__(self, game: pyspiel.Game | str | GameTree):
+    def __init__(self, game: pyspiel.Game | str | GameTree, symmetry: bool = False):
         loaded = load_game(game)
         _require_two_players(loaded)
         self.game, self.num_players, self.is_converted = loaded, 2, is_converted(game, loaded)
@@ -61,10 +63,15 @@ class PublicTree(Tree):
         self.bindings: Bindings = {IS_PUBLIC: True}
         self._rules: RulesGame | None = None if isinstance(game, GameTree) else compiled_rules(loaded)
         self._stored: GameTree | None = None
+        self._symmetry = symmetry
+        # Whether players know the order of later cards, which OpenSpiel's information states do not tell.
+        self.adds_order = self._rules is not None and not self._rules.sizes.perfect_recall
         if self._rules is not None and self._rules.deal is not None:
             self.bindings[ADD_END] = add_end_by_strength
-            self._take(*build_dealt(self._rules))
+            self._take(*build_dealt(self._rules, symmetry))
             return
+        if symmetry:
+            raise GameError(f"tree='public', symmetry=True: {loaded} has no suits to merge: leave symmetry out.")
         if self._rules is not None:
             rules, source = source_of_rules(self._rules)
         else:
@@ -148,7 +155,7 @@ class PublicTree(Tree):
         return {key: infoset for infoset, key in enumerate(zip(self.info_states, players, strict=True))}
 
     def _find(self, info_state: str, player: int) -> int | None:
-        return self._lookup.get((info_state, player))
+        return None if self.adds_order else self._lookup.get((info_state, player))
 
     @cached_property
     def _sorted_keys(self) -> tuple[np.ndarray, np.ndarray]:
@@ -161,10 +168,8 @@ class PublicTree(Tree):
         """Returns the number of the infoset that a player is in, or None; by rules without texts."""
         if self._rules is None:
             return super().infoset_of_state(state, player)
-        game, words = self._rules, self._rules.first_state.copy()
-        for action in state.history():
-            game.rules.apply(game.parameters, game.table, words, action)
-        key, view, (places, _) = np.zeros_like(self.keys[0]), game.look(words, player), key_places(game.sizes)
+        key, (places, _) = np.zeros_like(self.keys[0]), key_places(self._rules.sizes)
+        view = self._rules.view_after(state.history(), player)
         key[0], used = player, places.word >= 0
         np.bitwise_or.at(key, places.word[used], view[used] << places.shift[used])
         values, order = self._sorted_keys
@@ -182,10 +187,28 @@ class PublicTree(Tree):
     @property
     def is_small(self) -> bool:
         """Whether the game is stored within a second, so that policies are those of the stored tree."""
-        return self._stored is not None or self.num_leaves <= _FEW_LEAVES
+        return self._stored is not None or (self.num_leaves <= _FEW_LEAVES and not self.adds_order)
+
+    @cached_property
+    def whole(self) -> "PublicTree":
+        """The tree in which no suits are merged."""
+        return PublicTree(self.game) if self._symmetry else self
+
+    @cached_property
+    def slots_of_whole(self) -> Any:
+        """The slot here of each slot of `whole`, ``[whole.num_slots]`` int64, or all of them as a slice."""
+        if self._rules is None or not self._symmetry:
+            return slice(None)
+        own, others = (representative_infosets(self._rules.deal, tree.info_states) for tree in (self, self.whole))
+        order = np.argsort(own)
+        infosets = self.arrays.infosets[order[np.searchsorted(own[order], others)]]
+        return rows_of(infosets["first_slot"], infosets["num_actions"])
 
     def on_stored(self, strategy: np.ndarray) -> np.ndarray:
-        """Returns a strategy by the slots of the stored tree."""
+        """Returns a strategy by the slots of the stored tree. PolicyError if it has another for each order of cards."""
+        if self.adds_order:
+            what = "depends on the order of later cards, which information states do not tell"
+            raise PolicyError(f"a policy of the public tree {what}: evaluate it there, or solve with tree='compiled'.")
         result = np.empty(self.num_slots)
         result[self.stored_slots] = strategy
         return result
@@ -229,8 +252,8 @@ class PublicTree(Tree):
         return self.arrays._replace(expansion=read_only(expansion)), expansion
 
 
-def predict(rules: RulesGame, num_leaves: float) -> tuple[float, float] | None:
-    """Returns about how many slots a public tree has, and products an iteration. None if it is seen not to be public.
+def predict(rules: RulesGame, num_leaves: float) -> Prediction | None:
+    """Returns about how large a public tree is. None if it is seen not to be public.
 
     `num_leaves` is the number of the game's terminal nodes. What belongs to each is counted in a part of the tree.
     """
@@ -246,7 +269,8 @@ def predict(rules: RulesGame, num_leaves: float) -> tuple[float, float] | None:
     changes = with_changes(ends, found.matrices)
     dense = ends[changes["ends"][:, 0, MATRIX] >= 0]
     products = 2.0 * dense[:, :, HANDS].prod(1, dtype=float).sum() + len(changes["change"])
-    return scale * float(counts[histories.SLOTS : histories.SLOTS + 2].sum()), scale * products
+    slots, infosets = (float(counts[begin : begin + 2].sum()) for begin in (histories.SLOTS, histories.INFOSETS))
+    return Prediction(scale * slots, scale * infosets, scale * products)
 
 
 def _folded(keys: np.ndarray) -> np.ndarray:
@@ -261,7 +285,9 @@ def given_public_tree(given: object) -> PublicTree | None:
 
 def _require_two_players(game: pyspiel.Game) -> None:
     if game.num_players() != 2:
-        raise GameError(f"tree='public': {game} has {game.num_players()} players, and this needs two. {_INSTEAD}")
+        raise GameError(
+            f"tree='public': {game} has {game.num_players()} players, but a public tree needs two. {_INSTEAD}"
+        )
 
 
 def _refusal(game: pyspiel.Game, status: int, path: list[tuple[int, int]]) -> str:
