@@ -37,6 +37,7 @@ SLOW = {  # more than a few seconds, or a cluster
     "docs/tutorials/holdem-blueprint.md",
     "docs/tutorials/large-game.md",
     "docs/tutorials/own-components.md",
+    "docs/tutorials/search.md",
 }
 SLOW_COMMANDS = {"README.md", "docs/how-to/play.md", "docs/start/five-tasks.md", "docs/start/first-comparison.md"}
 APART = {"docs/background/games.md", "docs/tutorials/own-game.md"}  # tests of their own, below

@@ -14,7 +14,6 @@ ROOT = Path(mccfr_plus.__file__).parent
 # A regular expression of words, and what to write instead. The words of a name are what stands between underscores and
 # capitals: `walk` is found in `rules_walk` and `WalkState`, and not in `walkover`.
 RETIRED = {
-    r"guides?": "sampling_weights",
     r"workspaces?": "scratch",
     r"(?<!ast\.)walk(s|ed|er|ers|ing)?": "traversal (tree), trajectory (one history), play (games)",
     r"grown|growing trees?": "lazy, lazily expanded tree",
@@ -23,7 +22,6 @@ RETIRED = {
     r"forgets?|forgetful|forgot|forgotten|forgetting": "imperfect recall (players), evict (memory)",
     r"borrow(s|ed|ing)?": "a kernel without reference counts",
     r"checkpoint claims?|claims? a checkpoint": "checkpoint lock",  # what a paper says is a claim
-    r"races?": "run loop",
     r"twins?": "reference implementation, copy",
     r"(some|every|any)body|nobody|whoever": "the noun: user-defined kernel, no-op, all players",
     r"of (one's|your) own": "user-defined",

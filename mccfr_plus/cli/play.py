@@ -46,7 +46,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add("policy", metavar="POLICY", nargs="?", help=f"{command.POLICY_HELP} Default: solve the game first.")
     add("--seat", type=command.whole(0), help="Your seat, from 0. Default: each seat in turn.")
-    add("--games", type=command.whole(), help="Number of games in the terminal. Default: until you end it.")
+    add("--games", type=command.whole(), help="Number of games to play in the terminal. Default: no limit.")
     command.add_seed(parser, "Seed of chance and of the policy's actions.")
     meaning = f"How long to solve the game if no POLICY is given. Default: {_SECONDS:g}."
     add("--seconds", type=command.positive, help=meaning)

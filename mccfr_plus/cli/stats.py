@@ -128,8 +128,8 @@ def _print_estimate(estimate: SizeEstimate, recommendation: dict[str, Any]) -> N
     how = "All histories were counted."
     if not is_exact:
         how = (
-            f"Low and high: limits with {CONFIDENCE:.0%} confidence each, from {estimate.visited:,} histories visited. "
-            "Information sets of a player: the number of different ones seen, which can be far below the truth."
+            f"Low and high are limits with {CONFIDENCE:.0%} confidence each, from {estimate.visited:,} histories. "
+            "Information sets of a player: the number found in this sample, which may be far too low."
         )
     print(command.wrapped(how))
 

@@ -30,14 +30,14 @@ from mccfr_plus.trees.public.public_tree import PublicTree, given_public_tree
 SUMMARY = "Show a saved policy in the browser: information states, probabilities, values, regrets."
 
 NOTES = f"""
-The page is one file that needs no network. It lists information states, most often reached first, and can be searched.
-For each action of the selected one it shows
+The page is one file that needs no network. It lists information states, most often reached first, and finds words and
+"quoted phrases" in them. For each action of the selected information state, it shows
   probability   the policy's probability of the action
   value         the player's expected payoff after it, given that play has reached the information state
   regret        value - the policy's value there: above 0, the policy should have played it more
 A dash replaces the values of information states that the other players never reach. For a game that is too large to
 compile, the page shows the information states of the {MOST_HISTORIES:,} most probable histories, without values.
-Of poker with two hole cards it shows ranges: grids of hands, of the {MOST_NODES:,} public nodes most often reached.
+For poker with two hole cards, it shows ranges: grids of hands at the {MOST_NODES:,} most often reached public nodes.
 """
 
 

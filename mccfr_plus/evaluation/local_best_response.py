@@ -288,7 +288,7 @@ def local_best_response(
         ('lower bound', True)
 
     Reference: Lisý, Bowling 2017, "Equilibrium approximation quality of current no-limit poker bots". Differs from it
-        in supporting any game, all legal actions and any rollout policy, and in the control variates.
+    in supporting any game, all legal actions and any rollout policy, and in the control variates.
     """
     stop, limits = Stop.checked(num_games, seconds, confidence, progress), (max_histories, num_rollouts, max_nodes)
     game, rng = load_game(game), random.Random(int(new_state(seed)[0]))

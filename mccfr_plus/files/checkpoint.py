@@ -111,7 +111,7 @@ def _opened(path: str | os.PathLike) -> Iterator[tuple[zipfile.ZipFile, dict[str
             if (header["format"], header["version"]) != (FORMAT, VERSION):
                 raise CheckpointError(
                     f"{path} has version {header['version']} of {header['format']}; this mccfr_plus reads version "
-                    f"{VERSION} of {FORMAT}. Use the mccfr_plus that wrote it."
+                    f"{VERSION} of {FORMAT}. Use the version that wrote it."
                 )
             yield archive, header
     except CheckpointError:

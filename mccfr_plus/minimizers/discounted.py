@@ -11,7 +11,7 @@ from mccfr_plus.kernels.intrinsics import unlikely
 from mccfr_plus.kernels.slots import Constant, bind
 from mccfr_plus.minimizers.minimizer import CUTS, PREDICTS, REGRET, Minimizer, expected_value, play_in_proportion
 from mccfr_plus.parameters import number, whole
-from mccfr_plus.trees.needs import REGRETS
+from mccfr_plus.trees.needs import DIFFERENCES, REGRETS
 from mccfr_plus.trees.scratch import at
 
 # Entries of the parameters.
@@ -115,7 +115,7 @@ class Discounted(Minimizer):
     beta: float = number(0.0, most=math.inf)
     short_name: ClassVar[str] = "dcfr"
     num_tables: ClassVar[int] = 3
-    provides: ClassVar[frozenset[str]] = frozenset({REGRETS})
+    provides: ClassVar[frozenset[str]] = frozenset({REGRETS, DIFFERENCES})
     kernel: ClassVar[Any] = staticmethod(discounted)
     prepare: ClassVar[Any] = staticmethod(prepare_discount)
 
@@ -205,8 +205,9 @@ class ScheduledDiscounted(Discounted):
 class PredictiveDiscounted(Discounted):
     """Predictive discounted regret matching+, the rule of PDCFR+ (Xu et al. 2024, section 4).
 
-    With r the regrets of iteration t and R the cumulative ones: R = [d R + r]+, d = (t-1)^alpha / ((t-1)^alpha + 1),
-    and the next strategy is proportional to [d' R + r]+ with the next iteration's d'. The average has weights t^5.
+    Let r be the regrets of iteration t and R the cumulative regrets. Then R = [d R + r]+, d = (t-1)^alpha /
+    ((t-1)^alpha + 1), and the next strategy is proportional to [d' R + r]+ with the next iteration's d'. The average
+    has weights t^5.
 
     Args:
         alpha: Exponent of the discount; infinity means no discount, which is predictive regret matching+.
@@ -221,7 +222,7 @@ class PredictiveDiscounted(Discounted):
     short_name: ClassVar[str] = "pdcfr+"
     num_tables: ClassVar[int] = 2
     references: ClassVar[tuple[str, ...]] = ("xu2024minimizing",)
-    provides: ClassVar[frozenset[str]] = frozenset()
+    provides: ClassVar[frozenset[str]] = frozenset({DIFFERENCES})
     default_average: ClassVar[str] = "power(gamma=5.0)"
     kernel: ClassVar[Any] = staticmethod(bind(discounted, {CUTS: True, PREDICTS: True}))
 

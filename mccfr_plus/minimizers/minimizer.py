@@ -10,7 +10,7 @@ from mccfr_plus.errors import ConfigError
 from mccfr_plus.kernels.compile import inline_kernel
 from mccfr_plus.kernels.slots import Constant, bind, optional_slot, required_slot
 from mccfr_plus.parameters import Component, number
-from mccfr_plus.trees.needs import REGRETS
+from mccfr_plus.trees.needs import DIFFERENCES, REGRETS
 from mccfr_plus.trees.scratch import FETCH_AHEAD, FETCH_ROWS_AHEAD, LOOK_AHEAD, TIED, at, list_begin
 from mccfr_plus.trees.tree import Tree
 
@@ -47,7 +47,8 @@ class Minimizer(Component):
         num_tables: Number of rows of the tables.
         references: Keys of `mccfr_plus.citations`.
         provides: What it provides, in terms of `mccfr_plus.trees.needs`: `REGRETS` if row 0 of the tables holds
-            cumulative regrets, including negative ones, perhaps without the latest discounts.
+            cumulative regrets, including negative ones, perhaps without the latest discounts; `DIFFERENCES` if it uses
+            only differences between an infoset's values, so that `full` may leave out what is equal for all actions.
         needs: What it needs from the tree and other components, in the same terms.
         default_average: Short name of the average in the minimizer's paper.
         row_of_ones: The row of the tables in which a new infoset has a 1 at its first slot. Default: all rows start at
@@ -221,8 +222,8 @@ def match_regrets(values, strategy, tables, first, last, iteration, parameters):
 class RegretMatching(Minimizer):
     """Regret matching (Hart, Mas-Colell 2000), the rule of CFR and of MCCFR.
 
-    With r the regrets of this iteration and R the cumulative ones: R += r, and the next strategy is proportional to
-        [R]+, or uniform if no entry is positive.
+    Let r be the regrets of this iteration and R the cumulative regrets. Then R += r, and the next strategy is
+    proportional to [R]+, or uniform if no entry is positive.
 
     Examples:
         >>> mccfr_plus.Solver("kuhn_poker", "full", mccfr_plus.RegretMatching()).run(100).exploitability() < 0.05
@@ -231,7 +232,7 @@ class RegretMatching(Minimizer):
 
     short_name: ClassVar[str] = "rm"
     references: ClassVar[tuple[str, ...]] = ("hart2000simple",)
-    provides: ClassVar[frozenset[str]] = frozenset({REGRETS})
+    provides: ClassVar[frozenset[str]] = frozenset({REGRETS, DIFFERENCES})
     kernel: ClassVar[Any] = staticmethod(match_regrets)
 
 
@@ -239,8 +240,8 @@ class RegretMatching(Minimizer):
 class RegretMatchingPlus(Minimizer):
     """Regret matching with regrets clipped at 0 (Tammelin et al. 2015), the rule of CFR+.
 
-    With r the regrets of this iteration and R the cumulative ones: R = [R + r]+, and the next strategy is proportional
-        to R, or uniform if R is 0.
+    Let r be the regrets of this iteration and R the cumulative regrets. Then R = [R + r]+, and the next strategy is
+    proportional to R, or uniform if R is 0.
 
     Examples:
         >>> mccfr_plus.Solver("kuhn_poker", "full", mccfr_plus.RegretMatchingPlus()).run(100).exploitability() < 0.05
@@ -248,6 +249,7 @@ class RegretMatchingPlus(Minimizer):
     """
 
     short_name: ClassVar[str] = "rm+"
+    provides: ClassVar[frozenset[str]] = frozenset({DIFFERENCES})
     references: ClassVar[tuple[str, ...]] = ("tammelin2014solving", "tammelin2015solving")
     default_average: ClassVar[str] = "linear"
     kernel: ClassVar[Any] = staticmethod(bind(match_regrets, {CUTS: True, PREDICTS: False}))
@@ -257,8 +259,8 @@ class RegretMatchingPlus(Minimizer):
 class PredictiveRegretMatching(Minimizer):
     """Predictive regret matching (Farina, Kroer, Sandholm 2021, algorithm 3).
 
-    With r the regrets of this iteration and R the cumulative ones: R += r, and the next strategy is proportional to
-    [R + r]+: the last regrets predict the next ones.
+    Let r be the regrets of this iteration and R the cumulative regrets. Then R += r, and the next strategy is
+    proportional to [R + r]+: the last regrets predict the next ones.
 
     Examples:
         >>> solver = mccfr_plus.Solver("kuhn_poker", "full", mccfr_plus.PredictiveRegretMatching())
@@ -268,7 +270,7 @@ class PredictiveRegretMatching(Minimizer):
 
     short_name: ClassVar[str] = "prm"
     references: ClassVar[tuple[str, ...]] = ("farina2021faster",)
-    provides: ClassVar[frozenset[str]] = frozenset({REGRETS})
+    provides: ClassVar[frozenset[str]] = frozenset({REGRETS, DIFFERENCES})
     kernel: ClassVar[Any] = staticmethod(bind(match_regrets, {CUTS: False, PREDICTS: True}))
 
     def parameters(self) -> np.ndarray:
@@ -279,8 +281,8 @@ class PredictiveRegretMatching(Minimizer):
 class PredictiveRegretMatchingPlus(Minimizer):
     """Predictive regret matching+ (Farina, Kroer, Sandholm 2021, algorithm 4), the rule of PCFR+.
 
-    With r the regrets of this iteration and R the cumulative ones: R = [R + r]+, and the next strategy is proportional
-    to [R + r / (1 + alpha)]+: the last regrets predict the next ones.
+    Let r be the regrets of this iteration and R the cumulative regrets. Then R = [R + r]+, and the next strategy is
+    proportional to [R + r / (1 + alpha)]+: the last regrets predict the next ones.
 
     Args:
         alpha: Reduces the weight of the prediction to 1 / (1 + alpha); at least 0; 2 in SAPCFR+ (Meng et al.
@@ -294,6 +296,7 @@ class PredictiveRegretMatchingPlus(Minimizer):
 
     alpha: float = number(0.0, least=0)
     short_name: ClassVar[str] = "prm+"
+    provides: ClassVar[frozenset[str]] = frozenset({DIFFERENCES})
     default_average: ClassVar[str] = "power"
     kernel: ClassVar[Any] = staticmethod(bind(match_regrets, {CUTS: True, PREDICTS: True}))
 

@@ -9,6 +9,7 @@ import numpy as np
 from mccfr_plus.kernels.compile import inline_kernel
 from mccfr_plus.minimizers.minimizer import REGRET, Minimizer, expected_value, play_in_proportion
 from mccfr_plus.parameters import number
+from mccfr_plus.trees.needs import DIFFERENCES
 from mccfr_plus.trees.scratch import at
 
 _ALMOST_ONE = 1.0 - 1e-14  # sums that are 1 but for rounding need no projection
@@ -55,8 +56,8 @@ def asymmetric(values, strategy, tables, first, last, iteration, parameters):
 class AsymmetricPredictive(Minimizer):
     """Asymmetric predictive regret matching+, the rule of APCFR+ (Meng et al. 2026, equations 4 and 10).
 
-    With r the regrets of this iteration and R the cumulative ones: R = [R + r]+, and the next strategy is proportional
-    to [R + r / (1 + alpha)]+. alpha grows with the past prediction errors of this information set:
+    Let r be the regrets of this iteration and R the cumulative regrets. Then R = [R + r]+, and the next strategy is
+    proportional to [R + r / (1 + alpha)]+. alpha grows with the past prediction errors of this information set:
 
         alpha = min(largest, sqrt(sum of |r_t - r_{t-1}|^2 / sum of |R_t - R_{t-1}|^2)),      r_0 = 0,  R_0 = 0.
 
@@ -70,6 +71,7 @@ class AsymmetricPredictive(Minimizer):
 
     largest: float = number(5.0, least=0)
     short_name: ClassVar[str] = "apcfr+"
+    provides: ClassVar[frozenset[str]] = frozenset({DIFFERENCES})
     num_tables: ClassVar[int] = 3
     references: ClassVar[tuple[str, ...]] = ("meng2026faster",)
     default_average: ClassVar[str] = "power"
@@ -157,10 +159,10 @@ def smooth_predictive(values, strategy, tables, first, last, iteration, paramete
 class SmoothPredictive(Minimizer):
     """Smooth predictive regret matching+ (Farina et al. 2023, algorithm 2).
 
-    With r the regrets of this iteration and P the projection on nonnegative vectors that sum to at least 1: R = P(R +
-        eta r), and the next strategy is proportional to P(R + eta r). So regrets sum to at least 1, and strategies
-        change gradually. The restarts of Cai et al. 2025, which depend on all information sets together, are not
-        implemented.
+    Let r be the regrets of this iteration and P the projection onto nonnegative vectors that sum to at least 1. Then R
+    = P(R + eta r), and the next strategy is proportional to P(R + eta r). So regrets sum to at least 1, and
+    strategies change gradually. The restarts of Cai et al. 2025, which depend on all information sets together, are
+    not implemented.
 
     Args:
         eta: Factor of the regrets, in 1 / payoff, above 0.

@@ -57,7 +57,7 @@ def _merged(table: KeyedTable, is_first: np.ndarray, weights: np.ndarray) -> Key
     rows = rows_of(first[group], counts)
     actions = table.actions[rows_of(table.first[:-1][is_first], counts[is_first])]
     if (counts != counts[is_first][group]).any() or (actions[rows] != table.actions).any():
-        raise PolicyError("an information state has two sets of legal actions: the game contradicts itself.")
+        raise PolicyError("an information state has two sets of legal actions: the game is inconsistent.")
     weights = np.where(np.bincount(group, weights)[group] > 0.0, weights, 1.0)  # equal ones where nothing was added
     sums = np.bincount(rows, table.probabilities * np.repeat(weights, counts), first[-1])
     shares = sums / np.repeat(np.bincount(group, weights), counts[is_first])
@@ -122,7 +122,7 @@ class KeyedPolicy(JointTablePolicy):
             table = _merged(table, is_first, np.ones(len(order)) if masses is None else masses()[order])
             logger.warning(
                 "%s has imperfect recall: where several own pasts lead to one information state, the policy plays the "
-                "mean of what was computed for each, without a guarantee.",
+                "mean over these pasts, without a guarantee.",
                 tree.game.get_type().short_name,
             )
         return cls(tree.game, table, tree.keys)

@@ -145,9 +145,11 @@ class GameTree(Tree):
         """Returns `uniform_strategy`, since several solvers can share a compiled tree."""
         return self.uniform_strategy()
 
-    def arrays_to_run_on(self, with_leaves: bool) -> tuple[TreeArrays, np.ndarray]:
+    def arrays_to_run_on(self, with_leaves: bool, folded: bool = False) -> tuple[TreeArrays, np.ndarray]:
         """Returns the arrays for a solver's kernels, with leaf tables if needed, and their writable `expansion`."""
-        arrays = self.arrays_with_leaves if with_leaves and self.perfect_recall else self.arrays
+        arrays = self.arrays
+        if with_leaves and self.perfect_recall:
+            arrays = self.folded_arrays if folded else self.arrays_with_leaves
         expansion = np.zeros_like(arrays.expansion)  # of its own, as it may be interrupted
         view = expansion.view()
         view.flags.writeable = False
@@ -159,6 +161,13 @@ class GameTree(Tree):
         if not self.perfect_recall:
             self.require_perfect_recall("a full traversal and a best response")
         return with_leaves(self.arrays, self.shape.max_depth)
+
+    @cached_property
+    def folded_arrays(self) -> TreeArrays:
+        """The arrays with folded leaf tables, for regrets and values of strategies; see `flattening`."""
+        if not self.perfect_recall:
+            self.require_perfect_recall("a full traversal and a best response")
+        return with_leaves(self.arrays, self.shape.max_depth, folded=True)
 
     @cached_property
     def refined(self) -> Refinement:
@@ -247,8 +256,8 @@ class Budget:
         estimate = as_text(max(probe_size(self._game).histories.log10, math.log10(max(num_nodes, 1))))
         raise BudgetError(
             f"the tree of {self._game} has about {estimate} nodes (estimated from a sample); {reason}. Choose smaller "
-            "parameters of the game, or raise max_nodes or max_bytes: about 20 bytes a node, 250 bytes and its text an "
-            "information state. See mccfr_plus.estimate_size, or mccfr-plus stats GAME --estimate."
+            "parameters of the game, or raise max_nodes or max_bytes: a node takes about 20 bytes, an information "
+            "state 250 bytes plus its text. See mccfr_plus.estimate_size, or mccfr-plus stats GAME --estimate."
         )
 
 
@@ -265,7 +274,7 @@ def compile_game(
     Games may have any number of players, any payoffs, explicit chance, and simultaneous moves; see `load_game`.
 
     Args:
-        game: A `pyspiel.Game`, a game string, or a tree (returned as it is).
+        game: A `pyspiel.Game`, a game string, or a tree, which is returned unchanged.
         max_nodes: Maximum number of histories. Default: 50 million, or a billion for this package's games
             (`mccfr_plus.games`).
         max_bytes: Maximum memory in bytes, estimated during the traversal. Default: half of the free memory.

@@ -195,7 +195,7 @@ def estimate_size(
         progress: Whether to show a progress bar after a second. Default: only if standard error is a terminal.
 
     Raises:
-        GameError: If the game is unknown, of a kind that cannot be compiled, raises an error or contradicts itself.
+        GameError: If the game is unknown, cannot be compiled, raises an error or is inconsistent.
         ConfigError: If `sample_size`, `seconds` or `seed` is out of range.
 
     Examples:

@@ -47,9 +47,12 @@ def test_writes_and_opens_a_page(command, opened, kuhn, tmp_path, monkeypatch):
 def test_the_page_in_a_browser(command, kuhn, tmp_path):
     policy, path = kuhn
     command("view", "kuhn_poker", str(path), f"--out={tmp_path / 'kuhn.html'}", "--no-open")
-    script = "return {text: document.body.innerText, sideways: document.documentElement.scrollWidth > innerWidth}"
+    script = """const count = words => { find("search").value = words; search(); return find("count").textContent; };
+    return {text: document.body.innerText, sideways: document.documentElement.scrollWidth > innerWidth,
+      counts: ['"card: K"', 'card bet', '1', 'et'].map(count)};"""
     found = run_script(tmp_path / "kuhn.html", tmp_path, script)
     assert "12 information states" in found["text"]
+    assert [int(count.split()[0]) for count in found["counts"]] == [4, 9, 0, 0]  # words match from their beginning
     assert f"{mccfr_plus.exploitability('kuhn_poker', policy):.6g}" in found["text"]
     assert found["sideways"] is False
 

@@ -13,6 +13,7 @@ from mccfr_plus.minimizers.discounted import discounted, prepare_discount
 from mccfr_plus.minimizers.minimizer import PREPARE
 from mccfr_plus.parameters import new_state
 from mccfr_plus.solver import config
+from mccfr_plus.trees.needs import DIFFERENCES
 
 MINIMIZERS = tuple(naive.RULES)  # FTRL and OMD work on whole sequences: test_dilated
 VARIANTS = ("dcfr+", "hs_dcfr", "pdcfr+", "sapcfr+")  # of others, which are tried in more ways
@@ -49,6 +50,18 @@ class OneInfoset:
 
     def regrets(self):
         return self.minimizer.cumulative_regrets(self.tables, self.parameters, slice(2, 5))
+
+
+@pytest.mark.parametrize("short_name", [n for n, each in config.MINIMIZERS.items() if DIFFERENCES in each().provides])
+def test_constants_of_values_change_nothing(short_name):
+    """Minimizers that provide `DIFFERENCES`, for which `full` leaves such constants out."""
+    one, other, idle = (OneInfoset(short_name) for _ in range(3))
+    for values in ((3.0, 0.0, 0.0), (0.0, 0.0, 6.0), (1.0, 2.0, -5.0)):
+        assert other.update(*(value + 4.0 for value in values)) == pytest.approx(one.update(*values) + 4.0, abs=1e-14)
+        np.testing.assert_allclose(other.strategy, one.strategy, atol=1e-14)
+        np.testing.assert_allclose(other.tables, one.tables, atol=1e-13)
+        assert idle.update(0.0, 0.0, 0.0) == 0.0
+        assert idle.strategy[2:5].tolist() == [1 / 3] * 3
 
 
 _D, _E = (2**alpha / (2**alpha + 1) for alpha in (1.5, 2.3))

@@ -44,10 +44,16 @@ function more() {
   shown = Math.min(found.length, shown + STEP);
   find("more").className = shown < found.length ? "" : "hidden";
 }
+// Returns the pattern of a word or phrase: it begins where a word begins, and 1 does not find 12.
+function patternOf(text) {
+  const literal = text.replace(/[.*+?^${}()|[\]\\]/g, "\\$&");
+  return new RegExp((/^\w/.test(text) ? "\\b" : "") + literal + (/\d$/.test(text) ? "(?!\\d)" : ""), "i");
+}
 function search() {
-  const words = find("search").value.toLowerCase().split(/\s+/).filter(word => word), player = find("player").value;
+  const terms = [...find("search").value.matchAll(/"([^"]+)"?|[^\s"]+/g)].map(match => patternOf(match[1] || match[0]));
+  const player = find("player").value;
   found = policy.rows.filter(row => (player === "all" || String(row[0]) === player)
-    && words.every(word => (row[8] + " " + row[1]).toLowerCase().includes(word)));
+    && terms.every(term => term.test(row[8] || row[1])));
   shown = 0;
   find("rows").replaceChildren();
   more();
