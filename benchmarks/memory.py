@@ -50,7 +50,7 @@ def read(indices):
 def iteration():
     tree = mccfr_plus.compile_game(FLAGS.game, max_bytes=16 << 30)
     solver = mccfr_plus.Solver(tree, "full", "rm+").run(1)
-    tree, rng = solver.tree.arrays_with_leaves, np.random.default_rng(1)
+    tree, rng = solver.tree.folded_arrays, np.random.default_rng(1)
     has_terms = len(tree.leaf_term) > 0
     indices = tree.leaf_term if has_terms else tree.leaf_others
     reach, gradient = rng.random(solver.tree.num_slots + 2), np.zeros(gradient_size(tree))

@@ -8,6 +8,7 @@ river    answers to a bet that the blueprint lacks, in the rivers of Libratus' e
 import time
 from pathlib import Path
 
+import matplotlib.pyplot as plt
 import numpy as np
 from absl import flags
 from measuring import FLAGS, run
@@ -28,35 +29,40 @@ flags.DEFINE_multi_string("games", None, "safety: only these games")
 flags.DEFINE_integer("iterations", 1000, "safety, river: iterations per subgame")
 
 LEDUC = "leduc_ranks(ranks=13)"
-STEPS = [1, 3, 10, 30, 100, 300, 1000]
+STEPS = [10, 30, 100, 300, 1000]
 SAFE = ("resolve", "maxmargin", "reach")
 STARTS = {"leduc_poker": "chance", "leduc_ranks(ranks=5)": "chance", "liars_dice": 3}
 
 
 def methods():
-    import matplotlib.pyplot as plt
-
     blueprint = Solver(LEDUC, "full", "rm+", tree="public").run(10).average_policy()
-    tree = PublicTree(LEDUC)
+    tree, rows = PublicTree(LEDUC), {}
     uniform = mccfr_plus.exploitability(tree, TreePolicy(tree, tree.uniform_strategy()))
     before = mccfr_plus.exploitability(tree, blueprint)
     print(f"uniform play {uniform:.4f}, blueprint {before:.4f}, {before / uniform:.0%} of it")
-    figure, axes = plt.subplots(figsize=(7, 4))
     for method in search.METHODS:
         found = []
         for iterations in STEPS[:-1]:
             policy = search.SearchPolicy(blueprint, tree, method=method, iterations=iterations)
             found.append(mccfr_plus.exploitability(tree, policy))
         last = search.certify(search.SearchPolicy(blueprint, tree, method=method, iterations=STEPS[-1]))
-        found.append(last.exploitability)
-        print(f"{method:10}" + "".join(f"{each:9.4f}" for each in found) + f"   {last.share:.0%}, {last}", flush=True)
+        rows[method] = [*found, last.exploitability]
+        print(f"{method:10}" + "".join(f"{each:9.4f}" for each in rows[method]) + f"   {last.share:.0%}, {last}")
+    if FLAGS.picture:
+        draw(rows, before, last.attained, Path(FLAGS.picture))
+
+
+def draw(rows, before, least, path):
+    """Writes the picture of exploitabilities by method, a number for each of `STEPS`."""
+    figure, axes = plt.subplots(figsize=(7, 4), layout="constrained")
+    for method, found in rows.items():
         axes.plot(STEPS, found, marker=".", label=method)
     axes.axhline(before, color="gray", linestyle=":", label="blueprint")
-    axes.axhline(last.attained, color="gray", linestyle="--", label="least with the blueprint's first round")
-    axes.set(xscale="log", xlabel="iterations per subgame", ylabel="exploitability (chips)", ylim=(0, 1.2))
+    axes.axhline(least, color="gray", linestyle="--", label="least with the blueprint's first round")
+    axes.set(xscale="log", xlabel="iterations per subgame", ylabel="exploitability (chips)", ylim=(0, 1))
+    axes.set_title("Leduc poker with 13 ranks, search after the first betting round", fontsize=10)
     axes.legend(fontsize=8)
-    if FLAGS.picture:
-        write_figure(figure, Path(FLAGS.picture))
+    write_figure(figure, path)
 
 
 def safety():

@@ -24,7 +24,7 @@ _BUCKETS = flags.DEFINE_integer("buckets", 50, "Buckets in each round.", lower_b
 _FEWER = flags.DEFINE_integer("fewer_buckets", 5, "Those of the weaker blueprint.", lower_bound=2)
 _RANKS = flags.DEFINE_integer("ranks", 13, "Ranks of the deck; with fewer, tables are made in seconds.", lower_bound=4)
 _DEALS = flags.DEFINE_integer("deals", 20_000, "Deals of a match; both seats play each.", lower_bound=2)
-_GAMES = flags.DEFINE_integer("games", 500, "Hands of a local best response in each seat.", lower_bound=2)
+_GAMES = flags.DEFINE_integer("games", 500, "Deals of a local best response in each seat.", lower_bound=2)
 _BOARDS = flags.DEFINE_integer("boards", 30, "Boards from which it estimates its chance to win.", lower_bound=1)
 _CHECKPOINTS = flags.DEFINE_string("checkpoints", None, "A folder to keep the solvers in, and to continue from.")
 _SEED = flags.DEFINE_integer("seed", 1, "Makes deals repeatable, and runs up to when the clock ends them.")
@@ -165,39 +165,43 @@ def best_reply(table, blueprint, number, seat, buckets, weights, wins):
         if after.action != CALL:
             folds = blueprint.table[child, buckets, 0]  # a raise can be folded to
         left, final = weights * (1 - folds), max(after.spent)
-        fold = 1 - left.sum() / weights.sum()
+        fold = 1 - left.sum() / max(weights.sum(), 1e-300)
         win = (left * wins).sum() / max(left.sum(), 1e-300)
         values.append(fold * sum(node.spent) + (1 - fold) * (win * 2 * final - (final - node.spent[seat])))
     return node.children[int(np.argmax(values))]
 
 
-def local_best_response(table, blueprint, seat, cards, num_boards, rng):
-    """Returns the payoff of one hand of a local best response (Lisy, Bowling 2017), by the opponent's range at the end.
+def gain_of_local_best_response(table, blueprint, seat, own, board, num_boards, rng):
+    """Returns what a local best response (Lisy, Bowling 2017) wins more than the blueprint with these cards.
 
-    It knows the strategy and its own cards; so its mean payoff is at most that of a best response.
+    It knows the strategy, its cards and the betting, so its mean payoff is at most that of a best response. Payoffs are
+    means over the opponent's hands and all its actions.
     """
-    hands, board = (cards[:2], cards[2:4]), cards[4:]
-    own, other = hands[seat], table.number(hands[1 - seat])
-    weights, number, current = 1.0 * ((table.bits & bits(own)) == 0), 0, -1  # of the opponent's hands
-    while table.nodes[number].player >= 0:
+    shown = [board[:count] for count in CARDS]
+    buckets = [table.buckets(blueprint, table.hands, np.tile(cards, (len(table.hands), 1))) for cards in shown]
+    mine, fits = table.number(own), (table.bits & bits(np.concatenate([own, board]))) == 0
+    strengths, wins = table.deal.strengths(bits(board)), {}
+    signs = np.sign(strengths[mine] - strengths)
+
+    def value(number, reach, responds):
         node = table.nodes[number]
-        if node.round != current:
-            current, shown, wins = node.round, board[: CARDS[node.round]], None
-            weights[(table.bits & bits(shown)) != 0] = 0.0
-            buckets = table.buckets(blueprint, table.hands, np.tile(shown, (len(table.hands), 1)))
-        if node.player == seat:
-            wins = chances(table, own, shown, num_boards, rng) if wins is None else wins
-            number = best_reply(table, blueprint, number, seat, buckets, weights, wins)
-        else:
-            rows = blueprint.table[number, buckets]
-            choice = rng.choice(rows.shape[1], p=rows[other] / rows[other].sum())
-            weights *= rows[:, choice]
-            number = node.children[choice]
-    node = table.nodes[number]
-    if node.folded:
-        return -node.spent[seat] if seat in node.folded else node.spent[1 - seat]
-    wins = chances(table, own, shown, num_boards, rng)  # on new boards, as decisions depend on the others
-    return node.spent[seat] * (weights * (2 * wins - 1)).sum() / weights.sum()
+        if node.player < 0:
+            won = (1 if seat not in node.folded else -1) if node.folded else signs
+            return min(node.spent) * (won * reach * fits).sum()
+        rows = blueprint.table[number, buckets[node.round]]
+        if node.player != seat:
+            return sum(value(child, reach * rows[:, i], responds) for i, child in enumerate(node.children))
+        if not responds:
+            return sum(p * value(child, reach, False) for child, p in zip(node.children, rows[mine], strict=False) if p)
+        seen = shown[node.round]
+        if node.round not in wins:
+            wins[node.round] = chances(table, own, seen, num_boards, rng)
+        weights = reach * ((table.bits & bits(np.concatenate([own, seen]))) == 0)
+        found = best_reply(table, blueprint, number, seat, buckets[node.round], weights, wins[node.round])
+        return value(found, reach, True)
+
+    ones = np.ones(len(table.hands))
+    return (value(0, ones, True) - value(0, ones, False)) / fits.sum()
 
 
 def interval(payoffs):
@@ -205,18 +209,19 @@ def interval(payoffs):
     return 1000 / BLIND * np.mean(payoffs), 1000 / BLIND * 1.96 * np.std(payoffs, ddof=1) / np.sqrt(len(payoffs))
 
 
-def lower_bound(table, blueprint, num_games, rng):
-    """Returns the lower bound of the exploitability, with half of its interval."""
-    payoffs = np.zeros((num_games, 2))
-    for game in range(num_games):
-        cards = rng.permutation(table.deal.deck)[:9]  # the same for both seats, which reduces the variance
-        for seat in range(2):
-            payoffs[game, seat] = local_best_response(table, blueprint, seat, cards, _BOARDS.value, rng)
-    return interval(payoffs.mean(axis=1))
+def lower_bound(table, blueprint, num_deals, rng):
+    """Returns the lower bound of the exploitability, with half of its interval. Both seats' own payoffs sum to 0."""
+    gains = np.zeros((num_deals, 2))
+    for deal, seat in np.ndindex(gains.shape):
+        cards = rng.permutation(table.deal.deck)[:7]
+        gains[deal, seat] = gain_of_local_best_response(
+            table, blueprint, seat, cards[:2], cards[2:], _BOARDS.value, rng
+        )
+    return interval(gains.mean(axis=1))
 
 
 def blueprints(table, count, estimator):
-    """Yields CPU seconds of training, iterations and the blueprint at each look."""
+    """Yields seconds of training, iterations and the blueprint at each look."""
     buckets = HandBuckets(table.name, count, progress=True)
     game = mccfr_plus.abstract(table.name, buckets)
     path = _CHECKPOINTS.value and Path(_CHECKPOINTS.value) / f"{estimator}-{count}.checkpoint"
@@ -229,7 +234,7 @@ def blueprints(table, count, estimator):
         if left > 0:
             solver.run(seconds=left, checkpoint=path)
         if left > 0 or look == 0:  # an earlier run may have been as long
-            yield solver.cpu_seconds, solver.iterations, table.blueprint(solver.average_policy(), buckets, count)
+            yield solver.seconds, solver.iterations, table.blueprint(solver.average_policy(), buckets, count)
 
 
 def draw(curves, names, path):
@@ -241,7 +246,7 @@ def draw(curves, names, path):
         for marker, (estimator, rows) in zip("osv^", curves.items(), strict=False):
             x, (y, half) = [row[0] for row in rows], np.array([row[1][place] for row in rows]).T
             each.errorbar(x, y, half, marker=marker, markersize=4, capsize=3, label=estimator)
-        each.set(xscale="log", xlabel="CPU seconds of training", title=name)
+        each.set(xscale="log", xlabel="seconds of training", title=name)
         each.grid(alpha=0.3)
     axes[0].set_ylabel("mbb per hand")
     axes[0].legend()
@@ -267,12 +272,11 @@ def main(_):
         print(f"{title:<34}{cells}", flush=True)
         return found
 
-    for name, opponent in opponents.items():
-        report(name.removeprefix("against "), opponent)
+    report(f"{_FEWER.value} buckets", weaker)
     for estimator in _ESTIMATORS.value:
         curves[estimator] = []
         for seconds, iterations, blueprint in blueprints(table, _BUCKETS.value, estimator):
-            title = f"{estimator}, {seconds:.1f} s, {iterations / 1e6:.2f} M"
+            title = f"{estimator}, {seconds:.0f} s, {iterations / 1e6:.2f} M"
             curves[estimator].append((seconds, report(title, blueprint)))
     if _OUT.value is not None:
         draw(curves, names, _OUT.value)

@@ -22,8 +22,8 @@ def main(_):
     with DistributedSolver(
         _GAME.value, num_batches=8, traversals=_TRAVERSALS.value, seed=1, workers=_WORKERS.value, cluster=_CLUSTER.value
     ) as solver:
-        for _ in range(4):
-            solver.run(max(_ITERATIONS.value // 4, 1))
+        for part in range(1, min(_ITERATIONS.value, 4) + 1):
+            solver.run(_ITERATIONS.value * part // min(_ITERATIONS.value, 4) - solver.iterations)
             print(f"{solver.iterations:6,} iterations  exploitability {solver.exploitability():.5f}", flush=True)
 
 

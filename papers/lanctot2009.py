@@ -129,10 +129,10 @@ def table1(setting: Setting, name: str) -> Page:
         "size is not met. l counts chance's deals, as the paper's does: in One-Card Poker two deals and three moves.",
         "Seconds here are CPU seconds of one thread, the paper's wall-clock seconds of its machine, for an iteration "
         "of the paper's forms, which updates both players. CFR traverses all histories; sampled variants have the "
-        "means of figure 1's runs. Machines and programs differ, so these are no speedups.",
+        "means of figure 1's runs, if it was run. Machines and programs differ, so these are no speedups.",
     ]
-    curves = Result.load(setting.folder / "figure1.jsonl").curves
-    return Page(table1_findings(rows, curves), notes, about=about)
+    figure = setting.folder / "figure1.jsonl"
+    return Page(table1_findings(rows, Result.load(figure).curves if figure.exists() else []), notes, about=about)
 
 
 def table1_findings(rows: Sequence[Mapping[str, Any]], curves: Sequence[Curve]) -> list[Finding]:
@@ -151,7 +151,7 @@ def seconds_by_game(rows: Sequence[Mapping[str, Any]], curves: Sequence[Curve]) 
     """Returns CPU seconds of an iteration of CFR, external and outcome sampling."""
     of = {(curve.game, curve.algorithm): curve.x("cpu_seconds")[-1] / curve.x("iterations")[-1] for curve in curves}
     return {
-        row["game"]: [row["seconds"], *(float(of[row["game"], name]) for name in SAMPLED)]
+        row["game"]: [row["seconds"], *(float(of[row["game"], name]) for name in SAMPLED if (row["game"], name) in of)]
         for row in rows
         if "seconds" in row
     }

@@ -57,7 +57,6 @@ def _run(folder, *arguments, width=1400):
 
 
 def _framed(page, folder, width):
-    """Returns the address of a page that shows another at a width."""
     frame = folder / "frame.html"
     frame.write_text(_FRAME.replace("PAGE", page.as_uri()).replace("WIDTH", str(width)), encoding="utf-8")
     return frame.as_uri()

@@ -16,14 +16,12 @@ class Contents(NamedTuple):
 
 
 def contents_of(path) -> Contents:
-    """Returns the header and the arrays of a checkpoint."""
     header = read_header(path)
     with np.load(path, allow_pickle=False) as archive:
         return Contents(header, {name: archive[name] for name in header["arrays"]})
 
 
 def raw_header_of(path: Path) -> dict[str, Any]:
-    """Returns the header of a checkpoint, unchecked."""
     with zipfile.ZipFile(path) as archive:
         return json.loads(archive.read("header.json"))
 

@@ -34,8 +34,6 @@ FACTORS = (ESTIMATORS, MINIMIZERS, AVERAGES, tuple(LOOPS))
 
 
 class Combination(NamedTuple):
-    """Arguments of a solver."""
-
     estimator: str
     minimizer: str
     averaging: str | None
@@ -66,7 +64,6 @@ FORMS = [
 
 @functools.cache
 def goes(levels: tuple[str, str, str, str]) -> bool:
-    """Returns whether components go together with a loop."""
     estimator, minimizer, averaging, loop = levels
     try:
         config = SolverConfig.from_specs(estimator, minimizer, averaging, **LOOPS[loop])
@@ -76,7 +73,6 @@ def goes(levels: tuple[str, str, str, str]) -> bool:
 
 
 def pairs_of(levels: tuple[str, ...]) -> set[tuple]:
-    """Returns the pairs of components that a combination has."""
     return set(itertools.combinations(enumerate(levels), 2))
 
 

@@ -33,7 +33,6 @@ class Fault:
 
     @classmethod
     def strikes(cls, method: str) -> bool:
-        """Returns whether a call of a method is the one that goes wrong; raises if it is to raise."""
         if method != cls.method:
             return False
         cls.countdown -= 1
@@ -45,7 +44,6 @@ class Fault:
 
     @classmethod
     def set(cls, method: str, countdown: int, error: BaseException | None = None, answer: object = None) -> None:
-        """Sets the fault."""
         cls.method, cls.countdown, cls.error, cls.answer = method, countdown, error, answer
 
 

@@ -214,6 +214,14 @@ def to_array(tree, table: dict) -> np.ndarray:
     return array
 
 
+def pure_strategies(tree, player: int):
+    """Yields all pure strategies of a player, as arrays with nothing at the others' slots."""
+    own = slice(*tree.arrays.infoset_range[player : player + 2])
+    before, after = np.split(np.zeros(tree.num_slots), [tree.arrays.slot_range[player]])
+    for rows in itertools.product(*(np.eye(count) for count in tree.arrays.infosets["num_actions"][own])):
+        yield np.concatenate([before, *rows, after])[: tree.num_slots]
+
+
 def sequences_to_array(tree, values: dict, player: int) -> np.ndarray:
     """Returns ``[num_slots + 1]``: a dictionary from sequences to numbers; the empty sequence comes last."""
     array = np.zeros(tree.num_slots + 1)

@@ -15,7 +15,6 @@ _clusters = []
 
 
 def is_ray(item):
-    """Returns whether a test is in the folder `cluster`."""
     return item.path.parent.name == "cluster"
 
 

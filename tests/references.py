@@ -64,8 +64,6 @@ def kinds_of(tree, strategy):
 
 
 class _Wrapped(openspiel_policy.Policy):
-    """A policy that is no table, such as a network."""
-
     def __init__(self, game, table):
         super().__init__(game, list(range(game.num_players())))
         self._table = table

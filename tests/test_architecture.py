@@ -94,7 +94,6 @@ def imports_of(path):
 
 
 def imported_by(nodes):
-    """Returns the names in `MODULES` that statements import."""
     found = set()
     for node in nodes:
         if isinstance(node, ast.Import):
@@ -217,7 +216,6 @@ def test_only_one_module_imports_torch():
 
 @functools.cache
 def needs_torch():
-    """Returns the modules that import torch, directly or not."""
     found = {"neural.network"}
     uses = {module: imports_of(path) for module, path in MODULES.items() if module != "neural.__init__"}
     while more := {module for module, used in uses.items() if used & found} - found:

@@ -37,6 +37,7 @@ SLOW = {  # more than a few seconds, or a cluster
     "docs/tutorials/holdem-blueprint.md",
     "docs/tutorials/large-game.md",
     "docs/tutorials/own-components.md",
+    "docs/tutorials/search.md",
 }
 SLOW_COMMANDS = {"README.md", "docs/how-to/play.md", "docs/start/five-tasks.md", "docs/start/first-comparison.md"}
 APART = {"docs/background/games.md", "docs/tutorials/own-game.md"}  # tests of their own, below
@@ -87,7 +88,6 @@ def commands_of(path):
 
 
 def shortened(words):
-    """Returns a command with a run of at most two seconds."""
     return [re.sub(r"^--seconds=\d+$", "--seconds=2", word) for word in words]
 
 
@@ -105,7 +105,6 @@ def test_commands(path, tmp_path, monkeypatch, capsys):
 
 
 def anchors_of(path):
-    """Returns the anchors that a page's headings get."""
     headings = re.findall(r"^#+ (.*)$", path.read_text(encoding="utf-8"), re.MULTILINE)
     return {"#" + re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-") for heading in headings}
 

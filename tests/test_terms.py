@@ -34,7 +34,6 @@ PATTERNS = {re.compile(rf"(?<![A-Za-z])(?:{word})(?![A-Za-z])", re.IGNORECASE): 
 
 
 def words_of(name):
-    """Returns a name with spaces between its words."""
     return re.sub(r"(?<=[a-z0-9])(?=[A-Z])|_", " ", name).strip()
 
 
@@ -65,7 +64,6 @@ def messages_of(path):
 
 
 def complaints(where, texts):
-    """Returns what is wrong with texts that have line numbers."""
     found = set()
     for line, text in texts:
         found |= {
@@ -99,7 +97,6 @@ PAGES = [
 
 
 def lines_of(path):
-    """Returns (number, line) of a page."""
     return enumerate(path.read_text(encoding="utf-8").splitlines(), 1)
 
 

@@ -51,6 +51,18 @@ CHANGES = [
             "np.full(size, 0.9) if reach is None else",
         ),
         (
+            "search: an action that the blueprint lacks has a value",
+            "blueprint.py",
+            "np.where(self.outside[slots], -np.inf, 0.0)",
+            "0.0",
+        ),
+        (
+            "search: poker hands of fixed play all have reach 1",
+            "ends.py",
+            'own["chance"] *= weights[0]',
+            'own["chance"] *= 1.0',
+        ),
+        (
             "search: gifts are given to each subgame anew",
             "blueprint.py",
             "given_up / max(shares[slot], 1.0)",
@@ -86,6 +98,8 @@ CHANGES = [
         ("equal hands lose at a showdown", "showdowns.py", '["group"] < hand["group"]', '["group"] <= hand["group"]'),
         ("folds count hands with both cards twice", "showdowns.py", 'room[at(_REACH + hand["same"])]', "0.0"),
         ("cards to come weigh too much", "dealt.py", "len(cards) - 4, missing", "len(cards), missing"),
+        ("cards that stand for others count once", "dealt.py", "factor * times[outcome - first]", "factor"),
+        ("a card breaks no symmetry", "suits.py", "numbers[:, index] == numbers[0, index]", "numbers[:, index] >= 0"),
     ),
     *changes(
         "games",

@@ -27,8 +27,8 @@ from mccfr_plus.trees.needs import (
     PUBLIC,
     ZERO_SUM,
 )
-from mccfr_plus.trees.public.arrays import IS_PUBLIC, public_gradient
-from mccfr_plus.trees.scratch import at, note_touched, refresh_reach, scale_gradient, touch
+from mccfr_plus.trees.public.arrays import public_gradient
+from mccfr_plus.trees.scratch import IS_PUBLIC, at, listed_infosets, note_touched, refresh_reach, scale_gradient, touch
 
 USE_MATRIX = Constant("USE_MATRIX", True, "Whether the payoff matrix is used if there is one.")
 
@@ -49,15 +49,13 @@ def full_gradient(parameters, sampling_weights, tree, strategy, scratch, player)
 
 @inline_kernel
 def touch_all(tree, scratch, player):
-    """Lists all infosets of the player, in order. The list is the same every time. Modified in place."""
-    first, last = tree.infoset_range[player], tree.infoset_range[player + 1]
-    if last > first and scratch.touched[at(last - 1)]["num_actions"] == 0:  # not listed yet
-        for infoset in range(first, last):
-            record = tree.infosets[at(infoset)]
-            note_touched(
-                scratch.touched[at(infoset)], record["first_slot"], record["num_actions"], record["parent_slot"]
-            )
-    scratch.num_touched[player] = last - first
+    """Lists the player's infosets, or those with rows in folded leaf tables. The list is the same every time."""
+    (infosets, begin, end), first = listed_infosets(tree, player), tree.infoset_range[player]
+    if end > begin and scratch.touched[at(first + end - begin - 1)]["num_actions"] == 0:  # not listed yet
+        for infoset in range(begin, end):
+            record, touched = infosets[at(infoset)], scratch.touched[at(first + infoset - begin)]
+            note_touched(touched, record["first_slot"], record["num_actions"], record["parent_slot"])
+    scratch.num_touched[player] = end - begin
 
 
 @inline_kernel
@@ -168,8 +166,8 @@ def _write_rows(gradient, row, first, sum_0, sum_1, sum_2, sum_3):
 @inline_kernel
 def against_best_response(parameters, sampling_weights, tree, strategy, scratch, player):
     """Writes the player's gradient against the other's best response. `scratch` is modified in place."""
-    other, infosets, reach, gradient = 1 - player, tree.infosets, scratch.reach, scratch.gradient
-    begin, end = tree.infoset_range[other], tree.infoset_range[other + 1]
+    other, reach, gradient = 1 - player, scratch.reach, scratch.gradient
+    infosets, begin, end = listed_infosets(tree, other)
     refresh_reach(tree, strategy, scratch, player)
     exact_gradient(tree, reach, gradient, other)
     for infoset in range(end - 1, begin - 1, -1):
@@ -195,7 +193,8 @@ class Full(Estimator):
     """Full traversals: the exact gradient, over all chance outcomes and all actions.
 
     With regret matching, this is CFR (Zinkevich et al. 2007); with RM+ and a linear average, CFR+ (Tammelin et al.
-    2015). By default, the sequence form's matrix gives the gradient without a traversal, several times as fast.
+    2015). By default, the sequence form's matrix gives the gradient without a traversal, several times as fast. For
+    minimizers that provide `DIFFERENCES`, it leaves out constants of information sets, which do not change regrets.
 
     Args:
         traversal: Whether to traverse the tree, as in the papers. The result differs from the matrix's by rounding.

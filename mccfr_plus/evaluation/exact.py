@@ -17,9 +17,9 @@ from mccfr_plus.trees.flattening import entries_of
 from mccfr_plus.trees.game_tree import GameTree, compile_game
 from mccfr_plus.trees.loading import load_game
 from mccfr_plus.trees.needs import PUBLIC
-from mccfr_plus.trees.public.arrays import IS_PUBLIC, PublicArrays
+from mccfr_plus.trees.public.arrays import PublicArrays
 from mccfr_plus.trees.public.public_tree import PublicTree, given_public_tree
-from mccfr_plus.trees.scratch import Scratch, gradient_size, pass_reach
+from mccfr_plus.trees.scratch import IS_PUBLIC, Scratch, gradient_size, pass_reach
 
 AnyGame: TypeAlias = pyspiel.Game | str | GameTree | PublicTree
 
@@ -90,11 +90,11 @@ class Evaluator:
 
     def __init__(self, tree: GameTree | PublicTree, scratch: Scratch | None = None):
         self._run = bind(evaluate_players, tree.bindings, partial=True)
-        self._tree, self._arrays = tree, tree.arrays_with_leaves if tree.perfect_recall else tree.refined.arrays
+        self._tree, self._arrays = tree, tree.folded_arrays if tree.perfect_recall else tree.refined.arrays
         size, num_infosets = int(self._arrays.slot_range[-1]) + tree.num_players, len(self._arrays.infosets)
         # On a large public tree the solver's own arrays, of which the evaluation leaves nothing.
         lent = None if scratch is None else (scratch.reach, scratch.gradient)
-        lent = lent or (np.empty(size), np.empty(gradient_size(self._arrays)))
+        lent = lent or (np.empty(size), np.zeros(gradient_size(self._arrays)))
         self._scratch = *lent, np.empty(num_infosets, np.int32)
         self.room = np.empty(tree.num_slots + tree.num_players)  # for callers: where to write the strategy
 
@@ -189,8 +189,8 @@ def best_response(game: AnyGame, policy: JointPolicy, player: int) -> BestRespon
     """
     tree = _tree_of(game, policy)
     require_player(tree.game, player)
-    arrays, strategy, size = tree.arrays_with_leaves, strategy_of(tree, policy), tree.num_slots + tree.num_players
-    reach, gradient, best = np.empty(size), np.empty(gradient_size(arrays)), np.zeros(tree.num_infosets, np.int32)
+    arrays, strategy, size = tree.folded_arrays, strategy_of(tree, policy), tree.num_slots + tree.num_players
+    reach, gradient, best = np.empty(size), np.zeros(gradient_size(arrays)), np.zeros(tree.num_infosets, np.int32)
     own_reach(arrays, strategy, reach)
     respond = bind(best_response_value, tree.bindings, partial=True)
     value, _ = respond(arrays, reach, player, gradient, best)

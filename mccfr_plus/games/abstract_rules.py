@@ -15,7 +15,7 @@ from mccfr_plus.kernels.slots import Constant, bind, required_slot
 _MOST_BUCKETS = 1 << 62  # a word of a key has 63 bits
 
 # With perfect recall a state has further words after those of the real game.
-PASTS = Constant("PASTS", 1, "Where the players' pasts begin, of which each is a hash of own buckets and actions.")
+PASTS = Constant("PASTS", 0, "Where the players' pasts begin, each a hash of own buckets and actions; 0: nowhere.")
 ROOM = Constant("ROOM", 1, "Where the room for what `look` writes begins, of zeros.")
 
 
@@ -29,18 +29,12 @@ def APPLY(parameters, table, state, action): ...
 
 @kernel
 def _look(parameters, table, state, player, view):
-    """Writes what the player knows in the real game, and then the bucket."""
-    size = len(view) - 1
-    LOOK(parameters, table, state, player, view[:size])
-    view[size] = BUCKET(parameters, table, view[:size], player)
-
-
-@kernel
-def _look_back(parameters, table, state, player, view):
-    """Does what `_look` does, with the past before the bucket."""
-    size = len(view) - 2
-    LOOK(parameters, table, state[: PASTS()], player, view[:size])
-    view[size], view[size + 1] = state[PASTS() + player], BUCKET(parameters, table, view[:size], player)
+    """Writes what the player knows in the real game, the past if there is one, and then the bucket."""
+    size = len(view) - (2 if PASTS() else 1)
+    LOOK(parameters, table, state[: PASTS()] if PASTS() else state, player, view[:size])
+    if PASTS():
+        view[size] = state[PASTS() + player]
+    view[len(view) - 1] = BUCKET(parameters, table, view[:size], player)
 
 
 @inline_kernel
@@ -65,13 +59,9 @@ def _apply(parameters, table, state, action):
 
 @functools.cache  # one kernel for all objects, so that it is compiled once
 def _abstract_rules(rules: Rules, bucket: Any, pasts: int, room: int) -> Rules:
-    """Returns the kernels, with perfect recall unless `pasts` is 0."""
-    filled: dict[Any, Any] = {LOOK: rules.look, BUCKET: bucket}
-    if not pasts:
-        return replace(rules, look=bind(_look, filled))
-    filled[PASTS] = pasts
-    applied = bind(_apply, {**filled, ROOM: room, APPLY: rules.apply})
-    return replace(rules, look=bind(_look_back, filled), apply=applied)
+    filled: dict[Any, Any] = {LOOK: rules.look, BUCKET: bucket, PASTS: pasts}
+    applied = bind(_apply, {**filled, ROOM: room, APPLY: rules.apply}) if pasts else rules.apply
+    return replace(rules, look=bind(_look, filled), apply=applied)
 
 
 class AbstractRules(RulesGame):

@@ -64,9 +64,14 @@ def cards_of_hands(deck: int) -> np.ndarray:
 
 def order_of_ranges(deck: int, suits: int) -> np.ndarray:
     """Returns the place of each hand in a range, in the order of OpenSpiel's handReaches: 2s2h, 2s2d, ..., AdAc."""
-    cards = cards_of_hands(deck)
-    low, high = np.sort(cards // suits * suits + suits - 1 - cards % suits, axis=1).T
-    return low * (2 * deck - low - 3) // 2 + high - 1
+    cards = np.arange(deck)
+    return mapped_hands(cards // suits * suits + suits - 1 - cards % suits)
+
+
+def mapped_hands(cards: np.ndarray) -> np.ndarray:
+    """Returns the number of what each hand becomes if cards become these, ``[num_hands]``."""
+    low, high = np.sort(cards[cards_of_hands(len(cards))], axis=1).T
+    return low * (2 * len(cards) - low - 3) // 2 + high - 1
 
 
 def weights_of(parameters: Parameters, name: str, deck: int, suits: int, given: int) -> np.ndarray:

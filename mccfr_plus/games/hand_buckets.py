@@ -268,7 +268,7 @@ class HandBuckets:
         >>> game = "universal_poker(numHoleCards=2,numRanks=4,numBoardCards=0 2,stack=300 300)"
         >>> game = mccfr_plus.abstract(game, HandBuckets(game, buckets=5))
         >>> mccfr_plus.Solver(game, tree="rules", seed=1).run(1000).tree.num_infosets
-        60
+        40
 
     Reference: Gibson et al. 2012, section 6, with five buckets, after Zinkevich, Johanson, Bowling, Piccione 2007.
     """

@@ -11,7 +11,7 @@ from mccfr_plus.kernels.intrinsics import unlikely
 from mccfr_plus.kernels.slots import Constant, bind
 from mccfr_plus.minimizers.minimizer import CUTS, PREDICTS, REGRET, Minimizer, expected_value, play_in_proportion
 from mccfr_plus.parameters import number, whole
-from mccfr_plus.trees.needs import REGRETS
+from mccfr_plus.trees.needs import DIFFERENCES, REGRETS
 from mccfr_plus.trees.scratch import at
 
 # Entries of the parameters.
@@ -115,7 +115,7 @@ class Discounted(Minimizer):
     beta: float = number(0.0, most=math.inf)
     short_name: ClassVar[str] = "dcfr"
     num_tables: ClassVar[int] = 3
-    provides: ClassVar[frozenset[str]] = frozenset({REGRETS})
+    provides: ClassVar[frozenset[str]] = frozenset({REGRETS, DIFFERENCES})
     kernel: ClassVar[Any] = staticmethod(discounted)
     prepare: ClassVar[Any] = staticmethod(prepare_discount)
 
@@ -222,7 +222,7 @@ class PredictiveDiscounted(Discounted):
     short_name: ClassVar[str] = "pdcfr+"
     num_tables: ClassVar[int] = 2
     references: ClassVar[tuple[str, ...]] = ("xu2024minimizing",)
-    provides: ClassVar[frozenset[str]] = frozenset()
+    provides: ClassVar[frozenset[str]] = frozenset({DIFFERENCES})
     default_average: ClassVar[str] = "power(gamma=5.0)"
     kernel: ClassVar[Any] = staticmethod(bind(discounted, {CUTS: True, PREDICTS: True}))
 

@@ -10,7 +10,7 @@ from mccfr_plus.errors import ConfigError
 from mccfr_plus.kernels.compile import inline_kernel
 from mccfr_plus.kernels.slots import Constant, bind, optional_slot, required_slot
 from mccfr_plus.parameters import Component, number
-from mccfr_plus.trees.needs import REGRETS
+from mccfr_plus.trees.needs import DIFFERENCES, REGRETS
 from mccfr_plus.trees.scratch import FETCH_AHEAD, FETCH_ROWS_AHEAD, LOOK_AHEAD, TIED, at, list_begin
 from mccfr_plus.trees.tree import Tree
 
@@ -47,7 +47,8 @@ class Minimizer(Component):
         num_tables: Number of rows of the tables.
         references: Keys of `mccfr_plus.citations`.
         provides: What it provides, in terms of `mccfr_plus.trees.needs`: `REGRETS` if row 0 of the tables holds
-            cumulative regrets, including negative ones, perhaps without the latest discounts.
+            cumulative regrets, including negative ones, perhaps without the latest discounts; `DIFFERENCES` if it uses
+            only differences between an infoset's values, so that `full` may leave out what is equal for all actions.
         needs: What it needs from the tree and other components, in the same terms.
         default_average: Short name of the average in the minimizer's paper.
         row_of_ones: The row of the tables in which a new infoset has a 1 at its first slot. Default: all rows start at
@@ -231,7 +232,7 @@ class RegretMatching(Minimizer):
 
     short_name: ClassVar[str] = "rm"
     references: ClassVar[tuple[str, ...]] = ("hart2000simple",)
-    provides: ClassVar[frozenset[str]] = frozenset({REGRETS})
+    provides: ClassVar[frozenset[str]] = frozenset({REGRETS, DIFFERENCES})
     kernel: ClassVar[Any] = staticmethod(match_regrets)
 
 
@@ -248,6 +249,7 @@ class RegretMatchingPlus(Minimizer):
     """
 
     short_name: ClassVar[str] = "rm+"
+    provides: ClassVar[frozenset[str]] = frozenset({DIFFERENCES})
     references: ClassVar[tuple[str, ...]] = ("tammelin2014solving", "tammelin2015solving")
     default_average: ClassVar[str] = "linear"
     kernel: ClassVar[Any] = staticmethod(bind(match_regrets, {CUTS: True, PREDICTS: False}))
@@ -268,7 +270,7 @@ class PredictiveRegretMatching(Minimizer):
 
     short_name: ClassVar[str] = "prm"
     references: ClassVar[tuple[str, ...]] = ("farina2021faster",)
-    provides: ClassVar[frozenset[str]] = frozenset({REGRETS})
+    provides: ClassVar[frozenset[str]] = frozenset({REGRETS, DIFFERENCES})
     kernel: ClassVar[Any] = staticmethod(bind(match_regrets, {CUTS: False, PREDICTS: True}))
 
     def parameters(self) -> np.ndarray:
@@ -294,6 +296,7 @@ class PredictiveRegretMatchingPlus(Minimizer):
 
     alpha: float = number(0.0, least=0)
     short_name: ClassVar[str] = "prm+"
+    provides: ClassVar[frozenset[str]] = frozenset({DIFFERENCES})
     default_average: ClassVar[str] = "power"
     kernel: ClassVar[Any] = staticmethod(bind(match_regrets, {CUTS: True, PREDICTS: True}))
 

@@ -9,6 +9,7 @@ import numpy as np
 from mccfr_plus.kernels.compile import inline_kernel
 from mccfr_plus.minimizers.minimizer import REGRET, Minimizer, expected_value, play_in_proportion
 from mccfr_plus.parameters import number
+from mccfr_plus.trees.needs import DIFFERENCES
 from mccfr_plus.trees.scratch import at
 
 _ALMOST_ONE = 1.0 - 1e-14  # sums that are 1 but for rounding need no projection
@@ -70,6 +71,7 @@ class AsymmetricPredictive(Minimizer):
 
     largest: float = number(5.0, least=0)
     short_name: ClassVar[str] = "apcfr+"
+    provides: ClassVar[frozenset[str]] = frozenset({DIFFERENCES})
     num_tables: ClassVar[int] = 3
     references: ClassVar[tuple[str, ...]] = ("meng2026faster",)
     default_average: ClassVar[str] = "power"

@@ -62,7 +62,7 @@ class Blueprint:
         self.decoded: Decoded = {}
         self.subgames = [subgame_at(self.tree, node) for node in self._beginnings(start)]
         if not self.subgames:
-            raise ConfigError(f"start={start!r}: no public state of {self.tree.game} is there.")
+            raise ConfigError(f"start={start!r}: {self.tree.game} has no decision there. Give a number of actions.")
 
     def _take_over(self, own: PublicTree, given: np.ndarray) -> None:
         """Sets `strategy` and `outside` by a policy of a game with fewer actions."""

@@ -13,7 +13,7 @@ from mccfr_plus.solver.solver import Solver
 
 
 class Certificate(NamedTuple):
-    """What search makes of a blueprint: exact exploitabilities in the whole game.
+    """Exact exploitabilities in the whole game.
 
     Attributes:
         blueprint: That of the blueprint, in its own game if that has fewer actions.

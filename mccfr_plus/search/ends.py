@@ -161,7 +161,7 @@ class TableEnds(Ends):
         place = self._places[key]
         for player, row in enumerate(rows):
             row[TABLE] = ~place if table < 0 else place
-            self.met[slots[player]] |= self._met[2 * place + player]
+            np.logical_or.at(self.met, slots[player], self._met[2 * place + player])
         self.rows.append(rows)
         self.scales.append(tuple(arrays.scales[end].tolist()))
 

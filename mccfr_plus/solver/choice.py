@@ -32,7 +32,6 @@ from mccfr_plus.trees.memory import MemoryPlan, available_bytes, plan_memory, re
 from mccfr_plus.trees.needs import HISTORIES, INFOSETS, NODES, PUBLIC
 from mccfr_plus.trees.public.dealt import Prediction, predicted_sizes
 from mccfr_plus.trees.public.public_tree import PublicTree, predict
-from mccfr_plus.trees.public.suits import suit_symmetries
 from mccfr_plus.trees.scratch import DRAWN, TOUCHED, new_scratch
 from mccfr_plus.trees.size_estimate import SizeEstimate, as_text, number_of, probe_size
 from mccfr_plus.trees.tree import Tree
@@ -99,9 +98,7 @@ def choose(
         if kind == "lazy":
             _require_short_traversals(game, config)
         return replace(config, tree=kind), tree, ""
-    rules = compiled_rules(game) if kind == "public" else None
-    merges = rules is not None and rules.deal is not None and len(suit_symmetries(rules.deal)) > 1
-    is_public: tuple[dict[str, Any], str] = {"estimator": "full", **({"symmetry": True} if merges else {})}, ""
+    is_public: tuple[dict[str, Any], str] = {"estimator": "full"}, ""
     chosen, reason = is_public if kind == "public" else _components_for(kind, game, tree, estimate)
     return SolverConfig.from_specs(**{**chosen, **given, "tree": kind}), tree, why + reason
 

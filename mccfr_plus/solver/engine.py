@@ -19,7 +19,7 @@ from mccfr_plus.kernels.interrupts import deferred_signals
 from mccfr_plus.solver.config import SolverConfig, composed
 from mccfr_plus.solver.loop import IS_TOO_LONG, MOST_LISTED, NO_TEAM, Settings, State, loop, new_team
 from mccfr_plus.trees.expansion import EXPANDING, FULL, INTERRUPTED, LIST_FULL, STATUS, interrupt
-from mccfr_plus.trees.needs import HISTORIES, INFOSETS, NO_VALUES, RULES
+from mccfr_plus.trees.needs import DIFFERENCES, HISTORIES, INFOSETS, NO_VALUES, RULES
 from mccfr_plus.trees.scratch import Scratch, new_scratch
 from mccfr_plus.trees.tree import Sizes
 
@@ -56,7 +56,7 @@ class Engine:
     def _allocate(self, rngs: np.ndarray) -> None:
         tree, config = self.tree, self.config
         estimator, minimizer = config.estimator, config.minimizer
-        self._arrays, self._expansion = tree.arrays_to_run_on(estimator.needs_leaves)
+        self._arrays, self._expansion = tree.arrays_to_run_on(estimator.needs_leaves, DIFFERENCES in minimizer.provides)
         with_values = config.baseline is not None or NO_VALUES not in estimator.provides
         self.tables, row = minimizer.tables(tree), minimizer.row_of_ones
         self.strategy = tree.attach(

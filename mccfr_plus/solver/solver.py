@@ -67,7 +67,7 @@ class Solver(IterativeSolver):
         memory: Memory limit of the whole process, such as ``"4GB"``. Default: half of the free memory. When a lazy tree
             reaches the limit, `run` ends with the result so far.
         symmetry: Whether to merge infosets that are equivalent under a symmetry of the rules, such as a rotation of the
-            board. The policy is then symmetric. Needs ``tree="rules"``.
+            board, or of suits in poker. The policy is then symmetric. Needs ``tree="rules"``; suits ``tree="public"``.
         dtype: ``"float64"``, or ``"float32"`` for the strategy, its average and the minimizer's tables, to save
             memory on a public tree.
 

@@ -46,7 +46,7 @@ def read_only(array: np.ndarray) -> np.ndarray:
     return view
 
 
-def _no(count: int, dtype: type) -> np.ndarray:
+def _no(count: int, dtype: type | np.dtype) -> np.ndarray:
     return read_only(np.zeros(count, dtype))
 
 
@@ -59,6 +59,8 @@ class TreeArrays(NamedTuple):
     infosets: np.ndarray  # [num_infosets] INFOSET
     infoset_range: np.ndarray  # [num_players + 1] int64: infosets of player p are range[p] .. range[p+1] - 1
     slot_range: np.ndarray  # [num_players + 1] int64, the same for slots
+    listed: np.ndarray = _no(0, INFOSET)  # [any] INFOSET: those with rows in folded leaf tables, player by player
+    listed_range: np.ndarray = _no(1, np.int64)  # [num_players + 1]: the same as `infoset_range` for `listed`
     leaf_range: np.ndarray = _no(1, np.int64)  # [num_players + 1] int64, the same for blocks; see `flattening`
     leaf_start: np.ndarray = _no(1, np.int64)  # [num_blocks + 1]: entries of block b are start[b] .. start[b+1] - 1
     leaf_row: np.ndarray = _no(0, np.int32)  # [BLOCK * num_blocks] int32: the slots that a block sums for

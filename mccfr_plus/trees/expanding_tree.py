@@ -95,7 +95,7 @@ class ExpandingTree(Tree):
         words[expansion.MAX_COST] = plan.tree_bytes - self._entry_bytes
         return self._strategy
 
-    def arrays_to_run_on(self, with_leaves: bool) -> tuple[TreeArrays, np.ndarray]:
+    def arrays_to_run_on(self, with_leaves: bool, folded: bool = False) -> tuple[TreeArrays, np.ndarray]:
         return self.arrays, self._expansion
 
     def why_full(self, status: int) -> str:

@@ -145,9 +145,11 @@ class GameTree(Tree):
         """Returns `uniform_strategy`, since several solvers can share a compiled tree."""
         return self.uniform_strategy()
 
-    def arrays_to_run_on(self, with_leaves: bool) -> tuple[TreeArrays, np.ndarray]:
+    def arrays_to_run_on(self, with_leaves: bool, folded: bool = False) -> tuple[TreeArrays, np.ndarray]:
         """Returns the arrays for a solver's kernels, with leaf tables if needed, and their writable `expansion`."""
-        arrays = self.arrays_with_leaves if with_leaves and self.perfect_recall else self.arrays
+        arrays = self.arrays
+        if with_leaves and self.perfect_recall:
+            arrays = self.folded_arrays if folded else self.arrays_with_leaves
         expansion = np.zeros_like(arrays.expansion)  # of its own, as it may be interrupted
         view = expansion.view()
         view.flags.writeable = False
@@ -159,6 +161,13 @@ class GameTree(Tree):
         if not self.perfect_recall:
             self.require_perfect_recall("a full traversal and a best response")
         return with_leaves(self.arrays, self.shape.max_depth)
+
+    @cached_property
+    def folded_arrays(self) -> TreeArrays:
+        """The arrays with folded leaf tables, for regrets and values of strategies; see `flattening`."""
+        if not self.perfect_recall:
+            self.require_perfect_recall("a full traversal and a best response")
+        return with_leaves(self.arrays, self.shape.max_depth, folded=True)
 
     @cached_property
     def refined(self) -> Refinement:

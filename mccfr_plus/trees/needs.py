@@ -23,5 +23,6 @@ FIXED_VALUES = "traversals that write to nothing that threads share"
 
 # Of minimizers, averages and options.
 REGRETS = "cumulative regrets, negative ones too"
+DIFFERENCES = "updates by differences between actions' values alone, without which a uniform strategy stays"
 AVERAGE = "sums of the average strategy"
 ALTERNATION = "players who are updated one after the other"

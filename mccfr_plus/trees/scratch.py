@@ -19,6 +19,7 @@ from mccfr_plus.trees.expansion import LIST_FULL, SELF, STATUS
 
 ALL_PLAYERS = -1
 TIED = Constant("TIED", False, "Whether infosets are entered after different own pasts (imperfect recall).")
+IS_PUBLIC = Constant("IS_PUBLIC", False, "Whether kernels run on a public tree.")
 IS_LAZY = Constant("IS_LAZY", False, "Whether the tree may end before its leaves.")
 
 
@@ -420,10 +421,21 @@ def pass_reach(infosets, strategy, reach, begin, end):
 
 
 @inline_kernel
+def listed_infosets(tree, player):
+    """Returns records of infosets and the player's range of them: those with rows in the leaf tables, or all."""
+    infosets, ranges = tree.infosets, tree.infoset_range
+    if IS_PUBLIC():
+        pass
+    elif len(tree.listed) > 0:
+        infosets, ranges = tree.listed, tree.listed_range
+    return infosets, ranges[player], ranges[player + 1]
+
+
+@inline_kernel
 def refresh_reach(tree, strategy, scratch, player):
-    """Brings the player's part of `scratch.reach` up to date with the strategy."""
+    """Brings the player's part of `scratch.reach` up to date with the strategy; 0 where folded tables list nothing."""
     if scratch.reach_valid[player]:
         return
-    begin, end = tree.infoset_range[player], tree.infoset_range[player + 1]
-    pass_reach(tree.infosets, strategy, scratch.reach, begin, end)
+    infosets, begin, end = listed_infosets(tree, player)
+    pass_reach(infosets, strategy, scratch.reach, begin, end)
     scratch.reach_valid[player] = 1

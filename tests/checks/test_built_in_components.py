@@ -32,9 +32,9 @@ ESTIMATORS = (
 )
 BACKED_UP_BY_SAMPLES = [(name, {"baseline": Baseline(0.3, "sampled")}) for name in naive.UNBIASED if name != "full"]
 
-# Slow ones are compared with their definitions in `minimizers` and `averages`. The others: local and dilated ones, with
-# and without predictions and step sizes, one that needs `full`.
-FAST = ("rm", "prm+", "hedge", "ftrl", "rtcfr+")
+# Slow ones are compared with their definitions in `minimizers` and `averages`. The others: a local one, a dilated one
+# with a step size, one that needs `full`.
+FAST = ("rm", "ftrl", "rtcfr+")
 SLOW = (
     *(name for name in parts.MINIMIZERS if name not in FAST),
     *(Hedge(optimistic=True), Hedge(eta=0.03, decay=0.0)),
@@ -69,7 +69,6 @@ FEW_OUTCOMES = [tree_of_text(SPANS), tree_of_text(THREE)]
 
 
 def enumerated(report_lines):
-    """Returns the lines about games whose outcomes were enumerated."""
     return [line for line in report_lines if line.check == "exact mean" and ", largest error" in line.result]
 
 

@@ -29,7 +29,6 @@ def frequencies(draw, count, *arguments):
 
 
 def probabilities(draw, count, *arguments):
-    """Returns the probabilities of its scripted replacement."""
     script, found = Script(), np.zeros(count)
     copy = plain(draw, scripted_draws(script))
     for probability, index in all_outcomes(script, lambda: int(copy(*arguments, None))):

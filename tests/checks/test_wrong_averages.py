@@ -30,7 +30,6 @@ ADDRESS = SELECTED.ctypes.data
 
 @numba.njit(error_model="numpy")
 def add(tree, strategy, average, scratch, player, weight):
-    """Adds the exact average up, with the fault that is selected."""
     fault = numba.carray(pointer(ADDRESS), 1, np.int64)[0]
     refresh_reach(tree, strategy, scratch, player)
     first, last = tree.slot_range[player], tree.slot_range[player + 1]

@@ -91,7 +91,6 @@ def at_call(monkeypatch, name, event):
 
 
 def check_files(folder):
-    """Asserts that each file is whole, and none is left over."""
     for path in folder.rglob("*"):
         assert not path.name.endswith((TEMPORARY_SUFFIX, ".lock")), path
         if path.name.endswith(".npz"):
@@ -147,7 +146,6 @@ def test_a_signal_in_a_run_leaves_its_result(number, folder, monkeypatch, capsys
 
 
 def test_an_ignored_signal_stays_ignored(folder, monkeypatch, capsys):
-    """As under nohup."""
     before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
     try:
         at_call(monkeypatch, MOMENTS["running"][0], lambda: signal.raise_signal(signal.SIGHUP))
@@ -186,7 +184,6 @@ def full_disk(monkeypatch):
 
 @contextlib.contextmanager
 def limit_of_sizes(_):
-    """As `ulimit -f`."""
     import resource
 
     before = resource.getrlimit(resource.RLIMIT_FSIZE)

@@ -146,6 +146,15 @@ def test_solves_the_game_if_no_policy_is_given(command, typed, interpreted_loops
     assert float(shown["Pass"]) + float(shown["Bet"]) == pytest.approx(1, abs=2e-3)
 
 
+def test_searches(command, typed):
+    typed("?", "q")
+    found = command("play", "kuhn_poker", "uniform", "--seat=1", "--search=0.05", "--search_start=1", "--seed=1")
+    assert found.code == 0, found.err
+    shown = dict(re.findall(r"^.*  (Pass|Bet)  +(\d\.\d+)$", found.out, re.MULTILINE))
+    assert float(shown["Pass"]) + float(shown["Bet"]) == pytest.approx(1, abs=2e-3)
+    assert shown["Pass"] != "0.500"  # that of the policy
+
+
 @pytest.fixture
 def client():
     return app_of(session_of("kuhn_poker", seat=0), "<kuhn>", "<uniform>").test_client()

@@ -15,8 +15,6 @@ from typing import NamedTuple
 
 
 class Nodes(NamedTuple):
-    """Two running nodes."""
-
     address: str  # of the cluster
     client: str  # of its client server
     process: subprocess.Popen
@@ -28,7 +26,6 @@ class Nodes(NamedTuple):
 
 @contextlib.contextmanager
 def two_nodes():
-    """Yields `Nodes`."""
     process = subprocess.Popen(
         [sys.executable, Path(__file__)],
         stdin=subprocess.PIPE,

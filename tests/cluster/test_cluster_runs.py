@@ -23,13 +23,11 @@ ABOUT = {"command": "test", "started": "today"}
 
 
 def execute(runs, cluster):
-    """Returns the events of runs on a cluster, and the outcomes by number."""
     events = list(run_on_cluster(dict(enumerate(runs)), ABOUT, cluster))
     return events, {event.number: event.outcome for event in events if event.outcome is not None}
 
 
 def in_this_process(runs, folder):
-    """Returns the files of the same runs in this process."""
     folder.mkdir()
     for run in runs:
         moved = dataclasses.replace(run, folder=folder)

@@ -41,7 +41,6 @@ _ALL = _PAIRS | _CHOICES | _DISCOUNTED_CHOICES
 
 
 def _difference(ours, theirs):
-    """Returns the largest difference of a probability in two policies for the same information states."""
     assert set(ours.state_lookup) == set(theirs.state_lookup)
     return max(np.abs(ours.policy_for_key(key) - theirs.policy_for_key(key)).max() for key in theirs.state_lookup)
 

@@ -20,7 +20,6 @@ _UNIFORM_NASH_CONV = 11 / 12  # of the uniform policy in Kuhn poker, where every
 
 
 def _numbers(output: str, after: str) -> np.ndarray:
-    """Returns the numbers that stand behind any of these words."""
     return np.array([float(number) for number in re.findall(rf"(?:{after}):? (-?\d[-\d.e]*)", output)])
 
 

@@ -16,11 +16,11 @@ from mccfr_plus.trees.scratch import Scratch, new_scratch
 class Sampler:
     """An estimator at work on a tree, with a scratch that starts full of rubbish."""
 
-    def __init__(self, tree, short_name, state: int = 1, baseline: Baseline | None = None, batch: int = 1):
+    def __init__(self, tree, short_name, state: int = 1, baseline: Baseline | None = None, batch: int = 1, arrays=None):
         self.tree = tree
         self.batch = batch
         self.estimator = estimator_of(short_name)
-        self.arrays = tree.arrays_with_leaves
+        self.arrays = tree.arrays_with_leaves if arrays is None else arrays
         nodes = tree.arrays.nodes
         chance, own = self.estimator.visits_all_chance, self.estimator.visits_all_own
         size = max(max_visits(nodes, p, False, chance, own) for p in range(tree.num_players))

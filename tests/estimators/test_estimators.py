@@ -67,6 +67,29 @@ def test_terms_and_entries_give_the_exact_gradient(game, uses, monkeypatch):
         np.testing.assert_allclose(found[: len(gradient)], gradient, atol=1e-12)
 
 
+@pytest.mark.parametrize("game", ["leduc_poker", TWIN_GAMES[3], "random:2:28", "kuhn_poker(players=3)"])
+def test_folded_tables_give_the_same_regrets(game):
+    """Infosets that they do not list have no regrets."""
+    tree, found = naive.tree_of(game), []
+    for player in range(tree.num_players):
+        for arrays in (tree.arrays_with_leaves, tree.folded_arrays):
+            sampler = Sampler(tree, "full", arrays=arrays)
+            sampler.use(naive.random_strategy(tree, seed=1))
+            gradient, strategy = sampler.sum(player)[0].copy(), sampler.strategy
+            for infoset in reversed(range(*tree.arrays.infoset_range[player : player + 2])):
+                slots = tree.slots(infoset)
+                value = strategy[slots] @ gradient[slots]
+                gradient[slots] -= value
+                gradient[min(tree.arrays.infosets["parent_slot"][infoset], tree.num_slots)] += value
+            found.append(gradient)
+            own = np.arange(*tree.arrays.slot_range[player : player + 2])
+            listed = sampler.touched(player)
+            listed_slots = flattening.rows_of(listed["first_slot"], listed["num_actions"])
+            np.testing.assert_allclose(gradient[np.setdiff1d(own, listed_slots)], 0.0, atol=1e-15)
+        np.testing.assert_allclose(*found[-2:], rtol=1e-12, atol=1e-15)
+    assert (len(tree.folded_arrays.listed) < tree.num_infosets) == (game == TWIN_GAMES[3])
+
+
 @pytest.mark.parametrize("game", [*TWIN_GAMES, "leduc_poker"])
 @pytest.mark.parametrize("scheme", SCHEMES)
 def test_kernel_equals_naive_twin_with_the_same_draws(scheme, game):

@@ -53,15 +53,6 @@ def test_values_equal_the_naive_twins(game, zeros):
             assert dict(response.policy[text])[action] == 1.0
 
 
-def test_values_with_imperfect_recall_equal_the_naive_ones():
-    game = "liars_dice_ir(dice_sides=3)"
-    tree, root = naive.tree_of(game), naive.root_of(game)
-    assert not tree.perfect_recall
-    strategy = naive.random_strategy(tree, seed=3)
-    expected = naive.expected_values(root, naive.to_dict(tree, strategy))
-    np.testing.assert_allclose(mccfr_plus.expected_values(tree, TreePolicy(tree, strategy)), expected, atol=1e-12)
-
-
 @pytest.mark.parametrize("zeros", [0.0, 0.5])
 @pytest.mark.parametrize("game", [*GAMES, "leduc_poker"])
 def test_equals_openspiel(game, zeros):

@@ -17,7 +17,6 @@ REDUCTION = {"kuhn_poker": 20.0, "leduc_poker": 2.0}  # at least, of the varianc
 
 
 def exact_by_seat(game, first, second):
-    """Returns what `first` wins in each seat, by enumeration."""
     tree = naive.tree_of(game)
     players = range(tree.num_players)
     return [expected_values(tree, [first if p == s else second for p in players])[s] for s in players]

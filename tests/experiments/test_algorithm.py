@@ -60,7 +60,8 @@ def test_algorithms_that_need_a_compiled_tree():
 _TABULAR = [name for name in KNOWN if algorithm_of(name).library != NEURAL]
 
 
-@pytest.mark.parametrize("name", [name for name in _TABULAR if name != "average_strategy"])
+# Average strategy sampling takes longer to converge; public chance has kernels of its own, which its own tests compile.
+@pytest.mark.parametrize("name", [name for name in _TABULAR if name not in ("average_strategy", "public_chance")])
 def test_every_name_runs(name):
     """The average policy is closer to an equilibrium after some iterations than uniform play is (0.458)."""
     solver = solver_of(compile_game("kuhn_poker"), algorithm_of(name), seed=1)

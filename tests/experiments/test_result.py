@@ -45,7 +45,6 @@ def test_a_comparison_in_other_processes(tmp_path):
 
 
 def os_solver(game, seed):
-    """A factory that other processes can import."""
     return Solver(game, "outcome", seed=seed)
 
 

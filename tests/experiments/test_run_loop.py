@@ -35,7 +35,6 @@ def two_runs(tmp_path, *arguments, **options):
 
 
 def numbers(path):
-    """Returns what does not depend on the clock."""
     return [
         (point.target, point.iterations, point.nodes, point.nash_conv, point.values) for point in read_record(path)[1]
     ]

@@ -12,7 +12,6 @@ from mccfr_plus.files.checkpoint import CheckpointLock, read_header, write
 
 
 def refused(path):
-    """Returns the texts of the errors before the work and in place of it."""
     with pytest.raises(PolicyFileError) as before:
         require_writable(path, PolicyFileError)
     with pytest.raises(PolicyFileError) as instead, atomic_write(path, PolicyFileError) as file:

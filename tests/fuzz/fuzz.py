@@ -117,7 +117,6 @@ def with_entry(header: dict[str, Any], place: tuple, value: Any) -> dict[str, An
 
 
 def npy(array: Any) -> bytes:
-    """Returns an array as a member of an archive."""
     buffer = io.BytesIO()
     np.lib.format.write_array(buffer, np.asarray(array), allow_pickle=True)
     return buffer.getvalue()
@@ -223,7 +222,6 @@ def call(line: list[str]) -> tuple[int, str, str]:
 
 
 def prepare(folder: Path) -> None:
-    """Writes the files that cases are given."""
     engine.composed = interpreted.composed
     save_policy(Solver("kuhn_poker", "full", "rm+").run(10).average_policy(), folder / "kuhn.npz")
     lazy = Solver("kuhn_poker", "outcome", "rm", tree="lazy", seed=1, memory="900MB").run(50)

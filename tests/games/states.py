@@ -8,14 +8,20 @@ import numpy as np
 import pyspiel
 
 import mccfr_plus
+from mccfr_plus.games.rules import TERMINAL
 
 
 def after(game, *actions):
-    """Returns the state of a game, or of a game string, after actions."""
     state = (pyspiel.load_game(game) if isinstance(game, str) else game).new_initial_state()
     for action in actions:
         state.apply_action(action)
     return state
+
+
+def ends_of(tree, player):
+    """Returns what a player gets at the ends of all histories, in ascending order."""
+    nodes = tree.arrays.nodes
+    return sorted(tree.arrays.payoffs[nodes["payload"][nodes["kind"] == TERMINAL], player].tolist())
 
 
 @functools.cache

@@ -170,7 +170,6 @@ def test_a_game_and_its_text():
 
 
 def answers(state):
-    """Returns what all public methods of a state return."""
     views = [(state.information_state_tensor(p), state.observation_tensor(p)) for p in (0, 1)]
     texts = [(state.information_state_string(p), state.observation_string(p)) for p in (0, 1)]
     return state.legal_actions(), state.current_player(), str(state), views, texts, state.returns(), state.history()

@@ -60,7 +60,7 @@ def test_registered_with_its_defaults(game):
 
 
 @every_small_game
-@pytest.mark.parametrize("plays", [60, pytest.param(300, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("plays", [30, pytest.param(300, marks=pytest.mark.slow)])
 def test_keeps_the_contract(name, plays):
     report = mccfr_plus.check_game(name, plays=plays)
     turned = ["symmetries"] if "dark_hex" in name else []

@@ -26,7 +26,6 @@ LAST_MARK_WINS = [0, 3, 1, 4, 5, 7, 6, 8, 2]
 @pytest.mark.parametrize(("win", "full"), VARIANTS)
 def test_ends(win, full):
     def payoff(*actions):
-        """Returns what X gets; None if the game goes on."""
         state = play(actions, win, full)
         assert not state.is_terminal() or sum(state.returns()) == 0
         return state.returns()[0] if state.is_terminal() else None

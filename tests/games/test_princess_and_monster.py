@@ -2,7 +2,7 @@
 
 import pyspiel
 import pytest
-from states import after
+from states import after, ends_of
 
 import mccfr_plus
 import mccfr_plus.games
@@ -53,14 +53,9 @@ def test_small_games(size, stay, same_start, first):
         f"princess_and_monster(rows={rows},columns={columns},horizon={horizon},stay={stay},same_start={same_start},"
         f"first={first})"
     )
-    assert mccfr_plus.compile_game(game).statistics().histories == histories
-    ends, stack = [], [game.new_initial_state()]
-    while stack:
-        state = stack.pop()
-        if state.is_terminal():
-            ends.append(state.returns()[first == "monster"])
-        stack += [state.child(action) for action in state.legal_actions()]
-    assert sorted(ends) == payoffs
+    tree = mccfr_plus.compile_game(game)
+    assert tree.statistics().histories == histories
+    assert ends_of(tree, int(first == "monster")) == payoffs
 
 
 def test_capture():

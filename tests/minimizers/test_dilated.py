@@ -1,16 +1,12 @@
 """FTRL and OMD: against their definitions on whole sequences, OpenSpiel's mirror descent, and theory's rate."""
 
-import math
-import statistics
-
 import naive
 import numpy as np
 import pytest
 from naive_sequences import Polytope, SequenceSolver
 from open_spiel.python.algorithms import mmd_dilated
 
-from mccfr_plus import FTRL, OMD, PowerAverage, Solver, measured_regret
-from mccfr_plus.bounds.regret import dilated_bound
+from mccfr_plus import FTRL, OMD, PowerAverage, Solver
 from mccfr_plus.evaluation.strategies import strategy_of
 from mccfr_plus.minimizers.exponential_weights import dilated_weights
 from mccfr_plus.parameters import new_state
@@ -154,38 +150,6 @@ def test_the_average_is_that_of_sequences(minimizer, scheme):
     for infoset in range(tree.num_infosets):
         row = sums[tree.slots(infoset)]
         np.testing.assert_allclose(solver.average_strategy()[tree.slots(infoset)], row / row.sum(), atol=1e-12)
-
-
-@pytest.mark.parametrize("scheme", ["full", "external"])
-@pytest.mark.parametrize("kind", ["ftrl", "omd", "hedge"])
-def test_exploitability_falls_at_the_rate_of_theory_on_leduc(kind, scheme):
-    # With the step size of the bound for each T, eta = c / sqrt(T), regret grows like sqrt(T): 64 times the
-    # iterations must bring the exploitability down by a factor of 8. Half of that is demanded; one c serves all T.
-    tree = naive.tree_of("leduc_poker")
-    seeds = range(5) if scheme == "external" else range(1)  # full traversals draw nothing
-
-    def exploitability(iterations):
-        eta = 100.0 / math.sqrt(iterations)
-        spec = f"hedge(eta={eta})" if kind == "hedge" else f"{kind}(eta={eta})"
-        runs = [Solver(tree, scheme, spec, "uniform", seed=s).run(iterations).exploitability() for s in seeds]
-        return statistics.mean(runs)
-
-    begin = 50 if scheme == "full" else 1500
-    assert exploitability(64 * begin) < exploitability(begin) / 4
-
-
-@pytest.mark.usefixtures("interpreted_loops")
-def test_regret_is_below_the_bound_with_its_best_step_size():
-    tree = naive.tree_of("kuhn_poker")
-    iterations = 400
-    for player in range(2):
-        etas = np.geomspace(0.01, 10, 60)
-        weights = dilated_weights(tree, "kroer")
-        eta = min(etas, key=lambda e, p=player: dilated_bound(tree, p, iterations, e, weights))
-        solver = Solver(tree, "full", FTRL(float(eta)), alternating=False)
-        regret = measured_regret(solver, iterations)[player]
-        limit = dilated_bound(tree, player, iterations, float(eta), weights)
-        assert 0 < regret <= limit < tree.payoff_range[player]
 
 
 @pytest.mark.usefixtures("interpreted_loops")

@@ -28,7 +28,6 @@ GAMES = [
 
 
 def reach_of(paths, player):
-    """Returns the probability of a player's draws before each decision."""
     reach, products = np.ones(len(paths.traversals)), np.ones(len(paths.returns))
     for decision, traversal in enumerate(paths.traversals):
         reach[decision] = products[traversal]

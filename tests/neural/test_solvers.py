@@ -139,7 +139,6 @@ def test_every_network_is_trained_and_nothing_global_changes(case):
 
 
 def networks_of(solver):
-    """Returns the learners of a solver by their loss's name."""
     found = [part for part in solver._parts().values() if hasattr(part, "fit")]
     return {learner.name: learner for learner in found if learner.name != "target"}
 
@@ -172,13 +171,6 @@ def test_failed_iteration_is_rolled_back(case, error, path, monkeypatch):
     assert differing(solver, before) == []
     assert differing(neural.from_checkpoint(path), before) == []
     assert differing(solver.run(2), reference.run(2)) == []
-
-
-def test_every_iteration_is_evaluated_if_asked():
-    solver, told = CASES["batched ESCHER"].new(), []
-    assert solver.run(2, callbacks=[told.append], evaluate_every=0) is solver
-    assert [each.evaluation.exploitability for each in told] == solver.history.exploitability.tolist()
-    assert (solver.history.iterations.tolist(), told[-1].evaluation.exploitability) == ([1, 2], solver.exploitability())
 
 
 class Gated(torch.nn.Module):

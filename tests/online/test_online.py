@@ -65,8 +65,6 @@ def test_play_games_refuses_illegal_actions(game):
 
 
 class Guarded:
-    """Shows of a state only what its player sees."""
-
     def __init__(self, state, player):
         self.information_state_string = lambda own: state.information_state_string({player: own}[own])
         self.legal_actions = lambda own: state.legal_actions({player: own}[own])
@@ -101,8 +99,6 @@ def test_looks_at_nothing_that_a_player_does_not_see(name):
 
 
 class Dictated:
-    """Stands in for the bot's random numbers: draws what the test wants."""
-
     def random(self):
         return self.next
 

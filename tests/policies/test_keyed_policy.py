@@ -15,7 +15,6 @@ GAMES = ["kuhn_poker", "leduc_poker", "kuhn_poker(players=3)", "goofspiel(num_ca
 
 
 def states_of(game):
-    """Returns all decision states of a game."""
     return get_all_states(game, include_terminals=False).values()
 
 

@@ -16,7 +16,6 @@ def policy_of(game, seed=1):
 
 
 def histories(state, reach=1.0, policy=None):
-    """Yields every decision state and its probability."""
     if state.is_terminal():
         return
     if state.is_chance_node():

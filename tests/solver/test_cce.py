@@ -1,7 +1,5 @@
 """Coarse correlated equilibria: gaps by enumeration, and plans that are equivalent to strategies."""
 
-import itertools
-
 import naive
 import numpy as np
 import pytest
@@ -20,20 +18,12 @@ def test_gaps_by_enumerating_pure_plans(game, method):
     np.testing.assert_allclose(found.values, values.mean(axis=0), atol=1e-12)
     for player in range(tree.num_players):
         best = -np.inf
-        for plan in naive_plans(tree, player):
+        for plan in naive.pure_strategies(tree, player):
             profiles = found.profiles.copy()
             own = slice(*tree.arrays.slot_range[player : player + 2])
             profiles[:, own] = plan[own]
             best = max(best, np.mean([evaluate_strategy(tree, profile).values[player] for profile in profiles]))
         assert found.gaps[player] == pytest.approx(best - values[:, player].mean(), abs=1e-12)
-
-
-def naive_plans(tree, player):
-    """Yields all pure strategies of a player, with nothing at the others' slots."""
-    own = slice(*tree.arrays.infoset_range[player : player + 2])
-    before, after = np.split(np.zeros(tree.num_slots), [tree.arrays.slot_range[player]])
-    for rows in itertools.product(*(np.eye(count) for count in tree.arrays.infosets["num_actions"][own])):
-        yield np.concatenate([before, *rows, after])[: tree.num_slots]
 
 
 def test_cfr_jr_has_the_regret_of_cfr():

@@ -15,7 +15,6 @@ _EACH = 20  # of so many combinations one is run by default
 
 
 def bytes_of(solver):
-    """Returns everything that a run has computed."""
     engine = solver._engine
     names = ("strategy", "tables", "average", "baselines")
     found = {name: getattr(engine, name) for name in names} | {"average strategy": solver.average_strategy()}

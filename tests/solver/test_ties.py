@@ -47,7 +47,6 @@ class Recorder(Minimizer):
 
 
 def refined_tree(tree):
-    """Returns the tree of the game with perfect recall."""
     refined = tree.refined
     names = [f"{tree.info_states[group]} past {number}" for number, group in enumerate(refined.infoset_of)]
     shape, actions = tree.shape._replace(perfect_recall=True), tree.slot_action[refined.slot_of]
@@ -112,7 +111,7 @@ def test_full_is_openspiels_cfr(game, plus):
     theirs = (pyspiel.CFRPlusSolver if plus else pyspiel.CFRSolver)(tree.game)
     drop_in = (mccfr_plus.drop_in.pyspiel.CFRPlusSolver if plus else mccfr_plus.drop_in.pyspiel.CFRSolver)(tree.game)
     equal = 0
-    for _ in range(15):
+    for _ in range(12):
         theirs.evaluate_and_update_policy()
         drop_in.evaluate_and_update_policy()
         ours, expected = drop_in.current_strategy(), strategy_of(drop_in.tree, theirs.current_policy())
@@ -243,7 +242,7 @@ def test_rules_without_observe(monkeypatch):
     """Infosets are found by keys, also with perfect recall; tables are copied to larger ones."""
     monkeypatch.setattr(implicit_tree, "is_keyed", lambda rules: True)
     monkeypatch.setattr(implicit_tree.successors, "FIRST_TABLE_WORDS", 4 * 2)
-    solver, stored = (Solver("leduc_poker", "external", tree=tree, seed=3).run(30) for tree in ("rules", "compiled"))
+    solver, stored = (Solver("leduc_poker", "external", tree=tree, seed=3).run(10) for tree in ("rules", "compiled"))
     assert solver.tree.perfect_recall
     np.testing.assert_allclose(strategy_of(stored.tree, solver.average_policy()), stored.average_strategy(), atol=1e-12)
     assert solver.nash_conv() == pytest.approx(stored.nash_conv(), abs=1e-9)

@@ -44,6 +44,7 @@ def test_a_collision_of_infosets_with_different_actions(digest):
         lazy_solver("leduc_poker", "external", seed=1).run(100)
 
 
+@pytest.mark.usefixtures("interpreted_loops")
 def test_players_with_the_same_texts_have_infosets_of_their_own(monkeypatch):
     monkeypatch.setattr(FaultyState, "information_state_string", lambda state, player=None: str(len(state._moves) // 2))
     solver = lazy_solver("python_faulty(length=4)", "outcome", averaging="stochastic", seed=1).run(50)

@@ -36,7 +36,6 @@ GAMES = [
 
 
 def run_both(name, estimator, minimizer="rm", averaging=None, *, iterations=40, plan=PLENTY, **options):
-    """Returns a solver on a compiled tree and one on a lazy tree, after a run."""
     both = pair(name, estimator, minimizer, averaging, plan=plan, seed=3, **options)
     return [solver.run(iterations) for solver in both]
 
@@ -126,14 +125,6 @@ def test_a_policy_of_imperfect_recall_is_the_mean_over_pasts(estimator, averagin
     while state.is_chance_node():
         state.apply_action(state.legal_actions()[0])
     assert sum(policy.action_probabilities(state).values()) == pytest.approx(1.0)
-
-
-@pytest.mark.parametrize("iterations", [[1] * 40, [7, 33], [39, 1]])
-def test_it_does_not_matter_when_the_run_is_cut(iterations):
-    whole, lazy = pair("leduc_poker", "external", "rm+", seed=3)
-    for count in iterations:
-        lazy.run(count)
-    assert differences(whole.run(40), lazy) == []
 
 
 @pytest.mark.parametrize("state_bytes", [1, 1 << 14])
@@ -243,14 +234,12 @@ def a_tree(**plan):
 
 
 def put(tree, slot, key, actions=(0, 1)):
-    """Puts an infoset, as `expand` would."""
     answer = np.array([0, len(actions), 0, *key, *actions], np.int64)
     assert found(tree, slot, key) == g.NONE
     return int(g.new_infoset(tree.tables, slot, answer))
 
 
 def found(tree, slot, key):
-    """Returns the number of an infoset after a slot."""
     return g.find(tree.tables, slot, *key)
 
 

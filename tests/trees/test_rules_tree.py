@@ -421,7 +421,6 @@ def test_info_states_are_a_sequence(tree):
 
 
 def states_of(tree):
-    """Yields every state of the tree at which a player moves."""
     stack = [tree.game.new_initial_state()]
     while stack:
         state = stack.pop()

@@ -112,22 +112,6 @@ def test_files_and_checkpoints(tmp_path):
     assert mccfr_plus.nash_conv(PAIRS, policy) == pytest.approx(once.nash_conv(), abs=1e-12)
 
 
-@pytest.mark.parametrize(
-    "game",
-    [
-        "phantom_ttt",
-        "phantom_ttt(obstype=reveal-numturns,gameversion=abrupt)",
-        "dark_hex(num_rows=3,num_cols=4)",
-        HEX_WITH_TURNS,
-        HEX,
-        "pairs_game",
-    ],
-)
-def test_symmetries_of_rules(game):
-    rules = compiled_rules(mccfr_plus.load_game(game))
-    assert check_symmetries(rules, 5, np.random.default_rng(1)) > 0
-
-
 def test_wrong_symmetries_are_found():
     rules = compiled_rules(mccfr_plus.load_game(HEX))
     rules.sizes = dataclasses.replace(rules.sizes, symmetries=board_symmetries(2, 3, reflections=True))

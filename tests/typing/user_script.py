@@ -30,22 +30,17 @@ Floats = NDArray[np.float64]
 def greedy_update(
     values: Floats, strategy: Floats, tables: Floats, first: int, last: int, iteration: float, parameters: Floats
 ) -> float:
-    """Adds regrets; the next strategy is proportional to their positive part."""
-    value = 0.0
+    """Plays the action with the largest value."""
+    best, value = first, 0.0
     for slot in range(first, last):
         value += strategy[slot] * values[slot]
-    total = 0.0
-    for slot in range(first, last):
-        tables[0, slot] += values[slot] - value
-        total += max(tables[0, slot], 0.0)
-    for slot in range(first, last):
-        strategy[slot] = max(tables[0, slot], 0.0) / total if total > 0.0 else 1.0 / (last - first)
+        best = slot if values[slot] > values[best] else best
+        strategy[slot] = 0.0
+    strategy[best] = 1.0
     return value
 
 
 class Greedy(Minimizer):
-    """Regret matching, written by a user."""
-
     short_name = "greedy"
     kernel = staticmethod(numba.njit(greedy_update))
 
@@ -57,14 +52,12 @@ class Greedy(Minimizer):
 
 
 def report(progress: Progress) -> bool:
-    """Ends a run after 100 iterations."""
     exploitability = None if progress.evaluation is None else progress.evaluation.exploitability
     print(progress.iterations, progress.nodes_touched, exploitability)
     return progress.iterations >= 100
 
 
 def main() -> None:
-    """Runs a solver, looks at its policies, and compares it with OpenSpiel's classes."""
     version: str = mccfr_plus.__version__
     tree: GameTree = mccfr_plus.compile_game("kuhn_poker")
     slots: slice = tree.slots(0)

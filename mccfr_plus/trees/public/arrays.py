@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from mccfr_plus.kernels.compile import inline_kernel
-from mccfr_plus.kernels.slots import Constant, optional_slot
+from mccfr_plus.kernels.slots import optional_slot
 from mccfr_plus.trees.scratch import at
 
 # One record per step of a traversal of the public tree, parents first: a decision (`kind` is the player), `CHANCE`, an
@@ -30,8 +30,6 @@ LEAVE = -5
 # Columns of `PublicArrays.ends`, of each player: the first hand's last slot, the distance to that of the next hand, the
 # number of hands, and where the matrix begins in `matrices`, or ~(where its rows begin in `row_start`).
 SLOT, STRIDE, HANDS, MATRIX = range(4)
-
-IS_PUBLIC = Constant("IS_PUBLIC", False, "Whether kernels run on a public tree.")
 
 # Columns of `PublicArrays.segments`; those of player 1 are 2 further. The owner is a thread or `TOP`.
 OWNER, FIRST, LAST, FIRST_SLOT, LAST_SLOT, FIRST_END, LAST_END = 0, 1, 2, 5, 6, 9, 10

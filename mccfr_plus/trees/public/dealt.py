@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from mccfr_plus.games.deal import Deal, masses
+from mccfr_plus.games.deal import Deal, mapped_hands, masses
 from mccfr_plus.games.game import RulesGame
 from mccfr_plus.games.openspiel.betting_tree import ALL_FOLDED
 from mccfr_plus.games.rules import CHANCE, TERMINAL
@@ -16,7 +16,7 @@ from mccfr_plus.trees.public.arrays import LEAVE, PUBLIC_NODE
 from mccfr_plus.trees.public.builder import Found
 from mccfr_plus.trees.public.histories import ACTIONS, ENDS, INFOSETS, LEAVES, NODES, NUM_COUNTS, OUTCOMES, SLOTS
 from mccfr_plus.trees.public.showdowns import HAND, NO_MATRICES
-from mccfr_plus.trees.public.suits import NONE, Group, mapped_hands, representatives, suit_symmetries
+from mccfr_plus.trees.public.suits import NONE, Group, representatives, suit_symmetries
 
 _PRODUCTS_PER_HAND = 10  # which take as long as an end of poker takes for a hand
 
@@ -54,7 +54,7 @@ class _Board:
         if self._is_last:
             self.strengths = deal.strengths(board)
             self.hands = [hands[np.argsort(self.strengths[hands], kind="stable")] for hands in self.hands]
-        self._deal, self._first = deal, np.min([mapped_hands(deal, each) for each in symmetries], axis=0)
+        self._deal, self._first = deal, np.min([mapped_hands(each) for each in symmetries], axis=0)
         self.hands = [hands[self._first[hands] == hands] for hands in self.hands]
 
     @cached_property
@@ -92,8 +92,8 @@ class _Builder:
         self.actions: list[int] = []
         self.outcomes: list[float] = []
         self.outcome_node: list[int] = []
-        self.parents: list[list[np.ndarray]] = [[], []]
-        self.keys: list[list[np.ndarray]] = [[], []]
+        most = int(predicted_sizes(self.deal).infosets)  # zeros take no memory
+        self.parents, self.keys = np.zeros((most, 2), np.int32), np.zeros((most, 2, self.words), np.int64)
         self.num_infosets, self.num_slots, self.num_leaves = [0, 0], [0, 0], 0
         self.ends: list[list[tuple[int, ...]]] = []
         self.scales: list[tuple[float, float]] = []
@@ -150,15 +150,16 @@ class _Builder:
         player, width, hands = node.player, len(node.children), self.board(*place).hands[node.player]
         first = self.num_slots[player]
         this = self._enter(player, width, len(hands), self.num_infosets[player], 0)
-        self.parents[player].append(last[player].slot + last[player].stride * self._order(player, last[player], place))
+        rows = slice(self.num_infosets[player], self.num_infosets[player] + len(hands))
+        before = last[player]
+        self.parents[rows, player] = before.slot + before.stride * self._order(player, before, place)
         cards = [card for card in range(self.deal.deck) if place[0] >> card & 1]
         if self.deal.is_ordered:
             cards = [card for card in cards if card not in self._later] + self._later
         view = np.zeros(len(self._shifts) - 2, np.int64)
         view[: len(cards)], view[-1] = np.array(cards) + 1, number
-        key = self._hand_keys[hands] + view @ self._shifts[2:]
-        key[:, 0] += player
-        self.keys[player].append(key)
+        self.keys[rows, player] = self._hand_keys[hands] + view @ self._shifts[2:]
+        self.keys[rows, player, 0] += player
         self.actions += [self.deal.nodes[child].action for child in node.children]
         self.num_infosets[player] += len(hands)
         self.num_slots[player] += len(hands) * width
@@ -212,21 +213,17 @@ def build_dealt(game: RulesGame, symmetry: bool) -> tuple[Found, list[int], int,
     place = builder.deal.given, tuple(range(len(builder.symmetries)))
     none = _Last(-1, 0, place)
     builder.visit(0, place, 1.0 / builder.board(*place).total, (none, none))
-    counts, most = [0] * NUM_COUNTS, max(builder.num_infosets)
+    counts = [0] * NUM_COUNTS
     counts[NODES], counts[OUTCOMES] = len(builder.nodes), len(builder.outcomes)
     counts[ACTIONS], counts[ENDS], counts[LEAVES] = len(builder.actions), len(builder.ends), builder.num_leaves
     counts[INFOSETS : INFOSETS + 2], counts[SLOTS : SLOTS + 2] = builder.num_infosets, builder.num_slots
-    parents, keys = np.zeros((most, 2), np.int32), np.zeros((most, 2, builder.words), np.int64)
-    for player, infosets in enumerate(builder.num_infosets):
-        parents[:infosets, player] = np.concatenate([np.zeros(0, np.int32), *builder.parents[player]])
-        keys[:infosets, player] = np.concatenate([np.zeros((0, builder.words)), *builder.keys[player]])
     found = Found(
         nodes=np.array(builder.nodes, PUBLIC_NODE),
         outcomes=np.array(builder.outcomes),
         outcome_node=np.array(builder.outcome_node, np.int32),
         actions=np.array(builder.actions, np.int32),
-        parents=parents,
-        keys=keys,
+        parents=builder.parents,
+        keys=builder.keys,
         ends=np.array(builder.ends, np.int32),
         scales=np.array(builder.scales),
         matrices=np.zeros(0),

@@ -21,13 +21,14 @@ from mccfr_plus.trees.info_states import InfoStates, key_places
 from mccfr_plus.trees.loading import action_name, is_converted, load_game
 from mccfr_plus.trees.needs import INFOSETS, PUBLIC
 from mccfr_plus.trees.public import histories
-from mccfr_plus.trees.public.arrays import ADD_END, HANDS, IS_PUBLIC, MATRIX, SLOT, PublicArrays, with_changes
+from mccfr_plus.trees.public.arrays import ADD_END, HANDS, MATRIX, SLOT, PublicArrays, with_changes
 from mccfr_plus.trees.public.builder import build
 from mccfr_plus.trees.public.dealt import Prediction, build_dealt, predicted_sizes
 from mccfr_plus.trees.public.sharing import segments_of
 from mccfr_plus.trees.public.showdowns import NO_TABLES, add_end_by_strength
 from mccfr_plus.trees.public.sources import source_of_rules, source_of_tree
 from mccfr_plus.trees.public.suits import representative_infosets
+from mccfr_plus.trees.scratch import IS_PUBLIC
 from mccfr_plus.trees.tree import Tree
 
 _FEW_LEAVES = 500_000  # of games that are stored in a second, for policies with all of OpenSpiel's attributes
@@ -246,7 +247,9 @@ class PublicTree(Tree):
         """The arrays, whose ends take the place of leaf tables."""
         return self.arrays
 
-    def arrays_to_run_on(self, with_leaves: bool) -> tuple[PublicArrays, np.ndarray]:
+    folded_arrays = arrays_with_leaves
+
+    def arrays_to_run_on(self, with_leaves: bool, folded: bool = False) -> tuple[PublicArrays, np.ndarray]:
         """Returns the arrays for a solver's kernels and their `expansion`, writable."""
         expansion = self.arrays.expansion.copy()
         return self.arrays._replace(expansion=read_only(expansion)), expansion

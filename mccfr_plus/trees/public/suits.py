@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from mccfr_plus.games.deal import Deal
+from mccfr_plus.games.deal import Deal, mapped_hands
 
 Group = tuple[int, ...]  # numbers of symmetries
 NONE: Group = (0,)  # but the identity
@@ -21,16 +21,10 @@ def suit_symmetries(deal: Deal) -> np.ndarray:
     given, found = [card for card in range(deal.deck) if deal.given >> card & 1], []
     for order in itertools.permutations(range(deal.suits)):
         mapped = np.arange(deal.deck) // deal.suits * deal.suits + np.tile(order, deal.deck // deal.suits)
-        ranges = deal.weights[:, mapped_hands(deal, mapped)]
-        if {*mapped[given].tolist()} == {*given} and (ranges == deal.weights).all():
+        is_range = (deal.weights[:, mapped_hands(mapped)] == deal.weights).all()
+        if is_range and {*mapped[given].tolist()} == {*given}:
             found.append(mapped)
     return np.array(found)
-
-
-def mapped_hands(deal: Deal, symmetry: np.ndarray) -> np.ndarray:
-    """Returns the number of what each hand becomes, ``[num_hands]``."""
-    low, high = np.sort(symmetry[deal.cards], axis=1).T
-    return low * (2 * deal.deck - low - 3) // 2 + high - 1
 
 
 def representatives(symmetries: np.ndarray, group: Group, deals: list[tuple[int, ...]]) -> Iterator[tuple]:

@@ -137,7 +137,6 @@ PLAYED = GOOFSPIEL | POKER | PHANTOM | DICE | UNIVERSAL_POKER | IMPERFECT_RECALL
 
 
 def turned(name):
-    """Returns what is checked of boards, too."""
     return ["symmetries"] if name.startswith(("phantom_ttt", "dark_hex")) else []
 
 
