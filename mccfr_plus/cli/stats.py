@@ -26,8 +26,8 @@ NOTES = """
                      external sampling with regret matching
 
 With --estimate, the game is not compiled, so it may have any size. The command then estimates the histories of each
-kind, the memory of a compiled tree and a solver, and the histories that one iteration of each estimator visits under the
-uniform strategy. It counts the information sets of a sample and recommends how to solve the game.
+kind, the memory of a compiled tree and a solver, and the histories that one iteration of each estimator visits under
+the uniform strategy. It counts the information sets of a sample and recommends how to solve the game.
 """
 
 
