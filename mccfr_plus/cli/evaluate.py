@@ -35,8 +35,8 @@ by playing games for --seconds. The same happens with --estimate, and if an exac
 its interval) or an upper bound (rely on its end). The lower bound is the best of several estimates; their intervals are
 valid simultaneously. A small lower bound does not show that a policy is good.
 
---against=OTHER plays POLICY in each seat in turn against OTHER in all other seats: exactly if the tree fits, otherwise
-by sampled games, with control variates for chance and for the policies' actions.
+With --against=OTHER, POLICY plays in each seat in turn against OTHER in all other seats: exactly if the tree fits,
+otherwise by sampled games, with control variates for chance and for the policies' actions.
 """
 
 

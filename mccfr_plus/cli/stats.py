@@ -25,9 +25,9 @@ NOTES = """
   memory             of the tree; of arrays per information set and action, without texts; and the additional memory of
                      external sampling with regret matching
 
---estimate does not compile the game, so it works for games of any size. It estimates the histories of each kind, the
-memory of a compiled tree and a solver, and the histories that one iteration of each estimator visits under the uniform
-strategy. It counts the information sets of a sample and recommends how to solve the game.
+With --estimate, the game is not compiled, so it may have any size. The command then estimates the histories of each
+kind, the memory of a compiled tree and a solver, and the histories that one iteration of each estimator visits under
+the uniform strategy. It counts the information sets of a sample and recommends how to solve the game.
 """
 
 

@@ -321,8 +321,8 @@ class RulesEvaluator:
                 tree.check()
                 if not has_ended:
                     raise BudgetError(
-                        f"all information sets must have a number, and {tree.num_infosets:,} have filled "
-                        f"memory={tree.plan.limit / 1e6:,.0f}MB: give more."
+                        f"the information sets do not fit: {tree.num_infosets:,} have filled "
+                        f"memory={tree.plan.limit / 1e6:,.0f}MB. Raise the limit."
                     )
                 histories += visited
                 next(done)

@@ -77,7 +77,7 @@ class InfoStatePolicy(TablePolicy):
     The policy accepts states of a simultaneous game and of its turn-based conversion.
 
     Args:
-        player: The player.
+        player: The player whose strategy it is.
         rows: A mapping from information state strings to {action: probability}. Not copied.
         game: The game, required by some of OpenSpiel's functions.
 
