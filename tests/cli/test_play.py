@@ -148,7 +148,7 @@ def test_solves_the_game_if_no_policy_is_given(command, typed, interpreted_loops
 
 def test_searches(command, typed):
     typed("?", "q")
-    found = command("play", "kuhn_poker", "uniform", "--seat=1", "--search=0.05", "--search_start=1", "--seed=1")
+    found = command("play", "kuhn_poker", "uniform", "--seat=1", "--search=1", "--search_start=1", "--seed=1")
     assert found.code == 0, found.err
     shown = dict(re.findall(r"^.*  (Pass|Bet)  +(\d\.\d+)$", found.out, re.MULTILINE))
     assert float(shown["Pass"]) + float(shown["Bet"]) == pytest.approx(1, abs=2e-3)

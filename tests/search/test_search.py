@@ -251,7 +251,7 @@ ERRORS = [
     ({"blueprint": pyspiel.UniformPolicy(), "game": "bargaining(max_turns=1)"}, GameError, "not a zero-sum game"),
     ({"blueprint": pyspiel.UniformPolicy(), "game": "kuhn_poker"}, ConfigError, "has no decision there"),
     ({"blueprint": pyspiel.UniformPolicy()}, ConfigError, "type UniformPolicy does not name its game: give game="),
-    ({"blueprint": {}, "game": "leduc_poker"}, PolicyError, "the policy has no answer at information state"),
+    ({"blueprint": {}, "game": "leduc_poker"}, PolicyError, "the policy has no probabilities at information state"),
     ({"method": "best"}, ConfigError, "method='best'"),
     ({"start": 0}, ConfigError, "start=0"),
     ({"iterations": 0}, ConfigError, "iterations=0"),
