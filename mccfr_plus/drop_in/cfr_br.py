@@ -38,5 +38,5 @@ class CFRBRSolver(FullCFRSolver):
         seed: Seed = None,
     ):  # fmt: skip
         minimizer = RegretMatchingPlus() if regret_matching_plus else RegretMatching()
-        average = PowerAverage(1.0 if linear_averaging else 0.0)
+        average = PowerAverage(1.0 if linear_averaging else 0.0, "per_history")
         super().__init__(game, BestResponseOpponent(), minimizer, average, seed=seed)

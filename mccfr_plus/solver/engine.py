@@ -56,7 +56,9 @@ class Engine:
     def _allocate(self, rngs: np.ndarray) -> None:
         tree, config = self.tree, self.config
         estimator, minimizer = config.estimator, config.minimizer
-        self._arrays, self._expansion = tree.arrays_to_run_on(estimator.needs_leaves, DIFFERENCES in minimizer.provides)
+        # Folded tables leave out sums of infosets that play uniformly, which OpenSpiel's solvers show.
+        folded = DIFFERENCES in minimizer.provides and config.averaging.method != "per_history"
+        self._arrays, self._expansion = tree.arrays_to_run_on(estimator.needs_leaves, folded)
         with_values = config.baseline is not None or NO_VALUES not in estimator.provides
         self.tables, row = minimizer.tables(tree), minimizer.row_of_ones
         self.strategy = tree.attach(

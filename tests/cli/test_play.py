@@ -153,6 +153,9 @@ def test_searches(command, typed):
     shown = dict(re.findall(r"^.*  (Pass|Bet)  +(\d\.\d+)$", found.out, re.MULTILINE))
     assert float(shown["Pass"]) + float(shown["Bet"]) == pytest.approx(1, abs=2e-3)
     assert shown["Pass"] != "0.500"  # that of the policy
+    refused = command("play", "kuhn_poker", "uniform", "--search=1", "--search_start=99")
+    assert (refused.code, refused.out) == (2, "")
+    assert "has no decision there" in refused.err.splitlines()[-1]
 
 
 @pytest.fixture

@@ -186,7 +186,7 @@ def test_a_limit_of_time_ends_what_comes_before_the_first_iteration(estimator, m
     assert solver.iterations == len(solver.history) == 0
     assert solver.seconds >= 0.1
     what = "counting leaves" if estimator == MATRIX else "numbering information sets"
-    assert re.search(rf"ended before the first iteration \({what}: \d+ of \d+ parts in \d+ s\): give", caplog.text)
+    assert re.search(rf"ended before the first iteration \({what}: \d+ of \d+ parts in \d+ s\): allow", caplog.text)
     expected = Solver(KUHN, estimator, "rm+", tree="rules").run(3)
     solver.run(3)
     assert (solver.average_strategy() == expected.average_strategy()).all()
