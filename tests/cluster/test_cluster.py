@@ -52,7 +52,7 @@ def test_other_versions(cluster, monkeypatch):
 
 def test_a_game_that_workers_cannot_load(cluster):
     cluster.check_game("kuhn_poker")
-    with pytest.raises(ClusterError, match=r"node .* has failed: .*no_such_game.* --import=MODULE"):
+    with pytest.raises(ClusterError, match=r"node .* failed: .*no_such_game.* --import=MODULE"):
         cluster.check_game("no_such_game")
     with pytest.raises(ClusterError, match="no_such_module"):
         Cluster(imports=("no_such_module",)).check_game("kuhn_poker")

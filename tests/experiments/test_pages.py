@@ -112,7 +112,7 @@ def test_information_states_come_by_reach_and_can_be_searched(tmp_path):
             while (!find("more").className) find("more").click();
             return texts("#rows .state");
         };
-        set("search", "private: 3 ROUND 2");
+        set("search", '"card: k" POT: 6');
         const words = states();
         set("player", "1");
         const both = states(), count = find("count").textContent;
@@ -146,8 +146,8 @@ def test_information_states_come_by_reach_and_can_be_searched(tmp_path):
     assert set(colours) == {"Fold", "Call", "Raise"}
     assert len(set(colours.values())) == 3
     assert [colours[title.rpartition(" ")[0]] for title, _ in found["bar"]] == [colour for _, colour in found["bar"]]
-    texts = [f"{shown_as[i]} {tree.info_states[i]}".lower() for i in range(tree.num_infosets)]  # both are searched
-    words = [i for i in order if all(w in texts[i] for w in ["private:", "3", "round", "2"])]
+    terms = (r"\bcard: k", r"\bpot:", r"\b6(?!\d)")  # a phrase and two words; 6 does not find 16
+    words = [i for i in order if all(re.search(term, shown_as[i], re.IGNORECASE) for term in terms)]
     both = [i for i in words if tree.arrays.infosets[i]["player"] == 1]
     assert found["words"] == [shown_as[i] for i in words]
     assert found["both"] == [shown_as[i] for i in both]
