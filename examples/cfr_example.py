@@ -12,7 +12,7 @@ from mccfr_plus.drop_in import cfr
 _ITERATIONS = flags.DEFINE_integer("iterations", 100, "How many iterations to run.", lower_bound=1)
 _GAME = flags.DEFINE_string("game", "kuhn_poker", "OpenSpiel's name of the game.")
 _PLAYERS = flags.DEFINE_integer("players", 2, "How many players the game has.")
-_PRINT_FREQ = flags.DEFINE_integer("print_freq", 10, "Iterations from one report to the next.", lower_bound=1)
+_PRINT_FREQ = flags.DEFINE_integer("print_freq", 10, "Number of iterations between reports.", lower_bound=1)
 
 
 def main(_):

@@ -18,16 +18,16 @@ import mccfr_plus
 from mccfr_plus.games import HandBuckets, compiled_rules
 
 _SECONDS = flags.DEFINE_float("seconds", 60.0, "Time to train each blueprint.", lower_bound=0.1)
-_LOOKS = flags.DEFINE_integer("looks", 4, "Evaluations, at times that grow by a factor of 4.", lower_bound=1)
+_LOOKS = flags.DEFINE_integer("looks", 4, "Number of evaluations, at times that grow by a factor of 4.", lower_bound=1)
 _ESTIMATORS = flags.DEFINE_list("estimators", ["external", "average_strategy"], "How to sample.")
-_BUCKETS = flags.DEFINE_integer("buckets", 50, "Buckets in each round.", lower_bound=2)
-_FEWER = flags.DEFINE_integer("fewer_buckets", 5, "Those of the weaker blueprint.", lower_bound=2)
-_RANKS = flags.DEFINE_integer("ranks", 13, "Ranks of the deck; with fewer, tables are made in seconds.", lower_bound=4)
-_DEALS = flags.DEFINE_integer("deals", 20_000, "Deals of a match; both seats play each.", lower_bound=2)
-_GAMES = flags.DEFINE_integer("games", 500, "Deals of a local best response in each seat.", lower_bound=2)
-_BOARDS = flags.DEFINE_integer("boards", 30, "Boards from which it estimates its chance to win.", lower_bound=1)
-_CHECKPOINTS = flags.DEFINE_string("checkpoints", None, "A folder to keep the solvers in, and to continue from.")
-_SEED = flags.DEFINE_integer("seed", 1, "Makes deals repeatable, and runs up to when the clock ends them.")
+_BUCKETS = flags.DEFINE_integer("buckets", 50, "Number of buckets in each round.", lower_bound=2)
+_FEWER = flags.DEFINE_integer("fewer_buckets", 5, "Number of buckets of the weaker blueprint.", lower_bound=2)
+_RANKS = flags.DEFINE_integer("ranks", 13, "Ranks of the deck; few ranks need only seconds for tables.", lower_bound=4)
+_DEALS = flags.DEFINE_integer("deals", 20_000, "Deals of a match, each played from both seats.", lower_bound=2)
+_GAMES = flags.DEFINE_integer("games", 500, "Deals for the local best response in each seat.", lower_bound=2)
+_BOARDS = flags.DEFINE_integer("boards", 30, "Boards for estimating the response's chance to win.", lower_bound=1)
+_CHECKPOINTS = flags.DEFINE_string("checkpoints", None, "Folder in which solvers are kept, and continued.")
+_SEED = flags.DEFINE_integer("seed", 1, "Makes deals repeatable, and runs until the clock ends them.")
 _OUT = flags.DEFINE_string("out", None, "Where to write the picture, a PNG or SVG file.")
 
 BLIND = 100

@@ -18,11 +18,11 @@ _GAME = flags.DEFINE_string("game", "phantom_ttt", "An OpenSpiel game string.")
 _SECONDS = flags.DEFINE_float("seconds", 4.0, "Time of the run.", lower_bound=0.1)
 _BOUND_SECONDS = flags.DEFINE_float("bound_seconds", 1.0, "Time for each bound.", lower_bound=0.1)
 _LOOKS = flags.DEFINE_integer("looks", 2, "Number of bounds.", lower_bound=1)
-_ESTIMATOR = flags.DEFINE_string("estimator", "outcome", "external, outcome or another that samples.")
-_MEMORY = flags.DEFINE_string("memory", "1GB", "Memory of the process.")
+_ESTIMATOR = flags.DEFINE_string("estimator", "outcome", "external, outcome or another sampling estimator.")
+_MEMORY = flags.DEFINE_string("memory", "1GB", "Memory limit of the process.")
 _THREADS = flags.DEFINE_integer("threads", 1, "Number of threads.", lower_bound=1)
-_CHECKPOINT = flags.DEFINE_string("checkpoint", None, "Keep the state there, and continue from it if it exists.")
-_SEED = flags.DEFINE_integer("seed", 1, "Makes the run repeatable up to when the clock ends it.", lower_bound=0)
+_CHECKPOINT = flags.DEFINE_string("checkpoint", None, "File for the state, from which a run continues.")
+_SEED = flags.DEFINE_integer("seed", 1, "Makes the run repeatable until the clock ends it.", lower_bound=0)
 
 
 def make_solver():

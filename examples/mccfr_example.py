@@ -9,11 +9,11 @@ from open_spiel.python.algorithms import exploitability
 
 from mccfr_plus.drop_in import external_sampling_mccfr, outcome_sampling_mccfr
 
-_SAMPLING = flags.DEFINE_enum("sampling", "outcome", ["external", "outcome"], "What a sampled iteration visits.")
+_SAMPLING = flags.DEFINE_enum("sampling", "outcome", ["external", "outcome"], "The sampling scheme.")
 _ITERATIONS = flags.DEFINE_integer("iterations", 10000, "How many iterations to run.", lower_bound=1)
 _GAME = flags.DEFINE_string("game", "kuhn_poker", "OpenSpiel's name of the game.")
 _PLAYERS = flags.DEFINE_integer("players", 2, "How many players the game has.")
-_PRINT_FREQ = flags.DEFINE_integer("print_freq", 1000, "Iterations from one report to the next.", lower_bound=1)
+_PRINT_FREQ = flags.DEFINE_integer("print_freq", 1000, "Number of iterations between reports.", lower_bound=1)
 
 
 def main(_):

@@ -23,7 +23,7 @@ _ALGORITHM = flags.DEFINE_enum("algorithm", "deep_cfr", list(SPECS), "The algori
 _GAME = flags.DEFINE_string("game", "kuhn_poker", "An OpenSpiel game string.")
 _ITERATIONS = flags.DEFINE_integer("iterations", 50, "How many iterations to run.", lower_bound=1)
 _SEED = flags.DEFINE_integer("seed", 1, "Makes the run repeatable.", lower_bound=0)
-_CHECKPOINT = flags.DEFINE_string("checkpoint", None, "The file to save the state in and resume from.")
+_CHECKPOINT = flags.DEFINE_string("checkpoint", None, "File in which the state is saved, to resume from it.")
 _CSV = flags.DEFINE_string("csv", None, "A file for the losses and exploitabilities of all iterations.")
 
 

@@ -19,7 +19,7 @@ _OPPONENT = flags.DEFINE_enum("opponent", "uniform", ["uniform", "equilibrium", 
 _PLAYER = flags.DEFINE_integer("player", 0, "Which player learns.", lower_bound=0, upper_bound=1)
 _GAMES = flags.DEFINE_integer("games", 100_000, "How many games to play.", lower_bound=1)
 _EPSILON = flags.DEFINE_float(
-    "epsilon", None, "Exploration at each node, instead of by game.", lower_bound=1e-6, upper_bound=1.0
+    "epsilon", None, "Exploration at each node, instead of in whole games.", lower_bound=1e-6, upper_bound=1.0
 )
 _SEED = flags.DEFINE_integer("seed", 1, "Seed of everything.", lower_bound=0)
 

@@ -98,11 +98,11 @@ class CheckpointError(MccfrPlusError, ValueError):
 
 
 class RecordError(MccfrPlusError, ValueError):
-    """A record of a run, or a directory of them, that cannot be written or read, or is of another run."""
+    """A record of a run, or a directory of records, that cannot be written or read, or that belongs to another run."""
 
 
 class TrainingError(MccfrPlusError, ArithmeticError):
-    """A network diverged. The message suggests a change; the solver is in its state before that iteration."""
+    """A network diverged. The message suggests a change; the solver is as it was before the iteration."""
 
 
 class ClusterError(MccfrPlusError, RuntimeError):

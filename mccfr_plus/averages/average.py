@@ -233,17 +233,17 @@ class PowerAverage(Component):
 
     Methods:
 
-    * ``"auto"``: exact for `full`, otherwise lazy; for games of imperfect recall stochastic.
-    * ``"exact"``: adds the whole strategy in every iteration, O(all sequences); OpenSpiel calls it FULL.
+    * ``"auto"``: exact for `full`, otherwise lazy; stochastic for games of imperfect recall.
+    * ``"exact"``: adds the whole strategy in every iteration, in O(all sequences); OpenSpiel calls this FULL.
     * ``"per_history"``: as ``"exact"``, but for tied information sets (imperfect recall), each past of a set is
       weighted by its number of histories, as in OpenSpiel's CFR.
     * ``"lazy"``: equal to ``"exact"`` up to rounding, in O(touched). Needs perfect recall.
-    * ``"stochastic"``: adds the strategy at visited infosets, weighted by 1 / probability: unbiased, with variance.
+    * ``"stochastic"``: adds the strategy at visited infosets, weighted by 1 / probability; unbiased, with variance.
     * ``"sampled"``: as ``"stochastic"``, but counts the action drawn for the opponent: the empirical distribution of
       play. On a matrix game, k iterations of `external(sample_per_infoset=True)` mix at most k actions (Grigoriadis,
       Khachiyan 1995). Two players only.
     * ``"optimistic"``: biased; for comparison with Lanctot et al. 2009, appendix A.1.
-    * ``"last"``: the last strategy instead of an average. It need not converge.
+    * ``"last"``: the last strategy instead of an average. The last strategy need not converge.
 
     A subclass may define a ``kernel(tree, strategy, average, scratch, player, weight)``, which adds to
     ``average[slot]``; see `AverageMethod.accumulate`.
@@ -350,7 +350,7 @@ class ScheduledAverage(PowerAverage):
 
 
 def uniform(method: str = "auto") -> PowerAverage:
-    """Returns the average in which all iterations weigh the same."""
+    """Returns the average in which all iterations have the same weight."""
     return PowerAverage(0.0, method)
 
 
@@ -363,8 +363,8 @@ class Mechanism(Enum):
     """How the sums of the average strategy are formed.
 
     In iteration t every sequence's sum grows, in expectation, by w_t * c(I) * reach_i(I) * x(I, a): the iteration's
-    weight times own reach times strategy, and a constant c(I), which drops out when an infoset's sums are normalized.
-    That is the average in sequence form, of which regret bounds speak, also those of FTRL and OMD.
+    weight times a constant c(I), the player's reach and the strategy. c(I) drops out when an infoset's sums are
+    normalized. This is the average in sequence form to which regret bounds apply, including those of FTRL and OMD.
     """
 
     EXACT = auto()  # own reach times strategy, at all sequences in every iteration
@@ -412,10 +412,10 @@ class AverageMethod(NamedTuple):
 
     Attributes:
         accumulate: ``kernel(tree, strategy, average, scratch, player, weight) -> bool``, called once per gradient,
-            before the player's strategy changes. `average` is ``[num_slots + num_players]`` float64, the sums; the last
-            ones are those of empty sequences: the weight of all iterations so far. `weight` is that of the iteration; 0
-            where it was added before. Returns False, having added nothing, where a lazy tree could not expand.
-        list_visit: What traversals list, which is added up after each of them; see `mccfr_plus.estimators.traversal`.
+            before the player's strategy changes. `average`, ``[num_slots + num_players]`` float64, has the sums, those
+            of empty sequences last: the weight of all iterations so far. `weight` is the iteration's weight, or 0 if it
+            was added before. The kernel returns False, having added nothing, if a lazy tree could not expand.
+        list_visit: What traversals list, to be added up after each traversal; see `mccfr_plus.estimators.traversal`.
     """
 
     mechanism: Mechanism

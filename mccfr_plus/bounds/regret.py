@@ -56,7 +56,7 @@ class RegretBound:
     """A bound on a player's average regret, and its source.
 
     Attributes:
-        value: The bound, in the game's payoffs; with weighted iterations, on the weighted average.
+        value: The bound, in the game's payoffs; for weighted iterations, it is a bound on the weighted average.
         theorem: Author, year and number of the theorem.
         assumptions: Conditions of the theorem.
         probability: Minimum probability that the bound holds; 1.0 if nothing is sampled.
@@ -160,7 +160,7 @@ def why_no_bound(
     minimizer: minimizers.Minimizer | str,
     averaging: PowerAverage | str | None = "uniform",
 ) -> str | None:
-    """Returns why no bound is known for these components, in words; None if `regret_bound` has one."""
+    """Returns a text that says why no bound is known for these components; None if `regret_bound` has a bound."""
     estimator, minimizer = estimator_of(estimator), minimizer_of(minimizer)
     average = average_of(averaging, minimizer)
     name = minimizer.short_name

@@ -70,7 +70,7 @@ def check_average(
     ``figures["bias"]`` of the report is the largest difference of a probability.
 
     Raises:
-        CheckError: If it is biased, writes NaN, or adds nothing.
+        CheckError: If the average is biased, writes NaN, or adds nothing.
         ConfigError: If the components cannot be combined.
 
     Examples:

@@ -20,17 +20,18 @@ SUMMARY = "Compare algorithms over several seeds and plot their convergence."
 
 NOTES = """
 algorithms
-  external, outcome(epsilon=0.3), ...     an estimator with rm and its average
+  external, outcome(epsilon=0.3), ...     an estimator with the minimizer rm and its average
   external(minimizer=rm+, averaging=linear, batch=8)
                                           also: alternating, baseline, symmetry, threads
-  cfr, cfr+, lcfr, dcfr, pcfr+            full traversals, named as in their papers deep_cfr, dream(traversals=200),
-  neural:escher, nfsp neural solvers openspiel:external, openspiel:cfr+ ...  OpenSpiel's C++ solvers: cfr, cfr+,
-  external, outcome openspiel_python:cfr ...                OpenSpiel's Python solvers: cfr, cfr+, lcfr, dcfr, external,
-  outcome
+  cfr, cfr+, lcfr, dcfr, pcfr+            full traversals, named as in their papers
+  deep_cfr, dream(traversals=200), neural:escher, nfsp
+                                          neural solvers
+  openspiel:external, openspiel:cfr+ ...  OpenSpiel's C++ solvers: cfr, cfr+, external, outcome
+  openspiel_python:cfr ...                OpenSpiel's Python solvers: cfr, cfr+, lcfr, dcfr, external, outcome
 
-Repeat the command to resume an interrupted comparison. OpenSpiel's solvers do not count histories: the count shown is
-that of our corresponding solver after the same number of iterations. Low and high are the 5 % and 95 % quantiles of the
-seeds, or the minimum and maximum of up to three.
+Repeat the command to resume an interrupted comparison. OpenSpiel's solvers do not count histories; the count shown is
+that of our corresponding solver after the same number of iterations. Low and high are the 5 % and 95 % quantiles over
+the seeds, or the minimum and the maximum if there are at most three seeds.
 """
 
 
@@ -52,7 +53,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> None:
     if arguments.cluster is not None and arguments.processes is not None:
-        raise UsageError("--processes cannot be combined with --cluster, which uses all free CPUs: leave one out.")
+        raise UsageError("--processes cannot be combined with --cluster, which uses all free CPUs: give only one.")
     command.show_notes()
     try:
         with contextlib.ExitStack() as stack:

@@ -30,13 +30,13 @@ NOTES = """
   exploitability   NashConv / number of players, in the game's payoffs
 
 The numbers are exact if the game's tree fits into memory or the game has compiled rules. Otherwise they are estimated
-by playing games for --seconds. The same happens with --estimate, and if an exact evaluation would take longer than
---seconds (default for this limit: an hour). Each number is marked as an estimate, a lower bound (rely on the start of
-its interval) or an upper bound (rely on its end). The lower bound is the best of several estimates; their intervals are
-valid simultaneously. A small lower bound does not show that a policy is good.
+by playing games for --seconds. They are also estimated with --estimate, and if an exact evaluation would take longer
+than --seconds (default for this limit: an hour). Each number is marked as an estimate, a lower bound (rely on the lower
+end of the interval) or an upper bound (rely on the upper end). The lower bound is the best of several estimates; their
+intervals are valid simultaneously. A small lower bound does not show that a policy is good.
 
-With --against=OTHER, POLICY plays in each seat in turn against OTHER in all other seats: exactly if the tree fits,
-otherwise by sampled games, with control variates for chance and for the policies' actions.
+With --against=OTHER, POLICY plays in each seat in turn against OTHER in all other seats. The result is exact if the
+tree fits into memory; otherwise it is estimated, with control variates for chance and for the policies' actions.
 """
 
 

@@ -26,14 +26,14 @@ SUMMARY = "Write a saved policy as CSV, JSON or Parquet, or a game in Gambit's f
 NOTES = """
 csv, json and parquet write POLICY, one row per information state and action:
   player              from 0
-  information_state   its text, or its key in hexadecimal digits if the game was solved without a compiled tree
+  information_state   text, or key in hexadecimal digits if the game was solved without a compiled tree
   action              OpenSpiel's number
   action_name         OpenSpiel's name, or the number if the name depends on the state
   probability         the policy's probability of the action
   reach               probability of the information state if all players follow the policy; only with a compiled tree
 
-JSON is a list of objects. Parquet needs pandas and pyarrow: pip install 'mccfr_plus[export]'. efg writes the game with
-all its histories, without a POLICY. Probabilities of chance and payoffs are fractions.
+JSON is a list of objects. Parquet needs pandas and pyarrow: pip install 'mccfr_plus[export]'. The format efg writes
+the game with all its histories and takes no POLICY. Payoffs and the probabilities of chance outcomes are fractions.
 """
 
 

@@ -50,9 +50,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     command.add_seed(parser, "Seed of chance and of the policy's actions.")
     meaning = f"How long to solve the game if no POLICY is given. Default: {_SECONDS:g}."
     add("--seconds", type=command.positive, help=meaning)
-    meaning = "Solve subgames again for so many seconds a move (maxmargin); see mccfr_plus.search."
+    meaning = "Seconds per move for solving the current subgame again (maxmargin); see mccfr_plus.search."
     add("--search", metavar="SECONDS", type=command.positive, help=meaning)
-    meaning = "Number of actions before search begins. Default: until the first public outcome of chance."
+    meaning = "Number of actions before search begins. Default: search begins after the first public chance outcome."
     add("--search_start", metavar="N", type=command.whole(), help=meaning)
     meaning = "Play on a local web page (pip install 'mccfr_plus[browser]')."
     add("--browser", action="store_true", help=meaning)
@@ -87,7 +87,7 @@ def run(arguments: argparse.Namespace) -> None:
     else:
         _play(session, arguments.games)
     if arguments.search is not None and policy.out_of_time:
-        print(f"No time to search in {policy.out_of_time} subgames, where the policy was played: give more --search.")
+        print(f"{policy.out_of_time} subgames were played without search, for lack of time: give a larger --search.")
 
 
 def _solved(arguments: argparse.Namespace, seed: int) -> Any:

@@ -119,7 +119,7 @@ class PlaySession:
         found = found or [move for move in moves if wanted == move.name.lower()]
         if len(found) != 1:
             allowed = ", ".join(f"{move.action} ({move.name})" for move in moves)
-            raise UsageError(f"{given!r} is not legal here: give one of {allowed or 'none, the game has ended'}.")
+            raise UsageError(f"{given!r} is not legal here. Legal actions: {allowed or 'none, as the game has ended'}.")
         before = self.state.clone()
         self.state.apply_action(found[0].action)
         self._tell(before)

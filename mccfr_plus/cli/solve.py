@@ -39,7 +39,7 @@ strategy) and an average; see docs/background. Parameters go in parentheses: --e
 
 The run ends at the first limit it reaches, by default after ten seconds. Ctrl-C and SIGTERM end it early; the result so
 far is still printed and written. With --resume the same command continues the run of --checkpoint, bitwise identical to
-an uninterrupted run: limits count the whole run, and components and seed come from the checkpoint.
+an uninterrupted run: limits apply to the whole run, and the components and the seed come from the checkpoint.
 """
 
 # The arguments of `SolverConfig.from_specs` among the flags.
@@ -60,7 +60,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     command.add_game(parser)
     add = parser.add_argument_group("algorithm").add_argument
     add("--estimator", help=f"{', '.join(ESTIMATORS)}. Default: chosen for the game.")
-    add("--minimizer", help=f"{', '.join(MINIMIZERS)}. Default: pdcfr+ with full, else rm.")
+    add("--minimizer", help=f"{', '.join(MINIMIZERS)}. Default: pdcfr+ with the estimator full, otherwise rm.")
     add("--averaging", help=f"{', '.join(AVERAGES)}. Default: the average of the minimizer's paper.")
     add("--batch", type=command.whole(), help="Number of traversals per gradient. Default: 1.")
     add("--baseline", action="store_true", default=None, help="Reduce the variance of sampled gradients by baselines.")
@@ -88,7 +88,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--memory", type=command.memory_size, help="Memory limit, such as 4GB. Default: half of the free memory.")
     add("--threads", type=command.whole(), help="Number of threads. Default: 1.")
     meaning = (
-        "Sample on a Ray cluster: ray, ray://HOST:PORT or HOST:PORT; local samples in this process, with equal results."
+        "Sample on a Ray cluster: ray, ray://HOST:PORT or HOST:PORT; local uses this process, with the same results."
     )
     add("--cluster", metavar="ADDRESS", help=meaning)
     meaning = f"Number of sampling processes on the cluster. Default: {_WORKERS}."
@@ -429,7 +429,7 @@ def _quality_rows(result: dict[str, Any]) -> list[list[str]]:
         found = f"local best response: {value}, {100 * bound['confidence']:g} % interval {low} to {high}"
         return [["exploitability", f"at least {low if bound['low'] > 0 else 0} ({found})"]]
     if None in result["values"]:
-        how = "no bound found in time; compare policies by mccfr-plus evaluate --against"
+        how = "no bound found in time; compare policies with mccfr-plus evaluate --against"
         if result["tree"] == "rules":
             words = ["mccfr-plus", "evaluate", result["game"], result["policy_out"] or "POLICY"]
             how = f"exact: {shlex.join(words)}{'' if result['policy_out'] else ', with --policy_out=POLICY here'}"

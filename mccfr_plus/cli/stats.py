@@ -18,12 +18,12 @@ _HOWS = {"compiled": "compile the tree", "rules": "traverse the game by its rule
 _HOWS |= {"lazy": "expand the tree on demand", "public": "traverse the public tree"}
 NOTES = """
   histories          all nodes of the tree: decisions, chance nodes and terminal nodes
-  information sets   decision nodes that the player to move cannot distinguish
+  information sets   sets of decision nodes that the player to move cannot distinguish
   sequences          (information set, action) pairs and the empty sequence
-  M-value            sum over a player's own action sequences of sqrt(number of information sets reached by it),
+  M-value            sum over a player's action sequences of sqrt(number of information sets that the sequence reaches),
                      which bounds the regret of CFR (Lanctot et al. 2009, section 4)
-  memory             of the tree; of arrays per information set and action, without texts; and the additional memory of
-                     external sampling with regret matching
+  memory             memory of the tree, of the arrays over information sets and actions (without texts), and the
+                     additional memory of external sampling with regret matching
 
 With --estimate, the game is not compiled, so it may have any size. The command then estimates the histories of each
 kind, the memory of a compiled tree and a solver, and the histories that one iteration of each estimator visits under
@@ -38,7 +38,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     meaning = "Number of histories that --estimate visits. Default: 100000."
     add("--sample_size", type=command.whole(1, 10**9), help=meaning)
     add("--seconds", type=command.positive, help="Time limit of --estimate.")
-    meaning = "With --estimate: also the number of histories if one represents each symmetry class of the board."
+    meaning = "With --estimate: also the number of histories with one representative per symmetry class of the board."
     add("--symmetry", action="store_true", default=None, help=meaning)
     command.add_seed(parser, "Seed of --estimate.")
     command.add_json(parser)
@@ -129,7 +129,7 @@ def _print_estimate(estimate: SizeEstimate, recommendation: dict[str, Any]) -> N
     if not is_exact:
         how = (
             f"Low and high are limits with {CONFIDENCE:.0%} confidence each, from {estimate.visited:,} histories. "
-            "Information sets of a player: the number found in this sample, which may be far too low."
+            "The number of information sets of a player is that found in this sample, and may be far too low."
         )
     print(command.wrapped(how))
 

@@ -30,11 +30,11 @@ from mccfr_plus.trees.public.public_tree import PublicTree, given_public_tree
 SUMMARY = "Show a saved policy in the browser: information states, probabilities, values, regrets."
 
 NOTES = f"""
-The page is one file that needs no network. It lists information states, most often reached first, and finds words and
-"quoted phrases" in them. For each action of the selected information state, it shows
+The page is one file that needs no network. It lists information states, the most often reached first, and finds words
+and "quoted phrases" in them. For each action of the selected information state, it shows
   probability   the policy's probability of the action
-  value         the player's expected payoff after it, given that play has reached the information state
-  regret        value - the policy's value there: above 0, the policy should have played it more
+  value         the player's expected payoff after the action, given that play has reached the information state
+  regret        value minus the policy's value; if it is above 0, the policy should play the action more often
 A dash replaces the values of information states that the other players never reach. For a game that is too large to
 compile, the page shows the information states of the {MOST_HISTORIES:,} most probable histories, without values.
 For poker with two hole cards, it shows ranges: grids of hands at the {MOST_NODES:,} most often reached public nodes.
@@ -53,7 +53,7 @@ def run(arguments: argparse.Namespace) -> None:
     name, source, out = arguments.game, arguments.policy, arguments.out
     if out is not None:
         if os.path.realpath(out) == os.path.realpath(source):
-            raise UsageError(f"--out={out} is the policy itself: choose another name.")
+            raise UsageError(f"--out={out} is the file of the policy itself: choose another name.")
         require_kind(out, UsageError, begins=b"<!DOCTYPE html>")
     (policy,), tree = command.policies_and_tree(load_game(name), [source])
     content = _page(name, source, policy, tree)

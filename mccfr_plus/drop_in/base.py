@@ -39,8 +39,8 @@ class DropInSolver(Solver):
 
     Policies, and OpenSpiel's private tables (``_infostates``, ``_info_state_nodes``), are snapshots that later
     iterations do not change; a change that would have no effect raises a ConfigError. A pickled solver continues
-    bitwise identically. Games too large to compile are expanded where sampled traversals visit them; the average is
-    uniform elsewhere. docs/how-to/drop-in.md lists all differences from OpenSpiel's classes.
+    bitwise identically. Games too large to compile are expanded where sampled traversals visit them; the average policy
+    is uniform elsewhere. docs/how-to/drop-in.md lists all differences from OpenSpiel's classes.
     """
 
     _openspiel: ClassVar[type] = object  # the class that this one replaces

@@ -53,14 +53,14 @@ class ExternalSamplingMCCFRSolver(_CppPolicies, ExternalSamplingSolver):
     """External sampling MCCFR; differs from OpenSpiel's as `mccfr_plus.drop_in.ExternalSamplingSolver` does.
 
     Args:
-        game: A `pyspiel.Game` of any size: a large one is expanded where traversals go.
+        game: A `pyspiel.Game` of any size; a large game is expanded where traversals go.
         seed: An integer for a repeatable run (negative ones modulo 2^32, as in C++), a numpy generator, or None for
-            entropy. The default repeats itself, as in C++.
+            entropy. The default is a fixed seed, as in C++.
         avg_type: ``pyspiel.MCCFRAverageType.SIMPLE`` or ``FULL``.
 
     Raises:
         GameError: If the game cannot be solved or has imperfect recall.
-        ConfigError: If `avg_type` or `seed` is something else.
+        ConfigError: If `avg_type` or `seed` is invalid.
     """
 
     def __init__(
@@ -77,7 +77,7 @@ class OutcomeSamplingMCCFRSolver(_CppPolicies, OutcomeSamplingSolver):
     """Outcome sampling MCCFR; differs from OpenSpiel's as `mccfr_plus.drop_in.OutcomeSamplingSolver` does.
 
     Args:
-        game: A `pyspiel.Game` of any size: a large one is expanded where traversals go.
+        game: A `pyspiel.Game` of any size; a large game is expanded where traversals go.
         epsilon: Share of uniform exploration at the player's nodes, in (0, 1].
         seed: An integer for a repeatable run (all negative ones, such as the default, are the same fixed seed,
             as in C++), a numpy generator, or None for entropy.

@@ -110,7 +110,7 @@ def _write(solver: Any, rows: Mapping[str, Sequence[Any]], times: np.ndarray | i
 def _stored_tree(solver: Any) -> GameTree:
     if HISTORIES not in solver.tree.provides:
         raise ConfigError(
-            f"{solver.game} is too large to be compiled, so that the texts of its information states are not kept: "
+            f"{solver.game} is too large to be compiled, so the texts of its information states are not kept: "
             "use average_policy(), regrets(info_state), tree.num_infosets or save_checkpoint(path)."
         )
     distinct(solver.tree.info_states, solver.game)

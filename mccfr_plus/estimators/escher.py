@@ -108,8 +108,8 @@ def escher_traversal(parameters, exploration, tree, strategy, scratch, player):
 class Escher(Estimator):
     """ESCHER: samples one history, with history values in place of importance weights (McAleer et al. 2023, section 4).
 
-    Own actions are drawn from a fixed strategy, so the expected regrets are the counterfactual regrets times a constant
-    that depends on the information set. Needs a complete tree, and regret matching or one of its variants.
+    The player's actions are drawn from a fixed strategy, so the expected regrets are the counterfactual regrets times a
+    constant that depends on the information set. Needs a complete tree, and a form of regret matching as the minimizer.
 
     Args:
         values: ``"exact"``: recomputed every `refresh` iterations. ``"learned"``: each traversal moves the values on
@@ -117,7 +117,7 @@ class Escher(Estimator):
         refresh: Number of iterations between two computations of all values. Default: a hundredth of the number of
             histories, so that a computation takes about as long as the traversals between two of them.
         rate: Step size of learned values, in (0, 1].
-        sampling: The fixed strategy from which own actions are drawn: ``"uniform"``, or ``"balanced"``, the
+        sampling: The fixed strategy from which the player's actions are drawn: ``"uniform"``, or ``"balanced"``, the
             exploration-balanced strategy of Farina et al. 2020.
 
     Examples:
@@ -141,7 +141,7 @@ class Escher(Estimator):
         super().__post_init__()
         if self.refresh is not None and self.values == "learned":
             raise ConfigError(
-                f"refresh={self.refresh!r} with values='learned': these are never recomputed, so leave it out."
+                f"refresh={self.refresh!r} with values='learned': learned values are never recomputed, so leave it out."
             )
 
     def parameters(self) -> np.ndarray:

@@ -61,8 +61,8 @@ class Estimator(Component):
         short_name: The estimator's name in messages.
         kernel: The kernel, as a ``staticmethod``, or a property where it depends on the parameters.
         references: Keys of `mccfr_plus.citations`.
-        gives: What it provides with any parameters, in terms of `mccfr_plus.trees.needs`. With `OPPONENTS_DRAWN`, its
-            kernel calls `LIST_VISIT` at every opponent infoset that it visits.
+        gives: What the estimator provides with any parameters, in terms of `mccfr_plus.trees.needs`. With
+            `OPPONENTS_DRAWN`, its kernel calls `LIST_VISIT` at every opponent infoset that it visits.
         visits_all_chance: Whether all chance outcomes are visited.
         visits_all_own: Whether all of the player's own actions can be visited in one traversal.
         sample_per_infoset: Whether one action is drawn per opponent infoset and traversal, not per node.
@@ -96,7 +96,7 @@ class Estimator(Component):
 
     @property
     def kernel_if_tied(self) -> Callable | None:
-        """The kernel for games of imperfect recall: `kernel`, unless that needs all infosets in order."""
+        """The kernel for games of imperfect recall: `kernel`, unless it needs all infosets in order."""
         return self.kernel
 
     @property
@@ -128,7 +128,7 @@ class Estimator(Component):
 
     @functools.cached_property
     def provides(self) -> frozenset[str]:
-        """What it provides, by its class and by its parameters."""
+        """What the estimator provides, by its class and by its parameters."""
         found = {ONE_PLAYER: not self.update_all_players, BASELINES: self.kernel_with_baseline(True) is not None}
         return self.gives | {word for word, is_there in found.items() if is_there}
 
@@ -152,7 +152,7 @@ class TraversalSampling(Estimator):
 
 @dataclass(frozen=True)
 class ChanceSampling(TraversalSampling):
-    """Chance sampling: one outcome at chance nodes, everything else visited (Lanctot et al. 2009, section 3).
+    """Chance sampling: draws one outcome at chance nodes and visits everything else (Lanctot et al. 2009, section 3).
 
     Every chance node has its own draw (Gibson et al. 2012, section 2): Leduc poker's board is drawn after each sequence
     of bets. In Lanctot et al., a block has one sequence of chance outcomes. Both are unbiased.
@@ -176,7 +176,7 @@ class OpponentsSampled(TraversalSampling):
 
 @dataclass(frozen=True)
 class OpponentSampling(OpponentsSampled):
-    """Opponent sampling: one action at opponents' nodes, everything else visited (Farina et al. 2020, section 4.1).
+    """Opponent sampling: draws one action at opponents' nodes, visits all else (Farina et al. 2020, section 4.1).
 
     Args:
         sample_per_infoset: See `ExternalSampling`.
@@ -200,14 +200,14 @@ def inclusion_by_regret(parameters, regrets, slot, total):
 
 @dataclass(frozen=True)
 class ExternalSampling(OpponentsSampled):
-    """External sampling: draws at chance and opponent nodes, visits all own actions (Lanctot et al. 2009, equation 11).
+    """External sampling: draws for chance and opponents, visits all the player's actions (Lanctot et al. 2009, eq. 11).
 
     Args:
         sample_per_infoset: Whether to draw once per opponent infoset and traversal, as in the paper, or once per node,
             as in OpenSpiel.
-        prune_below: Own actions whose cumulative regret is below this number, in the game's payoffs, are visited only
-            with probability `prune_probability` and weighted by its inverse. At most 0; needs a minimizer that keeps
-            negative regrets. Default: no pruning.
+        prune_below: Actions of the player with a cumulative regret below this number, in the game's payoffs, are
+            visited only with probability `prune_probability`, weighted by its inverse. At most 0; needs a minimizer
+            that keeps negative regrets. Default: no pruning.
         prune_probability: Probability of visiting a pruned action, in (0, 1].
 
     Examples:
@@ -262,7 +262,7 @@ def inclusion_by_average(parameters, average, slot, total):
 
 @dataclass(frozen=True)
 class AverageStrategySampling(OpponentsSampled):
-    """External sampling that visits a subset of own actions, chosen by the average strategy (Gibson et al. 2012).
+    """External sampling that visits some of the player's actions, by the average strategy (Gibson et al. 2012).
 
     Each of the player's actions is visited independently with probability
 
@@ -271,9 +271,9 @@ class AverageStrategySampling(OpponentsSampled):
     where s are the sums of the average strategy. Sampled values are divided by rho. The average must keep sums. With
     more than two players, a stochastic average needs a second traversal.
 
-    The defaults are those of algorithm 1. With the default average, sums are larger than in its line 9 by a factor of 1
-    / c(I), where c(I) is the sum of chance's reach over the histories of I. So beta at I corresponds to beta * c(I) in
-    the paper: beta / 6 in Bluff(1, 1). ``averaging="stochastic"`` forms the paper's sums.
+    The defaults are those of algorithm 1. With the default average, sums are larger than in line 9 of it by a factor of
+    1 / c(I), where c(I) is the sum of chance's reach over the histories of I. So beta at I corresponds to beta * c(I)
+    in the paper, for example to beta / 6 in Bluff(1, 1). ``averaging="stochastic"`` forms the paper's sums.
 
     Args:
         epsilon: Smallest probability of a visit, in (0, 1].

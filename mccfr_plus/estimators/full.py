@@ -190,16 +190,16 @@ def against_best_response(parameters, sampling_weights, tree, strategy, scratch,
 
 @dataclass(frozen=True)
 class Full(Estimator):
-    """Full traversals: the exact gradient, over all chance outcomes and all actions.
+    """Full traversals: the exact gradient over all chance outcomes and all actions.
 
     With regret matching, this is CFR (Zinkevich et al. 2007); with RM+ and a linear average, CFR+ (Tammelin et al.
     2015). By default, the sequence form's matrix gives the gradient without a traversal, several times as fast. For
-    minimizers that provide `DIFFERENCES`, it leaves out constants of information sets, which do not change regrets.
+    minimizers that provide `DIFFERENCES`, it omits constants of information sets, which do not change regrets.
 
     Args:
         traversal: Whether to traverse the tree, as in the papers. The result differs from the matrix's by rounding.
         pruning: Whether to traverse the tree but skip histories that the other players do not reach (Lanctot et al.
-            2009, section 5). Bitwise identical to `traversal`; `nodes_touched` counts the histories visited.
+            2009, section 5). It is bitwise identical to `traversal`; `nodes_touched` counts the histories visited.
 
     Examples:
         >>> mccfr_plus.Solver("kuhn_poker", mccfr_plus.Full()).run(200).exploitability() < 0.4

@@ -57,7 +57,7 @@ def sample_public_chance(parameters, sampling_weights, tree, strategy, scratch, 
 
 @dataclass(frozen=True)
 class PublicChanceSampling(Estimator):
-    """Public chance sampling: draws public outcomes, visits all hands and actions (Johanson et al. 2012, section 3).
+    """Public chance sampling: draws public outcomes and visits all hands and actions (Johanson et al. 2012, section 3).
 
     It needs a public tree. If chance only deals hands, it equals `Full`.
 

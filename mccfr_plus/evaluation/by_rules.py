@@ -65,12 +65,12 @@ def evaluate_by_rules(
 
     Args:
         game: A game with compiled rules, or its string.
-        policy: See `head_to_head`. None is uniform play.
+        policy: See `head_to_head`. None means uniform play.
         memory: Memory limit of the whole process; see `Solver`.
         threads: Number of threads. Default: one per core.
         progress: Whether to show a progress bar after a second. Default: only if standard error is a terminal.
-        uniform_elsewhere: Whether play is uniform at infosets that the policy lacks; otherwise they raise an error. A
-            `KeyedPolicy` is always uniform at infosets that its solver has not visited.
+        uniform_elsewhere: Whether play is uniform at infosets that the policy lacks; otherwise such infosets raise an
+            error. A `KeyedPolicy` is always uniform at infosets that its solver has not visited.
         symmetry: Whether to visit one history per symmetry class. The policy must be symmetric, which is checked.
             Default: the setting with which the policy was solved.
 

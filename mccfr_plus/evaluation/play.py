@@ -315,7 +315,7 @@ def head_to_head(
         first: A joint policy: an OpenSpiel policy from Python or C++; a mapping from information states to {action:
             probability}, with uniform play at missing states; a function from states to {action: probability}; or a
             list with one of these per player.
-        second: Likewise.
+        second: The other joint policy, in any of these forms.
         num_games: Number of games over all seats, rounded up to an equal number per seat (at least 4); None for no
             limit.
         seconds: Wall-clock time, or None for no limit.

@@ -54,8 +54,8 @@ def sampled_best_response(
     repetitions, and of `policy` elsewhere. Both bounds converge to the value as `num_samples` increases.
 
     Args:
-        game: A game with perfect recall; see `head_to_head` for the arguments not listed here and for errors. All own
-            actions are traversed, so the player must have few decisions per game.
+        game: A game with perfect recall; see `head_to_head` for the arguments not listed here and for errors. All
+            actions of the player are traversed, so the player must have few decisions per game.
         policy: The policy to respond to.
         player: The responding player, 0 .. num_players - 1.
         num_samples: Number of samples per sampled game, at least 1.

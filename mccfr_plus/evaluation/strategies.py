@@ -55,7 +55,7 @@ def one_per_player(policy: Any, num_players: int) -> list:
     if not isinstance(policy, list | tuple):
         return [policy] * num_players
     if len(policy) != num_players:
-        raise PolicyError(f"{len(policy)} policies for {num_players} players: give one per player, or one.")
+        raise PolicyError(f"{len(policy)} policies for {num_players} players: give one per player or a joint policy.")
     return list(policy)
 
 
@@ -110,7 +110,7 @@ def answers_of(policy: Any) -> Callable[[pyspiel.State, int], Probabilities | No
         return lambda state, _: policy(state)
     raise PolicyError(
         f"policy={policy!r} is a {type(policy).__name__}: give an OpenSpiel policy (Python or C++), a mapping from "
-        "information states to {action: probability}, a function from states to that, or a list of one per player."
+        "information states to {action: probability}, a function from states to such a mapping, or a list of these."
     )
 
 

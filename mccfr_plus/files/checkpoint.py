@@ -233,6 +233,6 @@ class CheckpointWriter:
         if iterations > self._solver.iterations:
             raise CheckpointError(
                 f"{path} holds iteration {iterations:,}, and the solver is at {self._solver.iterations:,}: it "
-                "would be overwritten. Continue from it with restore, delete it, or choose another name."
+                "would be overwritten. Continue from the file with restore, delete it, or choose another name."
             )
         return iterations

@@ -244,19 +244,19 @@ def _tables(index: np.ndarray, deal: Deal, buckets: int, nested: bool, progress:
 class HandBuckets:
     """Buckets of hands for `abstract`: percentiles of expected hand strength squared, E[HS^2], in each round.
 
-    HS is the probability to win against a uniformly random hand at the end, plus half of that to tie; the expectation
-    is over the cards of the board to come. In each round, all pairs of a hand and a board are sorted by it and divided
-    into buckets of one size; equal pairs stay together. In the abstract game, a player knows its bucket and the
-    betting, and no cards. The tables are made once and kept in the user's cache folder: with 52 cards and four rounds,
-    they take about a minute and 202 MB.
+    HS is the probability of winning against a uniformly random hand at the end, plus half that of a tie; the
+    expectation is over the cards of the board to come. In each round, all pairs of a hand and a board are sorted by
+    this value and divided into buckets of equal size; equal pairs stay together. In the abstract game, a player knows
+    its bucket and the betting, but no cards. The tables are made once and kept in the user's cache folder: with 52
+    cards and four rounds, they take about a minute and 202 MB.
 
     Args:
         game: A game of `universal_poker` for two players with two hole cards each. The buckets fit all games with the
             same deck and as many cards on the board in each round.
         buckets: Number of buckets in each round, 2 to 256.
-        nested: Whether hands are divided again within each bucket of the hole cards, so that players also know the
-            latter. Those of earlier boards cannot be known, as OpenSpiel's information states have the board as a set.
-        progress: Whether to show progress bars. Default: if standard error is a terminal.
+        nested: Whether hands are divided again within each bucket of the hole cards, so that players also know these.
+            Buckets of earlier boards cannot be known, as OpenSpiel's information states have the board as a set.
+        progress: Whether to show progress bars. Default: only if standard error is a terminal.
 
     Raises:
         ConfigError: If the game has other hands or too many boards, or a number is out of range.
@@ -289,7 +289,7 @@ class HandBuckets:
             size += _num_boards(self._index, self._deal.suits, number) * len(self._deal.cards)
         if size > _MOST_BYTES:
             raise ConfigError(
-                f"{shortened(game)}: tables of {size:,} bytes, more than {_MOST_BYTES:,}: give fewer cards."
+                f"{shortened(game)}: its tables would take {size:,} bytes, more than {_MOST_BYTES:,}: give fewer cards."
             )
         digest = hashlib.sha256(repr((_VERSION, _cards_of(self._deal), buckets, nested)).encode()).hexdigest()[:16]
         path = cache_folder().parent / "hand_buckets" / f"{digest}.npy"
@@ -301,7 +301,7 @@ class HandBuckets:
                     np.save(file, tables)
             self._tables = np.load(path, mmap_mode="r", allow_pickle=False)
         except (OSError, ValueError) as error:
-            raise GameError(f"{path} cannot be used: {error}. Delete it, or make room.") from None
+            raise GameError(f"{path} cannot be used: {error}. Delete the file, or free disk space.") from None
         if (self._tables.dtype, self._tables.shape) != (np.uint8, (size,)):
             raise GameError(f"{path} is damaged: delete it.")
         self._index[_TABLE], self._index[_NESTED] = address_of(self._tables), buckets if nested else 0
@@ -323,7 +323,7 @@ class HandBuckets:
         own, given = _cards_of(self._deal), _cards_of(rules.deal)
         if own != given:
             raise ConfigError(
-                f"buckets for {own} do not fit {shortened(rules)}, which has {given}: make others for it."
+                f"buckets for {own} do not fit {shortened(rules)}, which has {given}: make buckets for this game."
             )
         parameters = rules.parameters.copy()
         parameters[BUCKETS] = address_of(self._index)

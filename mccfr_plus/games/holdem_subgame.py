@@ -96,7 +96,7 @@ class HoldemSubgame(RulesGame):
 
     Args:
         board: Three to five cards, such as "Ks7h4d2c9s".
-        pot: Chips in the pot, half of them each player's: an even number.
+        pot: Chips in the pot, an even number, half of them from each player.
         stack: Chips that each player has left.
         ranges: Weights of all hands for player 0, then for player 1, in the order of OpenSpiel's ``handReaches``: 2s2h,
             2s2d, ..., AdAc. Empty: all hands have the same weight.

@@ -78,7 +78,7 @@ class Field:
         name: The field's name in texts and tensors.
         size: Number of possible values of a place, at least 1.
         count: Number of places.
-        private: Whether only the player sees it.
+        private: Whether only the player sees the field.
         when: ``"always"``; ``"recalled"``: part of information states only, such as the order of past moves; ``"now"``:
             part of observations only, such as a score that follows from them.
         symbols: The text of each value. Default: numbers. Places are separated by spaces unless all symbols are single

@@ -194,7 +194,7 @@ def read_graph(text: str) -> Graph:
         _require(name in number, f"{shortened(repr(name))} is not a node that the edges name; they name {nodes}.")
     steps = set()
     for tail, kind, head in re.findall(r"\b(?=(\w+)([->])(\w+))", chains):
-        _require(tail != head, f"edges join {shortened(repr(tail))} with itself; for staying there is `wait`.")
+        _require(tail != head, f"edges join {shortened(repr(tail))} with itself; use the parameter `wait` for staying.")
         steps |= {(number[tail], number[head])} | ({(number[head], number[tail])} if kind == "-" else set())
     for what, names in (("goals", [goal[0] for goal in goals]), *(("patrol", path) for path in patrols)):
         _require(len(set(names)) == len(names), f"{what} {shortened(' '.join(names))}: give each node once.")

@@ -102,7 +102,7 @@ class Discounted(Minimizer):
 
     Args:
         alpha: Exponent for positive regrets; infinity does not discount them. With alpha < 1, regrets that receive no
-            additions vanish, and the next strategy is uniform: with alpha = 0 after a thousand iterations.
+            additions vanish, and the next strategy is uniform; with alpha = 0, after a thousand iterations.
         beta: Exponent for negative regrets; minus infinity drops them.
 
     Examples:
@@ -147,7 +147,7 @@ def linear() -> Discounted:
 
 
 def linear_plus() -> Discounted:
-    """Returns the rule of LCFR+: regrets weigh t, negative ones are dropped (alpha = 1, beta = minus infinity)."""
+    """Returns the rule of LCFR+: regrets weigh t, and negative ones are dropped (alpha = 1, beta = minus infinity)."""
     return Discounted(alpha=1.0, beta=-math.inf)
 
 
@@ -159,8 +159,8 @@ def dcfr_pruning() -> Discounted:
 def discounted_plus() -> Discounted:
     """Returns the rule of DCFR+ (Xu et al. 2024, section 4): alpha = 1.5, and negative regrets are dropped.
 
-    The paper discounts before it adds, R_t = [d_{t-1} R_{t-1} + r_t]+. This class, as OpenSpiel, discounts the sum: its
-    R_t is the paper's times d_t, so that all strategies are the same.
+    The paper discounts before it adds, R_t = [d_{t-1} R_{t-1} + r_t]+. Like OpenSpiel, this class discounts the sum:
+    its R_t is the paper's R_t times d_t, so all strategies are the same.
     """
     return Discounted(alpha=1.5, beta=-math.inf)
 
@@ -189,7 +189,7 @@ class ScheduledDiscounted(Discounted):
 
     @property
     def default_average(self) -> str:  # type: ignore[override]
-        """The schedule of its paper."""
+        """The scheduled average of the rule's paper."""
         return f"schedule(iterations={self.iterations})"
 
     @property
@@ -205,9 +205,9 @@ class ScheduledDiscounted(Discounted):
 class PredictiveDiscounted(Discounted):
     """Predictive discounted regret matching+, the rule of PDCFR+ (Xu et al. 2024, section 4).
 
-    Let r be the regrets of iteration t and R the cumulative regrets. Then R = [d R + r]+, d = (t-1)^alpha /
-    ((t-1)^alpha + 1), and the next strategy is proportional to [d' R + r]+ with the next iteration's d'. The average
-    has weights t^5.
+    Let r be the regrets of iteration t and R the cumulative regrets. Then R = [d R + r]+ with d = (t-1)^alpha /
+    ((t-1)^alpha + 1), and the next strategy is proportional to [d' R + r]+, where d' is the d of the next iteration.
+    The average has weights t^5.
 
     Args:
         alpha: Exponent of the discount; infinity means no discount, which is predictive regret matching+.

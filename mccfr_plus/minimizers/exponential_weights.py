@@ -95,8 +95,8 @@ class Hedge(ExponentialWeights):
     """Hedge (multiplicative weights) on each infoset's counterfactual regrets (Freund, Schapire 1997, figure 2).
 
     The strategy of iteration t + 1 is proportional to exp(eta / (t + 1)^decay R), where R are the cumulative regrets of
-    iterations 1 to t. It stays the same until the information set is touched again. See Brown, Kroer, Sandholm 2017,
-    "Dynamic thresholding and pruning for regret minimization", for Hedge under CFR.
+    iterations 1 to t. The strategy stays the same until the information set is touched again. See Brown, Kroer,
+    Sandholm 2017, "Dynamic thresholding and pruning for regret minimization", for Hedge under CFR.
 
     Args:
         eta: Step size, in 1 / payoff, above 0.
@@ -238,7 +238,7 @@ class FTRL(Dilated):
         eta: Constant step size, in 1 / payoff, above 0. The recursive weights grow with the depth of the game, and so
             do good step sizes: 10 on Kuhn and Leduc poker, 100 on liar's dice.
         weights: Weights of the regularizer at each infoset: ``"kroer"``, the recursive scheme of Kroer et al. 2020, or
-            ``"constant"``, 1 everywhere.
+            ``"constant"``, which is 1 everywhere.
         optimistic: Whether to count the last gradient twice.
 
     Examples:
@@ -253,7 +253,7 @@ class FTRL(Dilated):
 class OMD(Dilated):
     """Online mirror descent with dilated entropy, on sequences (Farina, Kroer, Sandholm 2020, equation 2).
 
-    With a constant step size its iterates are those of `FTRL`; see `mccfr_plus.minimizers.exponential_weights`.
+    With a constant step size, its iterates equal those of `FTRL`; see `mccfr_plus.minimizers.exponential_weights`.
 
     Args:
         eta: Step size, in 1 / payoff, above 0.
@@ -275,8 +275,8 @@ class MagneticMirrorDescent(Dilated):
     """Magnetic mirror descent with dilated entropy, on whole sequences (Sokota et al. 2023).
 
     The next plan maximizes eta <g, x> - eta alpha psi(x) - D(x, x_t), where psi is the dilated entropy. With constant
-    settings (``decay=0``), the last strategy approaches a quantal response equilibrium of temperature alpha, with
-    decreasing settings a Nash equilibrium. By default, no average is formed.
+    settings (``decay=0``), the last strategy approaches a quantal response equilibrium of temperature alpha; with
+    decreasing settings, it approaches a Nash equilibrium. By default, no average is formed.
 
     Needs exact gradients: estimator ``full``.
 

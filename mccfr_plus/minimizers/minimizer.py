@@ -46,10 +46,10 @@ class Minimizer(Component):
             `parameters`.
         num_tables: Number of rows of the tables.
         references: Keys of `mccfr_plus.citations`.
-        provides: What it provides, in terms of `mccfr_plus.trees.needs`: `REGRETS` if row 0 of the tables holds
+        provides: Its properties, in terms of `mccfr_plus.trees.needs`: `REGRETS` if row 0 of the tables holds
             cumulative regrets, including negative ones, perhaps without the latest discounts; `DIFFERENCES` if it uses
             only differences between an infoset's values, so that `full` may leave out what is equal for all actions.
-        needs: What it needs from the tree and other components, in the same terms.
+        needs: What the minimizer needs from the tree and other components, in the same terms.
         default_average: Short name of the average in the minimizer's paper.
         row_of_ones: The row of the tables in which a new infoset has a 1 at its first slot. Default: all rows start at
             0.
@@ -310,5 +310,5 @@ class PredictiveRegretMatchingPlus(Minimizer):
 
 
 def simple_asymmetric() -> PredictiveRegretMatchingPlus:
-    """Returns the rule of SAPCFR+ (Meng et al. 2026): the prediction counts a third, alpha = 2."""
+    """Returns the rule of SAPCFR+ (Meng et al. 2026): the prediction has a weight of a third (alpha = 2)."""
     return PredictiveRegretMatchingPlus(alpha=2.0)

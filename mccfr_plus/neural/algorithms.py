@@ -132,12 +132,12 @@ class AdvantageSolver(NeuralSolver):
 class DeepCFR(AdvantageSolver):
     """Deep CFR: one network per player learns the regrets of external sampling.
 
-    A traversal visits all own actions: on large games use `DREAM` or `ESCHER`, which follow one history at a time.
+    Traversals visit all actions of a player. On large games use `DREAM` or `ESCHER`, which follow single histories.
 
     Args:
         game: A `pyspiel.Game`, a game string, or a `GameTree`, with information-state tensors.
         config: A `DeepCFRConfig`. Default: its defaults.
-        representation: ``"tree"``: the game, of perfect recall, is compiled, and the strategy is a table.
+        representation: ``"tree"``: the game, which needs perfect recall, is compiled, and the strategy is a table.
             ``"batched"``: networks are evaluated at many histories in parallel, for games of any size; policies are
             `NetworkPolicy` objects. Or a `Representation`. Default: a tree if the game has at most a million histories.
         seed: An integer for a repeatable run (bitwise identical on one machine), a numpy generator, or None.
@@ -149,7 +149,7 @@ class DeepCFR(AdvantageSolver):
 
     Raises:
         GameError: If the game cannot be loaded or compiled, lacks information-state tensors, or has imperfect recall.
-        BudgetError: If the game, or where values are learned the tensors of its histories, need too much memory.
+        BudgetError: If the game needs too much memory, or, where values are learned, the tensors of its histories do.
         ConfigError: If the config does not fit the class or the representation, or a factory returns an object of the
             wrong type.
 
@@ -169,9 +169,10 @@ class DeepCFR(AdvantageSolver):
 class DREAM(AdvantageSolver):
     """DREAM: one regret network per player and a network of action values, learned from sampled trajectories only.
 
-    Own actions are drawn uniformly with probability epsilon. Action values serve as baselines of the sampled values,
-    which are unbiased for any baseline. The weight of a sample is the probability of the player's earlier draws under
-    uniform play, divided by their sampling probability. See `DeepCFR` for the arguments; the config is a `DREAMConfig`.
+    The player's actions are drawn uniformly with probability epsilon. Action values serve as baselines of the sampled
+    values, which are unbiased for any baseline. The weight of a sample is the probability of the player's earlier draws
+    under uniform play, divided by their sampling probability. See `DeepCFR` for the arguments; the config is a
+    `DREAMConfig`.
 
     Reference: Steinberger, Lerer, Brown 2020, "DREAM: Deep regret minimization with advantage baselines and model-free
     learning", section 4; with ``minimizer="pdcfr+"`` VR-DeepPDCFR+ (Xu et al. 2026).
@@ -205,9 +206,10 @@ class DREAM(AdvantageSolver):
 class ESCHER(AdvantageSolver):
     """ESCHER: one regret network per player, trained with history values, without importance weights.
 
-    Before a player's traversals, the values of all histories under the current strategies are computed or learned. Own
-    actions are drawn from a fixed strategy (`sampling`). The regret of an action is the value of the history after it,
-    minus the mean of these values under the strategy. See `DeepCFR` for the arguments; the config is an `ESCHERConfig`.
+    Before a player's traversals, the values of all histories under the current strategies are computed or learned. The
+    player's actions are drawn from a fixed strategy (`sampling`). The regret of an action is the value of the history
+    after it, minus the mean of these values under the strategy. See `DeepCFR` for the arguments; the config is an
+    `ESCHERConfig`.
 
     Reference: McAleer, Farina, Lanctot, Sandholm 2023, "ESCHER: Eschewing importance sampling in games by computing a
     history value function to estimate regret", section 4.

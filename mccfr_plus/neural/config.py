@@ -113,7 +113,7 @@ class NetworkConfig(Config):
     Args:
         hidden_layers: Widths; ``()`` for a linear model.
         learning_rate: Step size of Adam.
-        batch_size: Samples (with aggregated memory: information sets) per training step; all, if there are no more.
+        batch_size: Samples (with aggregated memory, information sets) per training step; all if there are no more.
     """
 
     hidden_layers: tuple[int, ...] = (128, 128)
@@ -136,7 +136,7 @@ class TrainingConfig(NetworkConfig):
 
 @dataclass(frozen=True, kw_only=True)
 class AdvantageConfig(TrainingConfig):
-    """Settings of an `AdvantageSolver`; see `TrainingConfig` for the others.
+    """Settings of an `AdvantageSolver`; see `TrainingConfig` for the other arguments.
 
     Args:
         traversals: Number of traversals per player and iteration.
@@ -173,7 +173,7 @@ class AdvantageConfig(TrainingConfig):
         return {CFR: 1.0, DCFR_PLUS: 4.0, PDCFR_PLUS: 5.0}[self.minimizer]
 
     def discount(self, iteration: int) -> float:
-        """Returns the factor of DCFR+ and PDCFR+ for the regrets of the first iterations in the next."""
+        """Returns the factor of DCFR+ and PDCFR+ for the regrets of the first `iteration` iterations in the next."""
         power = float(iteration) ** (1.5 if self.minimizer == DCFR_PLUS else 2.3)
         return power / (power + 1.0)
 
@@ -188,10 +188,10 @@ class DeepCFRConfig(AdvantageConfig):
 
 @dataclass(frozen=True, kw_only=True)
 class DREAMConfig(AdvantageConfig):
-    """Settings of `DREAM`; see `AdvantageConfig` for the others.
+    """Settings of `DREAM`; see `AdvantageConfig` for the other arguments.
 
     Args:
-        epsilon: Probability of drawing an own action uniformly instead of from the strategy, in (0, 1].
+        epsilon: Probability of drawing the player's action uniformly instead of from the strategy, in (0, 1].
         baseline: Whether action values are learned as baselines; without baselines, this is outcome sampling.
         baseline_training: Shape and training of the action-value network.
     """
@@ -203,14 +203,14 @@ class DREAMConfig(AdvantageConfig):
 
 @dataclass(frozen=True, kw_only=True)
 class ESCHERConfig(AdvantageConfig):
-    """Settings of `ESCHER`; see `AdvantageConfig` for the others.
+    """Settings of `ESCHER`; see `AdvantageConfig` for the other arguments.
 
     Args:
         values: History values: learned by a ``"network"``, or ``"exact"``, computed in a pass over the compiled tree.
         value_traversals: Number of trajectories per player and update that train the value network.
         value_exploration: Probability with which one player, in turn, draws an action of these trajectories uniformly.
         value_training: Shape and training of the value network.
-        sampling: The fixed strategy from which own actions are drawn: ``"uniform"``, or ``"balanced"``, the
+        sampling: The fixed strategy from which the player's actions are drawn: ``"uniform"``, or ``"balanced"``, the
             exploration-balanced strategy of Farina et al. 2020, on a compiled tree.
     """
 
@@ -223,7 +223,7 @@ class ESCHERConfig(AdvantageConfig):
 
 @dataclass(frozen=True, kw_only=True)
 class NFSPConfig(NetworkConfig):
-    """Settings of `NFSP`; see `NetworkConfig` for the others, which both networks share.
+    """Settings of `NFSP`; see `NetworkConfig` for the other arguments, which both networks share.
 
     A player's *steps* are its decisions and the ends of its episodes. An *update* trains each network for one step.
 

@@ -112,7 +112,7 @@ def new_module(factory: NetworkFactory, num_inputs: int, num_outputs: int) -> to
     if found != (2, num_outputs):
         raise ConfigError(
             f"network={getattr(factory, '__name__', factory)} must return a module that turns two inputs of width "
-            f"{num_inputs} into outputs of shape (2, {num_outputs}), and gives {found}."
+            f"{num_inputs} into outputs of shape (2, {num_outputs}), but it gives {found}."
         )
     return module
 

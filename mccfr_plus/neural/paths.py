@@ -36,7 +36,7 @@ class Paths(NamedTuple):
         return [slice(int(a), int(b)) for a, b in zip(self.starts[:-1], self.starts[1:], strict=True)]
 
     def importance(self, players: Sequence[int]) -> np.ndarray:
-        """Returns the uniform probability of some players' draws before each decision, over that of the draws."""
+        """Returns the probability of some players' earlier draws under uniform play, divided by that of the draws."""
         factors = np.where(np.isin(self.players, players), 1.0 / (self.masks.sum(1) * self.probabilities), 1.0)
         result, products = np.ones(len(self.traversals)), np.ones(len(self.returns))
         for level in self.levels():
@@ -119,8 +119,8 @@ class ExternalSampling(NamedTuple):
                 break
             if len(left) > MAX_HISTORIES:
                 raise BudgetError(
-                    f"external sampling on {observer.game} has {len(left):,} histories at depth {len(levels) + 1}, and "
-                    f"{MAX_HISTORIES:,} are the most: give a smaller parallel_traversals, or use DREAM or ESCHER."
+                    f"external sampling on {observer.game} has {len(left):,} histories at depth {len(levels) + 1}, but "
+                    f"{MAX_HISTORIES:,} are allowed: give a smaller parallel_traversals, or use DREAM or ESCHER."
                 )
             positions = positions.take(left)
             movers, (infosets, _, masks) = positions.movers.copy(), observer.observe(positions)

@@ -85,13 +85,13 @@ class TreeRepresentation(Representation):
     So the average strategy is exact and needs no memory of strategies, unlike in the papers.
 
     Args:
-        game: A `pyspiel.Game`, a game string, or a `GameTree`: perfect recall, with information-state tensors.
+        game: A `pyspiel.Game`, a game string, or a `GameTree`, with perfect recall and information-state tensors.
         **limits: Keyword arguments of `compile_game`; see there, and `DeepCFR`, for errors.
 
     Attributes:
-        masks: Of each player, ``[num_rows, num_actions]`` bool, legal actions.
-        strategy: ``[num_slots]`` float64, of the next traversals.
-        average: ``[num_slots]`` float64, sums of weight x own reach x strategy.
+        masks: The legal actions of each player, ``[num_rows, num_actions]`` bool.
+        strategy: The strategy of the next traversals, ``[num_slots]`` float64.
+        average: Sums of weight x the player's reach x strategy, ``[num_slots]`` float64.
     """
 
     kind = "tree"

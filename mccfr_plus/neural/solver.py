@@ -71,7 +71,7 @@ class NeuralSolver(IterativeSolver):
             self.iteration()
 
     def iteration(self) -> None:
-        """Runs one iteration. If that raises an error, such as a divergence, all is as before it."""
+        """Runs one iteration. If an error is raised, such as a divergence, the solver is as it was before."""
         parts = self._parts().values()
         before = [part.copy() if isinstance(part, np.ndarray) else part.begin() for part in parts]
         try:
@@ -109,7 +109,7 @@ class NeuralSolver(IterativeSolver):
     def evaluate(self) -> Evaluation:
         """Returns values, NashConv and exploitability of the average policy on the compiled game.
 
-        One that is too large is a BudgetError; see `mccfr_plus.evaluation` for bounds and estimates.
+        A game that is too large raises a BudgetError; see `mccfr_plus.evaluation` for bounds and estimates.
         """
         return evaluate(self.whole_tree(), self.average_policy())
 
@@ -118,10 +118,10 @@ class NeuralSolver(IterativeSolver):
 
     @classmethod
     def from_checkpoint(cls, path: str | os.PathLike, game: GameOrTree | None = None, **options: Any) -> Self:
-        """Returns the solver of a checkpoint; other files are a CheckpointError.
+        """Returns the solver of a checkpoint. Other files raise a CheckpointError.
 
-        ``game`` is its game or compiled tree, None: the game that the file names. ``options`` are ``network`` and
-        ``optimizer`` as they were, and ``device``.
+        ``game`` is the game or its compiled tree, by default the game named in the file. ``options`` are ``network``
+        and ``optimizer``, as passed to the first solver, and ``device``.
         """
         header = checkpoints.read_header(path, cls.__name__)
         config = cls.config_class().changed(header["config"])

@@ -63,13 +63,13 @@ class OnlineOutcomeSampling(pyspiel.Bot):
     r"""A bot that learns while it plays, with vanishing average regret against any opponents.
 
     It observes only its own information states, its legal actions and, through `end_game`, its payoff. Time and memory
-    are linear in the number of infosets that it visits. Averages are exact sums of own reach times strategy over all
-    games, without importance weights; docs/how-to/online-play.md derives them.
+    are linear in the number of infosets that it visits. Averages are exact sums of the bot's reach times its strategy
+    over all games, without importance weights; docs/how-to/online-play.md derives them.
 
     Args:
         player: The bot's player, in a game with perfect recall.
         epsilon: Exploration at each node, in (0, 1]: the bot plays epsilon / n + (1 - epsilon) strategy with n actions.
-            For d own moves and a payoff range D, this costs at most d D epsilon per game and does not vanish.
+            For d moves of the bot and a payoff range D, this costs at most d D epsilon per game and does not vanish.
         horizon: The number of games T, at least 1, instead of `epsilon`: the bot explores in whole games, playing
             uniformly throughout with probability T^(-1/3). **Regret is O(T^(-1/3)) per game**, at any depth.
         seed: An integer for repeatable play, a numpy generator, or None.
@@ -92,7 +92,7 @@ class OnlineOutcomeSampling(pyspiel.Bot):
         check_whole("player", player, 0)
         if (epsilon is None) == (horizon is None):
             given = f"epsilon={epsilon!r}, horizon={horizon!r}"
-            raise ConfigError(f"{given}: give either epsilon, the exploration at each node, or horizon, the games.")
+            raise ConfigError(f"{given}: give either epsilon, exploration per node, or horizon, the number of games.")
         if horizon is not None:
             check_whole("horizon", horizon)
             epsilon = float(horizon) ** (-1.0 / 3.0)
@@ -144,7 +144,7 @@ class OnlineOutcomeSampling(pyspiel.Bot):
         """Returns an action for the bot's player, and records it until the end of the game.
 
         Reads only the player's information state and legal actions. Raises GameError if the information state occurs
-        twice in this game, or after different own actions than before.
+        twice in this game, or after other actions of the player than before.
         """
         actions = state.legal_actions(self._player)
         if not actions:
@@ -193,7 +193,7 @@ class OnlineOutcomeSampling(pyspiel.Bot):
             )
         value = self._weighed(payoff)
         if not math.isfinite(value):
-            moves = f"{len(self._path)} own moves had probability {self._probability:.3g}"
+            moves = f"{len(self._path)} moves of the bot had probability {self._probability:.3g}"
             raise GameError(f"{moves}, too small to divide by: the bot cannot learn from games of this length.")
         self.num_games += 1
         for infoset, _ in self._path:  # before strategies change, and parents first

@@ -137,7 +137,7 @@ def _read(path: str | os.PathLike) -> dict[str, np.ndarray]:
     except Exception as error:  # a damaged archive may raise nearly anything, from zipfile, zlib and numpy
         raise PolicyFileError(f"{no_policy}, or is damaged ({type(error).__name__}). Write it again.") from None
     if is_checkpoint:
-        raise PolicyFileError(f"{no_policy} but a checkpoint: take Solver.from_checkpoint(path).average_policy().")
+        raise PolicyFileError(f"{no_policy} but a checkpoint: use Solver.from_checkpoint(path).average_policy().")
     if not fields:
         raise PolicyFileError(f"{no_policy}: save one with save_policy or `mccfr-plus solve GAME --policy_out=FILE`.")
     if fields["version"].tolist() != VERSION:

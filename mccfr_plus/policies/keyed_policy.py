@@ -65,7 +65,7 @@ def _merged(table: KeyedTable, is_first: np.ndarray, weights: np.ndarray) -> Key
 
 
 class KeyedPolicy(JointTablePolicy):
-    """A joint policy at the information states that a solver has found; uniform elsewhere.
+    """A joint policy at the information states that a solver has found, which is uniform elsewhere.
 
     Args:
         game: The turn-based game.
@@ -150,7 +150,7 @@ class KeyedPolicy(JointTablePolicy):
     def at_view(self, view: Sequence[int], player: int) -> dict[int, float] | None:
         """Returns {action: probability} at what `look` of the game's rules writes for a player; None if not found.
 
-        The policy must come from ``tree="rules"``. Entries that are no part of an information state do not matter.
+        The policy must come from ``tree="rules"``. Entries that are not part of an information state are ignored.
         """
         if not isinstance(self.keys, RulesKeys):
             raise PolicyError(f"a policy with {self.keys.kind!r} keys has no views: solve with tree='rules'.")
@@ -173,8 +173,8 @@ class KeyedPolicy(JointTablePolicy):
         if found is not None and list(found) != legal:
             text = state.information_state_string(player)
             raise PolicyError(
-                f"information state {text!r} of player {player} has actions {legal}, and {list(found)} where this "
-                f"policy was made, for {self.game}: use it in that game."
+                f"information state {text!r} of player {player} has actions {legal} here, but {list(found)} in "
+                f"{self.game}, for which the policy was made: use the policy in that game."
             )
         return found
 
@@ -194,8 +194,8 @@ class KeyedPolicy(JointTablePolicy):
         """Raises PolicyError: a `KeyedPolicy` contains only hashes of information states."""
         raise PolicyError(
             "OpenSpiel's C++ policies are tables of texts, and this policy has hashes of information states, not the "
-            "texts. Use it as it is (of a drop-in: Solver.average_policy(solver)), its to_tabular(), which visits all "
-            "states, or tree='compiled'."
+            "texts. Use the policy as it is (for a drop-in, Solver.average_policy(solver)), or its to_tabular(), which "
+            "visits all states, or solve with tree='compiled'."
         )
 
     def __reduce__(self) -> tuple:

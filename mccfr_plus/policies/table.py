@@ -72,12 +72,12 @@ class TablePolicy(openspiel_policy.Policy):
 
 
 class InfoStatePolicy(TablePolicy):
-    """One player's strategy; uniform at information states without an entry and for the other players.
+    """One player's strategy, uniform at information states without an entry and for the other players.
 
     The policy accepts states of a simultaneous game and of its turn-based conversion.
 
     Args:
-        player: The player whose strategy it is.
+        player: The player who follows the strategy.
         rows: A mapping from information state strings to {action: probability}. Not copied.
         game: The game, required by some of OpenSpiel's functions.
 
@@ -113,7 +113,7 @@ class JointTablePolicy(TablePolicy):
     def to_table(self, most: int | None = None) -> PolicyTable:
         """Returns arrays with a row per information state and action, of at most `most` information states.
 
-        The columns are those of `to_dataframe`. Where reach is known, those most often reached come first.
+        The columns are those of `to_dataframe`. Where reach is known, the states reached most often come first.
         """
 
     def to_dataframe(self) -> Any:
@@ -341,7 +341,7 @@ class InfosetValues(NamedTuple):
 def infoset_values(tree: GameTree, strategy: np.ndarray) -> InfosetValues:
     """Returns reach, values and regrets of a strategy, ``[num_slots]``.
 
-    Values are counterfactual values (Zinkevich et al. 2007, equation 6) over the others' reach.
+    Values are counterfactual values (Zinkevich et al. 2007, equation 6) divided by the others' reach.
     """
     num_nodes, num_players = tree.num_nodes, tree.num_players
     values, probabilities = np.empty((num_players, num_nodes)), np.ones((num_nodes, num_players + 1))

@@ -24,18 +24,18 @@ AFTER_CHANCE = "chance"
 
 
 class Blueprint:
-    """A policy of a two-player zero-sum game that has a public tree, where search leaves it and begins.
+    """A policy of a two-player zero-sum game that has a public tree, and the places where search begins.
 
     Args:
         policy: The policy.
-        game: The game that is searched, or its public tree; by default that of the policy. It may have more actions:
-            an information state of the policy's game must be one here, with the same text and all of its actions.
-        start: Where subgames begin: after so many actions of the players, or ``"chance"``: at the first decision after
-            the first public outcome of chance. One also begins after each action that the policy's game lacks.
+        game: The game that is searched, or its public tree; by default the policy's game. It may have more actions, but
+            must have all information states of the policy's game, with the same texts and all of their actions.
+        start: Where subgames begin: after this number of players' actions, or with ``"chance"`` at the first decision
+            after the first public chance outcome. A subgame also begins after each action that the policy's game lacks.
 
     Attributes:
         tree: The public tree that is searched.
-        strategy: ``[num_slots]`` float64, the policy there; uniform where its game does not lead.
+        strategy: ``[num_slots]`` float64, the policy on this tree; uniform at nodes that its game does not have.
         subgames: Where search begins, in the order of the tree.
         own: The public tree of the policy's game, and the policy's strategy in it.
     """
@@ -50,7 +50,7 @@ class Blueprint:
             raise ConfigError(f"a blueprint of type {type(policy).__name__} does not name its game: give game=...")
         self.tree: PublicTree = given_public_tree(game) or PublicTree(own if game is None else game)
         if self.tree.game.get_type().utility != pyspiel.GameType.Utility.ZERO_SUM:
-            raise GameError(f"{self.tree.game} is not a zero-sum game: subgame solving is defined for these.")
+            raise GameError(f"{self.tree.game} is not a zero-sum game: subgame solving needs a zero-sum game.")
         self.outside = np.zeros(self.tree.num_slots, bool)  # actions that the blueprint's game lacks
         if own is None or str(own) == str(self.tree.game) or is_abstraction(own, self.tree.game):
             self.strategy = strategy_of(self.tree, policy)
@@ -162,10 +162,10 @@ class Blueprint:
         return reach
 
     def values(self, player: int, subgame: Subgame | None = None) -> np.ndarray:
-        """Returns, ``[num_slots + 2]``, what a best response of the player gets behind each of its own sequences.
+        """Returns the player's best-response value behind each of the player's sequences, ``[num_slots + 2]``.
 
-        Counterfactual values: weighted by the reach of the other player and of chance; -inf behind actions that the
-        blueprint's game lacks. With a subgame, in it alone.
+        These are counterfactual values, weighted by the reach of the other player and of chance, and -inf behind
+        actions that the blueprint's game lacks. With a subgame, they are the values in the subgame alone.
         """
         arrays, values, part = self.tree.arrays, np.zeros(self.tree.num_slots + 2), subgame or whole(self.tree)
         ends, infosets, slots = part.ends, part.infosets[player], part.slots[player]
@@ -176,9 +176,9 @@ class Blueprint:
         return values
 
     def allowed(self, player: int, subgame: Subgame) -> np.ndarray:
-        """Returns what each hand of a player may get in a subgame, ``[num_hands]``: what a best response gets there.
+        """Returns the value that each hand of a player may get in a subgame, that of a best response, ``[num_hands]``.
 
-        Behind an action that the blueprint's game lacks it is what the best other action gets instead.
+        Behind an action that the blueprint's game lacks, it is the value of the best other action.
         """
         hands = hands_before(self.tree, subgame, player)
         if hands.slot >= self.tree.num_slots or not self.outside[hands.slot]:
@@ -189,16 +189,16 @@ class Blueprint:
         return values.reshape(hands.num_hands, hands.stride).max(1)
 
     def reaches(self, subgame: Subgame, player: int) -> bool:
-        """Returns whether the player comes to a subgame with some hand, if the other player and chance let it."""
+        """Returns whether the player comes to a subgame with some hand, if the other player and chance allow it."""
         return bool(self.reach[hands_before(self.tree, subgame, player).slots].any())
 
     @cached_property
     def gifts(self) -> list[dict[int, np.ndarray]]:
-        """By player and subgame (its node), what may be added to the value of each hand, ``[num_hands]``.
+        """The amounts that may be added to the value of each hand, ``[num_hands]``, by player and subgame (its node).
 
-        A player who came to a subgame may have given something up: at each own decision before, what its best action
-        is worth more than its own. That is divided equally among the hands of all subgames behind the action, so that
-        adding it raises no value before above the best one.
+        A player who came to a subgame may have given something up: at each earlier decision of the player, the value of
+        the best action minus that of the action taken. This amount is divided equally among the hands of all subgames
+        behind the action, so that adding it raises no earlier value above the best one.
         """
         values, infosets = self._values_before, whole(self.tree).infosets
         return [self._share_out(player, values[player], infosets[player], self.subgames) for player in range(2)]

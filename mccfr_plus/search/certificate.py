@@ -16,13 +16,13 @@ class Certificate(NamedTuple):
     """Exact exploitabilities in the whole game.
 
     Attributes:
-        blueprint: That of the blueprint, in its own game if that has fewer actions.
-        exploitability: That of the policy that searches: at most `blueprint` plus `excess`.
-        least: No policy with the blueprint's play before the subgames has less.
-        attained: That of one such policy, which was found by CFR with the play before fixed; close to `least`.
-        error: Sum of the NashConvs of all gadgets' solutions, over the number of players.
-        excess: Sum of what opponents may gain by all subgames; see `Resolved`. Over the number of players.
-        unreached: How many subgames were not solved, as the player never comes there.
+        blueprint: Exploitability of the blueprint, in the blueprint's game if that game has fewer actions.
+        exploitability: Exploitability of the policy that searches; at most `blueprint` plus `excess`.
+        least: Lower bound of the exploitability of all policies with the blueprint's play before the subgames.
+        attained: Exploitability of one such policy, found by CFR with the earlier play fixed; close to `least`.
+        error: Sum of the NashConvs of all gadgets' solutions, divided by the number of players.
+        excess: Sum of opponents' possible gains in all subgames, divided by the number of players; see `Resolved`.
+        unreached: Number of subgames that were not solved, since the player never comes there.
     """
 
     blueprint: float
@@ -35,7 +35,7 @@ class Certificate(NamedTuple):
 
     @property
     def share(self) -> float:
-        """Share of the gap between `blueprint` and `attained` that search closes; negative where it does harm."""
+        """Share of the gap between `blueprint` and `attained` that search closes; negative if search does harm."""
         return (self.blueprint - self.exploitability) / (self.blueprint - self.attained)
 
 

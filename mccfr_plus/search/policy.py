@@ -19,31 +19,32 @@ from mccfr_plus.trees.public.public_tree import PublicTree
 
 
 class SearchPolicy(TreePolicy):
-    """A policy that plays a blueprint first, and from some public states on what nested subgame solving finds.
+    """A policy that first plays a blueprint and, from some public states on, the results of nested subgame solving.
 
-    A player solves the subgame that begins at `start` and then, from its solution on, that of each own decision in it,
-    with all actions of the game. It also does so after an opponent's action that the blueprint's game lacks, which
-    shall bring no more than the best other action. A player who never comes to a subgame goes on with what it has.
+    A player solves the subgame that begins at `start` and then, starting from the solution, the subgame of each of the
+    player's decisions in it, with all actions of the game. It also solves a subgame after an opponent's action that the
+    blueprint's game lacks; this action should gain no more than the best other action. A player who never comes to a
+    subgame keeps its strategy there.
 
-    `evaluate` and `exploitability` solve all subgames for both players, and judge the whole policy exactly. A single
-    state costs the subgames on its path, whose results are kept.
+    `evaluate` and `exploitability` solve all subgames for both players, and judge the whole policy exactly. At a single
+    state, the policy solves the subgames on the path to it, whose results are kept.
 
     Args:
         blueprint: A policy of a two-player zero-sum game that has a public tree.
         game: The game that is played, or its public tree, perhaps with more actions than the blueprint's; see
-            `Blueprint`. By default that of the blueprint.
-        start: Where subgames begin: after so many actions, or after the first public outcome of ``"chance"``.
+            `Blueprint`. Default: the game of the blueprint.
+        start: Where subgames begin: after so many actions, or ``"chance"``: after the first public outcome of chance.
         method: ``"unsafe"``, ``"resolve"``, ``"maxmargin"`` or ``"reach"``; see `gadget`.
         iterations: Iterations of full traversals per subgame and player.
-        seconds: Wall-clock time for a move in place of `iterations`, for play. The policy depends on the machine then.
+        seconds: Wall-clock seconds per move instead of `iterations`, for play: the policy then depends on the machine.
         minimizer: The minimizer that solves subgames.
 
     Attributes:
-        resolved: By the subgame's node and the player, what was found so far; None: played without search.
-        out_of_time: How often there was no time for a single iteration of a subgame.
+        resolved: The results so far, by the subgame's node and the player; None for play without search.
+        out_of_time: Number of times that a subgame was left without a single iteration, for lack of time.
 
     Raises:
-        GameError: If the game has no public tree, is not zero-sum, or lacks what the blueprint's game has.
+        GameError: If the game has no public tree, is not zero-sum, or lacks a part of the blueprint's game.
         PolicyError: If the blueprint lacks an information set.
         ConfigError: If no public state is at `start`, or another argument is out of range.
 
@@ -83,13 +84,13 @@ class SearchPolicy(TreePolicy):
         self._plans = [self.blueprint, self.blueprint]  # by player: what it plays, and what it takes the other to play
 
     def strategy(self) -> np.ndarray:
-        """Returns the probabilities at all information sets, ``[num_slots]`` float64; solves what is not solved yet.
+        """Solves the remaining subgames and returns the probabilities at all information sets, ``[num_slots]`` float64.
 
         Raises:
             ConfigError: If searches are limited by seconds.
         """
         if self.seconds is not None:
-            raise ConfigError(f"seconds={self.seconds:g} is for play: give iterations, which make one fixed policy.")
+            raise ConfigError(f"seconds={self.seconds:g} is for play only: give iterations= for a single fixed policy.")
         for subgame in self.blueprint.subgames:
             last = int(self.tree.arrays.nodes[subgame.node]["last"])
             for player in range(2):
@@ -139,4 +140,4 @@ class SearchPolicy(TreePolicy):
         return super()._actions_and_probabilities(infoset)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        raise TypeError("a policy that searches cannot be pickled: make it where it is needed.")
+        raise TypeError("a policy that searches cannot be pickled: create it in the process that needs it.")

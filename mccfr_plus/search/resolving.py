@@ -27,12 +27,12 @@ class Resolved(NamedTuple):
     """A player's new strategy in a subgame.
 
     Attributes:
-        strategy: Its probabilities at the slots of the subgame, ``subgame.slots[player]``.
-        opponent: Those of the opponent in the gadget's solution, which unsafe search goes on from.
-        error: How far the gadget's solution is from an equilibrium of it, as NashConv.
-        excess: Sum over the opponent's hands of what a best response gets beyond what the method allows: at most this
-            is what the opponent's best response in the whole game gains by the new strategy. With a safe method and an
-            exact solution it is 0, but not behind actions that the blueprint's game lacks.
+        strategy: The player's probabilities at the slots of the subgame, ``subgame.slots[player]``.
+        opponent: The opponent's probabilities in the gadget's solution, from which unsafe search continues.
+        error: NashConv of the gadget's solution, 0 in an equilibrium of the gadget.
+        excess: Sum over the opponent's hands of the amount by which a best response exceeds the value that the method
+            allows. The opponent's best response in the whole game gains at most this from the new strategy. With a safe
+            method and an exact solution it is 0, but not behind actions that the blueprint's game lacks.
     """
 
     strategy: np.ndarray
@@ -45,11 +45,11 @@ def gadget(blueprint: Blueprint, subgame: Subgame, player: int, method: str = "m
     """Returns the game that is solved in place of a subgame for the player who resolves.
 
     * ``"unsafe"``: both players have followed the blueprint. The opponent has no alternative to the subgame.
-    * ``"resolve"``: the opponent chooses with each hand between the subgame and what a best response to the blueprint
-      gets there (Burch, Johanson, Bowling 2014).
-    * ``"maxmargin"``: the opponent chooses the hand and receives the payoff minus its value, so that the smallest
-      margin is maximized (Moravcik et al. 2016).
-    * ``"reach"``: the same, and values are raised by what the opponent gave up on the way (Brown, Sandholm
+    * ``"resolve"``: the opponent chooses with each hand between the subgame and the value that a best response to the
+      blueprint gets there (Burch, Johanson, Bowling 2014).
+    * ``"maxmargin"``: the opponent chooses the hand and receives the payoff minus the hand's value, so that the
+      smallest margin is maximized (Moravcik et al. 2016).
+    * ``"reach"``: as ``"maxmargin"``, with values raised by what the opponent gave up on the way (Brown, Sandholm
       2017); see `Blueprint.gifts`.
     """
     check_choice("method", method, METHODS)
@@ -101,16 +101,16 @@ def resolve(
     """Returns the strategy of a player who resolves a subgame; see `gadget` for the methods.
 
     Args:
-        blueprint: What is played before, and what the opponent is held to.
-        subgame: One of ``blueprint.subgames``; in nested search a later one, see `Blueprint.after`.
-        player: The player whose strategy it is.
+        blueprint: The policy played before the subgame, whose values bound the opponent's values.
+        subgame: One of ``blueprint.subgames``, or in nested search a later subgame; see `Blueprint.after`.
+        player: The player who resolves the subgame.
         method: One of `METHODS`.
         iterations: Iterations of `Solver` with ``"full"``.
         seconds: Wall-clock time for making and solving the gadget, in place of `iterations`.
-        minimizer: Its minimizer.
+        minimizer: The minimizer that solves the gadget.
 
     Raises:
-        PolicyError: If the blueprint of the player never comes to the subgame.
+        PolicyError: If the player's blueprint never comes to the subgame.
         BudgetError: If there is no time for a single iteration.
     """
     begin = time.perf_counter()
@@ -123,7 +123,7 @@ def resolve(
     elif (left := seconds - (time.perf_counter() - begin)) > 0:
         solver.run(seconds=left)
     if not solver.iterations:
-        raise BudgetError(f"seconds={seconds:g}: no time for a single iteration of the subgame: give more.")
+        raise BudgetError(f"seconds={seconds:g}: no time for a single iteration of the subgame: give more time.")
     strategy, opponent, inside = solver.average_strategy(), 1 - player, list[np.ndarray]()
     for slots, end in zip(subgame.slots, game.arrays.slot_range[1:].tolist(), strict=True):
         inside.append(strategy[end - (slots.stop - slots.start) : end])

@@ -34,7 +34,7 @@ class CoarseCorrelatedEquilibrium(NamedTuple):
     """A uniform distribution over profiles.
 
     Attributes:
-        profiles: ``[iterations, num_slots]`` float64: the strategies of all players, by slots of the tree.
+        profiles: ``[iterations, num_slots]`` float64: the strategies of all players, in the order of the tree's slots.
         values: ``[num_players]`` float64, expected payoffs.
         gaps: ``[num_players]`` float64: the gain of each player's best response to the distribution.
 
@@ -62,7 +62,7 @@ def solve_cce(
 
     Args:
         game: The game, its name or its tree; any number of players, any payoffs.
-        iterations: Number of profiles, at least 1. Memory: iterations x slots x 8 bytes.
+        iterations: Number of profiles, at least 1. The profiles take iterations x slots x 8 bytes.
         method: ``"cfr_jr"``, or ``"cfr_s"``, whose profiles are pure and drawn with `seed`.
         minimizer: A minimizer or its short name.
 

@@ -187,7 +187,7 @@ MESSAGES = {
     ),
     needs.GRADIENTS: (
         "estimator",
-        "it estimates regrets up to a factor per information state, not gradients: use a regret matcher, such as rm.",
+        "it estimates regrets up to a factor per information state, not gradients: use regret matching, such as rm.",
     ),
     needs.EXACT_GRADIENTS: (
         "estimator",
@@ -195,7 +195,7 @@ MESSAGES = {
         "minimizer.",
     ),
     needs.NO_VALUES: ("estimator", "it already learns values of histories: leave out the baseline."),
-    needs.ONE_PLAYER: ("estimator", "with update_all_players=True one traversal serves all players: leave it out."),
+    needs.ONE_PLAYER: ("estimator", "with update_all_players=True one traversal serves all players: leave this out."),
     needs.BASELINES: ("estimator", "it has no kernel for baselines: leave out the baseline."),
     needs.FIXED_VALUES: (
         "values",
@@ -325,12 +325,12 @@ class SolverConfig:
     def check_game(self, tree: Any) -> None:
         """Raises GameError or ConfigError if the components are wrong for a game."""
         if self.dtype != "float64" and needs.PUBLIC not in tree.provides:
-            raise ConfigError(f"dtype={self.dtype!r} on a {tree.kind} tree: give tree='public', or leave it out.")
+            raise ConfigError(f"dtype={self.dtype!r} on a {tree.kind} tree: give tree='public', or leave out dtype.")
         for who, needed in self.parts().items():
             if needs.TWO_PLAYERS in needed and tree.num_players != 2:
                 raise ConfigError(
                     f"{who} on a game with {tree.num_players} players: visits to an opponent's infoset also depend on "
-                    "the other players' strategies, so the average would be biased. Use lazy."
+                    "the other players' strategies, so the average would be biased. Use averaging='lazy'."
                 )
             if needs.ZERO_SUM in needed and needs.HISTORIES in tree.provides:
                 require_zero_sum(tree)

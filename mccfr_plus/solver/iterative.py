@@ -37,8 +37,8 @@ _EVALUATION_SHARE = 0.1
 class Progress:
     """The state of a run, passed to its callbacks after each chunk of iterations.
 
-    `iterations` and `nodes_touched` include the solver's earlier runs, `seconds` does not. `is_last` says that a limit
-    has been reached. `evaluation` is the evaluation of the average policy since the last call, if any, else None.
+    `iterations` and `nodes_touched` include the solver's earlier runs; `seconds` does not. `is_last` says whether a
+    limit has been reached. `evaluation` is an evaluation of the average policy since the last call, or None.
 
     Examples:
         >>> import mccfr_plus
@@ -58,7 +58,7 @@ class Progress:
 
 @dataclass(repr=False, eq=False)
 class History:
-    """Evaluations that ``run`` has made, in the order of time."""
+    """The evaluations made by ``run``, in chronological order."""
 
     _rows: list[tuple[int, int, float, float]] = field(default_factory=list)
     seconds_evaluating: float = 0.0  # not counted in the seconds of later evaluations
@@ -229,32 +229,32 @@ class IterativeSolver(abc.ABC):
         checkpoint: str | os.PathLike | None = None,
         checkpoint_interval: float = 60.0,
     ) -> Self:
-        """Runs until one of the limits given is reached, and returns the solver itself.
+        """Runs until one of the given limits is reached, and returns the solver itself.
 
-        Ctrl-C stops between two iterations, and nothing is lost; so does an error, such as one that the game raises. An
-        iteration of a neural solver that Ctrl-C or a diverging network ends is undone.
+        Ctrl-C, or an error such as one raised by the game, stops the run between two iterations, and nothing is lost.
+        If Ctrl-C or a diverging network ends an iteration of a neural solver, the iteration is undone.
 
         Args:
             iterations: Number of iterations, at least 1.
-            seconds: Time of the run, without compiling kernels. With ``tree="rules"`` it includes what comes before the
-                first iteration, which starts again in the next run if time ran out. Neural solvers finish an iteration.
-            target_exploitability: Run until the average policy's exploitability (NashConv / players) is at most this.
-                It is evaluated now and then, for a bounded share of the run's time.
-            callbacks: Called with a `Progress` after every chunk of about 0.2 seconds, or every iteration of a neural
-                solver, and at the end; the run ends early if one returns True.
-            evaluate_every: Seconds between evaluations, for `history` and the callbacks; 0: after every chunk.
-            progress: Whether to show a progress bar, also with the phases of a neural solver's iteration.
-            checkpoint: A file for the solver's state, for `from_checkpoint` and `restore`. It is written now and then,
-                where a failure is logged, and at the end, also after an exception or Ctrl-C. No other run can write it.
-            checkpoint_interval: Seconds between these writes; more where writing would take over a tenth of the run.
+            seconds: Time of the run, without compiling kernels. With ``tree="rules"`` it includes preparing the first
+                iteration, which starts again in the next run if time ran out. Neural solvers finish an iteration.
+            target_exploitability: Run until the average policy's exploitability (NashConv / players) is at most this
+                value. The policy is evaluated at intervals, for a bounded share of the run's time.
+            callbacks: Functions that are called with a `Progress` after every chunk of about 0.2 seconds, or every
+                iteration of a neural solver, and at the end; the run ends early if one of them returns True.
+            evaluate_every: Seconds between evaluations, for `history` and the callbacks; 0 evaluates after every chunk.
+            progress: Whether to show a progress bar, which also shows the phases of a neural solver's iteration.
+            checkpoint: A file for the solver's state, for `from_checkpoint` and `restore`. It is written at intervals
+                (failures are logged) and at the end, also after an exception or Ctrl-C. No other run can write to it.
+            checkpoint_interval: Seconds between these writes; more if writing would take over a tenth of the run.
 
         Raises:
-            ConfigError: If there is no limit, or one that is not positive.
+            ConfigError: If no limit is given, or a limit is not positive.
             GameError: If `target_exploitability` or `evaluate_every` is given for a game with imperfect recall;
-                BudgetError if it is too large to be evaluated, or memory does not suffice for the first iteration.
-            TrainingError: If a network diverges: which one, and when.
-            CheckpointError: Before the run if the checkpoint cannot be written, is in use by another run, or is of
-                another game, other components or more iterations; after it if the last one could not be written.
+                BudgetError if the game is too large to evaluate, or memory does not suffice for the first iteration.
+            TrainingError: If a network diverges; the message says which one, and when.
+            CheckpointError: Before the run if the checkpoint cannot be written, is in use by another run, or belongs to
+                another game, other components or more iterations; after the run if the last write failed.
         """
         iterations, seconds, evaluate_every = map(as_python, (iterations, seconds, evaluate_every))
         _check_limits(iterations, seconds, target_exploitability, evaluate_every, checkpoint_interval)
@@ -300,7 +300,7 @@ class IterativeSolver(abc.ABC):
                 self.seconds, self.cpu_seconds = seconds_before + now - begin, cpu_seconds + time.process_time()
                 if self.stopped is not None:
                     if not self.iterations:
-                        advice = "Those of estimator='outcome' are the shortest."
+                        advice = "The iterations of estimator='outcome' are the shortest."
                         raise BudgetError(f"no iteration was completed: {self.stopped} {advice}")
                     logger.warning("stopped after %s iterations: %s", f"{self.iterations:,}", self.stopped)
                 is_last = self.iterations >= target or now - begin >= limit or self.stopped is not None
@@ -321,24 +321,24 @@ class IterativeSolver(abc.ABC):
     # --- results ---
 
     def plot(self, x: str = "iterations", axes: Any = None, label: str | None = None) -> Any:
-        """Draws the exploitability that `run` has measured on matplotlib's axes, by default new ones, and returns them.
+        """Draws the exploitability measured by `run` on matplotlib axes, by default new axes, and returns the axes.
 
         `x` is iterations, nodes or seconds; the default label names the components, or the algorithm.
 
         Raises:
-            ConfigError: If nothing was measured, `x` is something else, or matplotlib is missing.
+            ConfigError: If nothing was measured, `x` is none of these, or matplotlib is missing.
         """
         return self.history.plot(x, axes, label or self._label, str(self.game))
 
     def whole_tree(self, max_nodes: int | None = None) -> GameTree:
-        """Returns the solver's compiled tree, or compiles one, once, with at most `max_nodes` histories."""
+        """Returns the solver's compiled tree, or compiles the game, once, with at most `max_nodes` histories."""
         if self.tree is not None and HISTORIES in self.tree.provides:
             return self.tree
         if self._tree_to_evaluate is None:
             try:
                 self._tree_to_evaluate = compile_game(self.game, max_nodes=max_nodes)
             except BudgetError as error:
-                advice = "Without it, limit iterations or seconds, and see mccfr_plus.evaluation for bounds."
+                advice = "Instead, limit iterations or seconds, and see mccfr_plus.evaluation for bounds."
                 raise BudgetError(f"an exact exploitability needs the whole tree: {error} {advice}") from None
         return self._tree_to_evaluate
 
@@ -353,10 +353,10 @@ class IterativeSolver(abc.ABC):
     # --- checkpoints ---
 
     def save_checkpoint(self, path: str | os.PathLike) -> None:
-        """Writes the solver's state to a file, completely or not at all; only another checkpoint is replaced.
+        """Writes the solver's state to a file, completely or not at all. An existing file must be a checkpoint.
 
-        A restored solver goes on bitwise identically (with networks: on one thread, with the same versions). The file
-        names game and components, and has no compiled tree. CheckpointError if it cannot be written.
+        A restored solver continues bitwise identically (with networks, on one thread and with the same versions). The
+        file names the game and the components, without a compiled tree. CheckpointError if writing fails.
 
         Examples:
             >>> import mccfr_plus, tempfile
@@ -370,11 +370,11 @@ class IterativeSolver(abc.ABC):
         self._checkpoints.save(self, path)
 
     def restore(self, path: str | os.PathLike) -> Self:
-        """Takes over the state of a checkpoint, and returns the solver itself; also with user-defined components.
+        """Takes over the state of a checkpoint, also with user-defined components, and returns the solver itself.
 
         Raises:
-            CheckpointError: If the file is not a checkpoint, damaged, or of another game, components or options. The
-                solver is then as before.
+            CheckpointError: If the file is not a checkpoint, is damaged, or belongs to another game, other components
+                or other options. The solver is then unchanged.
         """
         header = self._checkpoints.restore(self, path)
         self.seed, self.seconds = header["seed"], header["seconds"]

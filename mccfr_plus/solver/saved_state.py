@@ -110,8 +110,8 @@ def arguments_of(path: str | os.PathLike, header: dict[str, Any]) -> dict[str, A
         component = header[name]
         if component is not None and component["spec"] is None:
             raise CheckpointError(
-                f"{path} was written with {name}={component['text']}, which no text describes: create a solver with it "
-                "and call restore(path)."
+                f"{path} was written with {name}={component['text']}, which no text describes: create a solver with "
+                "this component and call restore(path)."
             )
         arguments[name] = component and component["spec"]
     return arguments

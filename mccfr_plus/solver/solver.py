@@ -62,12 +62,13 @@ class Solver(IterativeSolver):
         tree: ``"compiled"``: the whole tree is built first; ``"rules"``: no history is stored, and traversals follow
             the game's compiled rules; ``"lazy"``: nodes are expanded when they are first sampled; ``"public"``: one
             traversal of the public tree serves all private hands, in two-player games in which only hands are private;
-            ``"auto"``: public if predicted to be faster, otherwise the first of the first three that is possible.
+            ``"auto"``: public if predicted to be faster, otherwise the first possible one of compiled, rules and lazy.
             Compiled and lazy trees give bitwise identical results.
         memory: Memory limit of the whole process, such as ``"4GB"``. Default: half of the free memory. When a lazy tree
             reaches the limit, `run` ends with the result so far.
-        symmetry: Whether to merge infosets that are equivalent under a symmetry of the rules, such as a rotation of the
-            board, or of suits in poker. The policy is then symmetric. Needs ``tree="rules"``; suits ``tree="public"``.
+        symmetry: Whether to merge infosets that are equivalent under a symmetry of the rules, such as a board rotation,
+            or a permutation of suits in poker. The policy is then symmetric. Needs ``tree="rules"``, or
+            ``tree="public"`` for suits.
         dtype: ``"float64"``, or ``"float32"`` for the strategy, its average and the minimizer's tables, to save
             memory on a public tree.
 
@@ -77,7 +78,7 @@ class Solver(IterativeSolver):
         seed: The seed if it is an integer, else None.
         seconds: Duration of all runs so far, including those before a checkpoint.
         cpu_seconds: CPU seconds of this process in all runs of this object, without compilation.
-        history: Measurements of `run` with ``evaluate_every`` or ``target_exploitability``; checkpoints keep it.
+        history: Measurements of `run` with ``evaluate_every`` or ``target_exploitability``; checkpoints include them.
 
     Raises:
         GameError: If the game cannot be compiled, or a component does not support it (imperfect recall).
@@ -197,9 +198,9 @@ class Solver(IterativeSolver):
         return self._engine.state()
 
     def average_strategy(self) -> np.ndarray:
-        """Returns the average strategy, ``[num_slots]`` float64; uniform at infosets not yet visited.
+        """Returns the average strategy, ``[num_slots]`` float64, which is uniform at infosets not yet visited.
 
-        On a lazy tree with several threads, the order of slots varies between runs; policies do not.
+        On a lazy tree with several threads, the order of slots varies between runs; the policies do not vary.
         """
         return self._engine.average_strategy()
 
@@ -210,7 +211,7 @@ class Solver(IterativeSolver):
     def average_policy(self) -> TreePolicy | KeyedPolicy:
         """Returns a copy of the average policy, which converges to an equilibrium.
 
-        Without a compiled tree, it is a `KeyedPolicy` over the information states found; uniform elsewhere.
+        Without a compiled tree, it is a `KeyedPolicy` over the information states found, and is uniform elsewhere.
         """
         return self._policy(self.average_strategy(), self._engine.masses)
 
@@ -229,7 +230,7 @@ class Solver(IterativeSolver):
         return TreePolicy(tree, strategy)
 
     def regrets(self, info_state: str, player: int | None = None) -> dict[int, float]:
-        """Returns {action: cumulative regret} at an information state, as the minimizer stores it.
+        """Returns {action: cumulative regret} at an information state, as the minimizer stores the regrets.
 
         `info_state` is a ``state.information_state_string(player)``; by default, `player` is the player who has it.
 
@@ -245,7 +246,7 @@ class Solver(IterativeSolver):
         return dict(zip(tree.legal_actions(infoset), regrets.tolist(), strict=True))
 
     def tables(self) -> np.ndarray:
-        """Returns a copy of the minimizer's tables, ``[num_tables, num_slots]``; slots as in `average_strategy`."""
+        """Returns a copy of the minimizer's tables, ``[num_tables, num_slots]``, slots as in `average_strategy`."""
         self._engine.number_infosets()
         return self._engine.tables[:, : self.tree.num_slots].copy()
 
@@ -261,12 +262,13 @@ class Solver(IterativeSolver):
         """Sets the strategy that the next iteration will play, and returns the solver itself. Averages are kept.
 
         Args:
-            strategy: ``[num_slots]`` numbers in the order of `current_strategy`, or a policy: on a compiled tree any
-                policy, with ``tree="rules"`` one solved in the same way, which changes only infosets for which it has
+            strategy: ``[num_slots]`` numbers in the order of `current_strategy`, or a policy: any policy on a compiled
+                tree; with ``tree="rules"``, one solved in the same way, which changes only infosets for which it has
                 probabilities.
 
         Raises:
-            ConfigError: If it is not a strategy: wrong shape, negative numbers, or sums other than 1.
+            ConfigError: If the argument is not a strategy: it has a wrong shape, negative numbers, or sums other than
+                1.
             PolicyError: If a policy is for another game.
 
         Examples:
@@ -343,8 +345,8 @@ class Solver(IterativeSolver):
 
         Raises:
             CheckpointError: If the file is not a checkpoint, is damaged, or belongs to another game or another class of
-                solver; also if a component is user-defined or holds a policy: then create a solver with it and call
-                `restore`.
+                solver; also if a component is user-defined or holds a policy: in this case, create a solver with the
+                component and call `restore`.
             GameError: If the game cannot be loaded or compiled.
         """
         header = checkpoints.read_header(path)

@@ -280,8 +280,8 @@ class _Abstraction:
                     if known[0] != here[0] or not here[0].endswith(self.bucket(state, player)):
                         raise GameError(
                             f"bucket or key returned two values for player {player} of {self.real} at histories "
-                            f"{known[1]} and {here[1]}, which the player cannot tell apart: it must depend on what the "
-                            "player knows."
+                            f"{known[1]} and {here[1]}, which the player cannot tell apart: make it depend only on "
+                            "what the player knows."
                         )
                     left -= 1
                 position.play(rng.choice(actions))

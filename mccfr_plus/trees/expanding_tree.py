@@ -72,7 +72,7 @@ class ExpandingTree(Tree):
             return 0, 0
         slots = self._entry_bytes // (_BYTES_PER_ENTRY_SLOT * self.threads)
         if self.plan.max_slots + self.num_players + slots > _LAST_INDEX:
-            raise ConfigError(f"memory={self.plan.limit / 1e6:,.0f}MB is too much for a game of imperfect recall.")
+            raise ConfigError(f"memory={self.plan.limit / 1e6:,.0f}MB is too much with imperfect recall: give less.")
         return slots, slots  # an entry has at least one
 
     @property
@@ -102,7 +102,7 @@ class ExpandingTree(Tree):
         if status == expansion.LIST_FULL:
             return (
                 f"memory={self.plan.limit / 1e6:,.0f}MB has no room for all information sets that one gradient enters, "
-                "which are listed once per own past (imperfect recall): give more memory, or a smaller batch."
+                "which are listed once per past (imperfect recall): give more memory, or a smaller batch."
             )
         found = f"{self.num_infosets:,} information sets" + (f" and {self.num_nodes:,} nodes" if self.num_nodes else "")
         return (

@@ -198,7 +198,7 @@ class LazyTree(ExpandingTree):
         if status in (expansion.FAILED, expansion.ACTIONS_DIFFER, expansion.ABSENT_MINDED):
             self._expansion[expansion.STATUS] = expansion.EXPANDING
         if status == expansion.FAILED:
-            raise error or GameError(f"{self.game} was asked for a node, and an error came before it could answer.")
+            raise error or GameError(f"{self.game} could not return a node, because of an earlier error.")
         if status == expansion.ACTIONS_DIFFER:
             state = self._state_of(self.count(expansion.CONFLICT_NODE))
             known, player = self.legal_actions(self.count(expansion.CONFLICT_INFOSET)), state.current_player()
@@ -282,7 +282,7 @@ class LazyTree(ExpandingTree):
         found = np.flatnonzero(is_it)
         if len(found) > 1:
             raise GameError(
-                f"player {player} reaches the information state {info_state!r} after {len(found)} different own pasts, "
+                f"player {player} reaches the information state {info_state!r} after {len(found)} different pasts, "
                 f"and {self.game.get_type().short_name} does not tell them apart: there is no single infoset."
             )
         return int(found[0]) if len(found) else None

@@ -75,7 +75,7 @@ def load_game(game: pyspiel.Game | str | Tree) -> pyspiel.Game:
 
     Raises:
         GameError: If the game is unknown (the message suggests similar names), its parameters are not accepted, or it
-            cannot be solved here: mean-field games, sampled chance, no information states, no bound on its length.
+            cannot be solved here (a mean-field game, sampled chance, no information states, no bound on its length).
 
     Examples:
         >>> import mccfr_plus
@@ -278,7 +278,7 @@ def require_end(game: pyspiel.Game, num_moves: int) -> None:
     if num_moves > 10 * (length + chances) + 1000:
         raise WrongAnswerError(
             f"no end after {num_moves:,} moves, where max_game_length() is {length:,} and "
-            f"max_chance_nodes_in_history() {chances:,}: do moves change the state"
+            f"max_chance_nodes_in_history() {chances:,}: check that moves change the state"
         )
 
 

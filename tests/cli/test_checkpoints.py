@@ -111,6 +111,6 @@ def test_nothing_is_overwritten(command, path, tmp_path):
     twice.assert_one_line_error("is the checkpoint or its lock")
     assert (path.read_bytes(), policy.read_bytes()) == (before, content)
     command(*RUN, "--checkpoint=nothing", "--resume").assert_one_line_error("there is no checkpoint nothing to resume")
-    command("evaluate", "leduc_poker", str(path)).assert_one_line_error("but a checkpoint: take Solver.from_checkpoint")
+    command("evaluate", "leduc_poker", str(path)).assert_one_line_error("but a checkpoint: use Solver.from_checkpoint")
     with CheckpointLock(path):
         command(*RUN, f"--checkpoint={path}", "--resume").assert_one_line_error("in use by process", "two runs")

@@ -99,7 +99,7 @@ def test_plays_the_policy():
         always |= {f"{card}{bets}": {1: 1.0} for bets in ("", "p", "b", "pb")}
     session = session_of("kuhn_poker", always, seat=0)
     for wrong in ("2", "-1", "fold", "", "0 1"):
-        with pytest.raises(UsageError, match=r"is not legal here: give one of 0 \(Pass\), 1 \(Bet\)"):
+        with pytest.raises(UsageError, match=r"is not legal here\. Legal actions: 0 \(Pass\), 1 \(Bet\)"):
             session.play(wrong)
     for _ in range(20):
         session.play("Pass")

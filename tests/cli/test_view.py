@@ -101,7 +101,7 @@ def test_a_policy_of_a_game_without_a_tree(command, tmp_path, interpreted_loops)
 
 def test_files_of_another_kind_are_not_overwritten(command, kuhn, tmp_path):
     before = kuhn[1].read_bytes()
-    command("view", "kuhn_poker", str(kuhn[1]), f"--out={kuhn[1]}").assert_one_line_error("is the policy itself")
+    command("view", "kuhn_poker", str(kuhn[1]), f"--out={kuhn[1]}").assert_one_line_error("file of the policy itself")
     assert kuhn[1].read_bytes() == before
     notes = tmp_path / "notes"
     notes.write_text("notes", encoding="utf-8")

@@ -73,7 +73,7 @@ def test_a_game_that_does_not_fit_is_traversed_by_its_rules(tmp_path, monkeypatc
     other = replace(run, folder=tmp_path, num_evaluations=2)
     outcome = runs.outcome_of(other, {"command": "test"}, lambda progress: None, lambda: False)
     if algorithm in ("escher", "openspiel:cfr"):
-        assert ("needs the tree" if algorithm == "escher" else "needs a compiled tree") in outcome
+        assert ("needs stored histories" if algorithm == "escher" else "needs a compiled tree") in outcome
         return
     assert outcome == runs.DONE
     points = [read_record(of.record)[1] for of in (run, other)]

@@ -234,7 +234,7 @@ def test_factories_by_role():
 
 
 def test_bad_factories():
-    with pytest.raises(ConfigError, match=r"must return .* of width 11.* shape \(2, 2\), and gives \(2, 7\)"):
+    with pytest.raises(ConfigError, match=r"must return .* of width 11.* shape \(2, 2\), but it gives \(2, 7\)"):
         DeepCFR("kuhn_poker", network=lambda num_inputs, num_outputs: torch.nn.Linear(num_inputs, 7))
     with pytest.raises(ConfigError, match=r"must return a torch\.optim\.Optimizer"):
         DeepCFR("kuhn_poker", optimizer=lambda parameters: None)

@@ -52,7 +52,7 @@ def test_a_policy_of_another_game():
     policy = lazy_solver("kuhn_poker", "external", seed=1).run(50).average_policy()
     changed = KeyedPolicy(policy.game, policy.table._replace(actions=policy.table.actions + 1), policy.keys)
     state = pyspiel.load_game("kuhn_poker").new_initial_state().child(0).child(1)
-    with pytest.raises(PolicyError, match=r"has actions \[0, 1\], and \[1, 2\] where this policy was made"):
+    with pytest.raises(PolicyError, match=r"has actions \[0, 1\] here, but \[1, 2\] in"):
         changed.action_probabilities(state)
     with pytest.raises(PolicyError):
         nash_conv("kuhn_poker", changed)

@@ -242,7 +242,7 @@ def test_plays_within_seconds():
     assert mccfr_plus.head_to_head(game, none, blueprint, num_games=20, seed=1).estimate.samples == 20
     assert none.out_of_time == len(none.resolved) > 0
     assert set(none.resolved.values()) == {None}
-    with pytest.raises(ConfigError, match=r"seconds=0.2 is for play: give iterations"):
+    with pytest.raises(ConfigError, match=r"seconds=0.2 is for play only: give iterations="):
         mccfr_plus.exploitability(game, policy)
 
 

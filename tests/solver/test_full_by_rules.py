@@ -247,8 +247,8 @@ def test_balanced_sampling(minimizer):
 @pytest.mark.parametrize(
     ("options", "error", "message"),
     [
-        ({"estimator": "escher", "tree": "rules"}, ConfigError, "estimator='escher': .*no history is stored"),
-        ({"baseline": True, "tree": "rules"}, ConfigError, "a baseline: that .*no history is stored"),
+        ({"estimator": "escher", "tree": "rules"}, ConfigError, "estimator='escher'.*, which needs stored histories"),
+        ({"baseline": True, "tree": "rules"}, ConfigError, "a baseline, which needs stored histories"),
         ({"estimator": "escher"}, BudgetError, r"estimator='escher' needs the whole tree: .*billion nodes"),
     ],
 )
