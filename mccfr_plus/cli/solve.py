@@ -38,8 +38,9 @@ A tabular solver combines an estimator (which histories a traversal visits), a m
 strategy) and an average; see docs/background. Parameters go in parentheses: --estimator="outcome(epsilon=0.3)".
 
 The run ends at the first limit it reaches, by default after ten seconds. Ctrl-C and SIGTERM end it early; the result so
-far is still printed and written. With --resume the same command continues the run of --checkpoint, bitwise identical to
-an uninterrupted run: limits apply to the whole run, and the components and the seed come from the checkpoint.
+far is still printed and written. With --resume, the same command continues the run of --checkpoint; the result is
+bitwise identical to that of an uninterrupted run. Limits apply to the whole run, and the components and the seed come
+from the checkpoint.
 """
 
 # The arguments of `SolverConfig.from_specs` among the flags.

@@ -50,7 +50,7 @@ class Estimator(Component):
 
     to ``scratch.gradient`` at the player's last slot before z. Its contract:
 
-    1. Call `touch` at every infoset of the player that the kernel enters, parents first, before adding to its slots.
+    1. Call `touch` at each of the player's infosets that the kernel enters, parents first, before adding to its slots.
     2. Write nothing else. All arguments may be read.
     3. Draw through `mccfr_plus.estimators.traversal`, so that `check_estimator` can enumerate all outcomes.
     4. Expect several calls per gradient (``batch``); the solver takes their mean.

@@ -60,7 +60,7 @@ def evaluate_by_rules(
 ) -> Evaluation:
     """Returns a policy's exact values in a game with compiled rules, by one traversal of all histories.
 
-    A policy that was not solved with ``tree="rules"`` and the same `symmetry` takes an additional traversal, which
+    A policy not computed with ``tree="rules"`` and the same `symmetry` requires an additional traversal, which
     finds a history of each infoset.
 
     Args:

@@ -32,7 +32,7 @@ def load_libratus_endgame(path: str | Path, bets: str = "0.5 1;0.5 1;1") -> pysp
     found = {line[0]: line[1].strip() for line in lines if len(line) == 2}
     lacking = [key for key in _KEYS if key not in found]
     if lacking:
-        raise GameError(f"{path} is not a Libratus endgame: it has no line {', '.join(lacking)} with a value.")
+        raise GameError(f"{path} is not a Libratus endgame: it has no value for {', '.join(lacking)}.")
     board, pot, which = found["-board"], found["-pot"], found["-round"]
     if _CARDS.get(which) != len(board) / 2:
         allowed = "3 has four cards, 4 has five"

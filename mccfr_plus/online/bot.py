@@ -92,7 +92,7 @@ class OnlineOutcomeSampling(pyspiel.Bot):
         check_whole("player", player, 0)
         if (epsilon is None) == (horizon is None):
             given = f"epsilon={epsilon!r}, horizon={horizon!r}"
-            raise ConfigError(f"{given}: give either epsilon, exploration per node, or horizon, the number of games.")
+            raise ConfigError(f"{given}: give either epsilon (exploration per node) or horizon (number of games).")
         if horizon is not None:
             check_whole("horizon", horizon)
             epsilon = float(horizon) ** (-1.0 / 3.0)
@@ -208,7 +208,7 @@ class OnlineOutcomeSampling(pyspiel.Bot):
     # --- policies ---
 
     def current_policy(self, game: pyspiel.Game | None = None, *, exploring: bool = False) -> InfoStatePolicy:
-        """Returns a copy of the strategy of the next game; see `average_policy` for the arguments."""
+        """Returns a copy of the strategy for the next game; see `average_policy` for the arguments."""
         rows = {}
         reaches: dict[Infoset, list[float]] = {}  # own reach of each infoset's sequences
         for key, infoset in self._infosets.items():

@@ -111,7 +111,7 @@ class JointTablePolicy(TablePolicy):
 
     @abc.abstractmethod
     def to_table(self, most: int | None = None) -> PolicyTable:
-        """Returns arrays with a row per information state and action, of at most `most` information states.
+        """Returns arrays with one row per information state and action, for at most `most` information states.
 
         The columns are those of `to_dataframe`. Where reach is known, the states reached most often come first.
         """

@@ -297,7 +297,7 @@ def test_bad_games_are_refused_in_one_line(given, message):
         ({"board": "JsKs5cQsJs"}, "'Js' is there twice"),
         ({"pot": "-5"}, "-pot -5: give a number of chips"),
         ({"reach": "0.5 nan"}, "give 2,652 weights"),
-        ({"reach": " "}, "it has no line -reach with a value"),
+        ({"reach": " "}, "it has no value for -reach"),
     ],
 )
 def test_damaged_files_are_refused_in_one_line(given, message, tmp_path):
