@@ -185,7 +185,7 @@ def test_a_batch_is_the_mean_of_its_walks():
 
 
 def test_refuses_what_does_not_go_together():
-    with pytest.raises(ConfigError, match="not gradients"):
+    with pytest.raises(ConfigError, match="only gradients can be checked"):
         check_estimator("escher")
     assert regret_bound(naive.tree_of("kuhn_poker"), 0, 100, "escher", "rm") is None
     solver = Solver("kuhn_poker", "escher", threads=2, thread_mode="fast", seed=1).run(20_000)

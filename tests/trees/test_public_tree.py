@@ -234,7 +234,7 @@ def test_hands_that_are_compared_in_part_are_the_same(monkeypatch):
 def test_other_games_are_refused_with_a_reason(name, reason):
     with pytest.raises(GameError, match=reason) as refused:
         Solver(name, "full", "rm", tree="public")
-    assert "use tree='compiled'" in str(refused.value)
+    assert "Use tree='compiled'" in str(refused.value)
 
 
 @pytest.mark.parametrize("estimator", ["external", "outcome", "chance", "full(traversal=True)", "best_response"])
