@@ -8,7 +8,7 @@ import numpy as np
 from mccfr_plus.trees.arrays import read_only
 from mccfr_plus.trees.public.arrays import BLOCK, HANDS, MATRIX, SLOT, STRIDE, PublicArrays
 from mccfr_plus.trees.public.public_tree import PublicTree
-from mccfr_plus.trees.public.showdowns import HAND, NO_MATRICES, NO_TABLES, ORDER, TABLE
+from mccfr_plus.trees.public.showdowns import HAND, NO_MATRICES, NO_TABLES, ORDER, TABLE, joined
 
 Decoded: TypeAlias = dict[tuple[int, ...], np.ndarray]  # matrices of a tree that were read, for the next partial game
 
@@ -176,14 +176,9 @@ class TableEnds(Ends):
         self._tables += [own, other] if player == 0 else [other, own]
 
     def _payoffs(self) -> dict[str, np.ndarray]:
-        sizes = np.array([len(table) for table in self._tables])
-        in_order = np.arange(sizes.max(), dtype=np.int32)
-        return NO_MATRICES | {
-            "matrices": np.zeros(0),
-            "hands": np.concatenate(self._tables),
-            "tables": np.stack([np.cumsum(sizes) - sizes, sizes], axis=1).reshape(-1, 2, 2),
-            "order": np.concatenate([self.tree.arrays.order, in_order]),
-        }
+        in_order = np.arange(max(map(len, self._tables)), dtype=np.int32)
+        order = np.concatenate([self.tree.arrays.order, in_order])
+        return NO_MATRICES | {"matrices": np.zeros(0), "order": order} | joined(self._tables)
 
 
 def ends_of(tree: PublicTree, sides: Sequence[Side], ends: slice, decoded: Decoded | None = None) -> Ends:

@@ -15,7 +15,7 @@ from mccfr_plus.trees.info_states import key_places
 from mccfr_plus.trees.public.arrays import LEAVE, PUBLIC_NODE
 from mccfr_plus.trees.public.builder import Found
 from mccfr_plus.trees.public.histories import ACTIONS, ENDS, INFOSETS, LEAVES, NODES, NUM_COUNTS, OUTCOMES, SLOTS
-from mccfr_plus.trees.public.showdowns import HAND, NO_MATRICES
+from mccfr_plus.trees.public.showdowns import HAND, NO_MATRICES, joined
 from mccfr_plus.trees.public.suits import NONE, Group, representatives, suit_symmetries
 
 _PRODUCTS_PER_HAND = 10  # which take as long as an end of poker takes for a hand
@@ -230,10 +230,5 @@ def build_dealt(game: RulesGame, symmetry: bool) -> tuple[Found, list[int], int,
         known=np.zeros((0, 2), np.int64),
     )
     tables = [builder.board(board).table(player) for board in builder.tables for player in range(2)]
-    sizes = np.array([len(table) for table in tables])
-    arrays: dict[str, np.ndarray] = {
-        "hands": np.concatenate(tables),
-        "tables": np.stack([np.cumsum(sizes) - sizes, sizes], axis=1).reshape(-1, 2, 2),
-        "order": np.concatenate(builder.orders),
-    }
+    arrays = {"order": np.concatenate(builder.orders), **joined(tables)}
     return found, counts, game.sizes.max_game_length + game.sizes.max_chance_nodes, NO_MATRICES | arrays

@@ -39,6 +39,14 @@ NO_MATRICES: dict[str, np.ndarray] = {
     "change": np.zeros(0),
 }
 
+
+def joined(tables: list[np.ndarray]) -> dict[str, np.ndarray]:
+    """Returns the fields of `PublicArrays` for tables of `HAND`, both players' of each end one after the other."""
+    sizes = np.array([len(table) for table in tables])
+    places = np.stack([np.cumsum(sizes) - sizes, sizes], axis=1).reshape(-1, 2, 2)
+    return {"hands": np.concatenate(tables), "tables": places}
+
+
 # Words on the stack: the reach of all weaker, of all stronger hands by card; the reach of the other player's hands.
 _WEAKER, _STRONGER, _REACH = 0, 64, 128
 
