@@ -258,7 +258,8 @@ class PublicTree(Tree):
 def predict(rules: RulesGame, num_leaves: float) -> Prediction | None:
     """Returns about how large a public tree is. None if it is seen not to be public.
 
-    `num_leaves` is the number of the game's terminal nodes. What belongs to each is counted in a part of the tree.
+    `num_leaves` is the number of the game's terminal nodes, which poker counts itself. What belongs to each is counted
+    in a part of the tree.
     """
     if rules.sizes.num_players != 2 or rules.sizes.max_chance_nodes == 0:  # hands are dealt
         return None
@@ -273,7 +274,7 @@ def predict(rules: RulesGame, num_leaves: float) -> Prediction | None:
     dense = ends[changes["ends"][:, 0, MATRIX] >= 0]
     products = 2.0 * dense[:, :, HANDS].prod(1, dtype=float).sum() + len(changes["change"])
     slots, infosets = (float(counts[begin : begin + 2].sum()) for begin in (histories.SLOTS, histories.INFOSETS))
-    return Prediction(scale * slots, scale * infosets, scale * products)
+    return Prediction(scale * slots, scale * infosets, scale * products, num_leaves)
 
 
 def _folded(keys: np.ndarray) -> np.ndarray:
