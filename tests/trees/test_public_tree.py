@@ -1,6 +1,7 @@
 """Public trees: gradients, iterates and evaluations beside stored trees and pyspiel; refusals; policies; threads."""
 
 import functools
+import itertools
 
 import numpy as np
 import pyspiel
@@ -104,8 +105,11 @@ def test_iterates_are_those_of_the_stored_tree_but_where_regrets_cancel(name, mi
     assert name.startswith("liars_dice") or np.abs(np.subtract(*averages)).max() < 1e-10
 
 
+EACH = 5  # of so many components one is compiled by default
+
+
 @pytest.mark.parametrize("minimizer", MINIMIZERS)
-def test_every_minimizer_runs(minimizer):
+def test_every_minimizer_runs(minimizer, interpreted_loops):
     options = {"alternating": len(minimizer) % 2 == 0}
     stored, public = (
         Solver("kuhn_poker", "full", minimizer, tree=tree, **options).run(30) for tree in ("compiled", "public")
@@ -113,15 +117,30 @@ def test_every_minimizer_runs(minimizer):
     np.testing.assert_allclose(public.evaluate(), stored.evaluate(), rtol=0, atol=1e-9)
 
 
-@pytest.mark.parametrize("averaging", ["uniform", "linear", "lazy", "exact", "last", "schedule(iterations=20)"])
-@pytest.mark.parametrize("estimator", ["full", "public_chance"])
-def test_every_average_runs(averaging, estimator):
-    if (averaging, estimator) == ("exact", "public_chance"):
-        with pytest.raises(ConfigError, match="needs all histories"):
-            Solver("leduc_poker", estimator, averaging=averaging, tree="public")
-        return
+AVERAGES = ("uniform", "linear", "lazy", "exact", "last", "schedule(iterations=20)")
+PAIRS = [pair for pair in itertools.product(("full", "public_chance"), AVERAGES) if pair != ("public_chance", "exact")]
+
+
+@pytest.mark.parametrize(("estimator", "averaging"), PAIRS)
+def test_every_average_runs(estimator, averaging, interpreted_loops):
     solver = Solver(public_tree("leduc_poker"), estimator, "rm", averaging, seed=1).run(20)
     assert mccfr_plus.nash_conv("leduc_poker", solver.average_policy()) == pytest.approx(solver.nash_conv(), abs=1e-12)
+
+
+COMPONENTS = [("full", minimizer, None) for minimizer in MINIMIZERS] + [(first, "rm", last) for first, last in PAIRS]
+
+
+@pytest.mark.parametrize(
+    "components",
+    [pytest.param(c, marks=pytest.mark.slow if i % EACH else ()) for i, c in enumerate(COMPONENTS)],
+    ids=str,
+)
+def test_compiled_loops_give_the_bits_of_python(components, request):
+    compiled = Solver(public_tree("leduc_poker"), *components, seed=1).run(3)
+    request.getfixturevalue("interpreted_loops")
+    plain = Solver(public_tree("leduc_poker"), *components, seed=1).run(3)
+    assert (compiled.tables() == plain.tables()).all()
+    assert (compiled.average_strategy() == plain.average_strategy()).all()
 
 
 @pytest.mark.parametrize("name", GAMES)
@@ -248,6 +267,8 @@ def test_options_that_do_not_go_together():
         Solver("kuhn_poker", "public_chance", tree="compiled")
     with pytest.raises(ConfigError, match=r"no kernel|values"):
         Solver("kuhn_poker", "public_chance", tree="public", baseline=True)
+    with pytest.raises(ConfigError, match="needs all histories"):
+        Solver("leduc_poker", "public_chance", averaging="exact", tree="public")
     with pytest.raises(ConfigError, match="averaging='lazy' with threads=2"):
         Solver("kuhn_poker", "full", "rm", "lazy", tree="public", threads=2)
 
