@@ -16,7 +16,7 @@ from mccfr_plus.policies.table import TreePolicy
 from mccfr_plus.solver import choice
 from mccfr_plus.solver.config import MINIMIZERS, SolverConfig, estimate_with
 from mccfr_plus.solver.loop import ESTIMATE, begin_gradients
-from mccfr_plus.trees.public import builder, histories
+from mccfr_plus.trees.public import histories
 from mccfr_plus.trees.public.public_tree import PublicTree
 from mccfr_plus.trees.public.sharing import segments_of
 from mccfr_plus.trees.scratch import new_scratch
@@ -35,6 +35,7 @@ GAMES = (
     "nl_holdem_buckets(stack=8)",
     "python_kuhn_poker",
 )
+pytestmark = pytest.mark.usefixtures("interpreted_public_trees")
 stored_tree = functools.cache(mccfr_plus.compile_game)
 public_tree = functools.cache(PublicTree)
 
@@ -232,12 +233,9 @@ def test_checkpoints_go_on_bitwise(options, tmp_path):
 
 
 def test_hands_that_are_compared_in_part_are_the_same(monkeypatch):
-    expected = PublicTree("nl_holdem_buckets(stack=8)")
-    monkeypatch.setattr(histories, "_CHECKS", -1)  # a global of kernels: they are compiled again
-    builder._traversal_of.cache_clear()
-    found = PublicTree("nl_holdem_buckets(stack=8)")
-    builder._traversal_of.cache_clear()
-    assert found.fingerprint == expected.fingerprint
+    expected = PublicTree("leduc_ranks(ranks=5)")
+    monkeypatch.setattr(histories, "_CHECKS", -1)
+    assert PublicTree("leduc_ranks(ranks=5)").fingerprint == expected.fingerprint
 
 
 @pytest.mark.parametrize(
