@@ -189,7 +189,7 @@ class OnlineOutcomeSampling(pyspiel.Bot):
             raise ConfigError(f"payoff={payoff}: give the player's payoff, a finite number.")
         if not self._playing:
             raise ConfigError(
-                "end_game() without a game: call restart() or step() first, and end_game() once per game."
+                "end_game() was called without a game: call restart() or step() first, and end_game() once per game."
             )
         value = self._weighed(payoff)
         if not math.isfinite(value):

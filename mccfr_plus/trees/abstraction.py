@@ -135,7 +135,7 @@ def _unpickled(made_of: tuple, name: str) -> AbstractGame:
     """Returns the game from another process; GameError if the function is another one here."""
     game = AbstractGame(*made_of)
     if str(game) != name:
-        raise GameError(f"{name} is {game} in this process: import a function with the same buckets in all processes.")
+        raise GameError(f"{name} has other buckets in this process, as {game}: use the same function in all processes.")
     return game
 
 
@@ -200,9 +200,11 @@ class _Abstraction:
         has_kernel = hasattr(bucket, "py_func") or hasattr(bucket, "kernel")
         if has_kernel or (is_kernel(bucket) and source_of(bucket).__code__.co_argcount == 4):
             if rules is None:
-                raise ConfigError(f"{_name(bucket)} is a kernel, and {why_no_rules(real)} Give a plain function.")
+                raise ConfigError(f"{_name(bucket)} is a kernel, but {why_no_rules(real)} Give a plain function.")
             if key is not None:
-                raise ConfigError("key= with a bucket that is a kernel: give a plain function bucket(state, player).")
+                raise ConfigError(
+                    "key= cannot be combined with a bucket that is a kernel: give a function bucket(state, player)."
+                )
             given = self.rules_game = made = AbstractRules(rules, bucket, recall == PERFECT)
             self._bucket = lambda state, player: made.bucket_after(state.history(), player)
         self.has_key, self.public = key is not None, self._public_text(given, key)
@@ -258,8 +260,8 @@ class _Abstraction:
         known = (self._known.setdefault if has_room else self._known.get)((player, info_state), here)
         if known[0] != here[0]:
             raise GameError(
-                f"histories {known[1]} and {here[1]} of {self.real} are one information state {info_state!r} of player "
-                f"{player}, and their legal actions are {known[0]} and {here[0]}: give a finer bucket or key."
+                f"histories {known[1]} and {here[1]} of {self.real} share the information state {info_state!r} of "
+                f"player {player}, but have different legal actions, {known[0]} and {here[0]}: give a finer bucket or key."
             )
 
     def digest(self) -> str:
