@@ -256,7 +256,7 @@ class RulesEvaluator:
                         given, needed = (np.round(each, 6).tolist() for each in (row[legal], even))
                         where = _where(turned.state(tree.game, infosets[[number]]))
                         raise PolicyError(
-                            f"symmetry=True needs a symmetric policy, but {where} the probabilities are {given}, and at "
+                            f"symmetry=True needs a symmetric policy, but {where} probabilities are {given}, and at "
                             f"a symmetric state {needed}: evaluate the policy without symmetry."
                         )
 

@@ -261,7 +261,8 @@ class _Abstraction:
         if known[0] != here[0]:
             raise GameError(
                 f"histories {known[1]} and {here[1]} of {self.real} share the information state {info_state!r} of "
-                f"player {player}, but have different legal actions, {known[0]} and {here[0]}: give a finer bucket or key."
+                f"player {player}, but have different legal actions, {known[0]} and {here[0]}: give a finer "
+                "bucket or key."
             )
 
     def digest(self) -> str:
