@@ -38,7 +38,7 @@ def abstract(
     """Returns a game with the same actions, chance and payoffs, in which players know less.
 
     With imperfect recall, an information state is the bucket and the history of public actions. With perfect recall, it
-    also has the player's earlier buckets and actions. The fields of compiled rules, or else OpenSpiel's public
+    also contains the player's earlier buckets and actions. The fields of compiled rules, or else OpenSpiel's public
     observer, define which actions are public.
 
     Policies of the result are also policies of the real game: ``mccfr_plus.evaluate(game, policy)`` is exact there.
@@ -47,16 +47,17 @@ def abstract(
         game: The real game; simultaneous moves are converted, as by `load_game`.
         bucket: A function ``bucket(state, player)`` that maps the real `pyspiel.State`, without changing it, to a
             number, a string or a tuple of them (any hashable value that its `repr` identifies). It must depend only on
-            the player's information. Or a Numba kernel ``bucket(parameters, table, view, player)`` that maps the output
-            `view` of `look` in the game's compiled rules to a whole number from 0 to 2^62 - 1: the abstract game is
-            then traversed by rules, at full speed. With perfect recall, a state keeps a hash of each player's past.
+            the player's information. Alternatively, a Numba kernel ``bucket(parameters, table, view, player)`` that
+            maps the output `view` of `look` in the game's compiled rules to a whole number from 0 to 2^62 - 1. The
+            abstract game is then traversed by rules, at full speed. With perfect recall, a state keeps a hash of each
+            player's past.
         recall: ``"imperfect"`` or ``"perfect"``.
         key: A function like `bucket` whose result replaces the history of public actions.
 
     Raises:
         GameError: If the game cannot be loaded or does not define its public actions, a bucket is not hashable, varies
             between calls or depends on hidden information, or states of one information state have different legal
-            actions. The bucket is called at 1,000 sampled states at once, and at other states when they are needed.
+            actions. The bucket is called at 1,000 sampled states immediately, and at other states when they are needed.
         ConfigError: If an argument has the wrong type, or `bucket` is a kernel and the game has no compiled rules.
 
     Examples:
