@@ -182,8 +182,8 @@ def item(setting: Setting, name: str) -> Page:
     notes = [
         f"{' and '.join(texts)}, on the silent duel with m moments per player; `external` runs with `tree=rules`.",
         f"The table shows means over {SEEDS} seeds, with the smallest and the largest value. A run ends when NashConv "
-        "is at most the gap; it is computed each time the number of iterations has grown by a fifth. Entries that are "
-        "read only for this computation are not counted.",
+        "is at most the gap; it is computed after every increase of the number of iterations by a fifth. Entries that "
+        "are read only for this computation are not counted.",
     ]
     return Page(findings_of(name, rows), notes, about=about)
 
