@@ -278,7 +278,7 @@ def measured_regret(solver: Solver, iterations: int, gamma: float = 0.0) -> np.n
         R_i / W = (max over plans x of <sum of w_t g_t, x> - sum of w_t <g_t, x_t>) / W,   w_t = t^gamma, W = sum of w_t
 
     g_t is player i's exact gradient against the others' strategies at the time when i's gradient was estimated: with
-    alternating updates, the players before i have already been updated. x_t is i's strategy. For small games only,
+    alternating updates, the players before i have already been updated. x_t is i's strategy. The game must be small,
     since each iteration makes full traversals.
 
     Args:

@@ -55,7 +55,7 @@ usage: {0} COMMAND [ARGUMENTS] [--flags]
 commands:
 {1}
 
-{0} COMMAND --help explains a command; {0} --version prints the version.
+For help on a command, run {0} COMMAND --help. To print the version, run {0} --version.
 
 examples:
   {0} solve leduc_poker
@@ -137,7 +137,7 @@ def parser_of(verb: str) -> Parser:
     module = importlib.import_module(f"mccfr_plus.cli.{verb}")
     parser = Parser(verb, module.SUMMARY, module.NOTES)
     module.add_arguments(parser)
-    meaning = "Name or file of a module that registers games or components, to import first; may be repeated."
+    meaning = "Import this module, given by name or file, which registers games or components; may be repeated."
     parser.add_argument(
         "--import", dest="imports", metavar="MODULE", type=text, action="append", default=[], help=meaning
     )
@@ -205,7 +205,7 @@ def add_seed(group: Any, meaning: str) -> None:
 
 def add_json(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "--json", action="store_true", help="Also print the result as one JSON object on the last line."
+        "--json", action="store_true", help="Also print the result, as one JSON object on the last line."
     )
 
 

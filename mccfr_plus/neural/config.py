@@ -113,7 +113,8 @@ class NetworkConfig(Config):
     Args:
         hidden_layers: Widths; ``()`` for a linear model.
         learning_rate: Step size of Adam.
-        batch_size: Samples (with aggregated memory, information sets) per training step; all if there are no more.
+        batch_size: Number of samples (with aggregated memory, information sets) per training step; all if there are
+            fewer.
     """
 
     hidden_layers: tuple[int, ...] = (128, 128)
@@ -141,8 +142,8 @@ class AdvantageConfig(TrainingConfig):
     Args:
         traversals: Number of traversals per player and iteration.
         parallel_traversals: Number of traversals that run in parallel.
-        memory: ``"aggregated"``: the weighted mean of each information set's samples (compiled trees only).
-            ``"reservoir"``: a uniform sample of all samples, as in the papers.
+        memory: ``"aggregated"`` keeps the weighted mean of each information set's samples (compiled trees only).
+            ``"reservoir"`` keeps a uniform sample of all samples, as in the papers.
         memory_capacity: Maximum number of samples per player in a reservoir; without a tree, also of strategies.
         minimizer: ``"cfr"``: networks learn mean regrets, with weight t in iteration t. ``"dcfr+"`` and ``"pdcfr+"``:
             networks learn discounted regrets from one iteration's samples, without a memory; ``"pdcfr+"`` also

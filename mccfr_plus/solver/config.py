@@ -261,14 +261,16 @@ class SolverConfig:
         check_choice("tree", self.tree, TREES)
         check_choice("dtype", self.dtype, ("float64", "float32"))
         if self.symmetry and self.tree not in ("auto", "rules", "public"):
-            raise ConfigError(f"symmetry=True with tree={self.tree!r}: give tree='rules', or 'public' in poker.")
+            raise ConfigError(
+                f"symmetry=True does not work with tree={self.tree!r}: give 'rules', or 'public' in poker."
+            )
         if self.memory is not None:
             bytes_of(self.memory)
         check_choice("thread_mode", self.thread_mode, (DETERMINISTIC, FAST))
         check_threads(self.threads)
         cores = os.cpu_count() or 1
         if self.threads > cores:
-            logger.warning("threads=%s: this machine has %s cores, so more threads gain nothing.", self.threads, cores)
+            logger.warning("threads=%s: this machine has %s cores, so more threads do not help.", self.threads, cores)
         provided = self.estimator.provides | self.minimizer.provides | self.averaging.provides
         provided |= {needs.ALTERNATION} if self.alternating else set()
         if self.baseline is not None:
@@ -284,7 +286,7 @@ class SolverConfig:
         if is_shared and (self.averaging.kernel is not None or self.averaging.method not in ("auto", "exact", "last")):
             label = self._label("averaging")
             raise ConfigError(
-                f"{label} with threads={self.threads} on a public tree: give method='exact', or one thread."
+                f"{label} does not work with threads={self.threads} on a public tree: give method='exact' or threads=1."
             )
         return is_shared
 
@@ -325,7 +327,7 @@ class SolverConfig:
     def check_game(self, tree: Any) -> None:
         """Raises GameError or ConfigError if the components are wrong for a game."""
         if self.dtype != "float64" and needs.PUBLIC not in tree.provides:
-            raise ConfigError(f"dtype={self.dtype!r} on a {tree.kind} tree: give tree='public', or leave out dtype.")
+            raise ConfigError(f"dtype={self.dtype!r} needs a public tree: give tree='public', or leave out dtype.")
         for who, needed in self.parts().items():
             if needs.TWO_PLAYERS in needed and tree.num_players != 2:
                 raise ConfigError(
@@ -339,8 +341,8 @@ class SolverConfig:
         if not tree.perfect_recall:
             if self.threads > 1 and needs.DRAWS not in self.estimator.provides:
                 raise ConfigError(
-                    f"threads={self.threads} with {self._label('estimator')} on {tree.game}: with imperfect recall "
-                    "threads do not share a traversal. Give threads=1, or an estimator that samples."
+                    f"threads={self.threads} with {self._label('estimator')} on {tree.game}: with imperfect recall, "
+                    "threads cannot share a traversal. Give threads=1, or an estimator that samples."
                 )
             logger.info("%s has imperfect recall, so CFR has no guarantee.", tree.game.get_type().short_name)
             method = self.average_method(tree.num_players, False).mechanism

@@ -146,8 +146,8 @@ class LazyTree(ExpandingTree):
                         return
                     if max_depth is not None and state.move_number() > max_depth:
                         raise loading.WrongAnswerError(
-                            f"more than {max_depth} moves, which is more than its max_game_length and "
-                            "max_chance_nodes_in_history say"
+                            f"a history has more than {max_depth} moves, the limit according to max_game_length and "
+                            "max_chance_nodes_in_history"
                         )
                     if is_single:
                         last[thread] = node, state
@@ -283,7 +283,7 @@ class LazyTree(ExpandingTree):
         if len(found) > 1:
             raise GameError(
                 f"player {player} reaches the information state {info_state!r} after {len(found)} different pasts, "
-                f"and {self.game.get_type().short_name} does not tell them apart: there is no single infoset."
+                f"which {self.game.get_type().short_name} does not tell apart, so it is not a single infoset."
             )
         return int(found[0]) if len(found) else None
 

@@ -233,7 +233,7 @@ def test_full_by_rules_is_full_on_the_stored_tree():
     solver = Solver(tree.game, "full", "rm", tree="rules").run(6)
     np.testing.assert_allclose(strategy_of(tree, solver.average_policy()), stored.average_strategy(), atol=1e-9)
     assert solver.nash_conv() == pytest.approx(stored.nash_conv(), abs=1e-9)  # of the stored tree
-    with pytest.raises(ConfigError, match="threads do not share"):
+    with pytest.raises(ConfigError, match="threads cannot share"):
         Solver(tree.game, "full", "rm", tree="rules", threads=2)
 
 

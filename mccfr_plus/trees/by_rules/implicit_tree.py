@@ -115,7 +115,7 @@ class ImplicitTree(ExpandingTree):
         super().__init__(game, plan, shape, **stored)
         if self.max_slots < 1:
             few = f"memory={plan.limit / 1e6:,.0f}MB is too little for a game with {rules_game.most_actions:,} actions"
-            raise ConfigError(f"{few} that is traversed by rules: give more memory, or tree='lazy'.")
+            raise ConfigError(f"{few} that is traversed by rules: raise the limit, or give tree='lazy'.")
         self.node_capacity = _MOST_VISITS
         num_slots = plan.max_slots + sizes.num_players  # the last ones are empty sequences
         num_words = 0 if self._is_keyed else num_slots << _log_words_per_slot(rules_game)

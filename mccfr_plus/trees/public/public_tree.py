@@ -208,7 +208,7 @@ class PublicTree(Tree):
     def on_stored(self, strategy: np.ndarray) -> np.ndarray:
         """Returns a strategy by the slots of the stored tree. PolicyError if it has another for each order of cards."""
         if self.adds_order:
-            what = "depends on the order of later cards, which information states do not tell"
+            what = "may depend on the order of later cards, which information states do not contain"
             raise PolicyError(f"a policy of the public tree {what}: evaluate it there, or solve with tree='compiled'.")
         result = np.empty(self.num_slots)
         result[self.stored_slots] = strategy
