@@ -3,7 +3,6 @@
 A further built-in component is its own file and one line here.
 """
 
-import difflib
 import functools
 import inspect
 import logging
@@ -16,7 +15,7 @@ from typing import Any, Self, TypeVar
 
 from mccfr_plus import averages, estimators, minimizers
 from mccfr_plus.averages.average import AverageMethod, Mechanism, PowerAverage, mechanism_for, method_of
-from mccfr_plus.errors import ConfigError
+from mccfr_plus.errors import ConfigError, did_you_mean
 from mccfr_plus.estimators import Baseline, Estimator, traversal
 from mccfr_plus.estimators.traversal import ENTERS_OPPONENTS
 from mccfr_plus.evaluation.exact import require_zero_sum
@@ -128,9 +127,7 @@ def _component(what: str, spec: Any, kind: type[Component]) -> Component:
         raise ConfigError(f"{what}={spec!r}: give one of {allowed}, or a {kind.__name__} object.")
     name, has_parameters = spec.partition("(")[0].strip(), "(" in spec
     if name not in table:
-        near = difflib.get_close_matches(name, table, n=1)
-        hint = f" Did you mean {near[0]!r}?" if near else ""
-        raise ConfigError(f"{what}={spec!r} is not known.{hint} Give one of {allowed}.")
+        raise ConfigError(f"{what}={spec!r} is not known.{did_you_mean(name, table)} Give one of {allowed}.")
     try:
         return table[name](**parse_spec(spec).parameters) if has_parameters else table[name]()
     except SyntaxError:

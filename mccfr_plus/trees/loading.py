@@ -329,10 +329,7 @@ def record(game: pyspiel.Game, check_budget: _Check, progress: bool | None) -> t
 
 
 def _traverse(game: pyspiel.Game, path: list[list[Any]], check_budget: _Check, bar: tqdm) -> tuple:
-    """Returns the information states and the arguments of `flatten`.
-
-    `path` lists state, actions and number of actions taken of the inner nodes above.
-    """
+    """Returns information states and the arguments of `flatten`; `path` has state, actions, number of taken ones."""
     num_players, max_depth, kinds, payloads = game.num_players(), 0, array("b"), array("i")
     infosets: dict[tuple[int, str], int] = {}
     infoset_actions: list[list[int]] = []
