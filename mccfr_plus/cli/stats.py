@@ -1,11 +1,15 @@
 """`mccfr-plus stats`: the size of a game's tree, counted or estimated."""
 
 import argparse
+import math
 from typing import Any
 
 from mccfr_plus.cli import command
+from mccfr_plus.cli.command import UsageError
+from mccfr_plus.games.openspiel import compiled_rules
 from mccfr_plus.solver.choice import bytes_on_top, choose
 from mccfr_plus.trees.game_tree import compile_game
+from mccfr_plus.trees.loading import load_game
 from mccfr_plus.trees.size_estimate import CONFIDENCE, ESTIMATORS, Interval, SizeEstimate, as_text, estimate_size
 
 SUMMARY = "Count a game's histories, information sets and sequences, or estimate its size."
@@ -35,6 +39,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     meaning = "Number of histories that --estimate visits. Default: 100000."
     add("--sample_size", type=command.whole(1, 10**9), help=meaning)
     add("--seconds", type=command.positive, help="Time limit of --estimate.")
+    meaning = "With --estimate: also the number of histories with one representative per symmetry class of the board."
+    add("--symmetry", action="store_true", default=None, help=meaning)
     command.add_seed(parser, "Seed of --estimate.")
     command.add_json(parser)
 
@@ -44,7 +50,7 @@ def run(arguments: argparse.Namespace) -> None:
     if arguments.estimate:
         _estimate(arguments, {name: value for name, value in options.items() if value is not None})
     else:
-        command.refuse(arguments, tuple(options), "needs an estimate: give --estimate")
+        command.refuse(arguments, (*options, "symmetry"), "needs an estimate: give --estimate")
         _count(arguments)
 
 
@@ -79,14 +85,25 @@ def _count(arguments: argparse.Namespace) -> None:
 
 
 def _estimate(arguments: argparse.Namespace, options: dict[str, Any]) -> None:
+    symmetries = _num_symmetries(arguments.game) if arguments.symmetry else 1
     estimate = estimate_size(arguments.game, **options, progress=None)
     command.show_notes()
     config, _, reason = choose(arguments.game, {}, estimate=estimate)
     chosen = {"tree": config.tree, **config.describe(), "symmetry": config.symmetry, "reason": reason}
     recommendation = {name: chosen[name] for name in ("tree", "estimator", "minimizer", "symmetry", "reason")}
     _print_estimate(estimate, recommendation)
+    if arguments.symmetry:
+        about = as_text(estimate.histories.log10 - math.log10(symmetries))
+        print(f"With one representative per class of {symmetries} symmetries: about {about} histories.")
     if arguments.json:
         command.print_json({**estimate.as_dict(), "game": arguments.game, "recommendation": recommendation})
+
+
+def _num_symmetries(name: str) -> int:
+    rules = compiled_rules(load_game(name))
+    if rules is None or not rules.sizes.symmetries:
+        raise UsageError(f"--symmetry: {name} has no compiled rules that define symmetries; leave it out.")
+    return len(rules.sizes.symmetries)
 
 
 def _print_estimate(estimate: SizeEstimate, recommendation: dict[str, Any]) -> None:

@@ -1,6 +1,9 @@
 """`mccfr-plus stats`: counted sizes, and estimated ones."""
 
+import math
+
 import mccfr_plus
+from mccfr_plus.trees.size_estimate import as_text
 
 
 def test_counts(command):
@@ -26,3 +29,14 @@ def test_a_large_game_has_limits(command):
     assert histories["low"] < histories["log10"] < histories["high"]
     library = mccfr_plus.estimate_size("phantom_ttt", sample_size=10_000, seed=1)
     assert histories["log10"] == library.histories.log10
+
+
+def test_symmetries_divide_the_histories(command):
+    given = ("stats", "phantom_ttt", "--estimate", "--sample_size=2000", "--seed=1")
+    outcome = command(*given, "--symmetry", "--json")
+    about = as_text(outcome.json["histories"]["log10"] - math.log10(8))
+    assert f"With one representative per class of 8 symmetries: about {about} histories." in outcome.out
+    assert "per class" not in command(*given).out
+    refused = command("stats", "kuhn_poker", "--estimate", "--symmetry")
+    refused.assert_one_line_error("--symmetry: kuhn_poker has no compiled rules that define symmetries")
+    command("stats", "phantom_ttt", "--symmetry").assert_one_line_error("needs an estimate: give --estimate")
