@@ -32,9 +32,9 @@ from mccfr_plus.trees.needs import (
     PUBLIC,
     ZERO_SUM,
 )
-from mccfr_plus.trees.public.arrays import FIRST_END, LAST_END, OWNER, public_gradient
+from mccfr_plus.trees.public.arrays import FIRST_END, LAST_END, public_gradient
 from mccfr_plus.trees.public.sharing import list_part, refresh_part
-from mccfr_plus.trees.scratch import IS_PUBLIC, at, listed_infosets, note_touched, refresh_reach, scale_gradient, touch
+from mccfr_plus.trees.scratch import IS_PUBLIC, at, note_touched, refresh_reach, scale_gradient, touch
 
 USE_MATRIX = Constant("USE_MATRIX", True, "Whether the payoff matrix is used if there is one.")
 
@@ -55,11 +55,11 @@ def full_gradient(parameters, sampling_weights, tree, strategy, scratch, player)
 
 @inline_kernel
 def touch_all(tree, scratch, player):
-    """Lists the player's infosets, or those with rows in folded leaf tables. The list is the same every time."""
-    (infosets, begin, end), first = listed_infosets(tree, player), tree.infoset_range[player]
-    if end > begin and scratch.touched[at(first + end - begin - 1)]["num_actions"] == 0:  # not listed yet
+    """Lists the player's infosets. The list is the same every time."""
+    begin, end = tree.infoset_range[player], tree.infoset_range[player + 1]
+    if end > begin and scratch.touched[at(end - 1)]["num_actions"] == 0:  # not listed yet
         for infoset in range(begin, end):
-            record, touched = infosets[at(infoset)], scratch.touched[at(first + infoset - begin)]
+            record, touched = tree.infosets[at(infoset)], scratch.touched[at(infoset)]
             note_touched(touched, record["first_slot"], record["num_actions"], record["parent_slot"])
     scratch.num_touched[player] = end - begin
 
@@ -109,26 +109,24 @@ def exact_gradient(tree, reach, gradient, player):
     """
     if IS_PUBLIC():
         public_gradient(tree, reach, gradient, player)
-        return
-    _write_terms(tree, reach, gradient, player, 0, 1)
-    _add_rows(tree, reach, gradient, tree.leaf_range[player], tree.leaf_range[player + 1])
+    else:
+        _write_terms(tree, reach, gradient, player, 0, 1)
+        _add_rows(tree, reach, gradient, tree.leaf_range[player], tree.leaf_range[player + 1])
 
 
 @inline_kernel
 def shared_full_gradient(parameters, sampling_weights, tree, strategy, scratch, player):
     """Writes the thread's share of what `full_gradient` writes, and lists its part of the infosets. See `parts`."""
-    team, counts = numba.carray(pointer(tree.expansion[TEAM]), (1, ROW), np.int64), scratch.counts[0]
+    team, thread = numba.carray(pointer(tree.expansion[TEAM]), (1, ROW), np.int64), scratch.counts[0]["thread"]
     for each in range(2):
         refresh_part(tree, strategy, scratch, each)
     wait(team)
-    _write_terms(tree, scratch.reach, scratch.gradient, player, counts["thread"], team[0, SIZE])
+    _write_terms(tree, scratch.reach, scratch.gradient, player, thread, team[0, SIZE])
     wait(team)
-    for segment in tree.segments:
-        if segment[OWNER] == counts["thread"]:
-            first, last = segment[FIRST_END + 2 * player], segment[LAST_END + 2 * player]
-            _add_rows(tree, scratch.reach, scratch.gradient, first, last)
-    list_part(tree, scratch, player, counts["thread"], 0)
-    counts["nodes_touched"] += len(tree.nodes) if counts["thread"] == 0 else 0
+    first, last = FIRST_END + 2 * player, LAST_END + 2 * player
+    _add_rows(tree, scratch.reach, scratch.gradient, tree.segments[thread + 1, first], tree.segments[thread + 1, last])
+    list_part(tree, scratch, player, thread, 0)
+    scratch.counts[0]["nodes_touched"] += len(tree.nodes) if thread == 0 else 0
 
 
 @inline_kernel
@@ -201,7 +199,7 @@ def _write_rows(gradient, row, first, sum_0, sum_1, sum_2, sum_3):
 def against_best_response(parameters, sampling_weights, tree, strategy, scratch, player):
     """Writes the player's gradient against the other's best response. `scratch` is modified in place."""
     other, reach, gradient = 1 - player, scratch.reach, scratch.gradient
-    infosets, begin, end = listed_infosets(tree, other)
+    infosets, begin, end = tree.infosets, tree.infoset_range[other], tree.infoset_range[other + 1]
     refresh_reach(tree, strategy, scratch, player)
     exact_gradient(tree, reach, gradient, other)
     for infoset in range(end - 1, begin - 1, -1):

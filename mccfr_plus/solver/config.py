@@ -284,8 +284,7 @@ class SolverConfig:
         is_shared = self.is_team and needs.RULES not in tree.provides and needs.DRAWS not in self.estimator.provides
         if is_shared and tree.num_players != 2:
             raise ConfigError(
-                f"threads={self.threads} with {self._label('estimator')} on the stored tree of {tree.num_players} "
-                "players: give tree='rules', or one thread."
+                f"threads={self.threads} with {tree.num_players} players: give tree='rules' or one thread."
             )
         if is_shared and (self.averaging.kernel is not None or self.averaging.method not in ("auto", "exact", "last")):
             label = self._label("averaging")

@@ -61,8 +61,7 @@ class Engine:
         # Folded tables leave out sums of infosets that play uniformly, which OpenSpiel's solvers show.
         folded = DIFFERENCES in minimizer.provides and config.averaging.method != "per_history"
         self._arrays, self._expansion = tree.arrays_to_run_on(estimator.needs_leaves, folded)
-        has_parts = config.shares_parts(tree) and PUBLIC not in tree.provides
-        if has_parts:
+        if has_parts := config.shares_parts(tree) and PUBLIC not in tree.provides:
             self._arrays = in_parts(self._arrays, config.threads)
         with_values = config.baseline is not None or NO_VALUES not in estimator.provides
         self.tables, row = minimizer.tables(tree), minimizer.row_of_ones

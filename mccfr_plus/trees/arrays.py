@@ -59,7 +59,7 @@ class TreeArrays(NamedTuple):
     infosets: np.ndarray  # [num_infosets] INFOSET
     infoset_range: np.ndarray  # [num_players + 1] int64: infosets of player p are range[p] .. range[p+1] - 1
     slot_range: np.ndarray  # [num_players + 1] int64, the same for slots
-    listed: np.ndarray = _no(0, INFOSET)  # [any] INFOSET: those with rows in folded leaf tables, player by player
+    listed: np.ndarray = _no(0, INFOSET)  # [any] INFOSET: those with rows in the leaf tables, player by player
     listed_range: np.ndarray = _no(1, np.int64)  # [num_players + 1]: the same as `infoset_range` for `listed`
     leaf_range: np.ndarray = _no(1, np.int64)  # [num_players + 1] int64, the same for blocks; see `flattening`
     leaf_start: np.ndarray = _no(1, np.int64)  # [num_blocks + 1]: entries of block b are start[b] .. start[b+1] - 1

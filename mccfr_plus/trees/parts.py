@@ -7,40 +7,33 @@ Terms, rows and sums of the average are shared equally, whatever their part: rea
 import numpy as np
 
 from mccfr_plus.kernels.compile import kernel
-from mccfr_plus.trees.arrays import TreeArrays
-from mccfr_plus.trees.public.arrays import FIRST, FIRST_END, FIRST_SLOT, OWNER, TOP
+from mccfr_plus.trees.arrays import TreeArrays, read_only
+from mccfr_plus.trees.public.arrays import FIRST, FIRST_END, FIRST_SLOT, LAST, LAST_END, LAST_SLOT, OWNER, TOP
 from mccfr_plus.trees.scratch import at
 
 _PIECES = 16  # of a part, at least, so that parts differ by a few percent
 
 
 def in_parts(arrays: TreeArrays, threads: int) -> TreeArrays:
-    """Returns the arrays with `segments`, as those of a public tree; `infosets` are those listed, part by part."""
-    infosets, ranges = arrays.infosets, arrays.infoset_range
-    if len(arrays.listed):
-        infosets, ranges = arrays.listed, arrays.listed_range
-    size, owners = int(arrays.slot_range[-1]) + 2, np.empty(len(infosets), np.int64)
-    segments = np.zeros((threads + 1, arrays.segments.shape[1]), np.int64)
-    segments[:, OWNER] = np.arange(TOP, threads)
+    """Returns the arrays with infosets part by part, and with `segments`: the top and a row of shares per thread."""
+    infosets, segments = arrays.infosets, np.zeros((threads + 1, arrays.segments.shape[1]), np.int64)
+    size, owners, numbers = int(arrays.slot_range[-1]) + 2, np.empty(len(infosets), np.int64), np.arange(threads + 1)
+    segments[:, OWNER] = numbers + TOP
     for player in range(2):
-        (begin, end), (first, last) = ranges[player:][:2].tolist(), arrays.leaf_range[player:][:2].tolist()
+        ranges = arrays.infoset_range, arrays.slot_range, arrays.leaf_range
+        (begin, end), (first_slot, last_slot), (first, last) = (each[player : player + 2].tolist() for each in ranges)
         _deal(infosets, begin, end, size - 2 + player, threads, np.zeros(size, np.int64), np.full(size, TOP), owners)
-        infoset_cuts = begin + np.searchsorted(np.sort(owners[begin:end]), np.arange(TOP, threads + 1))
-        first_slot, last_slot = arrays.slot_range[player:][:2].tolist()
-        slot_cuts = np.linspace(first_slot, last_slot, threads + 1, dtype=np.int64)
+        cuts = begin + np.searchsorted(np.sort(owners[begin:end]), np.append(numbers + TOP, threads))
+        slots = first_slot + (last_slot - first_slot) * numbers // threads
         starts = arrays.leaf_start[first : last + 1]
-        block_cuts = first + np.searchsorted(starts, np.linspace(starts[0], starts[-1], threads + 1))
-        block_cuts[-1] = last  # the last blocks may be empty
-        for rows, column, cuts in (
-            (segments, FIRST, infoset_cuts),
-            (segments[1:], FIRST_SLOT, slot_cuts),
-            (segments[1:], FIRST_END, block_cuts),
-        ):
-            rows[:, column + 2 * player], rows[:, column + 2 * player + 1] = cuts[:-1], cuts[1:]
+        blocks = first + np.searchsorted(starts, starts[0] + (starts[-1] - starts[0]) * numbers // threads)
+        blocks[-1] = last  # the last ones may be empty
+        own = segments[:, 2 * player :]
+        own[:, FIRST], own[:, LAST] = cuts[:-1], cuts[1:]
+        own[1:, FIRST_SLOT], own[1:, LAST_SLOT] = slots[:-1], slots[1:]
+        own[1:, FIRST_END], own[1:, LAST_END] = blocks[:-1], blocks[1:]
     infosets = infosets[np.lexsort((owners, infosets["player"]))]
-    for array in (infosets, segments):
-        array.flags.writeable = False
-    return arrays._replace(infosets=infosets, infoset_range=ranges, listed=arrays.listed[:0], segments=segments)
+    return arrays._replace(infosets=read_only(infosets), segments=read_only(segments))
 
 
 @kernel
