@@ -39,7 +39,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     meaning = "Number of histories that --estimate visits. Default: 100000."
     add("--sample_size", type=command.whole(1, 10**9), help=meaning)
     add("--seconds", type=command.positive, help="Time limit of --estimate.")
-    meaning = "With --estimate: also the number of histories with one representative per symmetry class of the board."
+    meaning = "With --estimate, also show the number of histories if symmetric ones are counted once."
     add("--symmetry", action="store_true", default=None, help=meaning)
     command.add_seed(parser, "Seed of --estimate.")
     command.add_json(parser)
