@@ -19,7 +19,7 @@ import numpy as np
 import pyspiel
 from tqdm.auto import tqdm
 
-import mccfr_plus.games  # noqa: F401 - registers this package's games
+import mccfr_plus.games  # registers this package's games
 from mccfr_plus.errors import GameError, MccfrPlusError, shortened
 from mccfr_plus.games.openspiel import TURN_BASED
 from mccfr_plus.games.rules import CHANCE, TERMINAL
@@ -182,6 +182,8 @@ def without_places(message: str) -> str:
 
 def action_name(game: pyspiel.Game, player: int, action: int) -> str:
     """Returns what OpenSpiel calls an action, or its number where that depends on the state."""
+    if isinstance(game, mccfr_plus.games.PyspielGame):
+        return game.rules_game.action_text(player, action)
     try:
         name = game.action_to_string(player, action)
     except (RuntimeError, AttributeError):

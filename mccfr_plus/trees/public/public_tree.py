@@ -255,7 +255,10 @@ class PublicTree(Tree):
 
 
 def predict(rules: RulesGame, num_leaves: float) -> Prediction | None:
-    """Returns about how large a public tree is, by the game's number of leaves; None if the game is not public."""
+    """Returns about how large a public tree is, or None if the game is seen not to be public.
+
+    `num_leaves` is the game's number of terminal nodes, which poker counts itself.
+    """
     if rules.sizes.num_players != 2 or rules.sizes.max_chance_nodes == 0:  # hands are dealt
         return None
     if rules.deal is not None:
@@ -269,7 +272,7 @@ def predict(rules: RulesGame, num_leaves: float) -> Prediction | None:
     dense = ends[changes["ends"][:, 0, MATRIX] >= 0]
     products = 2.0 * dense[:, :, HANDS].prod(1, dtype=float).sum() + len(changes["change"])
     slots, infosets = (float(counts[begin : begin + 2].sum()) for begin in (histories.SLOTS, histories.INFOSETS))
-    return Prediction(scale * slots, scale * infosets, scale * products)
+    return Prediction(scale * slots, scale * infosets, scale * products, num_leaves)
 
 
 def _folded(keys: np.ndarray) -> np.ndarray:
