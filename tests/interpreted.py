@@ -15,11 +15,11 @@ import numba
 import numpy as np
 
 from mccfr_plus.checks.sampler import plain
+from mccfr_plus.kernels.barrier import SPINS
 from mccfr_plus.kernels.compile import source_of
 from mccfr_plus.kernels.intrinsics import call_yield, pointer
 from mccfr_plus.kernels.slots import bind
 from mccfr_plus.solver import engine
-from mccfr_plus.solver.loop import SPINS
 from mccfr_plus.trees.by_rules import rows, successors
 from mccfr_plus.trees.public import builder, histories
 

@@ -228,10 +228,12 @@ def tree_for(game: pyspiel.Game | str | GameTree, config: SolverConfig) -> Tree:
     if public is not None or config.who_needs(PUBLIC):
         if (config.symmetry and public is not None) or config.tree not in ("auto", "public"):
             raise ConfigError(
-                f"tree={config.tree!r}, symmetry={config.symmetry} on a public tree: leave out both options."
+                f"tree={config.tree!r} and symmetry={config.symmetry} do not fit the given public tree: leave out both."
             )
         if reason := config.who_needs(HISTORIES, NODES):
-            raise ConfigError(f"tree='public' with {reason}, which needs all histories: use tree='compiled'.")
+            raise ConfigError(
+                f"tree='public' does not work with {reason}, which needs all histories: use tree='compiled'."
+            )
         if public is None:
             _require_memory(compiled_rules(load_game(game)), config)
         tree: Any = public or PublicTree(game, config.symmetry)
@@ -239,7 +241,7 @@ def tree_for(game: pyspiel.Game | str | GameTree, config: SolverConfig) -> Tree:
     if (tree := given_tree(game)) is not None:
         if config.symmetry or config.tree in ("lazy", "rules"):
             option = "symmetry=True" if config.symmetry else f"tree={config.tree!r}"
-            raise ConfigError(f"{option} with a compiled tree: pass the game instead of its tree.")
+            raise ConfigError(f"{option} does not work with a compiled tree: pass the game instead of its tree.")
         return tree
     given, game = game, load_game(game)
     kind, tree, _ = _kind_and_tree(game, config, config)
@@ -266,9 +268,11 @@ def _kind_and_tree(
     kind = "rules" if config.symmetry else config.tree
     reason = config.who_needs(HISTORIES, NODES if kind == "rules" else INFOSETS)
     if kind == "rules" and reason:
-        raise ConfigError(f"tree='rules' with {reason}, which needs stored histories: use tree='compiled'.")
+        raise ConfigError(
+            f"tree='rules' does not work with {reason}, which needs stored histories: use tree='compiled'."
+        )
     if kind == "lazy" and reason:
-        raise ConfigError(f"tree='lazy' with {reason}, which needs the whole tree: use tree='compiled'.")
+        raise ConfigError(f"tree='lazy' does not work with {reason}, which needs the whole tree: use tree='compiled'.")
     if kind in ("lazy", "rules"):
         return kind, None, ""
     tree = None
