@@ -114,7 +114,8 @@ def _parsed(text: str) -> tuple[str, str, Any]:
     elif full_name in ESTIMATORS:
         estimator = f"{full_name}({', '.join(f'{key}={value}' for key, value in parameters.items())})"
     else:
-        raise ConfigError(f"unknown name {full_name!r}.{did_you_mean(full_name, KNOWN)} Give one of {', '.join(KNOWN)}.")
+        hint = did_you_mean(full_name, KNOWN)
+        raise ConfigError(f"unknown name {full_name!r}.{hint} Give one of {', '.join(KNOWN)}.")
     return OURS, "", SolverConfig.from_specs(estimator, **options)
 
 
