@@ -107,9 +107,6 @@ def test_iterates_are_those_of_the_stored_tree_but_where_regrets_cancel(name, mi
     assert name.startswith("liars_dice") or np.abs(np.subtract(*averages)).max() < 1e-10
 
 
-EACH = 5  # of so many components one is compiled by default
-
-
 @pytest.mark.parametrize("minimizer", MINIMIZERS)
 def test_every_minimizer_runs(minimizer, interpreted_loops):
     options = {"alternating": len(minimizer) % 2 == 0}
@@ -129,13 +126,13 @@ def test_every_average_runs(estimator, averaging, interpreted_loops):
     assert mccfr_plus.nash_conv("leduc_poker", solver.average_policy()) == pytest.approx(solver.nash_conv(), abs=1e-12)
 
 
-COMPONENTS = [("full", minimizer, None) for minimizer in MINIMIZERS] + [(first, "rm", last) for first, last in PAIRS]
+COMPONENTS = enumerate(
+    [*(("full", each, None) for each in MINIMIZERS), *((first, "rm", last) for first, last in PAIRS)]
+)
 
 
 @pytest.mark.parametrize(
-    "components",
-    [pytest.param(c, marks=pytest.mark.slow if i % EACH else ()) for i, c in enumerate(COMPONENTS)],
-    ids=str,
+    "components", [pytest.param(c, marks=pytest.mark.slow if i % 5 else ()) for i, c in COMPONENTS]
 )
 def test_compiled_loops_give_the_bits_of_python(components, request):
     compiled = Solver(public_tree("leduc_poker"), *components, seed=1).run(3)
@@ -147,7 +144,7 @@ def test_compiled_loops_give_the_bits_of_python(components, request):
 
 @pytest.mark.parametrize("name", GAMES)
 def test_evaluations_are_those_of_pyspiel(name):
-    solver = Solver(name, "full", "rm+", tree="public").run(10)
+    solver = Solver(public_tree(name), "full", "rm+").run(10)
     policy = solver.average_policy()
     table = policy.to_pyspiel()
     if not name.startswith(("liars_dice", "nl_holdem_buckets")):  # of which pyspiel takes long
@@ -254,12 +251,6 @@ def test_other_games_are_refused_with_a_reason(name, reason):
     with pytest.raises(GameError, match=reason) as refused:
         Solver(name, "full", "rm", tree="public")
     assert "Use tree='compiled'" in str(refused.value)
-
-
-@pytest.mark.parametrize("estimator", ["external", "outcome", "chance", "full(traversal=True)", "best_response"])
-def test_other_estimators_are_refused(estimator):
-    with pytest.raises(ConfigError, match=r"tree='public' does not work with estimator=|no kernel for public trees"):
-        Solver("kuhn_poker", estimator, tree="public")
 
 
 def test_options_that_do_not_go_together():
