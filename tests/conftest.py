@@ -104,7 +104,7 @@ def interpreted_public_trees(monkeypatch):
     from mccfr_plus.trees.public import builder, histories
 
     def traversal_of(rules, compiled=builder._traversal_of):
-        if rules.start.py_func.__module__.endswith(("liars_dice", "nl_holdem_buckets")):
+        if rules.returns.py_func.__module__.endswith(("liars_dice", "nl_holdem_buckets")):
             return compiled(rules)
         return interpreted(bind(histories.traverse, rows.kernels_of(rules)))
 
