@@ -50,7 +50,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     command.add_seed(parser, "Seed of chance and of the policy's actions.")
     meaning = f"Time for solving the game if no POLICY is given. Default: {_SECONDS:g}."
     add("--seconds", type=command.positive, help=meaning)
-    meaning = "Before each of its moves, let the policy solve the current subgame again (maxmargin) for this time."
+    meaning = "Seconds per move in which the policy solves the current subgame again, by maxmargin. Default: no search."
     add("--search", metavar="SECONDS", type=command.positive, help=meaning)
     meaning = "Number of actions before search begins. By default, it begins after the first public chance outcome."
     add("--search_start", metavar="N", type=command.whole(), help=meaning)

@@ -71,7 +71,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add(
         "--alternating",
         action=argparse.BooleanOptionalAction,
-        help="Update players in turn. Default: whenever possible.",
+        help="Update players in turn, which is the default whenever possible.",
     )
     meaning = (
         f"Solve with neural networks (pip install 'mccfr_plus[neural]'): {', '.join(ALGORITHMS)}. Write settings in "

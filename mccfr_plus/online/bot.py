@@ -145,8 +145,8 @@ class OnlineOutcomeSampling(pyspiel.Bot):
     def step(self, state: pyspiel.State) -> int:
         """Returns an action for the bot's player, and records it until the end of the game.
 
-        Reads only the player's information state and legal actions. Raises GameError if the information state occurs
-        twice in this game, or after other actions of the player than before.
+        The bot reads only the player's information state and legal actions. Raises GameError if the information state
+        occurs twice in this game, or is reached by different actions of the player than before.
         """
         actions = state.legal_actions(self._player)
         if not actions:

@@ -154,7 +154,7 @@ class KeyedPolicy(JointTablePolicy):
         The policy must come from ``tree="rules"``. Entries that are not part of an information state are ignored.
         """
         if not isinstance(self.keys, RulesKeys):
-            raise PolicyError(f"a policy with {self.keys.kind!r} keys has no views: solve with tree='rules'.")
+            raise PolicyError(f"{self.keys.kind!r} keys cannot be looked up by views: solve with tree='rules'.")
         return self.keys.row_of([self._row(key, player) for key in self.keys.of_view(np.array(view, np.int64))])
 
     def _row(self, key: tuple[int, int], player: int) -> dict[int, float] | None:

@@ -50,7 +50,7 @@ class Blueprint:
             raise ConfigError(f"a blueprint of type {type(policy).__name__} does not name its game: give game=...")
         self.tree: PublicTree = given_public_tree(game) or PublicTree(own if game is None else game)
         if self.tree.game.get_type().utility != pyspiel.GameType.Utility.ZERO_SUM:
-            raise GameError(f"{self.tree.game} is not a zero-sum game: subgame solving needs a zero-sum game.")
+            raise GameError(f"subgame solving needs a zero-sum game, and {self.tree.game} is not one.")
         self.outside = np.zeros(self.tree.num_slots, bool)  # actions that the blueprint's game lacks
         if own is None or str(own) == str(self.tree.game) or is_abstraction(own, self.tree.game):
             self.strategy = strategy_of(self.tree, policy)

@@ -123,7 +123,7 @@ def resolve(
     elif (left := seconds - (time.perf_counter() - begin)) > 0:
         solver.run(seconds=left)
     if not solver.iterations:
-        raise BudgetError(f"seconds={seconds:g}: no time for a single iteration of the subgame: give more time.")
+        raise BudgetError(f"seconds={seconds:g} is too short for a single iteration of the subgame: give more time.")
     strategy, opponent, inside = solver.average_strategy(), 1 - player, list[np.ndarray]()
     for slots, end in zip(subgame.slots, game.arrays.slot_range[1:].tolist(), strict=True):
         inside.append(strategy[end - (slots.stop - slots.start) : end])
