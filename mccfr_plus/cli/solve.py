@@ -226,7 +226,7 @@ def _distributed_solver(
     components = {name: options[name] for name in _COMPONENTS if name in options}
     traversals, rest = divmod(options["batch"], num_batches)
     if rest:
-        raise UsageError(f"--batch={options['batch']}: with --cluster give a multiple of {num_batches}.")
+        raise UsageError(f"--batch={options['batch']}: with --cluster, give a multiple of {num_batches}.")
     SolverConfig.from_specs(**components, batch=options["batch"])  # for its errors, before a long compilation
     tree = compile_game(arguments.game, progress=command.progress_of(arguments))
     command.show_notes()
