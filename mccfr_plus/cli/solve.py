@@ -35,12 +35,12 @@ SUMMARY = "Compute an approximate equilibrium of a game."
 
 NOTES = """
 A tabular solver combines an estimator, which decides which histories a traversal visits, a minimizer, which computes
-the next strategy from regrets, and an average; see docs/background. Write parameters in parentheses, as in
---estimator="outcome(epsilon=0.3)".
+the next strategy from regrets, and an average; see docs/background. Write parameters in parentheses, for
+example --estimator="outcome(epsilon=0.3)".
 
 The run ends when it reaches the first of its limits; without a limit, it ends after ten seconds. If Ctrl-C or SIGTERM
-ends it early, the result so far is still printed and written. With --resume, the same command continues the run of
---checkpoint, and the result is bitwise identical to that of an uninterrupted run. Limits apply to the whole run; the
+ends it early, the result so far is still printed and written. With --resume, the same command continues the run of the
+checkpoint, and the result is bitwise identical to that of an uninterrupted run. Limits apply to the whole run; the
 components and the seed come from the checkpoint.
 """
 

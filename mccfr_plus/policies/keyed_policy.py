@@ -121,8 +121,8 @@ class KeyedPolicy(JointTablePolicy):
         if not is_first.all():
             table = _merged(table, is_first, np.ones(len(order)) if masses is None else masses()[order])
             logger.warning(
-                "%s has imperfect recall: where several pasts of a player lead to one information state, the policy plays "
-                "the mean over these pasts, without a guarantee.",
+                "%s has imperfect recall: where several pasts of a player lead to one information state, the policy "
+                "plays the mean over these pasts, without a guarantee.",
                 tree.game.get_type().short_name,
             )
         return cls(tree.game, table, tree.keys)
