@@ -103,9 +103,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--workers", type=command.whole(1, 10_000), help=meaning)
     add = parser.add_argument_group("files and output").add_argument
     add("--policy_out", help="Write the average policy to this .npz file.")
-    add("--checkpoint", help="Write the state of the run to this file, so that --resume can continue it.")
+    add("--checkpoint", help="Write the run's state to this file; --resume continues it.")
     add("--checkpoint_interval", type=command.duration, help="Time between checkpoints, such as 90s. Default: 60s.")
-    add("--resume", action="store_true", help="Continue the run whose state is in the file --checkpoint.")
+    add("--resume", action="store_true", help="Continue the run in the file given by --checkpoint.")
     meaning = "Append iterations, nodes_touched, seconds and exploitability of each evaluation to this file, as JSON."
     add("--log", help=meaning)
     meaning = "Time between evaluations, such as 0.5s or 5m. Default: 1s with --log; without it, none are made."
