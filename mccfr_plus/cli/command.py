@@ -22,7 +22,7 @@ from typing import Any, NoReturn
 import pyspiel
 from tqdm.auto import tqdm
 
-from mccfr_plus.errors import CheckpointError, ConfigError, MccfrPlusError, PolicyFileError
+from mccfr_plus.errors import CheckpointError, ConfigError, MccfrPlusError, PolicyFileError, did_you_mean
 from mccfr_plus.files.checkpoint import read_header
 from mccfr_plus.kernels.compile import is_no_notice
 from mccfr_plus.kernels.interrupts import SIGNALS
@@ -79,9 +79,6 @@ class Parser(argparse.ArgumentParser):
 
     def parse(self, arguments: list[str]) -> argparse.Namespace:
         """Returns the parsed arguments; flags and others may come in any order."""
-        for argument in arguments:
-            if argument.startswith("--") and argument.endswith("=--"):  # argparse would drop the value
-                self.error(f"argument {argument.removesuffix('=--')}: '--' is not a value")
         found, unknown = self.parse_known_intermixed_args(arguments)
         if not unknown:
             return found
@@ -152,8 +149,7 @@ def _run(argv: list[str]) -> None:
     elif argv[0] == "--version":
         print(f"{PROGRAM} {importlib.metadata.version('mccfr_plus')}")
     elif argv[0] not in VERBS:
-        near = get_close_matches(argv[0], VERBS, n=1)
-        hint = f" Did you mean {near[0]!r}?" if near else ""
+        hint = did_you_mean(argv[0], VERBS)
         raise UsageError(f"unknown command {argv[0]!r}.{hint} Give one of {', '.join(VERBS)}. See {PROGRAM} --help.")
     else:
         _run_verb(*argv)

@@ -15,8 +15,7 @@ from mccfr_plus.display import data_frame
 from mccfr_plus.errors import ConfigError, PolicyFileError
 from mccfr_plus.evaluation.strategies import strategy_of
 from mccfr_plus.files.atomic_write import atomic_write, require_new
-from mccfr_plus.policies.keyed_policy import KeyedPolicy
-from mccfr_plus.policies.table import TreePolicy
+from mccfr_plus.policies.table import JointTablePolicy, TreePolicy
 from mccfr_plus.trees.gambit import write_efg
 from mccfr_plus.trees.game_tree import compile_game
 from mccfr_plus.trees.loading import load_game
@@ -76,7 +75,7 @@ def run(arguments: argparse.Namespace) -> None:
 def _columns(name: str, source: str) -> dict[str, list]:
     """Returns the policy's columns as Python's own numbers and texts."""
     policy = command.read_without_tree(source, load_game(name))
-    if not isinstance(policy, KeyedPolicy):
+    if not isinstance(policy, JointTablePolicy):
         tree = compile_game(name)
         policy = TreePolicy(tree, strategy_of(tree, policy or command.read_policy(source, tree.game, tree)))
     columns = policy.to_table().columns()

@@ -1,7 +1,6 @@
 """Algorithms of comparisons, ours, neural, OpenSpiel's, and of factories, and their solvers."""
 
 import contextlib
-import difflib
 import functools
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -12,7 +11,7 @@ import numpy as np
 import pyspiel
 
 from mccfr_plus import neural
-from mccfr_plus.errors import ConfigError, GameError, MccfrPlusError
+from mccfr_plus.errors import ConfigError, GameError, MccfrPlusError, did_you_mean
 from mccfr_plus.estimators import Full
 from mccfr_plus.evaluation.by_rules import evaluate_by_rules
 from mccfr_plus.evaluation.exact import Evaluation, evaluate_strategy
@@ -115,8 +114,7 @@ def _parsed(text: str) -> tuple[str, str, Any]:
     elif full_name in ESTIMATORS:
         estimator = f"{full_name}({', '.join(f'{key}={value}' for key, value in parameters.items())})"
     else:
-        near = difflib.get_close_matches(full_name, KNOWN, n=1)
-        hint = f" Did you mean {near[0]!r}?" if near else ""
+        hint = did_you_mean(full_name, KNOWN)
         raise ConfigError(f"unknown name {full_name!r}.{hint} Give one of {', '.join(KNOWN)}.")
     return OURS, "", SolverConfig.from_specs(estimator, **options)
 

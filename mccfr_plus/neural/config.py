@@ -1,14 +1,13 @@
 """Settings of neural solvers: frozen dataclasses, checked when they are built."""
 
 import dataclasses
-import difflib
 import functools
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Annotated, Any, Literal, Self, TypeAlias, get_args, get_origin, get_type_hints
 
-from mccfr_plus.errors import ConfigError
+from mccfr_plus.errors import ConfigError, did_you_mean
 from mccfr_plus.parameters import LARGEST, check_choice, check_number, check_switch, check_whole
 from mccfr_plus.solver.config import check_threads
 
@@ -94,9 +93,8 @@ class Config:
         known, kinds, changes = self.as_dict(), get_type_hints(type(self)), dict[str, Any]()
         for name, value in settings.items():
             if name not in known:
-                hint = "".join(f" Did you mean {near!r}?" for near in difflib.get_close_matches(name, known, n=1))
-                names = ", ".join(known)
-                raise ConfigError(f"{type(self).__name__} has no setting {name!r}.{hint} Give one of {names}.")
+                said = f"{type(self).__name__} has no setting {name!r}.{did_you_mean(name, known)}"
+                raise ConfigError(f"{said} Give one of {', '.join(known)}.")
             outer, _, inner = name.partition(".")
             if inner:
                 changes[outer] = changes.get(outer, getattr(self, outer)).changed({inner: value})

@@ -29,8 +29,7 @@ _SLACK = 1.05  # of the plan: what checkpoints may take, as processes differ by 
 class ExpandingTree(Tree):
     """A game whose infosets are numbered when they are first visited; it belongs to one solver.
 
-    Its arrays have room for all that the plan allows; what was never written takes no memory. The subclass has some of
-    them, ``stored``.
+    Its arrays have room for all that the plan allows, which takes no memory; the subclass makes those in ``stored``.
     """
 
     keys: Keys

@@ -112,10 +112,7 @@ class LazyTree(ExpandingTree):
         return strategy
 
     def _new_answer(self, check_depth: bool, is_single: bool) -> Callable[[int, int], None]:
-        """Returns the callback of `expansion.EXPAND`, which takes a node and a thread.
-
-        It is one function with everything in local names, because it runs once per new node.
-        """
+        """Returns the callback of `expansion.EXPAND`: one function with all in local names, as it runs per new node."""
         max_depth = self.shape.max_depth if check_depth else None
         fields, parents, last = self._fields, self._parents, self._last
         slot_actions, outcome_actions = self._slot_actions, self._outcome_actions

@@ -37,6 +37,7 @@ MATRICES = list(STARTS)[:-1]
 MORE_ACTIONS = {TURN.format("100%"): (TURN.format("0.5 1"), 1), POKER.format("fcpa"): (POKER.format("fchpa"), "chance")}
 SAFE = ("resolve", "maxmargin", "reach")
 public_tree = functools.cache(PublicTree)
+pytestmark = pytest.mark.usefixtures("interpreted_public_trees")
 
 
 def blueprint_of(name, seed=1, zeros=0.0):

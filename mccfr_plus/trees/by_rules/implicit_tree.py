@@ -93,8 +93,7 @@ def _inlined(rule: Any) -> Any:
 class ImplicitTree(ExpandingTree):
     """A game that is traversed by its compiled rules, and whose infosets are numbered when they are first visited.
 
-    With `symmetry`, an infoset stands for all that symmetries turn into it; see `frames`. `threads` make one gradient
-    together.
+    With `symmetry`, an infoset stands for its symmetry class; see `frames`. `threads` make one gradient together.
     """
 
     kind = "rules"
