@@ -1,10 +1,11 @@
-"""A blueprint for heads-up no-limit hold'em: 20 big blinds, four rounds, fold, call, pot or all-in, buckets of hands.
+"""Computes a blueprint for heads-up no-limit hold'em with 20 big blinds, where hands are in buckets and bets are few.
 
 python examples/holdem_blueprint.py --seconds=900 --estimators=external,average_strategy --out=blueprint.png
 
-Solves the game of buckets by MCCFR. After each of --looks parts of the run, the average strategy plays the real game
-against one that always calls, uniform play and a blueprint of fewer buckets, and a local best response bounds its
-exploitability from below. Payoffs are in thousandths of a big blind per hand (mbb), with 95 % intervals.
+MCCFR solves the game of buckets, in which players fold, call, bet the pot or go all-in. After each of --looks parts of
+the run, the average strategy plays the real game against a player that always calls, against uniform play and against a
+blueprint with fewer buckets, and a local best response gives a lower bound on its exploitability. Payoffs are in
+thousandths of a big blind per hand (mbb), with 95 % intervals.
 """
 
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Subgame solving after a blueprint: exact exploitability of each method, beside the least that its trunk allows.
+"""Compares methods of subgame solving: exact exploitability, and the lowest that the blueprint's first part allows.
 
 python examples/search.py --game="leduc_ranks(ranks=13)" --blueprint_iterations=30
 """
