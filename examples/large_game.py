@@ -3,8 +3,8 @@
 python examples/large_game.py --game=phantom_ttt --seconds=600 --memory=4GB --threads=2 --checkpoint=phantom.checkpoint
 
 After each of --looks equal parts of the run, the program prints a lower bound on the exploitability: the payoff of
-local best responses in sampled games. The exploitability is higher, by an unknown amount. If you start the program again with
-the same --checkpoint, it continues the run for another --seconds.
+local best responses in sampled games. The exploitability is higher, by an unknown amount. If you start the program
+again with the same --checkpoint, it continues the run for another --seconds.
 """
 
 from pathlib import Path

@@ -3,7 +3,8 @@
 python examples/online_play.py --game=leduc_poker --opponent=learner --games=100000
 
 At logarithmically spaced numbers of games, the program prints the average payoff and the regret, that is, the
-additional payoff per game of the best fixed strategy in hindsight over the strategies that were played, including exploration.
+additional payoff per game of the best fixed strategy in hindsight over the strategies that were played, including
+exploration.
 """
 
 import numpy as np
