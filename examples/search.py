@@ -1,7 +1,10 @@
 """Subgame solving after a blueprint: exact exploitability of each method, beside the least that its trunk allows.
 
 python examples/search.py --game="leduc_ranks(ranks=13)" --blueprint_iterations=30
+python examples/search.py --game=kuhn_poker --start=1
 """
+
+import sys
 
 from absl import app, flags
 
@@ -15,6 +18,13 @@ _ITERATIONS = flags.DEFINE_integer("iterations", 1000, "Iterations for each subg
 
 
 def main(_):
+    try:
+        print_methods()
+    except mccfr_plus.MccfrPlusError as error:  # such as a game without a public tree
+        sys.exit(f"error: {error}")
+
+
+def print_methods():
     start = int(_START.value) if _START.value.isdigit() else _START.value
     solver = mccfr_plus.Solver(_GAME.value, "full", "rm+", tree="public").run(_BLUEPRINT.value)
     blueprint = solver.average_policy()

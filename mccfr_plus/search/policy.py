@@ -36,7 +36,8 @@ class SearchPolicy(TreePolicy):
             `Blueprint`. Default: the game of the blueprint.
         start: Where subgames begin: after so many actions, or ``"chance"``: after the first public outcome of chance.
         method: ``"unsafe"``, ``"resolve"``, ``"maxmargin"`` or ``"reach"``; see `gadget`.
-        iterations: Iterations of full traversals per subgame and player.
+        iterations: Iterations of full traversals per subgame and player. After few of them, such as 10, even a safe
+            method can make the policy more exploitable than the blueprint, by at most `Certificate.excess`.
         seconds: Wall-clock seconds per move instead of `iterations`, for play: the policy then depends on the machine.
         minimizer: The minimizer that solves subgames.
 
