@@ -28,9 +28,12 @@ def print_methods():
     start = int(_START.value) if _START.value.isdigit() else _START.value
     solver = mccfr_plus.Solver(_GAME.value, "full", "rm+", tree="public").run(_BLUEPRINT.value)
     blueprint = solver.average_policy()
+    policies = {
+        method: search.SearchPolicy(blueprint, _GAME.value, start, method, iterations=_ITERATIONS.value)
+        for method in search.METHODS
+    }
     print("method     blueprint    search     least    error   share of the gap closed")
-    for method in search.METHODS:
-        policy = search.SearchPolicy(blueprint, _GAME.value, start, method, iterations=_ITERATIONS.value)
+    for method, policy in policies.items():
         found = search.certify(policy)
         numbers = found.blueprint, found.exploitability, found.attained, found.error
         print(f"{method:10}" + "".join(f"{number:10.5f}" for number in numbers) + f"   {found.share:8.0%}")

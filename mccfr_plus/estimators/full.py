@@ -5,16 +5,21 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+import numba
+import numpy as np
+
 from mccfr_plus.estimators.estimator import Estimator
 from mccfr_plus.estimators.traversal import ALL_CHANCE, ALL_OPPONENTS, PRUNE, traversal
+from mccfr_plus.kernels.barrier import ROW, SIZE, wait
 from mccfr_plus.kernels.compile import inline_kernel
+from mccfr_plus.kernels.intrinsics import pointer
 from mccfr_plus.kernels.slots import Constant, bind
 from mccfr_plus.parameters import switch
 from mccfr_plus.trees.arrays import BLOCK
 from mccfr_plus.trees.by_rules.histories import traverse_histories
 from mccfr_plus.trees.by_rules.payoff_matrix import add_products, set_reach
 from mccfr_plus.trees.by_rules.rows import MATRIX, NUM_HISTORIES, THREADS
-from mccfr_plus.trees.expansion import NUM_INFOSETS
+from mccfr_plus.trees.expansion import NUM_INFOSETS, TEAM
 from mccfr_plus.trees.needs import (
     ALTERNATION,
     EXACT_GRADIENTS,
@@ -27,8 +32,9 @@ from mccfr_plus.trees.needs import (
     PUBLIC,
     ZERO_SUM,
 )
-from mccfr_plus.trees.public.arrays import public_gradient
-from mccfr_plus.trees.scratch import IS_PUBLIC, at, listed_infosets, note_touched, refresh_reach, scale_gradient, touch
+from mccfr_plus.trees.public.arrays import FIRST_END, LAST_END, public_gradient
+from mccfr_plus.trees.public.sharing import list_part, refresh_part
+from mccfr_plus.trees.scratch import IS_PUBLIC, at, note_touched, refresh_reach, scale_gradient, touch
 
 USE_MATRIX = Constant("USE_MATRIX", True, "Whether the payoff matrix is used if there is one.")
 
@@ -49,11 +55,11 @@ def full_gradient(parameters, sampling_weights, tree, strategy, scratch, player)
 
 @inline_kernel
 def touch_all(tree, scratch, player):
-    """Lists the player's infosets, or those with rows in folded leaf tables. The list is the same every time."""
-    (infosets, begin, end), first = listed_infosets(tree, player), tree.infoset_range[player]
-    if end > begin and scratch.touched[at(first + end - begin - 1)]["num_actions"] == 0:  # not listed yet
+    """Lists the player's infosets. The list is the same every time."""
+    begin, end = tree.infoset_range[player], tree.infoset_range[player + 1]
+    if end > begin and scratch.touched[at(end - 1)]["num_actions"] == 0:  # not listed yet
         for infoset in range(begin, end):
-            record, touched = infosets[at(infoset)], scratch.touched[at(first + infoset - begin)]
+            record, touched = tree.infosets[at(infoset)], scratch.touched[at(infoset)]
             note_touched(touched, record["first_slot"], record["num_actions"], record["parent_slot"])
     scratch.num_touched[player] = end - begin
 
@@ -103,35 +109,61 @@ def exact_gradient(tree, reach, gradient, player):
     """
     if IS_PUBLIC():
         public_gradient(tree, reach, gradient, player)
-    elif len(tree.leaf_term) > 0:
-        _write_terms(tree, reach, gradient, player)
-        _add_terms(tree, gradient, player)
     else:
-        _multiply_entries(tree, reach, gradient, player)
+        _write_terms(tree, reach, gradient, player, 0, 1)
+        _add_rows(tree, reach, gradient, tree.leaf_range[player], tree.leaf_range[player + 1])
 
 
 @inline_kernel
-def _write_terms(tree, reach, gradient, player):
-    """Writes values times the reach of all other players behind the gradient, which is modified in place."""
-    others, value, place = tree.leaf_others, tree.leaf_value, tree.slot_range[-1] + len(tree.slot_range)
-    begin, end, num_others = tree.term_range[player], tree.term_range[player + 1], len(tree.slot_range) - 2
+def shared_full_gradient(parameters, sampling_weights, tree, strategy, scratch, player):
+    """Writes the thread's share of what `full_gradient` writes, and lists its part of the infosets. See `parts`."""
+    team, thread = numba.carray(pointer(tree.expansion[TEAM]), (1, ROW), np.int64), scratch.counts[0]["thread"]
+    for each in range(2):
+        refresh_part(tree, strategy, scratch, each)
+    wait(team)
+    _write_terms(tree, scratch.reach, scratch.gradient, player, thread, team[0, SIZE])
+    wait(team)
+    first, last = FIRST_END + 2 * player, LAST_END + 2 * player
+    _add_rows(tree, scratch.reach, scratch.gradient, tree.segments[thread + 1, first], tree.segments[thread + 1, last])
+    list_part(tree, scratch, player, thread, 0)
+    scratch.counts[0]["nodes_touched"] += len(tree.nodes) if thread == 0 else 0
+
+
+@inline_kernel
+def _write_terms(tree, reach, gradient, player, share, shares):
+    """Writes a share of the terms behind the gradient, which is modified in place; nothing if entries are the terms."""
+    if len(tree.leaf_term) == 0:
+        return
+    first, num_others = tree.term_range[player], len(tree.slot_range) - 2
+    count, others, value = tree.term_range[player + 1] - first, tree.leaf_others, tree.leaf_value
+    begin, end = first + count * share // shares, first + count * (share + 1) // shares
+    place = tree.slot_range[-1] + len(tree.slot_range) - first
     if num_others == 1:
         for term in range(begin, end):
-            gradient[at(place + term - begin)] = value[at(term)] * reach[at(others[at(term)])]
+            gradient[at(place + term)] = value[at(term)] * reach[at(others[at(term)])]
     else:
         for term in range(begin, end):
             product = value[at(term)]
             for other in range(term * num_others, (term + 1) * num_others):
                 product *= reach[at(others[at(other)])]
-            gradient[at(place + term - begin)] = product
+            gradient[at(place + term)] = product
 
 
 @inline_kernel
-def _add_terms(tree, gradient, player):
+def _add_rows(tree, reach, gradient, first, last):
+    """Adds up the terms of the rows of blocks first .. last - 1. `gradient` is modified in place."""
+    if len(tree.leaf_term) > 0:
+        _add_terms(tree, gradient, first, last)
+    else:
+        _multiply_entries(tree, reach, gradient, first, last)
+
+
+@inline_kernel
+def _add_terms(tree, gradient, first, last):
     """Adds up the terms of each row, four rows at a time. `gradient` is modified in place."""
     start, row, terms = tree.leaf_start, tree.leaf_row, tree.leaf_term
     place = tree.slot_range[-1] + len(tree.slot_range)
-    for block in range(tree.leaf_range[player], tree.leaf_range[player + 1]):
+    for block in range(first, last):
         sum_0, sum_1, sum_2, sum_3 = 0.0, 0.0, 0.0, 0.0
         for entry in range(start[at(block)], start[at(block + 1)], BLOCK):
             sum_0 += gradient[at(place + terms[at(entry)])]
@@ -142,10 +174,10 @@ def _add_terms(tree, gradient, player):
 
 
 @inline_kernel
-def _multiply_entries(tree, reach, gradient, player):
+def _multiply_entries(tree, reach, gradient, first, last):
     """Writes (sparse matrix) x (the other player's reach), four rows at a time, where each entry is a term."""
     start, row, others, value = tree.leaf_start, tree.leaf_row, tree.leaf_others, tree.leaf_value
-    for block in range(tree.leaf_range[player], tree.leaf_range[player + 1]):
+    for block in range(first, last):
         sum_0, sum_1, sum_2, sum_3 = 0.0, 0.0, 0.0, 0.0
         for entry in range(start[at(block)], start[at(block + 1)], BLOCK):
             sum_0 += value[at(entry)] * reach[at(others[at(entry)])]
@@ -167,7 +199,7 @@ def _write_rows(gradient, row, first, sum_0, sum_1, sum_2, sum_3):
 def against_best_response(parameters, sampling_weights, tree, strategy, scratch, player):
     """Writes the player's gradient against the other's best response. `scratch` is modified in place."""
     other, reach, gradient = 1 - player, scratch.reach, scratch.gradient
-    infosets, begin, end = listed_infosets(tree, other)
+    infosets, begin, end = tree.infosets, tree.infoset_range[other], tree.infoset_range[other + 1]
     refresh_reach(tree, strategy, scratch, player)
     exact_gradient(tree, reach, gradient, other)
     for infoset in range(end - 1, begin - 1, -1):
@@ -193,13 +225,15 @@ class Full(Estimator):
     """Full traversals: the exact gradient over all chance outcomes and all actions.
 
     With regret matching, this is CFR (Zinkevich et al. 2007); with RM+ and a linear average, CFR+ (Tammelin et al.
-    2015). By default, the sequence form's matrix gives the gradient without a traversal, several times as fast. For
-    minimizers that provide `DIFFERENCES`, it omits constants of information sets, which do not change regrets.
+    2015). By default, the gradient is computed by the sequence form's matrix, which is several times as fast as a
+    traversal. For minimizers that provide `DIFFERENCES`, it omits constants of information sets, which do not change
+    regrets.
 
     Args:
         traversal: Whether to traverse the tree, as in the papers. The result differs from the matrix's by rounding.
         pruning: Whether to traverse the tree but skip histories that the other players do not reach (Lanctot et al.
-            2009, section 5). It is bitwise identical to `traversal`; `nodes_touched` counts the histories visited.
+            2009, section 5). The result is bitwise identical to that of `traversal`; `nodes_touched` counts the
+            histories visited.
 
     Examples:
         >>> mccfr_plus.Solver("kuhn_poker", mccfr_plus.Full()).run(200).exploitability() < 0.4
@@ -245,8 +279,9 @@ class Full(Estimator):
 class BestResponseOpponent(Estimator):
     """The exact gradient against the other player's best response; with regret matching, CFR-BR (Johanson et al. 2012).
 
-    For two-player zero-sum games. Both players learn, each against best responses. A player's average strategy, and
-    with high probability also its late strategies, approaches the least exploitable strategy on its information sets.
+    The game must be a two-player zero-sum game. Both players learn, each against best responses. A player's average
+    strategy, and with high probability also each of its late strategies, approaches the least exploitable strategy on
+    the player's information sets.
 
     Examples:
         >>> mccfr_plus.Solver("kuhn_poker", "best_response", "rm+").run(1000).exploitability() < 0.01

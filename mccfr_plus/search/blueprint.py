@@ -67,7 +67,9 @@ class Blueprint:
             self._take_over(*self.own)
         self.subgames = outermost(self.tree, self._beginnings(start))
         if not self.subgames:
-            raise ConfigError(f"start={start!r}: {self.tree.game} has no decision there. Give a number of actions.")
+            raise ConfigError(
+                f"start={start!r}: {self.tree.game} has no decision there. Give another number of actions."
+            )
         self.reach = self._reach()
         self.respond = bind(_respond, self.tree.bindings, partial=True)
         self._first_values = [self.values(player) for player in range(2)]
@@ -88,8 +90,8 @@ class Blueprint:
             found += row.keys() <= set(actions)
         if found < own.num_infosets:
             raise GameError(
-                f"{tree.game} has {found:,} of the {own.num_infosets:,} information states of the blueprint's game "
-                f"{own.game} with all of their actions: it must have all of them, and may have more."
+                f"{tree.game} has only {found:,} of the {own.num_infosets:,} information states of the blueprint's "
+                f"game {own.game} with all of their actions: give a game that has all of them; it may have more."
             )
 
     def _beginnings(self, start: int | str) -> np.ndarray:
@@ -106,8 +108,8 @@ class Blueprint:
             for index, child in enumerate(children(self.tree, node)):
                 if self.outside[first + index] and not is_decision[child]:
                     raise GameError(
-                        f"{self.tree.game} has an action that the blueprint's game lacks and that no decision follows: "
-                        "there is no answer to it."
+                        f"{self.tree.game} has an action that the blueprint's game lacks and that no decision follows, "
+                        "so search cannot respond to it: use a blueprint whose game has this action."
                     )
                 begins[child] |= self.outside[first + index]
         return np.flatnonzero(begins & is_decision)

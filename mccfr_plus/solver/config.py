@@ -3,7 +3,6 @@
 A further built-in component is its own file and one line here.
 """
 
-import difflib
 import functools
 import inspect
 import logging
@@ -16,8 +15,9 @@ from typing import Any, Self, TypeVar
 
 from mccfr_plus import averages, estimators, minimizers
 from mccfr_plus.averages.average import AverageMethod, Mechanism, PowerAverage, mechanism_for, method_of
-from mccfr_plus.errors import ConfigError
+from mccfr_plus.errors import ConfigError, did_you_mean
 from mccfr_plus.estimators import Baseline, Estimator, traversal
+from mccfr_plus.estimators.full import shared_full_gradient
 from mccfr_plus.estimators.traversal import ENTERS_OPPONENTS
 from mccfr_plus.evaluation.exact import require_zero_sum
 from mccfr_plus.kernels.slots import Bindings, bind
@@ -28,7 +28,7 @@ from mccfr_plus.solver import loop
 from mccfr_plus.specs import parse_spec
 from mccfr_plus.trees import needs
 from mccfr_plus.trees.public.sharing import accumulate_part, shared_gradient
-from mccfr_plus.trees.scratch import FIRST_NODE, IS_LAZY, TIED
+from mccfr_plus.trees.scratch import FIRST_NODE, IS_LAZY, IS_PUBLIC, TIED
 
 logger = logging.getLogger("mccfr_plus")
 
@@ -128,9 +128,7 @@ def _component(what: str, spec: Any, kind: type[Component]) -> Component:
         raise ConfigError(f"{what}={spec!r}: give one of {allowed}, or a {kind.__name__} object.")
     name, has_parameters = spec.partition("(")[0].strip(), "(" in spec
     if name not in table:
-        near = difflib.get_close_matches(name, table, n=1)
-        hint = f" Did you mean {near[0]!r}?" if near else ""
-        raise ConfigError(f"{what}={spec!r} is not known.{hint} Give one of {allowed}.")
+        raise ConfigError(f"{what}={spec!r} is not known.{did_you_mean(name, table)} Give one of {allowed}.")
     try:
         return table[name](**parse_spec(spec).parameters) if has_parameters else table[name]()
     except SyntaxError:
@@ -182,8 +180,8 @@ def _literal(value: Any) -> str:
 MESSAGES = {
     needs.DRAWS: (
         "estimator",
-        "it does not sample, so all its gradients would be equal: use a sampling estimator. Several threads need "
-        "tree='rules' or tree='public' with thread_mode='deterministic', where they share one gradient.",
+        "it does not sample, so all its gradients would be equal: use a sampling estimator. Several threads share one "
+        "gradient of full with thread_mode='deterministic'.",
     ),
     needs.GRADIENTS: (
         "estimator",
@@ -261,14 +259,16 @@ class SolverConfig:
         check_choice("tree", self.tree, TREES)
         check_choice("dtype", self.dtype, ("float64", "float32"))
         if self.symmetry and self.tree not in ("auto", "rules", "public"):
-            raise ConfigError(f"symmetry=True with tree={self.tree!r}: give tree='rules', or 'public' in poker.")
+            raise ConfigError(
+                f"symmetry=True does not work with tree={self.tree!r}: give 'rules', or 'public' in poker."
+            )
         if self.memory is not None:
             bytes_of(self.memory)
         check_choice("thread_mode", self.thread_mode, (DETERMINISTIC, FAST))
         check_threads(self.threads)
         cores = os.cpu_count() or 1
         if self.threads > cores:
-            logger.warning("threads=%s: this machine has %s cores, so more threads gain nothing.", self.threads, cores)
+            logger.warning("threads=%s: this machine has %s cores, so more threads do not help.", self.threads, cores)
         provided = self.estimator.provides | self.minimizer.provides | self.averaging.provides
         provided |= {needs.ALTERNATION} if self.alternating else set()
         if self.baseline is not None:
@@ -280,17 +280,22 @@ class SolverConfig:
 
     def shares_parts(self, tree: Any) -> bool:
         """Whether each thread averages and updates its own part of a tree; ConfigError if the average cannot be so."""
-        is_shared = self.is_team and needs.PUBLIC in tree.provides and needs.DRAWS not in self.estimator.provides
+        is_shared = self.is_team and needs.RULES not in tree.provides and needs.DRAWS not in self.estimator.provides
+        if is_shared and tree.num_players != 2:
+            raise ConfigError(
+                f"threads={self.threads} with {tree.num_players} players: give tree='rules' or one thread."
+            )
         if is_shared and (self.averaging.kernel is not None or self.averaging.method not in ("auto", "exact", "last")):
             label = self._label("averaging")
             raise ConfigError(
-                f"{label} with threads={self.threads} on a public tree: give method='exact', or one thread."
+                f"{label} does not work with threads={self.threads} on one gradient: give method='exact' or threads=1."
             )
         return is_shared
 
     def parts(self) -> dict[str, frozenset[str]]:
         """Returns the needs of each component and option, by its name in messages."""
-        shares_gradient = self.is_team and (self.symmetry or self.tree in ("rules", "public"))
+        has_parts = needs.PUBLIC in self.estimator.provides and self.tree in ("auto", "compiled")
+        shares_gradient = self.is_team and (has_parts or self.symmetry or self.tree in ("rules", "public"))
         of_threads = {needs.DRAWS} if self.threads > 1 and not shares_gradient else set()
         adds_all = self.averaging.method == "exact" and needs.DRAWS in self.estimator.provides
         of_baseline = {needs.DRAWS, needs.NO_VALUES, needs.ONE_PLAYER, needs.BASELINES, needs.NODES}
@@ -325,7 +330,7 @@ class SolverConfig:
     def check_game(self, tree: Any) -> None:
         """Raises GameError or ConfigError if the components are wrong for a game."""
         if self.dtype != "float64" and needs.PUBLIC not in tree.provides:
-            raise ConfigError(f"dtype={self.dtype!r} on a {tree.kind} tree: give tree='public', or leave out dtype.")
+            raise ConfigError(f"dtype={self.dtype!r} needs a public tree: give tree='public', or leave out dtype.")
         for who, needed in self.parts().items():
             if needs.TWO_PLAYERS in needed and tree.num_players != 2:
                 raise ConfigError(
@@ -339,8 +344,8 @@ class SolverConfig:
         if not tree.perfect_recall:
             if self.threads > 1 and needs.DRAWS not in self.estimator.provides:
                 raise ConfigError(
-                    f"threads={self.threads} with {self._label('estimator')} on {tree.game}: with imperfect recall "
-                    "threads do not share a traversal. Give threads=1, or an estimator that samples."
+                    f"threads={self.threads} with {self._label('estimator')} on {tree.game}: with imperfect recall, "
+                    "threads cannot share a traversal. Give threads=1, or an estimator that samples."
                 )
             logger.info("%s has imperfect recall, so CFR has no guarantee.", tree.game.get_type().short_name)
             method = self.average_method(tree.num_players, False).mechanism
@@ -420,8 +425,9 @@ def composed(
     if FIRST_NODE in tree_slots:  # the game is not stored
         tree_slots = {**tree_slots, traversal.DRAW_AT_CHANCE: traversal.draw_listed_outcome}
     estimator, list_visit = config.estimator, average.list_visit
+    share_of_gradient = shared_gradient if IS_PUBLIC in tree_slots else shared_full_gradient
     components = {
-        loop.ESTIMATE: bind(shared_gradient, tree_slots, partial=True)
+        loop.ESTIMATE: bind(share_of_gradient, tree_slots, partial=True)
         if shared
         else estimate_with(estimator, config.baseline, list_visit=list_visit, tree_slots=tree_slots),
         loop.MINIMIZE: bind(minimize_with(config.minimizer), tree_slots, partial=True),
@@ -432,7 +438,7 @@ def composed(
         loop.UPDATE_ALL_PLAYERS: estimator.update_all_players,
         loop.TEAM: config.is_team,
         loop.MAY_END: may_end,
-        **{slot: tree_slots.get(slot, False) for slot in (TIED, IS_LAZY)},
+        **{slot: tree_slots.get(slot, False) for slot in (TIED, IS_LAZY, IS_PUBLIC)},
     }
     if shared:
         components[loop.MINIMIZE] = bind(minimize, {UPDATE_INFOSET: config.minimizer.kernel})

@@ -16,10 +16,12 @@ from mccfr_plus.evaluation.by_rules import RulesEvaluator, TraversalInterrupted
 from mccfr_plus.evaluation.exact import normalize
 from mccfr_plus.evaluation.strategies import sampling_strategy_of
 from mccfr_plus.kernels.interrupts import deferred_signals
+from mccfr_plus.kernels.intrinsics import address_of
 from mccfr_plus.solver.config import SolverConfig, composed
 from mccfr_plus.solver.loop import IS_TOO_LONG, MOST_LISTED, NO_TEAM, Settings, State, loop, new_team
-from mccfr_plus.trees.expansion import EXPANDING, FULL, INTERRUPTED, LIST_FULL, STATUS, interrupt
-from mccfr_plus.trees.needs import DIFFERENCES, HISTORIES, INFOSETS, NO_VALUES, RULES
+from mccfr_plus.trees.expansion import EXPANDING, FULL, INTERRUPTED, LIST_FULL, STATUS, TEAM, interrupt
+from mccfr_plus.trees.needs import DIFFERENCES, HISTORIES, INFOSETS, NO_VALUES, PUBLIC, RULES
+from mccfr_plus.trees.parts import in_parts
 from mccfr_plus.trees.scratch import Scratch, new_scratch
 from mccfr_plus.trees.tree import Sizes
 
@@ -59,6 +61,8 @@ class Engine:
         # Folded tables leave out sums of infosets that play uniformly, which OpenSpiel's solvers show.
         folded = DIFFERENCES in minimizer.provides and config.averaging.method != "per_history"
         self._arrays, self._expansion = tree.arrays_to_run_on(estimator.needs_leaves, folded)
+        if has_parts := config.shares_parts(tree) and PUBLIC not in tree.provides:
+            self._arrays = in_parts(self._arrays, config.threads)
         with_values = config.baseline is not None or NO_VALUES not in estimator.provides
         self.tables, row = minimizer.tables(tree), minimizer.row_of_ones
         self.strategy = tree.attach(
@@ -87,7 +91,10 @@ class Engine:
         self.scratches: list[Scratch] = []
         for thread in range(config.threads):
             rng, seen = rngs[thread : thread + 1].copy(), self.scratches[0].seen if thread else None
-            self.scratches.append(new_scratch(self._arrays, tree.shape, rng, thread=thread, seen=seen, **options))
+            scratch = new_scratch(self._arrays, tree.shape, rng, thread=thread, seen=seen, **options)
+            if has_parts and thread > 0:
+                scratch = scratch._replace(gradient=self.scratches[0].gradient, reach=self.scratches[0].reach)
+            self.scratches.append(scratch)
         self.parameters = [np.array(minimizer.parameters(), np.float64) for _ in self.scratches]
 
     def _bind(self) -> None:
@@ -98,6 +105,8 @@ class Engine:
         self.run = composed(loop, config, self.average_method, tree_slots=tree.bindings, may_end=may_end, shared=shared)
         state = State(self.strategy, self.tables, self.average)
         self._team = team = new_team(self.scratches) if config.is_team else NO_TEAM
+        if shared:
+            self._expansion[TEAM] = address_of(team)
         settings = map(self._settings, self.parameters)
         self._arguments = [(self._arrays, state, *each, team) for each in zip(self.scratches, settings, strict=True)]
         self._only = None if may_end or config.threads > 1 else self._arguments[0]
@@ -238,14 +247,14 @@ class Engine:
             what = (
                 f"batch={self.config.batch}: a thread's traversals of one gradient visit over {MOST_LISTED:,} histories"
             )
-            raise ConfigError(f"{what}, which the average must list: give a smaller batch.")
+            raise ConfigError(f"{what}, more than the average can list: give a smaller batch.")
         if INFOSETS not in tree.provides and tree.game.max_game_length() >= _MANY_MOVES:
             infosets = tree.found_infosets
             first = infosets["first_slot"][infosets["parent_slot"] >= tree.slot_capacity]
             if not np.isfinite(self.tables[:, first]).all():  # values are passed up to the first infosets
                 raise GameError(
-                    f"{tree.game}: a sampled history is so unlikely, below 1e-300, that regrets overflow. Use external "
-                    "sampling or a larger epsilon."
+                    f"{tree.game}: a sampled history has a probability below 1e-300, so regrets overflow. Use "
+                    "external sampling or a larger epsilon."
                 )
 
     @property

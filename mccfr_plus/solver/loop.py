@@ -11,16 +11,9 @@ import numba
 import numpy as np
 
 from mccfr_plus.averages.average import add_listed, add_visits
+from mccfr_plus.kernels.barrier import ROW, SIZE, YIELD, wait
 from mccfr_plus.kernels.compile import inline_kernel, kernel
-from mccfr_plus.kernels.intrinsics import (
-    add_word,
-    address_of,
-    call_yield,
-    load_word,
-    pointer,
-    publish_word,
-    yield_address,
-)
+from mccfr_plus.kernels.intrinsics import address_of, load_word, pointer, yield_address
 from mccfr_plus.kernels.slots import Constant, optional_slot, required_slot
 from mccfr_plus.trees.expansion import EXPANDING, STATUS
 from mccfr_plus.trees.public.arrays import TOP
@@ -90,52 +83,27 @@ def ACCUMULATE(tree, strategy, average, scratch, player, weight):
 
 # --- threads that make one gradient together ---
 
-# A team is an array with a row for all, and one per thread; words that threads write together are a cache line apart.
-# Entries of the first row:
-SIZE = 0  # number of threads
+# Further entries of a team's first row:
 IS_WHOLE = 1  # whether the first thread has found the gradient whole and added it up
-YIELD = 2  # address of the system's function that lets another thread run, or 0
 IS_TOO_LONG = 3  # whether a thread has listed more than `MOST_LISTED` visits
-ARRIVED = 8  # threads waiting at the barrier
-ROUND = 16  # how often all have passed it
-_ROW = 24
 
 # Entries of the threads' rows: addresses of arrays of their scratches, and the length of the list of visits.
 _GRADIENT, _TOUCHED, _NUM_TOUCHED, _BEHIND, _VISITS, _COUNTS, _NUM_VISITS = range(7)
 
-SPINS = Constant("SPINS", 4000, "Looks at the barrier before another thread may run: some microseconds.")
-
 MOST_LISTED = 1 << 26  # visits of a batch, after which its thread begins no further traversal
 
-NO_TEAM = np.zeros((0, _ROW), np.int64)  # where each thread makes gradients of its own
+NO_TEAM = np.zeros((0, ROW), np.int64)  # where each thread makes gradients of its own
 
 
 def new_team(scratches: Sequence[Scratch]) -> np.ndarray:
-    """Returns the array of a team, ``[threads + 1, _ROW]`` int64; the scratches must live as long as it."""
-    team = np.zeros((len(scratches) + 1, _ROW), np.int64)
+    """Returns the array of a team, ``[threads + 1, ROW]`` int64; the scratches must live as long as it."""
+    team = np.zeros((len(scratches) + 1, ROW), np.int64)
     team[0, SIZE], team[0, YIELD] = len(scratches), yield_address()
     for row, scratch in zip(team[1:], scratches, strict=True):
         arrays = scratch.gradient, scratch.touched, scratch.num_touched, scratch.behind, scratch.visits
         row[:_NUM_VISITS] = [address_of(array) for array in (*arrays, scratch.counts)]
         row[_NUM_VISITS] = len(scratch.visits)
     return team
-
-
-@kernel
-def wait(team):
-    """Waits until all threads of the team have come here."""
-    words = team[0]
-    size, round_ = words[SIZE], load_word(words, ROUND)
-    if add_word(words, ARRIVED, 1) == size - 1:
-        publish_word(words, ARRIVED, 0)
-        publish_word(words, ROUND, round_ + 1)
-        return
-    spins = 0
-    while load_word(words, ROUND) == round_:
-        spins += 1
-        if spins >= SPINS() and words[YIELD] != 0:
-            spins = 0
-            call_yield(words[YIELD])
 
 
 @kernel
@@ -175,6 +143,7 @@ def update_shared(tree, state, scratch, team, player, iteration, parameters):
                 list_part(tree, scratch, player, TOP, listed)
             PREPARE_PART(tree, state.strategy, state.tables, scratch, player, iteration, parameters)
             scratch.num_touched[player] = listed
+            wait(team)
         elif is_leader:
             for thread in range(1, team[0, SIZE]):
                 move_tops(tree, scratch, player, team[thread + 1, _GRADIENT], len(scratch.gradient))

@@ -34,8 +34,8 @@ ANSWER_WIDTH, NUM_NODES, MAX_NODES, NUM_INFOSETS, MAX_INFOSETS, MAX_SLOTS = rang
 # bytes of one of each, and the limit of all together; the length of the table, a power of 2,
 NODE_COST, INFOSET_COST, SLOT_COST, PAYOFF_COST, OUTCOME_COST, MAX_COST, TABLE_SIZE = range(19, 26)
 # rows of payoffs and chance events in use; a node with other actions than its infoset; whether infosets are tied (there
-# is imperfect recall). `NUM_SLOTS` is the last entry.
-NUM_PAYOFFS, NUM_OUTCOMES, CONFLICT_NODE, CONFLICT_INFOSET, HAS_TIES = range(26, NUM_SLOTS)
+# is imperfect recall); and, in any tree, the address of the team of threads. `NUM_SLOTS` is the last entry.
+NUM_PAYOFFS, NUM_OUTCOMES, CONFLICT_NODE, CONFLICT_INFOSET, HAS_TIES, TEAM = range(26, NUM_SLOTS)
 
 # Values of STATUS. All but the first end a traversal. `LIST_FULL`: a gradient has no room for more tied infosets.
 EXPANDING, FAILED, FULL, ACTIONS_DIFFER, INTERRUPTED, LIST_FULL, ABSENT_MINDED = range(7)
@@ -96,10 +96,7 @@ def unlock(expansion):
 @optional_slot
 @kernel
 def EXPAND(expansion, node, thread):
-    """Expands an unvisited node. Returns whether it is expanded now; if not, the traversal must end.
-
-    The arrays that ``expansion`` points at are modified in place.
-    """
+    """Expands an unvisited node, and modifies the tree in place. Returns False if traversals must end."""
     if expansion[CALLBACK] == 0 or load_word(expansion, STATUS) != EXPANDING:
         return False
     width, tables = expansion[ANSWER_WIDTH], tables_of(expansion)

@@ -198,7 +198,7 @@ def with_leaves(arrays: TreeArrays, max_depth: int, *, folded: bool = False) -> 
         others, values = (tuple(map(np.ndarray.__getitem__, each, terms)) for each in (others, values))
         terms = ()
     tables = {
-        "listed": listed if folded else listed[:0],
+        "listed": listed,
         "listed_range": listed_range,
         "leaf_range": np.cumsum([0, *map(len, lengths)]),
         "leaf_start": np.append(0, np.cumsum(np.concatenate(lengths))),

@@ -335,9 +335,8 @@ def note_touched(touched, first, count, parent):
 def enter(tree, scratch, player, first, count, parent, stamp):
     """Puts an infoset of the player on the touched list at its first entry for this gradient.
 
-    Returns whether it did, and the infoset's first slot in the gradient. If it did, the caller must set the gradient of
-    the `count` slots from there to 0. `parent` is the slot of the gradient of the player's last action before the
-    infoset, and `stamp` is ``scratch.counts[0]["stamp"]``.
+    Returns whether it did, and the infoset's first slot in the gradient, of which the caller then sets `count` slots
+    to 0. `parent` is the slot of the player's last action before, `stamp` is ``scratch.counts[0]["stamp"]``.
     """
     if TIED():
         return _enter_tied(tree, scratch, player, first, count, parent)
@@ -421,21 +420,9 @@ def pass_reach(infosets, strategy, reach, begin, end):
 
 
 @inline_kernel
-def listed_infosets(tree, player):
-    """Returns records of infosets and the player's range of them: those with rows in the leaf tables, or all."""
-    infosets, ranges = tree.infosets, tree.infoset_range
-    if IS_PUBLIC():
-        pass
-    elif len(tree.listed) > 0:
-        infosets, ranges = tree.listed, tree.listed_range
-    return infosets, ranges[player], ranges[player + 1]
-
-
-@inline_kernel
 def refresh_reach(tree, strategy, scratch, player):
     """Brings the player's part of `scratch.reach` up to date with the strategy; 0 where folded tables list nothing."""
     if scratch.reach_valid[player]:
         return
-    infosets, begin, end = listed_infosets(tree, player)
-    pass_reach(infosets, strategy, scratch.reach, begin, end)
+    pass_reach(tree.infosets, strategy, scratch.reach, tree.infoset_range[player], tree.infoset_range[player + 1])
     scratch.reach_valid[player] = 1

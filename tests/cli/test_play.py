@@ -147,6 +147,7 @@ def test_solves_the_game_if_no_policy_is_given(command, typed, interpreted_loops
     assert float(shown["Pass"]) + float(shown["Bet"]) == pytest.approx(1, abs=2e-3)
 
 
+@pytest.mark.usefixtures("interpreted_public_trees")
 def test_searches(command, typed):
     typed("?", "q")
     found = command("play", "kuhn_poker", "uniform", "--seat=1", "--search=1", "--search_start=1", "--seed=1")
@@ -159,6 +160,7 @@ def test_searches(command, typed):
     assert "has no decision there" in refused.err.splitlines()[-1]
 
 
+@pytest.mark.usefixtures("interpreted_public_trees")
 def test_searches_in_a_game_with_more_actions(command, typed, tmp_path):
     name, path = "holdem_subgame(board=2c3d4c5d,ranks=5,suits=2,pot=20,stack=40,bets={})", str(tmp_path / "pot.npz")
     save_policy(Solver(name.format("100%"), "full", tree="public").run(3).average_policy(), path)
@@ -168,7 +170,7 @@ def test_searches_in_a_game_with_more_actions(command, typed, tmp_path):
     assert "bets=r20" in found.out  # which the policy answers, though its own game lacks it
     refused = command("play", "kuhn_poker", path, "--search=1")
     assert (refused.code, refused.out) == (2, "")
-    assert "has 0 of the" in refused.err.splitlines()[-1]
+    assert "has only 0 of the" in refused.err.splitlines()[-1]
 
 
 @pytest.fixture

@@ -72,8 +72,8 @@ def test_folded_tables_give_the_same_regrets(game):
     """Infosets that they do not list have no regrets."""
     tree, found = naive.tree_of(game), []
     for player in range(tree.num_players):
-        for arrays in (tree.arrays_with_leaves, tree.folded_arrays):
-            sampler = Sampler(tree, "full", arrays=arrays)
+        for folded in (False, True):
+            sampler = Sampler(tree, "full", arrays=tree.arrays_to_run_on(True, folded)[0])
             sampler.use(naive.random_strategy(tree, seed=1))
             gradient, strategy = sampler.sum(player)[0].copy(), sampler.strategy
             for infoset in reversed(range(*tree.arrays.infoset_range[player : player + 2])):

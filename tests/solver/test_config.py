@@ -30,7 +30,7 @@ CASES = [
     ({"batch": 1.5}, "batch=1.5: must be a whole number"),
     ({"batch": True}, "batch=True: must be a whole number"),
     ({"estimator": "full", "batch": 2}, "batch=2 with estimator='full': it does not sample"),
-    ({"symmetry": True, "tree": "lazy"}, "symmetry=True with tree='lazy'"),
+    ({"symmetry": True, "tree": "lazy"}, "symmetry=True does not work with tree='lazy'"),
     ({"estimator": "outcome", "tree": "public"}, "tree='public' with estimator='outcome': it has no kernel for public"),
     ({"tree": "grown"}, "tree='grown': give one of auto, compiled, lazy, rules"),
     ({"memory": "much"}, "memory='much': give a positive number of bytes, such as 4GB"),
@@ -39,7 +39,7 @@ CASES = [
     ({"threads": 0}, "threads=0: must be a whole number, at least 1"),
     ({"threads": True}, "threads=True: must be a whole number"),
     ({"threads": 10_000}, "threads=10000: this machine has 2 cores"),
-    ({"threads": 2, "estimator": "full"}, "threads=2 with estimator='full': it does not sample"),
+    ({"threads": 2, "estimator": "best_response"}, "threads=2 with estimator='best_response': it does not sample"),
     ({"threads": 2, "baseline": True}, "threads=2 with a baseline: traversals change the values"),
     ({"threads": 2, "estimator": "escher"}, "threads=2 with estimator='escher': traversals change the"),
     ({"estimator": "full", "baseline": True}, "a baseline with estimator='full': it does not sample"),
@@ -78,6 +78,8 @@ def test_errors(arguments, message):
 def test_an_average_of_two_players_is_refused_for_three():
     with pytest.raises(ConfigError, match="averaging='sampled' on a game with 3 players"):
         SolverConfig.from_specs(averaging="sampled").check_game(naive.tree_of("kuhn_poker(players=3)"))
+    with pytest.raises(ConfigError, match="threads=2 with 3 players: give tree='rules'"):
+        SolverConfig.from_specs("full", threads=2).shares_parts(naive.tree_of("kuhn_poker(players=3)"))
 
 
 def test_every_message_is_in_the_table():

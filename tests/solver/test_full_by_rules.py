@@ -109,10 +109,12 @@ def test_a_checkpoint_goes_on_bitwise(tmp_path, estimator):
     assert (again.average_strategy() == once.average_strategy()).all()
 
 
-@pytest.mark.parametrize("threads", [1, 2])
-def test_interruptions_change_nothing(threads):
-    once = Solver(KUHN, TRAVERSAL, "rm+", tree="rules", threads=threads).run(2000)
-    solver, is_over = Solver(KUHN, TRAVERSAL, "rm+", tree="rules", threads=threads).run(1), threading.Event()
+@pytest.mark.parametrize(
+    ("estimator", "tree", "threads"), [(TRAVERSAL, "rules", 1), (TRAVERSAL, "rules", 2), (MATRIX, "compiled", 2)]
+)
+def test_interruptions_change_nothing(estimator, tree, threads):
+    once = Solver(KUHN, estimator, "rm+", tree=tree, threads=threads).run(2000)
+    solver, is_over = Solver(KUHN, estimator, "rm+", tree=tree, threads=threads).run(1), threading.Event()
     count = 0
 
     def interrupt():
@@ -218,7 +220,9 @@ def test_infosets_that_do_not_fit(monkeypatch):
     little = lambda *given, **costs: plan_memory(*given, **costs)._replace(max_infosets=9)  # noqa: E731
     monkeypatch.setattr(choice, "plan_memory", little)
     solver = Solver(KUHN, MATRIX, "rm+", tree="rules")
-    with pytest.raises(BudgetError, match=r"information sets do not fit: 9 have filled memory=.* Raise the limit"):
+    with pytest.raises(
+        BudgetError, match=r"information sets do not fit into memory=.* after 9 of them: raise the limit"
+    ):
         solver.run(1)
 
 

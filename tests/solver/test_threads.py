@@ -30,6 +30,7 @@ FORMS = [
     ("chance", "stochastic", {}),
     ("average_strategy", "stochastic", {}),
 ]
+GOOFSPIEL = "goofspiel(imp_info=True,num_cards=4,points_order=descending,returns_type=win_loss)"
 
 
 def arrays_of(solver):
@@ -188,6 +189,22 @@ def test_batches_of_any_size_have_room_for_their_visits_or_say_so(tree):
         solver.run(1)
     assert all(np.array_equal(a, b) for a, b in zip(before[:2], arrays_of(solver)[:2], strict=True))
     assert solver.run(1).iterations == 2
+
+
+@pytest.mark.parametrize(
+    ("game", "minimizer", "alternating"),
+    [("leduc_poker", "rm+", True), ("leduc_poker", "omd(optimistic=True)", False), (GOOFSPIEL, "dcfr", True)],
+)
+def test_threads_share_the_gradient_of_a_stored_tree(game, minimizer, alternating):
+    one, *others = (
+        Solver(naive.tree_of(game), "full", minimizer, threads=threads, alternating=alternating).run(3).run(7)
+        for threads in (1, 2, 3)
+    )
+    for other in others:
+        assert len(np.unique(other._engine._arrays.segments[:, 1])) > 2  # not all is the top
+        for name in ("strategy", "tables", "average"):
+            assert (getattr(other._engine, name) == getattr(one._engine, name)).all()
+        assert other.nodes_touched == one.nodes_touched
 
 
 # A thread that is put to sleep between reading and writing a sum takes it back by what others have added meanwhile.

@@ -1,7 +1,8 @@
 """How threads share the iterations on a public tree: each has a part, and the first one also the few nodes on top.
 
 Parts have their own infosets and ends. So a thread estimates, averages and updates its part alone, in its own gradient;
-what it passes up to the top is added up, in the order of threads, when all have done that.
+what it passes up to the top is added up, in the order of threads, when all have done that. On a stored tree, of which
+`trees.parts` has the segments, threads have one gradient and one reach.
 """
 
 import numba
@@ -22,7 +23,7 @@ from mccfr_plus.trees.public.arrays import (
     TOP,
     PublicArrays,
 )
-from mccfr_plus.trees.scratch import at, note_touched, pass_reach
+from mccfr_plus.trees.scratch import IS_PUBLIC, at, note_touched, pass_reach
 
 
 def segments_of(tree: PublicArrays, threads: int) -> np.ndarray:
@@ -42,7 +43,7 @@ def segments_of(tree: PublicArrays, threads: int) -> np.ndarray:
 
 
 @inline_kernel
-def _refresh_reach(tree, strategy, scratch, player):
+def refresh_part(tree, strategy, scratch, player):
     """Brings the player's reach up to date at the top and in the thread's part."""
     if scratch.reach_valid[player]:
         return
@@ -69,7 +70,7 @@ def list_part(tree, scratch, player, owner, count):
 def shared_gradient(parameters, sampling_weights, tree, strategy, scratch, player):
     """Writes the thread's part of the player's exact gradient, and lists its infosets. See `full_gradient`."""
     thread, gradient = scratch.counts[0]["thread"], scratch.gradient
-    _refresh_reach(tree, strategy, scratch, 1 - player)
+    refresh_part(tree, strategy, scratch, 1 - player)
     for segment in tree.segments:
         if segment[OWNER] == TOP or segment[OWNER] == thread:
             for slot in range(segment[FIRST_SLOT + 2 * player], segment[LAST_SLOT + 2 * player]):
@@ -86,7 +87,7 @@ def shared_gradient(parameters, sampling_weights, tree, strategy, scratch, playe
 def accumulate_part(tree, strategy, average, scratch, player, weight):
     """Does what `accumulate_exact` does in the thread's part. See `AverageMethod`."""
     thread = scratch.counts[0]["thread"]
-    _refresh_reach(tree, strategy, scratch, player)
+    refresh_part(tree, strategy, scratch, player)
     if thread == 0:
         average[at(tree.slot_range[-1] + player)] += weight
     for segment in tree.segments:
@@ -99,6 +100,8 @@ def accumulate_part(tree, strategy, average, scratch, player, weight):
 @kernel
 def move_tops(tree, scratch, player, address, num_slots):
     """Moves the gradient of another thread, at an address, at the top and at the empty sequence to this one."""
+    if not IS_PUBLIC():
+        return
     theirs, empty = numba.carray(pointer(address), num_slots, np.float64), tree.slot_range[-1] + player
     for segment in tree.segments:
         if segment[OWNER] == TOP:
