@@ -238,7 +238,7 @@ def blueprints(table, count, estimator, seconds):
 
 
 def draw(curves, names, path):
-    """Draws each number against training time."""
+    """Draws each number against the iterations of training, which do not depend on the machine."""
     import matplotlib.pyplot as plt
 
     figure, axes = plt.subplots(1, len(names), figsize=(3.4 * len(names), 3.6), layout="constrained", sharex=True)
@@ -246,7 +246,7 @@ def draw(curves, names, path):
         for marker, (estimator, rows) in zip("osv^", curves.items(), strict=False):
             x, (y, half) = [row[0] for row in rows], np.array([row[1][place] for row in rows]).T
             each.errorbar(x, y, half, marker=marker, markersize=4, capsize=3, label=estimator)
-        each.set(xscale="log", xlabel="seconds of training", title=name)
+        each.set(xscale="log", xlabel="million iterations", title=name)
         each.grid(alpha=0.3)
     axes[0].set_ylabel("mbb per hand")
     axes[0].legend()
@@ -278,7 +278,7 @@ def main(_):
         curves[estimator] = []
         for seconds, iterations, blueprint in blueprints(table, _BUCKETS.value, estimator, _SECONDS.value):
             title = f"{estimator}, {seconds:.0f} s, {iterations / 1e6:.2f} M"
-            curves[estimator].append((seconds, report(title, blueprint)))
+            curves[estimator].append((iterations / 1e6, report(title, blueprint)))
     if _OUT.value is not None:
         draw(curves, names, _OUT.value)
 
