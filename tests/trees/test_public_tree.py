@@ -260,7 +260,7 @@ def test_options_that_do_not_go_together():
         Solver("kuhn_poker", "public_chance", tree="public", baseline=True)
     with pytest.raises(ConfigError, match="needs all histories"):
         Solver("leduc_poker", "public_chance", averaging="exact", tree="public")
-    with pytest.raises(ConfigError, match="averaging='lazy' with threads=2"):
+    with pytest.raises(ConfigError, match="averaging='lazy' does not work with threads=2"):
         Solver("kuhn_poker", "full", "rm", "lazy", tree="public", threads=2)
 
 
