@@ -220,7 +220,7 @@ def lower_bound(table, blueprint, num_deals, rng):
     return interval(gains.mean(axis=1))
 
 
-def blueprints(table, count, estimator):
+def blueprints(table, count, estimator, seconds):
     """Yields seconds of training, iterations and the blueprint at each look."""
     buckets = HandBuckets(table.name, count, progress=True)
     game = mccfr_plus.abstract(table.name, buckets)
@@ -230,7 +230,7 @@ def blueprints(table, count, estimator):
     else:
         solver = mccfr_plus.Solver(game, estimator, tree="rules", seed=_SEED.value)
     for look in reversed(range(_LOOKS.value)):
-        left = _SECONDS.value / 4**look - solver.seconds
+        left = seconds / 4**look - solver.seconds
         if left > 0:
             solver.run(seconds=left, checkpoint=path)
         if left > 0 or look == 0:  # an earlier run may have been as long
@@ -256,7 +256,8 @@ def draw(curves, names, path):
 def main(_):
     table, rng, curves = Table(GAME.format(_RANKS.value)), np.random.default_rng(_SEED.value), {}
     deals = random_deals(table, _DEALS.value, rng)
-    *_, (_, _, weaker) = blueprints(table, _FEWER.value, _ESTIMATORS.value[0])
+    share = _FEWER.value / _BUCKETS.value  # the number of infosets is proportional to that of buckets
+    *_, (_, _, weaker) = blueprints(table, _FEWER.value, _ESTIMATORS.value[0], _SECONDS.value * share)
     opponents = {
         "against always call": table.constant(CALL),
         "against uniform play": table.constant(),
@@ -275,7 +276,7 @@ def main(_):
     report(f"{_FEWER.value} buckets", weaker)
     for estimator in _ESTIMATORS.value:
         curves[estimator] = []
-        for seconds, iterations, blueprint in blueprints(table, _BUCKETS.value, estimator):
+        for seconds, iterations, blueprint in blueprints(table, _BUCKETS.value, estimator, _SECONDS.value):
             title = f"{estimator}, {seconds:.0f} s, {iterations / 1e6:.2f} M"
             curves[estimator].append((seconds, report(title, blueprint)))
     if _OUT.value is not None:

@@ -17,6 +17,7 @@ def main() -> int:
         return 2
     from mccfr_plus.cli.command import main as run_command
 
+    gc.freeze()  # nor need the collection at exit look at what was imported
     gc.enable()
     return run_command()
 

@@ -1,10 +1,18 @@
 """The errors of this package. Each message says what was given, what is allowed and what to do."""
 
+import difflib
+from collections.abc import Iterable
+
 
 def shortened(value: object, most: int = 80) -> str:
     """Returns a value as text for a message: the middle is left out if it has more than `most` characters."""
     text = str(value)
     return text if len(text) <= most else f"{text[: most // 2]} ... {text[len(text) - most // 2 + 5 :]}"
+
+
+def did_you_mean(name: str, known: Iterable[str]) -> str:
+    """Returns a question with the known name that is most similar, to end a sentence of a message; perhaps nothing."""
+    return "".join(f" Did you mean {near!r}?" for near in difflib.get_close_matches(name, list(known), n=1))
 
 
 class MccfrPlusError(Exception):

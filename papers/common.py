@@ -30,7 +30,9 @@ NOT_REPRODUCED, NOT_TRIED = "not reproduced", "not tried"
 VERDICTS = (REPRODUCED, SMALLER_SCALE, NOT_REPRODUCED, NOT_TRIED)
 
 AHEAD, BEHIND, TIE = "ahead", "behind", "intervals overlap"
-INTERVALS = "In brackets and in bands: the 95 % interval of the mean over seeds. Ahead: the intervals are disjoint."
+INTERVALS = (
+    "Brackets and bands show the 95 % interval of the mean over seeds. *Ahead* means that these intervals are disjoint."
+)
 
 
 class Finding(NamedTuple):

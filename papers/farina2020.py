@@ -99,16 +99,17 @@ def figure(setting: Setting, name: str) -> Page:
         }
 
     result = common.recorded(setting, name, runs)
-    mean = ", a gradient is the mean of 100 traversals" if name == "figure4" else ""
+    mean = "; a gradient is the mean of 100 traversals" if name == "figure4" else ""
     notes = [
-        f"Runs touch as many histories as {TRAVERSALS} traversals of the tree, as in the paper; players are updated at "
-        f"the same time, averages are uniform{mean}.",
-        "The paper's curves are pictures without values. Step sizes are the paper's (section 5), in 1 / payoff of the "
-        "games as `docs/background/games.md` has them; the scale of its payoffs is not printed. The regularizer has "
-        "the weights of Kroer et al. 2020. What can be compared is the best of four.",
-        "With a constant step size, OMD and FTRL with dilated entropy have the same iterates: one run stands for both. "
-        "Decaying: OMD with eta / sqrt(t), which differs.",
-        "The graph of the search games is not the paper's (`docs/background/games.md`); its defender is.",
+        f"As in the paper, runs touch as many histories as {TRAVERSALS} traversals of the tree, players are updated at "
+        f"the same time, and averages are uniform{mean}.",
+        "The paper publishes no numerical values for its curves. Step sizes are the paper's (section 5), in 1 / payoff "
+        "of the games as defined in `docs/background/games.md`; the paper does not print the scale of its payoffs, so "
+        "only the best of the four step sizes can be compared. The regularizer has the weights of Kroer et al. 2020.",
+        "With a constant step size, OMD and FTRL with dilated entropy have the same iterates, so one run stands for "
+        "both. *Decaying* denotes OMD with the step size eta / sqrt(t), whose iterates differ.",
+        "The search games have another graph than the paper's (`docs/background/games.md`), on which the defender has "
+        "the published number of sequences.",
         INTERVALS,
     ]
     return Page(figure_findings(result.curves), notes, _drawn(result), about=result.about)
@@ -208,16 +209,17 @@ def claims(setting: Setting, name: str) -> Page:
 
 
 _CLAIM_NOTES = (
-    "Claims are those of the abstract, of sections 5, 5.1, 5.2 and of the conclusion, in our words. Each algorithm "
-    "stands with its best step size. Without other words, numbers are saddle-point gaps at the end of the runs.",
-    "Better: the 95 % intervals of the means are disjoint. Significantly: the bands of one standard deviation, which "
-    "the paper draws, are disjoint as well. Slightly: these overlap. Comparable: the intervals overlap.",
-    "FTRL and OMD: the minimizers add the same gradients to the same regularizer, which is steep at the border. So "
-    "with one constant step size their iterates agree (McMahan 2011; `mccfr_plus.OMD`), whatever the "
-    "weights of Kroer et al. 2020 are; tests compute both from their definitions. A difference that is printed must "
-    "come from something that is not printed, such as a step size that decays: eta / sqrt(t) stands beside it.",
-    "The search games have another graph ([games](../../background/games.md#search_game)) than the paper's, so what "
-    "holds there counts as smaller scale.",
+    "The claims are from the abstract, sections 5, 5.1 and 5.2, and the conclusion, in our words. Each algorithm has "
+    "its best step size. Unless stated otherwise, numbers are saddle-point gaps at the end of the runs.",
+    "*Better* means that the 95 % intervals of the means are disjoint, and *comparable* that they overlap. "
+    "*Significantly better* means that the bands of one standard deviation, which the paper draws, are disjoint as "
+    "well; *slightly better* means that these bands overlap.",
+    "FTRL and OMD add the same gradients to the same regularizer, which is steep at the border. So their iterates "
+    "agree for any constant step size (McMahan 2011; `mccfr_plus.OMD`), whatever the weights of Kroer et al. 2020 are; "
+    "tests compute both from their definitions. If the paper reports a difference, it must come from something that "
+    "the paper does not mention, such as a decaying step size; we therefore also show OMD with eta / sqrt(t).",
+    "The search games have another graph ([games](../../background/games.md#search_game)) than the paper's, so claims "
+    "that hold there count as reproduced at smaller scale.",
 )
 
 

@@ -105,9 +105,9 @@ def title(game: str) -> str:
 def length_of(stack: int, nodes: float) -> str:
     """Returns how long runs are beside the paper's."""
     return (
-        f"Here: 2-NL Hold'em({stack}), {nodes:.0e} histories, {nodes / INFOSETS[stack]:,.2g} per information set; 1e12 "
-        "in the paper's game of 36 chips, which has 68 million of them, are 1.5e+04. The buckets of cards are ours "
-        "(`docs/background/games.md`)."
+        f"Our runs are on 2-NL Hold'em({stack}), with {nodes:.0e} histories, or {nodes / INFOSETS[stack]:,.2g} per "
+        "information set; in the paper's game of 36 chips, which has 68 million information sets, 1e12 histories are "
+        "1.5e+04 per information set. The buckets of cards are ours (`docs/background/games.md`)."
     )
 
 
@@ -143,10 +143,10 @@ BETAS = {"epsilon": (1e3, 1e5, 1e6), "tau": (1e3, 1e6)}  # for runs as short as 
 SIZE = {"small": (8, 3e7), "paper": (12, 1e9)}  # stack, histories
 _PARAMETERS = {"figure1a": "epsilon", "figure1b": "tau"}
 _PARAMETER_NOTES = {
-    "epsilon": "With epsilon = 1 every action is visited: external sampling. The paper takes epsilon = 0.05 from its "
-    "figure.",
-    "tau": "Actions that are played with a probability of at least 1 / tau are visited surely. The paper takes tau = "
-    "1000 from its figure.",
+    "epsilon": "With epsilon = 1, every action is visited, as in external sampling. The paper chooses epsilon = 0.05 "
+    "by its figure.",
+    "tau": "Actions that are played with a probability of at least 1 / tau are always visited. The paper chooses tau = "
+    "1000 by its figure.",
 }
 
 
@@ -167,8 +167,8 @@ def parameter_figure(setting: Setting, name: str) -> Page:
     )
     notes = [
         _PARAMETER_NOTES[parameter],
-        "The paper's figure is a picture without values, of 2-NL Hold'em(30) after 1e12 histories; what the best value "
-        f"is depends on both. {length_of(stack, nodes)} 5 seeds.",
+        "The paper's figure shows 2-NL Hold'em(30) after 1e12 histories, without numerical values; the best parameter "
+        f"depends on both. {length_of(stack, nodes)} There are 5 seeds.",
         INTERVALS,
     ]
     return Page(parameter_findings(result.curves, parameter), notes, figure, about=result.about)
@@ -216,26 +216,27 @@ def choice(what: str, printed: str, parameter: str, means: Mapping[float, Interv
 # --- figures 2a, 3a and 3b: exploitability against histories touched ---
 
 NO_VALUES = (
-    "The paper's curves are pictures without values. [Claim by claim](index.md#claim-by-claim) judges its text. "
-    "Faster is here: a lower mean after as many histories; ahead, if the intervals are disjoint."
+    "The paper publishes no numerical values for its curves, so we compare our results with the claims in its text "
+    "([Claim by claim](index.md#claim-by-claim)). *Faster* means a lower mean after equally many histories."
 )
 OTHER_BETA = (
-    "The paper's tau and beta are for runs of 1e12 histories and more. After the far fewer here, beta = 1e6 is larger "
-    "than the sums that it is added to, so that nearly all actions are visited as with external sampling: therefore "
-    "a line has a smaller beta and tau. Sums of line 9: `averaging=stochastic`, as in the paper's algorithm 1."
+    "The paper's tau and beta are meant for runs of 1e12 histories and more. Our runs are far shorter, so beta = 1e6 "
+    "is larger than the sums to which it is added, and nearly all actions are visited, as in external sampling. "
+    "Therefore, one line has a smaller beta and tau. *Sums of line 9* are those of `averaging=stochastic`, as in line "
+    "9 of the paper's algorithm 1."
 )
-_SAME_SIZE = "The game has the paper's size; runs are of {nodes:.0e} histories, and the paper's longer."
+_SAME_SIZE = "The game has the paper's size. Our runs have {nodes:.0e} histories; the paper's are longer."
 _UNIFORM_PLAY = (
-    "What uniform play is worth in Bluff(2, 1) with six faces, 0.454270 and not the printed 0.784, and in ten other "
-    "readings, is in `docs/background/games.md`."
+    "In Bluff(2, 1) with six faces, the exploitability of uniform play is 0.454270 instead of the printed 0.784; "
+    "`docs/background/games.md` has its value under other interpretations of the rules."
 )
 _FOUR_FACES = (
-    "Dice have four faces, the paper's six: 0.3 instead of 66 million histories. Runs are of {nodes:.0e} histories, "
-    f"and the paper's longer. {_UNIFORM_PLAY}"
+    "Dice have four faces instead of the paper's six, so there are 0.3 instead of 66 million histories. Our runs have "
+    f"{{nodes:.0e}} histories; the paper's are longer. {_UNIFORM_PLAY}"
 )
 _SMALLER = (
-    "The paper's figure is of stacks of 36 chips, whose 67 million information sets do not fit into the memory of a "
-    "common machine, and its runs are of 1e12 histories and more. {length}"
+    "The paper's figure is for stacks of 36 chips, whose 67 million information sets do not fit into the memory of a "
+    "common machine, and for runs of 1e12 histories and more. {length}"
 )
 # Game, histories touched per run, note.
 CURVES = {
@@ -318,9 +319,9 @@ def stack_figure(setting: Setting, name: str) -> Page:
         "linear",
     )
     note = (
-        f"The paper's stacks are 20 to 40 chips, after 3e12 histories; here {', '.join(map(str, stacks))}, after "
-        f"{nodes:.0e}. The buckets of cards are ours (`docs/background/games.md`). The paper does not show outcome "
-        "sampling here."
+        f"The paper has stacks of 20 to 40 chips and runs of 3e12 histories; we have {', '.join(map(str, stacks))} "
+        f"chips and {nodes:.0e} histories. The buckets of cards are ours (`docs/background/games.md`). The paper does "
+        "not show outcome sampling here."
     )
     return Page(stack_findings(result.curves), [NO_VALUES, OTHER_BETA, note, INTERVALS], figure, about=result.about)
 

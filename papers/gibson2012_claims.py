@@ -38,13 +38,14 @@ def claims(setting: Setting) -> Page:
     figures = {figure: Result.load(setting.folder / f"{figure}.jsonl").curves for figure in FIGURES}
     lengths = [curve.x()[-1] for curves in figures.values() for curve in curves]
     notes = [
-        "The claims are those of the abstract, of sections 4 to 6 and of the captions, in our words.",
-        "Like is compared with like: all algorithms with the average of line 9 of algorithm 1, which decides, and all "
-        "with the lazy average, where the shorter run ends. Figure 2b has lazy averages only. AS: average strategy "
-        "sampling with the paper's parameters. ES, CS, OS: external, chance, outcome sampling; CS draws at every "
-        "chance node, as in section 2.",
-        f"Runs are {min(lengths):.0e} to {max(lengths):.0e} histories long, the paper's 1e12 and more. So a claim of "
-        "an order that is reproduced is reproduced at a smaller scale, and one that is not may hold for longer runs.",
+        "The claims are from the abstract, sections 4 to 6 and the captions, in our words.",
+        "We compare all algorithms with the average of line 9 of algorithm 1, on which the verdicts are based, and all "
+        "algorithms with the lazy average, in both cases where the shorter run ends. Figure 2b has lazy averages only. "
+        "AS is average strategy sampling with the paper's parameters; ES, CS and OS are external, chance and outcome "
+        "sampling. CS draws at every chance node, as in section 2.",
+        f"Our runs have {min(lengths):.0e} to {max(lengths):.0e} histories, and the paper's 1e12 and more. So if an "
+        "order of algorithms is reproduced, it is reproduced at a smaller scale; otherwise, it may still hold for "
+        "longer runs.",
         INTERVALS,
     ]
     return Page(claim_findings(figures), notes)

@@ -125,11 +125,13 @@ def table1(setting: Setting, name: str) -> Page:
         common.save_rows(record, setting, rows)
     about, rows = common.load_rows(record)
     notes = [
-        "Sizes are enumerated. `docs/background/games.md` says which readings of the rules were tried where a printed "
-        "size is not met. l counts chance's deals, as the paper's does: in One-Card Poker two deals and three moves.",
-        "Seconds here are CPU seconds of one thread, the paper's wall-clock seconds of its machine, for an iteration "
-        "of the paper's forms, which updates both players. CFR traverses all histories; sampled variants have the "
-        "means of figure 1's runs, if it was run. Machines and programs differ, so these are no speedups.",
+        "Our sizes are enumerated. Where they differ from the printed sizes, `docs/background/games.md` says which "
+        "interpretations of the rules were tried. As in the paper, l includes deals: in One-Card Poker, there are two "
+        "deals and three moves.",
+        "Our times are CPU seconds of one thread, and the paper's are wall-clock seconds on its machine, both for an "
+        "iteration of the paper's forms, which updates both players. CFR traverses all histories; the times of sampled "
+        "variants are means over the runs of figure 1, if it was run. Machines and programs differ, so the ratios are "
+        "not speedups.",
     ]
     figure = setting.folder / "figure1.jsonl"
     return Page(table1_findings(rows, Result.load(figure).curves if figure.exists() else []), notes, about=about)
@@ -235,16 +237,16 @@ def figure1(setting: Setting, name: str) -> Page:
     figure = common.draw(Result(in_order), NAMES, ylabel="b1 + b2 (NashConv)", measure="nash_conv")
     parts = FIGURE1[result.about["scale"]].values()
     notes = [
-        "The paper's figure has ticks on its axes and no values. [Claim by claim](index.md#claim-by-claim) judges its "
-        "text.",
-        "The paper's forms: CFR updates both players at the same time, outcome sampling updates both by one history "
-        "(appendix A.1.1; algorithm 1 has a history per player), external sampling draws one action per infoset of the "
-        "opponent (section 3), and sampled variants average optimistically (appendix A.1, algorithm 1). Others: "
-        "alternating updates, the exact (lazy) average, and draws per node and per player, which are OpenSpiel's forms "
-        "and this package's defaults.",
-        "Histories until b1 + b2 falls below a level are on a line between measuring points, on logarithmic axes.",
+        "The paper's figure has ticks on its axes but no values, so we compare our results with the claims in its text "
+        "([Claim by claim](index.md#claim-by-claim)).",
+        "In the paper's forms, CFR updates both players at the same time, outcome sampling updates both players by one "
+        "history (appendix A.1.1; algorithm 1 has a history per player), external sampling draws one action per "
+        "infoset of the opponent (section 3), and sampled variants average optimistically (appendix A.1, algorithm 1). "
+        "All other forms have alternating updates, the exact (lazy) average, and draws per node and per player, like "
+        "OpenSpiel and this package by default.",
+        "The number of histories until b1 + b2 falls below a level is interpolated on logarithmic axes.",
         *_missing(result.curves),
-        f"All games have the rules of table 1. Runs end at {', '.join(itertools.starmap(_end, parts))} histories.",
+        f"All games have the rules of table 1. Runs have {', '.join(itertools.starmap(_end, parts))} histories.",
         INTERVALS,
     ]
     return Page(figure1_findings(result.curves), notes, figure, about=result.about)
@@ -254,7 +256,7 @@ def _missing(curves: Sequence[Curve]) -> list[str]:
     """Returns a note on what was not run, if there is something."""
     run = {(curve.game, curve.algorithm) for curve in curves}
     texts = [f"{NAMES[game]}, {name}" for game in GAMES for name in ALGORITHMS if (game, name) not in run]
-    return [f"Not run: {'; '.join(texts)}."] if texts else []
+    return [f"The following were not run: {'; '.join(texts)}."] if texts else []
 
 
 def _end(algorithms: Sequence[str], games: Sequence[str], nodes: float, _: int) -> str:
@@ -328,8 +330,8 @@ def epsilon(setting: Setting, name: str) -> Page:
         "linear",
     )
     notes = [
-        "Outcome sampling with a history for both players and the lazy average, in the games of table 1. With "
-        "epsilon = 1, all actions are equally likely.",
+        "The runs use outcome sampling with one history for both players and the lazy average, on the games of table "
+        "1. With epsilon = 1, all actions are equally likely.",
         INTERVALS,
     ]
     return Page(epsilon_findings(result.curves), notes, figure, about=result.about)

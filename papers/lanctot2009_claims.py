@@ -44,15 +44,15 @@ def claims(setting: Setting) -> Page:
     """Returns the verdicts on the paper's claims."""
     figures = {figure: Result.load(setting.folder / f"{figure}.jsonl").curves for figure in ("figure1", "epsilon")}
     notes = [
-        "The claims are those of the abstract and of sections 5 and 6, in our words. CFR is vanilla CFR with pruning "
-        "in all of them, as section 5 introduces it; a row that means the other one says without pruning.",
-        "The paper's forms decide: simultaneous updates of CFR, one history for both players, a draw per infoset, "
-        "optimistic averages. After them: alternating updates and lazy averages.",
+        "The claims are from the abstract and sections 5 and 6, in our words. Unless a row says *without pruning*, CFR "
+        "is vanilla CFR with pruning, as section 5 introduces it.",
+        "Verdicts are based on the paper's forms: simultaneous updates of CFR, one history for both players, a draw "
+        "per infoset, and optimistic averages. Results with alternating updates and lazy averages follow them.",
         "Curves are compared where the shorter one ends, and never beyond the right end of the paper's axis: "
-        f"{', '.join(f'{NAMES[game]} {end:.0e}' for game, end in AXIS.items())}. Considerable: by a factor of "
-        f"{_MARGIN} or more. Until CFR ends its first iteration it plays uniformly.",
-        "Runs of the paper's forms that end before half of that axis count as smaller scale. Longer ones may turn out "
-        "otherwise, as those with lazy averages show.",
+        f"{', '.join(f'{NAMES[game]} {end:.0e}' for game, end in AXIS.items())}. A *considerable* margin is a factor "
+        f"of {_MARGIN} or more. CFR plays uniformly until it has completed its first iteration.",
+        "Runs of the paper's forms that end before half of that axis count as smaller scale. Longer runs may lead to "
+        "other results, as those with lazy averages show.",
         INTERVALS,
     ]
     _, rows = common.load_rows(setting.folder / "table1.json")

@@ -180,9 +180,10 @@ def item(setting: Setting, name: str) -> Page:
         for estimator, minimizer, average in map(FORMS.__getitem__, forms)
     ]
     notes = [
-        f"{' and '.join(texts)}, on the silent duel with m moments per player; `external` by its rules: `tree=rules`.",
-        f"Means of {SEEDS} seeds, and smallest to largest. A run ends when NashConv is at most the gap, computed after "
-        "every sixth of its iterations. Entries that only this reads are not counted.",
+        f"{' and '.join(texts)}, on the silent duel with m moments per player; `external` runs with `tree=rules`.",
+        f"The table shows means over {SEEDS} seeds, with the smallest and the largest value. A run ends when NashConv "
+        "is at most the gap; it is computed after every increase of the number of iterations by a fifth. Entries that "
+        "are read only for this computation are not counted.",
     ]
     return Page(findings_of(name, rows), notes, about=about)
 
@@ -233,9 +234,7 @@ def _shares(interval: Interval, whole: float) -> str:
 def claims(setting: Setting, name: str) -> Page:
     """Returns the verdicts on the lecture's claims."""
     rows = {form: load(setting.folder, form)[1] for form in FORMS}
-    notes = [
-        "The lecture proves its claims up to constants and logarithms; here they are measured on one family of games."
-    ]
+    notes = ["The lecture proves its claims up to constants and logarithms; we measured them on one family of games."]
     return Page(claim_findings(rows), notes)
 
 

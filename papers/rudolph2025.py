@@ -87,9 +87,10 @@ def benchmark(setting: Setting, name: str) -> Page:
     figure = common.draw(in_order, {game: benchmark.name for game, benchmark in GAMES.items()}, "seconds")
     notes = [
         "Exploitability is NashConv / 2, in payoffs of 1 for a win and -1 for a loss.",
-        "A value lies between what the best responses to both average policies leave: both are exact. The verdict says "
-        "how far the farther one is from the published value.",
-        "The paper's curves are of policy gradient and other neural methods after 10 million steps; those are not run.",
+        "The game's value lies between two exact bounds, given by the best responses to both average policies. The "
+        "verdict states the distance between the published value and the farther of these bounds.",
+        "The paper's curves show policy gradient and other neural methods after 10 million steps, which we did not "
+        "run.",
     ]
     about = {"scale": setting.scale, "measured": common.measured_here()}
     return Page([finding for curve in curves for finding in findings_of(curve)], notes, figure, about=about)

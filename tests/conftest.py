@@ -94,3 +94,13 @@ def interpreted_evaluation(monkeypatch):
 
     bind = by_rules.bind
     monkeypatch.setattr(by_rules, "bind", lambda *arguments, **options: interpreted(bind(*arguments, **options)))
+
+
+@pytest.fixture
+def interpreted_public_trees(monkeypatch):
+    """Makes public trees by rules in plain Python, for most games: see `interpreted.traversal_of`."""
+    import interpreted
+
+    from mccfr_plus.trees.public import builder
+
+    monkeypatch.setattr(builder, "_traversal_of", interpreted.traversal_of)

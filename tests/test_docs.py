@@ -141,5 +141,5 @@ def test_games_are_shown_as_they_are():
     exec(function, names)
     shown = "\n".join(re.findall(r"^```pycon\n(.*?)^```", text, re.MULTILINE | re.DOTALL))
     sessions = doctest.DocTestParser().get_doctest(shown, names, "games.md", None, None)
-    assert len(sessions.examples) == 10
+    assert len(sessions.examples) == 6
     assert doctest.DocTestRunner().run(sessions).failed == 0

@@ -237,12 +237,13 @@ class PowerAverage(Component):
     * ``"exact"``: adds the whole strategy in every iteration, in O(all sequences); OpenSpiel calls this FULL.
     * ``"per_history"``: as ``"exact"``, but for tied information sets (imperfect recall), each past of a set is
       weighted by its number of histories, as in OpenSpiel's CFR.
-    * ``"lazy"``: equal to ``"exact"`` up to rounding, in O(touched). Needs perfect recall.
-    * ``"stochastic"``: adds the strategy at visited infosets, weighted by 1 / probability; unbiased, with variance.
+    * ``"lazy"``: equal to ``"exact"`` up to rounding, in O(touched infosets). The game must have perfect recall.
+    * ``"stochastic"``: adds the strategy at visited infosets, weighted by 1 / probability. It is unbiased but has
+      variance.
     * ``"sampled"``: as ``"stochastic"``, but counts the action drawn for the opponent: the empirical distribution of
       play. On a matrix game, k iterations of `external(sample_per_infoset=True)` mix at most k actions (Grigoriadis,
       Khachiyan 1995). Two players only.
-    * ``"optimistic"``: biased; for comparison with Lanctot et al. 2009, appendix A.1.
+    * ``"optimistic"``: a biased average, for comparison with Lanctot et al. 2009, appendix A.1.
     * ``"last"``: the last strategy instead of an average. The last strategy need not converge.
 
     A subclass may define a ``kernel(tree, strategy, average, scratch, player, weight)``, which adds to

@@ -237,11 +237,9 @@ def _variance(tree: GameTree, player: int, scale: float) -> float:
 def hedge_bound(tree: GameTree, player: int, iterations: int, eta: float, scale: float) -> float:
     """Returns the bound on the average regret of CFR with Hedge of step size eta at every infoset.
 
-        (max over plans x of  sum over I of x[parent(I)] log(n_I) / eta
-                              + sum over s with infosets below of x[s] * eta * T * scale^2 / 8) / T
+        (max over plans x of sum over I of x[parent(I)] log(n_I) / eta + sum over s of x[s] * eta * T * scale^2 / 8) / T
 
-    The ranges of infosets right below one own sequence are `scale` times probabilities that sum to at most 1. The local
-    regret is that of Cesa-Bianchi, Lugosi 2006, Theorem 2.2.
+    s are sequences with infosets below. The local regret is that of Cesa-Bianchi, Lugosi 2006, Theorem 2.2.
     """
     blocks = eta * iterations * scale**2 / 8 * (num_children(tree) > 0)
     return vertex_maximum(tree, player, np.log(tree.arrays.infosets["num_actions"]) / eta, blocks) / iterations
@@ -260,12 +258,9 @@ def dilated_bound(
 
         Omega / (eta T) + eta / (2 mu) * G^2,    Omega = max psi, mu its modulus in the 1-norm
 
-    With the best eta that is sqrt(2 Omega / (mu T)) G, where Farina, Kroer, Sandholm 2020, section 2.2, have sqrt(2)
-    times as much: 2 L sqrt(D T) for the sum, with L = G / sqrt(mu), and D, at most Omega, of the best strategy.
-
     G is `gradient_bound`, or twice that if the last gradient is the prediction of the next (`optimistic`). None: half
-    the player's payoff range, if nothing or only chance and opponents are sampled: a constant added to all payoffs
-    changes a gradient by a vector that is constant on plans (Rakhlin, Sridharan 2013; Syrgkanis et al. 2015).
+    the player's payoff range, if only chance and opponents are sampled: a constant added to all payoffs changes a
+    gradient by a vector that is constant on plans (Rakhlin, Sridharan 2013; Syrgkanis et al. 2015).
     """
     largest = (1 + optimistic) * (float(tree.payoff_range[player]) / 2 if gradient_bound is None else gradient_bound)
     deviation = eta * largest**2 / (2 * strong_convexity(tree, player, weights))
@@ -278,7 +273,7 @@ def measured_regret(solver: Solver, iterations: int, gamma: float = 0.0) -> np.n
         R_i / W = (max over plans x of <sum of w_t g_t, x> - sum of w_t <g_t, x_t>) / W,   w_t = t^gamma, W = sum of w_t
 
     g_t is player i's exact gradient against the others' strategies at the time when i's gradient was estimated: with
-    alternating updates, the players before i have already been updated. x_t is i's strategy. For small games only,
+    alternating updates, the players before i have already been updated. x_t is i's strategy. The game must be small,
     since each iteration makes full traversals.
 
     Args:

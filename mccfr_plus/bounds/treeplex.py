@@ -75,8 +75,8 @@ def vertex_maximum(
 ) -> float:
     """Returns the largest sum over I of x[parent(I)] infoset_gain[I] + sum over s of x[s] sequence_gain[s].
 
-    The gains are ``[num_infosets]`` and ``[num_slots + num_players]``, the empty sequences last, or one number for all.
-    With `count`, returns the logarithm of the sum of exponentials over all vertices x instead of the largest.
+    Gains have an entry per infoset, and per slot and empty sequence, or are one number. With `count`, returns the
+    logarithm of the sum of exponentials over all vertices x instead.
     """
     first, last = infosets_of(tree, player)
     worth = np.full(tree.num_slots + tree.num_players, sequence_gain, np.float64)

@@ -5,6 +5,7 @@ import itertools
 import random
 from collections.abc import Sequence
 from importlib import resources
+from typing import Any
 
 import numpy as np
 import pyspiel
@@ -23,13 +24,10 @@ SPANS, THREE, ALONE = (
 
 _LEVELS = 5  # of `deep_text`
 
-# OpenSpiel calls all of them "efg_game()". The cache below keeps the games alive, so that ids are unique.
-_TITLES: dict[int, str] = {}
-
 
 def name_of(tree: GameTree | PublicTree) -> str:
     """Returns a short text for a game."""
-    return _TITLES.get(id(tree.game)) or shortened(tree.game, 60)
+    return getattr(tree, "title", "") or shortened(tree.game, 60)
 
 
 def deep_text(reverse: bool = False) -> str:
@@ -66,8 +64,8 @@ def infosets_text(counts: Sequence[int], width: float = 1.0) -> str:
 
 @functools.cache
 def tree_of_text(text: str) -> GameTree:
-    tree = compile_game(pyspiel.load_efg_game(text))
-    _TITLES[id(tree.game)] = text.split('"')[1]
+    tree: Any = compile_game(pyspiel.load_efg_game(text))
+    tree.title = text.split('"')[1]  # OpenSpiel calls all of these games "efg_game()"
     return tree
 
 

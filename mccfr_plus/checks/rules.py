@@ -50,7 +50,7 @@ def check_game(game: pyspiel.Game | str, *, plays: int = 300, max_nodes: int = 1
     Args:
         game: The game or its game string; choose small parameters.
         plays: Number of random plays.
-        max_nodes: Maximum number of histories of a game whose whole tree and all states are compared.
+        max_nodes: The whole tree and all states are compared if the game has at most this number of histories.
         seed: Seed of the plays.
 
     Raises:

@@ -22,7 +22,7 @@ from typing import Any, NoReturn
 import pyspiel
 from tqdm.auto import tqdm
 
-from mccfr_plus.errors import CheckpointError, ConfigError, MccfrPlusError, PolicyFileError
+from mccfr_plus.errors import CheckpointError, ConfigError, MccfrPlusError, PolicyFileError, did_you_mean
 from mccfr_plus.files.checkpoint import read_header
 from mccfr_plus.kernels.compile import is_no_notice
 from mccfr_plus.kernels.interrupts import SIGNALS
@@ -55,7 +55,7 @@ usage: {0} COMMAND [ARGUMENTS] [--flags]
 commands:
 {1}
 
-{0} COMMAND --help explains a command; {0} --version prints the version.
+For help on a command, run {0} COMMAND --help. To print the version, run {0} --version.
 
 examples:
   {0} solve leduc_poker
@@ -79,9 +79,6 @@ class Parser(argparse.ArgumentParser):
 
     def parse(self, arguments: list[str]) -> argparse.Namespace:
         """Returns the parsed arguments; flags and others may come in any order."""
-        for argument in arguments:
-            if argument.startswith("--") and argument.endswith("=--"):  # argparse would drop the value
-                self.error(f"argument {argument.removesuffix('=--')}: '--' is not a value")
         found, unknown = self.parse_known_intermixed_args(arguments)
         if not unknown:
             return found
@@ -137,7 +134,7 @@ def parser_of(verb: str) -> Parser:
     module = importlib.import_module(f"mccfr_plus.cli.{verb}")
     parser = Parser(verb, module.SUMMARY, module.NOTES)
     module.add_arguments(parser)
-    meaning = "Name or file of a module that registers games or components, to import first; may be repeated."
+    meaning = "Import this module, given by name or file, which registers games or components; may be repeated."
     parser.add_argument(
         "--import", dest="imports", metavar="MODULE", type=text, action="append", default=[], help=meaning
     )
@@ -152,8 +149,7 @@ def _run(argv: list[str]) -> None:
     elif argv[0] == "--version":
         print(f"{PROGRAM} {importlib.metadata.version('mccfr_plus')}")
     elif argv[0] not in VERBS:
-        near = get_close_matches(argv[0], VERBS, n=1)
-        hint = f" Did you mean {near[0]!r}?" if near else ""
+        hint = did_you_mean(argv[0], VERBS)
         raise UsageError(f"unknown command {argv[0]!r}.{hint} Give one of {', '.join(VERBS)}. See {PROGRAM} --help.")
     else:
         _run_verb(*argv)
@@ -205,7 +201,7 @@ def add_seed(group: Any, meaning: str) -> None:
 
 def add_json(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "--json", action="store_true", help="Also print the result as one JSON object on the last line."
+        "--json", action="store_true", help="Also print the result, as one JSON object on the last line."
     )
 
 

@@ -29,22 +29,22 @@ algorithms
   openspiel:external, openspiel:cfr+ ...  OpenSpiel's C++ solvers: cfr, cfr+, external, outcome
   openspiel_python:cfr ...                OpenSpiel's Python solvers: cfr, cfr+, lcfr, dcfr, external, outcome
 
-Repeat the command to resume an interrupted comparison. OpenSpiel's solvers do not count histories; the count shown is
-that of our corresponding solver after the same number of iterations. Low and high are the 5 % and 95 % quantiles over
-the seeds, or the minimum and the maximum if there are at most three seeds.
+To resume an interrupted comparison, repeat the command. OpenSpiel's solvers do not count histories, so the count shown
+is that of our corresponding solver after the same number of iterations. The columns low and high contain the 5 % and
+95 % quantiles over the seeds, or the minimum and the maximum if there are at most three seeds.
 """
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
-    add("games", metavar="GAME", nargs="+", type=text, help="Games from OpenSpiel or this package.")
+    add("games", metavar="GAME", nargs="+", type=text, help="One or more games from OpenSpiel or this package.")
     algorithms, default = "Algorithms, separated by commas. Default: external,outcome,cfr+.", "external,outcome,cfr+"
     add("--algorithms", metavar="SPEC,...", type=specs, default=specs(default), help=algorithms)
-    add("--seeds", metavar="N", type=whole(1, 10_000), default=5, help="Number of runs per algorithm. Default: 5.")
+    add("--seeds", metavar="N", type=whole(1, 10_000), default=5, help="Number of seeds per algorithm. Default: 5.")
     add("--nodes", metavar="N", type=whole(), help="Length of a run in histories touched, such as 1e7.")
     add("--iterations", metavar="N", type=whole(), help="Length of a run in iterations.")
     add("--seconds", metavar="SECONDS", type=positive, help="Length of a run in seconds.")
-    add("--out", metavar="DIR", type=text, help="Directory for records, pictures and report. Default: none.")
+    add("--out", metavar="DIR", type=text, help="Write records, pictures and a report to this directory.")
     add("--processes", metavar="N", type=whole(1, 10_000), help="Number of parallel runs. Default: one per core.")
     add("--cluster", metavar="ADDRESS", type=text, help="Run on a Ray cluster: ray, ray://HOST:PORT or HOST:PORT.")
     command.add_json(parser)

@@ -29,11 +29,11 @@ NOTES = """
   NashConv         sum over players of (best response - value); 0 at a Nash equilibrium
   exploitability   NashConv / number of players, in the game's payoffs
 
-The numbers are exact if the game's tree fits into memory or the game has compiled rules. Otherwise they are estimated
-by playing games for --seconds. They are also estimated with --estimate, and if an exact evaluation would take longer
-than --seconds (default for this limit: an hour). Each number is marked as an estimate, a lower bound (rely on the lower
-end of the interval) or an upper bound (rely on the upper end). The lower bound is the best of several estimates; their
-intervals are valid simultaneously. A small lower bound does not show that a policy is good.
+The numbers are exact if the game's tree fits into memory or the game has compiled rules. Otherwise, and with
+--estimate, they are estimated by playing games for --seconds. They are also estimated if an exact evaluation would take
+longer than --seconds, or longer than an hour if --seconds is not given. Each number is marked as an estimate, a lower
+bound (rely on the lower end of the interval) or an upper bound (rely on the upper end). The lower bound is the best of
+several estimates, whose intervals are valid simultaneously. A small lower bound does not show that a policy is good.
 
 With --against=OTHER, POLICY plays in each seat in turn against OTHER in all other seats. The result is exact if the
 tree fits into memory; otherwise it is estimated, with control variates for chance and for the policies' actions.
@@ -45,9 +45,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add("policy", metavar="POLICY", help=command.POLICY_HELP)
     add("--estimate", action="store_true", help="Estimate by playing games, even if the tree fits into memory.")
-    meaning = f"Time limit of estimates. Default: {_SECONDS:g}. If given, it also limits an exact evaluation by rules."
+    meaning = f"Time limit of estimates (default: {_SECONDS:g}) and, if given, of an exact evaluation by rules."
     add("--seconds", type=command.positive, help=meaning)
-    add("--against", metavar="OTHER", help="Also play against this policy: a file, or the word uniform.")
+    add("--against", metavar="OTHER", help="Also play against this policy, a file or the word uniform.")
     add("--memory", type=command.memory_size, help="Memory limit, such as 4GB. Default: half of the free memory.")
     command.add_seed(parser, "Seed of the estimates.")
     command.add_json(parser)

@@ -15,8 +15,7 @@ from mccfr_plus.display import data_frame
 from mccfr_plus.errors import ConfigError, PolicyFileError
 from mccfr_plus.evaluation.strategies import strategy_of
 from mccfr_plus.files.atomic_write import atomic_write, require_new
-from mccfr_plus.policies.keyed_policy import KeyedPolicy
-from mccfr_plus.policies.table import TreePolicy
+from mccfr_plus.policies.table import JointTablePolicy, TreePolicy
 from mccfr_plus.trees.gambit import write_efg
 from mccfr_plus.trees.game_tree import compile_game
 from mccfr_plus.trees.loading import load_game
@@ -24,16 +23,16 @@ from mccfr_plus.trees.loading import load_game
 SUMMARY = "Write a saved policy as CSV, JSON or Parquet, or a game in Gambit's format."
 
 NOTES = """
-csv, json and parquet write POLICY, one row per information state and action:
-  player              from 0
-  information_state   text, or key in hexadecimal digits if the game was solved without a compiled tree
-  action              OpenSpiel's number
-  action_name         OpenSpiel's name, or the number if the name depends on the state
+The formats csv, json and parquet write POLICY, with one row per information state and action and these columns:
+  player              the player, counted from 0
+  information_state   the text, or a key in hexadecimal digits if the game was solved without a compiled tree
+  action              OpenSpiel's number of the action
+  action_name         OpenSpiel's name of the action, or its number if the name depends on the state
   probability         the policy's probability of the action
   reach               probability of the information state if all players follow the policy; only with a compiled tree
 
-JSON is a list of objects. Parquet needs pandas and pyarrow: pip install 'mccfr_plus[export]'. The format efg writes
-the game with all its histories and takes no POLICY. Payoffs and the probabilities of chance outcomes are fractions.
+A JSON file is a list of objects. Parquet needs pandas and pyarrow: pip install 'mccfr_plus[export]'. The format efg
+writes the game with all its histories, without a POLICY; payoffs and chance probabilities are written as fractions.
 """
 
 
@@ -41,14 +40,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     command.add_game(parser)
     add = parser.add_argument
     add("policy", metavar="POLICY", nargs="?", help=command.POLICY_HELP)
-    add("--format", choices=("csv", "json", "parquet", "efg"), default="csv", help="Default: csv.")
+    add("--format", choices=("csv", "json", "parquet", "efg"), default="csv", help="Format of the file. Default: csv.")
     add("--out", help="Output file, which must not exist. Default: standard output.")
 
 
 def run(arguments: argparse.Namespace) -> None:
     source, out, kind = arguments.policy, arguments.out, arguments.format
     if (source is None) != (kind == "efg"):
-        raise UsageError(f"--format={kind} takes {'a POLICY' if source is None else 'no POLICY'}.")
+        raise UsageError(f"--format={kind} {'needs a POLICY' if source is None else 'takes no POLICY: leave it out'}.")
     if out is not None:
         require_new(out, PolicyFileError)
     elif kind == "parquet":
@@ -76,7 +75,7 @@ def run(arguments: argparse.Namespace) -> None:
 def _columns(name: str, source: str) -> dict[str, list]:
     """Returns the policy's columns as Python's own numbers and texts."""
     policy = command.read_without_tree(source, load_game(name))
-    if not isinstance(policy, KeyedPolicy):
+    if not isinstance(policy, JointTablePolicy):
         tree = compile_game(name)
         policy = TreePolicy(tree, strategy_of(tree, policy or command.read_policy(source, tree.game, tree)))
     columns = policy.to_table().columns()

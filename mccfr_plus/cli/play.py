@@ -33,28 +33,28 @@ _LOCALHOST = "127.0.0.1"
 _SECONDS = 5.0
 _QUIT = ("q", "quit", "exit")
 NOTES = """
-You see only what your seat may see: the text of the state, and cards, dice and boards where they can be read from it.
-All actions are shown at the end of a game. In the terminal, type
-  an action     its number or its name
+You see only what the player in your seat may see: the text of the information state and, in some games, its cards, dice
+and board. At the end of a game, all actions are shown. In the terminal, type
+  an action     by its number or its name
   ?             to see the policy's probabilities at your information state
-  q             to end; Ctrl-D and Ctrl-C do the same
+  q             to end the session (Ctrl-D and Ctrl-C do the same)
 """
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     command.add_game(parser)
     add = parser.add_argument
-    add("policy", metavar="POLICY", nargs="?", help=f"{command.POLICY_HELP} Default: solve the game first.")
-    add("--seat", type=command.whole(0), help="Your seat, from 0. Default: each seat in turn.")
+    add("policy", metavar="POLICY", nargs="?", help=f"{command.POLICY_HELP} Without it, the game is solved first.")
+    add("--seat", type=command.whole(0), help="Your seat, counted from 0. By default, you take each seat in turn.")
     add("--games", type=command.whole(), help="Number of games to play in the terminal. Default: no limit.")
     command.add_seed(parser, "Seed of chance and of the policy's actions.")
-    meaning = f"How long to solve the game if no POLICY is given. Default: {_SECONDS:g}."
+    meaning = f"Time for solving the game if no POLICY is given. Default: {_SECONDS:g}."
     add("--seconds", type=command.positive, help=meaning)
-    meaning = "Seconds per move for solving the current subgame again (maxmargin); see mccfr_plus.search."
+    meaning = "Before each of its moves, let the policy solve the current subgame again (maxmargin) for this time."
     add("--search", metavar="SECONDS", type=command.positive, help=meaning)
-    meaning = "Number of actions before search begins. Default: search begins after the first public chance outcome."
+    meaning = "Number of actions before search begins. By default, it begins after the first public chance outcome."
     add("--search_start", metavar="N", type=command.whole(), help=meaning)
-    meaning = "Play on a local web page (pip install 'mccfr_plus[browser]')."
+    meaning = "Play on a local web page, which needs Flask (pip install 'mccfr_plus[browser]')."
     add("--browser", action="store_true", help=meaning)
     add("--port", type=command.whole(0, 65535), help="Port of the page. Default: any free port.")
     command.add_quiet(parser)
@@ -178,7 +178,7 @@ def app_of(session: PlaySession, name: str, opponent: str) -> Flask:
             action = request.form.get("action", "")
             try:
                 if not secrets.compare_digest(request.form.get("token", "").encode(), token.encode()):
-                    raise UsageError("This page was out of date.")
+                    raise UsageError("This page was out of date: choose an action again.")
                 session.begin() if action == "next" and session.payoff is not None else session.play(action)
             except UsageError as error:
                 return page(str(error)), 409

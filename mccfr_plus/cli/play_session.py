@@ -31,12 +31,6 @@ def scene_of(state: pyspiel.State, player: int) -> Scene:
     return Scene(text.strip(), items_of(name, text), board, "hex" in name)
 
 
-def cell_of(scene: Scene, game: pyspiel.Game, action: int) -> int | None:
-    """Returns which cell of the board an action is about, row after row; None if that is not known."""
-    cells = sum(map(len, scene.board))
-    return action if cells and game.num_distinct_actions() == cells else None
-
-
 def _board(seen: str) -> list[str]:
     rows = seen.split()
     if "=" in seen:  # a field of a game with compiled rules, such as board=x.o......
@@ -52,7 +46,7 @@ class Move(NamedTuple):
 
     action: int
     name: str
-    cell: int | None  # of the board
+    cell: int | None  # of the board, row after row; None if it is not about one
 
 
 class PlaySession:
@@ -100,9 +94,9 @@ class PlaySession:
     def moves(self) -> list[Move]:
         if self.state.is_terminal():
             return []
-        scene = self.scene
+        is_on_board = self.game.num_distinct_actions() == sum(map(len, self.scene.board))
         return [
-            Move(a, self.state.action_to_string(self.seat, a), cell_of(scene, self.game, a))
+            Move(a, self.state.action_to_string(self.seat, a), a if is_on_board else None)
             for a in self.state.legal_actions()
         ]
 

@@ -34,13 +34,14 @@ from mccfr_plus.user_modules import imported_modules
 SUMMARY = "Compute an approximate equilibrium of a game."
 
 NOTES = """
-A tabular solver combines an estimator (which histories a traversal visits), a minimizer (how regrets determine the next
-strategy) and an average; see docs/background. Parameters go in parentheses: --estimator="outcome(epsilon=0.3)".
+A tabular solver combines an estimator, which decides which histories a traversal visits, a minimizer, which computes
+the next strategy from regrets, and an average; see docs/background. Write parameters in parentheses, as in
+--estimator="outcome(epsilon=0.3)".
 
-The run ends at the first limit it reaches, by default after ten seconds. Ctrl-C and SIGTERM end it early; the result so
-far is still printed and written. With --resume, the same command continues the run of --checkpoint; the result is
-bitwise identical to that of an uninterrupted run. Limits apply to the whole run, and the components and the seed come
-from the checkpoint.
+The run ends when it reaches the first of its limits; without a limit, it ends after ten seconds. If Ctrl-C or SIGTERM
+ends it early, the result so far is still printed and written. With --resume, the same command continues the run of
+--checkpoint, and the result is bitwise identical to that of an uninterrupted run. Limits apply to the whole run; the
+components and the seed come from the checkpoint.
 """
 
 # The arguments of `SolverConfig.from_specs` among the flags.
@@ -60,48 +61,54 @@ _SMALL_TREE = 300_000  # histories: a second or two through pyspiel
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     command.add_game(parser)
     add = parser.add_argument_group("algorithm").add_argument
-    add("--estimator", help=f"{', '.join(ESTIMATORS)}. Default: chosen for the game.")
+    add("--estimator", help=f"{', '.join(ESTIMATORS)}. The default depends on the game.")
     add("--minimizer", help=f"{', '.join(MINIMIZERS)}. Default: pdcfr+ with the estimator full, otherwise rm.")
-    add("--averaging", help=f"{', '.join(AVERAGES)}. Default: the average of the minimizer's paper.")
+    add("--averaging", help=f"{', '.join(AVERAGES)}. Default: as in the minimizer's paper.")
     add("--batch", type=command.whole(), help="Number of traversals per gradient. Default: 1.")
-    add("--baseline", action="store_true", default=None, help="Reduce the variance of sampled gradients by baselines.")
+    add(
+        "--baseline", action="store_true", default=None, help="Reduce the variance of sampled gradients with baselines."
+    )
     add(
         "--alternating",
         action=argparse.BooleanOptionalAction,
         help="Update players in turn. Default: whenever possible.",
     )
     meaning = (
-        f"Solve with neural networks (pip install 'mccfr_plus[neural]'): {', '.join(ALGORITHMS)}, with settings, as in "
-        '"dream(traversals=1000, representation=batched)".'
+        f"Solve with neural networks (pip install 'mccfr_plus[neural]'): {', '.join(ALGORITHMS)}. Write settings in "
+        'parentheses, as in "dream(traversals=1000, representation=batched)".'
     )
     add("--algorithm", help=meaning)
     limits = parser.add_argument_group("limits")
     add = limits.add_argument
-    add("--iterations", type=command.whole(), help="Number of iterations, such as 5000 or 1e6.")
-    add("--seconds", type=command.positive, help="Length of the run in seconds.")
-    add("--target_exploitability", type=command.positive, help="Stop once the exploitability is at most this.")
+    add("--iterations", type=command.whole(), help="Maximum number of iterations, such as 5000 or 1e6.")
+    add("--seconds", type=command.positive, help="Maximum length of the run in seconds.")
+    add("--target_exploitability", type=command.positive, help="Stop when the exploitability has fallen to this value.")
     command.add_seed(limits, "Seed of the run.")
     add = parser.add_argument_group("trees, threads, clusters").add_argument
-    meaning = "Compiled tree, lazily expanded tree, traversal by compiled rules, or public tree. Default: auto."
+    meaning = (
+        "Use a compiled tree, a lazily expanded tree, a traversal by compiled rules, or a public tree. Default: auto, "
+        "which chooses by the size of the game."
+    )
     add("--tree", choices=TREES, help=meaning)
     meaning = "Merge information states that are equivalent under board symmetry."
     add("--symmetry", action="store_true", default=None, help=meaning)
     add("--memory", type=command.memory_size, help="Memory limit, such as 4GB. Default: half of the free memory.")
     add("--threads", type=command.whole(), help="Number of threads. Default: 1.")
     meaning = (
-        "Sample on a Ray cluster: ray, ray://HOST:PORT or HOST:PORT; local uses this process, with the same results."
+        "Sample on the Ray cluster at this address: ray, ray://HOST:PORT or HOST:PORT. With local, this process "
+        "samples, with the same results."
     )
     add("--cluster", metavar="ADDRESS", help=meaning)
     meaning = f"Number of sampling processes on the cluster. Default: {_WORKERS}."
     add("--workers", type=command.whole(1, 10_000), help=meaning)
     add = parser.add_argument_group("files and output").add_argument
     add("--policy_out", help="Write the average policy to this .npz file.")
-    add("--checkpoint", help="Write the state of the run to this file, for --resume.")
+    add("--checkpoint", help="Write the state of the run to this file, so that --resume can continue it.")
     add("--checkpoint_interval", type=command.duration, help="Time between checkpoints, such as 90s. Default: 60s.")
-    add("--resume", action="store_true", help="Continue the run of --checkpoint.")
-    meaning = "Append each evaluation to this file as JSON: iterations, nodes_touched, seconds, exploitability."
+    add("--resume", action="store_true", help="Continue the run whose state is in the file --checkpoint.")
+    meaning = "Append iterations, nodes_touched, seconds and exploitability of each evaluation to this file, as JSON."
     add("--log", help=meaning)
-    meaning = "Time between evaluations, such as 0.5s or 5m. Default: 1s with --log, otherwise no evaluations."
+    meaning = "Time between evaluations, such as 0.5s or 5m. Default: 1s with --log; without it, none are made."
     add("--eval_every", type=command.duration, help=meaning)
     command.add_json(parser)
     command.add_quiet(parser)

@@ -17,17 +17,18 @@ SUMMARY = "Count a game's histories, information sets and sequences, or estimate
 _HOWS = {"compiled": "compile the tree", "rules": "traverse the game by its rules"}
 _HOWS |= {"lazy": "expand the tree on demand", "public": "traverse the public tree"}
 NOTES = """
-  histories          all nodes of the tree: decisions, chance nodes and terminal nodes
+  histories          all nodes of the tree: decision nodes, chance nodes and terminal nodes
   information sets   sets of decision nodes that the player to move cannot distinguish
-  sequences          (information set, action) pairs and the empty sequence
-  M-value            sum over a player's action sequences of sqrt(number of information sets that the sequence reaches),
-                     which bounds the regret of CFR (Lanctot et al. 2009, section 4)
+  sequences          a player's (information set, action) pairs and the empty sequence
+  M-value            a sum over a player's action sequences, each with the square root of the number of information sets
+                     that it reaches; it bounds the regret of CFR (Lanctot et al. 2009, section 4)
   memory             memory of the tree, of the arrays over information sets and actions (without texts), and the
                      additional memory of external sampling with regret matching
 
-With --estimate, the game is not compiled, so it may have any size. The command then estimates the histories of each
-kind, the memory of a compiled tree and a solver, and the histories that one iteration of each estimator visits under
-the uniform strategy. It counts the information sets of a sample and recommends how to solve the game.
+With --estimate, the game is not compiled, so it may have any size. The command then estimates the number of histories
+of each kind, the memory of a compiled tree and of a solver, and the number of histories that one iteration of each
+estimator visits under the uniform strategy. It also counts the information sets in a sample and recommends how to solve
+the game.
 """
 
 
@@ -38,7 +39,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     meaning = "Number of histories that --estimate visits. Default: 100000."
     add("--sample_size", type=command.whole(1, 10**9), help=meaning)
     add("--seconds", type=command.positive, help="Time limit of --estimate.")
-    meaning = "With --estimate: also the number of histories with one representative per symmetry class of the board."
+    meaning = "With --estimate, also show the number of histories if symmetric ones are counted once."
     add("--symmetry", action="store_true", default=None, help=meaning)
     command.add_seed(parser, "Seed of --estimate.")
     command.add_json(parser)

@@ -30,14 +30,14 @@ from mccfr_plus.trees.public.public_tree import PublicTree, given_public_tree
 SUMMARY = "Show a saved policy in the browser: information states, probabilities, values, regrets."
 
 NOTES = f"""
-The page is one file that needs no network. It lists information states, the most often reached first, and finds words
-and "quoted phrases" in them. For each action of the selected information state, it shows
+The page is a single file that works offline. It lists the information states, starting with those that are reached most
+often, and can be searched for words and "quoted phrases". For each action of the selected information state, it shows
   probability   the policy's probability of the action
   value         the player's expected payoff after the action, given that play has reached the information state
   regret        value minus the policy's value; if it is above 0, the policy should play the action more often
-A dash replaces the values of information states that the other players never reach. For a game that is too large to
-compile, the page shows the information states of the {MOST_HISTORIES:,} most probable histories, without values.
-For poker with two hole cards, it shows ranges: grids of hands at the {MOST_NODES:,} most often reached public nodes.
+If the other players never reach an information state, dashes are shown instead of values. For a game that is too large
+to compile, the page shows the information states of the {MOST_HISTORIES:,} most probable histories, without values.
+For poker with two hole cards, it shows ranges, as grids of hands at the {MOST_NODES:,} most often reached public nodes.
 """
 
 
@@ -46,7 +46,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("policy", metavar="POLICY", help=command.POLICY_HELP)
     parser.add_argument("--out", help="Write the page to this file. Default: a temporary file.")
     flag = argparse.BooleanOptionalAction
-    parser.add_argument("--open", action=flag, default=True, help="Open the page in the browser. Default: yes.")
+    parser.add_argument(
+        "--open", action=flag, default=True, help="Open the page in the browser, or not. Default: open it."
+    )
 
 
 def run(arguments: argparse.Namespace) -> None:

@@ -14,8 +14,8 @@ SUMMARY = "Compile the common kernels in advance, so that later commands start i
 _SOLVERS = [(estimator, rule) for estimator in ("external", "outcome", "full") for rule in ("rm", "rm+")]
 _SOLVERS.append(("full", "pdcfr+"))  # the default on small games
 NOTES = """
-This compiles the estimators external, outcome and full with the minimizers rm and rm+, full with pdcfr+, and the
-kernels of evaluate, view and export. Any other combination is compiled on first use, which takes about 4 seconds.
+This command compiles the estimators external, outcome and full with the minimizers rm and rm+, full with pdcfr+, and
+the kernels of evaluate, view and export. Any other combination is compiled on first use, which takes about 4 seconds.
 Compiled kernels are kept on disk until the package or Numba changes.
 """
 

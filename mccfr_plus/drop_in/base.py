@@ -34,7 +34,7 @@ class DropInSolver(Solver):
     """A `Solver` with the method names of OpenSpiel's Python and C++ solvers.
 
     Subclasses take one argument more than OpenSpiel's classes, ``seed``: an integer for a repeatable run, a numpy
-    generator, or None for entropy. They also have the methods of `Solver`, of which `run` is the fastest way to
+    generator, or None for a random seed. They also have the methods of `Solver`, of which `run` is the fastest way to
     iterate.
 
     Policies, and OpenSpiel's private tables (``_infostates``, ``_info_state_nodes``), are snapshots that later

@@ -26,7 +26,7 @@ class ExternalSamplingSolver(DropInSolver):
         average_type: SIMPLE adds the policy at the infosets that a sampled traversal visits. FULL adds the whole policy
             in every iteration, in O(all infosets), and has the least variance. FULL averages the policies played in
             iterations 1 .. t, of which the first is uniform; OpenSpiel averages the policies after these iterations.
-        seed: An integer for a repeatable run, a numpy generator, or None for entropy.
+        seed: An integer for a repeatable run, a numpy generator, or None for a random seed.
 
     Raises:
         GameError: If the game cannot be solved or has imperfect recall.

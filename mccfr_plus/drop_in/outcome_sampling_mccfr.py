@@ -13,13 +13,13 @@ from mccfr_plus.minimizers import RegretMatching
 class OutcomeSamplingSolver(DropInSolver):
     """Outcome sampling MCCFR (Lanctot et al. 2009, section 3) with OpenSpiel's exploration by default.
 
-    Differs from OpenSpiel's in the average, which is updated at the opponents' infosets of the sampled history (two
-    players), or by an additional traversal (more than two). OpenSpiel updates the traversing player's infosets,
-    weighted by reach over sampling probability, and omits infosets that the opponents currently do not reach.
+    It differs from OpenSpiel's solver in the average, which is updated at the opponents' infosets on the sampled
+    history or, with more than two players, by an additional traversal. OpenSpiel updates the traversing player's
+    infosets, weighted by reach over sampling probability, and omits infosets that the opponents currently do not reach.
 
     Args:
         game: A `pyspiel.Game` of any size.
-        seed: An integer for a repeatable run, a numpy generator, or None for entropy.
+        seed: An integer for a repeatable run, a numpy generator, or None for a random seed.
         epsilon: Share of uniform exploration at the player's nodes, in (0, 1].
 
     Raises:

@@ -192,8 +192,8 @@ class Baseline(Component):
     """A running mean of each history's value, as a control variate for any sampling estimator (Schmid et al. 2019).
 
     Args:
-        rate: Weight of the newest value in the mean, in (0, 1]. Small rates average out noise, which expected
-            values do not have. Large rates follow the changing strategies faster.
+        rate: Weight of the newest value in the mean, in (0, 1]. Small rates average out noise, which only sampled
+            values have. Large rates follow the changing strategies faster.
         backup: Which values are averaged: ``"expected"``, the expectation over the children's baselines (Davis et al.
             2020), or ``"sampled"``, the value that the traversal sampled (Schmid et al. 2019, there with a rate of
             0.5).

@@ -61,7 +61,7 @@ class Estimator(Component):
         short_name: The estimator's name in messages.
         kernel: The kernel, as a ``staticmethod``, or a property where it depends on the parameters.
         references: Keys of `mccfr_plus.citations`.
-        gives: What the estimator provides with any parameters, in terms of `mccfr_plus.trees.needs`. With
+        gives: The features that the estimator provides with any parameters, in terms of `mccfr_plus.trees.needs`. With
             `OPPONENTS_DRAWN`, its kernel calls `LIST_VISIT` at every opponent infoset that it visits.
         visits_all_chance: Whether all chance outcomes are visited.
         visits_all_own: Whether all of the player's own actions can be visited in one traversal.
@@ -155,7 +155,7 @@ class ChanceSampling(TraversalSampling):
     """Chance sampling: draws one outcome at chance nodes and visits everything else (Lanctot et al. 2009, section 3).
 
     Every chance node has its own draw (Gibson et al. 2012, section 2): Leduc poker's board is drawn after each sequence
-    of bets. In Lanctot et al., a block has one sequence of chance outcomes. Both are unbiased.
+    of bets. In Lanctot et al., a block has one sequence of chance outcomes. Both variants are unbiased.
 
     Examples:
         >>> mccfr_plus.Solver("kuhn_poker", mccfr_plus.ChanceSampling(), seed=1).run(200).exploitability() < 0.4
@@ -176,7 +176,7 @@ class OpponentsSampled(TraversalSampling):
 
 @dataclass(frozen=True)
 class OpponentSampling(OpponentsSampled):
-    """Opponent sampling: draws one action at opponents' nodes, visits all else (Farina et al. 2020, section 4.1).
+    """Opponent sampling: draws actions only at opponents' nodes (Farina et al. 2020, section 4.1).
 
     Args:
         sample_per_infoset: See `ExternalSampling`.
@@ -200,7 +200,7 @@ def inclusion_by_regret(parameters, regrets, slot, total):
 
 @dataclass(frozen=True)
 class ExternalSampling(OpponentsSampled):
-    """External sampling: draws for chance and opponents, visits all the player's actions (Lanctot et al. 2009, eq. 11).
+    """External sampling: samples chance and opponents, visits all the player's actions (Lanctot et al. 2009, eq. 11).
 
     Args:
         sample_per_infoset: Whether to draw once per opponent infoset and traversal, as in the paper, or once per node,
@@ -262,23 +262,24 @@ def inclusion_by_average(parameters, average, slot, total):
 
 @dataclass(frozen=True)
 class AverageStrategySampling(OpponentsSampled):
-    """External sampling that visits some of the player's actions, by the average strategy (Gibson et al. 2012).
+    """External sampling of a subset of the player's actions, drawn by the average strategy (Gibson et al. 2012).
 
     Each of the player's actions is visited independently with probability
 
         rho(I, a) = max(epsilon, (beta + tau s(I, a)) / (beta + sum_b s(I, b))),   at most 1,
 
-    where s are the sums of the average strategy. Sampled values are divided by rho. The average must keep sums. With
-    more than two players, a stochastic average needs a second traversal.
+    where s are the sums of the average strategy. Sampled values are divided by rho. The average must keep such sums.
+    With more than two players, a stochastic average needs a second traversal.
 
-    The defaults are those of algorithm 1. With the default average, sums are larger than in line 9 of it by a factor of
-    1 / c(I), where c(I) is the sum of chance's reach over the histories of I. So beta at I corresponds to beta * c(I)
-    in the paper, for example to beta / 6 in Bluff(1, 1). ``averaging="stochastic"`` forms the paper's sums.
+    The defaults are those of algorithm 1. With the default average, the sums are larger than those in line 9 of the
+    algorithm by a factor of 1 / c(I), where c(I) is the sum of chance's reach over the histories of I. So beta at I
+    corresponds to beta * c(I) in the paper, for example to beta / 6 in Bluff(1, 1). ``averaging="stochastic"`` forms
+    the paper's sums.
 
     Args:
         epsilon: Smallest probability of a visit, in (0, 1].
-        tau: Actions with an average probability of at least 1 / tau are always visited; at least 1.
-        beta: While the sums are below this number, most actions are visited; at least 0.
+        tau: A number of at least 1. Actions whose average probability is at least 1 / tau are always visited.
+        beta: A number of at least 0. While the sums are below this number, most actions are visited.
         sample_per_infoset: See `ExternalSampling`.
 
     Examples:

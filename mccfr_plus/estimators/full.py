@@ -225,13 +225,15 @@ class Full(Estimator):
     """Full traversals: the exact gradient over all chance outcomes and all actions.
 
     With regret matching, this is CFR (Zinkevich et al. 2007); with RM+ and a linear average, CFR+ (Tammelin et al.
-    2015). By default, the sequence form's matrix gives the gradient without a traversal, several times as fast. For
-    minimizers that provide `DIFFERENCES`, it omits constants of information sets, which do not change regrets.
+    2015). By default, the gradient is computed by the sequence form's matrix, which is several times as fast as a
+    traversal. For minimizers that provide `DIFFERENCES`, it omits constants of information sets, which do not change
+    regrets.
 
     Args:
         traversal: Whether to traverse the tree, as in the papers. The result differs from the matrix's by rounding.
         pruning: Whether to traverse the tree but skip histories that the other players do not reach (Lanctot et al.
-            2009, section 5). It is bitwise identical to `traversal`; `nodes_touched` counts the histories visited.
+            2009, section 5). The result is bitwise identical to that of `traversal`; `nodes_touched` counts the
+            histories visited.
 
     Examples:
         >>> mccfr_plus.Solver("kuhn_poker", mccfr_plus.Full()).run(200).exploitability() < 0.4
@@ -277,8 +279,9 @@ class Full(Estimator):
 class BestResponseOpponent(Estimator):
     """The exact gradient against the other player's best response; with regret matching, CFR-BR (Johanson et al. 2012).
 
-    For two-player zero-sum games. Both players learn, each against best responses. A player's average strategy, and
-    with high probability also its late strategies, approaches the least exploitable strategy on its information sets.
+    The game must be a two-player zero-sum game. Both players learn, each against best responses. A player's average
+    strategy, and with high probability also each of its late strategies, approaches the least exploitable strategy on
+    the player's information sets.
 
     Examples:
         >>> mccfr_plus.Solver("kuhn_poker", "best_response", "rm+").run(1000).exploitability() < 0.01

@@ -72,7 +72,7 @@ def outcome_traversal_for_all(parameters, exploration, tree, strategy, scratch, 
 
 @dataclass(frozen=True)
 class OutcomeSampling(TraversalSampling):
-    """Outcome sampling: one history, the player's actions epsilon-on-policy (Lanctot et al. 2009, section 3, eq. 10).
+    """Outcome sampling: draws one history, with epsilon-on-policy actions (Lanctot et al. 2009, section 3, eq. 10).
 
     Args:
         epsilon: Share of exploration at the player's nodes, in (0, 1]; 0.6 in the paper.

@@ -256,8 +256,8 @@ class RulesEvaluator:
                         given, needed = (np.round(each, 6).tolist() for each in (row[legal], even))
                         where = _where(turned.state(tree.game, infosets[[number]]))
                         raise PolicyError(
-                            f"symmetry=True with a policy that is not symmetric: {where} its probabilities are "
-                            f"{given}, and by a symmetric state {needed}. Evaluate it without symmetry."
+                            f"symmetry=True needs a symmetric policy, but {where} probabilities are {given}, and at "
+                            f"a symmetric state {needed}: evaluate the policy without symmetry."
                         )
 
     def _tables(
@@ -321,8 +321,8 @@ class RulesEvaluator:
                 tree.check()
                 if not has_ended:
                     raise BudgetError(
-                        f"the information sets do not fit: {tree.num_infosets:,} have filled "
-                        f"memory={tree.plan.limit / 1e6:,.0f}MB. Raise the limit."
+                        f"the information sets do not fit into memory={tree.plan.limit / 1e6:,.0f}MB, which is full "
+                        f"after {tree.num_infosets:,} of them: raise the limit."
                     )
                 histories += visited
                 next(done)

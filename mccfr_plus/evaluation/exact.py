@@ -71,7 +71,7 @@ class BestResponse(NamedTuple):
     Attributes:
         value: The player's expected payoff.
         policy: The joint policy with the player's strategy replaced by the best response.
-        actions: The action at each information state; the first of several that are equally good.
+        actions: The action at each information state. If several are equally good, this is the first of them.
 
     Examples:
         >>> import mccfr_plus, pyspiel
@@ -235,7 +235,7 @@ def solve_lp(game: pyspiel.Game | str | GameTree) -> Equilibrium:
     """Returns an exact equilibrium of a two-player zero-sum game, by linear programming.
 
     It takes less than a CPU second on `leduc_poker` (4,920 pairs of last sequences with a payoff), 4 on `liars_dice`
-    (147,420) and 93 on `leduc_ranks(ranks=28)` (970,816), with an exploitability below 1e-14. For larger games use
+    (147,420) and 93 on `leduc_ranks(ranks=28)` (970,816), with an exploitability below 1e-14. For larger games, use
     `Solver`.
 
     Raises:

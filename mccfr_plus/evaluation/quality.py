@@ -82,12 +82,13 @@ def estimate_quality(
     2. Lower and upper bounds by best responses in sampled games, with as many samples as the time allows.
     3. Lower bounds in new games by the local best responses that did best in short trials.
 
-    Two methods give two bounds, since the larger of two lower bounds is biased upwards.
+    If two methods give a lower bound, both bounds are returned, since the larger of the two would be biased upwards.
 
     Args:
         game: See `head_to_head`, also for the arguments not listed here and for errors.
         policy: The policy to evaluate.
-        seconds: Approximate wall-clock time. It limits the samples, so results with equal seeds differ slightly.
+        seconds: Approximate wall-clock time. It limits the number of samples, so results with equal seeds differ
+            slightly.
 
     Examples:
         >>> from mccfr_plus.evaluation import estimate_quality

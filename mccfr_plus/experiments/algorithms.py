@@ -1,7 +1,6 @@
 """Algorithms of comparisons, ours, neural, OpenSpiel's, and of factories, and their solvers."""
 
 import contextlib
-import difflib
 import functools
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -12,7 +11,7 @@ import numpy as np
 import pyspiel
 
 from mccfr_plus import neural
-from mccfr_plus.errors import ConfigError, GameError, MccfrPlusError
+from mccfr_plus.errors import ConfigError, GameError, MccfrPlusError, did_you_mean
 from mccfr_plus.estimators import Full
 from mccfr_plus.evaluation.by_rules import evaluate_by_rules
 from mccfr_plus.evaluation.exact import Evaluation, evaluate_strategy
@@ -82,7 +81,7 @@ def algorithm_of(given: Any) -> Algorithm:
     if callable(given):
         return Algorithm(f"factory {name_of(given)}", USER, factory=given)
     if not isinstance(given, str):
-        raise ConfigError(f"algorithm {given!r}: give a spec, a Solver, a SolverConfig or a factory.")
+        raise ConfigError(f"algorithm {given!r}: give a name, a Solver, a SolverConfig or a factory.")
     text = given.strip()
     try:
         return Algorithm(text, *_parsed(text))
@@ -105,19 +104,18 @@ def _parsed(text: str) -> tuple[str, str, Any]:
         return NEURAL, name, neural.settings_of(Spec(name, parameters))
     if name in OPENSPIEL.get(library, {}):
         if parameters:
-            raise ConfigError("OpenSpiel's solvers take no parameters: they run with their defaults.")
+            raise ConfigError("OpenSpiel's solvers run with their defaults: leave out the parameters.")
         return library, name, SolverConfig.from_specs(*OPENSPIEL[library][name])
     options = {key: parameters.pop(key) for key in ("minimizer", *_OPTIONS) if key in parameters}
     if full_name in NAMED:
         if wrong := [key for key in (*parameters, *options) if key not in _OPTIONS]:
-            raise ConfigError(f"unknown parameter {wrong[0]!r}. Give some of {', '.join(_OPTIONS)}.")
+            raise ConfigError(f"unknown parameter {wrong[0]!r}. The parameters are {', '.join(_OPTIONS)}.")
         estimator, options["minimizer"] = NAMED[full_name]
     elif full_name in ESTIMATORS:
         estimator = f"{full_name}({', '.join(f'{key}={value}' for key, value in parameters.items())})"
     else:
-        near = difflib.get_close_matches(full_name, KNOWN, n=1)
-        hint = f" Did you mean {near[0]!r}?" if near else ""
-        raise ConfigError(f"unknown name {full_name!r}.{hint} Known are {', '.join(KNOWN)}.")
+        hint = did_you_mean(full_name, KNOWN)
+        raise ConfigError(f"unknown name {full_name!r}.{hint} Give one of {', '.join(KNOWN)}.")
     return OURS, "", SolverConfig.from_specs(estimator, **options)
 
 
@@ -199,7 +197,7 @@ def solver_of(game: GameTree | pyspiel.Game, algorithm: Algorithm, seed: int) ->
     visits_all = algorithm.library in OPENSPIEL and DRAWS not in algorithm.config.estimator.provides
     if given_tree(game) is None and (algorithm.library == NEURAL or visits_all):
         raise ConfigError(
-            f"algorithm {algorithm.text!r} needs a compiled tree, and that of {game} does not fit into memory."
+            f"algorithm {algorithm.text!r} needs a compiled tree, but the tree of {game} does not fit into memory."
         )
     if algorithm.library == NEURAL:
         return neural.new_solver(game, algorithm.config, seed=seed)

@@ -53,7 +53,7 @@ class Comparison:
     def __post_init__(self) -> None:
         for what, items in (("games", self.games), ("algorithms", self.algorithms), ("seeds", self.seeds)):
             if not items:
-                raise ConfigError(f"no {what} given: a comparison needs at least one.")
+                raise ConfigError(f"there are no {what}: give at least one.")
             if twice := [item for item in items if items.count(item) > 1]:
                 how = " Give a mapping from names to algorithms." if what == "algorithms" else ""
                 raise ConfigError(f"{what}: {twice[0]!r} is given twice.{how}")
@@ -142,7 +142,7 @@ def directory_of(comparison: Comparison, path: str | os.PathLike) -> Iterator[li
             if found[name] != value:
                 raise RecordError(
                     f"{folder} holds another comparison: its {name} are {found[name]!r}, not {value!r}. Choose another "
-                    "directory, or the same comparison as before."
+                    "directory, or repeat the same comparison as before."
                 )
     with file_errors(folder, RecordError):
         if folder.exists() and not spec.exists() and set(os.listdir(folder)) - _OURS:

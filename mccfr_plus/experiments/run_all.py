@@ -48,8 +48,8 @@ def run_all(
     local = next((run for run in runs.values() if _stays_here(run.game_object) or _stays_here(run.definition)), None)
     if local is not None and (cluster is not None or processes not in (None, 1)):
         raise ConfigError(
-            f"{local} cannot be sent to other processes: give a module's function or a game's text, or leave out "
-            "processes and cluster."
+            f"{local} cannot be sent to other processes: give a function defined in a module or a game string, or "
+            "leave out processes and cluster."
         )
     for number, run in list(runs.items()):
         with contextlib.suppress(RecordError):  # the run will raise it again

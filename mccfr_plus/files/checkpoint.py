@@ -60,8 +60,8 @@ def check(path: str | os.PathLike, arrays: Mapping[str, np.ndarray]) -> None:
             if expected.get(name) != found.get(name):
                 there, needed = found.get(name, "missing"), expected.get(name, "none")
                 raise CheckpointError(
-                    f"{path} does not fit: its array {name!r} is {there}, and {needed} is needed. Use the components "
-                    "and the version of mccfr_plus that wrote it."
+                    f"{path} does not fit this solver: its array {name!r} is {there} instead of {needed}. Use the "
+                    "components and the version of mccfr_plus that wrote the file."
                 )
         members = {_HEADER, *(f"{name}.npy" for name in expected)}
         if set(archive.namelist()) != members or archive.testzip() is not None:
@@ -111,7 +111,7 @@ def _opened(path: str | os.PathLike) -> Iterator[tuple[zipfile.ZipFile, dict[str
             if (header["format"], header["version"]) != (FORMAT, VERSION):
                 raise CheckpointError(
                     f"{path} has version {header['version']} of {header['format']}; this mccfr_plus reads version "
-                    f"{VERSION} of {FORMAT}. Use the version that wrote it."
+                    f"{VERSION} of {FORMAT}. Use the version that wrote the file."
                 )
             yield archive, header
     except CheckpointError:
@@ -138,14 +138,16 @@ class CheckpointLock:
         except OSError:
             holder = ""
         if holder and not holder.startswith("process "):  # locking would empty it
-            raise CheckpointError(f"{self._file} is needed as the lock but is another file: choose another name.")
+            raise CheckpointError(
+                f"{self._file} would be the lock file, but contains something else: choose another name."
+            )
         self._lock = FileLock(self._file, timeout=0.1, poll_interval=0.02, thread_local=False)
         try:
             self._lock.acquire()
         except Timeout:
             raise CheckpointError(
                 f"{self.path} is in use by {holder or 'another process'}: two runs would overwrite each other's "
-                f"checkpoints. Wait for it, stop it, or choose another name. The lock is {self._file}."
+                f"checkpoints. Stop the other run, or choose another name. The lock file is {self._file}."
             ) from None
         except OSError as error:
             raise CheckpointError(f"cannot lock {self._file}: {error.strerror or error}.") from None
@@ -202,8 +204,8 @@ class CheckpointWriter:
             self._write()
         except CheckpointError as error:
             logger.warning(
-                f"no checkpoint written at iteration {self._solver.iterations:,}: {error} The run continues; the last "
-                f"good checkpoint is from iteration {self._written:,}."
+                f"no checkpoint was written at iteration {self._solver.iterations:,}: {error} The run continues; the "
+                f"last good checkpoint is from iteration {self._written:,}."
             )
         end = time.perf_counter()
         self._due = end + max(self._interval, (end - begin) * (1 / _MAX_SHARE - 1))
@@ -232,7 +234,7 @@ class CheckpointWriter:
         iterations = self._checkpoints.header_of_run(path, self._solver)["iterations"]
         if iterations > self._solver.iterations:
             raise CheckpointError(
-                f"{path} holds iteration {iterations:,}, and the solver is at {self._solver.iterations:,}: it "
-                "would be overwritten. Continue from the file with restore, delete it, or choose another name."
+                f"{path} holds iteration {iterations:,}, but the solver is at iteration {self._solver.iterations:,} "
+                "and would overwrite it. Continue from the file with restore, delete it, or choose another name."
             )
         return iterations

@@ -85,7 +85,7 @@ def check(found: Any, schema: Mapping[str, Any], what: str | os.PathLike, error:
         if not isinstance(found, dict) or name not in found:
             raise error(f"{what} is damaged: it lacks the entry {name!r}.")
         if not _fits(found[name], allowed):
-            raise error(f"{what} is damaged: its entry {name!r} cannot be {reprlib.repr(found[name])}.")
+            raise error(f"{what} is damaged: its entry {name!r} must not be {reprlib.repr(found[name])}.")
 
 
 def _fits(value: Any, allowed: Any) -> bool:

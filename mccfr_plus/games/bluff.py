@@ -152,7 +152,7 @@ def following(dice1: int, dice2: int, faces: int, starts: str) -> list[Following
         if all(left) and each.game not in _kept() and histories > _MOST_HISTORIES:
             raise ValueError(
                 f"dice1={dice1}, dice2={dice2}, faces={faces}: the value of the round that may follow, with "
-                f"{each.dice[0]} and {each.dice[1]} dice, is not known, as its {histories:.2g} histories are too many "
+                f"{each.dice[0]} and {each.dice[1]} dice, is unknown, since its {histories:.2g} histories are too many "
                 'to solve. Give fewer dice or faces, or payoff="round".'
             )
         rounds.append(each)
@@ -170,7 +170,7 @@ def num_histories(dice1: int, dice2: int, faces: int) -> int:
 def _round_value(game: str) -> float:
     if game in _kept():
         return (_kept()[game]["lower"] + _kept()[game]["upper"]) / 2
-    logger.info("computing the value of %s, which may follow", game)
+    logger.info("computing the value of %s, a round that may follow", game)
     solvers = importlib.import_module("mccfr_plus.solver.game_value")  # not at the top: games are below the solvers
     return solvers.game_value(game, PRECISION).middle
 

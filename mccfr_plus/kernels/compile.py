@@ -301,7 +301,8 @@ def _described(value: Any) -> str:
     if isinstance(getattr(value, "py_func", None), FunctionType):  # a kernel: its compiler and options matter
         options = {**getattr(value, "targetoptions", {}), **getattr(value, "locals", {})}
         kind = getattr(getattr(value, "_compiler", None), "pipeline_class", type(None)).__name__
-        texts = sorted(f"{name}={_option(given)}" for name, given in options.items())
+        sets = {name: sorted(map(str, each)) for name, each in options.items() if isinstance(each, set | frozenset)}
+        texts = sorted(f"{name}={given!r}" for name, given in (options | sets).items())  # sets have no fixed order
         return f"{kind} {texts} {_described(value.py_func)}"
     if isinstance(value, _Intrinsic):
         return _described(value._defn)
@@ -396,7 +397,3 @@ def _source_of(file: str) -> str:
 
 def _is_of(module: str | None, *packages: str) -> bool:
     return isinstance(module, str) and module.partition(".")[0] in packages
-
-
-def _option(given: Any) -> str:
-    return repr(sorted(map(str, given)) if isinstance(given, set | frozenset) else given)  # sets have no fixed order

@@ -102,7 +102,8 @@ class Discounted(Minimizer):
 
     Args:
         alpha: Exponent for positive regrets; infinity does not discount them. With alpha < 1, regrets that receive no
-            additions vanish, and the next strategy is uniform; with alpha = 0, after a thousand iterations.
+            additions vanish, after which the next strategy is uniform; with alpha = 0, this takes a thousand
+            iterations.
         beta: Exponent for negative regrets; minus infinity drops them.
 
     Examples:
@@ -169,7 +170,7 @@ def discounted_plus() -> Discounted:
 class ScheduledDiscounted(Discounted):
     """Discounted regret matching on a schedule, the rule of HS-DCFR (Zhang, McAleer, Sandholm 2026, equations 2 to 4).
 
-    alpha_t = 1 + 3 t / n and beta_t = -1 - 2 t / n until iteration n, then constant. The default average is
+    alpha_t = 1 + 3 t / n and beta_t = -1 - 2 t / n until iteration n; later, both are constant. The default average is
     `ScheduledAverage` with the same n.
 
     Args:

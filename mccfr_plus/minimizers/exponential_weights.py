@@ -325,21 +325,15 @@ def dilated_weights(tree: Tree, scheme: str = "kroer") -> np.ndarray:
 
         psi(x) = sum over I of w_I * x[parent(I)] * (log n_I + sum over a of b(a) log b(a)),
 
-    with x the player's plan over sequences, b(a) = x[I, a] / x[parent(I)], and n_I the number of actions.
-
-    The second derivative of psi along a direction h within the plans (sum over a of h[I, a] = h[parent(I)]) is
-
-        sum over I of w_I * (sum over a of h[I, a]^2 / x[I, a] - h[parent(I)]^2 / x[parent(I)])
-            = sum over slots s = (I, a) of (w_I - sum over J right below s of w_J) * h[s]^2 / x[s],
-
-    so that w_I >= 1 + max over a of (sum over J right below (I, a) of w_J) make it at least
-    sum of h[s]^2 / x[s] >= (sum of |h[s]|)^2 / (sum of x[s]), by Cauchy-Schwarz: psi is strongly convex with modulus
-    1 / M_Q in the 1-norm, where M_Q is the largest 1-norm of a plan, and with modulus 1 in the 2-norm.
+    with b(a) = x[I, a] / x[parent(I)]. Its second derivative along a direction h within the plans is the sum over slots
+    s = (I, a) of (w_I - sum over J right below s of w_J) * h[s]^2 / x[s]. With brackets of at least 1, psi is strongly
+    convex with modulus 1 in the 2-norm and, by Cauchy-Schwarz, 1 / M_Q in the 1-norm, where M_Q is the largest 1-norm
+    of a plan.
 
     - kroer: 2 alpha_I, without a parent alpha_I, where alpha_I = 1 + max_a sum_J 2 alpha_J (Kroer et al. 2020).
-    - least: equality above, so a smaller psi and better regret bounds with the same modulus (Farina, Kroer, Sandholm
+    - least: brackets of 1, so a smaller psi and better regret bounds with the same modulus (Farina, Kroer, Sandholm
       2021, "Better regularization for sequential decision spaces").
-    - constant: 1, which is at least s times the least weights: modulus s / M_Q, as all brackets above are >= 0.
+    - constant: 1, which is at least s times the least weights: modulus s / M_Q, as all brackets are >= 0.
 
     All infosets of the tree must be known. GameError for imperfect recall: infosets have no single parent.
     """

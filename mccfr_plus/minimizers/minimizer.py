@@ -48,7 +48,8 @@ class Minimizer(Component):
         references: Keys of `mccfr_plus.citations`.
         provides: Its properties, in terms of `mccfr_plus.trees.needs`: `REGRETS` if row 0 of the tables holds
             cumulative regrets, including negative ones, perhaps without the latest discounts; `DIFFERENCES` if it uses
-            only differences between an infoset's values, so that `full` may leave out what is equal for all actions.
+            only differences between an infoset's values, so that `full` may omit payoffs that are equal for all
+            actions.
         needs: What the minimizer needs from the tree and other components, in the same terms.
         default_average: Short name of the average in the minimizer's paper.
         row_of_ones: The row of the tables in which a new infoset has a 1 at its first slot. Default: all rows start at

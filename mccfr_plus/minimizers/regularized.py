@@ -100,11 +100,11 @@ class RegularizedMirrorDescent(Minimizer):
     """Mirror descent on a regularized game at every information set, the rule of Reg-CFR (Liu et al. 2023).
 
     A strategy x costs tau |x|^2 / 2 at every information set, hence tau / 2 if there is only one action. The last
-    values serve as predictions, and step sizes adapt to their changes. By default, no average is formed. Needs exact
-    gradients: estimator ``full``.
+    values serve as predictions, and step sizes adapt to their changes. By default, no average is formed. The gradients
+    must be exact, so the estimator must be ``full``.
 
     Args:
-        tau: Weight of the regularizer in the first period, in payoffs, from 0 to the root of kappa.
+        tau: Weight of the regularizer in the first period, in payoffs, from 0 to the square root of kappa.
         gamma: Minimum probability of an action times the number of actions, in 0 .. 1. The last strategy approaches an
             equilibrium of the game with this restriction on all players.
         kappa: 1 / (initial step size)^2, in payoff^2, above 0.
@@ -211,14 +211,15 @@ def prepare_reward_transformation(tree, strategy, tables, scratch, player, itera
 class RewardTransformation(Minimizer):
     """Regret matching+ with reward transformation, the rule of RTCFR+ (Meng et al. 2025, algorithm 1).
 
-    A player pays for its distance from a reference plan y, which is moved to the solutions found. With the player's
-    plan x and n actions (equations 2 and 3; appendix H for initial values),
+    A player pays for its distance from a reference plan y, which is moved to the solutions found. For the player's plan
+    x and n actions (equations 2 and 3; initial values as in appendix H),
 
         v(I, a) = g(I, a) - mu (x(I, a) - y(I, a)) + the values of the infosets behind (I, a),
         theta = [theta + v - <v, s>]+,   s proportional to theta,   the next strategy is (1 - gamma n) s + gamma.
 
     y starts as the uniform strategy. After every `period` iterations, it becomes the plan of the current strategy, and
-    gamma is halved; theta is kept. By default, no average is formed. Needs exact gradients: estimator ``full``.
+    gamma is halved; theta is kept. By default, no average is formed. The gradients must be exact, so the estimator must
+    be ``full``.
 
     Args:
         mu: Weight of the distance, in payoffs, at least 0. The best values in the paper are 1e-4 to 0.1, depending on

@@ -132,14 +132,15 @@ class AdvantageSolver(NeuralSolver):
 class DeepCFR(AdvantageSolver):
     """Deep CFR: one network per player learns the regrets of external sampling.
 
-    Traversals visit all actions of a player. On large games use `DREAM` or `ESCHER`, which follow single histories.
+    Traversals visit all actions of a player. On large games, use `DREAM` or `ESCHER`, which follow single histories.
 
     Args:
         game: A `pyspiel.Game`, a game string, or a `GameTree`, with information-state tensors.
         config: A `DeepCFRConfig`. Default: its defaults.
         representation: ``"tree"``: the game, which needs perfect recall, is compiled, and the strategy is a table.
             ``"batched"``: networks are evaluated at many histories in parallel, for games of any size; policies are
-            `NetworkPolicy` objects. Or a `Representation`. Default: a tree if the game has at most a million histories.
+            `NetworkPolicy` objects. A `Representation` is accepted as well. Default: a tree if the game has at most a
+            million histories.
         seed: An integer for a repeatable run (bitwise identical on one machine), a numpy generator, or None.
         network: A function from the numbers of inputs and outputs to a `torch.nn.Module`, or a mapping of some of the
             roles ``"regrets"``, ``"values"`` and ``"average"`` to such functions. Default: an `MLP`.

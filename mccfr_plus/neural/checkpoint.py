@@ -29,7 +29,7 @@ def restore(solver: Any, path: str | os.PathLike) -> dict[str, Any]:
     header = header_of_run(path, solver)
     sizes = header["memory_sizes"]
     if set(sizes) != set(solver.memory_sizes()):
-        raise CheckpointError(f"{path} is damaged: its memories have the sizes {sizes}.")
+        raise CheckpointError(f"{path} is damaged: its memories have the wrong sizes {sizes}. Delete it.")
     arrays = {name: array for name, array in solver.state(sizes).items() if "/optimizer/" not in name}
     try:  # optimizers have no state before the first step: theirs is as the file describes it
         described = {name: each for name, each in header["arrays"].items() if "/optimizer/" in name}

@@ -1,14 +1,13 @@
 """Settings of neural solvers: frozen dataclasses, checked when they are built."""
 
 import dataclasses
-import difflib
 import functools
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Annotated, Any, Literal, Self, TypeAlias, get_args, get_origin, get_type_hints
 
-from mccfr_plus.errors import ConfigError
+from mccfr_plus.errors import ConfigError, did_you_mean
 from mccfr_plus.parameters import LARGEST, check_choice, check_number, check_switch, check_whole
 from mccfr_plus.solver.config import check_threads
 
@@ -94,9 +93,8 @@ class Config:
         known, kinds, changes = self.as_dict(), get_type_hints(type(self)), dict[str, Any]()
         for name, value in settings.items():
             if name not in known:
-                hint = "".join(f" Did you mean {near!r}?" for near in difflib.get_close_matches(name, known, n=1))
-                names = ", ".join(known)
-                raise ConfigError(f"{type(self).__name__} has no setting {name!r}.{hint} Give one of {names}.")
+                said = f"{type(self).__name__} has no setting {name!r}.{did_you_mean(name, known)}"
+                raise ConfigError(f"{said} Give one of {', '.join(known)}.")
             outer, _, inner = name.partition(".")
             if inner:
                 changes[outer] = changes.get(outer, getattr(self, outer)).changed({inner: value})
@@ -113,7 +111,8 @@ class NetworkConfig(Config):
     Args:
         hidden_layers: Widths; ``()`` for a linear model.
         learning_rate: Step size of Adam.
-        batch_size: Samples (with aggregated memory, information sets) per training step; all if there are no more.
+        batch_size: Number of samples (with aggregated memory, information sets) per training step; all if there are
+            fewer.
     """
 
     hidden_layers: tuple[int, ...] = (128, 128)
@@ -141,8 +140,8 @@ class AdvantageConfig(TrainingConfig):
     Args:
         traversals: Number of traversals per player and iteration.
         parallel_traversals: Number of traversals that run in parallel.
-        memory: ``"aggregated"``: the weighted mean of each information set's samples (compiled trees only).
-            ``"reservoir"``: a uniform sample of all samples, as in the papers.
+        memory: ``"aggregated"`` keeps the weighted mean of each information set's samples (compiled trees only).
+            ``"reservoir"`` keeps a uniform sample of all samples, as in the papers.
         memory_capacity: Maximum number of samples per player in a reservoir; without a tree, also of strategies.
         minimizer: ``"cfr"``: networks learn mean regrets, with weight t in iteration t. ``"dcfr+"`` and ``"pdcfr+"``:
             networks learn discounted regrets from one iteration's samples, without a memory; ``"pdcfr+"`` also

@@ -26,8 +26,8 @@ class NFSP(NeuralSolver):
     `losses` are the losses of the average policies. See `DeepCFR` for the arguments; the config is an `NFSPConfig`.
 
     Reference: Heinrich, Silver 2016, "Deep reinforcement learning from self-play in imperfect-information games",
-    algorithm 1. Differs from it in updating between parallel episodes, in using Adam with its own rates, and in a
-    default eta of 0.3 instead of 0.1.
+    algorithm 1. The differences are that updates take place between parallel episodes, that Adam is used with its own
+    rates, and that eta is 0.3 by default instead of 0.1.
     """
 
     config_class: ClassVar[type[NFSPConfig]] = NFSPConfig

@@ -256,5 +256,5 @@ def new_representation(game: Any, wanted: Any, reader: str, **limits: Any) -> Re
     except BudgetError as error:
         if wanted == "tree":
             raise BudgetError(f"{error} Or give representation='batched', which does not compile a tree.") from None
-        logger.info("%s gets representation='batched': %s", reader, error)
+        logger.info("%s uses representation='batched', since the game is not compiled: %s", reader, error)
     return BatchedRepresentation(game, reader)

@@ -69,13 +69,15 @@ class OnlineOutcomeSampling(pyspiel.Bot):
     Args:
         player: The bot's player, in a game with perfect recall.
         epsilon: Exploration at each node, in (0, 1]: the bot plays epsilon / n + (1 - epsilon) strategy with n actions.
-            For d moves of the bot and a payoff range D, this costs at most d D epsilon per game and does not vanish.
-        horizon: The number of games T, at least 1, instead of `epsilon`: the bot explores in whole games, playing
-            uniformly throughout with probability T^(-1/3). **Regret is O(T^(-1/3)) per game**, at any depth.
+            With d moves of the bot and a payoff range D, exploration costs at most d D epsilon per game; this cost does
+            not vanish.
+        horizon: The number of games T, at least 1, instead of `epsilon`. In each game, the bot plays uniformly
+            throughout with probability T^(-1/3), and otherwise does not explore. **Regret is O(T^(-1/3)) per game**, at
+            any depth.
         seed: An integer for repeatable play, a numpy generator, or None.
 
     Raises:
-        ConfigError: If a parameter is out of range, or not exactly one of `epsilon` and `horizon` is given.
+        ConfigError: If a parameter is out of range, or if neither or both of `epsilon` and `horizon` are given.
 
     Examples:
         >>> import mccfr_plus, pyspiel
@@ -137,7 +139,7 @@ class OnlineOutcomeSampling(pyspiel.Bot):
         return list(zip(actions, _mixed(strategy, self._uniform_share), strict=True))
 
     def step_with_policy(self, state: pyspiel.State) -> tuple[list[tuple[int, float]], int]:
-        """Returns ([(action, probability)], action), the action drawn from the probabilities."""
+        """Returns ([(action, probability)], action), where the action is drawn from these probabilities."""
         return self.get_policy(state), self.step(state)
 
     def step(self, state: pyspiel.State) -> int:
@@ -189,7 +191,7 @@ class OnlineOutcomeSampling(pyspiel.Bot):
             raise ConfigError(f"payoff={payoff}: give the player's payoff, a finite number.")
         if not self._playing:
             raise ConfigError(
-                "end_game() without a game: call restart() or step() first, and end_game() once per game."
+                "end_game() was called without a game: call restart() or step() first, and end_game() once per game."
             )
         value = self._weighed(payoff)
         if not math.isfinite(value):

@@ -143,12 +143,13 @@ class KeyedPolicy(JointTablePolicy):
         return result
 
     def find(self, info_state: str, player: int) -> dict[int, float] | None:
-        """Returns {action: probability} at an information state; None if not found, or with keys of rules."""
+        """Returns {action: probability} at an information state; None if it was not found or the keys are from
+        rules."""
         key = self.keys.find(info_state)
         return None if key is None else self._row(key, player)
 
     def at_view(self, view: Sequence[int], player: int) -> dict[int, float] | None:
-        """Returns {action: probability} at what `look` of the game's rules writes for a player; None if not found.
+        """Returns {action: probability} for a player's view, as written by the rules' `look`; None if not found.
 
         The policy must come from ``tree="rules"``. Entries that are not part of an information state are ignored.
         """

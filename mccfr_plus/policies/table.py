@@ -22,6 +22,7 @@ from mccfr_plus.trees.abstraction import AbstractGame
 from mccfr_plus.trees.flattening import rows_of
 from mccfr_plus.trees.game_tree import GameTree
 from mccfr_plus.trees.order import action_names, openspiel_order, representative_states
+from mccfr_plus.trees.public.public_tree import PublicTree
 
 _SHOWN = 10  # information states in a notebook
 _TOLERANCE = 1e-6  # of the sum of a distribution
@@ -215,7 +216,7 @@ class TreePolicy(JointTablePolicy, openspiel_policy.TabularPolicy, Mapping):
 
     @cached_property
     def _order(self) -> np.ndarray:
-        return openspiel_order(self.tree)
+        return openspiel_order(self.tree.require_whole("OpenSpiel's order of information states"))
 
     @cached_property
     def _row_of(self) -> np.ndarray:
@@ -304,22 +305,29 @@ def _without_turn(text: str) -> str:
     return text.partition("\n")[2] if text.startswith("Current player: ") else text
 
 
-def table_of_tree(tree: GameTree, strategy: np.ndarray, most: int | None = None) -> PolicyTable:
-    """Returns the table of a strategy, ``[num_slots]``, or only its `most` infosets with the largest reach."""
-    no_values, of_nodes, reach = np.empty((0, 0)), np.ones((tree.num_nodes, 1)), np.zeros(tree.num_infosets)
-    with announce_compilation(_add_up, "the reach of information sets", 1):
-        _add_up(tree.arrays, strategy, no_values, of_nodes, tree.infoset_of_slot, reach, np.empty(0), np.empty(0))
-    infosets = np.arange(tree.num_infosets) if most is None else np.argsort(-reach, kind="stable")[:most]
-    records = tree.arrays.infosets[infosets]
+def table_of_tree(tree: GameTree | PublicTree, strategy: np.ndarray, most: int | None = None) -> PolicyTable:
+    """Returns the table of a strategy, ``[num_slots]``, or only its `most` infosets with the largest reach.
+
+    A public tree gives no reach, and its first `most` infosets.
+    """
+    reach, infosets = None, np.arange(tree.num_infosets)
+    if isinstance(tree, GameTree):
+        no_values, of_nodes, reach = np.empty((0, 0)), np.ones((tree.num_nodes, 1)), np.zeros(tree.num_infosets)
+        with announce_compilation(_add_up, "the reach of information sets", 1):
+            _add_up(tree.arrays, strategy, no_values, of_nodes, tree.infoset_of_slot, reach, np.empty(0), np.empty(0))
+        infosets = infosets if most is None else np.argsort(-reach, kind="stable")
+    infosets = infosets[:most]
+    records, text_of = tree.arrays.infosets[infosets], _without_turn if tree.is_converted else str
     slots = rows_of(records["first_slot"], records["num_actions"])
-    numbers, text_of = tree.infoset_of_slot[slots], _without_turn if tree.is_converted else str
+    numbers, names = tree.infoset_of_slot[slots], action_names(tree, infosets)
+    texts = [text_of(tree.info_states[infoset]) for infoset in infosets.tolist()]
     return PolicyTable(
         tree.arrays.infosets["player"].astype(np.int64)[numbers],
-        [text_of(tree.info_states[i]) for i in infosets.tolist() for _ in tree.legal_actions(i)],
+        [text for text, own in zip(texts, names, strict=True) for _ in own],
         tree.slot_action[slots],
-        [name for names in action_names(tree, infosets) for name in names],
+        [name for own in names for name in own],
         strategy[slots],
-        reach[numbers],
+        None if reach is None else reach[numbers],
     )
 
 

@@ -62,7 +62,9 @@ class Blueprint:
         self.decoded: Decoded = {}
         self.subgames = [subgame_at(self.tree, node) for node in self._beginnings(start)]
         if not self.subgames:
-            raise ConfigError(f"start={start!r}: {self.tree.game} has no decision there. Give a number of actions.")
+            raise ConfigError(
+                f"start={start!r}: {self.tree.game} has no decision there. Give another number of actions."
+            )
 
     def _take_over(self, own: PublicTree, given: np.ndarray) -> None:
         """Sets `strategy` and `outside` by a policy of a game with fewer actions."""
@@ -80,8 +82,8 @@ class Blueprint:
             found += row.keys() <= set(actions)
         if found < own.num_infosets:
             raise GameError(
-                f"{tree.game} has {found:,} of the {own.num_infosets:,} information states of the blueprint's game "
-                f"{own.game} with all of their actions: it must have all of them, and may have more."
+                f"{tree.game} has only {found:,} of the {own.num_infosets:,} information states of the blueprint's "
+                f"game {own.game} with all of their actions: give a game that has all of them; it may have more."
             )
 
     def _beginnings(self, start: int | str) -> Iterator[int]:
@@ -97,8 +99,8 @@ class Blueprint:
                 first = int(arrays.infosets[record["first"]]["first_slot"])
             elif is_outside:
                 raise GameError(
-                    f"{self.tree.game} has an action that the blueprint's game lacks and that no decision follows: "
-                    "there is no answer to it."
+                    f"{self.tree.game} has an action that the blueprint's game lacks and that no decision follows, so "
+                    "search cannot respond to it: use a blueprint whose game has this action."
                 )
             elif record["kind"] != CHANCE:
                 continue

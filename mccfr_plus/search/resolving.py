@@ -115,7 +115,7 @@ def resolve(
     """
     begin = time.perf_counter()
     if not blueprint.reaches(subgame, player):
-        raise PolicyError(f"player {player} never plays to the public state {subgame.node} of {blueprint.tree.game}.")
+        raise PolicyError(f"player {player} never reaches the public state {subgame.node} of {blueprint.tree.game}.")
     game = gadget(blueprint, subgame, player, method)
     solver = Solver(game, "full", minimizer)
     if seconds is None:

@@ -88,6 +88,8 @@ def choose(
     size, compiles nothing and chooses for a run of minutes or hours; else of seconds.
     """
     game, given = load_game(game), {"minimizer": None, **given}
+    if given.get("tree") == "public":
+        given = {"estimator": "full", **given}
     config, tree, why = SolverConfig.from_specs(**given), None, ""
     on_public = config if "estimator" in given else SolverConfig.from_specs(**{**given, "estimator": "full"})
     if estimate is not None:
@@ -160,17 +162,22 @@ def _may_be_public(game: pyspiel.Game, config: SolverConfig) -> bool:
     return is_plain and serves and game.num_players() == 2 and compiled_rules(game) is not None
 
 
-def _why_public(game: pyspiel.Game, config: SolverConfig, estimate: SizeEstimate) -> str | None:
-    """Returns why the public tree is chosen; None if there is none, or a stored tree is about as fast."""
-    rules, leaves = compiled_rules(game), number_of(estimate.terminal_nodes.log10)
-    if rules is None or not rules.sizes.perfect_recall:
+def _why_public(game: pyspiel.Game, config: SolverConfig, estimate: SizeEstimate | None = None) -> str | None:
+    """Returns why the public tree is chosen; None if there is none, or a stored tree is about as fast.
+
+    Without an estimate only poker has a reason: the sizes of its tree follow from hands, boards and betting sequences.
+    """
+    rules = compiled_rules(game)
+    if rules is None or not rules.sizes.perfect_recall or (estimate is None and rules.deal is None):
         return None
-    if number_of(estimate.histories.log10) < _LEAST_HISTORIES_OF_PUBLIC:
+    if estimate is not None and number_of(estimate.histories.log10) < _LEAST_HISTORIES_OF_PUBLIC:
         return None
-    if (found := predict(rules, leaves)) is None:
+    if (found := predict(rules, 0.0 if estimate is None else number_of(estimate.terminal_nodes.log10))) is None:
         return None
-    products, num_bytes = found.products, public_bytes(config, rules, found)
-    is_faster = products <= leaves or not estimate.fits(DEFAULT_MAX_NODES_OF_RULES, _MAX_BYTES)
+    products, leaves, num_bytes = found.products, found.leaves, public_bytes(config, rules, found)
+    if estimate is None and leaves < _LEAST_HISTORIES_OF_PUBLIC:
+        return None
+    is_faster = products <= leaves or (estimate and not estimate.fits(DEFAULT_MAX_NODES_OF_RULES, _MAX_BYTES))
     seconds = products * _SECONDS_PER_PRODUCT + found.slots * _SECONDS_PER_PUBLIC_SLOT
     if not is_faster or num_bytes > _MAX_BYTES:
         return None
@@ -221,10 +228,12 @@ def tree_for(game: pyspiel.Game | str | GameTree, config: SolverConfig) -> Tree:
     if public is not None or config.who_needs(PUBLIC):
         if (config.symmetry and public is not None) or config.tree not in ("auto", "public"):
             raise ConfigError(
-                f"tree={config.tree!r}, symmetry={config.symmetry} on a public tree: leave out both options."
+                f"tree={config.tree!r} and symmetry={config.symmetry} do not fit the given public tree: leave out both."
             )
         if reason := config.who_needs(HISTORIES, NODES):
-            raise ConfigError(f"tree='public' with {reason}, which needs all histories: use tree='compiled'.")
+            raise ConfigError(
+                f"tree='public' does not work with {reason}, which needs all histories: use tree='compiled'."
+            )
         if public is None:
             _require_memory(compiled_rules(load_game(game)), config)
         tree: Any = public or PublicTree(game, config.symmetry)
@@ -232,7 +241,7 @@ def tree_for(game: pyspiel.Game | str | GameTree, config: SolverConfig) -> Tree:
     if (tree := given_tree(game)) is not None:
         if config.symmetry or config.tree in ("lazy", "rules"):
             option = "symmetry=True" if config.symmetry else f"tree={config.tree!r}"
-            raise ConfigError(f"{option} with a compiled tree: pass the game instead of its tree.")
+            raise ConfigError(f"{option} does not work with a compiled tree: pass the game instead of its tree.")
         return tree
     given, game = game, load_game(game)
     kind, tree, _ = _kind_and_tree(game, config, config)
@@ -254,18 +263,23 @@ def _kind_and_tree(
     game: pyspiel.Game, config: SolverConfig, on_public: SolverConfig, progress: bool | None = None
 ) -> tuple[str, GameTree | None, str]:
     """Returns the kind of a game's tree, the tree if it is compiled, and why it is public, for `on_public`."""
+    if config.tree in ("auto", "public") and config.who_needs(PUBLIC):
+        return "public", None, ""
     kind = "rules" if config.symmetry else config.tree
     reason = config.who_needs(HISTORIES, NODES if kind == "rules" else INFOSETS)
     if kind == "rules" and reason:
-        raise ConfigError(f"tree='rules' with {reason}, which needs stored histories: use tree='compiled'.")
+        raise ConfigError(
+            f"tree='rules' does not work with {reason}, which needs stored histories: use tree='compiled'."
+        )
     if kind == "lazy" and reason:
-        raise ConfigError(f"tree='lazy' with {reason}, which needs the whole tree: use tree='compiled'.")
+        raise ConfigError(f"tree='lazy' does not work with {reason}, which needs the whole tree: use tree='compiled'.")
     if kind in ("lazy", "rules"):
         return kind, None, ""
     tree = None
     if _may_be_public(game, on_public):
-        tree = compiled_if_it_fits(game, kind, config.memory, progress, _LEAST_HISTORIES_OF_PUBLIC)
-        if tree is None and (why := _why_public(game, on_public, probe_size(game))):
+        why = _why_public(game, on_public)  # of poker, whose size follows from its rules
+        tree = None if why else compiled_if_it_fits(game, kind, config.memory, progress, _LEAST_HISTORIES_OF_PUBLIC)
+        if tree is None and (why := why or _why_public(game, on_public, probe_size(game))):
             return "public", None, why
     try:
         tree = tree or compiled_if_it_fits(game, "compiled" if reason else kind, config.memory, progress)

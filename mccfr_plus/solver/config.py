@@ -3,7 +3,6 @@
 A further built-in component is its own file and one line here.
 """
 
-import difflib
 import functools
 import inspect
 import logging
@@ -16,7 +15,7 @@ from typing import Any, Self, TypeVar
 
 from mccfr_plus import averages, estimators, minimizers
 from mccfr_plus.averages.average import AverageMethod, Mechanism, PowerAverage, mechanism_for, method_of
-from mccfr_plus.errors import ConfigError
+from mccfr_plus.errors import ConfigError, did_you_mean
 from mccfr_plus.estimators import Baseline, Estimator, traversal
 from mccfr_plus.estimators.full import shared_full_gradient
 from mccfr_plus.estimators.traversal import ENTERS_OPPONENTS
@@ -129,9 +128,7 @@ def _component(what: str, spec: Any, kind: type[Component]) -> Component:
         raise ConfigError(f"{what}={spec!r}: give one of {allowed}, or a {kind.__name__} object.")
     name, has_parameters = spec.partition("(")[0].strip(), "(" in spec
     if name not in table:
-        near = difflib.get_close_matches(name, table, n=1)
-        hint = f" Did you mean {near[0]!r}?" if near else ""
-        raise ConfigError(f"{what}={spec!r} is not known.{hint} Give one of {allowed}.")
+        raise ConfigError(f"{what}={spec!r} is not known.{did_you_mean(name, table)} Give one of {allowed}.")
     try:
         return table[name](**parse_spec(spec).parameters) if has_parameters else table[name]()
     except SyntaxError:
@@ -262,14 +259,16 @@ class SolverConfig:
         check_choice("tree", self.tree, TREES)
         check_choice("dtype", self.dtype, ("float64", "float32"))
         if self.symmetry and self.tree not in ("auto", "rules", "public"):
-            raise ConfigError(f"symmetry=True with tree={self.tree!r}: give tree='rules', or 'public' in poker.")
+            raise ConfigError(
+                f"symmetry=True does not work with tree={self.tree!r}: give 'rules', or 'public' in poker."
+            )
         if self.memory is not None:
             bytes_of(self.memory)
         check_choice("thread_mode", self.thread_mode, (DETERMINISTIC, FAST))
         check_threads(self.threads)
         cores = os.cpu_count() or 1
         if self.threads > cores:
-            logger.warning("threads=%s: this machine has %s cores, so more threads gain nothing.", self.threads, cores)
+            logger.warning("threads=%s: this machine has %s cores, so more threads do not help.", self.threads, cores)
         provided = self.estimator.provides | self.minimizer.provides | self.averaging.provides
         provided |= {needs.ALTERNATION} if self.alternating else set()
         if self.baseline is not None:
@@ -289,7 +288,7 @@ class SolverConfig:
         if is_shared and (self.averaging.kernel is not None or self.averaging.method not in ("auto", "exact", "last")):
             label = self._label("averaging")
             raise ConfigError(
-                f"{label} with threads={self.threads} that share a gradient: give method='exact', or one thread."
+                f"{label} does not work with threads={self.threads} on one gradient: give method='exact' or threads=1."
             )
         return is_shared
 
@@ -331,7 +330,7 @@ class SolverConfig:
     def check_game(self, tree: Any) -> None:
         """Raises GameError or ConfigError if the components are wrong for a game."""
         if self.dtype != "float64" and needs.PUBLIC not in tree.provides:
-            raise ConfigError(f"dtype={self.dtype!r} on a {tree.kind} tree: give tree='public', or leave out dtype.")
+            raise ConfigError(f"dtype={self.dtype!r} needs a public tree: give tree='public', or leave out dtype.")
         for who, needed in self.parts().items():
             if needs.TWO_PLAYERS in needed and tree.num_players != 2:
                 raise ConfigError(
@@ -345,8 +344,8 @@ class SolverConfig:
         if not tree.perfect_recall:
             if self.threads > 1 and needs.DRAWS not in self.estimator.provides:
                 raise ConfigError(
-                    f"threads={self.threads} with {self._label('estimator')} on {tree.game}: with imperfect recall "
-                    "threads do not share a traversal. Give threads=1, or an estimator that samples."
+                    f"threads={self.threads} with {self._label('estimator')} on {tree.game}: with imperfect recall, "
+                    "threads cannot share a traversal. Give threads=1, or an estimator that samples."
                 )
             logger.info("%s has imperfect recall, so CFR has no guarantee.", tree.game.get_type().short_name)
             method = self.average_method(tree.num_players, False).mechanism

@@ -247,14 +247,14 @@ class Engine:
             what = (
                 f"batch={self.config.batch}: a thread's traversals of one gradient visit over {MOST_LISTED:,} histories"
             )
-            raise ConfigError(f"{what}, which the average must list: give a smaller batch.")
+            raise ConfigError(f"{what}, more than the average can list: give a smaller batch.")
         if INFOSETS not in tree.provides and tree.game.max_game_length() >= _MANY_MOVES:
             infosets = tree.found_infosets
             first = infosets["first_slot"][infosets["parent_slot"] >= tree.slot_capacity]
             if not np.isfinite(self.tables[:, first]).all():  # values are passed up to the first infosets
                 raise GameError(
-                    f"{tree.game}: a sampled history is so unlikely, below 1e-300, that regrets overflow. Use external "
-                    "sampling or a larger epsilon."
+                    f"{tree.game}: a sampled history has a probability below 1e-300, so regrets overflow. Use "
+                    "external sampling or a larger epsilon."
                 )
 
     @property

@@ -60,7 +60,9 @@ def game_value(game: pyspiel.Game | str | GameTree, precision: float = 1e-5) -> 
         return GameValue(equilibrium.lower, equilibrium.upper, 0)
     least = _ROUNDING * float(tree.payoff_range[0])
     if precision < least:
-        raise ConfigError(f"precision={precision!r}: rounding of payoffs is larger; give at least {least:.2g}.")
+        raise ConfigError(
+            f"precision={precision!r}: the rounding error of payoffs is larger; give at least {least:.2g}."
+        )
     solver = Solver(tree, estimator="full", minimizer="dcfr")
     solver.run(target_exploitability=precision)
     first, second = solver.evaluate().best_response_values.tolist()

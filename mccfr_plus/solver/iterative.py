@@ -198,7 +198,7 @@ class IterativeSolver(abc.ABC):
 
     @abc.abstractmethod
     def state(self) -> dict[str, np.ndarray]:
-        """Returns all arrays that persist between iterations, by name: views or copies."""
+        """Returns all arrays that persist between iterations, by name, as views or copies."""
 
     @abc.abstractmethod
     def _prepare(self) -> None: ...

@@ -70,7 +70,9 @@ def restore(solver: Any, path: str | os.PathLike) -> dict[str, Any]:
     checkpoint_file.read_into(path, places)
     engine.end_loading(sizes)
     if header["package"] != here:
-        text = "%s was written by mccfr_plus %s, and this is %s: roundings or draws may differ from here on."
+        text = (
+            "%s was written by mccfr_plus %s, but this is version %s: rounding or random draws may differ from now on."
+        )
         logger.warning(text, path, header["package"], here)
     return header
 
@@ -110,8 +112,8 @@ def arguments_of(path: str | os.PathLike, header: dict[str, Any]) -> dict[str, A
         component = header[name]
         if component is not None and component["spec"] is None:
             raise CheckpointError(
-                f"{path} was written with {name}={component['text']}, which no text describes: create a solver with "
-                "this component and call restore(path)."
+                f"{path} was written with {name}={component['text']}, which cannot be created from the file: create a "
+                "solver with this component and call restore(path)."
             )
         arguments[name] = component and component["spec"]
     return arguments

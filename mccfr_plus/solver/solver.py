@@ -49,8 +49,8 @@ class Solver(IterativeSolver):
         averaging: A `PowerAverage` or its short name: uniform, linear, power, exact, lazy, stochastic, sampled,
             optimistic, last. Default: the average of the minimizer's paper: linear for rm+ and linear, power(gamma=2)
             for dcfr and prm+, uniform otherwise.
-        alternating: Whether each player is updated before the next one's gradient is estimated, as in OpenSpiel.
-            Default: True, unless a traversal serves all players.
+        alternating: Whether each player is updated before the next player's gradient is estimated, as in OpenSpiel.
+            Default: True, unless one traversal updates all players.
         batch: Number of traversals that are averaged into one gradient (Farina et al. 2020 use 100).
         baseline: Control variates that reduce the variance of sampled gradients: True, a `Baseline`, or None.
         seed: An integer for a repeatable run (bitwise, on one machine), a numpy generator, or None. On a lazy tree,
@@ -61,7 +61,7 @@ class Solver(IterativeSolver):
             iterations on shared tables without waiting; some updates are lost, and results are not repeatable.
         tree: ``"compiled"``: the whole tree is built first; ``"rules"``: no history is stored, and traversals follow
             the game's compiled rules; ``"lazy"``: nodes are expanded when they are first sampled; ``"public"``: one
-            traversal of the public tree serves all private hands, in two-player games in which only hands are private;
+            traversal of the public tree updates all private hands, in two-player games in which only hands are private;
             ``"auto"``: public if predicted to be faster, otherwise the first possible one of compiled, rules and lazy.
             Compiled and lazy trees give bitwise identical results.
         memory: Memory limit of the whole process, such as ``"4GB"``. Default: half of the free memory. When a lazy tree
@@ -262,9 +262,9 @@ class Solver(IterativeSolver):
         """Sets the strategy that the next iteration will play, and returns the solver itself. Averages are kept.
 
         Args:
-            strategy: ``[num_slots]`` numbers in the order of `current_strategy`, or a policy: any policy on a compiled
-                tree; with ``tree="rules"``, one solved in the same way, which changes only infosets for which it has
-                probabilities.
+            strategy: ``[num_slots]`` numbers in the order of `current_strategy`, or a policy. On a compiled tree, any
+                policy is accepted; with ``tree="rules"``, the policy must be from a solver with the same options, and
+                only infosets for which it has probabilities are changed.
 
         Raises:
             ConfigError: If the argument is not a strategy: it has a wrong shape, negative numbers, or sums other than

@@ -38,7 +38,7 @@ def abstract(
     """Returns a game with the same actions, chance and payoffs, in which players know less.
 
     With imperfect recall, an information state is the bucket and the history of public actions. With perfect recall, it
-    also has the player's earlier buckets and actions. The fields of compiled rules, or else OpenSpiel's public
+    also contains the player's earlier buckets and actions. The fields of compiled rules, or else OpenSpiel's public
     observer, define which actions are public.
 
     Policies of the result are also policies of the real game: ``mccfr_plus.evaluate(game, policy)`` is exact there.
@@ -47,16 +47,17 @@ def abstract(
         game: The real game; simultaneous moves are converted, as by `load_game`.
         bucket: A function ``bucket(state, player)`` that maps the real `pyspiel.State`, without changing it, to a
             number, a string or a tuple of them (any hashable value that its `repr` identifies). It must depend only on
-            the player's information. Or a Numba kernel ``bucket(parameters, table, view, player)`` that maps the output
-            `view` of `look` in the game's compiled rules to a whole number from 0 to 2^62 - 1: the abstract game is
-            then traversed by rules, at full speed. With perfect recall, a state keeps a hash of each player's past.
+            the player's information. Alternatively, a Numba kernel ``bucket(parameters, table, view, player)`` that
+            maps the output `view` of `look` in the game's compiled rules to a whole number from 0 to 2^62 - 1. The
+            abstract game is then traversed by rules, at full speed. With perfect recall, a state keeps a hash of each
+            player's past.
         recall: ``"imperfect"`` or ``"perfect"``.
         key: A function like `bucket` whose result replaces the history of public actions.
 
     Raises:
         GameError: If the game cannot be loaded or does not define its public actions, a bucket is not hashable, varies
             between calls or depends on hidden information, or states of one information state have different legal
-            actions. The bucket is called at 1,000 sampled states at once, and at other states when they are needed.
+            actions. The bucket is called at 1,000 sampled states immediately, and at other states when they are needed.
         ConfigError: If an argument has the wrong type, or `bucket` is a kernel and the game has no compiled rules.
 
     Examples:
@@ -135,7 +136,7 @@ def _unpickled(made_of: tuple, name: str) -> AbstractGame:
     """Returns the game from another process; GameError if the function is another one here."""
     game = AbstractGame(*made_of)
     if str(game) != name:
-        raise GameError(f"{name} is {game} in this process: import a function with the same buckets in all processes.")
+        raise GameError(f"{name} has other buckets in this process, as {game}: use the same function in all processes.")
     return game
 
 
@@ -200,9 +201,11 @@ class _Abstraction:
         has_kernel = hasattr(bucket, "py_func") or hasattr(bucket, "kernel")
         if has_kernel or (is_kernel(bucket) and source_of(bucket).__code__.co_argcount == 4):
             if rules is None:
-                raise ConfigError(f"{_name(bucket)} is a kernel, and {why_no_rules(real)} Give a plain function.")
+                raise ConfigError(f"{_name(bucket)} is a kernel, but {why_no_rules(real)} Give a plain function.")
             if key is not None:
-                raise ConfigError("key= with a bucket that is a kernel: give a plain function bucket(state, player).")
+                raise ConfigError(
+                    "key= cannot be combined with a bucket that is a kernel: give a function bucket(state, player)."
+                )
             given = self.rules_game = made = AbstractRules(rules, bucket, recall == PERFECT)
             self._bucket = lambda state, player: made.bucket_after(state.history(), player)
         self.has_key, self.public = key is not None, self._public_text(given, key)
@@ -258,8 +261,9 @@ class _Abstraction:
         known = (self._known.setdefault if has_room else self._known.get)((player, info_state), here)
         if known[0] != here[0]:
             raise GameError(
-                f"histories {known[1]} and {here[1]} of {self.real} are one information state {info_state!r} of player "
-                f"{player}, and their legal actions are {known[0]} and {here[0]}: give a finer bucket or key."
+                f"histories {known[1]} and {here[1]} of {self.real} share the information state {info_state!r} of "
+                f"player {player}, but have different legal actions, {known[0]} and {here[0]}: give a finer "
+                "bucket or key."
             )
 
     def digest(self) -> str:

@@ -47,9 +47,9 @@ class Positions:
     keys: Any
 
     def draws(self, rows: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-        """Returns uniform numbers in [0, 1) for some histories, spread evenly over equal ones to reduce the variance.
+        """Returns uniform numbers in [0, 1), spread evenly over equal histories to reduce the variance, but unbiased.
 
-        They are a Kronecker sequence with a random shift (Cranley, Patterson 1976), and unbiased.
+        They are a Kronecker sequence with a random shift (Cranley, Patterson 1976).
         """
         sequence = (rng.random() + _GOLDEN_RATIO * np.arange(len(rows))) % 1.0
         result = np.empty_like(sequence)
@@ -135,10 +135,7 @@ class TreePositions(Positions):
 
 
 def histories_of(tree: GameTree, what: str) -> np.ndarray:
-    """Returns tensors of all non-terminal histories in the order of nodes, ``[num_rows, width]`` float32.
-
-    A row is that of `Observer`, but for chance, which is one more player to move.
-    """
+    """Returns tensors of all non-terminal histories, as an `Observer`'s with chance as one more player to move."""
     kinds, players, num_actions = tree.arrays.nodes["kind"], tree.num_players, tree.game.num_distinct_actions()
     is_kept = kinds != TERMINAL
     rows, num_rows = np.cumsum(is_kept) - 1, int(is_kept.sum())
@@ -213,8 +210,8 @@ class Observer:
     def observe(self, positions: Any, last_actions: Any = None) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Returns tensors of information sets and of histories in which a player is to move, and legal actions.
 
-        ``last_actions`` are those of players, the last one last, ``[n, num_players - 1]``; -1: none. Without them,
-        tensors of information sets take the place of those of histories.
+        ``last_actions`` of players, ``[n, num_players - 1]``, end with the last one; -1: none. Without them, tensors of
+        information sets take the place of those of histories.
         """
         count, players, movers = len(positions.movers), self.num_players, np.ascontiguousarray(positions.movers)
         size = self.size if last_actions is None else self.history_size

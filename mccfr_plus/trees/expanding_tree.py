@@ -29,8 +29,7 @@ _SLACK = 1.05  # of the plan: what checkpoints may take, as processes differ by 
 class ExpandingTree(Tree):
     """A game whose infosets are numbered when they are first visited; it belongs to one solver.
 
-    Its arrays have room for all that the plan allows; what was never written takes no memory. The subclass has some of
-    them, ``stored``.
+    Its arrays have room for all that the plan allows, which takes no memory; the subclass makes those in ``stored``.
     """
 
     keys: Keys
@@ -72,7 +71,9 @@ class ExpandingTree(Tree):
             return 0, 0
         slots = self._entry_bytes // (_BYTES_PER_ENTRY_SLOT * self.threads)
         if self.plan.max_slots + self.num_players + slots > _LAST_INDEX:
-            raise ConfigError(f"memory={self.plan.limit / 1e6:,.0f}MB is too much with imperfect recall: give less.")
+            raise ConfigError(
+                f"memory={self.plan.limit / 1e6:,.0f}MB is too much with imperfect recall: give a lower limit."
+            )
         return slots, slots  # an entry has at least one
 
     @property

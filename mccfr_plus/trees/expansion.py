@@ -96,10 +96,7 @@ def unlock(expansion):
 @optional_slot
 @kernel
 def EXPAND(expansion, node, thread):
-    """Expands an unvisited node. Returns whether it is expanded now; if not, the traversal must end.
-
-    The arrays that ``expansion`` points at are modified in place.
-    """
+    """Expands an unvisited node, and modifies the tree in place. Returns False if traversals must end."""
     if expansion[CALLBACK] == 0 or load_word(expansion, STATUS) != EXPANDING:
         return False
     width, tables = expansion[ANSWER_WIDTH], tables_of(expansion)

@@ -22,10 +22,7 @@ _TWO_WORDS = struct.Struct("<qq")
 
 
 class InfoStates(Sequence[str]):
-    """The texts of a tree's infosets, made when they are read: twenty million would take more memory than the tree.
-
-    `keys` are ``[num_infosets, words]`` int64, as `pack` writes them.
-    """
+    """The texts of a tree's infosets, made of their keys (`pack`) when they are read: all of them may not fit."""
 
     def __init__(self, game: RulesGame, keys: np.ndarray, players: np.ndarray):
         self._game, self._keys, self._players = game, keys, players

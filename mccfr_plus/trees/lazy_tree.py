@@ -112,10 +112,7 @@ class LazyTree(ExpandingTree):
         return strategy
 
     def _new_answer(self, check_depth: bool, is_single: bool) -> Callable[[int, int], None]:
-        """Returns the callback of `expansion.EXPAND`, which takes a node and a thread.
-
-        It is one function with everything in local names, because it runs once per new node.
-        """
+        """Returns the callback of `expansion.EXPAND`: one function with all in local names, as it runs per new node."""
         max_depth = self.shape.max_depth if check_depth else None
         fields, parents, last = self._fields, self._parents, self._last
         slot_actions, outcome_actions = self._slot_actions, self._outcome_actions
@@ -146,8 +143,8 @@ class LazyTree(ExpandingTree):
                         return
                     if max_depth is not None and state.move_number() > max_depth:
                         raise loading.WrongAnswerError(
-                            f"more than {max_depth} moves, which is more than its max_game_length and "
-                            "max_chance_nodes_in_history say"
+                            f"a history has more than {max_depth} moves, the limit according to max_game_length and "
+                            "max_chance_nodes_in_history"
                         )
                     if is_single:
                         last[thread] = node, state
@@ -283,7 +280,7 @@ class LazyTree(ExpandingTree):
         if len(found) > 1:
             raise GameError(
                 f"player {player} reaches the information state {info_state!r} after {len(found)} different pasts, "
-                f"and {self.game.get_type().short_name} does not tell them apart: there is no single infoset."
+                f"which {self.game.get_type().short_name} does not tell apart, so it is not a single infoset."
             )
         return int(found[0]) if len(found) else None
 

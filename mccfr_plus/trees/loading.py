@@ -19,7 +19,7 @@ import numpy as np
 import pyspiel
 from tqdm.auto import tqdm
 
-import mccfr_plus.games  # noqa: F401 - registers this package's games
+import mccfr_plus.games  # registers this package's games
 from mccfr_plus.errors import GameError, MccfrPlusError, shortened
 from mccfr_plus.games.openspiel import TURN_BASED
 from mccfr_plus.games.rules import CHANCE, TERMINAL
@@ -100,7 +100,9 @@ def load_game(game: pyspiel.Game | str | Tree) -> pyspiel.Game:
         with quiet_openspiel():
             game = pyspiel.convert_to_turn_based(game)
         name = kind.short_name
-        logger.info("%s has simultaneous moves: in turns, as turn_based_simultaneous_game(game=%s(...))", name, name)
+        logger.info(
+            "%s has simultaneous moves, so it is solved as turn_based_simultaneous_game(game=%s(...))", name, name
+        )
     return game
 
 
@@ -180,6 +182,8 @@ def without_places(message: str) -> str:
 
 def action_name(game: pyspiel.Game, player: int, action: int) -> str:
     """Returns what OpenSpiel calls an action, or its number where that depends on the state."""
+    if isinstance(game, mccfr_plus.games.PyspielGame):
+        return game.rules_game.action_text(player, action)
     try:
         name = game.action_to_string(player, action)
     except (RuntimeError, AttributeError):
@@ -277,8 +281,8 @@ def require_end(game: pyspiel.Game, num_moves: int) -> None:
     length, chances = game.max_game_length(), max(game.max_chance_nodes_in_history(), 0)
     if num_moves > 10 * (length + chances) + 1000:
         raise WrongAnswerError(
-            f"no end after {num_moves:,} moves, where max_game_length() is {length:,} and "
-            f"max_chance_nodes_in_history() {chances:,}: check that moves change the state"
+            f"a game has not ended after {num_moves:,} moves, but max_game_length() is {length:,} and "
+            f"max_chance_nodes_in_history() is {chances:,}: check that moves change the state"
         )
 
 
@@ -327,10 +331,7 @@ def record(game: pyspiel.Game, check_budget: _Check, progress: bool | None) -> t
 
 
 def _traverse(game: pyspiel.Game, path: list[list[Any]], check_budget: _Check, bar: tqdm) -> tuple:
-    """Returns the information states and the arguments of `flatten`.
-
-    `path` lists state, actions and number of actions taken of the inner nodes above.
-    """
+    """Returns information states and the arguments of `flatten`; `path` has state, actions, number of taken ones."""
     num_players, max_depth, kinds, payloads = game.num_players(), 0, array("b"), array("i")
     infosets: dict[tuple[int, str], int] = {}
     infoset_actions: list[list[int]] = []

@@ -61,8 +61,7 @@ class MemoryPlan(NamedTuple):
 def plan_memory(limit: str | int | float | None, *, node_cost: int, infoset_cost: int, slot_cost: int) -> MemoryPlan:
     """Returns how a limit on the memory of the whole process is divided, or a ConfigError if nothing useful fits.
 
-    Without a `limit` it is half of what is free, on top of what the process has. Costs are in bytes, in the tree and in
-    the solver.
+    Without a `limit`, half of what is free is added to what the process has. Costs are bytes in tree and solver.
     """
     if limit is not None:
         release_unused()

@@ -4,6 +4,8 @@
 before digits, that is a depth-first traversal which takes the actions in the order of their texts.
 """
 
+from typing import Any
+
 import numpy as np
 import pyspiel
 
@@ -11,6 +13,7 @@ from mccfr_plus.games.rules import CHANCE
 from mccfr_plus.kernels.compile import kernel
 from mccfr_plus.trees.game_tree import GameTree
 from mccfr_plus.trees.loading import action_name
+from mccfr_plus.trees.needs import HISTORIES
 
 _MOST_NAMED = 50_000  # infosets, of some 0.1 ms each
 
@@ -57,10 +60,13 @@ def representative_states(tree: GameTree, order: np.ndarray | None = None) -> li
     return states
 
 
-def action_names(tree: GameTree, infosets: np.ndarray) -> list[list[str]]:
-    """Returns what OpenSpiel calls the legal actions of infosets in their first states; of very many, `action_name`."""
-    players, numbers = tree.arrays.infosets["player"], infosets.tolist()
-    if len(numbers) > _MOST_NAMED:
+def action_names(tree: Any, infosets: np.ndarray) -> list[list[str]]:
+    """Returns what OpenSpiel calls the legal actions of infosets in their first states; of very many, `action_name`.
+
+    A public tree stores no states, and so has the names by `action_name`, too.
+    """
+    players, numbers = tree.arrays.infosets["player"].tolist(), infosets.tolist()
+    if len(numbers) > _MOST_NAMED or HISTORIES not in tree.provides:
         return [[action_name(tree.game, players[i], action) for action in tree.legal_actions(i)] for i in numbers]
     return [
         [state.action_to_string(players[i], action) for action in tree.legal_actions(i)]

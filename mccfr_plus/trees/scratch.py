@@ -335,9 +335,8 @@ def note_touched(touched, first, count, parent):
 def enter(tree, scratch, player, first, count, parent, stamp):
     """Puts an infoset of the player on the touched list at its first entry for this gradient.
 
-    Returns whether it did, and the infoset's first slot in the gradient. If it did, the caller must set the gradient of
-    the `count` slots from there to 0. `parent` is the slot of the gradient of the player's last action before the
-    infoset, and `stamp` is ``scratch.counts[0]["stamp"]``.
+    Returns whether it did, and the infoset's first slot in the gradient, of which the caller then sets `count` slots
+    to 0. `parent` is the slot of the player's last action before, `stamp` is ``scratch.counts[0]["stamp"]``.
     """
     if TIED():
         return _enter_tied(tree, scratch, player, first, count, parent)

@@ -37,7 +37,7 @@ class Refinement(NamedTuple):
 def refine(tree: Any) -> Refinement:
     """Returns the refinement of a compiled tree; GameError if a history enters an infoset twice (absent-mindedness)."""
     arrays = tree.arrays
-    nodes, num_players, num_slots = arrays.nodes, len(arrays.slot_range) - 1, int(arrays.slot_range[-1])
+    nodes, num_players = arrays.nodes, len(arrays.slot_range) - 1
     decisions = np.flatnonzero(nodes["kind"] >= 0)
     records, size = np.zeros(len(decisions), INFOSET), num_players + int(nodes["num_children"][decisions].sum())
     owner, after = np.zeros(size, np.int32), np.zeros(len(decisions), np.int32)
@@ -62,18 +62,17 @@ def refine(tree: Any) -> Refinement:
         nodes=refined_nodes, infosets=records, infoset_range=infoset_range, slot_range=slot_range.astype(np.int64)
     )
     slot_of = rows_of(first_of, records["num_actions"])
-    infoset_of_slot = np.zeros(num_slots, np.int64)
-    infoset_of_slot[arrays.infosets["first_slot"]] = np.arange(len(arrays.infosets))
     with_tables = with_leaves(TreeArrays(*map(read_only, found)), tree.shape.max_depth)
-    return Refinement(TreeArrays(*map(read_only, with_tables)), infoset_of_slot[first_of], slot_of)
+    infoset_of = tree.infoset_of_slot[first_of].astype(np.int64)
+    return Refinement(TreeArrays(*map(read_only, with_tables)), infoset_of, slot_of)
 
 
 @kernel
 def _refine(nodes, last, payload, records, first_of, behind, after, owner):
     """Finds the refined sets, in the order of nodes; slots come after the empty sequences, as they are found.
 
-    `payload` becomes the first one of each decision node, and `first_of` is that of the infoset before. The sets behind
-    a slot are a list, `behind` and `after`. Returns their number; or -1 - (a node that enters an infoset again).
+    `payload` becomes the first slot of each decision node. The sets behind a slot are a list, `behind` and `after`.
+    Returns their number; or -1 - (a node that enters an infoset again).
     """
     num_players, count = last.shape[1], 0
     free = num_players

@@ -146,6 +146,7 @@ def test_solves_the_game_if_no_policy_is_given(command, typed, interpreted_loops
     assert float(shown["Pass"]) + float(shown["Bet"]) == pytest.approx(1, abs=2e-3)
 
 
+@pytest.mark.usefixtures("interpreted_public_trees")
 def test_searches(command, typed):
     typed("?", "q")
     found = command("play", "kuhn_poker", "uniform", "--seat=1", "--search=1", "--search_start=1", "--seed=1")

@@ -84,6 +84,16 @@ def test_a_log_of_evaluations(command, tmp_path):
     assert json.loads(log.read_text().splitlines()[-1])["iterations"] > entries[-1]["iterations"]
 
 
+def test_a_river_is_solved_on_its_public_tree(command, tmp_path):
+    """No command stores its 88 million histories."""
+    game, policy = "holdem_subgame(board=Ks7h4d2c9s)", f"{tmp_path}/river.npz"
+    line = ("solve", game, "--iterations=5", f"--policy_out={policy}", "--json")
+    solved = [command(*line, *given).json for given in ((), ("--tree=public",))]
+    assert [(each["tree"], each["nodes"], each["estimator"]) for each in solved] == [("public", 63, "full")] * 2
+    assert command("evaluate", game, policy, "--json").json["nash_conv"] == solved[1]["nash_conv"]
+    assert command("export", game, policy).out.count("\n") == 67_023
+
+
 @pytest.mark.usefixtures("interpreted_loops")
 def test_imperfect_recall_has_both_nash_convs(command):
     game, parts = "liars_dice_ir(dice_sides=3)", {"minimizer": "rm", "averaging": "uniform"}

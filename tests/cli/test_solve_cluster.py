@@ -28,7 +28,7 @@ def test_it_continues_from_its_checkpoint(command, tmp_path):
 
 def test_bad_input_is_one_line(command):
     for flags, expected in (
-        ("--cluster=ray://127.0.0.1:9", "no cluster at ray://127.0.0.1:9"),
+        ("--cluster=ray://127.0.0.1:9", "there is no cluster at ray://127.0.0.1:9"),
         ("--cluster=local --threads=2", "--threads cannot be combined with --cluster=local"),
     ):
         command("solve", "kuhn_poker", *flags.split()).assert_one_line_error(expected)

@@ -32,7 +32,7 @@ def test_a_missing_cluster_is_an_error(monkeypatch, address):
     monkeypatch.setattr("ray.is_initialized", lambda: False)  # as if this process were not connected
     monkeypatch.setattr("ray.shutdown", lambda: None)
     monkeypatch.setenv("RAY_ADDRESS", "127.0.0.1:9")
-    with pytest.raises(ClusterError, match=r"^no cluster at .*:9: .*`ray start --head`"), Cluster(address):
+    with pytest.raises(ClusterError, match=r"^there is no cluster at .*:9: .*`ray start --head`"), Cluster(address):
         pass
 
 

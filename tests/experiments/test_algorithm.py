@@ -53,7 +53,7 @@ def test_configs_solvers_and_factories():
 
 def test_algorithms_that_need_a_compiled_tree():
     for name in ("dream", "openspiel:cfr", "openspiel_python:dcfr"):
-        with pytest.raises(ConfigError, match=r"needs a compiled tree, and that of phantom_ttt\(\) does not fit"):
+        with pytest.raises(ConfigError, match=r"needs a compiled tree, but the tree of phantom_ttt\(\) does not fit"):
             solver_of(load_game("phantom_ttt"), algorithm_of(name), seed=1)
 
 
@@ -75,11 +75,11 @@ def test_every_name_runs(name):
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        ("externl", "Did you mean 'external'.*Known are full, chance"),
+        ("externl", "Did you mean 'external'.*Give one of full, chance"),
         ("external(batch=8", "is not name"),
         ("cfr+(minimizer=rm)", "unknown parameter 'minimizer'"),
         ("openspiel:dcfr", "unknown name 'openspiel:dcfr'.*openspiel:cfr"),
-        (3, "give a spec, a Solver"),
+        (3, "give a name, a Solver"),
     ],
 )
 def test_what_is_refused(given, message):

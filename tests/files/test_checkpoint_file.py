@@ -219,7 +219,7 @@ def test_another_file_in_the_place_of_the_lock_stays(tmp_path):
     """Such as poetry.lock beside a checkpoint that is called poetry."""
     other = tmp_path / "poetry.lock"
     other.write_text("[[package]]\n")
-    with pytest.raises(CheckpointError, match="is another file"):
+    with pytest.raises(CheckpointError, match="contains something else"):
         CheckpointLock(tmp_path / "poetry")
     assert other.read_text() == "[[package]]\n"
 

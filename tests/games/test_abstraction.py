@@ -165,7 +165,7 @@ def test_files_and_processes_take_the_function(tmp_path, monkeypatch):
     assert not mccfr_plus.experiments.compare(game, "cfr+", iterations=9, processes=1, progress=False).failed
     sent = pickle.dumps(game)
     monkeypatch.setattr(f"{__name__}.high_or_pair", everything)
-    with pytest.raises(GameError, match=r"is abstract\(.* in this process: import a function with the same buckets"):
+    with pytest.raises(GameError, match=r"has other buckets in this process, as abstract\(.*: use the same function"):
         pickle.loads(sent)
     unnamed = abstract("leduc_poker", lambda state, player: cards(state, player)[0])
     with pytest.raises(
@@ -188,8 +188,8 @@ MISTAKES = [
     (lambda *_: 0, {"key": lambda *_: 0}, r"histories \[.* and \[.*actions are \[.*\] and \[.*finer bucket or key"),
     (3, {}, "bucket=3 is not callable"),
     (everything, {"recall": "none"}, "recall='none': give one of imperfect, perfect"),
-    (high_or_pair_kernel, {"key": last_bid}, "key= with a bucket that is a kernel"),
-    (high_or_pair_kernel, {"game": "tic_tac_toe"}, "is a kernel, and there are no compiled rules of tic_tac_toe"),
+    (high_or_pair_kernel, {"key": last_bid}, "key= cannot be combined with a bucket that is a kernel"),
+    (high_or_pair_kernel, {"game": "tic_tac_toe"}, "is a kernel, but there are no compiled rules of tic_tac_toe"),
     (numba.njit(lambda view: 1), {}, r"a kernel of \(parameters, table, view, player\)"),
 ]
 

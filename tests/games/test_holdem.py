@@ -54,6 +54,7 @@ def test_values_best_responses_and_regrets_are_those_of_the_stored_tree(name):
     tree = PublicTree(game)
     sizes = predicted_sizes(compiled_rules(game).deal)
     assert (tree.num_slots, tree.num_infosets) == sizes[:2] == (tree.stored.num_slots, tree.stored.num_infosets)
+    assert tree.num_leaves == sizes.leaves
     for zeros in (0.0, 0.4):
         strategy = random_strategy(tree, np.random.default_rng(1), zeros)
         found, expected = evaluate_strategy(tree, strategy), evaluate_strategy(tree.stored, tree.on_stored(strategy))

@@ -39,7 +39,7 @@ def test_damaged_file_leaves_the_solver_unchanged(path):
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"memory_sizes": {"player0/memory": 3}}, "its memories have the sizes"),
+        ({"memory_sizes": {"player0/memory": 3}}, "its memories have the wrong sizes"),
         ({"tree": "0" * 32}, "its tree is 0"),
         ({"algorithm": "Mine"}, "is from a user-defined algorithm: load it with Mine.from_"),
     ],
@@ -59,7 +59,7 @@ def test_forged_headers(change, message, path):
         (lambda: CASE.new("leduc_poker"), "its game is kuhn_poker"),
         (lambda: CASE._replace(config=dataclasses.replace(CASE.config, batch_size=9)).new(), "its batch_size is 16"),
         (lambda: CASES["DREAM"].new(), "holds a run of DeepCFR, not of DREAM: load it with DeepCFR.from_checkpoint"),
-        (CASE.new, "holds iteration 3, and the solver is at 0: it would be overwritten"),
+        (CASE.new, "holds iteration 3, but the solver is at iteration 0 and would overwrite it"),
     ],
 )
 def test_another_runs_checkpoint_is_not_overwritten(make, message, path):

@@ -37,6 +37,7 @@ MATRICES = list(STARTS)[:-1]
 MORE_ACTIONS = {TURN.format("100%"): (TURN.format("0.5 1"), 1), POKER.format("fcpa"): (POKER.format("fchpa"), "chance")}
 SAFE = ("resolve", "maxmargin", "reach")
 public_tree = functools.cache(PublicTree)
+pytestmark = pytest.mark.usefixtures("interpreted_public_trees")
 
 
 def blueprint_of(name, seed=1, zeros=0.0):
@@ -202,7 +203,7 @@ def test_actions_that_the_blueprint_lacks(name):
     own = dict(blueprint[tree.info_states[0]])
     assert set(own) < set(first)
     assert policy[tree.info_states[0]] == [(action, own.get(action, 0.0)) for action in first]
-    with pytest.raises(GameError, match="with all of their actions: it must have all of them"):
+    with pytest.raises(GameError, match="with all of their actions: give a game that has all of them"):
         search.SearchPolicy(policy, name, start)
 
 
@@ -276,7 +277,7 @@ def test_public_states_that_the_blueprint_does_not_reach():
     policy = TreePolicy(tree, strategy)
     blueprint = search.Blueprint(policy, tree)
     never = [subgame for subgame in blueprint.subgames if not blueprint.reaches(subgame, 0)]
-    with pytest.raises(PolicyError, match=f"player 0 never plays to the public state {never[0].node}"):
+    with pytest.raises(PolicyError, match=f"player 0 never reaches the public state {never[0].node}"):
         search.resolve(blueprint, never[0], 0)
     searching = search.SearchPolicy(policy, tree, iterations=20)
     assert search.certify(searching).unreached >= len(never)

@@ -30,7 +30,7 @@ CASES = [
     ({"batch": 1.5}, "batch=1.5: must be a whole number"),
     ({"batch": True}, "batch=True: must be a whole number"),
     ({"estimator": "full", "batch": 2}, "batch=2 with estimator='full': it does not sample"),
-    ({"symmetry": True, "tree": "lazy"}, "symmetry=True with tree='lazy'"),
+    ({"symmetry": True, "tree": "lazy"}, "symmetry=True does not work with tree='lazy'"),
     ({"estimator": "outcome", "tree": "public"}, "tree='public' with estimator='outcome': it has no kernel for public"),
     ({"tree": "grown"}, "tree='grown': give one of auto, compiled, lazy, rules"),
     ({"memory": "much"}, "memory='much': give a positive number of bytes, such as 4GB"),

@@ -219,7 +219,9 @@ def test_infosets_that_do_not_fit(monkeypatch):
     little = lambda *given, **costs: plan_memory(*given, **costs)._replace(max_infosets=9)  # noqa: E731
     monkeypatch.setattr(choice, "plan_memory", little)
     solver = Solver(KUHN, MATRIX, "rm+", tree="rules")
-    with pytest.raises(BudgetError, match=r"information sets do not fit: 9 have filled memory=.* Raise the limit"):
+    with pytest.raises(
+        BudgetError, match=r"information sets do not fit into memory=.* after 9 of them: raise the limit"
+    ):
         solver.run(1)
 
 

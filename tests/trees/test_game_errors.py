@@ -108,7 +108,7 @@ def test_games_without_an_end(record_all, monkeypatch):
     monkeypatch.setattr(FaultyState, "is_terminal", lambda self: False)
     monkeypatch.setattr(FaultyState, "current_player", lambda self: len(self.history()) % 2)
     monkeypatch.setattr(FaultyState, "_apply_action", lambda self, action: None)
-    with pytest.raises(GameError, match=r"no end after .* moves, where max_game_length\(\) is 4 and"):
+    with pytest.raises(GameError, match=r"a game has not ended after .* moves, but max_game_length\(\) is 4 and"):
         record_all(FaultyGame({"length": 4}))
 
 

@@ -1,6 +1,7 @@
 """Public trees: gradients, iterates and evaluations beside stored trees and pyspiel; refusals; policies; threads."""
 
 import functools
+import itertools
 
 import numpy as np
 import pyspiel
@@ -15,7 +16,7 @@ from mccfr_plus.policies.table import TreePolicy
 from mccfr_plus.solver import choice
 from mccfr_plus.solver.config import MINIMIZERS, SolverConfig, estimate_with
 from mccfr_plus.solver.loop import ESTIMATE, begin_gradients
-from mccfr_plus.trees.public import builder, histories
+from mccfr_plus.trees.public import histories
 from mccfr_plus.trees.public.public_tree import PublicTree
 from mccfr_plus.trees.scratch import new_scratch
 
@@ -33,6 +34,7 @@ GAMES = (
     "nl_holdem_buckets(stack=8)",
     "python_kuhn_poker",
 )
+pytestmark = pytest.mark.usefixtures("interpreted_public_trees")
 stored_tree = functools.cache(mccfr_plus.compile_game)
 public_tree = functools.cache(PublicTree)
 
@@ -103,8 +105,11 @@ def test_iterates_are_those_of_the_stored_tree_but_where_regrets_cancel(name, mi
     assert name.startswith("liars_dice") or np.abs(np.subtract(*averages)).max() < 1e-10
 
 
+EACH = 5  # of so many components one is compiled by default
+
+
 @pytest.mark.parametrize("minimizer", MINIMIZERS)
-def test_every_minimizer_runs(minimizer):
+def test_every_minimizer_runs(minimizer, interpreted_loops):
     options = {"alternating": len(minimizer) % 2 == 0}
     stored, public = (
         Solver("kuhn_poker", "full", minimizer, tree=tree, **options).run(30) for tree in ("compiled", "public")
@@ -112,15 +117,30 @@ def test_every_minimizer_runs(minimizer):
     np.testing.assert_allclose(public.evaluate(), stored.evaluate(), rtol=0, atol=1e-9)
 
 
-@pytest.mark.parametrize("averaging", ["uniform", "linear", "lazy", "exact", "last", "schedule(iterations=20)"])
-@pytest.mark.parametrize("estimator", ["full", "public_chance"])
-def test_every_average_runs(averaging, estimator):
-    if (averaging, estimator) == ("exact", "public_chance"):
-        with pytest.raises(ConfigError, match="needs all histories"):
-            Solver("leduc_poker", estimator, averaging=averaging, tree="public")
-        return
+AVERAGES = ("uniform", "linear", "lazy", "exact", "last", "schedule(iterations=20)")
+PAIRS = [pair for pair in itertools.product(("full", "public_chance"), AVERAGES) if pair != ("public_chance", "exact")]
+
+
+@pytest.mark.parametrize(("estimator", "averaging"), PAIRS)
+def test_every_average_runs(estimator, averaging, interpreted_loops):
     solver = Solver(public_tree("leduc_poker"), estimator, "rm", averaging, seed=1).run(20)
     assert mccfr_plus.nash_conv("leduc_poker", solver.average_policy()) == pytest.approx(solver.nash_conv(), abs=1e-12)
+
+
+COMPONENTS = [("full", minimizer, None) for minimizer in MINIMIZERS] + [(first, "rm", last) for first, last in PAIRS]
+
+
+@pytest.mark.parametrize(
+    "components",
+    [pytest.param(c, marks=pytest.mark.slow if i % EACH else ()) for i, c in enumerate(COMPONENTS)],
+    ids=str,
+)
+def test_compiled_loops_give_the_bits_of_python(components, request):
+    compiled = Solver(public_tree("leduc_poker"), *components, seed=1).run(3)
+    request.getfixturevalue("interpreted_loops")
+    plain = Solver(public_tree("leduc_poker"), *components, seed=1).run(3)
+    assert (compiled.tables() == plain.tables()).all()
+    assert (compiled.average_strategy() == plain.average_strategy()).all()
 
 
 @pytest.mark.parametrize("name", GAMES)
@@ -201,12 +221,9 @@ def test_checkpoints_go_on_bitwise(options, tmp_path):
 
 
 def test_hands_that_are_compared_in_part_are_the_same(monkeypatch):
-    expected = PublicTree("nl_holdem_buckets(stack=8)")
-    monkeypatch.setattr(histories, "_CHECKS", -1)  # a global of kernels: they are compiled again
-    builder._traversal_of.cache_clear()
-    found = PublicTree("nl_holdem_buckets(stack=8)")
-    builder._traversal_of.cache_clear()
-    assert found.fingerprint == expected.fingerprint
+    expected = PublicTree("leduc_ranks(ranks=5)")
+    monkeypatch.setattr(histories, "_CHECKS", -1)
+    assert PublicTree("leduc_ranks(ranks=5)").fingerprint == expected.fingerprint
 
 
 @pytest.mark.parametrize(
@@ -227,15 +244,17 @@ def test_other_games_are_refused_with_a_reason(name, reason):
 
 @pytest.mark.parametrize("estimator", ["external", "outcome", "chance", "full(traversal=True)", "best_response"])
 def test_other_estimators_are_refused(estimator):
-    with pytest.raises(ConfigError, match=r"tree='public' with estimator=|no kernel for public trees"):
+    with pytest.raises(ConfigError, match=r"tree='public' does not work with estimator=|no kernel for public trees"):
         Solver("kuhn_poker", estimator, tree="public")
 
 
 def test_options_that_do_not_go_together():
-    with pytest.raises(ConfigError, match="on a public tree"):
+    with pytest.raises(ConfigError, match=r"do not fit the given public tree|on a public tree"):
         Solver("kuhn_poker", "public_chance", tree="compiled")
     with pytest.raises(ConfigError, match=r"no kernel|values"):
         Solver("kuhn_poker", "public_chance", tree="public", baseline=True)
+    with pytest.raises(ConfigError, match="needs all histories"):
+        Solver("leduc_poker", "public_chance", averaging="exact", tree="public")
     with pytest.raises(ConfigError, match="averaging='lazy' with threads=2"):
         Solver("kuhn_poker", "full", "rm", "lazy", tree="public", threads=2)
 

@@ -94,7 +94,7 @@ def test_a_policy_that_is_not_symmetric():
         legal = state.legal_actions()
         return {action: float(action == legal[0]) for action in legal}
 
-    with pytest.raises(PolicyError, match="symmetry=True with a policy that is not symmetric: at information state"):
+    with pytest.raises(PolicyError, match="symmetry=True needs a symmetric policy, but at information state"):
         evaluate_by_rules(PAIRS, corner, progress=False, symmetry=True)
     almost = Solver(PAIRS, "external", seed=1, tree="rules").run(10).average_policy()
     with pytest.raises(PolicyError, match="not symmetric"):

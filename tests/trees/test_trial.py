@@ -12,7 +12,6 @@ from mccfr_plus.trees import loading
         ("goofspiel(num_cards=-5)", "fails on"),
         ("turn_based_simultaneous_game(game=goofspiel(num_cards=-2))", "fails on"),
         ("universal_poker(numPlayers=99)", r"fails on .* \(SIG\w+\): .*players"),
-        ("liars_dice(numdice=1000000)", "more than 100,000|in 5 seconds"),  # which comes first is up to the machine
         ("liars_dice(dice_sides=9999999999)", "does not accept"),
     ],
 )
@@ -23,10 +22,11 @@ def test_is_an_error_of_one_line(text, problem, capfd):
     assert capfd.readouterr().err == ""
 
 
-def test_a_game_without_end_is_an_error(monkeypatch):
+@pytest.mark.parametrize("text", ["goofspiel(num_cards=99999)", "liars_dice(numdice=1000000)"])
+def test_a_game_without_end_is_an_error(text, monkeypatch):
     monkeypatch.setattr(loading, "_TRIAL_SECONDS", 1)
-    with pytest.raises(GameError, match=r"one game does not end in 1 seconds"):
-        load_game("goofspiel(num_cards=99999)")
+    with pytest.raises(GameError, match=r"one game does not end in 1 seconds|more than 100,000"):  # dice may be faster
+        load_game(text)
 
 
 def test_unusual_parameters_that_work_are_accepted():

@@ -7,8 +7,6 @@ word: the element in the lower bits, the stabilizer above, a bit for each elemen
 can be chosen symmetric, so that values and exploitability are those of the whole game.
 """
 
-from __future__ import annotations
-
 import numpy as np
 import pyspiel
 
@@ -193,10 +191,7 @@ def places_of(game: RulesGame) -> np.ndarray:
 
 
 class RulesKeys(Keys):
-    """128-bit hashes of what a player knows by a game's compiled rules, with `symmetry` of its canonical form.
-
-    ValueError if the game has no compiled rules, or these name no symmetries that are needed.
-    """
+    """128-bit hashes of views by compiled rules, with `symmetry` of canonical forms; ValueError without rules."""
 
     of_texts = False
 

@@ -81,10 +81,9 @@ def traverse_histories(tree, thread, strategy, player, piece, num_pieces):
     """Adds gradients of a piece of the game, and numbers infosets that are met for the first time.
 
     For one player, what the others do not reach is left out; for `ALL_PLAYERS`, what two do not reach. Histories at
-    `_DEPTH_OF_PIECES` are counted: those whose number leaves the remainder `piece` belong to it, with all below them.
-    Histories above belong to piece 0, and nothing to piece `num_pieces`. `thread` is a `Scratch` or an
-    `evaluation.by_rules.Thread`. At slots beyond `strategy`, play is what new infosets begin with. Returns whether it
-    has come to the end, and the number of histories visited; see `times` below.
+    `_DEPTH_OF_PIECES`, with all below, are dealt out to pieces in turn; those above belong to piece 0, and nothing to
+    piece `num_pieces`. `thread` is a `Scratch` or an `evaluation.by_rules.Thread`. Beyond `strategy`, play is what new
+    infosets begin with. Returns whether it has come to the end, and the number of histories visited; see `times`.
     """
     gradient, symmetries = thread.gradient, symmetries_of(tree.expansion)
     reach = _column(tree, thread, 0, NUM_PLAYERS() + 1, np.float64)  # of the players; last of chance, or of all others

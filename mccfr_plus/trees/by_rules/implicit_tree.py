@@ -93,8 +93,7 @@ def _inlined(rule: Any) -> Any:
 class ImplicitTree(ExpandingTree):
     """A game that is traversed by its compiled rules, and whose infosets are numbered when they are first visited.
 
-    With `symmetry`, an infoset stands for all that symmetries turn into it; see `frames`. `threads` make one gradient
-    together.
+    With `symmetry`, an infoset stands for its symmetry class; see `frames`. `threads` make one gradient together.
     """
 
     kind = "rules"
@@ -115,7 +114,7 @@ class ImplicitTree(ExpandingTree):
         super().__init__(game, plan, shape, **stored)
         if self.max_slots < 1:
             few = f"memory={plan.limit / 1e6:,.0f}MB is too little for a game with {rules_game.most_actions:,} actions"
-            raise ConfigError(f"{few} that is traversed by rules: give more memory, or tree='lazy'.")
+            raise ConfigError(f"{few} that is traversed by rules: raise the limit, or give tree='lazy'.")
         self.node_capacity = _MOST_VISITS
         num_slots = plan.max_slots + sizes.num_players  # the last ones are empty sequences
         num_words = 0 if self._is_keyed else num_slots << _log_words_per_slot(rules_game)

@@ -1,7 +1,5 @@
 """Records the tree of a game with compiled rules, depth first, by a kernel that continues where it stopped."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from functools import cache
 from typing import Any, NamedTuple

@@ -14,8 +14,6 @@ are one hash table, at most half full, whose places are half of a key and an ent
 code. A table of n places begins at place n: the smaller ones before it stay for readers.
 """
 
-from __future__ import annotations
-
 import numba
 import numpy as np
 

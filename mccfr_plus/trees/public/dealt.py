@@ -30,6 +30,7 @@ class Prediction(NamedTuple):
     slots: float
     infosets: float
     products: float  # as many as an iteration takes time for
+    leaves: float  # histories that end the game; those of poker with the cards of a hand in one order
 
 
 class _Last(NamedTuple):
@@ -194,17 +195,21 @@ class _Builder:
 
 def predicted_sizes(deal: Deal) -> Prediction:
     """Returns the sizes of a public tree without merged suits, as if all hands fit the boards without their cards."""
-    hands = [len(own) for own in _Board(deal, deal.given, np.arange(deal.deck)[None]).hands]
-    slots, infosets, products, left, boards = 0, 0, 0, deal.deck - deal.given.bit_count() - 2, 1  # those a hand fits
+    start = _Board(deal, deal.given, np.arange(deal.deck)[None])
+    hands, leaves, slots, infosets, products = [len(own) for own in start.hands], 0, 0, 0, 0
+    left, boards, boards_of_pair = deal.deck - deal.given.bit_count() - 2, 1, 1  # boards that fit a hand; two hands
     for which, count in enumerate(deal.boards):
         nodes, dealt = [node for node in deal.nodes if node.round == which], left - (deal.deck - 2 - count)
         if nodes and dealt > 0:
-            boards, left = boards * math.comb(left, dealt), left - dealt
+            boards, boards_of_pair = boards * math.comb(left, dealt), boards_of_pair * math.comb(left - 2, dealt)
+            left -= dealt
         for player, own in enumerate(hands):
             widths = [len(node.children) for node in nodes if node.player == player]
             slots, infosets = slots + boards * own * sum(widths), infosets + boards * own * len(widths)
-        products += boards * sum(hands) * _PRODUCTS_PER_HAND * sum(node.player < 0 for node in nodes)
-    return Prediction(slots, infosets, products)
+        num_ends = sum(node.player < 0 for node in nodes)
+        leaves += boards_of_pair * start.pairs * num_ends
+        products += boards * sum(hands) * _PRODUCTS_PER_HAND * num_ends
+    return Prediction(slots, infosets, products, leaves)
 
 
 def build_dealt(game: RulesGame, symmetry: bool) -> tuple[Found, list[int], int, dict[str, np.ndarray]]:

@@ -43,11 +43,9 @@ _REASONS = {
 
 
 class PublicTree(Tree):
-    """The public tree of a game. See `mccfr_plus.trees.public.arrays` for its arrays.
+    """The public tree of a game, in which slots and information sets of a public node are adjacent; see `arrays`.
 
-    Slots of an information set are adjacent, and the information sets of a public node follow one another, so that
-    minimizers and averages go over them as in a stored tree. With `symmetry`, in poker, what permutations of suits map
-    to each other is one: see `mccfr_plus.trees.public.suits`.
+    With `symmetry`, in poker, what permutations of suits map to each other is one: see `mccfr_plus.trees.public.suits`.
 
     Raises:
         GameError: If the game is not of this kind, with the first action that is not public.
@@ -58,7 +56,8 @@ class PublicTree(Tree):
 
     def __init__(self, game: pyspiel.Game | str | GameTree, symmetry: bool = False):
         loaded = load_game(game)
-        _require_two_players(loaded)
+        if (players := loaded.num_players()) != 2:
+            raise GameError(f"tree='public': {loaded} has {players} players, but a public tree needs two. {_INSTEAD}")
         self.game, self.num_players, self.is_converted = loaded, 2, is_converted(game, loaded)
         self.perfect_recall = True
         self.bindings: Bindings = {IS_PUBLIC: True}
@@ -208,7 +207,7 @@ class PublicTree(Tree):
     def on_stored(self, strategy: np.ndarray) -> np.ndarray:
         """Returns a strategy by the slots of the stored tree. PolicyError if it has another for each order of cards."""
         if self.adds_order:
-            what = "depends on the order of later cards, which information states do not tell"
+            what = "may depend on the order of later cards, which information states do not contain"
             raise PolicyError(f"a policy of the public tree {what}: evaluate it there, or solve with tree='compiled'.")
         result = np.empty(self.num_slots)
         result[self.stored_slots] = strategy
@@ -256,9 +255,9 @@ class PublicTree(Tree):
 
 
 def predict(rules: RulesGame, num_leaves: float) -> Prediction | None:
-    """Returns about how large a public tree is. None if it is seen not to be public.
+    """Returns about how large a public tree is, or None if the game is seen not to be public.
 
-    `num_leaves` is the number of the game's terminal nodes. What belongs to each is counted in a part of the tree.
+    `num_leaves` is the game's number of terminal nodes, which poker counts itself.
     """
     if rules.sizes.num_players != 2 or rules.sizes.max_chance_nodes == 0:  # hands are dealt
         return None
@@ -273,7 +272,7 @@ def predict(rules: RulesGame, num_leaves: float) -> Prediction | None:
     dense = ends[changes["ends"][:, 0, MATRIX] >= 0]
     products = 2.0 * dense[:, :, HANDS].prod(1, dtype=float).sum() + len(changes["change"])
     slots, infosets = (float(counts[begin : begin + 2].sum()) for begin in (histories.SLOTS, histories.INFOSETS))
-    return Prediction(scale * slots, scale * infosets, scale * products)
+    return Prediction(scale * slots, scale * infosets, scale * products, num_leaves)
 
 
 def _folded(keys: np.ndarray) -> np.ndarray:
@@ -284,13 +283,6 @@ def _folded(keys: np.ndarray) -> np.ndarray:
 def given_public_tree(given: object) -> PublicTree | None:
     """Returns the public tree that was given in place of a game, None if it was something else."""
     return given if isinstance(given, PublicTree) else None
-
-
-def _require_two_players(game: pyspiel.Game) -> None:
-    if game.num_players() != 2:
-        raise GameError(
-            f"tree='public': {game} has {game.num_players()} players, but a public tree needs two. {_INSTEAD}"
-        )
 
 
 def _refusal(game: pyspiel.Game, status: int, path: list[tuple[int, int]]) -> str:

@@ -57,10 +57,7 @@ def _root(group, node):
 
 @kernel
 def _unite(tree, parent, infoset_of_slot, first_of_infoset, group):
-    """Unites the nodes of each information set, and all that come before them at the same distance.
-
-    `parent` is -1 at first, and `group` each node itself. Both are modified in place.
-    """
+    """Unites in `group` the nodes of each information set, and all that come before them at the same distance."""
     nodes = tree.nodes
     for node in range(len(nodes)):
         first = nodes[node]["first_child"]
