@@ -300,6 +300,18 @@ CHANGES = [
         "solver",
         "tests/solver/test_threads.py",
         (
+            "reach of player 1 is not refreshed",
+            "../estimators/full.py",
+            "for each in range(2):\n        refresh_part",
+            "for each in range(1):\n        refresh_part",
+        ),
+        (
+            "followers of a slot are not in its part",
+            "../trees/parts.py",
+            "            slot_owners[at(slot)] = owner\n",
+            "            slot_owners[at(slot)] = infoset % threads\n",
+        ),
+        (
             "a thread's gradient is left out",
             "loop.py",
             "for thread in range(1, team[0, SIZE]):\n        row",

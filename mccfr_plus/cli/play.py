@@ -51,8 +51,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     meaning = f"Time for solving the game if no POLICY is given. Default: {_SECONDS:g}."
     add("--seconds", type=command.positive, help=meaning)
     meaning = (
-        "Seconds per move in which the policy solves the current subgame again, by maxmargin. The policy's game may then "
-        "have fewer actions than GAME. Default: no search."
+        "Seconds per move in which the policy solves the current subgame again, by maxmargin. The policy's game may "
+        "then have fewer actions than GAME. Default: no search."
     )
     add("--search", metavar="SECONDS", type=command.positive, help=meaning)
     meaning = "Number of actions before search begins. By default, it begins after the first public chance outcome."
