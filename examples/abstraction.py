@@ -1,9 +1,9 @@
-"""Abstractions of Leduc poker and of liar's dice: exploitability in the abstract and in the real game, against memory.
+"""Solves abstractions of Leduc poker and liar's dice, and compares exploitability in the abstract and the real game.
 
 python examples/abstraction.py --iterations=1000 --out=abstraction.png
 
-An abstract game has fewer information sets. Its solution is a policy of the real game, whose players see more: the
-difference of the two exploitabilities is the price of the abstraction.
+An abstract game has fewer information sets. Its solution is a policy for the real game, whose players see more, so the
+difference between the two exploitabilities is the price of the abstraction.
 """
 
 import numba

@@ -1,4 +1,4 @@
-"""CFR by this package's drop-in for OpenSpiel's `cfr` module: only the import differs from a program for OpenSpiel.
+"""Runs CFR with the drop-in for OpenSpiel's `cfr` module. Only the import differs from a program for OpenSpiel.
 
 python examples/cfr_example.py --game=leduc_poker --iterations=200
 """

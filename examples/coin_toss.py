@@ -1,7 +1,8 @@
 """A game in plain Python: coin toss (Brown, Sandholm 2017, "Safe and nested subgame solving", figure 1).
 
-Chance tosses a coin that only player 0 sees. Player 0 sells it, for 0.5 if it shows heads and -0.5 otherwise, or plays:
-then player 1 guesses the side, and player 0 loses 1 if the guess is right and wins 1 if it is wrong.
+Chance tosses a coin that only player 0 sees. Player 0 either sells the coin, for 0.5 if it shows heads and for -0.5
+otherwise, or plays. If player 0 plays, player 1 guesses the side; player 0 loses 1 if the guess is right and wins 1 if
+it is wrong.
 
 Import this module to register the game: `pyspiel.load_game("coin_toss")`.
 """

@@ -1,6 +1,6 @@
 """A user-defined minimizer: Hedge (multiplicative weights) at every information set.
 
-The built-in `hedge(eta=0.1)` gives the same numbers.
+The built-in minimizer `hedge(eta=0.1)` gives the same numbers.
 
 Reference: Freund, Schapire 1997, "A decision-theoretic generalization of on-line learning", figure 2.
 """

@@ -1,10 +1,11 @@
-"""A blueprint for heads-up no-limit hold'em: 20 big blinds, four rounds, fold, call, pot or all-in, buckets of hands.
+"""Computes a blueprint for heads-up no-limit hold'em with 20 big blinds, where hands are in buckets and bets are few.
 
 python examples/holdem_blueprint.py --seconds=900 --estimators=external,average_strategy --out=blueprint.png
 
-Solves the game of buckets by MCCFR. After each of --looks parts of the run, the average strategy plays the real game
-against one that always calls, uniform play and a blueprint of fewer buckets, and a local best response bounds its
-exploitability from below. Payoffs are in thousandths of a big blind per hand (mbb), with 95 % intervals.
+MCCFR solves the game of buckets, in which players fold, call, bet the pot or go all-in. After each of --looks parts of
+the run, the average strategy plays the real game against a player that always calls, against uniform play and against a
+blueprint with fewer buckets, and a local best response gives a lower bound on its exploitability. Payoffs are in
+thousandths of a big blind per hand (mbb), with 95 % intervals.
 """
 
 from pathlib import Path
@@ -238,7 +239,7 @@ def blueprints(table, count, estimator, seconds):
 
 
 def draw(curves, names, path):
-    """Draws each number against training time."""
+    """Draws each number against the iterations of training, which do not depend on the machine."""
     import matplotlib.pyplot as plt
 
     figure, axes = plt.subplots(1, len(names), figsize=(3.4 * len(names), 3.6), layout="constrained", sharex=True)
@@ -246,7 +247,7 @@ def draw(curves, names, path):
         for marker, (estimator, rows) in zip("osv^", curves.items(), strict=False):
             x, (y, half) = [row[0] for row in rows], np.array([row[1][place] for row in rows]).T
             each.errorbar(x, y, half, marker=marker, markersize=4, capsize=3, label=estimator)
-        each.set(xscale="log", xlabel="seconds of training", title=name)
+        each.set(xscale="log", xlabel="million iterations", title=name)
         each.grid(alpha=0.3)
     axes[0].set_ylabel("mbb per hand")
     axes[0].legend()
@@ -278,7 +279,7 @@ def main(_):
         curves[estimator] = []
         for seconds, iterations, blueprint in blueprints(table, _BUCKETS.value, estimator, _SECONDS.value):
             title = f"{estimator}, {seconds:.0f} s, {iterations / 1e6:.2f} M"
-            curves[estimator].append((seconds, report(title, blueprint)))
+            curves[estimator].append((iterations / 1e6, report(title, blueprint)))
     if _OUT.value is not None:
         draw(curves, names, _OUT.value)
 

@@ -1,10 +1,10 @@
-"""Solves a game whose tree does not fit memory: a memory limit, threads, a checkpoint, an exact result or a bound.
+"""Solves a game whose tree does not fit into memory, with a memory limit, threads and a checkpoint.
 
 python examples/large_game.py --game=phantom_ttt --seconds=600 --memory=4GB --threads=2 --checkpoint=phantom.checkpoint
 
-Prints a lower bound of the exploitability after each of --looks equal parts of the run: the payoff of local best
-responses in sampled games. The exploitability is above it, by an unknown distance. Started again with the same
---checkpoint, it continues for another --seconds.
+After each of --looks equal parts of the run, the program prints a lower bound on the exploitability: the payoff of
+local best responses in sampled games. The exploitability is higher, by an unknown amount. If you start the program
+again with the same --checkpoint, it continues the run for another --seconds.
 """
 
 from pathlib import Path

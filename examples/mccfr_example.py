@@ -1,4 +1,4 @@
-"""MCCFR by this package's drop-ins for OpenSpiel's solvers: only the imports differ from a program for OpenSpiel.
+"""Runs MCCFR with the drop-ins for OpenSpiel's solvers. Only the imports differ from a program for OpenSpiel.
 
 python examples/mccfr_example.py --sampling=external --game=leduc_poker --iterations=100000 --print_freq=10000
 """

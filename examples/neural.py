@@ -1,8 +1,9 @@
-"""Deep CFR, DREAM, ESCHER or NFSP on a game of OpenSpiel.
+"""Runs Deep CFR, DREAM, ESCHER or NFSP on an OpenSpiel game.
 
 python examples/neural.py --algorithm=dream --game=leduc_poker --iterations=300 --csv=leduc.csv
 
-Needs torch: pip install 'mccfr_plus[neural]'. A second call with the same --checkpoint runs --iterations more.
+The program needs torch: pip install 'mccfr_plus[neural]'. If you start it again with the same --checkpoint, it
+continues the run for another --iterations.
 """
 
 from pathlib import Path

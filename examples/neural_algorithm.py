@@ -3,7 +3,7 @@
 python examples/neural_algorithm.py --representation=batched
 
 An algorithm is defined by its sampled regrets, their weights and its exploration; `AdvantageSolver` does the rest.
-Needs torch: pip install 'mccfr_plus[neural]'.
+The program needs torch: pip install 'mccfr_plus[neural]'.
 """
 
 import numpy as np

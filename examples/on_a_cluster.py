@@ -1,9 +1,9 @@
-"""Solves a game on a Ray cluster, whose workers make the traversals.
+"""Solves a game on a Ray cluster, whose workers run the traversals.
 
 python examples/on_a_cluster.py --game=liars_dice --iterations=20
 python examples/on_a_cluster.py --game=liars_dice --iterations=20 --workers=64 --cluster=ray://head:10001
 
-Without a running cluster, Ray is started on this machine for the length of the run. Needs the extra ray:
+If there is no running cluster, Ray is started on this machine for the duration of the run. The program needs Ray:
 pip install 'mccfr_plus[ray]'.
 """
 

@@ -1,9 +1,10 @@
-"""Learn a game by playing it: against a uniform player, an approximate equilibrium, or another learner.
+"""Learns a game by playing it, against a uniform player, an approximate equilibrium, or another learner.
 
 python examples/online_play.py --game=leduc_poker --opponent=learner --games=100000
 
-Prints, at log-spaced numbers of games, the average payoff and the regret: the additional payoff per game of the best
-fixed strategy in hindsight over the strategies that were played, exploration included.
+At logarithmically spaced numbers of games, the program prints the average payoff and the regret, that is, the
+additional payoff per game of the best fixed strategy in hindsight over the strategies that were played, including
+exploration.
 """
 
 import numpy as np

@@ -1,4 +1,4 @@
-"""Solve a game here, then use the policy all over OpenSpiel: evaluation, conversion, bots, a file."""
+"""Solves a game, then uses the policy in OpenSpiel: for evaluation, conversion and bots, and from a file."""
 
 import os
 import tempfile

@@ -59,8 +59,8 @@ CHANGES = [
         (
             "search: poker hands of fixed play all have reach 1",
             "ends.py",
-            'own["chance"] *= weights[0]',
-            'own["chance"] *= 1.0',
+            '["chance"] *= own',
+            '["chance"] *= 1.0',
         ),
         (
             "search: gifts are given to each subgame anew",
@@ -71,7 +71,7 @@ CHANGES = [
         (
             "search: hands that cannot be held have a margin",
             "resolving.py",
-            "np.where(ends.met[hands.slots], -values, -never)",
+            "np.where(is_held, -values, -never)",
             "-values",
         ),
     ),

@@ -29,11 +29,12 @@ NOTES = """
   NashConv         sum over players of (best response - value); 0 at a Nash equilibrium
   exploitability   NashConv / number of players, in the game's payoffs
 
-The numbers are exact if the game's tree fits into memory or the game has compiled rules. Otherwise, and with
---estimate, they are estimated by playing games for --seconds. They are also estimated if an exact evaluation would take
-longer than --seconds, or longer than an hour if --seconds is not given. Each number is marked as an estimate, a lower
-bound (rely on the lower end of the interval) or an upper bound (rely on the upper end). The lower bound is the best of
-several estimates, whose intervals are valid simultaneously. A small lower bound does not show that a policy is good.
+The numbers are exact if the game's tree fits into memory or the game has compiled rules. Otherwise, or if you give
+the flag --estimate, they are estimated by playing games for --seconds. They are also estimated if an exact evaluation
+would take longer than --seconds, or longer than an hour if --seconds is not given. Each number is marked as an
+estimate, a lower bound (rely on the lower end of the interval) or an upper bound (rely on the upper end). The lower
+bound is the best of several estimates, whose intervals are valid simultaneously. A small lower bound does not show that
+a policy is good.
 
 With --against=OTHER, POLICY plays in each seat in turn against OTHER in all other seats. The result is exact if the
 tree fits into memory; otherwise it is estimated, with control variates for chance and for the policies' actions.

@@ -40,7 +40,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     command.add_game(parser)
     add = parser.add_argument
     add("policy", metavar="POLICY", nargs="?", help=command.POLICY_HELP)
-    add("--format", choices=("csv", "json", "parquet", "efg"), default="csv", help="Format of the file. Default: csv.")
+    add("--format", choices=("csv", "json", "parquet", "efg"), default="csv", help="Output format. Default: csv.")
     add("--out", help="Output file, which must not exist. Default: standard output.")
 
 

@@ -35,12 +35,12 @@ SUMMARY = "Compute an approximate equilibrium of a game."
 
 NOTES = """
 A tabular solver combines an estimator, which decides which histories a traversal visits, a minimizer, which computes
-the next strategy from regrets, and an average; see docs/background. Write parameters in parentheses, as in
---estimator="outcome(epsilon=0.3)".
+the next strategy from regrets, and an average; see docs/background. Write parameters in parentheses, for
+example --estimator="outcome(epsilon=0.3)".
 
 The run ends when it reaches the first of its limits; without a limit, it ends after ten seconds. If Ctrl-C or SIGTERM
-ends it early, the result so far is still printed and written. With --resume, the same command continues the run of
---checkpoint, and the result is bitwise identical to that of an uninterrupted run. Limits apply to the whole run; the
+ends it early, the result so far is still printed and written. With --resume, the same command continues the run of the
+checkpoint, and the result is bitwise identical to that of an uninterrupted run. Limits apply to the whole run; the
 components and the seed come from the checkpoint.
 """
 
@@ -71,7 +71,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add(
         "--alternating",
         action=argparse.BooleanOptionalAction,
-        help="Update players in turn. Default: whenever possible.",
+        help="Update players in turn, which is the default whenever possible.",
     )
     meaning = (
         f"Solve with neural networks (pip install 'mccfr_plus[neural]'): {', '.join(ALGORITHMS)}. Write settings in "
@@ -103,9 +103,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--workers", type=command.whole(1, 10_000), help=meaning)
     add = parser.add_argument_group("files and output").add_argument
     add("--policy_out", help="Write the average policy to this .npz file.")
-    add("--checkpoint", help="Write the state of the run to this file, so that --resume can continue it.")
+    add("--checkpoint", help="Write the run's state to this file; --resume continues it.")
     add("--checkpoint_interval", type=command.duration, help="Time between checkpoints, such as 90s. Default: 60s.")
-    add("--resume", action="store_true", help="Continue the run whose state is in the file --checkpoint.")
+    add("--resume", action="store_true", help="Continue the run in the file given by --checkpoint.")
     meaning = "Append iterations, nodes_touched, seconds and exploitability of each evaluation to this file, as JSON."
     add("--log", help=meaning)
     meaning = "Time between evaluations, such as 0.5s or 5m. Default: 1s with --log; without it, none are made."
@@ -226,7 +226,7 @@ def _distributed_solver(
     components = {name: options[name] for name in _COMPONENTS if name in options}
     traversals, rest = divmod(options["batch"], num_batches)
     if rest:
-        raise UsageError(f"--batch={options['batch']}: with --cluster give a multiple of {num_batches}.")
+        raise UsageError(f"--batch={options['batch']}: with --cluster, give a multiple of {num_batches}.")
     SolverConfig.from_specs(**components, batch=options["batch"])  # for its errors, before a long compilation
     tree = compile_game(arguments.game, progress=command.progress_of(arguments))
     command.show_notes()

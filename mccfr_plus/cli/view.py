@@ -27,7 +27,7 @@ from mccfr_plus.trees.game_tree import GameTree
 from mccfr_plus.trees.loading import load_game
 from mccfr_plus.trees.public.public_tree import PublicTree, given_public_tree
 
-SUMMARY = "Show a saved policy in the browser: information states, probabilities, values, regrets."
+SUMMARY = "Show the probabilities, values and regrets of a saved policy in the browser."
 
 NOTES = f"""
 The page is a single file that works offline. It lists the information states, starting with those that are reached most
@@ -46,9 +46,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("policy", metavar="POLICY", help=command.POLICY_HELP)
     parser.add_argument("--out", help="Write the page to this file. Default: a temporary file.")
     flag = argparse.BooleanOptionalAction
-    parser.add_argument(
-        "--open", action=flag, default=True, help="Open the page in the browser, or not. Default: open it."
-    )
+    parser.add_argument("--open", action=flag, default=True, help="Open the page in the browser, which is the default.")
 
 
 def run(arguments: argparse.Namespace) -> None:

@@ -109,7 +109,7 @@ class Estimator(Component):
         return np.zeros(0)
 
     def sampling_strategy(self, tree: Any) -> Any:
-        """Returns the strategy to sample from: ``[num_slots]`` float64 or a policy; positive at every slot.
+        """Returns the strategy to sample from, ``[num_slots]`` float64 or a policy, which is positive at every slot.
 
         All infosets of `tree` are known.
         """

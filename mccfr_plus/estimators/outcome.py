@@ -143,13 +143,13 @@ def _fill(infosets, below, strategy):
 
 @dataclass(frozen=True)
 class BalancedOutcomeSampling(TraversalSampling):
-    """Outcome sampling with the exploration-balanced strategy (Farina, Kroer, Sandholm 2020, 4.2.1 and appendix A).
+    """Outcome sampling, exploring by the balanced strategy (Farina, Kroer, Sandholm 2020, section 4.2.1, appendix A).
 
     Each sequence is sampled with probability at least 1 / (number of the player's sequences - 1). So no entry of the
     gradient is larger than (largest payoff) * (number of sequences - 1).
 
     Args:
-        epsilon: Share of the exploration strategy, in (0, 1]; 1 in the paper. The rest is on-policy.
+        epsilon: Share of the exploration strategy in the sampling strategy, in (0, 1]; 1 in the paper.
 
     Examples:
         >>> solver = mccfr_plus.Solver("kuhn_poker", mccfr_plus.BalancedOutcomeSampling(), seed=1)

@@ -78,9 +78,9 @@ def estimate_quality(
 ) -> Quality:
     """Returns bounds and estimates of a policy's values, best responses and exploitability, within a given time.
 
-    1. The players' values, by games with control variates.
-    2. Lower and upper bounds by best responses in sampled games, with as many samples as the time allows.
-    3. Lower bounds in new games by the local best responses that did best in short trials.
+    1. Games with control variates estimate the players' values.
+    2. Best responses in sampled games give lower and upper bounds, with as many samples as the time allows.
+    3. The local best responses that did best in short trials give lower bounds in new games.
 
     If two methods give a lower bound, both bounds are returned, since the larger of the two would be biased upwards.
 

@@ -254,7 +254,7 @@ class _Tasks:
                     lost = f"{_MOST_ATTEMPTS} workers were lost while they executed it, perhaps for lack of memory."
                     events.append(RunEvent(number, 1.0, lost))
                 else:
-                    logger.warning("%s: a worker was lost; another worker continues", self._runs[number])
+                    logger.warning("%s: a worker was lost; another worker continues the run", self._runs[number])
                     self._submit(number)
         return events
 

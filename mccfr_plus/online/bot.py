@@ -145,8 +145,8 @@ class OnlineOutcomeSampling(pyspiel.Bot):
     def step(self, state: pyspiel.State) -> int:
         """Returns an action for the bot's player, and records it until the end of the game.
 
-        Reads only the player's information state and legal actions. Raises GameError if the information state occurs
-        twice in this game, or after other actions of the player than before.
+        The bot reads only the player's information state and legal actions. Raises GameError if the information state
+        occurs twice in this game, or is reached by different actions of the player than before.
         """
         actions = state.legal_actions(self._player)
         if not actions:
@@ -195,8 +195,8 @@ class OnlineOutcomeSampling(pyspiel.Bot):
             )
         value = self._weighed(payoff)
         if not math.isfinite(value):
-            moves = f"{len(self._path)} moves of the bot had probability {self._probability:.3g}"
-            raise GameError(f"{moves}, too small to divide by: the bot cannot learn from games of this length.")
+            moves = f"{len(self._path)} moves of the bot had a probability of {self._probability:.3g}"
+            raise GameError(f"{moves}, too small to divide by, so the bot cannot learn from games of this length.")
         self.num_games += 1
         for infoset, _ in self._path:  # before strategies change, and parents first
             infoset.update_sums(self.num_games, self._epsilon_of_sums)

@@ -121,8 +121,8 @@ class KeyedPolicy(JointTablePolicy):
         if not is_first.all():
             table = _merged(table, is_first, np.ones(len(order)) if masses is None else masses()[order])
             logger.warning(
-                "%s has imperfect recall: where several own pasts lead to one information state, the policy plays the "
-                "mean over these pasts, without a guarantee.",
+                "%s has imperfect recall: where several pasts of a player lead to one information state, the policy "
+                "plays the mean over these pasts, without a guarantee.",
                 tree.game.get_type().short_name,
             )
         return cls(tree.game, table, tree.keys)
@@ -143,8 +143,7 @@ class KeyedPolicy(JointTablePolicy):
         return result
 
     def find(self, info_state: str, player: int) -> dict[int, float] | None:
-        """Returns {action: probability} at an information state; None if it was not found or the keys are from
-        rules."""
+        """Returns {action: probability} at an information state; None if not found, or if the keys are from rules."""
         key = self.keys.find(info_state)
         return None if key is None else self._row(key, player)
 
@@ -154,7 +153,7 @@ class KeyedPolicy(JointTablePolicy):
         The policy must come from ``tree="rules"``. Entries that are not part of an information state are ignored.
         """
         if not isinstance(self.keys, RulesKeys):
-            raise PolicyError(f"a policy with {self.keys.kind!r} keys has no views: solve with tree='rules'.")
+            raise PolicyError(f"{self.keys.kind!r} keys cannot be looked up by views: solve with tree='rules'.")
         return self.keys.row_of([self._row(key, player) for key in self.keys.of_view(np.array(view, np.int64))])
 
     def _row(self, key: tuple[int, int], player: int) -> dict[int, float] | None:

@@ -287,7 +287,7 @@ class Solver(IterativeSolver):
         values = self._checked("strategy", strategy, (tree.num_slots,))
         sums = np.add.reduceat(values, np.sort(tree.found_infosets["first_slot"])) if len(values) else np.ones(1)
         if (values < 0).any() or np.abs(sums - 1.0).max() > _SUM_TOLERANCE:
-            raise ConfigError("strategy: at each information state probabilities must be at least 0 and sum to 1.")
+            raise ConfigError("strategy: at each information state, probabilities must be at least 0 and sum to 1.")
         self._engine.set_strategy(values)
         return self
 

@@ -136,7 +136,7 @@ def _unpickled(made_of: tuple, name: str) -> AbstractGame:
     """Returns the game from another process; GameError if the function is another one here."""
     game = AbstractGame(*made_of)
     if str(game) != name:
-        raise GameError(f"{name} has other buckets in this process, as {game}: use the same function in all processes.")
+        raise GameError(f"{name} has other buckets in this process ({game}): use the same function everywhere.")
     return game
 
 

@@ -68,7 +68,7 @@ while not state.is_terminal():
 def load_game(game: pyspiel.Game | str | Tree) -> pyspiel.Game:
     """Returns a game, or the game of a game string, as a turn-based game.
 
-    OpenSpiel converts games with simultaneous moves to turn-based games, which is logged.
+    Games with simultaneous moves are converted to turn-based games by OpenSpiel, and a log message says so.
 
     Args:
         game: A `pyspiel.Game`, or a string such as ``"leduc_poker"`` or ``"kuhn_poker(players=3)"``; or a tree.

@@ -69,7 +69,7 @@ def rules_to_traverse(game: pyspiel.Game, symmetry: bool = False) -> RulesGame:
     if symmetry and is_keyed(rules):
         raise ConfigError(f"symmetry=True: the rules of {game} lack perfect recall, or a kernel `observe`.")
     if symmetry and len(rules.sizes.symmetries) < 2:
-        raise ConfigError(f"symmetry=True: the rules of {game} define no symmetries; those of phantom_ttt do.")
+        raise ConfigError(f"symmetry=True: the rules of {game} define no symmetries: leave symmetry out.")
     return rules
 
 
