@@ -1,7 +1,10 @@
-"""Speed of `full` beside that of memory: ``python benchmarks/memory.py iteration [--game=GAME]``.
+"""Speed of `full` beside that of memory: ``python benchmarks/memory.py SUBJECT [--game=GAME]``.
 
-Milliseconds of an iteration, of both players' products with the payoff matrix, of a gather with the same indices, of a
-sum over the indices alone and of a copy of them, in turns, medians of CPU time.
+iteration  milliseconds of an iteration, of both players' products with the payoff matrix, of a gather with the same
+           indices, of a sum over the indices alone and of a copy of them, medians of CPU time
+parts      nanoseconds of an iteration, of its products, updates, reach and averages, least CPU time: for small games
+
+Both sides take turns.
 """
 
 import statistics
@@ -12,10 +15,14 @@ from absl import flags
 from measuring import FLAGS, run, timed
 
 import mccfr_plus
+from mccfr_plus.averages.average import accumulate_exact
 from mccfr_plus.estimators.full import exact_gradient
 from mccfr_plus.kernels.compile import kernel
+from mccfr_plus.kernels.slots import bind
+from mccfr_plus.minimizers.minimizer import minimize_with
+from mccfr_plus.solver.loop import MINIMIZE
 from mccfr_plus.trees.arrays import BLOCK
-from mccfr_plus.trees.scratch import at, gradient_size
+from mccfr_plus.trees.scratch import at, gradient_size, refresh_reach
 
 GOOFSPIEL = "goofspiel(imp_info=True,num_cards=7,points_order=descending,returns_type=win_loss)"
 flags.DEFINE_string("game", GOOFSPIEL, "A game")
@@ -76,5 +83,48 @@ def iteration():
     print(f"rate over the gather's {share:.2f}; copy {rates[0]:.1f}, sum {rates[1]:.1f} GB/s")
 
 
+@kernel
+def repeat_products(tree, state, scratch, parameters, count):
+    for _ in range(count):
+        for player in range(2):
+            exact_gradient(tree, scratch.reach, scratch.gradient, player)
+
+
+@kernel
+def repeat_updates(tree, state, scratch, parameters, count):
+    for _ in range(count):
+        for player in range(2):
+            MINIMIZE(tree, state.strategy, state.tables, scratch, player, 1, parameters)
+
+
+@kernel
+def repeat_reach(tree, state, scratch, parameters, count):
+    for _ in range(count):
+        for player in range(2):
+            scratch.reach_valid[player] = 0
+            refresh_reach(tree, state.strategy, scratch, player)
+
+
+@kernel
+def repeat_averages(tree, state, scratch, parameters, count):
+    for _ in range(count):
+        for player in range(2):
+            accumulate_exact(tree, state.strategy, state.average, scratch, player, 1.0)
+
+
+def parts():
+    solver = mccfr_plus.Solver(FLAGS.game, "full", "rm+").run(100)
+    (tree, state, scratch, settings, _), count = solver._engine._arguments[0], 20_000_000 // solver.tree.num_nodes
+    update = bind(repeat_updates, {MINIMIZE: minimize_with(solver.config.minimizer)})
+    sides = {"products": repeat_products, "updates": update, "reach": repeat_reach, "averages": repeat_averages}
+    works = {name: lambda f=f: f(tree, state, scratch, settings.minimizer, count) for name, f in sides.items()}
+    works = {"iteration": lambda: solver.run(count), **works}
+    for work in works.values():
+        work()
+    rows = [[timed(work, time.process_time) for work in works.values()] for _ in range(FLAGS.rounds)]
+    found = {name: min(column) / count * 1e9 for name, column in zip(works, zip(*rows, strict=True), strict=True)}
+    print(f"{FLAGS.game}: " + ", ".join(f"{name} {value:,.1f}" for name, value in found.items()) + " ns")
+
+
 if __name__ == "__main__":
-    run(__doc__, {"iteration": iteration})
+    run(__doc__, {"iteration": iteration, "parts": parts})

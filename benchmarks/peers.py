@@ -25,9 +25,7 @@ from importlib import metadata
 from pathlib import Path
 
 GOOFSPIEL = "goofspiel(imp_info=True,num_cards={},points_order=descending,returns_type=win_loss)"
-BATTLESHIP = (
-    "battleship(board_width=3,board_height=2,ship_sizes=[2;2],ship_values=[1;1],num_shots=3,allow_repeated_shots=False)"
-)
+BATTLESHIP = "battleship(board_width=2,board_height=3,ship_sizes=[2;2],ship_values=[4;4],num_shots=3)"  # noregret's
 GAMES = {
     "Kuhn": "kuhn_poker",
     "Leduc": "leduc_poker",

@@ -1,12 +1,14 @@
 """Search with a certificate: ``python benchmarks/search.py SUBJECT [--flags]``.
 
-methods  exact exploitability over iterations of search, by method, after a coarse blueprint of Leduc poker on 13 ranks
+methods  exact exploitability over iterations of search, and with gadgets solved by linear programming, by method, after
+         coarse blueprints of Leduc poker on 13 ranks and of liar's dice with two dice of three sides each
 safety   30 blueprints of three games: how much more exploitable the searching policies are, beside the gadgets' errors
 river    answers to a bet that the blueprint lacks, in the rivers of Libratus' endgames: --folder=FOLDER
 """
 
 import time
 from pathlib import Path
+from unittest import mock
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -16,40 +18,66 @@ from measuring import FLAGS, run
 import mccfr_plus
 from mccfr_plus import Solver, search
 from mccfr_plus.checks.games import random_strategy
+from mccfr_plus.evaluation.exact import equilibrium_of
 from mccfr_plus.experiments.curves import write_figure
 from mccfr_plus.games import load_libratus_endgame
 from mccfr_plus.policies.table import TreePolicy
-from mccfr_plus.search.partial_game import hands_before
+from mccfr_plus.search.ends import last_slots, matrix_of
+from mccfr_plus.search.partial_game import slots_before
 from mccfr_plus.trees.public.public_tree import PublicTree
 
-flags.DEFINE_string("picture", None, "methods: the picture to write")
+flags.DEFINE_string("picture", None, "methods: the picture of Leduc poker to write")
 flags.DEFINE_string("folder", None, "river: a folder with files of https://github.com/Sandholm-Lab/LibratusEndgames")
 flags.DEFINE_integer("blueprints", 10, "safety: blueprints of each game, half of them random")
-flags.DEFINE_multi_string("games", None, "safety: only these games")
+flags.DEFINE_multi_string("games", None, "methods, safety: only these games")
 flags.DEFINE_integer("iterations", 1000, "safety, river: iterations per subgame")
 
-LEDUC = "leduc_ranks(ranks=13)"
+LEDUC, LIARS_DICE = "leduc_ranks(ranks=13)", "liars_dice(numdice=2,dice_sides=3)"
+COARSE = {LEDUC: ("chance", 10), LIARS_DICE: (2, 8)}  # where search begins, and the blueprint's iterations
 STEPS = [10, 30, 100, 300, 1000]
 SAFE = ("resolve", "maxmargin", "reach")
 STARTS = {"leduc_poker": "chance", "leduc_ranks(ranks=5)": "chance", "liars_dice": 3}
 
 
 def methods():
-    blueprint = Solver(LEDUC, "full", "rm+", tree="public").run(10).average_policy()
-    tree, rows = PublicTree(LEDUC), {}
-    uniform = mccfr_plus.exploitability(tree, TreePolicy(tree, tree.uniform_strategy()))
-    before = mccfr_plus.exploitability(tree, blueprint)
-    print(f"uniform play {uniform:.4f}, blueprint {before:.4f}, {before / uniform:.0%} of it")
-    for method in search.METHODS:
-        found = []
-        for iterations in STEPS[:-1]:
-            policy = search.SearchPolicy(blueprint, tree, method=method, iterations=iterations)
-            found.append(mccfr_plus.exploitability(tree, policy))
-        last = search.certify(search.SearchPolicy(blueprint, tree, method=method, iterations=STEPS[-1]))
-        rows[method] = [*found, last.exploitability]
-        print(f"{method:10}" + "".join(f"{each:9.4f}" for each in rows[method]) + f"   {last.share:.0%}, {last}")
-    if FLAGS.picture:
-        draw(rows, before, last.attained, Path(FLAGS.picture))
+    for game in FLAGS.games or COARSE:
+        start, iterations = COARSE[game]
+        blueprint = Solver(game, "full", "rm+", tree="public").run(iterations).average_policy()
+        tree, rows = PublicTree(game), {}
+        uniform = mccfr_plus.exploitability(tree, TreePolicy(tree, tree.uniform_strategy()))
+        before = mccfr_plus.exploitability(tree, blueprint)
+        print(f"{game}: uniform play {uniform:.4f}, blueprint {before:.4f}, {before / uniform:.0%} of it")
+        for method in search.METHODS:
+            policies = [search.SearchPolicy(blueprint, tree, start, method, iterations=each) for each in STEPS]
+            rows[method] = [mccfr_plus.exploitability(tree, policy) for policy in policies]
+            last = search.certify(policies[-1])
+            with mock.patch("mccfr_plus.search.resolving.Solver", ByLinearProgram):
+                exact = search.certify(search.SearchPolicy(blueprint, tree, start, method))
+            print(f"{method:10}" + "".join(f"{each:9.4f}" for each in rows[method]) + f"   {last.share:.1%}, {last}")
+            print(f"{'exactly':46}{exact.exploitability:9.4f}   {exact.share:.1%}, {exact}", flush=True)
+        if FLAGS.picture and game == LEDUC:
+            draw(rows, before, last.attained, Path(FLAGS.picture))
+
+
+class ByLinearProgram:
+    """Solves gadget games exactly, in the place of `Solver`."""
+
+    iterations = 1
+
+    def __init__(self, game, *_):
+        self._game = game
+
+    def run(self, _):
+        return self
+
+    def average_strategy(self):
+        game, found = self._game, []
+        for end in range(len(game.arrays.ends)):
+            payoffs = game.arrays.scales[end, 0] * matrix_of(game.arrays, end, 0)
+            slots = np.broadcast_arrays(last_slots(game, end, 0)[:, None], last_slots(game, end, 1))
+            found.append([*(each.reshape(-1) for each in slots), payoffs.reshape(-1)])
+        rows, columns, values = (np.concatenate(each) for each in zip(*found, strict=True))
+        return equilibrium_of(game, rows, columns, values).policy.strategy()
 
 
 def draw(rows, before, least, path):
@@ -107,7 +135,7 @@ def river():
             f"{path.name}: {blueprint.tree.num_nodes} public nodes; both games beside each other in {spent:.2f} CPU s"
         )
         for subgame in blueprint.subgames:
-            if not blueprint.outside[hands_before(blueprint.tree, subgame, 0).slot]:
+            if not blueprint.outside[slots_before(blueprint.tree, subgame, 0)[0]]:
                 continue
             for method in SAFE:
                 search.resolve(blueprint, subgame, 1, method, iterations=1)  # compiles

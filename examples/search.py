@@ -1,7 +1,10 @@
 """Compares methods of subgame solving: exact exploitability, and the lowest that the blueprint's first part allows.
 
 python examples/search.py --game="leduc_ranks(ranks=13)" --blueprint_iterations=30
+python examples/search.py --game=kuhn_poker --start=1
 """
+
+import sys
 
 from absl import app, flags
 
@@ -15,12 +18,22 @@ _ITERATIONS = flags.DEFINE_integer("iterations", 1000, "Iterations for each subg
 
 
 def main(_):
+    try:
+        print_methods()
+    except mccfr_plus.MccfrPlusError as error:  # such as a game without a public tree
+        sys.exit(f"error: {error}")
+
+
+def print_methods():
     start = int(_START.value) if _START.value.isdigit() else _START.value
     solver = mccfr_plus.Solver(_GAME.value, "full", "rm+", tree="public").run(_BLUEPRINT.value)
     blueprint = solver.average_policy()
+    policies = {
+        method: search.SearchPolicy(blueprint, _GAME.value, start, method, iterations=_ITERATIONS.value)
+        for method in search.METHODS
+    }
     print("method     blueprint    search     least    error   share of the gap closed")
-    for method in search.METHODS:
-        policy = search.SearchPolicy(blueprint, _GAME.value, start, method, iterations=_ITERATIONS.value)
+    for method, policy in policies.items():
         found = search.certify(policy)
         numbers = found.blueprint, found.exploitability, found.attained, found.error
         print(f"{method:10}" + "".join(f"{number:10.5f}" for number in numbers) + f"   {found.share:8.0%}")

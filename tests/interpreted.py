@@ -16,14 +16,12 @@ import numpy as np
 
 from mccfr_plus.checks.sampler import plain
 from mccfr_plus.kernels.barrier import SPINS
-from mccfr_plus.kernels.compile import source_of
 from mccfr_plus.kernels.intrinsics import call_yield, pointer
 from mccfr_plus.kernels.slots import bind
 from mccfr_plus.solver import engine
 from mccfr_plus.trees.by_rules import rows, successors
-from mccfr_plus.trees.public import builder, histories
 
-_composed, _traversal_of = engine.composed, builder._traversal_of
+_composed = engine.composed
 
 
 @functools.lru_cache(1 << 16)
@@ -67,13 +65,3 @@ def interpreted(kernel: Callable) -> Callable:
 def composed(*components, **options) -> Callable:
     """Returns a loop as a Python function; see `mccfr_plus.solver.config.composed`."""
     return interpreted(_composed(*components, **options))
-
-
-def traversal_of(rules) -> Callable:
-    """Returns the kernel that makes public trees, as a Python function, but for games of which tests need many hands.
-
-    Compiled, it takes some seconds for the rules of each game.
-    """
-    if source_of(rules.start).__module__.endswith(("liars_dice", "nl_holdem_buckets")):
-        return _traversal_of(rules)
-    return interpreted(bind(histories.traverse, rows.kernels_of(rules)))

@@ -294,8 +294,8 @@ sys.exit(code)
 def test_a_solve_passes_few_files():
     """Files with a function that runs, where kernels and what is done by importing do not count."""
     command = ["solve", "leduc_poker", "--estimator=external", "--seconds=0.3"]
-    for _ in range(2):  # the second process finds the kernels on disk
-        result = subprocess.run([sys.executable, "-c", FILES_PASSED, *command], capture_output=True, text=True)
+    for program in (["-m", "mccfr_plus"], ["-c", FILES_PASSED]):  # the second process finds the kernels on disk
+        result = subprocess.run([sys.executable, *program, *command], capture_output=True, text=True)
         assert result.returncode == 0, result.stderr
     passed = [path for path in json.loads(result.stdout.splitlines()[-1]) if path.startswith(str(ROOT))]
     assert len(passed) <= 18, "\n".join(passed)

@@ -59,8 +59,8 @@ CHANGES = [
         (
             "search: poker hands of fixed play all have reach 1",
             "ends.py",
-            'own["chance"] *= weights[0]',
-            'own["chance"] *= 1.0',
+            '["chance"] *= own',
+            '["chance"] *= 1.0',
         ),
         (
             "search: gifts are given to each subgame anew",
@@ -71,7 +71,7 @@ CHANGES = [
         (
             "search: hands that cannot be held have a margin",
             "resolving.py",
-            "np.where(ends.met[hands.slots], -values, -never)",
+            "np.where(is_held, -values, -never)",
             "-values",
         ),
     ),
@@ -299,6 +299,18 @@ CHANGES = [
     *changes(
         "solver",
         "tests/solver/test_threads.py",
+        (
+            "reach of player 1 is not refreshed",
+            "../estimators/full.py",
+            "for each in range(2):\n        refresh_part",
+            "for each in range(1):\n        refresh_part",
+        ),
+        (
+            "followers of a slot are not in its part",
+            "../trees/parts.py",
+            "            slot_owners[at(slot)] = owner\n",
+            "            slot_owners[at(slot)] = infoset % threads\n",
+        ),
         (
             "a thread's gradient is left out",
             "loop.py",

@@ -289,8 +289,8 @@ def require_policy(source: str) -> None:
         raise PolicyFileError(f"there is no file {source}. Give a saved policy, or the word {UNIFORM}.")
 
 
-def read_policy(path: str | os.PathLike, game: pyspiel.Game, tree: GameTree | None = None) -> Any:
-    """Returns the uniform policy, or that of a file, which `save_policy` wrote or `NetworkPolicy.save`."""
+def read_policy(path: str | os.PathLike, game: pyspiel.Game | None, tree: GameTree | None = None) -> Any:
+    """Returns the uniform policy, or that of a file of `save_policy` or `NetworkPolicy.save`, None: of any game."""
     if path == UNIFORM:
         return {} if tree is None else TreePolicy(tree, tree.uniform_strategy())
     header: dict[str, Any] = {}
@@ -301,7 +301,7 @@ def read_policy(path: str | os.PathLike, game: pyspiel.Game, tree: GameTree | No
     from mccfr_plus.neural import NetworkPolicy
 
     own = header.get("game")
-    if own is not None and str(load_game(str(own))) != str(game):  # without one it is refused below
+    if None not in (own, game) and str(load_game(str(own))) != str(game):  # without one it is refused below
         raise PolicyFileError(f"{path} holds a policy for {own}, not for {game}. Evaluate it on its own game.")
     try:
         return NetworkPolicy.load(path, game)

@@ -50,7 +50,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     command.add_seed(parser, "Seed of chance and of the policy's actions.")
     meaning = f"Time for solving the game if no POLICY is given. Default: {_SECONDS:g}."
     add("--seconds", type=command.positive, help=meaning)
-    meaning = "Seconds per move in which the policy solves the current subgame again, by maxmargin. Default: no search."
+    meaning = (
+        "Seconds per move in which the policy solves the current subgame again, by maxmargin. The policy's game may "
+        "then have fewer actions than GAME. Default: no search."
+    )
     add("--search", metavar="SECONDS", type=command.positive, help=meaning)
     meaning = "Number of actions before search begins. By default, it begins after the first public chance outcome."
     add("--search_start", metavar="N", type=command.whole(), help=meaning)
@@ -74,7 +77,8 @@ def run(arguments: argparse.Namespace) -> None:
     game, seed = load_game(name), command.seed_of(arguments)
     if arguments.seat is not None and arguments.seat >= game.num_players():
         raise UsageError(f"--seat={arguments.seat}: {game} has seats 0 to {game.num_players() - 1}.")
-    policy = _solved(arguments, seed) if source is None else command.read_policy(source, game)
+    searched = None if arguments.search else game  # a blueprint's own game may have fewer actions
+    policy = _solved(arguments, seed) if source is None else command.read_policy(source, searched)
     if arguments.search is None:
         command.refuse(arguments, ("search_start",), "needs --search")
     else:

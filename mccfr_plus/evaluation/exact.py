@@ -249,15 +249,21 @@ def solve_lp(game: pyspiel.Game | str | GameTree) -> Equilibrium:
     """
     tree = compile_game(game)
     require_zero_sum(tree)
+    rows, others, values = entries_of(tree.arrays_with_leaves, 0)
+    return equilibrium_of(tree, rows, others[:, 0], values)
+
+
+def equilibrium_of(tree: Any, rows: np.ndarray, columns: np.ndarray, values: np.ndarray) -> Equilibrium:
+    """Returns an equilibrium, given player 0's payoffs times chance by both players' last slots; they are added up."""
     strategy = np.zeros(tree.num_slots)
     if tree.num_slots:
-        plans = _plans(tree)
+        plans = _plans(tree, rows, columns, values)
         normalize(np.where(plans > _TOLERANCE, plans, 0.0), tree.arrays.infosets, strategy)
     best_responses = evaluate_strategy(tree, strategy).best_response_values.tolist()
     return Equilibrium(TreePolicy(tree, strategy), 0.0 - best_responses[1], best_responses[0])
 
 
-def _plans(tree: GameTree) -> np.ndarray:
+def _plans(tree: Any, rows: np.ndarray, columns: np.ndarray, values: np.ndarray) -> np.ndarray:
     """Returns the plans of both players, ``[num_slots]``, up to rounding.
 
     With x player 0's plan over sequences, A its payoffs times chance by both players' last slots, and v(J) its least
@@ -272,9 +278,8 @@ def _plans(tree: GameTree) -> np.ndarray:
     from scipy.optimize import linprog  # here, as importing SciPy takes long
     from scipy.sparse import csr_array, hstack
 
-    arrays, split, num_slots = tree.arrays_with_leaves, int(tree.arrays.slot_range[1]), tree.num_slots
-    rows, others, values = entries_of(arrays, 0)  # by both players' last slots; the last two are empty sequences
-    payoffs = csr_array((values, (rows, others[:, 0])), shape=(num_slots + 2, num_slots + 2))
+    arrays, split, num_slots = tree.arrays, int(tree.arrays.slot_range[1]), tree.num_slots
+    payoffs = csr_array((values, (rows, columns)), shape=(num_slots + 2, num_slots + 2))  # last: empty sequences
     scale = float(np.abs(payoffs.data).max(initial=0.0)) or 1.0
     payoffs, first, second = payoffs / scale, _plan(tree, 0), _plan(tree, 1)
     begins = [(arrays.infosets["parent_slot"][slice(*arrays.infoset_range[p : p + 2])] >= num_slots) for p in range(2)]
@@ -306,7 +311,7 @@ def num_entries(tree: GameTree) -> int:
     return len(entries_of(tree.arrays_with_leaves, 0)[0])
 
 
-def _plan(tree: GameTree, player: int) -> Any:
+def _plan(tree: Any, player: int) -> Any:
     """Returns the csr_array of the plan's equations: a row per infoset, 1 at its slots and -1 at the parent's."""
     from scipy.sparse import csr_array
 

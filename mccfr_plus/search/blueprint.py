@@ -1,7 +1,7 @@
 """A policy that search starts from: its public tree, its subgames, and the values of best responses to it."""
 
 import copy
-from collections.abc import Iterator, Sequence
+from collections.abc import Mapping
 from functools import cached_property
 
 import numpy as np
@@ -14,8 +14,14 @@ from mccfr_plus.games.rules import CHANCE
 from mccfr_plus.kernels.compile import kernel
 from mccfr_plus.kernels.slots import bind
 from mccfr_plus.parameters import check_whole
-from mccfr_plus.search.ends import Decoded
-from mccfr_plus.search.partial_game import Subgame, hands_before, subgame_at, whole
+from mccfr_plus.search.partial_game import (
+    Subgame,
+    children,
+    decisions,
+    outermost,
+    slots_before,
+    whole,
+)
 from mccfr_plus.trees.abstraction import is_abstraction
 from mccfr_plus.trees.public.arrays import ADD_END
 from mccfr_plus.trees.public.public_tree import PublicTree, given_public_tree
@@ -59,12 +65,14 @@ class Blueprint:
             smaller: PublicTree = given_public_tree(getattr(policy, "tree", None)) or PublicTree(own)
             self.own = smaller, strategy_of(smaller, policy)
             self._take_over(*self.own)
-        self.decoded: Decoded = {}
-        self.subgames = [subgame_at(self.tree, node) for node in self._beginnings(start)]
+        self.subgames = outermost(self.tree, self._beginnings(start))
         if not self.subgames:
             raise ConfigError(
                 f"start={start!r}: {self.tree.game} has no decision there. Give another number of actions."
             )
+        self.reach = self._reach()
+        self.respond = bind(_respond, self.tree.bindings, partial=True)
+        self._first_values = [self.values(player) for player in range(2)]
 
     def _take_over(self, own: PublicTree, given: np.ndarray) -> None:
         """Sets `strategy` and `outside` by a policy of a game with fewer actions."""
@@ -86,82 +94,34 @@ class Blueprint:
                 f"game {own.game} with all of their actions: give a game that has all of them; it may have more."
             )
 
-    def _beginnings(self, start: int | str) -> Iterator[int]:
-        """Yields the first decisions after `start` or after an action that the blueprint's game lacks, in order."""
-        arrays, waiting = self.tree.arrays, [(0, 0, False, False)]
-        while waiting:
-            node, moves, is_dealt, is_outside = waiting.pop()
-            record = arrays.nodes[node]
-            if is_decision := record["kind"] >= 0:
-                if is_outside or (is_dealt if start == AFTER_CHANCE else moves == start):
-                    yield node
-                    continue
-                first = int(arrays.infosets[record["first"]]["first_slot"])
-            elif is_outside:
-                raise GameError(
-                    f"{self.tree.game} has an action that the blueprint's game lacks and that no decision follows, so "
-                    "search cannot respond to it: use a blueprint whose game has this action."
-                )
-            elif record["kind"] != CHANCE:
-                continue
-            for index, child in reversed(list(enumerate(self._children(node)))):
-                lacks = is_decision and bool(self.outside[first + index])
-                waiting.append((child, moves + is_decision, is_dealt or not is_decision, is_outside or lacks))
+    def _beginnings(self, start: int | str) -> np.ndarray:
+        """Returns decisions after `start`, and right after actions that the blueprint's game lacks, in order."""
+        nodes, infosets = self.tree.arrays.nodes, self.tree.arrays.infosets
+        is_decision, is_dealt = nodes["kind"] >= 0, start == AFTER_CHANCE
+        counted = np.flatnonzero(nodes["kind"] == CHANCE if is_dealt else is_decision)
+        change = np.zeros(len(nodes) + 1, np.int64)
+        np.add.at(change, counted + 1, 1)
+        np.add.at(change, nodes["last"][counted], -1)
+        begins = change.cumsum()[:-1] >= (1 if is_dealt else start)  # how many are above each node
+        for node in np.flatnonzero(is_decision & ~begins).tolist():
+            first = int(infosets[nodes[node]["first"]]["first_slot"])
+            for index, child in enumerate(children(self.tree, node)):
+                if self.outside[first + index] and not is_decision[child]:
+                    raise GameError(
+                        f"{self.tree.game} has an action that the blueprint's game lacks and that no decision follows, "
+                        "so search cannot respond to it: use a blueprint whose game has this action."
+                    )
+                begins[child] |= self.outside[first + index]
+        return np.flatnonzero(begins & is_decision)
 
-    def _children(self, node: int) -> list[int]:
-        arrays, record = self.tree.arrays, self.tree.arrays.nodes[node]
-        if record["kind"] == CHANCE:
-            return arrays.outcome_node[record["first"] : record["first"] + record["num_children"]].tolist()
-        children = [node + 1]
-        while len(children) < record["num_children"]:
-            children.append(max(int(arrays.nodes[children[-1]]["last"]), children[-1] + 1))
-        return children
-
-    # --- what has been solved again ---
-
-    def after(self, subgame: Subgame, player: int, strategies: Sequence[np.ndarray]) -> "Blueprint":
-        """Returns the blueprint with new strategies of both players in a subgame, which the player has solved again."""
-        assert self._values_before  # the copy has them, too
-        result, opponent = copy.copy(self), 1 - player
-        result.strategy, result.outside = self.strategy.copy(), self.outside.copy()
-        for slots, strategy in zip(subgame.slots, strategies, strict=True):
-            result.strategy[slots] = strategy
-        result.outside[subgame.slots[opponent]] = False  # there is an answer to each of these now
-        result.__dict__.pop("reach", None)
-        if "gifts" in self.__dict__:
-            places = [subgame_at(self.tree, node) for node in self.following(subgame, player)]
-            found = result._share_out(opponent, result.values(opponent, subgame), subgame.infosets[opponent], places)
-            result.gifts = [self.gifts[each] | (found if each == opponent else {}) for each in range(2)]
-        return result
-
-    def decisions(self, player: int, begin: int, end: int) -> list[int]:
-        """Returns the player's decisions among the nodes begin .. end - 1 where a choice is still to come."""
-        nodes, more = self.tree.arrays.nodes, self._choices[player]
-        own = begin + np.flatnonzero(nodes["kind"][begin:end] == player)
-        return own[more[nodes["last"][own]] > more[own]].tolist()
-
-    @cached_property
-    def _choices(self) -> list[np.ndarray]:
-        """By player, at how many nodes before each one it has a choice, ``[num_nodes + 1]``."""
-        nodes = self.tree.arrays.nodes
-        return [np.cumsum([0, *((nodes["kind"] == each) & (nodes["num_children"] > 1))]) for each in range(2)]
-
-    def following(self, subgame: Subgame, player: int) -> Iterator[int]:
-        """Yields the player's next decisions inside a subgame."""
-        last, nodes = 0, self.tree.arrays.nodes
-        for node in self.decisions(player, subgame.node + 1, int(nodes[subgame.node]["last"])):
-            if node >= last:
-                yield node
-                last = int(nodes[node]["last"])
-
-    # --- values ---
-
-    @cached_property
-    def reach(self) -> np.ndarray:
-        """Each player's own reach of each sequence, ``[num_slots + 2]``."""
+    def _reach(self) -> np.ndarray:
         reach = np.empty(self.tree.num_slots + 2)
-        _write_reach(self.tree.arrays, self.strategy, reach)
+        own_reach(self.tree.arrays, self.strategy, reach)
         return reach
+
+    def reaches(self, subgame: Subgame, player: int) -> bool:
+        """Returns whether the player comes to a subgame with some hand, if the other player and chance allow it."""
+        return bool(self.reach[slots_before(self.tree, subgame, player)].any())
 
     def values(self, player: int, subgame: Subgame | None = None) -> np.ndarray:
         """Returns the player's best-response value behind each of the player's sequences, ``[num_slots + 2]``.
@@ -169,30 +129,37 @@ class Blueprint:
         These are counterfactual values, weighted by the reach of the other player and of chance, and -inf behind
         actions that the blueprint's game lacks. With a subgame, they are the values in the subgame alone.
         """
-        arrays, values, part = self.tree.arrays, np.zeros(self.tree.num_slots + 2), subgame or whole(self.tree)
-        ends, infosets, slots = part.ends, part.infosets[player], part.slots[player]
-        values[slots] = np.where(self.outside[slots], -np.inf, 0.0)
-        respond = bind(_respond, self.tree.bindings, partial=True)
-        best = np.empty(len(arrays.infosets), np.int32)
-        respond(arrays, self.reach, values, best, player, ends.start, ends.stop, infosets.start, infosets.stop)
+        values, part = np.zeros(self.tree.num_slots + 2), subgame or whole(self.tree)
+        arrays, ends, infosets, slots = self.tree.arrays, part.ends, part.infosets[player], part.slots[player]
+        values[slots], best = np.where(self.outside[slots], -np.inf, 0.0), np.empty(len(arrays.infosets), np.int32)
+        args = player, ends.start, ends.stop, infosets.start, infosets.stop
+        self.respond(arrays, self.reach, values, best, *args)
         return values
 
-    def allowed(self, player: int, subgame: Subgame) -> np.ndarray:
+    def allowed(self, player: int, subgame: Subgame, *, with_gifts: bool = False) -> np.ndarray:
         """Returns the value that each hand of a player may get in a subgame, that of a best response, ``[num_hands]``.
 
-        Behind an action that the blueprint's game lacks, it is the value of the best other action.
+        Behind an action that the blueprint's game lacks, it is the value of the best other action. See `gifts`.
         """
-        hands = hands_before(self.tree, subgame, player)
-        if hands.slot >= self.tree.num_slots or not self.outside[hands.slot]:
-            return self.values(player, subgame)[hands.slots]
-        firsts = self.tree.arrays.infosets["first_slot"]
-        first = int(firsts[np.searchsorted(firsts, hands.slot, side="right") - 1])
-        values = self._values_before[player][first : first + hands.stride * hands.num_hands]
-        return values.reshape(hands.num_hands, hands.stride).max(1)
+        tree, slots = self.tree, slots_before(self.tree, subgame, player)
+        gifts = self.gifts[player].get(subgame.node, 0.0) if with_gifts else 0.0
+        if slots[0] >= tree.num_slots or not self.outside[slots[0]]:
+            return self.values(player, subgame)[slots] + gifts
+        records = tree.arrays.infosets[tree.infoset_of_slot[slots]]
+        actions = records["first_slot"][:, None] + np.arange(records["num_actions"][0])
+        return self._first_values[player][actions].max(1) + gifts
 
-    def reaches(self, subgame: Subgame, player: int) -> bool:
-        """Returns whether the player comes to a subgame with some hand, if the other player and chance allow it."""
-        return bool(self.reach[hands_before(self.tree, subgame, player).slots].any())
+    def after(self, subgame: Subgame, player: int, strategies: Mapping[int, np.ndarray]) -> "Blueprint":
+        """Returns the blueprint with the strategies of both players in a subgame that a player has solved again."""
+        result = copy.copy(self)
+        result.strategy, result.outside = self.strategy.copy(), self.outside.copy()
+        for each, strategy in strategies.items():
+            result.strategy[subgame.slots[each]] = strategy
+        result.outside[subgame.slots[1 - player]] = False  # there is an answer to each of these now
+        result.reach = result._reach()
+        return result
+
+    # --- gifts ---
 
     @cached_property
     def gifts(self) -> list[dict[int, np.ndarray]]:
@@ -202,32 +169,26 @@ class Blueprint:
         the best action minus that of the action taken. This amount is divided equally among the hands of all subgames
         behind the action, so that adding it raises no earlier value above the best one.
         """
-        values, infosets = self._values_before, whole(self.tree).infosets
-        return [self._share_out(player, values[player], infosets[player], self.subgames) for player in range(2)]
+        return [self._given(player, whole(self.tree), self.subgames) for player in range(2)]
 
-    @cached_property
-    def _values_before(self) -> list[np.ndarray]:
-        """By player, its values in the whole tree before any subgame was solved again."""
-        return [self.values(player) for player in range(2)]
+    def add_gifts(self, subgame: Subgame, player: int) -> None:
+        """Adds what the other player gives up in a subgame before the player's next decisions, to its gifts there."""
+        last = int(self.tree.arrays.nodes[subgame.node]["last"])
+        places = outermost(self.tree, decisions(self.tree, player, subgame.node + 1, last))
+        self.gifts = list(self.gifts)
+        self.gifts[1 - player] = self.gifts[1 - player] | self._given(1 - player, subgame, places)
 
-    def _share_out(
-        self, player: int, values: np.ndarray, infosets: slice, subgames: list[Subgame]
-    ) -> dict[int, np.ndarray]:
-        """Returns what the player gives up at its infosets before subgames, by the node of each."""
-        before = np.zeros(self.tree.num_infosets, bool)
-        before[infosets] = True
+    def _given(self, player: int, part: Subgame, subgames: list[Subgame]) -> dict[int, np.ndarray]:
+        """Returns what the player gives up in a part of the tree before subgames, by the node of each."""
+        values, before = self.values(player, part), np.zeros(self.tree.num_infosets, bool)
+        before[part.infosets[player]] = True
         shares, total = np.zeros(len(values)), np.zeros(len(values))
-        slots = {subgame.node: hands_before(self.tree, subgame, player).slots for subgame in subgames}
+        slots = {subgame.node: slots_before(self.tree, subgame, player) for subgame in subgames}
         for subgame in subgames:
             before[subgame.infosets[player]] = False
             np.add.at(shares, slots[subgame.node], 1.0)
         _give(self.tree.arrays.infosets, np.flatnonzero(before), values, shares, total)
         return {node: total[own] for node, own in slots.items()}
-
-
-@kernel
-def _write_reach(tree, strategy, reach):
-    own_reach(tree, strategy, reach)
 
 
 @kernel

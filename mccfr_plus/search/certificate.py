@@ -67,9 +67,9 @@ def _least(blueprint: Blueprint, iterations: int) -> tuple[float, float]:
     """Returns `least` and `attained`: each player's subgames are solved as one game, with its play before fixed."""
     tree, least, attained = blueprint.tree, 0.0, 0.0
     for player in range(2):
-        sides = [kept(tree, player, blueprint.subgames, blueprint.reach), kept(tree, 1 - player, [whole(tree)])]
-        ends = ends_of(tree, sides if player == 0 else sides[::-1], whole(tree).ends, blueprint.decoded)
-        game = PartialGame(ends)
+        fixed = kept(tree, player, blueprint.subgames, blueprint.reach)
+        sides = {player: fixed, 1 - player: kept(tree, 1 - player, [whole(tree)])}
+        game = PartialGame(ends_of(tree, sides, whole(tree).ends))
         strategy = Solver(game, "full", DEFAULT_MINIMIZER).run(iterations).average_strategy()
         values = Evaluator(game).evaluate(strategy).best_response_values.tolist()
         least, attained = least - values[player], attained + values[1 - player]

@@ -4,17 +4,18 @@ What is fixed becomes part of chance: payoffs of ends are multiplied by the reac
 game is a public tree like any other, which all minimizers solve and all evaluations judge.
 """
 
-from collections.abc import Sequence
+from bisect import bisect
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 import numpy as np
 
-from mccfr_plus.games.rules import TERMINAL
-from mccfr_plus.kernels.compile import kernel
+from mccfr_plus.games.rules import CHANCE, TERMINAL
 from mccfr_plus.search.ends import EMPTY, Ends, Side
-from mccfr_plus.trees.arrays import INFOSET, NUM_EXPANSION, OUTCOME, Shape, read_only
-from mccfr_plus.trees.public.arrays import PUBLIC_NODE, SLOT, PublicArrays
+from mccfr_plus.trees.arrays import INFOSET, Shape, read_only
+from mccfr_plus.trees.public.arrays import PUBLIC_NODE
 from mccfr_plus.trees.public.public_tree import PublicTree
+from mccfr_plus.trees.scratch import pass_reach
 
 
 class Subgame(NamedTuple):
@@ -26,31 +27,29 @@ class Subgame(NamedTuple):
     slots: tuple[slice, slice]
 
 
-class Hands(NamedTuple):
-    """A player's hands where a subgame begins: the last slot before it of the first one, and the distance between."""
-
-    slot: int
-    stride: int
-    num_hands: int
-
-    @property
-    def slots(self) -> np.ndarray:
-        return self.slot + self.stride * np.arange(self.num_hands)
-
-
 def subgame_at(tree: PublicTree, node: int) -> Subgame:
     """Returns the subgame whose first decision is a node of the tree."""
     arrays, nodes = tree.arrays, tree.arrays.nodes
     before, inside = nodes[:node], nodes[node : nodes[node]["last"]]
     infosets, slots = list[slice](), list[slice]()
+    first_slots = np.append(arrays.infosets["first_slot"], tree.num_slots)
     for player in range(2):
-        begin = int(arrays.infoset_range[player] + before["num_hands"][before["kind"] == player].sum())
-        end = begin + int(inside["num_hands"][inside["kind"] == player].sum())
-        infosets.append(slice(begin, end))
-        first = int(arrays.infosets["num_actions"][:begin].sum())
-        slots.append(slice(first, first + int(arrays.infosets["num_actions"][begin:end].sum())))
+        above, count = (int(part["num_hands"][part["kind"] == player].sum()) for part in (before, inside))
+        begin = int(arrays.infoset_range[player]) + above
+        infosets.append(slice(begin, begin + count))
+        slots.append(slice(int(first_slots[begin]), int(first_slots[begin + count])))
     first_end, num_ends = (int((part["kind"] == TERMINAL).sum()) for part in (before, inside))
     return Subgame(node, slice(first_end, first_end + num_ends), (infosets[0], infosets[1]), (slots[0], slots[1]))
+
+
+def outermost(tree: PublicTree, nodes: Iterable[int]) -> list[Subgame]:
+    """Returns the subgames that begin at ascending nodes of the tree, without those that lie inside of others."""
+    found, end = list[Subgame](), 0
+    for node in nodes:
+        if node >= end:
+            found.append(subgame_at(tree, node))
+            end = int(tree.arrays.nodes[node]["last"])
+    return found
 
 
 def whole(tree: PublicTree) -> Subgame:
@@ -62,18 +61,35 @@ def whole(tree: PublicTree) -> Subgame:
     return Subgame(0, slice(0, len(tree.arrays.ends)), infosets, slots)
 
 
-def hands_before(tree: PublicTree, subgame: Subgame, player: int) -> Hands:
-    """Returns the player's hands where the subgame begins: a single one if the player has not moved before."""
-    arrays, slots = tree.arrays, subgame.slots[player]
-    before = arrays.nodes[: subgame.node]
+def children(tree: PublicTree, node: int) -> list[int]:
+    """Returns the nodes after each action of a decision, or after each public outcome of a chance node."""
+    nodes, record = tree.arrays.nodes, tree.arrays.nodes[node]
+    if record["kind"] == CHANCE:
+        return tree.arrays.outcome_node[record["first"] : record["first"] + record["num_children"]].tolist()
+    found = [node + 1]
+    while len(found) < record["num_children"]:
+        found.append(max(int(nodes[found[-1]]["last"]), found[-1] + 1))
+    return found
+
+
+def decisions(tree: PublicTree, player: int, begin: int, end: int) -> list[int]:
+    """Returns the nodes among begin .. end - 1 at which the player has a choice."""
+    nodes = tree.arrays.nodes[begin:end]
+    return (begin + np.flatnonzero((nodes["kind"] == player) & (nodes["num_children"] > 1))).tolist()
+
+
+def slots_before(tree: PublicTree, subgame: Subgame, player: int) -> np.ndarray:
+    """Returns the player's last slot before a subgame for each hand, ``[num_hands]`` int64.
+
+    A player who has not moved yet has one hand here, and the empty sequence.
+    """
+    before = tree.arrays.nodes[: subgame.node]
     above = np.flatnonzero((before["kind"] == player) & (before["last"] > subgame.node))
     if len(above) == 0:
-        return Hands(tree.num_slots + player, 0, 1)
-    last = before[above[-1]]
-    lasts = np.append(arrays.ends[subgame.ends, player, SLOT], arrays.infosets["parent_slot"][subgame.infosets[player]])
-    any_slot = lasts[(lasts < slots.start) | (lasts >= slots.stop)][0]
-    first, stride = int(arrays.infosets[last["first"]]["first_slot"]), int(last["num_children"])
-    return Hands(first + int(any_slot - first) % stride, stride, int(last["num_hands"]))
+        return np.array([tree.num_slots + player])
+    last, action = before[above[-1]], bisect(children(tree, int(above[-1])), subgame.node) - 1
+    first = int(tree.arrays.infosets[last["first"]]["first_slot"])
+    return first + action + int(last["num_children"]) * np.arange(last["num_hands"])
 
 
 def kept(tree: PublicTree, player: int, subgames: Sequence[Subgame], reach: np.ndarray | None = None) -> Side:
@@ -85,36 +101,28 @@ def kept(tree: PublicTree, player: int, subgames: Sequence[Subgame], reach: np.n
     slot_of, weights = np.full(size, EMPTY), np.ones(size) if reach is None else np.array(reach, np.float64)
     found, count = [np.zeros(0, INFOSET)], 0
     for subgame in subgames:
-        slots, own = subgame.slots[player], records[subgame.infosets[player]].copy()
-        slot_of[slots] = count + np.arange(slots.stop - slots.start)
-        _pass_down(own, weights)
+        slots, infosets = subgame.slots[player], subgame.infosets[player]
+        slot_of[slots], own = count + np.arange(slots.stop - slots.start), records[infosets].copy()
+        pass_reach(records, np.ones(size), weights, infosets.start, infosets.stop)  # as they were on entering
         own["first_slot"], own["parent_slot"] = slot_of[own["first_slot"]], slot_of[own["parent_slot"]]
         found.append(own)
         count += slots.stop - slots.start
     return Side(slot_of, weights, np.concatenate(found))
 
 
-@kernel
-def _pass_down(infosets, weights):
-    """Gives the slots of infosets the weights of their parents, which come first. `weights` is modified in place."""
-    for record in infosets:
-        for slot in range(record["first_slot"], record["first_slot"] + record["num_actions"]):
-            weights[slot] = weights[record["parent_slot"]]
-
-
-def entering(tree: PublicTree, subgame: Subgame, player: int, hands: Hands, *, per_hand: bool) -> Side:
+def entering(tree: PublicTree, subgame: Subgame, player: int, *, per_hand: bool) -> Side:
     """Returns a side that chooses at the root: for each hand whether to enter (`per_hand`), or the hand to enter with.
 
     With `per_hand` the second action of each of the first infosets ends the game.
     """
-    inside = kept(tree, player, [subgame])
+    inside, slots = kept(tree, player, [subgame]), slots_before(tree, subgame, player)
     width = 2 if per_hand else 1
-    top = np.zeros(hands.num_hands if per_hand else 1, INFOSET)
-    top["num_actions"] = 2 if per_hand else hands.num_hands
+    top = np.zeros(len(slots) if per_hand else 1, INFOSET)
+    top["num_actions"] = 2 if per_hand else len(slots)
     top["first_slot"], top["parent_slot"], top["player"] = 2 * np.arange(len(top)), EMPTY, player
-    shift = width * hands.num_hands
+    shift = width * len(slots)
     slot_of, below = np.where(inside.slot_of >= 0, inside.slot_of + shift, EMPTY), inside.infosets
-    slot_of[hands.slots] = width * np.arange(hands.num_hands)
+    slot_of[slots] = width * np.arange(len(slots))
     below["first_slot"] += shift
     below["parent_slot"] = slot_of[tree.arrays.infosets["parent_slot"][subgame.infosets[player]]]
     return Side(slot_of, inside.weights, np.concatenate([top, below]))
@@ -131,16 +139,12 @@ class PartialGame(PublicTree):
         records = ends.infosets()
         nodes = np.zeros(len(ends.rows), PUBLIC_NODE)  # no estimator but `full` goes over them
         nodes["kind"], nodes["first"] = TERMINAL, np.arange(len(nodes))
-        self.arrays = PublicArrays(
+        self.arrays = tree.arrays._replace(
             nodes=read_only(nodes),
-            chance=read_only(np.zeros(0, OUTCOME)),
-            outcome_node=read_only(np.zeros(0, np.int32)),
             infosets=read_only(np.concatenate(records)),
             infoset_range=read_only(np.cumsum([0, *map(len, records)])),
             slot_range=read_only(np.cumsum([0, *ends.sizes])),
             **ends.arrays(),
-            segments=read_only(np.zeros((0, 7), np.int64)),
-            expansion=read_only(np.zeros(NUM_EXPANSION, np.int64)),
         )
         self.shape = Shape(tree.shape.max_depth, tree.shape.max_depth + 1, perfect_recall=True)
         self.num_nodes = self.node_capacity = len(nodes)

@@ -1,5 +1,6 @@
 """`SearchPolicy`: an OpenSpiel policy that solves the subgame in which it is asked, again at each own decision."""
 
+import itertools
 import time
 from typing import Any
 
@@ -13,7 +14,7 @@ from mccfr_plus.minimizers import Minimizer
 from mccfr_plus.parameters import LARGEST, Seed, check_choice, check_number, check_whole, new_state
 from mccfr_plus.policies.table import TreePolicy
 from mccfr_plus.search.blueprint import AFTER_CHANCE, Blueprint
-from mccfr_plus.search.partial_game import subgame_at
+from mccfr_plus.search.partial_game import decisions, subgame_at
 from mccfr_plus.search.resolving import DEFAULT_MINIMIZER, METHODS, Resolved, resolve
 from mccfr_plus.trees.public.public_tree import PublicTree
 
@@ -35,7 +36,8 @@ class SearchPolicy(TreePolicy):
             `Blueprint`. Default: the game of the blueprint.
         start: Where subgames begin: after so many actions, or ``"chance"``: after the first public outcome of chance.
         method: ``"unsafe"``, ``"resolve"``, ``"maxmargin"`` or ``"reach"``; see `gadget`.
-        iterations: Iterations of full traversals per subgame and player.
+        iterations: Iterations of full traversals per subgame and player. After few of them, such as 10, even a safe
+            method can make the policy more exploitable than the blueprint, by at most `Certificate.excess`.
         seconds: Wall-clock seconds per move instead of `iterations`, for play: the policy then depends on the machine.
         minimizer: The minimizer that solves subgames.
 
@@ -79,8 +81,8 @@ class SearchPolicy(TreePolicy):
         self.out_of_time = 0
         if seconds is not None:  # compiles, before the first move
             places = ((each, player) for each in self.blueprint.subgames[::-1] for player in range(2))
-            place = next(each for each in places if self.blueprint.reaches(*each))
-            resolve(self.blueprint, *place, method, iterations=1, minimizer=minimizer)
+            for place in itertools.islice((each for each in places if self.blueprint.reaches(*each)), 1):
+                resolve(self.blueprint, *place, method, iterations=1, minimizer=minimizer)
         self._plans = [self.blueprint, self.blueprint]  # by player: what it plays, and what it takes the other to play
 
     def strategy(self) -> np.ndarray:
@@ -105,7 +107,7 @@ class SearchPolicy(TreePolicy):
 
     def _places(self, player: int, begin: int, end: int) -> list[int]:
         """Returns where the player searches, from the beginning of a subgame to one of its nodes or its end."""
-        own = self.blueprint.decisions(player, begin, end)
+        own = decisions(self.tree, player, begin, end)
         return own if own[:1] == [begin] else [begin, *own]
 
     def _search(self, node: int, player: int, seconds: float | None = None) -> None:
@@ -120,8 +122,9 @@ class SearchPolicy(TreePolicy):
             except BudgetError:
                 self.out_of_time += 1
         if found is not None:
-            both = (found.strategy, found.opponent) if player == 0 else (found.opponent, found.strategy)
-            self._plans[player] = plan.after(subgame, player, both)
+            self._plans[player] = plan.after(subgame, player, {player: found.strategy, 1 - player: found.opponent})
+            if self.method == "reach":
+                self._plans[player].add_gifts(subgame, player)
             self._strategy[subgame.slots[player]] = found.strategy
         self.resolved[node, player] = found
 

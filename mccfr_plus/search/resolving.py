@@ -11,13 +11,15 @@ import numpy as np
 
 from mccfr_plus.errors import BudgetError, PolicyError
 from mccfr_plus.evaluation.exact import Evaluator
-from mccfr_plus.kernels.compile import kernel
 from mccfr_plus.minimizers import Minimizer
 from mccfr_plus.parameters import check_choice
 from mccfr_plus.search.blueprint import Blueprint
-from mccfr_plus.search.ends import Payment, ends_of
-from mccfr_plus.search.partial_game import PartialGame, Subgame, entering, hands_before, kept
+from mccfr_plus.search.ends import ends_of
+from mccfr_plus.search.partial_game import PartialGame, Subgame, entering, kept, slots_before
 from mccfr_plus.solver.solver import Solver
+from mccfr_plus.trees.arrays import read_only
+from mccfr_plus.trees.public.arrays import PublicArrays
+from mccfr_plus.trees.public.showdowns import TABLE
 
 DEFAULT_MINIMIZER = "pdcfr+"  # its errors are a third to a half of those of rm+: docs/design.md
 METHODS = ("unsafe", "resolve", "maxmargin", "reach")
@@ -55,37 +57,43 @@ def gadget(blueprint: Blueprint, subgame: Subgame, player: int, method: str = "m
     check_choice("method", method, METHODS)
     tree, opponent = blueprint.tree, 1 - player
     resolver = kept(tree, player, [subgame], blueprint.reach)
-    hands, is_choice = hands_before(tree, subgame, opponent), method == "resolve"
     if method == "unsafe":
         other = kept(tree, opponent, [subgame], blueprint.reach)
     else:
-        other = entering(tree, subgame, opponent, hands, per_hand=is_choice)
-    ends = ends_of(tree, [resolver, other] if player == 0 else [other, resolver], subgame.ends, blueprint.decoded)
+        other = entering(tree, subgame, opponent, per_hand=method == "resolve")
+    ends = ends_of(tree, {player: resolver, opponent: other}, subgame.ends)
     if method == "unsafe":
         return PartialGame(ends)
-    values = _allowed(blueprint, subgame, opponent, method)
-    if is_choice:
-        ends.pay(Payment(opponent, 1, 2, values))
-    else:
-        # A hand that the opponent cannot hold here would have a margin of 0.
-        _pass_up(tree.arrays.infosets[subgame.infosets[opponent]], ends.met)
+    values = blueprint.allowed(opponent, subgame, with_gifts=method == "reach")
+    if method == "resolve":
+        ends.pay(opponent, 1, 2, values)
+    else:  # a hand that the opponent cannot hold here would have a margin of 0
+        is_held = _can_meet(blueprint, PartialGame(ends).arrays, opponent)[: len(values)]
         never = abs(values).max() + tree.game.max_utility() - tree.game.min_utility()
-        ends.pay(Payment(opponent, 0, 1, np.where(ends.met[hands.slots], -values, -never)))
+        ends.pay(opponent, 0, 1, np.where(is_held, -values, -never))
     return PartialGame(ends)
 
 
-def _allowed(blueprint: Blueprint, subgame: Subgame, opponent: int, method: str) -> np.ndarray:
-    values = blueprint.allowed(opponent, subgame)
-    return values + blueprint.gifts[opponent].get(subgame.node, 0.0) if method == "reach" else values
+def _can_meet(blueprint: Blueprint, arrays: PublicArrays, player: int) -> np.ndarray:
+    """Returns after which of its slots the player's hand can meet another hand, ``[num_slots]`` bool.
 
-
-@kernel
-def _pass_up(infosets, met):
-    """Marks the parents of marked slots. `met` is modified in place."""
-    for index in range(len(infosets) - 1, -1, -1):
-        record = infosets[index]
-        for slot in range(record["first_slot"], record["first_slot"] + record["num_actions"]):
-            met[record["parent_slot"]] |= met[slot]
+    Each pair of hands that an end pays counts 1 there, also at showdowns; a best response finds an end with a pair.
+    """
+    hands, ends, slots = arrays.hands.copy(), arrays.ends.copy(), arrays.slot_range
+    hands["chance"] = hands["chance"] > 0
+    if len(hands):
+        ends[..., TABLE] = np.minimum(ends[..., TABLE], ~ends[..., TABLE])
+    made = {
+        "hands": hands,
+        "ends": ends,
+        "scales": np.ones_like(arrays.scales),
+        "matrices": 1.0 * (arrays.matrices != 0),
+    }
+    counting = arrays._replace(**{name: read_only(array) for name, array in made.items()})
+    values, best = np.zeros(slots[-1] + 2), np.empty(len(arrays.infosets), np.int32)
+    infosets = arrays.infoset_range[player : player + 2].tolist()
+    blueprint.respond(counting, np.ones(len(values)), values, best, player, 0, len(ends), *infosets)
+    return values[slots[player] : slots[player + 1]] > 0
 
 
 def resolve(
@@ -124,10 +132,10 @@ def resolve(
         solver.run(seconds=left)
     if not solver.iterations:
         raise BudgetError(f"seconds={seconds:g} is too short for a single iteration of the subgame: give more time.")
-    strategy, opponent, inside = solver.average_strategy(), 1 - player, list[np.ndarray]()
-    for slots, end in zip(subgame.slots, game.arrays.slot_range[1:].tolist(), strict=True):
-        inside.append(strategy[end - (slots.stop - slots.start) : end])
-    error, hands = Evaluator(game).evaluate(strategy).nash_conv, hands_before(blueprint.tree, subgame, opponent).slots
-    gained = blueprint.after(subgame, player, inside).values(opponent, subgame)[hands]
-    excess = float(np.maximum(gained - _allowed(blueprint, subgame, opponent, method), 0.0).sum())
-    return Resolved(inside[player], inside[opponent], error, excess)
+    strategy, opponent = solver.average_strategy(), 1 - player
+    ends = zip(game.arrays.slot_range[1:].tolist(), subgame.slots, strict=True)
+    inside = {each: strategy[end - (slots.stop - slots.start) : end] for each, (end, slots) in enumerate(ends)}
+    gained = blueprint.after(subgame, player, inside).values(opponent, subgame)
+    allowed = blueprint.allowed(opponent, subgame, with_gifts=method == "reach")
+    excess = np.maximum(gained[slots_before(blueprint.tree, subgame, opponent)] - allowed, 0.0).sum()
+    return Resolved(inside[player], inside[opponent], Evaluator(game).evaluate(strategy).nash_conv, float(excess))

@@ -18,7 +18,7 @@ from mccfr_plus.games.rules import CHANCE, TERMINAL
 from mccfr_plus.kernels.slots import Bindings
 from mccfr_plus.trees.arrays import Shape, TreeArrays
 from mccfr_plus.trees.by_rules import rules_tree
-from mccfr_plus.trees.flattening import FlatTree, with_leaves
+from mccfr_plus.trees.flattening import FlatTree, rows_of, with_leaves
 from mccfr_plus.trees.loading import is_converted, load_game, record
 from mccfr_plus.trees.memory import available_bytes
 from mccfr_plus.trees.needs import HISTORIES, INFOSETS, NODES
@@ -135,6 +135,24 @@ class GameTree(Tree):
 
     def _find(self, info_state: str, player: int) -> int | None:
         return self._lookup[player].get(info_state)
+
+    @cached_property
+    def parents(self) -> np.ndarray:
+        """The node before each node, ``[num_nodes]`` int32; 0 for the root."""
+        nodes, parents = self.arrays.nodes, np.zeros(self.num_nodes, np.int32)
+        numbers = np.arange(self.num_nodes, dtype=np.int32)
+        parents[rows_of(nodes["first_child"], nodes["num_children"])] = np.repeat(numbers, nodes["num_children"])
+        return parents
+
+    def history_of(self, node: int) -> list[int]:
+        """Returns the actions of players and chance that lead to a node."""
+        nodes, actions = self.arrays.nodes, list[int]()
+        while node:
+            parent = int(self.parents[node])
+            kind, _, first_child, payload = nodes[parent].item()
+            row, node = payload + node - first_child, parent
+            actions.append(int((self.outcome_action if kind == CHANCE else self.slot_action)[row]))
+        return actions[::-1]
 
     def uniform_strategy(self) -> np.ndarray:
         """Returns the strategy that plays all actions with equal probability, ``[num_slots]`` float64."""

@@ -19,8 +19,8 @@ _MOST_NAMED = 50_000  # infosets, of some 0.1 ms each
 
 
 @kernel
-def _visit(tree, slots, outcomes, stack, visited, parents):
-    """Writes the nodes in depth-first order and the parent of each node; `stack` is scratch memory, zeros at first.
+def _visit(tree, slots, outcomes, stack, visited):
+    """Writes the nodes in depth-first order; `stack` is scratch memory, zeros at first.
 
     `slots` are those of each infoset in the order in which they are visited, and `outcomes` rows of ``tree.chance``.
     """
@@ -32,7 +32,6 @@ def _visit(tree, slots, outcomes, stack, visited, parents):
         kind, child, payload = nodes[node]["kind"], nodes[node]["first_child"], nodes[node]["payload"]
         for row in range(payload + nodes[node]["num_children"] - 1, payload - 1, -1):
             stack[pending] = child - payload + (outcomes[row] if kind == CHANCE else slots[row])
-            parents[stack[pending]] = node
             pending += 1
 
 
@@ -43,18 +42,10 @@ def openspiel_order(tree: GameTree) -> np.ndarray:
 
 def representative_states(tree: GameTree, order: np.ndarray | None = None) -> list[pyspiel.State]:
     """Returns one state of every infoset: the one that OpenSpiel's tabular policies take, in the order given."""
-    first_nodes, _, parents = _first_visits(tree)
-    nodes, states = tree.arrays.nodes, []
+    first_nodes, states = _first_visits(tree)[0], []
     for infoset in range(tree.num_infosets) if order is None else order:
-        node = int(first_nodes[infoset])
-        actions: list[int] = []
-        while node:
-            above = int(parents[node])
-            row = int(nodes[above]["payload"]) + node - int(nodes[above]["first_child"])
-            actions.append(int((tree.outcome_action if nodes[above]["kind"] == CHANCE else tree.slot_action)[row]))
-            node = above
         state = tree.game.new_initial_state()
-        for action in reversed(actions):
+        for action in tree.history_of(int(first_nodes[infoset])):
             state.apply_action(action)
         states.append(state)
     return states
@@ -74,19 +65,19 @@ def action_names(tree: Any, infosets: np.ndarray) -> list[list[str]]:
     ]
 
 
-def _first_visits(tree: GameTree) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Returns the first node of each infoset in the order of texts, its place in that order, and nodes' parents."""
+def _first_visits(tree: GameTree) -> tuple[np.ndarray, np.ndarray]:
+    """Returns the first node of each infoset in the order of texts, and its place in that order."""
     chance_nodes = tree.arrays.nodes[tree.arrays.nodes["kind"] == CHANCE]
     _, index = np.unique(chance_nodes["payload"], return_index=True)  # a node of each distribution
     slots = _sorted_by_text(tree.slot_action, tree.arrays.infosets["num_actions"])
     outcomes = _sorted_by_text(tree.outcome_action, chance_nodes["num_children"][index])
-    visited, parents = np.empty(tree.num_nodes, np.int32), np.zeros(tree.num_nodes, np.int32)
-    _visit(tree.arrays, slots, outcomes, np.zeros(tree.shape.max_stack, np.int32), visited, parents)
+    visited = np.empty(tree.num_nodes, np.int32)
+    _visit(tree.arrays, slots, outcomes, np.zeros(tree.shape.max_stack, np.int32), visited)
     visited = visited[tree.arrays.nodes["kind"][visited] >= 0][::-1]
     numbers = tree.infoset_of_slot[tree.arrays.nodes["payload"][visited]]
     first_nodes, places = np.empty((2, tree.num_infosets), np.int64)
     first_nodes[numbers], places[numbers] = visited, -np.arange(len(visited))  # of equal numbers the last one counts
-    return first_nodes, places, parents
+    return first_nodes, places
 
 
 def _sorted_by_text(actions: np.ndarray, counts: np.ndarray) -> np.ndarray:

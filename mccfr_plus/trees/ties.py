@@ -8,7 +8,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from mccfr_plus.errors import GameError
 from mccfr_plus.kernels.compile import kernel
 from mccfr_plus.trees.arrays import INFOSET, NODE, TreeArrays, read_only
 from mccfr_plus.trees.flattening import rows_of, with_leaves
@@ -45,7 +44,9 @@ def refine(tree: Any) -> Refinement:
     first_of, behind = np.zeros(len(decisions), np.int32), np.zeros(size, np.int32)
     count = _refine(nodes, last, payload, records, first_of, behind, after, owner)
     if count < 0:
-        raise _error_of(tree, -count - 1)
+        node = -count - 1
+        player, infoset = int(nodes["kind"][node]), tree.infoset_of_slot[nodes["payload"][node]]
+        raise absent_minded(tree.game, tree.history_of(node), player, tree.info_states[infoset])
     order = np.argsort(records["player"][:count], kind="stable")  # parents come first, and stay first
     records, first_of = records[:count][order], first_of[:count][order]
     ends = np.cumsum(records["num_actions"], dtype=np.int64)
@@ -105,17 +106,3 @@ def _refine(nodes, last, payload, records, first_of, behind, after, owner):
             if kind >= 0:
                 last[child, kind] = payload[node] + index
     return count
-
-
-def _error_of(tree: Any, node: int) -> GameError:
-    """Returns the error for a node whose infoset was entered before on its path."""
-    nodes, actions = tree.arrays.nodes, []
-    begins, ends = nodes["first_child"], nodes["first_child"] + nodes["num_children"]
-    below = node
-    while below:
-        above = int(np.flatnonzero((begins <= below) & (below < ends))[0])
-        row = nodes["payload"][above] + below - begins[above]
-        actions.append(int((tree.slot_action if nodes["kind"][above] >= 0 else tree.outcome_action)[row]))
-        below = above
-    text = tree.info_states[tree.infoset_of_slot[nodes["payload"][node]]]
-    return absent_minded(tree.game, actions[::-1], int(nodes["kind"][node]), text)

@@ -13,6 +13,7 @@ import pytest
 from browser import found_at
 
 import mccfr_plus
+from mccfr_plus import Solver, save_policy
 from mccfr_plus.cli.command import UsageError
 from mccfr_plus.cli.play import app_of
 from mccfr_plus.cli.play_session import PlaySession, scene_of
@@ -157,6 +158,19 @@ def test_searches(command, typed):
     refused = command("play", "kuhn_poker", "uniform", "--search=1", "--search_start=99")
     assert (refused.code, refused.out) == (2, "")
     assert "has no decision there" in refused.err.splitlines()[-1]
+
+
+@pytest.mark.usefixtures("interpreted_public_trees")
+def test_searches_in_a_game_with_more_actions(command, typed, tmp_path):
+    name, path = "holdem_subgame(board=2c3d4c5d,ranks=5,suits=2,pot=20,stack=40,bets={})", str(tmp_path / "pot.npz")
+    save_policy(Solver(name.format("100%"), "full", tree="public").run(3).average_policy(), path)
+    typed("20", "?", "q")
+    found = command("play", name.format("0.5 1"), path, "--seat=0", "--search=1", "--search_start=3", "--seed=1")
+    assert found.code == 0, found.err
+    assert "bets=r20" in found.out  # which the policy answers, though its own game lacks it
+    refused = command("play", "kuhn_poker", path, "--search=1")
+    assert (refused.code, refused.out) == (2, "")
+    assert "has only 0 of the" in refused.err.splitlines()[-1]
 
 
 @pytest.fixture

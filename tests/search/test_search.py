@@ -5,16 +5,14 @@ import functools
 import numpy as np
 import pyspiel
 import pytest
-from scipy.optimize import linprog
-from scipy.sparse import coo_array
 
 import mccfr_plus
 from mccfr_plus import ConfigError, GameError, PolicyError, Solver, search
 from mccfr_plus.checks.games import random_strategy
-from mccfr_plus.evaluation.exact import Evaluator
+from mccfr_plus.evaluation.exact import Evaluator, equilibrium_of
 from mccfr_plus.policies.table import TreePolicy
-from mccfr_plus.search.ends import Payment, ends_of, last_slots, matrix_of
-from mccfr_plus.search.partial_game import PartialGame, entering, hands_before, kept, whole
+from mccfr_plus.search.ends import ends_of, last_slots, matrix_of
+from mccfr_plus.search.partial_game import PartialGame, entering, kept, slots_before, whole
 from mccfr_plus.trees.game_tree import compile_game
 from mccfr_plus.trees.public.public_tree import PublicTree
 
@@ -57,43 +55,18 @@ def payoffs_of(game):
     return matrix
 
 
-def value_by_lp(game):
-    """Returns the value of a game for player 0, by the sequence form's linear program (Koller et al. 1996)."""
-    matrix, infosets, size = payoffs_of(game), game.arrays.infosets, game.num_slots + 2
-    constraints = []
-    for player in range(2):
-        rows, columns, numbers = [0], [game.num_slots + player], [1.0]
-        for row, record in enumerate(infosets[infosets["player"] == player], 1):
-            own = range(record["first_slot"], record["first_slot"] + record["num_actions"])
-            rows += [row] * (len(own) + 1)
-            columns += [*own, record["parent_slot"]]
-            numbers += [1.0] * len(own) + [-1.0]
-        constraints.append(coo_array((numbers, (rows, columns)), shape=(max(rows) + 1, size)).toarray())
-    first, second = constraints  # maximize the value of player 1's constraints, given player 0's plan
-    unknown = np.concatenate([np.zeros(size), -np.eye(len(second))[0]])
-    found = linprog(
-        unknown,
-        A_ub=np.hstack([-matrix.T, second.T]),
-        b_ub=np.zeros(size),
-        A_eq=np.hstack([first, np.zeros((len(first), len(second)))]),
-        b_eq=np.eye(len(first))[0],
-        bounds=[(0, None)] * size + [(None, None)] * len(second),
-    )
-    assert found.success, found.message
-    return -found.fun
-
-
 @pytest.mark.parametrize("name", STARTS)
 def test_fixed_play_becomes_chance(name):
     blueprint, tree = blueprint_of(name, zeros=0.2), public_tree(name)
     everything = whole(tree)
     strategy, expected = blueprint.strategy, Evaluator(tree).evaluate(blueprint.strategy)
-    unchanged = PartialGame(ends_of(tree, [kept(tree, 0, [everything]), kept(tree, 1, [everything])], everything.ends))
+    both = {player: kept(tree, player, [everything]) for player in range(2)}
+    unchanged = PartialGame(ends_of(tree, both, everything.ends))
     found = Evaluator(unchanged).evaluate(strategy)
     np.testing.assert_allclose(found.best_response_values, expected.best_response_values, atol=1e-12)
     for player in range(2):
-        sides = [kept(tree, player, blueprint.subgames, blueprint.reach), kept(tree, 1 - player, [everything])]
-        game = PartialGame(ends_of(tree, sides if player == 0 else sides[::-1], everything.ends))
+        fixed = kept(tree, player, blueprint.subgames, blueprint.reach)
+        game = PartialGame(ends_of(tree, {player: fixed, 1 - player: both[1 - player]}, everything.ends))
         own = [strategy[subgame.slots[player]] for subgame in blueprint.subgames]
         parts = [np.concatenate(own), strategy[everything.slots[1 - player]]]
         found = Evaluator(game).evaluate(np.concatenate(parts if player == 0 else parts[::-1]))
@@ -110,7 +83,8 @@ def test_gadgets_are_solved(name, method):
         game = search.gadget(blueprint, blueprint.subgames[-1], player, method)
         strategy = Solver(game, "full", "pdcfr+").run(2000).average_strategy()
         responses = Evaluator(game).evaluate(strategy).best_response_values
-        value = value_by_lp(game)
+        payoffs = payoffs_of(game)
+        value = equilibrium_of(game, *payoffs.nonzero(), payoffs[payoffs != 0]).value  # by linear programming
         assert -responses[1] - 1e-9 <= value <= responses[0] + 1e-9
         assert responses.sum() < 0.01 * max(1.0, abs(value))
         if method == "maxmargin" and name == "leduc_poker":  # each hand that can be held has something to gain
@@ -121,16 +95,14 @@ def test_values_and_margins_by_hand():
     """At the last bid of liar's dice the second player can only call, so that its values follow from the reach."""
     blueprint = blueprint_of("liars_dice(dice_sides=3)")
     subgame = blueprint.subgames[0]
-    hands = hands_before(blueprint.tree, subgame, 0)
-    values = blueprint.values(0, subgame)[hands.slots]
-    entry = entering(blueprint.tree, subgame, 0, hands, per_hand=False)
-    game = PartialGame(
-        ends_of(blueprint.tree, [entry, kept(blueprint.tree, 1, [subgame], blueprint.reach)], subgame.ends)
-    )
+    values = blueprint.values(0, subgame)[slots_before(blueprint.tree, subgame, 0)]
+    sides = {0: entering(blueprint.tree, subgame, 0, per_hand=False)}
+    sides[1] = kept(blueprint.tree, 1, [subgame], blueprint.reach)
+    game = PartialGame(ends_of(blueprint.tree, sides, subgame.ends))
     inside = blueprint.strategy[subgame.slots[1]]
-    for hand in range(hands.num_hands):  # entering with one hand is worth that hand's value
-        root = np.eye(hands.num_hands)[hand]
-        below = random_strategy(game, np.random.default_rng(3))[hands.num_hands : entry.num_slots]
+    for hand in range(len(values)):  # entering with one hand is worth that hand's value
+        root = np.eye(len(values))[hand]
+        below = random_strategy(game, np.random.default_rng(3))[len(values) : game.arrays.slot_range[1]]
         evaluation = Evaluator(game).evaluate(np.concatenate([root, below, inside]))
         assert evaluation.values[0] <= values[hand] + 1e-12
     assert evaluation.best_response_values[0] == pytest.approx(values.max())
@@ -161,9 +133,9 @@ def test_gifts_raise_no_best_response(name):
         ends = ends_of(tree, [kept(tree, each, [whole(tree)]) for each in range(2)], whole(tree).ends)
         first, total = int(tree.arrays.slot_range[player]), 0.0
         for subgame in blueprint.subgames:
-            hands, values = hands_before(tree, subgame, player), blueprint.gifts[player][subgame.node]
-            if hands.slot < tree.num_slots:
-                ends.pay(Payment(player, hands.slot - first, hands.stride, values))
+            slots, values = slots_before(tree, subgame, player), blueprint.gifts[player][subgame.node]
+            if slots[0] < tree.num_slots:
+                ends.pay(player, slots[0] - first, slots[1] - slots[0], values)
                 total += values.sum()
         found = Evaluator(PartialGame(ends)).evaluate(blueprint.strategy)
         assert found.best_response_values[player] == pytest.approx(expected[player], abs=1e-9)
@@ -194,7 +166,7 @@ def test_actions_that_the_blueprint_lacks(name):
         assert found.least - 1e-9 <= found.exploitability <= found.blueprint + found.excess + 1e-9
         assert found.exploitability == pytest.approx(mccfr_plus.exploitability(larger, policy), abs=1e-9)
     (outside,) = policy.blueprint.outside[: len(tree.legal_actions(0))].nonzero()  # the first player's
-    answers = [each for each in policy.blueprint.subgames if hands_before(tree, each, 0).slot in outside]
+    answers = [each for each in policy.blueprint.subgames if slots_before(tree, each, 0)[0] in outside]
     assert len(answers) == len(outside) > 0
     for each in answers:  # what the first player's best actions would get
         best = Evaluator(policy.blueprint.own[0]).evaluate(policy.blueprint.own[1]).best_response_values[0]

@@ -41,7 +41,6 @@ COMBINATIONS = [
             (KUHN, MATRIX, "ftrl(weights='kroer')", None, {}),
             (KUHN, MATRIX, "omd(weights='least')", None, {}),
             *((KUHN, MATRIX, "rm", average, {}) for average in ("exact", "lazy", "stochastic", "optimistic", "last")),
-            (KUHN, MATRIX, "rm+", None, {"threads": 2}),
             (KUHN, MATRIX, "rm+", None, {"alternating": False}),
             (KUHN, TRAVERSAL, "rm+", None, {"alternating": False, "threads": 2}),
             (THREE, MATRIX, "hedge", None, {"threads": 2}),

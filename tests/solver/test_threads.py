@@ -192,16 +192,13 @@ def test_batches_of_any_size_have_room_for_their_visits_or_say_so(tree):
 
 
 @pytest.mark.parametrize(
-    ("game", "minimizer", "alternating"),
-    [("leduc_poker", "rm+", True), ("leduc_poker", "omd(optimistic=True)", False), (GOOFSPIEL, "dcfr", True)],
+    ("game", "minimizer"), [("leduc_poker", "rm+"), ("leduc_poker", "omd(optimistic=True)"), (GOOFSPIEL, "dcfr")]
 )
-def test_threads_share_the_gradient_of_a_stored_tree(game, minimizer, alternating):
-    one, *others = (
-        Solver(naive.tree_of(game), "full", minimizer, threads=threads, alternating=alternating).run(3).run(7)
-        for threads in (1, 2, 3)
-    )
-    for other in others:
-        assert len(np.unique(other._engine._arrays.segments[:, 1])) > 2  # not all is the top
+def test_threads_share_the_gradient_of_a_stored_tree(game, minimizer):
+    options = {"alternating": minimizer != "dcfr"}
+    one, *others = (Solver(naive.tree_of(game), "full", minimizer, threads=n, **options) for n in (1, 2, 3))
+    for other in (one, *others):
+        other.run(3).run(7)
         for name in ("strategy", "tables", "average"):
             assert (getattr(other._engine, name) == getattr(one._engine, name)).all()
         assert other.nodes_touched == one.nodes_touched

@@ -33,7 +33,7 @@ from mccfr_plus.trees.tree import Tree
 
 _FEW_LEAVES = 500_000  # of games that are stored in a second, for policies with all of OpenSpiel's attributes
 _TRIAL_HISTORIES = 5_000_000
-_INSTEAD = "Use tree='compiled', 'rules' or 'lazy'."
+_INSTEAD = "Use tree='compiled', 'rules' or 'lazy'; search needs a public tree."
 FINGERPRINT = "public "  # begins those of public trees
 _REASONS = {
     histories.DIFFERENT_MOVERS: "who moves next depends on private information",
