@@ -303,7 +303,7 @@ def _plans(tree: Any, rows: np.ndarray, columns: np.ndarray, values: np.ndarray)
 def require_zero_sum(tree: GameTree) -> None:
     """Raises GameError unless the game has two players whose payoffs add up to 0."""
     if tree.num_players != 2 or np.abs(tree.arrays.payoffs.sum(axis=1)).max() > 1e-9:
-        raise GameError(f"{tree.game} must be a two-player zero-sum game.")
+        raise GameError(f"{tree.game} is not a two-player zero-sum game, which is required here.")
 
 
 def num_entries(tree: GameTree) -> int:

@@ -185,7 +185,7 @@ MISTAKES = [
     (lambda state, player: str(state), {}, "cannot tell apart: make it depend only on what the player knows"),
     (negative_kernel, {}, "-1 is not in 0 .. 2"),
     (everything, {"game": "battleship"}, r"neither compiled rules nor a public observer.*give key="),
-    (lambda *_: 0, {"key": lambda *_: 0}, r"histories \[.* and \[.*actions are \[.*\] and \[.*finer bucket or key"),
+    (lambda *_: 0, {"key": lambda *_: 0}, r"histories \[.* and \[.*actions, \[.*\] and \[.*finer bucket or key"),
     (3, {}, "bucket=3 is not callable"),
     (everything, {"recall": "none"}, "recall='none': give one of imperfect, perfect"),
     (high_or_pair_kernel, {"key": last_bid}, "key= cannot be combined with a bucket that is a kernel"),

@@ -97,7 +97,7 @@ def test_a_policy_that_is_not_symmetric():
     with pytest.raises(PolicyError, match="symmetry=True needs a symmetric policy, but at information state"):
         evaluate_by_rules(PAIRS, corner, progress=False, symmetry=True)
     almost = Solver(PAIRS, "external", seed=1, tree="rules").run(10).average_policy()
-    with pytest.raises(PolicyError, match="not symmetric"):
+    with pytest.raises(PolicyError, match="needs a symmetric policy"):
         evaluate_by_rules(PAIRS, almost, progress=False, symmetry=True)
 
 
