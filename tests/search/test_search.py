@@ -221,7 +221,7 @@ def test_plays_within_seconds():
 
 ERRORS = [
     ({"blueprint": pyspiel.UniformPolicy(), "game": "phantom_ttt"}, GameError, "private actions"),
-    ({"blueprint": pyspiel.UniformPolicy(), "game": "bargaining(max_turns=1)"}, GameError, "not a zero-sum game"),
+    ({"blueprint": pyspiel.UniformPolicy(), "game": "bargaining(max_turns=1)"}, GameError, "needs a zero-sum game"),
     ({"blueprint": pyspiel.UniformPolicy(), "game": "kuhn_poker"}, ConfigError, "has no decision there"),
     ({"blueprint": pyspiel.UniformPolicy()}, ConfigError, "type UniformPolicy does not name its game: give game="),
     ({"blueprint": {}, "game": "leduc_poker"}, PolicyError, "the policy has no probabilities at information state"),
@@ -229,7 +229,7 @@ ERRORS = [
     ({"start": 0}, ConfigError, "start=0"),
     ({"iterations": 0}, ConfigError, "iterations=0"),
     ({"seconds": -1}, ConfigError, "seconds=-1"),
-    ({"game": "liars_dice"}, GameError, "has 0 of the"),
+    ({"game": "liars_dice"}, GameError, "has only 0 of the"),
 ]
 
 
