@@ -256,8 +256,8 @@ class RulesEvaluator:
                         given, needed = (np.round(each, 6).tolist() for each in (row[legal], even))
                         where = _where(turned.state(tree.game, infosets[[number]]))
                         raise PolicyError(
-                            f"symmetry=True needs a symmetric policy, but {where} probabilities are {given}, and at "
-                            f"a symmetric state {needed}: evaluate the policy without symmetry."
+                            f"symmetry=True needs a symmetric policy, but {where} the probabilities are {given}, and "
+                            f"symmetry requires {needed}: evaluate the policy without symmetry."
                         )
 
     def _tables(

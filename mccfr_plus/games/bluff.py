@@ -152,8 +152,8 @@ def following(dice1: int, dice2: int, faces: int, starts: str) -> list[Following
         if all(left) and each.game not in _kept() and histories > _MOST_HISTORIES:
             raise ValueError(
                 f"dice1={dice1}, dice2={dice2}, faces={faces}: the value of the round that may follow, with "
-                f"{each.dice[0]} and {each.dice[1]} dice, is unknown, since its {histories:.2g} histories are too many "
-                'to solve. Give fewer dice or faces, or payoff="round".'
+                f"{each.dice[0]} and {each.dice[1]} dice, is unknown, since the round is too large to solve "
+                f'({histories:.2g} histories). Give fewer dice or faces, or payoff="round".'
             )
         rounds.append(each)
     return rounds

@@ -82,7 +82,7 @@ class Minimizer(Component):
         """Initializes entries that depend on all infosets, for minimizers that need `INFOSETS`. Modifies `tables`."""
 
     def cumulative_regrets(self, tables: np.ndarray, parameters: np.ndarray, slots: slice) -> np.ndarray:
-        """Returns the current cumulative regrets of one infoset's slots."""
+        """Returns the current cumulative regrets of one infoset's actions."""
         return tables[0, slots].copy()
 
 

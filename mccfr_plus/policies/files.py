@@ -87,7 +87,7 @@ def load_policy(path: str | os.PathLike, game: pyspiel.Game | str | GameTree | N
         game: The game, or its tree if it is already compiled. Default: the game named in the file.
 
     Raises:
-        PolicyFileError: If there is no such file, it is damaged or not a policy of this package, or its game has
+        PolicyFileError: If the file does not exist, is damaged or is not a policy of this package, or if its game has
             different information states or actions.
         GameError: If the game cannot be loaded or compiled.
 

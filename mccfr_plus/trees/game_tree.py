@@ -290,7 +290,7 @@ def compile_game(
     progress: bool | None = None,
     rules: bool = True,
 ) -> GameTree:
-    """Returns the flat-array tree of a game, built in one traversal through pyspiel or by compiled rules if it has any.
+    """Returns the flat-array tree of a game, built in one traversal, by compiled rules if the game has any.
 
     Games may have any number of players, any payoffs, explicit chance, and simultaneous moves; see `load_game`.
 

@@ -305,4 +305,4 @@ def test_keys_that_do_not_tell_legal_actions_apart(monkeypatch):
     for estimator in ("external", "outcome(update_all_players=True)"):
         solver = Solver("phantom_ttt", estimator, alternating=False, tree="rules", seed=1)
         with pytest.raises(GameError, match=r"two sets of legal actions, \[.*\] and \[.*\]"):
-            solver.run(20)
+            solver.run(20, seconds=20)  # which raises at once
