@@ -95,8 +95,9 @@ class Hedge(ExponentialWeights):
     """Hedge (multiplicative weights) on each infoset's counterfactual regrets (Freund, Schapire 1997, figure 2).
 
     The strategy of iteration t + 1 is proportional to exp(eta R / (t + 1)^decay), where R is the vector of
-    cumulative regrets of iterations 1 to t. The strategy stays the same until the information set is touched again. See Brown, Kroer,
-    Sandholm 2017, "Dynamic thresholding and pruning for regret minimization", for Hedge under CFR.
+    cumulative regrets of iterations 1 to t. The strategy stays the same until the information set is touched again.
+    See Brown, Kroer, Sandholm 2017, "Dynamic thresholding and pruning for regret minimization", for Hedge under
+    CFR.
 
     Args:
         eta: Step size, in 1 / payoff, above 0.
