@@ -319,7 +319,7 @@ def head_to_head(
         num_games: Number of games over all seats, rounded up to an equal number per seat (at least 4); None for no
             limit.
         seconds: Wall-clock time, or None for no limit.
-        confidence: Confidence of the intervals, from 0.5 to below 1.
+        confidence: Confidence level of the intervals, at least 0.5 and less than 1.
         seed: An integer >= 0 for a repeatable result, a numpy generator, or None.
         progress: Whether to show a progress bar.
 

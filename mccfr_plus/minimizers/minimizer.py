@@ -24,7 +24,7 @@ PREDICTS = Constant("PREDICTS", False, "Whether the last regrets count again, as
 
 @dataclass(frozen=True)
 class Minimizer(Component):
-    """Minimizes regret at every infoset, given sampled action values.
+    """Minimizes regret at every information set, given sampled action values.
 
     ``kernel(values, strategy, tables, first, last, iteration, parameters) -> float`` is a Numba function. It is called
     once per touched infoset with several actions, children before parents. `values` and `strategy` are ``[num_slots]``,

@@ -36,8 +36,8 @@ _SUM_TOLERANCE = 1e-6
 class Solver(IterativeSolver):
     """Computes equilibria by regret minimization with any estimator, minimizer and average.
 
-    ``Solver(game, "external", "rm")`` is external sampling MCCFR, ``Solver(game, "full", "rm")`` is CFR, ``"full",
-    "rm+"`` is CFR+, ``"full", "dcfr"`` is DCFR, ``"full", "prm+"`` is PCFR+, ``"chance", "rm+"`` is CFR+ with
+    ``Solver(game, "external", "rm")`` is external sampling MCCFR; ``Solver(game, "full", "rm")`` is CFR; ``"full",
+    "rm+"`` is CFR+; ``"full", "dcfr"`` is DCFR; ``"full", "prm+"`` is PCFR+; and ``"chance", "rm+"`` is CFR+ with
     sampled deals.
 
     Args:

@@ -130,7 +130,7 @@ def game_as_given(given: pyspiel.Game | str) -> pyspiel.Game:
     if isinstance(given, pyspiel.Game):
         return given
     if not isinstance(given, str):
-        raise GameError(f"game={given!r} is a {type(given).__name__}: give a pyspiel.Game or a game string.")
+        raise GameError(f"game={given!r} has type {type(given).__name__}: give a pyspiel.Game or a game string.")
     if given.endswith(_IN_MEMORY):
         raise GameError(f"{given}, so no game string describes it: give the game itself, as game=.")
     name = given.split("(", 1)[0].strip()
