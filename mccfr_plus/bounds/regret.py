@@ -56,7 +56,7 @@ class RegretBound:
     """A bound on a player's average regret, and its source.
 
     Attributes:
-        value: The bound, in the game's payoffs; for weighted iterations, it is a bound on the weighted average.
+        value: The bound, in units of payoff; for weighted iterations, it is a bound on the weighted average.
         theorem: Author, year and number of the theorem.
         assumptions: Conditions of the theorem.
         probability: Minimum probability that the bound holds; 1.0 if nothing is sampled.

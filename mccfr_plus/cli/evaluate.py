@@ -27,7 +27,7 @@ NOTES = """
   value            expected payoff when all players follow the policy
   best response    expected payoff of the best response to the other players
   NashConv         sum over players of (best response - value); 0 at a Nash equilibrium
-  exploitability   NashConv / number of players, in the game's payoffs
+  exploitability   NashConv / number of players, in units of the game's payoffs
 
 The numbers are exact if the game's tree fits into memory or the game has compiled rules. Otherwise, or if you give
 the flag --estimate, they are estimated by playing games for --seconds. They are also estimated if an exact evaluation

@@ -109,7 +109,7 @@ class Estimator(Component):
         return np.zeros(0)
 
     def sampling_strategy(self, tree: Any) -> Any:
-        """Returns the strategy to sample from, ``[num_slots]`` float64 or a policy, which is positive at every slot.
+        """Returns the strategy to sample from, positive at every slot: ``[num_slots]`` float64 or a policy.
 
         All infosets of `tree` are known.
         """
@@ -205,7 +205,7 @@ class ExternalSampling(OpponentsSampled):
     Args:
         sample_per_infoset: Whether to draw once per opponent infoset and traversal, as in the paper, or once per node,
             as in OpenSpiel.
-        prune_below: Actions of the player with a cumulative regret below this number, in the game's payoffs, are
+        prune_below: Actions of the player with a cumulative regret below this number, in units of payoff, are
             visited only with probability `prune_probability`, weighted by its inverse. At most 0; needs a minimizer
             that keeps negative regrets. Default: no pruning.
         prune_probability: Probability of visiting a pruned action, in (0, 1].

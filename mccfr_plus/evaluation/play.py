@@ -44,7 +44,7 @@ class Estimate(NamedTuple):
         low: Lower end of the interval.
         high: Upper end of the interval.
         kind: ``"exact"``, ``"estimate"``, ``"lower bound"`` or ``"upper bound"``.
-        confidence: Confidence of the interval, between 0 and 1.
+        confidence: Confidence level of the interval, between 0 and 1.
         samples: Number of independent games or repetitions in the average.
         seconds: Wall-clock time.
 

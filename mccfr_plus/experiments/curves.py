@@ -67,7 +67,7 @@ class Curve:
         return np.array([[getattr(point, unit) for point in run] for run in self.runs], float).mean(axis=0)
 
     def y(self, measure: str = "exploitability") -> np.ndarray:
-        """Returns the measure of each run at each point, ``[seeds, points]``, in the game's payoffs.
+        """Returns the measure of each run at each point, ``[seeds, points]``, in units of payoff.
 
         Measures are ``"exploitability"`` (NashConv / players) and ``"nash_conv"``.
         """

@@ -143,7 +143,7 @@ class KeyedPolicy(JointTablePolicy):
         return result
 
     def find(self, info_state: str, player: int) -> dict[int, float] | None:
-        """Returns {action: probability} at an information state; None if not found, or if the keys are from rules."""
+        """Returns {action: probability} at an information state; None if the policy cannot find it by its text."""
         key = self.keys.find(info_state)
         return None if key is None else self._row(key, player)
 
