@@ -279,8 +279,8 @@ class LazyTree(ExpandingTree):
         found = np.flatnonzero(is_it)
         if len(found) > 1:
             raise GameError(
-                f"player {player} reaches the information state {info_state!r} after {len(found)} different sequences of "
-                f"own moves, which {self.game.get_type().short_name} does not tell apart: it is not a single infoset."
+                f"player {player} reaches the information state {info_state!r} after {len(found)} different sequences "
+                f"of own moves, which {self.game.get_type().short_name} does not tell apart: it is not a single infoset."
             )
         return int(found[0]) if len(found) else None
 
