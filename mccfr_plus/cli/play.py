@@ -47,7 +47,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("policy", metavar="POLICY", nargs="?", help=f"{command.POLICY_HELP} Without it, the game is solved first.")
     add("--seat", type=command.whole(0), help="Your seat, counted from 0. By default, you take each seat in turn.")
     add("--games", type=command.whole(), help="Number of games to play in the terminal. Default: no limit.")
-    command.add_seed(parser, "Seed of chance and of the policy's actions.")
+    command.add_seed(parser, "Seed for chance and for the policy's actions.")
     meaning = f"Time for solving the game if no POLICY is given. Default: {_SECONDS:g}."
     add("--seconds", type=command.positive, help=meaning)
     meaning = (

@@ -143,7 +143,7 @@ class OnlineOutcomeSampling(pyspiel.Bot):
         return self.get_policy(state), self.step(state)
 
     def step(self, state: pyspiel.State) -> int:
-        """Returns an action for the bot's player, and records it until the end of the game.
+        """Returns an action for the bot's player, and remembers it until the end of the game.
 
         The bot reads only the player's information state and legal actions. Raises GameError if the information state
         occurs twice in this game, or is reached by different actions of the player than before.

@@ -141,5 +141,5 @@ def _read(path: str | os.PathLike) -> dict[str, np.ndarray]:
     if not fields:
         raise PolicyFileError(f"{no_policy}: save one with save_policy or `mccfr-plus solve GAME --policy_out=FILE`.")
     if fields["version"].tolist() != VERSION:
-        raise PolicyFileError(f"{path} does not have version {VERSION} of the policy format. Save the policy again.")
+        raise PolicyFileError(f"{path} is not in version {VERSION} of the policy format. Save the policy again.")
     return fields

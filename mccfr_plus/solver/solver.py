@@ -235,8 +235,8 @@ class Solver(IterativeSolver):
         `info_state` is a ``state.information_state_string(player)``; by default, `player` is the player who has it.
 
         Raises:
-            PolicyError: If the game has no such information state, or no traversal of a lazy tree has reached it.
-            ConfigError: If the minimizer keeps no regrets (ftrl, omd), or with ``tree="rules"``, which stores no texts.
+            PolicyError: If the game has no such information state, or if no traversal of a lazy tree has reached it yet.
+            ConfigError: If the minimizer keeps no regrets (ftrl, omd), or if ``tree="rules"``, which has no texts.
         """
         tree, engine = self.tree, self._engine
         infoset = tree.infoset(info_state, player)
@@ -294,7 +294,7 @@ class Solver(IterativeSolver):
     def _checked(self, name: str, given: Any, shape: tuple[int, ...]) -> np.ndarray:
         values = np.asarray(given, np.float64)
         if values.shape != shape or not np.isfinite(values).all():
-            raise ConfigError(f"{name} of shape {values.shape}: must be finite numbers of shape {shape}.")
+            raise ConfigError(f"{name} has shape {values.shape}: give an array of finite numbers of shape {shape}.")
         return values
 
     def evaluate(self) -> Evaluation:

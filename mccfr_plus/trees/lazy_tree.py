@@ -280,7 +280,7 @@ class LazyTree(ExpandingTree):
         if len(found) > 1:
             raise GameError(
                 f"player {player} reaches the information state {info_state!r} after {len(found)} different sequences "
-                f"of own moves, which {self.game.get_type().short_name} does not tell apart: it is not a single infoset."
+                f"of own moves, and {self.game.get_type().short_name} does not tell them apart: it is not one infoset."
             )
         return int(found[0]) if len(found) else None
 
