@@ -235,7 +235,7 @@ class Solver(IterativeSolver):
         `info_state` is a ``state.information_state_string(player)``; by default, `player` is the player who has it.
 
         Raises:
-            PolicyError: If the game has no such information state, or if no traversal of a lazy tree has reached it yet.
+            PolicyError: If the game has no such information state, or if no traversal of a lazy tree has reached it.
             ConfigError: If the minimizer keeps no regrets (ftrl, omd), or if ``tree="rules"``, which has no texts.
         """
         tree, engine = self.tree, self._engine
