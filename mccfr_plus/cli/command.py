@@ -79,6 +79,9 @@ class Parser(argparse.ArgumentParser):
 
     def parse(self, arguments: list[str]) -> argparse.Namespace:
         """Returns the parsed arguments; flags and others may come in any order."""
+        for argument in arguments:
+            if argument.startswith("--") and argument.endswith("=--"):  # argparse would drop the value
+                self.error(f"argument {argument.removesuffix('=--')}: '--' is not a value")
         found, unknown = self.parse_known_intermixed_args(arguments)
         if not unknown:
             return found

@@ -25,7 +25,7 @@ SUMMARY = "Write a saved policy as CSV, JSON or Parquet, or a game in Gambit's f
 NOTES = """
 The formats csv, json and parquet write POLICY, with one row per information state and action and these columns:
   player              the player, counted from 0
-  information_state   the text, or a key in hexadecimal digits if the game was solved without a compiled tree
+  information_state   the text, or a key in hexadecimal digits if the game was solved with --tree=rules or lazy
   action              OpenSpiel's number of the action
   action_name         OpenSpiel's name of the action, or its number if the name depends on the state
   probability         the policy's probability of the action

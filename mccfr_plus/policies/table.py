@@ -310,6 +310,11 @@ def table_of_tree(tree: GameTree | PublicTree, strategy: np.ndarray, most: int |
 
     A public tree gives no reach, and its first `most` infosets.
     """
+    if isinstance(tree, PublicTree) and tree.adds_order:
+        raise PolicyError(
+            "information states do not contain the order of later cards, so rows of a table could not be told apart: "
+            "solve with tree='compiled', or use the policy as it is."
+        )
     reach, infosets = None, np.arange(tree.num_infosets)
     if isinstance(tree, GameTree):
         no_values, of_nodes, reach = np.empty((0, 0)), np.ones((tree.num_nodes, 1)), np.zeros(tree.num_infosets)

@@ -157,8 +157,9 @@ def _components_for(
 
 def _may_be_public(game: pyspiel.Game, config: SolverConfig) -> bool:
     """Whether a public tree serves the config, and the game has rules that may give one."""
-    is_plain = config.tree == "auto" and config.batch == config.threads == 1 and not config.symmetry
+    is_plain = config.tree == "auto" and config.batch == 1 and not config.symmetry
     serves = PUBLIC in config.estimator.provides and config.who_needs(HISTORIES, NODES) is None
+    serves = serves and (config.threads == 1 or config.is_team)
     return is_plain and serves and game.num_players() == 2 and compiled_rules(game) is not None
 
 
@@ -179,7 +180,7 @@ def _why_public(game: pyspiel.Game, config: SolverConfig, estimate: SizeEstimate
         return None
     is_faster = products <= leaves or (estimate and not estimate.fits(DEFAULT_MAX_NODES_OF_RULES, _MAX_BYTES))
     seconds = products * _SECONDS_PER_PRODUCT + found.slots * _SECONDS_PER_PUBLIC_SLOT
-    if not is_faster or num_bytes > _MAX_BYTES:
+    if not is_faster or num_bytes > min(_MAX_BYTES, _MAX_BYTES if config.memory is None else bytes_of(config.memory)):
         return None
     return (
         f"only hands are private: on the public tree a full iteration has about {products:,.0f} products, on a stored "
@@ -246,7 +247,7 @@ def tree_for(game: pyspiel.Game | str | GameTree, config: SolverConfig) -> Tree:
     given, game = game, load_game(game)
     kind, tree, _ = _kind_and_tree(game, config, config)
     if kind == "public":
-        return PublicTree(game)
+        return PublicTree(game).for_threads(config.threads)
     if tree is not None:
         tree.is_converted = is_converted(given, game)
         return tree

@@ -181,7 +181,7 @@ MESSAGES = {
     needs.DRAWS: (
         "estimator",
         "it does not sample, so all its gradients would be equal: use a sampling estimator. Several threads share one "
-        "gradient of full with thread_mode='deterministic'.",
+        "gradient of full, without traversal=True or pruning, in thread_mode='deterministic'.",
     ),
     needs.GRADIENTS: (
         "estimator",
@@ -283,7 +283,8 @@ class SolverConfig:
         is_shared = self.is_team and needs.RULES not in tree.provides and needs.DRAWS not in self.estimator.provides
         if is_shared and tree.num_players != 2:
             raise ConfigError(
-                f"threads={self.threads} with {tree.num_players} players: give tree='rules' or one thread."
+                f"threads={self.threads} with {self._label('estimator')} and {tree.num_players} players: use an "
+                "estimator that samples, or one thread."
             )
         if is_shared and (self.averaging.kernel is not None or self.averaging.method not in ("auto", "exact", "last")):
             label = self._label("averaging")

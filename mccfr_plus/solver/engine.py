@@ -19,6 +19,7 @@ from mccfr_plus.kernels.interrupts import deferred_signals
 from mccfr_plus.kernels.intrinsics import address_of
 from mccfr_plus.solver.config import SolverConfig, composed
 from mccfr_plus.solver.loop import IS_TOO_LONG, MOST_LISTED, NO_TEAM, Settings, State, loop, new_team
+from mccfr_plus.trees.arrays import NUM_SLOTS
 from mccfr_plus.trees.expansion import EXPANDING, FULL, INTERRUPTED, LIST_FULL, STATUS, TEAM, interrupt
 from mccfr_plus.trees.needs import DIFFERENCES, HISTORIES, INFOSETS, NO_VALUES, PUBLIC, RULES
 from mccfr_plus.trees.parts import in_parts
@@ -63,6 +64,7 @@ class Engine:
         self._arrays, self._expansion = tree.arrays_to_run_on(estimator.needs_leaves, folded)
         if has_parts := config.shares_parts(tree) and PUBLIC not in tree.provides:
             self._arrays = in_parts(self._arrays, config.threads)
+            self._expansion[NUM_SLOTS] = tree.num_slots  # a thread's slots are not in a row
         with_values = config.baseline is not None or NO_VALUES not in estimator.provides
         self.tables, row = minimizer.tables(tree), minimizer.row_of_ones
         self.strategy = tree.attach(

@@ -204,7 +204,9 @@ def test_a_flop_of_openspiel_keeps_the_order_of_later_cards():
     assert evaluate_strategy(tree, policy.strategy()).values[0] == pytest.approx(returns, abs=TOLERANCE)
     solver = Solver(FLOP, "full", "rm+", tree="public").run(100)
     assert mccfr_plus.exploitability(FLOP, solver.average_policy()) == solver.exploitability() < 0.05
-    with pytest.raises(mccfr_plus.PolicyError, match="the order of later cards, which information states do not tell"):
+    with pytest.raises(
+        mccfr_plus.PolicyError, match="the order of later cards, which information states do not contain"
+    ):
         solver.tree.on_stored(solver.average_strategy())
 
 

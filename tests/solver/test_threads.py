@@ -192,7 +192,13 @@ def test_batches_of_any_size_have_room_for_their_visits_or_say_so(tree):
 
 
 @pytest.mark.parametrize(
-    ("game", "minimizer"), [("leduc_poker", "rm+"), ("leduc_poker", "omd(optimistic=True)"), (GOOFSPIEL, "dcfr")]
+    ("game", "minimizer"),
+    [
+        ("leduc_poker", "rm+"),
+        ("leduc_poker", "rtcfr+(period=4)"),
+        ("leduc_poker", "omd(optimistic=True)"),
+        (GOOFSPIEL, "dcfr"),
+    ],
 )
 def test_threads_share_the_gradient_of_a_stored_tree(game, minimizer):
     options = {"alternating": minimizer != "dcfr"}

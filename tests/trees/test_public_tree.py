@@ -253,7 +253,8 @@ def test_options_that_do_not_go_together():
 
 
 @pytest.mark.parametrize("name", ["liars_dice(numdice=2,dice_sides=5)", "one_card_poker(deck_size=500)"])
-def test_it_is_chosen_where_it_is_faster_or_alone_fits(name):
+def test_it_is_chosen_where_it_is_faster_or_alone_fits(name, monkeypatch):
+    monkeypatch.undo()  # kernels run compiled: these games have many hands
     estimate = mccfr_plus.estimate_size(name, sample_size=20_000, seed=0)
     for given in ({"estimate": estimate}, {}):
         config, tree, reason = choice.choose(name, {}, **given)
@@ -263,6 +264,7 @@ def test_it_is_chosen_where_it_is_faster_or_alone_fits(name):
     assert choice.choose(name, {"estimator": "external"}, estimate=estimate)[0].tree != "public"
 
 
-def test_it_is_not_chosen_where_a_stored_tree_is_as_fast():
+def test_it_is_not_chosen_where_a_stored_tree_is_as_fast(monkeypatch):
+    monkeypatch.undo()
     assert [Solver(name, "full").tree.kind for name in ("leduc_poker", "liars_dice")] == ["compiled"] * 2
     assert Solver("one_card_poker(deck_size=500)", "full").tree.kind == "public"
