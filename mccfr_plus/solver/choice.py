@@ -102,6 +102,8 @@ def choose(
         return replace(config, tree=kind), tree, ""
     is_public: tuple[dict[str, Any], str] = {"estimator": "full"}, ""
     chosen, reason = is_public if kind == "public" else _components_for(kind, game, tree, estimate)
+    if kind == "compiled" and config.threads > 1 and game.num_players() != 2:
+        chosen, reason = {"estimator": "external"}, "only with two players do threads share full gradients"
     return SolverConfig.from_specs(**{**chosen, **given, "tree": kind}), tree, why + reason
 
 
