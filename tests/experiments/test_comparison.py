@@ -30,7 +30,7 @@ def filled(path, comparison=COMPARISON, lengths=(3, 3, 3)):
 @pytest.mark.parametrize(
     ("change", "error", "message"),
     [
-        ({"games": ()}, ConfigError, "no games given"),
+        ({"games": ()}, ConfigError, "there are no games"),
         ({"games": ("kuhn_poker", "kuhn_poker")}, ConfigError, "games: 'kuhn_poker' is given twice"),
         ({"games": ("kuhn_pokr",)}, GameError, "kuhn_pokr"),
         ({"num_evaluations": 0}, ConfigError, "at least one"),

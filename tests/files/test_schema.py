@@ -27,7 +27,7 @@ def test_schemas(schema, right, wrong):
     for value in right:
         check({"entry": value, "more": 1}, {"entry": schema}, "file", CheckpointError)
     for value in wrong:
-        with pytest.raises(CheckpointError, match=r"^file is damaged: its entry 'entry' cannot be .*\.$"):
+        with pytest.raises(CheckpointError, match=r"^file is damaged: its entry 'entry' must not be .*\.$"):
             check({"entry": value}, {"entry": schema}, "file", CheckpointError)
     for found in ({}, [], None, "entry"):
         with pytest.raises(CheckpointError, match="file is damaged: it lacks the entry 'entry'"):
@@ -47,7 +47,7 @@ def test_forged_headers_give_one_clear_error(tmp_path):
     header = raw_header_of(path)
     for entry, value in FORGED.items():
         with_header(path, {**header, entry: value})
-        with pytest.raises(CheckpointError, match=rf"run is damaged: its entry '{entry}' cannot be"):
+        with pytest.raises(CheckpointError, match=rf"run is damaged: its entry '{entry}' must not be"):
             Solver.from_checkpoint(path)
         with_header(path, {name: each for name, each in header.items() if name != entry})
         with pytest.raises(CheckpointError, match=rf"run is damaged: it lacks the entry '{entry}'"):
