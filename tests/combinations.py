@@ -69,6 +69,8 @@ def goes(levels: tuple[str, str, str, str]) -> bool:
         config = SolverConfig.from_specs(estimator, minimizer, averaging, **LOOPS[loop])
     except ConfigError:
         return False
+    if config.threads > 1 and estimator == "full":  # threads that share its gradient have tests of their own
+        return False
     return config.tree != "lazy" or config.who_needs(HISTORIES, INFOSETS) is None
 
 

@@ -396,7 +396,7 @@ def test_progress_is_not_overwritten_by_a_solver_that_is_behind(solver, path):
     solver.run(20, checkpoint=path)
     before = path.read_bytes()
     fresh = Solver(solver.tree, "external", "rm", seed=1)
-    with pytest.raises(CheckpointError, match="holds iteration 20, and the solver is at 0"):
+    with pytest.raises(CheckpointError, match="holds iteration 20, but the solver is at iteration 0"):
         fresh.run(30, checkpoint=path)
     assert fresh.iterations == 0
     assert path.read_bytes() == before
