@@ -118,7 +118,9 @@ def test_number_of_histories_is_that_of_the_tree():
         assert tree.num_nodes == bluff.num_histories(*dice, 2)
 
 
-@pytest.mark.parametrize(("dice", "message"), [((6, 5), "66 bids.*at most 62"), ((3, 2), "with 2 and 2 dice, is unknown")])
+@pytest.mark.parametrize(
+    ("dice", "message"), [((6, 5), "66 bids.*at most 62"), ((3, 2), "with 2 and 2 dice, is unknown")]
+)
 def test_bad_parameters(dice, message):
     with pytest.raises((ValueError, pyspiel.SpielError), match=message):
         pyspiel.load_game(f"bluff(dice1={dice[0]},dice2={dice[1]})")
