@@ -202,7 +202,7 @@ def test_tables_of_32_bits(minimizer):
     single, double = (Solver(public_tree("leduc_poker"), "full", minimizer, dtype=p) for p in ("float32", "float64"))
     assert {single.tables().dtype, single._engine.strategy.dtype, single._engine.average.dtype} == {np.dtype("f4")}
     assert single.run(20).nash_conv() == pytest.approx(double.run(20).nash_conv(), abs=1e-3)  # regrets may cancel
-    with pytest.raises(ConfigError, match="dtype='float32' on a compiled tree: give tree='public'"):
+    with pytest.raises(ConfigError, match="dtype='float32' needs a public tree: give tree='public'"):
         Solver("kuhn_poker", "full", dtype="float32")
 
 
