@@ -55,6 +55,11 @@ def pytest_xdist_make_scheduler(config, log):
     return ByFile(config, log)
 
 
+def pytest_collection_modifyitems(items):
+    """Puts the longest file first: processes get files in this order, and would wait for the last one."""
+    items.sort(key=lambda item: not item.nodeid.startswith("tests/trees/test_public_tree.py"))
+
+
 def pytest_addoption(parser):
     parser.addoption("--seconds", type=float, metavar="N", help="skip tests that would begin after N seconds")
 
@@ -98,14 +103,15 @@ def interpreted_evaluation(monkeypatch):
 
 @pytest.fixture
 def interpreted_public_trees(monkeypatch):
-    """Makes public trees by rules as plain Python, but for games with many hands: compiled, each game takes 8 s."""
+    """Makes public trees by rules as plain Python, except for games with many hands: to compile a game takes 8 s."""
     from interpreted import bind, interpreted, rows
 
     from mccfr_plus.trees.public import builder, histories
 
     def traversal_of(rules, compiled=builder._traversal_of):
-        if rules.returns.py_func.__module__.endswith(("liars_dice", "nl_holdem_buckets")):
-            return compiled(rules)
+        module = rules.returns.py_func.__module__
+        if not module.startswith("mccfr_plus.games") or module.endswith(("liars_dice", "nl_holdem_buckets")):
+            return compiled(rules)  # stored trees share one kernel
         return interpreted(bind(histories.traverse, rows.kernels_of(rules)))
 
     monkeypatch.setattr(builder, "_traversal_of", traversal_of)

@@ -118,7 +118,7 @@ def test_a_file_that_was_edited_after_the_import_does_not_hide_the_code(tmp_path
     (tmp_path / "own_edited.py").write_text("def rule(x):\n    return x + 1\n")
     import own_edited
 
-    (tmp_path / "own_edited.py").write_text("def rule(x):\n    return x + 2\n")
+    (tmp_path / "own_edited.py").write_text("def rule(x):\n    return x + 20\n")
     compile_module._texts.clear()
     old = digest_of(own_edited.rule)
     monkeypatch.delitem(sys.modules, "own_edited")
