@@ -333,6 +333,8 @@ def threads():
             solvers = [mccfr_plus.Solver(tree, "full", "rm+", threads=n).run(10) for n in (1, FLAGS.threads)]
             rounds = [[rate_together([solver]) for solver in solvers] for _ in range(FLAGS.rounds)]
             print(f"{game}: full, {FLAGS.threads} threads over one: {spread([b / a for a, b in rounds])}", flush=True)
+        if FLAGS.estimators == ["full"]:
+            continue
         print(f"{game}: nodes/s of {FLAGS.threads} threads over one, median (least-most)")
         print(f"{'estimator':<10}{'batch':>6}{'one, M nodes/s':>16}{'apart':>19}{'fast':>19}{'deterministic':>19}")
         for estimator in [name for name in FLAGS.estimators if name != "full"]:

@@ -23,8 +23,8 @@ from mccfr_plus.evaluation.strategy_page import (
 )
 from mccfr_plus.files.atomic_write import require_kind
 from mccfr_plus.games import compiled_rules
-from mccfr_plus.trees.game_tree import GameTree
 from mccfr_plus.trees.loading import load_game
+from mccfr_plus.trees.needs import HISTORIES
 from mccfr_plus.trees.public.public_tree import PublicTree, given_public_tree
 
 SUMMARY = "Show the probabilities, values and regrets of a saved policy in the browser."
@@ -66,7 +66,7 @@ def run(arguments: argparse.Namespace) -> None:
         command.open_in_browser(Path(out).resolve().as_uri())
 
 
-def _page(name: str, source: str, policy: Any, tree: GameTree | PublicTree | None) -> str:
+def _page(name: str, source: str, policy: Any, tree: Any) -> str:
     game, title = load_game(name), shortened(name)
     rows, tables, ranges, script, head = [["game", shortened(name, 200)], ["policy", source]], [], "", "", ""
     if tree is None:
@@ -76,11 +76,11 @@ def _page(name: str, source: str, policy: Any, tree: GameTree | PublicTree | Non
         found = evaluate_strategy(tree, strategy)
         rows.append(["values", ", ".join(f"{value:.6g}" for value in found.values.tolist())])
         rows.append(["exploitability", f"{found.exploitability:.6g}"])
-        if isinstance(tree, GameTree):
+        if HISTORIES in tree.provides:
             tables = [table_of_tree(source, tree, strategy)]
         if rules is not None and rules.deal is not None:
             public = given_public_tree(tree) or PublicTree(game)
-            if isinstance(tree, GameTree):
+            if HISTORIES in tree.provides:
                 public.stored = tree
             ranges, script, head = section_of_ranges(public, rules.deal, strategy_of(public, policy))
     about = f"<section class='about'>{html_table(['', ''], rows, numbers_from=2)}</section>"

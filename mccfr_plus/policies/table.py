@@ -21,8 +21,8 @@ from mccfr_plus.kernels.compile import announce_compilation, kernel
 from mccfr_plus.trees.abstraction import AbstractGame
 from mccfr_plus.trees.flattening import rows_of
 from mccfr_plus.trees.game_tree import GameTree
+from mccfr_plus.trees.needs import HISTORIES
 from mccfr_plus.trees.order import action_names, openspiel_order, representative_states
-from mccfr_plus.trees.public.public_tree import PublicTree
 
 _SHOWN = 10  # information states in a notebook
 _TOLERANCE = 1e-6  # of the sum of a distribution
@@ -305,18 +305,14 @@ def _without_turn(text: str) -> str:
     return text.partition("\n")[2] if text.startswith("Current player: ") else text
 
 
-def table_of_tree(tree: GameTree | PublicTree, strategy: np.ndarray, most: int | None = None) -> PolicyTable:
+def table_of_tree(tree: Any, strategy: np.ndarray, most: int | None = None) -> PolicyTable:
     """Returns the table of a strategy, ``[num_slots]``, or only its `most` infosets with the largest reach.
 
     A public tree gives no reach, and its first `most` infosets.
     """
-    if isinstance(tree, PublicTree) and tree.adds_order:
-        raise PolicyError(
-            "information states do not contain the order of later cards, so rows of a table could not be told apart: "
-            "solve with tree='compiled', or use the policy as it is."
-        )
+    tree.require_texts()
     reach, infosets = None, np.arange(tree.num_infosets)
-    if isinstance(tree, GameTree):
+    if HISTORIES in tree.provides:
         no_values, of_nodes, reach = np.empty((0, 0)), np.ones((tree.num_nodes, 1)), np.zeros(tree.num_infosets)
         with announce_compilation(_add_up, "the reach of information sets", 1):
             _add_up(tree.arrays, strategy, no_values, of_nodes, tree.infoset_of_slot, reach, np.empty(0), np.empty(0))

@@ -182,7 +182,8 @@ def _why_public(game: pyspiel.Game, config: SolverConfig, estimate: SizeEstimate
         return None
     is_faster = products <= leaves or (estimate and not estimate.fits(DEFAULT_MAX_NODES_OF_RULES, _MAX_BYTES))
     seconds = products * _SECONDS_PER_PRODUCT + found.slots * _SECONDS_PER_PUBLIC_SLOT
-    if not is_faster or num_bytes > min(_MAX_BYTES, _MAX_BYTES if config.memory is None else bytes_of(config.memory)):
+    room = _MAX_BYTES if config.memory is None else min(_MAX_BYTES, bytes_of(config.memory))
+    if not is_faster or num_bytes > room:
         return None
     return (
         f"only hands are private: on the public tree a full iteration has about {products:,.0f} products, on a stored "

@@ -77,6 +77,9 @@ class Tree:
             raise ConfigError(f"{what} needs the whole tree, which is not stored here: give tree='compiled'.")
         return self
 
+    def require_texts(self) -> None:
+        """Raises PolicyError if strategies may differ where texts of information states are equal."""
+
     def sizes(self) -> Sizes:
         """Returns how much of the arrays is in use."""
         return Sizes(self.num_nodes, self.num_infosets, self.num_slots)

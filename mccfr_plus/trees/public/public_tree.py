@@ -204,11 +204,14 @@ class PublicTree(Tree):
         infosets = self.arrays.infosets[order[np.searchsorted(own[order], others)]]
         return rows_of(infosets["first_slot"], infosets["num_actions"])
 
-    def on_stored(self, strategy: np.ndarray) -> np.ndarray:
-        """Returns a strategy by the slots of the stored tree. PolicyError if it has another for each order of cards."""
+    def require_texts(self) -> None:
         if self.adds_order:
             what = "may depend on the order of later cards, which information states do not contain"
             raise PolicyError(f"a policy of the public tree {what}: evaluate it there, or solve with tree='compiled'.")
+
+    def on_stored(self, strategy: np.ndarray) -> np.ndarray:
+        """Returns a strategy by the slots of the stored tree. PolicyError if it has another for each order of cards."""
+        self.require_texts()
         result = np.empty(self.num_slots)
         result[self.stored_slots] = strategy
         return result
