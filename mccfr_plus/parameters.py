@@ -72,7 +72,7 @@ def new_state(seed: Seed) -> np.ndarray:
 def new_states(seed: Seed, count: int) -> np.ndarray:
     """Returns fresh generator states, ``[count]`` uint64, the first of which does not depend on the count.
 
-    The seed is an integer >= 0 for a repeatable run, a numpy generator to draw the state from, or None for entropy of
+    The seed is an integer >= 0 for a repeatable run, a NumPy generator to draw the state from, or None for entropy of
     the operating system; anything else is a ConfigError.
     """
     if isinstance(seed, np.random.Generator):

@@ -65,9 +65,9 @@ def check_average(
         estimator: A built-in estimator or its short name.
         games: Games to check on. Default: three small games.
         unbiased: Whether the average must be unbiased. Default: True except for ``"optimistic"``.
-        seed: Seed of strategies and draws.
+        seed: Seed for strategies and draws.
 
-    ``figures["bias"]`` of the report is the largest difference of a probability.
+    ``figures["bias"]`` of the report is the largest difference in any probability.
 
     Raises:
         CheckError: If the average is biased, writes NaN, or adds nothing.

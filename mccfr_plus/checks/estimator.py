@@ -51,7 +51,7 @@ def check_estimator(
         games: Games to check on: outcomes are enumerated where they are few; the smallest and the largest game are
             sampled. Default: four tiny games, and Kuhn and Leduc poker for the z-tests.
         samples: Number of gradients to sample per player and game. Default: as many as take two seconds per game.
-        seed: Seed of strategies, sampling weights and draws.
+        seed: Seed for strategies, sampling weights and draws.
         exact: Whether to enumerate all random outcomes (in plain Python).
 
     Raises:

@@ -51,7 +51,7 @@ def check_game(game: pyspiel.Game | str, *, plays: int = 300, max_nodes: int = 1
         game: The game or its game string; choose small parameters.
         plays: Number of random plays.
         max_nodes: The whole tree and all states are compared if the game has at most this number of histories.
-        seed: Seed of the plays.
+        seed: Seed for the plays.
 
     Raises:
         CheckError: At the first error. If rules and pyspiel differ, the message contains the history.

@@ -77,7 +77,7 @@ def evaluate_by_rules(
     Raises:
         ConfigError: If the game has no compiled rules or no symmetries, or the memory limit is too small to begin.
         PolicyError: If the policy is for another game, lacks infosets or distributions, or is not symmetric.
-        BudgetError: If the infosets do not fit into the memory.
+        BudgetError: If the infosets do not fit in memory.
 
     Examples:
         >>> import mccfr_plus

@@ -65,7 +65,7 @@ def _merged(table: KeyedTable, is_first: np.ndarray, weights: np.ndarray) -> Key
 
 
 class KeyedPolicy(JointTablePolicy):
-    """A joint policy at the information states that a solver has found, which is uniform elsewhere.
+    """A joint policy that is defined at the information states found by a solver and is uniform elsewhere.
 
     Args:
         game: The turn-based game.
@@ -128,7 +128,7 @@ class KeyedPolicy(JointTablePolicy):
         return cls(tree.game, table, tree.keys)
 
     def on_tree(self, tree: ExpandingTree, strategy: np.ndarray) -> np.ndarray:
-        """Returns `strategy` with this policy's probabilities where it has any; PolicyError if they do not fit."""
+        """Overwrites `strategy` with this policy's probabilities and returns it; PolicyError if they do not fit."""
         if str(self.game) != str(tree.game) or self.keys.kind != tree.keys.kind:
             given, needed = (f"{each.game} with {each.keys.kind!r} keys" for each in (self, tree))
             raise PolicyError(f"a policy for {given} does not fit {needed}: solve the game with the same options.")
@@ -143,12 +143,12 @@ class KeyedPolicy(JointTablePolicy):
         return result
 
     def find(self, info_state: str, player: int) -> dict[int, float] | None:
-        """Returns {action: probability} at an information state; None if the policy cannot find it by its text."""
+        """Returns {action: probability} at an information state, or None if its string is not found."""
         key = self.keys.find(info_state)
         return None if key is None else self._row(key, player)
 
     def at_view(self, view: Sequence[int], player: int) -> dict[int, float] | None:
-        """Returns {action: probability} for a player's view, as written by the rules' `look`; None if not found.
+        """Returns {action: probability} for a player's view, as the rules' `look` writes it; None if not found.
 
         The policy must come from ``tree="rules"``. Entries that are not part of an information state are ignored.
         """
@@ -191,7 +191,7 @@ class KeyedPolicy(JointTablePolicy):
         return PolicyTable(players, texts, actions, names, self.table.probabilities[:end], reach=None)
 
     def to_pyspiel(self) -> pyspiel.TabularPolicy:
-        """Raises PolicyError: a `KeyedPolicy` contains only hashes of information states."""
+        """Raises PolicyError, because a `KeyedPolicy` contains only hashes of information states."""
         raise PolicyError(
             "OpenSpiel's C++ policies are tables of texts, and this policy has hashes of information states, not the "
             "texts. Use the policy as it is (for a drop-in, Solver.average_policy(solver)), or its to_tabular(), which "

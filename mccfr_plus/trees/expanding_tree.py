@@ -176,7 +176,7 @@ class ExpandingTree(Tree):
 
     @property
     def found_actions(self) -> np.ndarray:
-        """OpenSpiel's action of each slot found, ``[num_slots]`` int64."""
+        """OpenSpiel's action for each slot found, ``[num_slots]`` int64."""
         return self.slot_action[: self.num_slots].astype(np.int64, copy=False)
 
     @property

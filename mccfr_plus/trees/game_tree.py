@@ -47,11 +47,11 @@ class Statistics:
         histories: Number of nodes, including the root, chance nodes and terminal nodes.
         sequences: Number of sequences, including the empty one.
         max_actions: Maximum number of actions at one infoset.
-        max_history_length: Longest history, in actions of players and chance.
-        max_moves: Longest history, in actions of players only.
+        max_history_length: Length of the longest history, in actions of players and chance.
+        max_moves: Length of the longest history, in actions of players only.
         m_values: M_i of Lanctot et al. 2009, section 4.
         tree_bytes: Bytes of nodes, chance and payoffs.
-        infoset_bytes: Bytes of the arrays of infosets and slots, without texts.
+        infoset_bytes: Bytes of the arrays of infosets and slots, excluding strings.
 
     Examples:
         >>> import mccfr_plus
@@ -88,10 +88,10 @@ class GameTree(Tree):
         arrays: The arrays that the kernels read; see `mccfr_plus.trees.arrays`.
         shape: Depth, stack size and perfect recall.
         info_states: The information state string of each infoset. The infosets of a player are contiguous.
-        slot_action: ``[num_slots]`` int64, OpenSpiel's action of each slot.
-        outcome_action: OpenSpiel's action of each row of ``arrays.chance``, int64.
+        slot_action: ``[num_slots]`` int64, OpenSpiel's action for each slot.
+        outcome_action: OpenSpiel's action for each row of ``arrays.chance``, int64.
         is_converted: Whether `game` is OpenSpiel's turn-based conversion of a game with simultaneous moves.
-        num_players: Number of players, without chance.
+        num_players: Number of players, excluding chance.
         num_nodes: Number of histories, including the root, chance nodes and terminal nodes.
         num_infosets: Number of information sets of all players together.
         num_slots: Number of (infoset, action) pairs of all players together.
@@ -290,7 +290,7 @@ def compile_game(
     progress: bool | None = None,
     rules: bool = True,
 ) -> GameTree:
-    """Returns the flat-array tree of a game, built in one traversal, by compiled rules if the game has any.
+    """Returns the flat-array tree of a game, built in one traversal, with compiled rules if the game has any.
 
     Games may have any number of players, any payoffs, explicit chance, and simultaneous moves; see `load_game`.
 
@@ -300,7 +300,7 @@ def compile_game(
             (`mccfr_plus.games`).
         max_bytes: Maximum memory in bytes, estimated during the traversal. Default: half of the free memory.
         progress: Whether to show a progress bar after a second. Default: only if standard error is a terminal.
-        rules: Whether to use compiled rules instead of pyspiel. The tree is the same.
+        rules: Whether to use compiled rules instead of pyspiel. The tree is the same in both cases.
 
     Raises:
         GameError: If the game is unknown or of a kind that cannot be compiled.

@@ -66,12 +66,12 @@ while not state.is_terminal():
 
 
 def load_game(game: pyspiel.Game | str | Tree) -> pyspiel.Game:
-    """Returns a game, or the game of a game string, as a turn-based game.
+    """Returns a given game, or the game named by a game string, as a turn-based game.
 
     Games with simultaneous moves are converted to turn-based games by OpenSpiel, and a log message says so.
 
     Args:
-        game: A `pyspiel.Game`, or a string such as ``"leduc_poker"`` or ``"kuhn_poker(players=3)"``; or a tree.
+        game: A `pyspiel.Game`, a string such as ``"leduc_poker"`` or ``"kuhn_poker(players=3)"``, or a tree.
 
     Raises:
         GameError: If the game is unknown (the message suggests similar names), its parameters are not accepted, or it

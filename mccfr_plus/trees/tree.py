@@ -39,7 +39,7 @@ class Tree:
     arrays: Any  # `TreeArrays`, or `PublicArrays` of a public tree
     shape: Shape
     bindings: Any  # what fills slots of estimators, minimizers and averages for this tree
-    slot_action: np.ndarray  # OpenSpiel's action of each slot
+    slot_action: np.ndarray  # OpenSpiel's action for each slot
     num_players: int  # chance not counted
     num_nodes: Any  # histories that are stored
     num_infosets: Any  # found so far, of all players together, like `num_slots`

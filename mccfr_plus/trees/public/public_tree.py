@@ -131,7 +131,7 @@ class PublicTree(Tree):
 
     @cached_property
     def slot_action(self) -> np.ndarray:  # type: ignore[override]
-        """OpenSpiel's action of each slot, ``[num_slots]`` int64."""
+        """OpenSpiel's action for each slot, ``[num_slots]`` int64."""
         infosets = self.arrays.infosets
         hands = np.diff(self._first_infoset, append=self.num_infosets)
         first = np.repeat(self._first_action, hands) - infosets["first_slot"]
