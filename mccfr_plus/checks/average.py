@@ -81,7 +81,7 @@ def check_average(
     """
     average, sampling = average_of(averaging, RegretMatching()), estimator_of(estimator)
     if not type(sampling).__module__.startswith("mccfr_plus."):
-        raise ConfigError(f"{sampling!r}: averages can only be checked with built-in estimators.")
+        raise ConfigError(f"{sampling!r}: averages can be checked only with built-in estimators.")
     new_state(seed)  # validates the seed
     must_be_unbiased = average.method != "optimistic" or average.kernel is not None if unbiased is None else unbiased
     texts = (SPANS,) if average.method == "sampled" else (SPANS, THREE)  # "sampled" is for two players

@@ -68,7 +68,7 @@ def check_estimator(
     estimate_with(config.estimator)  # raises without a kernel
     if GRADIENTS not in config.estimator.provides:
         raise ConfigError(
-            f"{config.estimator!r} estimates regrets up to a factor per infoset, but only gradients can be checked."
+            f"{config.estimator!r} estimates regrets up to a factor that depends on the infoset, but only estimators of gradients can be checked."
         )
     new_state(seed)  # validates the seed
     if samples is not None:

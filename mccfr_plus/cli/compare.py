@@ -79,7 +79,7 @@ def run(arguments: argparse.Namespace) -> None:
     if arguments.json:
         command.print_json({"out": arguments.out, "rows": rows, "failed": failed, "pictures": files})
     if failed:
-        raise RecordError(f"{len(failed)} runs failed, such as {failed[0]}")
+        raise RecordError(f"{len(failed)} runs failed, for example {failed[0]}")
 
 
 def _write_pictures(result: Result, path: Path, arguments: argparse.Namespace) -> list[str]:

@@ -48,7 +48,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--estimate", action="store_true", help="Estimate by playing games, even if the tree fits into memory.")
     meaning = f"Time limit of estimates (default: {_SECONDS:g}) and, if given, of an exact evaluation by rules."
     add("--seconds", type=command.positive, help=meaning)
-    add("--against", metavar="OTHER", help="Also play against this policy, a file or the word uniform.")
+    add("--against", metavar="OTHER", help="Also play against this policy, given as a file or as the word uniform.")
     add("--memory", type=command.memory_size, help="Memory limit, such as 4GB. Default: half of the free memory.")
     command.add_seed(parser, "Seed of the estimates.")
     command.add_json(parser)

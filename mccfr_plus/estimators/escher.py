@@ -143,7 +143,7 @@ class Escher(Estimator):
         super().__post_init__()
         if self.refresh is not None and self.values == "learned":
             raise ConfigError(
-                f"refresh={self.refresh!r} with values='learned': learned values are never recomputed, so omit it."
+                f"refresh={self.refresh!r} with values='learned': learned values are never recomputed, so omit refresh."
             )
 
     def parameters(self) -> np.ndarray:

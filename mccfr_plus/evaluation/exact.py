@@ -297,7 +297,7 @@ def _plans(tree: Any, rows: np.ndarray, columns: np.ndarray, values: np.ndarray)
         options={"primal_feasibility_tolerance": _TOLERANCE, "dual_feasibility_tolerance": _TOLERANCE},
     )
     if result.status != 0:
-        raise GameError(f"{tree.game}: HiGHS finds no equilibrium ({result.message}). Use mccfr_plus.Solver.")
+        raise GameError(f"{tree.game}: HiGHS found no equilibrium ({result.message}). Use mccfr_plus.Solver.")
     return np.concatenate([result.x[:split], -result.ineqlin.marginals])
 
 

@@ -39,7 +39,7 @@ def write_report(result: Result) -> Path:
 
     path, curves = result.path, result.curves
     if path is None:
-        raise ConfigError("a report needs records: pass a directory to `compare`, out=DIR.")
+        raise ConfigError("a report needs records: pass a directory to `compare` as out=DIR.")
     games = list(dict.fromkeys(curve.game for curve in curves))
     algorithms = list(dict.fromkeys(curve.algorithm for curve in curves))
     figures = [_figure(algorithms, game, [curve for curve in curves if curve.game == game]) for game in games]

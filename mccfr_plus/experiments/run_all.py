@@ -127,8 +127,8 @@ def _run_in_processes(runs: Runs, about: dict[str, Any], show: Show, processes: 
                     worker.kill()
             if isinstance(error, BrokenProcessPool):
                 raise RecordError(
-                    "a process of the comparison ended, perhaps for lack of memory: completed records are kept. Repeat "
-                    "the call with fewer processes. In a script, call `compare` under if __name__ == '__main__':"
+                    "a process of the comparison ended unexpectedly, perhaps for lack of memory: completed records are kept. Repeat "
+                    "the call with fewer processes. In a script, call `compare` under `if __name__ == '__main__':`."
                 ) from None
             raise
 

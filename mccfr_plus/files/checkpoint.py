@@ -89,7 +89,7 @@ def check_writable(path: str | os.PathLike) -> None:
         try:
             read_header(path)
         except CheckpointError as error:
-            raise CheckpointError(f"{error} It is not overwritten: delete it, or choose another name.") from None
+            raise CheckpointError(f"{error} It will not be overwritten: delete it, or choose another name.") from None
 
 
 def _descriptions(arrays: Mapping[str, np.ndarray]) -> dict[str, list]:
@@ -139,7 +139,7 @@ class CheckpointLock:
             holder = ""
         if holder and not holder.startswith("process "):  # locking would empty it
             raise CheckpointError(
-                f"{self._file} would be the lock file, but contains something else: choose another name."
+                f"{self._file} would be the lock file, but contains something else: choose another name for the checkpoint."
             )
         self._lock = FileLock(self._file, timeout=0.1, poll_interval=0.02, thread_local=False)
         try:
@@ -221,7 +221,7 @@ class CheckpointWriter:
             except CheckpointError as error:
                 if kind is None:
                     raise
-                logger.warning("the last checkpoint was not written: %s", error)
+                logger.warning("the final checkpoint was not written: %s", error)
 
     def _write(self) -> None:
         self._checkpoints.save(self._solver, self._lock)

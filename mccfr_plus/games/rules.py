@@ -162,11 +162,11 @@ class Layout:
 
     def __post_init__(self) -> None:
         if self.state_size < 1:
-            raise ValueError(f"state_size={self.state_size}: a state has at least one word, the player to move.")
+            raise ValueError(f"state_size={self.state_size}: a state needs at least one word, which holds the player to move.")
         names = ["player", *(each.name for each in self.fields)]  # observers keep these by name
         for name in names:
             if names.count(name) > 1:
-                raise ValueError(f"the name of the field {name!r} is taken: give each field a different name.")
+                raise ValueError(f"the field name {name!r} is taken: give each field a different name.")
 
     @property
     def view_size(self) -> int:

@@ -112,6 +112,6 @@ def _step(bot: pyspiel.Bot, player: int, state: pyspiel.State) -> int:
     if action not in legal:
         raise GameError(
             f"the bot of player {player}, a {type(bot).__name__}, chose action {action} at history {state.history()}, "
-            f"where {legal} are legal: is it a bot for this player?"
+            f"where {legal} are legal: check that it is a bot for this player."
         )
     return action

@@ -75,7 +75,7 @@ def require_no_other(path: str | os.PathLike, game: pyspiel.Game) -> None:
         held = str(archive["game"]) if is_policy else json.loads(bytes(archive["header.json"]))["game"]
     if held not in (None, file_name_of(str(game))):
         raise PolicyFileError(
-            f"{path} holds a policy for {held} and is not overwritten: delete it, or choose another name."
+            f"{path} holds a policy for {held} and will not be overwritten: delete it, or choose another name."
         )
 
 
@@ -117,7 +117,7 @@ def load_policy(path: str | os.PathLike, game: pyspiel.Game | str | GameTree | N
     is_public, given = str(fields["fingerprint"]).startswith(FINGERPRINT), given_public_tree(game)
     tree: Any = given or (PublicTree(game) if is_public else compile_game(game))
     if str(fields["fingerprint"]) != tree.fingerprint or strategy.shape != (tree.num_slots,):
-        raise PolicyFileError(f"{no_fit} {tree.game}, by information states or actions: evaluate it on its own game.")
+        raise PolicyFileError(f"{no_fit} {tree.game}, whose information states or actions differ: evaluate it on its own game.")
     if strategy.dtype != np.float64 or not is_strategy(strategy, tree.arrays.infosets["first_slot"]):
         raise PolicyFileError(damaged)
     return TreePolicy(tree, strategy)

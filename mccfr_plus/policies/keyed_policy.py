@@ -57,7 +57,7 @@ def _merged(table: KeyedTable, is_first: np.ndarray, weights: np.ndarray) -> Key
     rows = rows_of(first[group], counts)
     actions = table.actions[rows_of(table.first[:-1][is_first], counts[is_first])]
     if (counts != counts[is_first][group]).any() or (actions[rows] != table.actions).any():
-        raise PolicyError("an information state has two sets of legal actions: the game is inconsistent.")
+        raise PolicyError("an information state has two different sets of legal actions: the game is inconsistent.")
     weights = np.where(np.bincount(group, weights)[group] > 0.0, weights, 1.0)  # equal ones where nothing was added
     sums = np.bincount(rows, table.probabilities * np.repeat(weights, counts), first[-1])
     shares = sums / np.repeat(np.bincount(group, weights), counts[is_first])
@@ -131,7 +131,7 @@ class KeyedPolicy(JointTablePolicy):
         """Overwrites `strategy` with this policy's probabilities and returns it; PolicyError if they do not fit."""
         if str(self.game) != str(tree.game) or self.keys.kind != tree.keys.kind:
             given, needed = (f"{each.game} with {each.keys.kind!r} keys" for each in (self, tree))
-            raise PolicyError(f"a policy for {given} does not fit {needed}: solve the game with the same options.")
+            raise PolicyError(f"a policy for {given} does not fit {needed}: solve the game with the options of the policy.")
         result, infosets = strategy.copy(), tree.found_infosets
         pairs = ((self.table.players, self.table.keys), (infosets["player"], tree.found_keys))
         rows = (np.column_stack([players.astype(np.int64), keys]) for players, keys in pairs)

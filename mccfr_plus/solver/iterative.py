@@ -339,7 +339,7 @@ class IterativeSolver(abc.ABC):
                 self._tree_to_evaluate = compile_game(self.game, max_nodes=max_nodes)
             except BudgetError as error:
                 advice = "Instead, limit iterations or seconds, and see mccfr_plus.evaluation for bounds."
-                raise BudgetError(f"an exact exploitability needs the whole tree: {error} {advice}") from None
+                raise BudgetError(f"the exact exploitability needs the whole tree: {error} {advice}") from None
         return self._tree_to_evaluate
 
     def nash_conv(self) -> float:

@@ -63,7 +63,7 @@ def restore(solver: Any, path: str | os.PathLike) -> dict[str, Any]:
     header, engine, here = header_of_run(path, solver), solver._engine, package_version()
     sizes = Sizes(**header["sizes"])
     if reason := solver.tree.why_too_small(sizes):
-        raise CheckpointError(f"{path} does not fit: {reason}. Give more memory.")
+        raise CheckpointError(f"{path} does not fit into memory: {reason}. Raise the memory limit.")
     places = engine.places(sizes)
     checkpoint_file.check(path, places)
     engine.begin_loading()

@@ -137,7 +137,7 @@ def _unpickled(made_of: tuple, name: str) -> AbstractGame:
     """Returns the game from another process; GameError if the function is another one here."""
     game = AbstractGame(*made_of)
     if str(game) != name:
-        raise GameError(f"{name} has other buckets in this process ({game}): use the same function everywhere.")
+        raise GameError(f"{name} assigns different buckets in this process ({game}): use the same function everywhere.")
     return game
 
 
@@ -284,7 +284,7 @@ class _Abstraction:
                     known = met.setdefault((player, state.information_state_string()), here)
                     if known[0] != here[0] or not here[0].endswith(self.bucket(state, player)):
                         raise GameError(
-                            f"bucket or key returned two values for player {player} of {self.real} at histories "
+                            f"bucket or key returned different values for player {player} of {self.real} at histories "
                             f"{known[1]} and {here[1]}, which the player cannot tell apart: make it depend only on "
                             "what the player knows."
                         )
