@@ -84,9 +84,7 @@ class PolicyFileError(PolicyError):
 
 
 class CheckError(MccfrPlusError, AssertionError):
-    """Raised if a component breaks its contract.
-
-    The message names the check, the place, and the expected and actual values.
+    """Raised if a component breaks its contract; names the check, the place, and the expected and actual values.
 
     Examples:
         >>> import mccfr_plus
@@ -97,7 +95,7 @@ class CheckError(MccfrPlusError, AssertionError):
 
 
 class CheckpointError(MccfrPlusError, ValueError):
-    """Raised if a checkpoint cannot be written or read, is in use, or belongs to another game or components.
+    """Raised if a checkpoint cannot be written or read, is in use, or belongs to another game or other components.
 
     Examples:
         >>> import mccfr_plus

@@ -233,13 +233,11 @@ class PowerAverage(Component):
 
     Methods:
 
-    * ``"auto"``: exact for `full`, otherwise lazy; stochastic for games of imperfect recall.
-    * ``"exact"``: adds the whole strategy in every iteration, in time O(number of sequences); OpenSpiel calls this
-      FULL.
+    * ``"auto"``: exact for `full`; for other estimators, lazy with perfect recall and stochastic with imperfect recall.
+    * ``"exact"``: adds the whole strategy in every iteration, in O(sequences) time; OpenSpiel calls this FULL.
     * ``"per_history"``: as ``"exact"``, but for tied information sets (imperfect recall), each past of a set is
       weighted by its number of histories, as in OpenSpiel's CFR.
-    * ``"lazy"``: equal to ``"exact"`` up to rounding, in time O(number of touched infosets). The game must have perfect
-      recall.
+    * ``"lazy"``: equal to ``"exact"`` up to rounding, in O(touched infosets) time. The game must have perfect recall.
     * ``"stochastic"``: adds the strategy at visited infosets, weighted by 1 / probability. It is unbiased but has
       variance.
     * ``"sampled"``: as ``"stochastic"``, but counts the action drawn for the opponent, which gives the empirical

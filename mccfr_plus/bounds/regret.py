@@ -103,8 +103,7 @@ def regret_bound(
         iterations: T, at least 1, fixed before the run or by a rule that is independent of the draws.
         estimator: An `Estimator` or its short name.
         minimizer: A `Minimizer` or its short name.
-        averaging: The weights t^gamma of the iterations, or the short name of such an average. Default: the minimizer's
-            default.
+        averaging: The weights t^gamma of the iterations, or the average's short name. Default: the minimizer's default.
         p: Probability that the bound fails, in (0, 1); unused for exact gradients.
 
     Raises:

@@ -100,7 +100,7 @@ def _lines_without_rules(game: pyspiel.Game, plays: int, max_nodes: int, seed: i
     except GameError as error:
         raise _as_check_error(subject, error) from None
     yield CheckLine("tree", f"{tree.num_nodes:,} histories", "information states determine legal actions")
-    recall = "perfect" if tree.perfect_recall else "imperfect: CFR has no guarantee"
+    recall = "perfect" if tree.perfect_recall else "imperfect: CFR need not converge"
     yield CheckLine("recall", f"{tree.num_infosets:,} information states", recall)
 
 
@@ -142,7 +142,7 @@ def _lines(game: pyspiel.Game, rules_game: RulesGame, plays: int, max_nodes: int
     _compare_trees(game, tree)
     yield CheckLine("tree", f"{tree.num_nodes:,} histories, by rules and through pyspiel", "bitwise identical")
     says_perfect = rules_game.sizes.perfect_recall
-    what = "players have imperfect recall: one information state is reached by different own actions"
+    what = "players have imperfect recall: one information state is reached by different sequences of their own actions"
     look_at = "`look`: it must tell all that the player saw and did before"
     subject.require(tree.perfect_recall or not says_perfect, what, look_at)
     recall = "perfect" if says_perfect else "imperfect, as `layout` says"

@@ -46,7 +46,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add("policy", metavar="POLICY", help=command.POLICY_HELP)
     add("--estimate", action="store_true", help="Estimate by playing games, even if the tree fits into memory.")
-    meaning = f"Time limit of estimates (default: {_SECONDS:g}) and, if given, of an exact evaluation by rules."
+    meaning = f"Time limit for estimates (default: {_SECONDS:g}) and, if given, for an exact evaluation by rules."
     add("--seconds", type=command.positive, help=meaning)
     add("--against", metavar="OTHER", help="Also play against this policy, given as a file or as the word uniform.")
     add("--memory", type=command.memory_size, help="Memory limit, such as 4GB. Default: half of the free memory.")

@@ -33,7 +33,8 @@ _LOCALHOST = "127.0.0.1"
 _SECONDS = 5.0
 _QUIT = ("q", "quit", "exit")
 NOTES = """
-You see only what the player in your seat may see: the text of the information state and, in some games, the cards, dice and board. At the end of a game, all actions are shown. In the terminal, type
+You see only what the player in your seat may see: the text of the information state and, in some games, the cards, dice
+and board. At the end of a game, all actions are shown. In the terminal, type
   an action     by its number or its name
   ?             to see the policy's probabilities at your information state
   q             to end the session (Ctrl-D and Ctrl-C do the same)
@@ -50,8 +51,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     meaning = f"Time for solving the game if no POLICY is given. Default: {_SECONDS:g}."
     add("--seconds", type=command.positive, help=meaning)
     meaning = (
-        "Seconds per move for re-solving the current subgame with maxmargin. The policy's game may "
-        "then have fewer actions than GAME. Default: no search."
+        "Seconds per move for re-solving the current subgame with maxmargin. The policy's game may then have "
+        "fewer actions than GAME. Default: no search."
     )
     add("--search", metavar="SECONDS", type=command.positive, help=meaning)
     meaning = "Number of actions before search begins. By default, it begins after the first public chance outcome."

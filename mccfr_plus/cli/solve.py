@@ -34,8 +34,9 @@ from mccfr_plus.user_modules import imported_modules
 SUMMARY = "Compute an approximate equilibrium of a game."
 
 NOTES = """
-A tabular solver combines an estimator, which decides which histories a traversal visits; a minimizer, which computes the next strategy from the regrets; and an average. See docs/background. Write parameters in parentheses, for
-example --estimator="outcome(epsilon=0.3)".
+A tabular solver combines an estimator, which decides which histories a traversal visits; a minimizer, which computes
+the next strategy from the regrets; and an average. See docs/background. Write parameters in parentheses, for example
+--estimator="outcome(epsilon=0.3)".
 
 The run ends when it reaches the first of its limits; without a limit, it ends after ten seconds. If Ctrl-C or SIGTERM
 ends it early, the result so far is still printed and written. With --resume, the same command continues the run of the
@@ -95,7 +96,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--threads", type=command.whole(), help="Number of threads. Default: 1.")
     meaning = (
         "Sample on the Ray cluster at this address: ray, ray://HOST:PORT or HOST:PORT. With local, this process "
-        "samples, with the same results."
+        "does the sampling, with the same results."
     )
     add("--cluster", metavar="ADDRESS", help=meaning)
     meaning = f"Number of sampling processes on the cluster. Default: {_WORKERS}."

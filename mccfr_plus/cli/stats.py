@@ -20,15 +20,15 @@ NOTES = """
   histories          all nodes of the tree: decision nodes, chance nodes and terminal nodes
   information sets   sets of decision nodes that the player to move cannot distinguish
   sequences          a player's (information set, action) pairs and the empty sequence
-  M-value            the sum, over a player's action sequences, of the square root of the number of information sets with that sequence
+  M-value            the sum, over a player's action sequences, of the square root of the number of information sets
                      with that sequence; it bounds the regret of CFR (Lanctot et al. 2009, section 4)
   memory             memory of the tree, of the arrays over information sets and actions (without texts), and the
                      additional memory of external sampling with regret matching
 
 With --estimate, the game is not compiled, so it may have any size. The command then estimates the number of histories
-of each kind, the memory needed by a compiled tree and by a solver, and the number of histories that one iteration of each
-estimator visits under the uniform strategy. It also counts the information sets in a sample and recommends how to solve
-the game.
+of each kind, the memory needed by a compiled tree and by a solver, and the number of histories that one iteration of
+each estimator visits under the uniform strategy. It also counts the information sets in a sample and recommends how to
+solve the game.
 """
 
 

@@ -24,9 +24,8 @@ class ExternalSamplingSolver(DropInSolver):
     Args:
         game: A `pyspiel.Game` of any size.
         average_type: SIMPLE adds the policy at the infosets that a sampled traversal visits. FULL adds the whole policy
-            in every iteration, in time O(number of infosets), and has the least variance. FULL averages the policies
-            played in iterations 1 .. t, of which the first is uniform; OpenSpiel averages the policies obtained after
-            these iterations.
+            in every iteration, in O(infosets) time, and has the least variance. FULL averages the policies played in
+            iterations 1 .. t, of which the first is uniform; OpenSpiel averages those obtained after the iterations.
         seed: An integer for a repeatable run, a NumPy generator, or None for a random seed.
 
     Raises:

@@ -15,8 +15,7 @@ class OutcomeSamplingSolver(DropInSolver):
 
     It differs from OpenSpiel's solver in the average, which is updated at the opponents' infosets on the sampled
     history or, with more than two players, by an additional traversal. OpenSpiel updates the traversing player's
-    infosets, weighted by the ratio of reach probability to sampling probability, and omits infosets that the opponents
-    currently do not reach.
+    infosets, weighted by reach / sampling probability, and omits infosets that the opponents currently do not reach.
 
     Args:
         game: A `pyspiel.Game` of any size.

@@ -52,8 +52,7 @@ class Estimator(Component):
 
     1. Call `touch` at each of the player's infosets that the kernel enters, parents first, before adding to its slots.
     2. Write nothing else. All arguments may be read.
-    3. Make all random draws through `mccfr_plus.estimators.traversal`, so that `check_estimator` can enumerate all
-       outcomes.
+    3. Draw only through `mccfr_plus.estimators.traversal`, so that `check_estimator` can enumerate all outcomes.
     4. Expect several calls per gradient (``batch``); the solver averages their results.
 
     docs/tutorials/own-components.md has a complete example.
@@ -62,13 +61,12 @@ class Estimator(Component):
         short_name: The estimator's name in messages.
         kernel: The kernel, as a ``staticmethod``, or a property where it depends on the parameters.
         references: Keys of `mccfr_plus.citations`.
-        gives: The features that the estimator provides for all parameter values, in terms of `mccfr_plus.trees.needs`.
-            With `OPPONENTS_DRAWN`, the kernel calls `LIST_VISIT` at every opponent infoset that it visits.
+        gives: The features that the estimator provides for all parameter values, from `mccfr_plus.trees.needs`. With
+            `OPPONENTS_DRAWN`, the kernel calls `LIST_VISIT` at every opponent infoset that it visits.
         visits_all_chance: Whether all chance outcomes are visited.
         visits_all_own: Whether all of the player's own actions can be visited in one traversal.
         sample_per_infoset: Whether one action is drawn per opponent infoset and traversal rather than per node.
-        update_all_players: Whether one traversal estimates all players' gradients; if so, the kernel is called with
-            player 0.
+        update_all_players: Whether one traversal estimates all players' gradients; the kernel then gets player 0.
         needs_leaves: Whether the kernel reads the leaf tables of the tree.
         sampling_weights: Which array the kernel receives as ``sampling_weights``.
 
@@ -156,9 +154,8 @@ class TraversalSampling(Estimator):
 class ChanceSampling(TraversalSampling):
     """Chance sampling: samples each chance node and visits everything else (Lanctot et al. 2009, section 3).
 
-    Every chance node has its own draw (Gibson et al. 2012, section 2): in Leduc poker, the board is drawn separately
-    after each sequence of bets. In Lanctot et al., a block has one sequence of chance outcomes. Both variants are
-    unbiased.
+    Every chance node has its own draw (Gibson et al. 2012, section 2): Leduc poker's board is drawn for each sequence
+    of bets. In Lanctot et al., a block has one sequence of chance outcomes. Both variants are unbiased.
 
     Examples:
         >>> mccfr_plus.Solver("kuhn_poker", mccfr_plus.ChanceSampling(), seed=1).run(200).exploitability() < 0.4
@@ -282,8 +279,7 @@ class AverageStrategySampling(OpponentsSampled):
     Args:
         epsilon: Smallest probability of a visit, in (0, 1].
         tau: A number of at least 1. Actions whose average probability is at least 1 / tau are always visited.
-        beta: A number of at least 0. While the sums of the average strategy are below this number, most actions are
-            visited.
+        beta: A number of at least 0. While the sums of the average are below this number, most actions are visited.
         sample_per_infoset: See `ExternalSampling`.
 
     Examples:

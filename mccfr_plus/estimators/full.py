@@ -230,8 +230,8 @@ class Full(Estimator):
     because these do not change the regrets.
 
     Args:
-        traversal: Whether to traverse the tree, as in the papers. The result differs only by rounding from that of the
-            matrix.
+        traversal: Whether to traverse the tree, as in the papers. The result differs from the matrix's only by
+            rounding.
         pruning: Whether to traverse the tree but skip histories that the other players do not reach (Lanctot et al.
             2009, section 5). The result is bitwise identical to that of `traversal`; `nodes_touched` counts the
             histories visited.

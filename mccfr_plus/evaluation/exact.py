@@ -146,8 +146,7 @@ def expected_values(game: AnyGame, policy: JointPolicy) -> np.ndarray:
 
 
 def nash_conv(game: AnyGame, policy: JointPolicy) -> float:
-    """Returns the sum over players of the gain from a best response, which is 0 at a Nash equilibrium; see
-    `Evaluation`.
+    """Returns the sum over players of the gain from a best response, 0 at a Nash equilibrium; see `Evaluation`.
 
     Args:
         game: A game, a game string, or the tree of a compiled game.

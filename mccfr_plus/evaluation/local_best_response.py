@@ -269,17 +269,16 @@ def local_best_response(
 
     At each of the player's information states, all consistent histories are weighted by the probabilities of chance and
     of the opponents' strategies. The player takes the action after which `rollout` has the largest expected payoff.
-    Decisions depend only on information states and `seed`. Hence, even with sampled expectations, this is a strategy,
-    and its payoff is at most the best response's value. The payoff is estimated without bias from games with control
-    variates.
+    Decisions depend only on information states and `seed`, so even with sampled expectations, this is a strategy, and
+    its payoff is at most the best response's value. Games with control variates give an unbiased estimate of the
+    payoff.
 
     Args:
         game: A game with perfect recall; see `head_to_head` for the arguments not listed here and for errors.
         policy: The policy to respond to.
         player: The responding player, 0 .. num_players - 1.
         rollout: The player's policy after the decision; ``{}`` plays uniformly. Default: `policy`.
-        max_histories: Maximum number of histories of an exact belief; larger beliefs are replaced by samples of this
-            size.
+        max_histories: Maximum histories of an exact belief; larger beliefs are replaced by samples of this size.
         num_rollouts: Number of rollouts per action if an expectation is sampled.
         max_nodes: Maximum number of histories of an exact expectation, per decision.
 

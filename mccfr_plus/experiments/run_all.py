@@ -48,7 +48,7 @@ def run_all(
     local = next((run for run in runs.values() if _stays_here(run.game_object) or _stays_here(run.definition)), None)
     if local is not None and (cluster is not None or processes not in (None, 1)):
         raise ConfigError(
-            f"{local} cannot be sent to other processes: give a function defined in a module or a game string, or "
+            f"{local} cannot be sent to other processes: give a game string or a function defined in a module, or "
             "leave out processes and cluster."
         )
     for number, run in list(runs.items()):
@@ -127,8 +127,8 @@ def _run_in_processes(runs: Runs, about: dict[str, Any], show: Show, processes: 
                     worker.kill()
             if isinstance(error, BrokenProcessPool):
                 raise RecordError(
-                    "a process of the comparison ended unexpectedly, perhaps for lack of memory: completed records are kept. Repeat "
-                    "the call with fewer processes. In a script, call `compare` under `if __name__ == '__main__':`."
+                    "a process of the comparison ended unexpectedly, perhaps for lack of memory: completed records are "
+                    "kept. Use fewer processes. In a script, call `compare` under `if __name__ == '__main__':`."
                 ) from None
             raise
 

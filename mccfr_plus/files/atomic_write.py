@@ -65,7 +65,7 @@ def require_kind(path: str | os.PathLike, error_type: type[MccfrPlusError], begi
         with open(path, "rb") as file:
             if file.read(len(begins)) not in (begins, b""):
                 raise error_type(
-                    f"{path} is a different kind of file and will not be overwritten: delete it, or choose another name."
+                    f"{path} is another kind of file and will not be overwritten: delete it, or choose another name."
                 )
 
 

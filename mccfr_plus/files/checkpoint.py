@@ -61,7 +61,7 @@ def check(path: str | os.PathLike, arrays: Mapping[str, np.ndarray]) -> None:
                 there, needed = found.get(name, "missing"), expected.get(name, "none")
                 raise CheckpointError(
                     f"{path} does not fit this solver: its array {name!r} is {there} instead of {needed}. Use the "
-                    "components and the version of mccfr_plus that wrote the file."
+                    "components and the version of mccfr_plus with which the file was written."
                 )
         members = {_HEADER, *(f"{name}.npy" for name in expected)}
         if set(archive.namelist()) != members or archive.testzip() is not None:
@@ -89,7 +89,7 @@ def check_writable(path: str | os.PathLike) -> None:
         try:
             read_header(path)
         except CheckpointError as error:
-            raise CheckpointError(f"{error} It will not be overwritten: delete it, or choose another name.") from None
+            raise CheckpointError(f"{error} The file will not be overwritten: delete or rename it.") from None
 
 
 def _descriptions(arrays: Mapping[str, np.ndarray]) -> dict[str, list]:
@@ -110,8 +110,8 @@ def _opened(path: str | os.PathLike) -> Iterator[tuple[zipfile.ZipFile, dict[str
             header = json.loads(archive.read(_HEADER))
             if (header["format"], header["version"]) != (FORMAT, VERSION):
                 raise CheckpointError(
-                    f"{path} has version {header['version']} of {header['format']}; this mccfr_plus reads version "
-                    f"{VERSION} of {FORMAT}. Use the version that wrote the file."
+                    f"{path} has version {header['version']} of {header['format']}, but this mccfr_plus reads "
+                    f"version {VERSION} of {FORMAT}. Use the version of mccfr_plus that wrote the file."
                 )
             yield archive, header
     except CheckpointError:
@@ -139,7 +139,7 @@ class CheckpointLock:
             holder = ""
         if holder and not holder.startswith("process "):  # locking would empty it
             raise CheckpointError(
-                f"{self._file} would be the lock file, but contains something else: choose another name for the checkpoint."
+                f"{self._file} would be the lock file, but contains something else: choose another checkpoint name."
             )
         self._lock = FileLock(self._file, timeout=0.1, poll_interval=0.02, thread_local=False)
         try:

@@ -289,7 +289,7 @@ class HandBuckets:
             size += _num_boards(self._index, self._deal.suits, number) * len(self._deal.cards)
         if size > _MOST_BYTES:
             raise ConfigError(
-                f"{shortened(game)}: its tables would take {size:,} bytes, more than the {_MOST_BYTES:,} allowed. Use fewer cards."
+                f"{shortened(game)}: its tables would take {size:,} bytes, more than {_MOST_BYTES:,}: use fewer cards."
             )
         digest = hashlib.sha256(repr((_VERSION, _cards_of(self._deal), buckets, nested)).encode()).hexdigest()[:16]
         path = cache_folder().parent / "hand_buckets" / f"{digest}.npy"

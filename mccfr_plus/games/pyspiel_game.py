@@ -130,7 +130,7 @@ class RulesObserver:
 
     def __init__(self, game: RulesGame, kind: pyspiel.IIGObservationType, params: Mapping[str, Any] | None):
         if params:
-            raise ValueError(f"observers of {shortened(game)} take no parameters, but were given {shortened(dict(params))}.")
+            raise ValueError(f"observers of {shortened(game)} take no parameters: leave out {shortened(dict(params))}.")
         private = kind.private_info == pyspiel.PrivateInfoType.SINGLE_PLAYER
         hidden = NOW if kind.perfect_recall else RECALLED
         self._game = game

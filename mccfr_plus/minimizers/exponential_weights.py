@@ -285,8 +285,7 @@ class MagneticMirrorDescent(Dilated):
         eta: Step size in the first iteration, in 1 / payoff, above 0.
         alpha: Temperature in the first iteration, in units of payoff, at least 0; 0 gives mirror descent.
         decay: Exponent d in eta / t^d and alpha / t^d, in 0 .. 1.
-        weights: Weights of the entropy at each infoset, as for `FTRL`. OpenSpiel's `mmd_dilated` uses weight 1
-            everywhere.
+        weights: Weights of the entropy at each infoset, as for `FTRL`. OpenSpiel's `mmd_dilated` uses 1 everywhere.
 
     Examples:
         >>> solver = mccfr_plus.Solver("kuhn_poker", "full", mccfr_plus.MagneticMirrorDescent())

@@ -28,8 +28,7 @@ class Minimizer(Component):
 
     ``kernel(values, strategy, tables, first, last, iteration, parameters) -> float`` is a Numba function. It is called
     once for each touched infoset that has several actions, children before parents. `values` and `strategy` have shape
-    ``[num_slots]``, and `tables` has shape ``[num_tables, num_slots]``; the infoset's slots are first .. last - 1. Its
-    contract:
+    ``[num_slots]``, and `tables` ``[num_tables, num_slots]``; the infoset's slots are first .. last - 1. Its contract:
 
     1. ``values[first:last]`` are the counterfactual values of the actions, and ``strategy[first:last]`` is the strategy
        that was played. Update ``tables[:, first:last]`` and write the next strategy to ``strategy[first:last]``.
@@ -47,11 +46,11 @@ class Minimizer(Component):
             `tables`, `scratch` and `parameters`.
         num_tables: Number of rows of the tables.
         references: Keys of `mccfr_plus.citations`.
-        provides: The minimizer's properties, in terms of `mccfr_plus.trees.needs`: `REGRETS` if row 0 of the tables
-            holds cumulative regrets, including negative ones, possibly without the latest discounts; `DIFFERENCES` if
-            it uses only differences between an infoset's values, so that `full` may omit payoffs that are equal for all
+        provides: The minimizer's properties, from `mccfr_plus.trees.needs`: `REGRETS` if row 0 of the tables holds
+            cumulative regrets, including negative ones, possibly without the latest discounts; `DIFFERENCES` if it uses
+            only differences between an infoset's values, so that `full` may omit payoffs that are equal for all
             actions.
-        needs: What the minimizer needs from the tree and other components, in the same terms.
+        needs: What the minimizer needs from the tree and other components, from the same module.
         default_average: Short name of the average in the minimizer's paper.
         row_of_ones: The row of the tables in which a new infoset has a 1 at its first slot. Default: all rows start at
             0.

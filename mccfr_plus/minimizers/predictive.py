@@ -57,8 +57,7 @@ class AsymmetricPredictive(Minimizer):
     """Asymmetric predictive regret matching+, the rule of APCFR+ (Meng et al. 2026, equations 4 and 10).
 
     Let r be the regrets of this iteration and R the cumulative regrets. Then R = [R + r]+, and the next strategy is
-    proportional to [R + r / (1 + alpha)]+. The value of alpha grows with the past prediction errors of this information
-    set:
+    proportional to [R + r / (1 + alpha)]+. Here, alpha grows with the past prediction errors of the information set:
 
         alpha = min(largest, sqrt(sum of |r_t - r_{t-1}|^2 / sum of |R_t - R_{t-1}|^2)),      r_0 = 0,  R_0 = 0.
 

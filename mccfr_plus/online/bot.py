@@ -171,9 +171,9 @@ class OnlineOutcomeSampling(pyspiel.Bot):
             infoset = self._infosets[key] = Infoset(actions, parent, index)
         elif infoset.parent is not parent or infoset.parent_index != index or infoset.actions != actions:
             raise GameError(
-                f"information state {key!r} of player {self._player} was reached after different actions of that player, or with "
-                f"legal actions other than {infoset.actions}. Either step() was called twice for one move, restart() "
-                "was not called after an interrupted game, or the game has imperfect recall."
+                f"information state {key!r} of player {self._player} was reached after different actions of it, "
+                f"or with legal actions other than {infoset.actions}. Either step() was called twice for one move, "
+                "restart() was not called after an interrupted game, or the game has imperfect recall."
             )
         return infoset
 

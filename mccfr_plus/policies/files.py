@@ -117,7 +117,7 @@ def load_policy(path: str | os.PathLike, game: pyspiel.Game | str | GameTree | N
     is_public, given = str(fields["fingerprint"]).startswith(FINGERPRINT), given_public_tree(game)
     tree: Any = given or (PublicTree(game) if is_public else compile_game(game))
     if str(fields["fingerprint"]) != tree.fingerprint or strategy.shape != (tree.num_slots,):
-        raise PolicyFileError(f"{no_fit} {tree.game}, whose information states or actions differ: evaluate it on its own game.")
+        raise PolicyFileError(f"{no_fit} {tree.game} (information states or actions differ): use it on its own game.")
     if strategy.dtype != np.float64 or not is_strategy(strategy, tree.arrays.infosets["first_slot"]):
         raise PolicyFileError(damaged)
     return TreePolicy(tree, strategy)

@@ -121,17 +121,17 @@ class KeyedPolicy(JointTablePolicy):
         if not is_first.all():
             table = _merged(table, is_first, np.ones(len(order)) if masses is None else masses()[order])
             logger.warning(
-                "%s has imperfect recall: where several pasts of a player lead to one information state, the policy "
-                "plays the mean over these pasts, without a guarantee.",
+                "%s has imperfect recall: where several sequences of actions lead a player to one information state, "
+                "the policy plays the mean over these sequences, which need not approach an equilibrium.",
                 tree.game.get_type().short_name,
             )
         return cls(tree.game, table, tree.keys)
 
     def on_tree(self, tree: ExpandingTree, strategy: np.ndarray) -> np.ndarray:
-        """Overwrites `strategy` with this policy's probabilities and returns it; PolicyError if they do not fit."""
+        """Returns a copy of `strategy` with this policy's probabilities where it has any; PolicyError if none fit."""
         if str(self.game) != str(tree.game) or self.keys.kind != tree.keys.kind:
             given, needed = (f"{each.game} with {each.keys.kind!r} keys" for each in (self, tree))
-            raise PolicyError(f"a policy for {given} does not fit {needed}: solve the game with the options of the policy.")
+            raise PolicyError(f"a policy for {given} does not fit {needed}: solve the game with the policy's options.")
         result, infosets = strategy.copy(), tree.found_infosets
         pairs = ((self.table.players, self.table.keys), (infosets["player"], tree.found_keys))
         rows = (np.column_stack([players.astype(np.int64), keys]) for players, keys in pairs)
@@ -153,7 +153,7 @@ class KeyedPolicy(JointTablePolicy):
         The policy must come from ``tree="rules"``. Entries that are not part of an information state are ignored.
         """
         if not isinstance(self.keys, RulesKeys):
-            raise PolicyError(f"{self.keys.kind!r} keys cannot be looked up by views: solve with tree='rules'.")
+            raise PolicyError(f"{self.keys.kind!r} keys have no views of compiled rules: solve with tree='rules'.")
         return self.keys.row_of([self._row(key, player) for key in self.keys.of_view(np.array(view, np.int64))])
 
     def _row(self, key: tuple[int, int], player: int) -> dict[int, float] | None:
@@ -193,9 +193,9 @@ class KeyedPolicy(JointTablePolicy):
     def to_pyspiel(self) -> pyspiel.TabularPolicy:
         """Raises PolicyError, because a `KeyedPolicy` contains only hashes of information states."""
         raise PolicyError(
-            "OpenSpiel's C++ policies are tables of texts, and this policy has hashes of information states, not the "
-            "texts. Use the policy as it is (for a drop-in, Solver.average_policy(solver)), or its to_tabular(), which "
-            "visits all states, or solve with tree='compiled'."
+            "OpenSpiel's C++ policies are tables indexed by information state strings, of which this policy has only "
+            "hashes. Use the policy as it is (for a drop-in, Solver.average_policy(solver)), convert it with "
+            "to_tabular(), which visits all states, or solve with tree='compiled'."
         )
 
     def __reduce__(self) -> tuple:

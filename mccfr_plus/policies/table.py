@@ -114,8 +114,7 @@ class JointTablePolicy(TablePolicy):
     def to_table(self, most: int | None = None) -> PolicyTable:
         """Returns arrays with one row per information state and action, for at most `most` information states.
 
-        The columns are those of `to_dataframe`. If reach probabilities are known, the states reached most often come
-        first.
+        The columns are those of `to_dataframe`. If reach is known, the states reached most often come first.
         """
 
     def to_dataframe(self) -> Any:

@@ -289,7 +289,7 @@ class SolverConfig:
         if is_shared and (self.averaging.kernel is not None or self.averaging.method not in ("auto", "exact", "last")):
             label = self._label("averaging")
             raise ConfigError(
-                f"{label} does not work with threads={self.threads} working on one gradient: give method='exact' or threads=1."
+                f"{label} does not work if threads={self.threads} share one gradient: give method='exact' or threads=1."
             )
         return is_shared
 
@@ -348,7 +348,7 @@ class SolverConfig:
                     f"threads={self.threads} with {self._label('estimator')} on {tree.game}: with imperfect recall, "
                     "threads cannot share a traversal. Give threads=1, or an estimator that samples."
                 )
-            logger.info("%s has imperfect recall, so CFR has no convergence guarantee.", tree.game.get_type().short_name)
+            logger.info("%s has imperfect recall, so CFR need not converge.", tree.game.get_type().short_name)
             method = self.average_method(tree.num_players, False).mechanism
             if self.averaging.method in ("exact", "per_history") and method is Mechanism.EXACT:
                 raise ConfigError(

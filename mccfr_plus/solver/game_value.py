@@ -44,7 +44,7 @@ def game_value(game: pyspiel.Game | str | GameTree, precision: float = 1e-5) -> 
         precision: Half of the maximum distance between the bounds; at least 1e-12 of the payoff range.
 
     Raises:
-        ConfigError: If the rounding errors of the payoffs do not permit such a small precision.
+        ConfigError: If the precision is smaller than the rounding error of the payoffs.
         GameError: If the game is not a two-player zero-sum game.
 
     Examples:

@@ -47,15 +47,15 @@ class Solver(IterativeSolver):
         minimizer: A `Minimizer` or its short name: rm, rm+, linear, linear+, dcfr, dcfr_pruning, dcfr+, hs_dcfr, prm,
             prm+, pdcfr+, sapcfr+, apcfr+, smooth_prm+, rtcfr+, mmd, reg_cfr, hedge, ftrl, omd.
         averaging: A `PowerAverage` or its short name: uniform, linear, power, exact, lazy, stochastic, sampled,
-            optimistic, last. Default: the average of the minimizer's paper: linear for the minimizers rm+ and linear,
-            power(gamma=2) for dcfr and prm+, and uniform otherwise.
+            optimistic, last. Default: the average of the minimizer's paper, such as linear for rm+, power(gamma=2) for
+            dcfr and prm+, last for rtcfr+ and mmd, and uniform for rm.
         alternating: Whether each player is updated before the next player's gradient is estimated, as in OpenSpiel.
             Default: True, unless one traversal updates all players.
         batch: Number of traversals that are averaged into one gradient (Farina et al. 2020 use 100).
         baseline: Control variates that reduce the variance of sampled gradients: True, a `Baseline`, or None.
-        seed: An integer for a repeatable run (bitwise identical on the same machine), a NumPy generator, or None. On a
-            lazy tree, several threads number the information sets in a varying order, and arrays are equal only up to
-            this order.
+        seed: An integer for a repeatable run (bitwise identical on one machine), a NumPy generator, or None. On a lazy
+            tree, several threads number the information sets in varying order, and arrays are equal only up to this
+            order.
         threads: Number of threads that traverse the game.
         thread_mode: ``"deterministic"``: a gradient is the mean of ``threads * batch`` traversals, summed in thread
             order; results depend only on the seed and the number of threads. ``"fast"``: each thread runs its own
@@ -82,8 +82,8 @@ class Solver(IterativeSolver):
         history: Measurements of `run` with ``evaluate_every`` or ``target_exploitability``; checkpoints include them.
 
     Raises:
-        GameError: If the game cannot be compiled, or if a component does not support it (for example, because of
-            imperfect recall).
+        GameError: If the game cannot be compiled, or if a component does not support it (for example, imperfect
+            recall).
         ConfigError: If a component is unknown, if its parameters are out of range, or if components cannot be combined.
 
     Examples:
@@ -213,8 +213,7 @@ class Solver(IterativeSolver):
     def average_policy(self) -> TreePolicy | KeyedPolicy:
         """Returns a copy of the average policy, which converges to an equilibrium.
 
-        Without a compiled tree, the policy is a `KeyedPolicy` over the information states found and is uniform
-        elsewhere.
+        Without a compiled tree, it is a `KeyedPolicy`: uniform except at the information states found.
         """
         return self._policy(self.average_strategy(), self._engine.masses)
 
@@ -235,13 +234,13 @@ class Solver(IterativeSolver):
     def regrets(self, info_state: str, player: int | None = None) -> dict[int, float]:
         """Returns {action: cumulative regret} at an information state, as the minimizer stores the regrets.
 
-        `info_state` is the result of ``state.information_state_string(player)``; by default, `player` is the player to
-        whom this information state belongs.
+        `info_state` is a ``state.information_state_string(player)``; by default, `player` is the player to whom it
+        belongs.
 
         Raises:
             PolicyError: If the game has no such information state, or if no traversal of a lazy tree has reached it.
-            ConfigError: If the minimizer keeps no regrets (ftrl, omd), or if ``tree="rules"``, which keeps no
-                information state strings.
+            ConfigError: If the minimizer keeps no regrets (ftrl, omd), or if ``tree="rules"``, which keeps no such
+                strings.
         """
         tree, engine = self.tree, self._engine
         infoset = tree.infoset(info_state, player)

@@ -46,11 +46,11 @@ def abstract(
     Args:
         game: The real game; simultaneous moves are converted, as by `load_game`.
         bucket: A function ``bucket(state, player)`` that maps the real `pyspiel.State`, without changing it, to a
-            number, a string or a tuple of these (in general, any hashable value that its `repr` identifies). It must
-            depend only on the player's information. Alternatively, a Numba kernel ``bucket(parameters, table, view,
-            player)`` that maps the output `view` of `look` in the game's compiled rules to an integer from 0 to 2^62 -
-            1. The abstract game is then traversed by rules, at full speed. With perfect recall, a state keeps a hash of
-            each player's past.
+            number, a string or a tuple of these (or any hashable value that its `repr` identifies). It must depend only
+            on the player's information. Alternatively, a Numba kernel ``bucket(parameters, table, view, player)`` that
+            maps the output `view` of `look` in the game's compiled rules to an integer from 0 to 2^62 - 1. The abstract
+            game is then traversed by rules, at full speed. With perfect recall, a state keeps a hash of each player's
+            past.
         recall: ``"imperfect"`` or ``"perfect"``.
         key: A function like `bucket` whose result replaces the history of public actions.
 
@@ -137,7 +137,7 @@ def _unpickled(made_of: tuple, name: str) -> AbstractGame:
     """Returns the game from another process; GameError if the function is another one here."""
     game = AbstractGame(*made_of)
     if str(game) != name:
-        raise GameError(f"{name} assigns different buckets in this process ({game}): use the same function everywhere.")
+        raise GameError(f"{name} was created with other buckets than {game} here: use the same function everywhere.")
     return game
 
 

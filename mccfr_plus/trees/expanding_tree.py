@@ -72,7 +72,7 @@ class ExpandingTree(Tree):
         slots = self._entry_bytes // (_BYTES_PER_ENTRY_SLOT * self.threads)
         if self.plan.max_slots + self.num_players + slots > _LAST_INDEX:
             raise ConfigError(
-                f"memory={self.plan.limit / 1e6:,.0f}MB is too high a limit for a game with imperfect recall: give a lower one."
+                f"memory={self.plan.limit / 1e6:,.0f}MB is too high with imperfect recall: give a lower limit."
             )
         return slots, slots  # an entry has at least one
 

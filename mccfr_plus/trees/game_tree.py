@@ -160,7 +160,7 @@ class GameTree(Tree):
         return np.repeat(1.0 / counts, counts)
 
     def attach(self, ones: np.ndarray | None, *, check_depth: bool, single_trajectory: bool) -> np.ndarray:
-        """Returns `uniform_strategy`, since several solvers can share a compiled tree."""
+        """Returns `uniform_strategy`: a tree that several solvers can share stores no strategy of its own."""
         return self.uniform_strategy()
 
     def arrays_to_run_on(self, with_leaves: bool, folded: bool = False) -> tuple[TreeArrays, np.ndarray]:
@@ -277,7 +277,7 @@ class Budget:
         estimate = as_text(max(probe_size(self._game).histories.log10, math.log10(max(num_nodes, 1))))
         raise BudgetError(
             f"the tree of {self._game} has about {estimate} nodes (estimated from a sample); {reason}. Choose smaller "
-            "parameters of the game, or raise max_nodes or max_bytes: a node takes about 20 bytes, an information "
+            "parameters for the game, or raise max_nodes or max_bytes: a node takes about 20 bytes, and an information "
             "state 250 bytes plus its text. See mccfr_plus.estimate_size, or mccfr-plus stats GAME --estimate."
         )
 

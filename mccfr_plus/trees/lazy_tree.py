@@ -143,7 +143,7 @@ class LazyTree(ExpandingTree):
                         return
                     if max_depth is not None and state.move_number() > max_depth:
                         raise loading.WrongAnswerError(
-                            f"a history has more than {max_depth} moves, the limit according to max_game_length and "
+                            f"a history has more than {max_depth} moves, the limit implied by max_game_length and "
                             "max_chance_nodes_in_history"
                         )
                     if is_single:
@@ -280,7 +280,7 @@ class LazyTree(ExpandingTree):
         if len(found) > 1:
             raise GameError(
                 f"player {player} reaches the information state {info_state!r} after {len(found)} different sequences "
-                f"of own moves, and {self.game.get_type().short_name} does not tell them apart: it is not one infoset."
+                f"of its own moves, which {self.game.get_type().short_name} does not tell apart: it is not one infoset."
             )
         return int(found[0]) if len(found) else None
 

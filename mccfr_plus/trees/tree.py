@@ -68,7 +68,7 @@ class Tree:
         if not self.perfect_recall:
             raise GameError(
                 f"{self.game.get_type().short_name} has imperfect recall (a player reaches one information set by "
-                f"different own actions), but {what} needs perfect recall."
+                f"different sequences of its own actions), but {what} needs perfect recall."
             )
 
     def require_whole(self, what: str) -> Any:

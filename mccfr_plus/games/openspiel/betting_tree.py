@@ -162,9 +162,9 @@ def _choices(betting: Betting, node: Node) -> Iterator[tuple[int, int]]:
     if betting.abstraction == "fchpa" and least <= by_pot <= stack:
         half = highest + (after_call + 1) // 2
         if half < least:
-            raise ValueError("bettingAbstraction=fchpa: OpenSpiel lists a half-pot raise that it does not accept.")
+            raise ValueError("bettingAbstraction=fchpa lists a half-pot raise that OpenSpiel rejects: use fcpa.")
         if half == by_pot:
-            raise ValueError("bettingAbstraction=fchpa: OpenSpiel lists two raises to the same number of chips.")
+            raise ValueError("bettingAbstraction=fchpa lists two raises to the same number of chips: use fcpa.")
         yield HALF_POT, half
 
 

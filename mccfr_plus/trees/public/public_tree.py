@@ -207,7 +207,7 @@ class PublicTree(Tree):
     def require_texts(self) -> None:
         if self.adds_order:
             what = "may depend on the order of later cards, which information states do not contain"
-            raise PolicyError(f"a policy of the public tree {what}: evaluate it on that tree, or solve with tree='compiled'.")
+            raise PolicyError(f"a policy of the public tree {what}: evaluate it on that tree, or use tree='compiled'.")
 
     def on_stored(self, strategy: np.ndarray) -> np.ndarray:
         """Returns a strategy by the slots of the stored tree. PolicyError if it has another for each order of cards."""
