@@ -30,8 +30,8 @@ algorithms
   openspiel_python:cfr ...                OpenSpiel's Python solvers: cfr, cfr+, lcfr, dcfr, external, outcome
 
 To resume an interrupted comparison, repeat the command. OpenSpiel's solvers do not count histories, so the count shown
-is that of our corresponding solver after the same number of iterations. The columns low and high contain the 5 % and
-95 % quantiles over the seeds, or the minimum and the maximum if there are at most three seeds.
+is that of our corresponding solver after the same number of iterations. The columns low and high contain the 5% and
+95% quantiles over the seeds, or the minimum and the maximum if there are at most three seeds.
 """
 
 

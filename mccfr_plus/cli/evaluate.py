@@ -19,7 +19,7 @@ from mccfr_plus.trees.size_estimate import as_text
 
 SUMMARY = "Compute a saved policy's values, best-response values and exploitability, exactly or within bounds."
 
-_HEADING = ["", "kind", "value", "95 % from", "to", "samples"]
+_HEADING = ["", "kind", "value", "95% from", "to", "samples"]
 _SECONDS = 20.0  # of estimates
 _AGAINST_SHARE = 0.4  # of these seconds
 _MAX_SECONDS = 3600.0  # of an exact evaluation by rules

@@ -171,7 +171,7 @@ def _work(number: int, run: Run, about: dict[str, Any]) -> str:
 
 # --- on a cluster: each run is a task, which is submitted again if its worker is lost ---
 # A worker writes a run's files into a temporary folder and sends them when they change. This program writes them into
-# its own directory, from which a run continues. So machines need not share a directory.
+# its own directory, from which a run continues. Machines therefore need not share a directory.
 
 _Files = dict[str, bytes | None]  # changed files of a run, by name; None: the file was removed
 

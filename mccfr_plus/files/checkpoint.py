@@ -1,6 +1,6 @@
 """The file of a checkpoint, named arrays and a JSON header; its lock; and its writer, while a solver runs.
 
-It is an uncompressed zip archive like numpy's `.npz`, without pickle: ``header.json`` and one ``.npy`` per array, with
+It is an uncompressed zip archive like NumPy's `.npz`, without pickle: ``header.json`` and one ``.npy`` per array, with
 checksums. Arrays are read and written in pieces, without a copy in memory.
 """
 
@@ -116,7 +116,7 @@ def _opened(path: str | os.PathLike) -> Iterator[tuple[zipfile.ZipFile, dict[str
             yield archive, header
     except CheckpointError:
         raise
-    except Exception as error:  # a damaged archive may raise nearly anything, from zipfile, json and numpy
+    except Exception as error:  # a damaged archive may raise nearly anything, from zipfile, json and NumPy
         name = type(error).__name__
         raise CheckpointError(f"{path} is not a checkpoint of mccfr_plus, or is damaged ({name}).") from None
 

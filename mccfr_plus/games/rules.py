@@ -196,10 +196,10 @@ class Parameters(dict[str, Any]):
             raise ValueError(f"{given}: {message}.")
 
     def whole_number(self, name: str, least: int, most: int, why: str = "") -> int:
-        """Returns a whole number within inclusive bounds; `why` explains the bounds."""
+        """Returns an integer within inclusive bounds; `why` explains the bounds."""
         value = self[name]
         is_allowed = isinstance(value, int) and not isinstance(value, bool) and least <= value <= most
-        self.require(is_allowed, f"give a whole number from {least:,} to {most:,}{why and f' ({why})'}", name)
+        self.require(is_allowed, f"give an integer from {least:,} to {most:,}{why and f' ({why})'}", name)
         return value
 
     def one_of(self, name: str, choices: Mapping[str, _Value]) -> _Value:

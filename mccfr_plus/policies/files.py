@@ -134,7 +134,7 @@ def _read(path: str | os.PathLike) -> dict[str, np.ndarray]:
             is_checkpoint = "header.json" in archive
             wanted = _FIELDS.get(str(archive["format"]), set()) if "format" in archive else set()
             fields = {name: archive[name] for name in wanted}
-    except Exception as error:  # a damaged archive may raise nearly anything, from zipfile, zlib and numpy
+    except Exception as error:  # a damaged archive may raise nearly anything, from zipfile, zlib and NumPy
         raise PolicyFileError(f"{no_policy}, or is damaged ({type(error).__name__}). Write it again.") from None
     if is_checkpoint:
         raise PolicyFileError(f"{no_policy} but a checkpoint: use Solver.from_checkpoint(path).average_policy().")

@@ -289,7 +289,7 @@ class SolverConfig:
         if is_shared and (self.averaging.kernel is not None or self.averaging.method not in ("auto", "exact", "last")):
             label = self._label("averaging")
             raise ConfigError(
-                f"{label} does not work if threads={self.threads} share one gradient: give method='exact' or threads=1."
+                f"{label} does not work with threads={self.threads} on one gradient: give method='exact' or threads=1."
             )
         return is_shared
 

@@ -29,7 +29,7 @@ logger = logging.getLogger("mccfr_plus")
 
 CHUNK_SECONDS = 0.2  # a kernel runs about this long between progress reports, Ctrl-C and callbacks
 _SHOWN = 20  # evaluations in a notebook: the last ones
-_FIRST_EVALUATION = 0.05  # seconds; later ones come when a run is 10 % longer, so that they cost a bounded share
+_FIRST_EVALUATION = 0.05  # seconds; later ones come when a run is 10% longer, so that they cost a bounded share
 _EVALUATION_SHARE = 0.1
 
 

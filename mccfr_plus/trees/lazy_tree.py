@@ -78,7 +78,7 @@ class LazyTree(ExpandingTree):
         arrays = nodes, parents, infosets, self._info_keys, self.slot_action, self._strategy, words
         self.tables = expansion.Tables(*arrays)
         self._answers, self._outcome_action = np.zeros((threads, width), np.int64), np.zeros(num_outcomes, np.int64)
-        # Entries of memoryviews are read several times as fast as those of numpy arrays.
+        # Entries of memoryviews are read several times as fast as those of NumPy arrays.
         self._fields, self._parents = _view(nodes, "i"), _view(parents, "i")
         self._slot_actions, self._outcome_actions = _view(self.slot_action, "q"), _view(self._outcome_action, "q")
         self._payoff_of = functools.lru_cache(_MOST_PAYOFFS)(self._new_payoff)

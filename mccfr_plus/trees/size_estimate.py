@@ -1,7 +1,7 @@
 """The size of a game, estimated by beams of sampled histories: nothing is compiled.
 
 The next level of a beam consists of the children of all its histories; of n > `width`, `width` are drawn uniformly
-without replacement, and the weight of the level grows by the factor n / width. So weight x (sum of f over the sample)
+without replacement, and the weight of the level grows by the factor n / width. Weight x (sum of f over the sample)
 has the expectation "sum of f over the level", for any f. Sums of f = 1 count nodes; for what a traversal visits, f is
 the probability that it comes to the history. All numbers are logarithms: those of chess do not fit a float.
 
@@ -40,7 +40,7 @@ _PROBE_SIZE, _PROBE_SECONDS = 10_000, 3.0
 
 
 class Interval(NamedTuple):
-    """An estimate and the limits of its 95 % confidence interval, as logarithms to base 10.
+    """An estimate and the limits of its 95% confidence interval, as logarithms to base 10.
 
     Attributes:
         log10: Of the estimate; minus infinity for 0.

@@ -157,7 +157,7 @@ def test_searches(command, typed):
     assert shown["Pass"] != "0.500"  # that of the policy
     refused = command("play", "kuhn_poker", "uniform", "--search=1", "--search_start=99")
     assert (refused.code, refused.out) == (2, "")
-    assert "has no decision there" in refused.err.splitlines()[-1]
+    assert "has no decision after that many actions" in refused.err.splitlines()[-1]
 
 
 @pytest.mark.usefixtures("interpreted_public_trees")
