@@ -75,7 +75,7 @@ class Parser(argparse.ArgumentParser):
         self.formatter_class = argparse.RawDescriptionHelpFormatter
 
     def error(self, message: str) -> NoReturn:
-        raise UsageError(f"{message}. See {self.prog} --help.")
+        raise UsageError(f"{message}{'' if message.endswith('?') else '.'} See {self.prog} --help.")
 
     def parse(self, arguments: list[str]) -> argparse.Namespace:
         """Returns the parsed arguments; flags and others may come in any order."""
@@ -89,7 +89,7 @@ class Parser(argparse.ArgumentParser):
         if not word.startswith("-"):
             self.error(f"unexpected argument {word!r}")
         near = get_close_matches(word.strip("-"), re.findall(r"--([\w-]+)", self.format_usage()), n=1)
-        self.error(f"unknown flag {word}" + (f", did you mean --{near[0]}" if near else ""))
+        self.error(f"unknown flag {word}" + (f": did you mean --{near[0]}?" if near else ""))
 
 
 def main(argv: list[str] | None = None) -> int:

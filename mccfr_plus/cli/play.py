@@ -9,6 +9,7 @@ import secrets
 import socket
 import sys
 import threading
+from collections.abc import Sequence
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
@@ -16,7 +17,7 @@ import pyspiel
 
 from mccfr_plus.cli import command
 from mccfr_plus.cli.command import UsageError
-from mccfr_plus.cli.play_session import PlaySession
+from mccfr_plus.cli.play_session import PlaySession, Scene
 from mccfr_plus.errors import ConfigError
 from mccfr_plus.search.blueprint import AFTER_CHANCE
 from mccfr_plus.search.policy import SearchPolicy
@@ -108,14 +109,12 @@ def _play(session: PlaySession, games: int | None) -> None:
         while True:
             print(f"\n--- game {session.number}: you are player {session.seat} of {session.game.num_players()} ---")
             while session.payoff is None:
-                scene = session.scene
                 print()
-                _print_items(scene.items)
-                print(scene.text)
+                _print_scene(session.scene)
                 _ask(session)
             print()
-            _print_items([*session.scene.items, *session.hands()])
-            print(f"{session.scene.text}\n\nAll actions: {'; '.join(session.story)}")
+            _print_scene(session.scene, session.hands())
+            print(f"\nAll actions: {'; '.join(session.story)}")
             print(f"You get {session.payoff:+g}. Score: {session.total}.")
             if session.ended == games:
                 return
@@ -124,9 +123,11 @@ def _play(session: PlaySession, games: int | None) -> None:
         print(f"\nScore: {session.total}.")
 
 
-def _print_items(items: list[tuple[str, list[str]]]) -> None:
-    for label, shown in items:
+def _print_scene(scene: Scene, hands: Sequence[tuple[str, list[str]]] = ()) -> None:
+    for label, shown in (*scene.items, *hands):
         print(f"  {label}: {' '.join(shown)}")
+    if not scene.items:
+        print(scene.text)
 
 
 def _ask(session: PlaySession) -> None:

@@ -319,7 +319,7 @@ def compiled_if_it_fits(
     try:
         return compile_game(game, max_nodes=max_nodes, max_bytes=max_bytes, progress=progress)
     except BudgetError as error:
-        logger.info("the tree is not compiled: %s", str(error).split(" Choose smaller", 1)[0])
+        logger.info("the tree is not compiled: %s", str(error).split(" Choose", 1)[0])
         return None
 
 

@@ -12,7 +12,7 @@ from typing import ClassVar
 import numpy as np
 import pyspiel
 
-from mccfr_plus.errors import BudgetError, GameError
+from mccfr_plus.errors import BudgetError, GameError, shortened
 from mccfr_plus.games import PyspielGame, RulesGame, compiled_rules
 from mccfr_plus.games.rules import CHANCE, TERMINAL
 from mccfr_plus.kernels.slots import Bindings
@@ -276,9 +276,9 @@ class Budget:
     def _refuse(self, reason: str, num_nodes: int) -> None:
         estimate = as_text(max(probe_size(self._game).histories.log10, math.log10(max(num_nodes, 1))))
         raise BudgetError(
-            f"the tree of {self._game} has about {estimate} nodes (estimated from a sample); {reason}. Choose smaller "
-            "parameters for the game, or raise max_nodes or max_bytes: a node takes about 20 bytes, and an information "
-            "state 250 bytes plus its text. See mccfr_plus.estimate_size, or mccfr-plus stats GAME --estimate."
+            f"the tree of {shortened(self._game)} has about {estimate} nodes (estimated from a sample); {reason}. Choose "
+            "smaller parameters for the game, or raise max_nodes or max_bytes: a node takes about 20 bytes, and an "
+            "information state 250 bytes plus its text. See mccfr_plus.estimate_size, or mccfr-plus stats GAME --estimate."
         )
 
 
