@@ -276,9 +276,10 @@ class Budget:
     def _refuse(self, reason: str, num_nodes: int) -> None:
         estimate = as_text(max(probe_size(self._game).histories.log10, math.log10(max(num_nodes, 1))))
         raise BudgetError(
-            f"the tree of {shortened(self._game)} has about {estimate} nodes (estimated from a sample); {reason}. Choose "
-            "smaller parameters for the game, or raise max_nodes or max_bytes: a node takes about 20 bytes, and an "
-            "information state 250 bytes plus its text. See mccfr_plus.estimate_size, or mccfr-plus stats GAME --estimate."
+            f"the tree of {shortened(self._game)} has about {estimate} nodes (estimated from a sample); {reason}. "
+            "Choose smaller parameters for the game, or raise max_nodes or max_bytes: a node takes about 20 bytes, and "
+            "an information state 250 bytes plus its text. See mccfr_plus.estimate_size, or mccfr-plus stats GAME "
+            "--estimate."
         )
 
 
