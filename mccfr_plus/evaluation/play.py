@@ -324,7 +324,7 @@ def head_to_head(
         progress: Whether to show a progress bar.
 
     Raises:
-        GameError: If the game is unknown, or has no explicit chance or no information states.
+        GameError: If the game is unknown, has sampled chance outcomes, or has no information states.
         PolicyError: If a policy has no distribution over the legal actions at a state.
         ConfigError: If a number or the seed is out of range, or there is no limit at all.
 

@@ -125,7 +125,7 @@ def _component(what: str, spec: Any, kind: type[Component]) -> Component:
     table = _TABLES[what]
     allowed = ", ".join(table)
     if not isinstance(spec, str):
-        raise ConfigError(f"{what}={spec!r}: give one of {allowed}, or a {kind.__name__} object.")
+        raise ConfigError(f"{what}={spec!r}: give one of {allowed}, or an object of the class {kind.__name__}.")
     name, has_parameters = spec.partition("(")[0].strip(), "(" in spec
     if name not in table:
         raise ConfigError(f"{what}={spec!r} is not known.{did_you_mean(name, table)} Give one of {allowed}.")
