@@ -92,7 +92,7 @@ def regret_bound(
     *,
     p: float = 0.05,
 ) -> RegretBound | None:
-    """Returns the tightest known bound on a player's average regret, or None if no bound is known.
+    """Returns the tightest bound on a player's average regret that this package knows, or None if it knows none.
 
     The bound holds for simultaneous and alternating updates and any number of players, but not with baselines or fast
     threads. docs/background/bounds.md has formulas and sources; `bounds.why_no_bound` explains a missing bound.
@@ -103,7 +103,7 @@ def regret_bound(
         iterations: T, at least 1, fixed before the run or by a rule that is independent of the draws.
         estimator: An `Estimator` or its short name.
         minimizer: A `Minimizer` or its short name.
-        averaging: The weights t^gamma of the iterations, or the average's short name. Default: the minimizer's default.
+        averaging: The average, with weights t^gamma, or its short name. Default: the minimizer's default.
         p: Probability that the bound fails, in (0, 1); unused for exact gradients.
 
     Raises:

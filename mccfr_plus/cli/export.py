@@ -29,7 +29,7 @@ The formats csv, json and parquet write POLICY with one row per information stat
   action              OpenSpiel's number for the action
   action_name         OpenSpiel's name for the action, or its number if the name depends on the state
   probability         the policy's probability of the action
-  reach               probability of reaching the information state if all follow the policy; only with a compiled tree
+  reach               probability of reaching the information state if all players follow it; only with a compiled tree
 
 A JSON file is a list of objects. Parquet needs pandas and pyarrow: pip install 'mccfr_plus[export]'. The format efg
 writes the game with all its histories and takes no POLICY; payoffs and chance probabilities are written as fractions.

@@ -90,7 +90,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "which chooses by the size of the game."
     )
     add("--tree", choices=TREES, help=meaning)
-    meaning = "Merge information states that are equivalent under board symmetry."
+    meaning = (
+        "Merge information states that are equivalent under a symmetry of the game, such as a rotation of the board."
+    )
     add("--symmetry", action="store_true", default=None, help=meaning)
     add("--memory", type=command.memory_size, help="Memory limit, such as 4GB. Default: half of the free memory.")
     add("--threads", type=command.whole(), help="Number of threads. Default: 1.")

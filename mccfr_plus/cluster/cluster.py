@@ -144,7 +144,7 @@ class Cluster(contextlib.AbstractContextManager):
             for name, version in here.items():
                 if there[name] != version:
                     raise ClusterError(
-                        f"node {node} has {name} {there[name]}, but this program has {version}: results would differ. "
+                        f"node {node} has {name} {there[name]}, but this program has {version}: results might differ. "
                         "Install the same version on every machine."
                     )
 

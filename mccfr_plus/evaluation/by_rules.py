@@ -226,7 +226,7 @@ class RulesEvaluator:
             self._traverse("listing leaves", [thread._replace(leaves=leaves)], np.zeros(0), options)
             tree.set_payoff_matrix(matrix, self.num_histories)
             return
-        logger.warning("%s. Every iteration traverses all histories, which takes longer than with this matrix.", why)
+        logger.warning("%s. Every iteration traverses all histories, which takes longer than using this matrix.", why)
 
     def tabulate(self, policy: JointPolicy, strategy: np.ndarray, uniform_elsewhere: bool) -> None:
         """Numbers all infosets of a new tree, and writes a policy to its `strategy`, ``[slot_capacity]``."""

@@ -36,8 +36,8 @@ Kind: TypeAlias = Literal["exact", "lower bound", "upper bound", "estimate"]
 class Estimate(NamedTuple):
     """A number obtained by sampling, with a confidence interval for its mean.
 
-    The mean of a "lower bound" is at most the quantity of interest, so rely on `low`. The mean of an "upper bound" is
-    at least that quantity, so rely on `high`.
+    The expectation of a "lower bound" is at most the quantity of interest, so rely on `low`. The expectation of an
+    "upper bound" is at least that quantity, so rely on `high`.
 
     Attributes:
         value: The mean.

@@ -102,7 +102,7 @@ class Field:
         if self.size < 1 or self.count < 0:
             raise ValueError(f"{given}: size must be at least 1 and count at least 0.")
         if self.when not in (ALWAYS, RECALLED, NOW):
-            raise ValueError(f"{given}: when must be one of {ALWAYS!r}, {RECALLED!r}, {NOW!r}.")
+            raise ValueError(f"{given}: `when` must be one of {ALWAYS!r}, {RECALLED!r} and {NOW!r}.")
         if self.symbols is not None and len(self.symbols) != self.size:
             raise ValueError(f"{given}: give {self.size} symbols, one per value.")
 
@@ -162,7 +162,7 @@ class Layout:
 
     def __post_init__(self) -> None:
         if self.state_size < 1:
-            raise ValueError(f"state_size={self.state_size}: a state needs at least one word, for the player to move.")
+            raise ValueError(f"state_size={self.state_size}: a state needs a word for the player to move.")
         names = ["player", *(each.name for each in self.fields)]  # observers keep these by name
         for name in names:
             if names.count(name) > 1:

@@ -275,9 +275,10 @@ class OMD(Dilated):
 class MagneticMirrorDescent(Dilated):
     """Magnetic mirror descent with dilated entropy, applied to whole sequence-form strategies (Sokota et al. 2023).
 
-    The next plan maximizes eta <g, x> - eta alpha psi(x) - D(x, x_t), where psi is the dilated entropy. With constant
-    settings (``decay=0``), the last strategy approaches a quantal response equilibrium of temperature alpha; with
-    decreasing settings, it approaches a Nash equilibrium. By default, no average is formed.
+    The next sequence-form strategy x maximizes eta <g, x> - eta alpha psi(x) - D(x, x_t), where g is the gradient, psi
+    is the dilated entropy and D is its Bregman divergence. In two-player zero-sum games with constant settings
+    (``decay=0``), the last strategy approaches a quantal response equilibrium of temperature alpha; with decreasing
+    settings, it approaches a Nash equilibrium. By default, no average is formed.
 
     Needs exact gradients: estimator ``full``.
 

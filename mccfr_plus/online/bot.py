@@ -68,9 +68,9 @@ class OnlineOutcomeSampling(pyspiel.Bot):
 
     Args:
         player: The bot's player, in a game with perfect recall.
-        epsilon: Exploration at each node, in (0, 1]: at a node with n actions, the bot plays epsilon / n + (1 -
-            epsilon) strategy. With d moves by the bot and a payoff range D, exploration costs at most d D epsilon per
-            game; this cost does not vanish.
+        epsilon: Exploration at each node, in (0, 1]: at a node with n actions, each is played with probability epsilon
+            / n plus (1 - epsilon) times its probability in the bot's strategy. With d moves by the bot and a payoff
+            range D, exploration costs at most d D epsilon per game; this cost does not vanish.
         horizon: The number of games T, at least 1, given instead of `epsilon`. With probability T^(-1/3), the bot plays
             uniformly throughout a game; otherwise, it does not explore in that game. **Regret is O(T^(-1/3)) per
             game**, at any depth.

@@ -190,7 +190,7 @@ class IterativeSolver(abc.ABC):
 
     @abc.abstractmethod
     def average_policy(self) -> Any:
-        """Returns a copy of the average policy, which converges to an equilibrium."""
+        """Returns a copy of the average policy, which approximates an equilibrium."""
 
     @abc.abstractmethod
     def evaluate(self) -> Evaluation:

@@ -67,7 +67,10 @@ def rules_to_traverse(game: pyspiel.Game, symmetry: bool = False) -> RulesGame:
     if rules is None:
         raise ConfigError(f"tree='rules': {why_no_rules(game)} Use tree='compiled' or tree='lazy'.")
     if symmetry and is_keyed(rules):
-        raise ConfigError(f"symmetry=True needs perfect recall and a kernel `observe`, unlike in {game}: leave it out.")
+        raise ConfigError(
+            f"symmetry=True needs perfect recall and a kernel `observe`, but {game} lacks at least one of them: "
+            "leave symmetry out."
+        )
     if symmetry and len(rules.sizes.symmetries) < 2:
         raise ConfigError(f"symmetry=True: the rules of {game} define no symmetries, so leave symmetry out.")
     return rules
