@@ -18,7 +18,7 @@ import numpy as np
 
 from mccfr_plus.games.game import RulesGame
 from mccfr_plus.games.openspiel.liars_dice import MATCHES, MOST_BIDS, NEXT, ROLL, RULES, SECOND, bidding_layout
-from mccfr_plus.games.rules import MOVER, TERMINAL, Field, Layout, Parameters
+from mccfr_plus.games.rules import Field, Layout, Parameters
 from mccfr_plus.kernels.compile import kernel
 
 logger = logging.getLogger("mccfr_plus")
@@ -100,14 +100,6 @@ class BluffGame(RulesGame):
     def outcome_text(self, outcome: int) -> str:
         """Returns the number of a roll."""
         return f"roll {outcome}"
-
-    def state_text(self, state: np.ndarray) -> str:
-        """Returns rolls and bids, such as "rolls 1.6 | 3, bids 1-3 2-6"."""
-        roll, bids = self.sizes.fields
-        views = [self.look(state, player).tolist() for player in range(2)]
-        rolls = " | ".join(roll.text(player, views[player][:1]) for player in range(2))
-        called = " bluff" if state[MOVER] == TERMINAL else ""
-        return f"rolls {rolls}, bids {bids.text(0, views[0][1:]) or '-'}{called}"
 
 
 def _bid_text(bid: int, faces: int) -> str:
