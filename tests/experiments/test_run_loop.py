@@ -10,7 +10,8 @@ import pytest
 from mccfr_plus import Solver, compile_game, load_policy
 from mccfr_plus.errors import BudgetError
 from mccfr_plus.experiments import runs
-from mccfr_plus.experiments.runs import Limit, Run, evaluation_points, read_record, run_to_end
+from mccfr_plus.experiments.comparison import Limit, Run, comparison_of, evaluation_points
+from mccfr_plus.experiments.runs import read_record, run_to_end
 
 TREE = compile_game("kuhn_poker")
 NEURAL = "deep_cfr(traversals=30,hidden_layers=(8,),train_steps=3,batch_size=8)"
@@ -18,7 +19,8 @@ NEURAL = "deep_cfr(traversals=30,hidden_layers=(8,),train_steps=3,batch_size=8)"
 
 def run_in(folder, algorithm="external", seed=3, limit=None, count=12):
     limit = limit or Limit("nodes", 200_000.0)
-    return Run("kuhn_poker", algorithm, seed, limit, folder, True, points=evaluation_points(limit, count))
+    comparison = comparison_of("kuhn_poker", algorithm, [seed], limit)
+    return Run(comparison, "kuhn_poker", algorithm, seed, folder, evaluation_points(limit, count))
 
 
 def whole(run, tree=TREE, stop=lambda: False):
