@@ -61,7 +61,7 @@ class BluffGame(RulesGame):
         is_small = max(math.comb(count + faces - 1, count) for count in dice) <= _MOST_ROLLS
         parameters.require(is_small, f"more than {_MOST_ROLLS:,} rolls; give fewer dice", "dice1", "dice2", "faces")
         rolls = [list(itertools.combinations_with_replacement(range(faces), count)) for count in dice]
-        rounds = following(dice[0], dice[1], faces, starts) if match else None
+        rounds = following(dice[0], dice[1], faces, starts) if match else [(-1.0, ""), (1.0, "")]
         every_roll = [roll for each in rolls for roll in each]
         matches = [sum(die in (face, faces - 1) for die in roll) for roll in every_roll for face in range(faces)]
         most_rolls = max(map(len, rolls))
@@ -73,7 +73,7 @@ class BluffGame(RulesGame):
             return " ".join(_bid_text(bid, faces) for bid, made in enumerate(bits) if made)
 
         def table() -> np.ndarray:
-            payoffs = [-1.0, 1.0] if rounds is None else [factor * (_round_value(game) if game else 1.0) for factor, game in rounds]
+            payoffs = [factor * (_round_value(game) if game else 1.0) for factor, game in rounds]
             return np.array([*payoffs, *(_probability(roll, faces) for roll in every_roll)])
 
         return bidding_layout(

@@ -17,7 +17,7 @@ import numpy as np
 from mccfr_plus.games.common import equally_likely, list_bits
 from mccfr_plus.games.deal import Deal, board_of, card_text, cards_of_hands, masses, weights_of
 from mccfr_plus.games.game import OpenSpielRules
-from mccfr_plus.games.openspiel.betting_tree import ALL_FOLDED, SHOWDOWN, Betting, Node, numbers_of
+from mccfr_plus.games.openspiel.betting_tree import ALL_FOLDED, SHOWDOWN, Betting, Node, numbers_of, sequences_of
 from mccfr_plus.games.openspiel.hand_strength import RANKS, strength_of
 from mccfr_plus.games.rules import CHANCE, MOVER, TERMINAL, Field, Layout, Parameters, Rules
 from mccfr_plus.kernels.compile import inline_kernel, kernel
@@ -306,7 +306,7 @@ class UniversalPokerRules(OpenSpielRules):
         most = max(betting.blinds) + sum(map(operator.mul, betting.max_raises, betting.raise_sizes))
         second, richest = sorted(betting.stacks)[-2:]
         return layout_of(
-            betting.sequences,
+            sequences_of(betting),
             deck,
             suits,
             num_hole,
@@ -329,7 +329,7 @@ class UniversalPokerRules(OpenSpielRules):
         deck, boards = suits * given["numRanks"], numbers_of(given, "numBoardCards", given["numRounds"])
         weights, is_ordered = weights_of(given, "handReaches", deck, suits, board), not self.sizes.perfect_recall
         return Deal(
-            deck, suits, list(itertools.accumulate(boards)), board, weights, self._betting.sequences, is_ordered
+            deck, suits, list(itertools.accumulate(boards)), board, weights, sequences_of(self._betting), is_ordered
         )
 
     def view_after(self, history: Sequence[int], player: int) -> np.ndarray:
@@ -348,7 +348,7 @@ class UniversalPokerRules(OpenSpielRules):
     def view_text(self, player: int, view: Sequence[int], places: Any = None) -> str:
         """Returns the player's information state, such as "[Round 0][Player: 0][Pot: 200][Money: 1100 1100]..."."""
         (*cards, number), num_hole = view, self.given["numHoleCards"]
-        node, hole, board = self._betting.sequences[number], cards[:num_hole], cards[num_hole:]
+        node, hole, board = sequences_of(self._betting)[number], cards[:num_hole], cards[num_hole:]
         pot = node.highest * (len(node.spent) - len(node.folded))
         money = " ".join(str(stack - spent) for stack, spent in zip(self._betting.stacks, node.spent, strict=True))
         return (
