@@ -246,7 +246,6 @@ class Full(Estimator):
     references: ClassVar[tuple[str, ...]] = ("zinkevich2007regret",)
     gives: ClassVar[frozenset[str]] = frozenset({GRADIENTS, EXACT_GRADIENTS, NO_VALUES, FIXED_VALUES})
     needs: ClassVar[frozenset[str]] = frozenset({INFOSETS})
-    visits_all_chance: ClassVar[bool] = True
 
     @property
     def kernel(self) -> Callable:  # type: ignore[override]
@@ -294,4 +293,3 @@ class BestResponseOpponent(Estimator):
     gives: ClassVar[frozenset[str]] = frozenset({EXACT_GRADIENTS, NO_VALUES, FIXED_VALUES})
     needs: ClassVar[frozenset[str]] = frozenset({PERFECT_RECALL, HISTORIES, ZERO_SUM, ALTERNATION})
     needs_leaves: ClassVar[bool] = True
-    visits_all_chance: ClassVar[bool] = True
