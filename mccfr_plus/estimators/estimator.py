@@ -92,14 +92,8 @@ class Estimator(Component):
         """
         return None
 
-    @property
-    def kernel_if_tied(self) -> Callable | None:
-        """The kernel for games of imperfect recall: `kernel`, unless it needs all infosets in order."""
-        return self.kernel
-
-    @property
-    def kernel_by_rules(self) -> Callable | None:
-        """The kernel for games that are traversed by rules: `kernel`, unless another algorithm is needed."""
+    def kernel_for(self, *, by_rules: bool, tied: bool) -> Callable | None:
+        """Returns the kernel for games that are traversed by rules, or have imperfect recall."""
         return self.kernel
 
     def parameters(self) -> np.ndarray:

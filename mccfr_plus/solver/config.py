@@ -392,8 +392,7 @@ def estimate_with(
     `list_visit` lists visits of opponents' infosets; `tree_slots` fill slots of `trees.scratch`.
     """
     if baseline is None:
-        kernel = estimator.kernel_by_rules if FIRST_NODE in tree_slots else estimator.kernel
-        kernel = estimator.kernel_if_tied if TIED in tree_slots else kernel
+        kernel = estimator.kernel_for(by_rules=FIRST_NODE in tree_slots, tied=TIED in tree_slots)
         what = "no kernel: define one in its class; see mccfr_plus.Estimator"
     else:
         kernel = estimator.kernel_with_baseline(baseline.backup == "expected")
