@@ -142,14 +142,8 @@ def accumulate_visits(tree, strategy, average, scratch, player, weight):
 
 
 @inline_kernel
-def add_visits(strategy, average, scratch, weight):
+def add_visits(strategy, average, visits, num_visits, weight):
     """Adds strategies, or the actions drawn, at listed infosets. `average` is modified in place."""
-    add_listed(strategy, average, scratch.visits, scratch.counts[0]["num_visits"], weight)
-
-
-@inline_kernel
-def add_listed(strategy, average, visits, num_visits, weight):
-    """Does what `add_visits` does for a list of visits."""
     for visit in range(num_visits):
         entry = visits[at(visit)]
         first, count, scale = entry["first_slot"], entry["num_actions"], weight * entry["weight"]
@@ -164,7 +158,7 @@ def accumulate_own_traversal(tree, strategy, average, scratch, player, weight):
     """Makes the traversal, if the tree can expand, and adds up what it visits. See `AverageMethod`."""
     if not own_traversal(tree, strategy, scratch, player):
         return False
-    add_visits(strategy, average, scratch, weight)
+    add_visits(strategy, average, scratch.visits, scratch.counts[0]["num_visits"], weight)
     add_weight(tree, average, player, weight)
     return True
 
@@ -292,15 +286,9 @@ class PowerAverage(Component):
         """What the average provides to other components."""
         return frozenset() if self.method == "last" else frozenset({needs.AVERAGE})
 
-    @property
-    def last_gamma(self) -> float:
-        """The exponent after all iterations that `scheduled` lists."""
-        return float(self.gamma)
-
-    @property
-    def scheduled(self) -> np.ndarray:
-        """Weights of the first iterations, starting with iteration 1, if they are not t^gamma, ``[any]`` float64."""
-        return np.zeros(0)
+    def weights(self) -> tuple[float, np.ndarray]:
+        """Returns gamma, and the weights of iterations 0, 1, ... that are not t^gamma, ``[any]`` float64."""
+        return float(self.gamma), np.zeros(0)
 
 
 @dataclass(frozen=True)
@@ -337,17 +325,12 @@ class ScheduledAverage(PowerAverage):
         """Keys of `mccfr_plus.citations`."""
         return ("zhang2026faster",)
 
-    @property
-    def last_gamma(self) -> float:
-        return float(self.gamma - self.drop)
-
-    @property
-    def scheduled(self) -> np.ndarray:
-        # Up to a common factor: that of iteration n is n^last_gamma, and those before follow from the ratios.
-        numbers = np.arange(1.0, self.iterations)
+    def weights(self) -> tuple[float, np.ndarray]:
+        # Up to a common factor: that of iteration n is n^last, and those before follow from the ratios.
+        numbers, last = np.arange(1.0, self.iterations), float(self.gamma - self.drop)
         logs = (self.gamma - self.drop * numbers / self.iterations) * np.log1p(1.0 / numbers)
-        before = self.last_gamma * np.log(self.iterations) - np.cumsum(logs[::-1])[::-1]
-        return np.concatenate([[0.0], np.exp(before)])
+        before = last * np.log(self.iterations) - np.cumsum(logs[::-1])[::-1]
+        return last, np.concatenate([[0.0], np.exp(before)])
 
 
 def uniform(method: str = "auto") -> PowerAverage:

@@ -116,7 +116,7 @@ class Engine:
     def _settings(self, minimizer_parameters: np.ndarray) -> Settings:
         config, average, baseline = self.config, self.config.averaging, self.config.baseline
         parameters = np.append(config.estimator.parameters(), [] if baseline is None else baseline.rate)
-        weights = self.sampling_weights(), minimizer_parameters, average.last_gamma, average.scheduled
+        weights = self.sampling_weights(), minimizer_parameters, *average.weights()
         return Settings(parameters.astype(np.float64), *weights, int(config.batch))
 
     def sampling_weights(self) -> np.ndarray:
