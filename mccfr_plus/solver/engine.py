@@ -66,14 +66,10 @@ class Engine:
             self._arrays = in_parts(self._arrays, config.threads)
             self._expansion[NUM_SLOTS] = tree.num_slots  # a thread's slots are not in a row
         with_values = config.baseline is not None or NO_VALUES not in estimator.provides
-        self.tables, row = minimizer.tables(tree), minimizer.row_of_ones
-        self.strategy = tree.attach(
-            None if row is None else self.tables[row],
-            check_depth=with_values,
-            single_trajectory=not estimator.visits_all_own,
-        )
+        strategy = tree.attach(check_depth=with_values, single_trajectory=not estimator.visits_all_own)
         self.average = np.zeros(tree.slot_capacity + tree.num_players, config.dtype)
-        self.tables, self.strategy = (each.astype(config.dtype, copy=False) for each in (self.tables, self.strategy))
+        given = minimizer.tables(tree), strategy
+        self.tables, self.strategy = (each.astype(config.dtype, copy=False) for each in given)
         self.baselines = np.zeros((tree.num_players, tree.node_capacity) if with_values else (0, 0))
         if NO_VALUES not in estimator.provides:  # at first the values of uniform play
             for player, values in enumerate(self.baselines):

@@ -35,7 +35,7 @@ OUTCOME = np.dtype([("probability", np.float64), ("accept", np.float64), ("alias
 # Rows of the leaf tables that are summed side by side.
 BLOCK = 4
 
-NUM_EXPANSION = 33  # entries of `TreeArrays.expansion`
+NUM_EXPANSION = 32  # entries of `TreeArrays.expansion`
 NUM_SLOTS = NUM_EXPANSION - 1  # the entry of the slots found so far; the others are in `expansion`
 
 

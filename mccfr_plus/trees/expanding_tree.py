@@ -81,15 +81,13 @@ class ExpandingTree(Tree):
         """The memory for entries of all threads."""
         return 0 if self.perfect_recall else self.plan.tree_bytes // _SHARE_OF_ENTRIES
 
-    def attach(self, ones: np.ndarray | None, *, check_depth: bool, single_trajectory: bool) -> np.ndarray:
+    def attach(self, *, check_depth: bool, single_trajectory: bool) -> np.ndarray:
         """See `Tree`: from now on the tree can grow. One that belongs to another solver is a ConfigError."""
         if self._owned:
             raise ConfigError("this tree belongs to another solver: pass the game itself to each solver.")
         self._owned = True
         words, plan = self._expansion, self.plan
         self._keep({expansion.SELF: words, expansion.INFOSETS: self._infosets, expansion.STRATEGY: self._strategy})
-        if ones is not None:
-            self._keep({expansion.ONES: ones})
         words[expansion.MAX_NODES], words[expansion.NODE_COST] = plan.max_nodes, plan.node_cost
         words[expansion.MAX_INFOSETS], words[expansion.INFOSET_COST] = plan.max_infosets, plan.infoset_cost
         words[expansion.MAX_SLOTS], words[expansion.SLOT_COST] = plan.max_slots, plan.slot_cost

@@ -207,8 +207,8 @@ class ImplicitTree(ExpandingTree):
         }
         return {**super().bindings, **functions, **self.rule_slots}
 
-    def attach(self, ones: np.ndarray | None, *, check_depth: bool, single_trajectory: bool) -> np.ndarray:
-        strategy = super().attach(ones, check_depth=check_depth, single_trajectory=single_trajectory)
+    def attach(self, *, check_depth: bool, single_trajectory: bool) -> np.ndarray:
+        strategy = super().attach(check_depth=check_depth, single_trajectory=single_trajectory)
         counts = np.arange(1, self.rules_game.most_actions + 1)
         strategy[self.max_slots :] = np.repeat(1.0 / counts, counts)
         return strategy
