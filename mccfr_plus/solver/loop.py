@@ -272,6 +272,8 @@ def loop(tree, state, scratch, settings, team, iterations):
                     scale_gradient(tree, scratch, player, 1.0 / total)
                 weight_of_all = weight_once(counts, place + batch, weight)
                 is_whole = ACCUMULATE(tree, strategy, average, scratch, player, weight_of_all)
+                if MAY_END() and not is_whole and weight_of_all != 0.0:  # nothing was added
+                    counts["added"] -= 1
             if TEAM():
                 if is_leader:
                     team[0, IS_WHOLE] = is_whole
