@@ -217,7 +217,7 @@ def own_traversal(tree, strategy, scratch, player):
 _LARGEST_GAMMA = 30.0  # sums are numbers for 1e10 iterations
 _MOST_SCHEDULED = 10_000_000  # of which each has an entry in a table
 
-# What a user may choose: mechanisms by name, except for auto and stochastic, which leave them to `mechanism_for`.
+# What a user may choose: mechanisms by name, except for auto and stochastic, which leave them to `average_method`.
 METHODS = ("auto", "exact", "per_history", "lazy", "stochastic", "sampled", "optimistic", "last")
 
 
@@ -364,33 +364,6 @@ class Mechanism(Enum):
     USER_DEFINED = auto()
 
 
-def mechanism_for(
-    averaging: PowerAverage, estimator: Estimator, num_players: int, perfect_recall: bool, *, by_rules: bool = False
-) -> Mechanism:
-    """Returns the mechanism of an average with an estimator in a game.
-
-    With more than two players, visits at opponents also depend on third players' changing strategies, which is the bias
-    of OpenSpiel's SIMPLE. In a second traversal the other players act uniformly at random, so that it has none.
-    """
-    method, provided = averaging.method, estimator.provides
-    if averaging.kernel is not None:
-        return Mechanism.USER_DEFINED
-    if method == "auto" and perfect_recall and needs.DRAWS in provided:
-        method = "lazy"
-    if method in ("lazy", "optimistic", "last"):
-        return Mechanism[method.upper()]
-    if not perfect_recall and (needs.DRAWS not in provided or needs.OWN_BY_CHANCE in provided):
-        return Mechanism.HISTORIES if method == "per_history" else Mechanism.TOUCHED
-    if method in ("exact", "per_history") or needs.DRAWS not in provided:
-        # By rules, slots are not in order, and what does not sample touches all infosets.
-        return Mechanism.TOUCHED if by_rules else Mechanism.EXACT
-    if needs.OWN_BY_CHANCE in provided:
-        return Mechanism.TOUCHED
-    if needs.OPPONENTS_DRAWN in provided and (num_players == 2 or needs.ONE_PLAYER not in provided):
-        return Mechanism.DRAWN_ACTIONS if method == "sampled" else Mechanism.VISITS
-    return Mechanism.OWN_TRAVERSAL if estimator.visits_all_own else Mechanism.OWN_HISTORY
-
-
 class AverageMethod(NamedTuple):
     """A mechanism with its kernels.
 
@@ -412,13 +385,6 @@ class AverageMethod(NamedTuple):
         return self.mechanism is not Mechanism.LAST
 
 
-def method_of(mechanism: Mechanism, user_kernel: Callable | None = None) -> AverageMethod:
-    """Returns the kernels of a mechanism, with the kernel of a user-defined average."""
-    if mechanism is Mechanism.USER_DEFINED:
-        return AverageMethod(mechanism, bind(accumulate_user_defined, {USER_AVERAGE: user_kernel}, partial=True))
-    return AverageMethod(mechanism, *_KERNELS[mechanism])
-
-
 _KERNELS: dict[Mechanism, tuple[Callable, ...]] = {
     Mechanism.EXACT: (accumulate_exact,),
     Mechanism.LAZY: (accumulate_lazy,),
@@ -431,3 +397,37 @@ _KERNELS: dict[Mechanism, tuple[Callable, ...]] = {
     Mechanism.OWN_HISTORY: (bind(accumulate_own_traversal, {FOLLOWS_ALL_OWN: False}, partial=True),),
     Mechanism.LAST: (accumulate_visits,),
 }
+
+
+def average_method(
+    averaging: PowerAverage, estimator: Estimator, num_players: int, perfect_recall: bool, *, by_rules: bool
+) -> AverageMethod:
+    """Returns how an average is formed with an estimator in a game, which may be traversed by rules."""
+    if averaging.kernel is not None:
+        accumulate = bind(accumulate_user_defined, {USER_AVERAGE: averaging.kernel}, partial=True)
+        return AverageMethod(Mechanism.USER_DEFINED, accumulate)
+    mechanism = _mechanism(averaging.method, estimator, num_players, perfect_recall, by_rules)
+    return AverageMethod(mechanism, *_KERNELS[mechanism])
+
+
+def _mechanism(method: str, estimator: Estimator, num_players: int, perfect_recall: bool, by_rules: bool) -> Mechanism:
+    """Returns the mechanism of a built-in average.
+
+    With more than two players, visits at opponents also depend on third players' changing strategies, which is the bias
+    of OpenSpiel's SIMPLE. In a second traversal the other players act uniformly at random, so that it has none.
+    """
+    provided = estimator.provides
+    if method == "auto" and perfect_recall and needs.DRAWS in provided:
+        method = "lazy"
+    if method in ("lazy", "optimistic", "last"):
+        return Mechanism[method.upper()]
+    if not perfect_recall and (needs.DRAWS not in provided or needs.OWN_BY_CHANCE in provided):
+        return Mechanism.HISTORIES if method == "per_history" else Mechanism.TOUCHED
+    if method in ("exact", "per_history") or needs.DRAWS not in provided:
+        # By rules, slots are not in order, and what does not sample touches all infosets.
+        return Mechanism.TOUCHED if by_rules else Mechanism.EXACT
+    if needs.OWN_BY_CHANCE in provided:
+        return Mechanism.TOUCHED
+    if needs.OPPONENTS_DRAWN in provided and (num_players == 2 or needs.ONE_PLAYER not in provided):
+        return Mechanism.DRAWN_ACTIONS if method == "sampled" else Mechanism.VISITS
+    return Mechanism.OWN_TRAVERSAL if estimator.visits_all_own else Mechanism.OWN_HISTORY
