@@ -37,6 +37,7 @@ class ExpandingTree(Tree):
 
     def __init__(self, game: pyspiel.Game, plan: MemoryPlan, shape: Shape, **stored: np.ndarray):
         self.game, self.plan, self.shape, self.slot_capacity = game, plan, shape, plan.max_slots
+        self.max_slots = plan.max_slots  # (infoset, action) pairs that may be found
         self.perfect_recall = shape.perfect_recall
         self.num_players = num_players = game.num_players()
         slot_range = np.zeros(num_players + 1, np.int64)
@@ -150,11 +151,6 @@ class ExpandingTree(Tree):
     def count(self, entry: int) -> int:
         """Returns an entry of ``arrays.expansion``."""
         return int(self._expansion[entry])
-
-    @property
-    def max_slots(self) -> int:
-        """Largest number of (infoset, action) pairs that may be found."""
-        return self.plan.max_slots
 
     @property
     def num_nodes(self) -> int:

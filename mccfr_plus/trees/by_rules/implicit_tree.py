@@ -112,6 +112,7 @@ class ImplicitTree(ExpandingTree):
         shape = Shape(max_depth=max_depth, max_stack=num_rows, perfect_recall=sizes.perfect_recall)
         stored = {"infosets": np.zeros(plan.max_infosets, INFOSET), "expansion": np.zeros(rows.NUM_WORDS, np.int64)}
         super().__init__(game, plan, shape, **stored)
+        self.max_slots -= rules_game.most_actions * (rules_game.most_actions + 1) // 2  # of infosets without a number
         if self.max_slots < 1:
             few = f"memory={plan.limit / 1e6:,.0f}MB is too little for a game with {rules_game.most_actions:,} actions"
             raise ConfigError(f"{few} that is traversed by rules: raise the limit, or give tree='lazy'.")
@@ -297,11 +298,6 @@ class ImplicitTree(ExpandingTree):
 
     def __reduce__(self) -> tuple:
         return type(self), (self.game, self.rules_game, self.plan, self.threads, self.symmetries is not None)
-
-    @property
-    def max_slots(self) -> int:
-        """Largest number of (infoset, action) pairs that may be found; the rest is for infosets without a number."""
-        return self.plan.max_slots - self.rules_game.most_actions * (self.rules_game.most_actions + 1) // 2
 
     def _find(self, info_state: str, player: int) -> int | None:
         raise ConfigError("tree='rules' keeps no texts of information states: give tree='compiled' or tree='lazy'.")
