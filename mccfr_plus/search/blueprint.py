@@ -14,14 +14,7 @@ from mccfr_plus.games.rules import CHANCE
 from mccfr_plus.kernels.compile import kernel
 from mccfr_plus.kernels.slots import bind
 from mccfr_plus.parameters import check_whole
-from mccfr_plus.search.partial_game import (
-    Subgame,
-    children,
-    decisions,
-    outermost,
-    slots_before,
-    subgame_at,
-)
+from mccfr_plus.search.partial_game import Subgame, children, decisions, outermost, slots_before, subgame_at
 from mccfr_plus.trees.abstraction import is_abstraction
 from mccfr_plus.trees.public.arrays import ADD_END
 from mccfr_plus.trees.public.public_tree import PublicTree, given_public_tree
