@@ -229,7 +229,7 @@ def test_nothing_is_written_outside_of_arrays(monkeypatch, estimator, options):
 
 def a_tree(**plan):
     tree = LazyTree("kuhn_poker", PLENTY._replace(**plan))
-    tree.attach(None, check_depth=False, single_trajectory=False)
+    tree.attach(check_depth=False, single_trajectory=False)
     return tree
 
 

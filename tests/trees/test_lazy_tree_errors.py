@@ -1,5 +1,6 @@
 """What happens when a game, or its player, interrupts a traversal: the error says where, and the run can go on."""
 
+import itertools
 import math
 import os
 import signal
@@ -7,11 +8,14 @@ import threading
 import time
 
 import naive
+import numpy as np
 import pytest
 from lazy_games import Fault, FaultyGame
 from lazy_trees import differences, lazy_solver, pair
 
 from mccfr_plus import GameError, Solver
+from mccfr_plus.trees import lazy_tree
+from mccfr_plus.trees.info_states import digest_of_text
 
 METHODS = ["legal_actions", "information_state_string", "apply_action", "returns", "current_player"]
 
@@ -127,3 +131,19 @@ def test_ctrl_c_at_any_moment_changes_no_bit(threads, averaging):
     assert interrupted == 15
     solver.run(10)
     assert differences(expected.run(solver.iterations), solver) == []
+
+
+def test_an_average_that_is_interrupted_in_its_own_traversal_loses_nothing(monkeypatch):
+    def run(at):
+        count, solver = itertools.count(1), Solver("kuhn_poker(players=3)", averaging="stochastic", tree="lazy", seed=1)
+
+        def interrupting(text):
+            if next(count) == at:
+                solver._engine.interrupt()
+            return digest_of_text(text)
+
+        monkeypatch.setattr(lazy_tree, "digest_of_text", interrupting)
+        return solver.run(20).average_strategy()
+
+    expected = run(0)
+    assert all(np.array_equal(run(at), expected) for at in range(1, 40))
