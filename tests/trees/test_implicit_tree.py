@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pyspiel
 import pytest
+from interpreted import plain_solver
 from open_spiel.python.algorithms import exploitability as openspiel
 
 import mccfr_plus
@@ -21,7 +22,7 @@ COMBINATIONS = [
     ("external", "dcfr", "stochastic", {}),
     ("outcome", "rm", None, {}),
     ("outcome(update_all_players=True)", "rm", "stochastic", {}),
-    ("external", "rm", None, {"threads": 2, "batch": 4}),
+    ("external", "rm", "stochastic", {"threads": 2, "batch": 4}),
     *(
         pytest.param(*combination, marks=pytest.mark.slow)
         for combination in [
@@ -47,10 +48,8 @@ WAITING = [
 
 
 def two_solvers(game, estimator, minimizer, averaging, **options):
-    return [
-        Solver(game, estimator, minimizer, averaging, seed=3, tree=tree, **options).run(60)
-        for tree in ("compiled", "rules")
-    ]
+    make, given = {"compiled": plain_solver, "rules": Solver}, (game, estimator, minimizer, averaging)
+    return [make[tree](*given, seed=3, tree=tree, **options).run(60) for tree in make]
 
 
 def assert_same(stored, implicit):
@@ -97,32 +96,32 @@ def test_exact_values_are_those_of_a_stored_tree():
 @pytest.mark.usefixtures("interpreted_loops")
 @pytest.mark.parametrize("iterations", [1, 200])
 def test_exploitability_is_openspiels(iterations):
-    solver = Solver(LEDUC, "outcome", tree="rules", seed=1).run(iterations)
+    solver = Solver(KUHN, "outcome", tree="rules", seed=1).run(iterations)
     expected = openspiel.nash_conv(solver.tree.game, solver.average_policy())
     assert solver.nash_conv() == pytest.approx(expected, abs=1e-9)
 
 
 @pytest.mark.parametrize("threads", [1, 2])
 def test_every_history_is_visited_once(threads):
-    solver = Solver(LEDUC, "outcome", tree="rules", seed=1).run(1)
+    solver = Solver(KUHN, "outcome", tree="rules", seed=1).run(1)
     evaluator = RulesEvaluator(solver.tree, threads, progress=False)
     evaluator.evaluate(solver.average_strategy())
-    tree = mccfr_plus.compile_game(LEDUC)
+    tree = mccfr_plus.compile_game(KUHN)
     assert evaluator.num_histories == tree.num_nodes
     assert solver.tree.num_infosets == tree.num_infosets
     assert solver.tree.num_slots == tree.num_slots
 
 
 def test_what_two_players_do_not_reach_is_left_out():
-    solver = Solver(LEDUC, "full", "rm", tree="compiled").run(1)
+    solver = Solver(KUHN, "full", "rm", tree="compiled").run(1)
     policy = solver.average_policy()
-    implicit = Solver(LEDUC, "outcome", tree="rules", seed=1).run(1)
+    implicit = Solver(KUHN, "outcome", tree="rules", seed=1).run(1)
     RulesEvaluator(implicit.tree, 1, progress=False).evaluate(implicit.average_strategy())  # numbers all infosets
     greedy = np.zeros(implicit.tree.num_slots)
     greedy[implicit.tree.found_infosets["first_slot"]] = 1.0
     evaluator = RulesEvaluator(implicit.tree, 1, progress=False)
     found = evaluator.evaluate(greedy)
-    assert evaluator.num_histories < mccfr_plus.compile_game(LEDUC).num_nodes
+    assert evaluator.num_histories < mccfr_plus.compile_game(KUHN).num_nodes
     first = {
         text: [(action, float(index == 0)) for index, (action, _) in enumerate(row)]
         for text, row in policy.to_pyspiel().policy_table().items()

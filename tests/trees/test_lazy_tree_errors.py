@@ -8,10 +8,11 @@ import time
 
 import naive
 import pytest
+from interpreted import plain_solver
 from lazy_games import Fault, FaultyGame
 from lazy_trees import differences, lazy_solver, pair
 
-from mccfr_plus import GameError, Solver
+from mccfr_plus import GameError
 
 METHODS = ["legal_actions", "information_state_string", "apply_action", "returns", "current_player"]
 
@@ -38,7 +39,7 @@ def test_a_game_that_raises(method, estimator, options, averaging, threads):
     """The run ends where it was, the error says where that is, and going on changes no bit."""
     arguments = (estimator, "rm", averaging)
     options = {**options, "threads": threads, "seed": 3}
-    expected = Solver(whole(), *arguments, **options).run(60)
+    expected = plain_solver(whole(), *arguments, **options).run(60)
     solver = lazy_solver("python_faulty(length=4)", *arguments, **options)
     raised, causes = 0, []
     for countdown in (1, 2, 5, 40, 41, 300, 3, 1):
@@ -68,7 +69,7 @@ def test_histories_that_are_longer_than_the_game_says(monkeypatch):
     """Only traversals with baselines keep a frame per node of the history; others do not mind."""
     monkeypatch.setattr(FaultyGame, "moves_too_many", 12)
     assert lazy_solver("python_faulty", "outcome", seed=1).run(20).iterations == 20
-    solver = lazy_solver("python_faulty", "outcome", baseline=True, seed=1)
+    solver = lazy_solver("python_faulty", "external", baseline=True, seed=1)
     with pytest.raises(GameError, match="a history has more than 13 moves, the limit according to max_game_length"):
         solver.run(20)
 
