@@ -89,10 +89,10 @@ def test_boards_and_some_hands_of_52_cards():
         assert distance < np.sqrt(-np.log(1e-6 / 2) / 2 / count) + 0.01
 
 
-def test_the_game_of_buckets_by_rules_and_through_pyspiel(interpreted_loops):
+def test_the_game_of_buckets_by_rules_and_through_pyspiel():
     name = _POKER.format(2, 3, 3, "0 1").replace("300 300", "200 200")
     game = abstract(name, HandBuckets(name, 3))
-    policy = Solver(game, tree="rules", seed=1).run(300).average_policy()
+    policy = Solver(game, tree="rules", seed=1).run(20_000).average_policy()
     inside, real = mccfr_plus.evaluate(game, policy), mccfr_plus.evaluate(name, policy)
     np.testing.assert_allclose(real.values, inside.values, rtol=0, atol=1e-12)
     assert inside.nash_conv < real.nash_conv  # opponents see more there

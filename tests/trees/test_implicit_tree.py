@@ -16,12 +16,13 @@ from mccfr_plus.evaluation.strategies import strategy_of
 from mccfr_plus.trees.by_rules.implicit_tree import ImplicitTree
 
 LEDUC, KUHN, THREE = "leduc_poker", "kuhn_poker", "kuhn_poker(players=3)"
+interpreted = pytest.mark.usefixtures("interpreted_loops")
 
 # Chance is uniform in these games, so that both ways to draw an outcome use random numbers alike.
 COMBINATIONS = [
-    ("external", "dcfr", "stochastic", {}),
+    pytest.param("external", "dcfr", "stochastic", {}, marks=interpreted),
     ("outcome", "rm", None, {}),
-    ("outcome(update_all_players=True)", "rm", "stochastic", {}),
+    pytest.param("outcome(update_all_players=True)", "rm", "stochastic", {}, marks=interpreted),
     ("external", "rm", "stochastic", {"threads": 2, "batch": 4}),
     *(
         pytest.param(*combination, marks=pytest.mark.slow)
@@ -63,13 +64,13 @@ def test_the_same_numbers_as_on_a_stored_tree(estimator, minimizer, averaging, o
     assert_same(*two_solvers(KUHN, estimator, minimizer, averaging, **options))
 
 
-@pytest.mark.usefixtures("interpreted_loops")
+@interpreted
 @pytest.mark.parametrize(("game", "components"), WAITING)
 def test_nodes_that_wait_stay_as_they_are(game, components):
     assert_same(*two_solvers(game, *components))
 
 
-@pytest.mark.usefixtures("interpreted_loops")
+@interpreted
 @pytest.mark.parametrize(("averaging", "only_entered"), [("linear", True), ("stochastic", False)])
 def test_infosets_that_only_opponents_have_met_have_no_number(averaging, only_entered):
     solver = Solver(LEDUC, "external", "rm", averaging, tree="rules", seed=3).run(30)
@@ -93,7 +94,7 @@ def test_exact_values_are_those_of_a_stored_tree():
     assert here.best_response_values == pytest.approx(there.best_response_values, abs=1e-12)
 
 
-@pytest.mark.usefixtures("interpreted_loops")
+@interpreted
 @pytest.mark.parametrize("iterations", [1, 200])
 def test_exploitability_is_openspiels(iterations):
     solver = Solver(KUHN, "outcome", tree="rules", seed=1).run(iterations)
