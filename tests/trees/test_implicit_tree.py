@@ -20,9 +20,7 @@ interpreted = pytest.mark.usefixtures("interpreted_loops")
 
 # Chance is uniform in these games, so that both ways to draw an outcome use random numbers alike.
 COMBINATIONS = [
-    pytest.param("external", "dcfr", "stochastic", {}, marks=interpreted),
     ("outcome", "rm", None, {}),
-    pytest.param("outcome(update_all_players=True)", "rm", "stochastic", {}, marks=interpreted),
     ("external", "rm", "stochastic", {"threads": 2, "batch": 4}),
     *(
         pytest.param(*combination, marks=pytest.mark.slow)
@@ -40,11 +38,12 @@ COMBINATIONS = [
 ]
 
 
-# The families that wait at the same time are of several sizes and depths; and of three players, so that the average
-# has a traversal of its own.
+# Families that wait at the same time, of several sizes and depths; three players, whose average has its own traversal.
 WAITING = [
     ("perfect_recall_dark_hex(num_rows=2,num_cols=2)", ("external", "rm", None)),
     (THREE, ("external", "rm", "stochastic")),
+    (KUHN, ("external", "dcfr", "stochastic")),
+    (KUHN, ("outcome(update_all_players=True)", "rm", "stochastic")),
 ]
 
 

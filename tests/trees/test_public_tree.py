@@ -182,7 +182,9 @@ def test_public_chance_is_full_where_no_outcome_is_public():
 
 def test_public_chance_is_unbiased():
     mccfr_plus.check_estimator("public_chance", samples=20_000)
-    mccfr_plus.check_estimator("public_chance", batch=2, games=["leduc_ranks(ranks=2,suits=2)"], samples=2_000)
+    mccfr_plus.check_estimator(
+        "public_chance", exact=False, batch=2, games=["leduc_ranks(ranks=2,suits=2)"], samples=2_000
+    )
 
 
 @pytest.mark.parametrize("minimizer", ["pdcfr+", "omd(optimistic=True)"])
@@ -254,7 +256,7 @@ def test_options_that_do_not_go_together():
         Solver("kuhn_poker", "full", "rm", "lazy", tree="public", threads=2)
 
 
-@pytest.mark.parametrize("name", ["liars_dice(numdice=2,dice_sides=5)", "one_card_poker(deck_size=500)"])
+@pytest.mark.parametrize("name", ["liars_dice(numdice=2,dice_sides=5)", "liars_dice(numdice=2,dice_sides=4)"])
 def test_it_is_chosen_where_it_is_faster_or_alone_fits(name, monkeypatch):
     monkeypatch.undo()  # kernels run compiled: these games have many hands
     estimate = mccfr_plus.estimate_size(name, sample_size=20_000, seed=0)
@@ -269,4 +271,4 @@ def test_it_is_chosen_where_it_is_faster_or_alone_fits(name, monkeypatch):
 def test_it_is_not_chosen_where_a_stored_tree_is_as_fast(monkeypatch):
     monkeypatch.undo()
     assert [Solver(name, "full").tree.kind for name in ("leduc_poker", "liars_dice")] == ["compiled"] * 2
-    assert Solver("one_card_poker(deck_size=500)", "full").tree.kind == "public"
+    assert Solver("liars_dice(numdice=2,dice_sides=4)", "full").tree.kind == "public"
