@@ -48,6 +48,7 @@ def test_every_form(game, estimator, options):
     assert differences(*run_both(game, estimator, iterations=iterations, **options)) == []
 
 
+@pytest.mark.usefixtures("interpreted_loops")
 @pytest.mark.parametrize("estimator", ["external", "outcome"])
 @pytest.mark.parametrize("game", GAMES)
 def test_every_kind_of_game(game, estimator):
@@ -81,13 +82,13 @@ def unnoticed(monkeypatch):
     monkeypatch.setattr(lazy_tree, "has_perfect_recall", lambda game: True)
 
 
-@pytest.mark.usefixtures("unnoticed")
+@pytest.mark.usefixtures("unnoticed", "interpreted_loops")
 def test_infosets_are_known_by_the_own_past():
     """With imperfect recall that is not noticed, a tree has an infoset per information state and own last slot."""
     game = "liars_dice_ir(dice_sides=3)"
     whole = naive.tree_of(game)
     assert not whole.perfect_recall
-    lazy = lazy_solver(game, "chance", seed=1).run(200)  # all nine deals, and all that follows
+    lazy = lazy_solver(game, "chance", seed=1).run(100)  # all nine deals, and all that follows
     pasts, nodes = set(), whole.arrays.nodes
     pending = [(0, (-1, -1))]  # with both players' last slots, as a player and an action of an infoset
     while pending:
@@ -103,11 +104,11 @@ def test_infosets_are_known_by_the_own_past():
     assert lazy.tree.perfect_recall
 
 
-@pytest.mark.usefixtures("unnoticed")
+@pytest.mark.usefixtures("unnoticed", "interpreted_loops")
 @pytest.mark.parametrize(("estimator", "averaging"), [("external", None), ("outcome", "stochastic"), ("chance", None)])
 def test_a_policy_of_imperfect_recall_is_the_mean_over_pasts(estimator, averaging, caplog):
     """Weighted by how much of the average's weight came to each past."""
-    solver = lazy_solver("liars_dice_ir(dice_sides=3)", estimator, "rm", averaging, seed=1).run(300)
+    solver = lazy_solver("liars_dice_ir(dice_sides=3)", estimator, "rm", averaging, seed=1).run(100)
     tree, sums = solver.tree, solver._engine.sums()
     expected = {}
     for infoset in range(tree.num_infosets):
@@ -184,7 +185,7 @@ def test_a_full_tree_stays_full(tmp_path):
     assert differences(Solver(naive.tree_of("leduc_poker"), "external", seed=3).run(iterations + 50), more) == []
 
 
-def test_memory_for_less_than_an_iteration():
+def test_memory_for_less_than_an_iteration(interpreted_loops):
     solver = lazy_solver("leduc_poker", "opponent", plan=PLENTY._replace(max_nodes=300), seed=1)
     for _ in range(2):
         with pytest.raises(BudgetError, match=r"no iteration was completed.*have filled memory="):
@@ -214,7 +215,7 @@ def guarded_zeros(buffers):
 def test_nothing_is_written_outside_of_arrays(monkeypatch, estimator, options):
     buffers = []
     plan = PLENTY._replace(max_nodes=500, max_infosets=100, max_slots=270)
-    Solver("leduc_poker", estimator, seed=1, **options).run(1)  # so that nothing is compiled below
+    lazy_solver("leduc_poker", estimator, seed=1, **options).run(1)  # so that nothing is compiled below
     with monkeypatch.context() as patch:
         patch.setattr(np, "zeros", guarded_zeros(buffers))
         solver = lazy_solver("leduc_poker", estimator, plan=plan, seed=2, **options)
@@ -243,7 +244,7 @@ def found(tree, slot, key):
     return g.find(tree.tables, slot, *key)
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=5, deadline=None)
 @given(st.integers(0, 2**32 - 1))
 def test_the_table_is_a_dictionary(seed):
     """Keys that share one of their words, or have another slot before them, are others; the table doubles often."""
