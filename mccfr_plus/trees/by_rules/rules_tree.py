@@ -55,12 +55,13 @@ _MISTAKES = {
 }
 
 # Entries of `_Traversal.counts`. `_NODE` is visited next; it has `_DEPTH` and the state `states[depth]`. Nodes are
-# numbered when their parent is visited. `_WAITING` are those of a traversal that has not begun the node's siblings.
-_NODE, _DEPTH, _VISITED, _NODES, _INFOSETS, _SLOTS, _PAYOFFS, _DISTRIBUTIONS = range(8)
-_WAITING, _MOVES, _MAX_DEPTH, _MAX_STACK, _MAX_MOVES, _FORGETS, _NUM_COUNTS = range(8, 15)
+# numbered when their parent is visited.
+_NODE, _DEPTH, _NODES, _INFOSETS, _SLOTS, _PAYOFFS, _DISTRIBUTIONS = range(7)
+_MAX_DEPTH, _MAX_STACK, _MAX_MOVES, _FORGETS, _NUM_COUNTS = range(7, 12)
 
-# Columns of `_Traversal.path`: the player to move, the player's last slot before, the first slot, and children.
-_PLAYER, _LAST_SLOT, _FIRST_SLOT, _FIRST_CHILD, _COUNT, _TAKEN, _NUM_COLUMNS = range(7)
+# Columns of `_Traversal.path`: the player to move, the player's last slot before, the first slot, children, the nodes
+# of the path's siblings and children that wait on a traversal's stack, and moves of players.
+_PLAYER, _LAST_SLOT, _FIRST_SLOT, _FIRST_CHILD, _COUNT, _TAKEN, _WAITING, _MOVES, _NUM_COLUMNS = range(9)
 
 # During the traversal, an infoset's player has a checksum of its legal actions in the bits above these.
 _PLAYER_BITS, _CHECKSUM_BITS = 8, 22
@@ -128,7 +129,7 @@ class _Builder:
         most_outcomes = max(sizes.max_chance_outcomes, 1)
         max_depth = sizes.max_game_length + sizes.max_chance_nodes
         self._counts = np.zeros(_NUM_COUNTS, np.int64)
-        self._counts[[_NODES, _WAITING, _MAX_STACK]] = 1
+        self._counts[[_NODES, _MAX_STACK]] = 1
         self._progress = _Traversal(
             counts=self._counts,
             states=np.zeros((max_depth + 1, sizes.state_size), np.int64),
@@ -168,7 +169,7 @@ class _Builder:
                 history = [int(self._progress.actions[above, taken - 1]) for above, taken in enumerate(path[1])]
                 raise game_error(game, history, WrongAnswerError(_MISTAKES[status]))
             if status == PAUSED:
-                show_fraction(bar, int(self._counts[_VISITED]), *path)
+                show_fraction(bar, int(self._counts[_NODES]), *path)
             elif status == FULL:
                 self._enlarge()
             self._check_budget()
@@ -243,9 +244,7 @@ def _traverse(parameters, table, places, progress, found, num_players, max_visit
     payoff_bits, most_outcomes = payoff.view(np.int64), len(probabilities)
     nodes, infosets, slot_action = found.nodes, found.infosets, found.slot_action
     most_actions, state_size = actions.shape[1], states.shape[1]
-    node, depth, num_nodes = counts[_NODE], counts[_DEPTH], counts[_NODES]
-    waiting, moves = counts[_WAITING], counts[_MOVES]
-    status = PAUSED
+    node, depth, num_nodes, status = counts[_NODE], counts[_DEPTH], counts[_NODES], PAUSED
     for _ in range(max_visits):
         if (
             num_nodes + most_actions > len(nodes)
@@ -326,23 +325,22 @@ def _traverse(parameters, table, places, progress, found, num_players, max_visit
         record = nodes[at(node)]
         record["kind"], record["num_children"] = mover, count
         record["first_child"], record["payload"] = num_nodes if count > 0 else 0, payload
-        counts[_VISITED] += 1
         if count > 0:
-            frame = path[at(depth)]
-            frame[_PLAYER], frame[_FIRST_SLOT], frame[_FIRST_CHILD] = mover, payload, num_nodes
-            frame[_COUNT], frame[_TAKEN] = count, 0
+            frame, waiting, moves = path[at(depth)], count, 0
+            if depth > 0:
+                waiting, moves = waiting + path[at(depth - 1), _WAITING] - 1, path[at(depth - 1), _MOVES]
             if mover >= 0:
                 frame[_LAST_SLOT] = last_slots[at(mover)]
                 moves += 1
-            depth, num_nodes, waiting = depth + 1, num_nodes + count, waiting + count - 1
-            counts[_MAX_DEPTH] = max(counts[_MAX_DEPTH], depth)
-            counts[_MAX_STACK], counts[_MAX_MOVES] = max(counts[_MAX_STACK], waiting), max(counts[_MAX_MOVES], moves)
+            frame[_PLAYER], frame[_FIRST_SLOT], frame[_FIRST_CHILD] = mover, payload, num_nodes
+            frame[_COUNT], frame[_TAKEN], frame[_WAITING], frame[_MOVES] = count, 0, waiting, moves
+            depth, num_nodes = depth + 1, num_nodes + count
+            counts[_MAX_DEPTH], counts[_MAX_STACK] = max(counts[_MAX_DEPTH], depth), max(counts[_MAX_STACK], waiting)
+            counts[_MAX_MOVES] = max(counts[_MAX_MOVES], moves)
         while depth > 0 and path[at(depth - 1), _TAKEN] == path[at(depth - 1), _COUNT]:
             depth -= 1
-            waiting -= path[at(depth), _COUNT] - 1
             if path[at(depth), _PLAYER] >= 0:
                 last_slots[at(path[at(depth), _PLAYER])] = path[at(depth), _LAST_SLOT]
-                moves -= 1
         if depth == 0:
             status = DONE
             break
@@ -355,5 +353,4 @@ def _traverse(parameters, table, places, progress, found, num_players, max_visit
             states[at(depth), at(word)] = states[at(depth - 1), at(word)]
         RULE_APPLY(parameters, table, states[depth], actions[depth - 1, child])
     counts[_NODE], counts[_DEPTH], counts[_NODES] = node, depth, num_nodes
-    counts[_WAITING], counts[_MOVES] = waiting, moves
     return status
