@@ -30,8 +30,8 @@ algorithms
   openspiel_python:cfr ...                OpenSpiel's Python solvers: cfr, cfr+, lcfr, dcfr, external, outcome
 
 To resume an interrupted comparison, repeat the command. OpenSpiel's solvers do not count histories, so the count shown
-is that of our corresponding solver after the same number of iterations. The columns low and high contain the 5 % and
-95 % quantiles over the seeds, or the minimum and the maximum if there are at most three seeds.
+is that of our corresponding solver after the same number of iterations. The columns low and high contain the 5% and
+95% quantiles over the seeds, or the minimum and the maximum if there are at most three seeds.
 """
 
 
@@ -79,7 +79,7 @@ def run(arguments: argparse.Namespace) -> None:
     if arguments.json:
         command.print_json({"out": arguments.out, "rows": rows, "failed": failed, "pictures": files})
     if failed:
-        raise RecordError(f"{len(failed)} runs failed, such as {failed[0]}")
+        raise RecordError(f"{len(failed)} runs failed, for example {failed[0]}")
 
 
 def _write_pictures(result: Result, path: Path, arguments: argparse.Namespace) -> list[str]:

@@ -44,7 +44,7 @@ def sampling_strategy_of(tree: GameTree, estimator: Estimator) -> np.ndarray:
     given = estimator.sampling_strategy(tree)
     strategy = np.array(given, np.float64) if isinstance(given, np.ndarray) else strategy_of(tree, given)
     if strategy.shape != (tree.num_slots,):
-        raise ConfigError(f"a sampling strategy of shape {strategy.shape}: give one number per slot, {tree.num_slots}.")
+        raise ConfigError(f"a sampling strategy of shape {strategy.shape}: give {tree.num_slots}, one per slot.")
     if not (strategy > 0).all() or not is_strategy(strategy, tree.arrays.infosets["first_slot"]):
         raise ConfigError(f"the sampling strategy {strategy} must be positive and sum to 1 at each information state.")
     return strategy
@@ -127,10 +127,10 @@ def distribution(answer: Probabilities | None, legal: list[int], where: str) -> 
     except (TypeError, ValueError):
         raise PolicyError(f"the policy returned {answer!r} {where}: return {{action: probability}}.") from None
     if row is None:
-        raise PolicyError(f"the policy has no probabilities {where}: is it a partial policy, or one for another game?")
+        raise PolicyError(f"the policy has no probabilities {where}: give a complete policy for this game.")
     total = sum(row)
     if not all(p >= 0 for p in row) or not abs(total - 1.0) <= _TOLERANCE:
-        raise PolicyError(f"the policy's probabilities {where} are {row}, summing to {total:.6g}, not a distribution.")
+        raise PolicyError(f"the policy's probabilities {where} are not a distribution: {row}, with sum {total:.6g}.")
     return row
 
 

@@ -75,7 +75,7 @@ class TablePolicy(openspiel_policy.Policy):
 class InfoStatePolicy(TablePolicy):
     """One player's strategy, uniform at information states without an entry and for the other players.
 
-    The policy accepts states of a simultaneous game and of its turn-based conversion.
+    The policy accepts states of a simultaneous-move game and of its turn-based conversion.
 
     Args:
         player: The player who follows the strategy.
@@ -114,7 +114,7 @@ class JointTablePolicy(TablePolicy):
     def to_table(self, most: int | None = None) -> PolicyTable:
         """Returns arrays with one row per information state and action, for at most `most` information states.
 
-        The columns are those of `to_dataframe`. Where reach is known, the states reached most often come first.
+        The columns are those of `to_dataframe`. If reach is known, the states reached most often come first.
         """
 
     def to_dataframe(self) -> Any:
